@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_BYTE_H
+#define OL_BYTE_H
+/*
+ * Unfair byte lock. Long: Unfair Queued Spinlocks (003), the lock that a Linux guest falls back to
+ * when its hypervisor offers no paravirtual one.
+ *
+ * A test-and-test-and-set lock in the low byte of the word, taken by compare-exchange. The other
+ * three bytes are never touched, so they may hold somebody else's data.
+ *
+ *  locked: 1 held, 0 free
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release.
+ */
+#include <overlock/port.h>
+
+typedef struct OL_CAPABILITY ol_byte {
+	uint8_t locked;
+	uint8_t free[3];
+} __attribute__((aligned(4))) ol_byte_t;
+
+#define OL_BYTE_INIT	{ 0, { 0, 0, 0 } }
+
+static inline bool ol_byte_is_locked(const ol_byte_t *l)
+{
+	return ol_load_relaxed(&l->locked) != 0;
+}
+
+/* The byte does not show who waits. */
+static inline bool ol_byte_is_contended(const ol_byte_t *l)
+{
+	(void)l;
+	return false;
+}
+
+static inline bool ol_byte_trylock(ol_byte_t *l)
+{
+	return !ol_load_relaxed(&l->locked) && ol_cas_acquire(&l->locked, 0, 1); /* [A] */
+}
+
+static inline bool ol_byte_timedlock(ol_byte_t *l, ol_ticks_t until)
+{
+	if (ol_byte_trylock(l))
+		return true;
+	ol_count(OL_SLOW_PATH);
+	do {
+		if (ol_passed(until))
+			return false;
+		ol_relax_until(until);
+	} while (!ol_byte_trylock(l));
+	return true;
+}
+
+static inline void ol_byte_lock(ol_byte_t *l)
+{
+	if (ol_byte_trylock(l))
+		return;
+	ol_count(OL_SLOW_PATH);
+	do {
+		ol_relax();
+	} while (!ol_byte_trylock(l));
+}
+
+static inline void ol_byte_unlock(ol_byte_t *l)
+{
+	ol_store_release(&l->locked, (uint8_t)0); /* [R] */
+}
+#endif

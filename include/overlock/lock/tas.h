@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_TAS_H
+#define OL_TAS_H
+/*
+ * Test-and-set lock: the generic spinlock of all five papers (002 section 2.1).
+ *
+ * Whoever runs when the lock comes free may take it, so a waiter that lost its CPU costs the others
+ * nothing. Every poll is an exchange and takes the line away from the holder: the price of `ttas`
+ * is less, and this is the baseline that shows it.
+ *
+ *  word: 1 held, 0 free
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release.
+ */
+#include <overlock/port.h>
+
+typedef struct OL_CAPABILITY ol_tas {
+	uint32_t word;
+} ol_tas_t;
+
+#define OL_TAS_INIT	{ 0 }
+
+static inline bool ol_tas_is_locked(const ol_tas_t *l)
+{
+	return ol_load_relaxed(&l->word) != 0;
+}
+
+/* The word does not show who waits. */
+static inline bool ol_tas_is_contended(const ol_tas_t *l)
+{
+	(void)l;
+	return false;
+}
+
+static inline bool ol_tas_trylock(ol_tas_t *l)
+{
+	return !ol_xchg_acquire(&l->word, 1u); /* [A] */
+}
+
+static inline bool ol_tas_timedlock(ol_tas_t *l, ol_ticks_t until)
+{
+	if (ol_tas_trylock(l))
+		return true;
+	ol_count(OL_SLOW_PATH);
+	do {
+		if (ol_passed(until))
+			return false;
+		ol_relax_until(until);
+	} while (!ol_tas_trylock(l));
+	return true;
+}
+
+static inline void ol_tas_lock(ol_tas_t *l)
+{
+	if (ol_tas_trylock(l))
+		return;
+	ol_count(OL_SLOW_PATH);
+	do {
+		ol_relax();
+	} while (!ol_tas_trylock(l));
+}
+
+static inline void ol_tas_unlock(ol_tas_t *l)
+{
+	ol_store_release(&l->word, 0u); /* [R] */
+}
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_TAS_YIELD_H
+#define OL_TAS_YIELD_H
+/*
+ * Test-and-set lock that yields. The field's answer to overcommit in user space, and the line to
+ * beat: after a short spin a waiter gives its CPU away, perhaps to the holder, before each look.
+ *
+ * Fast and unfair: nothing bounds how long a waiter may lose (docs/choosing.md).
+ *
+ *  word: 1 held, 0 free
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release.
+ */
+#include <overlock/port.h>
+
+typedef struct OL_CAPABILITY ol_tas_yield {
+	uint32_t word;
+} ol_tas_yield_t;
+
+#define OL_TAS_YIELD_INIT	{ 0 }
+
+static inline bool ol_tas_yield_is_locked(const ol_tas_yield_t *l)
+{
+	return ol_load_relaxed(&l->word) != 0;
+}
+
+/* The word does not show who waits. */
+static inline bool ol_tas_yield_is_contended(const ol_tas_yield_t *l)
+{
+	(void)l;
+	return false;
+}
+
+static inline bool ol_tas_yield_trylock(ol_tas_yield_t *l)
+{
+	return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u); /* [A] */
+}
+
+static inline bool ol_tas_yield_timedlock(ol_tas_yield_t *l, ol_ticks_t until)
+{
+	ol_ticks_t tired;
+
+	if (ol_tas_yield_trylock(l))
+		return true;
+	ol_count(OL_SLOW_PATH);
+	tired = ol_after(1, ol_tune(spin));
+	do {
+		if (ol_passed(until))
+			return false;
+		if (ol_passed(tired)) {
+			ol_count(OL_YIELD);
+			ol_yield();
+		} else {
+			ol_relax_until(ol_earlier(tired, until));
+		}
+	} while (!ol_tas_yield_trylock(l));
+	return true;
+}
+
+static inline void ol_tas_yield_lock(ol_tas_yield_t *l)
+{
+	ol_tas_yield_timedlock(l, OL_NEVER);
+}
+
+static inline void ol_tas_yield_unlock(ol_tas_yield_t *l)
+{
+	ol_store_release(&l->word, 0u); /* [R] */
+}
+#endif

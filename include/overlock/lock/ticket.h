@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_TICKET_H
+#define OL_TICKET_H
+/*
+ * Ticket lock: first come, first served. 000 section 2; 004 section 1; Mellor-Crummey and Scott,
+ * TOCS 1991.
+ *
+ * A waiter that loses its CPU holds up everyone behind it for as long as it is gone: this is the
+ * lock that collapses, and the baseline of four papers.
+ *
+ *   31              16 15               0
+ *  +------------------+------------------+
+ *  |       tail       |       head       |	tail: next ticket to hand out
+ *  +------------------+------------------+	head: ticket being served
+ *
+ *  Free: head == tail. Only the holder writes head, so release is a plain half-store.
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release.
+ */
+#include <overlock/port.h>
+
+typedef struct OL_CAPABILITY ol_ticket {
+	uint32_t word;
+} ol_ticket_t;
+
+#define OL_TICKET_INIT	{ 0 }
+
+static inline bool ol_ticket_is_locked(const ol_ticket_t *l)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	return ol_lo(w) != ol_hi(w);
+}
+
+static inline bool ol_ticket_is_contended(const ol_ticket_t *l)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	return (uint16_t)(ol_hi(w) - ol_lo(w)) > 1;
+}
+
+static inline bool ol_ticket_trylock(ol_ticket_t *l)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	return ol_lo(w) == ol_hi(w) && ol_cas_acquire(&l->word, w, w + (1u << 16)); /* [A] */
+}
+
+static OL_COLD void ol_ticket_lock_slow(ol_ticket_t *l)
+{
+	uint16_t mine;
+
+	ol_count(OL_SLOW_PATH);
+	if (!ol_self()) { /* our ticket might alias another waiter's */
+		ol_count(OL_NO_ID);
+		while (!ol_ticket_trylock(l))
+			ol_relax();
+		return;
+	}
+	mine = ol_hi(ol_add_hi_relaxed(&l->word, 1));
+	while (ol_load_lo_acquire(&l->word) != mine) /* [A] */
+		ol_relax();
+}
+
+static inline void ol_ticket_lock(ol_ticket_t *l)
+{
+	if (OL_UNLIKELY(!ol_ticket_trylock(l)))
+		ol_ticket_lock_slow(l);
+}
+
+static inline void ol_ticket_unlock(ol_ticket_t *l)
+{
+	ol_store_lo_release(&l->word, (uint16_t)(ol_load_lo_relaxed(&l->word) + 1)); /* [R] */
+}
+#endif

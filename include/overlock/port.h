@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_PORT_H
+#define OL_PORT_H
+/*
+ * The seam: all that a lock may ask of the world it runs in.
+ *
+ * A lock includes this file and nothing else. port/user.h, port/linux.h and port/sim.h each give
+ * every operation below; docs/porting.md says how to write another.
+ *
+ * Atomics, on 8-, 16-, 32-, 64-bit words and on pointers; the suffix is C11's memory order.
+ *
+ *	ol_load_{relaxed,acquire}(p)				the value
+ *	ol_store_{relaxed,release}(p, v)
+ *	ol_xchg_{relaxed,acquire,release,acq_rel}(p, v)		the old value
+ *	ol_cas_{relaxed,acquire,release,acq_rel}(p, old, v)	true if *p was old and is v now; never
+ *								fails without cause; relaxed on failure
+ *	ol_add_, ol_or_, ol_and_{relaxed,acquire,release,acq_rel}(p, v)		the old value
+ *	ol_fence()						sequentially consistent fence
+ *
+ * Halves of an aligned 32-bit word. They are calls, not a union, because C++20 has no anonymous
+ * structs and because a race detector must see that half and word are one object. A store to one
+ * half does not disturb the other; a whole-word load may see a half-store of its own context
+ * before others do (x86 store forwarding), so a lock must not infer order between halves.
+ *
+ *	ol_lo(w), ol_hi(w), ol_word(hi, lo)			of a value
+ *	ol_load_{lo,hi}_{relaxed,acquire}(p)			the half
+ *	ol_store_{lo,hi}_{relaxed,release}(p, v)
+ *	ol_xchg_lo_{acquire,release,acq_rel}(p, v)		the old half
+ *	ol_cas_lo_{relaxed,acquire,release}(p, old, v)		true if it was old and is v now
+ *	ol_add_lo_{relaxed,release}(p, n)			the old half; no carry into the other
+ *	ol_add_hi_{relaxed,acquire}(p, n)			the old *word*: one 32-bit add
+ *
+ * Waiting. ol_relax() says "I polled, nothing yet"; ol_relax_until(t) adds "and I want to look
+ * again by time t". Both may return at any moment. A loop that ends on time must use the latter:
+ * the simulator puts a relaxing context to sleep until something it has read changes.
+ *
+ * Time, in ticks of an unspecified length. Times are compared only through these calls, because a
+ * model checker answers them without a clock.
+ *
+ *	ol_now()		the present
+ *	ol_after(n, d)		n times d from now, saturating; d = OL_NEVER gives OL_NEVER
+ *	ol_passed(t)		has t come? never, for OL_NEVER
+ *	ol_before(a, b), ol_earlier(a, b)
+ *
+ * Identity.
+ *
+ *	ol_self()		this context's id, 1 ... OL_ID_MAX, unique among the living; 0 if none
+ *				is left. Whoever has none must not take a FIFO ticket: two waiters
+ *				whose tickets alias would both enter. It loops on trylock.
+ *	ol_node_get()		a queue node, all zero but for rubbish in `next`, or null; type-stable
+ *	ol_node_put(node)	gives it back, from any context
+ *
+ * Parking, by address.
+ *
+ *	ol_park(p, seen, key, until)	sleeps while the aligned 32-bit *p equals `seen`, until kicked
+ *					or `until`; returns whenever it likes and does not say why
+ *	ol_kick(p, key, n)		wakes up to n of those parked on p whose key shares a bit with
+ *					`key` (never 0; OL_ANY: all). Uses the address only: the memory
+ *					may be gone.
+ *
+ * The parker publishes (a value the kicker will find), the world fences and compares, then it
+ * sleeps; the kicker stores, fences, looks. Publishing and looking by a read-modify-write of the
+ * same word needs no fence.
+ *
+ * Yielding and asking.
+ *
+ *	ol_yield(), ol_yield_to(id)		give the CPU away; to nobody, or to that context
+ *	ol_defer_begin(), ol_defer_end()	a hint: briefly, do not preempt me
+ *
+ * Knowledge of preemption; each may answer "unknown".
+ *
+ *	ol_slice_id()		changes whenever this context has been off its CPU; 0 unknown
+ *	ol_slice_end()		when it will be preempted; OL_NEVER unknown
+ *	ol_slice_min()		a length the slice is guaranteed to have, in ticks; 0 unknown
+ *	ol_is_preempted(id)	true only if known
+ *	ol_quota_end()		when the CPU quota runs out; OL_NEVER unknown
+ *	ol_cpu_idle()		true only if a CPU is known to be idle
+ *
+ * Transactions: ol_htm_begin() returns OL_HTM_STARTED in a transaction, or why not;
+ * ol_htm_commit(), ol_htm_abort(), ol_htm_active().
+ *
+ * The rest: ol_tune(NAME) reads a tunable of tunables.def (a time in ticks, or a number);
+ * ol_wait_slot(i) is entry i mod 4096 of the waiting array shared by all locks (004 section 2);
+ * ol_count(EVENT) counts an event of events.def in the counted build and vanishes in the plain one.
+ */
+
+#if defined(OL_PORT_SIM)
+#include <overlock/port/sim.h>
+#elif defined(__KERNEL__)
+#include <overlock/port/linux.h>
+#else
+#include <overlock/port/user.h>
+#endif
+
+/* What follows is the same in every world. */
+
+#define OL_ID_MAX	16383u	/* twice as many tickets in fours still fit 16 bits */
+#define OL_WAIT_SLOTS	4096u	/* 004 section 2 */
+#define OL_HTM_STARTED	(~0u)
+
+static inline uint16_t ol_lo(uint32_t word)
+{
+	return (uint16_t)word;
+}
+
+static inline uint16_t ol_hi(uint32_t word)
+{
+	return (uint16_t)(word >> 16);
+}
+
+static inline uint32_t ol_word(uint16_t hi, uint16_t lo)
+{
+	return (uint32_t)hi << 16 | lo;
+}
+
+/* The key of a ticket: waiters 32 tickets apart share one, so kick *all* who match. */
+static inline uint32_t ol_key(unsigned ticket)
+{
+	return 1u << (ticket % 32);
+}
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One lock as a table of functions. Compiled once per lock, plain and counted:
+ *
+ *	cc -DOL_ID=ticket -DOL_THIS_ticket=OL_YES -DOL_HEADER='<overlock/lock/ticket.h>' lock_unit.c
+ *
+ * A lock from outside the tree brings its line of locks.def as the macro OL_LOCK_LINE.
+ */
+#include OL_HEADER
+#include <overlock/ops.h>
+#ifdef OL_COUNTED
+#include "site.h"
+#endif
+
+#define OL_JOIN_(a, b)		a##b
+#define OL_JOIN(a, b)		OL_JOIN_(a, b)
+
+#ifdef OL_COUNTED
+#define OL_FUNCTIONS(id, gives_up)							\
+	static void do_lock(void *l)							\
+	{										\
+		struct ol_acquiring a = ol_acquire_begin(l, &OL_JOIN(ol_ops_, id),	\
+							 __builtin_return_address(0));	\
+		ol_##id##_lock((ol_##id##_t *)l);					\
+		ol_acquire_end(&a, OL_ACQUIRE);						\
+	}										\
+	static bool do_trylock(void *l)							\
+	{										\
+		struct ol_acquiring a = ol_acquire_begin(l, &OL_JOIN(ol_ops_, id),	\
+							 __builtin_return_address(0));	\
+		bool ok = ol_##id##_trylock((ol_##id##_t *)l);				\
+		ol_acquire_end(&a, ok ? OL_ACQUIRE : OL_TRY_FAIL);			\
+		return ok;								\
+	}										\
+	static void do_unlock(void *l)							\
+	{										\
+		ol_release_begin(l);							\
+		ol_##id##_unlock((ol_##id##_t *)l);					\
+		ol_release_end();							\
+	}										\
+	OL_TIMED_##gives_up(							\
+	static bool do_timedlock(void *l, ol_ticks_t until)				\
+	{										\
+		struct ol_acquiring a = ol_acquire_begin(l, &OL_JOIN(ol_ops_, id),	\
+							 __builtin_return_address(0));	\
+		bool ok = ol_##id##_timedlock((ol_##id##_t *)l, until);			\
+		ol_acquire_end(&a, ok ? OL_ACQUIRE : OL_GIVE_UP);			\
+		return ok;								\
+	})
+#else
+#define OL_FUNCTIONS(id, gives_up)							\
+	static void do_lock(void *l)							\
+	{										\
+		ol_##id##_lock((ol_##id##_t *)l);					\
+	}										\
+	static bool do_trylock(void *l)							\
+	{										\
+		return ol_##id##_trylock((ol_##id##_t *)l);				\
+	}										\
+	static void do_unlock(void *l)							\
+	{										\
+		ol_##id##_unlock((ol_##id##_t *)l);					\
+	}										\
+	OL_TIMED_##gives_up(							\
+	static bool do_timedlock(void *l, ol_ticks_t until)				\
+	{										\
+		return ol_##id##_timedlock((ol_##id##_t *)l, until);			\
+	})
+#endif
+#define OL_TIMED_timed(...)	__VA_ARGS__
+#define OL_TIMED_waits(...)
+
+#define OL_TIMED_POINTER_timed	do_timedlock
+#define OL_TIMED_POINTER_waits	0
+
+#define OL_DEFINE_OPS(id, gives_up, traits, source, what)				\
+	extern const struct ol_lock_ops ol_ops_##id;					\
+	OL_FUNCTIONS(id, gives_up)							\
+	static bool do_is_locked(const void *l)						\
+	{										\
+		return ol_##id##_is_locked((const ol_##id##_t *)l);			\
+	}										\
+	static bool do_is_contended(const void *l)					\
+	{										\
+		return ol_##id##_is_contended((const ol_##id##_t *)l);			\
+	}										\
+	const struct ol_lock_ops ol_ops_##id = {					\
+		#id, source, what,							\
+		OL_ABI, sizeof(ol_##id##_t), _Alignof(ol_##id##_t), (traits),		\
+		do_lock, do_trylock, OL_TIMED_POINTER_##gives_up, do_unlock,		\
+		do_is_locked, do_is_contended,						\
+	};										\
+	_Static_assert(!((traits) & OL_FITS4) || sizeof(ol_##id##_t) == 4,		\
+		       #id " is said to fit 4 bytes")
+
+/* Of all lines, keep the one whose id was asked for: OL_THIS_<id> is defined for no other. */
+#define OL_YES				~, OL_DEFINE_OPS
+#define OL_NOTHING(...)			struct ol_lock_ops
+#define OL_SECOND_(a, b, ...)		b
+#define OL_SECOND(...)			OL_SECOND_(__VA_ARGS__)
+#define OL_LOCK(id, ...)		OL_SECOND(OL_JOIN(OL_THIS_, id), OL_NOTHING, )(id, __VA_ARGS__);
+
+#ifdef OL_LOCK_LINE
+OL_LOCK_LINE
+#else
+#include <overlock/locks.def>
+#endif

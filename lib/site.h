@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_SITE_H
+#define OL_SITE_H
+/*
+ * The site record: what happened where. One per (call site, lock algorithm), kept per thread and
+ * summed on reading; shared by bench, run and the profiler. Counted build only.
+ */
+#include <overlock/ops.h>
+
+/* Histogram of times: two buckets per power of two of ns; docs/counters.md. */
+#define OL_BUCKETS	96
+
+struct ol_site_record {
+	const void *site; /* address of the call, or what ol_at_site() was told */
+	const struct ol_lock_ops *lock;
+	uint64_t events[OL_EVENTS];
+	uint64_t wait_ns, hold_ns; /* sums */
+	uint64_t wait[OL_BUCKETS], hold[OL_BUCKETS];
+};
+
+struct ol_counts; /* one thread's record of one site */
+
+struct ol_acquiring {
+	struct ol_counts *counts;
+	void *lock;
+	ol_ticks_t since;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* This thread's next acquisition is made on behalf of `site`, not of whoever calls the lock. */
+void ol_at_site(const void *site);
+
+/* For the wrappers in lock_unit.c; `outcome` is OL_ACQUIRE, OL_TRY_FAIL or OL_GIVE_UP. */
+struct ol_acquiring ol_acquire_begin(void *lock, const struct ol_lock_ops *ops, const void *site);
+void ol_acquire_end(struct ol_acquiring *a, unsigned outcome);
+void ol_release_begin(void *lock);
+void ol_release_end(void);
+
+/*
+ * Calls `each` for every site, busiest first, with the sums over all threads, living and gone.
+ * Safe while others count; what they count meanwhile may be missing. Not in signal handlers.
+ */
+void ol_sites_read(void (*each)(const struct ol_site_record *record, void *arg), void *arg);
+
+/* Forgets everything counted so far; only while no thread is inside a lock operation. */
+void ol_sites_reset(void);
+
+/* Writes all records to `fd` as one JSON object (docs/counters.md); 0, or an errno. */
+int ol_sites_write(int fd);
+#ifdef __cplusplus
+}
+#endif
+#endif
