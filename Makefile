@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# Forwards to CMake (build/) and to the overlock command (.venv/). `make` alone lists the targets.
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CMAKE_FLAGS ?=
+OVERLOCK = .venv/bin/overlock
+PYTHON = .venv/bin/python
+ARGS ?=
+
+export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
+
+.DEFAULT_GOAL := help
+.PHONY: help native demo test build install clean lint format bench setup
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
+		while IFS='	' read -r target what; do printf '  make %-8s %s\n' "$$target" "$$what"; done
+
+demo: ## set up what is missing, then show the collapse and its cure here; five minutes
+	@tools/setup demo
+	@$(MAKE) --no-print-directory native
+	@$(OVERLOCK) demo $(ARGS)
+
+test: ## set up what is missing, then run every suite; ARGS="--only NAME" for one
+	@tools/setup test
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(PYTHON) tests/run_suites.py --build $(BUILD) $(ARGS)
+
+build: ## build the library, the interposer and the benchmarks into build/
+	@tools/setup demo
+	@$(MAKE) --no-print-directory native
+
+# CI's log and a newcomer's terminal want to hear of errors and warnings, not of every file.
+native:
+	@cmake -S . -B $(BUILD) -DOVERLOCK_TESTS=$(or $(WITH_TESTS),OFF) \
+		-DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
+
+install: build ## install library and headers; DESTDIR= and PREFIX= as usual
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
+	@$(OVERLOCK) bench sections $(ARGS)
+
+lint: ## formatters and linters, changing nothing
+	@tools/setup test
+	@tests/lint
+
+format: ## let the formatters change the files
+	@tools/setup test
+	@git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | xargs .venv/bin/clang-format -i
+	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
+
+setup: ## install what demo and test need (they do it themselves)
+	@tools/setup test
+
+clean: ## remove build/; keeps .venv
+	@cmake -E rm -rf $(BUILD)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""The lists of locks, events and tunables, as the build wrote them to defs.json."""
+
+import json
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, TypeVar
+
+from overlock_tools import native
+from overlock_tools.errors import Fail
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Lock:
+    id: str
+    gives_up: str  # "timed" or "waits"
+    traits: tuple[str, ...]
+    size: int
+    source: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Event:
+    name: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Tunable:
+    name: str
+    unit: str  # "ns" or "count"
+    default: int
+    least: int
+    most: int
+    what: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable the library reads it from."""
+        return f"OVERLOCK_{self.name.upper()}" + ("_NS" if self.unit == "ns" else "")
+
+    def check(self, text: str) -> str:
+        """`text` as the library takes it; refuses what the library would refuse."""
+        if self.unit == "ns" and text == "inf":
+            return text
+        if text.isascii() and text.isdigit() and self.least <= int(text) <= self.most:
+            return str(int(text))
+        wanted = "a time in ns" if self.unit == "ns" else "a number"
+        inf = " or inf" if self.unit == "ns" else ""
+        raise Fail(f"{self.name}={text} is not {wanted} from {self.least} to {self.most}{inf}")
+
+
+@dataclass(frozen=True)
+class Defs:
+    abi: int
+    version: str
+    locks: dict[str, Lock]
+    events: dict[str, Event]
+    tunables: dict[str, Tunable]
+
+    def lock(self, name: str) -> Lock:
+        return known(self.locks, name, "lock", "`overlock locks` lists them")
+
+    def tunable(self, name: str) -> Tunable:
+        return known(self.tunables, name, "tunable", "there are " + ", ".join(self.tunables))
+
+
+def known(table: dict[str, T], name: str, kind: str, where: str) -> T:
+    """The entry of that name, or one line that says which name is nearest."""
+    if name in table:
+        return table[name]
+    near = get_close_matches(name, table, 1, 0.4)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise Fail(f"there is no {kind} {name!r}; {hint}{where}")
+
+
+@cache
+def load() -> Defs:
+    raw: dict[str, Any] = json.loads(native.file("defs.json").read_text())
+    locks = [Lock(**{**entry, "traits": tuple(entry["traits"])}) for entry in raw["locks"]]
+    return Defs(
+        raw["abi"],
+        raw["version"],
+        {lock.id: lock for lock in locks},
+        {entry["name"]: Event(**entry) for entry in raw["events"]},
+        {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},
+    )
