@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""What this machine is, and whether something else is using it."""
+
+import os
+import platform
+import re
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Other programs' share of the CPUs, and the hypervisor's, from which a result is doubtful.
+BUSY_SHARE = 0.05
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def cpus() -> int:
+    """CPUs this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def _cpu_model() -> str:
+    found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def _scheduler() -> str:
+    if _read("/sys/kernel/sched_ext/state") == "enabled":
+        return "sched_ext " + _read("/sys/kernel/sched_ext/root/ops")
+    major, minor = (int(n) for n in platform.release().split(".")[:2])
+    return "EEVDF" if (major, minor) >= (6, 6) else "CFS"
+
+
+def _chosen(text: str) -> str:
+    """The bracketed word of a sysfs file such as `always [madvise] never`."""
+    found = re.search(r"\[(.+?)\]", text)
+    return found[1] if found else text
+
+
+def quota_cpus() -> float | None:
+    """The CPU quota of our cgroup or one above it, in CPUs; None if there is none we can see."""
+    least: float | None = None
+    for line in _read("/proc/self/cgroup").splitlines():
+        hierarchy, controllers, path = line.split(":", 2)
+        root = "/sys/fs/cgroup" if hierarchy == "0" else f"/sys/fs/cgroup/{controllers}"
+        if hierarchy != "0" and "cpu" not in controllers.split(","):
+            continue
+        for folder in (Path(root + path), *Path(root + path).parents):
+            if not str(folder).startswith(root):
+                break
+            limit = _quota_of(folder)
+            if limit is not None:
+                least = limit if least is None else min(least, limit)
+    return least
+
+
+def _quota_of(folder: Path) -> float | None:
+    words = _read(f"{folder}/cpu.max").split() or [
+        _read(f"{folder}/cpu.cfs_quota_us") or "max",
+        _read(f"{folder}/cpu.cfs_period_us") or "100000",
+    ]
+    if words[0] in ("max", "-1"):
+        return None
+    return int(words[0]) / int(words[1])
+
+
+def facts() -> dict[str, Any]:
+    """For the result file: what a reader needs to judge or repeat the measurement."""
+    flags = _read("/proc/cpuinfo")
+    return {
+        "cpu": _cpu_model(),
+        "architecture": platform.machine(),
+        "cpus_online": os.cpu_count() or 1,
+        "cpus_allowed": sorted(os.sched_getaffinity(0)),
+        "quota_cpus": quota_cpus(),
+        "smt": _read("/sys/devices/system/cpu/smt/active") == "1",
+        "virtual": " hypervisor" in flags,
+        "kernel": platform.release(),
+        "preemption": "PREEMPT_RT"
+        if "PREEMPT_RT" in platform.version()
+        else ("PREEMPT" if "PREEMPT" in platform.version() else "voluntary or none"),
+        "scheduler": _scheduler(),
+        "libc": " ".join(platform.libc_ver()),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
+        "thp": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")) or "unknown",
+        "clocksource": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "loadavg": list(os.getloadavg()),
+    }
+
+
+def headline(machine: dict[str, Any]) -> str:
+    """One line about the machine."""
+    n = len(machine["cpus_allowed"])
+    quota = f", quota {machine['quota_cpus']:g} CPUs" if machine["quota_cpus"] else ""
+    kind = " (virtual)" if machine["virtual"] else ""
+    return (
+        f"{n} CPU{'s' if n > 1 else ''}{quota}, {machine['cpu']}{kind}, "
+        f"Linux {machine['kernel']} {machine['scheduler']}, {machine['libc']}"
+    )
+
+
+@dataclass(frozen=True)
+class Load:
+    """CPU seconds since boot: all, of this process and its children, stolen by the hypervisor."""
+
+    when: float
+    busy: float
+    own: float
+    stolen: float
+
+    @classmethod
+    def now(cls) -> "Load":
+        tick = os.sysconf("SC_CLK_TCK")
+        fields = [int(word) for word in _read("/proc/stat").splitlines()[0].split()[1:]]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
+        own = sum(
+            usage.ru_utime + usage.ru_stime
+            for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        )
+        busy = (user + nice + system + irq + softirq) / tick
+        return cls(time.monotonic(), busy, own, steal / tick)
+
+    def others_since(self, then: "Load") -> float:
+        """Others' share of all the machine's CPUs since then, the hypervisor's included."""
+        elapsed = max(self.when - then.when, 1e-9)
+        others = (self.busy - then.busy) - (self.own - then.own) + (self.stolen - then.stolen)
+        return max(0.0, others / elapsed / (os.cpu_count() or 1))
+
+    def stolen_since(self, then: "Load") -> float:
+        elapsed = max(self.when - then.when, 1e-9)
+        return max(0.0, (self.stolen - then.stolen) / elapsed / (os.cpu_count() or 1))
+
+
+def busy_warning(then: Load, now: Load) -> str | None:
+    share = now.others_since(then)
+    if share < BUSY_SHARE:
+        return None
+    stolen = now.stolen_since(then)
+    host = f", {stolen:.0%} of it the hypervisor's" if stolen >= 0.01 else ""
+    return (
+        f"other work took {share:.0%} of the CPUs{host}: expect noise; "
+        "ratios within a round suffer less than rates"
+    )
+
+
+def busy_now(seconds: float = 0.3) -> str | None:
+    """A warning if something else is using the CPUs, after watching for that long."""
+    then = Load.now()
+    time.sleep(seconds)
+    return busy_warning(then, Load.now())

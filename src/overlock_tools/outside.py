@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Locks from outside the tree: `--lock ./mine.h` compiles the header into a table of functions."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from overlock_tools import native
+from overlock_tools.errors import MISSING, Fail
+
+
+def is_header(name: str) -> bool:
+    return name.endswith(".h")
+
+
+def lock_id(header: Path) -> str:
+    """The lock's id: the header's name."""
+    if not header.is_file():
+        raise Fail(f"there is no file {header}; --lock takes a lock's name or a header")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", header.stem):
+        raise Fail(f"{header} must be named as its lock is, in a-z, 0-9 and _, as in mine.h")
+    return header.stem
+
+
+def compile_lock(header: Path, folder: Path, counted: bool = False) -> Path:
+    """Compiles the header into `folder`; the .so exports ol_ops_<id>."""
+    name = lock_id(header)
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        raise Fail("a lock from a header needs a C compiler; install gcc", MISSING)
+    unit, out = native.lock_unit(), folder / f"{name}.so"
+    command = [
+        compiler,
+        *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-shared"),
+        f"-I{native.include()}",
+        f"-I{unit.parent}",
+        f"-DOL_THIS_{name}=OL_YES",
+        f'-DOL_HEADER="{header.resolve()}"',
+        *(["-DOL_COUNTED"] if counted else []),
+        str(unit),
+        "-o",
+        str(out),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if "error:" in line]
+        first = errors[0] if errors else done.stderr.strip() or "the compiler said nothing"
+        raise Fail(f"{header} does not compile: {first}; docs/adding-a-lock.md has the rules")
+    return out

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""What a result means, in words, and only as far as its intervals carry."""
+
+from overlock_tools.results import Result
+from overlock_tools.stats import Ratio
+
+# Less than this share of the best at the same number of threads: collapsed, not merely slower.
+COLLAPSED = 0.1
+
+
+def times(ratio: Ratio) -> str:
+    interval = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low is not None else ""
+    return f"{ratio.value:.2f}×{interval}"
+
+
+def listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def counts(threads: list[int]) -> str:
+    return listed([str(n) for n in threads])
+
+
+def overcommitted(result: Result) -> list[int]:
+    return [n for n in result.threads if n > result.cpus]
+
+
+def best(result: Result, variants: list[str], threads: list[int]) -> str | None:
+    """The variant with the greatest geometric mean over `threads`."""
+    ratios = {v: result.ratio(v, result.baseline, threads) for v in variants}
+    values = {v: ratio.value for v, ratio in ratios.items() if ratio}
+    return max(values, key=values.__getitem__) if values else None
+
+
+def collapsed(result: Result, threads: list[int]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for n in threads:
+        medians = {v: result.median_rate(v, n) for v in result.variants}
+        known = {v: rate for v, rate in medians.items() if rate is not None}
+        top = max(known.values(), default=0.0)
+        for variant, rate in known.items():
+            if rate < COLLAPSED * top:
+                found.setdefault(variant, []).append(n)
+    return found
+
+
+def sentences(result: Result) -> list[str]:
+    """One statement each."""
+    if not result.cells:
+        return ["Nothing was measured."]
+    said = [f"WRONG: {line}." for line in result.wrong()]
+    over = overcommitted(result)
+    fitting = [n for n in result.threads if n <= result.cpus]
+    if over:
+        said += _about_collapse(result, over) + _about_cures(result, over)
+        said += _about_peers(result, over)
+    if fitting:
+        said += _about_fitting(result, fitting)
+    return said
+
+
+def _about_collapse(result: Result, over: list[int]) -> list[str]:
+    found = collapsed(result, over)
+    if not found:
+        return [
+            f"Nothing collapsed at {counts(over)} threads on {result.cpus} CPUs: every lock kept "
+            f"at least {COLLAPSED:.0%} of the best one's rate."
+        ]
+    words = [f"{variant} (at {counts(threads)})" for variant, threads in found.items()]
+    return [
+        f"With more threads than the {result.cpus} CPUs these collapse to less than "
+        f"{COLLAPSED:.0%} of the best one's rate: {listed(words)}."
+    ]
+
+
+def _about_cures(result: Result, over: list[int]) -> list[str]:
+    said = []
+    for variant in result.variants:
+        if "preemptable" not in variant:
+            continue
+        ratio = result.ratio(variant, result.baseline, over)
+        if ratio and variant != result.baseline:
+            said.append(
+                f"{variant} reaches {times(ratio)} the rate of {result.baseline} "
+                f"(geometric mean over {counts(over)} threads)."
+            )
+    return said
+
+
+def _about_peers(result: Result, over: list[int]) -> list[str]:
+    """Where what comes with the system is the better choice, and where it is not."""
+    locks = [v for v in result.variants if v not in result.peers]
+    ours, theirs = best(result, locks, over), best(result, result.peers, over)
+    if not ours or not theirs:
+        return [f"Fastest at {counts(over)} threads: {ours or theirs}."]
+    ratio = result.ratio(ours, theirs, over)
+    assert ratio is not None
+    if ratio.above_one:
+        said = [f"Fastest at {counts(over)} threads: {ours}, {times(ratio)} the rate of {theirs}."]
+    elif ratio.below_one:
+        said = [
+            f"The native {theirs} is the better choice at {counts(over)} threads: the best lock, "
+            f"{ours}, reaches {times(ratio)} its rate."
+        ]
+    else:
+        said = [
+            f"At {counts(over)} threads {ours} and {theirs} are not told apart "
+            f"({times(ratio)}): take the native one, it needs nothing installed."
+        ]
+    return said + _worse_than_native(result, locks, theirs, over)
+
+
+def _worse_than_native(result: Result, locks: list[str], native: str, over: list[int]) -> list[str]:
+    slower = []
+    for variant in locks:
+        ratio = result.ratio(variant, native, over)
+        if ratio and ratio.below_one:
+            slower.append(variant)
+    if not slower:
+        return []
+    return [
+        f"In one process with every thread hungry for one lock, {native} beats {listed(slower)}."
+    ]
+
+
+def _about_fitting(result: Result, fitting: list[int]) -> list[str]:
+    where = f"With {counts(fitting)} thread{'s' if fitting != [1] else ''}, which fit the CPUs,"
+    top = best(result, result.variants, fitting)
+    if not top:
+        return []
+    behind = []
+    for variant in result.variants:
+        ratio = result.ratio(variant, top, fitting)
+        if variant != top and ratio and not ratio.below_one:
+            behind.append(variant)
+    alike = f"; not told apart from it: {listed(behind)}" if behind else ""
+    return [f"{where} {top} is the fastest{alike}."]
