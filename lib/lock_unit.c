@@ -34,9 +34,10 @@
 	}										\
 	static void do_unlock(void *l)							\
 	{										\
-		ol_release_begin(l);							\
+		struct ol_releasing r = ol_release_begin(l, &OL_JOIN(ol_ops_, id),	\
+							 __builtin_return_address(0));	\
 		ol_##id##_unlock((ol_##id##_t *)l);					\
-		ol_release_end();							\
+		ol_release_end(&r);							\
 	}										\
 	OL_TIMED_##gives_up(							\
 	static bool do_timedlock(void *l, ol_ticks_t until)				\

@@ -7,8 +7,14 @@
  */
 #include <overlock/ops.h>
 
-/* Histogram of times: two buckets per power of two of ns; docs/counters.md. */
+/* Histogram of times, two buckets per power of two of ns; the last takes all that is longer. */
 #define OL_BUCKETS	96
+
+/* The least time, in ns, that bucket `i` holds. */
+static inline uint64_t ol_bucket_least(unsigned i)
+{
+	return i < 2 ? i : (uint64_t)(2 + i % 2) << (i / 2 - 1);
+}
 
 struct ol_site_record {
 	const void *site; /* address of the call, or what ol_at_site() was told */
@@ -21,9 +27,13 @@ struct ol_site_record {
 struct ol_counts; /* one thread's record of one site */
 
 struct ol_acquiring {
-	struct ol_counts *counts;
+	struct ol_counts *counts, *before;
 	void *lock;
 	ol_ticks_t since;
+};
+
+struct ol_releasing {
+	struct ol_counts *before;
 };
 
 #ifdef __cplusplus
@@ -35,14 +45,21 @@ void ol_at_site(const void *site);
 /* For the wrappers in lock_unit.c; `outcome` is OL_ACQUIRE, OL_TRY_FAIL or OL_GIVE_UP. */
 struct ol_acquiring ol_acquire_begin(void *lock, const struct ol_lock_ops *ops, const void *site);
 void ol_acquire_end(struct ol_acquiring *a, unsigned outcome);
-void ol_release_begin(void *lock);
-void ol_release_end(void);
+struct ol_releasing ol_release_begin(void *lock, const struct ol_lock_ops *ops, const void *site);
+void ol_release_end(struct ol_releasing *r);
 
 /*
  * Calls `each` for every site, busiest first, with the sums over all threads, living and gone.
  * Safe while others count; what they count meanwhile may be missing. Not in signal handlers.
+ * Returns 0, or ENOMEM and calls nobody.
  */
-void ol_sites_read(void (*each)(const struct ol_site_record *record, void *arg), void *arg);
+int ol_sites_read(void (*each)(const struct ol_site_record *record, void *arg), void *arg);
+
+/*
+ * Acquisitions and events that could not be recorded: in a signal handler that interrupted the
+ * recording itself, in a thread all but gone, or for want of memory.
+ */
+uint64_t ol_sites_missed(void);
 
 /* Forgets everything counted so far; only while no thread is inside a lock operation. */
 void ol_sites_reset(void);

@@ -11,12 +11,18 @@
 
 #define OL_ABI		0	/* of this header; the library says its own in ol_world->abi */
 
+/* What locks.def may say of a lock: OL_TRAIT(name, bit, what). Append only. */
+#define OL_EACH_TRAIT									\
+	OL_TRAIT(FITS4,	  0, "4 bytes, so it can be a kernel's spinlock")		\
+	OL_TRAIT(FIFO,	  1, "grants in the order of arrival")				\
+	OL_TRAIT(YIELDS,  2, "may give the CPU away or sleep while it waits")		\
+	OL_TRAIT(PRIVATE, 3, "keeps process-private things: not for shared memory")	\
+	OL_TRAIT(ALONE,	  4, "its header needs no library")
+
 enum ol_trait {
-	OL_FITS4 = 1 << 0,
-	OL_FIFO = 1 << 1,
-	OL_YIELDS = 1 << 2,
-	OL_PRIVATE = 1 << 3,
-	OL_ALONE = 1 << 4,
+#define OL_TRAIT(name, bit, what) OL_##name = 1 << (bit),
+	OL_EACH_TRAIT
+#undef OL_TRAIT
 };
 
 /*
@@ -66,6 +72,13 @@ struct ol_calibration {
 	bool tsc;	  /* ticks are the time stamp counter's */
 };
 const struct ol_calibration *ol_calibration(void);
+
+/* Where this process may learn about its preemption: one list, ended by a null name. */
+struct ol_source {
+	const char *name, *knows;
+	bool available; /* here */
+};
+const struct ol_source *ol_sources(void);
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a tick, a pause and a yield cost on this machine, measured once at start in about a
+ * millisecond.
+ */
+#include "internal.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+/*
+ * The two ends of the span are each known to about 20 ns, which makes the length of a tick good to
+ * some 40 parts per million.
+ */
+#define SPAN_NS	1000000u
+
+static struct ol_calibration calibration = { .tick_ns = 1.0 };
+
+/* Fixed point, 32 bits after the point. Until calibrated a tick is a nanosecond. */
+static uint64_t ticks_per_ns = 1ull << 32, ns_per_tick = 1ull << 32;
+
+uint64_t ol_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t scale(uint64_t n, uint64_t factor)
+{
+	unsigned __int128 product = (unsigned __int128)n * factor + (1u << 31);
+
+	if (n == OL_NEVER || product >> 32 >= OL_NEVER)
+		return OL_NEVER;
+	return (uint64_t)(product >> 32);
+}
+
+uint64_t ol_ticks_from_ns(uint64_t ns)
+{
+	return scale(ns, ticks_per_ns);
+}
+
+uint64_t ol_ns_from_ticks(ol_ticks_t ticks)
+{
+	return scale(ticks, ns_per_tick);
+}
+
+const struct ol_calibration *ol_calibration(void)
+{
+	return &calibration;
+}
+
+static void set_tick(double tick_ns)
+{
+	calibration.tick_ns = tick_ns;
+	ns_per_tick = (uint64_t)(tick_ns * 0x1p32 + 0.5);
+	ticks_per_ns = (uint64_t)(0x1p32 / tick_ns + 0.5);
+}
+
+#if defined(__x86_64__)
+/* A kernel that fell back to one of these has caught the time stamp counter lying. */
+static bool kernel_distrusts_tsc(void)
+{
+	static const char *const slow[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies",
+					    "pit" };
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		      O_RDONLY | O_CLOEXEC);
+	char name[32] = "";
+	ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	name[n > 0 ? n : 0] = 0;
+	name[strcspn(name, "\n")] = 0;
+	for (size_t i = 0; i < sizeof(slow) / sizeof(*slow); i++)
+		if (!strcmp(name, slow[i]))
+			return true;
+	return false;
+}
+
+/* Ticks at the same rate in every state, on every CPU: CPUID 80000007h, EDX bit 8. */
+static bool counter_is_steady(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8) && !kernel_distrusts_tsc();
+}
+
+/* Advertised, and seen to commit: microcode may make every transaction abort. */
+static bool transactions_commit(struct ol_world *world)
+{
+	unsigned a, b, c, d;
+
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 1u << 11))
+		return false;
+	world->htm = 1; /* ol_htm_begin() looks here */
+	for (int tries = 0; tries < 64; tries++) {
+		if (ol_htm_begin() == OL_HTM_STARTED) {
+			ol_htm_commit();
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The counter and the clock at one instant: of several tries, the one that took least. */
+struct instant {
+	uint64_t ticks, ns;
+};
+
+static struct instant look(void)
+{
+	struct instant best = { 0, 0 };
+	uint64_t least = UINT64_MAX;
+
+	for (int tries = 0; tries < 8; tries++) {
+		uint64_t before = __builtin_ia32_rdtsc(), ns = ol_clock();
+		uint64_t took = __builtin_ia32_rdtsc() - before;
+
+		if (took < least) {
+			least = took;
+			best = (struct instant){ before + took / 2, ns };
+		}
+	}
+	return best;
+}
+#endif
+
+/* The least of a few rounds: whoever interrupts us only adds. */
+static double cost_ns(void (*repeat)(int n), int n)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int round = 0; round < 5; round++) {
+		uint64_t since = ol_clock(), took;
+
+		repeat(n);
+		took = ol_clock() - since;
+		if (took < least)
+			least = took;
+	}
+	return (double)least / n;
+}
+
+static void relax(int n)
+{
+	while (n--)
+		ol_relax();
+}
+
+static void yield(int n)
+{
+	while (n--)
+		sched_yield();
+}
+
+static void measure_costs(void)
+{
+	calibration.relax_ns = cost_ns(relax, 200);
+	calibration.yield_ns = cost_ns(yield, 20);
+}
+
+void ol_calibrate(struct ol_world *world)
+{
+	uint64_t since = ol_clock();
+#if defined(__x86_64__)
+	struct instant first = look(), last;
+
+	world->htm = transactions_commit(world);
+	measure_costs();
+	if (counter_is_steady()) {
+		while (ol_clock() - first.ns < SPAN_NS)
+			ol_relax();
+		last = look();
+		set_tick((double)(last.ns - first.ns) / (double)(last.ticks - first.ticks));
+		world->tsc = 1;
+	}
+#elif defined(__aarch64__)
+	uint64_t hz;
+
+	/* The architecture's timer says its own rate, and is the same on every CPU. */
+	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
+	measure_costs();
+	if (hz) {
+		set_tick(1e9 / (double)hz);
+		world->tsc = 1;
+	}
+#else
+	measure_costs();
+#endif
+	calibration.tsc = world->tsc;
+	calibration.took_ns = ol_clock() - since;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints what the .def files say, as JSON, for those who do not read C. */
+#include <overlock/ops.h>
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *separator = "";
+
+static void text(const char *name, const char *value, const char *end)
+{
+	printf("\"%s\": \"", name);
+	for (; *value; value++)
+		printf(*value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
+	printf("\"%s", end);
+}
+
+static void traits(uint32_t set)
+{
+	static const char *const names[] = {
+#define OL_TRAIT(name, bit, what) [bit] = #name,
+		OL_EACH_TRAIT
+#undef OL_TRAIT
+	};
+	const char *comma = "";
+
+	printf("\"traits\": [");
+	for (unsigned bit = 0; bit < sizeof(names) / sizeof(*names); bit++) {
+		if (!(set & 1u << bit))
+			continue;
+		printf("%s\"", comma);
+		for (const char *c = names[bit]; *c; c++)
+			putchar(tolower((unsigned char)*c));
+		putchar('"');
+		comma = ", ";
+	}
+	printf("], ");
+}
+
+static void lock(const struct ol_lock_ops *l)
+{
+	printf("%s\n    {", separator);
+	text("id", l->id, ", ");
+	text("gives_up", l->timedlock ? "timed" : "waits", ", ");
+	traits(l->traits);
+	printf("\"size\": %" PRIu32 ", ", l->size);
+	text("source", l->source, ", ");
+	text("what", l->what, "}");
+	separator = ",";
+}
+
+static void event(const char *name, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("name", name, ", ");
+	text("what", what, "}");
+	separator = ",";
+}
+
+static void tunable(const char *name, const char *unit, uint64_t preset, uint64_t least,
+		    uint64_t most, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("name", name, ", ");
+	text("unit", unit, ", ");
+	printf("\"default\": %" PRIu64 ", \"least\": %" PRIu64 ", \"most\": %" PRIu64 ", ", preset,
+	       least, most);
+	text("what", what, "}");
+	separator = ",";
+}
+
+static void list(const char *name)
+{
+	printf(",\n  \"%s\": [", name);
+	separator = "";
+}
+
+int main(void)
+{
+	printf("{\n  \"abi\": %d,\n  \"version\": \"" OL_VERSION "\"", OL_ABI);
+	list("locks");
+	for (size_t i = 0; ol_locks[i]; i++)
+		lock(ol_locks[i]);
+	printf("\n  ]");
+	list("events");
+#define OL_EVENT(name, what) event(#name, what);
+#include <overlock/events.def>
+	printf("\n  ]");
+	list("tunables");
+#define OL_TUNABLE(name, unit, preset, least, most, what) \
+	tunable(#name, #unit, preset, least, most, what);
+#include <overlock/tunables.def>
+	printf("\n  ]\n}\n");
+	return fflush(stdout) || ferror(stdout);
+}

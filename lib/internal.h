@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_INTERNAL_H
+#define OL_INTERNAL_H
+/* What the library's parts ask of each other, and the hooks of its tests. Never exported. */
+#include <overlock/ops.h>
+
+/* Static TLS: no lazy allocation, so a signal handler may be the first to touch it. */
+#define OL_THREAD_LOCAL	_Thread_local __attribute__((tls_model("initial-exec")))
+
+#pragma GCC visibility push(hidden)
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Each part's start, in this order, before any constructor of the program runs. */
+void ol_calibrate(struct ol_world *world);
+void ol_tuning_start(void);
+void ol_knowledge_start(void);
+void ol_context_start(void);
+
+/* In the child of a fork, where only the calling thread is left. */
+void ol_context_renew(void);
+void ol_sites_renew(void);
+
+/*
+ * Sees to it that this thread's exit is noticed; false if it cannot be, because the library has
+ * not started, memory is short, or the thread is all but gone. Async-signal-safe.
+ */
+bool ol_thread_register(void);
+void ol_sites_leave(void); /* the thread is about to be gone */
+
+struct ol_world *ol_world_for_writing(void);
+
+/* Tests: at most this many ids and nodes from now on; ids already given out count. */
+void ol_test_limits(uint32_t ids, uint32_t nodes);
+/* Tests: ids and nodes that are out, and nodes ever made. */
+void ol_test_usage(uint32_t *ids, uint32_t *nodes_made);
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* locks.def as a table. */
+#include <overlock/ops.h>
+
+#include <string.h>
+
+#define OL_LOCK(id, ...) extern const struct ol_lock_ops ol_ops_##id;
+#include <overlock/locks.def>
+#undef OL_LOCK
+
+const struct ol_lock_ops *const ol_locks[] = {
+#define OL_LOCK(id, ...) &ol_ops_##id,
+#include <overlock/locks.def>
+#undef OL_LOCK
+	0,
+};
+
+const struct ol_lock_ops *ol_find_lock(const char *id)
+{
+	for (size_t i = 0; ol_locks[i]; i++)
+		if (!strcmp(ol_locks[i]->id, id))
+			return ol_locks[i];
+	return 0;
+}

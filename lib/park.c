@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Parking and yielding: futexes with bit sets for keys. */
+#include "internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int futex_op(int op)
+{
+	return ol_tune(shared) ? op : op | FUTEX_PRIVATE_FLAG;
+}
+
+/* The kernel's deadline for `until`, on CLOCK_MONOTONIC; false if it has passed. */
+static bool deadline(struct timespec *ts, ol_ticks_t until)
+{
+	ol_ticks_t now = ol_now();
+	uint64_t at;
+
+	if (!ol_before(now, until))
+		return false;
+	at = ol_clock() + ol_ns_from_ticks(until - now);
+	ts->tv_sec = (time_t)(at / 1000000000);
+	ts->tv_nsec = (long)(at % 1000000000);
+	return true;
+}
+
+/*
+ * Whatever it answers is a reason to look again: EAGAIN the word has changed, EINTR a signal,
+ * ETIMEDOUT. The kernel compares under its own lock, after a full fence.
+ */
+void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until)
+{
+	int saved = errno;
+	struct timespec ts;
+
+	if (until == OL_NEVER)
+		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, 0, 0, key);
+	else if (deadline(&ts, until))
+		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, &ts, 0, key);
+	errno = saved;
+}
+
+/* EFAULT: the lock's memory is gone, and nobody can be asleep there. */
+void ol_kick(const uint32_t *word, uint32_t key, int n)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, futex_op(FUTEX_WAKE_BITSET), n, 0, 0, key);
+	errno = saved;
+}
+
+void ol_yield(void)
+{
+	sched_yield();
+}
+
+/* Linux lets nobody name the thread that should run next. */
+void ol_yield_to(uint32_t id)
+{
+	(void)id;
+	sched_yield();
+}

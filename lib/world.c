@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The world state of the process, and the one constructor that sets it up. */
+#include "internal.h"
+
+#include <pthread.h>
+
+static uint64_t wait_array[OL_WAIT_SLOTS] __attribute__((aligned(128)));
+
+/*
+ * Usable before the constructor has run, by the constructors of other objects: the clock ticks in
+ * ns until then, and so do the presets.
+ */
+static struct ol_world world = {
+	.abi = OL_ABI,
+	.size = sizeof(struct ol_world),
+	.wait_array = wait_array,
+	.tuning = {
+#define OL_TUNABLE(name, unit, preset, least, most, what) .name = preset,
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+	},
+};
+struct ol_world *const ol_world = &world;
+
+struct ol_world *ol_world_for_writing(void)
+{
+	return &world;
+}
+
+static void child(void)
+{
+	ol_context_renew();
+#ifdef OL_COUNTED
+	ol_sites_renew();
+#endif
+}
+
+/* 101 is the first priority that is not the implementation's. */
+__attribute__((constructor(101))) static void start(void)
+{
+	ol_calibrate(&world);
+	ol_tuning_start();
+	ol_knowledge_start();
+	ol_context_start();
+	pthread_atfork(0, 0, child);
+}
