@@ -28,29 +28,30 @@ static void prepare_spin(void *l)
 }
 
 /* Through the same table of functions as the locks, so that the indirect call costs all alike. */
-#define PEER(id, type, calls, prepare, what)		\
-	static void id##_do_lock(void *l)		\
+#define PEER(name, type, calls, prepare, text)		\
+	static void name##_do_lock(void *l)		\
 	{						\
 		calls##_lock((type *)l);		\
 	}						\
-	static bool id##_do_trylock(void *l)		\
+	static bool name##_do_trylock(void *l)		\
 	{						\
 		return calls##_trylock((type *)l) == 0;	\
 	}						\
-	static void id##_do_unlock(void *l)		\
+	static void name##_do_unlock(void *l)		\
 	{						\
 		calls##_unlock((type *)l);		\
 	}						\
-	static const struct ol_lock_ops id##_ops = {	\
-		.id = #id, .source = "glibc", .what = what,			\
+	static const struct ol_lock_ops name##_ops = {	\
+		.id = #name, .source = "glibc", .what = (text),			\
 		.abi = OL_ABI, .size = sizeof(type), .align = _Alignof(type),	\
-		.lock = id##_do_lock, .trylock = id##_do_trylock, .unlock = id##_do_unlock, \
+		.lock = name##_do_lock, .trylock = name##_do_trylock,		\
+		.unlock = name##_do_unlock,					\
 	};
 #include "peers.def"
 #undef PEER
 
 static const struct subject peers[] = {
-#define PEER(id, type, calls, prepare, what) { &id##_ops, prepare },
+#define PEER(name, type, calls, prepare, text) { &name##_ops, prepare },
 #include "peers.def"
 #undef PEER
 };

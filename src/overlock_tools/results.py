@@ -32,6 +32,7 @@ class Cell:
     per_thread: list[int] = field(default_factory=list)
     wrong: str = ""
     drained: bool = True
+    cut: bool = False  # stopped after `seconds`, unfinished: its rate is at most what it says
     events: dict[str, int] = field(default_factory=dict)
     wait_ns: int = 0
     hold_ns: int = 0

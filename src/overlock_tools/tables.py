@@ -20,11 +20,26 @@ def si(value: float | None) -> str:
     return f"{value:.3g} "
 
 
+def factor(value: float) -> str:
+    """A ratio in about three significant digits, never in powers of ten."""
+    if value >= 100:
+        digits = max(0, len(str(int(value))) - 3)
+        return f"{round(value / 10**digits) * 10**digits:,}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.01 else f"{value:.4f}"
+
+
+def span(low: str, high: str) -> str:
+    """`1.2 M – 1.4 M` as `1.2 – 1.4 M`."""
+    prefix = low[-1]
+    return f"{low[:-1].strip() if prefix == high[-1] else low.strip()} – {high.strip()}"
+
+
 def ratio_text(ratio: dict[str, Any] | None) -> tuple[str, str]:
     if ratio is None:
         return "", ""
-    interval = f"{ratio['low']:.2f} – {ratio['high']:.2f}" if ratio["low"] is not None else ""
-    return f"{ratio['value']:.2f}×", interval
+    known = ratio["low"] is not None
+    interval = f"{factor(ratio['low'])} – {factor(ratio['high'])}" if known else ""
+    return f"{factor(ratio['value'])}×", interval
 
 
 def _plain(title: str) -> Table:
@@ -35,7 +50,7 @@ def matrix(result: Result, done: int, total: int) -> Table:
     """While it runs: medians so far, locks by numbers of threads."""
     title = f"{result.unit}/s, medians so far: {done} of {total} cells"
     table = _plain(title)
-    table.add_column("lock")
+    table.add_column("lock", no_wrap=True)
     for n in result.threads:
         table.add_column(f"{n} threads", justify="right", min_width=9)
     tops = {n: max(result.median_rate(v, n) or 0 for v in result.variants) for n in result.threads}
@@ -56,25 +71,18 @@ def detail(result: Result, threads: int) -> Table:
     """When it is done: one number of threads."""
     over = threads / result.cpus
     table = _plain(f"{threads} threads on {result.cpus} CPUs ({over:g}×)")
-    table.add_column("lock")
+    table.add_column("lock", no_wrap=True, overflow="ignore")
     for heading in (f"{result.unit}/s", "range", f"÷ {result.baseline}", "95 %", "Jain"):
-        table.add_column(heading, justify="right")
-    table.add_column("switches/s", justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in result.summary():
         if row["threads"] != threads:
             continue
         value, interval = ratio_text(row["ratio"])
-        spread = f"{si(row['least'])} – {si(row['most'])}"
-        switches = si(row["switches_per_second"])
-        table.add_row(
-            row["variant"],
-            si(row["median"]),
-            spread,
-            value,
-            interval,
-            f"{row['jain']:.2f}",
-            switches,
-        )
+        fair = f"{row['jain']:.2f}" if any(c.per_thread for c in result.cells) else ""
+        cut = any(cell.cut for cell in result.of(row["variant"], threads))
+        rate = ("< " if cut else "") + si(row["median"])
+        spread = "did not finish" if cut else span(si(row["least"]), si(row["most"]))
+        table.add_row(row["variant"], rate, spread, value, interval, fair)
     return table
 
 

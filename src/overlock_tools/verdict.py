@@ -3,14 +3,16 @@
 
 from overlock_tools.results import Result
 from overlock_tools.stats import Ratio
+from overlock_tools.tables import factor
 
 # Less than this share of the best at the same number of threads: collapsed, not merely slower.
 COLLAPSED = 0.1
 
 
 def times(ratio: Ratio) -> str:
-    interval = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low is not None else ""
-    return f"{ratio.value:.2f}×{interval}"
+    known = ratio.low is not None and ratio.high is not None
+    interval = f" [{factor(ratio.low or 0)} – {factor(ratio.high or 0)}]" if known else ""
+    return f"{factor(ratio.value)}×{interval}"
 
 
 def listed(words: list[str]) -> str:
@@ -48,6 +50,8 @@ def sentences(result: Result) -> list[str]:
     """One statement each."""
     if not result.cells:
         return ["Nothing was measured."]
+    if result.kind == "program":
+        return _about_program(result)
     said = [f"WRONG: {line}." for line in result.wrong()]
     over = overcommitted(result)
     fitting = [n for n in result.threads if n <= result.cpus]
@@ -135,3 +139,36 @@ def _about_fitting(result: Result, fitting: list[int]) -> list[str]:
             behind.append(variant)
     alike = f"; not told apart from it: {listed(behind)}" if behind else ""
     return [f"{where} {top} is the fastest{alike}."]
+
+
+def _about_program(result: Result) -> list[str]:
+    """Each lock beside the program as it is, at all numbers of threads together."""
+    said = [f"WRONG: {line}." for line in result.wrong()]
+    native = result.baseline
+    faster: list[str] = []
+    alike: list[str] = []
+    slower: list[str] = []
+    cut: dict[str, list[int]] = {}
+    for variant in result.variants:
+        for cell in result.cells:
+            if cell.variant == variant and cell.cut:
+                cut.setdefault(variant, []).append(cell.threads)
+        ratio = result.ratio(variant, native, result.threads)
+        if variant == native or variant in cut or not ratio:
+            continue
+        where = faster if ratio.above_one else slower if ratio.below_one else alike
+        where.append(f"{variant} ({times(ratio)})")
+    if not said:
+        said.append("The program's output was right under every lock.")
+    if cut:
+        words = [f"{variant} (at {counts(sorted(n))})" for variant, n in cut.items()]
+        said.append(f"Stopped, far behind the native mutex: {listed(words)}.")
+    if faster:
+        said.append(f"Faster than the native mutex: {listed(faster)}.")
+    if alike:
+        said.append(f"Not told apart from the native mutex: {listed(alike)}.")
+    if slower:
+        said.append(f"Slower than the native mutex: {listed(slower)}.")
+    if not faster:
+        said.append("For this program on this machine, keep the native mutex.")
+    return said

@@ -11,40 +11,13 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.live import Live
 
 from overlock_tools import files, machine, measure, outside, tables, verdict
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.measure import Plan, Workload
 from overlock_tools.results import Result
-
-
-class Shown:
-    """The running table on a terminal, a line per round elsewhere."""
-
-    def __init__(self, console: Console, result: Result, total: int) -> None:
-        self.console, self.result, self.total = console, result, total
-        self.live: Live | None = None
-
-    def each(self) -> None:
-        done = len(self.result.cells)
-        if self.live:
-            self.live.update(tables.matrix(self.result, done, self.total))
-            return
-        rounds = self.result.settings["rounds"]
-        per_round = self.total // rounds
-        if done % per_round == 0:
-            self.console.print(f"round {done // per_round} of {rounds} done", highlight=False)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        if not self.console.is_terminal:
-            yield
-            return
-        first = tables.matrix(self.result, 0, self.total)
-        with Live(first, console=self.console, refresh_per_second=4, transient=True) as self.live:
-            yield
-        self.live = None
+from overlock_tools.terminal import Running
+from overlock_tools.terminal import console as terminal
 
 
 @contextmanager
@@ -59,10 +32,15 @@ def no_interruption() -> Iterator[None]:
 
 def measured(plan: Plan, result: Result, console: Console) -> bool:
     """Runs the plan; true if it was interrupted."""
-    shown = Shown(console, result, plan.cells)
+
+    def line() -> str:
+        rounds, rest = divmod(len(result.cells) * plan.rounds, plan.cells)
+        return "" if rest else f"round {rounds} of {plan.rounds} done"
+
+    running = Running(console, lambda: tables.matrix(result, len(result.cells), plan.cells), line)
     try:
-        with shown.running():
-            measure.run(plan, result, shown.each)
+        with running.shown():
+            measure.run(plan, result, running.update)
     except KeyboardInterrupt:
         return True
     return False
@@ -78,9 +56,9 @@ def show(result: Result, console: Console) -> None:
     if len(result.threads) > 1 and result.overall():
         console.print(tables.overall(result), "")
     for line in result.verdict:
-        console.print(line, highlight=False)
+        console.print(line)
     for line in result.warnings:
-        console.print(f"warning: {line}", style="yellow", highlight=False)
+        console.print(f"warning: {line}", style="yellow")
 
 
 def bench(workload: Workload, options: dict[str, Any]) -> int:
@@ -124,9 +102,9 @@ def planned(
 
 
 def run_and_show(plan: Plan, known: measure.Subjects, json_file: Path | None) -> int:
-    console = Console(highlight=False)
+    console = terminal()
     result = measure.new_result(plan, shlex.join(["overlock", *sys.argv[1:]]), known)
-    console.print(machine.headline(result.machine), highlight=False)
+    console.print(machine.headline(result.machine))
     about = round(plan.cells * plan.seconds * 1.25)
     console.print(
         f"{plan.workload.title}: {plan.cs_ns:g} ns in, {plan.ncs_ns:g} ns out; "
@@ -134,7 +112,7 @@ def run_and_show(plan: Plan, known: measure.Subjects, json_file: Path | None) ->
         highlight=False,
     )
     if warning := machine.busy_now():
-        console.print(f"warning: {warning}", style="yellow", highlight=False)
+        console.print(f"warning: {warning}", style="yellow")
         result.warnings.append("at the start " + warning)
     interrupted = measured(plan, result, console)
     with no_interruption():
@@ -142,10 +120,10 @@ def run_and_show(plan: Plan, known: measure.Subjects, json_file: Path | None) ->
         show(result, console)
         if json_file and result.cells:
             files.write(json_file, result.to_json())
-            console.print(f"written: {json_file}", highlight=False)
+            console.print(f"written: {json_file}")
         if interrupted:
             kept = f"{len(result.cells)} of {plan.cells} cells are complete and kept"
-            console.print(f"interrupted: {kept}", highlight=False)
+            console.print(f"interrupted: {kept}")
             return INTERRUPTED
     return FAILED if any(result.wrong()) else 0
 

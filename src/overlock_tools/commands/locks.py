@@ -5,10 +5,10 @@ import dataclasses
 import json
 
 import click
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from overlock_tools import defs
+from overlock_tools.terminal import console
 
 TRAITS = {
     "fits4": "4 bytes",
@@ -33,11 +33,10 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(lock) for lock in locks], indent=2))
         return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("lock", "bytes", "timed", "traits", "source", "what it is"):
-        table.add_column(heading, justify="right" if heading == "bytes" else "left")
+    out = console()
     for lock in locks:
-        timed = "yes" if lock.gives_up == "timed" else "no"
-        traits = ", ".join(TRAITS.get(t, t) for t in lock.traits if t != "fits4")
-        table.add_row(lock.id, str(lock.size), timed, traits, lock.source, lock.what)
-    Console(soft_wrap=False).print(table)
+        timed = "can time out" if lock.gives_up == "timed" else "cannot time out"
+        traits = [TRAITS.get(t, t) for t in lock.traits if t != "fits4"]
+        facts = [f"{lock.size} bytes", timed, *traits, f"source: {lock.source}"]
+        out.print(Text(lock.id, style="bold"), Text(lock.what))
+        out.print(Text("    " + " · ".join(facts), style="dim"))

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""overlock demo: the collapse and its cure, on this machine, in five minutes."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from overlock_tools import files, machine, measure, program, tables, verdict
+from overlock_tools.commands.bench import measured, no_interruption
+from overlock_tools.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.program import Pbzip2, Program, Runs, Sysbench
+from overlock_tools.results import Result
+from overlock_tools.stats import Ratio
+from overlock_tools.terminal import Running, console
+
+COLLAPSE = ["ticket", "mcs", "twa"]
+CURE = ["preemptable_ticket", "pv_preemptable_ticket", "tas_yield"]
+PEERS = ["pthread_mutex", "pthread_adaptive"]
+OVERCOMMIT = (1, 2, 4, 8)
+SYSBENCH_LOCKS = 1_200_000
+PBZIP2_BYTES = 8_000_000
+
+
+class Demo:
+    def __init__(self, rounds: int, seconds: float) -> None:
+        self.out, self.rounds, self.seconds = console(), rounds, seconds
+        self.results: list[Result] = []
+        self.command = shlex.join(["overlock", *sys.argv[1:]])
+
+    def say(self, text: str = "", style: str = "") -> None:
+        self.out.print(text, style=style or None)
+
+    def heading(self, text: str) -> None:
+        self.say()
+        self.say(text, "bold")
+
+    def conclude(self, result: Result) -> None:
+        result.verdict = verdict.sentences(result)
+        for line in result.verdict:
+            self.say(f"• {line}")
+        for line in result.warnings:
+            self.say(f"warning: {line}", "yellow")
+
+    def machine(self) -> None:
+        facts = machine.facts()
+        self.heading("1. This machine")
+        self.say(machine.headline(facts))
+        pause = measure.subjects().facts["relax_ns"]
+        self.say(
+            f"A spinning thread looks again every {pause:.0f} ns; when its CPU is taken away it "
+            "comes back milliseconds later. That is the whole problem."
+        )
+        if warning := machine.busy_now(0.5):
+            self.say(f"warning: {warning}", "yellow")
+
+    def sections(self) -> None:
+        cpus = machine.cpus()
+        known = measure.subjects()
+        plan = measure.Plan(
+            workload=measure.WORKLOADS[0],
+            variants=COLLAPSE + CURE + PEERS,
+            threads=[cpus * factor for factor in OVERCOMMIT],
+            baseline="ticket",
+            cs_ns=70,
+            ncs_ns=330,
+            rounds=self.rounds,
+            seconds=self.seconds,
+            cpus=None,
+            counters=False,
+            loaded=[],
+        )
+        self.heading("2. The collapse and its cure: one lock, 1 to 8 times as many threads as CPUs")
+        self.say(f"{plan.cells} cells, about {plan.cells * plan.seconds * 1.4:.0f} s")
+        again = (
+            f"overlock bench sections --locks {','.join(plan.variants)} "
+            f"--threads {','.join(map(str, plan.threads))} --rounds {plan.rounds} "
+            f"--seconds {plan.seconds:g}"
+        )
+        result = measure.new_result(plan, again, known)
+        self.results.append(result)
+        interrupted = measured(plan, result, self.out)
+        self.out.print(tables.matrix(result, len(result.cells), plan.cells))
+        self.say()
+        self.conclude(result)
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def programs(self) -> None:
+        self.heading("3. The same locks under existing programs, through `overlock run`")
+        program.need("sysbench", "pbzip2")
+        cpus = machine.cpus()
+        with program.scratch() as folder:
+            self.one_program(Sysbench(SYSBENCH_LOCKS), [cpus, 4 * cpus], folder)
+            self.one_program(Pbzip2(folder, PBZIP2_BYTES), [4 * cpus], folder)
+
+    def one_program(self, what: Program, threads: list[int], folder: Path) -> None:
+        self.say()
+        self.say(what.title, "bold")
+        example = program.under("NAME", what.command(threads[-1]))[3:]
+        result = program.new_result(
+            what, COLLAPSE + CURE, threads, self.rounds, shlex.join(["overlock", *example])
+        )
+        self.results.append(result)
+        then = machine.Load.now()
+        try:
+            run_all(self.out, Runs(what, result, folder), self.rounds)
+            result.complete = True
+        finally:
+            if warning := machine.busy_warning(then, machine.Load.now()):
+                result.warnings.append(warning)
+            if result.cells:
+                for n in threads:
+                    self.out.print(tables.detail(result, n), "")
+            self.conclude(result)
+
+
+def run_all(out: Console, runs: Runs, rounds: int) -> None:
+    result = runs.result
+    total = len(result.variants) * len(result.threads) * rounds
+    done = 0
+
+    def line() -> str:
+        complete, rest = divmod(done * rounds, total)
+        return "" if rest else f"round {complete} of {rounds} done"
+
+    running = Running(out, lambda: tables.matrix(result, done, total), line)
+
+    def each() -> None:
+        nonlocal done
+        done += 1
+        running.update()
+
+    with running.shown():
+        runs.all(rounds, each)
+
+
+def conclusions(results: list[Result]) -> list[str]:
+    """The verdict over everything: each result's own sentences stay with it."""
+    said = []
+    for result in results:
+        if result.kind == "program" or not result.cells:
+            continue
+        over = verdict.overcommitted(result)
+        cure = verdict.best(result, [v for v in CURE if v in result.variants], over)
+        native = verdict.best(result, result.peers, over)
+        ratio = result.ratio(cure, result.baseline, over) if cure else None
+        if cure and ratio:
+            said.append(
+                f"When threads outnumber the CPUs, a FIFO spinlock stops: {cure} reaches "
+                f"{verdict.times(ratio)} the rate of {result.baseline} here."
+            )
+        beside = result.ratio(cure, native, over) if cure and native else None
+        if cure and native and beside:
+            said.append(_beside_native(cure, native, beside))
+    said.append(
+        "Take a blocking mutex where threads of one program all want one lock and can sleep; take "
+        "these locks where sleeping is not to be had: kernels, guests on shared CPUs, 4-byte locks."
+    )
+    return said
+
+
+def _beside_native(cure: str, native: str, beside: Ratio) -> str:
+    if beside.above_one:
+        return f"It is also ahead of {native}: {verdict.times(beside)}."
+    if beside.below_one:
+        return (
+            f"The native {native} is the better choice in such a program: the best cure, {cure}, "
+            f"reaches {verdict.times(beside)} its rate."
+        )
+    return f"Beside {native} it is not told apart: {verdict.times(beside)}."
+
+
+def attempt(step: Callable[[], None], out: Console) -> int:
+    """0, or the exit code of what went wrong: the report is still written."""
+    try:
+        step()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Fail as error:
+        out.print(f"failed: {error.message}", style="red")
+        return error.code
+    return 0
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    default="report.html",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="The page to write.",
+)
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 1000))
+@click.option(
+    "--seconds",
+    default=0.3,
+    show_default=True,
+    type=click.FloatRange(0.01, 60),
+    help="Per cell.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also keep the results as JSON in this folder.",
+)
+def command(output: Path, rounds: int, seconds: float, keep: Path | None) -> int:
+    """Show what overcommit does to locks here, and what helps: five minutes, one report.
+
+    \b
+    Examples:
+      overlock demo
+      overlock demo --rounds 3 -o /tmp/report.html
+    """
+    output = output.absolute()
+    files.check_writable(output)
+    if keep and not keep.is_dir():
+        raise Fail(f"--keep {keep}: there is no such folder; make it first")
+    demo = Demo(rounds, seconds)
+    code = 0
+    for step in (demo.machine, demo.sections, demo.programs):
+        code = attempt(step, demo.out)
+        if code:
+            break
+    with no_interruption() if code == INTERRUPTED else nullcontext():
+        return finish(demo, output, keep, code)
+
+
+def finish(demo: Demo, output: Path, keep: Path | None, code: int) -> int:
+    from overlock_tools import report
+
+    measured_results = [result for result in demo.results if result.cells]
+    if not measured_results:
+        demo.say("Nothing was complete yet: no report is written.")
+        return code
+    said = conclusions(measured_results)
+    demo.heading("4. Verdict")
+    for line in said:
+        demo.say(line)
+    files.write(output, report.html(measured_results, demo.command, said))
+    for result in measured_results if keep else []:
+        assert keep is not None
+        name = result.kind if result.kind != "program" else result.title.split()[0].strip(",")
+        files.write(keep / f"{name}.json", result.to_json())
+    if code == INTERRUPTED:
+        demo.heading("Interrupted: what was complete is kept.")
+    demo.heading(f"The report: {output}")
+    demo.say(
+        "Next: `overlock locks` lists the locks, `overlock run --lock tas_yield -- PROGRAM` gives "
+        "your program one, `overlock bench sections --help` measures what you ask."
+    )
+    return code or (FAILED if any(any(r.wrong()) for r in measured_results) else 0)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The terminal, or what stands in for one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+# A log or a pipe has no width of its own; nothing is cut off there.
+PLAIN_WIDTH = 120
+
+
+def console() -> Console:
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+
+
+class Running:
+    """A table that is kept up to date on a terminal; elsewhere now and then a line."""
+
+    def __init__(
+        self, out: Console, table: Callable[[], RenderableType], line: Callable[[], str]
+    ) -> None:
+        self.out, self.table, self.line = out, table, line
+        self.live: Live | None = None
+
+    def update(self) -> None:
+        if self.live:
+            self.live.update(self.table())
+        elif text := self.line():
+            self.out.print(text)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        if not self.out.is_terminal:
+            yield
+            return
+        with Live(
+            self.table(), console=self.out, refresh_per_second=4, transient=True
+        ) as self.live:
+            yield
+        self.live = None
