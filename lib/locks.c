@@ -8,12 +8,15 @@
 #include <overlock/locks.def>
 #undef OL_LOCK
 
-const struct ol_lock_ops *const ol_locks[] = {
+static const struct ol_lock_ops *const all[] = {
 #define OL_LOCK(id, ...) &ol_ops_##id,
 #include <overlock/locks.def>
 #undef OL_LOCK
 	0,
 };
+
+/* A pointer: programs copy exported objects at their size when they were linked. */
+const struct ol_lock_ops *const *const ol_locks = all;
 
 const struct ol_lock_ops *ol_find_lock(const char *id)
 {

@@ -44,7 +44,7 @@ struct ol_lock_ops {
 extern "C" {
 #endif
 /* All locks, in the order of locks.def, ended by a null pointer. */
-extern const struct ol_lock_ops *const ol_locks[];
+extern const struct ol_lock_ops *const *const ol_locks;
 
 /* The lock of that name; null if there is none. */
 const struct ol_lock_ops *ol_find_lock(const char *id);

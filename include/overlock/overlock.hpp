@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_OVERLOCK_HPP
+#define OL_OVERLOCK_HPP
+/*
+ * The locks as C++20 Lockables, for std::lock_guard, std::unique_lock, std::scoped_lock and
+ * std::condition_variable_any:
+ *
+ *	overlock::preemptable_ticket lock;
+ *	std::lock_guard guard(lock);
+ *
+ * Those that can give up are TimedLockable too. All are constant-initialised, so a lock with static
+ * storage is ready before any constructor runs.
+ */
+#include <overlock/overlock.h>
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+
+namespace overlock
+{
+
+/* The analysis sees what the wrappers promise, not what they are made of. */
+#define OL_UNCHECKED	OL_ANNOTATE(no_thread_safety_analysis)
+
+/* Traits of a lock that can give up. */
+template <class Traits>
+concept gives_up = requires(typename Traits::type *l, ol_ticks_t until) {
+	{ Traits::timedlock(l, until) } -> std::same_as<bool>;
+};
+
+template <class Traits> class OL_CAPABILITY lock_of
+{
+      public:
+	using native_handle_type = typename Traits::type *;
+
+	constexpr lock_of() noexcept = default;
+	lock_of(const lock_of &) = delete;
+	lock_of &operator=(const lock_of &) = delete;
+
+	void lock() noexcept OL_ACQUIRES() OL_UNCHECKED
+	{
+		Traits::lock(&raw);
+	}
+
+	[[nodiscard]] bool try_lock() noexcept
+		OL_ANNOTATE(try_acquire_capability(true)) OL_UNCHECKED
+	{
+		return Traits::trylock(&raw);
+	}
+
+	void unlock() noexcept OL_RELEASES() OL_UNCHECKED
+	{
+		Traits::unlock(&raw);
+	}
+
+	template <class Rep, class Period>
+		requires gives_up<Traits>
+	[[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &patience)
+		OL_ANNOTATE(try_acquire_capability(true)) OL_UNCHECKED
+	{
+		return Traits::timedlock(&raw, from_now(patience));
+	}
+
+	/* Looks at `Clock` again before it gives up: that clock may have been set. */
+	template <class Clock, class Duration>
+		requires gives_up<Traits>
+	[[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &until)
+		OL_ANNOTATE(try_acquire_capability(true)) OL_UNCHECKED
+	{
+		auto left = until - Clock::now();
+
+		while (!Traits::timedlock(&raw, from_now(left))) {
+			left = until - Clock::now();
+			if (left <= left.zero())
+				return false;
+		}
+		return true;
+	}
+
+	/* Relaxed: true may be old news. */
+	[[nodiscard]] bool is_locked() const noexcept
+	{
+		return Traits::is_locked(&raw);
+	}
+
+	[[nodiscard]] bool is_contended() const noexcept
+	{
+		return Traits::is_contended(&raw);
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &raw;
+	}
+
+      private:
+	/* Rounded up: never gives up early. Beyond what 64 bits of ns hold there is no deadline. */
+	template <class Rep, class Period>
+	static ol_ticks_t from_now(const std::chrono::duration<Rep, Period> &d)
+	{
+		using namespace std::chrono;
+		using longest = duration<double>;
+
+		if (d <= d.zero())
+			return ol_now();
+		if (duration_cast<longest>(d) >= duration_cast<longest>(nanoseconds::max()))
+			return OL_NEVER;
+		return ol_after(
+			1, ol_ticks_from_ns(static_cast<uint64_t>(ceil<nanoseconds>(d).count())));
+	}
+
+	typename Traits::type raw{};
+};
+
+#define OL_TRAITS_timed(id)                                                                        \
+	static bool timedlock(type *l, ol_ticks_t until) noexcept OL_UNCHECKED                     \
+	{                                                                                          \
+		return ol_##id##_timedlock(l, until);                                              \
+	}
+#define OL_TRAITS_waits(id)
+#define OL_LOCK(id, timing, traits, source, what)                                                  \
+	struct id##_traits {                                                                       \
+		using type = ol_##id##_t;                                                          \
+		static void lock(type *l) noexcept OL_UNCHECKED                                    \
+		{                                                                                  \
+			ol_##id##_lock(l);                                                         \
+		}                                                                                  \
+		static bool trylock(type *l) noexcept OL_UNCHECKED                                 \
+		{                                                                                  \
+			return ol_##id##_trylock(l);                                               \
+		}                                                                                  \
+		static void unlock(type *l) noexcept OL_UNCHECKED                                  \
+		{                                                                                  \
+			ol_##id##_unlock(l);                                                       \
+		}                                                                                  \
+		static bool is_locked(const type *l) noexcept                                      \
+		{                                                                                  \
+			return ol_##id##_is_locked(l);                                             \
+		}                                                                                  \
+		static bool is_contended(const type *l) noexcept                                   \
+		{                                                                                  \
+			return ol_##id##_is_contended(l);                                          \
+		}                                                                                  \
+		OL_TRAITS_##timing(id)                                                             \
+	};                                                                                         \
+	using id = lock_of<id##_traits>;
+#include <overlock/locks.def>
+#undef OL_LOCK
+#undef OL_TRAITS_timed
+#undef OL_TRAITS_waits
+#undef OL_UNCHECKED
+
+} // namespace overlock
+#endif
