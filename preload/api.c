@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions that programs call in place of glibc's: POSIX names, and C11's for the same. */
+#include "preload.h"
+
+#include <errno.h>
+#include <threads.h>
+
+_Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "glibc's mtx_t is a pthread_mutex_t");
+_Static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t), "glibc's cnd_t is a pthread_cond_t");
+
+static struct mutex *mutex_in(void *storage)
+{
+	return storage;
+}
+
+static struct cond *cond_in(void *storage)
+{
+	return storage;
+}
+
+int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
+{
+	return mutex_init(mutex_in(mutex), attr);
+}
+
+int pthread_mutex_destroy(pthread_mutex_t *mutex)
+{
+	return mutex_destroy(mutex_in(mutex));
+}
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	CALLED();
+	return mutex_lock(mutex_in(mutex));
+}
+
+int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	CALLED();
+	return mutex_trylock(mutex_in(mutex));
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+	CALLED();
+	return mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until);
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+{
+	CALLED();
+	return mutex_timedlock(mutex_in(mutex), clock, until);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	return mutex_unlock(mutex_in(mutex));
+}
+
+/* glibc exports these names too, and old libraries call them. */
+#define ALIAS(name) extern __typeof__(name) __##name __attribute__((alias(#name), copy(name)))
+ALIAS(pthread_mutex_init);
+ALIAS(pthread_mutex_destroy);
+ALIAS(pthread_mutex_lock);
+ALIAS(pthread_mutex_trylock);
+ALIAS(pthread_mutex_unlock);
+
+int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
+{
+	return cond_init(cond_in(cond), attr);
+}
+
+int pthread_cond_destroy(pthread_cond_t *cond)
+{
+	return cond_destroy(cond_in(cond));
+}
+
+int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	CALLED();
+	return cond_wait(cond_in(cond), mutex_in(mutex));
+}
+
+int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+			   const struct timespec *until)
+{
+	CALLED();
+	return cond_timedwait(cond_in(cond), mutex_in(mutex), until);
+}
+
+int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+			   const struct timespec *until)
+{
+	CALLED();
+	return cond_clockwait(cond_in(cond), mutex_in(mutex), clock, until);
+}
+
+int pthread_cond_signal(pthread_cond_t *cond)
+{
+	return cond_signal(cond_in(cond));
+}
+
+int pthread_cond_broadcast(pthread_cond_t *cond)
+{
+	return cond_broadcast(cond_in(cond));
+}
+
+static int thrd_code(int error)
+{
+	switch (error) {
+	case 0:
+		return thrd_success;
+	case EBUSY:
+		return thrd_busy;
+	case ETIMEDOUT:
+		return thrd_timedout;
+	case ENOMEM:
+		return thrd_nomem;
+	default:
+		return thrd_error;
+	}
+}
+
+int mtx_init(mtx_t *mutex, int type)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	if ((type | mtx_timed) == (mtx_recursive | mtx_timed))
+		pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	return thrd_code(mutex_init(mutex_in(mutex), &attr));
+}
+
+void mtx_destroy(mtx_t *mutex)
+{
+	mutex_destroy(mutex_in(mutex));
+}
+
+int mtx_lock(mtx_t *mutex)
+{
+	CALLED();
+	return thrd_code(mutex_lock(mutex_in(mutex)));
+}
+
+int mtx_trylock(mtx_t *mutex)
+{
+	CALLED();
+	return thrd_code(mutex_trylock(mutex_in(mutex)));
+}
+
+int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
+{
+	CALLED();
+	return thrd_code(mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until));
+}
+
+int mtx_unlock(mtx_t *mutex)
+{
+	return thrd_code(mutex_unlock(mutex_in(mutex)));
+}
+
+int cnd_init(cnd_t *cond)
+{
+	return thrd_code(cond_init(cond_in(cond), 0));
+}
+
+void cnd_destroy(cnd_t *cond)
+{
+	cond_destroy(cond_in(cond));
+}
+
+int cnd_wait(cnd_t *cond, mtx_t *mutex)
+{
+	CALLED();
+	return thrd_code(cond_wait(cond_in(cond), mutex_in(mutex)));
+}
+
+int cnd_timedwait(cnd_t *restrict cond, mtx_t *restrict mutex,
+		  const struct timespec *restrict until)
+{
+	CALLED();
+	return thrd_code(cond_timedwait(cond_in(cond), mutex_in(mutex), until));
+}
+
+int cnd_signal(cnd_t *cond)
+{
+	return thrd_code(cond_signal(cond_in(cond)));
+}
+
+int cnd_broadcast(cnd_t *cond)
+{
+	return thrd_code(cond_broadcast(cond_in(cond)));
+}
+
+/*
+ * Handlers run in the child in the order of registration, and some release locks there. Ours, which
+ * begins the new epoch, must come before any of them: nobody registers before we have started.
+ */
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso)
+{
+	start();
+	return real.register_atfork(prepare, parent, child, dso);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gate: how a caller with a deadline gets a lock that cannot be given up.
+ *
+ * In the queue of such a lock nobody can leave, so a timed caller does not join it; and by polling
+ * it would never find a lock free that is handed from waiter to waiter. Instead it announces itself
+ * in the mutex's `gate`, and a holder that releases and sees it leaves the lock locked and puts it
+ * on offer. Any announced caller may take the offer, by which the lock is its own.
+ *
+ *	 63	    32 31 30 29	      0
+ *	+-------------+--+--+----------+   O: the lock is held by nobody and on offer
+ *	|    epoch    |O |S | announced|   S: the holder had it by an offer
+ *	+-------------+--+--+----------+
+ *
+ * No lock is lost: O is set only while somebody is announced, and an announced caller can leave
+ * only by an exchange that fails while O is set; whoever gives up meets the offer there and has the
+ * lock after all. The price is that of any queue: an offered lock waits for one of its takers to
+ * run, as a ticket waits for its owner.
+ *
+ * The queue is not starved: a holder that had the lock by an offer (S) hands it to the queue if
+ * there is one.
+ *
+ * A holder may look just before a caller announces itself, and release for good. The caller then
+ * finds the lock free, if it looks again: so it polls too, at least once a millisecond.
+ *
+ * Announcements found in another epoch are those of the parent's threads and count for nothing.
+ *
+ * When nobody is announced all this costs the release one load on a line it owns, and nothing for
+ * locks that can be given up.
+ */
+#include "preload.h"
+
+#define OFFER	  (1u << 31)
+#define SERVED	  (1u << 30)
+#define ANNOUNCED (SERVED - 1)
+
+/* The word as it is in this epoch. */
+static uint64_t look(const struct mutex *m)
+{
+	uint64_t w = ol_load_relaxed(&m->gate);
+
+	return w >> 32 == epoch ? w : (uint64_t)epoch << 32;
+}
+
+/* Acquire and release: an offer hands the critical section over as an unlock and a lock do. */
+static bool change(struct mutex *m, uint64_t from, uint64_t to)
+{
+	uint64_t w = ol_load_relaxed(&m->gate);
+
+	if (w >> 32 != epoch && from == (uint64_t)epoch << 32)
+		from = w;
+	return ol_cas_acq_rel(&m->gate, from, to);
+}
+
+static void announce(struct mutex *m)
+{
+	uint64_t w;
+
+	do {
+		w = look(m);
+	} while (!change(m, w, w + 1));
+}
+
+static bool take_offer(struct mutex *m)
+{
+	uint64_t w = look(m);
+
+	return (w & OFFER) && change(m, w, ((w - 1) & ~(uint64_t)OFFER) | SERVED);
+}
+
+/* False: an offer came in between and we took it. */
+static bool give_up(struct mutex *m)
+{
+	for (;;) {
+		uint64_t w = look(m);
+
+		if (take_offer(m))
+			return false;
+		if (!(w & OFFER) && change(m, w, w - 1))
+			return true;
+	}
+}
+
+/* Holders do not offer what we hold. */
+static void leave(struct mutex *m)
+{
+	uint64_t w;
+
+	do {
+		w = look(m);
+	} while (!change(m, w, w - 1));
+}
+
+static bool try_free(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	if (ops->is_locked(m->lock))
+		return false;
+	FOR_CALLER();
+	return ops->trylock(m->lock);
+}
+
+static bool wait_announced(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
+{
+	ol_ticks_t tired = ol_after(1, ol_tune(spin));
+	uint64_t step_ns = 50000;
+
+	for (;;) {
+		uint32_t seen = ol_load_relaxed(low_half(&m->gate));
+
+		if (take_offer(m))
+			return true;
+		if (try_free(m, ops)) {
+			leave(m);
+			return true;
+		}
+		if (ol_passed(until))
+			return !give_up(m);
+		if (!ol_passed(tired)) {
+			ol_relax_until(ol_earlier(tired, until));
+			continue;
+		}
+		ol_park(low_half(&m->gate), seen, OL_ANY,
+			ol_earlier(ol_after(1, ol_ticks_from_ns(step_ns)), until));
+		step_ns = step_ns < 500000 ? 2 * step_ns : 1000000;
+	}
+}
+
+#ifdef OL_COUNTED
+/* An offer passes the lock by: to the counters it is a release and an acquisition all the same. */
+static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	struct ol_releasing r = ol_release_begin(m->lock, ops, caller);
+
+	ol_release_end(&r);
+}
+#else
+static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	(void)m;
+	(void)ops;
+}
+#endif
+
+/* Acquires, or gives up at `until`. */
+OL_COLD bool gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
+{
+	announce(m);
+	return wait_announced(m, ops, until);
+}
+
+/* For the holder that is about to release: true if there was no need, the lock is on offer. */
+OL_COLD bool gate_offer(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	uint64_t w, next;
+
+	do {
+		w = look(m);
+		next = w & ~(uint64_t)SERVED;
+		if ((w & ANNOUNCED) && !((w & SERVED) && ops->is_contended(m->lock)))
+			next |= OFFER;
+	} while (!change(m, w, next));
+	if (!(next & OFFER))
+		return false;
+	count_release(m, ops);
+	ol_kick(low_half(&m->gate), OL_ANY, 1);
+	return true;
+}

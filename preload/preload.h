@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_PRELOAD_H
+#define OL_PRELOAD_H
+/*
+ * The pthread interposer: a lock of locks.def inside every pthread_mutex_t.
+ *
+ * A mutex that more than one process, a robust list or a priority protocol has a say in is left to
+ * glibc, and so is everything under OVERLOCK_DISABLE=1.
+ */
+#include <overlock/ops.h>
+
+#include <pthread.h>
+#include <time.h>
+
+/*
+ * What a pthread_mutex_t holds while it is ours. All zero is a free one of the normal kind; `kind`
+ * lies where glibc keeps it, so that static initialisers and pthread_mutex_init() set both.
+ *
+ * `epoch` says in which process the lock was last acquired: an increasing number of forks, 0 in the
+ * first. Queues found in another epoch hold waiters that only the parent has. Therefore
+ *
+ *	a release in another epoch zeroes the lock instead of handing over, and
+ *	nobody queues before somebody has acquired the lock in this epoch, so that zeroing it cannot
+ *	rob a waiter of this process of its place.
+ */
+struct mutex {
+	uint64_t lock[2];
+	uint32_t kind;
+	uint32_t owner; /* recursive, errorcheck: who holds it, else 0 */
+	uint64_t gate;	/* gate.c */
+	uint32_t depth; /* recursive: acquisitions beyond the first */
+	uint32_t epoch;
+};
+_Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "must fit in place");
+_Static_assert(_Alignof(struct mutex) <= _Alignof(pthread_mutex_t), "must fit in place");
+_Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.__kind),
+	       "static initialisers set it");
+
+enum {
+	KIND_TYPE = 3,			      /* normal, recursive, errorcheck, adaptive */
+	KIND_ROBUST = 0x10,		      /* these three as in glibc's <pthreadP.h> */
+	KIND_PRIORITY = 0x20 | 0x40,	      /* inherit, protect */
+	KIND_OURS = KIND_TYPE | 0x100 | 0x200 /* its marks for and against lock elision */
+};
+
+/*
+ * What a pthread_cond_t holds while it is ours; cond.c. `flags` lies where glibc keeps the same two
+ * bits, so that a process-shared one, which stays glibc's, is recognised.
+ */
+struct cond {
+	uint64_t turn;	/* upper half: how many wait unsignalled; lower: futex, moves by signals */
+	uint64_t users; /* upper half: epoch; lower: threads inside a wait, and COND_DESTROY */
+	uint32_t none[5];
+	uint32_t flags;
+	uint32_t none_either[2];
+};
+_Static_assert(sizeof(struct cond) <= sizeof(pthread_cond_t), "must fit in place");
+_Static_assert(offsetof(struct cond, flags) == offsetof(pthread_cond_t, __data.__wrefs),
+	       "glibc marks process-shared ones there");
+
+enum { COND_SHARED = 1, COND_MONOTONIC = 2 };
+
+/* The lower half, which is a futex and cheap to look at. */
+typedef uint32_t __attribute__((may_alias)) half_t;
+
+static inline half_t *low_half(uint64_t *word)
+{
+	return (half_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+/* start.c */
+
+/* Null before the start and when everything is left to glibc. */
+extern const struct ol_lock_ops *chosen;
+extern uint32_t epoch;	/* changes only in the child of a fork, which has one thread */
+extern uint32_t forker; /* the parent's id of the thread that forked last */
+
+/* Starts if need be; the chosen lock, or null if glibc is to do the work. */
+const struct ol_lock_ops *start(void);
+
+static inline const struct ol_lock_ops *lock_ops(void)
+{
+	const struct ol_lock_ops *ops = ol_load_acquire(&chosen); /* with what start() wrote */
+
+	return OL_UNLIKELY(!ops) ? start() : ops;
+}
+
+struct real {
+	int (*mutex_init)(pthread_mutex_t *, const pthread_mutexattr_t *);
+	int (*mutex_destroy)(pthread_mutex_t *);
+	int (*mutex_lock)(pthread_mutex_t *);
+	int (*mutex_trylock)(pthread_mutex_t *);
+	int (*mutex_timedlock)(pthread_mutex_t *, const struct timespec *);
+	int (*mutex_clocklock)(pthread_mutex_t *, clockid_t, const struct timespec *);
+	int (*mutex_unlock)(pthread_mutex_t *);
+	int (*cond_init)(pthread_cond_t *, const pthread_condattr_t *);
+	int (*cond_destroy)(pthread_cond_t *);
+	int (*cond_wait)(pthread_cond_t *, pthread_mutex_t *);
+	int (*cond_timedwait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+	int (*cond_clockwait)(pthread_cond_t *, pthread_mutex_t *, clockid_t,
+			      const struct timespec *);
+	int (*cond_signal)(pthread_cond_t *);
+	int (*cond_broadcast)(pthread_cond_t *);
+	int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
+};
+extern struct real real;
+
+/* One line on standard error, and the exit code of what could not be started. */
+_Noreturn void refuse(const char *what, const char *why);
+
+uint32_t self(void); /* this thread's id in the kernel, never 0 */
+
+/* mutex.c; errors as POSIX has them */
+
+int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr);
+int mutex_destroy(struct mutex *m);
+int mutex_lock(struct mutex *m);
+int mutex_trylock(struct mutex *m);
+int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until);
+int mutex_unlock(struct mutex *m);
+
+/* True if it is not ours. */
+bool mutex_is_foreign(const struct mutex *m);
+
+/* gate.c */
+
+bool gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
+bool gate_offer(struct mutex *m, const struct ol_lock_ops *ops);
+
+/* cond.c */
+
+int cond_init(struct cond *c, const pthread_condattr_t *attr);
+int cond_destroy(struct cond *c);
+int cond_wait(struct cond *c, struct mutex *m);
+int cond_timedwait(struct cond *c, struct mutex *m, const struct timespec *until);
+int cond_clockwait(struct cond *c, struct mutex *m, clockid_t clock, const struct timespec *until);
+int cond_signal(struct cond *c);
+int cond_broadcast(struct cond *c);
+
+/* clock.c */
+
+bool clock_is_known(clockid_t clock);
+bool time_is_valid(const struct timespec *t);
+uint64_t ns_left(clockid_t clock, const struct timespec *until); /* 0: it has come */
+
+/* For threads that wait for something nobody will wake them for: ever longer naps, to 1 ms. */
+void nap(uint64_t *step_ns, ol_ticks_t until);
+
+/* report.c: the counted library only. */
+
+#ifdef OL_COUNTED
+#include "site.h"
+
+/* What was left to glibc, or served at a price; OL_LEFT(name, what). */
+#define LEFT_LIST                                                                         \
+	OL_LEFT(shared_mutex, "acquisitions of process-shared mutexes, left to glibc")    \
+	OL_LEFT(robust_mutex, "acquisitions of robust mutexes, left to glibc")            \
+	OL_LEFT(priority_mutex, "acquisitions of mutexes with a priority protocol, left to glibc") \
+	OL_LEFT(shared_condition, "waits on process-shared condition variables, left to glibc") \
+	OL_LEFT(mixed_wait, "waits on process-shared condition variables with a mutex of ours")
+
+struct left {
+#define OL_LEFT(name, what) uint64_t name;
+	LEFT_LIST
+#undef OL_LEFT
+};
+extern struct left left;
+extern _Thread_local const void *caller __attribute__((tls_model("initial-exec")));
+
+#define LEFT(what)	((void)ol_add_relaxed(&left.what, 1u)) /* a statistic: orders nothing */
+/* Every function a program calls says so first; every acquisition is made for that caller. */
+#define CALLED()	((void)(caller = __builtin_return_address(0)))
+#define FOR_CALLER()	ol_at_site(caller)
+void report_start(const char *output);
+#else
+#define LEFT(what)	((void)0)
+#define CALLED()	((void)0)
+#define FOR_CALLER()	((void)0)
+#endif
+#endif

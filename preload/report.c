@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happened, at exit: as JSON to OVERLOCK_OUTPUT, else as a table to the terminal, if there is
+ * one; never to the program's streams. It is written when the program returns from main or calls
+ * exit(), not when it dies by _exit(), exec or a signal.
+ */
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TABLE_ROWS 12
+
+struct left left;
+_Thread_local const void *caller __attribute__((tls_model("initial-exec")));
+
+static char *output; /* null: the terminal */
+static bool reports;
+
+/*
+ * Every program that the one under `run` starts is interposed too, and would overwrite its report:
+ * only the first one writes, unless %p in the name of the file makes room for each.
+ */
+void report_start(const char *named)
+{
+	const char *first = secure_getenv("OVERLOCK_PID");
+	const char *p = named ? strstr(named, "%p") : 0;
+
+	reports = p || !first || strtol(first, 0, 10) == (long)getpid();
+	if (!reports || !named || !*named)
+		return;
+	if (asprintf(&output, "%.*s%.0ld%s", (int)(p ? p - named : (long)strlen(named)), named,
+		     p ? (long)getpid() : 0L, p ? p + 2 : "") < 0)
+		reports = false;
+}
+
+static void write_left(int fd)
+{
+#define OL_LEFT(name, what) dprintf(fd, "%s\"" #name "\": %" PRIu64, comma, left.name), comma = ", ";
+	const char *comma = "";
+
+	dprintf(fd, "\"left\": {");
+	LEFT_LIST
+	dprintf(fd, "}");
+#undef OL_LEFT
+}
+
+static bool write_json(int fd)
+{
+	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, ", chosen->id, (long)getpid()) < 0)
+		return false;
+	write_left(fd);
+	dprintf(fd, ", \"sites\": ");
+	return !ol_sites_write(fd) && dprintf(fd, "}\n") > 0;
+}
+
+/* A reader finds the whole report or none. */
+static void write_file(void)
+{
+	char *temporary;
+	int fd;
+
+	if (asprintf(&temporary, "%s.XXXXXX", output) < 0)
+		return;
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd >= 0) {
+		bool fine = write_json(fd) && !fchmod(fd, 0644);
+
+		if (close(fd) || !fine || rename(temporary, output))
+			unlink(temporary);
+	}
+	free(temporary);
+}
+
+struct table {
+	int fd, rows;
+	uint64_t rest;
+};
+
+/* The function the call is in, as well as the dynamic symbols know. */
+static void write_place(int fd, const void *site)
+{
+	Dl_info at;
+
+	if (!dladdr(site, &at) || !at.dli_fname)
+		dprintf(fd, "%p", site);
+	else if (at.dli_sname)
+		dprintf(fd, "%s+%#tx", at.dli_sname, (const char *)site - (char *)at.dli_saddr);
+	else
+		dprintf(fd, "%s+%#tx", basename(at.dli_fname),
+			(const char *)site - (char *)at.dli_fbase);
+}
+
+static void write_row(const struct ol_site_record *r, void *arg)
+{
+	struct table *t = arg;
+
+	if (t->rows++ >= TABLE_ROWS) {
+		t->rest += r->events[OL_ACQUIRE];
+		return;
+	}
+	dprintf(t->fd, "%14" PRIu64 " %12" PRIu64 " %12.3f %12.3f  ", r->events[OL_ACQUIRE],
+		r->events[OL_SLOW_PATH], (double)r->wait_ns / 1e6, (double)r->hold_ns / 1e6);
+	write_place(t->fd, r->site);
+	dprintf(t->fd, "\n");
+}
+
+static void write_table(int fd)
+{
+	struct table t = { fd, 0, 0 };
+
+	dprintf(fd, "overlock: %s under %s\n%14s %12s %12s %12s  %s\n",
+		program_invocation_short_name, chosen->id, "acquisitions", "waited", "wait ms",
+		"hold ms", "call");
+	ol_sites_read(write_row, &t);
+	if (t.rest)
+		dprintf(fd, "%14" PRIu64 " at %d other calls\n", t.rest, t.rows - TABLE_ROWS);
+#define OL_LEFT(name, what)	\
+	if (left.name)		\
+		dprintf(fd, "%14" PRIu64 " %s\n", left.name, what);
+	LEFT_LIST
+#undef OL_LEFT
+}
+
+__attribute__((destructor)) static void report(void)
+{
+	int fd;
+
+	if (!chosen || !reports || epoch) /* a forked child is not the program */
+		return;
+	if (output) {
+		write_file();
+		return;
+	}
+	fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0) {
+		write_table(fd);
+		close(fd);
+	}
+}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""overlock run: another lock for an unmodified program."""
+
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from overlock_tools import defs, elf, files, native, outside
+from overlock_tools.errors import Fail
+
+CANNOT_START = 125
+CANNOT_EXECUTE = 126
+NOT_FOUND = 127
+
+
+def option_name(tunable: defs.Tunable) -> str:
+    return f"--{tunable.name.replace('_', '-')}" + ("-ns" if tunable.unit == "ns" else "")
+
+
+def tunable_options() -> list[click.Parameter]:
+    return [
+        click.Option(
+            [option_name(tunable), tunable.name],
+            metavar="N",
+            help=f"{tunable.what} [default: {tunable.default}]",
+        )
+        for tunable in defs.load().tunables.values()
+    ]
+
+
+class RunCommand(click.Command):
+    """Has an option per tunable; its own failures end with 125, for 2 may be the program's."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        *own, help_option = super().get_params(ctx)
+        return [*own, *tunable_options(), help_option]
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(info_name, args, *rest, **more)
+        except click.UsageError as error:
+            text = error.format_message().rstrip(".")
+            raise Fail(f"{text}; see `overlock run --help`", CANNOT_START) from error
+        except Fail as error:
+            raise Fail(error.message, CANNOT_START) from error
+
+
+def find_program(name: str) -> Path:
+    """As a shell finds it."""
+    if "/" in name:
+        path = Path(name)
+    elif found := shutil.which(name):
+        return Path(found)
+    else:
+        dead = [Path(d) / name for d in os.get_exec_path() if (Path(d) / name).is_file()]
+        if not dead:
+            raise Fail(f"there is no program {name} on PATH; check its name", NOT_FOUND)
+        path = dead[0]
+    if not path.exists():
+        raise Fail(f"there is no program {path}; check its name", NOT_FOUND)
+    if path.is_dir() or not os.access(path, os.X_OK):
+        what = "is a folder" if path.is_dir() else "is not executable"
+        raise Fail(f"{path} {what}; name a program", CANNOT_EXECUTE)
+    return path
+
+
+def compiled(header: Path) -> Path:
+    """The lock of a header from outside the tree, kept where programs started later find it too."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overlock"
+    name = hashlib.sha256(os.fsencode(header.resolve())).hexdigest()[:16]
+    try:
+        (cache / name).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            made = outside.compile_lock(header, Path(folder))
+            return made.replace(cache / name / made.name)
+    except OSError as error:
+        raise Fail(f"{error.filename} cannot be written: {error.strerror}") from error
+
+
+def lock_variables(name: str, counters: bool) -> dict[str, str]:
+    if not outside.is_header(name):
+        return {"OVERLOCK_LOCK": defs.load().lock(name).id}
+    if counters:
+        raise Fail(f"--counters counts only built-in locks, not {name}; leave one of them out")
+    header = Path(name)
+    return {
+        "OVERLOCK_LOCK": outside.lock_id(header),
+        "OVERLOCK_LOCK_SO": str(compiled(header)),
+    }
+
+
+def report_variables(output: str | None) -> dict[str, str]:
+    """The counted library's report; the program's process is this one, after execve()."""
+    where = {"OVERLOCK_PID": str(os.getpid())}
+    if output is not None:
+        files.check_writable(Path(output))
+        return where | {"OVERLOCK_OUTPUT": str(Path(output).absolute())}
+    try:
+        os.close(os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY))
+    except OSError:
+        raise Fail("there is no terminal for --counters to report to; add --output FILE") from None
+    return where
+
+
+def environment(library: Path, ours: dict[str, str]) -> dict[str, str]:
+    """Ours, in place of what an outer `overlock run` set."""
+    if any(c in str(library) for c in ": \t"):
+        raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
+    old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
+    replaced = ("OVERLOCK_LOCK", "OVERLOCK_LOCK_SO", "OVERLOCK_OUTPUT", "OVERLOCK_PID")
+    rest = {k: v for k, v in os.environ.items() if k not in replaced}
+    return rest | ours | {"LD_PRELOAD": ":".join([str(library), *kept])}
+
+
+def execute(program: Path, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; it is not the program's wish
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execve(program, args, variables)  # noqa: S606 - it is what this command is for
+    except OSError as error:
+        code = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
+        raise Fail(f"{program} cannot be executed: {error.strerror}", code) from error
+
+
+def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
+    output: str | None = options["output"]
+    counters = options["counters"] or output is not None
+    library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
+    if why := elf.obstacle(program, library):
+        raise Fail(f"{why}; run it without overlock")
+    ours = lock_variables(options["lock"], counters)
+    for tunable in defs.load().tunables.values():
+        if (text := options[tunable.name]) is not None:
+            ours[tunable.variable] = tunable.check(text)
+    if counters:
+        ours |= report_variables(output)
+    return environment(library, ours)
+
+
+@click.command(
+    cls=RunCommand,
+    context_settings={"allow_interspersed_args": False},
+    epilog="Exit codes: 125 overlock could not start the program, 126 it cannot be executed, "
+    "127 there is none of that name; else the program's own.",
+)
+@click.option(
+    "--lock",
+    default="tas_yield",
+    show_default=True,
+    metavar="NAME",
+    help="A lock of `overlock locks`, or a header (./mine.h).",
+)
+@click.option("--counters", is_flag=True, help="Count, and report when the program exits.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="Report as JSON to this file, not to the terminal; implies --counters. With %p in the "
+    "name, for its process id, programs started by the program report too.",
+)
+@click.argument("program")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(program: str, args: tuple[str, ...], **options: Any) -> None:
+    """Run PROGRAM with another lock inside its pthread mutexes.
+
+    Mutexes of every kind, condition variables and C11's mtx_* and cnd_* are served; those that are
+    process-shared, robust or have a priority protocol are left to glibc. The program replaces this
+    process: signals, streams and exit code are its own. OVERLOCK_DISABLE=1 leaves all to glibc.
+
+    \b
+    Examples:
+      overlock run -- pbzip2 -k FILE
+      overlock run --lock pv_preemptable_ticket --tau-ns 2000 -- sysbench mutex run
+      overlock run --lock twa --counters -- ./server --port 8080
+      overlock run --output locks.json -- python3 script.py
+    """
+    path = find_program(program)
+    try:
+        variables = prepare(path, options)
+    except Fail as error:
+        raise Fail(error.message, CANNOT_START) from error
+    execute(path, (program, *args), variables)
