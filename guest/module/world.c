@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * What the Linux port needs memory for: ids, queue nodes, tuning, the waiting array, counters.
+ */
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <overlock/port.h>
+
+#define LEVELS	4	/* task, softirq, hardirq, NMI */
+
+struct ol_world ol_world = {
+	.tuning = {
+#define OL_TUNABLE(name, unit, preset, least, most, what) .name = (preset),
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+	},
+};
+
+/*
+ * A context is unique while each level is entered once. Deeper (an interrupt handler that enabled
+ * interrupts, an NMI inside an NMI) has no id and loops on trylock.
+ */
+static bool nested_twice(void)
+{
+	return (preempt_count() & NMI_MASK) > NMI_OFFSET ||
+	       (preempt_count() & HARDIRQ_MASK) > HARDIRQ_OFFSET;
+}
+
+u32 ol_self(void)
+{
+	u32 id = raw_smp_processor_id() * LEVELS + interrupt_context_level() + 1;
+
+	return id <= OL_ID_MAX && !nested_twice() ? id : 0;
+}
+
+/*
+ * As many nodes per CPU as contexts may wait on it at once. Each has its own flag, for a node may
+ * be given back by another CPU.
+ */
+static DEFINE_PER_CPU(struct ol_node[LEVELS], nodes);
+
+struct ol_node *ol_node_get(void)
+{
+	struct ol_node *mine = *this_cpu_ptr(&nodes);
+	int i;
+
+	for (i = 0; i < LEVELS; i++)
+		/* Acquires from the release in ol_node_put(): the last user is done with it. */
+		if (!READ_ONCE(mine[i].taken) && !xchg_acquire(&mine[i].taken, 1))
+			return &mine[i];
+	return NULL;
+}
+
+void ol_node_put(struct ol_node *node)
+{
+	smp_store_release(&node->taken, 0);
+}
+
+/*
+ * Without a hypervisor to ask, parking is polling: nobody has to be woken, so a kick has nothing
+ * to do. Like any park it may return early; it does after `spin`, so that a word that went through
+ * all its values unseen holds nobody up.
+ */
+void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
+{
+	ol_ticks_t end = ol_earlier(until, ol_after(1, ol_tune(spin)));
+
+	smp_mb(); /* what the parker published, before the look: the protocol of port.h */
+	while (READ_ONCE(*word) == seen && !ol_passed(end))
+		cpu_relax();
+}
+
+void ol_kick(const u32 *word, u32 key, int n)
+{
+}
+
+/* What the hypervisor tells of the vCPU that the context is on; false where it tells nothing. */
+bool ol_is_preempted(u32 id)
+{
+	return id && vcpu_is_preempted((id - 1) / LEVELS);
+}
+
+static DEFINE_PER_CPU(u64[OL_EVENTS], counts);
+
+void ol_count_event(unsigned int event)
+{
+	this_cpu_inc(counts[event]);
+}
+
+/* Module parameters: one per tunable, a time as <name>_ns. */
+
+static int set_tunable(const char *text, u64 *value, u64 least, u64 most, bool is_time,
+		       const char *name)
+{
+	u64 v;
+
+	if (is_time && sysfs_streq(text, "inf")) {
+		WRITE_ONCE(*value, OL_NEVER);
+		return 0;
+	}
+	if (kstrtou64(text, 0, &v) || v < least || v > most) {
+		pr_err("overlock: %s=%s is not a number from %llu to %llu%s\n", name, text, least,
+		       most, is_time ? " or inf" : "");
+		return -EINVAL;
+	}
+	WRITE_ONCE(*value, v);
+	return 0;
+}
+
+static int get_tunable(char *text, const struct kernel_param *param)
+{
+	u64 v = READ_ONCE(*(u64 *)param->arg);
+
+	return v == OL_NEVER ? sprintf(text, "inf\n") : sprintf(text, "%llu\n", v);
+}
+
+#define PARAMETER_ns(name)	name##_ns
+#define PARAMETER_count(name)	name
+#define IS_TIME_ns		true
+#define IS_TIME_count		false
+#define PARAMETER(name, ops, arg, text)			\
+	module_param_cb(name, ops, arg, 0644);		\
+	MODULE_PARM_DESC(name, text)
+
+#define OL_TUNABLE(name, unit, preset, least, most, what)				\
+	static int set_##name(const char *text, const struct kernel_param *param)	\
+	{										\
+		return set_tunable(text, param->arg, least, most, IS_TIME_##unit, #name); \
+	}										\
+	static const struct kernel_param_ops ops_##name = {				\
+		.set = set_##name,							\
+		.get = get_tunable,							\
+	};										\
+	PARAMETER(PARAMETER_##unit(name), &ops_##name, &ol_world.tuning.name, what);
+#include <overlock/tunables.def>

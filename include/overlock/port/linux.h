@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_PORT_LINUX_H
+#define OL_PORT_LINUX_H
+/*
+ * The seam in a Linux kernel: its own atomics, sched_clock(), per-CPU state.
+ *
+ * The caller has preemption disabled, as whoever takes a raw spinlock has: a context is then a CPU
+ * and how deeply it is interrupted (task, softirq, hardirq, NMI), and cannot move while it waits.
+ *
+ * What needs memory of its own is in guest/module/world.c.
+ *
+ * Ticks are nanoseconds of sched_clock(), which may be read in any context, NMI included. It can
+ * differ between CPUs; every deadline of a lock is judged on the CPU that made it.
+ */
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/limits.h>
+#include <linux/sched/clock.h>
+#include <linux/types.h>
+#include <asm/barrier.h>
+#include <asm/cmpxchg.h>
+#include <asm/processor.h>
+
+#ifndef CONFIG_64BIT
+#error "overlock: the Linux port needs a 64-bit kernel (times are 64-bit words)"
+#endif
+
+typedef u64 ol_ticks_t;
+
+#define OL_NEVER	U64_MAX
+#define OL_ANY		(~0u)
+
+#ifndef INT32_MAX
+#define INT32_MAX	S32_MAX
+#endif
+
+#define OL_UNLIKELY(x)	unlikely(x)
+#define OL_COLD		__cold noinline __maybe_unused
+#define OL_OWN_LINE	__aligned(128)	/* adjacent-line prefetch: 004 section 4 */
+
+#define OL_CAPABILITY
+#define OL_ACQUIRES(...)
+#define OL_RELEASES(...)
+#define OL_TRY_ACQUIRES(...)
+
+/* Atomics. The kernel's own macros take every width and pointers. */
+
+#define ol_load_relaxed(p)	READ_ONCE(*(p))
+#define ol_load_acquire(p)	smp_load_acquire(p)
+#define ol_store_relaxed(p, v)	WRITE_ONCE(*(p), v)
+#define ol_store_release(p, v)	smp_store_release(p, v)
+
+#define ol_xchg_relaxed(p, v)	xchg_relaxed(p, v)
+#define ol_xchg_acquire(p, v)	xchg_acquire(p, v)
+#define ol_xchg_release(p, v)	xchg_release(p, v)
+#define ol_xchg_acq_rel(p, v)	xchg(p, v)
+
+#define OL_CAS(try_cmpxchg_order, p, old, v)			\
+	({							\
+		typeof(*(p)) ol_expected = (old);		\
+		try_cmpxchg_order(p, &ol_expected, v);		\
+	})
+#define ol_cas_relaxed(p, old, v)	OL_CAS(try_cmpxchg_relaxed, p, old, v)
+#define ol_cas_acquire(p, old, v)	OL_CAS(try_cmpxchg_acquire, p, old, v)
+#define ol_cas_release(p, old, v)	OL_CAS(try_cmpxchg_release, p, old, v)
+#define ol_cas_acq_rel(p, old, v)	OL_CAS(try_cmpxchg, p, old, v)
+
+/*
+ * Fetch-and-modify. The kernel has them for atomic_t only, not for the 8- and 16-bit words that
+ * halves are, so they are compare-exchange loops; the last, successful, exchange has the order.
+ */
+#define OL_FETCH(try_cmpxchg_order, p, op, v)						\
+	({										\
+		typeof(p) ol_p = (p);							\
+		typeof(*ol_p) ol_v = (v), ol_old = READ_ONCE(*ol_p);			\
+		while (!try_cmpxchg_order(ol_p, &ol_old, (typeof(*ol_p))(ol_old op ol_v))) \
+			;								\
+		ol_old;									\
+	})
+
+#ifdef CONFIG_X86
+#define ol_add_relaxed(p, v)	xadd(p, v)	/* LOCK XADD: every order at once */
+#define ol_add_acquire(p, v)	xadd(p, v)
+#define ol_add_release(p, v)	xadd(p, v)
+#define ol_add_acq_rel(p, v)	xadd(p, v)
+#else
+#define ol_add_relaxed(p, v)	OL_FETCH(try_cmpxchg_relaxed, p, +, v)
+#define ol_add_acquire(p, v)	OL_FETCH(try_cmpxchg_acquire, p, +, v)
+#define ol_add_release(p, v)	OL_FETCH(try_cmpxchg_release, p, +, v)
+#define ol_add_acq_rel(p, v)	OL_FETCH(try_cmpxchg, p, +, v)
+#endif
+#define ol_or_relaxed(p, v)	OL_FETCH(try_cmpxchg_relaxed, p, |, v)
+#define ol_or_acquire(p, v)	OL_FETCH(try_cmpxchg_acquire, p, |, v)
+#define ol_or_release(p, v)	OL_FETCH(try_cmpxchg_release, p, |, v)
+#define ol_or_acq_rel(p, v)	OL_FETCH(try_cmpxchg, p, |, v)
+#define ol_and_relaxed(p, v)	OL_FETCH(try_cmpxchg_relaxed, p, &, v)
+#define ol_and_acquire(p, v)	OL_FETCH(try_cmpxchg_acquire, p, &, v)
+#define ol_and_release(p, v)	OL_FETCH(try_cmpxchg_release, p, &, v)
+#define ol_and_acq_rel(p, v)	OL_FETCH(try_cmpxchg, p, &, v)
+#define ol_fence()		smp_mb()
+
+/* Halves. The kernel is compiled with -fno-strict-aliasing, so they are plain u16. */
+
+#ifdef __LITTLE_ENDIAN
+enum { OL_LO = 0, OL_HI = 1 };
+#else
+enum { OL_LO = 1, OL_HI = 0 };
+#endif
+#define OL_HALF(p, half)	((u16 *)(p) + (half))
+#define OL_HALF_CONST(p, half)	((const u16 *)(p) + (half))
+
+#define ol_load_lo_relaxed(p)		READ_ONCE(*OL_HALF_CONST(p, OL_LO))
+#define ol_load_lo_acquire(p)		smp_load_acquire(OL_HALF_CONST(p, OL_LO))
+#define ol_load_hi_relaxed(p)		READ_ONCE(*OL_HALF_CONST(p, OL_HI))
+#define ol_load_hi_acquire(p)		smp_load_acquire(OL_HALF_CONST(p, OL_HI))
+#define ol_store_lo_relaxed(p, v)	WRITE_ONCE(*OL_HALF(p, OL_LO), v)
+#define ol_store_lo_release(p, v)	smp_store_release(OL_HALF(p, OL_LO), v)
+#define ol_store_hi_relaxed(p, v)	WRITE_ONCE(*OL_HALF(p, OL_HI), v)
+#define ol_store_hi_release(p, v)	smp_store_release(OL_HALF(p, OL_HI), v)
+#define ol_xchg_lo_acquire(p, v)	xchg_acquire(OL_HALF(p, OL_LO), v)
+#define ol_xchg_lo_release(p, v)	xchg_release(OL_HALF(p, OL_LO), v)
+#define ol_xchg_lo_acq_rel(p, v)	xchg(OL_HALF(p, OL_LO), v)
+#define ol_cas_lo_relaxed(p, old, v)	ol_cas_relaxed(OL_HALF(p, OL_LO), old, v)
+#define ol_cas_lo_acquire(p, old, v)	ol_cas_acquire(OL_HALF(p, OL_LO), old, v)
+#define ol_cas_lo_release(p, old, v)	ol_cas_release(OL_HALF(p, OL_LO), old, v)
+#define ol_add_lo_relaxed(p, n)		ol_add_relaxed(OL_HALF(p, OL_LO), n)
+#define ol_add_lo_release(p, n)		ol_add_release(OL_HALF(p, OL_LO), n)
+#define ol_add_hi_relaxed(p, n)		ol_add_relaxed(p, (u32)(n) << 16)
+#define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (u32)(n) << 16)
+
+/* The world state: one per kernel. */
+
+struct ol_tuning {
+#define OL_TUNABLE(name, unit, preset, least, most, what) u64 name;
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+};
+
+struct ol_world {
+	struct ol_tuning tuning; /* times in ticks */
+	u64 wait_array[4096];
+};
+
+struct ol_node { /* of a queue lock; meaning by the lock */
+	struct ol_node *next;
+	u32 wait;
+	u32 taken;
+} OL_OWN_LINE;
+
+extern struct ol_world ol_world;
+
+u32 ol_self(void);
+struct ol_node *ol_node_get(void);
+void ol_node_put(struct ol_node *node);
+void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until);
+void ol_kick(const u32 *word, u32 key, int n);
+bool ol_is_preempted(u32 id);
+void ol_count_event(unsigned int event);
+
+#define ol_tune(name)	READ_ONCE(ol_world.tuning.name)
+
+static inline u64 *ol_wait_slot(size_t i)
+{
+	return &ol_world.wait_array[i % ARRAY_SIZE(ol_world.wait_array)];
+}
+
+/* Waiting and time. */
+
+static inline void ol_relax(void)
+{
+	cpu_relax();
+}
+
+static inline void ol_relax_until(ol_ticks_t t)
+{
+	cpu_relax();
+}
+
+/* Whoever waits for a spinlock may not schedule; a hypervisor that can be asked comes later. */
+static inline void ol_yield(void)
+{
+	cpu_relax();
+}
+
+static inline void ol_yield_to(u32 id)
+{
+	cpu_relax();
+}
+
+static inline ol_ticks_t ol_now(void)
+{
+	return sched_clock();
+}
+
+static inline bool ol_before(ol_ticks_t a, ol_ticks_t b)
+{
+	return a < b; /* 64 bits of ns do not wrap in a century */
+}
+
+static inline ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline bool ol_passed(ol_ticks_t t)
+{
+	return t != OL_NEVER && ol_now() >= t;
+}
+
+static inline ol_ticks_t ol_after(u64 n, ol_ticks_t d)
+{
+	ol_ticks_t span, t;
+
+	if (d == OL_NEVER || __builtin_mul_overflow(n, d, &span) ||
+	    __builtin_add_overflow(ol_now(), span, &t))
+		return OL_NEVER;
+	return t;
+}
+
+/* Nothing is known of slices here, and nobody to ask for a longer one. */
+
+static inline void ol_defer_begin(void)
+{
+}
+
+static inline void ol_defer_end(void)
+{
+}
+
+static inline u64 ol_slice_id(void)
+{
+	return 0;
+}
+
+static inline ol_ticks_t ol_slice_end(void)
+{
+	return OL_NEVER;
+}
+
+static inline ol_ticks_t ol_slice_min(void)
+{
+	return 0;
+}
+
+static inline ol_ticks_t ol_quota_end(void)
+{
+	return OL_NEVER;
+}
+
+static inline bool ol_cpu_idle(void)
+{
+	return false;
+}
+
+/* No transactions: the kernel does not use RTM. */
+
+static inline unsigned int ol_htm_begin(void)
+{
+	return 0;
+}
+
+static inline void ol_htm_commit(void)
+{
+}
+
+static inline void ol_htm_abort(void)
+{
+}
+
+static inline bool ol_htm_active(void)
+{
+	return false;
+}
+
+/* Counting. */
+
+enum ol_event {
+#define OL_EVENT(name, what) OL_##name,
+#include <overlock/events.def>
+#undef OL_EVENT
+	OL_EVENTS
+};
+
+#ifdef OL_COUNTED
+#define ol_count(event)	ol_count_event(event)
+#else
+#define ol_count(event)	((void)(event))
+#endif
+#endif

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""The module's self-test in a booted kernel: real CPUs' worth of kernel threads on every lock."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from conftest import TOP, Build, twin
+
+CPUS = "2"
+
+
+def boot(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(TOP / "guest/boot-module"), str(folder), CPUS]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_every_lock_excludes(module: Path) -> None:
+    done = boot(module)
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = set(re.findall(r"^overlock: (\w+): .*: passed$", done.stdout, re.MULTILINE))
+    assert passed == set(re.findall(r"LOCK\((\w+)\)", (module / "fits4.h").read_text()))
+
+
+def test_twin_that_does_not_exclude_fails_the_self_test(build: Build, tmp_path: Path) -> None:
+    taken = "return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u);"
+    careless = """if (ol_load_relaxed(&l->word))
+		return false;
+	ol_store_relaxed(&l->word, 1u);
+	return true;"""
+    folder = tmp_path / "module"
+    built = build(folder, twin(tmp_path, "careless", (taken, careless)))
+    assert built.returncode == 0, built.stderr
+    done = boot(folder)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(r"^overlock: careless: .*: FAILED$", done.stdout, re.MULTILINE)
