@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 
 from overlock_tools import __version__, commands
-from overlock_tools.errors import INTERRUPTED, USAGE, Fail
+from overlock_tools.errors import INTERRUPTED, USAGE, Fail, say
 
 
 class LazyGroup(click.Group):
@@ -54,11 +54,6 @@ def cli() -> None:
       overlock bench sections              compare them on this machine
       overlock run -- pbzip2 -k FILE       give an unmodified program another lock
     """
-
-
-def say(message: str) -> None:
-    """One line on standard error, as every error of this command is."""
-    print("overlock: " + " ".join(message.split()), file=sys.stderr)
 
 
 def usage_message(error: click.UsageError) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools import defs, machine, native, outside, stats
-from overlock_tools.errors import FAILED, Fail
+from overlock_tools.errors import FAILED, Fail, say
 from overlock_tools.results import Cell, Result
 
 # Beyond this a cell measures the kernel's handling of threads rather than locks.
@@ -54,6 +54,8 @@ def subjects(loaded: Sequence[str] = (), counted: bool = False) -> Subjects:
     )
     if done.returncode:
         raise Fail(done.stderr.strip().removeprefix("overlock-bench: "), FAILED)
+    for line in done.stderr.splitlines():  # of a variable that the library ignores
+        say(line.removeprefix("overlock: "))
     facts = json.loads(done.stdout)
     listed = facts.pop("subjects")
     return Subjects(

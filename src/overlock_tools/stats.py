@@ -5,17 +5,20 @@ The unit that is resampled is the round: all contenders of a round ran within se
 so what the host did to one it did to all, and a ratio within rounds is steadier than its parts.
 """
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:  # it takes as long to import as a command to answer
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 LEAST_ROUNDS = 3  # below this an interval would only look like one
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,10 @@ class Ratio:
         return self.high is not None and self.high < 1
 
 
-def resample(rounds: int) -> npt.NDArray[np.intp]:
+def resample(rounds: int) -> "npt.NDArray[np.intp]":
     """Indices of rounds, one row per resample; the same every time, so a result can be redone."""
+    import numpy as np
+
     return np.random.default_rng(0).integers(0, rounds, (RESAMPLES, rounds), dtype=np.intp)
 
 
@@ -43,6 +48,8 @@ def geometric_mean_ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]
 
     All sequences have one value per round, in the order of the rounds.
     """
+    import numpy as np
+
     ours = np.array([pair[0] for pair in pairs], dtype=np.float64)
     theirs = np.array([pair[1] for pair in pairs], dtype=np.float64)
     value = _mean_of_ratios(np.median(ours, axis=1), np.median(theirs, axis=1))
@@ -56,8 +63,10 @@ def geometric_mean_ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]
     return Ratio(float(value), float(low), float(high))
 
 
-def _mean_of_ratios(ours: Floats, theirs: Floats) -> Floats:
+def _mean_of_ratios(ours: "Floats", theirs: "Floats") -> "Floats":
     """Along the first axis. A lock that never got anywhere has ratio 0, not a division by 0."""
+    import numpy as np
+
     tiny = np.finfo(np.float64).tiny
     logs = np.log(np.maximum(ours, tiny)) - np.log(np.maximum(theirs, tiny))
     mean: Floats = np.exp(np.mean(logs, axis=0))
@@ -71,10 +80,9 @@ def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
 
 def jain(shares: Sequence[float]) -> float:
     """Jain's index of fairness: 1 when all had the same, 1/n when one had all."""
-    values = np.array(shares, dtype=np.float64)
-    squares = float(np.sum(values**2))
-    return float(np.sum(values)) ** 2 / (len(values) * squares) if squares else 1.0
+    squares = sum(share**2 for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
 
 
 def median(values: Sequence[float]) -> float:
-    return float(np.median(np.array(values, dtype=np.float64)))
+    return float(statistics.median(values))

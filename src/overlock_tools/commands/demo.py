@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from overlock_tools import files, machine, measure, program, tables, verdict
-from overlock_tools.commands.bench import measured, no_interruption
+from overlock_tools.commands.bench import Within, measured, no_interruption
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.program import Pbzip2, Program, Runs, Sysbench
 from overlock_tools.results import Result
@@ -201,7 +201,7 @@ def attempt(step: Callable[[], None], out: Console) -> int:
     "--seconds",
     default=0.3,
     show_default=True,
-    type=click.FloatRange(0.01, 60),
+    type=Within(0.01, 60),
     help="Per cell.",
 )
 @click.option(

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""overlock bench: what it measures, what it writes, and what Ctrl-C leaves of it."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import COMMAND, SHORT, Overlock
+
+SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
+HEADER = """
+#define OL_LOCK_LINE OL_LOCK(mine, waits, OL_FITS4, "me", "a lock from outside the tree")
+#include <overlock/port.h>
+typedef struct ol_mine {{ uint32_t word; }} ol_mine_t;
+static inline bool ol_mine_trylock(ol_mine_t *l)
+{{
+	return {acquire};
+}}
+static inline void ol_mine_lock(ol_mine_t *l)
+{{
+	while (!ol_mine_trylock(l))
+		ol_relax();
+}}
+static inline void ol_mine_unlock(ol_mine_t *l) {{ ol_store_release(&l->word, 0u); }}
+static inline bool ol_mine_is_locked(const ol_mine_t *l)
+{{
+	return ol_load_relaxed(&l->word) != 0;
+}}
+static inline bool ol_mine_is_contended(const ol_mine_t *l) {{ (void)l; return false; }}
+"""
+SOUND = "!ol_xchg_acquire(&l->word, 1u)"
+BROKEN = "ol_store_relaxed(&l->word, 1u), true"  # everybody may enter
+
+
+def read(path: Path) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(path.read_text())
+    jsonschema.validate(body, SCHEMA)
+    return body
+
+
+def test_result_is_what_the_schema_says(result_file: Path) -> None:
+    body = read(result_file)
+    assert body["complete"]
+    assert body["peers"] == ["pthread_mutex"]
+    assert len(body["cells"]) == 5 * 3 * 3
+    assert not any(cell["wrong"] for cell in body["cells"])
+    for cell in body["cells"]:
+        assert sum(cell["per_thread"]) == cell["work"]
+        assert len(cell["per_thread"]) == cell["threads"]
+    assert len(body["summary"]) == 5 * 3
+    assert body["command"].startswith("overlock bench sections --locks ticket,")
+    assert body["verdict"]
+
+
+def test_contenders_are_interleaved_and_shuffled(result_file: Path) -> None:
+    cells = read(result_file)["cells"]
+    rounds = [[(c["variant"], c["threads"]) for c in cells if c["round"] == n] for n in (1, 2, 3)]
+    assert [c["round"] for c in cells] == sorted(c["round"] for c in cells)
+    assert sorted(rounds[0]) == sorted(rounds[1]) == sorted(rounds[2])
+    assert len({tuple(r) for r in rounds}) > 1
+
+
+def test_all_takes_every_lock_and_peer(overlock: Overlock, tmp_path: Path) -> None:
+    done = overlock("bench", "sections", "--threads", "1", *SHORT, "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    variants = read(tmp_path / "r.json")["variants"]
+    listed = [lock["id"] for lock in json.loads(overlock("locks", "--json").stdout)]
+    assert variants == [*listed, "pthread_mutex", "pthread_adaptive", "pthread_spin"]
+    assert done.stdout.splitlines()[-1] == "written: r.json"
+
+
+def test_baseline_is_measured_even_if_not_named(overlock: Overlock, tmp_path: Path) -> None:
+    args = ("--locks", "tas", "--baseline", "ttas", "--threads", "1", "--json", "r.json")
+    assert overlock("bench", "sections", *args, *SHORT).returncode == 0
+    assert read(tmp_path / "r.json")["variants"] == ["ttas", "tas"]
+
+
+def test_counters_explain(overlock: Overlock, tmp_path: Path) -> None:
+    locks = "preemptable_ticket@tau=0,tas_yield@spin=0,pthread_mutex"
+    args = ("--locks", locks, "--threads", "6", "--counters", "--json", "r.json")
+    done = overlock("bench", "sections", *args, "--rounds", "1", "--seconds", "0.1")
+    assert done.returncode == 0, done.stderr
+    cells = {cell["variant"]: cell for cell in read(tmp_path / "r.json")["cells"]}
+    ticket, yielding = cells["preemptable_ticket@tau=0"], cells["tas_yield@spin=0"]
+    assert ticket["events"]["ACQUIRE"] >= ticket["work"]
+    assert ticket["events"]["TIMEOUT"] > 0
+    assert yielding["events"]["YIELD"] > 0
+    assert yielding["events"]["TIMEOUT"] == 0
+    assert cells["pthread_mutex"]["events"]["ACQUIRE"] == 0
+    assert "events per 1000 acquisitions" in done.stdout
+
+
+def test_lock_from_outside_the_tree(overlock: Overlock, tmp_path: Path) -> None:
+    (tmp_path / "mine.h").write_text(HEADER.format(acquire=SOUND))
+    args = ("--lock", "./mine.h", "--locks", "tas", "--threads", "4", "--json", "r.json")
+    done = overlock("bench", "sections", *args, *SHORT)
+    assert done.returncode == 0, done.stderr
+    body = read(tmp_path / "r.json")
+    assert {"mine", "tas"} <= set(body["variants"])
+    assert all(cell["work"] > 0 for cell in body["cells"] if cell["variant"] == "mine")
+
+
+def test_broken_lock_is_caught(overlock: Overlock, tmp_path: Path) -> None:
+    """The twin without exclusion: a benchmark that would praise it is worth nothing."""
+    (tmp_path / "mine.h").write_text(HEADER.format(acquire=BROKEN))
+    args = ("--lock", "./mine.h", "--threads", "4", "--seconds", "0.2", "--json", "r.json")
+    done = overlock("bench", "sections", *args, "--rounds", "2", "--cs-ns", "500")
+    assert done.returncode == 1
+    assert "WRONG: mine with 4 threads:" in done.stdout
+    wrong = [cell["wrong"] for cell in read(tmp_path / "r.json")["cells"] if cell["wrong"]]
+    assert wrong
+    assert set(wrong) <= {
+        "two contexts were in the critical section at once",
+        "entries to the critical section were lost",
+    }
+
+
+def test_header_that_does_not_compile(overlock: Overlock, tmp_path: Path) -> None:
+    (tmp_path / "mine.h").write_text("int x = ;\n")
+    done = overlock("bench", "sections", "--lock", "./mine.h")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "mine.h does not compile: " in done.stderr
+
+
+def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
+    command = [*COMMAND, "bench", "sections", "--locks", "tas,ttas", "--threads", "2", *args]
+    return subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=os.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(child: subprocess.Popen[str], line: str) -> None:
+    assert child.stdout is not None
+    for text in child.stdout:
+        if line in text:
+            return
+    pytest.fail(f"it never said {line!r}")
+
+
+def test_interrupt_keeps_what_is_complete(tmp_path: Path) -> None:
+    child = start(tmp_path, "--rounds", "10000", "--seconds", "0.02", "--json", "r.json")
+    wait_for(child, "round 2 of")
+    assert not (tmp_path / "r.json").exists()
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "cells are complete and kept" in out
+    body = read(tmp_path / "r.json")
+    assert not body["complete"]
+    assert len(body["cells"]) >= 6
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_interrupt_before_the_first_cell_writes_nothing(tmp_path: Path) -> None:
+    child = start(tmp_path, "--rounds", "2", "--seconds", "30", "--json", "r.json")
+    wait_for(child, "cells of 30 s")
+    time.sleep(1)  # into the first cell; earlier is as good
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_killed_outright_leaves_no_half_file_and_no_process(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text("what was here before")
+    child = start(tmp_path, "--rounds", "10000", "--seconds", "0.02", "--json", "r.json")
+    wait_for(child, "round 1 of")
+    children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    assert children
+    child.kill()
+    child.communicate(timeout=30)
+    assert (tmp_path / "r.json").read_text() == "what was here before"
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in children)
