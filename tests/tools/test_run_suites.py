@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""The suite runner: what it calls failed, and what it prints last."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TOP
+
+
+def run(tmp_path: Path, suites: str, *args: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "suites.toml").write_text(suites)
+    command = [sys.executable, TOP / "tests/run_suites.py", "--suites", tmp_path / "suites.toml"]
+    return subprocess.run(
+        [*command, "--build", tmp_path, *args],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def suite(name: str, command: str, budget: float = 30, more: str = "") -> str:
+    fields = f'name = "{name}"\nwhat = "w"\ncommand = "{command}"\nbudget_s = {budget}'
+    return f"[[suite]]\n{fields}\n{more}\n"
+
+
+def test_passes_when_all_pass(tmp_path: Path) -> None:
+    done = run(tmp_path, suite("one", "echo fine") + suite("two", "test $BUILD = " + str(tmp_path)))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "2 passed, 0 failed"
+    assert (tmp_path / "suites/one.log").read_text() == "fine\n"
+
+
+def test_fails_when_one_fails_and_shows_its_end(tmp_path: Path) -> None:
+    done = run(tmp_path, suite("good", "true") + suite("bad", "echo the reason; exit 7"))
+    assert done.returncode == 1
+    assert "    | the reason" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 passed, 1 failed"
+
+
+def test_over_budget_fails(tmp_path: Path) -> None:
+    done = run(tmp_path, suite("slow", "sleep 0.7", 0.5))
+    assert done.returncode == 1
+    assert "OVER BUDGET" in done.stdout
+
+
+def test_a_hang_is_ended_with_its_children(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    done = run(tmp_path, suite("hang", f"sleep 1000 & echo $! > {pid}; wait", 0.3))
+    assert done.returncode == 1
+    assert "HUNG" in done.stdout
+    state = Path(f"/proc/{pid.read_text().strip()}/stat")
+    assert not state.exists() or " Z " in state.read_text()
+
+
+def test_no_suite_is_not_a_pass(tmp_path: Path) -> None:
+    assert run(tmp_path, suite("x", "true", 1, "long = true")).returncode == 1
+
+
+def test_long_suites_run_only_when_asked(tmp_path: Path) -> None:
+    suites = suite("short", "true") + suite("long", "true", 9999, "long = true")
+    assert run(tmp_path, suites).stdout.endswith("\n1 passed, 0 failed\n")
+    assert run(tmp_path, suites, "--long").stdout.endswith("\n2 passed, 0 failed\n")
+
+
+def test_only(tmp_path: Path) -> None:
+    suites = suite("a", "true") + suite("b", "false")
+    assert run(tmp_path, suites, "--only", "a").returncode == 0
+    done = run(tmp_path, suites, "--only", "c")
+    assert done.returncode == 1
+    assert done.stderr == "there is no suite c; there are a, b\n"
+
+
+@pytest.mark.parametrize(
+    ("suites", "message"),
+    [
+        (suite("a", "true", 899) + suite("b", "true", 2), "more than 900 s"),
+        (suite("a", "true") + suite("a", "true"), "more than one suite is named a"),
+    ],
+)
+def test_bad_lists_are_refused(tmp_path: Path, suites: str, message: str) -> None:
+    done = run(tmp_path, suites)
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_the_list_of_this_project_is_good() -> None:
+    command = [sys.executable, TOP / "tests/run_suites.py", "--list", "--long"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "tools" in listed.stdout
