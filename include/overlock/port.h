@@ -29,6 +29,8 @@
  *	ol_cas_lo_{relaxed,acquire,release}(p, old, v)		true if it was old and is v now
  *	ol_add_lo_{relaxed,release}(p, n)			the old half; no carry into the other
  *	ol_add_hi_{relaxed,acquire}(p, n)			the old *word*: one 32-bit add
+ *	ol_bump_lo_release(p, n)				adds n; only for a half that nobody
+ *								else writes: a store, not an atomic
  *
  * Waiting. ol_relax() says "I polled, nothing yet"; ol_relax_until(t) adds "and I want to look
  * again by time t". Both may return at any moment. A loop that ends on time must use the latter:
@@ -112,6 +114,11 @@ static inline uint32_t ol_word(uint16_t hi, uint16_t lo)
 {
 	return (uint32_t)hi << 16 | lo;
 }
+
+#ifndef ol_bump_lo_release
+#define ol_bump_lo_release(p, n)	\
+	ol_store_lo_release(p, (uint16_t)(ol_load_lo_relaxed(p) + (n)))
+#endif
 
 /* The key of a ticket: waiters 32 tickets apart share one, so kick *all* who match. */
 static inline uint32_t ol_key(unsigned ticket)

@@ -159,6 +159,6 @@ static inline void ol_preemptable_ticket_lock(ol_preemptable_ticket_t *l)
 
 static inline void ol_preemptable_ticket_unlock(ol_preemptable_ticket_t *l)
 {
-	ol_store_lo_release(&l->word, (uint16_t)(ol_load_lo_relaxed(&l->word) + 1)); /* [R] */
+	ol_bump_lo_release(&l->word, 1); /* [R] */
 }
 #endif

@@ -196,6 +196,21 @@ OL_INLINE bool ol_half_cas(uint32_t *p, int half, uint16_t old, uint16_t v, int 
 }
 #endif
 
+/*
+ * A release by the half's only writer. The builtins would load, add and store; x86 adds in place,
+ * without LOCK, and its stores are releases.
+ */
+#if (defined(__x86_64__) || defined(__i386__)) && !defined(OL_TSAN)
+OL_INLINE void ol_half_bump(uint32_t *p, int half, uint16_t n)
+{
+	__asm__ __volatile__("addw %1, %0"
+			     : "+m"(((ol_half_t *)p)[half])
+			     : "ri"(n)
+			     : "memory", "cc");
+}
+#define ol_bump_lo_release(p, n)	ol_half_bump(p, OL_LO, n)
+#endif
+
 #define ol_load_lo_relaxed(p)		ol_half_load(p, OL_LO, __ATOMIC_RELAXED)
 #define ol_load_lo_acquire(p)		ol_half_load(p, OL_LO, __ATOMIC_ACQUIRE)
 #define ol_load_hi_relaxed(p)		ol_half_load(p, OL_HI, __ATOMIC_RELAXED)
