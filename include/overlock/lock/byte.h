@@ -51,9 +51,10 @@ static inline bool ol_byte_timedlock(ol_byte_t *l, ol_ticks_t until)
 	return true;
 }
 
+/* Free is the common case, so the first compare-exchange is not preceded by a look; all later ones are. */
 static inline void ol_byte_lock(ol_byte_t *l)
 {
-	if (ol_byte_trylock(l))
+	if (ol_cas_acquire(&l->locked, 0, 1)) /* [A] */
 		return;
 	ol_count(OL_SLOW_PATH);
 	do {

@@ -46,6 +46,14 @@ static inline bool ol_ticket_trylock(ol_ticket_t *l)
 	return ol_lo(w) == ol_hi(w) && ol_cas_acquire(&l->word, w, w + (1u << 16)); /* [A] */
 }
 
+/* Takes the lock if it is free. Free is the common case: no look before the compare-exchange. */
+static inline bool ol_ticket_take(ol_ticket_t *l)
+{
+	uint32_t idle = ol_load_lo_relaxed(&l->word) * 0x10001u; /* head in both halves */
+
+	return ol_cas_acquire(&l->word, idle, idle + (1u << 16)); /* [A] */
+}
+
 static OL_COLD void ol_ticket_lock_slow(ol_ticket_t *l)
 {
 	uint16_t mine;
@@ -64,12 +72,12 @@ static OL_COLD void ol_ticket_lock_slow(ol_ticket_t *l)
 
 static inline void ol_ticket_lock(ol_ticket_t *l)
 {
-	if (OL_UNLIKELY(!ol_ticket_trylock(l)))
+	if (OL_UNLIKELY(!ol_ticket_take(l)))
 		ol_ticket_lock_slow(l);
 }
 
 static inline void ol_ticket_unlock(ol_ticket_t *l)
 {
-	ol_store_lo_release(&l->word, (uint16_t)(ol_load_lo_relaxed(&l->word) + 1)); /* [R] */
+	ol_bump_lo_release(&l->word, 1); /* [R] */
 }
 #endif
