@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -198,10 +199,21 @@ class Runs:
             self.limits[threads] = max(CUT_AT * seconds, LEAST_LIMIT_S)
         return cell
 
-    def all(self, rounds: int, each: Callable[[], None]) -> None:
-        """A variant that was cut is not run again at that number of threads."""
+    def all(self, rounds: int, until: float, each: Callable[[], None]) -> None:
+        """A round that would not end by `until`, a time.monotonic(), is not begun.
+
+        A variant that was cut is not run again at that number of threads.
+        """
         draw = random.Random(1)  # noqa: S311 - no secret
+        longest = 0.0
         for round_number in range(1, rounds + 1):
+            began = time.monotonic()
+            if round_number > 1 and began + longest > until:
+                self.result.settings["rounds"] = round_number - 1
+                self.result.warnings.append(
+                    f"time was up after {round_number - 1} of {rounds} rounds"
+                )
+                return
             others = [(v, n) for v in self.result.variants for n in self.result.threads]
             draw.shuffle(others)
             if round_number == 1:  # the native time says where to cut
@@ -210,6 +222,7 @@ class Runs:
                 if not any(cell.cut for cell in self.result.of(variant, threads)):
                     self.result.cells.append(self.cell(round_number, variant, threads))
                 each()
+            longest = max(longest, time.monotonic() - began)
 
 
 def new_result(

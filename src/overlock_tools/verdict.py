@@ -159,7 +159,7 @@ def _about_program(result: Result) -> list[str]:
         where = faster if ratio.above_one else slower if ratio.below_one else alike
         where.append(f"{variant} ({times(ratio)})")
     if not said:
-        said.append("The program's output was right under every lock.")
+        said.append("The program's output was right whenever it finished.")
     if cut:
         words = [f"{variant} (at {counts(sorted(n))})" for variant, n in cut.items()]
         said.append(f"Stopped, far behind the native mutex: {listed(words)}.")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""The demo from end to end, short; and what Ctrl-C leaves of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
+COMMAND = [sys.executable, "-m", "overlock_tools", "demo", "-o", "report.html"]
+QUICK = ["--rounds", "1", "--seconds", "0.02"]
+
+
+def start(folder: Path, *args: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *args],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def read_until(child: subprocess.Popen[str], line: str) -> None:
+    assert child.stdout is not None
+    for text in child.stdout:
+        if line in text:
+            return
+    pytest.fail(f"it never said {line!r}")
+
+
+def test_demo(tmp_path: Path) -> None:
+    child = start(tmp_path, *QUICK, "--keep", ".")
+    out, err = child.communicate(timeout=170)
+    assert (child.returncode, err) == (0, "")
+    for heading in ("1. This machine", "2. The collapse", "3. The same locks", "4. Verdict"):
+        assert heading in out
+    assert f"The report: {tmp_path}/report.html" in out
+    assert "Next: `overlock locks`" in out
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "report.html",
+        "sections.json",
+        "sysbench.json",
+        "pbzip2.json",
+    }
+    check_programs(tmp_path)
+
+
+def check_programs(folder: Path) -> None:
+    """Every lock ran under every program, or was cut, and nothing came out wrong."""
+    for name, threads in (("sysbench", 2), ("pbzip2", 1)):
+        result = json.loads((folder / f"{name}.json").read_text())
+        assert result["complete"]
+        assert {cell["wrong"] for cell in result["cells"]} == {""}
+        assert len(result["cells"]) == len(result["variants"]) * threads
+        assert not any(cell["cut"] for cell in result["cells"] if cell["variant"] == "native")
+    page = (folder / "report.html").read_text()
+    assert page.count("<section>") == 4
+    assert "It was interrupted" not in page
+
+
+def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
+    child = start(tmp_path, "--rounds", "1000", "--seconds", "0.02")
+    read_until(child, "round 1 of 1000 done")
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "Interrupted: what was complete is kept." in out
+    assert "It was interrupted" in (tmp_path / "report.html").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_interrupt_in_a_program_still_reports(tmp_path: Path) -> None:
+    child = start(tmp_path, *QUICK)
+    read_until(child, "sysbench mutex, unmodified")
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "4. Verdict" in out
+    assert "Critical and non-critical sections" in (tmp_path / "report.html").read_text()
+
+
+def test_interrupt_before_anything_writes_nothing(tmp_path: Path) -> None:
+    child = start(tmp_path, "--rounds", "1", "--seconds", "50")
+    read_until(child, "2. The collapse")
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "no report is written" in out
+    assert list(tmp_path.iterdir()) == []
