@@ -33,6 +33,7 @@ def compile_lock(header: Path, folder: Path, counted: bool = False) -> Path:
     command = [
         compiler,
         *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-shared"),
+        "-Werror=implicit-function-declaration",
         f"-I{native.include()}",
         f"-I{unit.parent}",
         f"-DOL_THIS_{name}=OL_YES",
