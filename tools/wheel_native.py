@@ -1,28 +1,48 @@
 # SPDX-License-Identifier: MIT
-"""Puts the native parts into a wheel: what build/native holds, and what a lock is compiled from."""
+"""Puts the native parts into a wheel: what build/native holds, and what a lock is compiled from.
 
+OVERLOCK_NATIVE names a native folder that is already built; without it one is built.
+"""
+
+import os
 import subprocess
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 IN_WHEEL = "overlock_tools/native"
-CARRIED = ("defs.json", "overlock-bench*", "liboverlock*.so*")
+CARRIED = (
+    "defs.json",
+    "overlock-bench",
+    "overlock-bench-counted",
+    "liboverlock.so.0",
+    "liboverlock-run.so",
+    "liboverlock-run-counted.so",
+)
+SOURCES = ("include", "lib/lock_unit.c", "lib/site.h")
 
 
 class NativeParts(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":  # a checkout finds its own build/native
             return
-        top, build = Path(self.root), Path(self.directory) / "native-build"
-        configure = ["cmake", "-S", top, "-B", build, "-DOVERLOCK_TESTS=OFF"]
+        native = self.native()
+        for name in CARRIED:
+            build_data["force_include"][str(native / name)] = f"{IN_WHEEL}/{name}"
+        for name in SOURCES:
+            build_data["force_include"][str(Path(self.root) / name)] = f"{IN_WHEEL}/{name}"
+        build_data["pure_python"] = False
+        # Any Python 3 will do; the machine and its C library are what matters.
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["tag"] = f"py3-none-{platform}"
+
+    def native(self) -> Path:
+        if built := os.environ.get("OVERLOCK_NATIVE"):
+            return Path(built)
+        build = Path(self.directory) / "native-build"
+        configure = ["cmake", "-S", self.root, "-B", build, "-DOVERLOCK_TESTS=OFF"]
         subprocess.run(configure, check=True)
         subprocess.run(["cmake", "--build", build, "--parallel"], check=True)
-        for pattern in CARRIED:
-            for path in (build / "native").glob(pattern):
-                build_data["force_include"][str(path)] = f"{IN_WHEEL}/{path.name}"
-        build_data["force_include"][str(top / "include")] = f"{IN_WHEEL}/include"
-        build_data["force_include"][str(top / "lib/lock_unit.c")] = f"{IN_WHEEL}/lib/lock_unit.c"
-        build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        return build / "native"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from overlock_tools.results import Result
 from overlock_tools.tables import si
@@ -50,7 +50,9 @@ class Style:
 
 
 def styles(result: Result) -> dict[str, Style]:
-    return {v: Style(i, v in result.peers) for i, v in enumerate(result.variants)}
+    """The baseline of a program comes last, so that a lock looks alike in all results of a page."""
+    ordered = sorted(result.variants, key=lambda v: v == result.baseline and v in result.peers)
+    return {v: Style(i, v in result.peers) for i, v in enumerate(ordered)}
 
 
 def _figure(height: float) -> tuple[Figure, Axes]:
@@ -122,7 +124,13 @@ def ratios(result: Result, threads: Sequence[int]) -> Figure:
         axes.plot([ratio.value], [y], color=style.colour, marker=style.marker, markersize=6)
     axes.axvline(1, color=INK, alpha=0.6, linewidth=1)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    values = [x for _, r in known for x in (r.low or r.value, r.high or r.value)]
+    if max(values) < 10 * min(values):  # the decades would leave one label, or none
+        axes.set_xscale("linear")
+        axes.set_xlim(left=0)
+    else:
+        axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{si(float(value)).strip()}×"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(range(len(known)), [variant for variant, _ in known])
     axes.set_xlabel(f"times the rate of {result.baseline}", color=INK)

@@ -134,7 +134,7 @@ def _section(result: Result) -> str:
         f"<section><h2>{escape(result.title)}</h2>"
         f'<p class="soft">{escape(_settings(result))}.</p>'
         f'<div class="verdict">{said}</div>{partial}{warnings}{_plots(result)}'
-        f"<details open><summary>All figures</summary>{details}</details>"
+        f"<details><summary>All figures</summary>{details}</details>"
         f"<p>Run it again:</p><pre>{escape(result.command)}</pre></section>"
     )
 
