@@ -36,14 +36,11 @@ static inline bool ol_tas_yield_trylock(ol_tas_yield_t *l)
 	return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u); /* [A] */
 }
 
-static inline bool ol_tas_yield_timedlock(ol_tas_yield_t *l, ol_ticks_t until)
+static OL_COLD bool ol_tas_yield_lock_slow(ol_tas_yield_t *l, ol_ticks_t until)
 {
-	ol_ticks_t tired;
+	ol_ticks_t tired = ol_after(1, ol_tune(spin));
 
-	if (ol_tas_yield_trylock(l))
-		return true;
 	ol_count(OL_SLOW_PATH);
-	tired = ol_after(1, ol_tune(spin));
 	do {
 		if (ol_passed(until))
 			return false;
@@ -57,9 +54,15 @@ static inline bool ol_tas_yield_timedlock(ol_tas_yield_t *l, ol_ticks_t until)
 	return true;
 }
 
+static inline bool ol_tas_yield_timedlock(ol_tas_yield_t *l, ol_ticks_t until)
+{
+	return ol_tas_yield_trylock(l) || ol_tas_yield_lock_slow(l, until);
+}
+
 static inline void ol_tas_yield_lock(ol_tas_yield_t *l)
 {
-	ol_tas_yield_timedlock(l, OL_NEVER);
+	if (OL_UNLIKELY(!ol_tas_yield_trylock(l)))
+		ol_tas_yield_lock_slow(l, OL_NEVER);
 }
 
 static inline void ol_tas_yield_unlock(ol_tas_yield_t *l)
