@@ -11,11 +11,11 @@ ARGS ?=
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build install clean lint format bench setup
+.PHONY: help native demo test build install clean lint format bench instructions setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
-		while IFS='	' read -r target what; do printf '  make %-8s %s\n' "$$target" "$$what"; done
+		while IFS='	' read -r target what; do printf '  make %-12s %s\n' "$$target" "$$what"; done
 
 demo: ## set up what is missing, then show the collapse and its cure here; five minutes
 	@tools/setup demo
@@ -42,6 +42,11 @@ install: build ## install library and headers; DESTDIR= and PREFIX= as usual
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
+
+instructions: ## count the instructions of each lock, beside Concurrency Kit's; ARGS="--json FILE"
+	@tools/setup test
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/instructions/run.py $(ARGS)
 
 lint: ## formatters and linters, changing nothing
 	@tools/setup test

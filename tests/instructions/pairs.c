@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Uncontended lock+unlock pairs for callgrind, which counts the instructions of each loop apart.
+ *
+ *	pairs inlined|table|peers|interposed
+ *
+ * Every loop runs PAIRS and then 2 * PAIRS times, so that the difference is free of what comes
+ * once: entering the loop, and the dump itself.
+ */
+#include <ck_spinlock.h>
+#include <overlock/locks.h>
+#include <overlock/ops.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <valgrind/callgrind.h>
+
+#define PAIRS	1000
+#define ROOM	4096
+
+/* Called by pointer, so that the compiler knows nothing of the lock; `first` comes once. */
+#define LOOP(name, type, first, ...)						\
+	static __attribute__((noinline)) void loop_##name(void *raw, long n)	\
+	{									\
+		__attribute__((unused)) type *l = raw;				\
+		first;								\
+		for (; n; n--) {						\
+			__VA_ARGS__;						\
+			__asm__ volatile("" ::: "memory");			\
+		}								\
+	}
+
+static void count(const char *name, void (*loop)(void *l, long n))
+{
+	void *l = aligned_alloc(128, ROOM);
+	char trigger[80];
+
+	if (!l)
+		exit(1);
+	memset(l, 0, ROOM);
+	for (int times = 1; times <= 2; times++) {
+		loop(l, 1); /* what is bound or looked up at the first call */
+		snprintf(trigger, sizeof(trigger), "%s %d", name, times);
+		CALLGRIND_ZERO_STATS;
+		loop(l, times * PAIRS);
+		CALLGRIND_DUMP_STATS_AT(trigger);
+	}
+	free(l);
+}
+
+/* The loop itself, to be taken off; and what only a queue or a line costs. */
+LOOP(nothing, char, )
+LOOP(self, char, , ol_self())
+LOOP(node, char, , ol_node_put(ol_node_get()))
+
+#define OL_LOCK(id, gives_up, traits, source, what)	\
+	LOOP(id, ol_##id##_t, , ol_##id##_lock(l); ol_##id##_unlock(l))
+#include <overlock/locks.def>
+#undef OL_LOCK
+
+static void inlined(void)
+{
+	count("self", loop_self);
+	count("node", loop_node);
+#define OL_LOCK(id, gives_up, traits, source, what) count(#id, loop_##id);
+#include <overlock/locks.def>
+#undef OL_LOCK
+}
+
+static const struct ol_lock_ops *chosen;
+LOOP(chosen, char, const struct ol_lock_ops *ops = chosen, ops->lock(l); ops->unlock(l))
+
+static void table(void)
+{
+	for (const struct ol_lock_ops *const *ops = ol_locks; *ops; ops++) {
+		chosen = *ops;
+		count(chosen->id, loop_chosen);
+	}
+}
+
+/* Concurrency Kit's; its queue locks want their nodes from the caller. */
+LOOP(ck_fas, ck_spinlock_fas_t, ck_spinlock_fas_init(l), ck_spinlock_fas_lock(l);
+     ck_spinlock_fas_unlock(l))
+LOOP(ck_cas, ck_spinlock_cas_t, ck_spinlock_cas_init(l), ck_spinlock_cas_lock(l);
+     ck_spinlock_cas_unlock(l))
+LOOP(ck_dec, ck_spinlock_dec_t, ck_spinlock_dec_init(l), ck_spinlock_dec_lock(l);
+     ck_spinlock_dec_unlock(l))
+LOOP(ck_ticket, ck_spinlock_ticket_t, ck_spinlock_ticket_init(l), ck_spinlock_ticket_lock(l);
+     ck_spinlock_ticket_unlock(l))
+LOOP(ck_ticket_pb, ck_spinlock_ticket_t, ck_spinlock_ticket_init(l),
+     ck_spinlock_ticket_lock_pb(l, 5);
+     ck_spinlock_ticket_unlock(l))
+LOOP(ck_mcs, ck_spinlock_mcs_t, ck_spinlock_mcs_context_t node;
+     ck_spinlock_mcs_init(l), ck_spinlock_mcs_lock(l, &node); ck_spinlock_mcs_unlock(l, &node))
+LOOP(pthread_mutex, pthread_mutex_t, , pthread_mutex_lock(l); pthread_mutex_unlock(l))
+LOOP(pthread_spin, pthread_spinlock_t, pthread_spin_init(l, 0), pthread_spin_lock(l);
+     pthread_spin_unlock(l))
+
+static void peers(void)
+{
+	count("ck_fas", loop_ck_fas);
+	count("ck_cas", loop_ck_cas);
+	count("ck_dec", loop_ck_dec);
+	count("ck_ticket", loop_ck_ticket);
+	count("ck_ticket_pb", loop_ck_ticket_pb);
+	count("ck_mcs", loop_ck_mcs);
+	count("pthread_spin", loop_pthread_spin);
+	count("pthread_mutex", loop_pthread_mutex);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc == 2 ? argv[1] : "";
+
+	count("nothing", loop_nothing);
+	if (strcmp(what, "inlined") == 0)
+		inlined();
+	else if (strcmp(what, "table") == 0)
+		table();
+	else if (strcmp(what, "peers") == 0)
+		peers();
+	else if (strcmp(what, "interposed") == 0)
+		count("interposed", loop_pthread_mutex);
+	else
+		return 2;
+	return 0;
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Instructions of an uncontended lock+unlock, counted by callgrind, beside Concurrency Kit's.
+
+Exits with 1 if a lock takes more than Concurrency Kit's of the same kind, or if a lock that is said
+to fit 4 bytes does not. The counts are those of this compiler, and repeat exactly.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from overlock_tools import defs, native
+from overlock_tools.errors import Fail
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+PAIRS = 1000  # as in pairs.c
+FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
+
+# Concurrency Kit's lock of the same kind, where it has one. Its fas is a test-and-test-and-set lock
+# taken by exchange, its cas one taken by compare-exchange, its ticket_pb one with back-off.
+SAME_KIND = {
+    "tas": "ck_fas",
+    "ttas": "ck_fas",
+    "byte": "ck_cas",
+    "ticket": "ck_ticket",
+    "ticket_backoff": "ck_ticket_pb",
+    "mcs": "ck_mcs",
+}
+
+Counts = dict[str, int]
+
+
+def compile_pairs(folder: Path, counted: bool, before: Path | None) -> Path:
+    """pairs.c against the static library; headers found in `before` hide the tree's."""
+    build = native.folder().parent
+    out = folder / ("pairs-counted" if counted else "pairs")
+    library = build / "lib" / f"liboverlock_{'counted' if counted else 'plain'}.a"
+    if not library.exists():
+        raise Fail(f"there is no {library}; run `make build` first")
+    includes = [*([before] if before else []), TOP / "include", build / "include"]
+    command = ["gcc", *FLAGS, *(f"-I{i}" for i in includes), str(HERE / "pairs.c"), str(library)]
+    subprocess.run([*command, "-pthread", "-ldl", "-Wl,-z,now", "-o", str(out)], check=True)
+    return out
+
+
+def instructions(program: Path, what: str, **environment: str) -> Counts:
+    """Per pair of each subject, less what the empty loop takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [
+                *("valgrind", "-q", "--tool=callgrind"),
+                f"--callgrind-out-file={folder}/out",
+                *(str(program), what),
+            ],
+            env={**os.environ, **environment},
+            check=True,
+        )
+        totals = dict(map(read_dump, Path(folder).glob("out.*")))
+    names = {name.split()[0] for name in totals if name.endswith(" 1")}
+    loops = {n: divide(totals[f"{n} 2"] - totals[f"{n} 1"], n) for n in names}
+    return {name: n - loops["nothing"] for name, n in loops.items() if name != "nothing"}
+
+
+def divide(difference: int, name: str) -> int:
+    if difference % PAIRS:
+        raise Fail(
+            f"{name} took {difference} instructions for {PAIRS} pairs: not the same each time"
+        )
+    return difference // PAIRS
+
+
+def read_dump(path: Path) -> tuple[str, int]:
+    text = path.read_text()
+    trigger = re.search(r"^desc: Trigger: (?:Client Request: )?(.*)$", text, re.MULTILINE)
+    total = re.search(r"^totals: (\d+)$", text, re.MULTILINE)
+    if not trigger or not total:
+        raise Fail(f"{path.name} is not what callgrind writes; was valgrind updated?")
+    return trigger[1], int(total[1])
+
+
+def interposed(program: Path, lock: str, counted: bool = False) -> int:
+    library = native.file(f"liboverlock-run{'-counted' if counted else ''}.so")
+    counts = instructions(program, "interposed", LD_PRELOAD=str(library), OVERLOCK_LOCK=lock)
+    return counts["interposed"]
+
+
+def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str, Counts]:
+    """Column by column; "peers" has the locks that are not ours."""
+    with tempfile.TemporaryDirectory() as name:
+        plain = compile_pairs(Path(name), False, before)
+        columns = {"inlined": instructions(plain, "inlined"), "peers": instructions(plain, "peers")}
+        if inlined_only:
+            return columns
+        counted = compile_pairs(Path(name), True, before)
+        columns["table"] = instructions(plain, "table")
+        columns["counted"] = instructions(counted, "table")
+        columns["interposed"] = {lock: interposed(plain, lock) for lock in defs.load().locks}
+        return columns
+
+
+def excesses(columns: dict[str, Counts]) -> list[str]:
+    """What breaks the rule, one line each."""
+    wrong = []
+    for name, peer in SAME_KIND.items():
+        ours, theirs = columns["inlined"][name], columns["peers"][peer]
+        if ours > theirs:
+            wrong.append(f"{name} takes {ours} instructions, {peer} {theirs}")
+    for lock in defs.load().locks.values():
+        if "fits4" in lock.traits and lock.size != 4:
+            wrong.append(f"{lock.id} is said to fit 4 bytes and has {lock.size}")
+    return wrong
+
+
+def row(*cells: object) -> str:
+    first, *rest = map(str, cells)
+    return f"{first:<24}" + "".join(f"{cell:>13}" for cell in rest)
+
+
+def print_table(columns: dict[str, Counts]) -> None:
+    ours, peers = columns["inlined"], columns["peers"]
+    print("Instructions of an uncontended lock+unlock\n")
+    print(row("lock", "bytes", "inlined", "CK's", "excess", "table", "counted", "interposed"))
+    for lock in defs.load().locks.values():
+        kind = SAME_KIND.get(lock.id)
+        theirs = f"{peers[kind]} {kind[3:]}" if kind else "-"
+        excess = f"{ours[lock.id] - peers[kind]:+d}" if kind else "-"
+        more = (columns[c][lock.id] for c in ("table", "counted", "interposed"))
+        print(row(lock.id, lock.size, ours[lock.id], theirs, excess, *more))
+    for peer in ("ck_dec", "pthread_spin", "pthread_mutex"):
+        print(row(peer, "", peers[peer]))
+    print(f"\nApart: ol_self() {ours['self']}, ol_node_get() and ol_node_put() {ours['node']}:")
+    print("no lock asks for either unless it found the lock taken.")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts here too")
+    options = parser.parse_args()
+    try:
+        columns = measure()
+        print_table(columns)
+        wrong = excesses(columns)
+    except Fail as error:
+        print(f"run.py: {error.message}", file=sys.stderr)
+        return error.code
+    if options.json:
+        options.json.write_text(json.dumps(columns, indent=2) + "\n")
+    print(*wrong, sep="\n", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""The rule of run.py holds, and it catches a lock made one instruction longer."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import run
+
+from overlock_tools import defs
+
+
+def test_no_lock_takes_more_than_its_kind(tmp_path: Path) -> None:
+    out = tmp_path / "counts.json"
+    done = subprocess.run(
+        [sys.executable, run.__file__, "--json", out], capture_output=True, text=True, check=False
+    )
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr
+    columns = json.loads(out.read_text())
+    locks = set(defs.load().locks)
+    for column in ("table", "counted", "interposed"):
+        assert set(columns[column]) == locks
+    assert set(columns["inlined"]) == locks | {"self", "node"}
+    assert all(lock in done.stdout for lock in locks)
+
+
+def test_columns_are_of_different_builds(tmp_path: Path) -> None:
+    """Each form adds to the one before, or the column would not show what it says."""
+    columns = run.measure()
+    for lock in defs.load().locks:
+        inlined, table = columns["inlined"][lock], columns["table"][lock]
+        assert 3 < inlined < table < columns["counted"][lock]
+        assert table < columns["interposed"][lock]
+
+
+def test_a_longer_lock_is_caught(tmp_path: Path) -> None:
+    own = run.TOP / "include/overlock/lock/ticket.h"
+    release = "ol_bump_lo_release(&l->word, 1);"
+    text = own.read_text()
+    assert release in text
+    folder = tmp_path / "overlock/lock"
+    folder.mkdir(parents=True)
+    (folder / "ticket.h").write_text(text.replace(release, "ol_load_relaxed(&l->word);" + release))
+    wrong = run.excesses(run.measure(tmp_path, inlined_only=True))
+    assert len(wrong) == 1
+    assert wrong[0].startswith("ticket takes")
