@@ -1,5 +1,5 @@
-# What follows from locks.def: the list OVERLOCK_LOCKS, <overlock/locks.h>, and how to compile a
-# lock's template unit.
+# What follows from locks.def: the list OVERLOCK_LOCKS, <overlock/locks.h>, how to compile a lock's
+# template unit, and a library with all of them.
 set(OVERLOCK_INCLUDE ${CMAKE_CURRENT_SOURCE_DIR}/include)
 set(OVERLOCK_GENERATED ${CMAKE_BINARY_DIR}/include)
 set(OVERLOCK_LOCKS_DEF ${OVERLOCK_INCLUDE}/overlock/locks.def)
@@ -27,4 +27,29 @@ function(overlock_lock_units target)
 			OL_THIS_${lock}=OL_YES OL_HEADER=<overlock/lock/${lock}.h> ${ARGN})
 		target_sources(${target} PRIVATE $<TARGET_OBJECTS:${unit}>)
 	endforeach()
+endfunction()
+
+# overlock_library(NAME STATIC|SHARED [OL_COUNTED]): the user world and all locks. Static libraries
+# keep the API visible, so that an executable can lend it to locks it loads; a shared object that
+# contains one must hide it again (-Wl,--exclude-libs,ALL or a version script).
+function(overlock_library name kind)
+	set(sources calibrate.c context.c knowledge.c locks.c park.c tuning.c world.c)
+	if(ARGN)
+		list(APPEND sources site.c)
+	endif()
+	list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/lib/)
+	add_library(${name} ${kind} ${sources})
+	set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET default)
+	target_include_directories(${name} PUBLIC
+		$<BUILD_INTERFACE:${OVERLOCK_INCLUDE}> $<BUILD_INTERFACE:${OVERLOCK_GENERATED}>
+		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+	target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+	target_link_libraries(${name} PUBLIC Threads::Threads)
+	overlock_lock_units(${name} ${ARGN})
+	if(ARGN)
+		target_compile_definitions(${name} PUBLIC ${ARGN})
+		target_include_directories(${name} PUBLIC
+			$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib>)
+		target_link_libraries(${name} PUBLIC ${CMAKE_DL_LIBS})
+	endif()
 endfunction()

@@ -213,13 +213,20 @@ static struct ol_node *node_from_pool(void)
 	return slot ? &slot->node : 0;
 }
 
+static struct slot *slot_of(struct ol_node *node)
+{
+	return (struct slot *)(void *)node;
+}
+
 static void node_to_pool(struct ol_node *node)
 {
-	struct slot *slot = (struct slot *)(void *)node;
+	push(&nodes.free, slot_of(node)->number);
+}
 
-	/* Not a node of ours: it is from before a fork, and its number means another one now. */
-	if (slot_at(slot->number) == slot)
-		push(&nodes.free, slot->number);
+/* From before a fork: its number means another node now, and inherited locks may point to it. */
+static bool is_parents(struct ol_node *node)
+{
+	return slot_at(slot_of(node)->number) != slot_of(node);
 }
 
 /* Leaves `node` in the thread's cache and returns what was there; `node` if it must keep away. */
@@ -251,6 +258,8 @@ struct ol_node *ol_node_get(void)
 
 void ol_node_put(struct ol_node *node)
 {
+	if (OL_UNLIKELY(is_parents(node)))
+		return;
 	if (OL_UNLIKELY(me.state == FRESH))
 		ol_thread_register();
 	node = cache_swap(node);
@@ -261,15 +270,16 @@ void ol_node_put(struct ol_node *node)
 /* The life of a thread. */
 
 /*
- * Other destructors may still take locks, so ours comes again until the last round the
- * implementation makes; a lock taken later still finds no id, which is legal.
+ * Other destructors may still take locks, so ours comes again, until the last round but one: in the
+ * last, race detectors take down the thread's state, before us. A lock taken later still finds no
+ * id, which is legal.
  */
 static void thread_exit(void *unused)
 {
 	struct ol_node *node;
 	uint32_t id;
 
-	if (++me.rounds < PTHREAD_DESTRUCTOR_ITERATIONS && !pthread_setspecific(at_exit, &me))
+	if (++me.rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1 && !pthread_setspecific(at_exit, &me))
 		return;
 	node = cache_swap(0);
 	me.state = GONE;

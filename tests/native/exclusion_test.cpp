@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Every lock excludes, at every degree of overcommit, through the wrap of its tickets.
+#include "support.hpp"
+
+#include <broken.h>
+
+using namespace overlock_test;
+
+namespace {
+
+TEST_P(EveryLock, LosesNoUpdateAtAnyNumberOfThreads) {
+    lock.age();
+    for (unsigned threads : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
+        Ledger fresh;
+        const uint64_t acquired = contend(threads, lock, fresh, by_lock);
+        EXPECT_TRUE(fresh.whole()) << threads << " threads";
+        EXPECT_EQ(fresh.total(), acquired) << threads << " threads";
+        EXPECT_GE(acquired, threads);
+        EXPECT_FALSE(lock.is_locked());
+        EXPECT_FALSE(lock.is_contended());
+    }
+}
+
+TEST_P(EveryLock, ExcludesTrylocksAmongLocks) {
+    lock.age();
+    std::atomic<unsigned> turn = 0;
+    const uint64_t acquired = contend(8, lock, ledger, [&](Lock &l) {
+        return turn.fetch_add(1, std::memory_order_relaxed) % 2 ? by_lock(l) : by_trylock(l);
+    });
+    EXPECT_TRUE(ledger.whole());
+    EXPECT_EQ(ledger.total(), acquired);
+}
+
+// Some of these grants are the last of a 16-bit count, some the first of the next.
+TEST_P(EveryLock, WrapsUnderContention) {
+    lock.age();
+    uint64_t acquired = 0;
+    while (acquired < 64)
+        acquired += contend(3, lock, ledger, by_lock);
+    EXPECT_TRUE(ledger.whole());
+    EXPECT_EQ(ledger.total(), acquired);
+    EXPECT_TRUE(lock.try_lock());
+    lock.unlock();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryLock, all_locks(), lock_name);
+
+// The twin: the same scene must notice a lock that does not exclude.
+TEST(BrokenTwin, WithoutExclusionIsNoticed) {
+    Lock lock(&ol_ops_absent);
+    Ledger ledger;
+    uint64_t acquired = 0;
+    while (ledger.whole() && ledger.total() == acquired)
+        acquired += contend(8, lock, ledger, by_lock);
+    SUCCEED();
+}
+
+#if defined(OL_TSAN)
+// Run by the sanitizers' suite, which expects a report: nothing else shows on a strongly ordered
+// machine.
+TEST(DISABLED_BrokenTwin, RelaxedReleaseIsARace) {
+    Lock lock(&ol_ops_relaxed);
+    Ledger ledger;
+    contend(4, lock, ledger, by_lock);
+}
+#endif
+
+} // namespace
