@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "memory.h"
+
+#include <cstring>
+#include <new>
+#include <sys/mman.h>
+
+namespace ol::engine {
+
+Memory::Memory(size_t bytes) : size_(bytes), object_of_line_(bytes / line), shadows_(bytes) {
+    void *p = mmap(reinterpret_cast<void *>(base), bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (p == MAP_FAILED)
+        throw std::bad_alloc();
+    arena_ = static_cast<uint8_t *>(p);
+}
+
+Memory::~Memory() {
+    munmap(arena_, size_);
+}
+
+void Memory::reset(size_t contexts) {
+    memset(arena_, 0, used_);
+    used_ = 0;
+    count_ = 0;
+    history_count_ = 0;
+    contexts_ = contexts;
+    execution_++;
+    snapshots_.reset(contexts);
+}
+
+Object &Memory::allocate(const char *name, size_t size) {
+    unsigned number = 0;
+
+    if (used_ + size + line > size_)
+        throw std::bad_alloc();
+    for (size_t i = 0; i < count_; i++)
+        number += strcmp(objects_[i].name, name) == 0;
+    if (count_ == objects_.size())
+        objects_.emplace_back();
+    Object &o = objects_[count_++];
+    o.name = name;
+    o.number = number;
+    o.at = arena_ + used_;
+    o.size = size;
+    o.state = Object::live;
+    o.touched.assign(contexts_, 0);
+    for (size_t end = used_ + size; used_ < end; used_ += line)
+        object_of_line_[used_ / line] = static_cast<uint32_t>(count_ - 1);
+    return o;
+}
+
+Object *Memory::find(const void *address) {
+    size_t at = reinterpret_cast<uintptr_t>(address) - base;
+
+    if (at >= used_)
+        return nullptr;
+    Object &o = objects_[object_of_line_[at / line]];
+    return arena_ + at < o.at + o.size ? &o : nullptr;
+}
+
+std::string Memory::describe(const void *address) {
+    char text[64];
+    Object *o = find(address);
+
+    if (!o) {
+        snprintf(text, sizeof text, "%p", address);
+        return text;
+    }
+    size_t at = static_cast<size_t>(static_cast<const uint8_t *>(address) - o->at);
+    snprintf(text, sizeof text, o->number ? "%s %u" : "%s", o->name, o->number + 1);
+    std::string s = text;
+    if (at) {
+        snprintf(text, sizeof text, "+%zu", at);
+        s += text;
+    }
+    return s;
+}
+
+uint64_t Memory::read(const uint8_t *p, size_t width) {
+    switch (width) { // fixed sizes become single moves
+    case 1:
+        return *p;
+    case 2: {
+        uint16_t v;
+        memcpy(&v, p, 2);
+        return v;
+    }
+    case 4: {
+        uint32_t v;
+        memcpy(&v, p, 4);
+        return v;
+    }
+    default: {
+        uint64_t v;
+        memcpy(&v, p, 8);
+        return v;
+    }
+    }
+}
+
+void Memory::write(uint8_t *p, size_t width, uint64_t v) {
+    auto v32 = static_cast<uint32_t>(v);
+    auto v16 = static_cast<uint16_t>(v);
+
+    switch (width) {
+    case 1:
+        *p = static_cast<uint8_t>(v);
+        break;
+    case 2:
+        memcpy(p, &v16, 2);
+        break;
+    case 4:
+        memcpy(p, &v32, 4);
+        break;
+    default:
+        memcpy(p, &v, 8);
+    }
+}
+
+void Memory::acquire_from(const uint8_t *p, size_t width, Clock &into) {
+    Snapshots::Number last = Snapshots::none;
+
+    for (size_t i = 0; i < width; i++) {
+        const Shadow &s = shadow(p + i);
+        if (s.execution != execution_ || s.released == last)
+            continue;
+        last = s.released;
+        join(into, snapshots_[last]);
+    }
+}
+
+void Memory::set_released(const uint8_t *p, size_t width, Snapshots::Number n) {
+    for (size_t i = 0; i < width; i++)
+        shadow(p + i) = {execution_, n};
+}
+
+History &Memory::history(const void *datum) {
+    for (size_t i = 0; i < history_count_; i++)
+        if (histories_[i].first == datum)
+            return histories_[i].second;
+    if (history_count_ == histories_.size())
+        histories_.emplace_back();
+    auto &[at, h] = histories_[history_count_++];
+    at = datum;
+    h.writer = h.written = 0;
+    h.read.assign(contexts_, 0);
+    return h;
+}
+
+} // namespace ol::engine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "report.h"
+
+namespace ol::engine {
+
+const char *name_of(Wrong what) {
+    switch (what) {
+    case Wrong::none:
+        return "none";
+    case Wrong::exclusion:
+        return "exclusion";
+    case Wrong::lost_update:
+        return "lost update";
+    case Wrong::unordered:
+        return "not ordered by happens-before";
+    case Wrong::after_free:
+        return "use after release";
+    case Wrong::wild:
+        return "wild access";
+    case Wrong::deadlock:
+        return "deadlock";
+    case Wrong::lost_wakeup:
+        return "lost wake-up";
+    case Wrong::livelock:
+        return "livelock";
+    case Wrong::try_waits:
+        return "trylock waits";
+    case Wrong::try_fails:
+        return "trylock fails on a free lock";
+    case Wrong::lies:
+        return "is_locked lies";
+    case Wrong::misuse:
+        return "misuse of the seam";
+    case Wrong::unusable:
+        return "idle lock unusable";
+    }
+    return "?";
+}
+
+std::string Trace::text() const {
+    std::string all;
+
+    for (const std::string &line : lines_)
+        all += line + "\n";
+    return all;
+}
+
+} // namespace ol::engine

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_ENGINE_REPORT_H
+#define OL_ENGINE_REPORT_H
+// What went wrong, and the trace that shows how. Traces are made only when asked for: an execution
+// that failed is run again, from the same seed, to be told.
+#include <string>
+#include <vector>
+
+namespace ol::engine {
+
+enum class Wrong {
+    none,
+    exclusion,   // two contexts between lock and unlock
+    lost_update, // a protected datum did not keep what was written
+    unordered,   // accesses to protected data, or to freed memory, without happens-before
+    after_free,  // the lock touched after its memory went
+    wild,        // an access outside all tracked memory
+    deadlock,    // everybody spins, and nothing they look at can change
+    lost_wakeup, // somebody sleeps, and nobody is left to wake it
+    livelock,    // far too many steps
+    try_waits,   // trylock relaxed, yielded, parked or looped
+    try_fails,   // trylock failed though nobody held or wanted the lock
+    lies,        // is_locked or is_contended said what is not so
+    misuse,      // the seam was used against its rules
+    unusable,    // an idle lock that cannot be taken
+};
+
+const char *name_of(Wrong what);
+
+struct Failure {
+    Wrong what = Wrong::none;
+    std::string how;
+    explicit operator bool() const { return what != Wrong::none; }
+};
+
+class Trace {
+public:
+    void add(std::string line) { lines_.push_back(std::move(line)); }
+    std::string text() const;
+
+private:
+    std::vector<std::string> lines_;
+};
+
+} // namespace ol::engine
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_ENGINE_WORLD_H
+#define OL_ENGINE_WORLD_H
+// What a lock's world must answer, one virtual call per operation of the seam. port/sim.h turns the
+// seam into these calls; Machine answers them under an adversary, the simulator and the model
+// checker answer them in their own way.
+#include <cstdint>
+#include <cstddef>
+
+struct ol_node;
+struct ol_tuning;
+
+namespace ol::engine {
+
+using Ticks = uint64_t;
+constexpr Ticks never = UINT64_MAX;
+
+enum class Op : uint8_t { load, store, xchg, cas, add, bit_or, bit_and };
+enum class Order : uint8_t { relaxed, acquire, release, acq_rel };
+
+constexpr bool acquires(Order o) {
+    return o == Order::acquire || o == Order::acq_rel;
+}
+constexpr bool releases(Order o) {
+    return o == Order::release || o == Order::acq_rel;
+}
+
+struct Place { // in a source file
+    const char *file;
+    int line;
+};
+
+// A half of a word is the word's object with a width of 2 at its offset.
+struct Access {
+    void *object;
+    uint8_t offset, width; // in bytes
+    Op op;
+    Order order;
+    uint64_t value;    // to store, add, ...
+    uint64_t expected; // by cas
+    Place place;
+
+    uint8_t *address() const { return static_cast<uint8_t *>(object) + offset; }
+};
+
+class World {
+public:
+    virtual uint64_t access(const Access &a) = 0; // the old value
+    virtual void fence(Place place) = 0;
+
+    virtual void relax(Ticks until, Place place) = 0;
+    virtual void yield(uint32_t to, Place place) = 0; // 0: to nobody in particular
+    virtual void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
+                      Place place) = 0;
+    virtual void kick(const uint32_t *word, uint32_t key, int n, Place place) = 0;
+
+    virtual Ticks now(Place place) = 0;
+    virtual Ticks after(uint64_t n, Ticks d, Place place) = 0;
+    virtual bool passed(Ticks t, Place place) = 0;
+    virtual bool before(Ticks a, Ticks b, Place place) = 0;
+
+    virtual uint32_t self(Place place) = 0;
+    virtual ol_node *node_get(Place place) = 0;
+    virtual void node_put(ol_node *node, Place place) = 0;
+    virtual uint64_t *wait_slot(size_t i, Place place) = 0;
+    virtual const ol_tuning &tuning() = 0;
+    virtual void count(unsigned event, Place place) = 0;
+
+    virtual void defer(bool begins, Place place) = 0;
+    virtual uint64_t slice_id(Place place) = 0;
+    virtual Ticks slice_end(Place place) = 0;
+    virtual Ticks slice_min(Place place) = 0;
+    virtual bool is_preempted(uint32_t id, Place place) = 0;
+    virtual Ticks quota_end(Place place) = 0;
+    virtual bool cpu_idle(Place place) = 0;
+
+    // Transactions: see the end of port/sim.h.
+    virtual unsigned htm_begin(Place place) = 0;
+    virtual void htm_commit(Place place) = 0;
+    virtual void htm_abort(Place place) = 0;
+    virtual bool htm_active(Place place) = 0;
+
+protected:
+    ~World() = default;
+};
+
+// The world of the execution that this thread is in.
+inline thread_local World *world_here = nullptr;
+inline World &current() {
+    return *world_here;
+}
+
+} // namespace ol::engine
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_PORT_SIM_H
+#define OL_PORT_SIM_H
+/*
+ * The seam in a simulated or checked world: every operation is a call to the engine, with the
+ * object, the width, the memory order and the source line. Compile as C++20 with -DOL_PORT_SIM.
+ *
+ * Ids, nodes, tuning and the waiting array hang from the world of the current execution.
+ */
+#if !defined(__cplusplus)
+#error "overlock: the sim port is C++20: compile this lock as C++"
+#endif
+#include <stddef.h>
+#include <stdint.h>
+#include <type_traits>
+
+#include <engine/world.h>
+
+typedef uint64_t ol_ticks_t;
+
+#define OL_NEVER	UINT64_MAX
+#define OL_ANY		(~0u)
+
+#define OL_UNLIKELY(x)	(x)
+#define OL_COLD		__attribute__((unused))
+#define OL_OWN_LINE	__attribute__((aligned(128)))
+#define OL_INLINE	static inline __attribute__((unused))
+
+#define OL_CAPABILITY
+#define OL_ACQUIRES(...)
+#define OL_RELEASES(...)
+#define OL_TRY_ACQUIRES(...)
+
+struct ol_tuning {
+#define OL_TUNABLE(name, unit, preset, least, most, what) uint64_t name;
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+};
+
+struct ol_node {
+	struct ol_node *next;
+	uint32_t wait;
+} OL_OWN_LINE;
+
+#define OL_PLACE	(::ol::engine::Place{ __FILE__, __LINE__ })
+#define OL_WORLD	(::ol::engine::current())
+
+/* Atomics. */
+
+namespace ol::sim
+{
+using engine::Op;
+using engine::Order;
+using engine::Place;
+
+template <class T> uint64_t bits(T v)
+{
+	if constexpr (std::is_pointer_v<T>)
+		return reinterpret_cast<uintptr_t>(v);
+	else
+		return v;
+}
+
+template <class T> T value(uint64_t bits)
+{
+	if constexpr (std::is_pointer_v<T>)
+		return reinterpret_cast<T>(static_cast<uintptr_t>(bits));
+	else
+		return static_cast<T>(bits);
+}
+
+template <class T> using same = std::type_identity_t<T>;
+template <class T> using bare = std::remove_const_t<T>;
+
+/* `Half`: the access is to two bytes of the word at `p`. */
+template <class T, class P>
+T access(P *p, unsigned offset, Op op, Order order, T v, T expected, Place place)
+{
+	void *object = const_cast<bare<P> *>(p);
+
+	return value<T>(OL_WORLD.access({ object, static_cast<uint8_t>(offset), sizeof(T), op,
+					  order, bits(v), bits(expected), place }));
+}
+
+template <class T> bare<T> load(T *p, Order order, Place place)
+{
+	return access<bare<T>>(p, 0, Op::load, order, {}, {}, place);
+}
+
+template <class T> T change(T *p, Op op, Order order, same<T> v, Place place)
+{
+	return access<T>(p, 0, op, order, v, {}, place);
+}
+
+template <class T> bool cas(T *p, Order order, same<T> old, same<T> v, Place place)
+{
+	return access<T>(p, 0, Op::cas, order, v, old, place) == old;
+}
+
+inline constexpr unsigned low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 2, high = 2 - low;
+
+inline uint16_t half(const uint32_t *p, unsigned offset, Op op, Order order, uint16_t v,
+		     Place place)
+{
+	return access<uint16_t>(p, offset, op, order, v, {}, place);
+}
+
+inline bool half_cas(uint32_t *p, Order order, uint16_t old, uint16_t v, Place place)
+{
+	return access<uint16_t>(p, low, Op::cas, order, v, old, place) == old;
+}
+} // namespace ol::sim
+
+#define OL_ORDER(o)		(::ol::engine::Order::o)
+#define OL_CHANGE(p, op, o, v)	::ol::sim::change(p, ::ol::engine::Op::op, OL_ORDER(o), v, OL_PLACE)
+#define OL_CAS(p, o, old, v)	::ol::sim::cas(p, OL_ORDER(o), old, v, OL_PLACE)
+#define OL_HALF(p, half_, op, o, v)							\
+	::ol::sim::half(p, ::ol::sim::half_, ::ol::engine::Op::op, OL_ORDER(o), v, OL_PLACE)
+#define OL_HALF_CAS(p, o, old, v) ::ol::sim::half_cas(p, OL_ORDER(o), old, v, OL_PLACE)
+
+#define ol_load_relaxed(p)		::ol::sim::load(p, OL_ORDER(relaxed), OL_PLACE)
+#define ol_load_acquire(p)		::ol::sim::load(p, OL_ORDER(acquire), OL_PLACE)
+#define ol_store_relaxed(p, v)		((void)OL_CHANGE(p, store, relaxed, v))
+#define ol_store_release(p, v)		((void)OL_CHANGE(p, store, release, v))
+#define ol_xchg_relaxed(p, v)		OL_CHANGE(p, xchg, relaxed, v)
+#define ol_xchg_acquire(p, v)		OL_CHANGE(p, xchg, acquire, v)
+#define ol_xchg_release(p, v)		OL_CHANGE(p, xchg, release, v)
+#define ol_xchg_acq_rel(p, v)		OL_CHANGE(p, xchg, acq_rel, v)
+#define ol_cas_relaxed(p, old, v)	OL_CAS(p, relaxed, old, v)
+#define ol_cas_acquire(p, old, v)	OL_CAS(p, acquire, old, v)
+#define ol_cas_release(p, old, v)	OL_CAS(p, release, old, v)
+#define ol_cas_acq_rel(p, old, v)	OL_CAS(p, acq_rel, old, v)
+#define ol_add_relaxed(p, v)		OL_CHANGE(p, add, relaxed, v)
+#define ol_add_acquire(p, v)		OL_CHANGE(p, add, acquire, v)
+#define ol_add_release(p, v)		OL_CHANGE(p, add, release, v)
+#define ol_add_acq_rel(p, v)		OL_CHANGE(p, add, acq_rel, v)
+#define ol_or_relaxed(p, v)		OL_CHANGE(p, bit_or, relaxed, v)
+#define ol_or_acquire(p, v)		OL_CHANGE(p, bit_or, acquire, v)
+#define ol_or_release(p, v)		OL_CHANGE(p, bit_or, release, v)
+#define ol_or_acq_rel(p, v)		OL_CHANGE(p, bit_or, acq_rel, v)
+#define ol_and_relaxed(p, v)		OL_CHANGE(p, bit_and, relaxed, v)
+#define ol_and_acquire(p, v)		OL_CHANGE(p, bit_and, acquire, v)
+#define ol_and_release(p, v)		OL_CHANGE(p, bit_and, release, v)
+#define ol_and_acq_rel(p, v)		OL_CHANGE(p, bit_and, acq_rel, v)
+#define ol_fence()			OL_WORLD.fence(OL_PLACE)
+
+#define ol_load_lo_relaxed(p)		OL_HALF(p, low, load, relaxed, 0)
+#define ol_load_lo_acquire(p)		OL_HALF(p, low, load, acquire, 0)
+#define ol_load_hi_relaxed(p)		OL_HALF(p, high, load, relaxed, 0)
+#define ol_load_hi_acquire(p)		OL_HALF(p, high, load, acquire, 0)
+#define ol_store_lo_relaxed(p, v)	((void)OL_HALF(p, low, store, relaxed, v))
+#define ol_store_lo_release(p, v)	((void)OL_HALF(p, low, store, release, v))
+#define ol_store_hi_relaxed(p, v)	((void)OL_HALF(p, high, store, relaxed, v))
+#define ol_store_hi_release(p, v)	((void)OL_HALF(p, high, store, release, v))
+#define ol_xchg_lo_acquire(p, v)	OL_HALF(p, low, xchg, acquire, v)
+#define ol_xchg_lo_release(p, v)	OL_HALF(p, low, xchg, release, v)
+#define ol_xchg_lo_acq_rel(p, v)	OL_HALF(p, low, xchg, acq_rel, v)
+#define ol_cas_lo_relaxed(p, old, v)	OL_HALF_CAS(p, relaxed, old, v)
+#define ol_cas_lo_acquire(p, old, v)	OL_HALF_CAS(p, acquire, old, v)
+#define ol_cas_lo_release(p, old, v)	OL_HALF_CAS(p, release, old, v)
+#define ol_add_lo_relaxed(p, n)		OL_HALF(p, low, add, relaxed, n)
+#define ol_add_lo_release(p, n)		OL_HALF(p, low, add, release, n)
+#define ol_add_hi_relaxed(p, n)		ol_add_relaxed(p, (uint32_t)(n) << 16)
+#define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (uint32_t)(n) << 16)
+
+/* Waiting, time, identity, parking, yielding. */
+
+#define ol_relax()			OL_WORLD.relax(OL_NEVER, OL_PLACE)
+#define ol_relax_until(t)		OL_WORLD.relax(t, OL_PLACE)
+#define ol_now()			OL_WORLD.now(OL_PLACE)
+#define ol_after(n, d)			OL_WORLD.after(n, d, OL_PLACE)
+#define ol_passed(t)			OL_WORLD.passed(t, OL_PLACE)
+#define ol_before(a, b)			OL_WORLD.before(a, b, OL_PLACE)
+
+OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
+{
+	return ol_before(a, b) ? a : b;
+}
+
+#define ol_self()			OL_WORLD.self(OL_PLACE)
+#define ol_node_get()			OL_WORLD.node_get(OL_PLACE)
+#define ol_node_put(node)		OL_WORLD.node_put(node, OL_PLACE)
+#define ol_tune(name)			(OL_WORLD.tuning().name)
+#define ol_wait_slot(i)			OL_WORLD.wait_slot(i, OL_PLACE)
+
+#define ol_park(p, seen, key, until)	OL_WORLD.park(p, seen, key, until, OL_PLACE)
+#define ol_kick(p, key, n)		OL_WORLD.kick(p, key, n, OL_PLACE)
+#define ol_yield()			OL_WORLD.yield(0, OL_PLACE)
+#define ol_yield_to(id)			OL_WORLD.yield(id, OL_PLACE)
+#define ol_defer_begin()		OL_WORLD.defer(true, OL_PLACE)
+#define ol_defer_end()			OL_WORLD.defer(false, OL_PLACE)
+
+#define ol_slice_id()			OL_WORLD.slice_id(OL_PLACE)
+#define ol_slice_end()			OL_WORLD.slice_end(OL_PLACE)
+#define ol_slice_min()			OL_WORLD.slice_min(OL_PLACE)
+#define ol_is_preempted(id)		OL_WORLD.is_preempted(id, OL_PLACE)
+#define ol_quota_end()			OL_WORLD.quota_end(OL_PLACE)
+#define ol_cpu_idle()			OL_WORLD.cpu_idle(OL_PLACE)
+
+/*
+ * Transactions. The seam and the interface carry them; today's Machine answers "absent", as a CPU
+ * without RTM does, so a lock's fallback is what is explored.
+ */
+#define ol_htm_begin()			OL_WORLD.htm_begin(OL_PLACE)
+#define ol_htm_commit()			OL_WORLD.htm_commit(OL_PLACE)
+#define ol_htm_abort()			OL_WORLD.htm_abort(OL_PLACE)
+#define ol_htm_active()			OL_WORLD.htm_active(OL_PLACE)
+
+enum ol_event {
+#define OL_EVENT(name, what) OL_##name,
+#include <overlock/events.def>
+#undef OL_EVENT
+	OL_EVENTS
+};
+
+#define ol_count(event)			OL_WORLD.count(event, OL_PLACE)
+#endif

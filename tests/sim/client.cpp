@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+#include "client.h"
+
+#include <cstring>
+
+namespace ol::test {
+
+using namespace engine;
+
+namespace {
+constexpr Place here(int line) {
+    return {"client.cpp", line};
+}
+#define HERE here(__LINE__)
+} // namespace
+
+Client::Client(Machine &machine, const ol_lock_ops &ops)
+    : machine_(machine), ops_(ops), events_(OL_EVENTS) {
+    learn_unit();
+}
+
+// A lock whose word has moved on by the same amount in both halves after one acquisition counts
+// tickets there, so it can be started near the wrap.
+void Client::learn_unit() {
+    Seeded schedule(0, 1);
+    uint32_t word;
+
+    machine_.reset(1, schedule, tuning_);
+    void *l = machine_.memory().allocate("lock", ops_.size).at;
+    try {
+        ops_.lock(l);
+        ops_.unlock(l);
+    } catch (const Stop &) {
+        return; // it will fail again, where it is reported
+    }
+    memcpy(&word, l, sizeof word);
+    if (ops_.size == sizeof word && word >> 16 == (word & 0xffff))
+        unit_ = word & 0xffff;
+}
+
+void Client::draw(uint64_t seed) {
+    static constexpr size_t contexts[] = {2, 2, 3, 3, 4, 5};
+    static constexpr unsigned rounds[] = {1, 1, 2, 3};
+    static constexpr Ticks taus[] = {0, 1, 50, 400, never}, spins[] = {0, 0, 50, 2000};
+    static constexpr Ticks backoffs[] = {0, 10, 100};
+    static constexpr uint32_t starts[] = {0, 0xffff, 0xfffe, 0x7fff, 0x8000};
+    static constexpr Kind kinds[] = {Kind::mixed,     Kind::mixed,      Kind::mixed,
+                                     Kind::two_locks, Kind::last_frees, Kind::another_unlocks};
+    Random random(seed);
+
+    seed_ = seed;
+    kind_ = random.of(kinds);
+    contexts_ = random.of(contexts);
+    rounds_ = random.of(rounds);
+    start_ = random.of(starts) * unit_ & 0xffff;
+    retunes_ = random.one_in(8);
+    tuning_ = {};
+    tuning_.tau = random.of(taus);
+    tuning_.spin = random.of(spins);
+    tuning_.backoff = random.of(backoffs);
+    tuning_.long_term = 1 + random.one_in(4);
+    able_.assign(contexts_, {});
+    if (random.one_in(4))
+        for (Abilities &a : able_)
+            a = {!random.one_in(3), !random.one_in(3)};
+}
+
+Client::Lock Client::make_lock() {
+    Lock l;
+
+    l.at = machine_.memory().allocate("lock", ops_.size).at;
+    l.datum =
+        reinterpret_cast<uint64_t *>(machine_.memory().allocate("datum", sizeof(uint64_t)).at);
+    if (unit_) {
+        uint32_t word = start_ << 16 | start_;
+        memcpy(l.at, &word, sizeof word);
+    }
+    return l;
+}
+
+void Client::set_up() {
+    locks_[0] = make_lock();
+    if (kind_ == Kind::two_locks)
+        locks_[1] = make_lock();
+    users_left_ = static_cast<unsigned>(contexts_) * rounds_;
+    for (size_t i = 0; i < contexts_; i++)
+        machine_.spawn([this, i] { participate(i); }, able_[i]);
+    if (kind_ != Kind::another_unlocks)
+        return;
+    handed_over_ =
+        reinterpret_cast<uint32_t *>(machine_.memory().allocate("mailbox", sizeof(uint32_t)).at);
+    machine_.spawn([this] { close(users_left_); });
+}
+
+bool Client::run(uint64_t seed) {
+    draw(seed);
+    Seeded schedule(~seed, contexts_ + 1);
+    machine_.reset(contexts_ + (kind_ == Kind::another_unlocks), schedule, tuning_);
+    set_up();
+    if (machine_.run()) {
+        try {
+            finish();
+        } catch (const Stop &) {
+        }
+    }
+    executions_++;
+    steps_ += machine_.steps();
+    for (size_t i = 0; i < contexts_; i++)
+        for (size_t e = 0; e < OL_EVENTS; e++)
+            events_[e] += machine_.context(i).events[e];
+    return !machine_.failure();
+}
+
+void Client::finish() {
+    for (Lock &l : locks_) {
+        if (!l.at || (&l == &locks_[1] && kind_ != Kind::two_locks))
+            continue;
+        if (*l.datum != l.acquired)
+            machine_.fail(Wrong::lost_update, std::to_string(l.acquired) + " additions left " +
+                                                  std::to_string(*l.datum));
+        if (kind_ != Kind::last_frees)
+            idle_lock_works(l);
+    }
+}
+
+// From outside, with nobody else there: waiting is a failure now.
+void Client::idle_lock_works(Lock &l) {
+    if (ops_.is_locked(l.at) || ops_.is_contended(l.at))
+        machine_.fail(Wrong::lies, "the lock is idle and said to be locked or contended");
+    if (!ops_.trylock(l.at))
+        machine_.fail(Wrong::unusable, "trylock fails on the idle lock");
+    if (!ops_.is_locked(l.at) || ops_.trylock(l.at))
+        machine_.fail(Wrong::lies, "the lock is held and said to be free, or taken twice");
+    ops_.unlock(l.at);
+    ops_.lock(l.at);
+    ops_.unlock(l.at);
+}
+
+// In the contexts.
+
+void Client::participate(size_t me) {
+    Random random(seed_ + 0x1000 * (me + 1));
+    Lock &a = locks_[0], &b = locks_[1];
+
+    for (unsigned round = 0; round < rounds_; round++) {
+        maybe_retune(random);
+        acquire(a, random);
+        use(a, random);
+        if (kind_ == Kind::another_unlocks) {
+            hand_over(a);
+            continue;
+        }
+        if (kind_ == Kind::two_locks) { // hand over hand: not the order of a stack
+            acquire(b, random);
+            release(a);
+            use(b, random);
+            release(b);
+            continue;
+        }
+        bool last = --users_left_ == 0 && kind_ == Kind::last_frees;
+        release(a);
+        if (last)
+            machine_.free(a.at, HERE);
+    }
+}
+
+// Somebody else's unlock.
+void Client::close(uint32_t expected) {
+    for (uint32_t done = 0; done < expected; done++) {
+        while (ol_load_acquire(handed_over_) == done)
+            ol_relax();
+        locks_[0].owner = nobody;
+        ops_.unlock(locks_[0].at);
+        locks_[0].busy--;
+        machine_.mark("released for another");
+    }
+}
+
+void Client::hand_over(Lock &l) {
+    l.owner = nobody - 1;
+    ol_add_release(handed_over_, 1u);
+}
+
+void Client::maybe_retune(Random &random) {
+    static constexpr Ticks taus[] = {0, 50, 400}; // not inf: see ol_set_tunable()
+
+    if (!retunes_ || !random.one_in(2))
+        return;
+    tuning_.tau = random.of(taus);
+    machine_.retune(tuning_);
+}
+
+void Client::acquire(Lock &l, Random &random) {
+    uint32_t how = random.below(8);
+    bool got = how < 2 && try_for_a_while(l, random);
+
+    l.busy++; // until it has released
+    l.begun++;
+    if (!got && how < 5 && ops_.timedlock)
+        got = try_until(l, random);
+    if (!got)
+        ops_.lock(l.at);
+    took(l);
+}
+
+bool Client::try_for_a_while(Lock &l, Random &random) {
+    for (unsigned tries = 1 + random.below(3); tries > 0; tries--) {
+        if (try_once(l))
+            return true;
+        ol_relax();
+    }
+    return false;
+}
+
+bool Client::try_once(Lock &l) {
+    bool alone = l.busy == 0;
+    uint64_t begun = ++l.begun;
+
+    l.busy++;
+    machine_.begin_try();
+    bool got = ops_.trylock(l.at);
+    machine_.end_try();
+    l.busy--;
+    if (!got && alone && l.begun == begun)
+        machine_.fail(Wrong::try_fails, "nobody else held it or wanted it meanwhile");
+    return got;
+}
+
+bool Client::try_until(Lock &l, Random &random) {
+    static constexpr Ticks patience[] = {0, 5, 30, 300, 3000, 30000};
+
+    for (unsigned tries = 1 + random.below(2); tries > 0; tries--)
+        if (ops_.timedlock(l.at, ol_after(1, random.of(patience))))
+            return true;
+    return false;
+}
+
+void Client::took(Lock &l) {
+    size_t me = machine_.running()->index;
+
+    if (l.owner != nobody)
+        machine_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while T" +
+                                            std::to_string(l.owner + 1) + " was there");
+    l.owner = me;
+    l.acquired++;
+    machine_.mark("holds");
+}
+
+void Client::use(Lock &l, Random &random) {
+    uint64_t v = machine_.plain_read(l.datum, HERE);
+
+    if (!ops_.is_locked(l.at))
+        machine_.fail(Wrong::lies, "is_locked is false for the holder");
+    if (random.one_in(4) && try_once(l))
+        machine_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
+    if (random.one_in(4))
+        (void)ops_.is_contended(l.at);
+    machine_.plain_write(l.datum, v + 1, HERE);
+}
+
+void Client::release(Lock &l) {
+    l.owner = nobody;
+    ops_.unlock(l.at);
+    l.busy--;
+    machine_.mark("released");
+}
+
+} // namespace ol::test

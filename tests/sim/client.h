@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_TESTS_SIM_CLIENT_H
+#define OL_TESTS_SIM_CLIENT_H
+// What contexts do with a lock while the machine plays the adversary, and what must then hold. All
+// of it is drawn from one seed: who takes part, with which abilities and tuning, who locks, tries,
+// gives up, hands over, frees.
+#include <engine/machine.h>
+#include <overlock/ops.h>
+
+#include <vector>
+
+namespace ol::test {
+
+class Client {
+public:
+    Client(engine::Machine &machine, const ol_lock_ops &ops);
+
+    // One execution; true if all went well, else machine.failure() says what did not.
+    bool run(uint64_t seed);
+
+    uint64_t executions() const { return executions_; }
+    uint64_t steps() const { return steps_; }
+    const std::vector<uint64_t> &events() const { return events_; }
+
+private:
+    enum class Kind { mixed, two_locks, last_frees, another_unlocks };
+
+    struct Lock {
+        void *at = nullptr;
+        uint64_t *datum = nullptr;
+        size_t owner = nobody; // whoever is between lock and unlock
+        uint64_t acquired = 0; // times
+        unsigned busy = 0;     // contexts in an operation on it or holding it
+        uint64_t begun = 0;    // operations
+    };
+
+    static constexpr size_t nobody = SIZE_MAX;
+
+    void draw(uint64_t seed);
+    void set_up();
+    void learn_unit();
+    Lock make_lock();
+    void idle_lock_works(Lock &l);
+    void finish();
+
+    void participate(size_t me);
+    void close(uint32_t expected);
+    void acquire(Lock &l, engine::Random &random);
+    bool try_once(Lock &l);
+    bool try_for_a_while(Lock &l, engine::Random &random);
+    bool try_until(Lock &l, engine::Random &random);
+    void took(Lock &l);
+    void use(Lock &l, engine::Random &random);
+    void release(Lock &l);
+    void hand_over(Lock &l);
+    void maybe_retune(engine::Random &random);
+
+    engine::Machine &machine_;
+    const ol_lock_ops &ops_;
+    uint32_t unit_ = 0; // what one acquisition adds to head and tail of a 4-byte ticket lock
+
+    uint64_t seed_ = 0;
+    Kind kind_ = Kind::mixed;
+    size_t contexts_ = 0;
+    unsigned rounds_ = 0, users_left_ = 0;
+    uint32_t start_ = 0;
+    bool retunes_ = false;
+    ol_tuning tuning_{};
+    std::vector<engine::Abilities> able_;
+    Lock locks_[2];
+    uint32_t *handed_over_ = nullptr;
+    uint64_t executions_ = 0, steps_ = 0;
+    std::vector<uint64_t> events_;
+};
+
+// The locks of locks.def, or those of one twins.def, by name; null if there is none.
+const ol_lock_ops *find_subject(const std::string &name);
+extern const ol_lock_ops *const subjects[]; // ended by a null pointer
+
+} // namespace ol::test
+#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Seeded schedules over every lock. Exit code 0: all went well; 1: a lock failed; 2: bad usage.
+#include "client.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace ol;
+using engine::Machine;
+using engine::Trace;
+using engine::Weakening;
+
+namespace {
+
+constexpr const char *usage =
+    "usage: overlock-sim [--lock NAME]... [--schedules N] [--seed N] [--weaken FILE:LINE:ORDER]\n"
+    "       overlock-sim --replay NAME@SEED [--weaken FILE:LINE:ORDER]\n"
+    "       overlock-sim --list | --sites NAME\n"
+    "Runs N (100000) seeded schedules over each lock. ORDER is acquire or release, and is dropped\n"
+    "from that line. --replay runs one schedule again and tells it step by step: step, time,\n"
+    "context, line, what. --sites lists the lines that ask for an order.\n";
+
+[[noreturn]] void bad(const std::string &what) {
+    fprintf(stderr, "overlock-sim: %s\n%s", what.c_str(), usage);
+    exit(2);
+}
+
+struct Options {
+    std::vector<const ol_lock_ops *> locks;
+    uint64_t schedules = 100'000, seed = 1;
+    std::vector<Weakening> weaken;
+    std::string replay, sites;
+};
+
+uint64_t number(const std::string &text, const char *what) {
+    char *end;
+    uint64_t n = strtoull(text.c_str(), &end, 0);
+
+    if (text.empty() || *end)
+        bad(std::string(what) + " wants a number, not " + text);
+    return n;
+}
+
+const ol_lock_ops *lock_named(const std::string &name) {
+    if (const ol_lock_ops *ops = test::find_subject(name))
+        return ops;
+    bad("there is no lock " + name + "; --list lists them");
+}
+
+Weakening weakening(const std::string &text) {
+    size_t a = text.find(':'), b = text.rfind(':');
+    std::string order = text.substr(b + 1);
+
+    if (a == b || (order != "acquire" && order != "release"))
+        bad("--weaken wants FILE:LINE:acquire or FILE:LINE:release, not " + text);
+    return {text.substr(0, a), static_cast<int>(number(text.substr(a + 1, b - a - 1), "LINE")),
+            order == "acquire", order == "release"};
+}
+
+Options parse(int argc, char **argv) {
+    Options o;
+    auto next = [&](int &i) -> std::string {
+        if (i + 1 == argc)
+            bad(std::string(argv[i]) + " wants a value");
+        return argv[++i];
+    };
+
+    for (int i = 1; i < argc; i++) {
+        std::string a = argv[i];
+        if (a == "--lock")
+            o.locks.push_back(lock_named(next(i)));
+        else if (a == "--schedules")
+            o.schedules = number(next(i), "--schedules");
+        else if (a == "--seed")
+            o.seed = number(next(i), "--seed");
+        else if (a == "--weaken")
+            o.weaken.push_back(weakening(next(i)));
+        else if (a == "--replay")
+            o.replay = next(i);
+        else if (a == "--sites")
+            o.sites = next(i);
+        else if (a == "--list") {
+            for (auto *s = test::subjects; *s; s++)
+                puts((*s)->id);
+            exit(0);
+        } else if (a == "--help") {
+            fputs(usage, stdout);
+            exit(0);
+        } else
+            bad("what is " + a + "?");
+    }
+    if (o.locks.empty())
+        for (auto *s = test::subjects; *s; s++)
+            o.locks.push_back(*s);
+    return o;
+}
+
+int replay(Machine &machine, const std::string &text) {
+    size_t at = text.find('@');
+    if (at == std::string::npos)
+        bad("--replay wants NAME@SEED, not " + text);
+    const ol_lock_ops *ops = lock_named(text.substr(0, at));
+    test::Client client(machine, *ops);
+    Trace trace;
+
+    machine.trace_to(&trace);
+    bool fine = client.run(number(text.substr(at + 1), "--replay"));
+    machine.trace_to(nullptr);
+    fputs(trace.text().c_str(), stdout);
+    if (fine)
+        puts("nothing failed");
+    else
+        printf("%s: %s\n", name_of(machine.failure().what), machine.failure().how.c_str());
+    return !fine;
+}
+
+int sites(Machine &machine, const ol_lock_ops &ops, uint64_t schedules) {
+    std::vector<engine::Site> found;
+    test::Client client(machine, ops);
+
+    machine.collect(&found);
+    for (uint64_t seed = 1; seed <= schedules; seed++)
+        if (!client.run(seed))
+            return 1;
+    for (const engine::Site &s : found) {
+        const char *slash = strrchr(s.place.file, '/'), *file = slash ? slash + 1 : s.place.file;
+        if (strcmp(file, "client.cpp") == 0)
+            continue;
+        if (acquires(s.order))
+            printf("%s:%d:acquire\n", file, s.place.line);
+        if (releases(s.order))
+            printf("%s:%d:release\n", file, s.place.line);
+    }
+    return 0;
+}
+
+// One JSON line per lock on failure too, so that the twins' table can be made of it.
+bool explore(Machine &machine, const ol_lock_ops &ops, const Options &o) {
+    auto begin = std::chrono::steady_clock::now();
+    test::Client client(machine, ops);
+    uint64_t seed = o.seed;
+    bool fine = true;
+
+    for (uint64_t i = 0; i < o.schedules && fine; i++)
+        fine = client.run(seed = o.seed + i);
+    double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    auto n = static_cast<double>(client.executions());
+    printf("%-24s %9llu schedules %8.0f/s %6.1f steps each %6.2f s  %s\n", ops.id,
+           static_cast<unsigned long long>(client.executions()), n / s,
+           static_cast<double>(client.steps()) / n, s, fine ? "fine" : "FAILED");
+    if (!fine)
+        printf("  %s: %s\n  replay with: --replay %s@%llu\n", name_of(machine.failure().what),
+               machine.failure().how.c_str(), ops.id, static_cast<unsigned long long>(seed));
+    fflush(stdout);
+    return fine;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    Options o = parse(argc, argv);
+    Machine machine;
+    bool fine = true;
+
+    machine.weaken(o.weaken);
+    if (!o.replay.empty())
+        return replay(machine, o.replay);
+    if (!o.sites.empty())
+        return sites(machine, *lock_named(o.sites), std::min<uint64_t>(o.schedules, 5000));
+    for (const ol_lock_ops *ops : o.locks)
+        fine &= explore(machine, *ops, o);
+    return !fine;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// One lock as a table of functions in the sim world. Compiled once per lock and per broken twin:
+//
+//      c++ -DOL_THIS_ticket=OL_YES -DOL_HEADER='<overlock/lock/ticket.h>' -DOL_SUBJECT=ticket ...
+//
+// A lock from outside the tree brings its line of locks.def as the macro OL_LOCK_LINE.
+#include OL_HEADER
+#include <overlock/ops.h>
+
+#define OL_JOIN_(a, b) a##b
+#define OL_JOIN(a, b) OL_JOIN_(a, b)
+#define OL_TEXT_(a) #a
+#define OL_TEXT(a) OL_TEXT_(a)
+#define OL_SUBJECT_OPS OL_JOIN(ol_sim_, OL_SUBJECT)
+
+#define OL_TIMED_timed(id)                                                                         \
+    [](void *l, ol_ticks_t until) {                                                                \
+        return ol_##id##_timedlock(static_cast<ol_##id##_t *>(l), until);                          \
+    }
+#define OL_TIMED_waits(id) nullptr
+
+#define OL_DEFINE_OPS(id, gives_up, traits, source, what)                                          \
+    extern const ol_lock_ops OL_SUBJECT_OPS;                                                       \
+    const ol_lock_ops OL_SUBJECT_OPS = {                                                           \
+        OL_TEXT(OL_SUBJECT),                                                                       \
+        source,                                                                                    \
+        what,                                                                                      \
+        OL_ABI,                                                                                    \
+        sizeof(ol_##id##_t),                                                                       \
+        alignof(ol_##id##_t),                                                                      \
+        (traits),                                                                                  \
+        [](void *l) { ol_##id##_lock(static_cast<ol_##id##_t *>(l)); },                            \
+        [](void *l) { return ol_##id##_trylock(static_cast<ol_##id##_t *>(l)); },                  \
+        OL_TIMED_##gives_up(id),                                                                   \
+        [](void *l) { ol_##id##_unlock(static_cast<ol_##id##_t *>(l)); },                          \
+        [](const void *l) { return ol_##id##_is_locked(static_cast<const ol_##id##_t *>(l)); },    \
+        [](const void *l) { return ol_##id##_is_contended(static_cast<const ol_##id##_t *>(l)); }, \
+    }
+
+// Of all lines, keep the one whose id was asked for: OL_THIS_<id> is defined for no other.
+#define OL_YES ~, OL_DEFINE_OPS
+#define OL_NOTHING(...) struct ol_lock_ops
+#define OL_SECOND_(a, b, ...) b
+#define OL_SECOND(...) OL_SECOND_(__VA_ARGS__)
+#define OL_LOCK(id, ...) OL_SECOND(OL_JOIN(OL_THIS_, id), OL_NOTHING, )(id, __VA_ARGS__);
+
+#ifdef OL_LOCK_LINE
+OL_LOCK_LINE
+#else
+#include <overlock/locks.def>
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "client.h"
+
+#define OL_LOCK(id, ...) extern const ol_lock_ops ol_sim_##id;
+#include OL_SUBJECTS
+#undef OL_LOCK
+
+namespace ol::test {
+
+const ol_lock_ops *const subjects[] = {
+#define OL_LOCK(id, ...) &ol_sim_##id,
+#include OL_SUBJECTS
+#undef OL_LOCK
+    nullptr,
+};
+
+const ol_lock_ops *find_subject(const std::string &name) {
+    for (auto *s = subjects; *s; s++)
+        if (name == (*s)->id)
+            return *s;
+    return nullptr;
+}
+
+} // namespace ol::test
