@@ -7,6 +7,7 @@ CMAKE_FLAGS ?=
 OVERLOCK = .venv/bin/overlock
 PYTHON = .venv/bin/python
 ARGS ?=
+PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pthread_mutex
 
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
@@ -47,6 +48,12 @@ instructions: ## count the instructions of each lock, beside Concurrency Kit's; 
 	@tools/setup test
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
+
+# The README's picture, and how it was made.
+picture: build ## measure again for docs/img/collapse.png; three minutes, an idle machine
+	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 5 \
+		--json $(BUILD)/collapse.json
+	@$(OVERLOCK) report $(BUILD)/collapse.json --png docs/img/collapse.png
 
 lint: ## formatters and linters, changing nothing
 	@tools/setup test

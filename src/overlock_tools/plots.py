@@ -4,6 +4,7 @@
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -76,7 +77,7 @@ def rates(result: Result) -> Figure:
     for variant, style in styles(result).items():
         _draw_rates(axes, result, variant, style)
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+    _log_rates(axes, [rate for cell in result.cells if (rate := cell.rate)])
     axes.set_xticks(result.threads, [str(n) for n in result.threads])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: si(float(value)).strip()))
@@ -86,6 +87,14 @@ def rates(result: Result) -> Figure:
     if min(result.threads) <= result.cpus < max(result.threads):
         axes.axvline(result.cpus, color=INK, alpha=0.5, linewidth=1, linestyle=(0, (2, 3)))
     return figure
+
+
+def _log_rates(axes: Axes, rates: list[float]) -> None:
+    """A logarithmic axis with several labels, however few decades there are."""
+    axes.set_yscale("log")
+    low, high = min(rates, default=1), max(rates, default=1)
+    axes.set_ylim(low / 1.4, high * 1.4)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 50 * low else (1.0,)))
 
 
 def _draw_rates(axes: Axes, result: Result, variant: str, style: Style) -> None:
@@ -109,6 +118,23 @@ def _draw_rates(axes: Axes, result: Result, variant: str, style: Style) -> None:
         elinewidth=0.9,
         capsize=2,
     )
+    bounds = [n for n in threads if result.cut(variant, n)]
+    axes.plot(
+        bounds,
+        [result.median_rate(variant, n) or 0 for n in bounds],
+        **_hollow(style),
+    )
+
+
+def _hollow(style: Style) -> dict[str, Any]:
+    """Of a run that did not finish: its value is a bound."""
+    return {
+        "linestyle": "",
+        "marker": style.marker,
+        "markersize": 7,
+        "markerfacecolor": "none",
+        "markeredgecolor": style.colour,
+    }
 
 
 def ratios(result: Result, threads: Sequence[int]) -> Figure:
@@ -121,7 +147,9 @@ def ratios(result: Result, threads: Sequence[int]) -> Figure:
         style = drawn[variant]
         if ratio.low is not None and ratio.high is not None:
             axes.plot([ratio.low, ratio.high], [y, y], color=style.colour, linewidth=2.5)
-        axes.plot([ratio.value], [y], color=style.colour, marker=style.marker, markersize=6)
+        bound = any(result.cut(variant, n) for n in threads)
+        full = {"color": style.colour, "marker": style.marker, "markersize": 6}
+        axes.plot([ratio.value], [y], **(_hollow(style) if bound else full))
     axes.axvline(1, color=INK, alpha=0.6, linewidth=1)
     axes.set_xscale("log")
     values = [x for _, r in known for x in (r.low or r.value, r.high or r.value)]
@@ -151,12 +179,23 @@ def svg(figure: Figure, title: str) -> str:
     return f'{head} role="img" aria-label="{label}">{rest}'
 
 
-def png(figure: Figure, title: str) -> bytes:
-    """The figure on white, with title and legend: for where there is no page around it."""
+def picture(result: Result) -> bytes:
+    """The rates as PNG, on white, with title and legend: for where there is no page around it."""
+    figure = rates(result)
     axes = figure.axes[0]
     ink = "#1b1f24"
-    axes.set_title(title, loc="left", fontsize=12, color=ink)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=10)
+    axes.set_title(result.title, loc="left", fontsize=12, color=ink)
+    handles, labels = axes.get_legend_handles_labels()
+    last = {v: result.median_rate(v, result.threads[-1]) or 0 for v in result.variants}
+    ordered = sorted(zip(labels, handles, strict=True), key=lambda entry: -last[entry[0]])
+    axes.legend(
+        [handle for _, handle in ordered],
+        [label for label, _ in ordered],
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1),
+        frameon=False,
+        fontsize=10,
+    )
     for text in (axes.xaxis.label, axes.yaxis.label):
         text.set_color(ink)
     axes.tick_params(colors=ink, which="both")

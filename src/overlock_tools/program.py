@@ -219,7 +219,7 @@ class Runs:
             if round_number == 1:  # the native time says where to cut
                 others.sort(key=lambda place: place[0] != NATIVE)
             for variant, threads in others:
-                if not any(cell.cut for cell in self.result.of(variant, threads)):
+                if not self.result.cut(variant, threads):
                     self.result.cells.append(self.cell(round_number, variant, threads))
                 each()
             longest = max(longest, time.monotonic() - began)

@@ -7,7 +7,7 @@ from typing import Any
 
 from overlock_tools import machine, plots, verdict
 from overlock_tools.results import MEASURES, Result, value_of
-from overlock_tools.tables import ratio_text, si
+from overlock_tools.tables import plain, ratio_text, si
 
 
 def style_sheet() -> str:
@@ -48,18 +48,23 @@ def legend(result: Result) -> str:
 
 def _plots(result: Result) -> str:
     over = verdict.overcommitted(result) or result.threads
-    figures = [
-        figure(
-            plots.svg(plots.rates(result), f"{result.title}: rate over threads"),
-            f"Median of {result.settings['rounds']} rounds, bars from least to most. Both axes are "
-            "logarithmic. Dashed: what comes with the system. Dotted line: threads = CPUs.",
+    figures = []
+    hollow = " Hollow: did not finish, at most this." if any(c.cut for c in result.cells) else ""
+    if len(result.threads) > 1:
+        figures.append(
+            figure(
+                plots.svg(plots.rates(result), f"{result.title}: rate over threads"),
+                f"Median of {result.settings['rounds']} rounds, bars from least to most. Both axes "
+                "are logarithmic. Dashed: what comes with the system. Dotted line: threads = CPUs."
+                + hollow,
+            )
         )
-    ]
     if result.ratio(result.variants[0], result.baseline, over):
         figures.append(
             figure(
                 plots.svg(plots.ratios(result, over), f"{result.title}: ratios"),
-                f"Geometric mean over {verdict.counts(over)} threads, bootstrap 95 % interval.",
+                f"Geometric mean over {verdict.counts(over)} threads, bootstrap 95 % interval."
+                + hollow,
             )
         )
     return f'{legend(result)}<div class="plots">{"".join(figures)}</div>'
@@ -76,8 +81,10 @@ def _detail(result: Result, threads: int) -> str:
         if row["variant"] == result.baseline:
             marked.add(len(rows))
         value, interval = ratio_text(row["ratio"])
-        extra = [f"{result.median_of(m.name, row['variant'], threads):.3g}" for m in shown]
+        extra = [plain(result.median_of(m.name, row["variant"], threads)) for m in shown]
         rates = [si(row[key]) for key in ("median", "least", "most")]
+        if result.cut(row["variant"], threads):
+            rates = ["< " + rates[0], "", "did not finish"]
         rows.append([row["variant"], *rates, value, interval, *extra])
     over = f"{threads} threads on {result.cpus} CPUs, {threads / result.cpus:g}× overcommit"
     title = f"<h3>{escape(over)}</h3>"

@@ -99,6 +99,10 @@ class Result:
         cells = [c for c in self.cells if c.variant == variant and c.threads == threads]
         return sorted(cells, key=lambda cell: cell.round)
 
+    def cut(self, variant: str, threads: int) -> bool:
+        """Whether a run did not finish: what is known of its rate is a bound."""
+        return any(cell.cut for cell in self.of(variant, threads))
+
     def rates(self, variant: str, threads: int) -> list[float]:
         return [cell.rate for cell in self.of(variant, threads)]
 

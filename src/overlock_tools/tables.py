@@ -20,6 +20,13 @@ def si(value: float | None) -> str:
     return f"{value:.3g} "
 
 
+def plain(value: float | None) -> str:
+    """A small number with three digits, a large one as a rate is."""
+    if value is None:
+        return ""
+    return si(value) if value >= 1000 else f"{value:.3g}"
+
+
 def factor(value: float) -> str:
     """A ratio in about three significant digits, never in powers of ten."""
     if value >= 100:
@@ -79,7 +86,7 @@ def detail(result: Result, threads: int) -> Table:
             continue
         value, interval = ratio_text(row["ratio"])
         fair = f"{row['jain']:.2f}" if any(c.per_thread for c in result.cells) else ""
-        cut = any(cell.cut for cell in result.of(row["variant"], threads))
+        cut = result.cut(row["variant"], threads)
         rate = ("< " if cut else "") + si(row["median"])
         spread = "did not finish" if cut else span(si(row["least"]), si(row["most"]))
         table.add_row(row["variant"], rate, spread, value, interval, fair)

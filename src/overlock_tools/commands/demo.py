@@ -109,6 +109,7 @@ class Demo:
         self.say()
         self.say(what.title, "bold")
         example = program.under("NAME", what.command(threads[-1]))[3:]
+        example = ["FILE" if word == str(folder / "input") else word for word in example]
         result = program.new_result(
             what, COLLAPSE + CURE, threads, self.rounds, shlex.join(["overlock", *example])
         )

@@ -37,8 +37,7 @@ def command(inputs: tuple[Path, ...], output: Path | None, png: Path | None) -> 
     if png:
         from overlock_tools import plots
 
-        picture = plots.png(plots.rates(read[0]), read[0].title)
-        files.write(png, picture)
+        files.write(png, plots.picture(read[0]))
         click.echo(f"written: {png}")
     if output:
         from overlock_tools import report
