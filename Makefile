@@ -12,7 +12,7 @@ PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pth
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build install clean lint format bench instructions setup
+.PHONY: help native demo test build install clean lint format bench picture instructions setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \

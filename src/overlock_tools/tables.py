@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -49,17 +50,25 @@ def ratio_text(ratio: dict[str, Any] | None) -> tuple[str, str]:
     return f"{factor(ratio['value'])}×", interval
 
 
-def _plain(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+def _plain() -> Table:
+    return Table(box=None, pad_edge=False)
 
 
-def matrix(result: Result, done: int, total: int) -> Table:
+def _titled(title: str, table: Table) -> Group:
+    """The title on a line of its own: a table's own title is wrapped to the table's width."""
+    return Group(Text(title, style="bold"), table)
+
+
+def count(threads: int) -> str:
+    return f"{threads} thread" + ("" if threads == 1 else "s")
+
+
+def matrix(result: Result, done: int, total: int) -> Group:
     """While it runs: medians so far, locks by numbers of threads."""
-    title = f"{result.unit}/s, medians so far: {done} of {total} cells"
-    table = _plain(title)
+    table = _plain()
     table.add_column("lock", no_wrap=True)
     for n in result.threads:
-        table.add_column(f"{n} threads", justify="right", min_width=9)
+        table.add_column(count(n), justify="right", min_width=9)
     tops = {n: max(result.median_rate(v, n) or 0 for v in result.variants) for n in result.threads}
     for variant in result.variants:
         row: list[Text | str] = [variant]
@@ -71,13 +80,14 @@ def matrix(result: Result, done: int, total: int) -> Table:
                 style = "red" if rate < 0.1 * tops[n] else style
             row.append(Text(si(rate), style=style))
         table.add_row(*row)
-    return table
+    so_far = f", so far: {done} of {total} cells" if done < total else ""
+    return _titled(f"{result.unit}/s, medians{so_far}", table)
 
 
-def detail(result: Result, threads: int) -> Table:
+def detail(result: Result, threads: int) -> Group:
     """When it is done: one number of threads."""
     over = threads / result.cpus
-    table = _plain(f"{threads} threads on {result.cpus} CPUs ({over:g}×)")
+    table = _plain()
     table.add_column("lock", no_wrap=True, overflow="ignore")
     for heading in (f"{result.unit}/s", "range", f"÷ {result.baseline}", "95 %", "Jain"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -90,21 +100,21 @@ def detail(result: Result, threads: int) -> Table:
         rate = ("< " if cut else "") + si(row["median"])
         spread = "did not finish" if cut else span(si(row["least"]), si(row["most"]))
         table.add_row(row["variant"], rate, spread, value, interval, fair)
-    return table
+    return _titled(f"{count(threads)} on {result.cpus} CPUs ({over:g}×)", table)
 
 
-def overall(result: Result) -> Table:
+def overall(result: Result) -> Group:
     numbers = ", ".join(map(str, result.threads))
-    table = _plain(f"geometric mean over {numbers} threads, ÷ {result.baseline}")
+    table = _plain()
     table.add_column("lock")
     table.add_column("ratio", justify="right")
     table.add_column("95 %", justify="right")
     for row in sorted(result.overall(), key=lambda row: -float(row["ratio"]["value"])):
         table.add_row(row["variant"], *ratio_text(row["ratio"]))
-    return table
+    return _titled(f"geometric mean over {numbers} threads, ÷ {result.baseline}", table)
 
 
-def counters(result: Result, threads: int) -> Table | None:
+def counters(result: Result, threads: int) -> Group | None:
     """Events per thousand acquisitions, where the counted build was asked for."""
     rows = {v: events_per_thousand(result, v, threads) for v in result.variants}
     names = [
@@ -112,11 +122,11 @@ def counters(result: Result, threads: int) -> Table | None:
     ]
     if not names:
         return None
-    table = _plain(f"events per 1000 acquisitions, {threads} threads")
+    table = _plain()
     table.add_column("lock")
     for name in names:
         table.add_column(name.lower(), justify="right")
     for variant, events in rows.items():
         if events:
             table.add_row(variant, *(f"{events[n]:.3g}" if events[n] else "0" for n in names))
-    return table
+    return _titled(f"events per 1000 acquisitions, {count(threads)}", table)

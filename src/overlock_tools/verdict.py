@@ -128,7 +128,8 @@ def _worse_than_native(result: Result, locks: list[str], native: str, over: list
 
 
 def _about_fitting(result: Result, fitting: list[int]) -> list[str]:
-    where = f"With {counts(fitting)} thread{'s' if fitting != [1] else ''}, which fit the CPUs,"
+    one = fitting == [1]
+    where = f"With {counts(fitting)} thread{'' if one else 's'}, which fit{'s' if one else ''} the"
     top = best(result, result.variants, fitting)
     if not top:
         return []
@@ -138,7 +139,7 @@ def _about_fitting(result: Result, fitting: list[int]) -> list[str]:
         if variant != top and ratio and not ratio.below_one:
             behind.append(variant)
     alike = f"; not told apart from it: {listed(behind)}" if behind else ""
-    return [f"{where} {top} is the fastest{alike}."]
+    return [f"{where} CPUs, {top} is the fastest{alike}."]
 
 
 def _about_program(result: Result) -> list[str]:

@@ -56,6 +56,8 @@ def show(result: Result, console: Console) -> None:
                 console.print(events, "")
     if len(result.threads) > 1 and result.overall():
         console.print(tables.overall(result), "")
+    if result.settings.get("counters"):
+        console.print("These are rates of the counted build: compare them with no other's.")
     for line in result.verdict:
         console.print(line)
     for line in result.warnings:
