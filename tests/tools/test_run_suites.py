@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from conftest import TOP
 
+RUNNER = [sys.executable, str(TOP / "tests/run_suites.py")]
+
 
 def run(tmp_path: Path, suites: str, *args: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "suites.toml").write_text(suites)
-    command = [sys.executable, TOP / "tests/run_suites.py", "--suites", tmp_path / "suites.toml"]
     return subprocess.run(
-        [*command, "--build", tmp_path, *args],
+        [*RUNNER, "--suites", str(tmp_path / "suites.toml"), "--build", str(tmp_path), *args],
         capture_output=True,
         text=True,
         timeout=60,
@@ -87,6 +88,7 @@ def test_bad_lists_are_refused(tmp_path: Path, suites: str, message: str) -> Non
 
 
 def test_the_list_of_this_project_is_good() -> None:
-    command = [sys.executable, TOP / "tests/run_suites.py", "--list", "--long"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [*RUNNER, "--list", "--long"], capture_output=True, text=True, check=True
+    )
     assert "tools" in listed.stdout
