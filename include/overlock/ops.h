@@ -9,7 +9,9 @@
  */
 #include <overlock/port.h>
 
-#define OL_ABI		0	/* of this header; the library says its own in ol_world->abi */
+#ifndef OL_ABI
+#define OL_ABI	0 /* of this header; the library says its own in ol_world->abi; lib/ABI.md */
+#endif
 
 /* What locks.def may say of a lock: OL_TRAIT(name, bit, what). Append only. */
 #define OL_EACH_TRAIT									\
