@@ -140,6 +140,7 @@ def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 
@@ -151,13 +152,14 @@ def wait_for(child: subprocess.Popen[str], line: str) -> None:
     pytest.fail(f"it never said {line!r}")
 
 
-def test_interrupt_keeps_what_is_complete(tmp_path: Path) -> None:
+@pytest.mark.parametrize("to", ["the command", "its whole group, as a terminal does"])
+def test_interrupt_keeps_what_is_complete(tmp_path: Path, to: str) -> None:
     child = start(tmp_path, "--rounds", "10000", "--seconds", "0.02", "--json", "r.json")
     wait_for(child, "round 2 of")
     assert not (tmp_path / "r.json").exists()
-    child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=30)
-    assert child.returncode == 130
+    (os.kill if to == "the command" else os.killpg)(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert (child.returncode, err) == (130, "")
     assert "cells are complete and kept" in out
     body = read(tmp_path / "r.json")
     assert not body["complete"]
