@@ -65,6 +65,8 @@ public:
     // Options; they outlive reset().
     void weaken(std::vector<Weakening> w) { weakenings_ = std::move(w); }
     void collect(std::vector<Site> *sites) { sites_ = sites; }
+    void limit_steps(uint64_t n) { step_limit_ = n; } // then it is a livelock
+    void check_order(bool on) { check_order_ = on; }  // happens-before; on at first
     void trace_to(Trace *trace) { trace_ = trace; }
     void retune(const ol_tuning &t) { tuning_ = t; }
 
@@ -98,8 +100,8 @@ public:
     bool htm_active(Place place) override;
 
 private:
-    static constexpr uint64_t step_limit = 50'000;
     static constexpr unsigned try_limit = 64;
+    static constexpr size_t enough_told = 8; // contexts in a report
 
     void point(Place place);
     void sleep(Doing how, Ticks until, Place place);
@@ -133,7 +135,8 @@ private:
     std::vector<Site> *sites_ = nullptr;
     Trace *trace_ = nullptr;
 
-    uint64_t steps_ = 0;
+    uint64_t steps_ = 0, step_limit_ = 50'000;
+    bool check_order_ = true;
     uint32_t turn_left_ = 0;
     bool to_mark_ = false, stopping_ = false;
     size_t sleepers_ = 0, late_kicks_ = 0;

@@ -31,6 +31,8 @@ const char *name_of(Wrong what) {
         return "is_locked lies";
     case Wrong::misuse:
         return "misuse of the seam";
+    case Wrong::unnoticed:
+        return "overtaken unnoticed";
     case Wrong::unusable:
         return "idle lock unusable";
     }

@@ -22,6 +22,7 @@ enum class Wrong {
     try_fails,   // trylock failed though nobody held or wanted the lock
     lies,        // is_locked or is_contended said what is not so
     misuse,      // the seam was used against its rules
+    unnoticed,   // a waiter that was overtaken kept waiting for its turn
     unusable,    // an idle lock that cannot be taken
 };
 

@@ -70,33 +70,28 @@ bool Scripted::ended() const {
 }
 
 Turn Scripted::next(std::span<const size_t> ready, uint64_t) {
-    Ticks passing = 0;
-
-    while (!ended()) {
+    if (!ended()) {
         size_t begin = text_.find_first_not_of(' ', at_);
         at_ = std::min(text_.find(' ', begin), text_.size());
         std::string token = text_.substr(begin, at_ - begin);
-        if (token[0] == '+') {
-            passing += std::stoull(token.substr(1));
-            continue;
-        }
+        if (token[0] == '+')
+            return {last_, 0, false, std::stoull(token.substr(1))};
         size_t digits = 0, who = std::stoul(token, &digits) - 1;
         char kind = token.at(digits);
         if (std::find(ready.begin(), ready.end(), who) == ready.end())
             throw std::runtime_error("script: " + token + ": that context cannot run now");
         last_ = who;
         if (kind == '.')
-            return {who, 1, false, passing};
+            return {who, 1, false, 0};
         if (kind == '*')
-            return {who, static_cast<uint32_t>(std::stoul(token.substr(digits + 1))), false,
-                    passing};
+            return {who, static_cast<uint32_t>(std::stoul(token.substr(digits + 1))), false, 0};
         if (kind == 'm' || kind == 'w')
-            return {who, Turn::until_it_stops, kind == 'm', passing};
+            return {who, Turn::until_it_stops, kind == 'm', 0};
         throw std::runtime_error("script: " + token + ": expected N., N*STEPS, Nm, Nw or +TICKS");
     }
     auto after = std::find_if(ready.begin(), ready.end(), [&](size_t c) { return c > last_; });
     last_ = after == ready.end() ? ready.front() : *after;
-    return {last_, 1, false, passing};
+    return {last_, 1, false, 0};
 }
 
 } // namespace ol::engine

@@ -36,7 +36,7 @@ enum class Doing : uint8_t { runs, relaxes, parks, done };
 struct Turn {
     static constexpr uint32_t until_it_stops = UINT32_MAX;
     size_t who;
-    uint32_t steps; // seam calls, unless it sleeps or ends before
+    uint32_t steps; // seam calls, unless it sleeps or ends before; 0: only time goes by
     bool to_mark;   // also ends at the context's next mark
     Ticks passing;  // time that goes by before it
 };

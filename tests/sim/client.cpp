@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "client.h"
+#include "nap.h"
 
 #include <cstring>
 
@@ -38,18 +39,25 @@ void Client::learn_unit() {
         unit_ = word & 0xffff;
 }
 
+bool Client::only(const std::string &kind) {
+    for (size_t i = 0; i < std::size(kinds); i++)
+        if (kind == kinds[i])
+            only_ = static_cast<Kind>(i);
+    return only_.has_value();
+}
+
 void Client::draw(uint64_t seed) {
     static constexpr size_t contexts[] = {2, 2, 3, 3, 4, 5};
     static constexpr unsigned rounds[] = {1, 1, 2, 3};
     static constexpr Ticks taus[] = {0, 1, 50, 400, never}, spins[] = {0, 0, 50, 2000};
     static constexpr Ticks backoffs[] = {0, 10, 100};
     static constexpr uint32_t starts[] = {0, 0xffff, 0xfffe, 0x7fff, 0x8000};
-    static constexpr Kind kinds[] = {Kind::mixed,     Kind::mixed,      Kind::mixed,
-                                     Kind::two_locks, Kind::last_frees, Kind::another_unlocks};
+    static constexpr Kind often[] = {Kind::mixed,          Kind::mixed,      Kind::mixed,
+                                     Kind::hand_over_hand, Kind::last_frees, Kind::another_unlocks};
     Random random(seed);
 
     seed_ = seed;
-    kind_ = random.of(kinds);
+    kind_ = only_ ? *only_ : random.one_in(256) ? Kind::crowd : random.of(often);
     contexts_ = random.of(contexts);
     rounds_ = random.of(rounds);
     start_ = random.of(starts) * unit_ & 0xffff;
@@ -59,10 +67,30 @@ void Client::draw(uint64_t seed) {
     tuning_.spin = random.of(spins);
     tuning_.backoff = random.of(backoffs);
     tuning_.long_term = 1 + random.one_in(4);
+    if (kind_ == Kind::crowd) { // more than the 32 tickets after which keys repeat
+        contexts_ = 36;
+        rounds_ = 1;
+        tuning_.spin = 0;
+    }
+    if (kind_ == Kind::nap) { // some lengths around half the range of tickets and the whole
+        static constexpr unsigned lengths[] = {1,     8191,  8192,  8193,  16383, 16384,
+                                               16385, 24000, 32767, 32768, 32769, 40000};
+        contexts_ = 2;
+        rounds_ = lengths[seed % std::size(lengths)];
+        tuning_.tau = 50;
+        tuning_.backoff = 100;
+        retunes_ = false;
+    }
     able_.assign(contexts_, {});
-    if (random.one_in(4))
+    if (random.one_in(4) && !only_)
         for (Abilities &a : able_)
             a = {!random.one_in(3), !random.one_in(3)};
+}
+
+std::string Client::setting() const {
+    return std::string(kinds[static_cast<size_t>(kind_)]) + ", " + std::to_string(contexts_) +
+           " contexts, " + std::to_string(rounds_) + " rounds, first ticket " +
+           std::to_string(unit_ ? start_ / unit_ : 0);
 }
 
 Client::Lock Client::make_lock() {
@@ -80,9 +108,14 @@ Client::Lock Client::make_lock() {
 
 void Client::set_up() {
     locks_[0] = make_lock();
-    if (kind_ == Kind::two_locks)
+    if (kind_ == Kind::hand_over_hand)
         locks_[1] = make_lock();
     users_left_ = static_cast<unsigned>(contexts_) * rounds_;
+    if (kind_ == Kind::nap) {
+        machine_.spawn([this] { nap(); });
+        machine_.spawn([this] { overtake(); });
+        return;
+    }
     for (size_t i = 0; i < contexts_; i++)
         machine_.spawn([this, i] { participate(i); }, able_[i]);
     if (kind_ != Kind::another_unlocks)
@@ -94,7 +127,10 @@ void Client::set_up() {
 
 bool Client::run(uint64_t seed) {
     draw(seed);
-    Seeded schedule(~seed, contexts_ + 1);
+    Seeded seeded(~seed, contexts_ + 1);
+    Nap nap(tuning_.tau);
+    Schedule &schedule = kind_ == Kind::nap ? static_cast<Schedule &>(nap) : seeded;
+    machine_.limit_steps(kind_ == Kind::nap ? 10'000'000 : 50'000);
     machine_.reset(contexts_ + (kind_ == Kind::another_unlocks), schedule, tuning_);
     set_up();
     if (machine_.run()) {
@@ -113,14 +149,22 @@ bool Client::run(uint64_t seed) {
 
 void Client::finish() {
     for (Lock &l : locks_) {
-        if (!l.at || (&l == &locks_[1] && kind_ != Kind::two_locks))
+        if (!l.at || (&l == &locks_[1] && kind_ != Kind::hand_over_hand))
             continue;
-        if (*l.datum != l.acquired)
+        if (kind_ != Kind::nap && *l.datum != l.acquired)
             machine_.fail(Wrong::lost_update, std::to_string(l.acquired) + " additions left " +
                                                   std::to_string(*l.datum));
         if (kind_ != Kind::last_frees)
             idle_lock_works(l);
     }
+    if (kind_ == Kind::nap)
+        nap_was_noticed();
+}
+
+void Client::nap_was_noticed() {
+    if (machine_.context(0).events[OL_TIMEOUT])
+        machine_.fail(Wrong::unnoticed, "overtaken " + std::to_string(rounds_) +
+                                            " times in its sleep, it waits on in line");
 }
 
 // From outside, with nobody else there: waiting is a failure now.
@@ -150,7 +194,7 @@ void Client::participate(size_t me) {
             hand_over(a);
             continue;
         }
-        if (kind_ == Kind::two_locks) { // hand over hand: not the order of a stack
+        if (kind_ == Kind::hand_over_hand) { // hand over hand: not the order of a stack
             acquire(b, random);
             release(a);
             use(b, random);
@@ -161,6 +205,26 @@ void Client::participate(size_t me) {
         release(a);
         if (last)
             machine_.free(a.at, HERE);
+    }
+}
+
+// The two of kind `nap`: schedule Nap puts the one to sleep in line, while the other comes and
+// goes.
+void Client::nap() {
+    Lock &l = locks_[0];
+
+    ops_.lock(l.at);
+    took(l);
+    release(l);
+}
+
+void Client::overtake() {
+    Lock &l = locks_[0];
+
+    for (unsigned round = 0; round < rounds_; round++) {
+        ops_.lock(l.at);
+        took(l);
+        release(l);
     }
 }
 

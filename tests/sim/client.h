@@ -7,6 +7,8 @@
 #include <engine/machine.h>
 #include <overlock/ops.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace ol::test {
@@ -15,15 +17,22 @@ class Client {
 public:
     Client(engine::Machine &machine, const ol_lock_ops &ops);
 
+    // Only this kind of execution, by its name, and with every context able; false if unknown.
+    bool only(const std::string &kind);
+
     // One execution; true if all went well, else machine.failure() says what did not.
     bool run(uint64_t seed);
+
+    std::string setting() const; // of the last execution, in words
 
     uint64_t executions() const { return executions_; }
     uint64_t steps() const { return steps_; }
     const std::vector<uint64_t> &events() const { return events_; }
 
 private:
-    enum class Kind { mixed, two_locks, last_frees, another_unlocks };
+    enum class Kind : size_t { mixed, hand_over_hand, last_frees, another_unlocks, crowd, nap };
+    static constexpr const char *kinds[] = {"mixed",           "hand-over-hand", "last-frees",
+                                            "another-unlocks", "crowd",          "nap"};
 
     struct Lock {
         void *at = nullptr;
@@ -42,8 +51,11 @@ private:
     Lock make_lock();
     void idle_lock_works(Lock &l);
     void finish();
+    void nap_was_noticed();
 
     void participate(size_t me);
+    void nap();
+    void overtake();
     void close(uint32_t expected);
     void acquire(Lock &l, engine::Random &random);
     bool try_once(Lock &l);
@@ -61,6 +73,7 @@ private:
 
     uint64_t seed_ = 0;
     Kind kind_ = Kind::mixed;
+    std::optional<Kind> only_;
     size_t contexts_ = 0;
     unsigned rounds_ = 0, users_left_ = 0;
     uint32_t start_ = 0;

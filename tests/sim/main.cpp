@@ -15,12 +15,16 @@ using engine::Weakening;
 namespace {
 
 constexpr const char *usage =
-    "usage: overlock-sim [--lock NAME]... [--schedules N] [--seed N] [--weaken FILE:LINE:ORDER]\n"
-    "       overlock-sim --replay NAME@SEED [--weaken FILE:LINE:ORDER]\n"
+    "usage: overlock-sim [--lock NAME]... [--schedules N] [--seed N] [--json] [--kind KIND] "
+    "[--no-order]\n"
+    "                    [--weaken FILE:LINE:ORDER]\n"
+    "       overlock-sim --replay NAME@SEED [--kind KIND] [--weaken FILE:LINE:ORDER]\n"
     "       overlock-sim --list | --sites NAME\n"
     "Runs N (100000) seeded schedules over each lock. ORDER is acquire or release, and is dropped\n"
     "from that line. --replay runs one schedule again and tells it step by step: step, time,\n"
-    "context, line, what. --sites lists the lines that ask for an order.\n";
+    "context, line, what. --sites lists the lines that ask for an order. KIND is one of mixed,\n"
+    "hand-over-hand, last-frees, another-unlocks, crowd and nap; without it, all but nap.\n"
+    "--no-order leaves happens-before unchecked: then only what goes visibly wrong is caught.\n";
 
 [[noreturn]] void bad(const std::string &what) {
     fprintf(stderr, "overlock-sim: %s\n%s", what.c_str(), usage);
@@ -31,7 +35,8 @@ struct Options {
     std::vector<const ol_lock_ops *> locks;
     uint64_t schedules = 100'000, seed = 1;
     std::vector<Weakening> weaken;
-    std::string replay, sites;
+    std::string replay, sites, kind;
+    bool json = false, order = true;
 };
 
 uint64_t number(const std::string &text, const char *what) {
@@ -81,6 +86,12 @@ Options parse(int argc, char **argv) {
             o.replay = next(i);
         else if (a == "--sites")
             o.sites = next(i);
+        else if (a == "--kind")
+            o.kind = next(i);
+        else if (a == "--no-order")
+            o.order = false;
+        else if (a == "--json")
+            o.json = true;
         else if (a == "--list") {
             for (auto *s = test::subjects; *s; s++)
                 puts((*s)->id);
@@ -97,17 +108,27 @@ Options parse(int argc, char **argv) {
     return o;
 }
 
-int replay(Machine &machine, const std::string &text) {
+test::Client client_for(Machine &machine, const ol_lock_ops &ops, const Options &o) {
+    test::Client client(machine, ops);
+
+    if (!o.kind.empty() && !client.only(o.kind))
+        bad("there is no kind " + o.kind);
+    return client;
+}
+
+int replay(Machine &machine, const Options &o) {
+    const std::string &text = o.replay;
     size_t at = text.find('@');
     if (at == std::string::npos)
         bad("--replay wants NAME@SEED, not " + text);
     const ol_lock_ops *ops = lock_named(text.substr(0, at));
-    test::Client client(machine, *ops);
+    test::Client client = client_for(machine, *ops, o);
     Trace trace;
 
     machine.trace_to(&trace);
     bool fine = client.run(number(text.substr(at + 1), "--replay"));
     machine.trace_to(nullptr);
+    puts(client.setting().c_str());
     fputs(trace.text().c_str(), stdout);
     if (fine)
         puts("nothing failed");
@@ -136,25 +157,54 @@ int sites(Machine &machine, const ol_lock_ops &ops, uint64_t schedules) {
     return 0;
 }
 
-// One JSON line per lock on failure too, so that the twins' table can be made of it.
-bool explore(Machine &machine, const ol_lock_ops &ops, const Options &o) {
+struct Outcome {
+    const char *lock;
+    uint64_t schedules, seed;
+    double seconds, steps; // steps per schedule
+    bool fine;
+    engine::Failure failure;
+    std::string setting;
+};
+
+std::string quoted(const std::string &text) {
+    std::string s = "\"";
+    for (char c : text)
+        s += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    return s + "\"";
+}
+
+void print_json(const Outcome &r) {
+    printf("{\"lock\": \"%s\", \"schedules\": %llu, \"seconds\": %.3f, \"steps\": %.1f, "
+           "\"caught\": %s, \"how\": %s, \"setting\": %s, \"replay\": \"%s@%llu\"}\n",
+           r.lock, static_cast<unsigned long long>(r.schedules), r.seconds, r.steps,
+           r.fine ? "null" : quoted(name_of(r.failure.what)).c_str(), quoted(r.failure.how).c_str(),
+           quoted(r.setting).c_str(), r.lock, static_cast<unsigned long long>(r.seed));
+}
+
+void print_text(const Outcome &r) {
+    auto n = static_cast<double>(r.schedules);
+    printf("%-24s %9llu schedules %8.0f/s %6.1f steps each %6.2f s  %s\n", r.lock,
+           static_cast<unsigned long long>(r.schedules), n / r.seconds, r.steps, r.seconds,
+           r.fine ? "fine" : "FAILED");
+    if (!r.fine)
+        printf("  %s (%s): %s\n  replay with: --replay %s@%llu\n", name_of(r.failure.what),
+               r.setting.c_str(), r.failure.how.c_str(), r.lock,
+               static_cast<unsigned long long>(r.seed));
+}
+
+Outcome explore(Machine &machine, const ol_lock_ops &ops, const Options &o) {
     auto begin = std::chrono::steady_clock::now();
-    test::Client client(machine, ops);
+    test::Client client = client_for(machine, ops, o);
     uint64_t seed = o.seed;
     bool fine = true;
 
     for (uint64_t i = 0; i < o.schedules && fine; i++)
         fine = client.run(seed = o.seed + i);
-    double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    auto n = static_cast<double>(client.executions());
-    printf("%-24s %9llu schedules %8.0f/s %6.1f steps each %6.2f s  %s\n", ops.id,
-           static_cast<unsigned long long>(client.executions()), n / s,
-           static_cast<double>(client.steps()) / n, s, fine ? "fine" : "FAILED");
-    if (!fine)
-        printf("  %s: %s\n  replay with: --replay %s@%llu\n", name_of(machine.failure().what),
-               machine.failure().how.c_str(), ops.id, static_cast<unsigned long long>(seed));
-    fflush(stdout);
-    return fine;
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    auto steps = static_cast<double>(client.steps()) / static_cast<double>(client.executions());
+    return {
+        ops.id,          client.executions(), seed, took.count(), steps, fine, machine.failure(),
+        client.setting()};
 }
 
 } // namespace
@@ -165,11 +215,16 @@ int main(int argc, char **argv) {
     bool fine = true;
 
     machine.weaken(o.weaken);
+    machine.check_order(o.order);
     if (!o.replay.empty())
-        return replay(machine, o.replay);
+        return replay(machine, o);
     if (!o.sites.empty())
         return sites(machine, *lock_named(o.sites), std::min<uint64_t>(o.schedules, 5000));
-    for (const ol_lock_ops *ops : o.locks)
-        fine &= explore(machine, *ops, o);
+    for (const ol_lock_ops *ops : o.locks) {
+        Outcome r = explore(machine, *ops, o);
+        o.json ? print_json(r) : print_text(r);
+        fflush(stdout);
+        fine &= r.fine;
+    }
     return !fine;
 }
