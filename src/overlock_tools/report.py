@@ -115,6 +115,15 @@ def _events(result: Result) -> str:
     return "".join(parts)
 
 
+def _glossary(result: Result) -> str:
+    """What the columns mean."""
+    words = [
+        f"{m.heading}: {m.what}" for m in MEASURES if m.name != "rate" and _has(result, m.name)
+    ]
+    meaning = f"÷ {result.baseline}: median rate to that of {result.baseline}, with a bootstrap"
+    return f'<p class="soft">{escape("; ".join([f"{meaning} interval over rounds", *words]))}.</p>'
+
+
 def _settings(result: Result) -> str:
     words = {
         "cs_ns": "ns in the critical section",
@@ -136,7 +145,8 @@ def _section(result: Result) -> str:
         if result.complete
         else '<p class="warning">It was interrupted: only complete cells are shown.</p>'
     )
-    details = "".join(_detail(result, n) for n in result.threads) + _events(result)
+    details = _glossary(result) + "".join(_detail(result, n) for n in result.threads)
+    details += _events(result)
     return (
         f"<section><h2>{escape(result.title)}</h2>"
         f'<p class="soft">{escape(_settings(result))}.</p>'
