@@ -12,7 +12,7 @@ PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pth
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build install clean lint format bench picture instructions setup
+.PHONY: help native demo test build install clean lint format bench picture instructions docs setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -54,6 +54,9 @@ picture: build ## measure again for docs/img/collapse.png; three minutes, an idl
 	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 5 \
 		--json $(BUILD)/collapse.json
 	@$(OVERLOCK) report $(BUILD)/collapse.json --png docs/img/collapse.png
+
+docs: native ## the pages with their generated tables, in build/docs; ARGS=--in-place for docs/
+	@$(PYTHON) tools/docs.py --out $(BUILD)/docs $(ARGS)
 
 lint: ## formatters and linters, changing nothing
 	@tools/setup test

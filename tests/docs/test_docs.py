@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""The documentation: links lead somewhere, generated parts are true, what it names exists."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from overlock_tools import commands, defs
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+import diagrams  # noqa: E402
+
+import docs  # noqa: E402
+
+PAGES = sorted(path for glob in ("*.md", "docs/*.md", "lib/*.md") for path in TOP.glob(glob))
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def broken_links(page: Path) -> list[str]:
+    found = []
+    for target in LINK.findall(FENCE.sub("", page.read_text())):
+        if re.match(r"[a-z]+://", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name) if name else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            found.append(target)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(TOP)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert not broken_links(page)
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Here\n[a](no.md) [b](#here) [c](#there) ![d](no.png) [e](page.md#here)\n")
+    assert broken_links(page) == ["no.md", "#there", "no.png"]
+
+
+def stale(text: str) -> list[str]:
+    """Lines of generated parts that are no longer made. Missing ones are no untruth."""
+    found = []
+    for _, name, old, _ in docs.PART.findall(text):
+        new = set(docs.PARTS[name]().splitlines())
+        found += [line for line in old.splitlines() if line not in new]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(TOP)))
+def test_generated_parts_are_true(page: Path) -> None:
+    assert not stale(page.read_text()), "`make docs ARGS=--in-place` brings it up to date"
+
+
+def test_untrue_parts_are_found() -> None:
+    text = (TOP / "docs/tuning.md").read_text()
+    assert stale(text.replace("| 400 |", "| 401 |"))
+
+
+def test_built_docs_have_every_entry(tmp_path: Path) -> None:
+    docs.write(tmp_path)
+    lists = defs.load()
+    for page, names in (
+        ("locks.md", lists.locks),
+        ("tuning.md", lists.tunables),
+        ("counters.md", lists.events),
+    ):
+        text = (tmp_path / page).read_text()
+        assert not [name for name in names if f"`{name}`" not in text]
+    headings = anchors(tmp_path / "locks.md")
+    assert not set(lists.locks) - headings
+
+
+def test_diagrams_are_those_of_the_script() -> None:
+    for diagram in diagrams.DIAGRAMS:
+        assert (TOP / f"docs/img/{diagram.name}.svg").read_text() == diagrams.draw(diagram)
+
+
+def mentioned(pattern: str) -> set[str]:
+    """What pages say to type, in code."""
+    found = set()
+    for page in PAGES:
+        text = page.read_text()
+        code = re.findall(r"`([^`\n]+)`|^ {4}(\S.*)$", text, re.MULTILINE)
+        for inline, block in code:
+            found |= set(re.findall(pattern, inline or block))
+    return found
+
+
+def test_commands_exist() -> None:
+    known = {path.stem for path in Path(commands.__path__[0]).glob("[a-z]*.py")}
+    named = mentioned(r"^overlock ([a-z]+)\b")
+    assert named
+    assert named <= known
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (TOP / "Makefile").read_text(), re.MULTILINE))
+    named = mentioned(r"^make ([a-z-]+)\b")
+    assert named
+    assert named <= targets
+
+
+def test_every_lock_is_explained_where_one_chooses() -> None:
+    """For the locks of the release; a new one is explained by its header until somebody does."""
+    text = (TOP / "docs/choosing.md").read_text()
+    explained = set(re.findall(r"^\*\*`([a-z_]+)`\*\*", text, re.MULTILINE))
+    assert explained
+    assert explained <= set(defs.load().locks)

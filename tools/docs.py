@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fills the generated parts of docs/: the tables of locks, events and tunables.
+
+A page marks such a part by <!-- generated: NAME --> and <!-- end -->. `make docs` writes all pages,
+filled, to build/docs; with --in-place the pages of docs/ themselves are brought up to date.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from overlock_tools import defs
+from overlock_tools.commands.locks import TRAITS
+from overlock_tools.errors import Fail
+
+TOP = Path(__file__).resolve().parent.parent
+DOCS = TOP / "docs"
+PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def linked(source: str) -> str:
+    """A lock's source, with the papers' numbers as links."""
+    return re.sub(r"\b(00[0-4])\b", r"[\1](papers.md#\1)", source)
+
+
+def locks_table() -> str:
+    rows = []
+    for lock in defs.load().locks.values():
+        traits = ", ".join(TRAITS.get(t, t) for t in lock.traits if t != "fits4")
+        timed = "yes" if lock.gives_up == "timed" else "no"
+        name = f"[`{lock.id}`](#{lock.id})"
+        rows.append([name, str(lock.size), timed, traits, linked(lock.source), lock.what])
+    return table(["lock", "bytes", "timed", "traits", "source", "what it is"], rows)
+
+
+def opening_comment(lock: str) -> str:
+    """What the lock's header says of it, without the comment's stars."""
+    text = (TOP / f"include/overlock/lock/{lock}.h").read_text()
+    found = re.search(r"^/\*\n(.*?)^ \*/$", text, re.DOTALL | re.MULTILINE)
+    if not found:
+        raise Fail(f"lock/{lock}.h does not open with a comment that says what it is")
+    lines = (re.sub(r"^ \* ?", "", line).expandtabs(8) for line in found[1].splitlines())
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def locks_details() -> str:
+    parts = []
+    for lock in defs.load().locks.values():
+        header = f"[`lock/{lock.id}.h`](../include/overlock/lock/{lock.id}.h)"
+        parts.append(f"## {lock.id}\n\n{header}\n\n```text\n{opening_comment(lock.id)}\n```\n")
+    return "\n".join(parts)
+
+
+def events_table() -> str:
+    rows = [[f"`{e.name}`", e.what] for e in defs.load().events.values()]
+    return table(["event", "what is counted"], rows)
+
+
+def tunables_table() -> str:
+    rows = []
+    for t in defs.load().tunables.values():
+        option = "--" + t.name.replace("_", "-") + ("-ns" if t.unit == "ns" else "")
+        unit = "ns, or `inf`" if t.unit == "ns" else "a number"
+        names = [f"`{t.name}`", f"`{option}`", f"`{t.variable}`"]
+        rows.append([*names, unit, str(t.default), f"{t.least} – {t.most}", t.what])
+    headings = ["name", "option", "environment", "unit", "default", "range", "what it does"]
+    return table(headings, rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "locks": locks_table,
+    "lock-details": locks_details,
+    "events": events_table,
+    "tunables": tunables_table,
+}
+
+
+def fill(text: str) -> str:
+    """The page with its generated parts up to date."""
+
+    def part(found: re.Match[str]) -> str:
+        if found[2] not in PARTS:
+            raise Fail(f"there is no generated part {found[2]}; there are {', '.join(PARTS)}")
+        return f"{found[1]}{PARTS[found[2]]()}{found[4]}"
+
+    return PART.sub(part, text)
+
+
+def write(out: Path) -> None:
+    if out != DOCS:
+        shutil.copytree(DOCS, out, dirs_exist_ok=True)
+    top = os.path.relpath(TOP, out.resolve())
+    for page in sorted(DOCS.glob("*.md")):
+        (out / page.name).write_text(fill(page.read_text()).replace("](../", f"]({top}/"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=TOP / "build/docs", metavar="FOLDER")
+    parser.add_argument("--in-place", action="store_true", help="bring docs/ itself up to date")
+    options = parser.parse_args()
+    try:
+        write(DOCS if options.in_place else options.out)
+    except Fail as error:
+        print(f"docs: {error.message}", file=sys.stderr)
+        return error.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
