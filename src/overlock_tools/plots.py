@@ -184,7 +184,11 @@ def picture(result: Result) -> bytes:
     figure = rates(result)
     axes = figure.axes[0]
     ink = "#1b1f24"
-    axes.set_title(result.title, loc="left", fontsize=12, color=ink)
+    lengths = [
+        f"{result.settings[key]:g} ns" for key in ("cs_ns", "ncs_ns") if key in result.settings
+    ]
+    title = f"{lengths[0]} in the lock, {lengths[1]} outside" if len(lengths) == 2 else result.title
+    axes.set_title(title, loc="left", fontsize=12, color=ink)
     handles, labels = axes.get_legend_handles_labels()
     last = {v: result.median_rate(v, result.threads[-1]) or 0 for v in result.variants}
     ordered = sorted(zip(labels, handles, strict=True), key=lambda entry: -last[entry[0]])
