@@ -143,10 +143,10 @@ def busy_warning(then: Load, now: Load) -> str | None:
     if share < BUSY_SHARE:
         return None
     stolen = now.stolen_since(then)
-    host = f", {stolen:.0%} of it the hypervisor's" if stolen >= 0.01 else ""
+    host = f" ({stolen:.0%} the hypervisor's)" if stolen >= 0.01 else ""
     return (
         f"other work took {share:.0%} of the CPUs{host}: expect noise; "
-        "ratios within a round suffer less than rates"
+        "ratios suffer less than rates"
     )
 
 

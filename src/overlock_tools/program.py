@@ -140,7 +140,7 @@ def scratch() -> Iterator[Path]:
 def need(*names: str) -> None:
     for name in names:
         if not shutil.which(name):
-            raise Fail(f"{name} is not installed; run `tools/setup demo`", MISSING)
+            raise Fail(f"there is no {name} on PATH; install it (`apt install {name}`)", MISSING)
 
 
 def under(variant: str, command: list[str]) -> list[str]:

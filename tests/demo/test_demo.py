@@ -65,6 +65,22 @@ def check_programs(folder: Path) -> None:
     assert "It was interrupted" not in page
 
 
+def test_missing_program_is_said_and_the_rest_reported(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, *QUICK],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=80,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "failed: there is no sysbench on PATH; install it" in done.stdout
+    assert "Critical and non-critical sections" in (tmp_path / "report.html").read_text()
+
+
 def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
     child = start(tmp_path, "--rounds", "1000", "--seconds", "0.02")
     read_until(child, "round 1 of 1000 done")
