@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// The papers' own illustrations, step by step, with the states they draw.
+#include "client.h"
+
+#include <gtest/gtest.h>
+
+using namespace ol;
+using namespace ol::engine;
+
+namespace {
+
+// Contexts that each take one lock once; the script says when.
+class Stage {
+public:
+    Stage(const char *lock, size_t contexts, const ol_tuning &tuning)
+        : ops_(*test::find_subject(lock)), schedule_("") {
+        machine_.reset(contexts, schedule_, tuning);
+        word_ = reinterpret_cast<uint32_t *>(machine_.memory().allocate("lock", ops_.size).at);
+        for (size_t i = 0; i < contexts; i++)
+            machine_.spawn([this] {
+                ops_.lock(word_);
+                machine_.mark("holds");
+                ops_.unlock(word_);
+                machine_.mark("released");
+            });
+    }
+
+    void play(const char *script) {
+        schedule_.append(script);
+        EXPECT_TRUE(machine_.run()) << machine_.failure().how;
+    }
+    void finish() {
+        schedule_.finish();
+        EXPECT_TRUE(machine_.run()) << machine_.failure().how;
+    }
+
+    uint32_t word() const { return *word_; }
+    const void *lock() const { return word_; }
+    Machine &machine() { return machine_; }
+    // Contexts are counted from 1, as in the scripts.
+    const Context &context(size_t n) const { return machine_.context(n - 1); }
+    unsigned events(size_t n, ol_event e) const { return context(n).events[e]; }
+    bool at(size_t n, const char *mark) const {
+        return context(n).place.file && strcmp(context(n).place.file, mark) == 0;
+    }
+    bool waits(size_t n) const { return context(n).doing == Doing::relaxes; }
+    bool watches(size_t n, const void *what) const {
+        const auto &seen = context(n).seen;
+        return waits(n) &&
+               std::any_of(seen.begin(), seen.end(), [&](const Seen &s) { return s.at == what; });
+    }
+
+private:
+    const ol_lock_ops &ops_;
+    Scripted schedule_;
+    Machine machine_;
+    uint32_t *word_;
+};
+
+// preemptable_ticket's word from tail and head in tickets.
+uint32_t line(unsigned tail, unsigned head, bool held) {
+    return tail << 17 | head << 1 | held;
+}
+
+// 000 Figure 1. N1 ... N4 are T1 ... T4; P, preempted, is a context the script does not run.
+TEST(Paper000, Figure1) {
+    constexpr Ticks tau = 1000, slack = 50; // of the engine's clock, which ticks at every look
+    ol_tuning tuning{};
+    tuning.tau = tau;
+    Stage s("preemptable_ticket", 4, tuning);
+    auto threshold_is = [&](size_t n, Ticks ticks) {
+        Ticks left = s.context(n).until - s.machine().time();
+        EXPECT_LE(left, ticks) << "T" << n;
+        EXPECT_GT(left, ticks - slack) << "T" << n;
+    };
+
+    // (a) N1 is holding the lock and N2 is preempted; thresholds 0, t, 2t, 3t.
+    s.play("1m 2w 3w 4w");
+    EXPECT_TRUE(s.at(1, "holds"));
+    EXPECT_EQ(s.word(), line(4, 0, true));
+    threshold_is(2, tau);
+    threshold_is(3, 2 * tau);
+    threshold_is(4, 3 * tau);
+
+    // (b) N1 releases the lock, and N2 is still preempted: free, but promised to N2.
+    s.play("1m 3w 4w");
+    EXPECT_TRUE(s.at(1, "released"));
+    EXPECT_EQ(s.word(), line(4, 1, false));
+    EXPECT_TRUE(s.waits(3) && s.waits(4));
+    threshold_is(3, tau);
+    threshold_is(4, 2 * tau);
+
+    // (c) N3 times out and gets the lock, before N2.
+    s.play("+1000 3m");
+    EXPECT_TRUE(s.at(3, "holds"));
+    EXPECT_EQ(s.word(), line(4, 1, true));
+    EXPECT_EQ(s.events(3, OL_TIMEOUT), 1u);
+    EXPECT_EQ(s.events(3, OL_OUT_OF_ORDER), 1u);
+
+    // (d) N3 releases lock; N4 has a new threshold, t, and has not reached it ...
+    s.play("3m 4w");
+    EXPECT_EQ(s.word(), line(4, 2, false));
+    EXPECT_TRUE(s.waits(4));
+    threshold_is(4, tau);
+
+    // ... so N2, overtaken, takes the lock at once when it is back.
+    Ticks before = s.machine().time();
+    s.play("2m");
+    EXPECT_TRUE(s.at(2, "holds"));
+    EXPECT_LT(s.machine().time() - before, slack);
+    EXPECT_EQ(s.word(), line(4, 2, true));
+    EXPECT_EQ(s.events(2, OL_OVERTAKEN), 1u);
+    EXPECT_EQ(s.events(2, OL_TIMEOUT), 0u);
+    EXPECT_EQ(s.events(4, OL_TIMEOUT), 0u);
+
+    // After that it is N4's turn, in order.
+    s.play("2m 4m");
+    EXPECT_TRUE(s.at(4, "holds"));
+    EXPECT_EQ(s.events(4, OL_TIMEOUT) + s.events(4, OL_OVERTAKEN), 0u);
+    s.finish();
+    EXPECT_EQ(s.word(), line(4, 4, false));
+}
+
+// 004 section 2.1, by its numbered steps. T1 ... T4 are the paper's.
+TEST(Paper004, TwaInAction) {
+    ol_tuning tuning{};
+    tuning.long_term = 1;
+    Stage s("twa", 4, tuning);
+    auto slot = [&](unsigned ticket) {
+        return s.machine().wait_slot(ticket * 127u ^ reinterpret_cast<size_t>(s.lock()), {});
+    };
+    auto ticket_grant = [](uint32_t ticket, uint32_t grant) { return ticket << 16 | grant; };
+
+    EXPECT_EQ(s.word(), ticket_grant(0, 0)); // 1
+    s.play("1m");                            // 2: uncontended
+    EXPECT_TRUE(s.at(1, "holds"));
+    EXPECT_EQ(s.word(), ticket_grant(1, 0));
+    s.play("2w"); // 3: the immediate successor, short-term
+    EXPECT_EQ(s.word(), ticket_grant(2, 0));
+    EXPECT_EQ(s.events(2, OL_LONG_TERM), 0u);
+    EXPECT_TRUE(s.watches(2, s.lock()));
+    s.play("3w"); // 4: long-term, on its slot
+    EXPECT_EQ(s.word(), ticket_grant(3, 0));
+    EXPECT_EQ(s.events(3, OL_LONG_TERM), 1u);
+    s.play("4w 3w"); // 5: likewise, on another
+    EXPECT_EQ(s.word(), ticket_grant(4, 0));
+    EXPECT_EQ(s.events(4, OL_LONG_TERM), 1u);
+    EXPECT_TRUE(s.watches(3, slot(2)) && s.watches(4, slot(3)));
+    EXPECT_NE(slot(2), slot(3));
+    uint64_t u = *slot(2), v = *slot(3);
+
+    s.play("1*2"); // 6: T1 stores Grant, and has not notified yet
+    EXPECT_EQ(s.word(), ticket_grant(4, 1));
+    EXPECT_EQ(*slot(2), u);
+    s.play("2m"); // 7
+    EXPECT_TRUE(s.at(2, "holds"));
+    s.play("1m"); // 8: k + LongTermThreshold is 2
+    EXPECT_EQ(*slot(2), u + 1);
+    EXPECT_EQ(*slot(3), v);
+    s.play("3w 4w"); // 9: promoted: it looks at grant now
+    EXPECT_TRUE(s.watches(3, s.lock()));
+    EXPECT_TRUE(s.at(1, "released")); // 10
+    EXPECT_TRUE(s.at(2, "holds"));    // 11
+    EXPECT_TRUE(s.watches(4, slot(3)) && !s.watches(4, s.lock()));
+    EXPECT_EQ(s.word(), ticket_grant(4, 1));
+    s.finish();
+    EXPECT_EQ(s.word(), ticket_grant(4, 4));
+}
+
+} // namespace
