@@ -213,6 +213,8 @@ int main(int argc, char **argv) {
     Options o = parse(argc, argv);
     Machine machine;
     bool fine = true;
+    uint64_t schedules = 0;
+    double seconds = 0;
 
     machine.weaken(o.weaken);
     machine.check_order(o.order);
@@ -222,9 +224,15 @@ int main(int argc, char **argv) {
         return sites(machine, *lock_named(o.sites), std::min<uint64_t>(o.schedules, 5000));
     for (const ol_lock_ops *ops : o.locks) {
         Outcome r = explore(machine, *ops, o);
+        schedules += r.schedules;
+        seconds += r.seconds;
         o.json ? print_json(r) : print_text(r);
         fflush(stdout);
         fine &= r.fine;
     }
+    if (!o.json)
+        printf("%-24s %9llu schedules %8.0f/s %26.2f s\n", "in all",
+               static_cast<unsigned long long>(schedules), static_cast<double>(schedules) / seconds,
+               seconds);
     return !fine;
 }

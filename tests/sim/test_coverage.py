@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Every branch of every lock header is taken both ways by the seeded schedules, but for those that
+unreached.txt lists with a reason."""
+
+import json
+import os
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TOP = HERE.parent.parent
+BUILD = TOP / os.environ.get("BUILD", "build")
+SCHEDULES = 30_000
+FOLDER = "include/overlock/lock/"
+
+Counts = dict[tuple[str, int, int], int]  # by header, line, number of the branch in the line
+
+
+def covered_counts() -> Counts:
+    """Runs the covered units and adds up what gcov says of the lock headers."""
+    objects = BUILD / "tests/sim/CMakeFiles"
+    for data in objects.glob("overlock-sim-covered_*.dir/*.gcda"):
+        data.unlink()
+    subprocess.run([BUILD / "tests/sim-covered", "--schedules", str(SCHEDULES)], check=True)
+    counts: Counts = defaultdict(int)
+    for data in objects.glob("overlock-sim-covered_*.dir/*.gcda"):
+        ran = subprocess.run(
+            ["gcov", "--branch-probabilities", "--json-format", "--stdout", data],
+            check=True,
+            capture_output=True,
+            cwd=data.parent,
+        )
+        for file in json.loads(ran.stdout)["files"]:
+            if FOLDER not in file["file"]:
+                continue
+            for line in file["lines"]:
+                for i, branch in enumerate(line["branches"]):
+                    key = (Path(file["file"]).name, line["line_number"], i)
+                    counts[key] += branch["count"]
+    return counts
+
+
+def text_of(header: str, line: int) -> str:
+    text = (TOP / FOLDER / header).read_text().splitlines()[line - 1]
+    return re.sub(r"\s*/\*.*", "", text).strip()
+
+
+def listed() -> dict[str, str]:
+    """The lines of unreached.txt: `header | text of the line | branch | reason`."""
+    entries = {}
+    for line in (HERE / "unreached.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            key, _, reason = line.rpartition(" | ")
+            assert reason, f"unreached.txt: no reason: {line}"
+            entries[key] = reason
+    return entries
+
+
+def test_every_branch_is_taken_both_ways() -> None:
+    counts = covered_counts()
+    per_header: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    unreached = set()
+    for (header, line, i), count in sorted(counts.items()):
+        per_header[header][0] += 1
+        per_header[header][1] += count > 0
+        if not count:
+            unreached.add(f"{header} | {text_of(header, line)} | {i}")
+    print()
+    for header, (branches, taken) in sorted(per_header.items()):
+        print(f"{header:28} {taken:3} of {branches:3} branches taken")
+    headers = {path.name for path in (TOP / FOLDER).glob("*.h")}
+    assert set(per_header) == headers, "a header without branches, or none of its units ran"
+    allowed = set(listed())
+    assert unreached - allowed == set(), "not taken, and not in unreached.txt"
+    assert allowed - unreached == set(), "in unreached.txt, but taken or gone: remove them there"
