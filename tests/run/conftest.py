@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Programs compiled once, and how to run them under a lock or natively."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+BUILD = TOP / os.environ.get("BUILD", "build")
+os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
+
+from overlock_tools import defs, native  # noqa: E402 - after it knows where
+
+LOCKS = list(defs.load().locks)
+X86_64 = platform.machine() == "x86_64"
+Compile = Callable[..., Path]
+
+
+def collapses(lock: str) -> bool:
+    """Threads that outnumber the CPUs spin for whole time slices: little work is enough."""
+    return "yields" not in defs.load().lock(lock).traits
+
+
+def environment(lock: str | None, library: Path | None = None, **more: str) -> dict[str, str]:
+    """Under that lock without going through the command; natively for None."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("OVERLOCK_")}
+    if lock is None:
+        return clean | more
+    preload = library or native.file("liboverlock-run.so")
+    return clean | {"LD_PRELOAD": str(preload), "OVERLOCK_LOCK": lock} | more
+
+
+def run(
+    command: list[str | Path], env: dict[str, str], timeout: float = 100
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def output(command: list[str | Path], env: dict[str, str]) -> str:
+    """What it printed; it must end well and say nothing on standard error."""
+    done = run(command, env)
+    assert done.returncode == 0, (done.returncode, done.stdout[-300:], done.stderr[-300:])
+    assert done.stderr == ""
+    return done.stdout
+
+
+def overlock(*args: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "overlock_tools", "run", *args]
+    return run(command, environment(None) | {"OVERLOCK_NATIVE": str(native.folder())} | more)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture(scope="session")
+def program(folder: Path) -> Compile:
+    made: dict[str, Path] = {}
+
+    def compile_it(source: str, *options: str, name: str = "") -> Path:
+        name = name or source.split(".", maxsplit=1)[0]
+        if name not in made:
+            compiler = ["g++", "-std=c++20"] if source.endswith(".cpp") else ["gcc", "-std=gnu17"]
+            command = [*compiler, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
+            out = folder / name
+            subprocess.run([*command, PROGRAMS / source, *options, "-o", out], check=True)
+            made[name] = out
+        return made[name]
+
+    return compile_it

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""overlock run: what it refuses, what it reports, and that the program stays itself."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TOP, Compile, environment, overlock, run
+
+from overlock_tools import native
+
+SHOW = "import os, signal, sys; print(os.environ.get({!r}, 'unset'))"
+
+
+def refused(code: int, *words: str, args: tuple[str | Path, ...]) -> None:
+    """One line that has these words, nothing on standard output, and that exit code."""
+    done = overlock(*args)
+    assert done.returncode == code, done
+    assert done.stdout == ""
+    assert done.stderr.startswith("overlock: ")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere" / "out"
+    refused(125, "tickt", "did you mean ticket", args=("--lock", "tickt", "true"))
+    refused(125, "tau", "from 0 to 1000000000", args=("--tau-ns", "-1", "true"))
+    refused(125, "tau", "or inf", args=("--tau-ns", "soon", "true"))
+    refused(125, "long_term", "from 1", args=("--long-term", "0", "true"))
+    refused(125, "PROGRAM", "--help", args=())
+    refused(125, "--no-such", "--help", args=("--no-such", "true"))
+    refused(125, str(nowhere.parent), args=("--output", nowhere, "true"))
+    refused(125, str(tmp_path), "folder", args=("--output", tmp_path, "true"))
+    refused(125, "no terminal", "--output", args=("--counters", "true"))
+    refused(125, "mine.h", args=("--lock", tmp_path / "mine.h", "true"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_refuses_what_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program\n")
+    (tmp_path / "nonsense").write_bytes(b"\x01\x02\x03")
+    (tmp_path / "nonsense").chmod(0o755)
+    refused(127, "no-such-program", args=("no-such-program",))
+    refused(127, "nowhere", args=(tmp_path / "nowhere",))
+    refused(126, "not executable", args=(tmp_path / "text",))
+    refused(126, "folder", args=(tmp_path,))
+    refused(126, "cannot be executed", args=(tmp_path / "nonsense",))
+
+
+def test_refuses_where_preloading_cannot_work(program: Compile, tmp_path: Path) -> None:
+    static = program("leave.c", "-static", name="leave_static")
+    refused(125, "statically linked", args=(static,))
+    script = tmp_path / "script"
+    script.write_text(f"#!{static}\n")
+    script.chmod(0o755)
+    refused(125, "statically linked", args=(script,))
+    foreign = tmp_path / "foreign"
+    head = bytearray(program("leave.c").read_bytes())
+    head[18] = 0xF3  # RISC-V
+    foreign.write_bytes(head)
+    foreign.chmod(0o755)
+    refused(125, "another processor", args=(foreign,))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a file another user's")
+def test_refuses_setuid_programs(program: Compile, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copy(program("leave.c"), other)
+    os.chown(other, 65534, 65534)
+    other.chmod(stat.S_ISUID | 0o755)
+    refused(125, "setuid", args=(other,))
+
+
+def test_help_has_examples_and_every_tunable() -> None:
+    done = overlock("--help")
+    assert done.returncode == 0
+    for word in ("Examples:", "--tau-ns", "--spin-ns", "--long-term", "125", "126", "127"):
+        assert word in done.stdout
+
+
+def test_exit_code_and_streams_are_the_programs() -> None:
+    code = "import sys; print(sys.stdin.read()); print('e', file=sys.stderr); sys.exit(42)"
+    done = subprocess.run(
+        [sys.executable, "-m", "overlock_tools", "run", "--", sys.executable, "-c", code],
+        input="in",
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(None, OVERLOCK_NATIVE=str(native.folder())),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (42, "in\n", "e\n")
+
+
+def test_options_after_the_program_are_its_own() -> None:
+    assert overlock("echo", "--lock", "x", "--help").stdout == "--lock x --help\n"
+    assert overlock("--lock", "mcs", "--", "echo", "--", "-n").stdout == "-- -n\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGKILL])
+def test_signals_are_the_programs(number: signal.Signals) -> None:
+    kill = f"kill -{number.value} $$"
+    assert overlock("--", "sh", "-c", kill).returncode == -number
+
+
+def test_interrupt_reaches_the_handler_of_the_program() -> None:
+    """No process of ours stays: the one we started is the program."""
+    code = """
+import signal, sys, threading
+stop = threading.Event()
+def handler(number, frame):
+    print("interrupted", flush=True)
+    sys.exit(5)
+signal.signal(signal.SIGINT, handler)
+print("ready", flush=True)
+while True:
+    stop.wait(1)
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "overlock_tools", "run", "--", sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(None, OVERLOCK_NATIVE=str(native.folder())),
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "interrupted\n"
+    assert child.returncode == 5
+
+
+def shown(variable: str, *args: str | Path, **more: str) -> str:
+    done = overlock(*args, "--", sys.executable, "-c", SHOW.format(variable), **more)
+    assert done.returncode == 0, done
+    return done.stdout.strip()
+
+
+def test_environment_of_the_program() -> None:
+    ours = str(native.file("liboverlock-run.so"))
+    assert shown("OVERLOCK_LOCK") == "tas_yield"
+    assert shown("OVERLOCK_LOCK", "--lock", "twa", OVERLOCK_LOCK="mcs") == "twa"
+    assert shown("OVERLOCK_TAU_NS", "--tau-ns", "inf") == "inf"
+    assert shown("OVERLOCK_TAU_NS") == "unset"
+    assert shown("OVERLOCK_LONG_TERM", "--long-term", "3") == "3"
+    assert shown("LD_PRELOAD") == ours
+    libm = "libm.so.6"
+    assert shown("LD_PRELOAD", LD_PRELOAD=libm) == f"{ours}:{libm}"
+    assert shown("LD_PRELOAD", LD_PRELOAD=f"{ours} {libm}") == f"{ours}:{libm}"
+
+
+def test_set_by_hand_and_wrong() -> None:
+    done = run(["true"], environment("nonsense"))
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr.startswith("overlock: nonsense: no such lock")
+    assert done.stderr.count("\n") == 1
+    done = run(["true"], environment("mine", OVERLOCK_LOCK_SO="/nowhere/mine.so"))
+    assert done.returncode == 125
+    assert done.stderr.count("\n") == 1
+
+
+def test_report_as_json(program: Compile, tmp_path: Path) -> None:
+    out = tmp_path / "report.json"
+    done = overlock("--lock", "ticket", "--output", out, program("conformance.c"))
+    assert done.returncode == 0
+    assert done.stderr == ""
+    report = json.loads(out.read_text())
+    assert report["lock"] == "ticket"
+    assert all(report["left"].values()), report["left"]
+    sites = report["sites"]["sites"]
+    assert sum(site["events"].get("ACQUIRE", 0) for site in sites) > 300
+    assert {site["lock"] for site in sites} == {"ticket"}
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_calls_are_counted_for_the_caller(program: Compile, tmp_path: Path) -> None:
+    """Not for the interposer, whatever the lock and the way it was acquired."""
+    out = tmp_path / "report.json"
+    for lock in ("ticket", "tas_yield"):
+        overlock("--lock", lock, "--output", out, program("deadline.c"), "1", "2", "60")
+        sites = json.loads(out.read_text())["sites"]["sites"]
+        busy = [site for site in sites if site["events"].get("ACQUIRE")]
+        assert {Path(site["module"]).name for site in busy} == {"deadline"}
+        assert sum(site["events"]["ACQUIRE"] for site in busy) >= 4
+
+
+def test_report_survives_fork_and_exec(tmp_path: Path) -> None:
+    """Children under the same library neither overwrite the report nor add to it."""
+    out = tmp_path / "report.json"
+    code = "import os, subprocess; subprocess.run(['true']); os.fork() or exit(0); os.wait()"
+    assert overlock("--output", out, sys.executable, "-c", code).returncode == 0
+    assert json.loads(out.read_text())["sites"]["sites"]
+    each = tmp_path / "each"
+    each.mkdir()
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', '0'])"
+    assert overlock("--output", each / "%p.json", sys.executable, "-c", code).returncode == 0
+    reports = list(each.iterdir())
+    assert len(reports) == 2
+    for report in reports:
+        assert str(json.loads(report.read_text())["pid"]) == report.stem
+
+
+def test_report_on_the_terminal(program: Compile, tmp_path: Path) -> None:
+    """To the terminal, although both streams go elsewhere."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        with (tmp_path / "streams").open("wb") as streams:
+            os.dup2(streams.fileno(), 1)
+            os.dup2(streams.fileno(), 2)
+        args = ["run", "--lock", "mcs", "--counters", "--", str(program("conditions.c")), "20"]
+        variables = environment(None, OVERLOCK_NATIVE=str(native.folder()))
+        command = [sys.executable, "-m", "overlock_tools", *args]
+        os.execve(command[0], command, variables)  # noqa: S606 - in the child of forkpty()
+    said = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            said += chunk
+    except OSError:  # the other side is closed
+        pass
+    assert os.waitpid(pid, 0)[1] == 0
+    assert b"overlock: conditions under mcs" in said
+    assert b"acquisitions" in said
+    assert (tmp_path / "streams").read_text() == "fine\n"
+
+
+def test_disabled(tmp_path: Path) -> None:
+    out = tmp_path / "report.json"
+    done = overlock("--output", out, "true", OVERLOCK_DISABLE="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not out.exists()
+
+
+def test_lock_from_a_header(program: Compile, tmp_path: Path) -> None:
+    text = (TOP / "include/overlock/lock/ttas.h").read_text()
+    line = '#define OL_LOCK_LINE OL_LOCK(mine, timed, OL_FITS4, "me", "a copy")\n'
+    header = tmp_path / "mine.h"
+    header.write_text(text.replace("ttas", "mine").replace("TTAS", "MINE") + line)
+    cache = {"XDG_CACHE_HOME": str(tmp_path)}
+    for _ in range(2):
+        done = overlock("--lock", header, program("conditions.c"), "5", **cache)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+    assert shown("OVERLOCK_LOCK", "--lock", header, **cache) == "mine"
+    header.write_text("nonsense\n")
+    refused(125, "mine.h does not compile", args=("--lock", header, "true"))
+    refused(125, "--counters", args=("--lock", header, "--output", tmp_path / "o", "true"))

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""Programs that use pthreads in every way, natively and under every lock."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import LOCKS, X86_64, Compile, collapses, environment, output, run
+
+from overlock_tools import native
+
+EACH_LOCK = pytest.mark.parametrize("lock", LOCKS)
+
+
+@pytest.fixture(scope="session")
+def expected(program: Compile) -> str:
+    lines = output([program("conformance.c")], environment(None))
+    assert len(lines.splitlines()) > 500
+    return lines
+
+
+@EACH_LOCK
+def test_every_call_answers_as_glibc(program: Compile, expected: str, lock: str) -> None:
+    assert output([program("conformance.c")], environment(lock)) == expected
+
+
+def test_disabled_everything_is_glibc(program: Compile, expected: str) -> None:
+    env = environment("ticket", OVERLOCK_DISABLE="1")
+    assert output([program("conformance.c")], env) == expected
+
+
+def test_counted_answers_the_same(program: Compile, expected: str, tmp_path: Path) -> None:
+    library = native.file("liboverlock-run-counted.so")
+    env = environment("mcs", library, OVERLOCK_OUTPUT=str(tmp_path / "report"))
+    assert output([program("conformance.c")], env) == expected
+
+
+@EACH_LOCK
+def test_conditions_lose_no_wakeup(program: Compile, lock: str) -> None:
+    items = "15" if collapses(lock) else "3000"
+    assert output([program("conditions.c"), items], environment(lock)) == "fine\n"
+
+
+@EACH_LOCK
+def test_cancellation(program: Compile, lock: str) -> None:
+    expected = output([program("cancel.c")], environment(None))
+    assert "8 cancelled, 8 cleaned up, 8 with the mutex" in expected
+    assert output([program("cancel.c")], environment(lock)) == expected
+
+
+@EACH_LOCK
+def test_fork_leaves_the_ghosts_behind(program: Compile, lock: str) -> None:
+    uses = "3" if collapses(lock) else "100"
+    said = output([program("fork.c"), uses, "destroy"], environment(lock))
+    assert said.splitlines() == [
+        "children that returned: 60 of 60",
+        "holding: 5 of 5",
+        "spawned: 0",
+        "after vfork: 3",
+    ]
+
+
+@EACH_LOCK
+def test_a_timed_caller_acquires_under_contention(program: Compile, lock: str) -> None:
+    """The mutex is handed from waiter to waiter; the deadline is far."""
+    done = run([program("deadline.c"), "2", "2", "60"], environment(lock))
+    assert (done.returncode, done.stdout) == (0, "4 of 4\n")
+
+
+@pytest.mark.parametrize(
+    "lock", ["ticket", "ticket_backoff", "pv_ticket", "mcs", "twa", "tas_yield"]
+)
+def test_no_lock_is_lost_by_giving_up(program: Compile, lock: str) -> None:
+    assert output([program("giving_up.c")], environment(lock)) == "fine\n"
+
+
+def test_shared_condition_with_a_private_mutex(program: Compile) -> None:
+    expected = output([program("mixed.c")], environment(None))
+    assert output([program("mixed.c")], environment("tas_yield")) == expected
+
+
+@EACH_LOCK
+def test_standard_cpp(program: Compile, lock: str) -> None:
+    items = "50" if collapses(lock) else "2000"
+    assert output([program("standard.cpp"), items], environment(lock)) == "111\n"
+
+
+@EACH_LOCK
+def test_exit_while_holding(program: Compile, lock: str) -> None:
+    done = run([program("leave.c")], environment(lock))
+    assert (done.returncode, done.stdout, done.stderr) == (7, "1 1 1\nat exit\n", "")
+
+
+@EACH_LOCK
+def test_before_main_and_after(program: Compile, folder: Path, lock: str) -> None:
+    library = program("early.c", "-shared", "-fPIC", name="libearly.so")
+    again = program("early.c", "-shared", "-fPIC", name="again.so")
+    main = program("early.c", "-DMAIN", str(library), f"-Wl,-rpath,{folder}", name="early")
+    said = output([main, again], environment(lock))
+    assert said == "early: 1\nforked: 0\nloaded: 1\n"
+
+
+@pytest.mark.parametrize("lock", ["tas_yield", "ticket", "mcs", "twa", "pv_ticket"])
+def test_many_threads_and_mutexes(program: Compile, lock: str) -> None:
+    assert output([program("many.c"), "1000", "100000", "3000"], environment(lock)) == "0\n"
+
+
+@pytest.mark.skipif(not X86_64, reason="only x86-64 has had these versions")
+def test_every_symbol_version_is_served(program: Compile) -> None:
+    said = output([program("versions.c")], environment("tas")).splitlines()
+    assert said[-2:] == ["oldest wait: ETIMEDOUT", "oldest signal: 0"]
+    served = dict(line.split() for line in said[:-2])
+    assert len(served) > 30
+    assert set(served.values()) == {"liboverlock-run.so"}
+
+
+def test_nothing_else_is_exported() -> None:
+    for name in ("liboverlock-run.so", "liboverlock-run-counted.so"):
+        command = ["nm", "-D", "--defined-only", str(native.file(name))]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        names = {line.split()[2] for line in said.splitlines()}
+        ours = ("pthread_mutex_", "__pthread_mutex_", "pthread_cond_", "mtx_", "cnd_")
+        assert {n for n in names if not n.startswith(ours)} == {"__register_atfork"}
+
+
+PYTHON = """
+import queue, threading
+numbers, total = queue.Queue(), 0
+def work():
+    global total
+    while (n := numbers.get(timeout=60)) is not None:
+        total += n
+threads = [threading.Thread(target=work) for _ in range(4)]
+for t in threads: t.start()
+for n in range(300): numbers.put(n)
+for t in threads: numbers.put(None)
+for t in threads: t.join()
+print(total)
+"""
+
+
+@EACH_LOCK
+def test_python_threads(lock: str) -> None:
+    """Its global lock is a mutex and a condition variable with deadlines."""
+    assert output([sys.executable, "-c", PYTHON], environment(lock)) == "44850\n"
+
+
+@pytest.fixture(scope="session")
+def packed(folder: Path) -> Path:
+    text = folder / "text"
+    text.write_bytes(b"".join(b"%d squared is %d\n" % (n, n * n) for n in range(110_000)))
+    subprocess.run(["pbzip2", "-kqb1", text], check=True, env=environment(None))
+    return folder / "text.bz2"
+
+
+@EACH_LOCK
+def test_pbzip2_packs_and_unpacks(packed: Path, tmp_path: Path, lock: str) -> None:
+    env = environment(lock)
+    for direction, source in (("-z", packed.with_suffix("")), ("-d", packed)):
+        command = ["pbzip2", direction, "-kqcb1", "-p4", str(source)]
+        with (tmp_path / "out").open("wb") as out:
+            done = subprocess.run(command, env=env, stdout=out, timeout=100, check=False)
+        assert done.returncode == 0
+        wanted = packed if direction == "-z" else packed.with_suffix("")
+        assert (tmp_path / "out").read_bytes() == wanted.read_bytes()
+
+
+def test_inside_a_preloaded_allocator(program: Compile, folder: Path) -> None:
+    """An allocator that takes a mutex in malloc(), which our start may call."""
+    source = folder / "allocator.c"
+    source.write_text(ALLOCATOR)
+    library = folder / "liballocator.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", source, "-o", library], check=True)
+    for order in ("{ours}:{theirs}", "{theirs}:{ours}"):
+        env = environment("ticket")
+        env["LD_PRELOAD"] = order.format(ours=env["LD_PRELOAD"], theirs=library)
+        assert output([program("standard.cpp"), "30"], env) == "111\n"
+
+
+ALLOCATOR = """
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static char heap[64 << 20] __attribute__((aligned(16)));
+static size_t used;
+void *malloc(size_t size)
+{
+	char *p;
+	pthread_mutex_lock(&m);
+	p = heap + used;
+	used += (size + 31) & ~(size_t)15;
+	pthread_mutex_unlock(&m);
+	*(size_t *)p = size;
+	return p + 16;
+}
+void free(void *p) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); (void)p; }
+void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+void *realloc(void *p, size_t size)
+{
+	void *q = malloc(size);
+	size_t old = p ? ((size_t *)p)[-2] : 0;
+	memcpy(q, p ? p : q, old < size ? old : size);
+	return q;
+}
+"""
