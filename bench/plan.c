@@ -58,22 +58,21 @@ const char *plan_add_variant(struct plan *plan, const char *text)
 {
 	const char *error =
 		grow((void **)&plan->variants, plan->n_variants, sizeof(plan->variants[0]));
-	char *id, *settings;
-	struct variant v;
+	size_t length = strcspn(text, "@");
+	struct variant v = { .text = text, .settings = text + length + (text[length] == '@') };
+	char *id;
 
 	if (error)
 		return error;
-	id = strdup(text);
+	id = strndup(text, length);
 	if (!id)
 		return "out of memory";
-	settings = strchr(id, '@');
-	if (settings)
-		*settings++ = '\0';
-	v = (struct variant){ text, subject_find(id), settings ? settings : id + strlen(id) };
-	if (!v.subject.ops) {
-		snprintf(wrong, sizeof(wrong), "there is no lock '%s'; --list lists them", id);
+	v.subject = subject_find(id);
+	if (!v.subject.ops)
+		snprintf(wrong, sizeof(wrong), "there is no lock '%s'; `overlock locks` lists them", id);
+	free(id);
+	if (!v.subject.ops)
 		return wrong;
-	}
 	plan->variants[plan->n_variants++] = v;
 	return variant_tune(&v);
 }
