@@ -59,7 +59,7 @@ const char *plan_add_variant(struct plan *plan, const char *text)
 	const char *error =
 		grow((void **)&plan->variants, plan->n_variants, sizeof(plan->variants[0]));
 	size_t length = strcspn(text, "@");
-	struct variant v = { .text = text, .settings = text + length + (text[length] == '@') };
+	struct variant v = { .name = text, .settings = text + length + (text[length] == '@') };
 	char *id;
 
 	if (error)
@@ -69,7 +69,8 @@ const char *plan_add_variant(struct plan *plan, const char *text)
 		return "out of memory";
 	v.subject = subject_find(id);
 	if (!v.subject.ops)
-		snprintf(wrong, sizeof(wrong), "there is no lock '%s'; `overlock locks` lists them", id);
+		snprintf(wrong, sizeof(wrong), "there is no lock '%s'; `overlock locks` lists them",
+			 id);
 	free(id);
 	if (!v.subject.ops)
 		return wrong;

@@ -8,7 +8,7 @@
 struct variant {
 	const char *name; /* as given */
 	struct subject subject;
-	char *settings; /* "tau=0@spin=500", or empty */
+	const char *settings; /* "tau=0@spin=500", or empty */
 };
 
 struct place {
