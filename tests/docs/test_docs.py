@@ -12,8 +12,7 @@ from overlock_tools import commands, defs
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 import diagrams  # noqa: E402
-
-import docs  # noqa: E402
+import docs_tables as docs  # noqa: E402
 
 PAGES = sorted(path for glob in ("*.md", "docs/*.md", "lib/*.md") for path in TOP.glob(glob))
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
