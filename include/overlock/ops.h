@@ -54,7 +54,9 @@ const struct ol_lock_ops *ol_find_lock(const char *id);
 /*
  * Sets a tunable of tunables.def by name, from text: a number, or for times in ns also `inf`.
  * Returns null, or one line that says what was wrong; then nothing changed. Thread-safe; waiters
- * may finish their present wait with the old value.
+ * may finish their present wait with the old value. Set `tau` to inf only while nobody waits for a
+ * preemptable lock with a deadline: whoever then gives up leaves a gap in the line that only a
+ * timeout passes.
  */
 const char *ol_set_tunable(const char *name, const char *value);
 

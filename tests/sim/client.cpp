@@ -81,6 +81,10 @@ void Client::draw(uint64_t seed) {
         tuning_.backoff = 100;
         retunes_ = false;
     }
+    if (fixed_tau_) {
+        tuning_.tau = *fixed_tau_;
+        retunes_ = false;
+    }
     able_.assign(contexts_, {});
     if (random.one_in(4) && !only_)
         for (Abilities &a : able_)
@@ -260,7 +264,7 @@ void Client::acquire(Lock &l, Random &random) {
 
     l.busy++; // until it has released
     l.begun++;
-    if (!got && how < 5 && ops_.timedlock)
+    if (!got && how < 5 && ops_.timedlock && deadlines_)
         got = try_until(l, random);
     if (!got)
         ops_.lock(l.at);

@@ -20,6 +20,12 @@ public:
     // Only this kind of execution, by its name, and with every context able; false if unknown.
     bool only(const std::string &kind);
 
+    // Always with this tau, which then does not change on the way.
+    void fix_tau(engine::Ticks tau) { fixed_tau_ = tau; }
+
+    // Nobody gives up.
+    void without_deadlines() { deadlines_ = false; }
+
     // One execution; true if all went well, else machine.failure() says what did not.
     bool run(uint64_t seed);
 
@@ -73,7 +79,9 @@ private:
 
     uint64_t seed_ = 0;
     Kind kind_ = Kind::mixed;
+    bool deadlines_ = true;
     std::optional<Kind> only_;
+    std::optional<engine::Ticks> fixed_tau_;
     size_t contexts_ = 0;
     unsigned rounds_ = 0, users_left_ = 0;
     uint32_t start_ = 0;

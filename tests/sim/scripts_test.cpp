@@ -9,16 +9,20 @@ using namespace ol::engine;
 
 namespace {
 
-// Contexts that each take one lock once; the script says when.
+// Contexts that each take one lock once; the script says when. `impatient` gives up after 100
+// ticks.
 class Stage {
 public:
-    Stage(const char *lock, size_t contexts, const ol_tuning &tuning)
+    Stage(const char *lock, size_t contexts, const ol_tuning &tuning, size_t impatient = 0)
         : ops_(*test::find_subject(lock)), schedule_("") {
         machine_.reset(contexts, schedule_, tuning);
         word_ = reinterpret_cast<uint32_t *>(machine_.memory().allocate("lock", ops_.size).at);
         for (size_t i = 0; i < contexts; i++)
-            machine_.spawn([this] {
-                ops_.lock(word_);
+            machine_.spawn([this, gives_up = i + 1 == impatient] {
+                if (gives_up && !ops_.timedlock(word_, ol_after(1, 100)))
+                    return machine_.mark("gave up");
+                if (!gives_up)
+                    ops_.lock(word_);
                 machine_.mark("holds");
                 ops_.unlock(word_);
                 machine_.mark("released");
@@ -32,6 +36,11 @@ public:
     void finish() {
         schedule_.finish();
         EXPECT_TRUE(machine_.run()) << machine_.failure().how;
+    }
+    Wrong finish_badly() {
+        schedule_.finish();
+        machine_.run();
+        return machine_.failure().what;
     }
 
     uint32_t word() const { return *word_; }
@@ -166,5 +175,90 @@ TEST(Paper004, TwaInAction) {
     s.finish();
     EXPECT_EQ(s.word(), ticket_grant(4, 4));
 }
+
+// LOCKS.md's two ends of tau, for both preemptable locks.
+
+class Tau : public testing::TestWithParam<const char *> {
+protected:
+    static ol_tuning tuning(Ticks tau) {
+        ol_tuning t{};
+        t.tau = tau;
+        t.spin = never; // parking is another matter
+        return t;
+    }
+    // T1 holds; T2 is next in line and has lost its CPU; T3 waits behind it; T1 releases.
+    static constexpr const char *next_is_away = "1m 2*6 3w 1m";
+};
+
+TEST_P(Tau, ZeroIsAGenericSpinlock) {
+    Stage s(GetParam(), 3, tuning(0));
+
+    s.play(next_is_away);
+    Ticks before = s.machine().time();
+    s.play("3m");
+    EXPECT_TRUE(s.at(3, "holds"));
+    EXPECT_LT(s.machine().time() - before, 20u);
+    EXPECT_EQ(s.events(3, OL_OUT_OF_ORDER), 1u);
+    s.finish();
+}
+
+TEST_P(Tau, InfinityIsATicketLock) {
+    Stage s(GetParam(), 3, tuning(never));
+
+    s.play(next_is_away);
+    s.play("3w +1000000000");
+    EXPECT_TRUE(s.waits(3));
+    s.play("2m");
+    EXPECT_TRUE(s.at(2, "holds"));
+    s.finish();
+}
+
+TEST_P(Tau, NobodyPassesAtInfinityOnAnySchedule) {
+    Machine machine;
+    test::Client client(machine, *test::find_subject(GetParam()));
+
+    client.fix_tau(never);
+    for (uint64_t seed = 0; seed < 20000; seed++)
+        ASSERT_TRUE(client.run(seed)) << machine.failure().how << " @" << seed;
+    EXPECT_GT(client.events()[OL_SLOW_PATH], 0u);
+    for (ol_event e : {OL_TIMEOUT, OL_OUT_OF_ORDER, OL_OVERTAKEN})
+        EXPECT_EQ(client.events()[e], 0u) << e;
+}
+
+// Why ol_set_tunable() says that tau must not become inf while somebody may give up: a ticket given
+// back leaves a gap in the line, which only a timeout passes.
+TEST_P(Tau, MustNotBecomeInfiniteBeforeSomebodyGivesUp) {
+    for (Ticks later : {Ticks(50), never}) {
+        Stage s(GetParam(), 4, tuning(400), 2);
+        s.play("1m 2w"); // T1 holds, T2 waits with a deadline
+        s.machine().retune(tuning(later));
+        s.play("3w +100 2m"); // T3 waits behind it, T2 gives up
+        EXPECT_TRUE(s.at(2, "gave up"));
+        s.play("4w 1m"); // T4 gets the number that T3 has too
+        EXPECT_EQ(s.finish_badly(), later == never ? Wrong::deadlock : Wrong::none);
+    }
+}
+
+// But where others give up: the ticket given back is the last one's, who then goes ahead at once.
+TEST_P(Tau, WhoGoesOutOfOrderHasTimedOut) {
+    Machine machine;
+    test::Client client(machine, *test::find_subject(GetParam()));
+    uint64_t last = 0, timeouts = 0;
+
+    client.fix_tau(50);
+    client.without_deadlines();
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        ASSERT_TRUE(client.run(seed)) << machine.failure().how << " @" << seed;
+        uint64_t out = client.events()[OL_OUT_OF_ORDER], due = client.events()[OL_TIMEOUT];
+        EXPECT_LE(out - last, due - timeouts) << "@" << seed;
+        last = out;
+        timeouts = due;
+    }
+    EXPECT_GT(last, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Preemptable, Tau,
+                         testing::Values("preemptable_ticket", "pv_preemptable_ticket"),
+                         [](const auto &info) { return std::string(info.param); });
 
 } // namespace
