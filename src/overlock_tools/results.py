@@ -39,7 +39,12 @@ class Cell:
 
     @property
     def rate(self) -> float:
-        return self.work / self.seconds if self.seconds else 0.0
+        return self.work / self.seconds
+
+    @property
+    def rate_or_bound(self) -> float:
+        """For ratios: nothing done in the time counts as one, the least that could be told."""
+        return max(self.work, 1.0) / self.seconds
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ def value_of(measure: str, cell: Cell) -> float:
         case "jain":
             return stats.jain([float(n) for n in cell.per_thread])
         case "cpu":
-            return cell.cpu_seconds / cell.work * 1e6 if cell.work else float("inf")
+            return cell.cpu_seconds / max(cell.work, 1.0) * 1e6
         case "switches":
             return (cell.voluntary + cell.involuntary) / cell.seconds
     raise KeyError(measure)
@@ -119,7 +124,7 @@ class Result:
     ) -> list[tuple[list[float], list[float]]]:
         """Rates of two variants in the rounds in which both are complete at all of `threads`."""
         tables = [
-            {cell.round: cell.rate for cell in self.of(variant, n)}
+            {cell.round: cell.rate_or_bound for cell in self.of(variant, n)}
             for n in threads
             for variant in (ours, theirs)
         ]

@@ -67,8 +67,8 @@ def _mean_of_ratios(ours: "Floats", theirs: "Floats") -> "Floats":
     """Along the first axis. A lock that never got anywhere has ratio 0, not a division by 0."""
     import numpy as np
 
-    tiny = np.finfo(np.float64).tiny
-    logs = np.log(np.maximum(ours, tiny)) - np.log(np.maximum(theirs, tiny))
+    least = 1e-100
+    logs = np.log(np.maximum(ours, least)) - np.log(np.maximum(theirs, least))
     mean: Floats = np.exp(np.mean(logs, axis=0))
     return mean
 

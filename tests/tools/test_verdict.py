@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The words that follow from figures, for figures whose meaning is plain."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,18 @@ def test_program_that_did_not_finish() -> None:
     assert "Stopped, far behind the native mutex: ticket (at 8)." in said
     assert "Not told apart from the native mutex: tas (1.00×" in said
     assert "keep the native mutex" in said
+
+
+def test_a_lock_that_got_nowhere_counts_as_one_acquisition() -> None:
+    """In a short or busy run a collapsed lock may do nothing at all: the ratio is a bound."""
+    found = result({"ticket": {8: 50}, "tas": {8: 300}}, [])
+    for cell in found.cells:
+        cell.work = 0 if cell.variant == "ticket" else 300
+    ratio = found.ratio("tas", "ticket", [8])
+    assert ratio is not None
+    assert ratio.value == pytest.approx(300)
+    assert "ticket (at 8)" in verdict.sentences(found)[0]
+    json.loads(found.to_json(), parse_constant=pytest.fail)  # neither inf nor nan
 
 
 def test_nothing_measured() -> None:
