@@ -8,9 +8,16 @@ using namespace overlock_test;
 
 namespace {
 
+// A FIFO lock at 64 threads on two CPUs takes seconds to drain: once is enough.
+#ifdef OL_COUNTED
+constexpr unsigned degrees[] = {2, 8, 32};
+#else
+constexpr unsigned degrees[] = {1, 2, 4, 8, 16, 32, 64};
+#endif
+
 TEST_P(EveryLock, LosesNoUpdateAtAnyNumberOfThreads) {
     lock.age();
-    for (unsigned threads : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
+    for (const unsigned threads : degrees) {
         Ledger fresh;
         const uint64_t acquired = contend(threads, lock, fresh, by_lock);
         EXPECT_TRUE(fresh.whole()) << threads << " threads";

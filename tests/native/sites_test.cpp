@@ -226,13 +226,17 @@ TEST(Sites, ChildOfAForkStartsFromZero) {
     EXPECT_EQ(count(any, OL_ACQUIRE), 1u);
 }
 
-Lock *struck;
+Lock *others;
 std::atomic<uint64_t> in_handlers;
 
+// One call site for the thread and its handler, so that they share a record.
+[[gnu::noinline]] void attempt(Lock &lock) {
+    if (lock.try_lock())
+        lock.unlock();
+}
+
 void in_handler(int) {
-    const bool taken = struck->try_lock();
-    if (taken)
-        struck->unlock();
+    attempt(*others);
     in_handlers++;
 }
 
@@ -240,25 +244,18 @@ void in_handler(int) {
 TEST(Sites, AccountForEveryAcquisitionInASignalStorm) {
     ol_sites_reset();
     Lock lock(any), other(any);
-    struck = &other;
-    signal(SIGALRM, in_handler);
-    std::atomic<bool> stop = false;
+    others = &other;
     uint64_t mine = 0;
-    std::thread t([&] {
-        while (!stop) {
-            lock.lock();
-            lock.unlock();
+    {
+        const Struck storm(in_handler);
+        while (in_handlers < 5000) {
+            attempt(lock);
             mine++;
         }
-    });
-    const auto until = std::chrono::steady_clock::now() + 300ms;
-    while (std::chrono::steady_clock::now() < until)
-        pthread_kill(t.native_handle(), SIGALRM);
-    stop = true;
-    t.join();
+    }
     EXPECT_EQ(count(any, OL_ACQUIRE) + count(any, OL_TRY_FAIL) + ol_sites_missed(),
               mine + in_handlers);
-    EXPECT_GT(in_handlers, 0u);
+    EXPECT_GT(ol_sites_missed(), 0u) << "no handler came at such an instant";
 }
 
 TEST(Sites, ReportGoesToAnyDescriptor) {

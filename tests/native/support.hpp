@@ -16,6 +16,11 @@
 #include <thread>
 #include <vector>
 
+#include <csignal>
+#include <ctime>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace overlock_test {
 
 // Milliseconds that each contended scene lasts: long enough for several time slices.
@@ -197,6 +202,41 @@ private:
     }
 
     std::vector<ol_node *> taken;
+};
+
+// While it lives, a signal strikes the thread that made it every 20 us, wherever it happens to be.
+class Struck {
+public:
+    explicit Struck(void (*handler)(int)) {
+        struct sigaction action{};
+        action.sa_handler = handler;
+        action.sa_flags = SA_RESTART;
+        sigaction(SIGALRM, &action, nullptr);
+        sigevent event{};
+        event.sigev_notify = SIGEV_THREAD_ID;
+        event.sigev_signo = SIGALRM;
+        event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+        timer_create(CLOCK_MONOTONIC, &event, &timer);
+        const itimerspec every{{0, 20'000}, {0, 20'000}};
+        timer_settime(timer, 0, &every, nullptr);
+    }
+    // No signal is pending when it returns.
+    ~Struck() {
+        timer_delete(timer);
+        sigset_t one, old;
+        sigemptyset(&one);
+        sigaddset(&one, SIGALRM);
+        pthread_sigmask(SIG_BLOCK, &one, &old);
+        const timespec now{0, 0};
+        while (sigtimedwait(&one, nullptr, &now) > 0)
+            ;
+        pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    }
+    Struck(const Struck &) = delete;
+    Struck &operator=(const Struck &) = delete;
+
+private:
+    timer_t timer{};
 };
 
 // Sets a tunable for one scope.
