@@ -261,4 +261,51 @@ INSTANTIATE_TEST_SUITE_P(Preemptable, Tau,
                          testing::Values("preemptable_ticket", "pv_preemptable_ticket"),
                          [](const auto &info) { return std::string(info.param); });
 
+// Trait OL_FIFO: once they are in line, T2, T3, T4 are served in that order whoever loses its CPU.
+
+class PrefixThenSeeded final : public Schedule {
+public:
+    explicit PrefixThenSeeded(uint64_t seed) : prefix_("1m 2w 3w 4w"), rest_(seed, 4) {}
+    Turn next(std::span<const size_t> ready, uint64_t step) override {
+        return prefix_.pauses() ? rest_.next(ready, step) : prefix_.next(ready, step);
+    }
+    bool doubt(Doubt what) override { return !prefix_.pauses() ? false : rest_.doubt(what); }
+    uint32_t pick(uint32_t n) override { return rest_.pick(n); }
+
+private:
+    Scripted prefix_;
+    Seeded rest_;
+};
+
+std::string order_of_grants(Machine &machine, const ol_lock_ops &ops, uint64_t seed) {
+    PrefixThenSeeded schedule(seed);
+    ol_tuning tuning{};
+    std::string order;
+
+    tuning.long_term = 1;
+    tuning.backoff = 100; // without a pause it would never stop to wait
+    machine.reset(4, schedule, tuning);
+    void *lock = machine.memory().allocate("lock", ops.size).at;
+    for (size_t i = 0; i < 4; i++)
+        machine.spawn([&, i] {
+            ops.lock(lock);
+            order += std::to_string(i + 1);
+            machine.mark("holds");
+            ops.unlock(lock);
+        });
+    EXPECT_TRUE(machine.run()) << ops.id << ": " << machine.failure().how;
+    return order;
+}
+
+TEST(Order, OfArrivalIfAndOnlyIfTheListSaysSo) {
+    Machine machine;
+
+    for (auto *ops = test::subjects; *ops; ops++) {
+        bool in_order = true;
+        for (uint64_t seed = 0; seed < 500; seed++)
+            in_order &= order_of_grants(machine, **ops, seed) == "1234";
+        EXPECT_EQ(in_order, ((*ops)->traits & OL_FIFO) != 0) << (*ops)->id;
+    }
+}
+
 } // namespace
