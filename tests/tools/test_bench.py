@@ -84,7 +84,8 @@ def test_baseline_is_measured_even_if_not_named(overlock: Overlock, tmp_path: Pa
 
 def test_counters_explain(overlock: Overlock, tmp_path: Path) -> None:
     locks = "preemptable_ticket@tau=0,tas_yield@spin=0,pthread_mutex"
-    args = ("--locks", locks, "--threads", "6", "--counters", "--json", "r.json")
+    hungry = ("--threads", "6", "--cs-ns", "2000", "--ncs-ns", "0")  # somebody always waits
+    args = ("--locks", locks, *hungry, "--counters", "--json", "r.json")
     done = overlock("bench", "sections", *args, "--rounds", "1", "--seconds", "0.1")
     assert done.returncode == 0, done.stderr
     cells = {cell["variant"]: cell for cell in read(tmp_path / "r.json")["cells"]}

@@ -42,7 +42,7 @@ def test_fails_when_one_fails_and_shows_its_end(tmp_path: Path) -> None:
 
 
 def test_over_budget_fails(tmp_path: Path) -> None:
-    done = run(tmp_path, suite("slow", "sleep 0.7", 0.5))
+    done = run(tmp_path, suite("slow", "sleep 2.3", 2))
     assert done.returncode == 1
     assert "OVER BUDGET" in done.stdout
 
