@@ -54,9 +54,10 @@ const struct ol_lock_ops *ol_find_lock(const char *id);
 /*
  * Sets a tunable of tunables.def by name, from text: a number, or for times in ns also `inf`.
  * Returns null, or one line that says what was wrong; then nothing changed. Thread-safe; waiters
- * may finish their present wait with the old value. Set `tau` to inf only while nobody waits for a
- * preemptable lock with a deadline: whoever then gives up leaves a gap in the line that only a
- * timeout passes.
+ * may finish their present wait with the old value, with two exceptions. Set `tau` to inf only while
+ * nobody waits for a preemptable lock with a deadline: whoever then gives up leaves a gap in the line
+ * that only a timeout passes. Set `long_term` only while nobody waits for a twa lock: the release
+ * would notify another slot than the waiter watches.
  */
 const char *ol_set_tunable(const char *name, const char *value);
 

@@ -295,11 +295,15 @@ bool Client::try_once(Lock &l) {
 }
 
 bool Client::try_until(Lock &l, Random &random) {
-    static constexpr Ticks patience[] = {0, 5, 30, 300, 3000, 30000};
+    static constexpr Ticks patience[] = {0, 5, 30, 300, 3000, 30000, never};
 
-    for (unsigned tries = 1 + random.below(2); tries > 0; tries--)
-        if (ops_.timedlock(l.at, ol_after(1, random.of(patience))))
+    for (unsigned tries = 1 + random.below(2); tries > 0; tries--) {
+        Ticks until = ol_after(1, random.of(patience));
+        if (ops_.timedlock(l.at, until))
             return true;
+        if (machine_.time() < until)
+            machine_.fail(Wrong::lies, "timedlock gives up before its deadline");
+    }
     return false;
 }
 
@@ -321,8 +325,12 @@ void Client::use(Lock &l, Random &random) {
         machine_.fail(Wrong::lies, "is_locked is false for the holder");
     if (random.one_in(4) && try_once(l))
         machine_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
-    if (random.one_in(4))
-        (void)ops_.is_contended(l.at);
+    if (random.one_in(4)) {
+        bool alone = l.busy == 1;
+        uint64_t begun = l.begun;
+        if (ops_.is_contended(l.at) && alone && l.begun == begun)
+            machine_.fail(Wrong::lies, "is_contended is true though nobody else wants the lock");
+    }
     machine_.plain_write(l.datum, v + 1, HERE);
 }
 

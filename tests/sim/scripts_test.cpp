@@ -176,6 +176,19 @@ TEST(Paper004, TwaInAction) {
     EXPECT_EQ(s.word(), ticket_grant(4, 4));
 }
 
+// Why ol_set_tunable() says that long_term must not change while somebody waits.
+TEST(Twa, LongTermMustNotRiseMeanwhile) {
+    for (uint64_t later : {1, 2}) {
+        ol_tuning tuning{};
+        tuning.long_term = 1;
+        Stage s("twa", 4, tuning);
+        s.play("1m 2w 3w 4w 1m"); // T3 is promoted; T4 watches its slot
+        tuning.long_term = later;
+        s.machine().retune(tuning);
+        EXPECT_EQ(s.finish_badly(), later == 2 ? Wrong::deadlock : Wrong::none);
+    }
+}
+
 // LOCKS.md's two ends of tau, for both preemptable locks.
 
 class Tau : public testing::TestWithParam<const char *> {
