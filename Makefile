@@ -12,7 +12,7 @@ PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pth
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build install clean lint format bench picture instructions docs setup
+.PHONY: help native demo test build install clean lint format bench picture real instructions docs setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -43,6 +43,11 @@ install: build ## install library and headers; DESTDIR= and PREFIX= as usual
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
+
+real: ## real programs under every lock, beside native; ARGS="--rounds 3 --json FOLDER"
+	@tools/setup demo
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/run/real_programs.py $(ARGS)
 
 instructions: ## count the instructions of each lock, beside Concurrency Kit's; ARGS="--json FILE"
 	@tools/setup test

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHILDREN = 60, HOLDING = 5, THREADS = 4 };
+enum { CHILDREN = 60, HOLDING = 5, THREADS = 3 };
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TIMED = 3, ROUNDS = 3000 };
+enum { TIMED = 3, ROUNDS = 1500 };
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static long in_section;

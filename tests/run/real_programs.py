@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Real, unmodified programs under every lock through `overlock run`, beside native: `make real`.
+
+All runs of a program are interleaved, round after round; the results of the work are checked in
+every one. What takes five times as long as native has collapsed and is cut.
+"""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from overlock_tools import defs, files, machine, program, stats
+from overlock_tools.program import NATIVE, Pbzip2, Program, Runs, Sysbench
+from overlock_tools.results import Result
+
+
+def measured(work: Program, threads: list[int], rounds: int, folder: Path, out: Console) -> Result:
+    command = shlex.join(["make", "real", *sys.argv[1:]])
+    result = program.new_result(work, list(defs.load().locks), threads, rounds, command)
+    total = rounds * len(threads) * len(result.variants)
+    done = 0
+
+    def each() -> None:
+        nonlocal done
+        done += 1
+        out.print(f"\r{work.name}: {done} of {total}", end="", highlight=False)
+
+    Runs(work, result, folder).all(rounds, float("inf"), each)
+    out.print()
+    return result
+
+
+def cell(result: Result, variant: str, threads: int) -> str:
+    if result.cut(variant, threads):
+        return f"cut at {result.of(variant, threads)[0].seconds:.1f} s"
+    times = [c.seconds for c in result.of(variant, threads)]
+    native = stats.median([c.seconds for c in result.of(NATIVE, threads)])
+    middle = stats.median(times)
+    text = f"{middle:.2f} s ({min(times):.2f}-{max(times):.2f})"
+    return text if variant == NATIVE else f"{text} {native / middle:.2f}×"
+
+
+def table(result: Result) -> Table:
+    shown = Table(title=result.title, title_justify="left", box=None, pad_edge=False)
+    shown.add_column("lock")
+    for threads in result.threads:
+        shown.add_column(f"{threads} threads: median (range), speed of native's", justify="right")
+    shown.add_column("results")
+    for variant in result.variants:
+        cells = [cell(result, variant, threads) for threads in result.threads]
+        wrong = [c.wrong for c in result.cells if c.variant == variant and c.wrong]
+        shown.add_row(variant, *cells, wrong[0] if wrong else "right")
+    return shown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="a folder for sysbench.json and pbzip2.json")
+    options = parser.parse_args()
+    if options.json:
+        options.json.mkdir(parents=True, exist_ok=True)
+    program.need("sysbench", "pbzip2")
+    out = Console(highlight=False, width=150)
+    threads = [machine.cpus(), 4 * machine.cpus()]
+    wrong = False
+    with program.scratch() as folder:
+        for work in (Sysbench(400_000), Pbzip2(folder, 8_000_000)):
+            result = measured(work, threads, options.rounds, folder, out)
+            out.print(table(result), "")
+            wrong |= any(c.wrong for c in result.cells)
+            if options.json:
+                files.write(options.json / f"{work.name}.json", result.to_json())
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
