@@ -89,18 +89,22 @@ def detail(result: Result, threads: int) -> Group:
     over = threads / result.cpus
     table = _plain()
     table.add_column("lock", no_wrap=True, overflow="ignore")
-    for heading in (f"{result.unit}/s", "range", f"÷ {result.baseline}", "95 %", "Jain"):
+    fair = any(cell.per_thread for cell in result.cells)  # a program does not say who did what
+    headings = ("median", "range", f"÷ {result.baseline}", "95 %", *(["Jain"] if fair else []))
+    for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in result.summary():
         if row["threads"] != threads:
             continue
         value, interval = ratio_text(row["ratio"])
-        fair = f"{row['jain']:.2f}" if any(c.per_thread for c in result.cells) else ""
+        jain = [f"{row['jain']:.2f}"] if fair else []
         cut = result.cut(row["variant"], threads)
         rate = ("< " if cut else "") + si(row["median"])
         spread = "did not finish" if cut else span(si(row["least"]), si(row["most"]))
-        table.add_row(row["variant"], rate, spread, value, interval, fair)
-    return _titled(f"{count(threads)} on {result.cpus} CPUs ({over:g}×)", table)
+        table.add_row(row["variant"], rate, spread, value, interval, *jain)
+    return _titled(
+        f"{count(threads)} on {result.cpus} CPUs ({over:g}×), {result.unit} per second", table
+    )
 
 
 def overall(result: Result) -> Group:

@@ -79,15 +79,20 @@ def _about_collapse(result: Result, over: list[int]) -> list[str]:
 
 def _about_cures(result: Result, over: list[int]) -> list[str]:
     said = []
+    where = f"at {counts(over)} threads"
+    if len(over) > 1:
+        where += ", geometric mean"
     for variant in result.variants:
-        if "preemptable" not in variant:
-            continue
         ratio = result.ratio(variant, result.baseline, over)
-        if ratio and variant != result.baseline:
-            said.append(
-                f"{variant} reaches {times(ratio)} the rate of {result.baseline} "
-                f"(geometric mean over {counts(over)} threads)."
-            )
+        if "preemptable" not in variant or variant == result.baseline or not ratio:
+            continue
+        if ratio.above_one or ratio.low is None:
+            line = f"{variant} reaches {times(ratio)} the rate of {result.baseline}"
+        elif ratio.below_one:
+            line = f"{variant} reaches only {times(ratio)} the rate of {result.baseline}"
+        else:
+            line = f"{variant} and {result.baseline} are not told apart, {times(ratio)}"
+        said.append(f"{line} ({where}).")
     return said
 
 
