@@ -16,11 +16,13 @@
 
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <sys/rseq.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern const ptrdiff_t __rseq_offset __attribute__((weak)); /* glibc 2.35 */
+#if __has_include(<sys/rseq.h>) /* glibc 2.35 */
+#include <sys/rseq.h>
+
+extern const ptrdiff_t __rseq_offset __attribute__((weak)); /* may run with an older one */
 extern const unsigned int __rseq_size __attribute__((weak));
 
 #if defined(__x86_64__)
@@ -32,6 +34,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
 #define OL_RSEQ_TRAP	"brk #0"
 #define OL_RSEQ_BYTES	4
 #define OL_RSEQ_MARK	".inst 0xd428bc00"
+#endif
 #endif
 
 #ifdef OL_RSEQ_TRAP
