@@ -58,7 +58,12 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 }
 
 /* glibc exports these names too, and old libraries call them. */
-#define ALIAS(name) extern __typeof__(name) __##name __attribute__((alias(#name), copy(name)))
+#if __has_attribute(copy)
+#define LIKE(name) , copy(name)
+#else
+#define LIKE(name)
+#endif
+#define ALIAS(name) extern __typeof__(name) __##name __attribute__((alias(#name) LIKE(name)))
 ALIAS(pthread_mutex_init);
 ALIAS(pthread_mutex_destroy);
 ALIAS(pthread_mutex_lock);

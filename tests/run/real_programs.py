@@ -69,7 +69,7 @@ def main() -> int:
     threads = [machine.cpus(), 4 * machine.cpus()]
     wrong = False
     with program.scratch() as folder:
-        for work in (Sysbench(400_000), Pbzip2(folder, 8_000_000)):
+        for work in (Sysbench(1_200_000), Pbzip2(folder, 8_000_000)):
             result = measured(work, threads, options.rounds, folder, out)
             out.print(table(result), "")
             wrong |= any(c.wrong for c in result.cells)

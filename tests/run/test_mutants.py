@@ -48,7 +48,12 @@ MUTANTS = [
         "offer lost by who gives up",
         "gate.c",
         "return !give_up(m);",
-        "{ ol_yield(); leave(m); return false; }",
+        """{
+				while (!(look(m) & OFFER) && ops->is_locked(m->lock))
+					ol_yield();
+				leave(m);
+				return false;
+			}""",
         "ticket",
         ("giving_up.c",),
     ),
