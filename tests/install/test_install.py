@@ -80,7 +80,7 @@ int main(void)
 
 
 def vendor(into: Path, lock: str) -> None:
-    """Copies what docs/using.md tells a project to copy."""
+    """Copies all that a lock marked ALONE is made of."""
     headers = ROOT / "include/overlock"
     for name in ("port.h", "port/user.h", "events.def", "tunables.def", f"lock/{lock}.h"):
         (into / "overlock" / name).parent.mkdir(parents=True, exist_ok=True)
