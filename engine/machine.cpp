@@ -688,8 +688,8 @@ std::string Machine::told(const Access &a, uint64_t old) const {
     static constexpr const char *ops[] = {"load", "store", "xchg", "cas", "add", "or", "and"};
     static constexpr const char *orders[] = {"relaxed", "acquire", "release", "acq_rel"};
     auto &memory = const_cast<Memory &>(memory_);
-    std::string s = std::string(ops[int(a.op)]) + "_" + orders[int(a.order)] + " " +
-                    memory.describe(a.address());
+    std::string s = std::string(ops[int(a.op)]) + (a.width == 2 ? "_half_" : "_") +
+                    orders[int(a.order)] + " " + memory.describe(a.address());
 
     if (a.op == Op::load)
         return s + " = " + hex(old);

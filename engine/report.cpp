@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report.h"
 
+#include <algorithm>
+
 namespace ol::engine {
 
 const char *name_of(Wrong what) {
@@ -39,11 +41,11 @@ const char *name_of(Wrong what) {
     return "?";
 }
 
-std::string Trace::text() const {
+std::string Trace::text(size_t last) const {
     std::string all;
 
-    for (const std::string &line : lines_)
-        all += line + "\n";
+    for (size_t i = lines_.size() - std::min(last, lines_.size()); i < lines_.size(); i++)
+        all += lines_[i] + "\n";
     return all;
 }
 

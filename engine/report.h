@@ -3,6 +3,7 @@
 #define OL_ENGINE_REPORT_H
 // What went wrong, and the trace that shows how. Traces are made only when asked for: an execution
 // that failed is run again, from the same seed, to be told.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct Failure {
 class Trace {
 public:
     void add(std::string line) { lines_.push_back(std::move(line)); }
-    std::string text() const;
+    std::string text(size_t last = SIZE_MAX) const; // that many lines
 
 private:
     std::vector<std::string> lines_;

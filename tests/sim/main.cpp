@@ -116,25 +116,30 @@ test::Client client_for(Machine &machine, const ol_lock_ops &ops, const Options 
     return client;
 }
 
-int replay(Machine &machine, const Options &o) {
-    const std::string &text = o.replay;
-    size_t at = text.find('@');
-    if (at == std::string::npos)
-        bad("--replay wants NAME@SEED, not " + text);
-    const ol_lock_ops *ops = lock_named(text.substr(0, at));
-    test::Client client = client_for(machine, *ops, o);
+// Runs one schedule again and tells it.
+bool tell(Machine &machine, const ol_lock_ops &ops, uint64_t seed, const Options &o, size_t lines) {
+    test::Client client = client_for(machine, ops, o);
     Trace trace;
 
     machine.trace_to(&trace);
-    bool fine = client.run(number(text.substr(at + 1), "--replay"));
+    bool fine = client.run(seed);
     machine.trace_to(nullptr);
-    puts(client.setting().c_str());
-    fputs(trace.text().c_str(), stdout);
+    printf("%s\n%s", client.setting().c_str(), trace.text(lines).c_str());
     if (fine)
         puts("nothing failed");
     else
         printf("%s: %s\n", name_of(machine.failure().what), machine.failure().how.c_str());
-    return !fine;
+    return fine;
+}
+
+int replay(Machine &machine, const Options &o) {
+    const std::string &text = o.replay;
+    size_t at = text.find('@');
+
+    if (at == std::string::npos)
+        bad("--replay wants NAME@SEED, not " + text);
+    const ol_lock_ops *ops = lock_named(text.substr(0, at));
+    return !tell(machine, *ops, number(text.substr(at + 1), "--replay"), o, SIZE_MAX);
 }
 
 int sites(Machine &machine, const ol_lock_ops &ops, uint64_t schedules) {
@@ -186,10 +191,6 @@ void print_text(const Outcome &r) {
     printf("%-24s %9llu schedules %8.0f/s %6.1f steps each %6.2f s  %s\n", r.lock,
            static_cast<unsigned long long>(r.schedules), n / r.seconds, r.steps, r.seconds,
            r.fine ? "fine" : "FAILED");
-    if (!r.fine)
-        printf("  %s (%s): %s\n  replay with: --replay %s@%llu\n", name_of(r.failure.what),
-               r.setting.c_str(), r.failure.how.c_str(), r.lock,
-               static_cast<unsigned long long>(r.seed));
 }
 
 Outcome explore(Machine &machine, const ol_lock_ops &ops, const Options &o) {
@@ -227,6 +228,11 @@ int main(int argc, char **argv) {
         schedules += r.schedules;
         seconds += r.seconds;
         o.json ? print_json(r) : print_text(r);
+        if (!r.fine && !o.json) {
+            tell(machine, *ops, r.seed, o, 30);
+            printf("all of it: --replay %s@%llu\n", r.lock,
+                   static_cast<unsigned long long>(r.seed));
+        }
         fflush(stdout);
         fine &= r.fine;
     }
