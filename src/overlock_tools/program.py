@@ -24,7 +24,7 @@ from overlock_tools.results import Cell, Result
 NATIVE = "native"
 # A run that takes this many times as long as the native one has collapsed, and is cut.
 CUT_AT = 5.0
-LEAST_LIMIT_S = 3.0
+LEAST_LIMIT_S = 2.0  # of which the start of `overlock run` may take a part
 
 
 class Program(ABC):
