@@ -153,7 +153,7 @@ def build(folder: Path, mutant: Mutant) -> Path:
     out = folder / "liboverlock-run.so"
     command = ["gcc", "-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-D_GNU_SOURCE", "-pthread"]
     folders = [f"-I{f}" for f in (folder, TOP / "include", BUILD / "include", TOP / "lib")]
-    library = BUILD / "lib/liboverlock_plain.a"
+    library = BUILD / "lib/liboverlock.a"
     script = f"-Wl,--version-script={folder}/exports.map"
     files = [folder / name for name in SOURCES]
     subprocess.run([*command, *folders, *files, library, script, "-ldl", "-o", out], check=True)
