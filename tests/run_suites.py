@@ -139,7 +139,14 @@ def print_summary(outcomes: list[Outcome]) -> int:
     return 1 if failed or not outcomes else 0
 
 
+def stop(number: int, _frame: object) -> None:
+    """Leaves by the way that ends the suite at hand and its children."""
+    sys.exit(128 + number)
+
+
 def main() -> int:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this suite")
     parser.add_argument("--long", action="store_true", help="the long suites too")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The suite runner: what it calls failed, and what it prints last."""
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,22 @@ def test_a_hang_is_ended_with_its_children(tmp_path: Path) -> None:
     done = run(tmp_path, suite("hang", f"sleep 1000 & echo $! > {pid}; wait", 0.3))
     assert done.returncode == 1
     assert "HUNG" in done.stdout
+    state = Path(f"/proc/{pid.read_text().strip()}/stat")
+    assert not state.exists() or " Z " in state.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_it_ends_the_suite_too(tmp_path: Path, number: int) -> None:
+    pid = tmp_path / "pid"
+    (tmp_path / "suites.toml").write_text(
+        suite("long", f"echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 99")
+    )
+    command = [*RUNNER, "--suites", str(tmp_path / "suites.toml"), "--build", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as runner:
+        while not pid.exists():
+            time.sleep(0.02)
+        runner.send_signal(number)
+        assert runner.wait(20) == 128 + number
     state = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not state.exists() or " Z " in state.read_text()
 
