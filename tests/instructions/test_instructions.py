@@ -44,5 +44,5 @@ def test_a_longer_lock_is_caught(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "ticket.h").write_text(text.replace(release, "ol_load_relaxed(&l->word);" + release))
     wrong = run.excesses(run.measure(tmp_path, inlined_only=True))
-    assert len(wrong) == 1
-    assert wrong[0].startswith("ticket takes")
+    assert any(line.startswith("ticket takes") for line in wrong)
+    assert all(line.startswith("ticket") for line in wrong)  # and those built on it
