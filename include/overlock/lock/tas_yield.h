@@ -7,33 +7,29 @@
  *
  * Fast and unfair: nothing bounds how long a waiter may lose (docs/choosing.md).
  *
- *  word: 1 held, 0 free
- *
- *  Pairing: [A] acquires from [R], the previous holder's release.
+ *  The lock is the word of `ttas`, and so are its orders.
  */
-#include <overlock/port.h>
+#include <overlock/lock/ttas.h>
 
 typedef struct OL_CAPABILITY ol_tas_yield {
-	uint32_t word;
+	ol_ttas_t word;
 } ol_tas_yield_t;
 
-#define OL_TAS_YIELD_INIT	{ 0 }
+#define OL_TAS_YIELD_INIT	{ OL_TTAS_INIT }
 
 static inline bool ol_tas_yield_is_locked(const ol_tas_yield_t *l)
 {
-	return ol_load_relaxed(&l->word) != 0;
+	return ol_ttas_is_locked(&l->word);
 }
 
-/* The word does not show who waits. */
 static inline bool ol_tas_yield_is_contended(const ol_tas_yield_t *l)
 {
-	(void)l;
-	return false;
+	return ol_ttas_is_contended(&l->word);
 }
 
 static inline bool ol_tas_yield_trylock(ol_tas_yield_t *l)
 {
-	return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u); /* [A] */
+	return ol_ttas_trylock(&l->word);
 }
 
 static OL_COLD bool ol_tas_yield_lock_slow(ol_tas_yield_t *l, ol_ticks_t until)
@@ -67,6 +63,6 @@ static inline void ol_tas_yield_lock(ol_tas_yield_t *l)
 
 static inline void ol_tas_yield_unlock(ol_tas_yield_t *l)
 {
-	ol_store_release(&l->word, 0u); /* [R] */
+	ol_ttas_unlock(&l->word);
 }
 #endif

@@ -14,6 +14,7 @@
  *  +------------------+------------------+	head: ticket being served
  *
  *  Free: head == tail. Only the holder writes head, so release is a plain half-store.
+ *  ticket_backoff and twa are this lock, with waiters that wait in other ways.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release.
  */
@@ -54,15 +55,21 @@ static inline bool ol_ticket_take(ol_ticket_t *l)
 	return ol_cas_acquire(&l->word, idle, idle + (1u << 16)); /* [A] */
 }
 
+/* Without an id our ticket might alias another waiter's, and both would enter: wait out of line. */
+static inline void ol_ticket_lock_out_of_line(ol_ticket_t *l)
+{
+	ol_count(OL_NO_ID);
+	while (!ol_ticket_trylock(l))
+		ol_relax();
+}
+
 static OL_COLD void ol_ticket_lock_slow(ol_ticket_t *l)
 {
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
-	if (!ol_self()) { /* our ticket might alias another waiter's */
-		ol_count(OL_NO_ID);
-		while (!ol_ticket_trylock(l))
-			ol_relax();
+	if (!ol_self()) {
+		ol_ticket_lock_out_of_line(l);
 		return;
 	}
 	mine = ol_hi(ol_add_hi_relaxed(&l->word, 1));

@@ -7,48 +7,29 @@
  * A waiter with n ahead of it looks again after n * `backoff`: fewer futile looks at head, hence
  * fewer caches for the release to invalidate. The collapse under preemption is the ticket lock's.
  *
- *   31              16 15               0
- *  +------------------+------------------+
- *  |       tail       |       head       |	tail: next ticket to hand out
- *  +------------------+------------------+	head: ticket being served
- *
- *  Pairing: [A] acquires from [R], the previous holder's release.
+ *  Pairing: [A] acquires from the ticket lock's [R].
  */
-#include <overlock/port.h>
+#include <overlock/lock/ticket.h>
 
 typedef struct OL_CAPABILITY ol_ticket_backoff {
-	uint32_t word;
+	ol_ticket_t line;
 } ol_ticket_backoff_t;
 
-#define OL_TICKET_BACKOFF_INIT	{ 0 }
+#define OL_TICKET_BACKOFF_INIT	{ OL_TICKET_INIT }
 
 static inline bool ol_ticket_backoff_is_locked(const ol_ticket_backoff_t *l)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	return ol_lo(w) != ol_hi(w);
+	return ol_ticket_is_locked(&l->line);
 }
 
 static inline bool ol_ticket_backoff_is_contended(const ol_ticket_backoff_t *l)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	return (uint16_t)(ol_hi(w) - ol_lo(w)) > 1;
+	return ol_ticket_is_contended(&l->line);
 }
 
 static inline bool ol_ticket_backoff_trylock(ol_ticket_backoff_t *l)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	return ol_lo(w) == ol_hi(w) && ol_cas_acquire(&l->word, w, w + (1u << 16)); /* [A] */
-}
-
-/* Takes the lock if it is free. Free is the common case: no look before the compare-exchange. */
-static inline bool ol_ticket_backoff_take(ol_ticket_backoff_t *l)
-{
-	uint32_t idle = ol_load_lo_relaxed(&l->word) * 0x10001u; /* head in both halves */
-
-	return ol_cas_acquire(&l->word, idle, idle + (1u << 16)); /* [A] */
+	return ol_ticket_trylock(&l->line);
 }
 
 /* Stay away for `ahead` critical sections or so. */
@@ -63,28 +44,27 @@ static inline void ol_ticket_backoff_pause(unsigned ahead)
 
 static OL_COLD void ol_ticket_backoff_lock_slow(ol_ticket_backoff_t *l)
 {
+	uint32_t *word = &l->line.word;
 	uint16_t mine, ahead;
 
 	ol_count(OL_SLOW_PATH);
-	if (!ol_self()) { /* our ticket might alias another waiter's */
-		ol_count(OL_NO_ID);
-		while (!ol_ticket_backoff_trylock(l))
-			ol_relax();
+	if (!ol_self()) {
+		ol_ticket_lock_out_of_line(&l->line);
 		return;
 	}
-	mine = ol_hi(ol_add_hi_relaxed(&l->word, 1));
-	while ((ahead = (uint16_t)(mine - ol_load_lo_acquire(&l->word)))) /* [A] */
+	mine = ol_hi(ol_add_hi_relaxed(word, 1));
+	while ((ahead = (uint16_t)(mine - ol_load_lo_acquire(word)))) /* [A] */
 		ol_ticket_backoff_pause(ahead);
 }
 
 static inline void ol_ticket_backoff_lock(ol_ticket_backoff_t *l)
 {
-	if (OL_UNLIKELY(!ol_ticket_backoff_take(l)))
+	if (OL_UNLIKELY(!ol_ticket_take(&l->line)))
 		ol_ticket_backoff_lock_slow(l);
 }
 
 static inline void ol_ticket_backoff_unlock(ol_ticket_backoff_t *l)
 {
-	ol_bump_lo_release(&l->word, 1); /* [R] */
+	ol_ticket_unlock(&l->line);
 }
 #endif

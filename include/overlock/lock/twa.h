@@ -8,44 +8,34 @@
  * Waiters farther than `long_term` from their turn watch a slot of an array that all locks share,
  * so a release invalidates the caches of the near waiters only.
  *
- *   31              16 15               0
- *  +------------------+------------------+
- *  |      ticket      |      grant       |	ticket: next to hand out
- *  +------------------+------------------+	grant: being served
- *
+ *  The lock is the ticket lock's word; the paper calls tail `ticket` and head `grant`.
  *  A slot's value means nothing; its change says "look at grant again".
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [N] the notifier's add, ordered
  *  after [R], with [W] the waiter's look at its slot before it looks at grant: who saw the slot
  *  after the add sees the grant that preceded it; who saw it before will see it change.
  */
-#include <overlock/port.h>
+#include <overlock/lock/ticket.h>
 
 typedef struct OL_CAPABILITY ol_twa {
-	uint32_t word;
+	ol_ticket_t line;
 } ol_twa_t;
 
-#define OL_TWA_INIT	{ 0 }
+#define OL_TWA_INIT	{ OL_TICKET_INIT }
 
 static inline bool ol_twa_is_locked(const ol_twa_t *l)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	return ol_lo(w) != ol_hi(w);
+	return ol_ticket_is_locked(&l->line);
 }
 
 static inline bool ol_twa_is_contended(const ol_twa_t *l)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	return (uint16_t)(ol_hi(w) - ol_lo(w)) > 1;
+	return ol_ticket_is_contended(&l->line);
 }
 
 static inline bool ol_twa_trylock(ol_twa_t *l)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	return ol_lo(w) == ol_hi(w) && ol_cas_acquire(&l->word, w, w + (1u << 16)); /* [A] */
+	return ol_ticket_trylock(&l->line);
 }
 
 /*
@@ -64,7 +54,7 @@ static inline void ol_twa_wait_far(ol_twa_t *l, uint16_t mine)
 	ol_count(OL_LONG_TERM);
 	for (;;) {
 		seen = ol_load_acquire(slot); /* [W] */
-		if ((uint16_t)(mine - ol_load_lo_relaxed(&l->word)) <= ol_tune(long_term))
+		if ((uint16_t)(mine - ol_load_lo_relaxed(&l->line.word)) <= ol_tune(long_term))
 			return;
 		while (ol_load_relaxed(slot) == seen)
 			ol_relax();
@@ -77,32 +67,30 @@ static OL_COLD void ol_twa_lock_slow(ol_twa_t *l)
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
-	if (!ol_self()) { /* our ticket might alias another waiter's */
-		ol_count(OL_NO_ID);
-		while (!ol_twa_trylock(l))
-			ol_relax();
+	if (!ol_self()) {
+		ol_ticket_lock_out_of_line(&l->line);
 		return;
 	}
-	w = ol_add_hi_relaxed(&l->word, 1);
+	w = ol_add_hi_relaxed(&l->line.word, 1);
 	mine = ol_hi(w);
 	if ((uint16_t)(mine - ol_lo(w)) > ol_tune(long_term))
 		ol_twa_wait_far(l, mine);
-	while (ol_load_lo_acquire(&l->word) != mine) /* [A] */
+	while (ol_load_lo_acquire(&l->line.word) != mine) /* [A] */
 		ol_relax();
 }
 
 static inline void ol_twa_lock(ol_twa_t *l)
 {
-	if (OL_UNLIKELY(!ol_twa_trylock(l)))
+	if (OL_UNLIKELY(!ol_ticket_take(&l->line)))
 		ol_twa_lock_slow(l);
 }
 
 /* Hand over first, notify afterwards; the lock may be gone by then, its address is enough. */
 static inline void ol_twa_unlock(ol_twa_t *l)
 {
-	uint16_t next = (uint16_t)(ol_load_lo_relaxed(&l->word) + 1);
+	uint16_t next = (uint16_t)(ol_load_lo_relaxed(&l->line.word) + 1);
 
-	ol_store_lo_release(&l->word, next);					   /* [R] */
+	ol_store_lo_release(&l->line.word, next);				   /* [R] */
 	ol_add_release(ol_twa_slot(l, (uint16_t)(next + ol_tune(long_term))), 1u); /* [N] */
 }
 #endif
