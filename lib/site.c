@@ -9,16 +9,10 @@
 #include "site.h"
 #include "internal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 struct ol_counts {
 	struct ol_site_record record;
@@ -538,133 +532,4 @@ void ol_sites_reset(void)
 		zero_table(t);
 	ol_store_relaxed(&missed, (uint64_t)0);
 	registry_unlock();
-}
-
-/* As JSON, without stdio's buffers: the program's streams and its malloc stay out of it. */
-
-struct writer {
-	int fd, error;
-	size_t used;
-	bool comma;
-	char text[4096];
-};
-
-static void flush(struct writer *w)
-{
-	for (size_t done = 0; done < w->used && !w->error;) {
-		ssize_t n = write(w->fd, w->text + done, w->used - done);
-
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR)
-			w->error = errno;
-	}
-	w->used = 0;
-}
-
-__attribute__((format(printf, 2, 3))) static void put(struct writer *w, const char *format, ...)
-{
-	enum { LONGEST = 64 }; /* strings go through put_text() */
-	va_list args;
-	int n;
-
-	if (sizeof(w->text) - w->used < LONGEST)
-		flush(w);
-	va_start(args, format);
-	n = vsnprintf(w->text + w->used, LONGEST, format, args);
-	va_end(args);
-	w->used += (size_t)(n < LONGEST ? n : LONGEST - 1);
-}
-
-static void put_text(struct writer *w, const char *text)
-{
-	put(w, "\"");
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == '"' || c == '\\')
-			put(w, "\\u%04x", c);
-		else
-			put(w, "%c", c);
-	}
-	put(w, "\"");
-}
-
-/* Where the call is, as addr2line wants it. */
-static void put_site(struct writer *w, const void *site)
-{
-	Dl_info where;
-
-	put(w, "\"site\": \"%#" PRIxPTR "\"", (uintptr_t)site);
-	if (!dladdr(site, &where) || !where.dli_fname)
-		return;
-	put(w, ", \"module\": ");
-	put_text(w, where.dli_fname);
-	put(w, ", \"offset\": %zu", (size_t)((const char *)site - (const char *)where.dli_fbase));
-	if (where.dli_sname) {
-		put(w, ", \"function\": ");
-		put_text(w, where.dli_sname);
-	}
-}
-
-static void put_events(struct writer *w, const uint64_t *events)
-{
-	static const char *const names[] = {
-#define OL_EVENT(name, what) #name,
-#include <overlock/events.def>
-#undef OL_EVENT
-	};
-	const char *comma = "";
-
-	put(w, ", \"events\": {");
-	for (unsigned i = 0; i < OL_EVENTS; i++) {
-		if (!events[i])
-			continue;
-		put(w, "%s\"%s\": %" PRIu64, comma, names[i], events[i]);
-		comma = ", ";
-	}
-	put(w, "}");
-}
-
-/* Pairs of a bucket's least time and its count; empty buckets are left out. */
-static void put_times(struct writer *w, const char *name, uint64_t sum, const uint64_t *buckets)
-{
-	const char *comma = "";
-
-	put(w, ", \"%s_ns\": %" PRIu64 ", \"%s\": [", name, sum, name);
-	for (unsigned i = 0; i < OL_BUCKETS; i++) {
-		if (!buckets[i])
-			continue;
-		put(w, "%s[%" PRIu64 ", %" PRIu64 "]", comma, ol_bucket_least(i), buckets[i]);
-		comma = ", ";
-	}
-	put(w, "]");
-}
-
-static void put_record(const struct ol_site_record *r, void *arg)
-{
-	struct writer *w = arg;
-
-	put(w, "%s\n    {", w->comma ? "," : "");
-	w->comma = true;
-	put_site(w, r->site);
-	put(w, ", \"lock\": ");
-	put_text(w, r->lock->id);
-	put_events(w, r->events);
-	put_times(w, "wait", r->wait_ns, r->wait);
-	put_times(w, "hold", r->hold_ns, r->hold);
-	put(w, "}");
-}
-
-int ol_sites_write(int fd)
-{
-	struct writer w = { .fd = fd };
-	int error;
-
-	put(&w, "{\n  \"version\": 1,\n  \"missed\": %" PRIu64 ",\n  \"sites\": [",
-	    ol_sites_missed());
-	error = ol_sites_read(put_record, &w);
-	put(&w, "\n  ]\n}\n");
-	flush(&w);
-	return error ? error : w.error;
 }
