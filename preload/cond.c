@@ -128,6 +128,16 @@ static int wake(struct cond *c, bool all)
 	return 0;
 }
 
+/*
+ * We were woken, but no signal has come since we noted the turn: the wake-up was for somebody who
+ * has slept for longer. The kernel prefers real-time threads, whenever they came.
+ */
+static void pass_on(struct cond *c, uint32_t noted)
+{
+	if ((uint32_t)ol_load_relaxed(&c->turn) == noted)
+		futex_wake(low_half(&c->turn), 1);
+}
+
 /* A sleep in which the thread may be cancelled; then it leaves as if it had never come. */
 struct sleep {
 	struct cond *cond; /* null: on a process-shared one, see below */
@@ -144,8 +154,7 @@ static void cancelled(void *arg)
 
 	if (s->cond) {
 		take_back(s->cond, s->seen);
-		wake(s->cond,
-		     false); /* in case the signal we slept through was meant for another */
+		wake(s->cond, false); /* the signal we slept through may be another's */
 		leave(s->cond);
 	}
 	mutex_lock(s->mutex);
@@ -183,8 +192,9 @@ static int wait_here(struct cond *c, struct mutex *m, clockid_t clock, const str
 		error = ETIMEDOUT; /* the kernel calls it invalid */
 	else
 		error = sleep_cancellable(&s);
-	if (error)
-		take_back(c, s.seen);
+	if (!error)
+		pass_on(c, s.seen);
+	take_back(c, s.seen);
 	leave(c);
 	locked = mutex_lock(m);
 	return locked ? locked : error == ETIMEDOUT ? ETIMEDOUT : 0;

@@ -39,6 +39,14 @@ DEADLINE = ("deadline.c", "1", "3", "2")
 CONFORMANCE = ("conformance.c",)
 RENOUNCE = "\t\trenounce(m);\n\t\treturn;\n"
 
+SLOW_SIGNAL = (
+    "cond.c",
+    "\tfutex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
+    "\tusleep(150000);\n\tfutex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
+)
+
+LATE_WAITER = "a late waiter keeps the wake-up"
+
 MUTANTS = [
     *(
         Mutant(f"no gate, {lock}", "mutex.c", GATE, POLL, lock, DEADLINE)
@@ -105,6 +113,15 @@ MUTANTS = [
         "tas_yield",
         CONFORMANCE,
         (("cond.c", "\tleave(c);\n\tlocked", "\tusleep(1000);\n\tleave(c);\n\tlocked"),),
+    ),
+    Mutant(
+        LATE_WAITER,
+        "cond.c",
+        "\t\tpass_on(c, s.seen);\n",
+        "\t\t(void)pass_on;\n",
+        "tas_yield",
+        ("stolen.c",),
+        (SLOW_SIGNAL,),
     ),
     Mutant("wrong errno", "mutex.c", "return EPERM;", "return EINVAL;", "tas_yield", CONFORMANCE),
     Mutant(
@@ -199,6 +216,21 @@ def caught(program: Compile, folder: Path) -> dict[str, Future[bool]]:
         }
 
 
+def needs_real_time(stolen: Path) -> None:
+    if "may not" in natively(stolen):
+        pytest.skip("this user may not start real-time threads")
+
+
+def test_a_late_waiter_passes_the_wake_up_on(program: Compile, folder: Path) -> None:
+    needs_real_time(program("stolen.c"))
+    (folder / "slow").mkdir()
+    slow = build(folder / "slow", Mutant("slow signal", *SLOW_SIGNAL, "tas_yield", ("stolen.c",)))
+    stolen = program("stolen.c")
+    assert healthy([stolen], slow, "tas_yield", natively(stolen))
+
+
 @pytest.mark.parametrize("name", [mutant.name for mutant in MUTANTS])
-def test_mutant_is_caught(caught: dict[str, Future[bool]], name: str) -> None:
+def test_mutant_is_caught(program: Compile, caught: dict[str, Future[bool]], name: str) -> None:
+    if name == LATE_WAITER:
+        needs_real_time(program("stolen.c"))
     assert caught[name].result()
