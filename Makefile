@@ -34,8 +34,10 @@ build: ## build the library, the interposer and the benchmarks into build/
 
 # CI's log and a newcomer's terminal want to hear of errors and warnings, not of every file.
 native:
-	@cmake -S . -B $(BUILD) -DOVERLOCK_TESTS=$(or $(WITH_TESTS),OFF) \
-		-DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) --log-level=WARNING >/dev/null
+	@[ -d $(BUILD) ] || echo "building into $(BUILD)/: $(if $(WITH_TESTS),two minutes,twenty seconds) ..."
+	@cmake -S . -B $(BUILD) -DOVERLOCK_TESTS=$(or $(WITH_TESTS),OFF) -DCMAKE_RULE_MESSAGES=OFF \
+		-DCMAKE_TARGET_MESSAGES=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) \
+		--log-level=WARNING >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
 
 install: build ## install library and headers; DESTDIR= and PREFIX= as usual
