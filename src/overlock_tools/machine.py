@@ -14,7 +14,7 @@ from typing import Any
 BUSY_SHARE = 0.05
 
 
-def _read(path: str) -> str:
+def _read(path: str | Path) -> str:
     try:
         return Path(path).read_text().strip()
     except OSError:
@@ -32,8 +32,9 @@ def _cpu_model() -> str:
 
 
 def _scheduler() -> str:
-    if _read("/sys/kernel/sched_ext/state") == "enabled":
-        return "sched_ext " + _read("/sys/kernel/sched_ext/root/ops")
+    extensible = Path("/sys/kernel/sched_ext")
+    if _read(extensible / "state") == "enabled":
+        return "sched_ext " + _read(extensible / "root" / "ops")
     major, minor = (int(n) for n in platform.release().split(".")[:2])
     return "EEVDF" if (major, minor) >= (6, 6) else "CFS"
 

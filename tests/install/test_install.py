@@ -82,7 +82,8 @@ int main(void)
 def vendor(into: Path, lock: str) -> None:
     """Copies all that a lock marked ALONE is made of."""
     headers = ROOT / "include/overlock"
-    for name in ("port.h", "port/user.h", "events.def", "tunables.def", f"lock/{lock}.h"):
+    lists = ("port/lists.h", "events.def", "tunables.def")
+    for name in ("port.h", "port/user.h", *lists, f"lock/{lock}.h"):
         (into / "overlock" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(headers / name, into / "overlock" / name)
 

@@ -21,6 +21,8 @@
 #include <asm/cmpxchg.h>
 #include <asm/processor.h>
 
+#include <overlock/port/lists.h>
+
 #ifndef CONFIG_64BIT
 #error "overlock: the Linux port needs a 64-bit kernel (times are 64-bit words)"
 #endif
@@ -129,12 +131,6 @@ enum { OL_LO = 1, OL_HI = 0 };
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (u32)(n) << 16)
 
 /* The world state: one per kernel. */
-
-struct ol_tuning {
-#define OL_TUNABLE(name, unit, preset, least, most, what) u64 name;
-#include <overlock/tunables.def>
-#undef OL_TUNABLE
-};
 
 struct ol_world {
 	struct ol_tuning tuning; /* times in ticks */
@@ -273,13 +269,6 @@ static inline bool ol_htm_active(void)
 }
 
 /* Counting. */
-
-enum ol_event {
-#define OL_EVENT(name, what) OL_##name,
-#include <overlock/events.def>
-#undef OL_EVENT
-	OL_EVENTS
-};
 
 #ifdef OL_COUNTED
 #define ol_count(event)	ol_count_event(event)

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include <engine/world.h>
+#include <overlock/port/lists.h>
 
 typedef uint64_t ol_ticks_t;
 
@@ -30,12 +31,6 @@ typedef uint64_t ol_ticks_t;
 #define OL_ACQUIRES(...)
 #define OL_RELEASES(...)
 #define OL_TRY_ACQUIRES(...)
-
-struct ol_tuning {
-#define OL_TUNABLE(name, unit, preset, least, most, what) uint64_t name;
-#include <overlock/tunables.def>
-#undef OL_TUNABLE
-};
 
 struct ol_node {
 	struct ol_node *next;
@@ -205,13 +200,6 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_htm_commit()			OL_WORLD.htm_commit(OL_PLACE)
 #define ol_htm_abort()			OL_WORLD.htm_abort(OL_PLACE)
 #define ol_htm_active()			OL_WORLD.htm_active(OL_PLACE)
-
-enum ol_event {
-#define OL_EVENT(name, what) OL_##name,
-#include <overlock/events.def>
-#undef OL_EVENT
-	OL_EVENTS
-};
 
 #define ol_count(event)			OL_WORLD.count(event, OL_PLACE)
 #endif

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <overlock/port/lists.h>
+
 #if !defined(__linux__)
 #error "overlock: the user port needs Linux (futexes)"
 #endif
@@ -232,12 +234,6 @@ OL_INLINE void ol_half_bump(uint32_t *p, int half, uint16_t n)
 
 /* The world state: one per process, in liboverlock; grows at its end only. */
 
-struct ol_tuning {
-#define OL_TUNABLE(name, unit, preset, least, most, what) uint64_t name;
-#include <overlock/tunables.def>
-#undef OL_TUNABLE
-};
-
 struct ol_world {
 	uint32_t abi;		 /* OL_ABI of the library */
 	uint32_t size;		 /* sizeof(struct ol_world) in the library */
@@ -394,13 +390,6 @@ OL_INLINE bool ol_htm_active(void)
 #endif
 
 /* Counting. */
-
-enum ol_event {
-#define OL_EVENT(name, what) OL_##name,
-#include <overlock/events.def>
-#undef OL_EVENT
-	OL_EVENTS
-};
 
 #ifdef OL_COUNTED
 #define ol_count(event)	ol_count_event(event)
