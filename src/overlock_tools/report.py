@@ -9,6 +9,9 @@ from overlock_tools import machine, plots, verdict
 from overlock_tools.results import MEASURES, Result, value_of
 from overlock_tools.tables import plain, ratio_text, si
 
+# The legend's lines, by the plot's style: full, dashed (peers), dotted (a second use of a colour).
+DASHES = {"-": "", "--": ' stroke-dasharray="8 4"', ":": ' stroke-dasharray="2 3"'}
+
 
 def style_sheet() -> str:
     def series(which: int) -> str:
@@ -37,7 +40,7 @@ def figure(svg: str, caption: str) -> str:
 def legend(result: Result) -> str:
     entries = []
     for variant, style in plots.styles(result).items():
-        dashes = ' stroke-dasharray="5 3"' if style.line != "-" else ""
+        dashes = DASHES[style.line]
         colour = f"var(--series-{style.index % len(plots.SERIES)})"
         line = f'<line x1="0" y1="6" x2="32" y2="6" stroke="{colour}" stroke-width="3"{dashes}/>'
         entries.append(
