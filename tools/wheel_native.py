@@ -17,6 +17,7 @@ CARRIED = (
     "defs.json",
     "overlock-bench",
     "overlock-bench-counted",
+    "overlock-probe",
     "liboverlock.so.0",
     "liboverlock-run.so",
     "liboverlock-run-counted.so",

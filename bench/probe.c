@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overlock-probe: what only a program can find out about a machine, for `overlock doctor`.
+ *
+ * One JSON object per line, a part each, written as soon as it is known: a sandbox may kill who
+ * asks for what it forbids, and the parts before then stay good. What is most likely to be
+ * forbidden comes last. Changes nothing but itself, and ends within a second.
+ */
+#define _GNU_SOURCE
+#include <overlock/ops.h>
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/klog.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+#define SPAN_NS		50000000u /* of measuring passes: tens of time slices where CPUs are short */
+#define TSC_SPAN_NS	2000000u  /* of comparing two CPUs' counters */
+#define MOST_CPUS	8192	  /* the most that Linux on x86-64 can be built for */
+
+static void part(const char *name)
+{
+	printf("{\"part\":\"%s\"", name);
+}
+
+static void end_part(void)
+{
+	puts("}");
+	fflush(stdout);
+}
+
+static void put_bool(const char *name, bool value)
+{
+	printf(",\"%s\":%s", name, value ? "true" : "false");
+}
+
+/* 0, or the error number of what was tried. */
+static void put_error(const char *name, bool failed)
+{
+	printf(",\"%s\":%d", name, failed ? errno : 0);
+}
+
+static void put_text(const char *name, const char *s, size_t length)
+{
+	if (name)
+		printf(",\"%s\":", name);
+	putchar('"');
+	for (; length-- && *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			printf("\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			printf("\\u%04x", c);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}
+
+/* The processor, and the hypervisor as it presents itself to CPUID. */
+
+#if defined(__x86_64__)
+struct leaf {
+	unsigned a, b, c, d;
+};
+
+static struct leaf cpuid(unsigned leaf, unsigned subleaf)
+{
+	struct leaf l = { 0 };
+
+	if (leaf >= 0x40000000 && leaf < 0x80000000) /* outside what __get_cpuid() knows to exist */
+		__cpuid_count(leaf, subleaf, l.a, l.b, l.c, l.d);
+	else
+		__get_cpuid_count(leaf, subleaf, &l.a, &l.b, &l.c, &l.d);
+	return l;
+}
+
+/* "KVMKVMKVM" */
+#define KVM_FIRST	0x4b4d564bu
+#define KVM_SECOND	0x564b4d56u
+
+static void put_hypervisor(void)
+{
+	struct leaf base = cpuid(0x40000000, 0);
+	char name[13] = "";
+
+	memcpy(name, &base.b, 4);
+	memcpy(name + 4, &base.c, 4);
+	memcpy(name + 8, &base.d, 4);
+	put_text("hypervisor_vendor", name, 12);
+	/* KVM may stand behind another interface, 100h further on, as the kernel looks for it. */
+	for (unsigned at = 0x40000000; at < 0x40010000; at += 0x100) {
+		struct leaf l = cpuid(at, 0), features = cpuid(at + 1, 0);
+
+		if (l.b == KVM_FIRST && l.c == KVM_SECOND) {
+			printf(",\"kvm_features\":%u,\"kvm_hints\":%u", features.a, features.d);
+			return;
+		}
+	}
+}
+
+static void put_cpu(void)
+{
+	struct leaf basic = cpuid(1, 0), extended = cpuid(7, 0), power = cpuid(0x80000007, 0);
+
+	put_bool("invariant_tsc", power.d & 1u << 8);
+	put_bool("rtm", extended.b & 1u << 11);
+	put_bool("hle", extended.b & 1u << 4);
+	put_bool("rtm_always_abort", extended.d & 1u << 11);
+	put_bool("waitpkg", extended.c & 1u << 5);
+	put_bool("hypervisor", basic.c & 1u << 31);
+	if (basic.c & 1u << 31)
+		put_hypervisor();
+}
+#else
+static void put_cpu(void)
+{
+}
+#endif
+
+static void report_cpu(void)
+{
+	part("cpu");
+	put_cpu();
+	put_bool("transactions_commit", ol_world->htm); /* tried by the library at its start */
+	end_part();
+}
+
+static void report_costs(void)
+{
+	const struct ol_calibration *c = ol_calibration();
+
+	part("costs");
+	printf(",\"pause_ns\":%.3f,\"yield_ns\":%.3f,\"tick_ns\":%.6f", c->relax_ns, c->yield_ns,
+	       c->tick_ns);
+	put_bool("tsc", c->tsc);
+	end_part();
+}
+
+static void report_sources(void)
+{
+	const char *between = "";
+
+	part("sources");
+	printf(",\"list\":[");
+	for (const struct ol_source *s = ol_sources(); s->name; s++, between = ",") {
+		printf("%s{\"name\":", between);
+		put_text(0, s->name, strlen(s->name));
+		put_text("knows", s->knows, strlen(s->knows));
+		put_bool("available", s->available);
+		putchar('}');
+	}
+	putchar(']');
+	end_part();
+}
+
+/* Threads that pass something on, each kept on a CPU. */
+
+static cpu_set_t allowed[MOST_CPUS / CPU_SETSIZE];
+
+static int next_cpu(int after)
+{
+	for (int cpu = after + 1; cpu < MOST_CPUS; cpu++)
+		if (CPU_ISSET_S(cpu, sizeof(allowed), allowed))
+			return cpu;
+	return -1;
+}
+
+static bool keep_on(int cpu)
+{
+	cpu_set_t one[MOST_CPUS / CPU_SETSIZE];
+
+	CPU_ZERO_S(sizeof(one), one);
+	CPU_SET_S(cpu, sizeof(one), one);
+	return !sched_setaffinity(0, sizeof(one), one);
+}
+
+enum { MOST_PASSES = 1 << 14 };
+
+struct game {
+	uint32_t turn __attribute__((aligned(128))); /* whose of the two it is */
+	uint64_t sent, until;
+	bool over;
+	uint32_t passes, took[MOST_PASSES];
+	/* TSC: the highest seen by anyone, and by whom. */
+	uint64_t highest __attribute__((aligned(128)));
+	uint32_t owner, exchanges, backwards;
+	uint64_t worst;
+	void (*play)(struct game *game, uint32_t me);
+	int cpu[2];
+	bool failed;
+};
+
+struct player {
+	struct game *game;
+	uint32_t number;
+	pthread_t thread;
+};
+
+static void *player_start(void *argument)
+{
+	struct player *p = argument;
+
+	if (!keep_on(p->game->cpu[p->number]))
+		__atomic_store_n(&p->game->failed, true, __ATOMIC_RELAXED);
+	p->game->play(p->game, p->number);
+	return 0;
+}
+
+static bool play(struct game *game, uint64_t span)
+{
+	struct player players[2] = { { game, 0, 0 }, { game, 1, 0 } };
+
+	game->until = ol_clock() + span;
+	for (int i = 0; i < 2; i++) {
+		if (!pthread_create(&players[i].thread, 0, player_start, &players[i]))
+			continue;
+		__atomic_store_n(&game->over, true, __ATOMIC_RELEASE);
+		if (i)
+			pthread_join(players[0].thread, 0);
+		return false;
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(players[i].thread, 0);
+	return !game->failed;
+}
+
+static bool is_over(struct game *game)
+{
+	return __atomic_load_n(&game->over, __ATOMIC_ACQUIRE) || ol_clock() > game->until;
+}
+
+/*
+ * Each sleeps until it is its turn. Time passes from just before the other is woken until it runs;
+ * on one CPU that is a wake-up and a switch, on two a wake-up across.
+ */
+static void pass_by_futex(struct game *game, uint32_t me)
+{
+	while (!is_over(game)) {
+		uint64_t until = ol_now() + ol_ticks_from_ns(SPAN_NS);
+
+		if (__atomic_load_n(&game->turn, __ATOMIC_ACQUIRE) != me) {
+			ol_park(&game->turn, !me, OL_ANY, until);
+			continue;
+		}
+		if (game->sent && game->passes < MOST_PASSES)
+			game->took[game->passes++] = (uint32_t)(ol_clock() - game->sent);
+		game->sent = ol_clock();
+		__atomic_store_n(&game->turn, !me, __ATOMIC_SEQ_CST);
+		ol_kick(&game->turn, OL_ANY, 1);
+	}
+	__atomic_store_n(&game->over, true, __ATOMIC_RELEASE);
+	ol_kick(&game->turn, OL_ANY, 1);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void report_passes(const char *name, int from, int to)
+{
+	static struct game game;
+
+	memset(&game, 0, sizeof(game));
+	game.play = pass_by_futex;
+	game.cpu[0] = from;
+	game.cpu[1] = to;
+	if (!play(&game, SPAN_NS) || !game.passes)
+		return;
+	qsort(game.took, game.passes, sizeof(*game.took), compare);
+	part(name);
+	printf(",\"passes\":%u,\"least_ns\":%u,\"median_ns\":%u", game.passes, game.took[0],
+	       game.took[game.passes / 2]);
+	end_part();
+}
+
+#if defined(__x86_64__)
+/* Who reads a counter after having seen another CPU's value must not find less. */
+static void compare_counters(struct game *game, uint32_t me)
+{
+	while (!is_over(game)) {
+		uint64_t seen = __atomic_load_n(&game->highest, __ATOMIC_ACQUIRE), now;
+		uint32_t owner = __atomic_exchange_n(&game->owner, me, __ATOMIC_RELAXED);
+
+		_mm_lfence(); /* RDTSC may not be executed before that load */
+		now = __rdtsc();
+		if (owner != me)
+			__atomic_fetch_add(&game->exchanges, 1, __ATOMIC_RELAXED);
+		if (now < seen) {
+			__atomic_fetch_add(&game->backwards, 1, __ATOMIC_RELAXED);
+			if (seen - now > __atomic_load_n(&game->worst, __ATOMIC_RELAXED))
+				__atomic_store_n(&game->worst, seen - now, __ATOMIC_RELAXED);
+			continue;
+		}
+		__atomic_compare_exchange_n(&game->highest, &seen, now, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
+	}
+}
+
+/* The first allowed CPU with each other. */
+static void report_counters(int first)
+{
+	static struct game game;
+	uint64_t worst = 0, exchanges = 0, backwards = 0;
+	int cpus = 1;
+
+	for (int cpu = next_cpu(first); cpu >= 0; cpu = next_cpu(cpu), cpus++) {
+		memset(&game, 0, sizeof(game));
+		game.play = compare_counters;
+		game.cpu[0] = first;
+		game.cpu[1] = cpu;
+		if (!play(&game, TSC_SPAN_NS))
+			return;
+		exchanges += game.exchanges;
+		backwards += game.backwards;
+		worst = game.worst > worst ? game.worst : worst;
+	}
+	part("tsc");
+	printf(",\"cpus\":%d,\"exchanges\":%lu,\"backwards\":%lu,\"worst_ticks\":%lu", cpus,
+	       (unsigned long)exchanges, (unsigned long)backwards, (unsigned long)worst);
+	end_part();
+}
+#else
+static void report_counters(int first)
+{
+	(void)first; /* one counter for all CPUs, by architecture */
+}
+#endif
+
+static void report_cpus(void)
+{
+	int first = next_cpu(-1), second = next_cpu(first);
+
+	if (first < 0)
+		return;
+	report_passes("switch", first, first);
+	if (second < 0)
+		return;
+	report_passes("wake", first, second);
+	report_counters(first);
+}
+
+/* What the kernel lets us do; each is undone by our end. */
+
+#ifndef PR_RSEQ_SLICE_EXTENSION
+#define PR_RSEQ_SLICE_EXTENSION		79
+#define PR_RSEQ_SLICE_EXTENSION_GET	1
+#endif
+
+extern const unsigned int __rseq_size __attribute__((weak)); /* glibc 2.35 */
+
+static void report_rseq(void)
+{
+	part("rseq");
+	printf(",\"size\":%u", &__rseq_size ? __rseq_size : 0);
+	put_error("slice_extension_error",
+		  prctl(PR_RSEQ_SLICE_EXTENSION, PR_RSEQ_SLICE_EXTENSION_GET, 0, 0, 0) < 0);
+	end_part();
+}
+
+/* The first version of the kernel's structure; libc has no wrapper for these calls. */
+struct attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+static void report_slice(void)
+{
+	struct attributes now = { .size = sizeof(now) }, asked = now;
+	const uint64_t wanted_ns = 300000;
+
+	part("slice");
+	if (!syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0))
+		printf(",\"now_ns\":%lu", (unsigned long)now.runtime_ns);
+	asked.nice = now.nice;
+	asked.runtime_ns = wanted_ns;
+	put_error("error", syscall(SYS_sched_setattr, 0, &asked, 0) != 0);
+	if (!syscall(SYS_sched_getattr, 0, &asked, sizeof(asked), 0))
+		printf(",\"asked_ns\":%lu,\"got_ns\":%lu", (unsigned long)wanted_ns,
+		       (unsigned long)asked.runtime_ns);
+	syscall(SYS_sched_setattr, 0, &now, 0);
+	end_part();
+}
+
+static void report_priority(void)
+{
+	struct sched_param lowest = { .sched_priority = 1 }, none = { 0 };
+	int nice = getpriority(PRIO_PROCESS, 0);
+
+	part("priority");
+	put_error("fifo_error", sched_setscheduler(0, SCHED_FIFO, &lowest) != 0);
+	sched_setscheduler(0, SCHED_OTHER, &none);
+	put_error("nice_error", setpriority(PRIO_PROCESS, 0, nice - 1) != 0);
+	setpriority(PRIO_PROCESS, 0, nice);
+	end_part();
+}
+
+/* What the kernel said at boot about its own spinlocks, if we may read it and it is still there. */
+static void report_kernel_log(void)
+{
+	enum { READ_ALL = 3, SIZE_BUFFER = 10 };
+	int size = klogctl(SIZE_BUFFER, 0, 0);
+	char *log = size > 0 ? malloc((size_t)size + 1) : 0, *rest = log;
+	int length = log ? klogctl(READ_ALL, log, size) : -1;
+	const char *between = "";
+
+	part("kernel_log");
+	put_error("error", length < 0);
+	if (length >= 0) {
+		log[length] = 0;
+		printf(",\"spinlock_lines\":[");
+		for (char *line; (line = strsep(&rest, "\n"));) {
+			if (!strcasestr(line, "spinlock"))
+				continue;
+			printf("%s", between);
+			put_text(0, line, strlen(line));
+			between = ",";
+		}
+		putchar(']');
+	}
+	end_part();
+	free(log);
+}
+
+static void report_perf(void)
+{
+	struct perf_event_attr own_switches = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(own_switches),
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.exclude_kernel = 1,
+	};
+	long fd = syscall(SYS_perf_event_open, &own_switches, 0, -1, -1, 0);
+
+	part("perf");
+	put_error("error", fd < 0);
+	end_part();
+	if (fd >= 0)
+		close((int)fd);
+}
+
+/* Loads `return 0`, which is never attached. */
+static void try_bpf(const char *name, uint32_t type)
+{
+	struct bpf_insn program[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = type,
+		.insn_cnt = 2,
+		.insns = (uintptr_t)program,
+		.license = (uintptr_t)"GPL",
+	};
+	long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	put_error(name, fd < 0);
+	if (fd >= 0)
+		close((int)fd);
+}
+
+static void report_bpf(void)
+{
+	part("bpf");
+	try_bpf("filter_error", BPF_PROG_TYPE_SOCKET_FILTER);
+	try_bpf("tracing_error", BPF_PROG_TYPE_RAW_TRACEPOINT);
+	end_part();
+}
+
+int main(void)
+{
+	if (sched_getaffinity(0, sizeof(allowed), allowed))
+		CPU_ZERO_S(sizeof(allowed), allowed);
+	report_cpu();
+	report_costs();
+	report_sources();
+	report_cpus();
+	report_rseq();
+	report_slice();
+	report_priority();
+	report_kernel_log();
+	report_perf();
+	report_bpf();
+	return ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
