@@ -5,16 +5,19 @@ schema/result.json describes the file.
 """
 
 import json
-from collections.abc import Iterator
+import random
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from overlock_tools import files, stats
 from overlock_tools.errors import Fail
+from overlock_tools.histograms import Times
 
 FORMAT = "overlock-result"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass
@@ -23,16 +26,26 @@ class Cell:
 
     round: int
     variant: str
-    threads: int
+    threads: int  # of each copy
     work: float  # in the result's unit
     seconds: float
     cpu_seconds: float
     voluntary: int = 0
     involuntary: int = 0
-    per_thread: list[int] = field(default_factory=list)
+    per_thread: list[int] = field(default_factory=list)  # of all copies, in order
+    copies: list[int] = field(default_factory=list)  # work of each copy
     wrong: str = ""
     drained: bool = True
+    drain_seconds: float = 0.0
     cut: bool = False  # stopped after `seconds`, unfinished: its rate is at most what it says
+    work_seconds: float | None = None  # CPU seconds of the turns' own work, without the lock
+    gap_ns: float | None = None  # longest time between two of one thread's turns, less its work
+    latency: str = ""  # of acquiring: histograms.py
+    handover: str = ""  # from a release to the next one's having the lock
+    queue_mean: float | None = None  # others waiting, seen by one that begins to wait
+    queue_max: int | None = None
+    finish_ns: list[int] = field(default_factory=list)  # with fixed work: each thread's run time
+    slice_us: float | None = None  # as the kernel reports it
     events: dict[str, int] = field(default_factory=dict)
     wait_ns: int = 0
     hold_ns: int = 0
@@ -47,35 +60,140 @@ class Cell:
         return max(self.work, 1.0) / self.seconds
 
 
+Cells = Sequence[Cell]
+
+
 @dataclass(frozen=True)
 class Measure:
     """Something that is said of the cells of one variant at one number of threads."""
 
     name: str
     heading: str
+    unit: str  # "ns", "s", "/s" or none
+    of: Callable[[Cells], float | None]  # None: these cells do not tell
     what: str
 
 
-# One list: a new measure is a line here and a branch nowhere else than in `value_of`.
+def _median(of: Callable[[Cell], float | None]) -> Callable[[Cells], float | None]:
+    """The median over rounds."""
+
+    def value(cells: Cells) -> float | None:
+        known = [v for v in map(of, cells) if v is not None]
+        return stats.median(known) if known else None
+
+    return value
+
+
+def _wait(percent: float) -> Callable[[Cells], float | None]:
+    """Of the samples of all rounds together: medians of percentiles would hide the rare."""
+
+    def value(cells: Cells) -> float | None:
+        times = Times([cell.latency for cell in cells])
+        return times.percentile(percent) if times.count else None
+
+    return value
+
+
+def _handover(cells: Cells) -> float | None:
+    times = Times([cell.handover for cell in cells])
+    return times.percentile(50) if times.count else None
+
+
+def _longest_gap(cells: Cells) -> float | None:
+    return max((cell.gap_ns for cell in cells if cell.gap_ns is not None), default=None)
+
+
+def _jain(cell: Cell) -> float | None:
+    return stats.jain([float(n) for n in cell.per_thread]) if cell.per_thread else None
+
+
+def _least_to_most(cell: Cell) -> float | None:
+    if not cell.per_thread:
+        return None
+    return min(cell.per_thread) / max(*cell.per_thread, 1)
+
+
+def _spinning(cell: Cell) -> float | None:
+    if cell.work_seconds is None or not cell.cpu_seconds:
+        return None
+    return max(0.0, 1 - cell.work_seconds / cell.cpu_seconds)
+
+
+def _one_copy(cell: Cell) -> float | None:
+    """000 reports one virtual machine picked at random: the same one whenever it is asked."""
+    if len(cell.copies) < 2:
+        return None
+    draw = random.Random(f"{cell.round} {cell.variant} {cell.threads}")  # noqa: S311 - no secret
+    return draw.choice(cell.copies) / cell.seconds
+
+
+def _cost(cell: Cell) -> float:
+    return cell.cpu_seconds / max(cell.work, 1.0) * 1e6
+
+
+def _switches(cell: Cell) -> float:
+    return (cell.voluntary + cell.involuntary) / cell.seconds
+
+
+def _run_times(cells: Cells) -> list[float]:
+    return [ns * 1e-9 for cell in cells if not cell.cut for ns in cell.finish_ns]
+
+
+def _run_time(cells: Cells) -> float | None:
+    times = _run_times(cells)
+    return statistics.fmean(times) if times else None
+
+
+def _run_time_sd(cells: Cells) -> float | None:
+    times = _run_times(cells)
+    return statistics.stdev(times) if len(times) > 1 else None
+
+
+# One list: a new measure is a line here.
 MEASURES = (
-    Measure("rate", "rate", "work per second"),
-    Measure("jain", "Jain", "Jain's index of the threads' shares; 1 is even"),
-    Measure("cpu", "CPU s/M", "CPU seconds burnt per million units of work"),
-    Measure("switches", "switches/s", "context switches per second"),
+    Measure("rate", "rate", "/s", _median(lambda c: c.rate), "work per second"),
+    Measure("one_copy", "one copy", "/s", _median(_one_copy), "rate of one copy picked at random"),
+    Measure("jain", "Jain", "", _median(_jain), "Jain's index of the threads' shares; 1 is even"),
+    Measure(
+        "least_to_most", "min/max", "", _median(_least_to_most), "least to most work of a thread"
+    ),
+    Measure(
+        "gap", "gap", "ns", _longest_gap, "longest time between a thread's turns, less its work"
+    ),
+    Measure("p50", "p50", "ns", _wait(50), "waiting to acquire, the median"),
+    Measure("p90", "p90", "ns", _wait(90), "waiting, 90th percentile"),
+    Measure("p99", "p99", "ns", _wait(99), "waiting, 99th percentile"),
+    Measure("p99.9", "p99.9", "ns", _wait(99.9), "waiting, 99.9th percentile"),
+    Measure("p99.99", "p99.99", "ns", _wait(99.99), "waiting, 99.99th percentile"),
+    Measure("max", "max", "ns", _wait(100), "the longest wait that was sampled"),
+    Measure("handover", "hand-over", "ns", _handover, "from a release until a waiter had the lock"),
+    Measure("queue", "queue", "", _median(lambda c: c.queue_mean), "others waiting, on average"),
+    Measure(
+        "queue_max", "max queue", "", _median(lambda c: c.queue_max), "others waiting, at most"
+    ),
+    Measure(
+        "spinning", "spinning", "", _median(_spinning), "share of CPU time that was not turns' work"
+    ),
+    Measure("cpu", "CPU s/M", "s", _median(_cost), "CPU seconds burnt per million units of work"),
+    Measure("switches", "switches", "/s", _median(_switches), "context switches per second"),
+    Measure("run_time", "run time", "s", _run_time, "mean run time of a thread, with fixed work"),
+    Measure("run_time_sd", "σ", "s", _run_time_sd, "standard deviation of the threads' run times"),
 )
+_BY_NAME = {measure.name: measure for measure in MEASURES}
 
 
-def value_of(measure: str, cell: Cell) -> float:
-    match measure:
-        case "rate":
-            return cell.rate
-        case "jain":
-            return stats.jain([float(n) for n in cell.per_thread])
-        case "cpu":
-            return cell.cpu_seconds / max(cell.work, 1.0) * 1e6
-        case "switches":
-            return (cell.voluntary + cell.involuntary) / cell.seconds
-    raise KeyError(measure)
+def value_of(measure: str, cell: Cell) -> float | None:
+    """Of one cell by itself."""
+    return _BY_NAME[measure].of([cell])
+
+
+@dataclass
+class Collapsed:
+    """What was given up after the pilot: all that is known of it is one observation."""
+
+    variant: str
+    threads: int
+    why: str
 
 
 @dataclass
@@ -91,7 +209,13 @@ class Result:
     variants: list[str]
     threads: list[int]
     peers: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # peers that are not installed
+    parameters: dict[str, Any] = field(default_factory=dict)  # the workload's
+    scenario: dict[str, Any] = field(default_factory=dict)  # what was set up, and its proof
+    statistic: str = "median"
     cells: list[Cell] = field(default_factory=list)
+    collapsed: list[Collapsed] = field(default_factory=list)
+    impossible: list[str] = field(default_factory=list)  # cells that could not be, and why
     warnings: list[str] = field(default_factory=list)
     complete: bool = False
     verdict: list[str] = field(default_factory=list)
@@ -108,6 +232,11 @@ class Result:
         """Whether a run did not finish: what is known of its rate is a bound."""
         return any(cell.cut for cell in self.of(variant, threads))
 
+    def given_up(self, variant: str, threads: int) -> Collapsed | None:
+        """Whether the pilot found it collapsed, so that it was not repeated."""
+        found = (c for c in self.collapsed if c.variant == variant and c.threads == threads)
+        return next(found, None)
+
     def rates(self, variant: str, threads: int) -> list[float]:
         return [cell.rate for cell in self.of(variant, threads)]
 
@@ -115,9 +244,12 @@ class Result:
         rates = self.rates(variant, threads)
         return stats.median(rates) if rates else None
 
-    def median_of(self, measure: str, variant: str, threads: int) -> float | None:
-        values = [value_of(measure, cell) for cell in self.of(variant, threads)]
-        return stats.median(values) if values else None
+    def value(self, measure: str, variant: str, threads: int) -> float | None:
+        """Over all rounds, as the measure says."""
+        cells = self.of(variant, threads)
+        return _BY_NAME[measure].of(cells) if cells else None
+
+    median_of = value
 
     def paired(
         self, ours: str, theirs: str, threads: list[int]
@@ -135,7 +267,10 @@ class Result:
         return list(zip(columns[::2], columns[1::2], strict=True))
 
     def ratio(self, ours: str, theirs: str, threads: list[int]) -> stats.Ratio | None:
-        """Geometric mean over `threads` of the ratios of medians; None without a common round."""
+        """Geometric mean over `threads` of the ratios of rates; None without a common round.
+
+        What the pilot gave up has one round: then there is no interval.
+        """
         pairs = self.paired(ours, theirs, threads)
         return stats.geometric_mean_ratio(pairs) if pairs else None
 
@@ -156,16 +291,18 @@ class Result:
     def _summarised(self, variant: str, threads: int) -> dict[str, Any]:
         rates = self.rates(variant, threads)
         ratio = self.ratio(variant, self.baseline, [threads])
+        values = {m.name: self.value(m.name, variant, threads) for m in MEASURES}
         return {
             "variant": variant,
             "threads": threads,
             "rounds": len(rates),
+            "collapsed": self.given_up(variant, threads) is not None,
             "median": stats.median(rates),
             "least": min(rates),
             "most": max(rates),
             "ratio": asdict(ratio) if ratio else None,
-            "jain": self.median_of("jain", variant, threads),
-            "switches_per_second": self.median_of("switches", variant, threads),
+            "jain": values["jain"] or 1.0,
+            "measures": {name: v for name, v in values.items() if v is not None},
         }
 
     def overall(self) -> list[dict[str, Any]]:
@@ -174,12 +311,19 @@ class Result:
         return [{"variant": v, "ratio": asdict(r)} for v, r in ratios.items() if r]
 
     def to_json(self) -> str:
+        return self._written(self.summary(), self.overall())
+
+    def partial_json(self) -> str:
+        """While it runs: what can be derived is left out, which takes longer than a cell."""
+        return self._written([], [])
+
+    def _written(self, summary: list[dict[str, Any]], overall: list[dict[str, Any]]) -> str:
         body = {
             "format": FORMAT,
             "version": VERSION,
             **asdict(self),
-            "summary": self.summary(),
-            "overall": self.overall(),
+            "summary": summary,
+            "overall": overall,
         }
         return json.dumps(body, indent=1) + "\n"
 
@@ -194,6 +338,7 @@ def from_file(path: Path) -> Result:
         for derived in ("format", "version", "summary", "overall"):
             body.pop(derived)
         body["cells"] = [Cell(**cell) for cell in body["cells"]]
+        body["collapsed"] = [Collapsed(**entry) for entry in body["collapsed"]]
         return Result(**body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]

@@ -43,7 +43,7 @@ USAGE = [
     (("report", "absent.json", "-o", "r.html"), r"absent.json cannot be read: No such file"),
     (("report", "bad.json", "-o", "r.html"), r"bad.json is not a result of overlock bench"),
     (("report", "other.json", "-o", "r.html"), r"other.json is not a result of overlock bench"),
-    (("report", "newer.json", "-o", "r.html"), r"its version is 2, this reads 1"),
+    (("report", "newer.json", "-o", "r.html"), r"its version is 3, this reads 2"),
     (("report", "bad.json"), r"nothing to write"),
     (("report", "bad.json", "-o", "nowhere/r.html"), r"there is no folder nowhere"),
     (("report",), r"FILE"),
@@ -58,7 +58,7 @@ USAGE = [
 def files(tmp_path: Path) -> set[str]:
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "other.json").write_text("[1, 2]")
-    (tmp_path / "newer.json").write_text('{"format": "overlock-result", "version": 2}')
+    (tmp_path / "newer.json").write_text('{"format": "overlock-result", "version": 3}')
     return {path.name for path in tmp_path.iterdir()}
 
 
