@@ -1,62 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "subjects.h"
+#include "peer.h"
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void prepare_mutex(void *l)
-{
-	pthread_mutex_init(l, NULL);
-}
-
-static void prepare_adaptive(void *l)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	pthread_mutex_init(l, &attr);
-	pthread_mutexattr_destroy(&attr);
-}
-
-static void prepare_spin(void *l)
-{
-	pthread_spin_init(l, PTHREAD_PROCESS_PRIVATE); /* free is not zero on x86 */
-}
-
-/* Through the same table of functions as the locks, so that the indirect call costs all alike. */
-#define PEER(name, type, calls, prepare, text)		\
-	static void name##_do_lock(void *l)		\
-	{						\
-		calls##_lock((type *)l);		\
-	}						\
-	static bool name##_do_trylock(void *l)		\
-	{						\
-		return calls##_trylock((type *)l) == 0;	\
-	}						\
-	static void name##_do_unlock(void *l)		\
-	{						\
-		calls##_unlock((type *)l);		\
-	}						\
-	static const struct ol_lock_ops name##_ops = {	\
-		.id = #name, .source = "glibc", .what = (text),			\
-		.abi = OL_ABI, .size = sizeof(type), .align = _Alignof(type),	\
-		.lock = name##_do_lock, .trylock = name##_do_trylock,		\
-		.unlock = name##_do_unlock,					\
-	};
-#include "peers.def"
-#undef PEER
-
-static const struct subject peers[] = {
-#define PEER(name, type, calls, prepare, text) { &name##_ops, prepare },
-#include "peers.def"
-#undef PEER
-};
-
-#define N_PEERS	(sizeof(peers) / sizeof(peers[0]))
 
 struct loaded {
 	const struct ol_lock_ops *ops;
@@ -69,9 +18,9 @@ struct subject subject_find(const char *id)
 	for (const struct loaded *l = all_loaded; l; l = l->next)
 		if (strcmp(l->ops->id, id) == 0)
 			return (struct subject){ l->ops, NULL };
-	for (size_t i = 0; i < N_PEERS; i++)
-		if (strcmp(peers[i].ops->id, id) == 0)
-			return peers[i];
+	for (const struct ol_peer *p = ol_peers; p->ops; p++)
+		if (strcmp(p->ops->id, id) == 0)
+			return (struct subject){ p->ops, p->init };
 	return (struct subject){ ol_find_lock(id), NULL };
 }
 
@@ -116,8 +65,8 @@ void subjects_list(void (*each)(const struct ol_lock_ops *ops, const char *kind)
 {
 	for (const struct ol_lock_ops *const *l = ol_locks; *l; l++)
 		each(*l, "lock");
-	for (size_t i = 0; i < N_PEERS; i++)
-		each(peers[i].ops, "peer");
+	for (const struct ol_peer *p = ol_peers; p->ops; p++)
+		each(p->ops, "peer");
 	for (const struct loaded *l = all_loaded; l; l = l->next)
 		each(l->ops, "loaded");
 }
