@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""The statistics, against cases whose answer is known."""
+"""The statistics, against cases whose answer is known. test_stats_mutants.py sees them fail."""
+
+from math import comb, log
 
 import numpy as np
 import pytest
 
 from overlock_tools import stats
 
+ROUNDS = 22  # as `overlock bench` has them by default
+
+
+def differ(found: stats.Ratio) -> bool:
+    return found.above_one or found.below_one
+
 
 def test_equal_rounds_give_exactly_one() -> None:
-    found = stats.ratio([3.0, 5.0, 4.0], [3.0, 5.0, 4.0])
+    found = stats.ratio([3.0, 5.0, 4.0] * 3, [3.0, 5.0, 4.0] * 3)
     assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
 
 
 def test_a_constant_factor_has_no_spread_because_rounds_are_paired() -> None:
-    base = [1.0, 7.0, 2.0, 9.0, 4.0]
+    base = [1.0, 7.0, 2.0, 9.0, 4.0, 3.0, 8.0]
     found = stats.ratio([2 * x for x in base], base)
     assert (found.value, found.low, found.high) == pytest.approx((2, 2, 2))
     assert found.above_one
@@ -21,57 +29,116 @@ def test_a_constant_factor_has_no_spread_because_rounds_are_paired() -> None:
 
 
 def test_geometric_mean_of_two_and_eight_is_four() -> None:
-    found = stats.geometric_mean_ratio([([2.0] * 3, [1.0] * 3), ([8.0] * 3, [1.0] * 3)])
+    found = stats.geometric_mean_ratio([([2.0] * 7, [1.0] * 7), ([8.0] * 7, [1.0] * 7)])
     assert (found.value, found.low, found.high) == pytest.approx((4, 4, 4))
 
 
-def test_ratio_of_medians_not_of_means() -> None:
+def test_median_not_mean_of_ratios() -> None:
     assert stats.ratio([1.0, 2.0, 300.0], [1.0, 1.0, 1.0]).value == pytest.approx(2)
 
 
+def test_ratio_is_formed_within_rounds() -> None:
+    """The host halved the rates of rounds that differ by contender only in their number."""
+    ours = [10.0, 10.0, 5.0, 5.0, 5.0, 10.0, 5.0]
+    theirs = [10.0, 10.0, 5.0, 5.0, 10.0, 10.0, 10.0]
+    assert stats.ratio(ours, theirs).value == pytest.approx(1)  # of the medians: 0.5
+
+
+def test_inverse_swaps_the_ends() -> None:
+    found = stats.Ratio(2.0, 1.0, 4.0).inverse
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.25, 1))
+    assert stats.Ratio(2.0, None, None).inverse == stats.Ratio(0.5, None, None)
+
+
 def test_too_few_rounds_have_no_interval() -> None:
-    found = stats.ratio([2.0, 2.0], [1.0, 1.0])
+    assert stats.least_rounds() == 6
+    found = stats.ratio([2.0] * 5, [1.0] * 5)
     assert found.value == pytest.approx(2)
     assert (found.low, found.high) == (None, None)
-    assert not found.above_one
+    assert not differ(found)
+    assert stats.ratio([2.0] * 6, [1.0] * 6).above_one
 
 
 def test_a_lock_that_never_got_anywhere_is_not_a_division_by_zero() -> None:
-    assert stats.ratio([0.0] * 3, [1.0] * 3).value == pytest.approx(0, abs=1e-9)
-    assert 1e90 < stats.ratio([1.0] * 3, [0.0] * 3).value < 1e110
+    assert stats.ratio([0.0] * 7, [1.0] * 7).value == pytest.approx(0, abs=1e-9)
+    assert 1e90 < stats.ratio([1.0] * 7, [0.0] * 7).value < 1e110
 
 
 def test_the_same_data_give_the_same_interval() -> None:
-    ours, theirs = [1.0, 2.0, 3.0, 5.0], [2.0, 1.0, 4.0, 3.0]
-    assert stats.ratio(ours, theirs) == stats.ratio(ours, theirs)
+    ours, theirs = [1.0, 2.0, 3.0, 5.0, 4.0, 7.0], [2.0, 1.0, 4.0, 3.0, 4.0, 5.0]
+    first = stats.ratio(ours, theirs)
+    stats._geometric_mean_ratio.cache_clear()
+    assert stats.ratio(ours, theirs) == first
 
 
-def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    """300 experiments of 15 rounds, true ratio 1.5: a percentile bootstrap is a little narrow."""
+@pytest.mark.parametrize("rounds", [6, 9, 15, 21, 23, 31])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_interval_of_one_median_is_the_exact_one(rounds: int, confidence: float) -> None:
+    """With an odd number of rounds: between the order statistics that coin tosses give."""
+    logs = np.sort(np.random.default_rng(rounds).standard_normal(rounds))
+    found = stats.ratio(list(np.exp(logs)), [1.0] * rounds, confidence)
+    out, chance = 0, 0.5**rounds
+    while 2 * (chance + comb(rounds, out + 1) * 0.5**rounds) <= 1 - confidence:
+        out += 1
+        chance += comb(rounds, out) * 0.5**rounds
+    assert found.low is not None
+    assert found.high is not None
+    assert log(found.low) == pytest.approx(logs[out], abs=0.2 if rounds % 2 == 0 else 1e-9)
+    assert log(found.high) == pytest.approx(logs[-1 - out], abs=0.2 if rounds % 2 == 0 else 1e-9)
+
+
+def two_modes(draw: np.random.Generator, rounds: int) -> list[float]:
+    """A collapsed lock: some rounds a tenth of the others."""
+    return list(10 ** draw.choice([0.0, 1.0], rounds) * draw.lognormal(0, 0.3, rounds))
+
+
+def even(draw: np.random.Generator, rounds: int) -> list[float]:
+    return list(draw.lognormal(0, 0.05, rounds))
+
+
+@pytest.mark.parametrize("rates", [even, two_modes])
+@pytest.mark.parametrize("rounds", [7, ROUNDS])
+def test_equals_are_rarely_called_different(rates: object, rounds: int) -> None:
+    """At most 5 of 100 by right; over several numbers of threads it is on the safe side, too."""
+    assert callable(rates)
     draw = np.random.default_rng(5)
-    covered = 0
-    for _ in range(300):
-        theirs = draw.lognormal(0, 0.05, 15)
-        ours = 1.5 * draw.lognormal(0, 0.05, 15)
-        found = stats.ratio(list(ours), list(theirs))
-        assert found.low is not None
-        assert found.high is not None
-        covered += found.low <= 1.5 <= found.high
-    assert 0.88 <= covered / 300 <= 0.995
+    pairs = [(rates(draw, rounds), rates(draw, rounds)) for _ in range(300)]
+    assert sum(differ(stats.ratio(*pair)) for pair in pairs) <= 300 * 0.05
+    three = zip(pairs[::3], pairs[1::3], pairs[2::3], strict=True)
+    assert sum(differ(stats.geometric_mean_ratio(some)) for some in three) <= 100 * 0.05
 
 
-def test_interval_is_that_of_an_independent_implementation() -> None:
-    """Every resample of three rounds, enumerated: 27 of them, all equally likely."""
-    ours, theirs = np.array([1.0, 4.0, 9.0]), np.array([1.0, 2.0, 3.0])
-    everything = sorted(
-        float(np.median(ours[[a, b, c]]) / np.median(theirs[[a, b, c]]))
-        for a in range(3)
-        for b in range(3)
-        for c in range(3)
-    )
-    found = stats.ratio(list(ours), list(theirs))
-    assert (found.low, found.high) == pytest.approx((everything[0], everything[-1]))
-    assert found.value == pytest.approx(2)
+def test_five_percent_are_found_among_outliers() -> None:
+    """As one thread and two were seen to vary here: 1 % usually, a quarter now and then."""
+    draw = np.random.default_rng(6)
+    found = 0
+    for _ in range(100):
+        noise = draw.normal(0, 0.01, ROUNDS) + draw.normal(0, 0.25, ROUNDS) * (
+            draw.random(ROUNDS) < 0.1
+        )
+        found += stats.ratio(list(np.exp(noise) / 1.05), [1.0] * ROUNDS).below_one
+    assert found >= 90
+
+
+def test_a_change_between_two_runs_needs_no_common_rounds() -> None:
+    """The second run's machine is a third slower, which the control shows as well."""
+    draw = np.random.default_rng(7)
+    equal = halved = 0
+    for _ in range(100):
+        before = [even(draw, ROUNDS), even(draw, ROUNDS)]
+        after = [[0.7 * x for x in even(draw, 12)] for _ in range(2)]
+        equal += differ(stats.change((before[0], before[1]), (after[0], after[1])))
+        found = stats.change((before[0], before[1]), ([x / 2 for x in after[0]], after[1]))
+        assert found.value == pytest.approx(0.5, rel=0.2)
+        halved += found.below_one
+    assert equal <= 5
+    assert halved == 100
+
+
+def test_a_change_from_few_rounds_has_no_interval() -> None:
+    one = ([1.0] * 5, [1.0] * 5)
+    many = ([2.0] * 22, [1.0] * 22)
+    assert stats.change(one, many) == stats.Ratio(pytest.approx(2), None, None)
 
 
 def test_jain() -> None:
