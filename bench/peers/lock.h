@@ -29,4 +29,11 @@
 		type *l = (type *)lock_;			\
 		unlock;						\
 	}
+
+/* The same if the functions are in another language; the file defines id_type. */
+#define PEER_FUNCTIONS(id)		\
+	void id##_do_init(void *l);	\
+	void id##_do_lock(void *l);	\
+	bool id##_do_trylock(void *l);	\
+	void id##_do_unlock(void *l);
 #endif
