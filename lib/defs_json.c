@@ -50,6 +50,18 @@ static void lock(const struct ol_lock_ops *l)
 	separator = ",";
 }
 
+static void peer(const char *id, const char *family, const char *package, const char *source,
+		 const char *what)
+{
+	printf("%s\n    {", separator);
+	text("id", id, ", ");
+	text("family", family, ", ");
+	text("package", package, ", ");
+	text("source", source, ", ");
+	text("what", what, "}");
+	separator = ",";
+}
+
 static void event(const char *name, const char *what)
 {
 	printf("%s\n    {", separator);
@@ -78,10 +90,17 @@ static void list(const char *name)
 
 int main(void)
 {
+	const char *package, *source; /* of the peers that follow */
+
 	printf("{\n  \"abi\": %d,\n  \"version\": \"" OL_VERSION "\"", OL_ABI);
 	list("locks");
 	for (size_t i = 0; ol_locks[i]; i++)
 		lock(ol_locks[i]);
+	printf("\n  ]");
+	list("peers");
+#define PEER_FAMILY(family, its_package, its_source) package = its_package, source = its_source;
+#define PEER(id, family, what)			     peer(#id, #family, package, source, what);
+#include <peers.def>
 	printf("\n  ]");
 	list("events");
 #define OL_EVENT(name, what) event(#name, what);

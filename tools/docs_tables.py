@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the generated parts of docs/: the tables of locks, events and tunables.
+"""Fills the generated parts of docs/: the tables of locks, peers, events and tunables.
 
 A page marks such a part by <!-- generated: NAME --> and <!-- end -->. `make docs` writes all pages,
 filled, to build/docs; with --in-place the pages of docs/ themselves are brought up to date.
@@ -61,6 +61,14 @@ def locks_details() -> str:
     return "\n".join(parts)
 
 
+def peers_table() -> str:
+    rows = [
+        [f"`{peer.id}`", peer.source, f"`{peer.package}`", peer.what]
+        for peer in defs.load().peers.values()
+    ]
+    return table(["lock", "of", "Debian package", "what it is"], rows)
+
+
 def events_table() -> str:
     rows = [[f"`{e.name}`", e.what] for e in defs.load().events.values()]
     return table(["event", "what is counted"], rows)
@@ -80,6 +88,7 @@ def tunables_table() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "locks": locks_table,
     "lock-details": locks_details,
+    "peers": peers_table,
     "events": events_table,
     "tunables": tunables_table,
 }

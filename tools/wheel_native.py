@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Puts the native parts into a wheel: what build/native holds, and what a lock is compiled from.
 
+It carries no peers but glibc's: plug-ins need the libraries they were built with.
+
 OVERLOCK_NATIVE names a native folder that is already built; without it one is built.
 """
 
@@ -17,6 +19,7 @@ CARRIED = (
     "defs.json",
     "overlock-bench",
     "overlock-bench-counted",
+    "overlock-hog",
     "overlock-probe",
     "liboverlock.so.0",
     "liboverlock-run.so",

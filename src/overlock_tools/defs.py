@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lists of locks, events and tunables, as the build wrote them to defs.json."""
+"""The lists of locks, peers, events and tunables, as the build wrote them to defs.json."""
 
 import json
 from dataclasses import dataclass
@@ -19,6 +19,17 @@ class Lock:
     gives_up: str  # "timed" or "waits"
     traits: tuple[str, ...]
     size: int
+    source: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Somebody else's lock: bench/peers.def."""
+
+    id: str
+    family: str
+    package: str  # Debian's, to build it with
     source: str
     what: str
 
@@ -59,6 +70,7 @@ class Defs:
     abi: int
     version: str
     locks: dict[str, Lock]
+    peers: dict[str, Peer]
     events: dict[str, Event]
     tunables: dict[str, Tunable]
 
@@ -86,6 +98,7 @@ def load() -> Defs:
         raw["abi"],
         raw["version"],
         {lock.id: lock for lock in locks},
+        {entry["id"]: Peer(**entry) for entry in raw["peers"]},
         {entry["name"]: Event(**entry) for entry in raw["events"]},
         {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},
     )

@@ -35,7 +35,7 @@ def run(clone: Path, *command: str, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize("what", ["demo", "test"])
+@pytest.mark.parametrize("what", ["demo", "peers", "test"])
 def test_no_install_only_says_what_is_missing(clone: Path, what: str) -> None:
     done = run(clone, "tools/setup", what, OVERLOCK_NO_INSTALL="1")
     assert done.returncode == 3
@@ -71,13 +71,13 @@ def test_make_demo_stops_there(clone: Path) -> None:
 def test_unknown_set(clone: Path) -> None:
     done = run(clone, "tools/setup", "everything")
     assert done.returncode == 2
-    assert done.stderr == "tools/setup: 'everything' is neither demo nor test\n"
+    assert done.stderr == "tools/setup: 'everything' is none of demo, peers and test\n"
 
 
 def test_make_alone_lists_the_targets(clone: Path) -> None:
     done = run(clone, "make")
     assert done.returncode == 0
-    for target in ("demo", "test", "build", "install", "clean", "lint", "format", "bench"):
+    for target in ("demo", "test", "build", "peers", "install", "clean", "lint", "format", "bench"):
         assert f"  make {target} " in done.stdout
 
 

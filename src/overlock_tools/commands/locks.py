@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""overlock locks: the list of locks."""
+"""overlock locks: the list of locks, and of those they can be compared with."""
 
 import dataclasses
 import json
 
 import click
+from rich.console import Console
 from rich.text import Text
 
-from overlock_tools import defs
+from overlock_tools import defs, peers
 from overlock_tools.terminal import console
 
 TRAITS = {
@@ -19,24 +20,39 @@ TRAITS = {
 }
 
 
+def print_locks(out: Console) -> None:
+    for lock in defs.load().locks.values():
+        timed = "can time out" if lock.gives_up == "timed" else "cannot time out"
+        traits = [TRAITS.get(t, t) for t in lock.traits if t != "fits4"]
+        facts = [f"{lock.size} bytes", timed, *traits, f"source: {lock.source}"]
+        out.print(Text(lock.id, style="bold"), Text(lock.what))
+        out.print(Text("    " + " · ".join(facts), style="dim"))
+
+
+def print_peers(out: Console) -> None:
+    missing = peers.missing()
+    for peer in defs.load().peers.values():
+        if peer.id in missing:
+            out.print(Text(missing[peer.id], style="dim"))
+        else:
+            out.print(Text(peer.id, style="bold"), Text(peer.what))
+
+
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="The locks as JSON.")
 def command(as_json: bool) -> None:
-    """List the locks, and what each can and cannot do.
+    """List the locks, what each can and cannot do, and what they can be compared with.
 
     \b
     Examples:
       overlock locks
       overlock locks --json
     """
-    locks = defs.load().locks.values()
     if as_json:
+        locks = defs.load().locks.values()
         click.echo(json.dumps([dataclasses.asdict(lock) for lock in locks], indent=2))
         return
     out = console()
-    for lock in locks:
-        timed = "can time out" if lock.gives_up == "timed" else "cannot time out"
-        traits = [TRAITS.get(t, t) for t in lock.traits if t != "fits4"]
-        facts = [f"{lock.size} bytes", timed, *traits, f"source: {lock.source}"]
-        out.print(Text(lock.id, style="bold"), Text(lock.what))
-        out.print(Text("    " + " · ".join(facts), style="dim"))
+    print_locks(out)
+    out.print("\nOther people's locks, for `overlock bench`:\n")
+    print_peers(out)
