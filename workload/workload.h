@@ -51,5 +51,7 @@ struct workload_run {
 	uint32_t n_locks;
 	uint32_t contexts; /* that run at the same time */
 	const struct workload_params *params;
+	const struct workload_choice *zipf; /* of the locks, if the parameter `zipf` is not 0 */
+	ol_ticks_t patience; /* the longest that a turn may wait for anything but a lock */
 };
 #endif
