@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""What a scenario is: something that is set up around a measurement, and proves that it was."""
+
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from overlock_tools.errors import Fail
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The process that measures, its children included, and the CPUs it may use."""
+
+    pid: int
+    cpus: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was asked for, what was seen of it from outside, and whether they agree."""
+
+    asked: dict[str, Any]
+    seen: dict[str, Any]
+    held: bool
+    words: str
+
+
+class Scenario(ABC):
+    """One setting of one scenario, as the option `--NAME` gave it."""
+
+    name: ClassVar[str]
+    metavar: ClassVar[str]
+    help: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str) -> Self:
+        """The option's value; errors.Fail if it is impossible anywhere."""
+
+    def cell_options(self) -> dict[str, str]:
+        """What overlock-bench itself does about it: keys of a cell's line."""
+        return {}
+
+    @abstractmethod
+    def applied(self, measured: Measured) -> AbstractContextManager[Callable[[], Proof]]:
+        """Holds while the context lasts; what it yields is called before it ends."""
+
+
+# Signals that end a command. A terminal's Ctrl-C is one.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Signals that would end us wait until what is half set up, or half torn down, is whole."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """All of those signals end us as Ctrl-C does: by an exception, so that things are undone."""
+    before = [(number, signal.getsignal(number)) for number in ENDING]
+    for number, handler in before:
+        if handler is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def number(option: str, text: str, least: float, most: float, example: str) -> float:
+    """A number within its range, or one line that says which."""
+    try:
+        value = float(text) if text.isascii() else float("nan")
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:  # nan is not
+        raise Fail(f"--{option}: {text!r} is not from {least:g} to {most:g}, as in {example}")
+    return value
+
+
+def whole(option: str, text: str, least: int, most: int, example: str) -> int:
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise Fail(
+            f"--{option}: {text!r} is not a whole number from {least} to {most}, as in {example}"
+        )
+    return int(text)
