@@ -9,7 +9,7 @@
 
 struct ol_peer {
 	const struct ol_lock_ops *ops;
-	void (*init)(void *lock); /* makes a free lock of ops->size bytes; never null */
+	void (*init)(void *lock); /* makes a free lock of raw memory; null: all zero is one */
 };
 
 #ifdef __cplusplus

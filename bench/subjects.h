@@ -18,6 +18,9 @@ struct subject subject_find(const char *id);
  */
 const char *subject_load(const char *path, const char *id);
 
+/* The same for the peers of a plug-in, which peer.h describes. */
+const char *subjects_load_peers(const char *path);
+
 /* Calls `each` for every subject. */
 void subjects_list(void (*each)(const struct ol_lock_ops *ops, const char *kind));
 #endif
