@@ -26,8 +26,8 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _cpu_model() -> str:
-    found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+def cpu_model(cpuinfo: str) -> str:
+    found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     return found[1] if found else platform.machine()
 
 
@@ -39,7 +39,7 @@ def _scheduler() -> str:
     return "EEVDF" if (major, minor) >= (6, 6) else "CFS"
 
 
-def _chosen(text: str) -> str:
+def chosen(text: str) -> str:
     """The bracketed word of a sysfs file such as `always [madvise] never`."""
     found = re.search(r"\[(.+?)\]", text)
     return found[1] if found else text
@@ -76,7 +76,7 @@ def facts() -> dict[str, Any]:
     """For the result file: what a reader needs to judge or repeat the measurement."""
     flags = _read("/proc/cpuinfo")
     return {
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(flags),
         "architecture": platform.machine(),
         "cpus_online": os.cpu_count() or 1,
         "cpus_allowed": sorted(os.sched_getaffinity(0)),
@@ -90,7 +90,7 @@ def facts() -> dict[str, Any]:
         "scheduler": _scheduler(),
         "libc": " ".join(platform.libc_ver()),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
-        "thp": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")) or "unknown",
+        "thp": chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")) or "unknown",
         "clocksource": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "loadavg": list(os.getloadavg()),
     }

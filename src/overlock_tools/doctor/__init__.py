@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""overlock doctor: does preemption hurt here, and what can be done about it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+# Each adds its facts to the list; their order is the report's.
+from overlock_tools.doctor import (  # noqa: F401
+    load_facts,
+    machine_facts,
+    native_facts,
+    process_facts,
+)
+from overlock_tools.doctor.fact import FACTS, Known, World, learn
+from overlock_tools.doctor.probe import Probe
+from overlock_tools.doctor.rules import Answer, Finding, judge
+from overlock_tools.doctor.tree import Tree
+from overlock_tools.doctor.watch import Clock, observe
+
+GROUPS = (
+    "process",
+    "overcommit",
+    "machine",
+    "hypervisor",
+    "scheduler",
+    "costs",
+    "features",
+    "permissions",
+    "knowledge",
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    pid: int | None
+    seconds: float
+    known: list[Known]
+    findings: list[Finding]
+    probe_lacks: str  # why there was no native probe; empty if there was
+
+    @property
+    def answer(self) -> Answer:
+        return self.findings[0].rule.answer if self.findings else Answer.BLIND
+
+    @property
+    def verdict(self) -> str:
+        if not self.findings:
+            return "too little can be seen here."
+        return self.findings[0].verdict
+
+
+def examine(tree: Tree, probe: Probe, pid: int | None, seconds: float, clock: Clock) -> Report:
+    watch = observe(tree, pid, seconds, clock)
+    world = World(tree, probe, watch, pid)
+    facts = [f for group in GROUPS for f in FACTS if f.group == group]
+    known = [learn(f, world) for f in facts if pid is not None or f.group != "process"]
+    lacks = "" if probe.built else probe.lacking
+    return Report(pid, watch.seconds, known, judge(known, pid), lacks)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    return {
+        "format": "overlock-doctor",
+        "version": 1,
+        "pid": report.pid,
+        "seconds": round(report.seconds, 3),
+        "answer": report.answer.name.lower(),
+        "verdict": report.verdict,
+        "findings": [
+            {
+                "rule": finding.rule.id,
+                "answer": finding.rule.answer.name.lower(),
+                "scope": finding.rule.scope.value,
+                "verdict": finding.verdict,
+                "advice": list(finding.rule.advice),
+            }
+            for finding in report.findings
+        ],
+        "facts": [
+            {
+                "id": one.fact.id,
+                "group": one.fact.group,
+                "name": one.fact.name,
+                "value": one.value,
+                "text": one.text,
+                "unknown": one.why_not,
+                "how": one.fact.how,
+                "means": one.fact.means,
+            }
+            for one in report.known
+        ],
+        "probe": report.probe_lacks or None,
+    }

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Overcommit as it was seen in the interval: who wanted CPUs, and who took them away."""
+
+import re
+
+from overlock_tools.doctor import cgroups
+from overlock_tools.doctor.fact import Found, World, fact
+from overlock_tools.doctor.machine_facts import FIRST_NAMESPACES
+from overlock_tools.doctor.tree import Unknown, cpu_list, fields
+
+
+@fact(
+    "cpus_usable",
+    "overcommit",
+    "CPUs it may use",
+    how="Cpus_allowed_list in /proc/PID/status: affinity and cpuset together",
+    means="threads beyond these wait, however idle the other CPUs are",
+)
+def cpus_usable(w: World) -> Found:
+    try:
+        text = fields(w.tree.read(f"/proc/{w.who}/status"))["Cpus_allowed_list"]
+    except KeyError:
+        raise Unknown(f"/proc/{w.who}/status has no Cpus_allowed_list") from None
+    n = len(cpu_list(text))
+    return Found(n, f"{n} (CPU {text})" if n == 1 else f"{n} (CPUs {text})")
+
+
+@fact(
+    "quota",
+    "overcommit",
+    "CPU quota",
+    how="cpu.max (cgroup v2) or cpu.cfs_quota_us (v1) of its group and all above that can be seen",
+    means="when it is used up, all threads stop until the period ends, holders among them",
+)
+def quota(w: World) -> Found:
+    found = cgroups.quota(w.tree, cgroups.of(w.tree, w.who))
+    if found is None:
+        return Found(None, "none")
+    unit = "CPU" if found.cpus == 1 else "CPUs"
+    return Found(found.cpus, f"{found.cpus:g} {unit} (set on {found.folder})")
+
+
+@fact(
+    "hidden_limits",
+    "overcommit",
+    "limits that cannot be seen",
+    how="the number of the cgroup namespace, and what is mounted as cgroup file system",
+    means="an engine may have set a quota on a group above the container's own",
+)
+def hidden_limits(w: World) -> Found:
+    first = f"cgroup:[{FIRST_NAMESPACES['cgroup']}]"
+    hidden = w.tree.link("/proc/self/ns/cgroup") != first
+    return Found(hidden, "possible: above this container's own group" if hidden else "none")
+
+
+def _stopped(w: World) -> tuple[cgroups.Throttling, cgroups.Throttling, str]:
+    """Of the group and those above, the one that was stopped most: in the interval, in all."""
+    found = []
+    for folder in cgroups.of(w.tree, w.who).folders:
+        try:
+            texts = w.watch.pair(f"{folder}/cpu.stat")
+            then, now = map(cgroups.throttling, texts)
+        except Unknown:
+            continue
+        lately = cgroups.Throttling(
+            now.periods - then.periods,
+            now.throttled - then.throttled,
+            now.seconds - then.seconds,
+        )
+        found.append((lately, now, folder))
+    if not found:
+        raise Unknown("no cpu.stat with nr_throttled in its group or above")
+    return max(found, key=lambda group: (group[0].throttled, group[1].throttled))
+
+
+@fact(
+    "throttled",
+    "overcommit",
+    "stopped by the quota now",
+    how="nr_throttled and nr_periods of cpu.stat, over the interval",
+    means="the share of periods in which the group used up its quota and stood still",
+)
+def throttled(w: World) -> Found:
+    lately, _, _ = _stopped(w)
+    if not lately.throttled:
+        return Found(0.0, "no")
+    share = min(1.0, lately.throttled / max(lately.periods, lately.throttled))
+    return Found(share, f"in {lately.throttled} of {max(lately.periods, lately.throttled)} periods")
+
+
+@fact(
+    "throttled_ever",
+    "overcommit",
+    "stopped by the quota so far",
+    how="nr_throttled and throttled_usec (v1: throttled_time) of cpu.stat",
+    means="since the group began, over all its CPUs; it need not happen now",
+)
+def throttled_ever(w: World) -> Found:
+    _, ever, _ = _stopped(w)
+    value = {"periods": ever.throttled, "seconds": ever.seconds}
+    if not ever.throttled:
+        return Found(value, "never")
+    return Found(value, f"{ever.throttled} times, {ever.seconds:.1f} s of CPU time")
+
+
+def _machine_ticks(w: World) -> list[int]:
+    """user, nice, system, idle, iowait, irq, softirq, steal, over the interval."""
+    then, now = (
+        [int(word) for word in text.splitlines()[0].split()[1:9]]
+        for text in w.watch.pair("/proc/stat")
+    )
+    ticks = [max(0, b - a) for a, b in zip(then, now, strict=True)]
+    if not sum(ticks):
+        raise Unknown("/proc/stat did not change in the interval")
+    return ticks
+
+
+@fact(
+    "busy",
+    "overcommit",
+    "CPUs busy",
+    how="/proc/stat over the interval, of the whole machine",
+    means="with idle CPUs at hand nobody waits for long, unless kept from them",
+)
+def busy(w: World) -> Found:
+    ticks = _machine_ticks(w)
+    share = 1 - (ticks[3] + ticks[4]) / sum(ticks)
+    return Found(share, f"{share:.0%}")
+
+
+@fact(
+    "stolen",
+    "overcommit",
+    "stolen by the hypervisor",
+    how="steal in /proc/stat over the interval",
+    means="vCPUs wanted to run and the host ran others: preemption of holders, unseen by the guest",
+)
+def stolen(w: World) -> Found:
+    ticks = _machine_ticks(w)
+    share = ticks[7] / sum(ticks)
+    return Found(share, f"{share:.1%}")
+
+
+@fact(
+    "runnable",
+    "overcommit",
+    "threads that want to run",
+    how="fourth word of /proc/loadavg, sampled 20 times a second, without this command",
+    means="more than there are CPUs: some are preempted, by turns",
+)
+def runnable(w: World) -> Found:
+    samples = w.watch.runnable
+    if not samples:
+        raise Unknown("/proc/loadavg cannot be read")
+    mean = sum(samples) / len(samples)
+    return Found(mean, f"{mean:.1f} on average, {max(samples)} at most")
+
+
+@fact(
+    "queued",
+    "overcommit",
+    "threads that wait for a CPU",
+    how="run delay in /proc/schedstat over the interval",
+    means="how many were runnable without a CPU, on average",
+)
+def queued(w: World) -> Found:
+    delays = [
+        sum(int(words.split()[7]) for words in re.findall(r"^cpu\d+ (.*)$", text, re.MULTILINE))
+        for text in w.watch.pair("/proc/schedstat")
+    ]
+    mean = max(0, delays[1] - delays[0]) / 1e9 / w.watch.seconds
+    return Found(mean, f"{mean:.2f} on average")
+
+
+def _pressure_file(w: World) -> str:
+    """Its group's where there is one; the machine's else."""
+    try:
+        own = f"{cgroups.of(w.tree, w.who).folders[0]}/cpu.pressure"
+    except Unknown:
+        own = ""
+    return own if own in w.watch.after else "/proc/pressure/cpu"
+
+
+@fact(
+    "pressure",
+    "overcommit",
+    "pressure on CPUs (PSI)",
+    how="`some` in cpu.pressure of its group, else in /proc/pressure/cpu, over the interval",
+    means="the share of time in which at least one thread waited for a CPU",
+)
+def pressure(w: World) -> Found:
+    name = _pressure_file(w)
+    totals = [
+        int(re.findall(r"^some .*total=(\d+)", text, re.MULTILINE)[0])
+        for text in w.watch.pair(name)
+    ]
+    share = min(1.0, max(0, totals[1] - totals[0]) / 1e6 / w.watch.seconds)
+    whose = "the machine" if name.startswith("/proc") else "its group"
+    return Found(share, f"{share:.0%} of the time, in {whose}")

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: MIT
+"""What this machine is: processor, hypervisor, kernel, container."""
+
+import re
+
+from overlock_tools.doctor.fact import Found, World, fact
+from overlock_tools.doctor.tree import Tree, Unknown, cpu_list, fields
+from overlock_tools.machine import chosen, cpu_model
+
+CPUS = "/sys/devices/system/cpu"
+
+
+@fact(
+    "cpu",
+    "machine",
+    "processor",
+    how="/proc/cpuinfo",
+    means="lengths of critical sections and costs of waiting are this one's",
+)
+def cpu(w: World) -> Found:
+    name = cpu_model(w.tree.read("/proc/cpuinfo"))
+    return Found(name, name)
+
+
+def online(tree: Tree) -> list[int]:
+    try:
+        return cpu_list(tree.read(f"{CPUS}/online"))
+    except Unknown:
+        found = re.findall(r"^cpu(\d+) ", tree.read("/proc/stat"), re.MULTILINE)
+        return [int(number) for number in found]
+
+
+@fact(
+    "cpus_online",
+    "machine",
+    "CPUs online",
+    how="/sys/devices/system/cpu/online, else /proc/stat",
+    means="the most threads that can run at once; more than that is overcommit",
+)
+def cpus_online(w: World) -> Found:
+    n = len(online(w.tree))
+    return Found(n, f"{n}")
+
+
+def _distinct(tree: Tree, cpus: list[int], name: str) -> int:
+    return len({tree.read(f"{CPUS}/cpu{cpu}/{name}") for cpu in cpus})
+
+
+def _last_cache(tree: Tree, cpu: int) -> str:
+    folder = f"{CPUS}/cpu{cpu}/cache"
+    levels = [name for name in tree.names(folder) if name.startswith("index")]
+    return max(levels, key=lambda name: int(tree.read(f"{folder}/{name}/level")))
+
+
+def _caches(tree: Tree, cpus: list[int]) -> int | None:
+    try:
+        last = _last_cache(tree, cpus[0])
+        return _distinct(tree, cpus, f"cache/{last}/shared_cpu_list")
+    except (Unknown, ValueError):
+        return None
+
+
+def _nodes(tree: Tree) -> int | None:
+    try:
+        names = tree.names("/sys/devices/system/node")
+    except Unknown:
+        return None
+    return len([name for name in names if re.fullmatch(r"node\d+", name)]) or None
+
+
+def _counted(n: int | None, what: str) -> str:
+    return f"{'?' if n is None else n} {what}{'' if n == 1 else 's'}"
+
+
+@fact(
+    "topology",
+    "machine",
+    "topology",
+    how="/sys/devices/system/cpu/cpu*/topology and cache, /sys/devices/system/node",
+    means="a hand-over within a cache is several times cheaper than one across sockets; "
+    "a hypervisor may present any topology",
+)
+def topology(w: World) -> Found:
+    cpus = online(w.tree)
+    sockets = _distinct(w.tree, cpus, "topology/physical_package_id")
+    cores = _distinct(w.tree, cpus, "topology/thread_siblings_list")
+    caches, nodes = _caches(w.tree, cpus), _nodes(w.tree)
+    value = {
+        "sockets": sockets,
+        "cores": cores,
+        "threads_per_core": len(cpus) // cores,
+        "last_level_caches": caches,
+        "numa_nodes": nodes,
+    }
+    smt = f"{len(cpus) // cores} threads each" if len(cpus) > cores else "no SMT"
+    parts = [
+        _counted(sockets, "socket"),
+        f"{_counted(cores, 'core')} ({smt})",
+        _counted(caches, "last-level cache"),
+        _counted(nodes, "NUMA node"),
+    ]
+    return Found(value, ", ".join(parts))
+
+
+@fact(
+    "governor",
+    "machine",
+    "frequency governor",
+    how="/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    means="powersave makes measurements wander; a guest usually has none",
+)
+def governor(w: World) -> Found:
+    name = w.tree.read(f"{CPUS}/cpu0/cpufreq/scaling_governor")
+    return Found(name, name)
+
+
+@fact(
+    "thp",
+    "machine",
+    "transparent huge pages",
+    how="/sys/kernel/mm/transparent_hugepage/enabled",
+    means="moves memory-bound measurements, seldom locks",
+)
+def thp(w: World) -> Found:
+    name = chosen(w.tree.read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    return Found(name, name)
+
+
+# Containers.
+
+# The kernel's first namespaces of each kind have these numbers.
+FIRST_NAMESPACES = {"user": 4026531837, "pid": 4026531836, "cgroup": 4026531835}
+MARKS = (
+    ("/run/.containerenv", "podman"),
+    ("/.dockerenv", "docker"),
+    ("/var/run/secrets/kubernetes.io", "kubernetes"),
+    ("/run/systemd/container", "systemd-nspawn"),
+)
+NAMED_IN_CGROUP = (
+    ("kubepods", "kubernetes"),
+    ("docker", "docker"),
+    ("libpod", "podman"),
+    ("lxc", "lxc"),
+    ("machine.slice", "systemd-nspawn"),
+)
+
+
+def _new_namespaces(tree: Tree) -> list[str]:
+    numbers = {kind: tree.link(f"/proc/self/ns/{kind}") for kind in FIRST_NAMESPACES}
+    return [
+        kind for kind, first in FIRST_NAMESPACES.items() if numbers[kind] != f"{kind}:[{first}]"
+    ]
+
+
+def _marks(tree: Tree) -> list[str]:
+    """Kinds of container that something here names, the innermost engine's guess first."""
+    groups = tree.read_or("/proc/self/cgroup")
+    said = re.search(r"(?:^|\0)container=([^\0]+)", tree.read_or("/proc/1/environ"))
+    kubernetes = "KUBERNETES_SERVICE_HOST=" in tree.read_or("/proc/self/environ")
+    found = [
+        *(["kubernetes"] if kubernetes else []),
+        *(kind for word, kind in NAMED_IN_CGROUP if word in groups),
+        *([said[1]] if said else []),
+        *(kind for path, kind in MARKS if tree.exists(path)),
+    ]
+    return list(dict.fromkeys(found))
+
+
+@fact(
+    "container",
+    "machine",
+    "container",
+    how="numbers of the user, PID and cgroup namespaces in /proc/self/ns; /.dockerenv, "
+    "/run/.containerenv, names in /proc/self/cgroup, the environment",
+    means="what is outside a container, limits and neighbours, may be hidden from it",
+)
+def container(w: World) -> Found:
+    new, marks = _new_namespaces(w.tree), _marks(w.tree)
+    value = {"inside": bool(new), "kinds": marks, "namespaces": new}
+    if not new:
+        left = f" (although something here says {marks[0]})" if marks else ""
+        return Found(value, f"none: the machine's first namespaces{left}")
+    kind = marks[0] if marks else "of an unknown kind"
+    return Found(value, f"{kind}; namespaces of its own: {', '.join(new)}")
+
+
+# Hypervisor.
+
+VENDORS = {
+    "KVMKVMKVM": "KVM",
+    "Microsoft Hv": "Hyper-V",
+    "VMwareVMware": "VMware",
+    "XenVMMXenVMM": "Xen",
+    "TCGTCGTCGTCG": "QEMU without KVM",
+    "bhyve bhyve ": "bhyve",
+    "ACRNACRNACRN": "ACRN",
+}
+DMI = "/sys/class/dmi/id"
+
+
+def _is_guest(w: World) -> bool:
+    try:
+        return bool(w.probe.get("cpu", "hypervisor"))
+    except Unknown:
+        text = w.tree.read("/proc/cpuinfo")
+        if re.search(r"^flags", text, re.MULTILINE):
+            return bool(re.search(r"^flags.*\bhypervisor\b", text, re.MULTILINE))
+        return w.tree.exists("/proc/device-tree/hypervisor") or w.tree.exists("/sys/hypervisor")
+
+
+def _vendor(w: World) -> str | None:
+    try:
+        said = str(w.probe.get("cpu", "hypervisor_vendor"))
+        return VENDORS.get(said, said)
+    except Unknown:
+        kind = w.tree.read_or("/sys/hypervisor/type")
+        return kind.capitalize() or None
+
+
+@fact(
+    "hypervisor",
+    "hypervisor",
+    "hypervisor",
+    how="CPUID leaf 40000000h, flag in /proc/cpuinfo, /sys/hypervisor, DMI",
+    means="a hypervisor may take the CPU from a holder without this kernel knowing",
+)
+def hypervisor(w: World) -> Found:
+    if not _is_guest(w):
+        return Found("none", "none: CPUID and the kernel name none")
+    vendor = _vendor(w) or "unnamed"
+    product = " ".join(
+        filter(None, (w.tree.read_or(f"{DMI}/{name}") for name in ("sys_vendor", "product_name")))
+    )
+    return Found(vendor, f"{vendor}{f' ({product})' if product else ''}")
+
+
+STEAL_TIME = "steal time"
+PV_UNHALT = "PV unhalt"
+# Bits of CPUID leaf 40000001h, EAX, as the kernel's documentation of KVM numbers them.
+KVM_FEATURES = {
+    3: "clock",
+    5: STEAL_TIME,
+    7: PV_UNHALT,
+    9: "PV TLB flush",
+    11: "PV IPIs",
+    12: "halt polling",
+    13: "PV sched yield",
+}
+DEDICATED_HINT = 1  # EDX bit 0: vCPUs are never preempted for long, says the host
+
+
+def _kvm(w: World) -> list[str]:
+    word = int(w.probe.get("cpu", "kvm_features"))
+    return [name for bit, name in KVM_FEATURES.items() if word & 1 << bit]
+
+
+@fact(
+    "kvm_features",
+    "hypervisor",
+    "paravirtual features",
+    how="CPUID leaf 40000001h of KVM",
+    means="PV unhalt lets a guest kernel's waiters sleep until they are kicked; steal time tells "
+    "how long vCPUs waited for a CPU",
+)
+def kvm_features(w: World) -> Found:
+    try:
+        found = _kvm(w)
+    except Unknown:
+        if not _is_guest(w):
+            raise Unknown("no hypervisor") from None
+        raise
+    return Found(found, ", ".join(found) or "none")
+
+
+@fact(
+    "steal_reported",
+    "hypervisor",
+    "stolen time is reported",
+    how="KVM's steal-time feature, or a count of it in /proc/stat that is not 0",
+    means="without it a guest cannot see that its vCPUs wait for CPUs",
+)
+def steal_reported(w: World) -> Found:
+    if not _is_guest(w):
+        return Found(True, "nobody to steal")
+    since_boot = int(w.tree.read("/proc/stat").split()[8])
+    if since_boot:
+        return Found(True, "yes")
+    try:
+        reported = STEAL_TIME in _kvm(w)
+    except Unknown:
+        reported = hypervisor(w).value == "Xen"
+    return Found(reported, "yes, none so far" if reported else "no: always 0 here")
+
+
+@fact(
+    "spin_exits",
+    "hypervisor",
+    "exits on spinning (PLE)",
+    how="on a host, /sys/module/kvm_intel or kvm_amd parameters; from within a guest it cannot be "
+    "seen",
+    means="the host may notice a vCPU that spins and run another, at the price of an exit",
+)
+def spin_exits(w: World) -> Found:
+    if _is_guest(w):
+        raise Unknown("a hypervisor's own setting; no guest can see it")
+    for module, name in (("kvm_intel", "ple_gap"), ("kvm_amd", "pause_filter_count")):
+        if text := w.tree.read_or(f"/sys/module/{module}/parameters/{name}"):
+            return Found(int(text), f"{name} {text} for this machine's guests")
+    raise Unknown("no KVM module is loaded, so there are no guests to exit")
+
+
+def _said_of_spinlocks(w: World) -> str | None:
+    try:
+        lines: list[str] = w.probe.get("kernel_log", "spinlock_lines")
+    except Unknown:
+        return None
+    said = [re.sub(r"^<\d+>\[[ .\d]+\] ", "", line) for line in lines]
+    return next((line for line in said if "PV spinlocks" in line), None)
+
+
+@fact(
+    "kernel_spinlock",
+    "hypervisor",
+    "the kernel's own spinlock",
+    how="what the kernel logged at boot where that may be read, else nopvspin in /proc/cmdline, "
+    "KVM's PV unhalt and dedicated hint",
+    means="`native` queue locks collapse when vCPUs are preempted; `PV` ones park; the `unfair` "
+    "one takes any order",
+)
+def kernel_spinlock(w: World) -> Found:
+    if said := _said_of_spinlocks(w):
+        kind = "unfair" if "no host support" in said else "native"
+        kind = "PV" if "enabled" in said else kind
+        return Found(kind, f"{kind} (the kernel logged: {said})")
+    if not _is_guest(w):
+        return Found("native", "native qspinlock: no hypervisor")
+    if "nopvspin" in w.tree.read_or("/proc/cmdline").split():
+        return Found("native", "native: nopvspin is on the kernel's command line")
+    features, hints = _kvm(w), int(w.probe.get("cpu", "kvm_hints"))
+    if hints & DEDICATED_HINT:
+        return Found("native", "native: the host says that vCPUs have CPUs of their own")
+    if PV_UNHALT in features:
+        return Found("PV", "PV, if the kernel was built with it: PV unhalt is offered")
+    return Found("unfair", "unfair test-and-set: a guest without PV unhalt")
+
+
+# Kernel.
+
+
+@fact(
+    "kernel",
+    "scheduler",
+    "kernel",
+    how="/proc/sys/kernel/osrelease, /proc/version",
+    means="decides which scheduler and which hints there are",
+)
+def kernel(w: World) -> Found:
+    release = w.tree.read("/proc/sys/kernel/osrelease")
+    model = re.search(r"\bPREEMPT\w*", w.tree.read_or("/proc/version"))
+    text = f"Linux {release}" + (f", {model[0]}" if model else "")
+    return Found({"release": release, "preemption": model[0] if model else None}, text)
+
+
+@fact(
+    "scheduler",
+    "scheduler",
+    "scheduler",
+    how="/sys/kernel/sched_ext, else the kernel's version: EEVDF since 6.6, CFS before",
+    means="who decides when a holder loses its CPU",
+)
+def scheduler(w: World) -> Found:
+    if w.tree.read_or("/sys/kernel/sched_ext/state") == "enabled":
+        name = "sched_ext " + w.tree.read_or("/sys/kernel/sched_ext/root/ops", "of unknown name")
+    else:
+        version = re.findall(r"\d+", w.tree.read("/proc/sys/kernel/osrelease"))
+        name = "EEVDF" if (int(version[0]), int(version[1])) >= (6, 6) else "CFS"
+    return Found(name, name)
+
+
+@fact(
+    "slice",
+    "scheduler",
+    "time slice",
+    how="sched_getattr(2), se.slice in /proc/self/sched, base_slice_ns in debugfs",
+    means="a holder that lost its CPU is away for at least about this long per thread ahead of it",
+)
+def time_slice(w: World) -> Found:
+    try:
+        ns = int(w.probe.get("slice", "now_ns"))
+    except Unknown:
+        ns = 0
+    shown = fields(w.tree.read_or("/proc/self/sched")).get("se.slice", "").lstrip(": ")
+    ns = ns or int(shown or 0) or int(w.tree.read("/sys/kernel/debug/sched/base_slice_ns"))
+    return Found(ns, f"{ns / 1e6:g} ms")
+
+
+@fact(
+    "autogroup",
+    "scheduler",
+    "autogroup",
+    how="/proc/sys/kernel/sched_autogroup_enabled",
+    means="sessions share the CPUs evenly, however many threads each has; nice counts within one",
+)
+def autogroup(w: World) -> Found:
+    on = w.tree.read("/proc/sys/kernel/sched_autogroup_enabled") == "1"
+    return Found(on, "on" if on else "off")

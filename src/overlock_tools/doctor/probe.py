@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What overlock-probe said: costs, and what the kernel lets us do."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from overlock_tools import native
+from overlock_tools.doctor.tree import Unknown
+from overlock_tools.errors import Fail
+
+# It takes a tenth of a second; a group with 1 % of a CPU needs a hundred times that.
+LIMIT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    parts: dict[str, dict[str, Any]]
+    lacking: str  # why a part may not be there
+    built: bool = True
+
+    def part(self, name: str) -> dict[str, Any]:
+        if name not in self.parts:
+            raise Unknown(self.lacking)
+        return self.parts[name]
+
+    def get(self, part: str, name: str) -> Any:
+        found = self.part(part)
+        if name not in found:
+            raise Unknown("not on this kind of CPU")
+        return found[name]
+
+
+def parse(text: str, lacking: str) -> Probe:
+    parts = {}
+    for line in text.splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:  # the line at which it was killed
+            break
+        parts[entry.pop("part")] = entry
+    return Probe(parts, lacking)
+
+
+def run() -> Probe:
+    try:
+        program = native.file("overlock-probe")
+    except Fail as error:
+        return Probe({}, error.message, built=False)
+    try:
+        done = subprocess.run(
+            [program], stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired as cut:
+        return parse((cut.stdout or b"").decode(), f"overlock-probe took more than {LIMIT_S:g} s")
+    except OSError as error:
+        return Probe({}, f"{program} cannot be executed: {error.strerror}")
+    how = f"ended with status {done.returncode}"
+    if done.returncode < 0:
+        how = f"was killed by {signal.Signals(-done.returncode).name}"
+    lacking = "the probe could not try it here" if not done.returncode else f"overlock-probe {how}"
+    return parse(done.stdout.decode(), lacking)
+
+
+def because(number: int) -> str:
+    """An error number as its name and words."""
+    return f"{errno.errorcode.get(number, number)}, {os.strerror(number).lower()}"

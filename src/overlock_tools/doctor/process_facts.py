@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""A running program, looked at from outside."""
+
+import re
+
+from overlock_tools.doctor.fact import Found, World, fact
+from overlock_tools.doctor.tree import Unknown
+from overlock_tools.doctor.watch import NOTHING, Thread
+
+TASK = "/proc/PID/task/*/"
+
+
+def _total(w: World) -> Thread:
+    """Of all its threads, over the interval."""
+    if not w.watch.threads:
+        raise Unknown(w.watch.why_no_threads)
+    columns = zip(*(vars(thread).values() for thread in w.watch.threads.values()), strict=True)
+    return Thread(*map(sum, columns))
+
+
+def _scheduled(w: World) -> Thread:
+    """The same where the kernel keeps run delays."""
+    total = _total(w)
+    if total.user_ticks + total.system_ticks > 1 and not total.run_ns:
+        raise Unknown("this kernel keeps no run delays: /proc/PID/schedstat is 0")
+    return total
+
+
+@fact(
+    "program",
+    "process",
+    "program",
+    how="/proc/PID/comm, exe",
+    means="who is looked at",
+)
+def program(w: World) -> Found:
+    if w.pid is None:
+        raise Unknown("no process was asked for")
+    name = w.tree.read(f"/proc/{w.pid}/comm")
+    return Found(name, f"{name} (process {w.pid})")
+
+
+@fact(
+    "threads",
+    "process",
+    "threads",
+    how="/proc/PID/task",
+    means="those that sleep cost nothing; see how many run",
+)
+def threads(w: World) -> Found:
+    _total(w)
+    return Found(len(w.watch.threads), f"{len(w.watch.threads)}")
+
+
+@fact(
+    "wanting",
+    "process",
+    "threads that want to run",
+    how=TASK + "schedstat: time on CPUs and run delay, over the interval; states are sampled",
+    means="on average; more than its CPUs means that some are always preempted",
+)
+def wanting(w: World) -> Found:
+    total = _scheduled(w)
+    mean = (total.run_ns + total.delay_ns) / 1e9 / w.watch.seconds
+    # A delay is counted when it ends, so an interval may be charged for more than its length.
+    mean = min(mean, float(len(w.watch.threads)))
+    most = f", {max(w.watch.running)} at most" if w.watch.running else ""
+    return Found(mean, f"{mean:.1f} on average{most}")
+
+
+@fact(
+    "on_cpu",
+    "process",
+    "CPUs it uses",
+    how=TASK + "schedstat: time on CPUs, over the interval",
+    means="1 is one CPU all the time",
+)
+def on_cpu(w: World) -> Found:
+    mean = _scheduled(w).run_ns / 1e9 / w.watch.seconds
+    return Found(mean, f"{mean:.2f}")
+
+
+@fact(
+    "waiting",
+    "process",
+    "waits for a CPU while runnable",
+    how=TASK + "schedstat: run delay / (run delay + time on CPUs), over the interval",
+    means="time in which a lock it holds, or is next to get, stands still",
+)
+def waiting(w: World) -> Found:
+    total = _scheduled(w)
+    wanted = total.run_ns + total.delay_ns
+    if not wanted:
+        return Found(0.0, "never wanted to run")
+    share = total.delay_ns / wanted
+    return Found(share, f"{share:.0%} of that time")
+
+
+@fact(
+    "involuntary",
+    "process",
+    "involuntary switches",
+    how=TASK + "status: nonvoluntary_ctxt_switches, over the interval",
+    means="each took the CPU from a thread that was running, perhaps with a lock",
+)
+def involuntary(w: World) -> Found:
+    rate = _total(w).involuntary / w.watch.seconds
+    return Found(rate, f"{rate:,.0f} a second")
+
+
+@fact(
+    "voluntary",
+    "process",
+    "voluntary switches",
+    how=TASK + "status: voluntary_ctxt_switches, over the interval",
+    means="it slept: waiting for work, input or a lock",
+)
+def voluntary(w: World) -> Found:
+    rate = _total(w).voluntary / w.watch.seconds
+    return Found(rate, f"{rate:,.0f} a second")
+
+
+@fact(
+    "user_mode",
+    "process",
+    "time in user mode",
+    how=TASK + "stat: utime and stime, over the interval",
+    means="spinning and computing are both user mode; from outside they look the same",
+)
+def user_mode(w: World) -> Found:
+    total = _total(w)
+    ticks = total.user_ticks + total.system_ticks
+    if not ticks:
+        raise Unknown("it hardly ran")
+    share = total.user_ticks / ticks
+    return Found(share, f"{share:.0%}")
+
+
+@fact(
+    "asleep_in",
+    "process",
+    "where it sleeps",
+    how=TASK + "wchan, sampled",
+    means="futex_*: a lock that sleeps, a condition, or a pool that waits for work",
+)
+def asleep_in(w: World) -> Found:
+    _total(w)
+    places = w.watch.asleep_in
+    total = sum(places.values())
+    if not total:
+        return Found({}, "never seen asleep")
+    unseen = places["?"] + places["0"] + places[""]
+    if unseen == total:
+        raise Unknown("wchan needs the process's owner, and a kernel that tells it")
+    value = {name: count / total for name, count in places.most_common() if name not in "?0"}
+    return Found(value, ", ".join(f"{name} {share:.0%}" for name, share in list(value.items())[:3]))
+
+
+# Libraries by which a program's way of waiting can be told; a pattern on the file's name.
+LIBRARIES = (
+    (r"liboverlock-run(-counted)?\.so", "overlock run"),
+    (r"liboverlock\.so", "Overlock"),
+    (r"libjemalloc", "jemalloc"),
+    (r"libtcmalloc", "tcmalloc"),
+    (r"libmimalloc", "mimalloc"),
+    (r"libtbb", "oneTBB"),
+    (r"libck\.so", "Concurrency Kit"),
+    (r"libabsl_", "abseil"),
+    (r"lib(gomp|omp|iomp5)\.so", "OpenMP, whose barriers spin"),
+    (r"libjvm\.so", "a Java VM"),
+    (r"libpython", "Python"),
+    (r"(libpthread|libc)[-.].*so", "glibc's mutexes"),
+    (r"ld-musl", "musl's mutexes"),
+)
+
+
+def _lock_in_force(w: World) -> str:
+    try:
+        text = w.tree.read(f"/proc/{w.pid}/environ")
+    except Unknown:
+        return ""
+    found = re.search(r"(?:^|\0)OVERLOCK_LOCK=([^\0]*)", text)
+    return f" with {found[1]}" if found else ""
+
+
+@fact(
+    "libraries",
+    "process",
+    "whose locks it may use",
+    how="names of mapped files in /proc/PID/maps; OVERLOCK_LOCK in /proc/PID/environ",
+    means="locks that are compiled into it, and a Go or Rust runtime's, leave no name",
+)
+def libraries(w: World) -> Found:
+    if w.pid is None:
+        raise Unknown("no process was asked for")
+    files = set(re.findall(r"/([^/\n]+)$", w.tree.read(f"/proc/{w.pid}/maps"), re.MULTILINE))
+    found = [name for pattern, name in LIBRARIES if any(re.match(pattern, file) for file in files)]
+    texts = [name + (_lock_in_force(w) if name == "overlock run" else "") for name in found]
+    return Found(found, ", ".join(texts) or "none that is known by name")
+
+
+@fact(
+    "worst_thread",
+    "process",
+    "thread that waited most",
+    how=TASK + "schedstat, over the interval",
+    means="if it held a lock, all others waited with it",
+)
+def worst_thread(w: World) -> Found:
+    _scheduled(w)
+    tid, worst = max(w.watch.threads.items(), key=lambda item: item[1].delay_ns)
+    share = min(1.0, worst.delay_ns / 1e9 / w.watch.seconds)
+    if worst == NOTHING or not worst.delay_ns:
+        return Found(None, "none waited")
+    value = {"tid": tid, "share": share, "involuntary": worst.involuntary}
+    return Found(value, f"{tid}: runnable without a CPU for {share:.0%} of the time")

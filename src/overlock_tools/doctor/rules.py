@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: MIT
+"""From facts to a verdict: one table of rules, each a condition, what it means, what to do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from math import inf, nan
+from typing import Any
+
+from overlock_tools.doctor.fact import Known
+from overlock_tools.machine import BUSY_SHARE
+
+
+class Answer(Enum):
+    """To: does preemption hurt? The first that some rule gives is the verdict's."""
+
+    YES = "Yes, now"
+    LIKELY = "Probably"
+    POSSIBLE = "It can"
+    BLIND = "Cannot tell"
+    NO = "No sign of it"
+    NOTE = "By the way"  # never a verdict
+
+
+class Scope(Enum):
+    """Whom a rule speaks of: the verdict on a process is not given by what its machine could do."""
+
+    BOTH = "both"
+    MACHINE = "machine"
+    PROCESS = "process"
+
+
+class Values:
+    """Facts by their ids. What is unknown compares with nothing, so no rule fires for it."""
+
+    def __init__(self, known: list[Known]) -> None:
+        self.known = {one.fact.id: one for one in known}
+
+    def __getitem__(self, id_: str) -> Any:
+        one = self.known.get(id_)
+        return nan if one is None or one.why_not is not None else one.value
+
+    def part(self, id_: str, name: str) -> Any:
+        """Of a fact with several values."""
+        value = self[id_]
+        return value[name] if isinstance(value, dict) else nan
+
+    def unknown(self, id_: str) -> bool:
+        return id_ in self.known and self.known[id_].why_not is not None
+
+    @property
+    def cpus(self) -> float:
+        """That it gets at the most: those it may use, or what its quota pays for."""
+        return float(min(self["cpus_usable"], self["quota"] or inf))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        return {id_: one.text for id_, one in self.known.items()}
+
+
+@dataclass(frozen=True)
+class Rule:
+    id: str
+    answer: Answer
+    scope: Scope
+    when: Callable[[Values], bool]
+    verdict: str  # {fact} is that fact's text
+    advice: tuple[str, ...] = ()
+
+
+# Below this share of waiting, what a program loses is within the noise of its machine.
+SOME_WAITING = 0.05
+# From this share on, a thread is off its CPU for a fifth of the time it holds a lock, too.
+MUCH_WAITING = 0.2
+# So much more than the CPUs is not an accident of sampling.
+OVER = 1.1
+IDLE_CPUS = 0.01
+# A base slice from which on a preempted holder is missed for long even by patient waiters.
+LONG_SLICE_NS = 3_000_000
+
+THROTTLED_ADVICE = (
+    "raise the quota to what the threads want at their peak, or start no more threads than it pays "
+    "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes follow the CPUs, not the quota)",
+    "a lock that yields wastes less of the quota: overlock run --lock tas_yield -- PROGRAM",
+    "see what a quota does to each lock: overlock bench sections --quota CPUS",
+)
+CROWDED_ADVICE = (
+    "fewer threads, as many as there are CPUs; or move the neighbours away, or pin them elsewhere",
+    "a lock that bears it: overlock run --lock preemptable_ticket -- PROGRAM; under heavy "
+    "overcommit tas_yield or pv_preemptable_ticket",
+    "look at the program itself: overlock doctor --pid PID",
+)
+
+RULES = (
+    Rule(
+        "throttled",
+        Answer.YES,
+        Scope.BOTH,
+        lambda v: v["throttled"] > 0,
+        "the CPU quota ({quota}) stopped the whole group {throttled}: all its threads stand still "
+        "until the period ends, also one that holds a lock.",
+        THROTTLED_ADVICE,
+    ),
+    Rule(
+        "stolen",
+        Answer.YES,
+        Scope.BOTH,
+        lambda v: v["stolen"] >= BUSY_SHARE,
+        "the hypervisor took {stolen} of the CPUs: vCPUs are preempted, and this kernel cannot see "
+        "when.",
+        (
+            "on the host: fewer vCPUs per CPU, CPUs of their own (pinned, or an instance type that "
+            "has them), fewer vCPUs in this guest",
+            "keep spinlocks of kernel and programs from insisting on order: PV spinlocks in the "
+            "kernel, overlock run --lock preemptable_ticket -- PROGRAM",
+        ),
+    ),
+    Rule(
+        "starved",
+        Answer.YES,
+        Scope.PROCESS,
+        lambda v: v["waiting"] >= MUCH_WAITING and v["wanting"] > v.cpus * OVER,
+        "waits for a CPU {waiting} while runnable; {wanting} want to run, and it may use "
+        "{cpus_usable}, quota: {quota}; involuntary switches: {involuntary}. Lock-holder "
+        "preemption is likely if it takes spinlocks, or mutexes that spin; that it does cannot be "
+        "seen from outside.",
+        (
+            "fewer threads than CPUs, or more CPUs",
+            "see whether its mutexes matter: overlock run --lock tas_yield --counters -- PROGRAM",
+            "which lock bears it on this machine: overlock bench sections --threads 1x,2x,4x",
+        ),
+    ),
+    Rule(
+        "crowded_out",
+        Answer.LIKELY,
+        Scope.PROCESS,
+        lambda v: v["waiting"] >= MUCH_WAITING and v["wanting"] <= v.cpus * OVER,
+        "waits for a CPU {waiting} while runnable, though only {wanting} of its threads want to "
+        "run: others take its CPUs, or its threads sit on the same ones.",
+        (
+            "find the others (top), move them away, or give this program CPUs of its own (taskset, "
+            "a cpuset)",
+            "what neighbours do to each lock: overlock bench sections --background 2:hogs",
+        ),
+    ),
+    Rule(
+        "waits_some",
+        Answer.POSSIBLE,
+        Scope.PROCESS,
+        lambda v: SOME_WAITING <= v["waiting"] < MUCH_WAITING,
+        "waits for a CPU {waiting} while runnable: now and then a holder is preempted; it shows in "
+        "the longest waits first.",
+        ("look at the tail under each lock: overlock bench sections, column p99.9",),
+    ),
+    Rule(
+        "fits",
+        Answer.NO,
+        Scope.PROCESS,
+        lambda v: v["waiting"] < SOME_WAITING and v["on_cpu"] >= IDLE_CPUS,
+        "its threads got a CPU nearly whenever they wanted one (waited {waiting}): preemption is "
+        "not what slows it now.",
+        ("if it is slow, profile it: perf record -g -p PID",),
+    ),
+    Rule(
+        "was_idle",
+        Answer.BLIND,
+        Scope.PROCESS,
+        lambda v: v["on_cpu"] < IDLE_CPUS and not v["waiting"] >= MUCH_WAITING,
+        "it hardly ran while it was looked at: nothing can be told.",
+        ("look again while it works, and for longer: --seconds 30",),
+    ),
+    Rule(
+        "unseen",
+        Answer.BLIND,
+        Scope.PROCESS,
+        lambda v: v.unknown("waiting"),
+        "how long its threads wait for CPUs cannot be seen.",
+        ("run the command as the program's user, in its container, on a kernel with schedstat",),
+    ),
+    Rule(
+        "only_user",
+        Answer.NOTE,
+        Scope.PROCESS,
+        lambda v: (
+            v["user_mode"] >= 0.95 and v["on_cpu"] >= 0.5 and v["voluntary"] * 10 < v["involuntary"]
+        ),
+        "it never sleeps and stays in user mode ({user_mode}): it computes, or it spins. From "
+        "outside these look the same.",
+        ("perf top -p PID shows which; overlock run --counters counts a mutex's waits",),
+    ),
+    Rule(
+        "sleeps_in_futex",
+        Answer.NOTE,
+        Scope.PROCESS,
+        lambda v: (
+            v["voluntary"] >= 100
+            and v.part("asleep_in", "futex_do_wait") + v.part("asleep_in", "futex_wait_queue")
+            >= 0.5
+        ),
+        "its threads sleep in futex(2), {voluntary}: a mutex under contention, conditions, or a "
+        "pool that waits for work.",
+        ("compare other locks in its mutexes: overlock run --lock NAME --counters -- PROGRAM",),
+    ),
+    Rule(
+        "crowded",
+        Answer.YES,
+        Scope.MACHINE,
+        lambda v: (
+            v["runnable"] > v["cpus_online"] * OVER or v["queued"] > v["cpus_online"] * MUCH_WAITING
+        ),
+        "more threads want to run than there are CPUs ({runnable}, on {cpus_online} CPUs): they "
+        "preempt each other, lock holders among them.",
+        CROWDED_ADVICE,
+    ),
+    Rule(
+        "pressure",
+        Answer.LIKELY,
+        Scope.MACHINE,
+        lambda v: v["pressure"] >= MUCH_WAITING and v["runnable"] <= v["cpus_online"] * OVER,
+        "some thread waits for a CPU {pressure}, though on average few want to run "
+        "({runnable}): bursts, or threads kept to too few CPUs.",
+        CROWDED_ADVICE,
+    ),
+    Rule(
+        "throttled_before",
+        Answer.LIKELY,
+        Scope.BOTH,
+        lambda v: v["throttled"] == 0 and v.part("throttled_ever", "periods") > 0,
+        "the CPU quota ({quota}) has stopped the group before ({throttled_ever}), not while it was "
+        "looked at.",
+        THROTTLED_ADVICE,
+    ),
+    Rule(
+        "quota",
+        Answer.POSSIBLE,
+        Scope.MACHINE,
+        lambda v: (
+            (v["quota"] or inf) < v["cpus_usable"] and v.part("throttled_ever", "periods") == 0
+        ),
+        "a quota of {quota} is less than the CPUs that may be used ({cpus_usable}): when that many "
+        "threads run, all are stopped for the rest of each period.",
+        THROTTLED_ADVICE,
+    ),
+    Rule(
+        "pinned",
+        Answer.POSSIBLE,
+        Scope.MACHINE,
+        lambda v: v["cpus_usable"] < v["cpus_online"],
+        "only {cpus_usable} of {cpus_online} CPUs may be used: a program that counts the machine's "
+        "CPUs starts too many threads.",
+        ("start as many threads as `nproc` says; why: overlock bench sections --threads 1x,2x",),
+    ),
+    Rule(
+        "no_steal_time",
+        Answer.BLIND,
+        Scope.MACHINE,
+        lambda v: v["steal_reported"] is False,
+        "a guest of {hypervisor} that reports no stolen time: whether the host preempts the vCPUs "
+        "cannot be seen from here.",
+        ("ask on the host, or compare: overlock bench sections at 1x, whose range shows it",),
+    ),
+    Rule(
+        "quota_unseen",
+        Answer.BLIND,
+        Scope.BOTH,
+        lambda v: v.unknown("quota"),
+        "whether a CPU quota applies cannot be seen here.",
+        ("mount the cgroup file system into the container, or ask outside for its limits",),
+    ),
+    Rule(
+        "load_unseen",
+        Answer.BLIND,
+        Scope.MACHINE,
+        lambda v: v.unknown("runnable") and v.unknown("queued") and v.unknown("pressure"),
+        "how many threads want to run cannot be seen here.",
+        ("run the command outside the container as well",),
+    ),
+    Rule(
+        "hidden_limits",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["hidden_limits"] is True,
+        "in a container ({container}): a quota set above its own group cannot be seen.",
+        ("compare with what the engine was told (docker inspect, resources.limits.cpu)",),
+    ),
+    Rule(
+        "unfair_kernel",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["kernel_spinlock"] == "unfair",
+        "the guest kernel's own spinlock is an unfair test-and-set: it survives preempted vCPUs, "
+        "and starves waiters.",
+        ("offer PV unhalt to this guest (QEMU: kvm-pv-unhalt)",),
+    ),
+    Rule(
+        "native_kernel_lock_in_guest",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["kernel_spinlock"] == "native" and v["hypervisor"] not in ("none", nan),
+        "this guest's kernel uses native queue spinlocks: one preempted vCPU stops all that queue "
+        "behind it.",
+        ("right only while each vCPU has a CPU of its own; else boot without nopvspin",),
+    ),
+    Rule(
+        "slow_clock",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["tsc"] is False,
+        "the time stamp counter is not used ({clocksource}): looking at the clock costs a system "
+        "call or more, and locks with time bounds pay it on every slow path.",
+        ("on the host or at boot: an invariant TSC and clocksource=tsc, if it can be trusted",),
+    ),
+    Rule(
+        "counters_disagree",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["tsc_sync"] is False,
+        "the CPUs' counters disagree ({tsc_sync}): times measured across CPUs are wrong.",
+        ("boot with clocksource=hpet or tsc=unstable; do not trust hand-over times measured here",),
+    ),
+    Rule(
+        "rtm_aborts",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["rtm"] == "aborts",
+        "transactions are offered by the CPU and abort ({rtm}): lock elision only costs here.",
+        ("build without elision; glibc: leave glibc.elision.enable at 0",),
+    ),
+    Rule(
+        "rtm_works",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["rtm"] == "works",
+        "transactions work: a lock that is elided cannot be preempted while held.",
+        ("try glibc's: GLIBC_TUNABLES=glibc.elision.enable=1 PROGRAM",),
+    ),
+    Rule(
+        "long_slice",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["slice"] >= LONG_SLICE_NS,
+        "time slices are long ({slice}): a preempted holder is missed for at least that.",
+        ("a program may ask for shorter ones; what they do: overlock bench sections --slice 0.5",),
+    ),
+    Rule(
+        "powersave",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v["governor"] == "powersave",
+        "the frequency governor is powersave: measurements will wander.",
+        ("cpupower frequency-set -g performance, while you measure",),
+    ),
+    Rule(
+        "free",
+        Answer.NO,
+        Scope.MACHINE,
+        lambda v: (
+            v["runnable"] <= v["cpus_online"] * OVER
+            and not v["pressure"] >= MUCH_WAITING
+            and not v["stolen"] >= BUSY_SHARE
+            and not v["throttled"] > 0
+        ),
+        "{runnable} want to run, on {cpus_online} CPUs, {stolen} stolen: nothing takes CPUs away "
+        "now.",
+        (
+            "ask again while the program works, or look at it: overlock doctor --pid PID",
+            "what overcommit would do here: overlock bench sections --threads 1x,2x,4x",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    rule: Rule
+    verdict: str
+
+
+def judge(known: list[Known], pid: int | None, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
+    """What applies, the gravest first; of a process, what concerns itself before its machine."""
+    values = Values(known)
+    fired = [
+        Finding(rule, rule.verdict.format_map(values.texts))
+        for rule in rules
+        if not (rule.scope is Scope.PROCESS and pid is None) and rule.when(values)
+    ]
+    order = list(Answer)
+
+    def rank(finding: Finding) -> tuple[bool, int]:
+        aside = pid is not None and finding.rule.scope is Scope.MACHINE
+        return aside, order.index(finding.rule.answer)
+
+    return sorted(fired, key=rank)

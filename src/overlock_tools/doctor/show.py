@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""The report on a terminal: the verdict first, then what to do, then the facts."""
+
+from itertools import groupby
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from overlock_tools.doctor import Report
+from overlock_tools.doctor.fact import Known
+from overlock_tools.doctor.rules import Answer, Finding, Scope
+
+STYLES = {
+    Answer.YES: "bold red",
+    Answer.LIKELY: "bold yellow",
+    Answer.POSSIBLE: "bold yellow",
+    Answer.BLIND: "bold magenta",
+    Answer.NO: "bold green",
+    Answer.NOTE: "bold",
+}
+MOST_WIDTH = 100
+
+
+def _finding(out: Console, finding: Finding, advised: set[str]) -> None:
+    answer = finding.rule.answer
+    out.print(Text.assemble((f"{answer.value}: ", STYLES[answer]), finding.verdict))
+    for advice in finding.rule.advice:
+        if advice not in advised:
+            line = Table.grid(padding=(0, 1))
+            line.add_row("   -", Text(advice))
+            out.print(line)
+    advised.update(finding.rule.advice)
+
+
+def _facts(known: list[Known], verbose: bool) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(ratio=2, style="dim")
+    table.add_column(ratio=5)
+    table.expand = True
+    for one in known:
+        text = Text(one.text)
+        if one.why_not:
+            text = Text(f"unknown: {one.why_not}", style="dim")
+        if verbose:
+            text.append(f"\n{one.fact.how}\n{one.fact.means}", style="dim italic")
+        table.add_row(one.fact.name, text)
+    return table
+
+
+def _first_of_machine(report: Report) -> Finding | None:
+    machine = (f for f in report.findings if f.rule.scope is Scope.MACHINE)
+    return next(machine, None)
+
+
+def show(out: Console, report: Report, verbose: bool) -> None:
+    out.width = min(out.width, MOST_WIDTH)
+    whom = f"process {report.pid}" if report.pid else "this machine"
+    out.print(Text(f"Does preemption hurt {whom}? Looked for {report.seconds:.1f} s.\n"))
+    advised: set[str] = set()
+    for finding in report.findings:
+        if report.pid and finding is _first_of_machine(report):
+            out.print(Text("\nIts machine", style="bold"))
+        _finding(out, finding, advised)
+    if not report.findings:
+        out.print(
+            Text.assemble((f"{report.answer.value}: ", STYLES[report.answer]), report.verdict)
+        )
+    for group, known in groupby(report.known, key=lambda one: one.fact.group):
+        out.print(Text(f"\n{group}", style="bold"))
+        out.print(Padding(_facts(list(known), verbose), (0, 0, 0, 2)))
+    if report.probe_lacks:
+        out.print(Text(f"\nwithout the native probe: {report.probe_lacks}", style="yellow"))
