@@ -1,102 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "cell.h"
-#include "burn.h"
+#include "run.h"
 #include <errno.h>
-#include <pthread.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef OL_COUNTED
-#include "site.h"
-#endif
 
-struct workload_lock {
-	const struct ol_lock_ops *ops;
-	void *memory;
-};
-
-struct workload_times {
-	uint64_t critical, outside;
-};
-
-static inline void workload_acquire(struct workload_lock *lock)
-{
-	lock->ops->lock(lock->memory);
-}
-
-static inline void workload_release(struct workload_lock *lock)
-{
-	lock->ops->unlock(lock->memory);
-}
-
-#include <workload_headers.h>
-
-/* Time to settle before the measured time, as a part of it. */
-#define WARM_UP		0.1
-/* A collapsed FIFO lock lets its waiters go one time slice each: not worth more than this. */
-#define DRAIN_SECONDS	0.25
 /* A cell that takes this much longer than it should hangs. */
 #define HANG_SECONDS	10.0
+/* A turn by itself is found out long before. */
+#define ALONE_SECONDS	3.0
+/* How often to look whether somebody still reads the answers. */
+#define READER_SECONDS	0.5
 
-struct worker {
-	uint64_t turns; /* written by its thread only, read by the main thread */
-	struct run *run;
-	pthread_t thread;
-} OL_OWN_LINE;
+static char why[192];
 
-struct run {
-	struct workload_lock lock;
-	struct workload_times times;
-	void (*loop)(struct worker *me);
-	void *shared;
-	pthread_barrier_t start;
-	uint32_t stop OL_OWN_LINE;
-	uint32_t working; /* threads not yet out of their loops */
-	struct worker workers[];
-};
-
-/* What differs between workloads is generated here, so that a turn is inlined into its loop. */
-#define WORKLOAD(name, what)							\
-	static void name##_loop(struct worker *me)				\
-	{									\
-		struct run *run = me->run;					\
-		uint64_t turns = 0;						\
-		while (!ol_load_relaxed(&run->stop)) {				\
-			name##_turn((struct name *)run->shared, &run->lock, &run->times); \
-			ol_store_relaxed(&me->turns, ++turns);			\
-		}								\
-	}									\
-	static const char *name##_verdict(const void *shared, uint64_t turns, unsigned inside) \
-	{									\
-		return name##_check((const struct name *)shared, turns, inside);\
-	}
-#include "workloads.def"
-#undef WORKLOAD
-
-static const struct workload {
-	const char *name;
-	size_t size;
-	void (*loop)(struct worker *me);
-	const char *(*check)(const void *shared, uint64_t turns, unsigned inside);
-} workloads[] = {
-#define WORKLOAD(name, what) { #name, sizeof(struct name), name##_loop, name##_verdict },
-#include "workloads.def"
-#undef WORKLOAD
-};
-
-int cell_find_workload(const char *name)
+const char *cell_why(void)
 {
-	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
-		if (strcmp(workloads[i].name, name) == 0)
-			return (int)i;
-	return -1;
+	return why;
 }
 
 static double now(void)
@@ -104,163 +33,7 @@ static double now(void)
 	return (double)ol_clock() * 1e-9;
 }
 
-static void sleep_for(double seconds)
-{
-	struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-	while (nanosleep(&t, &t) && errno == EINTR)
-		;
-}
-
-/* What has been used and done up to now. */
-struct usage {
-	double when, cpu;
-	uint64_t voluntary, involuntary;
-};
-
-static struct usage usage_now(void)
-{
-	struct rusage r;
-
-	getrusage(RUSAGE_SELF, &r);
-	return (struct usage){
-		.when = now(),
-		.cpu = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
-		       (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * 1e-6,
-		.voluntary = (uint64_t)r.ru_nvcsw,
-		.involuntary = (uint64_t)r.ru_nivcsw,
-	};
-}
-
-static void *work(void *arg)
-{
-	struct worker *me = (struct worker *)arg;
-
-	pthread_barrier_wait(&me->run->start);
-	me->run->loop(me);
-	ol_add_release(&me->run->working, -1u); /* pairs with the acquire in drain() */
-	return NULL;
-}
-
-/* Memory of whole cache lines, all zero. */
-static void *lines(size_t size)
-{
-	void *p = aligned_alloc(128, (size + 127) / 128 * 128);
-
-	if (p)
-		memset(p, 0, (size + 127) / 128 * 128);
-	return p;
-}
-
-static struct run *set_up(const struct cell *cell)
-{
-	const struct ol_lock_ops *ops = cell->subject.ops;
-	struct run *run = lines(sizeof(*run) + cell->threads * sizeof(struct worker));
-
-	if (!run)
-		return NULL;
-	run->lock = (struct workload_lock){ ops, lines(ops->size) };
-	run->times = (struct workload_times){ cell->critical_units, cell->outside_units };
-	run->loop = workloads[cell->workload].loop;
-	run->shared = lines(workloads[cell->workload].size);
-	run->working = cell->threads;
-	if (!run->lock.memory || !run->shared)
-		return NULL;
-	if (cell->subject.init)
-		cell->subject.init(run->lock.memory);
-	if (pthread_barrier_init(&run->start, NULL, cell->threads + 1))
-		return NULL;
-	return run;
-}
-
-static bool start(struct run *run, unsigned threads)
-{
-	pthread_attr_t attr;
-	bool ok = true;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 * 1024); /* thousands of threads are a fair question */
-	for (unsigned i = 0; ok && i < threads; i++) {
-		struct worker *w = &run->workers[i];
-
-		w->run = run;
-		errno = pthread_create(&w->thread, &attr, work, w);
-		ok = errno == 0;
-	}
-	pthread_attr_destroy(&attr);
-	return ok;
-}
-
-static void read_turns(const struct run *run, unsigned threads, uint64_t *turns)
-{
-	for (unsigned i = 0; i < threads; i++)
-		turns[i] = ol_load_relaxed(&run->workers[i].turns) - turns[i];
-}
-
-static void drain(struct run *run, struct cell_result *result)
-{
-	double since = now();
-
-	ol_store_relaxed(&run->stop, 1u);
-	while (!(result->drained = ol_load_acquire(&run->working) == 0) &&
-	       now() - since < DRAIN_SECONDS)
-		sleep_for(0.001);
-	result->drain_seconds = now() - since;
-}
-
-static void verify(const struct cell *cell, const struct run *run, struct cell_result *result)
-{
-	const char *wrong;
-	uint64_t turns = 0;
-
-	for (unsigned i = 0; i < cell->threads; i++)
-		turns += ol_load_relaxed(&run->workers[i].turns);
-	wrong = workloads[cell->workload].check(run->shared, turns,
-						result->drained ? 0 : cell->threads);
-	if (wrong)
-		strncpy(result->wrong, wrong, sizeof(result->wrong) - 1);
-}
-
-#ifdef OL_COUNTED
-static void add_site(const struct ol_site_record *record, void *arg)
-{
-	struct cell_result *result = arg;
-
-	for (unsigned i = 0; i < OL_EVENTS; i++)
-		result->events[i] += record->events[i];
-	result->wait_ns += record->wait_ns;
-	result->hold_ns += record->hold_ns;
-}
-#endif
-
-/* Runs in the cell's own process. Its exit status is 0, or the errno of what was impossible. */
-static int measure(const struct cell *cell, struct cell_result *result)
-{
-	struct usage from, to;
-	struct run *run = set_up(cell);
-
-	if (!run || !start(run, cell->threads))
-		return errno ? errno : ENOMEM;
-	pthread_barrier_wait(&run->start);
-	sleep_for(cell->seconds * WARM_UP);
-	from = usage_now();
-	read_turns(run, cell->threads, result->turns);
-	sleep_for(cell->seconds);
-	to = usage_now();
-	read_turns(run, cell->threads, result->turns);
-	result->seconds = to.when - from.when;
-	result->cpu_seconds = to.cpu - from.cpu;
-	result->voluntary = to.voluntary - from.voluntary;
-	result->involuntary = to.involuntary - from.involuntary;
-	drain(run, result);
-	verify(cell, run, result);
-#ifdef OL_COUNTED
-	ol_sites_read(add_site, result);
-#endif
-	return 0;
-}
-
-/* The signals that end a cell from outside, and the one that says it has ended. */
+/* The signals that end a cell from outside, and the one that says that a process has ended. */
 static sigset_t awaited(void)
 {
 	sigset_t set;
@@ -271,13 +44,6 @@ static sigset_t awaited(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	return set;
-}
-
-void cell_prepare(void)
-{
-	sigset_t set = awaited();
-
-	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 /* The next of those signals, or 0 once `deadline` has passed. */
@@ -296,62 +62,204 @@ static int next_signal(double deadline)
 	return signal < 0 ? 0 : signal;
 }
 
-static enum cell_end await(pid_t child, double deadline)
+static bool nobody_reads(void)
 {
-	enum cell_end end = CELL_DONE;
-	int status, signal;
+	struct pollfd out = { .fd = STDOUT_FILENO };
 
-	do {
-		signal = next_signal(deadline);
-		if (waitpid(child, &status, WNOHANG) == child) {
-			if (signal && signal != SIGCHLD) /* both at once: it is not lost */
-				return CELL_INTERRUPTED;
-			errno = WIFEXITED(status) ? WEXITSTATUS(status) : EFAULT;
-			return errno ? CELL_IMPOSSIBLE : CELL_DONE;
-		}
-	} while (signal == SIGCHLD);
-	end = signal ? CELL_INTERRUPTED : CELL_HUNG;
-	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
+	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+/* The processes of a cell. A pid that is 0 has been waited for. */
+struct processes {
+	pid_t *pids;
+	unsigned n, left;
+};
+
+static void kill_all(struct processes *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->pids[i])
+			kill(p->pids[i], SIGKILL);
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->pids[i])
+			waitpid(p->pids[i], NULL, 0);
+	p->left = 0;
+}
+
+/* Waits for those that have ended; false if one of them failed, and says why. */
+static bool reap(struct processes *p, const struct cell_memory *memory)
+{
+	bool ok = true;
+	int status;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		if (!p->pids[i] || waitpid(p->pids[i], &status, WNOHANG) != p->pids[i])
+			continue;
+		p->pids[i] = 0;
+		p->left--;
+		if (WIFSIGNALED(status))
+			snprintf(why, sizeof(why), "it was ended by signal %d (%s)",
+				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+		else if (WEXITSTATUS(status))
+			snprintf(why, sizeof(why), "%s", copy_of(memory, i)->impossible);
+		ok &= status == 0;
+	}
+	return ok;
+}
+
+static enum cell_end await(struct processes *p, const struct cell_memory *memory, double deadline)
+{
+	while (p->left) {
+		double tick = now() + READER_SECONDS;
+		int signal = next_signal(tick < deadline ? tick : deadline);
+
+		if (signal && signal != SIGCHLD)
+			return CELL_INTERRUPTED;
+		if (!reap(p, memory))
+			return CELL_IMPOSSIBLE;
+		if (p->left && now() >= deadline)
+			return CELL_HUNG;
+		if (p->left && !signal && nobody_reads())
+			return CELL_INTERRUPTED;
+	}
+	return CELL_DONE;
+}
+
+/* True in the server. The child ends with us: not when our thread does, for we have but one. */
+static bool start_copy(struct processes *p, const struct cell *cell,
+		       const struct cell_memory *memory, bool alone)
+{
+	pid_t server = getpid(), child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != server) /* it was gone before we asked */
+			_exit(EXIT_FAILURE);
+		_exit(alone ? !run_alone(cell, memory) : !run_copy(cell, memory, p->n));
+	}
+	if (child < 0) {
+		snprintf(why, sizeof(why), "fork: %s", strerror(errno));
+		return false;
+	}
+	p->pids[p->n++] = child;
+	p->left++;
+	return true;
+}
+
+static enum cell_end run_all(const struct cell *cell, const struct cell_memory *memory, bool alone,
+			     double seconds)
+{
+	struct processes p = { .pids = calloc(cell->copies, sizeof(pid_t)) };
+	enum cell_end end = CELL_DONE;
+	sigset_t set = awaited(), before;
+
+	if (!p.pids) {
+		snprintf(why, sizeof(why), "out of memory");
+		return CELL_IMPOSSIBLE;
+	}
+	sigprocmask(SIG_BLOCK, &set, &before);
+	while (end == CELL_DONE && p.n < (alone ? 1 : cell->copies))
+		if (!start_copy(&p, cell, memory, alone))
+			end = CELL_IMPOSSIBLE;
+	if (end == CELL_DONE)
+		end = await(&p, memory, now() + seconds);
+	kill_all(&p);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	free(p.pids);
 	return end;
 }
 
-/* Memory that the cell's process writes and we read; it grows to the largest cell. */
-static struct cell_result *shared_result(unsigned threads)
+/* How long the threads are expected to run, for the meter: by count, no shorter than this. */
+static double expected_seconds(const struct cell *cell)
 {
-	static struct cell_result *result;
-	static size_t have;
-	size_t need = sizeof(*result) + threads * sizeof(result->turns[0]);
+	double serial = (double)cell->turns * cell->threads * cell->turn_ns * 1e-9;
 
-	if (have < need) {
-		if (result)
-			munmap(result, have);
-		result =
-			mmap(NULL, need, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (result == MAP_FAILED)
-			result = NULL;
-		have = result ? need : 0;
-	}
-	if (result)
-		memset(result, 0, need);
-	return result;
+	return cell->turns && serial < cell->seconds ? serial : cell->seconds;
 }
 
-enum cell_end cell_run(const struct cell *cell, const struct cell_result **out)
+static bool allocate(const struct cell *cell, struct cell_memory *memory)
 {
-	struct cell_result *result = shared_result(cell->threads);
-	double deadline = now() + cell->seconds * (1 + WARM_UP) * 2 + HANG_SECONDS;
-	pid_t child;
+	size_t place = sizeof(struct place_result);
+	pthread_barrierattr_t shared;
 
-	*out = result;
-	if (!result)
-		return CELL_IMPOSSIBLE;
-	child = fork();
-	if (child < 0)
-		return CELL_IMPOSSIBLE;
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(measure(cell, result));
+	memory->plan = meter_plan(cell->threads * cell->copies, expected_seconds(cell));
+	if (cell->measured)
+		place += memory->plan.capacity * sizeof(struct sample);
+	else
+		memory->plan.capacity = 0;
+	memory->copy_size = (sizeof(struct copy_result) + cell->threads * place + 4095) & ~4095ul;
+	memory->size = 4096 + cell->copies * memory->copy_size;
+	memory->start =
+		mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory->start == MAP_FAILED) {
+		snprintf(why, sizeof(why), "%s", strerror(errno));
+		return false;
 	}
-	return await(child, deadline);
+	memory->copies = (char *)memory->start + 4096;
+	pthread_barrierattr_init(&shared);
+	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&memory->start->all, &shared, cell->copies);
+	pthread_barrierattr_destroy(&shared);
+	return true;
+}
+
+void cell_forget(struct cell_memory *memory)
+{
+	munmap(memory->start, memory->size);
+}
+
+enum cell_end cell_run(const struct cell *cell, struct cell_memory *memory)
+{
+	enum cell_end end;
+
+	if (!allocate(cell, memory))
+		return CELL_IMPOSSIBLE;
+	end = run_all(cell, memory, false, cell->seconds * 1.5 + HANG_SECONDS);
+	if (end != CELL_DONE)
+		cell_forget(memory);
+	return end;
+}
+
+/* What was found out, by workload, parameters and whether measured. */
+struct known {
+	unsigned workload;
+	bool measured;
+	struct workload_params params;
+	double turn_ns;
+	struct known *next;
+};
+
+static double find_turn_ns(const struct cell *cell, bool measured)
+{
+	struct cell alone = *cell;
+	struct cell_memory memory;
+	double ns = 0;
+
+	alone.measured = measured;
+	alone.threads = alone.copies = 1;
+	alone.turns = 1;
+	if (!allocate(&alone, &memory))
+		return 0;
+	if (run_all(&alone, &memory, true, ALONE_SECONDS) == CELL_DONE)
+		ns = copy_of(&memory, 0)->turn_ns;
+	cell_forget(&memory);
+	return ns;
+}
+
+double cell_turn_ns(const struct cell *cell, bool measured)
+{
+	static struct known *all;
+	struct known *k;
+
+	for (k = all; k; k = k->next)
+		if (k->workload == cell->workload && k->measured == measured &&
+		    !memcmp(&k->params, &cell->params, sizeof(k->params)))
+			return k->turn_ns;
+	k = malloc(sizeof(*k));
+	if (!k)
+		return find_turn_ns(cell, measured);
+	*k = (struct known){ cell->workload, measured, cell->params, find_turn_ns(cell, measured),
+			     all };
+	all = k;
+	return k->turn_ns;
 }

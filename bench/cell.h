@@ -1,46 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BENCH_CELL_H
 #define BENCH_CELL_H
-/* One cell of the measurement: one lock, so many threads, for so long. */
+/* One cell of the measurement: one lock, so many threads, for so long or so many turns. */
+#include "loops.h"
+#include "meter.h"
 #include "subjects.h"
 
 struct cell {
-	unsigned workload;
+	unsigned workload; /* its place in the loops */
 	struct subject subject;
-	unsigned threads;
+	struct workload_params params;
+	unsigned threads; /* of each copy */
+	unsigned copies;
+	unsigned phases;
 	double seconds;
-	uint64_t critical_units, outside_units;
+	uint64_t turns;	   /* of each thread; 0: for `seconds`, which otherwise is the limit */
+	uint64_t slice_ns; /* 0: as it is */
+	uint64_t seed;
+	bool measured;
+	double turn_ns; /* own work of a turn; 0: unknown */
 };
 
-struct cell_result {
+/* What one thread's place did. */
+struct place_result {
+	uint64_t turns;	    /* in the measured time */
+	uint64_t finish_ns; /* by count: since the start; 0: it was cut */
+	uint32_t n_samples;
+};
+
+/* What one copy did. Its places and their samples follow. */
+struct copy_result {
 	double seconds;			 /* measured: start, warm-up and draining are left out */
 	double cpu_seconds;		 /* of all threads, in that time */
 	double drain_seconds;		 /* until the last thread was out, or we gave up */
 	uint64_t voluntary, involuntary; /* context switches in that time */
+	uint64_t arrivals;		 /* threads that ever came */
+	uint64_t gap_ns;		 /* longest between one thread's releases */
+	uint64_t slice_ns;		 /* as the kernel says; 0 unknown */
 	bool drained;			 /* else threads were left waiting in line */
+	bool cut;			 /* by count: the limit came first */
+	double turn_ns;			 /* of cell_turn_ns() */
 	char wrong[128];		 /* how exclusion failed; empty if it held */
-	uint64_t events[OL_EVENTS];	 /* counted build; of the whole cell */
+	char impossible[160];		 /* why it could not be run */
+	uint64_t events[OL_EVENTS];	 /* counted build */
 	uint64_t wait_ns, hold_ns;
-	uint64_t turns[]; /* per thread, in the measured time */
 };
+
+/* Memory that the cell's processes write and the server reads. */
+struct cell_memory {
+	size_t size, copy_size;
+	struct meter_plan plan;
+	struct cell_start *start;
+	char *copies;
+};
+
+static inline struct copy_result *copy_of(const struct cell_memory *memory, unsigned copy)
+{
+	return (struct copy_result *)(void *)(memory->copies + copy * memory->copy_size);
+}
+
+static inline struct place_result *places_of(struct copy_result *copy)
+{
+	return (struct place_result *)(copy + 1);
+}
+
+/* plan.capacity of them for each place. */
+static inline struct sample *samples_of(struct copy_result *copy, const struct cell *cell)
+{
+	return (struct sample *)(places_of(copy) + cell->threads);
+}
 
 enum cell_end {
 	CELL_DONE,
 	CELL_HUNG,	  /* it did not end when it should have, and was killed */
-	CELL_INTERRUPTED, /* SIGINT, SIGTERM or SIGHUP came, and it was killed */
-	CELL_IMPOSSIBLE,  /* no memory or no threads; errno says which */
+	CELL_INTERRUPTED, /* SIGINT, SIGTERM or SIGHUP came, or nobody reads; it was killed */
+	CELL_IMPOSSIBLE,  /* cell_why() says why */
 };
 
-/* Once, before the first cell: blocks the signals that cell_run() waits for. */
-void cell_prepare(void);
+/*
+ * Runs each copy of the cell in a process of its own, which ends with it: a lock that hangs or is
+ * slow to let its waiters go cannot hold up the next cell. The memory is for cell_forget().
+ */
+enum cell_end cell_run(const struct cell *cell, struct cell_memory *memory);
+void cell_forget(struct cell_memory *memory);
+const char *cell_why(void);
 
 /*
- * Runs the cell in a process of its own, which ends with it: a lock that hangs or is slow to let
- * its waiters go cannot hold up the next cell. The result, of CELL_DONE, is overwritten by the
- * next call.
+ * What a turn of the cell costs by itself: CPU time of one context with a lock that does nothing,
+ * with measuring or without. 0: it could not be found out.
  */
-enum cell_end cell_run(const struct cell *cell, const struct cell_result **result);
-
-/* The workload of that name in workloads.def, or -1. */
-int cell_find_workload(const char *name);
+double cell_turn_ns(const struct cell *cell, bool measured);
 #endif

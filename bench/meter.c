@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#define WORKLOAD_MEASURED 1
+#include "meter.h"
+#include "world.h"
+#include <overlock/ops.h>
+
+/* Samples of a cell: enough for its 99.99th percentile over a few rounds, little enough to pass on. */
+#define WANTED		20000.0
+/* A sample takes 0.1 to 1 us: no more than a hundredth of the time. */
+#define LEAST_NS	50000.0
+
+struct meter_plan meter_plan(unsigned contexts, double seconds)
+{
+	double ns = contexts * seconds * 1e9 / WANTED;
+
+	if (ns < LEAST_NS)
+		ns = LEAST_NS;
+	return (struct meter_plan){
+		.target = ol_ticks_from_ns((uint64_t)ns),
+		.capacity = (uint32_t)(2 * seconds * 1e9 / ns) + 16,
+	};
+}
+
+void meter_begin(struct meter *m, ol_ticks_t now)
+{
+	if (!m->mean)
+		m->mean = 1;
+	m->window = now;
+	m->before = m->acquisitions;
+	ol_store_relaxed(&m->last, now);
+	meter_look(m, now);
+}
+
+static uint32_t queue_for(const struct workload_me *me, const struct workload_lock *lock)
+{
+	const struct workload_me *first = me - me->index;
+	uint32_t queue = 0;
+
+	for (uint32_t i = 0; i < me->meter.contexts; i++)
+		queue += i != me->index && ol_load_relaxed(&first[i].meter.waits_for) == lock;
+	return queue;
+}
+
+/* Full: every other sample, at random, for twice as many acquisitions each. */
+static void thin(struct meter *m)
+{
+	struct workload_random r = { m->random };
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		if (workload_random_next(&r) >> 31)
+			continue;
+		m->samples[kept] = m->samples[i];
+		m->samples[kept++].weight *= 2;
+	}
+	m->random = r.state;
+	m->target *= 2;
+	ol_store_relaxed(&m->n, kept);
+}
+
+static void keep(struct meter *m, struct sample s)
+{
+	if (m->n == m->capacity)
+		thin(m);
+	if (m->n == m->capacity) /* none of them was dropped: one chance in 2^capacity */
+		return;
+	m->samples[m->n] = s;
+	ol_store_relaxed(&m->n, m->n + 1);
+}
+
+void meter_acquire(struct workload_me *me, struct workload_lock *lock)
+{
+	struct meter *m = &me->meter;
+	uint32_t queue = queue_for(me, lock); /* before we hold up others, not under the lock */
+	ol_ticks_t from, to, released;
+
+	ol_store_relaxed(&m->waits_for, lock);
+	from = ol_now();
+	lock->ops->lock(lock->memory);
+	to = ol_now();
+	ol_store_relaxed(&m->waits_for, (struct workload_lock *)0);
+	released = ol_load_relaxed(lock->released_at);
+	if (ol_load_relaxed(&m->since))
+		keep(m, (struct sample){
+				.latency = to - from,
+				.handover = released <= from ? OL_NEVER
+					    : to > released  ? to - released
+							     : 0,
+				.weight = m->mean,
+				.queue = queue,
+			});
+	m->look_at = 0; /* draw the next when we have released */
+}
+
+void meter_gap(struct meter *m, ol_ticks_t now)
+{
+	ol_ticks_t since = ol_load_relaxed(&m->since), from = m->last > since ? m->last : since;
+
+	if (since && now > from && now - from > m->longest)
+		ol_store_relaxed(&m->longest, now - from);
+}
+
+/* The mean that gives a sample per target at the pace since the window's start. */
+static void follow(struct meter *m, ol_ticks_t now)
+{
+	double fit = (double)(m->acquisitions - m->before) * (double)m->target /
+		     (double)(now - m->window);
+	uint32_t most = m->mean < 1u << 30 ? 2 * m->mean : m->mean;
+	uint32_t least = (m->mean + 1) / 2; /* once off the CPU is not yet another pace */
+
+	m->mean = fit > most ? most : fit < least ? least : (uint32_t)fit;
+	m->window = now;
+	m->before = m->acquisitions;
+}
+
+void meter_look(struct meter *m, ol_ticks_t now)
+{
+	if (now - m->window >= m->target)
+		follow(m, now);
+	m->next = meter_draw(m);
+	m->look_at = now + 4 * m->target;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BENCH_METER_H
+#define BENCH_METER_H
+/*
+ * What a context notes of its own turns: its longest gap between releases, and a sample of its
+ * acquisitions.
+ *
+ * Samples are drawn at random, never at a fixed stride: whatever a lock does at every n-th call would
+ * else be seen always or never. The number of acquisitions until the next sample is geometric. Its
+ * mean follows the pace of the context, and a sample weighs the mean it was drawn with, so that the
+ * weighted distribution is that of all acquisitions. A geometric number has no memory: the mean may
+ * change, and the number be drawn anew, at any time that depends on the past only.
+ */
+#include <overlock/port.h>
+
+struct workload_lock;
+struct workload_me;
+
+struct sample {
+	ol_ticks_t latency;  /* from before the acquire to after it */
+	ol_ticks_t handover; /* from the last release; OL_NEVER if that was before we came */
+	uint32_t weight;     /* acquisitions that it stands for */
+	uint32_t queue;	     /* others who waited for that lock when we came */
+};
+
+struct meter {
+	struct workload_lock *waits_for; /* null: does not wait; others look at it */
+	uint64_t acquisitions;
+	uint64_t next;	    /* the acquisition to be sampled next */
+	ol_ticks_t last;    /* our last release, or when we came; OL_NEVER: we left */
+	ol_ticks_t longest; /* gap between releases */
+	ol_ticks_t look_at; /* when to look whether the pace has changed */
+
+	ol_ticks_t since; /* measured from then on; 0: not measured; set by the main thread */
+	uint32_t contexts;
+	uint32_t mean;
+	ol_ticks_t target; /* between two samples */
+	ol_ticks_t window; /* the pace is known from then on, */
+	uint64_t before;   /* and from that acquisition on */
+	uint64_t random;
+	struct sample *samples;
+	uint32_t capacity, n;
+};
+
+/* Expected so many per context and second, the buffer need not be thinned. */
+struct meter_plan {
+	ol_ticks_t target;
+	uint32_t capacity;
+};
+
+/* For contexts that are expected to run for so long. */
+struct meter_plan meter_plan(unsigned contexts, double seconds);
+
+void meter_begin(struct meter *m, ol_ticks_t now);
+
+/* The rare parts of acquiring and releasing. */
+void meter_acquire(struct workload_me *me, struct workload_lock *lock);
+void meter_gap(struct meter *m, ol_ticks_t now);
+void meter_look(struct meter *m, ol_ticks_t now);
+
+/* The acquisition to be sampled next, from m->acquisitions on. */
+uint64_t meter_draw(struct meter *m);
+#endif

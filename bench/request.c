@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "request.h"
+#include "params.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char wrong[320];
+
+static const char *number(double *out, const char *name, const char *text, double least,
+			  double most)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	if (end != text && !*end && *out >= least && *out <= most)
+		return NULL;
+	snprintf(wrong, sizeof(wrong), "%s=%s is not a number from %g to %g", name, text, least,
+		 most);
+	return wrong;
+}
+
+/* The keys that are numbers, beside the workload's parameters. */
+enum key { THREADS, SECONDS, TURNS, COPIES, PHASES, SLICE_US, SEED, MEASURE, KEYS };
+
+static const struct {
+	const char *name;
+	double preset, least, most;
+} keys[KEYS] = {
+	[THREADS] = { "threads", 1, 1, 1e6 },	 [SECONDS] = { "seconds", 0.3, 0.001, 86400 },
+	[TURNS] = { "turns", 0, 0, 1e15 },	 [COPIES] = { "copies", 1, 1, 1e4 },
+	[PHASES] = { "phases", 1, 1, 1e6 },	 [SLICE_US] = { "slice_us", 0, 0, 1e6 },
+	[SEED] = { "seed", 1, 0, 4294967295.0 }, [MEASURE] = { "measure", 1, 0, 1 },
+};
+
+static void fill(struct cell *cell, const double *values)
+{
+	cell->threads = (unsigned)values[THREADS];
+	cell->seconds = values[SECONDS];
+	cell->turns = (uint64_t)values[TURNS];
+	cell->copies = (unsigned)values[COPIES];
+	cell->phases = (unsigned)values[PHASES];
+	cell->slice_ns = (uint64_t)(values[SLICE_US] * 1000);
+	cell->seed = (uint64_t)values[SEED];
+	cell->measured = values[MEASURE] != 0;
+}
+
+static const char *find_workload(struct cell *cell, const char *name)
+{
+	for (unsigned i = 0; loops_plain[i].name; i++) {
+		if (strcmp(loops_plain[i].name, name) == 0) {
+			cell->workload = i;
+			return NULL;
+		}
+	}
+	snprintf(wrong, sizeof(wrong), "there is no workload '%s'", name);
+	return wrong;
+}
+
+static const char *find_variant(struct request *request, const char *variant)
+{
+	char id[64];
+	size_t length = strcspn(variant, "@");
+
+	if (strlen(variant) >= sizeof(request->variant) || length >= sizeof(id))
+		return "variant= is too long";
+	strcpy(request->variant, variant);
+	memcpy(id, variant, length);
+	id[length] = '\0';
+	request->cell.subject = subject_find(id);
+	if (request->cell.subject.ops)
+		return NULL;
+	snprintf(wrong, sizeof(wrong), "there is no lock '%s'; `overlock locks` lists them", id);
+	return wrong;
+}
+
+/* Sets what one NAME=VALUE says; the workload is known before its parameters are asked for. */
+static const char *set(struct request *request, double *values, const char *name, const char *value,
+		       double unit_ns)
+{
+	const char *workload = loops_plain[request->cell.workload].name;
+
+	if (strcmp(name, "variant") == 0)
+		return find_variant(request, value);
+	if (strcmp(name, "workload") == 0)
+		return strcmp(workload, value) ? "workload= comes once, and first" : NULL;
+	for (int i = 0; i < KEYS; i++)
+		if (strcmp(name, keys[i].name) == 0)
+			return number(&values[i], name, value, keys[i].least, keys[i].most);
+	return params_set(&request->cell.params, workload, name, value, unit_ns);
+}
+
+const char *request_parse(struct request *request, char *line, double unit_ns)
+{
+	double values[KEYS];
+	const char *error = NULL;
+	char *word, *rest = NULL;
+
+	memset(request, 0, sizeof(*request));
+	for (int i = 0; i < KEYS; i++)
+		values[i] = keys[i].preset;
+	for (word = strtok_r(line, " \n", &rest); word && !error;
+	     word = strtok_r(NULL, " \n", &rest)) {
+		char *value = strchr(word, '=');
+
+		if (!value)
+			return "a cell is NAME=VALUE NAME=VALUE ..., workload=NAME first";
+		*value++ = '\0';
+		if (word == line) {
+			if (strcmp(word, "workload") != 0)
+				return "a cell is NAME=VALUE NAME=VALUE ..., workload=NAME first";
+			error = find_workload(&request->cell, value);
+			if (!error)
+				params_preset(&request->cell.params, value, unit_ns);
+		} else {
+			error = set(request, values, word, value, unit_ns);
+		}
+	}
+	fill(&request->cell, values);
+	if (!error && !request->cell.subject.ops)
+		return "variant=LOCK is missing";
+	if (!error && request->cell.turns && request->cell.phases > 1)
+		return "turns= and phases= exclude each other: phases are parts of the time";
+	return error;
+}
+
+const char *request_tune(const struct request *request)
+{
+	static char presets[][32] = {
+#define OL_TUNABLE(name, unit, preset, least, most, what) "",
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+	};
+	static const char *const names[] = {
+#define OL_TUNABLE(name, unit, preset, least, most, what) #name,
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+	};
+	char settings[sizeof(request->variant)], *rest = settings, *setting;
+	const char *error = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!presets[i][0]) /* the first call finds what the environment had set */
+			ol_get_tunable(names[i], presets[i], sizeof(presets[i]));
+		ol_set_tunable(names[i], presets[i]);
+	}
+	strcpy(settings, request->variant);
+	strsep(&rest, "@"); /* the lock */
+	while (!error && (setting = strsep(&rest, "@"))) {
+		char *value = strchr(setting, '=');
+
+		if (!value)
+			return "a setting is NAME=VALUE, as in preemptable_ticket@tau=0";
+		*value++ = '\0';
+		error = ol_set_tunable(setting, value);
+	}
+	return error;
+}
