@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: MIT
+"""What the papers' figures say, sentence by sentence, and whether a result here shows it.
+
+The papers' threads had a CPU each unless said otherwise: what needs more CPUs than there are here
+is said to need them, rather than tested with threads that take turns.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from overlock_tools import stats
+from overlock_tools.results import Result, value_of
+from overlock_tools.stats import Ratio
+from overlock_tools.tables import count, factor
+
+
+@dataclass(frozen=True)
+class RunTime:
+    """A row of 003's table: what a million lock-unlock pairs take each thread."""
+
+    threads: int
+    mean_ms: float
+    sd_ms: float
+
+
+# On 32 virtual CPUs.
+BYTE_003 = (
+    RunTime(4, 386, 153),
+    RunTime(8, 940, 117),
+    RunTime(16, 6046, 1747),
+    RunTime(32, 37028, 10136),
+)
+# Context: the lock that the slides propose. None here is like it.
+UNFAIR_QUEUED_003 = (
+    RunTime(4, 454, 80),
+    RunTime(8, 1126, 305),
+    RunTime(16, 3633, 1000),
+    RunTime(32, 7103, 1231),
+)
+PAIRS_003 = 1_000_000
+
+# 000 section 6.2: times the ticket lock's performance in hackbench, by virtual machines.
+HACKBENCH_000 = {
+    2: {"preemptable_ticket": 3.89, "pv_ticket": 4.80, "pv_preemptable_ticket": 4.97},
+    3: {"preemptable_ticket": 9.63, "pv_ticket": 13.68, "pv_preemptable_ticket": 15.35},
+}
+
+# "Comparable": within a tenth. "Almost the same duration": a standard deviation of a twentieth.
+COMPARABLE = 0.1
+ALMOST_NIL = 0.05
+
+
+class Verdict(StrEnum):
+    SEEN = "seen here"
+    NOT_SEEN = "not seen here"
+    OPEN = "cannot be told apart"
+    NEEDS_CPUS = "needs more CPUs"
+    NOT_MEASURED = "not measured here"
+
+
+@dataclass(frozen=True)
+class Finding:
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    paper: str
+    figure: str
+    sentence: str
+    verdict: str  # Verdict's words, or "needs N CPUs"
+    reason: str
+
+
+# How many copies of the program a statement is about.
+ALONE, SEVERAL, ANY_NUMBER = "alone", "several", "any number"
+
+
+@dataclass(frozen=True)
+class Statement:
+    paper: str
+    figure: str
+    sentence: str
+    workloads: tuple[str, ...]
+    check: Callable[[Result], Finding]
+    cpus: int = 2
+    copies: str = ALONE
+
+    def about(self, result: Result) -> bool:
+        here = SEVERAL if copies(result) > 1 else ALONE
+        return result.kind in self.workloads and self.copies in (here, ANY_NUMBER)
+
+    def claim(self, result: Result) -> Claim:
+        if result.cpus < self.cpus:
+            verdict = f"needs {self.cpus} CPUs"
+            reason = f"the result is of {result.cpus}, on which so many threads take turns"
+        else:
+            found = self.check(result)
+            verdict, reason = found.verdict.value, found.reason
+        return Claim(self.paper, self.figure, self.sentence, verdict, reason)
+
+
+def copies(result: Result) -> int:
+    """Programs that ran at once."""
+    return max((len(cell.copies) for cell in result.cells), default=1)
+
+
+def byte_run_times(result: Result) -> list[RunTime]:
+    """For a table beside BYTE_003: of all rounds together, for as many pairs as the paper's."""
+    scale = 1000 * PAIRS_003 / (result.settings.get("turns") or PAIRS_003)
+    found = []
+    for n in result.threads:
+        mean, sd = (result.value(name, "byte", n) for name in ("run_time", "run_time_sd"))
+        if mean is not None and sd is not None:
+            found.append(RunTime(n, mean * scale, sd * scale))
+    return found
+
+
+def claims(result: Result) -> list[Claim]:
+    """What the papers say of this workload in this scenario, each with whether it is so here."""
+    return [statement.claim(result) for statement in STATEMENTS if statement.about(result)]
+
+
+# What can be asked of a result
+
+
+def compared(
+    result: Result, one: tuple[str, int], other: tuple[str, int], measure: str = "rate"
+) -> Ratio | None:
+    """A measure of one variant at one number of threads by that of another, within rounds."""
+    tables = [
+        {c.round: v for c in result.of(*place) if (v := value_of(measure, c)) is not None}
+        for place in (one, other)
+    ]
+    rounds = sorted(set(tables[0]) & set(tables[1]))
+    if not rounds:
+        return None
+    return stats.ratio([tables[0][r] for r in rounds], [tables[1][r] for r in rounds])
+
+
+def fitting(result: Result, least: int = 1, most: int = 10**6) -> list[int]:
+    """Numbers of threads that have a CPU each, between bounds."""
+    return [n for n in result.threads if least <= n <= min(most, result.cpus)]
+
+
+def _times(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return f"{factor(ratio.value)}×, in too few rounds for an interval"
+    return f"{factor(ratio.value)}× [{factor(ratio.low)} – {factor(ratio.high)}]"
+
+
+Range = tuple[float, float]
+MORE: Range = (1.0, float("inf"))
+LESS: Range = (0.0, 1.0)
+ALIKE: Range = (1 - COMPARABLE, 1 / (1 - COMPARABLE))
+
+
+def within(ratio: Ratio, expected: Range) -> Verdict:
+    """Whether the whole interval is where it should be, or nothing of it is."""
+    if ratio.low is None or ratio.high is None:
+        return Verdict.OPEN
+    low, high = expected
+    if low < ratio.low and ratio.high < high:
+        return Verdict.SEEN
+    return Verdict.NOT_SEEN if ratio.high < low or high < ratio.low else Verdict.OPEN
+
+
+def everywhere(found: Sequence[tuple[Verdict, str]], missing: str) -> Finding:
+    """Seen if all are, not seen if one is not."""
+    verdicts = {verdict for verdict, _ in found}
+    if not found:
+        return Finding(Verdict.NOT_MEASURED, missing)
+    reason = "; ".join(reason for _, reason in found)
+    for verdict in (Verdict.NOT_SEEN, Verdict.OPEN):
+        if verdict in verdicts:
+            return Finding(verdict, reason)
+    return Finding(Verdict.SEEN, reason)
+
+
+Threads = Callable[[Result], list[int]]
+
+
+def having_cpus(least: int = 1, most: int = 10**6) -> Threads:
+    return lambda result: fitting(result, least, most)
+
+
+def crowded(result: Result) -> list[int]:
+    """All that were measured: where a paper's virtual machines overcommit the host."""
+    return result.threads
+
+
+def beside(
+    ours: str,
+    theirs: str,
+    expected: Range,
+    threads: Threads = fitting,
+    *,
+    measures: Sequence[str] = ("rate",),
+) -> Callable[[Result], Finding]:
+    """One lock's rate by another's."""
+
+    def check(result: Result) -> Finding:
+        found = []
+        for n in threads(result):
+            for measure in measures:
+                if ratio := compared(result, (ours, n), (theirs, n), measure):
+                    what = "" if measure == "rate" else ", one copy at random"
+                    words = f"{ours} ÷ {theirs} with {count(n)}{what}: {_times(ratio)}"
+                    found.append((within(ratio, expected), words))
+        return everywhere(found, f"it takes {ours} and {theirs}")
+
+    return check
+
+
+def against_one_thread(
+    expected: Range, threads: Threads, locks: Sequence[str] = ()
+) -> Callable[[Result], Finding]:
+    """Each lock's rate with several threads by its own with one."""
+
+    def check(result: Result) -> Finding:
+        found = []
+        for variant in [v for v in result.variants if v in locks] or result.variants[:1]:
+            for n in threads(result):
+                if ratio := compared(result, (variant, n), (variant, 1)):
+                    words = f"{variant} with {count(n)} ÷ one: {_times(ratio)}"
+                    found.append((within(ratio, expected), words))
+        return everywhere(found, "it takes one thread and more, each with a CPU")
+
+    return check
+
+
+def _best_at_first(result: Result) -> Finding:
+    return _all_of(
+        result,
+        *(beside("ticket", other, MORE, having_cpus(most=6)) for other in ("twa", "mcs")),
+    )
+
+
+def _all_of(result: Result, *checks: Callable[[Result], Finding]) -> Finding:
+    found = [check(result) for check in checks]
+    if missing := [one for one in found if one.verdict is Verdict.NOT_MEASURED]:
+        return missing[0]
+    return everywhere([(one.verdict, one.reason) for one in found], "")
+
+
+def _fails_to_scale(result: Result) -> Finding:
+    few, many = fitting(result, 2, 6), fitting(result, 7)
+    ratio = compared(result, ("ticket", max(many)), ("ticket", max(few))) if few and many else None
+    if not ratio:
+        return Finding(Verdict.NOT_MEASURED, "it takes ticket with 2 to 6 threads and with more")
+    words = f"ticket with {count(max(many))} ÷ {max(few)}: {_times(ratio)}"
+    return Finding(within(ratio, LESS), words)
+
+
+def _doublings(result: Result) -> Iterator[tuple[int, int]]:
+    return ((n, 2 * n) for n in fitting(result) if 2 * n in fitting(result))
+
+
+def _grows_faster_than_threads(result: Result) -> Finding:
+    found = []
+    for few, many in _doublings(result):
+        if ratio := compared(result, ("byte", many), ("byte", few), "run_time"):
+            words = f"byte's run time with {count(many)} ÷ {few}: {_times(ratio)}"
+            found.append((within(ratio, (2.0, float("inf"))), words))
+    return everywhere(found, "it takes byte, fixed work, and twice the threads of another number")
+
+
+def _spread_of(variant: str, result: Result, n: int) -> Ratio | None:
+    """Standard deviation of the threads' run times by their mean."""
+    cells = result.of(variant, n)
+    pairs = [(value_of("run_time_sd", c), value_of("run_time", c)) for c in cells]
+    known = [(sd, mean) for sd, mean in pairs if sd is not None and mean]
+    return stats.ratio([sd for sd, _ in known], [mean for _, mean in known]) if known else None
+
+
+def _run_times_vary(result: Result) -> Finding:
+    """003's standard deviations are 12 to 40 % of the means."""
+    found = []
+    for n in fitting(result, 2):
+        if ratio := _spread_of("byte", result, n):
+            words = f"byte's σ ÷ mean with {count(n)}: {_times(ratio)}"
+            found.append((within(ratio, (0.1, float("inf"))), words))
+    return everywhere(found, "it takes byte and fixed work")
+
+
+def _queue_as_long_as_threads(result: Result) -> Finding:
+    found = []
+    for n in [n for n in result.threads if n > 1]:
+        longest = [v for c in result.of("ticket", n) if (v := value_of("queue_max", c)) is not None]
+        if longest:
+            seen = max(longest) >= 0.9 * (n - 1)
+            words = f"with {count(n)} ticket's queue was at most {max(longest):g}"
+            found.append((Verdict.SEEN if seen else Verdict.NOT_SEEN, words))
+    return everywhere(found, "it takes ticket, and its queue to be sampled")
+
+
+def _same_duration(result: Result) -> Finding:
+    found = []
+    for n in [n for n in result.threads if n > 1]:
+        if ratio := _spread_of("ticket", result, n):
+            words = f"ticket's σ ÷ mean with {count(n)}: {_times(ratio)}"
+            found.append((within(ratio, (0.0, ALMOST_NIL)), words))
+    return everywhere(found, "it takes ticket and fixed work")
+
+
+TRIO_004 = ("ticket", "mcs", "twa")
+COPIED = ("sections", "mutexbench", "lockloop", "fairness", "stress_latency")
+ONE_AND_ALL = ("rate", "one_copy")
+
+STATEMENTS = (
+    Statement(
+        "004",
+        "Fig. 1",
+        "The more readers watch a word, the slower is its writer.",
+        ("invalidation",),
+        against_one_thread(LESS, having_cpus(2)),
+    ),
+    Statement(
+        "004",
+        "Fig. 2",
+        "Up to 6 threads ticket is the fastest, TWA slightly behind it.",
+        ("mutexbench",),
+        _best_at_first,
+    ),
+    Statement(
+        "004",
+        "Fig. 2",
+        "Beyond 6 threads ticket fails to scale.",
+        ("mutexbench",),
+        _fails_to_scale,
+        cpus=7,
+    ),
+    Statement(
+        "004",
+        "Fig. 2",
+        "MCS surpasses ticket at 24 threads.",
+        ("mutexbench",),
+        beside("mcs", "ticket", MORE, having_cpus(24)),
+        cpus=24,
+    ),
+    Statement(
+        "004",
+        "Fig. 2",
+        "TWA outperforms MCS at every number of threads.",
+        ("mutexbench",),
+        beside("twa", "mcs", MORE),
+    ),
+    Statement(
+        "004",
+        "Fig. 3",
+        "Throwing, performance drops between 1 and 2 threads.",
+        ("throw",),
+        against_one_thread(LESS, having_cpus(2, 2), TRIO_004),
+    ),
+    Statement(
+        "004",
+        "Fig. 3",
+        "Beyond 2 threads it never exceeds that of one.",
+        ("throw",),
+        against_one_thread(LESS, having_cpus(3), TRIO_004),
+        cpus=3,
+    ),
+    Statement(
+        "004",
+        "Fig. 3",
+        "Beyond 2 threads the shape is MutexBench's: at 24 MCS surpasses ticket.",
+        ("throw",),
+        beside("mcs", "ticket", MORE, having_cpus(24)),
+        cpus=24,
+    ),
+    Statement(
+        "004",
+        "Fig. 4",
+        "With little contention TWA is comparable to ticket.",
+        ("stress_latency",),
+        beside("twa", "ticket", ALIKE, having_cpus(most=2)),
+    ),
+    Statement(
+        "004",
+        "Fig. 4",
+        "With much contention TWA is on par with MCS, or beyond.",
+        ("stress_latency",),
+        beside("twa", "mcs", (1 - COMPARABLE, float("inf")), having_cpus(24)),
+        cpus=24,
+    ),
+    Statement(
+        "003",
+        "table",
+        "Byte's run time grows faster than the number of threads.",
+        ("lockloop",),
+        _grows_faster_than_threads,
+        cpus=8,
+    ),
+    Statement(
+        "003",
+        "table",
+        "Run times of byte's threads differ by a tenth and more.",
+        ("lockloop",),
+        _run_times_vary,
+        cpus=4,
+    ),
+    Statement(
+        "002",
+        "Fig. 6, top",
+        "The queue can be as long as there are threads.",
+        ("fairness",),
+        _queue_as_long_as_threads,
+        copies=ANY_NUMBER,
+    ),
+    Statement(
+        "002",
+        "Fig. 6, bottom",
+        "All threads run for almost the same time (said of I-Spinlock; here of ticket, its base).",
+        ("fairness",),
+        _same_duration,
+        copies=ANY_NUMBER,
+    ),
+    Statement(
+        "000",
+        "Fig. 5, one VM",
+        "Preemptable tickets cost less than 6 % where nothing is preempted.",
+        COPIED,
+        beside("preemptable_ticket", "ticket", (0.94, float("inf"))),
+    ),
+    Statement(
+        "000",
+        "Fig. 5, 2 VMs and more",
+        "Preemptable tickets are faster than tickets, with no help from the host.",
+        COPIED,
+        beside("preemptable_ticket", "ticket", MORE, crowded, measures=ONE_AND_ALL),
+        copies=SEVERAL,
+    ),
+    Statement(
+        "000",
+        "Fig. 5, 2 VMs and more",
+        "With the host's help they are faster than its ticket lock.",
+        COPIED,
+        beside("pv_preemptable_ticket", "pv_ticket", MORE, crowded, measures=ONE_AND_ALL),
+        copies=SEVERAL,
+    ),
+)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""What the papers say, asked of results in which it is plainly so, plainly not so, or unknown."""
+
+import numpy as np
+import pytest
+
+from overlock_tools import papers
+from overlock_tools.papers import Claim, RunTime
+from overlock_tools.results import Cell, Result
+
+Rates = dict[str, dict[int, float]]
+
+
+def result(kind: str, rates: Rates, cpus: int, noise: float = 0.01) -> Result:
+    draw = np.random.default_rng(21)
+    cells = [
+        Cell(r, variant, n, rate * draw.lognormal(0, noise), 1.0, 1.0)
+        for r in range(1, 16)
+        for variant, by_threads in rates.items()
+        for n, rate in by_threads.items()
+    ]
+    return Result(
+        kind=kind,
+        title="t",
+        unit="acquisitions",
+        baseline=next(iter(rates)),
+        command="",
+        settings={"cpus": cpus},
+        machine={},
+        native={},
+        variants=list(rates),
+        threads=sorted({n for by_threads in rates.values() for n in by_threads}),
+        cells=cells,
+    )
+
+
+def claim(found: Result, words: str) -> Claim:
+    [only] = [c for c in papers.claims(found) if words in c.sentence]
+    return only
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "so", "not_so"),
+    [
+        ("invalidation", "slower is its writer", {"a": {1: 9, 2: 5}}, {"a": {1: 5, 2: 9}}),
+        (
+            "mutexbench",
+            "ticket is the fastest",
+            {"ticket": {1: 5, 2: 9}, "twa": {1: 4, 2: 8}, "mcs": {1: 3, 2: 7}},
+            {"ticket": {1: 5, 2: 7}, "twa": {1: 4, 2: 8}, "mcs": {1: 3, 2: 6}},
+        ),
+        (
+            "mutexbench",
+            "TWA outperforms MCS",
+            {"twa": {1: 5, 2: 6}, "mcs": {1: 4, 2: 5}},
+            {"twa": {1: 5, 2: 4}, "mcs": {1: 4, 2: 5}},
+        ),
+        ("throw", "drops between 1 and 2", {"mcs": {1: 9, 2: 5}}, {"mcs": {1: 5, 2: 6}}),
+        (
+            "stress_latency",
+            "comparable to ticket",
+            {"twa": {1: 100}, "ticket": {1: 101}},
+            {"twa": {1: 80}, "ticket": {1: 101}},
+        ),
+        (
+            "sections",
+            "cost less than 6 %",
+            {"preemptable_ticket": {2: 99}, "ticket": {2: 100}},
+            {"preemptable_ticket": {2: 90}, "ticket": {2: 100}},
+        ),
+    ],
+)
+def test_seen_and_not_seen(kind: str, words: str, so: Rates, not_so: Rates) -> None:
+    assert claim(result(kind, so, 2), words).verdict == "seen here"
+    assert claim(result(kind, not_so, 2), words).verdict == "not seen here"
+
+
+MUTEXBENCH: Rates = {
+    "ticket": {1: 9, 6: 9, 24: 3},
+    "twa": {1: 8, 6: 8, 24: 8},
+    "mcs": {1: 7, 6: 7, 24: 7},
+}
+
+
+def test_all_of_fig_2_on_enough_cpus() -> None:
+    found = papers.claims(result("mutexbench", MUTEXBENCH, 72))
+    assert [c.verdict for c in found if c.figure == "Fig. 2"] == ["seen here"] * 4
+    assert (
+        "mcs ÷ ticket with 24 threads: 2.3"
+        in claim(result("mutexbench", MUTEXBENCH, 72), "24 threads").reason
+    )
+
+
+def test_threads_that_take_turns_show_nothing() -> None:
+    """24 threads on 2 CPUs are not what the paper speaks of."""
+    found = result("mutexbench", MUTEXBENCH, 2)
+    assert claim(found, "fails to scale").verdict == "needs 7 CPUs"
+    assert claim(found, "MCS surpasses").verdict == "needs 24 CPUs"
+    assert "24" not in claim(found, "TWA outperforms").reason
+
+
+def test_equals_cannot_be_told_apart() -> None:
+    found = result("mutexbench", {"twa": {1: 5}, "mcs": {1: 5}}, 2, noise=0.2)
+    assert claim(found, "TWA outperforms").verdict == "cannot be told apart"
+    found.cells = [cell for cell in found.cells if cell.round < 4]
+    assert claim(found, "TWA outperforms").verdict == "cannot be told apart"
+    assert "too few rounds" in claim(found, "TWA outperforms").reason
+
+
+def test_everywhere_means_everywhere() -> None:
+    found = result("mutexbench", {"twa": {1: 9, 2: 5}, "mcs": {1: 5, 2: 5}}, 2, noise=0.2)
+    assert claim(found, "TWA outperforms").verdict == "cannot be told apart"
+
+
+def test_locks_that_are_missing_are_named() -> None:
+    found = claim(result("mutexbench", {"twa": {1: 5}}, 2), "TWA outperforms")
+    assert (found.verdict, found.reason) == ("not measured here", "it takes twa and mcs")
+    assert claim(result("mutexbench", {"ticket": {1: 5}}, 2), "fastest").reason.endswith("twa")
+
+
+def with_run_times(means: dict[int, float], sd: float, cpus: int, kind: str) -> Result:
+    lock = "byte" if kind == "lockloop" else "ticket"
+    found = result(kind, {lock: dict.fromkeys(means, 1.0)}, cpus)
+    draw = np.random.default_rng(22)
+    for cell in found.cells:
+        mean = means[cell.threads] * 1e9 * draw.lognormal(0, 0.01)
+        half = cell.threads // 2
+        spread = sd * mean * ((cell.threads - 1) / cell.threads) ** 0.5
+        cell.finish_ns = [round(mean - spread)] * half + [round(mean + spread)] * half
+        cell.queue_max = cell.threads - 1
+    return found
+
+
+def test_003_run_times() -> None:
+    steep = with_run_times({2: 0.1, 4: 0.4, 8: 1.6}, 0.3, 32, "lockloop")
+    assert claim(steep, "grows faster").verdict == "seen here"
+    assert claim(steep, "differ by a tenth").verdict == "seen here"
+    level = with_run_times({2: 0.1, 4: 0.15, 8: 0.2}, 0.01, 32, "lockloop")
+    assert claim(level, "grows faster").verdict == "not seen here"
+    assert claim(level, "differ by a tenth").verdict == "not seen here"
+    assert claim(with_run_times({2: 0.1}, 0.3, 2, "lockloop"), "grows").verdict == "needs 8 CPUs"
+
+
+def test_003_table_is_for_a_million_pairs() -> None:
+    found = with_run_times({4: 0.2, 8: 0.4}, 0.3, 2, "lockloop")
+    found.settings["turns"] = 500_000
+    assert papers.byte_run_times(found) == [
+        RunTime(4, pytest.approx(400, rel=0.05), pytest.approx(120, rel=0.15)),
+        RunTime(8, pytest.approx(800, rel=0.05), pytest.approx(240, rel=0.15)),
+    ]
+    assert [(row.threads, row.mean_ms, row.sd_ms) for row in papers.BYTE_003] == [
+        (4, 386, 153),
+        (8, 940, 117),
+        (16, 6046, 1747),
+        (32, 37028, 10136),
+    ]
+
+
+def test_002_fairness() -> None:
+    fair = with_run_times({2: 0.1, 8: 0.4}, 0.001, 2, "fairness")
+    assert claim(fair, "almost the same time").verdict == "seen here"
+    assert claim(fair, "as long as").verdict == "seen here"
+    unfair = with_run_times({2: 0.1, 8: 0.4}, 0.5, 2, "fairness")
+    for cell in unfair.cells:
+        cell.queue_max = 1
+    assert claim(unfair, "almost the same time").verdict == "not seen here"
+    assert claim(unfair, "as long as").verdict == "not seen here"
+
+
+def test_000_asks_for_one_copy_and_for_all() -> None:
+    found = result("sections", {"preemptable_ticket": {4: 500}, "ticket": {4: 100}}, 2)
+    for cell in found.cells:
+        cell.copies = [round(cell.work / 2)] * 2
+    seen = claim(found, "faster than tickets")
+    assert seen.verdict == "seen here"
+    assert "one copy at random: 5.0" in seen.reason
+    assert not [c for c in papers.claims(found) if c.figure == "Fig. 5, one VM"]
+    for cell in found.cells:
+        if cell.variant == "preemptable_ticket":  # the copies starve, whatever the sum says
+            cell.copies = [0, 0]
+    assert claim(found, "faster than tickets").verdict == "not seen here"
+
+
+def test_a_workload_that_no_paper_has() -> None:
+    assert papers.claims(result("conditions", {"ticket": {1: 1}}, 2)) == []
