@@ -62,11 +62,9 @@ def locks_details() -> str:
 
 
 def peers_table() -> str:
-    rows = [
-        [f"`{peer.id}`", peer.source, f"`{peer.package}`", peer.what]
-        for peer in defs.load().peers.values()
-    ]
-    return table(["lock", "of", "Debian package", "what it is"], rows)
+    peers = defs.load().peers.values()
+    rows = [[f"`{peer.id}`", f"`{peer.package}`", peer.what] for peer in peers]
+    return table(["lock", "Debian package", "what it is"], rows)
 
 
 def events_table() -> str:

@@ -73,6 +73,7 @@ def test_built_docs_have_every_entry(tmp_path: Path) -> None:
     lists = defs.load()
     for page, names in (
         ("locks.md", lists.locks),
+        ("peers.md", lists.peers),
         ("tuning.md", lists.tunables),
         ("counters.md", lists.events),
     ):

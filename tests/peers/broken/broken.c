@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Peers that lack what the tests look for. */
+#include "lock.h"
+#include <pthread.h>
+
+static pthread_mutex_t *held; /* the only lock that one_node can release */
+
+static bool keep(pthread_mutex_t *l, int error)
+{
+	if (!error)
+		held = l;
+	return !error;
+}
+
+PEER_LOCK(open_door, char, (void)l, (void)l, ((void)l, true), (void)l)
+PEER_LOCK(liar, pthread_mutex_t, pthread_mutex_init(l, NULL), pthread_mutex_lock(l),
+	  (pthread_mutex_trylock(l), true), pthread_mutex_unlock(l))
+PEER_LOCK(deaf, pthread_mutex_t, pthread_mutex_init(l, NULL), pthread_mutex_lock(l),
+	  ((void)l, false), pthread_mutex_unlock(l))
+PEER_LOCK(one_node, pthread_mutex_t, pthread_mutex_init(l, NULL), keep(l, pthread_mutex_lock(l)),
+	  keep(l, pthread_mutex_trylock(l)), ((void)l, pthread_mutex_unlock(held)))
+
+#include "table.h"

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""Other people's locks are what they say, exclude, and are missed by name when they are missing."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from table import Made, elsewhere, entries, in_another_thread
+
+from overlock_tools import defs, native, peers, server
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
+
+ALL = defs.load().peers
+PLUGGED = {peer.family: None for peer in ALL.values() if peer.family != peers.BUILT_IN}
+LOCKS = [peer.id for peer in ALL.values() if peer.family in PLUGGED]
+BROKEN = ("open_door", "liar", "deaf", "one_node")
+
+
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("broken") / "overlock-peers-broken.so"
+    folders = (HERE / "broken", TOP / "bench", TOP / "bench/peers", TOP / "include")
+    command = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-DPEERS_OF_broken=PEERS_YES"]
+    command += [f"-I{folder}" for folder in folders]
+    subprocess.run([*command, HERE / "broken/broken.c", "-o", out], check=True)
+    return out
+
+
+# A lock by itself, through the table of its plug-in.
+
+
+@pytest.mark.parametrize("family", PLUGGED)
+def test_a_plug_in_has_all_its_lines(family: str) -> None:
+    found = entries(peers.plugin(family))
+    wanted = {peer.id: peer for peer in ALL.values() if peer.family == family}
+    assert list(found) == list(wanted)
+    for name, entry in found.items():
+        ops = entry.ops.contents
+        assert (ops.source.decode(), ops.what.decode()) == (wanted[name].source, wanted[name].what)
+        assert ops.abi == defs.load().abi
+        assert ops.size > 0
+        assert ops.size % ops.align == 0
+        assert not ops.timedlock
+
+
+def tries(make: Callable[[], Made]) -> None:
+    lock = make()
+    for _ in range(2):
+        assert lock.trylock(), "it was free"
+        assert not in_another_thread(lock.trylock), "it was held by trylock"
+        lock.unlock()
+        lock.lock()
+        assert not in_another_thread(lock.trylock), "it was held by lock"
+        lock.unlock()
+    assert lock.is_free()
+
+
+def waits(make: Callable[[], Made]) -> None:
+    lock = make()
+    released = False
+
+    def acquire() -> bool:
+        lock.lock()
+        seen = released
+        lock.unlock()
+        return seen
+
+    lock.lock()
+    with elsewhere(acquire) as seen:
+        time.sleep(0.01)  # for the other to arrive; it may be late, but must not be early
+        released = True
+        lock.unlock()
+    assert seen == [True], "two had it at once"
+
+
+def are_held_together(make: Callable[[], Made]) -> None:
+    locks = [make() for _ in range(20)]
+    for lock in locks:
+        lock.lock()
+    for lock in locks:  # not in the order in which a stack would release them
+        assert not lock.is_free()
+        lock.unlock()
+        assert lock.is_free()
+
+
+PROPERTIES = (tries, waits, are_held_together)
+
+
+@pytest.mark.parametrize("check", PROPERTIES)
+@pytest.mark.parametrize("name", LOCKS)
+def test_by_itself(name: str, check: Callable[[Callable[[], Made]], None]) -> None:
+    entry = entries(peers.plugin(ALL[name].family))[name]
+    check(lambda: Made(entry))
+
+
+def test_broken_ones_are_seen(broken: Path) -> None:
+    found = entries(broken)
+    assert tuple(found) == BROKEN
+    seen: dict[str, object] = {}
+    for name, entry in found.items():
+        for check in PROPERTIES:
+            try:
+                check(lambda: Made(entry))  # noqa: B023
+            except AssertionError:
+                seen.setdefault(name, check)
+    assert seen == {"open_door": tries, "liar": tries, "deaf": tries, "one_node": are_held_together}
+
+
+# All of them in overlock-bench, as a user measures them.
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[server.Server]:
+    with server.started(peers.options()) as started:
+        yield started
+
+
+def cell(name: str, threads: int) -> dict[str, object]:
+    sections = {"workload": "sections", "cs": 100, "ncs": 200}
+    return {**sections, "variant": name, "threads": threads, "seconds": 0.03}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8, 64])
+@pytest.mark.parametrize("name", ALL)
+def test_excludes(bench: server.Server, name: str, threads: int) -> None:
+    answer = bench.measure(cell(name, threads))
+    assert answer["wrong"] == ""
+    assert answer["lock"] == name
+    assert len(answer["per_thread"]) == threads
+
+
+def test_one_that_does_not_exclude_is_seen(broken: Path) -> None:
+    with server.started([f"--peers={broken}"]) as started:
+        assert started.measure(cell("open_door", 8) | {"seconds": 0.2})["wrong"] != ""
+
+
+def test_a_plug_in_that_is_none_is_refused() -> None:
+    program = native.file("overlock-bench")
+    done = subprocess.run(
+        [program, "--peers=/nowhere/overlock-peers-ck.so"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "/nowhere/overlock-peers-ck.so" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# One family is missing.
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> Path:
+    """The native folder of a machine on which Abseil is not installed."""
+    folder = tmp_path / "native"
+    shutil.copytree(native.folder(), folder, symlinks=True)
+    (folder / "overlock-peers-abseil.so").unlink()
+    return folder
+
+
+def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "overlock_tools", *args],
+        env={**os.environ, "OVERLOCK_NATIVE": str(folder)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+MISSING = (
+    "absl_mutex is not here: libabsl-dev was not installed when this was built; "
+    "`make peers` installs it"
+)
+
+
+def test_none_is_missing_where_the_suite_runs() -> None:
+    """`make test` installs all, so that nothing above was left out."""
+    assert peers.missing() == {}
+    assert len(peers.plugins()) == len(PLUGGED)
+
+
+def test_the_missing_are_known(without: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERLOCK_NATIVE", str(without))
+    assert peers.missing() == {"absl_mutex": MISSING}
+    assert len(peers.plugins()) == len(PLUGGED) - 1
+
+
+def test_locks_says_what_is_missing(without: Path) -> None:
+    done = run(without, "locks")
+    assert done.returncode == 0
+    assert MISSING in done.stdout
+    assert "\nnsync_mu " in done.stdout
+
+
+SHORT = ("--threads", "2", "--rounds", "1", "--seconds", "0.02")
+
+
+def test_bench_of_a_missing_one(without: Path) -> None:
+    done = run(without, "bench", "sections", "--locks", "ticket,absl_mutex", *SHORT)
+    assert done.returncode == 3
+    assert done.stderr == f"overlock: {MISSING}\n"
+
+
+def test_bench_of_all_names_the_missing(without: Path, tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    done = run(without, "bench", "sections", "--locks", "peers", *SHORT, "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    assert MISSING in done.stdout
+    assert MISSING in out.read_text()
+    assert "nsync_mu" in done.stdout
