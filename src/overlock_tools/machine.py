@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from overlock_tools import limits
+from overlock_tools.tree import Tree, Unknown
+
 # Other programs' share of the CPUs, and the hypervisor's, from which a result is doubtful.
 BUSY_SHARE = 0.05
 
@@ -46,30 +49,12 @@ def chosen(text: str) -> str:
 
 
 def quota_cpus() -> float | None:
-    """The CPU quota of our cgroup or one above it, in CPUs; None if there is none we can see."""
-    least: float | None = None
-    for line in _read("/proc/self/cgroup").splitlines():
-        hierarchy, controllers, path = line.split(":", 2)
-        root = "/sys/fs/cgroup" if hierarchy == "0" else f"/sys/fs/cgroup/{controllers}"
-        if hierarchy != "0" and "cpu" not in controllers.split(","):
-            continue
-        for folder in (Path(root + path), *Path(root + path).parents):
-            if not str(folder).startswith(root):
-                break
-            limit = _quota_of(folder)
-            if limit is not None:
-                least = limit if least is None else min(least, limit)
-    return least
-
-
-def _quota_of(folder: Path) -> float | None:
-    words = _read(f"{folder}/cpu.max").split() or [
-        _read(f"{folder}/cpu.cfs_quota_us") or "max",
-        _read(f"{folder}/cpu.cfs_period_us") or "100000",
-    ]
-    if words[0] in ("max", "-1"):
+    """The CPU quota of our group or one above it, in CPUs; None if there is none we can see."""
+    try:
+        found = limits.quota(Tree(), limits.of(Tree(), "self"))
+    except Unknown:
         return None
-    return int(words[0]) / int(words[1])
+    return found.cpus if found else None
 
 
 def facts() -> dict[str, Any]:

@@ -44,9 +44,9 @@ def command(pid: int | None, seconds: float, as_json: bool, verbose: bool) -> in
     from overlock_tools import doctor
     from overlock_tools.doctor import probe
     from overlock_tools.doctor.show import show
-    from overlock_tools.doctor.tree import Tree
     from overlock_tools.doctor.watch import Clock
     from overlock_tools.terminal import console
+    from overlock_tools.tree import Tree
 
     if pid is not None:
         check_process(pid)

@@ -14,8 +14,8 @@ from overlock_tools.doctor import (  # noqa: F401
 from overlock_tools.doctor.fact import FACTS, Known, World, learn
 from overlock_tools.doctor.probe import Probe
 from overlock_tools.doctor.rules import Answer, Finding, judge
-from overlock_tools.doctor.tree import Tree
 from overlock_tools.doctor.watch import Clock, observe
+from overlock_tools.tree import Tree
 
 GROUPS = (
     "process",

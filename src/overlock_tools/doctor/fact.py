@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from overlock_tools.doctor.probe import Probe
-from overlock_tools.doctor.tree import Tree, Unknown
 from overlock_tools.doctor.watch import Watch
+from overlock_tools.tree import Tree, Unknown
 
 
 @dataclass(frozen=True)

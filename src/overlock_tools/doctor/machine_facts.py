@@ -4,8 +4,8 @@
 import re
 
 from overlock_tools.doctor.fact import Found, World, fact
-from overlock_tools.doctor.tree import Tree, Unknown, cpu_list, fields
 from overlock_tools.machine import chosen, cpu_model
+from overlock_tools.tree import Tree, Unknown, cpu_list, fields
 
 CPUS = "/sys/devices/system/cpu"
 

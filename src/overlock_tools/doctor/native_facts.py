@@ -4,13 +4,12 @@
 from dataclasses import replace
 from typing import Any
 
-from overlock_tools import defs
-from overlock_tools.doctor import cgroups
+from overlock_tools import defs, limits
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.load_facts import cpus_usable
 from overlock_tools.doctor.probe import because
-from overlock_tools.doctor.tree import Unknown, fields
 from overlock_tools.errors import Fail
+from overlock_tools.tree import Unknown, fields
 
 PROBE = "overlock-probe: "
 
@@ -301,7 +300,7 @@ def tracefs(w: World) -> Found:
     means="`overlock bench --quota` and a limit on neighbours need a group of their own",
 )
 def cgroup(w: World) -> Found:
-    groups = cgroups.of(w.tree, "self")
+    groups = limits.of(w.tree, "self")
     can = w.tree.writable(groups.folders[0])
     value = {"version": groups.version, "can_create": can}
     return Found(value, f"v{groups.version}; {'we may' if can else 'we may not'} create one")

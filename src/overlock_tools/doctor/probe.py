@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from overlock_tools import native
-from overlock_tools.doctor.tree import Unknown
 from overlock_tools.errors import Fail
+from overlock_tools.tree import Unknown
 
 # It takes a tenth of a second; a group with 1 % of a CPU needs a hundred times that.
 LIMIT_S = 20.0

@@ -4,8 +4,8 @@
 import re
 
 from overlock_tools.doctor.fact import Found, World, fact
-from overlock_tools.doctor.tree import Unknown
 from overlock_tools.doctor.watch import NOTHING, Thread
+from overlock_tools.tree import Unknown
 
 TASK = "/proc/PID/task/*/"
 

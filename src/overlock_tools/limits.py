@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from overlock_tools.doctor.tree import Tree, Unknown, fields
+from overlock_tools.tree import Tree, Unknown, fields
 
 
 @dataclass(frozen=True)
