@@ -22,6 +22,8 @@
 #define WARM_UP		0.1
 /* A collapsed FIFO lock lets its waiters go one time slice each: not worth more than this. */
 #define DRAIN_SECONDS	0.25
+/* Short beside that, and long enough for whoever is waited for to be off its CPU for a slice. */
+#define PATIENCE_NS	20000000
 
 /* Why a context is to leave: its thread goes and another comes, or all is over. */
 enum { LEAVE = 1, OVER = 2 };
@@ -147,6 +149,7 @@ static struct run *set_up(const struct cell *cell, const struct cell_memory *mem
 	run->world.contexts = cell->threads;
 	run->world.params = &cell->params;
 	run->world.n_locks = (uint32_t)params_get(&cell->params, run->loops->name, "locks", 1);
+	run->world.patience = ol_ticks_from_ns(PATIENCE_NS);
 	run->working = run->arrivals = cell->threads;
 	run->shared = lines(1, run->loops->shared);
 	run->own_size = in_lines(run->loops->own);
