@@ -4,8 +4,8 @@
 import os
 import platform
 import re
-import resource
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,9 +92,23 @@ def headline(machine: dict[str, Any]) -> str:
     )
 
 
+def _descendants(pid: int | str = "self") -> Iterator[int]:
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, _read(task).split()):
+            yield child
+            yield from _descendants(child)
+
+
+def _own_seconds() -> float:
+    """CPU seconds of this process and of all that come from it, whether ended or running."""
+    tick = os.sysconf("SC_CLK_TCK")
+    running = [_read(f"/proc/{pid}/stat").rpartition(")")[2].split() for pid in _descendants()]
+    return sum(os.times()[:4]) + sum(sum(map(int, words[11:15])) / tick for words in running)
+
+
 @dataclass(frozen=True)
 class Load:
-    """CPU seconds since boot: all, of this process and its children, stolen by the hypervisor."""
+    """CPU seconds since boot: all, of us and ours, stolen by the hypervisor."""
 
     when: float
     busy: float
@@ -106,12 +120,8 @@ class Load:
         tick = os.sysconf("SC_CLK_TCK")
         fields = [int(word) for word in _read("/proc/stat").splitlines()[0].split()[1:]]
         user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
-        own = sum(
-            usage.ru_utime + usage.ru_stime
-            for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        )
         busy = (user + nice + system + irq + softirq) / tick
-        return cls(time.monotonic(), busy, own, steal / tick)
+        return cls(time.monotonic(), busy, _own_seconds(), steal / tick)
 
     def others_since(self, then: "Load") -> float:
         """Others' share of all the machine's CPUs since then, the hypervisor's included."""

@@ -1,41 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""Drives overlock-bench: checks what is asked for, starts it, and takes its cells as they come."""
+"""Measures a plan: one cell after the other, into a result that can be taken up again."""
 
-import contextlib
-import json
-import signal
-import subprocess
+import hashlib
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import defs, machine, native, outside, stats
-from overlock_tools.errors import FAILED, Fail, say
-from overlock_tools.results import Cell, Result
+from overlock_tools import defs, histograms, machine, native, outside, server, stats, workloads
+from overlock_tools.errors import Fail
+from overlock_tools.machine import BUSY_SHARE
+from overlock_tools.plan import Place, Plan
+from overlock_tools.results import Cell, GivenUp, Result
+from overlock_tools.server import Impossible, Server
+from overlock_tools.workloads import Workload
 
-# Beyond this a cell measures the kernel's handling of threads rather than locks.
-MOST_THREADS = 10_000
-
-
-@dataclass(frozen=True)
-class Workload:
-    """One that overlock-bench has: workload/workloads.def."""
-
-    name: str
-    title: str
-    what: str
-
-
-WORKLOADS = (
-    Workload(
-        "sections",
-        "Critical and non-critical sections",
-        "threads take turns in a critical section of fixed length, one lock",
-    ),
-)
+# Of the native lock's rate: what has less in the pilot round has collapsed, and is not repeated.
+COLLAPSED = 0.1
+NATIVE = "pthread_mutex"
+# With fixed work, a cell that takes this many times the native one's time is cut.
+CUT_AT = 10.0
+LEAST_LIMIT_SECONDS = 0.5
+SAVE_EVERY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -45,34 +34,34 @@ class Subjects:
     facts: dict[str, Any]
     what: dict[str, str]
     peers: list[str]
+    missing: list[str]  # peers that are not installed
+    workloads: dict[str, Workload]
 
 
-def subjects(loaded: Sequence[str] = (), counted: bool = False) -> Subjects:
-    program = native.file("overlock-bench-counted" if counted else "overlock-bench")
-    done = subprocess.run(
-        [program, *loaded], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    if done.returncode:
-        raise Fail(done.stderr.strip().removeprefix("overlock-bench: "), FAILED)
-    for line in done.stderr.splitlines():  # of a variable that the library ignores
-        say(line.removeprefix("overlock: "))
-    facts = json.loads(done.stdout)
+def known_to(bench: Server, missing: Sequence[str] = ()) -> Subjects:
+    facts = dict(bench.facts)
     listed = facts.pop("subjects")
+    found = workloads.from_facts(facts)
     return Subjects(
         facts,
         {entry["id"]: entry["what"] for entry in listed},
         [entry["id"] for entry in listed if entry["kind"] == "peer"],
+        list(missing),
+        found,
     )
 
 
+def subjects() -> Subjects:
+    with server.started() as bench:
+        return known_to(bench)
+
+
 def parse_variants(text: str, known: Subjects) -> list[str]:
-    """`ticket,preemptable_ticket@tau=0@spin=500,all` as a list without repetitions."""
+    """`ticket,preemptable_ticket@tau=0@spin=500,all,peers` as a list without repetitions."""
+    groups = {"all": list(known.what), "peers": known.peers}
     variants: dict[str, None] = {}
     for word in filter(None, (word.strip() for word in text.split(","))):
-        if word == "all":
-            variants.update(dict.fromkeys(known.what))
-        else:
-            variants[_checked(word, known)] = None
+        variants.update(dict.fromkeys(groups.get(word) or [_checked(word, known)]))
     if not variants:
         raise Fail("--locks names no lock; `overlock locks` lists them, `all` takes all")
     return list(variants)
@@ -90,136 +79,214 @@ def _checked(variant: str, known: Subjects) -> str:
     return "@".join(checked)
 
 
-def parse_threads(text: str, cpus: int) -> list[int]:
-    """`4,8` or, as multiples of the CPUs, `1x,2x`."""
-    threads = set()
-    for word in filter(None, (word.strip() for word in text.split(","))):
-        number = word.removesuffix("x")
-        if not (number.isascii() and number.isdigit()):
-            raise Fail(f"--threads {text}: {word!r} is neither a number nor a multiple such as 2x")
-        threads.add(int(number) * (cpus if word.endswith("x") else 1))
-    if not threads or min(threads) < 1 or max(threads) > MOST_THREADS:
-        raise Fail(f"--threads {text}: from 1 to {MOST_THREADS} threads, as in 4,8,16 or 1x,2x")
-    return sorted(threads)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What `overlock bench` asks overlock-bench for."""
-
-    workload: Workload
-    variants: list[str]
-    threads: list[int]
-    baseline: str
-    cs_ns: float
-    ncs_ns: float
-    rounds: int
-    seconds: float
-    cpus: int | None
-    counters: bool
-    loaded: list[str]  # --lock-so options
-
-    def arguments(self) -> list[str]:
-        options = {
-            "workload": self.workload.name,
-            "threads": ",".join(map(str, self.threads)),
-            "rounds": self.rounds,
-            "seconds": self.seconds,
-            "cs-ns": self.cs_ns,
-            "ncs-ns": self.ncs_ns,
-        }
-        if self.cpus:
-            options["cpus"] = self.cpus
-        listed = [f"--{name}={value}" for name, value in options.items()]
-        return self.loaded + listed + [f"--variant={variant}" for variant in self.variants]
-
-    @property
-    def cells(self) -> int:
-        return len(self.variants) * len(self.threads) * self.rounds
-
-
-def new_result(plan: Plan, command: str, known: Subjects) -> Result:
-    settings = {
-        "cpus": plan.cpus or machine.cpus(),
-        "cs_ns": plan.cs_ns,
-        "ncs_ns": plan.ncs_ns,
-        "rounds": plan.rounds,
-        "seconds": plan.seconds,
-        "counters": plan.counters,
-    }
+def new_result(plan: Plan, known: Subjects) -> Result:
+    program = native.file("overlock-bench-counted" if plan.counters else "overlock-bench")
+    settings = plan.settings(plan.cpus or machine.cpus())
+    settings["build"] = hashlib.sha256(program.read_bytes()).hexdigest()
     return Result(
         kind=plan.workload.name,
-        title=plan.workload.title,
-        unit="acquisitions",
+        title=plan.title,
+        unit=plan.workload.unit,
         baseline=plan.baseline,
-        command=command,
+        command=plan.command(),
         settings=settings,
         machine=machine.facts(),
         native=known.facts,
         variants=plan.variants,
         threads=plan.threads,
-        peers=[peer for peer in known.peers if peer in plan.variants],
+        peers=[v for v in plan.variants if v.partition("@")[0] in known.peers],
+        missing=known.missing,
+        parameters=plan.parameters,
+        scenario={"settings": plan.scenario} if plan.scenario else {},
+        statistic=plan.statistic,
     )
 
 
-def _cell(line: dict[str, Any]) -> Cell:
+def _cell(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
+    latency, handover, queue = (answer.get(key, {}) for key in ("latency", "handover", "queue"))
     return Cell(
-        round=line["round"],
-        variant=line["variant"],
-        threads=line["threads"],
-        work=line["acquisitions"],
-        seconds=line["seconds"],
-        cpu_seconds=line["cpu_seconds"],
-        voluntary=line["voluntary"],
-        involuntary=line["involuntary"],
-        per_thread=line["per_thread"],
-        wrong=line["wrong"],
-        drained=line["drained"],
-        events=line.get("events", {}),
-        wait_ns=line.get("wait_ns", 0),
-        hold_ns=line.get("hold_ns", 0),
+        round=round_number,
+        variant=variant,
+        threads=answer["threads"],
+        work=answer["acquisitions"],
+        seconds=answer["seconds"],
+        cpu_seconds=answer["cpu_seconds"],
+        voluntary=answer["voluntary"],
+        involuntary=answer["involuntary"],
+        per_thread=answer["per_thread"],
+        copies=answer.get("copies", []),
+        wrong=answer["wrong"],
+        drained=answer["drained"],
+        drain_seconds=answer["drain_seconds"],
+        cut=answer.get("cut", False),
+        work_seconds=answer.get("work_seconds"),
+        gap_ns=answer.get("gap_ns"),
+        latency=histograms.packed(latency.get("ns", []), latency.get("weight", [])),
+        handover=histograms.packed(handover.get("ns", []), handover.get("weight", [])),
+        queue_mean=queue.get("mean"),
+        queue_max=queue.get("max"),
+        finish_ns=[ns for ns in answer.get("finish_ns", []) if ns is not None],  # null: cut
+        slice_us=answer.get("slice_us"),
+        arrivals=answer.get("arrivals", 0),
+        events=answer.get("events", {}),
+        wait_ns=answer.get("wait_ns", 0),
+        hold_ns=answer.get("hold_ns", 0),
     )
 
 
-@contextmanager
-def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """The child is ended, and waited for, however we leave; it drops the cell it was at."""
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+class Run:
+    """A plan on its way: what is done, what is left, and until when."""
+
+    def __init__(self, plan: Plan, result: Result) -> None:
+        self.plan, self.result = plan, result
+        self.places = set(plan.places)
+        self.began = self.saved = time.monotonic()
+        self.measured = 0  # cells of this run; the result may have others
+        self.round, self.left_in_round = 0, 0
+        self.to_do = 0
+        self.count()
+        self.others: dict[int, float] = {}  # other programs' share of the CPUs, by round
+
+    @property
+    def given_up(self) -> set[Place]:
+        listed = self.result.collapsed + self.result.impossible
+        return {Place(entry.variant, entry.threads) for entry in listed}
+
+    @property
+    def total(self) -> int:
+        """Cells in all, as far as is known what collapses."""
+        return len(self.result.cells) + self.to_do
+
+    @property
+    def seconds_left(self) -> float | None:
+        """As the cells so far took; None before there is one."""
+        if not self.measured:
+            return None
+        return (time.monotonic() - self.began) / self.measured * self.to_do
+
+    def count(self) -> None:
+        """After something was given up, there is less to do."""
+        rounds = range(1, self.plan.rounds + 1)
+        self.to_do = sum(len(self.left(number)) for number in rounds)
+
+    def left(self, round_number: int) -> list[Place]:
+        """Of that round, in its order; with fixed work the native lock first: it sets limits."""
+        done = {Place(c.variant, c.threads) for c in self.result.cells if c.round == round_number}
+        skipped = done | self.given_up
+        order = [place for place in self.plan.order(round_number) if place not in skipped]
+        if self.plan.turns:
+            order.sort(key=lambda place: place.variant != native_of(self.result))
+        return order
+
+    def limit(self, place: Place) -> float:
+        """Seconds that the cell may take, or is to take."""
+        if not self.plan.turns:
+            return self.plan.seconds
+        native_lock = native_of(self.result)
+        known = [c.seconds for c in self.result.of(native_lock or "", place.threads) if not c.cut]
+        if not known or place.variant == native_lock:
+            return self.plan.seconds
+        return min(self.plan.seconds, max(LEAST_LIMIT_SECONDS, CUT_AT * stats.median(known)))
+
+    def measure(self, bench: Server, round_number: int, place: Place) -> None:
+        try:
+            answer = bench.measure(self.plan.line(round_number, place, self.limit(place)))
+        except Impossible as error:
+            why = str(error)
+            self.result.impossible.append(GivenUp(place.variant, place.threads, why))
+            self.count()
+        else:
+            self.result.cells.append(_cell(answer, round_number, place.variant))
+            self.to_do -= 1
+        self.measured += 1
+
+    def judge_pilot(self) -> None:
+        """What has collapsed in round 1 is known well enough: it is not measured again."""
+        self.result.collapsed = [
+            GivenUp(cell.variant, cell.threads, why)
+            for cell in self.result.cells
+            if cell.round == 1 and (why := self._collapsed(cell))
+        ]
+        self.count()
+
+    def _collapsed(self, cell: Cell) -> str:
+        """In words; empty if it has not."""
+        if cell.cut:
+            return f"cut after {cell.seconds:.3g} s, unfinished"
+        beside = [c for c in self.result.cells if c.round == 1 and c.threads == cell.threads]
+        native_lock = next((c for c in beside if c.variant == NATIVE), None)
+        judge = native_lock or max(beside, key=lambda c: c.rate)
+        if cell.rate < COLLAPSED * judge.rate:
+            return f"less than a tenth of {judge.variant}'s rate"
+        return ""
+
+    def busy_warning(self) -> str | None:
+        busy = {number: share for number, share in self.others.items() if share >= BUSY_SHARE}
+        if not busy:
+            return None
+        rounds = ", ".join(map(str, busy))
+        return (
+            f"other work took up to {max(busy.values()):.0%} of the CPUs in round"
+            f"{'' if len(busy) == 1 else 's'} {rounds}: expect noise; ratios suffer less than rates"
+        )
+
+
+def native_of(result: Result) -> str | None:
+    return NATIVE if NATIVE in result.variants else None
+
+
+@dataclass
+class Watching:
+    """Who wants to know how it goes: called between cells only."""
+
+    each: Callable[[], None]
+    save: Callable[[], None]
+
+
+def run(bench: Server, todo: Run, watching: Watching, until: float | None = None) -> None:
+    """Completes todo.result; interrupted, it leaves what is whole.
+
+    A round that would not end by `until`, a time.monotonic(), is not begun.
+    """
     try:
-        yield child
+        _rounds(bench, todo, watching, until)
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            child.send_signal(signal.SIGTERM)
-        child.wait()
+        if warning := todo.busy_warning():
+            todo.result.warnings.append(warning)
 
 
-def run(plan: Plan, result: Result, each: Callable[[], None]) -> None:
-    """Fills result.cells, calling `each` after every one; interrupted, it leaves what is whole."""
-    program = native.file("overlock-bench-counted" if plan.counters else "overlock-bench")
+def _rounds(bench: Server, todo: Run, watching: Watching, until: float | None) -> None:
+    longest = 0.0
+    for round_number in range(1, todo.plan.rounds + 1):
+        order = todo.left(round_number)
+        began = time.monotonic()
+        if order and round_number > 1 and until and began + longest > until:
+            done = f"{round_number - 1} of {todo.plan.rounds} rounds"
+            todo.result.warnings.append(f"time was up after {done}")
+            break
+        _round(bench, todo, watching, round_number, order)
+        if round_number == 1 and todo.plan.pilot:
+            todo.judge_pilot()
+        longest = max(longest, time.monotonic() - began)
+    todo.result.complete = True
+
+
+def _round(
+    bench: Server, todo: Run, watching: Watching, round_number: int, order: list[Place]
+) -> None:
     then = machine.Load.now()
-    with _started([str(program), *plan.arguments()]) as child:
-        assert child.stdout is not None
-        assert child.stderr is not None
-        for text in child.stdout:
-            line = json.loads(text)
-            if line["type"] == "cell":
-                result.cells.append(_cell(line))
-                each()
-        said = child.stderr.read().strip().removeprefix("overlock-bench: ")
-        code = child.wait()
-    if code == 130:
-        raise KeyboardInterrupt
-    if code and not any(result.wrong()):
-        raise Fail(said or f"overlock-bench ended with status {code}", FAILED)
-    result.complete = len(result.cells) == plan.cells
-    if warning := machine.busy_warning(then, machine.Load.now()):
-        result.warnings.append(warning)
+    todo.round, todo.left_in_round = round_number, len(order)
+    try:
+        for place in order:
+            todo.measure(bench, round_number, place)
+            todo.left_in_round -= 1
+            watching.each()
+            if time.monotonic() - todo.saved > SAVE_EVERY_SECONDS:
+                watching.save()
+                todo.saved = time.monotonic()
+    finally:
+        if order:
+            todo.others[round_number] = machine.Load.now().others_since(then)
 
 
 @contextmanager

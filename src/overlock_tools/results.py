@@ -46,6 +46,7 @@ class Cell:
     queue_max: int | None = None
     finish_ns: list[int] = field(default_factory=list)  # with fixed work: each thread's run time
     slice_us: float | None = None  # as the kernel reports it
+    arrivals: int = 0  # threads that ever came
     events: dict[str, int] = field(default_factory=dict)
     wait_ns: int = 0
     hold_ns: int = 0
@@ -188,8 +189,8 @@ def value_of(measure: str, cell: Cell) -> float | None:
 
 
 @dataclass
-class Collapsed:
-    """What was given up after the pilot: all that is known of it is one observation."""
+class GivenUp:
+    """What was measured once, or could not be, and was not tried again."""
 
     variant: str
     threads: int
@@ -214,8 +215,8 @@ class Result:
     scenario: dict[str, Any] = field(default_factory=dict)  # what was set up, and its proof
     statistic: str = "median"
     cells: list[Cell] = field(default_factory=list)
-    collapsed: list[Collapsed] = field(default_factory=list)
-    impossible: list[str] = field(default_factory=list)  # cells that could not be, and why
+    collapsed: list[GivenUp] = field(default_factory=list)  # in the pilot round
+    impossible: list[GivenUp] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     complete: bool = False
     verdict: list[str] = field(default_factory=list)
@@ -224,15 +225,24 @@ class Result:
     def cpus(self) -> int:
         return int(self.settings["cpus"])
 
+    def __post_init__(self) -> None:
+        self._places: dict[tuple[str, int], list[Cell]] = {}
+        self._listed: tuple[int, int] = (0, 0)  # which cells are in _places
+
     def of(self, variant: str, threads: int) -> list[Cell]:
-        cells = [c for c in self.cells if c.variant == variant and c.threads == threads]
-        return sorted(cells, key=lambda cell: cell.round)
+        """Its cells, by round."""
+        if self._listed != (id(self.cells), len(self.cells)):
+            self._places = {}
+            for cell in sorted(self.cells, key=lambda cell: cell.round):
+                self._places.setdefault((cell.variant, cell.threads), []).append(cell)
+            self._listed = (id(self.cells), len(self.cells))
+        return self._places.get((variant, threads), [])
 
     def cut(self, variant: str, threads: int) -> bool:
         """Whether a run did not finish: what is known of its rate is a bound."""
         return any(cell.cut for cell in self.of(variant, threads))
 
-    def given_up(self, variant: str, threads: int) -> Collapsed | None:
+    def given_up(self, variant: str, threads: int) -> GivenUp | None:
         """Whether the pilot found it collapsed, so that it was not repeated."""
         found = (c for c in self.collapsed if c.variant == variant and c.threads == threads)
         return next(found, None)
@@ -338,7 +348,8 @@ def from_file(path: Path) -> Result:
         for derived in ("format", "version", "summary", "overall"):
             body.pop(derived)
         body["cells"] = [Cell(**cell) for cell in body["cells"]]
-        body["collapsed"] = [Collapsed(**entry) for entry in body["collapsed"]]
+        for given_up in ("collapsed", "impossible"):
+            body[given_up] = [GivenUp(**entry) for entry in body[given_up]]
         return Result(**body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]

@@ -17,7 +17,10 @@ def console() -> Console:
 
 
 class Running:
-    """A table that is kept up to date on a terminal; elsewhere now and then a line."""
+    """A table that is kept up to date on a terminal; elsewhere now and then a line.
+
+    It is drawn by update() alone: nothing of ours is to run while something is measured.
+    """
 
     def __init__(
         self, out: Console, table: Callable[[], RenderableType], line: Callable[[], str]
@@ -27,7 +30,7 @@ class Running:
 
     def update(self) -> None:
         if self.live:
-            self.live.update(self.table())
+            self.live.update(self.table(), refresh=True)
         elif text := self.line():
             self.out.print(text)
 
@@ -36,8 +39,6 @@ class Running:
         if not self.out.is_terminal:
             yield
             return
-        with Live(
-            self.table(), console=self.out, refresh_per_second=4, transient=True
-        ) as self.live:
+        with Live(self.table(), console=self.out, auto_refresh=False, transient=True) as self.live:
             yield
         self.live = None

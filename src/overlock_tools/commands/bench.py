@@ -2,146 +2,25 @@
 """overlock bench: compare locks on this machine."""
 
 import math
-import shlex
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from overlock_tools import files, machine, measure, outside, tables, verdict
-from overlock_tools.errors import FAILED, INTERRUPTED, Fail
-from overlock_tools.measure import Plan, Workload
-from overlock_tools.results import Result
-from overlock_tools.terminal import Running
-from overlock_tools.terminal import console as terminal
+from overlock_tools import bench, matrix, measure, plan, presets, scenarios
+from overlock_tools.errors import MISSING, Fail
+from overlock_tools.workloads import Parameter, Workload
 
+EXAMPLES = """
 
-@contextmanager
-def no_interruption() -> Iterator[None]:
-    """What is complete is being written: another Ctrl-C must not lose it."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def measured(plan: Plan, result: Result, console: Console) -> bool:
-    """Runs the plan; true if it was interrupted."""
-
-    def line() -> str:
-        rounds, rest = divmod(len(result.cells) * plan.rounds, plan.cells)
-        return "" if rest else f"round {rounds} of {plan.rounds} done"
-
-    running = Running(console, lambda: tables.matrix(result, len(result.cells), plan.cells), line)
-    try:
-        with running.shown():
-            measure.run(plan, result, running.update)
-    except KeyboardInterrupt:
-        return True
-    return False
-
-
-def show(result: Result, console: Console) -> None:
-    for threads in result.threads:
-        if any(cell.threads == threads for cell in result.cells):
-            console.print(tables.detail(result, threads), "")
-            events = tables.counters(result, threads)
-            if events:
-                console.print(events, "")
-    if len(result.threads) > 1 and result.overall():
-        console.print(tables.overall(result), "")
-    if result.settings.get("counters"):
-        console.print("These are rates of the counted build: compare them with no other's.")
-    for line in result.verdict:
-        console.print(line)
-    for line in result.warnings:
-        console.print(f"warning: {line}", style="yellow")
-
-
-def bench(workload: Workload, options: dict[str, Any]) -> int:
-    json_file: Path | None = options["json_file"]
-    if json_file:
-        files.check_writable(json_file)
-    names = [name for text in options["locks"] or ["all"] for name in text.split(",") if name]
-    headers = [Path(name) for name in names if outside.is_header(name)]
-    wanted = [outside.lock_id(Path(n)) if outside.is_header(n) else n for n in names]
-    with measure.loaded_headers(headers, options["counters"]) as loaded:
-        known = measure.subjects(loaded, options["counters"])
-        plan = planned(workload, options, ",".join(wanted), known, loaded)
-        return run_and_show(plan, known, json_file)
-
-
-def planned(
-    workload: Workload,
-    options: dict[str, Any],
-    locks: str,
-    known: measure.Subjects,
-    loaded: list[str],
-) -> Plan:
-    variants = measure.parse_variants(locks, known)
-    cpus = options["cpus"]
-    if cpus and cpus > machine.cpus():
-        raise Fail(f"--cpus {cpus}: this process may use only {machine.cpus()}")
-    baseline = measure.parse_variants(options["baseline"], known)[0]
-    return Plan(
-        workload=workload,
-        variants=variants if baseline in variants else [baseline, *variants],
-        threads=measure.parse_threads(options["threads"], cpus or machine.cpus()),
-        baseline=baseline,
-        cs_ns=options["cs_ns"],
-        ncs_ns=options["ncs_ns"],
-        rounds=options["rounds"],
-        seconds=options["seconds"],
-        cpus=cpus,
-        counters=options["counters"],
-        loaded=loaded,
-    )
-
-
-def run_and_show(plan: Plan, known: measure.Subjects, json_file: Path | None) -> int:
-    console = terminal()
-    result = measure.new_result(plan, shlex.join(["overlock", *sys.argv[1:]]), known)
-    console.print(machine.headline(result.machine))
-    about = round(plan.cells * plan.seconds * 1.25)
-    console.print(
-        f"{plan.workload.title}: {plan.cs_ns:g} ns in, {plan.ncs_ns:g} ns out; "
-        f"{plan.cells} cells of {plan.seconds:g} s, about {about} s",
-        highlight=False,
-    )
-    if warning := machine.busy_now():
-        console.print(f"warning: {warning}", style="yellow")
-        result.warnings.append("at the start " + warning)
-    interrupted = measured(plan, result, console)
-    with no_interruption():
-        result.verdict = verdict.sentences(result)
-        show(result, console)
-        if json_file and result.cells:
-            files.write(json_file, result.to_json())
-            console.print(f"written: {json_file}")
-        if interrupted:
-            kept = f"{len(result.cells)} of {plan.cells} cells are complete and kept"
-            console.print(f"interrupted: {kept}")
-            return INTERRUPTED
-    return FAILED if any(result.wrong()) else 0
-
-
-@click.group()
-def command() -> None:
-    """Compare locks, and glibc's own, on this machine.
-
-    All contenders of a run are interleaved, round after round; ratios come with a bootstrap
-    interval over the rounds.
-
-    \b
-    Example:
-      overlock bench sections --locks ticket,preemptable_ticket,pthread_mutex --threads 1x,4x
-    """
+\b
+Examples:
+  overlock bench {name}
+  overlock bench {name} --threads 4,8,16 --json result.json
+  overlock bench {name} --locks ticket,preemptable_ticket@tau=0,peers
+  overlock bench {name} --lock ./mine.h --locks all --counters
+"""
 
 
 class Within(click.FloatRange):
@@ -154,51 +33,170 @@ class Within(click.FloatRange):
         return number
 
 
-def _add(workload: Workload) -> None:
-    @command.command(workload.name, help=f"{workload.title}: {workload.what}." + EXAMPLES)
-    @click.option(
+def _file(name: str, what: str, key: str) -> Any:
+    return click.option(name, key, type=click.Path(path_type=Path), help=what)
+
+
+# What every measurement can be asked; what is not given is as in presets.py or plan.py.
+COMMON = (
+    click.option(
         "--locks",
         "--lock",
         multiple=True,
         metavar="LIST",
-        help="Locks, with settings after @ (preemptable_ticket@tau=0), headers (./mine.h), or all. "
-        "[default: all]",
-    )
-    @click.option("--threads", default="1x,2x,4x", show_default=True, help="Numbers, or 2x: CPUs.")
-    @click.option("--cs-ns", default=70.0, show_default=True, type=Within(0, 1e9), help="Inside.")
-    @click.option(
-        "--ncs-ns", default=330.0, show_default=True, type=Within(0, 1e9), help="Outside."
-    )
-    @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1, 100_000))
-    @click.option(
+        help="Locks, with settings after @ (preemptable_ticket@tau=0), headers (./mine.h), peers, "
+        "or all. [default: all]",
+    ),
+    click.option("--threads", help="Numbers, or 2x: CPUs."),
+    click.option(
+        "--rounds", type=click.IntRange(1, 100_000), help=f"Repetitions. [default: {plan.ROUNDS}]"
+    ),
+    click.option(
         "--seconds",
-        default=0.3,
-        show_default=True,
         type=Within(0.01, 3600),
-        help="Per cell.",
+        help=f"Per cell; with fixed work its limit. [default: {plan.SECONDS}, "
+        f"{plan.LIMIT_SECONDS:g}]",
+    ),
+    click.option(
+        "--turns", type=click.IntRange(1, 10**12), help="Fixed work: so many turns of each thread."
+    ),
+    click.option("--baseline", default="ticket", show_default=True, help="Ratios are to this one."),
+    click.option(
+        "--as-in",
+        type=click.Choice(presets.PAPERS),
+        help="The settings and the statistic of that paper.",
+    ),
+    click.option("--seed", type=click.IntRange(0), help="Of the order in each round."),
+    click.option(
+        "--pilot/--no-pilot",
+        default=None,
+        help="Do not repeat what collapses in round 1. [default: in a matrix, or with --turns]",
+    ),
+    click.option("--cpus", type=click.IntRange(1), help="Use only so many CPUs."),
+    click.option("--counters", is_flag=True, help="The counted build: why, not how fast."),
+    click.option("--no-latency", is_flag=True, help="Measure nothing inside a turn but its count."),
+    click.option(
+        "--if-busy",
+        type=click.Choice(bench.IF_BUSY),
+        default="warn",
+        show_default=True,
+        help="If something else uses the CPUs at the start.",
+    ),
+    *(click.option(f"--{s.name}", metavar=s.metavar, help=s.help) for s in scenarios.SCENARIOS),
+)
+
+
+FILES = (
+    _file("--json", "Write the result to this file, for `overlock report`.", "json_file"),
+    _file("--csv", "Write every cell to this file, for other programs.", "csv_file"),
+    click.option("--resume", is_flag=True, help="Complete the interrupted result of --json."),
+)
+
+
+def _with(options: Sequence[Any], function: Callable[..., int]) -> Callable[..., int]:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def common(function: Callable[..., int]) -> Callable[..., int]:
+    return _with(COMMON, function)
+
+
+def explicit() -> set[str]:
+    """The options that were given, by what click calls their values."""
+    context = click.get_current_context()
+    given = (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
+    return {name for name in context.params if context.get_parameter_source(name) in given}
+
+
+def _option(parameter: Parameter) -> Any:
+    kind: click.ParamType[Any]
+    if parameter.values:
+        kind = click.Choice(parameter.values)
+    elif parameter.unit == "count":
+        kind = click.IntRange(int(parameter.least), int(parameter.most))
+    else:
+        kind = Within(parameter.least, parameter.most)
+    return click.option(
+        parameter.option,
+        parameter.key,
+        default=parameter.preset,
+        show_default=True,
+        type=kind,
+        help=parameter.what[:1].upper() + parameter.what[1:] + ".",
     )
-    @click.option("--baseline", default="ticket", show_default=True, help="Ratios are to this one.")
-    @click.option("--cpus", type=click.IntRange(1), help="Use only so many CPUs.")
-    @click.option("--counters", is_flag=True, help="The counted build: why, not how fast.")
-    @click.option(
-        "--json",
-        "json_file",
-        type=click.Path(path_type=Path),
-        help="Write the result to this file, for `overlock report`.",
-    )
+
+
+def _command(workload: Workload) -> click.Command:
     def run(**options: Any) -> int:
-        return bench(workload, options)
+        return bench.single(workload, bench.Asked(options, explicit()))
+
+    text = f"{workload.title}." + EXAMPLES.format(name=workload.name)
+    options = [*COMMON, *map(_option, workload.parameters), *FILES]
+    return click.command(workload.name, help=text)(_with(options, run))
 
 
-EXAMPLES = """
+@click.command(name="matrix")
+@common
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for the results, one file for each workload.",
+)
+@click.option("--workloads", metavar="LIST", help="[default: all]")
+@click.option(
+    "--budget",
+    type=Within(0.1, 100_000),
+    metavar="MINUTES",
+    help="Choose rounds and seconds so that all ends in time.",
+)
+def matrix_command(**options: Any) -> int:
+    """Measure many workloads, one result file each; the same command again completes them.
 
-\b
-Examples:
-  overlock bench sections
-  overlock bench sections --threads 4,8,16 --json result.json
-  overlock bench sections --locks ticket,preemptable_ticket@tau=0,preemptable_ticket@tau=inf
-  overlock bench sections --lock ./mine.h --locks all --counters
-"""
+    \b
+    Examples:
+      overlock bench matrix -o results --budget 60
+      overlock bench matrix -o results --workloads sections,mutexbench --locks all --threads 1,8,64
+    """
+    return matrix.run(bench.Asked(options, explicit()))
 
-for _workload in measure.WORKLOADS:
-    _add(_workload)
+
+class Workloads(click.Group):
+    """A command for each workload that overlock-bench has, and the matrix of all."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self._known(), "matrix"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "matrix":
+            return matrix_command
+        known = self._known()
+        if not known:  # not built: it can still be asked for help, and says what to do
+            return _command(Workload(cmd_name, cmd_name))
+        return _command(known[cmd_name]) if cmd_name in known else None
+
+    def _known(self) -> dict[str, Workload]:
+        try:
+            return measure.subjects().workloads
+        except Fail as error:
+            if error.code == MISSING:
+                return {}
+            raise
+
+
+@click.group(cls=Workloads)
+def command() -> None:
+    """Compare locks, and other people's, on this machine.
+
+    All contenders of a run are interleaved, round after round; ratios come with a bootstrap
+    interval over the rounds.
+
+    \b
+    Examples:
+      overlock bench sections --locks ticket,preemptable_ticket,pthread_mutex --threads 1x,4x
+      overlock bench mutexbench --as-in 004 --seconds 1
+      overlock bench matrix -o results --budget 60
+    """

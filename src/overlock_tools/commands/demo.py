@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """overlock demo: the collapse and its cure, on this machine, in five minutes."""
 
+import random
 import shlex
 import sys
 import time
@@ -11,13 +12,18 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from overlock_tools import files, machine, measure, program, tables, verdict
-from overlock_tools.commands.bench import Within, measured, no_interruption
+from overlock_tools import files, machine, measure, program, server, tables, verdict
+from overlock_tools import plan as plans
+from overlock_tools.bench import Terms, measured, no_interruption
+from overlock_tools.commands.bench import Within
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.measure import Run
+from overlock_tools.plan import Plan
 from overlock_tools.program import Pbzip2, Program, Runs, Sysbench
 from overlock_tools.results import Result
 from overlock_tools.stats import Ratio
 from overlock_tools.terminal import Running, console
+from overlock_tools.workloads import Workload
 
 COLLAPSE = ["ticket", "mcs", "twa"]
 CURE = ["preemptable_ticket", "pv_preemptable_ticket", "tas_yield"]
@@ -65,36 +71,32 @@ class Demo:
             self.say(f"warning: {warning}", "yellow")
 
     def sections(self) -> None:
-        cpus = machine.cpus()
-        known = measure.subjects()
-        plan = measure.Plan(
-            workload=measure.WORKLOADS[0],
-            variants=COLLAPSE + CURE + PEERS,
-            threads=[cpus * factor for factor in OVERCOMMIT],
-            baseline="ticket",
-            cs_ns=70,
-            ncs_ns=330,
-            rounds=self.rounds,
-            seconds=self.seconds,
-            cpus=None,
-            counters=False,
-            loaded=[],
-        )
         self.heading("2. The collapse and its cure: one lock, 1 to 8 times as many threads as CPUs")
-        self.say(f"{plan.cells} cells, about {plan.cells * plan.seconds * 1.4:.0f} s")
-        again = (
-            f"overlock bench sections --locks {','.join(plan.variants)} "
-            f"--threads {','.join(map(str, plan.threads))} --rounds {plan.rounds} "
-            f"--seconds {plan.seconds:g}"
-        )
-        result = measure.new_result(plan, again, known)
-        self.results.append(result)
-        interrupted = measured(plan, result, self.out)
+        with server.started() as bench:
+            known = measure.known_to(bench)
+            plan = self.plan(known.workloads["sections"])
+            seconds = plan.cells * plans.cell_seconds(plan.seconds)
+            self.say(f"{plan.cells} cells, about {plans.in_words(seconds)}")
+            result = measure.new_result(plan, known)
+            self.results.append(result)
+            interrupted = measured(bench, Run(plan, result), self.out, Terms())
         self.out.print(tables.matrix(result, len(result.cells), plan.cells))
         self.say()
         self.conclude(result)
         if interrupted:
             raise KeyboardInterrupt
+
+    def plan(self, workload: Workload) -> Plan:
+        return Plan(
+            workload=workload,
+            variants=COLLAPSE + CURE + PEERS,
+            threads=[machine.cpus() * factor for factor in OVERCOMMIT],
+            baseline="ticket",
+            seed=random.randrange(2**31),  # noqa: S311 - no secret
+            rounds=self.rounds,
+            seconds=self.seconds,
+            parameters=workload.values({}),
+        )
 
     def programs(self) -> None:
         self.heading("3. The same locks under existing programs, through `overlock run`")

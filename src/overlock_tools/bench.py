@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: MIT
+"""What `overlock bench` does: from what was asked to a result that is shown and kept."""
+
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group
+from rich.text import Text
+
+from overlock_tools import (
+    export,
+    files,
+    machine,
+    measure,
+    ministat,
+    outside,
+    peers,
+    presets,
+    resuming,
+    scenarios,
+    server,
+    tables,
+    verdict,
+)
+from overlock_tools import plan as plans
+from overlock_tools.errors import FAILED, INTERRUPTED, MISSING, Fail
+from overlock_tools.measure import Run, Subjects, Watching
+from overlock_tools.plan import Plan
+from overlock_tools.results import Result
+from overlock_tools.scenarios.base import ENDING, Scenario
+from overlock_tools.server import Server
+from overlock_tools.terminal import Running
+from overlock_tools.terminal import console as terminal
+from overlock_tools.workloads import Workload
+
+THREADS = "1x,2x,4x"
+IF_BUSY = ("warn", "refuse", "wait")
+LOOK_AGAIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command line's options, and which of them were given."""
+
+    options: dict[str, Any]
+    given: set[str]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.options[name]
+
+    def preferred(self, name: str, *others: Any) -> Any:
+        """What was given, else the first of the others that is not None."""
+        values = (self.options[name] if name in self.given else None, *others)
+        return next((value for value in values if value is not None), None)
+
+    @property
+    def names(self) -> list[str]:
+        """The locks, header files among them."""
+        return [name for text in self["locks"] or ["all"] for name in text.split(",") if name]
+
+    @property
+    def headers(self) -> dict[str, Path]:
+        paths = (Path(name) for name in self.names if outside.is_header(name))
+        return {outside.lock_id(path): path for path in paths}
+
+    @property
+    def locks(self) -> str:
+        return ",".join(
+            outside.lock_id(Path(name)) if outside.is_header(name) else name for name in self.names
+        )
+
+
+@contextmanager
+def serving(asked: Asked) -> Iterator[tuple[Server, Subjects]]:
+    """overlock-bench with all locks that were asked for, and what it says of itself."""
+    counted, cpus = asked["counters"], asked["cpus"]
+    if cpus and cpus > machine.cpus():
+        raise Fail(f"--cpus {cpus}: this process may use only {machine.cpus()}")
+    missing = peers.missing()
+    for name in asked.names:
+        if line := missing.get(name.partition("@")[0]):
+            raise Fail(line, MISSING)
+    with measure.loaded_headers(list(asked.headers.values()), counted) as loaded:
+        options = [*loaded, *peers.options(), *([f"--cpus={cpus}"] if cpus else [])]
+        with server.started(options, counted) as bench:
+            yield bench, measure.known_to(bench, list(missing))
+
+
+def planned(
+    workload: Workload, asked: Asked, known: Subjects, default_threads: str = THREADS
+) -> Plan:
+    """What was given, else the paper's setting, else the default."""
+    setting = presets.setting(asked["as_in"], workload.name) if asked["as_in"] else None
+    variants = measure.parse_variants(asked.locks, known)
+    baseline = measure.parse_variants(asked["baseline"], known)[0]
+    turns = asked.preferred("turns", setting and setting.turns)
+    scenario = _scenario(asked, setting)
+    threads = asked.preferred("threads", setting and setting.threads, default_threads)
+    return Plan(
+        workload=workload,
+        variants=variants if baseline in variants else [baseline, *variants],
+        threads=plans.parse_threads(threads, asked["cpus"] or machine.cpus()),
+        baseline=baseline,
+        seed=asked.preferred("seed", random.randrange(2**31)),  # noqa: S311 - no secret
+        rounds=asked.preferred("rounds", setting and setting.rounds, plans.ROUNDS),
+        seconds=asked.preferred(
+            "seconds",
+            setting and setting.seconds,
+            plans.LIMIT_SECONDS if turns else plans.SECONDS,
+        ),
+        turns=turns,
+        parameters=workload.values(_parameters(workload, asked, setting)),
+        cell=scenarios.cell_options(parsed(scenario)),
+        scenario=scenario,
+        headers=asked.headers,
+        cpus=asked["cpus"],
+        counters=asked["counters"],
+        latency=not asked["no_latency"],
+        pilot=bool(turns) if asked["pilot"] is None else asked["pilot"],
+        as_in=asked["as_in"],
+        otherwise=presets.otherwise(setting, asked.options, asked.given) if setting else "",
+        statistic=setting.statistic if setting else presets.MEDIAN,
+    )
+
+
+def _scenario(asked: Asked, setting: presets.Setting | None) -> dict[str, str]:
+    """The scenarios' options, as text."""
+    texts = dict(setting.scenario) if setting else {}
+    given = {s.name: asked[s.name] for s in scenarios.SCENARIOS if asked[s.name]}
+    return {**texts, **given}
+
+
+def parsed(texts: dict[str, str]) -> list[Scenario]:
+    return [s.parse(texts[s.name]) for s in scenarios.SCENARIOS if s.name in texts]
+
+
+def _parameters(
+    workload: Workload, asked: Asked, setting: presets.Setting | None
+) -> dict[str, Any]:
+    values = dict(setting.parameters) if setting else {}
+    for parameter in workload.parameters:
+        if parameter.key in asked.given:
+            values[parameter.name] = asked[parameter.key]
+    return values
+
+
+@contextmanager
+def no_interruption() -> Iterator[None]:
+    """What is complete is being written: another Ctrl-C must not lose it."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What else a measurement is to heed."""
+
+    save: Callable[[], None] = lambda: None  # what is whole, now and then
+    until: float | None = None  # a time.monotonic()
+    others: float = 0.0  # seconds of other work that follow, for who waits for it all
+
+
+def measured(bench: Server, todo: Run, console: Console, terms: Terms) -> bool:
+    """Completes the result as far as it gets; true if it was interrupted."""
+    plan, result = todo.plan, todo.result
+
+    def about() -> str:
+        left = todo.seconds_left
+        return f"about {plans.in_words(left + terms.others)} left" if left is not None else ""
+
+    def line() -> str:
+        if todo.left_in_round:
+            return ""
+        return f"round {todo.round} of {plan.rounds} done, {about()}"
+
+    def table() -> Group:
+        return Group(tables.matrix(result, len(result.cells), todo.total), Text(about()))
+
+    running = Running(console, table, line)
+    try:
+        with running.shown(), scenarios.applied(parsed(plan.scenario), bench.pid) as proofs:
+            try:
+                measure.run(bench, todo, Watching(running.update, terms.save), terms.until)
+            finally:
+                if plan.scenario:
+                    result.scenario["proof"] = proofs.collect()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def show(result: Result, console: Console) -> None:
+    for threads in result.threads:
+        if any(cell.threads == threads for cell in result.cells):
+            console.print(tables.detail(result, threads), "")
+            events = tables.counters(result, threads)
+            if events:
+                console.print(events, "")
+    if len(result.threads) > 1 and result.overall():
+        console.print(tables.overall(result), "")
+    for text in ministats(result) if result.statistic == presets.MINISTAT else ():
+        console.print(text)
+    if result.settings.get("counters"):
+        console.print("These are rates of the counted build: compare them with no other's.")
+    for line in result.verdict + remarks(result):
+        console.print(line)
+    for line in result.warnings:
+        console.print(f"warning: {line}", style="yellow")
+
+
+def ministats(result: Result) -> Iterator[str]:
+    """001's comparison of each lock with the baseline."""
+    for n in result.threads:
+        base = result.rates(result.baseline, n)
+        for variant in result.variants:
+            ours = result.rates(variant, n)
+            if variant != result.baseline and min(len(ours), len(base)) >= ministat.LEAST_VALUES:
+                sets = {f"{result.baseline}, {tables.count(n)}": base, variant: ours}
+                yield ministat.text(sets)
+
+
+def remarks(result: Result) -> list[str]:
+    """What became of the plan, in words."""
+    said = []
+    for entry in result.impossible:
+        said.append(f"Not measured: {entry.variant} with {entry.threads} threads: {entry.why}.")
+    why: dict[str, list[str]] = {}
+    for entry in result.collapsed:
+        why.setdefault(entry.why, []).append(f"{entry.variant} at {entry.threads}")
+    for reason, places in why.items():
+        said.append(
+            f"Collapsed in the first round, {reason}, and not measured again, so that each is one "
+            f"observation: {', '.join(places)}."
+        )
+    if result.missing:
+        said.append(
+            f"Not here: {', '.join(result.missing)}; `overlock locks` says what to install."
+        )
+    if proof := result.scenario.get("proof"):
+        said.append(f"In force: {scenarios.words(proof)}.")
+    return said
+
+
+def quiet_enough(asked: Asked, console: Console) -> list[str]:
+    """Warnings for the result, after waiting if that was asked for."""
+    said = False
+    while warning := machine.busy_now():
+        if asked["if_busy"] == "refuse":
+            raise Fail(f"{warning}; end it, or give --if-busy wait or warn", FAILED)
+        if asked["if_busy"] == "warn":
+            console.print(f"warning: {warning}", style="yellow")
+            return [f"at the start {warning}"]
+        if not said:
+            console.print(f"waiting until the CPUs are free: {warning}")
+            said = True
+        time.sleep(LOOK_AGAIN_SECONDS)
+    return []
+
+
+def single(workload: Workload, asked: Asked) -> int:
+    """One workload: `overlock bench NAME`."""
+    for path in filter(None, (asked["json_file"], asked["csv_file"])):
+        files.check_writable(path)
+    kept = resuming.kept(asked["json_file"]) if asked["resume"] else None
+    with serving(asked) as (bench, known):
+        plan = planned(workload, asked, known)
+        if kept and "seed" not in asked.given:
+            plan = resuming.with_seed_of(plan, kept)
+        result = measure.new_result(plan, known)
+        if kept:
+            resuming.check_same(asked["json_file"], kept, result)
+        return _measure_and_show(bench, Run(plan, kept or result), asked)
+
+
+def _measure_and_show(bench: Server, todo: Run, asked: Asked) -> int:
+    console, result = terminal(), todo.result
+    introduce(todo, console)
+    result.warnings += quiet_enough(asked, console)
+    json_file = asked["json_file"]
+
+    def save() -> None:
+        if json_file:
+            files.write(json_file, result.partial_json())
+
+    interrupted = measured(bench, todo, console, Terms(save))
+    with no_interruption():
+        return finish(todo, console, asked["json_file"], asked["csv_file"], interrupted)
+
+
+def conclude(result: Result) -> None:
+    result.verdict = verdict.sentences(result)
+
+
+def finish(
+    todo: Run, console: Console, json_file: Path | None, csv_file: Path | None, interrupted: bool
+) -> int:
+    result = todo.result
+    conclude(result)
+    show(result, console)
+    if result.cells:
+        if json_file:
+            files.write(json_file, result.to_json())
+            console.print(f"written: {json_file}")
+        if csv_file:
+            files.write(csv_file, export.cells(result))
+            console.print(f"written: {csv_file}")
+    if interrupted:
+        kept = f"{len(result.cells)} of {todo.total} cells are complete and kept"
+        again = "; the same command with --resume completes them" if json_file else ""
+        console.print(f"interrupted: {kept}{again}")
+        return INTERRUPTED
+    return FAILED if any(result.wrong()) or result.impossible else 0
+
+
+def introduce(todo: Run, console: Console) -> None:
+    plan, result = todo.plan, todo.result
+    console.print(machine.headline(result.machine))
+    parameters = ", ".join(f"{name} {value}" for name, value in plan.parameters.items())
+    work = f"{plan.turns} turns" if plan.turns else f"{plan.seconds:g} s"
+    about = plans.in_words(todo.to_do * plans.cell_seconds(plan.seconds))
+    console.print(
+        f"{result.title}{': ' if parameters else ''}{parameters}; {todo.to_do} cells of {work}, "
+        + ("" if plan.turns else f"about {about}"),
+        highlight=False,
+    )

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""overlock bench matrix: many workloads, a result file each, completed by the same command."""
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from overlock_tools import bench, defs, files, machine, measure, presets, results, resuming
+from overlock_tools import plan as plans
+from overlock_tools.bench import Asked, Terms
+from overlock_tools.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.measure import Run, Subjects
+from overlock_tools.plan import Plan
+from overlock_tools.results import Result
+from overlock_tools.server import Server
+from overlock_tools.terminal import console as terminal
+from overlock_tools.workloads import Workload
+
+THREADS = "1,2,4,8,16,32,64"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One workload of it."""
+
+    todo: Run
+    file: Path
+
+    @property
+    def seconds(self) -> float:
+        return self.todo.to_do * plans.cell_seconds(self.todo.plan.seconds)
+
+
+def run(asked: Asked) -> int:
+    console, folder = terminal(), _folder(asked["output"])
+    with bench.serving(asked) as (server, known):
+        parts = _parts(asked, known, folder)
+        _introduce(parts, console)
+        if any(part.todo.to_do for part in parts):
+            warnings = bench.quiet_enough(asked, console)
+            code = _measure_all(server, parts, console, warnings, asked["budget"])
+        else:
+            code = 0
+    if code == INTERRUPTED:
+        console.print("interrupted: the same command again completes it")
+    pattern = f"{shlex.quote(str(folder))}/*.json"
+    console.print(f"See it: overlock report {pattern} -o report.html", highlight=False)
+    return code
+
+
+def _folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Fail(f"-o {folder}: no such folder can be made: {error.strerror}") from error
+    files.check_writable(folder / "any.json")
+    return folder
+
+
+def _workloads(asked: Asked, known: Subjects) -> list[Workload]:
+    names = [name.strip() for name in (asked["workloads"] or "").split(",") if name.strip()]
+    for name in names:
+        there = ", ".join(known.workloads)
+        defs.known(known.workloads, name, "workload", f"there are {there}")
+    if not names and asked["as_in"]:
+        names = [name for name in known.workloads if presets.has(asked["as_in"], name)]
+    return [known.workloads[name] for name in names or known.workloads]
+
+
+def _parts(asked: Asked, known: Subjects, folder: Path) -> list[Part]:
+    made = [(bench.planned(w, asked, known, THREADS), w) for w in _workloads(asked, known)]
+    if asked["budget"] and not asked.given & {"rounds", "seconds", "turns", "as_in"}:
+        places = sum(len(plan.places) for plan, _ in made)
+        rounds, seconds = plans.fitting(places, 60 * asked["budget"])
+        made = [(replace(plan, rounds=rounds, seconds=seconds), w) for plan, w in made]
+    return [_part(plan, known, asked, folder / f"{w.name}.json") for plan, w in made]
+
+
+def _part(plan: Plan, known: Subjects, asked: Asked, file: Path) -> Part:
+    """Begun, or as far as it had come."""
+    plan = plan if asked["pilot"] is not None else replace(plan, pilot=True)
+    if not file.exists():
+        return Part(Run(plan, measure.new_result(plan, known)), file)
+    kept = results.from_file(file)
+    for name in {"rounds", "seconds", "seed"} - asked.given:  # a budget had chosen them
+        plan = replace(plan, **{name: kept.settings[name]})
+    resuming.check_same(file, kept, measure.new_result(plan, known))
+    todo = Run(plan, kept)
+    if kept.complete:
+        todo.to_do = 0
+    return Part(todo, file)
+
+
+def _introduce(parts: Sequence[Part], console: Console) -> None:
+    console.print(machine.headline(machine.facts()))
+    cells = sum(part.todo.to_do for part in parts)
+    first = parts[0].todo.plan
+    seconds = sum(part.seconds for part in parts)
+    console.print(
+        f"{len(parts)} workloads, {len(first.variants)} contenders, "
+        f"{', '.join(map(str, first.threads))} threads; {cells} cells of {first.seconds:g} s in "
+        f"{first.rounds} rounds, at most about {plans.in_words(seconds)}",
+        highlight=False,
+    )
+    done = [part.file.name for part in parts if not part.todo.to_do]
+    if done:
+        console.print(f"complete already: {', '.join(done)}", highlight=False)
+
+
+def _measure_all(
+    server: Server,
+    parts: Sequence[Part],
+    console: Console,
+    warnings: list[str],
+    budget: float | None,
+) -> int:
+    ends = time.monotonic() + 60 * budget if budget else None
+    code = 0
+    for i, part in enumerate(parts):
+        if not part.todo.to_do:
+            continue
+        console.print(f"{i + 1} of {len(parts)}: {part.todo.result.title}", style="bold")
+        part.todo.result.warnings += warnings
+        others = sum(other.seconds for other in parts[i + 1 :])
+        interrupted = _measure(server, part, console, others, ends)
+        if interrupted:
+            return INTERRUPTED
+        result = part.todo.result
+        code = FAILED if any(result.wrong()) or result.impossible else code
+    return code
+
+
+def _measure(
+    server: Server, part: Part, console: Console, others: float, ends: float | None
+) -> bool:
+    """True if it was interrupted."""
+    todo = part.todo
+    until = None
+    if ends:  # its share of what is left
+        left = ends - time.monotonic()
+        until = time.monotonic() + left * part.seconds / (part.seconds + others)
+
+    def save() -> None:
+        files.write(part.file, todo.result.partial_json())
+
+    interrupted = bench.measured(server, todo, console, Terms(save, until, others))
+    with bench.no_interruption():
+        if todo.result.cells:
+            bench.conclude(todo.result)
+            files.write(part.file, todo.result.to_json())
+            _show(todo.result, console)
+            console.print(f"written: {part.file}", highlight=False)
+    return interrupted
+
+
+def _show(result: Result, console: Console) -> None:
+    for line in [*result.verdict, *bench.remarks(result)]:
+        console.print(line)
+    for line in result.warnings:
+        console.print(f"warning: {line}", style="yellow")
