@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # it takes as long to import as a command to answer
 
     Floats = npt.NDArray[np.float64]
 
+Pairs = Sequence[tuple[Sequence[float], Sequence[float]]]  # a row of rates of each, by round
+
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 NOTHING = 1e-100  # stands for a rate of 0 where a logarithm is taken
@@ -107,7 +109,7 @@ def _interval(resampled: "Floats", beyond: float | None) -> tuple[float, float] 
     return float(low), float(high)
 
 
-def _logs(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> "Floats":
+def _logs(pairs: Pairs) -> "Floats":
     """Logarithms of ours / theirs, a row per pair, a column per round.
 
     A lock that never got anywhere has ratio 0, not a division by 0.
@@ -154,9 +156,7 @@ def _geometric_mean_ratio(
     return _ratio(value, _interval(_resampled(logs), beyond) if beyond else None)
 
 
-def geometric_mean_ratio(
-    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], confidence: float = CONFIDENCE
-) -> Ratio:
+def geometric_mean_ratio(pairs: Pairs, confidence: float = CONFIDENCE) -> Ratio:
     """The geometric mean, over cells, of the median over rounds of ours / theirs.
 
     All sequences have one value per round, in the order of the rounds.
@@ -169,20 +169,19 @@ def ratio(ours: Sequence[float], theirs: Sequence[float], confidence: float = CO
     return geometric_mean_ratio([(ours, theirs)], confidence)
 
 
-def change(
-    before: tuple[Sequence[float], Sequence[float]],
-    after: tuple[Sequence[float], Sequence[float]],
-    confidence: float = CONFIDENCE,
-) -> Ratio:
-    """What the ratio ours / theirs became, between two runs whose rounds have nothing in common."""
+def change(before: Pairs, after: Pairs, confidence: float = CONFIDENCE) -> Ratio:
+    """What the ratio ours / theirs became between two runs, whose rounds have nothing in common.
+
+    As geometric_mean_ratio: pairs of rates, one pair for each cell.
+    """
     import numpy as np
 
-    then, now = _logs([before]), _logs([after])
-    value = float(np.exp(np.median(now) - np.median(then)))
+    then, now = _logs(before), _logs(after)
+    value = float(np.exp(np.mean(np.median(now, axis=1) - np.median(then, axis=1))))
     beyond = tail(min(then.shape[1], now.shape[1]), confidence)
     if beyond is None:
         return _ratio(value, None)
-    return _ratio(value, _interval(_resampled(now, 1) - _resampled(then, 0), beyond))
+    return _ratio(value, _interval(_resampled(now, seed=1) - _resampled(then), beyond))
 
 
 def jain(shares: Sequence[float]) -> float:

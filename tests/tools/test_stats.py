@@ -127,8 +127,8 @@ def test_a_change_between_two_runs_needs_no_common_rounds() -> None:
     for _ in range(100):
         before = [even(draw, ROUNDS), even(draw, ROUNDS)]
         after = [[0.7 * x for x in even(draw, 12)] for _ in range(2)]
-        equal += differ(stats.change((before[0], before[1]), (after[0], after[1])))
-        found = stats.change((before[0], before[1]), ([x / 2 for x in after[0]], after[1]))
+        equal += differ(stats.change([(before[0], before[1])], [(after[0], after[1])]))
+        found = stats.change([(before[0], before[1])], [([x / 2 for x in after[0]], after[1])])
         assert found.value == pytest.approx(0.5, rel=0.2)
         halved += found.below_one
     assert equal <= 5
@@ -138,7 +138,15 @@ def test_a_change_between_two_runs_needs_no_common_rounds() -> None:
 def test_a_change_from_few_rounds_has_no_interval() -> None:
     one = ([1.0] * 5, [1.0] * 5)
     many = ([2.0] * 22, [1.0] * 22)
-    assert stats.change(one, many) == stats.Ratio(pytest.approx(2), None, None)
+    found = stats.change([one], [many])
+    assert found.value == pytest.approx(2)
+    assert (found.low, found.high) == (None, None)
+
+
+def test_a_change_over_several_cells_is_their_geometric_mean() -> None:
+    ones, twos, eights = [1.0] * 9, [2.0] * 9, [8.0] * 9
+    found = stats.change([(ones, ones), (ones, ones)], [(twos, ones), (eights, ones)])
+    assert (found.value, found.low, found.high) == pytest.approx((4, 4, 4))
 
 
 def test_jain() -> None:
