@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "params.h"
+#include "number.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct param all_params[] = {
@@ -66,7 +66,7 @@ const char *params_set(struct workload_params *params, const char *workload, con
 {
 	static char wrong[256];
 	const struct param *p = find(workload, name);
-	char *end;
+	const char *error;
 	double number;
 
 	if (!p) {
@@ -80,14 +80,11 @@ const char *params_set(struct workload_params *params, const char *workload, con
 		snprintf(wrong, sizeof(wrong), "%s=%s is none of %s", name, value, p->choices);
 		return place < 0 ? wrong : NULL;
 	}
-	number = strtod(value, &end);
-	if (end == value || *end || !(number >= p->least && number <= p->most)) {
-		snprintf(wrong, sizeof(wrong), "%s=%s is not a number from %g to %g", name, value,
-			 p->least, p->most);
-		return wrong;
-	}
-	*field(params, p) = converted(p, number, unit_ns);
-	return NULL;
+	error = number_parse(&number, name, value, strcmp(p->unit, "count") == 0, p->least,
+			     p->most);
+	if (!error)
+		*field(params, p) = converted(p, number, unit_ns);
+	return error;
 }
 
 uint64_t params_get(const struct workload_params *params, const char *workload, const char *name,

@@ -1,37 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "request.h"
+#include "number.h"
 #include "params.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_WORKLOAD	(~0u)
+
 static char wrong[320];
-
-static const char *number(double *out, const char *name, const char *text, double least,
-			  double most)
-{
-	char *end;
-
-	*out = strtod(text, &end);
-	if (end != text && !*end && *out >= least && *out <= most)
-		return NULL;
-	snprintf(wrong, sizeof(wrong), "%s=%s is not a number from %g to %g", name, text, least,
-		 most);
-	return wrong;
-}
 
 /* The keys that are numbers, beside the workload's parameters. */
 enum key { THREADS, SECONDS, TURNS, COPIES, PHASES, SLICE_US, SEED, MEASURE, KEYS };
 
 static const struct {
 	const char *name;
+	bool whole;
 	double preset, least, most;
 } keys[KEYS] = {
-	[THREADS] = { "threads", 1, 1, 1e6 },	 [SECONDS] = { "seconds", 0.3, 0.001, 86400 },
-	[TURNS] = { "turns", 0, 0, 1e15 },	 [COPIES] = { "copies", 1, 1, 1e4 },
-	[PHASES] = { "phases", 1, 1, 1e6 },	 [SLICE_US] = { "slice_us", 0, 0, 1e6 },
-	[SEED] = { "seed", 1, 0, 4294967295.0 }, [MEASURE] = { "measure", 1, 0, 1 },
+	[THREADS] = { "threads", true, 1, 1, 1e6 },
+	[SECONDS] = { "seconds", false, 0.3, 0.001, 86400 },
+	[TURNS] = { "turns", true, 0, 0, 1e15 },
+	[COPIES] = { "copies", true, 1, 1, 1e4 },
+	[PHASES] = { "phases", true, 1, 1, 1e6 },
+	[SLICE_US] = { "slice_us", false, 0, 0, 1e6 },
+	[SEED] = { "seed", true, 1, 0, 4294967295.0 },
+	[MEASURE] = { "measure", true, 1, 0, 1 },
 };
 
 static void fill(struct cell *cell, const double *values)
@@ -46,11 +41,12 @@ static void fill(struct cell *cell, const double *values)
 	cell->measured = values[MEASURE] != 0;
 }
 
-static const char *find_workload(struct cell *cell, const char *name)
+static const char *find_workload(struct cell *cell, const char *name, double unit_ns)
 {
 	for (unsigned i = 0; loops_plain[i].name; i++) {
 		if (strcmp(loops_plain[i].name, name) == 0) {
 			cell->workload = i;
+			params_preset(&cell->params, name, unit_ns);
 			return NULL;
 		}
 	}
@@ -75,54 +71,54 @@ static const char *find_variant(struct request *request, const char *variant)
 	return wrong;
 }
 
-/* Sets what one NAME=VALUE says; the workload is known before its parameters are asked for. */
+static const char form[] = "a cell is workload=NAME variant=LOCK NAME=VALUE ..., in one line";
+
+/* Sets what one NAME=VALUE says. */
 static const char *set(struct request *request, double *values, const char *name, const char *value,
 		       double unit_ns)
 {
-	const char *workload = loops_plain[request->cell.workload].name;
+	struct cell *cell = &request->cell;
 
+	if (strcmp(name, "workload") == 0)
+		return find_workload(cell, value, unit_ns);
 	if (strcmp(name, "variant") == 0)
 		return find_variant(request, value);
-	if (strcmp(name, "workload") == 0)
-		return strcmp(workload, value) ? "workload= comes once, and first" : NULL;
 	for (int i = 0; i < KEYS; i++)
 		if (strcmp(name, keys[i].name) == 0)
-			return number(&values[i], name, value, keys[i].least, keys[i].most);
-	return params_set(&request->cell.params, workload, name, value, unit_ns);
+			return number_parse(&values[i], name, value, keys[i].whole, keys[i].least,
+					    keys[i].most);
+	if (cell->workload == NO_WORKLOAD)
+		return form; /* the workload comes before its parameters */
+	return params_set(&cell->params, loops_plain[cell->workload].name, name, value, unit_ns);
 }
 
 const char *request_parse(struct request *request, char *line, double unit_ns)
 {
+	struct cell *cell = &request->cell;
 	double values[KEYS];
-	const char *error = NULL;
 	char *word, *rest = NULL;
 
 	memset(request, 0, sizeof(*request));
+	cell->workload = NO_WORKLOAD;
 	for (int i = 0; i < KEYS; i++)
 		values[i] = keys[i].preset;
-	for (word = strtok_r(line, " \n", &rest); word && !error;
-	     word = strtok_r(NULL, " \n", &rest)) {
+	for (word = strtok_r(line, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
 		char *value = strchr(word, '=');
+		const char *error = form;
 
-		if (!value)
-			return "a cell is NAME=VALUE NAME=VALUE ..., workload=NAME first";
-		*value++ = '\0';
-		if (word == line) {
-			if (strcmp(word, "workload") != 0)
-				return "a cell is NAME=VALUE NAME=VALUE ..., workload=NAME first";
-			error = find_workload(&request->cell, value);
-			if (!error)
-				params_preset(&request->cell.params, value, unit_ns);
-		} else {
+		if (value) {
+			*value++ = '\0';
 			error = set(request, values, word, value, unit_ns);
 		}
+		if (error)
+			return error;
 	}
-	fill(&request->cell, values);
-	if (!error && !request->cell.subject.ops)
-		return "variant=LOCK is missing";
-	if (!error && request->cell.turns && request->cell.phases > 1)
+	fill(cell, values);
+	if (cell->workload == NO_WORKLOAD || !cell->subject.ops)
+		return form;
+	if (cell->turns && cell->phases > 1)
 		return "turns= and phases= exclude each other: phases are parts of the time";
-	return error;
+	return NULL;
 }
 
 const char *request_tune(const struct request *request)
@@ -154,6 +150,8 @@ const char *request_tune(const struct request *request)
 			return "a setting is NAME=VALUE, as in preemptable_ticket@tau=0";
 		*value++ = '\0';
 		error = ol_set_tunable(setting, value);
+		if (error)
+			snprintf(wrong, sizeof(wrong), "%s=%s: %s", setting, value, error);
 	}
-	return error;
+	return error ? wrong : NULL;
 }

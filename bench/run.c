@@ -273,12 +273,14 @@ static struct usage measuring_from(struct run *run)
 	return from;
 }
 
-/* The longest gap of the context, the one it is in included. */
+/* The longest gap of the context, the one it is in included; 0 if it takes no locks. */
 static ol_ticks_t gap_of(const struct meter *m, ol_ticks_t now)
 {
 	ol_ticks_t longest = ol_load_relaxed(&m->longest), last = ol_load_relaxed(&m->last);
 	ol_ticks_t from = last > m->since ? last : m->since;
 
+	if (!ol_load_relaxed(&m->acquisitions))
+		return 0;
 	return from < now && now - from > longest ? now - from : longest;
 }
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""What a cell's answer says, on locks whose faults are planted and known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import STRIDE, Answer, Bench, started
+
+Planted = Callable[[str], str]
+SLOW_NS = 2000  # what every_eighth.h adds
+
+
+def slow_share(latency: dict[str, list[int]]) -> float:
+    """The part of all acquisitions that took as long as the planted ones."""
+    pairs = list(zip(latency["ns"], latency["weight"], strict=True))
+    return sum(weight for ns, weight in pairs if ns >= SLOW_NS) / sum(latency["weight"])
+
+
+def sampled(planted: Planted, program: Path | None = None) -> Answer:
+    chosen = {"program": program} if program else {}
+    with started(planted("every_eighth"), **chosen) as bench:
+        return bench.ask("workload=sections variant=every_eighth threads=1 seconds=0.3")
+
+
+def test_a_periodic_tail_is_seen(planted: Planted) -> None:
+    latency = sampled(planted)["latency"]
+    assert len(latency["ns"]) > 500
+    assert 0.09 < slow_share(latency) < 0.17
+
+
+def test_a_sampler_with_a_stride_misses_it(planted: Planted) -> None:
+    latency = sampled(planted, STRIDE)["latency"]
+    assert len(latency["ns"]) > 500
+    assert slow_share(latency) < 0.02
+
+
+def test_weights_stand_for_all_acquisitions(bench: Bench) -> None:
+    cell = bench.ask("workload=sections variant=tas_yield threads=2 seconds=0.3")
+    assert 0.8 < sum(cell["latency"]["weight"]) / cell["acquisitions"] < 1.25
+
+
+def test_the_samples_are_bounded_however_long_it_takes(bench: Bench) -> None:
+    """Expected to take 0.1 ms by its work alone, it takes a thousand times that to be cut."""
+    cell = bench.ask("workload=sections variant=tas threads=64 turns=1 seconds=1 cs=0 ncs=0")
+    assert len(cell["latency"]["ns"]) <= 64
+    cell = bench.ask("workload=sections variant=tas threads=1 seconds=1 cs=0 ncs=0")
+    assert 500 < len(cell["latency"]["ns"]) < 50_000
+
+
+def test_the_longest_gap(planted: Planted) -> None:
+    with started(planted("napper")) as bench:
+        cell = bench.ask("workload=sections variant=napper threads=1 seconds=0.5")
+        assert cell["gap_ns"] >= 100e6
+
+
+def test_a_gap_that_never_ends_counts(planted: Planted) -> None:
+    with started(planted("dead_end")) as bench:
+        cell = bench.ask("workload=sections variant=dead_end threads=2 seconds=0.2")
+        assert (cell["acquisitions"], cell["drained"], cell["wrong"]) == (0, False, "")
+        assert cell["gap_ns"] >= 0.19e9
+
+
+def test_queue_and_hand_over(bench: Bench) -> None:
+    """A lock that is always held: whoever comes finds the others waiting, and is handed it."""
+    cell = bench.ask("workload=sections variant=ticket threads=2 seconds=0.3 cs=200000 ncs=0")
+    assert cell["queue"]["max"] <= 1
+    cell = bench.ask("workload=sections variant=pthread_mutex threads=8 seconds=0.3 cs=20000 ncs=0")
+    assert 1 < cell["queue"]["max"] <= 7
+    assert 0 < cell["queue"]["mean"] <= cell["queue"]["max"]
+    assert len(cell["handover"]["ns"]) == len(cell["handover"]["weight"]) > 0
+    assert max(cell["handover"]["ns"]) <= max(cell["latency"]["ns"])
+
+
+def test_measuring_can_be_left_out(bench: Bench) -> None:
+    assert bench.facts["measure_ns"] > 0
+    cell = bench.ask("workload=sections variant=ticket threads=1 seconds=0.1 measure=0")
+    assert not {"gap_ns", "latency", "handover", "queue"} & cell.keys()
+    assert cell["acquisitions"] > 0
+
+
+def test_own_work_of_turns(bench: Bench) -> None:
+    """Twice the work is twice the turn; each is work, so it is no more than the CPU time."""
+    ask = "workload=sections variant=ticket threads=1 seconds=0.1 cs={0} ncs={0}"
+    short, long = (bench.ask(ask.format(ns)) for ns in (1000, 2000))
+    assert 1.5 < long["turn_ns"] / short["turn_ns"] < 2.5
+    assert short["work_seconds"] == pytest.approx(
+        short["acquisitions"] * short["turn_ns"] * 1e-9, rel=1e-4
+    )
+
+
+def test_lost_exclusion_is_told(planted: Planted) -> None:
+    with started(planted("open_door")) as bench:
+        cell = bench.ask("workload=sections variant=open_door threads=4 seconds=0.2")
+        assert cell["wrong"]
+        assert bench.end() == 1
+
+
+@pytest.mark.parametrize("parameters", ["", "locks=100 zipf=0.9", "locks=7 nested=1 shape=pareto"])
+def test_exclusion_holds(bench: Bench, parameters: str) -> None:
+    cell = bench.ask(f"workload=sections variant=mcs threads=4 seconds=0.1 {parameters}")
+    assert cell["wrong"] == ""
+    assert cell["acquisitions"] > 0
+    assert bench.end() == 0
+
+
+def test_turns(bench: Bench) -> None:
+    cell = bench.ask("workload=sections variant=tas_yield threads=3 turns=2000 seconds=60")
+    assert cell["per_thread"] == [2000] * 3
+    assert (cell["cut"], cell["drained"]) == (False, True)
+    assert all(0 < ns <= cell["seconds"] * 1e9 + 1e6 for ns in cell["finish_ns"])
+
+
+def test_turns_are_cut(planted: Planted) -> None:
+    """At the limit, and the cell after is none the worse."""
+    with started(planted("dead_end")) as bench:
+        cell = bench.ask("workload=sections variant=dead_end threads=2 turns=1000 seconds=0.2")
+        assert cell["cut"]
+        assert cell["finish_ns"] == [None, None]
+        assert cell["acquisitions"] == 100
+        assert not bench.ask("workload=sections variant=ticket threads=1 turns=9")["cut"]
+
+
+def test_many_threads(bench: Bench) -> None:
+    cell = bench.ask("workload=sections variant=tas_yield threads=500 seconds=0.2")
+    assert len(cell["per_thread"]) == 500
+    assert len(cell["latency"]["ns"]) < 50_000
+
+
+def test_counted() -> None:
+    program = STRIDE.parents[2] / "native/overlock-bench-counted"
+    with started(program=program) as bench:
+        cell = bench.ask("workload=sections variant=ticket threads=1 turns=500 copies=2")
+        assert cell["events"]["ACQUIRE"] == cell["acquisitions"] == 1000
+
+
+def test_facts(bench: Bench) -> None:
+    sections = bench.facts["workloads"][0]
+    assert sections["id"] == "sections"
+    cs = next(p for p in sections["parameters"] if p["name"] == "cs")
+    assert (cs["unit"], cs["preset"], cs["least"]) == ("ns", 70, 0)
+    kinds = {subject["id"]: subject["kind"] for subject in bench.facts["subjects"]}
+    assert (kinds["ticket"], kinds["pthread_mutex"]) == ("lock", "peer")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "a cell is workload=NAME variant=LOCK NAME=VALUE ..., in one line"),
+        ("workload=sections", "a cell is workload=NAME variant=LOCK NAME=VALUE ..., in one line"),
+        ("workload=nope", "there is no workload 'nope'"),
+        ("workload=sections variant=no", "there is no lock 'no'; `overlock locks` lists them"),
+        ("workload=sections nope=1", "sections has no parameter 'nope'"),
+        ("workload=sections cs=-1", "cs=-1 is not a number from 0 to 1e+09"),
+        ("workload=sections threads=nan", "threads=nan is not a whole number from 1 to 1e+06"),
+        ("workload=sections threads=1.5", "threads=1.5 is not a whole number from 1 to 1e+06"),
+        (
+            "workload=sections shape=flat",
+            "shape=flat is none of fixed|uniform|exponential|pareto",
+        ),
+        (
+            "workload=sections variant=ticket turns=9 phases=2",
+            "turns= and phases= exclude each other: phases are parts of the time",
+        ),
+        (
+            "workload=sections variant=ticket@tau=x",
+            "tau=x: expected a time of 0 to 1000000000 ns, or inf",
+        ),
+    ],
+)
+def test_errors_are_answers(bench: Bench, line: str, message: str) -> None:
+    answer = bench.ask(line)
+    assert (answer["type"], answer["kind"]) == ("error", "usage")
+    assert answer["message"] == message
+    assert bench.ask("workload=sections variant=ticket threads=1 turns=9")["type"] == "cell"
