@@ -1,197 +1,329 @@
 # SPDX-License-Identifier: MIT
-"""One page that says what was measured and what it means; it needs nothing from a network."""
+"""One page that shows what was measured and says what it means; it needs nothing from a network."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import machine, plots, verdict
-from overlock_tools.results import MEASURES, Result, value_of
-from overlock_tools.tables import plain, ratio_text, si
+from overlock_tools import figures, heat, machine, papers, plots, verdict
+from overlock_tools.glossary import GLOSSARY, METHOD
+from overlock_tools.results import MEASURES, Measure, Result
+from overlock_tools.tables import ratio_text, shown, si
+from overlock_tools.view import View
 
-# The legend's lines, by the plot's style: full, dashed (peers), dotted (a second use of a colour).
-DASHES = {"-": "", "--": ' stroke-dasharray="8 4"', ":": ' stroke-dasharray="2 3"'}
+# The browser itself is told to load nothing.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def _file(name: str) -> str:
+    return Path(__file__).with_name(name).read_text()
 
 
 def style_sheet() -> str:
-    def series(which: int) -> str:
-        return " ".join(f"--series-{i}: {pair[which]};" for i, pair in enumerate(plots.SERIES))
+    series = " ".join(
+        f"--series-{i}: light-dark({light}, {dark});"
+        for i, (light, dark) in enumerate(plots.SERIES)
+    )
+    return _file("report.css").replace("/* series */", series)
 
-    css = Path(__file__).with_name("report.css").read_text()
-    return css.replace("/* light series */", series(0)).replace("/* dark series */", series(1))
+
+def paragraphs(lines: Iterable[str], kind: str = "") -> str:
+    mark = f' class="{kind}"' if kind else ""
+    return "".join(f"<p{mark}>{escape(line)}</p>" for line in lines)
 
 
-def table(headings: list[str], rows: list[list[str]], marked: set[int] | None = None) -> str:
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    body = []
-    for i, row in enumerate(rows):
-        mark = ' class="baseline"' if marked and i in marked else ""
-        body.append(f"<tr{mark}>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
+def said(lines: Sequence[str]) -> str:
+    return f'<div class="verdict">{paragraphs(lines)}</div>' if lines else ""
+
+
+def details(summary: str, body: str) -> str:
+    return f"<details><summary>{escape(summary)}</summary>{body}</details>" if body else ""
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: Sequence[str]  # the first is the row's name
+    variant: str = ""
+    baseline: bool = False
+
+    @property
+    def html(self) -> str:
+        first, *rest = heat.broken(self.cells[0]), *map(escape, self.cells[1:])
+        mark = f' data-s="{escape(self.variant)}"' if self.variant else ""
+        mark += ' class="baseline"' if self.baseline else ""
+        cells = "".join(f"<td>{cell}</td>" for cell in rest)
+        return f'<tr{mark}><th scope="row">{first}</th>{cells}</tr>'
+
+
+def table(headings: Sequence[str], rows: Iterable[Row], wordy: bool = False) -> str:
+    kind = ' class="wordy"' if wordy else ""
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    body = "".join(row.html for row in rows)
     return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f'<div class="scroll"><table{kind}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def figure(svg: str, caption: str) -> str:
-    return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
+# The top of the page
 
 
-def legend(result: Result) -> str:
+def _contents(views: Sequence[View]) -> str:
+    entries = "".join(
+        f'<li><a href="#r{i}">{escape(view.name)}</a></li>' for i, view in enumerate(views)
+    )
+    return f'<ul class="contents">{entries}</ul>'
+
+
+def _overview(views: Sequence[View], conclusions: Sequence[str]) -> str:
+    if len(views) == 1:
+        return said(conclusions)
+    lines = said([*conclusions, *verdict.overall(views)])
+    tables = heat.tables(views)
+    first = tables[0].html if tables else ""
+    more = "".join(one.html for one in tables[1:])
+    return (
+        f"<section>{lines}{first}{details('The same for waiting, gaps and CPU time', more)}"
+        f"<h3>Workloads</h3>{_contents(views)}</section>"
+    )
+
+
+# One result
+
+
+def legend(view: View) -> str:
+    """Those that stand out first; each a button that picks the lock out everywhere."""
+    drawn = plots.styles(view)
+    ordered = sorted(view.variants, key=lambda v: (not drawn[v].role, not drawn[v].bold))
     entries = []
-    for variant, style in plots.styles(result).items():
-        dashes = DASHES[style.line]
-        colour = f"var(--series-{style.index % len(plots.SERIES)})"
-        line = f'<line x1="0" y1="6" x2="32" y2="6" stroke="{colour}" stroke-width="3"{dashes}/>'
+    for variant in ordered:
+        style = drawn[variant]
+        dashes = ' stroke-dasharray="6 3"' if style.dashed else ""
+        line = (
+            f'<line x1="0" y1="6" x2="28" y2="6" stroke="var(--series-{style.colour})" '
+            f'stroke-width="{4 if style.bold else 2}"{dashes}/>'
+        )
+        role = f" <small>{style.role}</small>" if style.role else ""
         entries.append(
-            f'<li><svg viewBox="0 0 32 12" aria-hidden="true">{line}</svg>{escape(variant)}</li>'
+            f'<li><button type="button" aria-pressed="false" data-s="{escape(variant)}">'
+            f'<svg viewBox="0 0 28 12" aria-hidden="true">{line}</svg>{escape(variant)}{role}'
+            "</button></li>"
         )
-    return f'<ul class="legend">{"".join(entries)}</ul>'
+    return f'<ul class="legend" aria-label="Pick a lock out of all figures">{"".join(entries)}</ul>'
 
 
-def _plots(result: Result) -> str:
-    over = verdict.overcommitted(result) or result.threads
-    figures = []
-    hollow = " Hollow: did not finish, at most this." if any(c.cut for c in result.cells) else ""
-    if len(result.threads) > 1:
-        figures.append(
-            figure(
-                plots.svg(plots.rates(result), f"{result.title}: rate over threads"),
-                f"Median of {result.settings['rounds']} rounds, bars from least to most. Both axes "
-                "are logarithmic. Dashed: what comes with the system. Dotted line: threads = CPUs."
-                + hollow,
-            )
+def _figures(view: View) -> str:
+    drawn = []
+    for kind in figures.of(view):
+        title = kind.title_of(view)
+        picture = plots.svg(kind.draw(view, None), f"{view.name}: {title}")
+        words = paragraphs(kind.verdict(view)) + paragraphs([kind.how], "soft")
+        drawn.append(
+            f"<figure><h3>{escape(title)}</h3>{picture}<figcaption>{words}</figcaption></figure>"
         )
-    if result.ratio(result.variants[0], result.baseline, over):
-        figures.append(
-            figure(
-                plots.svg(plots.ratios(result, over), f"{result.title}: ratios"),
-                f"Geometric mean over {verdict.counts(over)} threads, bootstrap 95 % interval."
-                + hollow,
-            )
-        )
-    return f'{legend(result)}<div class="plots">{"".join(figures)}</div>'
+    return f'{legend(view)}<p class="soft">{escape(figures.key(view))}</p>' + (
+        f'<div class="plots">{"".join(drawn)}</div>'
+    )
 
 
-def _detail(result: Result, threads: int) -> str:
-    headings = ["lock", f"{result.unit}/s", "least", "most", f"÷ {result.baseline}", "95 %"]
-    shown = [m for m in MEASURES if m.name != "rate" and _has(result, m.name)]
-    rows: list[list[str]] = []
-    marked: set[int] = set()
-    for row in result.summary():
-        if row["threads"] != threads:
-            continue
-        if row["variant"] == result.baseline:
-            marked.add(len(rows))
-        value, interval = ratio_text(row["ratio"])
-        extra = [plain(result.median_of(m.name, row["variant"], threads)) for m in shown]
-        rates = [si(row[key]) for key in ("median", "least", "most")]
-        if result.cut(row["variant"], threads):
-            rates = ["< " + rates[0], "", "did not finish"]
-        rows.append([row["variant"], *rates, value, interval, *extra])
-    over = f"{threads} threads on {result.cpus} CPUs, {threads / result.cpus:g}× overcommit"
-    title = f"<h3>{escape(over)}</h3>"
-    return title + table(headings + [m.heading for m in shown], rows, marked) if rows else ""
+def _scenario(view: View) -> str:
+    proofs: dict[str, dict[str, Any]] = view.result.scenario.get("proof") or {}
+    lines = []
+    for name, proof in proofs.items():
+        kept = "Seen from outside" if proof["held"] else "NOT HELD"
+        lines.append(f"{kept}, {name}: {proof['words']}.")
+    return paragraphs(lines)
 
 
-def _has(result: Result, measure: str) -> bool:
-    """Not every kind of result knows every measure: a program does not say who did what."""
-    if measure == "jain":
-        return any(cell.per_thread for cell in result.cells)
-    return any(value_of(measure, cell) for cell in result.cells)
-
-
-def _events(result: Result) -> str:
-    from overlock_tools.measure import events_per_thousand
-
-    parts = []
-    for n in result.threads:
-        found = {v: events_per_thousand(result, v, n) for v in result.variants}
-        known = {v: events for v, events in found.items() if events}
-        names = [
-            name for name in next(iter(known.values()), {}) if any(e[name] for e in known.values())
-        ]
-        if names:
-            rows = [[v, *(f"{e[name]:.3g}" for name in names)] for v, e in known.items()]
-            parts.append(f"<h3>Events per 1000 acquisitions, {n} threads</h3>")
-            parts.append(table(["lock", *(name.lower() for name in names)], rows))
-    return "".join(parts)
-
-
-def _glossary(result: Result) -> str:
-    """What the columns mean."""
-    words = [
-        f"{m.heading}: {m.what}" for m in MEASURES if m.name != "rate" and _has(result, m.name)
-    ]
-    meaning = f"÷ {result.baseline}: median rate to that of {result.baseline}, with a bootstrap"
-    return f'<p class="soft">{escape("; ".join([f"{meaning} interval over rounds", *words]))}.</p>'
-
-
-def _settings(result: Result) -> str:
+def _parameters(result: Result) -> str:
     words = {
         "cs_ns": "ns in the critical section",
         "ncs_ns": "ns outside it",
         "rounds": "rounds, locks shuffled in each",
         "seconds": "s per cell",
+        "turns": "turns per thread",
         "cpus": "CPUs used",
     }
-    return ", ".join(
-        f"{result.settings[key]:g} {word}" for key, word in words.items() if key in result.settings
-    )
+    values = {**result.parameters, **result.settings}
+    known = [f"{_text(values[k])} {word}" for k, word in words.items() if values.get(k)]
+    rest = [
+        f"{k.replace('_', ' ')} {_text(v)}" for k, v in result.parameters.items() if k not in words
+    ]
+    return ", ".join(known + rest)
 
 
-def _section(result: Result) -> str:
-    said = "".join(f"<p>{escape(line)}</p>" for line in result.verdict)
-    warnings = "".join(f'<p class="warning">{escape(line)}</p>' for line in result.warnings)
-    partial = (
-        ""
-        if result.complete
-        else '<p class="warning">It was interrupted: only complete cells are shown.</p>'
-    )
-    details = _glossary(result) + "".join(_detail(result, n) for n in result.threads)
-    details += _events(result)
+def _measures(view: View) -> list[Measure]:
+    return [m for m in MEASURES if m.name != "rate" and view.has(m.name)]
+
+
+def _table_of(view: View, threads: int, measures: Sequence[Measure]) -> str:
+    result = view.result
+    headings = ["lock", f"{result.unit}/s", "least", "most", f"÷ {result.baseline}", "95 %"]
+    rows = []
+    for variant in view.variants:
+        rate = view.spread("rate", variant, threads)
+        if not rate:
+            continue
+        value, interval = ratio_text(view.ratio(variant, result.baseline, [threads]))
+        rates = [si(rate.value), si(rate.least), si(rate.most)]
+        if view.bound(variant, threads):
+            at_most = "< " if view.cut(variant, threads) else ""
+            rates = [at_most + si(rate.value), "", view.why(variant, threads)]
+        extra = [shown(m, view.value(m.name, variant, threads)) for m in measures]
+        cells = [variant, *rates, value, interval, *extra]
+        rows.append(Row(cells, variant, variant == result.baseline))
+    if not rows:
+        return ""
+    over = f"{threads} threads on {result.cpus} CPUs, {threads / result.cpus:g}× overcommit"
+    return f"<h3>{escape(over)}</h3>" + table(headings + [m.heading for m in measures], rows)
+
+
+def _events(view: View) -> str:
+    from overlock_tools.measure import events_per_thousand
+
+    parts = []
+    for n in view.threads:
+        found = {v: events_per_thousand(view.result, v, n) for v in view.variants}
+        counted = {v: events for v, events in found.items() if events}
+        names = [
+            name
+            for name in next(iter(counted.values()), {})
+            if any(events[name] for events in counted.values())
+        ]
+        if names:
+            rows = [Row([v, *(f"{e[name]:.3g}" for name in names)], v) for v, e in counted.items()]
+            parts.append(f"<h3>Events per 1000 {escape(view.result.unit)}, {n} threads</h3>")
+            parts.append(table(["lock", *(name.lower() for name in names)], rows))
+    return "".join(parts)
+
+
+def _all_figures(view: View) -> str:
+    measures = _measures(view)
+    words = [f"{m.heading}: {m.what}" for m in measures]
+    meaning = f"÷ {view.result.baseline}: ratio of rates within rounds, with its 95 % interval"
     return (
-        f"<section><h2>{escape(result.title)}</h2>"
-        f'<p class="soft">{escape(_settings(result))}.</p>'
-        f'<div class="verdict">{said}</div>{partial}{warnings}{_plots(result)}'
-        f"<details><summary>All figures</summary>{details}</details>"
+        paragraphs(["; ".join([meaning, *words]) + "."], "soft")
+        + "".join(_table_of(view, n, measures) for n in view.threads)
+        + _events(view)
+    )
+
+
+def _judged(view: View) -> str:
+    return paragraphs(judgement.sentence for judgement in view.judgements)
+
+
+def _left_out(result: Result) -> list[str]:
+    """What a reader would look for and not find."""
+    lines = []
+    if not result.complete:
+        lines.append("It was interrupted: only complete cells are shown.")
+    if result.missing:
+        lines.append(f"Not installed, so not compared: {verdict.listed(result.missing)}.")
+    by_reason: dict[str, list[str]] = {}
+    for entry in result.impossible:
+        by_reason.setdefault(entry.why, []).append(f"{entry.variant} at {entry.threads}")
+    return lines + [
+        f"Not possible: {verdict.listed(who)} ({why})." for why, who in by_reason.items()
+    ]
+
+
+def _claims(view: View) -> str:
+    """What the papers' figures say of this workload, and whether it is so here."""
+    found = papers.claims(view.result)
+    if not found:
+        return ""
+    rows = [Row([f"{c.paper} {c.figure}", c.sentence, c.verdict, c.reason]) for c in found]
+    claims = table(["paper", "says", "here", "for"], rows, wordy=True)
+    return f"<h3>Beside the papers</h3>{claims}{_table_of_003(view.result)}"
+
+
+def _table_of_003(result: Result) -> str:
+    """The slides' run times of the byte lock beside ours: mean and standard deviation."""
+    ours = {time.threads: time for time in papers.byte_run_times(result)}
+    if not ours:
+        return ""
+    theirs = {time.threads: time for time in papers.BYTE_003}
+
+    def cells(time: papers.RunTime | None) -> list[str]:
+        return [f"{time.mean_ms:,.0f}", f"{time.sd_ms:,.0f}"] if time else ["", ""]
+
+    rows = [
+        Row([str(n), *cells(theirs.get(n)), *cells(ours.get(n))]) for n in sorted({*ours, *theirs})
+    ]
+    head = ["threads", "003: mean ms", "σ ms", "here: mean ms", "σ ms"]
+    words = (
+        f"byte: run time of {papers.PAIRS_003:,} lock-unlock pairs per thread; 003's on 32 CPUs, "
+        f"here on {result.cpus}."
+    )
+    return paragraphs([words], "soft") + table(head, rows)
+
+
+def _section(view: View, place: int) -> str:
+    result = view.result
+    title = "" if view.name == result.title else paragraphs([result.title + "."])
+    return (
+        f'<section id="r{place}"><h2>{escape(view.name)}</h2>{title}{_scenario(view)}'
+        f'<p class="soft">{escape(_parameters(result))}.</p>{said(verdict.summary(view))}'
+        f"{paragraphs([*_left_out(result), *result.warnings], 'warning')}"
+        f"{_claims(view)}{_figures(view)}"
+        f"{details('The best lock against the best peer, one by one', _judged(view))}"
+        f"{details('All figures', _all_figures(view))}"
         f"<p>Run it again:</p><pre>{escape(result.command)}</pre></section>"
     )
 
 
-def _flat(facts: dict[str, Any]) -> list[list[str]]:
-    def text(value: Any) -> str:
-        if isinstance(value, list):
-            return ", ".join(text(v) for v in value)
-        if isinstance(value, dict):
-            return ", ".join(f"{k} {text(v)}" for k, v in value.items())
-        return f"{value:g}" if isinstance(value, float) else str(value)
+# The bottom
 
-    return [[key.replace("_", " "), text(value)] for key, value in facts.items()]
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_text(v)}" for k, v in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _machine(result: Result) -> str:
-    measured = {key: value for key, value in result.native.items() if key != "type"}
+    native = {key: value for key, value in result.native.items() if key != "type"}
+    rows = [Row([k.replace("_", " "), _text(v)]) for k, v in {**result.machine, **native}.items()]
+    facts = table(["fact", ""], rows)
     return (
-        "<section><h2>This machine</h2>"
-        f"<p>{escape(machine.headline(result.machine))}</p>"
-        f"<details><summary>All facts, and what the library measured at its start</summary>"
-        f"{table(['fact', ''], _flat(result.machine) + _flat(measured))}</details></section>"
+        f"<section><h2>This machine</h2>{paragraphs([machine.headline(result.machine)])}"
+        f"{details('All facts, and what the library measured at its start', facts)}</section>"
     )
 
 
-def html(results: list[Result], command: str, conclusions: list[str] | None = None) -> str:
+def _method() -> str:
+    terms = "".join(f"<dt>{escape(t)}</dt><dd>{escape(m)}</dd>" for t, m in GLOSSARY.items())
+    return (
+        f"<section><h2>How it was measured</h2>{paragraphs(METHOD)}"
+        f"{details('What the words mean', f'<dl>{terms}</dl>')}</section>"
+    )
+
+
+def html(
+    results: Sequence[Result],
+    command: str,
+    conclusions: Sequence[str] = (),
+    threads: int | None = None,
+) -> str:
     """The page; `conclusions` stand above what each result says by itself."""
+    views = [View(result, threads) for result in results]
     first = results[0]
-    lead = "".join(f"<p>{escape(line)}</p>" for line in conclusions or [])
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Overlock report</title><style>{style_sheet()}</style></head><body>"
         "<header><h1>Locks when threads outnumber CPUs</h1>"
+        '<button id="theme" type="button" hidden aria-label="Light or dark">◐</button>'
         f'<p class="soft">{escape(machine.headline(first.machine))}</p></header>'
-        + (f'<div class="verdict">{lead}</div>' if lead else "")
-        + "".join(_section(result) for result in results)
+        + _overview(views, conclusions)
+        + "".join(_section(view, i) for i, view in enumerate(views))
         + _machine(first)
-        + f"<footer><h2>How this was made</h2><pre>{escape(command)}</pre></footer></body></html>\n"
+        + _method()
+        + f"<footer><h2>How this was made</h2><pre>{escape(command)}</pre></footer>"
+        f"<script>{_file('report.js')}</script></body></html>\n"
     )

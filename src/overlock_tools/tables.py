@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Tables for the terminal."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from overlock_tools.measure import events_per_thousand
-from overlock_tools.results import Result
+from overlock_tools.results import MEASURES, Measure, Result
+from overlock_tools.stats import Ratio
+
+WIDTH = 100  # letters of a line
 
 
 def si(value: float | None) -> str:
@@ -28,6 +32,25 @@ def plain(value: float | None) -> str:
     return si(value) if value >= 1000 else f"{value:.3g}"
 
 
+def duration(ns: float | None) -> str:
+    """A time in three significant digits, in the unit that fits."""
+    if ns is None:
+        return ""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= size * 0.9995:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def seconds(value: float) -> str:
+    return duration(value * 1e9)
+
+
+def per_unit(per_million: float) -> str:
+    """CPU time per unit of work, of what is kept as seconds per million."""
+    return seconds(per_million * 1e-6)
+
+
 def factor(value: float) -> str:
     """A ratio in about three significant digits, never in powers of ten."""
     if value >= 100:
@@ -42,16 +65,30 @@ def span(low: str, high: str) -> str:
     return f"{low[:-1].strip() if prefix == high[-1] else low.strip()} – {high.strip()}"
 
 
-def ratio_text(ratio: dict[str, Any] | None) -> tuple[str, str]:
+def ratio_text(ratio: Ratio | None) -> tuple[str, str]:
     if ratio is None:
         return "", ""
-    known = ratio["low"] is not None
-    interval = f"{factor(ratio['low'])} – {factor(ratio['high'])}" if known else ""
-    return f"{factor(ratio['value'])}×", interval
+    if ratio.low is None or ratio.high is None:
+        return f"{factor(ratio.value)}×", ""
+    return f"{factor(ratio.value)}×", f"{factor(ratio.low)} – {factor(ratio.high)}"
+
+
+def shown(measure: Measure, value: float | None) -> str:
+    """A measure's value with its unit, as short as it can be read."""
+    if value is None:
+        return ""
+    if measure.name == "spinning":
+        return f"{value:.0%}"
+    if measure.name == "cpu":  # its heading has the unit
+        return plain(value)
+    texts = {"ns": duration, "s": seconds, "/s": si}
+    if measure.unit in texts:
+        return texts[measure.unit](value).strip()
+    return f"{value:.2f}" if value < 10 else f"{value:.3g}"
 
 
 def _plain() -> Table:
-    return Table(box=None, pad_edge=False)
+    return Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
 
 
 def _titled(title: str, table: Table) -> Group:
@@ -69,11 +106,12 @@ def matrix(result: Result, done: int, total: int) -> Group:
     table.add_column("lock", no_wrap=True)
     for n in result.threads:
         table.add_column(count(n), justify="right", min_width=9)
-    tops = {n: max(result.median_rate(v, n) or 0 for v in result.variants) for n in result.threads}
+    rates = {(v, n): result.median_rate(v, n) for v in result.variants for n in result.threads}
+    tops = {n: max(rates[v, n] or 0 for v in result.variants) for n in result.threads}
     for variant in result.variants:
         row: list[Text | str] = [variant]
         for n in result.threads:
-            rate = result.median_rate(variant, n)
+            rate = rates[variant, n]
             style = ""
             if rate is not None and tops[n]:
                 style = "bold green" if rate >= 0.9 * tops[n] else style
@@ -84,37 +122,108 @@ def matrix(result: Result, done: int, total: int) -> Group:
     return _titled(f"{result.unit}/s, medians{so_far}", table)
 
 
+@dataclass(frozen=True)
+class Column:
+    heading: str
+    cells: list[str]
+    dispensable: int = 0  # the greatest is left out first where there is no room
+
+    @property
+    def width(self) -> int:
+        return 1 + max(len(self.heading), *map(len, self.cells))
+
+
+def fitting(columns: list[Column], width: int = WIDTH) -> list[Column]:
+    """What is shown where a line has so many letters."""
+    kept = list(columns)
+    while sum(column.width for column in kept) > width + 1:
+        last = max(kept, key=lambda column: column.dispensable)
+        if not last.dispensable:
+            break
+        kept.remove(last)
+    return kept
+
+
+def _drawn(title: str, columns: list[Column]) -> Group:
+    table = _plain()
+    first, *others = fitting([column for column in columns if any(column.cells)])
+    table.add_column(first.heading, no_wrap=True, overflow="ignore")
+    for column in others:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+    for row in zip(first.cells, *(column.cells for column in others), strict=True):
+        table.add_row(*row)
+    return _titled(title, table)
+
+
+def _measured(
+    result: Result, variants: list[str], threads: int, names: Sequence[str], least: int = 0
+) -> list[Column]:
+    """A column per measure, the last the most dispensable."""
+    by_name = {measure.name: measure for measure in MEASURES}
+    return [
+        Column(
+            by_name[name].heading,
+            [shown(by_name[name], result.value(name, v, threads)) for v in variants],
+            least + place,
+        )
+        for place, name in enumerate(names)
+    ]
+
+
 def detail(result: Result, threads: int) -> Group:
     """When it is done: one number of threads."""
+    variants = [v for v in result.variants if result.of(v, threads)]
+    ratios = [ratio_text(result.ratio(v, result.baseline, [threads])) for v in variants]
+    columns = [
+        Column("lock", variants),
+        Column("median", [_rate(result, v, threads) for v in variants]),
+        Column("range", [_range(result, v, threads) for v in variants], 1),
+        Column(f"÷ {result.baseline}", [value for value, _ in ratios]),
+        Column("95 %", [interval for _, interval in ratios]),
+        *_measured(result, variants, threads, ("run_time", "run_time_sd"), 2),
+        *_measured(result, variants, threads, ("jain", "p99", "gap", "cpu"), 4),
+    ]
     over = threads / result.cpus
-    table = _plain()
-    table.add_column("lock", no_wrap=True, overflow="ignore")
-    fair = any(cell.per_thread for cell in result.cells)  # a program does not say who did what
-    headings = ("median", "range", f"÷ {result.baseline}", "95 %", *(["Jain"] if fair else []))
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in result.summary():
-        if row["threads"] != threads:
-            continue
-        value, interval = ratio_text(row["ratio"])
-        jain = [f"{row['jain']:.2f}"] if fair else []
-        cut = result.cut(row["variant"], threads)
-        rate = ("< " if cut else "") + si(row["median"])
-        spread = "did not finish" if cut else span(si(row["least"]), si(row["most"]))
-        table.add_row(row["variant"], rate, spread, value, interval, *jain)
-    return _titled(
-        f"{count(threads)} on {result.cpus} CPUs ({over:g}×), {result.unit} per second", table
-    )
+    title = f"{count(threads)} on {result.cpus} CPUs ({over:g}×), {result.unit} per second"
+    return _drawn(title, columns)
+
+
+def _rate(result: Result, variant: str, threads: int) -> str:
+    bound = "< " if result.cut(variant, threads) else ""
+    return bound + si(result.median_rate(variant, threads)).strip()
+
+
+def _range(result: Result, variant: str, threads: int) -> str:
+    if result.cut(variant, threads):
+        return "did not finish"
+    if result.given_up(variant, threads):
+        return "collapsed"
+    rates = result.rates(variant, threads)
+    return span(si(min(rates)), si(max(rates)))
+
+
+WAITS = ("p50", "p90", "p99", "p99.9", "p99.99", "max", "gap", "handover")
+
+
+def latency(result: Result, threads: int) -> Group | None:
+    """The distribution of waiting, where it was measured."""
+    variants = [v for v in result.variants if result.value("p50", v, threads) is not None]
+    if not variants:
+        return None
+    columns = [Column("lock", variants), *_measured(result, variants, threads, WAITS)]
+    return _drawn(f"waiting to acquire, {count(threads)} on {result.cpus} CPUs", columns)
 
 
 def overall(result: Result) -> Group:
     numbers = ", ".join(map(str, result.threads))
+    ratios = {v: result.ratio(v, result.baseline, result.threads) for v in result.variants}
+    known = {v: ratio for v, ratio in ratios.items() if ratio}
     table = _plain()
     table.add_column("lock")
     table.add_column("ratio", justify="right")
     table.add_column("95 %", justify="right")
-    for row in sorted(result.overall(), key=lambda row: -float(row["ratio"]["value"])):
-        table.add_row(row["variant"], *ratio_text(row["ratio"]))
+    for variant in sorted(known, key=lambda v: -known[v].value):
+        table.add_row(variant, *ratio_text(known[variant]))
     return _titled(f"geometric mean over {numbers} threads, ÷ {result.baseline}", table)
 
 

@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: MIT
 """What a result means, in words, and only as far as its intervals carry."""
 
-from overlock_tools.results import Result
-from overlock_tools.stats import Ratio
-from overlock_tools.tables import factor
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-# Less than this share of the best at the same number of threads: collapsed, not merely slower.
-COLLAPSED = 0.1
+from overlock_tools.judge import Verdict
+from overlock_tools.results import Result
+from overlock_tools.stats import Ratio, least_rounds
+from overlock_tools.tables import duration, factor, per_unit, seconds
+from overlock_tools.view import COLLAPSED, Spread, View
+
+# A sentence names so many locks; the table below the figure names all.
+NAMED = 6
+# Jain's index: below the first in every round is unfair, above the second in every round is even.
+UNFAIR, EVEN = 0.8, 0.95
+# An index this low with a top rate: the rate is one of few threads running alone.
+ALONE = 0.5
+# The wait of one in 10,000 is this often the median one: a tail to name.
+LONG_TAIL = 1000
 
 
 def times(ratio: Ratio) -> str:
@@ -19,156 +30,160 @@ def listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def counts(threads: list[int]) -> str:
+def shortened(words: list[str]) -> str:
+    """As many as a sentence carries."""
+    if len(words) <= NAMED + 1:
+        return listed(words)
+    return f"{', '.join(words[:NAMED])} and {len(words) - NAMED} more"
+
+
+def counts(threads: Iterable[int]) -> str:
     return listed([str(n) for n in threads])
 
 
+def at(threads: Iterable[int]) -> str:
+    numbers = list(threads)
+    return f"at {counts(numbers)} thread{'' if numbers == [1] else 's'}"
+
+
 def overcommitted(result: Result) -> list[int]:
-    return [n for n in result.threads if n > result.cpus]
+    return View(result).over
 
 
 def best(result: Result, variants: list[str], threads: list[int]) -> str | None:
     """The variant with the greatest geometric mean over `threads`."""
-    ratios = {v: result.ratio(v, result.baseline, threads) for v in variants}
-    values = {v: ratio.value for v, ratio in ratios.items() if ratio}
-    return max(values, key=values.__getitem__) if values else None
-
-
-def collapsed(result: Result, threads: list[int]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for n in threads:
-        medians = {v: result.median_rate(v, n) for v in result.variants}
-        known = {v: rate for v, rate in medians.items() if rate is not None}
-        top = max(known.values(), default=0.0)
-        for variant, rate in known.items():
-            if rate < COLLAPSED * top:
-                found.setdefault(variant, []).append(n)
-    return found
+    return View(result).best(variants, threads)
 
 
 def sentences(result: Result) -> list[str]:
-    """One statement each."""
+    """What stands above all figures of a result, one statement each."""
+    return summary(View(result))
+
+
+def summary(view: View) -> list[str]:
+    result = view.result
     if not result.cells:
         return ["Nothing was measured."]
-    if result.kind == "program":
-        return _about_program(result)
     said = [f"WRONG: {line}." for line in result.wrong()]
-    over = overcommitted(result)
-    fitting = [n for n in result.threads if n <= result.cpus]
-    if over:
-        said += _about_collapse(result, over) + _about_cures(result, over)
-        said += _about_peers(result, over)
-    if fitting:
-        said += _about_fitting(result, fitting)
-    return said
+    if result.kind == "program":
+        return said + _about_program(view)
+    said += about_rates(view) + _about_peers(view)
+    return said + [lines[0] for about in (about_latency, about_gap) if (lines := about(view))]
 
 
-def _about_collapse(result: Result, over: list[int]) -> list[str]:
-    found = collapsed(result, over)
+# The rate
+
+
+def about_rates(view: View) -> list[str]:
+    said = _about_collapse(view) if view.over else []
+    return said + (_about_fitting(view) if view.fitting else [])
+
+
+def about_ratios(view: View) -> list[str]:
+    if view.result.kind == "program":
+        return _about_program(view)
+    return [*_few_rounds(view), *_about_cures(view), *_about_peers(view)]
+
+
+def _few_rounds(view: View) -> list[str]:
+    rounds = max((cell.round for cell in view.result.cells), default=0)
+    if rounds >= least_rounds():
+        return []
+    return [
+        f"{rounds} round{'s' if rounds > 1 else ''} only: too few for intervals, so nothing is "
+        "proven here."
+    ]
+
+
+def _about_collapse(view: View) -> list[str]:
+    cpus, found = view.result.cpus, view.collapsed
     if not found:
         return [
-            f"Nothing collapsed at {counts(over)} threads on {result.cpus} CPUs: every lock kept "
-            f"at least {COLLAPSED:.0%} of the best one's rate."
+            f"Nothing collapsed {at(view.over)} on {cpus} CPUs: every lock kept at least "
+            f"{COLLAPSED:.0%} of the best one's rate."
         ]
-    words = [f"{variant} (at {counts(threads)})" for variant, threads in found.items()]
+    everywhere = [variant for variant, n in found.items() if n == view.over]
+    somewhere = [f"{variant} (at {counts(n)})" for variant, n in found.items() if n != view.over]
+    words = [f"{v} (at {counts(view.over)})" for v in everywhere[:1] if len(everywhere) == 1]
+    if len(everywhere) > 1:
+        words = [f"{listed(everywhere)} (at {counts(view.over)})"]
     return [
-        f"With more threads than the {result.cpus} CPUs these collapse to less than "
-        f"{COLLAPSED:.0%} of the best one's rate: {listed(words)}."
+        f"With more threads than the {cpus} CPUs these collapse to less than {COLLAPSED:.0%} of "
+        f"the best one's rate: {'; '.join(words + somewhere)}."
     ]
 
 
-def _about_cures(result: Result, over: list[int]) -> list[str]:
+def _about_cures(view: View) -> list[str]:
+    baseline = view.result.baseline
+    where = at(view.judged) + (", geometric mean" if len(view.judged) > 1 else "")
+    cures = [v for v in view.locks if "preemptable" in v and v != baseline]
+    if view.best_lock and view.best_lock != baseline:
+        cures = list(dict.fromkeys([view.best_lock, *cures]))
+    faster, alike, slower = _beside(view, cures, baseline)
     said = []
-    where = f"at {counts(over)} threads"
-    if len(over) > 1:
-        where += ", geometric mean"
-    for variant in result.variants:
-        ratio = result.ratio(variant, result.baseline, over)
-        if "preemptable" not in variant or variant == result.baseline or not ratio:
-            continue
-        if ratio.above_one or ratio.low is None:
-            line = f"{variant} reaches {times(ratio)} the rate of {result.baseline}"
-        elif ratio.below_one:
-            line = f"{variant} reaches only {times(ratio)} the rate of {result.baseline}"
-        else:
-            line = f"{variant} and {result.baseline} are not told apart, {times(ratio)}"
-        said.append(f"{line} ({where}).")
+    if faster:
+        said.append(f"Times the rate of {baseline} {where}: {shortened(faster)}.")
+    if alike:
+        said.append(f"Not told apart from {baseline} {where}: {shortened(alike)}.")
+    if slower:
+        said.append(f"Slower than {baseline} {where}: {shortened(slower)}.")
     return said
 
 
-def _about_peers(result: Result, over: list[int]) -> list[str]:
-    """Where what comes with the system is the better choice, and where it is not."""
-    locks = [v for v in result.variants if v not in result.peers]
-    ours, theirs = best(result, locks, over), best(result, result.peers, over)
-    if not ours or not theirs:
-        return [f"Fastest at {counts(over)} threads: {ours or theirs}."]
-    ratio = result.ratio(ours, theirs, over)
-    assert ratio is not None
-    if ratio.above_one:
-        said = [f"Fastest at {counts(over)} threads: {ours}, {times(ratio)} the rate of {theirs}."]
-    elif ratio.below_one:
-        said = [
-            f"The native {theirs} is the better choice at {counts(over)} threads: the best lock, "
-            f"{ours}, reaches {times(ratio)} its rate."
-        ]
-    else:
-        said = [
-            f"At {counts(over)} threads {ours} and {theirs} are not told apart "
-            f"({times(ratio)}): take the native one, it needs nothing installed."
-        ]
-    return said + _worse_than_native(result, locks, theirs, over)
-
-
-def _worse_than_native(result: Result, locks: list[str], native: str, over: list[int]) -> list[str]:
-    slower = []
-    for variant in locks:
-        ratio = result.ratio(variant, native, over)
-        if ratio and ratio.below_one:
-            slower.append(variant)
-    if not slower:
-        return []
-    return [
-        f"In one process with every thread hungry for one lock, {native} beats {listed(slower)}."
-    ]
-
-
-def _about_fitting(result: Result, fitting: list[int]) -> list[str]:
-    one = fitting == [1]
-    where = f"With {counts(fitting)} thread{'' if one else 's'}, which fit{'s' if one else ''} the"
-    top = best(result, result.variants, fitting)
-    if not top:
-        return []
-    behind = []
-    for variant in result.variants:
-        ratio = result.ratio(variant, top, fitting)
-        if variant != top and ratio and not ratio.below_one:
-            behind.append(variant)
-    alike = f"; not told apart from it: {listed(behind)}" if behind else ""
-    return [f"{where} CPUs, {top} is the fastest{alike}."]
-
-
-def _about_program(result: Result) -> list[str]:
-    """Each lock beside the program as it is, at all numbers of threads together."""
-    said = [f"WRONG: {line}." for line in result.wrong()]
-    native = result.baseline
+def _beside(
+    view: View, variants: list[str], other: str, threads: list[int] | None = None
+) -> tuple[list[str], list[str], list[str]]:
+    """Those that are faster than another, not told apart from it, and slower; with how much."""
     faster: list[str] = []
     alike: list[str] = []
     slower: list[str] = []
-    cut: dict[str, list[int]] = {}
-    for variant in result.variants:
-        for cell in result.cells:
-            if cell.variant == variant and cell.cut:
-                cut.setdefault(variant, []).append(cell.threads)
-        ratio = result.ratio(variant, native, result.threads)
-        if variant == native or variant in cut or not ratio:
+    for variant in variants:
+        ratio = view.ratio(variant, other, threads or view.judged)
+        if variant == other or not ratio:
             continue
         where = faster if ratio.above_one else slower if ratio.below_one else alike
         where.append(f"{variant} ({times(ratio)})")
-    if not said:
+    return faster, alike, slower
+
+
+def _about_peers(view: View) -> list[str]:
+    """Where what comes with the system is the better choice, and where it is not."""
+    ours, theirs = view.best_lock, view.best_peer
+    if not ours or not theirs:
+        return [f"Fastest {at(view.judged)}: {ours or theirs}."] if ours or theirs else []
+    said = [judgement.sentence for judgement in view.judgements[-1:]]
+    slower = [v for v in view.locks if (r := view.ratio(v, theirs, view.judged)) and r.below_one]
+    if slower:
+        said.append(f"{theirs} beats {shortened(slower)} {at(view.judged)}.")
+    return said
+
+
+def _about_fitting(view: View) -> list[str]:
+    one = view.fitting == [1]
+    where = f"With {counts(view.fitting)} thread{'' if one else 's'}, which fit"
+    top = view.best(view.variants, view.fitting)
+    if not top:
+        return []
+    behind = [
+        v
+        for v in view.variants
+        if v != top and (r := view.ratio(v, top, view.fitting)) and not r.below_one
+    ]
+    alike = f"; not told apart from it: {shortened(behind)}" if behind else ""
+    return [f"{where}{'s' if one else ''} the CPUs, {top} is the fastest{alike}."]
+
+
+def _about_program(view: View) -> list[str]:
+    """Each lock beside the program as it is, at all numbers of threads together."""
+    native = view.result.baseline
+    cut = {v: [n for n in view.threads if view.cut(v, n)] for v in view.variants}
+    finished = [v for v in view.variants if not cut[v]]
+    faster, alike, slower = _beside(view, finished, native, view.threads)
+    said = []
+    if not any(view.result.wrong()):
         said.append("The program's output was right whenever it finished.")
-    if cut:
-        words = [f"{variant} (at {counts(sorted(n))})" for variant, n in cut.items()]
-        said.append(f"Stopped, far behind the native mutex: {listed(words)}.")
+    if stopped := [f"{v} (at {counts(n)})" for v, n in cut.items() if n]:
+        said.append(f"Stopped, far behind the native mutex: {listed(stopped)}.")
     if faster:
         said.append(f"Faster than the native mutex: {listed(faster)}.")
     if alike:
@@ -178,3 +193,190 @@ def _about_program(result: Result) -> list[str]:
     if not faster:
         said.append("For this program on this machine, keep the native mutex.")
     return said
+
+
+# Everything of which less is better
+
+
+@dataclass(frozen=True)
+class Less:
+    """A measure of which less is better, and the words for it."""
+
+    measure: str
+    name: str  # "Waiting, 99th percentile, at 8 threads: least with ..."
+    text: Callable[[float], str] = duration
+
+
+P99 = Less("p99", "Waiting, 99th percentile,")
+GAP = Less("gap", "Longest gap between two turns of one thread")
+COST = Less("cpu", "CPU time per unit of work", per_unit)
+HANDOVER = Less("handover", "Hand-over")
+RUN_TIME = Less("run_time", "Mean run time", seconds)
+DEVIATION = Less("run_time_sd", "Standard deviation of the run times", seconds)
+
+
+def about_less(view: View, words: Less) -> list[str]:
+    """Who has the least, who is not told apart from it, and the best lock beside the best peer."""
+    known = view.known(words.measure, view.at)
+    if not known:
+        return []
+    ordered = sorted(known, key=lambda variant: known[variant].value)
+    least = ordered[0]
+    said = f"{words.name} {at([view.at])}: least with {least}, {words.text(known[least].value)}"
+    alike = [
+        v
+        for v in ordered[1:]
+        if (r := view.compared(words.measure, v, least, view.at)) and not r.above_one
+    ]
+    if len(ordered) > 1 and not alike:
+        said += "; all others have more"
+    elif alike and len(alike) == len(ordered) - 1:
+        said += "; none of the others is told apart from it"
+    elif alike:
+        said += f"; not told apart from it: {shortened(alike)}"
+    return [*_few_rounds(view), said + ".", *_lock_and_peer(view, words)]
+
+
+def _lock_and_peer(view: View, words: Less) -> list[str]:
+    ours, theirs = view.best_lock, view.best_peer
+    if not ours or not theirs:
+        return []
+    ratio = view.compared(words.measure, ours, theirs, view.at)
+    if ratio is None:
+        return []
+    if not ratio.above_one and not ratio.below_one:
+        return [f"The fastest lock and the fastest peer, {ours} and {theirs}, are not told apart."]
+    return [f"That of {ours}, the fastest lock, is {times(ratio)} that of {theirs}, the best peer."]
+
+
+def about_latency(view: View) -> list[str]:
+    said = about_less(view, P99)
+    tails = []
+    for variant in dict.fromkeys(filter(None, (view.best_of_all, view.best_lock, view.best_peer))):
+        typical = view.spread("p50", variant, view.at)
+        rare = view.spread("p99.99", variant, view.at)
+        # In every round, for one long wait is chance.
+        if typical and rare and rare.least > LONG_TAIL * max(typical.most, 1):
+            tails.append(f"{variant} {duration(rare.value)} (median {duration(typical.value)})")
+    if tails:
+        said.append(f"One wait in 10,000 is long: {listed(tails)}.")
+    return said
+
+
+def about_gap(view: View) -> list[str]:
+    said = about_less(view, GAP)
+    known = view.known("gap", view.at)
+    if known:
+        worst = max(known, key=lambda variant: known[variant].most)
+        longest = known[worst].most
+        said.append(
+            f"The longest of all: a thread of {worst} went without for {duration(longest)}."
+        )
+    return said
+
+
+def about_fairness(view: View) -> list[str]:
+    known = view.known("jain", view.at)
+    if not known:
+        return []
+    unfair = {v: s for v, s in known.items() if s.most < UNFAIR}
+    even = [v for v, s in known.items() if s.least > EVEN]
+    said = []
+    if even:
+        who = "all" if len(even) == len(known) else shortened(even)
+        said.append(f"Even in every round (Jain above {EVEN:g}) {at([view.at])}: {who}.")
+    if unfair:
+        words = [f"{v} ({s.value:.2f})" for v, s in sorted(unfair.items(), key=_by_value)]
+        said.append(f"Unfair in every round (Jain below {UNFAIR:g}): {shortened(words)}.")
+    if not unfair:
+        said.append(f"No lock is unfair in every round (Jain below {UNFAIR:g}) {at([view.at])}.")
+    alone = [v for v, s in unfair.items() if s.most < ALONE and _fast(view, v)]
+    if alone:
+        said.append(
+            f"The rate of {listed(alone)} is that of few threads running alone, not of sharing."
+        )
+    return said
+
+
+def _by_value(item: tuple[str, Spread]) -> float:
+    return item[1].value
+
+
+def _fast(view: View, variant: str) -> bool:
+    """Not told apart from the best rate at the number of threads shown."""
+    top = view.best(view.variants, [view.at])
+    ratio = view.ratio(variant, top, [view.at]) if top else None
+    return variant == top or (ratio is not None and not ratio.below_one)
+
+
+def about_cost(view: View) -> list[str]:
+    said = about_less(view, COST)
+    spinning = {v: s for v, s in view.known("spinning", view.at).items() if s.least > 0.5}
+    if spinning:
+        most = sorted(spinning.items(), key=_by_value, reverse=True)
+        words = [f"{variant} {spread.value:.0%}" for variant, spread in most]
+        said.append(f"More than half of the CPU time waits, in every round: {shortened(words)}.")
+    elif view.has("spinning"):
+        said.append("With no lock is more than half of the CPU time spent waiting in every round.")
+    return said
+
+
+def about_handover(view: View) -> list[str]:
+    return about_less(view, HANDOVER)
+
+
+def about_queue(view: View) -> list[str]:
+    known = view.known("queue", view.at)
+    if not known:
+        return []
+    ordered = sorted(known.items(), key=_by_value)
+    (short, least), (long, most) = ordered[0], ordered[-1]
+    if least.most >= most.least:
+        return [f"Who waits {at([view.at])}: the queues are of one length within their ranges."]
+    return [
+        f"Of the other {view.at - 1} threads {most.value:.3g} wait on average with {long}, "
+        f"{least.value:.3g} with {short}."
+    ]
+
+
+def about_run_times(view: View) -> list[str]:
+    said = about_less(view, RUN_TIME)
+    few = len(_few_rounds(view))  # said once
+    return said + about_less(view, DEVIATION)[few:]
+
+
+# Many results
+
+
+def overall(views: Sequence[View]) -> list[str]:
+    """Over all results: who wins how often, and what collapses wherever threads do not fit."""
+    views = [view for view in views if view.best_lock and view.best_peer and view.over]
+    if len(views) < 2:
+        return []
+    return [*_tally(views), *_always_collapsed(views)]
+
+
+def _tally(views: list[View]) -> list[str]:
+    """Half of the rounds chose lock and peer, the other half judged."""
+    found: dict[Verdict, list[str]] = {}
+    for view in views:
+        for judgement in view.judgements[-1:]:
+            found.setdefault(judgement.verdict, []).append(view.name)
+    total = sum(map(len, found.values()))
+    return [
+        f"On {len(names)} of {total} workloads the best lock is {kind} the best peer once threads "
+        f"outnumber CPUs: {listed(names)}."
+        for kind in Verdict
+        if (names := found.get(kind))
+    ]
+
+
+def _always_collapsed(views: list[View]) -> list[str]:
+    always = [
+        variant
+        for variant in views[0].variants
+        if all(variant in view.fallen for view in views if variant in view.variants)
+    ]
+    if not always:
+        return ["No lock collapses on every workload."]
+    return [f"Collapsed on every workload, once threads outnumber CPUs: {listed(always)}."]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock report: results as one page, or as a picture."""
+"""overlock report: results as one page, as pictures, as CSV."""
 
 import shlex
 import sys
@@ -7,41 +7,97 @@ from pathlib import Path
 
 import click
 
-from overlock_tools import files, results
+from overlock_tools import export, files, results
 from overlock_tools.errors import Fail
+from overlock_tools.results import Result
+
+PATH = click.Path(path_type=Path)
+PICTURES = ("png", "svg")
 
 
 @click.command()
-@click.argument(
-    "inputs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The page to write.")
+@click.argument("inputs", nargs=-1, required=True, type=PATH, metavar="FILE|DIR...")
+@click.option("-o", "--output", type=PATH, help="The page to write.")
+@click.option("--png", type=PATH, help="Also, or only, pictures: of the rates, or all to a folder.")
+@click.option("--svg", type=PATH, help="The same as SVG.")
+@click.option("--csv", type=PATH, help="Also, or only, every cell as a line.")
 @click.option(
-    "--png", type=click.Path(path_type=Path), help="Also, or only, the first file's rates as PNG."
+    "--at",
+    type=click.IntRange(1),
+    metavar="THREADS",
+    help="What figures of one number of threads show. [default: nearest to 4 for each CPU]",
 )
-def command(inputs: tuple[Path, ...], output: Path | None, png: Path | None) -> None:
+def command(inputs: tuple[Path, ...], at: int | None, **outputs: Path | None) -> None:
     """Make one self-contained HTML page of the results of `overlock bench ... --json`.
+
+    A folder stands for the results in it. Pictures have title, legend and verdict: each can be read
+    alone.
 
     \b
     Examples:
       overlock report result.json -o report.html
+      overlock report results/ -o report.html --png pictures/
       overlock report result.json --png collapse.png
     """
-    if not output and not png:
+    wanted = {kind: path for kind, path in outputs.items() if path}
+    if not wanted:
         raise Fail("nothing to write: give -o report.html, or --png picture.png, or both")
-    for path in filter(None, (output, png)):
-        files.check_writable(path)
-    read = [results.from_file(path) for path in inputs]
-    if empty := [str(path) for path, result in zip(inputs, read, strict=True) if not result.cells]:
-        raise Fail(f"{empty[0]} has no complete cell; measure for longer")
-    if png:
-        from overlock_tools import plots
+    for kind, path in wanted.items():
+        if not (kind in PICTURES and path.is_dir()):
+            files.check_writable(path)
+    read = _read(inputs, at)
+    for kind, path in wanted.items():
+        if kind in PICTURES:
+            _draw(read, at, kind, path)
+        elif kind == "csv":
+            _write(path, export.cells(read))
+        else:
+            from overlock_tools import report
 
-        files.write(png, plots.picture(read[0]))
-        click.echo(f"written: {png}")
-    if output:
-        from overlock_tools import report
+            made_by = shlex.join(["overlock", *sys.argv[1:]])
+            _write(path, report.html(read, made_by, threads=at))
 
-        made_by = shlex.join(["overlock", *sys.argv[1:]])
-        files.write(output, report.html(read, made_by))
-        click.echo(f"written: {output}")
+
+def _read(inputs: tuple[Path, ...], at: int | None) -> list[Result]:
+    found = [path for given in inputs for path in _results(given)]
+    read = [results.from_file(path) for path in found]
+    for path, result in zip(found, read, strict=True):
+        if not result.cells:
+            raise Fail(f"{path} has no complete cell; measure for longer")
+        if at and at not in result.threads:
+            known = ", ".join(map(str, result.threads))
+            raise Fail(f"--at {at}: {path} has {known} threads; choose one of them")
+    return read
+
+
+def _results(given: Path) -> list[Path]:
+    if not given.is_dir():
+        return [given]
+    found = sorted(given.glob("*.json"))
+    if not found:
+        raise Fail(
+            f"{given} has no result in it; make some with `overlock bench matrix -o {given}`"
+        )
+    return found
+
+
+def _draw(read: list[Result], at: int | None, kind: str, path: Path) -> None:
+    """A file has the first figure of the first result; a folder all figures of all results."""
+    from overlock_tools import figures, plots
+    from overlock_tools.view import View
+
+    views = [View(result, at) for result in read]
+    if not path.is_dir():
+        first = figures.of(views[0])[0]
+        _write(path, plots.picture(first.draw(views[0], first.frame(views[0])), kind))
+        return
+    for number, view in enumerate(views, 1):
+        for figure in figures.of(view):
+            name = f"{number:02}-{view.result.kind}-{figure.name}.{kind}"
+            drawn = figure.draw(view, figure.frame(view))
+            _write(path / name, plots.picture(drawn, kind))
+
+
+def _write(path: Path, data: str | bytes) -> None:
+    files.write(path, data)
+    click.echo(f"written: {path}")
