@@ -2,15 +2,9 @@
 #define _GNU_SOURCE
 #define WORKLOAD_MEASURED 1
 #include "run.h"
-#include "params.h"
+#include "setup.h"
 #include "slice.h"
-#include "world.h"
-#include "zipf.h"
 #include <errno.h>
-#include <semaphore.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -22,151 +16,8 @@
 #define WARM_UP		0.1
 /* A collapsed FIFO lock lets its waiters go one time slice each: not worth more than this. */
 #define DRAIN_SECONDS	0.25
-/* Short beside that, and long enough for whoever is waited for to be off its CPU for a slice. */
-#define PATIENCE_NS	20000000
-
 /* Why a context is to leave: its thread goes and another comes, or all is over. */
 enum { LEAVE = 1, OVER = 2 };
-
-struct run {
-	struct workload_run world;
-	const struct cell *cell;
-	const struct loops *loops;
-	struct copy_result *result;
-	struct place_result *places;
-	workload_loop *loop;
-	char *shared, *own;
-	size_t own_size; /* of one context, whole lines */
-	uint64_t began;	 /* when the threads were let go */
-	pthread_barrier_t start;
-	pthread_attr_t attr;
-	struct workload_me *contexts;
-	sem_t empty;
-	uint32_t working OL_OWN_LINE; /* places not yet empty */
-	uint32_t arrivals;
-	int failed; /* errno of a thread that could not come */
-};
-
-static bool impossible(struct copy_result *result, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(result->impossible, sizeof(result->impossible), format, args);
-	va_end(args);
-	return false;
-}
-
-/* Whole cache lines, with the neighbour that processors fetch with each. */
-static size_t in_lines(size_t size)
-{
-	return (size + 127) / 128 * 128;
-}
-
-/* Memory of whole cache lines, all zero. */
-static void *lines(size_t n, size_t size)
-{
-	size_t all;
-	void *p;
-
-	if (__builtin_mul_overflow(n, in_lines(size ? size : 1), &all))
-		return NULL;
-	p = aligned_alloc(128, all);
-	if (p)
-		memset(p, 0, all);
-	return p;
-}
-
-static bool set_up_locks(struct run *run, const struct subject *subject)
-{
-	size_t stamp = (subject->ops->size + 7) / 8 * 8, stride = in_lines(stamp + 8);
-	uint32_t n = run->world.n_locks;
-	char *memory = lines(n, stride);
-
-	run->world.locks = lines(1, n * sizeof(struct workload_lock));
-	/* As a workload indexes it: its lines are its own affair. */
-	run->world.guarded = lines(1, n * run->loops->guarded);
-	if (!memory || !run->world.locks || !run->world.guarded)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		char *l = memory + i * stride;
-
-		run->world.locks[i] = (struct workload_lock){ subject->ops, l,
-							      (ol_ticks_t *)(void *)(l + stamp) };
-		if (subject->init)
-			subject->init(l);
-	}
-	return true;
-}
-
-static bool set_up_zipf(struct run *run)
-{
-	uint32_t n = run->world.n_locks;
-	uint64_t milli = params_get(&run->cell->params, run->loops->name, "zipf", 0);
-	struct workload_choice *table;
-
-	if (!milli)
-		return true;
-	run->world.zipf = table = lines(1, n * sizeof(*table));
-	return table && zipf_fill(table, n, (double)milli / 1000);
-}
-
-static void set_up_context(struct run *run, const struct cell_memory *memory, unsigned copy,
-			   unsigned i)
-{
-	const struct cell *cell = run->cell;
-	struct workload_me *me = &run->contexts[i];
-	struct workload_random own;
-	uint64_t seed = cell->seed << 32 ^ ((uint64_t)copy * cell->threads + i);
-
-	me->run = run;
-	me->index = i;
-	me->limit = cell->turns;
-	workload_random_seed(&me->random, seed);
-	workload_random_seed(&own, ~seed);
-	me->meter = (struct meter){
-		.random = own.state,
-		.contexts = cell->threads,
-		.target = memory->plan.target,
-		.capacity = memory->plan.capacity,
-		.samples = samples_of(run->result, cell) + (size_t)i * memory->plan.capacity,
-	};
-	/* Not while a lock is held. */
-	memset(me->meter.samples, 0, me->meter.capacity * sizeof(me->meter.samples[0]));
-}
-
-static struct run *set_up(const struct cell *cell, const struct cell_memory *memory, unsigned copy)
-{
-	struct run *run = lines(1, sizeof(*run));
-
-	if (!run)
-		return NULL;
-	run->cell = cell;
-	run->result = copy_of(memory, copy);
-	run->places = places_of(run->result);
-	run->loops = (cell->measured ? loops_measured : loops_plain) + cell->workload;
-	run->loop = cell->turns ? run->loops->by_count : run->loops->by_time;
-	run->world.contexts = cell->threads;
-	run->world.params = &cell->params;
-	run->world.n_locks = (uint32_t)params_get(&cell->params, run->loops->name, "locks", 1);
-	run->world.patience = ol_ticks_from_ns(PATIENCE_NS);
-	run->working = run->arrivals = cell->threads;
-	run->shared = lines(1, run->loops->shared);
-	run->own_size = in_lines(run->loops->own);
-	run->own = lines(cell->threads, run->own_size);
-	run->contexts = lines(cell->threads, sizeof(struct workload_me));
-	if (!run->shared || !run->own || !run->contexts || !set_up_locks(run, &cell->subject) ||
-	    !set_up_zipf(run))
-		return NULL;
-	for (unsigned i = 0; i < cell->threads; i++)
-		set_up_context(run, memory, copy, i);
-	pthread_attr_init(&run->attr);
-	pthread_attr_setstacksize(&run->attr, 256 * 1024); /* thousands are a fair question */
-	pthread_attr_setdetachstate(&run->attr, PTHREAD_CREATE_DETACHED);
-	sem_init(&run->empty, 0, 0);
-	errno = pthread_barrier_init(&run->start, NULL, cell->threads + 1);
-	return errno ? NULL : run;
-}
 
 static uint64_t after(uint64_t since, double seconds)
 {
@@ -330,6 +181,7 @@ static void by_time(struct run *run)
 	uint64_t settled = after(run->began, seconds * WARM_UP);
 	struct usage from;
 
+	pthread_barrier_wait(&run->start);
 	sleep_until(settled);
 	from = measuring_from(run);
 	for (unsigned i = 1; i < run->cell->phases; i++) {
@@ -337,6 +189,16 @@ static void by_time(struct run *run)
 		change_half(run, i - 1);
 	}
 	sleep_until(after(settled, seconds));
+	measuring_to(run, &from);
+}
+
+static void by_count(struct run *run)
+{
+	struct usage from = measuring_from(run);
+
+	pthread_barrier_wait(&run->start);
+	run->result->drained = emptied(run, after(run->began, run->cell->seconds));
+	run->result->cut = !run->result->drained;
 	measuring_to(run, &from);
 }
 
@@ -390,7 +252,6 @@ bool run_copy(const struct cell *cell, const struct cell_memory *memory, unsigne
 {
 	struct copy_result *result = copy_of(memory, copy);
 	struct run *run = set_up(cell, memory, copy);
-	struct usage from;
 
 	if (!run)
 		return impossible(result, "%s", strerror(errno ? errno : ENOMEM));
@@ -401,18 +262,11 @@ bool run_copy(const struct cell *cell, const struct cell_memory *memory, unsigne
 		return false;
 	meet(run, memory->start);
 	if (cell->turns)
-		from = measuring_from(run);
-	pthread_barrier_wait(&run->start);
-	if (cell->turns) {
-		result->cut = !emptied(run, after(run->began, cell->seconds));
-		measuring_to(run, &from);
-	} else {
-		by_time(run);
-	}
-	if (!cell->turns || result->cut)
-		drain(run);
+		by_count(run);
 	else
-		result->drained = true;
+		by_time(run);
+	if (!result->drained)
+		drain(run);
 	verify(run);
 	for (unsigned i = 0; i < cell->threads; i++)
 		run->places[i].n_samples = ol_load_relaxed(&run->contexts[i].meter.n);
@@ -422,76 +276,5 @@ bool run_copy(const struct cell *cell, const struct cell_memory *memory, unsigne
 #endif
 	if (run->failed)
 		return impossible(result, "a thread that was to come: %s", strerror(run->failed));
-	return true;
-}
-
-/* One context's own turns */
-
-static void nothing(void *l)
-{
-	(void)l;
-}
-
-static const struct ol_lock_ops no_lock = {
-	.id = "nothing",
-	.abi = OL_ABI,
-	.size = 4,
-	.align = 4,
-	.lock = nothing,
-	.unlock = nothing,
-};
-
-/* Long enough for the clock's own cost not to show, and short beside a slice. */
-#define TRY_NS	1000000u
-#define TRIES	15
-
-static uint64_t cpu_clock(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* CPU time of so many turns. */
-static uint64_t try(struct run *run, uint64_t turns)
-{
-	struct workload_me *me = &run->contexts[0];
-	uint64_t since;
-
-	memset(run->own, 0, run->own_size);
-	meter_begin(&me->meter, ol_now());
-	me->limit = me->turns + turns;
-	since = cpu_clock();
-	run->loop(&run->world, run->shared, run->own, me);
-	return cpu_clock() - since;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-bool run_alone(const struct cell *cell, const struct cell_memory *memory)
-{
-	struct cell alone = *cell;
-	uint64_t took[TRIES], turns = 1;
-	struct run *run;
-
-	alone.subject = (struct subject){ &no_lock, NULL };
-	alone.threads = 1;
-	alone.turns = 1;
-	run = set_up(&alone, memory, 0);
-	if (!run)
-		return impossible(copy_of(memory, 0), "%s", strerror(errno ? errno : ENOMEM));
-	measuring_from(run);
-	while (try(run, turns) < TRY_NS)
-		turns *= 2;
-	for (int i = 0; i < TRIES; i++)
-		took[i] = try(run, turns);
-	qsort(took, TRIES, sizeof(took[0]), ascending);
-	run->result->turn_ns = (double)took[TRIES / 2] / (double)turns;
 	return true;
 }
