@@ -54,6 +54,13 @@ def _path(tree: Tree, who: str, version: int) -> str:
 
 def of(tree: Tree, who: str) -> Groups:
     """`who` is a process id or `self`."""
+    try:
+        return _of(tree, who)
+    except (ValueError, IndexError) as error:
+        raise Unknown(f"/proc/{who}/cgroup or mountinfo makes no sense: {error}") from error
+
+
+def _of(tree: Tree, who: str) -> Groups:
     mounts = _mounts(tree)
     if not mounts:
         raise Unknown("no cgroup file system that limits CPU time is mounted here")

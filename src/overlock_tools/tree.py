@@ -58,9 +58,11 @@ def fields(text: str) -> dict[str, str]:
 
 
 def cpu_list(text: str) -> list[int]:
-    """The kernel's notation, `0-3,8`."""
+    """The kernel's notation, `0-3,8`; there is always one."""
     found: list[int] = []
     for piece in filter(None, text.strip().split(",")):
         first, _, last = piece.partition("-")
         found += range(int(first), int(last or first) + 1)
+    if not found:
+        raise Unknown("an empty list of CPUs")
     return found

@@ -69,7 +69,7 @@ def learn(one: Fact, world: World) -> Known:
         found = one.find(world)
     except Unknown as why:
         return Known(one, None, "unknown", str(why))
-    except (ValueError, IndexError, KeyError) as error:
+    except (ValueError, LookupError, ArithmeticError) as error:
         # A file that is there and is not what Linux writes: somebody put it in the kernel's place.
         return Known(one, None, "unknown", f"what was read makes no sense: {error!r}")
     return Known(one, found.value, found.text)

@@ -27,6 +27,8 @@ def online(tree: Tree) -> list[int]:
         return cpu_list(tree.read(f"{CPUS}/online"))
     except Unknown:
         found = re.findall(r"^cpu(\d+) ", tree.read("/proc/stat"), re.MULTILINE)
+        if not found:
+            raise Unknown("neither /sys/devices/system/cpu nor /proc/stat names CPUs") from None
         return [int(number) for number in found]
 
 

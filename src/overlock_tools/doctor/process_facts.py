@@ -83,7 +83,7 @@ def on_cpu(w: World) -> Found:
 @fact(
     "waiting",
     "process",
-    "waits for a CPU while runnable",
+    "waits for a CPU",
     how=TASK + "schedstat: run delay / (run delay + time on CPUs), over the interval",
     means="time in which a lock it holds, or is next to get, stands still",
 )
@@ -93,7 +93,7 @@ def waiting(w: World) -> Found:
     if not wanted:
         return Found(0.0, "never wanted to run")
     share = total.delay_ns / wanted
-    return Found(share, f"{share:.0%} of that time")
+    return Found(share, f"{share:.0%} of the time it wants one")
 
 
 @fact(
@@ -152,8 +152,10 @@ def asleep_in(w: World) -> Found:
     unseen = places["?"] + places["0"] + places[""]
     if unseen == total:
         raise Unknown("wchan needs the process's owner, and a kernel that tells it")
-    value = {name: count / total for name, count in places.most_common() if name not in "?0"}
-    return Found(value, ", ".join(f"{name} {share:.0%}" for name, share in list(value.items())[:3]))
+    shares = {name: count / total for name, count in places.most_common() if name not in "?0"}
+    futex = sum(share for name, share in shares.items() if "futex" in name)
+    texts = [f"{name} {share:.0%}" for name, share in shares.items()]
+    return Found({"futex": futex, "places": shares}, ", ".join(texts[:3]))
 
 
 # Libraries by which a program's way of waiting can be told; a pattern on the file's name.

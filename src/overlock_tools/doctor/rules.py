@@ -55,7 +55,7 @@ class Values:
 
     @property
     def texts(self) -> dict[str, str]:
-        return {id_: one.text for id_, one in self.known.items()}
+        return {id_: one.why_not or one.text for id_, one in self.known.items()}
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,13 @@ CROWDED_ADVICE = (
     "look at the program itself: overlock doctor --pid PID",
 )
 
+
+def crowded(v: Values) -> bool:
+    """More threads want to run than there are CPUs."""
+    wanting, queued = v["runnable"] > v["cpus_online"] * OVER, v["queued"] / v["cpus_online"]
+    return bool(wanting or queued >= MUCH_WAITING)
+
+
 RULES = (
     Rule(
         "throttled",
@@ -120,7 +127,7 @@ RULES = (
         Answer.YES,
         Scope.PROCESS,
         lambda v: v["waiting"] >= MUCH_WAITING and v["wanting"] > v.cpus * OVER,
-        "waits for a CPU {waiting} while runnable; {wanting} want to run, and it may use "
+        "waits for a CPU {waiting}; threads that want to run: {wanting}; CPUs it may use: "
         "{cpus_usable}, quota: {quota}; involuntary switches: {involuntary}. Lock-holder "
         "preemption is likely if it takes spinlocks, or mutexes that spin; that it does cannot be "
         "seen from outside.",
@@ -135,8 +142,8 @@ RULES = (
         Answer.LIKELY,
         Scope.PROCESS,
         lambda v: v["waiting"] >= MUCH_WAITING and v["wanting"] <= v.cpus * OVER,
-        "waits for a CPU {waiting} while runnable, though only {wanting} of its threads want to "
-        "run: others take its CPUs, or its threads sit on the same ones.",
+        "waits for a CPU {waiting}, though its threads fit its CPUs (want to run: {wanting}): "
+        "others take them, or its threads sit on the same ones.",
         (
             "find the others (top), move them away, or give this program CPUs of its own (taskset, "
             "a cpuset)",
@@ -148,17 +155,22 @@ RULES = (
         Answer.POSSIBLE,
         Scope.PROCESS,
         lambda v: SOME_WAITING <= v["waiting"] < MUCH_WAITING,
-        "waits for a CPU {waiting} while runnable: now and then a holder is preempted; it shows in "
-        "the longest waits first.",
+        "waits for a CPU {waiting}: if it holds a lock then, others wait too, which shows in the "
+        "longest waits first.",
         ("look at the tail under each lock: overlock bench sections, column p99.9",),
     ),
     Rule(
         "fits",
         Answer.NO,
         Scope.PROCESS,
-        lambda v: v["waiting"] < SOME_WAITING and v["on_cpu"] >= IDLE_CPUS,
-        "its threads got a CPU nearly whenever they wanted one (waited {waiting}): preemption is "
-        "not what slows it now.",
+        lambda v: (
+            v["waiting"] < SOME_WAITING
+            and v["on_cpu"] >= IDLE_CPUS
+            and not v["stolen"] >= BUSY_SHARE
+            and not v["throttled"] > 0
+        ),
+        "as far as this kernel can see, its threads got a CPU nearly whenever they wanted one "
+        "(waited {waiting}): preemption is not what slows it now.",
         ("if it is slow, profile it: perf record -g -p PID",),
     ),
     Rule(
@@ -174,7 +186,7 @@ RULES = (
         Answer.BLIND,
         Scope.PROCESS,
         lambda v: v.unknown("waiting"),
-        "how long its threads wait for CPUs cannot be seen.",
+        "how long its threads wait for CPUs cannot be seen ({waiting}).",
         ("run the command as the program's user, in its container, on a kernel with schedstat",),
     ),
     Rule(
@@ -192,11 +204,7 @@ RULES = (
         "sleeps_in_futex",
         Answer.NOTE,
         Scope.PROCESS,
-        lambda v: (
-            v["voluntary"] >= 100
-            and v.part("asleep_in", "futex_do_wait") + v.part("asleep_in", "futex_wait_queue")
-            >= 0.5
-        ),
+        lambda v: v["voluntary"] >= 100 and v.part("asleep_in", "futex") >= 0.5,
         "its threads sleep in futex(2), {voluntary}: a mutex under contention, conditions, or a "
         "pool that waits for work.",
         ("compare other locks in its mutexes: overlock run --lock NAME --counters -- PROGRAM",),
@@ -205,9 +213,7 @@ RULES = (
         "crowded",
         Answer.YES,
         Scope.MACHINE,
-        lambda v: (
-            v["runnable"] > v["cpus_online"] * OVER or v["queued"] > v["cpus_online"] * MUCH_WAITING
-        ),
+        crowded,
         "more threads want to run than there are CPUs ({runnable}, on {cpus_online} CPUs): they "
         "preempt each other, lock holders among them.",
         CROWDED_ADVICE,
@@ -216,7 +222,7 @@ RULES = (
         "pressure",
         Answer.LIKELY,
         Scope.MACHINE,
-        lambda v: v["pressure"] >= MUCH_WAITING and v["runnable"] <= v["cpus_online"] * OVER,
+        lambda v: v["pressure"] >= MUCH_WAITING and not crowded(v),
         "some thread waits for a CPU {pressure}, though on average few want to run "
         "({runnable}): bursts, or threads kept to too few CPUs.",
         CROWDED_ADVICE,
@@ -264,7 +270,7 @@ RULES = (
         Answer.BLIND,
         Scope.BOTH,
         lambda v: v.unknown("quota"),
-        "whether a CPU quota applies cannot be seen here.",
+        "whether a CPU quota applies cannot be seen here ({quota}).",
         ("mount the cgroup file system into the container, or ask outside for its limits",),
     ),
     Rule(
@@ -272,7 +278,7 @@ RULES = (
         Answer.BLIND,
         Scope.MACHINE,
         lambda v: v.unknown("runnable") and v.unknown("queued") and v.unknown("pressure"),
-        "how many threads want to run cannot be seen here.",
+        "how many threads want to run cannot be seen here ({runnable}).",
         ("run the command outside the container as well",),
     ),
     Rule(
@@ -331,7 +337,8 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["rtm"] == "works",
-        "transactions work: a lock that is elided cannot be preempted while held.",
+        "transactions work: a preempted holder of an elided lock holds nobody up, as its "
+        "transaction is undone.",
         ("try glibc's: GLIBC_TUNABLES=glibc.elision.enable=1 PROGRAM",),
     ),
     Rule(
@@ -355,7 +362,8 @@ RULES = (
         Answer.NO,
         Scope.MACHINE,
         lambda v: (
-            v["runnable"] <= v["cpus_online"] * OVER
+            v["runnable"] >= 0
+            and not crowded(v)
             and not v["pressure"] >= MUCH_WAITING
             and not v["stolen"] >= BUSY_SHARE
             and not v["throttled"] > 0

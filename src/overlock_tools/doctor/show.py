@@ -36,8 +36,8 @@ def _finding(out: Console, finding: Finding, advised: set[str]) -> None:
 
 def _facts(known: list[Known], verbose: bool) -> Table:
     table = Table.grid(padding=(0, 2))
-    table.add_column(ratio=2, style="dim")
-    table.add_column(ratio=5)
+    table.add_column(ratio=1, style="dim")
+    table.add_column(ratio=2)
     table.expand = True
     for one in known:
         text = Text(one.text)

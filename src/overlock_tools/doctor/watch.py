@@ -67,6 +67,13 @@ class Watch:
     running: list[int] = field(default_factory=list)  # of its threads, at each sample
     asleep_in: Counter[str] = field(default_factory=Counter)
 
+    def look_at_threads(self, tree: Tree, pid: int | None) -> dict[int, Thread]:
+        try:
+            return _threads(tree, pid) if pid else {}
+        except Unknown as error:
+            self.why_no_threads = str(error)
+            return {}
+
     def pair(self, name: str) -> tuple[str, str]:
         if name not in self.before or name not in self.after:
             raise Unknown(f"{name}: not there, or not to be read")
@@ -140,22 +147,18 @@ def observe(tree: Tree, pid: int | None, seconds: float, clock: Clock) -> Watch:
     threads: dict[int, Thread] = {}
     began = clock.now()
     watch.before = _read(tree, names)
-    try:
-        threads = _threads(tree, pid) if pid else {}
-        while clock.now() < began + seconds:
-            since = clock.now()
-            sampler.sample()
-            took = clock.now() - since
-            rest = max(SAMPLE_S, took / SAMPLING_SHARE)
-            clock.pause(min(rest, max(0.0, began + seconds - clock.now())))
-        if pid:
-            # A thread that is new has counted all it counts in the interval.
-            watch.threads = {
-                tid: now.since(threads.get(tid, NOTHING))
-                for tid, now in _threads(tree, pid).items()
-            }
-    except Unknown as error:
-        watch.why_no_threads = str(error)
+    threads = watch.look_at_threads(tree, pid)
+    while clock.now() < began + seconds:
+        since = clock.now()
+        sampler.sample()
+        rest = max(SAMPLE_S, (clock.now() - since) / SAMPLING_SHARE)
+        clock.pause(min(rest, max(0.0, began + seconds - clock.now())))
+    if threads:
+        # A thread that is new has counted all it counts in the interval.
+        watch.threads = {
+            tid: now.since(threads.get(tid, NOTHING))
+            for tid, now in watch.look_at_threads(tree, pid).items()
+        }
     watch.after = _read(tree, names)
     watch.seconds = clock.now() - began
     return watch

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What is found on recorded machines, and that nothing missing or mad stops it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from recorded import NAMES, Machine, machine
+
+from overlock_tools.doctor import GROUPS, Report
+from overlock_tools.doctor.fact import FACTS, Known
+
+Machines = dict[str, tuple[Machine, Report]]
+
+
+def known(report: Report) -> dict[str, Known]:
+    return {one.fact.id: one for one in report.known}
+
+
+def test_every_fact_says_how_it_is_found_and_what_it_means() -> None:
+    assert len({fact.id for fact in FACTS}) == len(FACTS)
+    for fact in FACTS:
+        assert fact.group in GROUPS
+        assert fact.name
+        assert fact.how
+        assert fact.means
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_fact_is_known_or_says_why_not(name: str, machines: Machines) -> None:
+    for one in machines[name][1].known:
+        assert one.text
+        assert "\n" not in one.text
+        assert (one.why_not is None) != (one.text == "unknown"), one.fact.id
+        assert one.why_not != "", one.fact.id
+        assert "makes no sense" not in (one.why_not or ""), one
+
+
+TEXTS = [
+    ("bare", "topology", "1 socket, 2 cores (2 threads each), 1 last-level cache, 1 NUMA node"),
+    ("bare", "hypervisor", "none: CPUID and the kernel name none"),
+    ("bare", "container", "none: the machine's first namespaces"),
+    ("bare", "scheduler", "EEVDF"),
+    ("bare", "kernel", "Linux 6.12.9, PREEMPT_DYNAMIC"),
+    ("bare", "runnable", "1.0 on average, 1 at most"),
+    ("bare", "busy", "3%"),
+    ("bare", "queued", "0.00 on average"),
+    ("bare", "pressure", "0% of the time, in the machine"),
+    ("bare", "quota", "none"),
+    ("bare", "thp", "madvise"),
+    ("bare", "rtm", "no"),
+    ("bare", "bpf", "no (EPERM, operation not permitted); effective: neither CAP_BPF nor "
+     "CAP_SYS_ADMIN; unprivileged_bpf_disabled is 2"),
+    ("bare", "realtime", "no (EPERM, operation not permitted); its limit is 0"),
+    ("bare", "custom_slice", "yes: asked for 300.0 µs, and got it"),
+    ("bare", "wake", "4.0 µs (least 1.5 µs)"),
+    ("bare", "knowledge", "rseq"),
+    ("bare_rtm_crowded", "scheduler", "CFS"),
+    ("bare_rtm_crowded", "custom_slice", "no: the kernel ignores the length asked for"),
+    ("bare_rtm_crowded", "rtm", "works: a transaction committed"),
+    ("bare_bad_clock", "rtm", "switched off by microcode: always aborts"),
+    ("bare_bad_clock", "cpus_usable", "1 (CPU 2)"),
+    ("bare_bad_clock", "tsc_sync", "no: up to 90210 ticks behind"),
+    ("aws_kvm", "hypervisor", "KVM (Amazon EC2 m5.xlarge)"),
+    ("aws_kvm", "kvm_features", "clock, steal time"),
+    ("aws_kvm", "kernel_spinlock", "unfair test-and-set: a guest without PV unhalt"),
+    ("aws_kvm_stolen", "stolen", "17.8%"),
+    ("kvm_pv_bursts", "kernel_spinlock", "PV (the kernel logged: kvm-guest: PV spinlocks enabled)"),
+    ("hyper_v", "hypervisor", "Hyper-V"),
+    ("k8s_throttled", "container", "kubernetes; namespaces of its own: pid, cgroup"),
+    ("k8s_throttled", "quota", "1.5 CPUs (set on /sys/fs/cgroup)"),
+    ("k8s_throttled", "throttled", "in 15 of 20 periods"),
+    ("k8s_throttled", "throttled_ever", "415 times, 53.1 s of CPU time"),
+    ("docker_v1_before", "container", "docker; namespaces of its own: pid"),
+    ("docker_v1_before", "quota", "2 CPUs (set on /sys/fs/cgroup/cpu,cpuacct)"),
+    ("docker_v1_before", "throttled_ever", "12 times, 0.9 s of CPU time"),
+    ("service_quota_above", "quota", "2 CPUs (set on /sys/fs/cgroup/batch.slice)"),
+    ("process_starved", "program", "server (process 42)"),
+    ("process_starved", "threads", "4"),
+    ("process_starved", "wanting", "3.0 on average, 3 at most"),
+    ("process_starved", "on_cpu", "1.90"),
+    ("process_starved", "waiting", "37% of the time it wants one"),
+    ("process_starved", "involuntary", "450 a second"),
+    ("process_starved", "user_mode", "100%"),
+    ("process_starved", "libraries", "overlock run with tas_yield, glibc's mutexes"),
+    ("process_starved", "worst_thread", "44: runnable without a CPU for 40% of the time"),
+    ("process_some", "asleep_in", "futex_do_wait 67%, ep_poll 33%"),
+    ("process_throttled", "quota", "0.5 CPUs (set on /sys/fs/cgroup/small)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "fact", "text"), TEXTS)
+def test_texts(name: str, fact: str, text: str, machines: Machines) -> None:
+    assert known(machines[name][1])[fact].text == text
+
+
+UNKNOWN = [
+    ("bare", "kvm_features", "no hypervisor"),
+    ("aws_kvm", "governor", r"/sys/.*/scaling_governor: No such file"),
+    ("aws_kvm", "spin_exits", "no guest can see it"),
+    ("hyper_v", "kernel_spinlock", "not on this kind of CPU"),
+    ("locked_container", "quota", r"/proc/self/mountinfo: No such file"),
+    ("locked_container", "pause", "overlock-probe was killed by SIGSYS"),
+    ("locked_container", "thp", r"/sys/kernel/mm/.*: No such file"),
+    ("process_no_schedstat", "waiting", "keeps no run delays"),
+    ("process_hidden", "waiting", r"/proc/42/task: No such file"),
+    ("process_idle", "user_mode", "hardly ran"),
+]
+
+
+@pytest.mark.parametrize(("name", "fact", "why"), UNKNOWN)
+def test_reasons(name: str, fact: str, why: str, machines: Machines) -> None:
+    assert re.search(why, known(machines[name][1])[fact].why_not or "known")
+
+
+def damage(recorded: Machine, text: str | None) -> list[Path]:
+    """The machine with each file in turn missing, or with other text in it."""
+    files = [path for path in recorded.folder.rglob("*") if path.is_file()]
+    for path in files:
+        was = path.read_bytes()
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+        recorded.report(seconds=0.1)
+        path.write_bytes(was)
+    return files
+
+
+@pytest.mark.parametrize("text", [None, "", "\0\n: - \n", "0 0 0\n" * 3], ids=repr)
+@pytest.mark.parametrize("name", ["k8s_throttled", "process_starved"])
+def test_no_file_stops_it(name: str, text: str | None, tmp_path: Path) -> None:
+    assert len(damage(machine(name, tmp_path), text)) > 40
+
+
+def test_nothing_at_all_is_a_report(tmp_path: Path) -> None:
+    empty = Machine(tmp_path)
+    report = empty.report()
+    assert [finding.rule.id for finding in report.findings] == ["quota_unseen", "load_unseen"]
+    assert known(report)["container"].why_not
+
+
+def test_a_process_that_ends_meanwhile(tmp_path: Path) -> None:
+    recorded = machine("process_starved", tmp_path)
+    report = recorded.report(meanwhile=lambda: recorded.without("proc/42"))
+    assert "/proc/42/task: No such file" in (known(report)["waiting"].why_not or "")
+    assert report.findings[0].rule.id == "unseen"
