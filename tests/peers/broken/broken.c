@@ -17,6 +17,8 @@ PEER_LOCK(liar, pthread_mutex_t, pthread_mutex_init(l, NULL), pthread_mutex_lock
 	  (pthread_mutex_trylock(l), true), pthread_mutex_unlock(l))
 PEER_LOCK(deaf, pthread_mutex_t, pthread_mutex_init(l, NULL), pthread_mutex_lock(l),
 	  ((void)l, false), pthread_mutex_unlock(l))
+PEER_LOCK(impatient, pthread_mutex_t, pthread_mutex_init(l, NULL), pthread_mutex_trylock(l),
+	  pthread_mutex_trylock(l) == 0, pthread_mutex_unlock(l))
 PEER_LOCK(one_node, pthread_mutex_t, pthread_mutex_init(l, NULL), keep(l, pthread_mutex_lock(l)),
 	  keep(l, pthread_mutex_trylock(l)), ((void)l, pthread_mutex_unlock(held)))
 
