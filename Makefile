@@ -12,7 +12,7 @@ PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pth
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build peers install clean lint format bench picture real instructions docs setup
+.PHONY: help native demo test build peers install clean lint format bench aa picture real instructions docs setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -59,6 +59,9 @@ instructions: ## count the instructions of each lock, beside Concurrency Kit's; 
 	@tools/setup test
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
+
+aa: build ## are equal locks called equal, is 5 % found? 100 comparisons; 13 minutes, an idle machine
+	@$(PYTHON) tools/aa.py $(ARGS)
 
 # The README's picture, and how it was made.
 picture: build ## measure again for docs/img/collapse.png; three minutes, an idle machine

@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from overlock_tools import stats
 from overlock_tools.errors import Fail
 from overlock_tools.workloads import Workload
 
-# Many short cells tell more than few long ones: 15 × 0.15 s finds a lock 5 % slower where
-# 7 × 0.3 s does not, for what disturbs a machine lasts longer than a cell.
-ROUNDS = 15
-SECONDS = 0.15
+# Of the same time many short cells tell most, for what disturbs a machine lasts longer than a cell:
+# docs/measuring.md, Statistics.
+ROUNDS = 22
+SECONDS = 0.1
 LIMIT_SECONDS = 60.0  # of fixed work, before the native time is known
 # What a cell takes beside its time: warm-up, start and end, and the last waiters' way out.
 WARM_UP = 0.1
 OVERHEAD_SECONDS = 0.06
 # What a budget may be cut down to before it is refused.
-LEAST_ROUNDS = 5
+LEAST_ROUNDS = stats.least_rounds()
 LEAST_SECONDS = 0.05
 # Beyond this a cell measures the kernel's handling of threads rather than locks.
 MOST_THREADS = 10_000
