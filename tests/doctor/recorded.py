@@ -101,7 +101,7 @@ class Machine:
             self.directive(line)
         for section in sections:
             title, _, text = section.partition("\n")
-            self.section(title, text)
+            self.section(title, text.replace("\\0", "\0"))
 
     def report(
         self, seconds: float = SECONDS, meanwhile: Callable[[], None] = lambda: None

@@ -35,7 +35,7 @@ def test_a_wrong_rule_is_caught(rule: Rule, fault: bool, machines: Machines) -> 
 
 
 CPUS = {"cpus_online": 4, "cpus_usable": 4, "quota": None}
-SPINS = {"user_mode": 0.95, "on_cpu": 0.5, "voluntary": 1.0, "involuntary": 11.0}
+SPINS = {"user_mode": 0.95, "on_cpu": 0.1, "voluntary": 1.0, "involuntary": 11.0}
 SLEEPS = {"voluntary": 100.0, "asleep_in": {"futex": 0.5}}
 EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     # rule, facts with which it just applies, what of them changes so that it does not
@@ -55,7 +55,7 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("was_idle", {"on_cpu": 0.009, "waiting": 0.1}, {"on_cpu": 0.01}),
     ("was_idle", {"on_cpu": 0.009, "waiting": 0.1}, {"waiting": 0.2}),
     ("only_user", SPINS, {"user_mode": 0.94}),
-    ("only_user", SPINS, {"on_cpu": 0.4}),
+    ("only_user", SPINS, {"on_cpu": 0.09}),
     ("only_user", SPINS, {"involuntary": 10.0}),
     ("sleeps_in_futex", SLEEPS, {"voluntary": 99.0}),
     ("sleeps_in_futex", SLEEPS, {"asleep_in": {"futex": 0.49}}),

@@ -2,6 +2,7 @@
 """overlock doctor: does preemption hurt here?"""
 
 import json
+import math
 import os
 
 import click
@@ -17,6 +18,12 @@ def check_process(pid: int) -> None:
         raise Fail(f"there is no process {pid}, or not for your eyes; `ps` lists yours")
 
 
+def finite(_: click.Context, __: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a length of time")
+    return value
+
+
 @click.command()
 @click.option("--pid", type=click.IntRange(1), metavar="PID", help="Look at this running program.")
 @click.option(
@@ -24,6 +31,7 @@ def check_process(pid: int) -> None:
     type=click.FloatRange(0.1, 3600),
     default=3.0,
     show_default=True,
+    callback=finite,
     help="How long to look.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON, with how each was found.")

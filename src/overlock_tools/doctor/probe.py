@@ -36,13 +36,13 @@ class Probe:
 
 
 def parse(text: str, lacking: str) -> Probe:
-    parts = {}
+    parts: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():
         try:
             entry = json.loads(line)
-        except ValueError:  # the line at which it was killed
+            parts[str(entry["part"])] = entry
+        except (ValueError, TypeError, KeyError):  # the line at which it was killed
             break
-        parts[entry.pop("part")] = entry
     return Probe(parts, lacking)
 
 
@@ -56,14 +56,17 @@ def run() -> Probe:
             [program], stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired as cut:
-        return parse((cut.stdout or b"").decode(), f"overlock-probe took more than {LIMIT_S:g} s")
+        return parse(
+            (cut.stdout or b"").decode(errors="replace"),
+            f"overlock-probe took more than {LIMIT_S:g} s",
+        )
     except OSError as error:
         return Probe({}, f"{program} cannot be executed: {error.strerror}")
     how = f"ended with status {done.returncode}"
     if done.returncode < 0:
         how = f"was killed by {signal.Signals(-done.returncode).name}"
     lacking = "the probe could not try it here" if not done.returncode else f"overlock-probe {how}"
-    return parse(done.stdout.decode(), lacking)
+    return parse(done.stdout.decode(errors="replace"), lacking)
 
 
 def because(number: int) -> str:

@@ -194,7 +194,7 @@ RULES = (
         Answer.NOTE,
         Scope.PROCESS,
         lambda v: (
-            v["user_mode"] >= 0.95 and v["on_cpu"] >= 0.5 and v["voluntary"] * 10 < v["involuntary"]
+            v["user_mode"] >= 0.95 and v["on_cpu"] >= 0.1 and v["voluntary"] * 10 < v["involuntary"]
         ),
         "it never sleeps and stays in user mode ({user_mode}): it computes, or it spins. From "
         "outside these look the same.",

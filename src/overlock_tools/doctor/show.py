@@ -55,6 +55,16 @@ def _first_of_machine(report: Report) -> Finding | None:
 
 
 def show(out: Console, report: Report, verbose: bool) -> None:
+    """On a terminal up to 100 columns wide; elsewhere without what only fills the lines."""
+    if out.is_terminal:
+        _show(out, report, verbose)
+        return
+    with out.capture() as captured:
+        _show(out, report, verbose)
+    out.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _show(out: Console, report: Report, verbose: bool) -> None:
     out.width = min(out.width, MOST_WIDTH)
     whom = f"process {report.pid}" if report.pid else "this machine"
     out.print(Text(f"Does preemption hurt {whom}? Looked for {report.seconds:.1f} s.\n"))

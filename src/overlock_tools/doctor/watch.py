@@ -4,7 +4,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from overlock_tools import limits
 from overlock_tools.tree import Tree, Unknown, fields
@@ -66,6 +66,7 @@ class Watch:
     why_no_threads: str = "no process was asked for"
     running: list[int] = field(default_factory=list)  # of its threads, at each sample
     asleep_in: Counter[str] = field(default_factory=Counter)
+    runnable_in: Counter[int] = field(default_factory=Counter)  # samples, by thread
 
     def look_at_threads(self, tree: Tree, pid: int | None) -> dict[int, Thread]:
         try:
@@ -73,6 +74,13 @@ class Watch:
         except Unknown as error:
             self.why_no_threads = str(error)
             return {}
+
+    def with_open_delay(self, tid: int, counts: Thread) -> Thread:
+        """A delay is counted when it ends; this thread was runnable all along and never ran."""
+        never_ran = not counts.run_ns and not counts.delay_ns
+        if never_ran and self.running and self.runnable_in[tid] == len(self.running):
+            return replace(counts, delay_ns=int(self.seconds * 1e9))
+        return counts
 
     def pair(self, name: str) -> tuple[str, str]:
         if name not in self.before or name not in self.after:
@@ -126,6 +134,7 @@ class Sampler:
         for tid in self.tree.names(f"/proc/{self.pid}/task"):
             folder = f"/proc/{self.pid}/task/{tid}"
             state = self.tree.read_or(f"{folder}/stat").rpartition(")")[2].split()[:1]
+            self.watch.runnable_in[int(tid)] += state == ["R"]
             running += state == ["R"]
             if state == ["S"]:
                 self.watch.asleep_in[self.tree.read_or(f"{folder}/wchan", "?")] += 1
@@ -149,16 +158,14 @@ def observe(tree: Tree, pid: int | None, seconds: float, clock: Clock) -> Watch:
     watch.before = _read(tree, names)
     threads = watch.look_at_threads(tree, pid)
     while clock.now() < began + seconds:
-        since = clock.now()
+        sampled = clock.now()
         sampler.sample()
-        rest = max(SAMPLE_S, (clock.now() - since) / SAMPLING_SHARE)
+        rest = max(SAMPLE_S, (clock.now() - sampled) / SAMPLING_SHARE)
         clock.pause(min(rest, max(0.0, began + seconds - clock.now())))
-    if threads:
-        # A thread that is new has counted all it counts in the interval.
-        watch.threads = {
-            tid: now.since(threads.get(tid, NOTHING))
-            for tid, now in watch.look_at_threads(tree, pid).items()
-        }
+    last = watch.look_at_threads(tree, pid) if threads else {}
     watch.after = _read(tree, names)
     watch.seconds = clock.now() - began
+    # A thread that is new has counted all it counts in the interval.
+    since = {tid: now.since(threads.get(tid, NOTHING)) for tid, now in last.items()}
+    watch.threads = {tid: watch.with_open_delay(tid, counts) for tid, counts in since.items()}
     return watch
