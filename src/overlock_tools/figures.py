@@ -35,10 +35,13 @@ class Kind:
         where = "" if self.over_threads or self.name == "ratio" else f", {view.at} threads"
         return f"{self.title}{where}"
 
+    def said(self, view: View) -> list[str]:
+        return [*verdict.few_rounds(view), *self.verdict(view)]
+
     def frame(self, view: View) -> Frame:
         """For a figure that stands alone."""
         return Frame(
-            f"{view.name}: {self.title_of(view)}", [*self.verdict(view), f"{self.how} {key(view)}"]
+            f"{view.name}: {self.title_of(view)}", [*self.said(view), f"{self.how} {key(view)}"]
         )
 
 

@@ -107,7 +107,7 @@ class Frame:
 
     @cached_property
     def lines(self) -> list[str]:
-        return [line for text in self.below for line in textwrap.wrap(text, 80)]
+        return [line for text in self.below for line in textwrap.wrap(text, 70)]
 
     @property
     def top(self) -> float:
@@ -204,7 +204,7 @@ def lines(view: View, what: Line, frame: Frame | None = None) -> Figure:
     axes.set_xscale("log", base=2)
     axes.set_xticks(view.threads, [str(n) for n in view.threads])
     axes.xaxis.set_minor_locator(NullLocator())
-    _log(axes.yaxis, [y for points in shown.values() for _, y in points], what.text)
+    _log(axes.yaxis, _heights(canvas, shown, what), what.text)
     cpus = view.result.cpus
     axes.set_xlabel(f"threads, on {cpus} CPU{'s' if cpus > 1 else ''}", color=INK, size=TEXT)
     axes.set_title(what.axis, color=INK, size=TEXT, loc="left")
@@ -212,6 +212,23 @@ def lines(view: View, what: Line, frame: Frame | None = None) -> Figure:
         axes.axvline(cpus, color=INK, alpha=0.5, linewidth=1, linestyle=(0, (2, 3)))
     _names_at_ends(canvas, axes, shown, height)
     return canvas.figure
+
+
+def _heights(canvas: Canvas, shown: dict[str, list[tuple[int, float]]], what: Line) -> list[float]:
+    """All that is drawn: the points, and the ranges of those that stand out."""
+    found = [y for points in shown.values() for _, y in points]
+    for variant, points in shown.items():
+        if canvas.styles[variant].bold and what.ranges:
+            for low, high in _ranges(canvas.view, variant, points, what).values():
+                found += [low, high]
+    return found
+
+
+def _ranges(
+    view: View, variant: str, points: list[tuple[int, float]], what: Line
+) -> dict[int, tuple[float, float]]:
+    spreads = {n: view.spread(what.measure, variant, n) for n, _ in points}
+    return {n: (s.least, s.most) for n, s in spreads.items() if s and s.least > 0}
 
 
 def _line(
@@ -229,15 +246,9 @@ def _line(
     )
     canvas.mark(drawn, variant)
     if style.bold and what.ranges:
-        spreads = [(n, view.spread(what.measure, variant, n)) for n, _ in points]
-        known = [(n, max(s.least, 1e-12), s.most) for n, s in spreads if s]
-        bars = axes.vlines(
-            [n for n, *_ in known],
-            [low for _, low, _ in known],
-            [high for *_, high in known],
-            color=style.ink,
-            linewidth=0.9,
-        )
+        ranges = _ranges(view, variant, points, what)
+        lows, highs = zip(*ranges.values(), strict=True) if ranges else ((), ())
+        bars = axes.vlines(list(ranges), lows, highs, color=style.ink, linewidth=0.9)
         canvas.mark(bars, variant)
     bounds = [(n, y) for n, y in points if view.bound(variant, n)]
     if bounds:
@@ -270,7 +281,7 @@ def _log(axis: Axis, values: Sequence[float], text: Callable[[float], str]) -> N
         axes.set_ylim(low / margin, high * margin)
     decades = high / low
     steps = (1.0,) if decades >= 50 else (1.0, 2.0, 5.0) if decades > 3 else (1, 1.5, 2, 3, 5, 7)
-    axis.set_major_locator(LogLocator(subs=steps, numticks=7))
+    axis.set_major_locator(LogLocator(subs=steps, numticks=5 if axis is axes.xaxis else 7))
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(float(value)).strip()))
     axis.set_minor_formatter(NullFormatter())
     axis.set_minor_locator(NullLocator())
@@ -359,7 +370,7 @@ def rows(
 ) -> Figure:
     """The first of `order` on top."""
     keyed = any(len(panel.dots) > 1 for panel in panels)
-    canvas = Canvas(view, ROW * len(order) + 0.7 + 0.25 * keyed, frame)
+    canvas = Canvas(view, ROW * len(order) + 0.62 + 0.22 * keyed, frame)
     height = ROW * len(order) + 0.08
     gap = 0.25
     left = canvas.label_width + 0.05
@@ -367,6 +378,8 @@ def rows(
     for i, panel in enumerate(panels):
         axes = canvas.axes(left + i * (width + gap), width, 0.5, height)
         _panel(canvas, axes, panel, order)
+        if len(panels) > 1 and panel.log:
+            axes.xaxis.set_major_locator(LogLocator(numticks=3))
         axes.set_yticks([])
         axes.set_xlabel(panel.axis, color=INK, size=TEXT)
         if keyed:
@@ -450,8 +463,8 @@ def _key(axes: Axes, kinds: Sequence[Dots]) -> None:
     axes.legend(
         handles,
         [dots.name for dots in kinds],
-        loc="lower left",
-        bbox_to_anchor=(-0.02, 1.0),
+        loc="lower right",
+        bbox_to_anchor=(1.03, 1.0),
         ncols=len(kinds),
         frameon=False,
         fontsize=SMALL,
@@ -573,6 +586,7 @@ def svg(figure: Figure, title: str) -> str:
     for i, (light, _) in enumerate(SERIES):
         text = text.replace(light, f"var(--series-{i})")
     text = text.replace(INK, "currentColor")
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' id="s:([^"]*)"', r' class="s" data-s="\1"', text)
     text = re.sub(r' id="[a-zA-Z]+[a-zA-Z0-9]*_\d+"', "", text)
     text = re.sub(r" font-family: [^;\"]*;?|font: ([^;\"]*?) '[^\"]*?(?=[;\"])", r"", text)

@@ -119,7 +119,7 @@ def _figures(view: View) -> str:
     for kind in figures.of(view):
         title = kind.title_of(view)
         picture = plots.svg(kind.draw(view, None), f"{view.name}: {title}")
-        words = paragraphs(kind.verdict(view)) + paragraphs([kind.how], "soft")
+        words = paragraphs(kind.said(view)) + paragraphs([kind.how], "soft")
         drawn.append(
             f"<figure><h3>{escape(title)}</h3>{picture}<figcaption>{words}</figcaption></figure>"
         )
@@ -139,8 +139,8 @@ def _scenario(view: View) -> str:
 
 def _parameters(result: Result) -> str:
     words = {
-        "cs_ns": "ns in the critical section",
-        "ncs_ns": "ns outside it",
+        "cs": "ns in the critical section",
+        "ncs": "ns outside it",
         "rounds": "rounds, locks shuffled in each",
         "seconds": "s per cell",
         "turns": "turns per thread",

@@ -64,7 +64,7 @@ def summary(view: View) -> list[str]:
     result = view.result
     if not result.cells:
         return ["Nothing was measured."]
-    said = [f"WRONG: {line}." for line in result.wrong()]
+    said = [f"WRONG: {line}." for line in result.wrong()] + few_rounds(view)
     if result.kind == "program":
         return said + _about_program(view)
     said += about_rates(view) + _about_peers(view)
@@ -82,10 +82,10 @@ def about_rates(view: View) -> list[str]:
 def about_ratios(view: View) -> list[str]:
     if view.result.kind == "program":
         return _about_program(view)
-    return [*_few_rounds(view), *_about_cures(view), *_about_peers(view)]
+    return [*_about_cures(view), *_about_peers(view)]
 
 
-def _few_rounds(view: View) -> list[str]:
+def few_rounds(view: View) -> list[str]:
     rounds = max((cell.round for cell in view.result.cells), default=0)
     if rounds >= least_rounds():
         return []
@@ -107,10 +107,12 @@ def _about_collapse(view: View) -> list[str]:
     words = [f"{v} (at {counts(view.over)})" for v in everywhere[:1] if len(everywhere) == 1]
     if len(everywhere) > 1:
         words = [f"{listed(everywhere)} (at {counts(view.over)})"]
-    return [
+    said = (
         f"With more threads than the {cpus} CPUs these collapse to less than {COLLAPSED:.0%} of "
         f"the best one's rate: {'; '.join(words + somewhere)}."
-    ]
+    )
+    unsteady = [v for v, where in found.items() if any(not view.always_low(v, n) for n in where)]
+    return [said, f"Not in every round: {shortened(unsteady)}."] if unsteady else [said]
 
 
 def _about_cures(view: View) -> list[str]:
@@ -234,7 +236,7 @@ def about_less(view: View, words: Less) -> list[str]:
         said += "; none of the others is told apart from it"
     elif alike:
         said += f"; not told apart from it: {shortened(alike)}"
-    return [*_few_rounds(view), said + ".", *_lock_and_peer(view, words)]
+    return [said + ".", *_lock_and_peer(view, words)]
 
 
 def _lock_and_peer(view: View, words: Less) -> list[str]:
@@ -340,9 +342,7 @@ def about_queue(view: View) -> list[str]:
 
 
 def about_run_times(view: View) -> list[str]:
-    said = about_less(view, RUN_TIME)
-    few = len(_few_rounds(view))  # said once
-    return said + about_less(view, DEVIATION)[few:]
+    return about_less(view, RUN_TIME) + about_less(view, DEVIATION)
 
 
 # Many results

@@ -163,16 +163,23 @@ class View:
     def best_of_all(self) -> str | None:
         return self.best(self.variants, self.judged)
 
+    def top_rate(self, threads: int) -> float:
+        return max((self.value("rate", v, threads) or 0.0 for v in self.variants), default=0.0)
+
+    def always_low(self, variant: str, threads: int) -> bool:
+        """Whether even its best round is below the bar."""
+        rounds = self.by_round("rate", variant, threads).values()
+        return max(rounds, default=0.0) < COLLAPSED * self.top_rate(threads)
+
     @cached_property
     def collapsed(self) -> dict[str, list[int]]:
         """Where threads do not fit the CPUs: who is how far behind there."""
         found: dict[str, list[int]] = {}
         for n in self.over:
-            rates = {v: self.value("rate", v, n) for v in self.variants}
-            known = {v: rate for v, rate in rates.items() if rate is not None}
-            top = max(known.values(), default=0.0)
-            for variant, rate in known.items():
-                if rate < COLLAPSED * top or (variant, n) in self._given_up:
+            bar = COLLAPSED * self.top_rate(n)
+            for variant in self.variants:
+                rate = self.value("rate", variant, n)
+                if rate is not None and (rate < bar or (variant, n) in self._given_up):
                     found.setdefault(variant, []).append(n)
         return found
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from overlock_tools.histograms import packed
 from overlock_tools.results import Cell, Result
 
+SAMPLES = 60
 NOISE = (0.97, 1.0, 1.03, 0.99, 1.01, 0.98, 1.02, 0.96, 1.0)
 MACHINE = {
     "cpu": "Made-up CPU",
@@ -134,7 +135,7 @@ def world(kind: str = "sections", seed: int = 1, rounds: int = 9) -> Result:
         cells,
     )
     found.settings |= {"rounds": rounds}
-    found.parameters = {"cs_ns": 70, "ncs_ns": 330}
+    found.parameters = {"cs": 70, "ncs": 330}
     found.native = {"relax_ns": 40.0, "work_unit_ns": 0.4, "measure_ns": 31.0}
     found.command = f"overlock bench {kind} --locks all --threads 1,2,4,8,16,32,64"
     found.complete = True
@@ -151,7 +152,8 @@ def _cell(chance: random.Random, name: str, n: int, number: int, turns: bool) ->
     tail = 400.0 if n <= 2 else kind.tail_ns * over / 4
     span = math.log(max(tail / typical, 2))
     waits = [
-        typical * math.exp(span * chance.random() ** 12 + chance.gauss(0, 0.3)) for _ in range(400)
+        typical * math.exp(span * chance.random() ** 12 + chance.gauss(0, 0.3))
+        for _ in range(SAMPLES)
     ]
     busy = 1 - kind.spinning if n > 1 else 0.9
     cpu = min(2.0, n * 1.0)
@@ -168,8 +170,8 @@ def _cell(chance: random.Random, name: str, n: int, number: int, turns: bool) ->
         copies=[round(rate)],
         work_seconds=cpu * busy * (0.9 + 0.1 * chance.random()),
         gap_ns=tail * (1 + chance.random()),
-        latency=packed(waits, [max(1, rate / 400)] * 400),
-        handover=packed([w / 10 + 80 for w in waits[:100]], [1] * 100) if n > 1 else "",
+        latency=packed(waits, [max(1, rate / SAMPLES)] * SAMPLES),
+        handover=packed([w / 10 + 80 for w in waits], [1] * SAMPLES) if n > 1 else "",
         queue_mean=(n - 1) * kind.spinning * 0.9,
         queue_max=n - 1,
         finish_ns=[round(1e9 * rate / n / share) for share in shares] if turns else [],

@@ -1,47 +1,50 @@
 # SPDX-License-Identifier: MIT
-"""The words that follow from figures, for figures whose meaning is plain."""
+"""The words that follow from figures, for figures whose meaning is plain.
+
+Each sentence has a result that brings it about, and one like it that must not.
+"""
 
 import json
-from pathlib import Path
+import re
+from collections.abc import Callable
 
+import planted
 import pytest
+from planted import give, result
 
-from overlock_tools import machine, verdict
-from overlock_tools.results import Cell, Result
+from overlock_tools import figures, machine, verdict
+from overlock_tools.results import GivenUp, Result
+from overlock_tools.view import View
 
-NOISE = (0.97, 1.0, 1.03, 0.99, 1.01)
+THREE = {"ticket": {8: 1.0}, "tas": {8: 50.0}, "mutex": {8: 90.0}}
 
 
-def result(rates: dict[str, dict[int, float]], peers: list[str], kind: str = "sections") -> Result:
-    """Five rounds with a little noise, the same in all variants, on 2 CPUs."""
-    threads = sorted({n for by_threads in rates.values() for n in by_threads})
-    cells = [
-        Cell(round_number, variant, n, rate * noise, 1.0, 1.0)
-        for variant, by_threads in rates.items()
-        for n, rate in by_threads.items()
-        for round_number, noise in enumerate(NOISE, 1)
-    ]
-    return Result(
-        kind=kind,
-        title="t",
-        unit="acquisitions",
-        baseline=next(iter(rates)),
-        command="",
-        settings={"cpus": 2, "rounds": 5},
-        machine={},
-        native={},
-        variants=list(rates),
-        threads=threads,
-        peers=peers,
-        cells=cells,
-    )
+def three() -> Result:
+    """All of one rate, a peer among them: what differs is what a test plants."""
+    return result({"ticket": {8: 90.0}, "tas": {8: 90.0}, "mutex": {8: 90.0}}, ["mutex"])
+
+
+def about(what: Callable[[View], list[str]], found: Result) -> str:
+    return " ".join(what(View(found)))
+
+
+def own_noise(found: Result, variant: str) -> Result:
+    """Rounds of its own, so that the interval of a ratio includes 1."""
+    for cell in found.cells:
+        if cell.variant == variant:
+            cell.work = 2 * 90 - cell.work
+    return found
+
+
+# Rates
 
 
 def test_names_what_collapsed_and_where() -> None:
     found = result({"ticket": {2: 100, 4: 100, 8: 1}, "tas": {2: 100, 4: 90, 8: 90}}, [])
-    assert verdict.collapsed(found, [4, 8]) == {"ticket": [8]}
+    assert View(found).collapsed == {"ticket": [8]}
     said = verdict.sentences(found)
     assert "collapse to less than 10% of the best one's rate: ticket (at 8)." in said[0]
+    assert not any("Not in every round" in line for line in said)
 
 
 def test_says_so_when_nothing_collapsed() -> None:
@@ -49,51 +52,72 @@ def test_says_so_when_nothing_collapsed() -> None:
     assert said[0].startswith("Nothing collapsed at 8 threads on 2 CPUs")
 
 
-def test_native_is_the_better_choice() -> None:
-    said = verdict.sentences(
-        result({"ticket": {8: 1}, "tas": {8: 50}, "mutex": {8: 90}}, ["mutex"])
-    )
-    assert any(line.startswith("The native mutex is the better choice at 8") for line in said)
-    assert any(line.endswith("mutex beats ticket and tas.") for line in said)
+def test_a_collapse_that_is_not_steady_is_said() -> None:
+    found = result({"ticket": {8: 1}, "tas": {8: 90}}, [])
+    found.cells[2].work = 80
+    assert "Not in every round: ticket." in about(verdict.about_rates, found)
+
+
+def test_what_was_given_up_has_collapsed() -> None:
+    found = result({"ticket": {8: 20}, "tas": {8: 90}}, [])
+    assert View(found).collapsed == {}
+    found.cells = [c for c in found.cells if c.variant == "tas" or c.round == 1]
+    found.collapsed = [GivenUp("ticket", 8, "a tenth of the best")]
+    assert View(found).collapsed == {"ticket": [8]}
+
+
+def test_a_peer_is_the_better_choice() -> None:
+    said = verdict.sentences(result(THREE, ["mutex"]))
+    assert any("tas is worse than the best peer, mutex" in line for line in said)
+    assert any(line.startswith("mutex beats ticket and tas at 8 threads.") for line in said)
 
 
 def test_a_lock_is_the_better_choice() -> None:
-    said = verdict.sentences(
-        result({"ticket": {8: 1}, "tas": {8: 90}, "mutex": {8: 50}}, ["mutex"])
-    )
-    assert any("Fastest at 8 threads: tas, 1.80×" in line for line in said)
-    assert not any("better choice" in line for line in said)
+    said = verdict.sentences(result({**THREE, "tas": {8: 90.0}, "mutex": {8: 50.0}}, ["mutex"]))
+    assert any("tas is better than the best peer, mutex: 1.80×" in line for line in said)
+    assert any("mutex beats ticket at 8" in line for line in said)
 
 
-def test_equals_are_not_told_apart() -> None:
-    found = result({"ticket": {8: 1}, "tas": {8: 90}, "mutex": {8: 90}}, ["mutex"])
-    for cell in found.cells:  # noise of its own, so that the interval includes 1
-        if cell.variant == "tas":
-            cell.work = 180 - cell.work
-    assert any("are not told apart" in line for line in verdict.sentences(found))
+def test_equals_are_as_good() -> None:
+    said = verdict.sentences(result({**THREE, "tas": {8: 90.0}}, ["mutex"]))
+    assert any("tas is as good as the best peer, mutex" in line for line in said)
 
 
 def test_cure_is_compared_where_threads_do_not_fit() -> None:
     found = result({"ticket": {2: 100, 8: 10}, "preemptable_ticket": {2: 1, 8: 50}}, [])
+    said = about(verdict.about_ratios, found)
+    assert "Times the rate of ticket at 8 threads: preemptable_ticket (5.00×" in said
+    said = about(verdict.about_rates, found)
+    assert "With 2 threads, which fit the CPUs, ticket is the fastest." in said
+
+
+def test_cure_that_is_slower_and_cure_that_is_not_told_apart() -> None:
+    slower = result({"ticket": {8: 50}, "tas": {8: 51}, "preemptable_ticket": {8: 20}}, [])
+    assert "Slower than ticket at 8 threads: preemptable_ticket (0.40×" in about(
+        verdict.about_ratios, slower
+    )
+    alike = own_noise(result({"ticket": {8: 90}, "preemptable_ticket": {8: 90}}, []), "ticket")
+    said = about(verdict.about_ratios, alike)
+    assert "Not told apart from ticket at 8 threads: preemptable_ticket (1.00×" in said
+    assert "Slower" not in said
+
+
+def test_too_few_rounds_prove_nothing() -> None:
+    found = result(THREE, ["mutex"])
+    found.cells = [cell for cell in found.cells if cell.round <= 3]
+    give(found, "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 3e6})
+    for kind in figures.of(View(found)):
+        assert kind.said(View(found))[0].startswith("3 rounds only: too few for intervals")
     said = verdict.sentences(found)
-    assert any(line.startswith("preemptable_ticket reaches 5.00×") for line in said)
-    assert any("With 2 threads, which fit the CPUs, ticket is the fastest." in x for x in said)
+    assert any("tas is not judged against the best peer" in line for line in said)
+    assert not any("beats" in line for line in said)
+    assert not any("rounds only" in line for line in verdict.sentences(result(THREE, ["mutex"])))
 
 
 def test_wrong_results_come_first() -> None:
     found = result({"ticket": {8: 1}}, [])
     found.cells[2].wrong = "two contexts were in the critical section at once"
     assert verdict.sentences(found)[0].startswith("WRONG: ticket with 8 threads: two contexts")
-
-
-def test_program_that_did_not_finish() -> None:
-    found = result({"native": {8: 90}, "ticket": {8: 9}, "tas": {8: 90}}, ["native"], "program")
-    found.cells = [c for c in found.cells if c.variant != "ticket" or c.round == 1]
-    next(c for c in found.cells if c.variant == "ticket").cut = True
-    said = " ".join(verdict.sentences(found))
-    assert "Stopped, far behind the native mutex: ticket (at 8)." in said
-    assert "Not told apart from the native mutex: tas (1.00×" in said
-    assert "keep the native mutex" in said
 
 
 def test_a_lock_that_got_nowhere_counts_as_one_acquisition() -> None:
@@ -112,6 +136,184 @@ def test_nothing_measured() -> None:
     found = result({"ticket": {8: 1}}, [])
     found.cells = []
     assert verdict.sentences(found) == ["Nothing was measured."]
+
+
+# Programs
+
+
+def program() -> Result:
+    return result({"native": {8: 90}, "ticket": {8: 9}, "tas": {8: 90}}, ["native"], "program")
+
+
+def test_program_that_did_not_finish() -> None:
+    found = program()
+    found.cells = [c for c in found.cells if c.variant != "ticket" or c.round == 1]
+    next(c for c in found.cells if c.variant == "ticket").cut = True
+    said = " ".join(verdict.sentences(found))
+    assert "Stopped, far behind the native mutex: ticket (at 8)." in said
+    assert "Not told apart from the native mutex: tas (1.00×" in said
+    assert "keep the native mutex" in said
+
+
+def test_program_that_a_lock_makes_faster() -> None:
+    found = program()
+    for cell in found.cells:
+        cell.work *= 2 if cell.variant == "tas" else 1
+    said = " ".join(verdict.sentences(found))
+    assert "Faster than the native mutex: tas (2.00×" in said
+    assert "Slower than the native mutex: ticket (0.10×" in said
+    assert "keep the native mutex" not in said
+
+
+# Less is better
+
+
+def test_least_is_named_with_those_not_told_apart_from_it() -> None:
+    """The same in all rounds but for noise: tas is 10 % over ticket, mutex jumps around both."""
+    found = give(three(), "gap_ns", {"ticket": 1e6, "tas": 1.1e6, "mutex": 1.05e6})
+    for cell in found.cells:
+        if cell.variant == "mutex":
+            cell.gap_ns = 0.9e6 if cell.round % 2 else 1.5e6
+    said = about(verdict.about_gap, found)
+    assert "at 8 threads: least with ticket, 1.03 ms; not told apart from it: mutex." in said
+    assert "The longest of all: a thread of mutex went without for 1.5 ms." in said
+
+
+def test_least_is_alone_when_all_others_have_more() -> None:
+    found = give(three(), "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 3e6})
+    assert "least with ticket, 1.03 ms; all others have more." in about(verdict.about_gap, found)
+
+
+def test_fastest_lock_beside_fastest_peer() -> None:
+    found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 4e6})
+    said = about(verdict.about_gap, found)
+    assert "That of tas, the fastest lock, is 0.50× [0.50 – 0.50] that of mutex" in said
+    found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 1e6, "tas": 4e6, "mutex": 4e6})
+    assert "tas and mutex, are not told apart." in about(verdict.about_gap, found)
+
+
+def waits(found: Result, times: dict[str, list[float]]) -> Result:
+    for cell in found.cells:
+        if cell.variant in times:
+            cell.latency = planted.packed(times[cell.variant], [1] * len(times[cell.variant]))
+    return found
+
+
+def test_long_tail_of_the_fastest() -> None:
+    usual = [100.0] * 999
+    found = waits(result(THREE, ["mutex"]), {"tas": [*usual, 2e5], "mutex": [*usual, 5e4]})
+    said = about(verdict.about_latency, found)
+    assert "One wait in 10,000 is long: tas 200 µs (median 100 ns)." in said
+
+
+def test_one_long_wait_in_one_round_is_no_tail() -> None:
+    usual = [100.0] * 999
+    found = waits(result(THREE, ["mutex"]), {"tas": [*usual, 100.0], "mutex": usual})
+    found.cells[10].latency = planted.packed([*usual, 2e9], [1] * 1000)
+    assert "One wait in 10,000" not in about(verdict.about_latency, found)
+
+
+def shares(found: Result, given: dict[str, list[int]]) -> Result:
+    for cell in found.cells:
+        cell.per_thread = given[cell.variant]
+    return found
+
+
+def test_unfair_even_and_alone() -> None:
+    even, alone = [10] * 8, [80] + [0] * 7
+    found = shares(three(), {"ticket": even, "tas": alone, "mutex": even})
+    said = about(verdict.about_fairness, found)
+    assert "Even in every round (Jain above 0.95) at 8 threads: ticket and mutex." in said
+    assert "Unfair in every round (Jain below 0.8): tas (0.12)." in said
+    assert "The rate of tas is that of few threads running alone" in said
+
+
+def test_slow_and_unfair_is_not_running_alone() -> None:
+    even, alone = [10] * 8, [80] + [0] * 7
+    found = shares(result(THREE, ["mutex"]), {"ticket": even, "tas": alone, "mutex": even})
+    assert "running alone" not in about(verdict.about_fairness, found)
+
+
+def test_unfair_in_one_round_is_not_unfair() -> None:
+    found = shares(three(), dict.fromkeys(("ticket", "tas", "mutex"), [10] * 8))
+    found.cells[-1].per_thread = [80] + [0] * 7
+    said = about(verdict.about_fairness, found)
+    assert "No lock is unfair in every round" in said
+    assert "at 8 threads: ticket and tas." in said
+
+
+def test_spinning_in_every_round() -> None:
+    found = three()
+    for cell in found.cells:
+        cell.work_seconds = {"ticket": 0.1, "tas": 0.9, "mutex": 0.9}[cell.variant]
+    assert "waits, in every round: ticket 90%." in about(verdict.about_cost, found)
+    found.cells[0].work_seconds = 0.9
+    assert "With no lock is more than half" in about(verdict.about_cost, found)
+
+
+def test_cost_is_per_unit() -> None:
+    found = give(three(), "cpu_seconds", {"ticket": 0.9, "tas": 1.8, "mutex": 1.8})
+    said = about(verdict.about_cost, found)
+    assert "CPU time per unit of work at 8 threads: least with ticket, 10 ms" in said
+
+
+def test_queues() -> None:
+    found = give(three(), "queue_mean", {"ticket": 6.5, "tas": 1.0, "mutex": 3.0})
+    said = about(verdict.about_queue, found)
+    assert "Of the other 7 threads 6.5 wait on average with ticket, 1 with tas." in said
+    found = give(three(), "queue_mean", {"ticket": 3.0, "tas": 3.0, "mutex": 3.01})
+    assert "of one length within their ranges" in about(verdict.about_queue, found)
+
+
+def test_run_times_and_their_deviation() -> None:
+    found = three()
+    for cell in found.cells:
+        mean, spread = {"ticket": (2e9, 1e6), "tas": (1e9, 5e8), "mutex": (3e9, 2e9)}[cell.variant]
+        noise = planted.NOISE[cell.round - 1]
+        cell.finish_ns = [round(noise * (mean - spread)), round(noise * (mean + spread))]
+    said = about(verdict.about_run_times, found)
+    assert "Mean run time at 8 threads: least with tas, 996 ms; all others have more." in said
+    assert re.search(r"Standard deviation .* least with ticket, [\d.]+ ms; all others", said)
+
+
+def test_measures_that_are_not_there_say_nothing() -> None:
+    view = View(three())
+    names = [kind.name for kind in figures.of(view)]
+    assert names == ["ratio", "cost"]
+    for kind in figures.FIGURES:
+        assert kind.name in (*names, "rate") or kind.verdict(view) == []
+
+
+# All of it
+
+
+def test_every_figure_has_a_verdict() -> None:
+    for kind in ("sections", "fairness"):
+        view = View(planted.world(kind))
+        drawn = figures.of(view)
+        assert len(drawn) == (9 if kind == "fairness" else 8)
+        for figure in drawn:
+            assert figure.said(view), figure.name
+            assert all(line.endswith((".", ").")) for line in figure.said(view))
+
+
+def test_many_results_at_once() -> None:
+    better = result({**THREE, "tas": {8: 90.0}, "mutex": {8: 50.0}}, ["mutex"], "one")
+    worse = result(THREE, ["mutex"], "other")
+    said = verdict.overall([View(better), View(worse)])
+    assert said == [
+        "On 1 of 2 workloads the best lock is better than the best peer once threads outnumber "
+        "CPUs: one.",
+        "On 1 of 2 workloads the best lock is worse than the best peer once threads outnumber "
+        "CPUs: other.",
+        "Collapsed on every workload, once threads outnumber CPUs: ticket.",
+    ]
+    mild = result({**THREE, "ticket": {8: 40.0}}, ["mutex"])
+    assert verdict.overall([View(better), View(mild)])[-1] == "No lock collapses on every workload."
+    assert verdict.overall([View(better)]) == []
+
+
+# The machine
 
 
 def load(when: float, busy: float, own: float, stolen: float) -> machine.Load:
@@ -134,19 +336,3 @@ def test_busy_machine(
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     said = machine.busy_warning(load(0, 0, 0, 0), load(10, busy, own, stolen))
     assert (said is None) if words is None else (said is not None and words in said)
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"cpu.max": "150000 100000\n"}, 1.5),
-        ({"cpu.max": "max 100000\n"}, None),
-        ({"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n"}, 0.5),
-        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, None),
-        ({}, None),
-    ],
-)
-def test_quota(tmp_path: Path, files: dict[str, str], expected: float | None) -> None:
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    assert machine._quota_of(tmp_path) == expected
