@@ -196,6 +196,10 @@ def measured(bench: Server, todo: Run, console: Console, terms: Terms) -> bool:
                     result.scenario["proof"] = proofs.collect()
     except KeyboardInterrupt:
         return True
+    except Fail:
+        if result.cells:
+            terms.save()
+        raise
     return False
 
 
@@ -284,9 +288,11 @@ def single(workload: Workload, asked: Asked) -> int:
 
 def _measure_and_show(bench: Server, todo: Run, asked: Asked) -> int:
     console, result = terminal(), todo.result
-    introduce(todo, console)
-    result.warnings += quiet_enough(asked, console)
     json_file = asked["json_file"]
+    introduce(todo, console)
+    if not todo.to_do:
+        return finish(todo, console, None, asked["csv_file"], interrupted=False)
+    result.warnings += quiet_enough(asked, console)
 
     def save() -> None:
         if json_file:
@@ -312,7 +318,7 @@ def finish(
             files.write(json_file, result.to_json())
             console.print(f"written: {json_file}")
         if csv_file:
-            files.write(csv_file, export.cells(result))
+            files.write(csv_file, export.cells([result]))
             console.print(f"written: {csv_file}")
     if interrupted:
         kept = f"{len(result.cells)} of {todo.total} cells are complete and kept"
@@ -325,11 +331,20 @@ def finish(
 def introduce(todo: Run, console: Console) -> None:
     plan, result = todo.plan, todo.result
     console.print(machine.headline(result.machine))
-    parameters = ", ".join(f"{name} {value}" for name, value in plan.parameters.items())
-    work = f"{plan.turns} turns" if plan.turns else f"{plan.seconds:g} s"
-    about = plans.in_words(todo.to_do * plans.cell_seconds(plan.seconds))
-    console.print(
-        f"{result.title}{': ' if parameters else ''}{parameters}; {todo.to_do} cells of {work}, "
-        + ("" if plan.turns else f"about {about}"),
-        highlight=False,
+    settings = ", ".join(
+        [*(f"{name} {value}" for name, value in plan.parameters.items())]
+        + [f"{name} {value}" for name, value in plan.scenario.items()]
     )
+    console.print(f"{result.title}{': ' if settings else ''}{settings}", highlight=False)
+    console.print(amount(todo), highlight=False)
+
+
+def amount(todo: Run) -> str:
+    """How much there is to do."""
+    if not todo.to_do:
+        return "complete: nothing is left to measure"
+    plan = todo.plan
+    if plan.turns:
+        return f"{todo.to_do} cells of {plan.turns} turns, each cut after {plan.seconds:g} s"
+    about = plans.in_words(todo.to_do * plans.cell_seconds(plan.seconds))
+    return f"{todo.to_do} cells of {plan.seconds:g} s, about {about}"

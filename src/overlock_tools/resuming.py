@@ -10,6 +10,7 @@ from overlock_tools import results
 from overlock_tools.errors import Fail
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
+from overlock_tools.scenarios import SCENARIOS
 
 # What makes a machine another one, for cells to be compared.
 MACHINE = {
@@ -44,38 +45,50 @@ def check_same(path: Path, old: Result, new: Result) -> None:
             "options, or name another file"
         )
     for key, name in MACHINE.items():
-        if old.machine.get(key) != new.machine.get(key):
+        had, here = old.machine.get(key), new.machine.get(key)
+        if had != here:
             raise Fail(
-                f"{path} was measured on another machine or kernel: its {name} was "
-                f"{_text(old.machine.get(key))}, here it is {_text(new.machine.get(key))}; measure "
-                "anew, into another file"
+                f"{path} was measured on another machine or kernel: its {name} was {_text(had)}, "
+                f"here it is {_text(here)}; measure anew, into another file"
             )
-    if old.settings.get("build") != new.settings.get("build"):
-        raise Fail(
-            f"{path} was measured with another build of overlock-bench; measure anew, into "
-            "another file"
-        )
+    for name in _other_code(old.settings, new.settings):
+        raise Fail(f"{path} was measured with another {name}; measure anew, into another file")
 
 
 def _differences(old: Result, new: Result) -> Iterator[tuple[str, Any, Any]]:
-    """What the command line decides, by the options' names."""
-    pairs: dict[str, tuple[Any, Any]] = {
-        "workload": (old.kind, new.kind),
-        "--locks": (old.variants, new.variants),
-        "--threads": (old.threads, new.threads),
-        "--baseline": (old.baseline, new.baseline),
+    """What the command line decides, by the options' names: what it was, and is to be."""
+    before, now = _decided(old), _decided(new)
+    for name in now:
+        if before.get(name) != now[name]:
+            yield name, before.get(name), now[name]
+
+
+def _decided(result: Result) -> dict[str, Any]:
+    settings = result.settings
+    scenario = result.scenario.get("settings", {})
+    return {
+        "workload": result.kind,
+        "--locks": result.variants,
+        "--threads": result.threads,
+        "--baseline": result.baseline,
+        **{f"parameter {name}": value for name, value in result.parameters.items()},
+        **{f"--{s.name}": scenario.get(s.name) for s in SCENARIOS},
+        **{f"--{name}": settings.get(name) for name in ("turns", "rounds", "seconds", "seed")},
+        "--pilot": settings.get("pilot"),
+        "--no-latency": not settings.get("latency"),
+        "--counters": settings.get("counters"),
+        "--cpus": settings.get("cpus"),
+        "--as-in": settings.get("as_in"),
     }
-    for name in new.parameters.keys() | old.parameters.keys():
-        pairs[f"parameter {name}"] = old.parameters.get(name), new.parameters.get(name)
-    scenarios = old.scenario.get("settings", {}), new.scenario.get("settings", {})
-    for name in scenarios[0].keys() | scenarios[1].keys():
-        pairs[f"--{name}"] = scenarios[0].get(name), scenarios[1].get(name)
-    for name in new.settings.keys() - {"build", "otherwise"}:
-        option = f"--{name.replace('_', '-')}"
-        pairs[option] = old.settings.get(name), new.settings.get(name)
-    for name, (had, asked) in sorted(pairs.items()):
-        if had != asked:
-            yield name, had, asked
+
+
+def _other_code(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """What was compiled anew since."""
+    if old.get("build") != new.get("build"):
+        yield "build of overlock-bench"
+    for name, digest in new["loaded"].items():
+        if old.get("loaded", {}).get(name) != digest:
+            yield f"{name}.h"
 
 
 def _text(value: Any) -> str:
@@ -83,4 +96,6 @@ def _text(value: Any) -> str:
         return ",".join(map(str, value))
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:g}"
     return "none" if value is None else str(value)

@@ -78,7 +78,7 @@ def test_missing_program_is_said_and_the_rest_reported(tmp_path: Path) -> None:
     )
     assert done.returncode == 3
     assert "failed: there is no sysbench on PATH; install it" in done.stdout
-    assert "Critical and non-critical sections" in (tmp_path / "report.html").read_text()
+    assert "A critical and a non-critical section" in (tmp_path / "report.html").read_text()
 
 
 def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_interrupt_in_a_program_still_reports(tmp_path: Path) -> None:
     out, _ = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "4. Verdict" in out
-    assert "Critical and non-critical sections" in (tmp_path / "report.html").read_text()
+    assert "A critical and a non-critical section" in (tmp_path / "report.html").read_text()
 
 
 def test_interrupt_before_anything_writes_nothing(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def _command(workload: Workload) -> click.Command:
 @click.option("--workloads", metavar="LIST", help="[default: all]")
 @click.option(
     "--budget",
-    type=Within(0.1, 100_000),
+    type=Within(0.01, 100_000),
     metavar="MINUTES",
     help="Choose rounds and seconds so that all ends in time.",
 )
