@@ -58,21 +58,19 @@ def cell(seconds: float, slice_us: int, phases: int) -> None:
         begun.join()
 
 
-def measured(
-    parent: int, seconds: float, cells: int, copies: int, slice_us: int, phases: int
-) -> None:
+def measured(parent: int, run: dict[str, Any]) -> None:
     """The process that is measured: it waits to be told, then has its cells, copies at a time."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it has ended before that
         return
     sys.stdin.readline()
-    for _ in range(cells):
+    for _ in range(run["cells"]):
         children = []
-        for _ in range(copies):
+        for _ in range(run["copies_run"]):
             child = os.fork()
             if not child:
                 LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-                cell(seconds, slice_us, phases)
+                cell(run["seconds"], run["slice_run"], run["phases_run"])
                 os._exit(0)
             children.append(child)
         for child in children:
@@ -81,8 +79,14 @@ def measured(
     sys.stdin.readline()
 
 
+def with_scenarios(function: Any) -> Any:
+    for scenario in scenarios.SCENARIOS:
+        function = click.option(f"--{scenario.name}")(function)
+    return function
+
+
 @click.command()
-@scenarios.options
+@with_scenarios
 @click.option("--fault", type=click.Choice(list(faults.FAULTS)))
 @click.option("--seconds", default=0.5)
 @click.option("--cells", default=1)
@@ -92,15 +96,12 @@ def measured(
 @click.option("--cpus", default=0)
 @click.option("--as-measured-by", default=0)
 def command(**options: Any) -> None:
-    run = {"seconds": options["seconds"], "cells": options["cells"]}
-    run |= {"copies": options["copies_run"], "slice_us": options["slice_run"]}
-    run |= {"phases": options["phases_run"]}
     if options["as_measured_by"]:
-        measured(options["as_measured_by"], **run)
+        measured(options["as_measured_by"], options)
         return
     if options["fault"]:
         faults.FAULTS[options["fault"]]()
-    wanted = scenarios.wanted(options)
+    wanted = [s.parse(options[s.name]) for s in scenarios.SCENARIOS if options[s.name]]
     child = subprocess.Popen(
         [sys.executable, Path(__file__), *sys.argv[1:], f"--as-measured-by={os.getpid()}"],
         stdin=subprocess.PIPE,

@@ -9,48 +9,19 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from typing import Any, TypeVar
-
-import click
+from typing import Any
 
 from overlock_tools.scenarios.background import Background
 from overlock_tools.scenarios.base import Measured, Proof, Scenario, ended_in_order, uninterrupted
-from overlock_tools.scenarios.neighbours import Neighbours, picked
+from overlock_tools.scenarios.neighbours import Neighbours
 from overlock_tools.scenarios.phases import Phases
 from overlock_tools.scenarios.quota import Quota
 from overlock_tools.scenarios.slice import Slice
 
-__all__ = ["SCENARIOS", "Proofs", "applied", "cell_options", "options", "picked", "wanted", "words"]
+__all__ = ["SCENARIOS", "Proofs", "applied", "cell_options", "words"]
 
 SCENARIOS: tuple[type[Scenario], ...] = (Neighbours, Quota, Background, Phases, Slice)
 THREADS = "nothing but more threads than CPUs"
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _Setting(click.ParamType[Scenario]):
-    def __init__(self, scenario: type[Scenario]) -> None:
-        self.scenario, self.name = scenario, scenario.name
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Scenario:
-        return value if isinstance(value, Scenario) else self.scenario.parse(value)
-
-
-def options(function: F) -> F:
-    """The command line's options, one for each scenario."""
-    for scenario in reversed(SCENARIOS):
-        function = click.option(
-            f"--{scenario.name}",
-            type=_Setting(scenario),
-            metavar=scenario.metavar,
-            help=scenario.help,
-        )(function)
-    return function
-
-
-def wanted(values: dict[str, Any]) -> list[Scenario]:
-    """Those that the command line asked for; takes what click made of all its options."""
-    return [values[scenario.name] for scenario in SCENARIOS if values.get(scenario.name)]
 
 
 def cell_options(scenarios: Sequence[Scenario]) -> dict[str, str]:

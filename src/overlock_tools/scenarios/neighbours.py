@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Copies of the same program at once, as the papers' virtual machines on one host."""
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,11 +8,6 @@ from typing import ClassVar
 
 from overlock_tools.scenarios import proc
 from overlock_tools.scenarios.base import Measured, Proof, Scenario, whole
-
-
-def picked(copies: int, seed: int) -> int:
-    """Which copy is reported by itself: one at random, and the same for all of a run."""
-    return random.Random(seed).randrange(copies)  # noqa: S311 - no secret
 
 
 @dataclass(frozen=True)
