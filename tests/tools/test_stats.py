@@ -65,10 +65,17 @@ def test_a_lock_that_never_got_anywhere_is_not_a_division_by_zero() -> None:
 
 
 def test_the_same_data_give_the_same_interval() -> None:
-    ours, theirs = [1.0, 2.0, 3.0, 5.0, 4.0, 7.0], [2.0, 1.0, 4.0, 3.0, 4.0, 5.0]
-    first = stats.ratio(ours, theirs)
+    draw = np.random.default_rng(4)
+    pairs = [(even(draw, ROUNDS), even(draw, ROUNDS)) for _ in range(3)]
+    first = stats.geometric_mean_ratio(pairs)
     stats._geometric_mean_ratio.cache_clear()
-    assert stats.ratio(ours, theirs) == first
+    assert stats.geometric_mean_ratio(pairs) == first
+
+
+@pytest.mark.parametrize("columns", [1, 6, 7])
+def test_medians_of_rows_are_numpys(columns: int) -> None:
+    rows = np.random.default_rng(columns).standard_normal((20, columns))
+    assert stats._medians(rows) == pytest.approx(np.median(rows, axis=1))
 
 
 @pytest.mark.parametrize("rounds", [7, 9, 15, 21, 23, 31])
