@@ -124,6 +124,8 @@ static bool do_cell(struct request *request)
 	struct cell_memory memory;
 	bool right;
 
+	if (!cell->seed) /* no two cells alike */
+		cell->seed = ol_clock() & UINT32_MAX;
 	cell->turn_ns = cell_turn_ns(cell, false);
 	switch (cell_run(cell, &memory)) {
 	case CELL_DONE:

@@ -25,7 +25,7 @@ static const struct {
 	[COPIES] = { "copies", true, 1, 1, 1e4 },
 	[PHASES] = { "phases", true, 1, 1, 1e6 },
 	[SLICE_US] = { "slice_us", false, 0, 0, 1e6 },
-	[SEED] = { "seed", true, 1, 0, 4294967295.0 },
+	[SEED] = { "seed", true, 0, 0, 4294967295.0 },
 	[MEASURE] = { "measure", true, 1, 0, 1 },
 };
 
@@ -92,6 +92,11 @@ static const char *set(struct request *request, double *values, const char *name
 	return params_set(&cell->params, loops_plain[cell->workload].name, name, value, unit_ns);
 }
 
+static uint64_t param(const struct cell *cell, const char *name, uint64_t otherwise)
+{
+	return params_get(&cell->params, loops_plain[cell->workload].name, name, otherwise);
+}
+
 const char *request_parse(struct request *request, char *line, double unit_ns)
 {
 	struct cell *cell = &request->cell;
@@ -116,6 +121,8 @@ const char *request_parse(struct request *request, char *line, double unit_ns)
 	fill(cell, values);
 	if (cell->workload == NO_WORKLOAD || !cell->subject.ops)
 		return form;
+	if (param(cell, "nested", 0) && param(cell, "locks", 1) < 2)
+		return "nested=1 needs locks=2 or more: a pair is of two locks";
 	if (cell->turns && cell->phases > 1)
 		return "turns= and phases= exclude each other: phases are parts of the time";
 	return NULL;
