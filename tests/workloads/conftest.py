@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""overlock-bench as `overlock bench` drives it, and the locks that are wrong on purpose."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
+NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
+BUILT = NATIVE.parent / "tests"
+EXCLUDES_NOBODY, STOPS_GRANTING = "open_door", "dead_end"
+
+from overlock_tools import outside, server  # noqa: E402  (after the folder is named)
+
+
+class Bench:
+    def __init__(self, running: server.Server) -> None:
+        self._server = running
+        self.workloads = [entry["id"] for entry in running.facts["workloads"]]
+
+    def measure(self, workload: str, **options: object) -> dict[str, Any]:
+        """`workload` may bring parameters: "sections locks=8"."""
+        name, *parameters = workload.split()
+        given = dict(word.split("=") for word in parameters)
+        return self._server.measure({"workload": name, **given, **options})
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("locks")
+    options = [
+        f"--lock-so={name}={outside.compile_lock(TOP / f'tests/measuring/{name}.h', folder)}"
+        for name in (EXCLUDES_NOBODY, STOPS_GRANTING)
+    ]
+    with server.started(options) as running:
+        yield Bench(running)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Every workload with a lock that excludes nobody, which it must say, and with good ones."""
+
+import subprocess
+
+import pytest
+from conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
+
+# With a lock, and in turns of which every one counts; parameters that make another path.
+LOCKED = (
+    "sections",
+    "sections shape=uniform",
+    "sections shape=exponential",
+    "sections shape=pareto",
+    "sections locks=8",
+    "sections locks=8 zipf=0.99",
+    "sections locks=2 nested=1",
+    "sections locks=8 nested=1 zipf=0.99 shape=pareto",
+    "mutexbench",
+    "mutexbench cs_steps=20 ncs_range=400",
+    "stress_latency",
+    "lockloop",
+    "fairness",
+    "fairness lines=64",
+    "conditions",
+    "throw_twin",
+)
+WITHOUT_A_LOCK = ("invalidation", "throw")
+TRIES = 100  # threads meet in a critical section when the machine lets them run at once
+TURNS = 2000
+
+
+def test_every_workload_is_tested(bench: Bench) -> None:
+    assert {text.split()[0] for text in LOCKED + WITHOUT_A_LOCK} == set(bench.workloads)
+
+
+@pytest.mark.parametrize("workload", LOCKED)
+def test_a_lock_that_excludes_nobody_is_caught(bench: Bench, workload: str) -> None:
+    options = {"variant": EXCLUDES_NOBODY, "threads": 4, "seconds": 0.05}
+    assert any(bench.measure(workload, **options)["wrong"] for _ in range(TRIES))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("lock", ["tas_yield", "pthread_mutex"])
+@pytest.mark.parametrize("workload", LOCKED)
+def test_good_locks(bench: Bench, workload: str, lock: str, threads: int) -> None:
+    cell = bench.measure(workload, variant=lock, threads=threads, turns=TURNS, seconds=60)
+    assert (cell["wrong"], cell["cut"]) == ("", False)
+    assert cell["acquisitions"] == threads * TURNS
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("workload", WITHOUT_A_LOCK)
+def test_no_lock_is_taken(bench: Bench, workload: str, threads: int) -> None:
+    options = {"variant": STOPS_GRANTING, "threads": threads, "seconds": 0.05}
+    cells = [bench.measure(workload, **options) for _ in range(5)]
+    assert not any(cell["wrong"] for cell in cells)
+    assert any(cell["acquisitions"] > 0 for cell in cells)
+
+
+def test_the_twin_of_throw_takes_the_lock(bench: Bench) -> None:
+    cell = bench.measure("throw_twin", variant=STOPS_GRANTING, threads=2, seconds=0.1)
+    assert cell["acquisitions"] == 0
+
+
+def test_only_the_writers_turns_count(bench: Bench) -> None:
+    options = {"variant": "ticket", "threads": 4, "seconds": 0.05}
+    counts = [bench.measure("invalidation", **options)["per_thread"] for _ in range(5)]
+    assert any(count[0] > 0 for count in counts)
+    assert not any(any(count[1:]) for count in counts)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_nobody_waits_at_the_buffer_for_one_who_left(bench: Bench, threads: int) -> None:
+    options = {"variant": "pthread_mutex", "threads": threads, "seconds": 0.05}
+    assert any(bench.measure("conditions", **options)["drained"] for _ in range(20))
+
+
+def test_a_pair_needs_two_locks(bench: Bench) -> None:
+    with pytest.raises(Exception, match="nested=1 needs locks=2 or more"):
+        bench.measure("sections nested=1", variant="ticket", threads=1, seconds=0.05)
+
+
+def test_numbers() -> None:
+    done = subprocess.run(
+        [BUILT / "workloads-numbers"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
