@@ -20,24 +20,32 @@ STAND_IN = [sys.executable, str(Path(__file__).with_name("stand_in.py"))]
 Proofs = dict[str, dict[str, Any]]
 
 
+def read(file: Path | str) -> str:
+    """Nothing, if what it is about has just ended."""
+    try:
+        return Path(file).read_text()
+    except OSError:
+        return ""
+
+
 def children(pid: int) -> list[int]:
     """Also of threads that are not the first."""
-    found: list[int] = []
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        found += map(int, (thread / "children").read_text().split())
-    return found
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(word) for file in files for word in read(file).split()]
+
+
+def descendants(pid: int) -> set[int]:
+    found = set(children(pid))
+    return found.union(*map(descendants, found))
 
 
 def hogs_of(pid: int) -> list[int]:
-    names = {child: Path(f"/proc/{child}/comm").read_text().strip() for child in children(pid)}
-    return [child for child, name in names.items() if name == "overlock-hog"]
+    return [child for child in children(pid) if read(f"/proc/{child}/comm") == "overlock-hog\n"]
 
 
 def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+    """Perhaps not yet waited for."""
+    return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] in ([], ["Z"])
 
 
 def until(what: Callable[[], Any], seconds: float = 20) -> Any:
