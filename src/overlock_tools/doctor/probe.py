@@ -13,7 +13,7 @@ from overlock_tools import native
 from overlock_tools.errors import Fail
 from overlock_tools.tree import Unknown
 
-# It takes a tenth of a second; a group with 1 % of a CPU needs a hundred times that.
+# It takes a tenth of a second where it gets its CPUs; a group with 1 % of one takes far longer.
 LIMIT_S = 20.0
 
 
