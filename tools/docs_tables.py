@@ -16,6 +16,8 @@ from pathlib import Path
 
 from overlock_tools import defs
 from overlock_tools.commands.locks import TRAITS
+from overlock_tools.doctor import GROUPS, of_group
+from overlock_tools.doctor.rules import RULES
 from overlock_tools.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
@@ -83,12 +85,33 @@ def tunables_table() -> str:
     return table(headings, rows)
 
 
+def rules_table() -> str:
+    rows = [
+        [f"`{rule.id}`", rule.answer.value, rule.verdict, "; ".join(rule.advice)] for rule in RULES
+    ]
+    return table(["rule", "answer", "verdict", "advice"], rows)
+
+
+def star(text: str) -> str:
+    """Not emphasis."""
+    return text.replace("*", "\\*")
+
+
+def facts_table() -> str:
+    rows = [
+        [f"`{f.id}`", f.group, f.name, star(f.how), f.means] for g in GROUPS for f in of_group(g)
+    ]
+    return table(["fact", "group", "name", "how it is found", "what it means"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "locks": locks_table,
     "lock-details": locks_details,
     "peers": peers_table,
     "events": events_table,
     "tunables": tunables_table,
+    "doctor-rules": rules_table,
+    "doctor-facts": facts_table,
 }
 
 

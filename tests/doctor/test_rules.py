@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Each rule applies where it should and nowhere else, on recorded machines and at its edges."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
+import click
 import pytest
 from recorded import NAMES, Machine
 
+from overlock_tools import defs
+from overlock_tools.cli import cli
 from overlock_tools.doctor import Report
 from overlock_tools.doctor.fact import Fact, Found, Known
 from overlock_tools.doctor.rules import RULES, Answer, Rule, Scope, Values, judge
@@ -111,3 +115,29 @@ def test_of_a_process_its_own_findings_come_first(machines: Machines) -> None:
     crowded = machines["process_crowded_out"][1]
     assert crowded.answer is Answer.LIKELY  # though its machine's answer is graver
     assert crowded.findings[1].rule.scope is Scope.MACHINE
+
+
+def options_of(command: list[str]) -> set[str]:
+    """Of `overlock COMMAND [WORKLOAD]`, as click knows them."""
+    found: click.Command = cli
+    for word in command:
+        with click.Context(found) as context:
+            assert isinstance(found, click.Group)
+            inner = found.get_command(context, word)
+        assert inner, f"there is no command {command}"
+        found = inner
+    with click.Context(found) as context:
+        return {name for param in found.get_params(context) for name in param.opts}
+
+
+ADVICE = sorted({advice for rule in RULES for advice in rule.advice})
+
+
+@pytest.mark.parametrize("advice", ADVICE)
+def test_commands_that_are_advised_exist(advice: str) -> None:
+    for words in re.findall(r"overlock ((?:bench \w+|run|doctor)[^;:,)]*)", advice):
+        command = re.findall(r"^(?:bench \w+|\w+)", words)[0].split()
+        named = re.findall(r"(?<![\w-])--[a-z][\w-]*", words.partition(" -- ")[0])
+        assert set(named) <= options_of(command), words
+    for lock in re.findall(r"--lock ([a-z_]+)", advice):
+        assert lock in defs.load().locks

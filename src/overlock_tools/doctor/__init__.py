@@ -4,21 +4,21 @@
 from dataclasses import dataclass
 from typing import Any
 
-# Each adds its facts to the list; their order is the report's.
+# Each adds its facts to the list.
 from overlock_tools.doctor import (  # noqa: F401
     load_facts,
     machine_facts,
     native_facts,
     process_facts,
 )
-from overlock_tools.doctor.fact import FACTS, Known, World, learn
+from overlock_tools.doctor.fact import FACTS, Fact, Known, World, learn
 from overlock_tools.doctor.probe import Probe
 from overlock_tools.doctor.rules import Answer, Finding, judge
 from overlock_tools.doctor.watch import Clock, observe
 from overlock_tools.tree import Tree
 
-GROUPS = (
-    "process",
+GROUPS = (  # in the report's order
+    "process",  # only of a process that was asked for
     "overcommit",
     "machine",
     "hypervisor",
@@ -28,6 +28,10 @@ GROUPS = (
     "permissions",
     "knowledge",
 )
+
+
+def of_group(group: str) -> list[Fact]:
+    return [one for one in FACTS if one.group == group]
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ class Report:
 def examine(tree: Tree, probe: Probe, pid: int | None, seconds: float, clock: Clock) -> Report:
     watch = observe(tree, pid, seconds, clock)
     world = World(tree, probe, watch, pid)
-    facts = [f for group in GROUPS for f in FACTS if f.group == group]
-    known = [learn(f, world) for f in facts if pid is not None or f.group != "process"]
+    groups = GROUPS if pid is not None else GROUPS[1:]
+    known = [learn(one, world) for group in groups for one in of_group(group)]
     lacks = "" if probe.built else probe.lacking
     return Report(pid, watch.seconds, known, judge(known, pid), lacks)
 

@@ -179,11 +179,10 @@ def _marks(tree: Tree) -> list[str]:
 def container(w: World) -> Found:
     new, marks = _new_namespaces(w.tree), _marks(w.tree)
     value = {"inside": bool(new), "kinds": marks, "namespaces": new}
+    left = f", with marks of {marks[0]}" if marks else ""
     if not new:
-        left = f" (although something here says {marks[0]})" if marks else ""
         return Found(value, f"none: the machine's first namespaces{left}")
-    kind = marks[0] if marks else "of an unknown kind"
-    return Found(value, f"{kind}; namespaces of its own: {', '.join(new)}")
+    return Found(value, f"namespaces of its own: {', '.join(new)}{left}")
 
 
 # Hypervisor.
