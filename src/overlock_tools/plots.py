@@ -122,7 +122,14 @@ class Canvas:
     """A figure whose margins are known in inches: no layout has to be searched for."""
 
     def __init__(self, view: View, height: float, frame: Frame | None) -> None:
-        mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "overlock", "font.size": TEXT})
+        mpl.rcParams.update(
+            {
+                "font.size": TEXT,
+                "svg.fonttype": "none",  # text stays text
+                "svg.hashsalt": "overlock",  # the same figure is the same file
+                "text.parse_math": False,  # a dollar is a dollar
+            }
+        )
         self.view, self.frame = view, frame
         self.styles = styles(view)
         self.below = frame.bottom if frame else 0.0

@@ -152,7 +152,7 @@ def _about_peers(view: View) -> list[str]:
     """Where what comes with the system is the better choice, and where it is not."""
     ours, theirs = view.best_lock, view.best_peer
     if not ours or not theirs:
-        return [f"Fastest {at(view.judged)}: {ours or theirs}."] if ours or theirs else []
+        return _fastest(view, view.judged, at(view.judged).capitalize())
     said = [judgement.sentence for judgement in view.judgements[-1:]]
     slower = [v for v in view.locks if (r := view.ratio(v, theirs, view.judged)) and r.below_one]
     if slower:
@@ -163,16 +163,20 @@ def _about_peers(view: View) -> list[str]:
 def _about_fitting(view: View) -> list[str]:
     one = view.fitting == [1]
     where = f"With {counts(view.fitting)} thread{'' if one else 's'}, which fit"
-    top = view.best(view.variants, view.fitting)
+    return _fastest(view, view.fitting, f"{where}{'s' if one else ''} the CPUs,")
+
+
+def _fastest(view: View, threads: list[int], where: str) -> list[str]:
+    top = view.best(view.variants, threads)
     if not top:
         return []
     behind = [
         v
         for v in view.variants
-        if v != top and (r := view.ratio(v, top, view.fitting)) and not r.below_one
+        if v != top and (r := view.ratio(v, top, threads)) and not r.below_one
     ]
     alike = f"; not told apart from it: {shortened(behind)}" if behind else ""
-    return [f"{where}{'s' if one else ''} the CPUs, {top} is the fastest{alike}."]
+    return [f"{where} {top} is the fastest{alike}."]
 
 
 def _about_program(view: View) -> list[str]:

@@ -194,7 +194,7 @@ def test_page_is_not_too_long(page: Path) -> None:
 
 
 def test_names_are_text_and_nothing_else() -> None:
-    found = planted.result({'<i a="b">&': {1: 9, 4: 9}, "tas": {1: 9, 4: 9}}, [])
+    found = planted.result({'<i a="b">&': {1: 9, 4: 9}, "tas": {1: 9, 4: 9}}, [], "program")
     found.title = found.command = "<script>alert(1)</script>"
     text = report.html([found], "x")
     assert "<i a=" not in text

@@ -13,6 +13,7 @@ import pytest
 from planted import give, result
 
 from overlock_tools import figures, machine, verdict
+from overlock_tools.histograms import packed
 from overlock_tools.results import GivenUp, Result
 from overlock_tools.view import View
 
@@ -100,6 +101,14 @@ def test_cure_that_is_slower_and_cure_that_is_not_told_apart() -> None:
     said = about(verdict.about_ratios, alike)
     assert "Not told apart from ticket at 8 threads: preemptable_ticket (1.00×" in said
     assert "Slower" not in said
+
+
+def test_without_peers_the_fastest_is_named_with_its_equals() -> None:
+    found = result({"ticket": {8: 10}, "tas": {8: 90}, "ttas": {8: 90}}, [])
+    said = about(verdict.about_ratios, own_noise(found, "ttas"))
+    assert re.search(
+        r"At 8 threads (tas|ttas) is the fastest; not told apart from it: t?tas\.", said
+    )
 
 
 def test_too_few_rounds_prove_nothing() -> None:
@@ -195,7 +204,7 @@ def test_fastest_lock_beside_fastest_peer() -> None:
 def waits(found: Result, times: dict[str, list[float]]) -> Result:
     for cell in found.cells:
         if cell.variant in times:
-            cell.latency = planted.packed(times[cell.variant], [1] * len(times[cell.variant]))
+            cell.latency = packed(times[cell.variant], [1] * len(times[cell.variant]))
     return found
 
 
@@ -209,7 +218,7 @@ def test_long_tail_of_the_fastest() -> None:
 def test_one_long_wait_in_one_round_is_no_tail() -> None:
     usual = [100.0] * 999
     found = waits(result(THREE, ["mutex"]), {"tas": [*usual, 100.0], "mutex": usual})
-    found.cells[10].latency = planted.packed([*usual, 2e9], [1] * 1000)
+    found.cells[10].latency = packed([*usual, 2e9], [1] * 1000)
     assert "One wait in 10,000" not in about(verdict.about_latency, found)
 
 
@@ -234,9 +243,10 @@ def test_slow_and_unfair_is_not_running_alone() -> None:
     assert "running alone" not in about(verdict.about_fairness, found)
 
 
-def test_unfair_in_one_round_is_not_unfair() -> None:
-    found = shares(three(), dict.fromkeys(("ticket", "tas", "mutex"), [10] * 8))
-    found.cells[-1].per_thread = [80] + [0] * 7
+def test_unfair_in_all_rounds_but_one_is_not_unfair() -> None:
+    even, alone = [10] * 8, [80] + [0] * 7
+    found = shares(three(), {"ticket": even, "tas": even, "mutex": alone})
+    found.cells[-1].per_thread = even
     said = about(verdict.about_fairness, found)
     assert "No lock is unfair in every round" in said
     assert "at 8 threads: ticket and tas." in said
