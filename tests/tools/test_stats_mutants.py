@@ -29,7 +29,7 @@ class Mutant:
 
 
 STATS, JUDGE, MINISTAT = "test_stats.py", "test_stats_judge.py", "test_stats_ministat.py"
-COMPARE, PAPERS = "test_compare.py", "test_papers.py"
+COMPARE, PAPERS, EXPORT = "test_compare.py", "test_papers.py", "test_stats_export.py"
 
 MUTANTS = [
     Mutant(
@@ -243,6 +243,20 @@ MUTANTS = [
         "for verdict in (Verdict.NOT_SEEN, Verdict.OPEN):",
         "for verdict in ():",
         f"{PAPERS}::test_everywhere_means_everywhere",
+    ),
+    Mutant(
+        "one file of several",
+        "export",
+        "(row for result in results for row in _cells(result))",
+        "_cells(results[0])",
+        f"{EXPORT}::test_a_line_for_each_cell",
+    ),
+    Mutant(
+        "ends of the interval in each other's column",
+        "export",
+        '("value", "low", "high")',
+        '("value", "high", "low")',
+        f"{EXPORT}::test_a_line_for_each_lock_and_number_of_threads",
     ),
     Mutant(
         "the sum for one copy",

@@ -21,6 +21,7 @@ PICTURES = ("png", "svg")
 @click.option("--png", type=PATH, help="Also, or only, pictures: of the rates, or all to a folder.")
 @click.option("--svg", type=PATH, help="The same as SVG.")
 @click.option("--csv", type=PATH, help="Also, or only, every cell as a line.")
+@click.option("--csv-summary", type=PATH, help="The same of every lock at each number of threads.")
 @click.option(
     "--at",
     type=click.IntRange(1),
@@ -51,6 +52,8 @@ def command(inputs: tuple[Path, ...], at: int | None, **outputs: Path | None) ->
             _draw(read, at, kind, path)
         elif kind == "csv":
             _write(path, export.cells(read))
+        elif kind == "csv_summary":
+            _write(path, export.summary(read))
         else:
             from overlock_tools import report
 
