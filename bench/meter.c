@@ -23,8 +23,8 @@ struct meter_plan meter_plan(unsigned contexts, double seconds)
 
 void meter_begin(struct meter *m, ol_ticks_t now)
 {
-	if (!m->mean)
-		m->mean = 1;
+	if (!m->mean) /* thousands who begin with a look at all the others would do nothing else */
+		m->mean = 1 + m->contexts / 256;
 	m->window = now;
 	m->before = m->acquisitions;
 	ol_store_relaxed(&m->last, now);
@@ -71,7 +71,8 @@ static void keep(struct meter *m, struct sample s)
 void meter_acquire(struct workload_me *me, struct workload_lock *lock)
 {
 	struct meter *m = &me->meter;
-	uint32_t queue = queue_for(me, lock); /* before we hold up others, not under the lock */
+	bool kept = ol_load_relaxed(&m->since);
+	uint32_t queue = kept ? queue_for(me, lock) : 0; /* now: under the lock others would wait */
 	ol_ticks_t from, to, released;
 
 	ol_store_relaxed(&m->waits_for, lock);
@@ -80,7 +81,7 @@ void meter_acquire(struct workload_me *me, struct workload_lock *lock)
 	to = ol_now();
 	ol_store_relaxed(&m->waits_for, (struct workload_lock *)0);
 	released = ol_load_relaxed(lock->released_at);
-	if (ol_load_relaxed(&m->since))
+	if (kept)
 		keep(m, (struct sample){
 				.latency = to - from,
 				.handover = released <= from ? OL_NEVER

@@ -178,17 +178,18 @@ static void change_half(struct run *run, unsigned phase)
 static void by_time(struct run *run)
 {
 	double seconds = run->cell->seconds, phase = seconds / run->cell->phases;
-	uint64_t settled = after(run->began, seconds * WARM_UP);
 	struct usage from;
+	uint64_t since;
 
 	pthread_barrier_wait(&run->start);
-	sleep_until(settled);
+	sleep_until(after(run->began, seconds * WARM_UP));
 	from = measuring_from(run);
+	since = ol_clock(); /* later than planned, if thousands of threads came first */
 	for (unsigned i = 1; i < run->cell->phases; i++) {
-		sleep_until(after(settled, phase * i));
+		sleep_until(after(since, phase * i));
 		change_half(run, i - 1);
 	}
-	sleep_until(after(settled, seconds));
+	sleep_until(after(since, seconds));
 	measuring_to(run, &from);
 }
 
