@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BENCH_REQUEST_H
 #define BENCH_REQUEST_H
-/* A line that asks for a cell: `workload=sections variant=ticket threads=4 seconds=0.3 cs=70`. */
+/*
+ * A line that asks for a cell: `workload=sections variant=ticket threads=4 seconds=0.3 cs=70`.
+ *
+ *	workload	a name of workloads.def; comes before its parameters, which params.def lists
+ *	variant		a lock and its tunables: preemptable_ticket@tau=0@spin=500
+ *	threads		of each copy
+ *	seconds		to measure, after a tenth of that to settle; with turns, the limit
+ *	turns		that each thread is to take; 0: as many as it can
+ *	copies		processes at once, each with a lock and threads of its own
+ *	phases		parts of the time; at the end of each but the last, half of the threads leave
+ *			and others come
+ *	slice_us	of the scheduler, for all threads; 0: as it is
+ *	seed		of all that is random; 0: another for each cell
+ *	measure		0: count turns and nothing else
+ */
 #include "cell.h"
 
 struct request {
