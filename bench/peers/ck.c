@@ -4,6 +4,18 @@
 #include "node.h"
 #include <ck_spinlock.h>
 
+#ifndef CK_F_SPINLOCK_TICKET_TRYLOCK /* it has one on x86 only; this is one in its words */
+static bool ck_spinlock_ticket_trylock(ck_spinlock_ticket_t *l)
+{
+	unsigned turn = ck_pr_load_uint(&l->position);
+
+	if (!ck_pr_cas_uint(&l->next, turn, turn + 1))
+		return false;
+	ck_pr_fence_lock();
+	return true;
+}
+#endif
+
 #define CK(id, kind, how)								\
 	PEER_LOCK(id, ck_spinlock_##kind##_t, ck_spinlock_##kind##_init(l),		\
 		  ck_spinlock_##kind##_##how(l), ck_spinlock_##kind##_trylock(l),	\

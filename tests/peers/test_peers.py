@@ -208,6 +208,12 @@ def test_the_missing_are_known(without: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(peers.plugins()) == len(PLUGGED) - 1
 
 
+def test_a_wheel_says_that_it_has_none(without: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERLOCK_NATIVE", str(without))
+    monkeypatch.setattr(native, "checkout", lambda: None)
+    assert peers.missing()["absl_mutex"].endswith("`make peers` in a checkout builds all")
+
+
 def test_locks_says_what_is_missing(without: Path) -> None:
     done = run(without, "locks")
     assert done.returncode == 0
