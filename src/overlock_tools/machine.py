@@ -34,11 +34,10 @@ def cpu_model(cpuinfo: str) -> str:
     return found[1] if found else platform.machine()
 
 
-def _scheduler() -> str:
-    extensible = Path("/sys/kernel/sched_ext")
-    if _read(extensible / "state") == "enabled":
-        return "sched_ext " + _read(extensible / "root" / "ops")
-    major, minor = (int(n) for n in platform.release().split(".")[:2])
+def scheduler(tree: Tree, release: str) -> str:
+    if tree.read_or("/sys/kernel/sched_ext/state") == "enabled":
+        return "sched_ext " + tree.read_or("/sys/kernel/sched_ext/root/ops", "of unknown name")
+    major, minor = (int(n) for n in re.findall(r"\d+", release)[:2])
     return "EEVDF" if (major, minor) >= (6, 6) else "CFS"
 
 
@@ -72,7 +71,7 @@ def facts() -> dict[str, Any]:
         "preemption": "PREEMPT_RT"
         if "PREEMPT_RT" in platform.version()
         else ("PREEMPT" if "PREEMPT" in platform.version() else "voluntary or none"),
-        "scheduler": _scheduler(),
+        "scheduler": scheduler(Tree(), platform.release()),
         "libc": " ".join(platform.libc_ver()),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
         "thp": chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")) or "unknown",

@@ -68,13 +68,13 @@ TEXTS = [
     ("kvm_pv_bursts", "kernel_spinlock", "PV (the kernel logged: kvm-guest: PV spinlocks enabled)"),
     ("hyper_v", "hypervisor", "Hyper-V"),
     ("k8s_throttled", "container", "namespaces of its own: pid, cgroup, with marks of kubernetes"),
-    ("k8s_throttled", "quota", "1.5 CPUs (set on /sys/fs/cgroup)"),
+    ("k8s_throttled", "quota", "1.5 CPUs, set on /sys/fs/cgroup"),
     ("k8s_throttled", "throttled", "in 15 of 20 periods"),
     ("k8s_throttled", "throttled_ever", "415 times, 53.1 s of CPU time"),
     ("docker_v1_before", "container", "namespaces of its own: pid, with marks of docker"),
-    ("docker_v1_before", "quota", "2 CPUs (set on /sys/fs/cgroup/cpu,cpuacct)"),
+    ("docker_v1_before", "quota", "2 CPUs, set on /sys/fs/cgroup/cpu,cpuacct"),
     ("docker_v1_before", "throttled_ever", "12 times, 0.9 s of CPU time"),
-    ("service_quota_above", "quota", "2 CPUs (set on /sys/fs/cgroup/batch.slice)"),
+    ("service_quota_above", "quota", "2 CPUs, set on /sys/fs/cgroup/batch.slice"),
     ("process_starved", "program", "server (process 42)"),
     ("process_starved", "threads", "4"),
     ("process_starved", "wanting", "3.0 on average, 3 at most"),
@@ -85,7 +85,7 @@ TEXTS = [
     ("process_starved", "libraries", "overlock run with tas_yield, glibc's mutexes"),
     ("process_starved", "worst_thread", "44: runnable without a CPU for 40% of the time"),
     ("process_some", "asleep_in", "futex_do_wait 67%, ep_poll 33%"),
-    ("process_throttled", "quota", "0.5 CPUs (set on /sys/fs/cgroup/small)"),
+    ("process_throttled", "quota", "0.5 CPUs, set on /sys/fs/cgroup/small"),
 ]  # fmt: skip
 
 

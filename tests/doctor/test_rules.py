@@ -48,6 +48,8 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("starved", {**CPUS, "waiting": 0.2, "wanting": 4.41}, {"waiting": 0.19}),
     ("starved", {**CPUS, "waiting": 0.2, "wanting": 4.41}, {"wanting": 4.4}),
     ("starved", {**CPUS, "waiting": 0.2, "wanting": 1.2, "quota": 1.0}, {"quota": 2.0}),
+    ("starved", {**CPUS, "waiting": 0.2, "wanting": 1.2, "quota": 0.5}, {"wanting": 1.1}),
+    ("crowded_out", {**CPUS, "waiting": 0.2, "wanting": 1.0}, {"throttled": 0.5}),
     ("crowded_out", {**CPUS, "waiting": 0.2, "wanting": 4.4}, {"wanting": 4.41}),
     ("crowded_out", {**CPUS, "waiting": 0.2, "wanting": 1.0}, {"waiting": 0.19}),
     ("waits_some", {"waiting": 0.05}, {"waiting": 0.049}),

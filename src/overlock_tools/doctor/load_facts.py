@@ -37,7 +37,7 @@ def quota(w: World) -> Found:
     if found is None:
         return Found(None, "none")
     unit = "CPU" if found.cpus == 1 else "CPUs"
-    return Found(found.cpus, f"{found.cpus:g} {unit} (set on {found.folder})")
+    return Found(found.cpus, f"{found.cpus:g} {unit}, set on {found.folder}")
 
 
 @fact(

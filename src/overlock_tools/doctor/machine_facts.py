@@ -3,8 +3,8 @@
 
 import re
 
+from overlock_tools import machine
 from overlock_tools.doctor.fact import Found, World, fact
-from overlock_tools.machine import chosen, cpu_model
 from overlock_tools.tree import Tree, Unknown, cpu_list, fields
 
 CPUS = "/sys/devices/system/cpu"
@@ -18,7 +18,7 @@ CPUS = "/sys/devices/system/cpu"
     means="lengths of critical sections and costs of waiting are this one's",
 )
 def cpu(w: World) -> Found:
-    name = cpu_model(w.tree.read("/proc/cpuinfo"))
+    name = machine.cpu_model(w.tree.read("/proc/cpuinfo"))
     return Found(name, name)
 
 
@@ -124,7 +124,7 @@ def governor(w: World) -> Found:
     means="moves memory-bound measurements, seldom locks",
 )
 def thp(w: World) -> Found:
-    name = chosen(w.tree.read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    name = machine.chosen(w.tree.read("/sys/kernel/mm/transparent_hugepage/enabled"))
     return Found(name, name)
 
 
@@ -370,11 +370,7 @@ def kernel(w: World) -> Found:
     means="who decides when a holder loses its CPU",
 )
 def scheduler(w: World) -> Found:
-    if w.tree.read_or("/sys/kernel/sched_ext/state") == "enabled":
-        name = "sched_ext " + w.tree.read_or("/sys/kernel/sched_ext/root/ops", "of unknown name")
-    else:
-        version = re.findall(r"\d+", w.tree.read("/proc/sys/kernel/osrelease"))
-        name = "EEVDF" if (int(version[0]), int(version[1])) >= (6, 6) else "CFS"
+    name = machine.scheduler(w.tree, w.tree.read("/proc/sys/kernel/osrelease"))
     return Found(name, name)
 
 

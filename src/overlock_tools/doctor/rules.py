@@ -50,7 +50,7 @@ class Values:
 
     @property
     def cpus(self) -> float:
-        """That it gets at the most: those it may use, or what its quota pays for."""
+        """That its threads get at the most: those it may use, or what its quota pays for."""
         return float(min(self["cpus_usable"], self["quota"] or inf))
 
     @property
@@ -98,6 +98,11 @@ def crowded(v: Values) -> bool:
     return bool(wanting or queued >= MUCH_WAITING)
 
 
+def outnumbers(v: Values) -> bool:
+    """Its threads are more than its CPUs; one alone waits for no holder, whatever its quota."""
+    return bool(v["wanting"] > max(1.0, v.cpus) * OVER)
+
+
 RULES = (
     Rule(
         "throttled",
@@ -126,7 +131,7 @@ RULES = (
         "starved",
         Answer.YES,
         Scope.PROCESS,
-        lambda v: v["waiting"] >= MUCH_WAITING and v["wanting"] > v.cpus * OVER,
+        lambda v: v["waiting"] >= MUCH_WAITING and outnumbers(v),
         "waits for a CPU {waiting}; threads that want to run: {wanting}; CPUs it may use: "
         "{cpus_usable}, quota: {quota}; involuntary switches: {involuntary}. Lock-holder "
         "preemption is likely if it takes spinlocks, or mutexes that spin; that it does cannot be "
@@ -141,7 +146,7 @@ RULES = (
         "crowded_out",
         Answer.LIKELY,
         Scope.PROCESS,
-        lambda v: v["waiting"] >= MUCH_WAITING and v["wanting"] <= v.cpus * OVER,
+        lambda v: v["waiting"] >= MUCH_WAITING and not outnumbers(v) and not v["throttled"] > 0,
         "waits for a CPU {waiting}, though its threads fit its CPUs (want to run: {wanting}): "
         "others take them, or its threads sit on the same ones.",
         (
