@@ -26,6 +26,7 @@ WORKLOADS = (
     "invalidation",
     "stress_latency",
     "throw",
+    "throw_twin",
 )
 
 

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""How a plan is measured, in this process: what is saved when, what is said of other work."""
+
+import json
+import os
+import pty
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import pytest
+from conftest import COMMAND
+from fake_bench import answer
+from rich.console import Console
+from test_plan import SCHEMA, World
+
+from overlock_tools import bench, histograms, machine, measure, results
+from overlock_tools.errors import Fail
+from overlock_tools.measure import Run, Subjects, Watching
+from overlock_tools.plan import Plan, cell_seconds, in_words
+from overlock_tools.results import Result
+from overlock_tools.server import Server
+from overlock_tools.workloads import Workload
+
+RATES = {"tas": 1e6, "ttas": 1e6}
+
+
+class StandIn:
+    """overlock-bench in this process; what it is asked for takes no time."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.asked: list[dict[str, str]] = []
+        self.stop_after = stop_after
+
+    def measure(self, cell: dict[str, object]) -> dict[str, Any]:
+        if len(self.asked) == self.stop_after:
+            raise KeyboardInterrupt
+        self.asked.append({key: str(value) for key, value in cell.items()})
+        return answer(self.asked[-1], {"rates": RATES})
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.fixture
+def todo() -> Run:
+    workload = Workload("sections", "sections, made up")
+    plan = Plan(workload, list(RATES), [1, 2], "tas", seed=1, rounds=3, seconds=0.1)
+    return Run(plan, measure.new_result(plan, Subjects({}, {}, [], [], {})))
+
+
+def go(todo: Run, watching: Watching, stand_in: StandIn | None = None, **more: Any) -> None:
+    measure.run(cast("Server", stand_in or StandIn()), todo, watching, **more)
+
+
+def test_what_is_whole_is_saved_now_and_then(
+    todo: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the file is a result, which can be read, shown and taken up again."""
+    clock = iter(range(0, 100_000, 25))  # it is asked for at least once a cell
+    todo.saved = 0
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    saved: list[Result] = []
+
+    def save() -> None:
+        path = tmp_path / "partial.json"
+        path.write_text(todo.result.partial_json())
+        jsonschema.validate(json.loads(path.read_text()), SCHEMA)
+        saved.append(results.from_file(path))
+
+    go(todo, Watching(nothing, save))
+    assert 2 <= len(saved) <= 6  # of 12 cells
+    assert [len(one.cells) for one in saved] == sorted(len(one.cells) for one in saved)
+    assert not any(one.complete for one in saved)
+    assert todo.result.complete
+
+
+def test_a_round_that_would_not_end_in_time_is_not_begun(todo: Run) -> None:
+    go(todo, Watching(nothing, nothing), until=time.monotonic() - 1)
+    assert {cell.round for cell in todo.result.cells} == {1}
+    assert todo.result.warnings[0] == "time was up after 1 of 3 rounds"
+    assert todo.result.complete
+
+
+def test_interruption_leaves_what_is_whole(todo: Run) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        go(todo, Watching(nothing, nothing), StandIn(stop_after=5))
+    assert len(todo.result.cells) == 5
+    assert todo.to_do == 7
+    assert not todo.result.complete
+
+
+def test_time_left_follows_from_the_time_taken(todo: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert todo.seconds_left is None
+    seen: list[float | None] = []
+    monkeypatch.setattr(time, "monotonic", lambda: todo.began + 2.0 * todo.measured)
+    go(todo, Watching(lambda: seen.append(todo.seconds_left), nothing))
+    assert seen == [pytest.approx(2.0 * left) for left in range(11, -1, -1)]
+
+
+def test_rounds_disturbed_by_others_are_named(todo: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = iter([0.01, 0.31, 0.07])
+    monkeypatch.setattr(machine.Load, "others_since", lambda *_: next(shares))
+    go(todo, Watching(nothing, nothing))
+    assert todo.result.warnings == [
+        "other work took up to 31% of the CPUs in rounds 2, 3: expect noise; ratios suffer less "
+        "than rates"
+    ]
+
+
+def test_our_own_running_children_are_not_others() -> None:
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as child:
+        then = machine.Load.now()
+        while machine.Load.now().own - then.own < 0.05:
+            pass
+        child.kill()
+
+
+# If the machine is busy
+
+
+def asked(if_busy: str) -> bench.Asked:
+    return bench.Asked({"if_busy": if_busy}, set())
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For two looks."""
+    said = iter(["other work took 50% of the CPUs: expect noise"] * 2)
+    monkeypatch.setattr(machine, "busy_now", lambda: next(said, None))
+    monkeypatch.setattr(bench, "LOOK_AGAIN_SECONDS", 0.001)
+    return iter(())
+
+
+@pytest.mark.usefixtures("busy")
+def test_busy_machine_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.quiet_enough(asked("warn"), Console(width=200)) == [
+        "at the start other work took 50% of the CPUs: expect noise"
+    ]
+    assert "warning: other work took 50%" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("busy")
+def test_busy_machine_is_refused() -> None:
+    with pytest.raises(Fail) as failure:
+        bench.quiet_enough(asked("refuse"), Console())
+    assert failure.value.message == (
+        "other work took 50% of the CPUs: expect noise; end it, or give --if-busy wait or warn"
+    )
+    assert failure.value.code == 1
+
+
+@pytest.mark.usefixtures("busy")
+def test_busy_machine_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.quiet_enough(asked("wait"), Console(width=200)) == []
+    assert capsys.readouterr().out.count("waiting until the CPUs are free") == 1
+    assert machine.busy_now() is None
+
+
+# While a cell is measured
+
+
+def test_nothing_of_ours_runs_beside_a_cell(tmp_path: Path) -> None:
+    """On a terminal, where a table is kept up to date: one thread, which waits for the answer."""
+    world = World(tmp_path)
+    world.world["seconds"] = 0.5
+    ours, theirs = pty.openpty()
+    command = ["bench", "sections", "--locks", "tas,ticket", "--threads", "2", "--rounds", "2"]
+    with subprocess.Popen(
+        [*COMMAND, *command], env=world.environment(), stdin=theirs, stdout=theirs, stderr=theirs
+    ) as child:
+        os.close(theirs)
+        until = time.monotonic() + 30
+        while len(world.asked()) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        threads = os.listdir(f"/proc/{child.pid}/task")
+        before = Path(f"/proc/{child.pid}/schedstat").read_text().split()[2]
+        time.sleep(0.3)
+        after = Path(f"/proc/{child.pid}/schedstat").read_text().split()[2]
+        child.kill()
+    os.close(ours)
+    assert len(threads) == 1
+    assert after == before  # it has not been on a CPU
+
+
+# Distributions
+
+
+def test_rounds_of_waiting_add_up() -> None:
+    one, other = histograms.packed([100, 200], [3, 1]), histograms.packed([10_000], [4])
+    times = histograms.Times([one, other])
+    assert times.count == 8
+    assert times.percentile(50) == pytest.approx(200, rel=0.002)
+    assert times.percentile(90) == pytest.approx(10_000, rel=0.002)
+    assert histograms.Times([""]).count == 0
+    assert histograms.packed([], []) == ""
+
+
+def test_values_beyond_the_scale_are_kept_at_its_end() -> None:
+    times = histograms.Times([histograms.packed([0, 1e16], [1, 1])])
+    assert times.count == 2
+    assert times.percentile(100) == pytest.approx(histograms.MOST_NS, rel=0.002)
+
+
+def test_estimates_in_words() -> None:
+    assert [in_words(s) for s in (3, 99, 150, 5000, 7300)] == [
+        "3 s",
+        "99 s",
+        "2 min",
+        "83 min",
+        "2 h 2 min",
+    ]
+    assert cell_seconds(1) > 1
