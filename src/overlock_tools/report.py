@@ -210,6 +210,15 @@ def _all_figures(view: View) -> str:
     )
 
 
+def _ministats(result: Result) -> str:
+    """Where 001's statistic was asked for."""
+    from overlock_tools import bench, presets
+
+    if result.statistic != presets.MINISTAT:
+        return ""
+    return "".join(f"<pre>{escape(text)}</pre>" for text in bench.ministats(result))
+
+
 def _judged(view: View) -> str:
     return paragraphs(judgement.sentence for judgement in view.judgements)
 
@@ -269,6 +278,7 @@ def _section(view: View, place: int) -> str:
         f"{paragraphs([*_left_out(result), *result.warnings], 'warning')}"
         f"{_claims(view)}{_figures(view)}"
         f"{details('The best lock against the best peer, one by one', _judged(view))}"
+        f"{details('As ministat compares', _ministats(result))}"
         f"{details('All figures', _all_figures(view))}"
         f"<p>Run it again:</p><pre>{escape(result.command)}</pre></section>"
     )

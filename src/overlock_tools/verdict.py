@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from overlock_tools.judge import Verdict
 from overlock_tools.results import Result
 from overlock_tools.stats import Ratio, least_rounds
-from overlock_tools.tables import duration, factor, per_unit, seconds
+from overlock_tools.tables import duration, factor, per_unit, seconds, si
 from overlock_tools.view import COLLAPSED, Spread, View
 
 # A sentence names so many locks; the table below the figure names all.
@@ -68,7 +68,8 @@ def summary(view: View) -> list[str]:
     if result.kind == "program":
         return said + _about_program(view)
     said += about_rates(view) + _about_peers(view)
-    return said + [lines[0] for about in (about_latency, about_gap) if (lines := about(view))]
+    abouts = (about_one_copy, about_latency, about_gap)
+    return said + [lines[0] for about in abouts if (lines := about(view))]
 
 
 # The rate
@@ -158,6 +159,28 @@ def _about_peers(view: View) -> list[str]:
     if slower:
         said.append(f"{theirs} beats {shortened(slower)} {at(view.judged)}.")
     return said
+
+
+def about_one_copy(view: View) -> list[str]:
+    """000's figure: of several copies, the one that was picked at random."""
+    known = view.known("one_copy", view.at)
+    if not known:
+        return []
+    best_one = max(known, key=lambda variant: known[variant].value)
+    copies = max(len(cell.copies) for cell in view.cells(best_one, view.at))
+    alike = [
+        v
+        for v in known
+        if v != best_one
+        and (r := view.compared("one_copy", v, best_one, view.at))
+        and not r.below_one
+    ]
+    same = f"; not told apart from it: {shortened(alike)}" if alike else ""
+    rate = si(known[best_one].value).strip()
+    return [
+        f"Of {copies} copies, the one picked at random does most with {best_one} "
+        f"{at([view.at])}, {rate} {view.result.unit}/s{same}."
+    ]
 
 
 def _about_fitting(view: View) -> list[str]:

@@ -174,6 +174,17 @@ def test_program_that_a_lock_makes_faster() -> None:
     assert "keep the native mutex" not in said
 
 
+def test_one_copy_at_random() -> None:
+    found = three()
+    assert "picked at random" not in " ".join(verdict.sentences(found))
+    for cell in found.cells:
+        one = {"ticket": 10, "tas": 40, "mutex": 20}[cell.variant]
+        cell.copies = [one, one]
+    said = " ".join(verdict.sentences(found))
+    assert "Of 2 copies, the one picked at random does most with tas at 8 threads, 40" in said
+    assert "40 acquisitions/s." in said
+
+
 # Less is better
 
 
