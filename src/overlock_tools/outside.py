@@ -47,5 +47,6 @@ def compile_lock(header: Path, folder: Path, counted: bool = False) -> Path:
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error:" in line]
         first = errors[0] if errors else done.stderr.strip() or "the compiler said nothing"
+        first = first.replace(str(header.resolve()), str(header))
         raise Fail(f"{header} does not compile: {first}; docs/adding-a-lock.md has the rules")
     return out

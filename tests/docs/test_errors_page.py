@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""docs/errors.md: what it says that a command prints is what the command prints.
+
+An entry is a fenced block: a line `$ overlock ...`, below it the line on standard error. What the
+command meets is prepared by the fixture that `<!-- given: NAME -->` above the block names.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
+PAGE = TOP / "docs/errors.md"
+ENTRY = re.compile(
+    r"(?:<!-- given: (?P<given>[\w ]+) -->\n\n?)?```console\n"
+    r"\$ (?P<command>[^\n]+)\n(?P<answer>[^\n]+)\n```"
+)
+AT_LEAST = 20
+OVERLOCK = (sys.executable, "-m", "overlock_tools")
+
+
+@dataclass(frozen=True)
+class Entry:
+    given: str
+    command: str
+    answer: str
+
+
+def entries(text: str) -> list[Entry]:
+    found = [Entry(m["given"] or "", m["command"], m["answer"]) for m in ENTRY.finditer(text)]
+    assert len(found) == text.count("```console"), "an entry is not of the form that is tested"
+    return found
+
+
+Environment = dict[str, str]
+GIVEN: dict[str, Callable[[Path], Environment]] = {}
+
+
+def given(function: Callable[[Path], Environment]) -> Callable[[Path], Environment]:
+    GIVEN[function.__name__.replace("_", " ")] = function
+    return function
+
+
+@given
+def nothing_is_built(folder: Path) -> Environment:
+    (folder / "native").mkdir()
+    return {"OVERLOCK_NATIVE": "native"}
+
+
+@given
+def a_header_with_a_mistake(folder: Path) -> Environment:
+    (folder / "mine.h").write_text("#include <overlock/port.h>\nint f(void) { return no_such; }\n")
+    return {}
+
+
+@given
+def a_header_with_a_dash(folder: Path) -> Environment:
+    (folder / "my-lock.h").write_text("")
+    return {}
+
+
+@given
+def a_static_program(folder: Path) -> Environment:
+    (folder / "main.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(["cc", "-static", "-o", "program", "main.c"], cwd=folder, check=True)
+    return {}
+
+
+@given
+def a_setuid_program(folder: Path) -> Environment:
+    shutil.copy(shutil.which("true") or "/bin/true", folder / "program")
+    (folder / "program").chmod(0o4755)
+    return {}
+
+
+@given
+def a_result_of_an_older_version(folder: Path) -> Environment:
+    (folder / "old.json").write_text('{"format": "overlock-result", "version": 1}')
+    return {}
+
+
+@given
+def a_result(folder: Path) -> Environment:
+    """Of one lock and one round, complete."""
+    command = ["bench", "sections", "--locks", "tas", "--baseline", "tas", "--threads", "1"]
+    subprocess.run(
+        [*OVERLOCK, *command, "--rounds", "1", "--seconds", "0.01", "--json", "new.json"],
+        cwd=folder,
+        env={**os.environ, "OVERLOCK_NATIVE": str(NATIVE)},
+        capture_output=True,
+        check=True,
+    )
+    return {}
+
+
+def answer(entry: Entry, folder: Path) -> str:
+    """What the command prints on standard error in a folder prepared for it, without a terminal."""
+    extra = GIVEN[entry.given](folder) if entry.given else {}
+    name, *args = shlex.split(entry.command)
+    while "=" in name:  # variables before the command, as in a shell
+        variable, _, value = name.partition("=")
+        extra[variable] = value
+        name, *args = args
+    assert name == "overlock"
+    done = subprocess.run(
+        [*OVERLOCK, *args],
+        cwd=folder,
+        env={**os.environ, "LC_ALL": "C", "OVERLOCK_NATIVE": str(NATIVE), **extra},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        start_new_session=True,
+    )
+    return done.stderr
+
+
+TEXT = PAGE.read_text()
+
+
+@pytest.mark.parametrize("entry", entries(TEXT), ids=lambda e: e.command)
+def test_it_says_just_that(entry: Entry, tmp_path: Path) -> None:
+    assert answer(entry, tmp_path) == entry.answer + "\n"
+
+
+def test_the_page_has_them_all() -> None:
+    assert len(entries(TEXT)) >= AT_LEAST
+    assert TEXT.count("\n## ") == len(entries(TEXT)), "an error of its own has a heading of its own"
+
+
+def test_another_text_is_noticed(tmp_path: Path) -> None:
+    entry = entries(TEXT)[0]
+    assert answer(entry, tmp_path) != entry.answer.replace("overlock", "overclock") + "\n"
