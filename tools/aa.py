@@ -78,7 +78,7 @@ def rates(
             answer = child.measure(cell)
             if answer["wrong"]:
                 raise Fail(f"{lock} with {threads} threads: {answer['wrong']}", FAILED)
-            found[lock].append(answer["acquisitions"] / answer["seconds"])
+            found[lock].append(max(answer["acquisitions"], 1) / answer["seconds"])
     return found
 
 

@@ -33,5 +33,5 @@ GLOSSARY = {
     "CPU s/M": "CPU seconds burnt for a million units of work.",
     "σ": "Standard deviation.",
     "cut": "Stopped before it was done: what is known is a bound.",
-    "95 % interval": "Where the ratio of the medians would lie in 95 of 100 such measurements.",
+    "95 % interval": "In at least 95 of 100 such measurements the true ratio lies in it.",
 }
