@@ -26,6 +26,7 @@ from overlock_tools import (
     scenarios,
     server,
     tables,
+    throwing,
     verdict,
 )
 from overlock_tools import plan as plans
@@ -37,7 +38,7 @@ from overlock_tools.scenarios.base import ENDING, Scenario
 from overlock_tools.server import Server
 from overlock_tools.terminal import Running
 from overlock_tools.terminal import console as terminal
-from overlock_tools.workloads import Workload
+from overlock_tools.workloads import WITHOUT_A_LOCK, Workload
 
 THREADS = "1x,2x,4x"
 IF_BUSY = ("warn", "refuse", "wait")
@@ -97,8 +98,10 @@ def planned(
 ) -> Plan:
     """What was given, else the paper's setting, else the default."""
     setting = presets.setting(asked["as_in"], workload.name) if asked["as_in"] else None
-    variants = measure.parse_variants(asked.locks, known)
     baseline = measure.parse_variants(asked["baseline"], known)[0]
+    variants = measure.parse_variants(asked.locks, known)
+    if workload.name in WITHOUT_A_LOCK:
+        variants = [baseline]
     turns = asked.preferred("turns", setting and setting.turns)
     scenario = _scenario(asked, setting)
     threads = asked.preferred("threads", setting and setting.threads, default_threads)
@@ -250,6 +253,10 @@ def remarks(result: Result) -> list[str]:
         said.append(
             f"Not here: {', '.join(result.missing)}; `overlock locks` says what to install."
         )
+    if counted := result.native.get("throw"):
+        said.append(throwing.Count(**counted).sentence())
+    if result.kind in WITHOUT_A_LOCK:
+        said.append(f"{result.kind} uses no lock of --locks: it was measured once, not for each.")
     if proof := result.scenario.get("proof"):
         said.append(f"In force: {scenarios.words(proof)}.")
     return said
@@ -277,6 +284,7 @@ def single(workload: Workload, asked: Asked) -> int:
         files.check_writable(path)
     kept = resuming.kept(asked["json_file"]) if asked["resume"] else None
     with serving(asked) as (bench, known):
+        workload, _ = throwing.chosen(workload, known.workloads, known.facts)
         plan = planned(workload, asked, known)
         if kept and "seed" not in asked.given:
             plan = resuming.with_seed_of(plan, kept)
@@ -322,8 +330,8 @@ def finish(
             console.print(f"written: {csv_file}")
     if interrupted:
         kept = f"{len(result.cells)} of {todo.total} cells are complete and kept"
-        again = "; the same command with --resume completes them" if json_file else ""
-        console.print(f"interrupted: {kept}{again}")
+        again = "; the same command with --resume completes them"
+        console.print(f"interrupted: {kept}{again if json_file and result.cells else ''}")
         return INTERRUPTED
     return FAILED if any(result.wrong()) or result.impossible else 0
 

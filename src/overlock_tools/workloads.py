@@ -7,7 +7,13 @@ from typing import Any
 from overlock_tools import defs
 
 # What a turn is that counts, where it is not an acquisition.
-UNITS = {"invalidation": "updates", "conditions": "items", "throw": "throws"}
+UNITS = {
+    "invalidation": "updates",
+    "conditions": "items",
+    "throw": "throws",
+    "throw_twin": "throws",
+}
+WITHOUT_A_LOCK = ("invalidation", "throw")  # that one could choose
 # A parameter whose name is another option's.
 OPTIONS = {"locks": "lock_count"}
 

@@ -4,9 +4,14 @@
 import json
 import os
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import BUILT, NATIVE
+
+CONTENDING = str(BUILT / "libcontending.so")
 
 
 def counted(**environment: str) -> dict[str, Any]:
@@ -29,5 +34,31 @@ def test_here_it_takes_none() -> None:
 
 
 def test_a_runtime_that_takes_them_is_seen() -> None:
-    counts = counted(LD_PRELOAD=str(BUILT / "libcontending.so"))
+    counts = counted(LD_PRELOAD=CONTENDING)
     assert counts["mutex_calls"] == counts["loader_calls"] == counts["searches"] > 0
+
+
+@pytest.mark.parametrize(
+    ("preloaded", "kind", "said"),
+    [
+        ("", "throw_twin", "0 calls of pthread_mutex_lock"),
+        (CONTENDING, "throw", "000 calls of pthread_mutex_lock"),
+    ],
+)
+def test_the_command_says_which_it_ran(
+    preloaded: str, kind: str, said: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "overlock_tools", "bench", "throw", "--locks", "pthread_mutex"]
+    done = subprocess.run(
+        [*command, "--threads=1", "--rounds=1", "--seconds=0.02", "--json=result.json"],
+        cwd=tmp_path,
+        env={**os.environ, "LD_PRELOAD": preloaded},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert said in " ".join(done.stdout.split())
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["kind"] == kind
+    assert result["native"]["throw"]["throws"] == 1000
