@@ -107,6 +107,12 @@ def test_equals_cannot_be_told_apart() -> None:
     assert "too few rounds" in claim(found, "TWA outperforms").reason
 
 
+def test_five_rounds_as_the_papers_have_suffice() -> None:
+    found = result("mutexbench", {"twa": {1: 5}, "mcs": {1: 4}}, 2)
+    found.cells = [cell for cell in found.cells if cell.round <= 5]
+    assert claim(found, "TWA outperforms").verdict == "seen here"
+
+
 def test_everywhere_means_everywhere() -> None:
     found = result("mutexbench", {"twa": {1: 9, 2: 5}, "mcs": {1: 5, 2: 5}}, 2, noise=0.2)
     assert claim(found, "TWA outperforms").verdict == "cannot be told apart"
