@@ -88,7 +88,7 @@ def with_scenarios(function: Any) -> Any:
 @click.command()
 @with_scenarios
 @click.option("--fault", type=click.Choice(list(faults.FAULTS)))
-@click.option("--seconds", default=0.5)
+@click.option("--seconds", default=0.3)
 @click.option("--cells", default=1)
 @click.option("--copies-run", default=1)
 @click.option("--slice-run", default=0)

@@ -45,6 +45,12 @@ FOUND = [
         "V2 /sys/fs/cgroup/x",
     ),
     (
+        "another controller whose name begins so",
+        [v1(name="cpuset", controllers="cpuset"), v1(name="cpu", controllers="cpu")],
+        "3:cpuset:/\n2:cpu:/a\n",
+        "V1 /sys/fs/cgroup/cpu/a",
+    ),
+    (
         "a container that sees its own group as the top",
         [v1(top="/docker/1f")],
         "4:cpu,cpuacct:/docker/1f\n",

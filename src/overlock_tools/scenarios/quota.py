@@ -58,9 +58,8 @@ class Quota(Scenario):
     def applied(self, measured: Measured) -> Iterator[Callable[[], Proof]]:
         self.check(len(measured.cpus))
         with cgroup.limited(cgroup.ours(), measured.pid, self.us, self.period_us) as group:
-            inside = measured.pid in group.pids()  # now: it may have ended when proof is asked for
             before = Reading.now(group, measured.pid)
-            yield lambda: self.proof(group, inside, before, Reading.now(group, measured.pid))
+            yield lambda: self.proof(group, before, Reading.now(group, measured.pid))
 
     def check(self, cpus: int) -> None:
         """It must be the tightest limit there is, or it would not be what is measured."""
@@ -68,7 +67,7 @@ class Quota(Scenario):
         if self.cpus >= least:
             raise Fail(f"--quota {self.cpus:g}: there are {least:g} CPUs already; ask for less")
 
-    def proof(self, group: cgroup.Group, inside: bool, before: Reading, now: Reading) -> Proof:
+    def proof(self, group: cgroup.Group, before: Reading, now: Reading) -> Proof:
         elapsed = now.when - before.when
         cpu_s = now.cpu_s - before.cpu_s
         seen = now.throttling.since(before.throttling)
@@ -79,16 +78,13 @@ class Quota(Scenario):
             seen={
                 "quota_us": quota_us,
                 "period_us": period_us,
-                "inside": inside,
                 "seconds": elapsed,
                 "cpu_seconds": cpu_s,
                 "periods": seen.periods,
                 "throttled": seen.throttled,
                 "throttled_seconds": seen.throttled_s,
             },
-            held=inside
-            and seen.throttled > 0
-            and cpu_s <= self.cpus * (elapsed + period_s) * (1 + OVER),
+            held=seen.throttled > 0 and cpu_s <= self.cpus * (elapsed + period_s) * (1 + OVER),
             words=f"a quota of {self.cpus:g} CPUs in every {1000 * period_s:g} ms, used up in "
             f"{seen.throttled} of {seen.periods} periods; {cpu_s / elapsed:.2f} CPUs used",
         )
