@@ -26,10 +26,10 @@ class Kind:
         if result.kind == "program" and self.name not in ("rate", "ratio"):
             return False
         if self.name == "ratio":
-            return view.ratio(result.variants[0], result.baseline, view.judged) is not None
+            return any(view.ratio(v, result.baseline, view.judged) for v in view.variants[1:])
         if self.over_threads and len(view.threads) < 2:
             return False
-        return any(view.value(self.measure, v, view.at) is not None for v in view.variants)
+        return any(view.value(self.measure, v, view.at) for v in view.variants)
 
     def title_of(self, view: View) -> str:
         where = "" if self.over_threads or self.name == "ratio" else f", {view.at} threads"

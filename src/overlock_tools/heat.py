@@ -37,14 +37,14 @@ class Cell:
 class Heat:
     title: str
     how: str
-    columns: Sequence[str]
+    columns: Sequence[View]
     rows: dict[str, list[Cell | None]]
 
     @property
     def html(self) -> str:
         head = "".join(
-            f'<th scope="col"><a href="#r{i}">{broken(name)}</a></th>'
-            for i, name in enumerate(self.columns)
+            f'<th scope="col"><a href="#{view.anchor}">{broken(view.name)}</a></th>'
+            for view in self.columns
         )
         body = "".join(
             f'<tr data-s="{escape(variant)}"><th scope="row">{broken(variant)}</th>'
@@ -61,7 +61,7 @@ class Heat:
 
 def tables(views: Sequence[View]) -> list[Heat]:
     """The first one of rates; others of what is known of more than one result."""
-    views = [view for view in views if view.best_of_all]
+    views = [view for view in views if len(view.variants) > 1]
     found = [_rates(views)] if views else []
     for measure, title, text in LESS:
         heat = _less(views, measure, title, text)
@@ -77,7 +77,7 @@ def _rates(views: Sequence[View]) -> Heat:
         "Once threads outnumber CPUs (all of them where they do not), geometric mean over the "
         f"numbers of threads. {LIKE_BEST}: not told apart from it. {COLLAPSED_WORD}: less than "
         f"{COLLAPSED:.0%} of it.",
-        [view.name for view in views],
+        views,
         _best_first(cells),
     )
 
@@ -119,12 +119,14 @@ def _less(
     return Heat(
         title,
         f"At {' or '.join(map(str, counts))} threads. {BEST_WORD}: the least.",
-        [view.name for view in views],
+        views,
         _best_first(cells),
     )
 
 
 def percent(share: float) -> str:
+    if share < 1e-4:
+        return "< 0.01 %"
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 

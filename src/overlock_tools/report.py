@@ -72,7 +72,7 @@ def table(headings: Sequence[str], rows: Iterable[Row], wordy: bool = False) -> 
 
 def _contents(views: Sequence[View]) -> str:
     entries = "".join(
-        f'<li><a href="#r{i}">{escape(view.name)}</a></li>' for i, view in enumerate(views)
+        f'<li><a href="#{view.anchor}">{escape(view.name)}</a></li>' for view in views
     )
     return f'<ul class="contents">{entries}</ul>'
 
@@ -269,11 +269,11 @@ def _table_of_003(result: Result) -> str:
     return paragraphs([words], "soft") + table(head, rows)
 
 
-def _section(view: View, place: int) -> str:
+def _section(view: View) -> str:
     result = view.result
     title = "" if view.name == result.title else paragraphs([result.title + "."])
     return (
-        f'<section id="r{place}"><h2>{escape(view.name)}</h2>{title}{_scenario(view)}'
+        f'<section id="{view.anchor}"><h2>{escape(view.name)}</h2>{title}{_scenario(view)}'
         f'<p class="soft">{escape(_parameters(result))}.</p>{said(verdict.summary(view))}'
         f"{paragraphs([*_left_out(result), *result.warnings], 'warning')}"
         f"{_claims(view)}{_figures(view)}"
@@ -320,7 +320,7 @@ def html(
     threads: int | None = None,
 ) -> str:
     """The page; `conclusions` stand above what each result says by itself."""
-    views = [View(result, threads) for result in results]
+    views = [View(result, threads, place) for place, result in enumerate(results)]
     first = results[0]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -331,7 +331,7 @@ def html(
         '<button id="theme" type="button" hidden aria-label="Light or dark">◐</button>'
         f'<p class="soft">{escape(machine.headline(first.machine))}</p></header>'
         + _overview(views, conclusions)
-        + "".join(_section(view, i) for i, view in enumerate(views))
+        + "".join(map(_section, views))
         + _machine(first)
         + _method()
         + f"<footer><h2>How this was made</h2><pre>{escape(command)}</pre></footer>"

@@ -76,8 +76,24 @@ def summary(view: View) -> list[str]:
 
 
 def about_rates(view: View) -> list[str]:
+    if len(view.variants) == 1:
+        return _about_scaling(view)
     said = _about_collapse(view) if view.over else []
     return said + (_about_fitting(view) if view.fitting else [])
+
+
+def _about_scaling(view: View) -> list[str]:
+    """Of a workload that takes no lock there is one series: what more threads make of it."""
+    (only,) = view.variants
+    measured = [n for n in view.threads if view.cells(only, n)]
+    few = measured[0]
+    words = []
+    for n in measured[1:]:
+        ratio = view.between("rate", (only, n), (only, few))
+        if ratio:
+            words.append(f"{times(ratio)} at {n}")
+    rate = f"{si(view.value('rate', only, few) or 0)}{view.result.unit}/s {at([few])}"
+    return [f"{rate}; as a multiple of that: {listed(words)}." if words else f"{rate}."]
 
 
 def about_ratios(view: View) -> list[str]:
@@ -152,6 +168,8 @@ def _beside(
 def _about_peers(view: View) -> list[str]:
     """Where what comes with the system is the better choice, and where it is not."""
     ours, theirs = view.best_lock, view.best_peer
+    if len(view.variants) == 1:
+        return []
     if not ours or not theirs:
         return _fastest(view, view.judged, at(view.judged).capitalize())
     said = [judgement.sentence for judgement in view.judgements[-1:]]
@@ -251,6 +269,8 @@ def about_less(view: View, words: Less) -> list[str]:
         return []
     ordered = sorted(known, key=lambda variant: known[variant].value)
     least = ordered[0]
+    if len(view.variants) == 1:
+        return [f"{words.name} {at([view.at])}: {words.text(known[least].value)}."]
     said = f"{words.name} {at([view.at])}: least with {least}, {words.text(known[least].value)}"
     alike = [
         v
@@ -295,7 +315,7 @@ def about_latency(view: View) -> list[str]:
 def about_gap(view: View) -> list[str]:
     said = about_less(view, GAP)
     known = view.known("gap", view.at)
-    if known:
+    if len(known) > 1:
         worst = max(known, key=lambda variant: known[variant].most)
         longest = known[worst].most
         said.append(

@@ -27,8 +27,8 @@ class Spread:
 
 
 class View:
-    def __init__(self, result: Result, at: int | None = None) -> None:
-        self.result = result
+    def __init__(self, result: Result, at: int | None = None, place: int = 0) -> None:
+        self.result, self.place = result, place
         self.at = at if at in result.threads else nearest(result)
         self._cells: dict[tuple[str, int], list[Cell]] = {}
         for cell in sorted(result.cells, key=lambda cell: cell.round):
@@ -37,6 +37,11 @@ class View:
         self._values: dict[tuple[str, str, int], dict[int, float]] = {}
         self._totals: dict[tuple[str, str, int], float | None] = {}
         self._ratios: dict[tuple[str, str, str, tuple[int, ...]], Ratio | None] = {}
+
+    @property
+    def anchor(self) -> str:
+        """Where it is on the page."""
+        return f"r{self.place}"
 
     @cached_property
     def name(self) -> str:
@@ -117,21 +122,21 @@ class View:
         return {variant: spread for variant, spread in found.items() if spread}
 
     def ratio(self, ours: str, theirs: str, threads: Iterable[int]) -> Ratio | None:
-        """Of rates: geometric mean over `threads` of the ratios of medians."""
+        """Of rates: geometric mean over `threads` of the medians of the rounds' ratios."""
         key = ("rate", ours, theirs, tuple(threads))
         if key not in self._ratios:
             self._ratios[key] = self.result.ratio(ours, theirs, list(key[3]))
         return self._ratios[key]
 
     def compared(self, measure: str, ours: str, theirs: str, threads: int) -> Ratio | None:
-        """median(ours) / median(theirs) of any measure, over the rounds that have both."""
-        key = (measure, ours, theirs, (threads,))
-        if key not in self._ratios:
-            one, other = (self.by_round(measure, v, threads) for v in (ours, theirs))
-            rounds = sorted(set(one) & set(other))
-            pairs = [one[r] for r in rounds], [other[r] for r in rounds]
-            self._ratios[key] = stats.ratio(*pairs) if rounds else None
-        return self._ratios[key]
+        """Of any measure: the median of ours / theirs over the rounds that have both."""
+        return self.between(measure, (ours, threads), (theirs, threads))
+
+    def between(self, measure: str, ours: tuple[str, int], theirs: tuple[str, int]) -> Ratio | None:
+        """The same, of two places: a variant at a number of threads each."""
+        one, other = (self.by_round(measure, *place) for place in (ours, theirs))
+        rounds = sorted(set(one) & set(other))
+        return stats.ratio([one[r] for r in rounds], [other[r] for r in rounds]) if rounds else None
 
     def best(self, variants: list[str], threads: list[int]) -> str | None:
         """The variant with the greatest geometric mean of rates over `threads`."""

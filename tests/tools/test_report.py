@@ -193,6 +193,17 @@ def test_page_is_not_too_long(page: Path) -> None:
     assert page.stat().st_size < 5e6 * 2 / 9
 
 
+def test_links_lead_to_what_they_name() -> None:
+    rates = {"ticket": {8: 1.0}, "tas": {8: 50.0}}
+    lone = planted.result({"none": {8: 1.0}}, [], "lone")
+    found = [lone, *(planted.result(rates, [], kind) for kind in ("one", "other"))]
+    text = report.html(found, "x")
+    links = re.findall(r'<a href="#(\w+)">(\w+)</a>', text)
+    assert {name for _, name in links} == {"lone", "one", "other"}
+    for anchor, name in links:
+        assert f'<section id="{anchor}"><h2>{name}</h2>' in text
+
+
 def test_names_are_text_and_nothing_else() -> None:
     found = planted.result({'<i a="b">&': {1: 9, 4: 9}, "tas": {1: 9, 4: 9}}, [], "program")
     found.title = found.command = "<script>alert(1)</script>"
@@ -263,6 +274,14 @@ def test_heat_says_what_its_colours_say() -> None:
     assert words == {best: "★ best", alike: "≈ best", "tas": "", "ticket": "▼ collapsed"}
     assert 'class="h0">1.1 %<small>▼ collapsed' in found.html
     assert list(found.rows)[-1] == "ticket"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1, "100 %"), (0.996, "100 %"), (0.5, "50 %"), (0.034, "3.4 %"), (3e-7, "< 0.01 %")],
+)
+def test_shares(share: float, text: str) -> None:
+    assert heat.percent(share) == text
 
 
 # The command

@@ -123,6 +123,17 @@ def test_too_few_rounds_prove_nothing() -> None:
     assert not any("rounds only" in line for line in verdict.sentences(result(THREE, ["mutex"])))
 
 
+def test_what_takes_no_lock_is_compared_with_fewer_threads() -> None:
+    found = result({"none": {1: 100.0, 4: 50.0, 8: 25.0}}, [])
+    said = verdict.sentences(found)
+    assert said[0] == (
+        "100 acquisitions/s at 1 thread; as a multiple of that: 0.50× [0.50 – 0.50] at 4 and "
+        "0.25× [0.25 – 0.25] at 8."
+    )
+    assert not any("fastest" in line or "none" in line for line in said)
+    assert [kind.name for kind in figures.of(View(found))] == ["rate", "cost"]
+
+
 def test_wrong_results_come_first() -> None:
     found = result({"ticket": {8: 1}}, [])
     found.cells[2].wrong = "two contexts were in the critical section at once"
