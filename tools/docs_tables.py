@@ -19,6 +19,7 @@ from overlock_tools.commands.locks import TRAITS
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
 from overlock_tools.errors import Fail
+from overlock_tools.scenarios import SCENARIOS
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
@@ -69,6 +70,14 @@ def peers_table() -> str:
     return table(["lock", "Debian package", "what it is"], rows)
 
 
+def scenarios_table() -> str:
+    rows = []
+    for scenario in SCENARIOS:
+        value = scenario.metavar.replace("|", "\\|")  # GitHub ends a cell there, even in code
+        rows.append([f"`--{scenario.name} {value}`", scenario.help])
+    return table(["option", "what it does"], rows)
+
+
 def events_table() -> str:
     rows = [[f"`{e.name}`", e.what] for e in defs.load().events.values()]
     return table(["event", "what is counted"], rows)
@@ -108,6 +117,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "locks": locks_table,
     "lock-details": locks_details,
     "peers": peers_table,
+    "scenarios": scenarios_table,
     "events": events_table,
     "tunables": tunables_table,
     "doctor-rules": rules_table,

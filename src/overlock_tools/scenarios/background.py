@@ -64,7 +64,7 @@ class Background(Scenario):
         kind = self.kind(len(measured.cpus))
         refused = (
             f"--background {self.count}:{self.sort}: the kernel refuses this policy; run as root, "
-            "with CAP_SYS_NICE, or after `ulimit -r 1`"
+            "with CAP_SYS_NICE, or with a limit `ulimit -r 1`"
         )
         with hogs.running(self.count, kind, measured, refused) as running:
             yield lambda: self.proof(running, kind)
