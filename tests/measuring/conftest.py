@@ -3,6 +3,7 @@
 
 import json
 import os
+import select
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
 STRIDE = NATIVE.parent / "tests/measuring/overlock-bench-stride"  # whose sampler is broken
+PATIENCE = 45  # seconds: far more than any cell here takes
 
 from overlock_tools import outside  # noqa: E402  (after the folder is named)
 
@@ -30,6 +32,8 @@ class Bench:
 
     def answer(self) -> Answer:
         assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            pytest.fail(f"no answer within {PATIENCE} s")
         answer: Answer = json.loads(self.process.stdout.readline())
         return answer
 
