@@ -21,6 +21,7 @@ CARRIED = (
     "overlock-bench-counted",
     "overlock-hog",
     "overlock-probe",
+    "overlock-throw",
     "liboverlock.so.0",
     "liboverlock-run.so",
     "liboverlock-run-counted.so",

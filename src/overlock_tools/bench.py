@@ -241,13 +241,14 @@ def remarks(result: Result) -> list[str]:
     said = []
     for entry in result.impossible:
         said.append(f"Not measured: {entry.variant} with {entry.threads} threads: {entry.why}.")
-    why: dict[str, list[str]] = {}
+    why: dict[str, dict[str, list[int]]] = {}
     for entry in result.collapsed:
-        why.setdefault(entry.why, []).append(f"{entry.variant} at {entry.threads}")
+        why.setdefault(entry.why, {}).setdefault(entry.variant, []).append(entry.threads)
     for reason, places in why.items():
+        words = [f"{v} (at {verdict.counts(sorted(n))})" for v, n in sorted(places.items())]
         said.append(
             f"Collapsed in the first round, {reason}, and not measured again, so that each is one "
-            f"observation: {', '.join(places)}."
+            f"observation: {verdict.listed(words)}."
         )
     if result.missing:
         said.append(
@@ -284,7 +285,7 @@ def single(workload: Workload, asked: Asked) -> int:
         files.check_writable(path)
     kept = resuming.kept(asked["json_file"]) if asked["resume"] else None
     with serving(asked) as (bench, known):
-        workload, _ = throwing.chosen(workload, known.workloads, known.facts)
+        workload = throwing.chosen(workload, known.workloads)
         plan = planned(workload, asked, known)
         if kept and "seed" not in asked.given:
             plan = resuming.with_seed_of(plan, kept)

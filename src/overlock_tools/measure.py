@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import defs, histograms, machine, native, outside, server, stats, workloads
+from overlock_tools import (
+    defs,
+    histograms,
+    machine,
+    native,
+    outside,
+    server,
+    stats,
+    throwing,
+    workloads,
+)
 from overlock_tools.errors import Fail
 from overlock_tools.machine import BUSY_SHARE
 from overlock_tools.plan import Place, Plan
@@ -91,7 +101,7 @@ def new_result(plan: Plan, known: Subjects) -> Result:
         command=plan.command(),
         settings=settings,
         machine=machine.facts(),
-        native=known.facts,
+        native=known.facts | throwing.facts(plan.workload.name),
         variants=plan.variants,
         threads=plan.threads,
         peers=[v for v in plan.variants if v.partition("@")[0] in known.peers],

@@ -56,12 +56,13 @@ def count() -> Count:
     return Count(**json.loads(done.stdout))
 
 
-def chosen(
-    workload: Workload, workloads: dict[str, Workload], facts: dict[str, Any]
-) -> tuple[Workload, Count | None]:
-    """The workload to measure for this one; what was counted for it joins the facts."""
-    if workload.name not in (THROW, TWIN):
-        return workload, None
-    counted = count()
-    facts["throw"] = asdict(counted)
-    return workload if counted.contends else workloads[TWIN], counted
+def facts(workload: str) -> dict[str, Any]:
+    """What belongs to the facts of a result."""
+    return {"throw": asdict(count())} if workload in (THROW, TWIN) else {}
+
+
+def chosen(workload: Workload, workloads: dict[str, Workload]) -> Workload:
+    """The one to measure when this one is asked for."""
+    if workload.name != THROW or count().contends:
+        return workload
+    return workloads[TWIN]
