@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from recorded import NAMES, Machine, machine
 
+from overlock_tools import limits
 from overlock_tools.doctor import GROUPS, Report
 from overlock_tools.doctor.fact import FACTS, Known
+from overlock_tools.tree import Tree
 
 Machines = dict[str, tuple[Machine, Report]]
 
@@ -59,11 +61,16 @@ TEXTS = [
     ("bare_rtm_crowded", "custom_slice", "no: the kernel ignores the length asked for"),
     ("bare_rtm_crowded", "rtm", "works: a transaction committed"),
     ("bare_bad_clock", "rtm", "switched off by microcode: always aborts"),
+    ("bare_bad_clock", "bpf", "no (EPERM, operation not permitted); effective: CAP_BPF; "
+     "unprivileged_bpf_disabled is 2"),
     ("bare_bad_clock", "cpus_usable", "1 (CPU 2)"),
     ("bare_bad_clock", "tsc_sync", "no: up to 90210 ticks behind"),
     ("aws_kvm", "hypervisor", "KVM (Amazon EC2 m5.xlarge)"),
     ("aws_kvm", "kvm_features", "clock, steal time"),
-    ("aws_kvm", "kernel_spinlock", "unfair test-and-set: a guest without PV unhalt"),
+    ("aws_kvm", "kernel_spinlock", "unfair (the kernel logged: kvm-guest: PV spinlocks disabled, "
+     "no host support)"),
+    ("aws_kvm_stolen", "kernel_spinlock", "unfair test-and-set: a guest without PV unhalt"),
+    ("kvm_dedicated", "kernel_spinlock", "native: the host says that vCPUs have CPUs of their own"),
     ("aws_kvm_stolen", "stolen", "17.8%"),
     ("kvm_pv_bursts", "kernel_spinlock", "PV (the kernel logged: kvm-guest: PV spinlocks enabled)"),
     ("hyper_v", "hypervisor", "Hyper-V"),
@@ -92,6 +99,20 @@ TEXTS = [
 @pytest.mark.parametrize(("name", "fact", "text"), TEXTS)
 def test_texts(name: str, fact: str, text: str, machines: Machines) -> None:
     assert known(machines[name][1])[fact].text == text
+
+
+GROUPS_SEEN = [
+    ("bare", 2, ["user.slice/session-1.scope", "user.slice", ""]),
+    ("k8s_throttled", 2, [""]),
+    ("docker_v1_before", 1, ["cpu,cpuacct"]),
+]
+
+
+@pytest.mark.parametrize(("name", "version", "folders"), GROUPS_SEEN)
+def test_groups(name: str, version: int, folders: list[str], machines: Machines) -> None:
+    groups = limits.of(Tree(machines[name][0].folder), "self")
+    assert groups.version == version
+    assert groups.folders == [f"/sys/fs/cgroup/{f}".rstrip("/") for f in folders]
 
 
 UNKNOWN = [
