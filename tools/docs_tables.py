@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the generated parts of docs/: the tables of locks, peers, events and tunables.
+"""Fills the generated parts of docs/: the tables of locks, workloads, events and so on.
 
 A page marks such a part by <!-- generated: NAME --> and <!-- end -->. `make docs` writes all pages,
 filled, to build/docs; with --in-place the pages of docs/ themselves are brought up to date.
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from overlock_tools import defs
+from overlock_tools import defs, measure
 from overlock_tools.commands.locks import TRAITS
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
@@ -70,6 +70,20 @@ def peers_table() -> str:
     return table(["lock", "Debian package", "what it is"], rows)
 
 
+def workloads_table() -> str:
+    rows = [[f"`{w.name}`", w.what, w.unit] for w in measure.subjects().workloads.values()]
+    return table(["workload", "what it is", "counted are"], rows)
+
+
+def parameters_table() -> str:
+    rows = [
+        [w.name, f"`{p.option}`", "`" + "`, `".join(p.values or (p.preset,)) + "`", p.what]
+        for w in measure.subjects().workloads.values()
+        for p in w.parameters
+    ]
+    return table(["workload", "option", "default, or values", "what"], rows)
+
+
 def scenarios_table() -> str:
     rows = []
     for scenario in SCENARIOS:
@@ -117,6 +131,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "locks": locks_table,
     "lock-details": locks_details,
     "peers": peers_table,
+    "workloads": workloads_table,
+    "parameters": parameters_table,
     "scenarios": scenarios_table,
     "events": events_table,
     "tunables": tunables_table,
