@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import geometric_mean
 
-from overlock_tools import stats, tables
+from overlock_tools import stats
 from overlock_tools.results import Result
 
 # As good as: at least this share of the peer's rate. Less than a user would notice.
@@ -39,7 +39,7 @@ class Judgement:
     def verdict(self) -> Verdict:
         if self.bound.low is None or self.bound.high is None:
             return Verdict.FEW
-        if self.bound.low > 1:
+        if self.bound.above_one:
             return Verdict.BETTER
         if self.bound.low >= self.bar:
             return Verdict.AS_GOOD
@@ -48,6 +48,8 @@ class Judgement:
     @property
     def sentence(self) -> str:
         """As `With 4 threads tas_yield is as good as the best peer, abseil: 1.03×, ...`."""
+        from overlock_tools import tables  # which asks measure, which asks how many rounds we need
+
         said = f"{self._where} {self.ours} is {self.verdict} the best peer, {self.theirs}: "
         ratio = f"{tables.factor(self.bound.value)}×"
         if self.bound.low is None or self.bound.high is None:
@@ -61,6 +63,8 @@ class Judgement:
 
     @property
     def _where(self) -> str:
+        from overlock_tools import tables
+
         if len(self.threads) == 1:
             return f"With {tables.count(self.threads[0])}"
         return f"Over {', '.join(map(str, self.threads))} threads together"

@@ -30,6 +30,9 @@ Pairs = Sequence[tuple[Sequence[float], Sequence[float]]]  # a row of rates of e
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+# Less is no difference, however certain: it would be shown as 1.00, and where the linker and the
+# kernel put the code moved one lock under two names by up to 0.03 %.
+RESOLUTION = 0.005
 NOTHING = 1e-100  # stands for a rate of 0 where a logarithm is taken
 
 
@@ -41,11 +44,11 @@ class Ratio:
 
     @property
     def above_one(self) -> bool:
-        return self.low is not None and self.low > 1
+        return self.low is not None and self.low > 1 + RESOLUTION
 
     @property
     def below_one(self) -> bool:
-        return self.high is not None and self.high < 1
+        return self.high is not None and self.high < 1 / (1 + RESOLUTION)
 
     @property
     def inverse(self) -> "Ratio":

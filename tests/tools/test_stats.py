@@ -44,6 +44,13 @@ def test_ratio_is_formed_within_rounds() -> None:
     assert stats.ratio(ours, theirs).value == pytest.approx(1)  # of the medians: 0.5
 
 
+def test_a_certain_difference_too_small_to_show_is_none() -> None:
+    assert not differ(stats.ratio([1.004] * ROUNDS, [1.0] * ROUNDS))
+    assert not differ(stats.ratio([1.0] * ROUNDS, [1.004] * ROUNDS))
+    assert stats.ratio([1.006] * ROUNDS, [1.0] * ROUNDS).above_one
+    assert stats.ratio([1.0] * ROUNDS, [1.006] * ROUNDS).below_one
+
+
 def test_inverse_swaps_the_ends() -> None:
     found = stats.Ratio(2.0, 1.0, 4.0).inverse
     assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.25, 1))

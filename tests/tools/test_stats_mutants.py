@@ -96,6 +96,13 @@ MUTANTS = [
         f"{STATS}::test_a_lock_that_never_got_anywhere_is_not_a_division_by_zero",
     ),
     Mutant(
+        "any difference that is certain",
+        "stats",
+        "RESOLUTION = 0.005",
+        "RESOLUTION = 0.0",
+        f"{STATS}::test_a_certain_difference_too_small_to_show_is_none",
+    ),
+    Mutant(
         "ends not swapped",
         "stats",
         "None if self.high is None else 1 / self.high,",
