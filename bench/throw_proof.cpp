@@ -9,14 +9,25 @@
 #include <link.h>
 #include <pthread.h>
 
-static constexpr int throws = 1000;
-static bool counting;
-static unsigned long mutex_calls, loader_calls, searches;
+namespace
+{
+constexpr int throws = 1000;
+bool counting;
+unsigned long mutex_calls, loader_calls, searches;
 
-template <class F> static F *real(const char *name)
+template <class F> F *real(const char *name)
 {
 	return reinterpret_cast<F *>(dlsym(RTLD_NEXT, name));
 }
+
+void throw_and_catch()
+{
+	try {
+		throw 20;
+	} catch (int) {
+	}
+}
+} // namespace
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
 
@@ -46,14 +57,6 @@ VISIBLE const void *_Unwind_Find_FDE(void *pc, dwarf_eh_bases *bases)
 
 	searches += counting;
 	return next(pc, bases);
-}
-
-static void throw_and_catch()
-{
-	try {
-		throw 20;
-	} catch (int) {
-	}
 }
 
 int main()

@@ -8,8 +8,11 @@
 struct dwarf_eh_bases;
 using Find = const void *(void *pc, dwarf_eh_bases *bases);
 
-static Find *const find = reinterpret_cast<Find *>(dlsym(RTLD_NEXT, "_Unwind_Find_FDE"));
-static thread_local const throwing_search *around;
+namespace
+{
+Find *const find = reinterpret_cast<Find *>(dlsym(RTLD_NEXT, "_Unwind_Find_FDE"));
+thread_local const throwing_search *around;
+} // namespace
 
 extern "C" __attribute__((visibility("default"))) const void *
 _Unwind_Find_FDE(void *pc, dwarf_eh_bases *bases)
