@@ -38,7 +38,7 @@ from overlock_tools.scenarios.base import ENDING, Scenario
 from overlock_tools.server import Server
 from overlock_tools.terminal import Running
 from overlock_tools.terminal import console as terminal
-from overlock_tools.workloads import WITHOUT_A_LOCK, Workload
+from overlock_tools.workloads import BY_TIME_ONLY, WITHOUT_A_LOCK, Workload
 
 THREADS = "1x,2x,4x"
 IF_BUSY = ("warn", "refuse", "wait")
@@ -103,6 +103,8 @@ def planned(
     if workload.name in WITHOUT_A_LOCK:
         variants = [baseline]
     turns = asked.preferred("turns", setting and setting.turns)
+    if turns and workload.name in BY_TIME_ONLY:
+        raise Fail(f"--turns: in {workload.name} only one thread's turns count; give --seconds")
     scenario = _scenario(asked, setting)
     threads = asked.preferred("threads", setting and setting.threads, default_threads)
     return Plan(

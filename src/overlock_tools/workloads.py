@@ -13,6 +13,7 @@ UNITS = {
     "throw": "throws",
     "throw_twin": "throws",
 }
+BY_TIME_ONLY = ("invalidation",)
 WITHOUT_A_LOCK = ("invalidation", "throw")  # that one could choose
 # A parameter whose name is another option's.
 OPTIONS = {"locks": "lock_count"}

@@ -2,6 +2,7 @@
 """Every workload with a lock that excludes nobody, which it must say, and with good ones."""
 
 import subprocess
+import sys
 
 import pytest
 from conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
@@ -74,6 +75,17 @@ def test_only_the_writers_turns_count(bench: Bench) -> None:
 def test_nobody_waits_at_the_buffer_for_one_who_left(bench: Bench, threads: int) -> None:
     options = {"variant": "pthread_mutex", "threads": threads, "seconds": 0.05}
     assert any(bench.measure("conditions", **options)["drained"] for _ in range(20))
+
+
+def test_fixed_work_is_not_for_readers_without_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "overlock_tools", "bench", "invalidation", "--turns=9"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "only one thread's turns count; give --seconds" in done.stderr
 
 
 def test_a_pair_needs_two_locks(bench: Bench) -> None:
