@@ -16,7 +16,7 @@ struct cell {
 	double seconds;
 	uint64_t turns;	   /* of each thread; 0: for `seconds`, which otherwise is the limit */
 	uint64_t slice_ns; /* 0: as it is */
-	uint64_t seed; /* 0: another for each cell */
+	uint64_t seed;	   /* 0: another for each cell */
 	bool measured;
 	double turn_ns; /* own work of a turn; 0: unknown */
 };
