@@ -36,9 +36,10 @@ class Part:
 
 
 def run(asked: Asked) -> int:
-    console, folder = terminal(), _folder(asked["output"])
+    console, folder = terminal(), asked["output"]
     with bench.serving(asked) as (server, known):
         parts = _parts(asked, known, folder)
+        _make(folder)
         _introduce(parts, console)
         if any(part.todo.to_do for part in parts):
             warnings = bench.quiet_enough(asked, console)
@@ -52,13 +53,12 @@ def run(asked: Asked) -> int:
     return code
 
 
-def _folder(folder: Path) -> Path:
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise Fail(f"-o {folder}: no such folder can be made: {error.strerror}") from error
+        raise Fail(f"-o {folder}: the folder cannot be made: {error.strerror}") from error
     files.check_writable(folder / "any.json")
-    return folder
 
 
 def _workloads(asked: Asked, known: Subjects) -> list[Workload]:

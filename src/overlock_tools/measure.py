@@ -307,15 +307,3 @@ def loaded_headers(headers: Sequence[Path], counted: bool) -> Iterator[list[str]
             f"--lock-so={outside.lock_id(h)}={outside.compile_lock(h, Path(folder), counted)}"
             for h in headers
         ]
-
-
-def events_per_thousand(result: Result, variant: str, threads: int) -> dict[str, float]:
-    """Median over rounds of each event per thousand acquisitions; counted build."""
-    cells = [cell for cell in result.of(variant, threads) if cell.events.get("ACQUIRE")]
-    if not cells:
-        return {}
-    return {
-        name: stats.median([1000 * c.events[name] / c.events["ACQUIRE"] for c in cells])
-        for name in cells[0].events
-        if name != "ACQUIRE"
-    }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import stats
+from overlock_tools import judge
 from overlock_tools.errors import Fail
 from overlock_tools.workloads import Workload
 
@@ -22,7 +22,7 @@ LIMIT_SECONDS = 300.0  # of fixed work, where no native time is known
 WARM_UP = 0.1
 OVERHEAD_SECONDS = 0.06
 # What a budget may be cut down to before it is refused.
-LEAST_ROUNDS = stats.least_rounds()
+LEAST_ROUNDS = judge.rounds_needed()
 LEAST_SECONDS = 0.05
 # Beyond this a cell measures the kernel's handling of threads rather than locks.
 MOST_THREADS = 10_000

@@ -168,7 +168,7 @@ def _table_of(view: View, threads: int, measures: Sequence[Measure]) -> str:
             continue
         value, interval = ratio_text(view.ratio(variant, result.baseline, [threads]))
         rates = [si(rate.value), si(rate.least), si(rate.most)]
-        if view.bound(variant, threads):
+        if view.unfinished(variant, threads):
             at_most = "< " if view.cut(variant, threads) else ""
             rates = [at_most + si(rate.value), "", view.why(variant, threads)]
         extra = [shown(m, view.value(m.name, variant, threads)) for m in measures]
@@ -181,11 +181,9 @@ def _table_of(view: View, threads: int, measures: Sequence[Measure]) -> str:
 
 
 def _events(view: View) -> str:
-    from overlock_tools.measure import events_per_thousand
-
     parts = []
     for n in view.threads:
-        found = {v: events_per_thousand(view.result, v, n) for v in view.variants}
+        found = {v: view.result.events_per_thousand(v, n) for v in view.variants}
         counted = {v: events for v, events in found.items() if events}
         names = [
             name

@@ -259,8 +259,6 @@ class Result:
         cells = self.of(variant, threads)
         return _BY_NAME[measure].of(cells) if cells else None
 
-    median_of = value
-
     def paired(
         self, ours: str, theirs: str, threads: list[int]
     ) -> list[tuple[list[float], list[float]]]:
@@ -283,6 +281,17 @@ class Result:
         """
         pairs = self.paired(ours, theirs, threads)
         return stats.geometric_mean_ratio(pairs) if pairs else None
+
+    def events_per_thousand(self, variant: str, threads: int) -> dict[str, float]:
+        """Median over rounds of each event per thousand acquisitions; counted build."""
+        cells = [cell for cell in self.of(variant, threads) if cell.events.get("ACQUIRE")]
+        if not cells:
+            return {}
+        return {
+            name: stats.median([1000 * c.events[name] / c.events["ACQUIRE"] for c in cells])
+            for name in cells[0].events
+            if name != "ACQUIRE"
+        }
 
     def wrong(self) -> Iterator[str]:
         for cell in self.cells:
@@ -311,7 +320,6 @@ class Result:
             "least": min(rates),
             "most": max(rates),
             "ratio": asdict(ratio) if ratio else None,
-            "jain": values["jain"] or 1.0,
             "measures": {name: v for name, v in values.items() if v is not None},
         }
 

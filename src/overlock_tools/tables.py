@@ -8,7 +8,6 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from overlock_tools.measure import events_per_thousand
 from overlock_tools.results import MEASURES, Measure, Result
 from overlock_tools.stats import Ratio
 
@@ -229,7 +228,7 @@ def overall(result: Result) -> Group:
 
 def counters(result: Result, threads: int) -> Group | None:
     """Events per thousand acquisitions, where the counted build was asked for."""
-    rows = {v: events_per_thousand(result, v, threads) for v in result.variants}
+    rows = {v: result.events_per_thousand(v, threads) for v in result.variants}
     names = [
         n for n in next(filter(None, rows.values()), {}) if any(r.get(n) for r in rows.values())
     ]
