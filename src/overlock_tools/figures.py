@@ -143,6 +143,6 @@ def key(view: View) -> str:
     if view.collapsed:
         words.append(f"{plots.COLLAPSED_SIGN} less than a tenth of the best rate")
     if any(view.bound(v, n) for v in view.variants for n in view.threads):
-        words.append("hollow: cut, or given up after one observation")
+        words.append("hollow: cut, given up after one observation, or nothing done")
     said = "; ".join(words)
     return said[:1].upper() + said[1:] + "." if said else ""

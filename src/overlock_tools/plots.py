@@ -204,7 +204,7 @@ def lines(view: View, what: Line, frame: Frame | None = None) -> Figure:
     axes = canvas.axes(0.62, WIDTH - 0.62 - right, 0.5, height)
     shown: dict[str, list[tuple[int, float]]] = {}
     for variant in sorted(view.variants, key=lambda v: canvas.styles[v].bold):
-        points = [(n, v) for n in view.threads if (v := view.value(what.measure, variant, n))]
+        points = [(n, v) for n in view.threads if (v := view.height(what.measure, variant, n))]
         if points:
             shown[variant] = points
             _line(canvas, axes, variant, points, what)
@@ -242,6 +242,7 @@ def _line(
     canvas: Canvas, axes: Axes, variant: str, points: list[tuple[int, float]], what: Line
 ) -> None:
     view, style = canvas.view, canvas.styles[variant]
+    bounds = [point for point in points if view.bound(variant, point[0])]
     (drawn,) = axes.plot(
         *zip(*points, strict=True),
         color=style.ink,
@@ -249,6 +250,7 @@ def _line(
         linewidth=2.0 if style.bold else 0.9,
         marker=style.marker if style.bold else "",
         markersize=4.5,
+        markevery=[i for i, point in enumerate(points) if point not in bounds],
         zorder=4 if style.bold else 3 if style.role else 2,
     )
     canvas.mark(drawn, variant)
@@ -257,7 +259,6 @@ def _line(
         lows, highs = zip(*ranges.values(), strict=True) if ranges else ((), ())
         bars = axes.vlines(list(ranges), lows, highs, color=style.ink, linewidth=0.9)
         canvas.mark(bars, variant)
-    bounds = [(n, y) for n, y in points if view.bound(variant, n)]
     if bounds:
         canvas.mark(_hollow(axes, bounds, style), variant)
 

@@ -82,12 +82,24 @@ class View:
         return any(cell.cut for cell in self.cells(variant, threads))
 
     def bound(self, variant: str, threads: int) -> bool:
-        """Whether it was not measured in full: cut, or given up after the pilot."""
-        return self.cut(variant, threads) or (variant, threads) in self._given_up
+        """Whether what is known is a bound or one observation: cut, nothing done, given up."""
+        unfinished = self.unfinished(variant, threads)
+        return unfinished or self.value("rate", variant, threads) == 0
+
+    def unfinished(self, variant: str, threads: int) -> bool:
+        """Whether there are not all rounds of it."""
+        return (variant, threads) in self._given_up or self.cut(variant, threads)
 
     def why(self, variant: str, threads: int) -> str:
         """It was not measured in full; in a word."""
         return "did not finish" if self.cut(variant, threads) else "collapsed"
+
+    def height(self, measure: str, variant: str, threads: int) -> float | None:
+        """Where it is drawn on a logarithmic axis: what did nothing is where one turn would be."""
+        value = self.value(measure, variant, threads)
+        if measure == "rate" and value == 0:
+            return stats.median([cell.rate_or_bound for cell in self.cells(variant, threads)])
+        return value
 
     def by_round(self, measure: str, variant: str, threads: int) -> dict[int, float]:
         key = (measure, variant, threads)

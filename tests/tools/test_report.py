@@ -12,11 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import planted
 import pytest
 from conftest import Overlock
 
-from overlock_tools import figures, heat, plots, report, results, tables
+from overlock_tools import figures, heat, papers, plots, report, results, tables
 from overlock_tools.results import GivenUp, Result
 from overlock_tools.view import View
 
@@ -140,7 +141,7 @@ def test_page_in_a_browser(page: Path, tmp_path: Path, width: int) -> None:
         "Not possible: twa at 64 (no memory).",
         "▼ collapsed",
         "★ best",
-        "hollow: cut, or given up",
+        "hollow: cut, given up after one observation",
     ):
         assert words in seen["text"]
 
@@ -191,6 +192,23 @@ def test_page_loads_nothing(page: Path) -> None:
 def test_page_is_not_too_long(page: Path) -> None:
     """Nine workloads of as many contenders, rounds and measures are to stay within 5 MB."""
     assert page.stat().st_size < 5e6 * 2 / 9
+
+
+def test_a_paper_s_numbers_stand_beside_ours() -> None:
+    found = planted.result({"byte": {4: 9.0}, "ticket": {4: 9.0}}, [], "lockloop")
+    text = report.html([found], "x")
+    assert "003: mean ms" not in text, "without run times there is nothing to compare"
+    found.settings["turns"] = 1000
+    for cell in found.cells:
+        cell.finish_ns = [1_000_000, 3_000_000]
+    text = report.html([found], "x")
+    row = "".join(f"<td>{ms}</td>" for ms in ("386", "153", "2,000", "1,029"))
+    assert f'<th scope="row">4</th>{row}' in text  # 2 ms for 1,000 pairs, 2 s for a million
+    claims = papers.claims(found)
+    assert claims
+    for claim in claims:
+        assert escape(claim.sentence) in text
+        assert f"<td>{escape(claim.verdict)}</td><td>{escape(claim.reason)}</td>" in text
 
 
 def test_links_lead_to_what_they_name() -> None:
@@ -260,6 +278,14 @@ def test_what_was_not_measured_in_full_is_hollow() -> None:
     found.cells[-1].cut = True
     found.collapsed.append(GivenUp("ticket", 8, "a tenth of the best"))
     assert sorted(hollow()) == ["s:tas", "s:ticket"]
+
+
+def test_what_did_nothing_is_drawn_where_one_turn_would_be() -> None:
+    found = planted.result({"ticket": {1: 9, 8: 0}, "tas": {1: 9, 8: 9}}, [])
+    axes = plots.rates(View(found)).axes[0]
+    lines = [line for line in axes.lines if line.get_gid() == "s:ticket"]
+    assert np.asarray(lines[0].get_xydata()) == pytest.approx(np.array([[1, 9], [8, 1]]))
+    assert [line.get_markerfacecolor() for line in lines].count("none") == 1
 
 
 def test_heat_says_what_its_colours_say() -> None:
