@@ -28,7 +28,7 @@ LOCKED = (
 )
 WITHOUT_A_LOCK = ("invalidation", "throw")
 TRIES = 100  # threads meet in a critical section when the machine lets them run at once
-TURNS = 2000
+TURNS = 10_000
 
 
 def test_every_workload_is_tested(bench: Bench) -> None:
