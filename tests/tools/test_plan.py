@@ -174,6 +174,11 @@ def test_without_pilot_everything_is_repeated(world: World) -> None:
     assert world.order().count(("twa", "4")) == 3
 
 
+def test_judge_is_the_native_lock_even_if_others_are_faster(world: World) -> None:
+    world.world["rates"] = {"tas": 1e7, "twa": 1e5, "pthread_mutex": 5e5}
+    assert pilot(world, "tas,twa,pthread_mutex", "--pilot")["collapsed"] == []
+
+
 def test_judge_is_the_best_where_there_is_no_native_lock(world: World) -> None:
     body = pilot(world, "tas,twa", "--pilot")
     assert {entry["why"] for entry in body["collapsed"]} == {"less than a tenth of tas's rate"}
@@ -351,6 +356,18 @@ def test_as_in_a_paper(world: World, setting: presets.Setting) -> None:
     if copies := setting.scenario.get("neighbours"):
         assert {cell["copies"] for cell in asked} == {copies}
         assert body["scenario"]["settings"] == {"neighbours": copies}
+
+
+def test_papers_numbers_are_theirs() -> None:
+    """As the papers print them, not as our table has them."""
+    found = {(s.paper, s.workload): (s.rounds, s.seconds, s.turns) for s in presets.SETTINGS}
+    assert found["004", "mutexbench"] == (5, 10, None)
+    assert found["004", "invalidation"] == (100, 10, None)
+    assert found["003", "lockloop"][2] == 1_000_000
+    assert presets.setting("003", "lockloop").threads == "4,8,16,32"
+    assert found["002", "fairness"][0] == 5
+    assert found["001", presets.ANY][0] == 10
+    assert found["000", presets.ANY][0] == 5
 
 
 def test_shortened_says_so(world: World) -> None:
