@@ -106,6 +106,8 @@ def planned(
     if turns and workload.name in BY_TIME_ONLY:
         raise Fail(f"--turns: in {workload.name} only one thread's turns count; give --seconds")
     scenario = _scenario(asked, setting)
+    if turns and "phases" in scenario:
+        raise Fail("--turns and --phases exclude each other: phases are parts of the time")
     threads = asked.preferred("threads", setting and setting.threads, default_threads)
     return Plan(
         workload=workload,

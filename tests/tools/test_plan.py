@@ -226,6 +226,43 @@ def test_bench_that_dies_is_quoted_and_what_it_did_is_not_lost(world: World) -> 
     assert len(world.read()["cells"]) == 4
 
 
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (
+            ("sections", "--turns", "10", "--phases", "2"),
+            "--turns and --phases exclude each other: phases are parts of the time",
+        ),
+        (
+            ("sections", "--as-in", "005"),
+            "Invalid value for '--as-in': '005' is not one of '000', '001', '002', '003', '004'; "
+            "see `overlock bench sections --help`",
+        ),
+        (
+            ("sections", "--shape", "square"),
+            "Invalid value for '--shape': 'square' is not one of 'fixed', 'uniform'; see "
+            "`overlock bench sections --help`",
+        ),
+        (
+            ("sections", "--csv", "nowhere/r.csv"),
+            "nowhere/r.csv cannot be written: there is no folder nowhere; make it first",
+        ),
+        (
+            ("matrix", "--rounds", "1"),
+            "Missing option '-o' / '--output'; see `overlock bench matrix --help`",
+        ),
+        (
+            ("matrix", "-o", "nowhere/m"),
+            "-o nowhere/m: the folder cannot be made: No such file or directory",
+        ),
+    ],
+)
+def test_bad_usage(world: World, args: tuple[str, ...], line: str) -> None:
+    fails(world.run(*args), 2, line)
+    assert world.asked() == []
+    assert list(world.results.iterdir()) == []
+
+
 # Taking up again
 
 
