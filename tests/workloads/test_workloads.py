@@ -77,6 +77,12 @@ def test_nobody_waits_at_the_buffer_for_one_who_left(bench: Bench, threads: int)
     assert any(bench.measure("conditions", **options)["drained"] for _ in range(20))
 
 
+def test_who_waits_at_the_buffer_is_woken(bench: Bench) -> None:
+    """Without wake-ups, 20 ms of patience would pass for every 16 items: 25 s."""
+    options = {"variant": "pthread_mutex", "threads": 2, "turns": 20_000, "seconds": 6}
+    assert not all(bench.measure("conditions", **options)["cut"] for _ in range(3))
+
+
 def test_fixed_work_is_not_for_readers_without_end() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "overlock_tools", "bench", "invalidation", "--turns=9"],
