@@ -350,6 +350,8 @@ def introduce(todo: Run, console: Console) -> None:
     )
     console.print(f"{result.title}{': ' if settings else ''}{settings}", highlight=False)
     console.print(amount(todo), highlight=False)
+    if result.cost_of_measuring:
+        console.print(result.cost_of_measuring, highlight=False)
 
 
 def amount(todo: Run) -> str:

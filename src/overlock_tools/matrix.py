@@ -106,6 +106,8 @@ def _introduce(parts: Sequence[Part], console: Console) -> None:
         f"{first.rounds} rounds, at most about {plans.in_words(seconds)}",
         highlight=False,
     )
+    if cost := parts[0].todo.result.cost_of_measuring:
+        console.print(cost, highlight=False)
     done = [part.file.name for part in parts if not part.todo.to_do]
     if done:
         console.print(f"complete already: {', '.join(done)}", highlight=False)

@@ -222,6 +222,14 @@ class Result:
     verdict: list[str] = field(default_factory=list)
 
     @property
+    def cost_of_measuring(self) -> str:
+        """In words; empty if nothing was measured inside a turn, or the cost is not known."""
+        ns = self.native.get("measure_ns")
+        if not ns or not self.settings.get("latency"):
+            return ""
+        return f"measuring adds {ns:.0f} ns to a turn, alike for all; --no-latency leaves it out"
+
+    @property
     def cpus(self) -> int:
         return int(self.settings["cpus"])
 
