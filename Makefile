@@ -12,7 +12,7 @@ PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pth
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build peers install clean lint format bench aa picture real instructions docs setup
+.PHONY: help native demo test build peers install clean lint format bench aa matrix papers picture real instructions docs setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -50,6 +50,23 @@ install: build ## install library and headers; DESTDIR= and PREFIX= as usual
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
 
+matrix: ## every workload, lock and peer at 1 to 64 threads, into build/matrix, resumable; 40 minutes
+	@$(MAKE) --no-print-directory peers
+	@$(OVERLOCK) bench matrix -o $(BUILD)/matrix --threads 1,2,4,8,16,32,64 --budget 40 $(ARGS)
+	@$(OVERLOCK) report $(BUILD)/matrix -o $(BUILD)/matrix.html
+
+# The papers' figures that need no kernel, in less than the papers' own time: the result says so.
+FIGURES = invalidation:004:--seconds=0.1 mutexbench:004:--seconds=1 throw:004:--seconds=0.5 \
+	stress_latency:004:--seconds=0.5 lockloop:003: fairness:002: sections:000:
+OF_PAPERS = byte,ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,pthread_mutex
+papers: build ## 004's Figs. 1-4, 003's table, 002's Fig. 6 and 000's VMs, here; 20 minutes, an idle machine
+	@mkdir -p $(BUILD)/papers
+	@set -e; for figure in $(FIGURES); do \
+		set -- $$(echo "$$figure" | tr : ' '); \
+		$(OVERLOCK) bench $$1 --as-in $$2 $$3 --locks $(OF_PAPERS) \
+			--json $(BUILD)/papers/$$1.json $(ARGS); done
+	@$(OVERLOCK) report $(BUILD)/papers -o $(BUILD)/papers.html
+
 real: ## real programs under every lock, beside native; ARGS="--rounds 3 --json FOLDER"
 	@tools/setup demo
 	@$(MAKE) --no-print-directory native
@@ -65,7 +82,7 @@ aa: build ## are equal locks called equal, is 5 % found? 100 comparisons; 13 min
 
 # The README's picture, and how it was made.
 picture: build ## measure again for docs/img/collapse.png; three minutes, an idle machine
-	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 5 \
+	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 9 \
 		--json $(BUILD)/collapse.json
 	@$(OVERLOCK) report $(BUILD)/collapse.json --png docs/img/collapse.png
 

@@ -212,10 +212,10 @@ def attempt(step: Callable[[], None], out: Console) -> int:
     type=click.Path(path_type=Path),
     help="The page to write.",
 )
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 1000))
+@click.option("--rounds", default=9, show_default=True, type=click.IntRange(1, 1000))
 @click.option(
     "--seconds",
-    default=0.3,
+    default=0.2,
     show_default=True,
     type=Within(0.01, 60),
     help="Per cell.",
