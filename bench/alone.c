@@ -58,6 +58,7 @@ bool run_alone(const struct cell *cell, const struct cell_memory *memory)
 {
 	struct cell alone = *cell;
 	uint64_t took[TRIES], median, turns = 1;
+	unsigned tries = TRIES;
 	struct run *run;
 
 	alone.subject = (struct subject){ &no_lock, NULL };
@@ -67,12 +68,14 @@ bool run_alone(const struct cell *cell, const struct cell_memory *memory)
 	if (!run)
 		return impossible(copy_of(memory, 0), "%s", strerror(errno ? errno : ENOMEM));
 	run->contexts[0].meter.since = ol_now();
-	while (try(run, turns) < TRY_NS)
+	while ((median = try(run, turns)) < TRY_NS)
 		turns *= 2;
-	for (int i = 0; i < TRIES; i++)
+	if (median > TRY_NS * TRIES) /* a turn is that long by itself */
+		tries = 1;
+	for (unsigned i = 0; i < tries; i++)
 		took[i] = try(run, turns);
-	qsort(took, TRIES, sizeof(took[0]), ascending);
-	median = took[TRIES / 2];
+	qsort(took, tries, sizeof(took[0]), ascending);
+	median = took[tries / 2];
 	run->result->turn_ns = (double)median / (double)turns;
 	return true;
 }

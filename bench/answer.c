@@ -208,6 +208,18 @@ static void each_sample(const struct cell *cell, const struct cell_memory *memor
 	}
 }
 
+static void each_unfinished(const struct cell *cell, const struct cell_memory *memory,
+			    void (*each)(const struct sample *s, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < cell->copies; i++) {
+		const struct place_result *places = places_of(copy_of(memory, i));
+
+		for (unsigned j = 0; j < cell->threads; j++)
+			if (places[j].unfinished.weight)
+				each(&places[j].unfinished, arg);
+	}
+}
+
 /* A column of the samples: which value, and whether it is the weights' turn. */
 struct column {
 	bool handover, weight;
@@ -232,8 +244,10 @@ static void put_samples(const struct cell *cell, const struct cell_memory *memor
 
 	printf(",\"%s\":{\"ns\":[", handover ? "handover" : "latency");
 	each_sample(cell, memory, put_value, &values);
+	each_unfinished(cell, memory, put_value, &values);
 	printf("],\"weight\":[");
 	each_sample(cell, memory, put_value, &weights);
+	each_unfinished(cell, memory, put_value, &weights);
 	printf("]}");
 }
 
@@ -254,7 +268,8 @@ static void add_queue(const struct sample *s, void *arg)
 static void put_measured(const struct cell *cell, const struct cell_memory *memory,
 			 const struct total *t)
 {
-	double gap = (double)t->gap_ns - cell->turn_ns;
+	double releases = copy_of(memory, 0)->releases > 1 ? copy_of(memory, 0)->releases : 1;
+	double gap = (double)t->gap_ns - cell->turn_ns / releases;
 	struct queue q = { 0 };
 
 	printf(",\"gap_ns\":%.0f", gap > 0 ? gap : 0);

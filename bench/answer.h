@@ -15,9 +15,10 @@
  *	wrong		how exclusion failed; else empty
  *	finish_ns	by count: when each thread was done, from the common start; null: it was cut
  *	slice_us	the scheduler's slice, as the kernel says
- *	gap_ns		the longest time between two releases of one thread, less the work of a turn
+ *	gap_ns		the longest time between two releases of one thread, less the work between them
  *	latency, handover	samples and what each weighs: from before acquiring to after it, and
- *			from the last release, if we waited for that
+ *			from the last release, if we waited for that; a wait that the end of the
+ *			measured time cut short counts with what it had lasted
  *	queue		others waiting for the lock when one came: mean and most seen
  *	events, wait_ns, hold_ns	counted build
  */

@@ -233,14 +233,20 @@ static double find_turn_ns(const struct cell *cell, bool measured)
 {
 	struct cell alone = *cell;
 	struct cell_memory memory;
+	enum cell_end end;
 	double ns = 0;
 
 	alone.measured = measured;
 	alone.threads = alone.copies = 1;
 	alone.turns = 1;
+	alone.turn_ns = ALONE_SECONDS * 1e9; /* room for the samples of as long as it may take */
+	alone.seconds = ALONE_SECONDS;
 	if (!allocate(&alone, &memory))
 		return 0;
-	if (run_all(&alone, &memory, true, ALONE_SECONDS) == CELL_DONE)
+	end = run_all(&alone, &memory, true, ALONE_SECONDS);
+	if (end == CELL_INTERRUPTED) /* the signal was for the server */
+		exit(CELL_EXIT_INTERRUPTED);
+	if (end == CELL_DONE)
 		ns = copy_of(&memory, 0)->turn_ns;
 	cell_forget(&memory);
 	return ns;

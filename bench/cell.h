@@ -26,6 +26,7 @@ struct place_result {
 	uint64_t turns;	    /* in the measured time */
 	uint64_t finish_ns; /* by count: since the start; 0: it was cut */
 	uint32_t n_samples;
+	struct sample unfinished; /* the wait at the end of that time; weight 0: there was none */
 };
 
 /* What one copy did. Its places and their samples follow. */
@@ -36,6 +37,7 @@ struct copy_result {
 	uint64_t voluntary, involuntary; /* context switches in that time */
 	uint64_t arrivals;		 /* threads that ever came */
 	uint64_t gap_ns;		 /* longest between one thread's releases */
+	double releases;		 /* in each turn; 0: none */
 	uint64_t slice_ns;		 /* as the kernel says; 0 unknown */
 	bool drained;			 /* else threads were left waiting in line */
 	bool cut;			 /* by count: the limit came first */
@@ -69,6 +71,9 @@ static inline struct sample *samples_of(struct copy_result *copy, const struct c
 {
 	return (struct sample *)(places_of(copy) + cell->threads);
 }
+
+/* Exit status of the server when a signal or a reader that left ended a cell. */
+#define CELL_EXIT_INTERRUPTED	130
 
 enum cell_end {
 	CELL_DONE,

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = CELL_EXIT_INTERRUPTED };
 
 static _Noreturn void __attribute__((format(printf, 2, 3))) quit(int code, const char *format, ...)
 {
@@ -126,7 +126,7 @@ static bool do_cell(struct request *request)
 
 	if (!cell->seed) /* no two cells alike */
 		cell->seed = ol_clock() & UINT32_MAX;
-	cell->turn_ns = cell_turn_ns(cell, false);
+	cell->turn_ns = cell_turn_ns(cell, cell->measured);
 	switch (cell_run(cell, &memory)) {
 	case CELL_DONE:
 		break;

@@ -15,7 +15,7 @@
 		while (going_on) {							\
 			turns += name##_turn(&run, (struct name *)shared,		\
 					     (struct name##_own *)own, me);		\
-			ol_store_relaxed(&me->turns, turns);				\
+			ol_store_release(&me->turns, turns); /* for verify() */	\
 		}									\
 	}
 

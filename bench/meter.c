@@ -68,29 +68,43 @@ static void keep(struct meter *m, struct sample s)
 	ol_store_relaxed(&m->n, m->n + 1);
 }
 
+/* What a sample leaves to be done, which would hold up others while its lock is held. */
+static void settle(struct meter *m)
+{
+	ol_add_relaxed(&m->asks->asked, -1u);
+	m->asks = NULL;
+	if (ol_load_relaxed(&m->since))
+		keep(m, m->pending);
+}
+
 void meter_acquire(struct workload_me *me, struct workload_lock *lock)
 {
 	struct meter *m = &me->meter;
-	bool kept = ol_load_relaxed(&m->since);
-	uint32_t queue = kept ? queue_for(me, lock) : 0; /* now: under the lock others would wait */
+	uint32_t queue = queue_for(me, lock); /* before we hold up others, not under the lock */
 	ol_ticks_t from, to, released;
 
+	if (m->asks) /* we still hold another lock that was sampled */
+		settle(m);
+	m->asks = lock->handover;
+	ol_add_relaxed(&m->asks->asked, 1u);
 	ol_store_relaxed(&m->waits_for, lock);
-	from = ol_now();
+	from = meter_now();
+	ol_store_relaxed(&m->weight, m->mean);
+	ol_store_relaxed(&m->waits_since, from);
 	lock->ops->lock(lock->memory);
-	to = ol_now();
+	to = meter_now();
+	ol_store_relaxed(&m->waits_since, (ol_ticks_t)0);
 	ol_store_relaxed(&m->waits_for, (struct workload_lock *)0);
-	released = ol_load_relaxed(lock->released_at);
-	if (kept)
-		keep(m, (struct sample){
-				.latency = to - from,
-				.handover = released <= from ? OL_NEVER
-					    : to > released  ? to - released
-							     : 0,
-				.weight = m->mean,
-				.queue = queue,
-			});
-	m->look_at = 0; /* draw the next when we have released */
+	released = ol_load_relaxed(&lock->handover->released_at);
+	m->pending = (struct sample){
+		.latency = to - from,
+		.handover = released <= from ? OL_NEVER
+			    : to > released  ? to - released
+					     : 0,
+		.weight = m->mean,
+		.queue = queue,
+	};
+	m->look_at = 0; /* keep it, and draw the next, when we have released */
 }
 
 void meter_gap(struct meter *m, ol_ticks_t now)
@@ -116,6 +130,8 @@ static void follow(struct meter *m, ol_ticks_t now)
 
 void meter_look(struct meter *m, ol_ticks_t now)
 {
+	if (m->asks)
+		settle(m);
 	if (now - m->window >= m->target)
 		follow(m, now);
 	m->next = meter_draw(m);

@@ -13,6 +13,7 @@
  */
 #include <overlock/port.h>
 
+struct handover;
 struct workload_lock;
 struct workload_me;
 
@@ -26,10 +27,12 @@ struct sample {
 struct meter {
 	struct workload_lock *waits_for; /* null: does not wait; others look at it */
 	uint64_t acquisitions;
-	uint64_t next;	    /* the acquisition to be sampled next */
-	ol_ticks_t last;    /* our last release, or when we came; OL_NEVER: we left */
-	ol_ticks_t longest; /* gap between releases */
-	ol_ticks_t look_at; /* when to look whether the pace has changed */
+	uint64_t next;		/* the acquisition to be sampled next */
+	ol_ticks_t last;	/* our last release, or when we came; OL_NEVER: we left */
+	ol_ticks_t longest;	/* gap between releases */
+	ol_ticks_t look_at;	/* when to look whether the pace has changed */
+	ol_ticks_t waits_since; /* the sampled acquisition that is under way; 0: none is */
+	uint32_t weight;	/* of that */
 
 	ol_ticks_t since; /* measured from then on; 0: not measured; set by the main thread */
 	uint32_t contexts;
@@ -38,6 +41,8 @@ struct meter {
 	ol_ticks_t window; /* the pace is known from then on, */
 	uint64_t before;   /* and from that acquisition on */
 	uint64_t random;
+	struct handover *asks; /* for stamps, on behalf of the sample below */
+	struct sample pending; /* to be kept once the lock is released */
 	struct sample *samples;
 	uint32_t capacity, n;
 };
@@ -52,6 +57,20 @@ struct meter_plan {
 struct meter_plan meter_plan(unsigned contexts, double seconds);
 
 void meter_begin(struct meter *m, ol_ticks_t now);
+
+/*
+ * The time after all that was done before: the counter by itself may be read while the work before it
+ * is still under way.
+ */
+static inline ol_ticks_t meter_now(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_lfence();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("isb" ::: "memory");
+#endif
+	return ol_now();
+}
 
 /* The rare parts of acquiring and releasing. */
 void meter_acquire(struct workload_me *me, struct workload_lock *lock);

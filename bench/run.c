@@ -124,15 +124,27 @@ static struct usage measuring_from(struct run *run)
 	return from;
 }
 
-/* The longest gap of the context, the one it is in included; 0 if it takes no locks. */
+/* The longest gap of the context, the one it is in included. */
 static ol_ticks_t gap_of(const struct meter *m, ol_ticks_t now)
 {
 	ol_ticks_t longest = ol_load_relaxed(&m->longest), last = ol_load_relaxed(&m->last);
 	ol_ticks_t from = last > m->since ? last : m->since;
 
-	if (!ol_load_relaxed(&m->acquisitions))
-		return 0;
 	return from < now && now - from > longest ? now - from : longest;
+}
+
+/* The wait that is under way, as long as it has lasted: left out, the longest would be missing. */
+static struct sample unfinished(const struct meter *m, ol_ticks_t now)
+{
+	ol_ticks_t since = ol_load_relaxed(&m->waits_since);
+
+	if (!since || now < since)
+		return (struct sample){ 0 };
+	return (struct sample){
+		.latency = now - since,
+		.handover = OL_NEVER,
+		.weight = ol_load_relaxed(&m->weight),
+	};
 }
 
 static void measuring_to(struct run *run, const struct usage *from)
@@ -140,16 +152,21 @@ static void measuring_to(struct run *run, const struct usage *from)
 	struct copy_result *result = run->result;
 	struct usage to = usage_now();
 	ol_ticks_t now = ol_now(), gap = 0;
+	uint64_t turns = 0, acquisitions = 0;
 
 	for (unsigned i = 0; i < run->cell->threads; i++) {
 		struct workload_me *me = &run->contexts[i];
 		ol_ticks_t its = gap_of(&me->meter, now);
 
+		turns += ol_load_relaxed(&me->turns);
 		run->places[i].turns = ol_load_relaxed(&me->turns) - run->places[i].turns;
+		acquisitions += ol_load_relaxed(&me->meter.acquisitions);
 		gap = its > gap ? its : gap;
 		ol_store_relaxed(&me->meter.since, (ol_ticks_t)0);
+		run->places[i].unfinished = unfinished(&me->meter, now);
 	}
-	result->gap_ns = ol_ns_from_ticks(gap);
+	result->gap_ns = acquisitions ? ol_ns_from_ticks(gap) : 0; /* not everybody takes locks */
+	result->releases = turns ? (double)acquisitions / (double)turns : 0;
 	result->seconds = to.when - from->when;
 	result->cpu_seconds = to.cpu - from->cpu;
 	result->voluntary = to.voluntary - from->voluntary;
@@ -220,7 +237,7 @@ static void verify(struct run *run)
 	const char *wrong;
 
 	for (unsigned i = 0; i < threads; i++)
-		turns += ol_load_relaxed(&run->contexts[i].turns);
+		turns += ol_load_acquire(&run->contexts[i].turns);
 	wrong = run->loops->check(&run->world, run->shared, turns,
 				  run->result->drained ? 0 : threads);
 	if (wrong)

@@ -44,20 +44,20 @@ static void *lines(size_t n, size_t size)
 
 static bool set_up_locks(struct run *run, const struct subject *subject)
 {
-	size_t stamp = (subject->ops->size + 7) / 8 * 8, stride = in_lines(stamp + 8);
+	size_t stride = in_lines(subject->ops->size);
 	uint32_t n = run->world.n_locks;
 	char *memory = lines(n, stride);
+	struct handover *handovers = lines(n, sizeof(struct handover));
 
 	run->world.locks = lines(1, n * sizeof(struct workload_lock));
 	/* As a workload indexes it: its lines are its own affair. */
 	run->world.guarded = lines(1, n * run->loops->guarded);
-	if (!memory || !run->world.locks || !run->world.guarded)
+	if (!memory || !handovers || !run->world.locks || !run->world.guarded)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		char *l = memory + i * stride;
 
-		run->world.locks[i] = (struct workload_lock){ subject->ops, l,
-							      (ol_ticks_t *)(void *)(l + stamp) };
+		run->world.locks[i] = (struct workload_lock){ subject->ops, l, handovers + i };
 		if (subject->init)
 			subject->init(l);
 	}

@@ -11,10 +11,20 @@
 #include <overlock/ops.h>
 #include <random.h>
 
+/*
+ * On a line of its own: on the lock's, a stamp before each release would take it from those who spin
+ * there, and cost the locks where they do more than others. So a holder stamps only while a sampled
+ * waiter asks for it; else it reads a line that nobody writes.
+ */
+struct handover {
+	uint32_t asked; /* sampled waiters */
+	ol_ticks_t released_at;
+} OL_OWN_LINE;
+
 struct workload_lock {
 	const struct ol_lock_ops *ops;
 	void *memory;
-	ol_ticks_t *released_at; /* on the lock's line; written by its holder, when measured */
+	struct handover *handover;
 };
 
 /* A place for a context. Only its thread writes, but for `stop`, and for what meter.h says. */
@@ -45,10 +55,12 @@ static inline void workload_acquire(struct workload_me *me, struct workload_lock
 static inline void workload_release(struct workload_me *me, struct workload_lock *lock)
 {
 	struct meter *m = &me->meter;
-	ol_ticks_t now = ol_now();
+	ol_ticks_t now;
 
-	ol_store_relaxed(lock->released_at, now);
+	if (OL_UNLIKELY(ol_load_relaxed(&lock->handover->asked)))
+		ol_store_relaxed(&lock->handover->released_at, meter_now());
 	lock->ops->unlock(lock->memory);
+	now = ol_now();
 	if (OL_UNLIKELY(now - m->last > m->longest))
 		meter_gap(m, now);
 	ol_store_relaxed(&m->last, now);

@@ -61,6 +61,14 @@ def test_a_gap_that_never_ends_counts(planted: Planted) -> None:
         cell = bench.ask("workload=sections variant=dead_end threads=2 seconds=0.2")
         assert (cell["acquisitions"], cell["drained"], cell["wrong"]) == (0, False, "")
         assert cell["gap_ns"] >= 0.19e9
+        assert min(cell["latency"]["ns"]) >= 0.19e9  # of waits that had not ended, and no others
+
+
+def test_hand_over_is_from_before_the_release(planted: Planted) -> None:
+    with started(planted("slow_release")) as bench:
+        cell = bench.ask("workload=sections variant=slow_release threads=2 seconds=0.3 ncs=0")
+    assert len(cell["handover"]["ns"]) > 10
+    assert min(cell["handover"]["ns"]) >= 4900
 
 
 def test_queue_and_hand_over(bench: Bench) -> None:
@@ -69,6 +77,7 @@ def test_queue_and_hand_over(bench: Bench) -> None:
     assert cell["queue"]["max"] <= 1
     cell = bench.ask("workload=sections variant=pthread_mutex threads=8 seconds=0.3 cs=20000 ncs=0")
     assert 1 < cell["queue"]["max"] <= 7
+    assert cell["queue"]["mean"] > 0.5
     assert 0 < cell["queue"]["mean"] <= cell["queue"]["max"]
     assert len(cell["handover"]["ns"]) == len(cell["handover"]["weight"]) > 0
     assert max(cell["handover"]["ns"]) <= max(cell["latency"]["ns"])
