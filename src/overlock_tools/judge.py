@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import geometric_mean
 
-from overlock_tools import stats
+from overlock_tools import stats, tables
 from overlock_tools.results import Result
 
 # As good as: at least this share of the peer's rate. Less than a user would notice.
@@ -48,23 +48,19 @@ class Judgement:
     @property
     def sentence(self) -> str:
         """As `With 4 threads tas_yield is as good as the best peer, abseil: 1.03×, ...`."""
-        from overlock_tools import tables  # which asks measure, which asks how many rounds we need
-
         said = f"{self._where} {self.ours} is {self.verdict} the best peer, {self.theirs}: "
         ratio = f"{tables.factor(self.bound.value)}×"
         if self.bound.low is None or self.bound.high is None:
             return said + f"{ratio} in too few rounds; {rounds_needed(self.confidence)} are needed."
         least, most = tables.factor(self.bound.low), tables.factor(self.bound.high)
         bound = {
-            Verdict.OPEN: f"between {least} and {most}",
+            Verdict.OPEN: f"at least {least} and at most {most}, each",
             Verdict.WORSE: f"at most {most}",
         }.get(self.verdict, f"at least {least}")
         return said + f"{ratio}, {bound} at {100 * self.confidence:g} % (bar {self.bar:g})."
 
     @property
     def _where(self) -> str:
-        from overlock_tools import tables
-
         if len(self.threads) == 1:
             return f"With {tables.count(self.threads[0])}"
         return f"Over {', '.join(map(str, self.threads))} threads together"

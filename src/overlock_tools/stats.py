@@ -43,6 +43,15 @@ class Ratio:
     high: float | None
 
     @property
+    def known(self) -> bool:
+        """Whether there is an interval: without one nothing is told, not even likeness."""
+        return self.low is not None and self.high is not None
+
+    @property
+    def alike(self) -> bool:
+        return self.known and not self.above_one and not self.below_one
+
+    @property
     def above_one(self) -> bool:
         return self.low is not None and self.low > 1 + RESOLUTION
 

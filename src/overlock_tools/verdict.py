@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from overlock_tools.judge import Verdict
 from overlock_tools.results import Result
-from overlock_tools.stats import Ratio, least_rounds
+from overlock_tools.stats import CONFIDENCE, Ratio, least_rounds
 from overlock_tools.tables import duration, factor, per_unit, seconds, si
 from overlock_tools.view import COLLAPSED, Spread, View
 
@@ -18,11 +18,11 @@ UNFAIR, EVEN = 0.8, 0.95
 ALONE = 0.5
 # The wait of one in 10,000 is this often the median one: a tail to name.
 LONG_TAIL = 1000
+TOO_FEW = "in too few rounds for an interval"
 
 
 def times(ratio: Ratio) -> str:
-    known = ratio.low is not None and ratio.high is not None
-    interval = f" [{factor(ratio.low or 0)} – {factor(ratio.high or 0)}]" if known else ""
+    interval = f" [{factor(ratio.low or 0)} – {factor(ratio.high or 0)}]" if ratio.known else ""
     return f"{factor(ratio.value)}×{interval}"
 
 
@@ -107,8 +107,8 @@ def few_rounds(view: View) -> list[str]:
     if rounds >= least_rounds():
         return []
     return [
-        f"{rounds} round{'s' if rounds > 1 else ''} only: too few for intervals, so nothing is "
-        "proven here."
+        f"{rounds} round{'s' if rounds > 1 else ''}: too few for {CONFIDENCE:.0%} intervals, so no "
+        "lock is called faster or slower."
     ]
 
 
@@ -138,31 +138,81 @@ def _about_cures(view: View) -> list[str]:
     cures = [v for v in view.locks if "preemptable" in v and v != baseline]
     if view.best_lock and view.best_lock != baseline:
         cures = list(dict.fromkeys([view.best_lock, *cures]))
-    faster, alike, slower = _beside(view, cures, baseline)
+    told = _beside(view, cures, baseline, view.judged)
     said = []
-    if faster:
-        said.append(f"Times the rate of {baseline} {where}: {shortened(faster)}.")
-    if alike:
-        said.append(f"Not told apart from {baseline} {where}: {shortened(alike)}.")
-    if slower:
-        said.append(f"Slower than {baseline} {where}: {shortened(slower)}.")
+    if told.above:
+        said.append(f"Times the rate of {baseline} {where}: {shortened(_measured(told.above))}.")
+    if told.alike:
+        said.append(f"Not told apart from {baseline} {where}: {shortened(_measured(told.alike))}.")
+    if told.below:
+        said.append(f"Slower than {baseline} {where}: {shortened(_measured(told.below))}.")
+    if told.few:
+        beside = _with_why(view, baseline, view.judged)
+        said.append(
+            f"{TOO_FEW.capitalize()} beside {beside} {where}: {_unproven(view, told, view.judged)}."
+        )
     return said
 
 
-def _beside(
-    view: View, variants: list[str], other: str, threads: list[int] | None = None
-) -> tuple[list[str], list[str], list[str]]:
-    """Those that are faster than another, not told apart from it, and slower; with how much."""
-    faster: list[str] = []
-    alike: list[str] = []
-    slower: list[str] = []
-    for variant in variants:
-        ratio = view.ratio(variant, other, threads or view.judged)
-        if variant == other or not ratio:
-            continue
-        where = faster if ratio.above_one else slower if ratio.below_one else alike
-        where.append(f"{variant} ({times(ratio)})")
-    return faster, alike, slower
+@dataclass(frozen=True)
+class Told:
+    """Contenders by what is proven of their ratio to another one."""
+
+    above: dict[str, Ratio]
+    alike: dict[str, Ratio]
+    below: dict[str, Ratio]
+    few: dict[str, Ratio]  # without an interval
+
+
+def _told(ratios: dict[str, Ratio]) -> Told:
+    def those(are: Callable[[Ratio], bool]) -> dict[str, Ratio]:
+        return {variant: ratio for variant, ratio in ratios.items() if are(ratio)}
+
+    return Told(
+        those(lambda r: r.above_one),
+        those(lambda r: r.alike),
+        those(lambda r: r.below_one),
+        those(lambda r: not r.known),
+    )
+
+
+def _beside(view: View, variants: Iterable[str], other: str, threads: list[int]) -> Told:
+    """By their rates."""
+    found = {v: view.ratio(v, other, threads) for v in variants if v != other}
+    return _told({v: ratio for v, ratio in found.items() if ratio})
+
+
+def _compared(view: View, measure: str, variants: Iterable[str], other: str) -> Told:
+    """By another measure, at the number of threads shown."""
+    found = {v: view.compared(measure, v, other, view.at) for v in variants if v != other}
+    return _told({v: ratio for v, ratio in found.items() if ratio})
+
+
+def _measured(ratios: dict[str, Ratio]) -> list[str]:
+    return [f"{variant} ({times(ratio)})" for variant, ratio in ratios.items()]
+
+
+def _with_why(view: View, variant: str, threads: Iterable[int]) -> str:
+    """Named with why there are not all rounds of it, if so."""
+    unfinished = [n for n in threads if view.unfinished(variant, n)]
+    return f"{variant} ({view.why(variant, unfinished[0])})" if unfinished else variant
+
+
+def _unproven(view: View, told: Told, threads: Iterable[int]) -> str:
+    numbers = list(threads)
+    return shortened([f"{_with_why(view, v, numbers)} {times(r)}" for v, r in told.few.items()])
+
+
+def _next_to_it(view: View, told: Told, better: dict[str, Ratio], threads: Iterable[int]) -> str:
+    """What is to be said of who leads: the median is its own, but rounds are compared."""
+    said = ""
+    if better:
+        said += f"; round by round better than it: {shortened([*better])}"
+    if told.alike:
+        said += f"; not told apart from it: {shortened([*told.alike])}"
+    if told.few:
+        said += f"; {TOO_FEW}: {_unproven(view, told, threads)}"
+    return said
 
 
 def _about_peers(view: View) -> list[str]:
@@ -173,9 +223,12 @@ def _about_peers(view: View) -> list[str]:
     if not ours or not theirs:
         return _fastest(view, view.judged, at(view.judged).capitalize())
     said = [judgement.sentence for judgement in view.judgements[-1:]]
-    slower = [v for v in view.locks if (r := view.ratio(v, theirs, view.judged)) and r.below_one]
-    if slower:
-        said.append(f"{theirs} beats {shortened(slower)} {at(view.judged)}.")
+    told = _beside(view, view.locks, theirs, view.judged)
+    if told.below:
+        said.append(f"{theirs} beats {shortened([*told.below])} {at(view.judged)}.")
+    if told.few:
+        unproven = _unproven(view, told, view.judged)
+        said.append(f"{TOO_FEW.capitalize()} beside {theirs}: {unproven}.")
     return said
 
 
@@ -186,18 +239,12 @@ def about_one_copy(view: View) -> list[str]:
         return []
     best_one = max(known, key=lambda variant: known[variant].value)
     copies = max(len(cell.copies) for cell in view.cells(best_one, view.at))
-    alike = [
-        v
-        for v in known
-        if v != best_one
-        and (r := view.compared("one_copy", v, best_one, view.at))
-        and not r.below_one
-    ]
-    same = f"; not told apart from it: {shortened(alike)}" if alike else ""
+    told = _compared(view, "one_copy", known, best_one)
+    beside = _next_to_it(view, told, told.above, [view.at])
     rate = si(known[best_one].value).strip()
     return [
         f"Of {copies} copies, the one picked at random does most with {best_one} "
-        f"{at([view.at])}, {rate} {view.result.unit}/s{same}."
+        f"{at([view.at])}, {rate} {view.result.unit}/s{beside}."
     ]
 
 
@@ -211,13 +258,10 @@ def _fastest(view: View, threads: list[int], where: str) -> list[str]:
     top = view.best(view.variants, threads)
     if not top:
         return []
-    behind = [
-        v
-        for v in view.variants
-        if v != top and (r := view.ratio(v, top, threads)) and not r.below_one
-    ]
-    alike = f"; not told apart from it: {shortened(behind)}" if behind else ""
-    return [f"{where} {top} is the fastest{alike}."]
+    told = _beside(view, view.variants, top, threads)
+    proven = told.above or told.alike or told.below or not told.few
+    leads = "is the fastest" if proven else "did most"
+    return [f"{where} {top} {leads}{_next_to_it(view, told, told.above, threads)}."]
 
 
 def _about_program(view: View) -> list[str]:
@@ -225,19 +269,21 @@ def _about_program(view: View) -> list[str]:
     native = view.result.baseline
     cut = {v: [n for n in view.threads if view.cut(v, n)] for v in view.variants}
     finished = [v for v in view.variants if not cut[v]]
-    faster, alike, slower = _beside(view, finished, native, view.threads)
+    told = _beside(view, finished, native, view.threads)
     said = []
     if not any(view.result.wrong()):
         said.append("The program's output was right whenever it finished.")
     if stopped := [f"{v} (at {counts(n)})" for v, n in cut.items() if n]:
         said.append(f"Stopped, far behind the native mutex: {listed(stopped)}.")
-    if faster:
-        said.append(f"Faster than the native mutex: {listed(faster)}.")
-    if alike:
-        said.append(f"Not told apart from the native mutex: {listed(alike)}.")
-    if slower:
-        said.append(f"Slower than the native mutex: {listed(slower)}.")
-    if not faster:
+    for ratios, words in (
+        (told.above, "Faster than the native mutex"),
+        (told.alike, "Not told apart from the native mutex"),
+        (told.below, "Slower than the native mutex"),
+        (told.few, f"{TOO_FEW.capitalize()} beside the native mutex"),
+    ):
+        if ratios:
+            said.append(f"{words}: {listed(_measured(ratios))}.")
+    if (told.below or stopped) and not told.above and not told.few:
         said.append("For this program on this machine, keep the native mutex.")
     return said
 
@@ -272,17 +318,14 @@ def about_less(view: View, words: Less) -> list[str]:
     if len(view.variants) == 1:
         return [f"{words.name} {at([view.at])}: {words.text(known[least].value)}."]
     said = f"{words.name} {at([view.at])}: least with {least}, {words.text(known[least].value)}"
-    alike = [
-        v
-        for v in ordered[1:]
-        if (r := view.compared(words.measure, v, least, view.at)) and not r.above_one
-    ]
-    if len(ordered) > 1 and not alike:
+    told = _compared(view, words.measure, ordered, least)
+    others = len(ordered) - 1
+    if others and len(told.above) == others:
         said += "; all others have more"
-    elif alike and len(alike) == len(ordered) - 1:
+    elif others and len(told.alike) == others:
         said += "; none of the others is told apart from it"
-    elif alike:
-        said += f"; not told apart from it: {shortened(alike)}"
+    else:
+        said += _next_to_it(view, told, told.below, [view.at])
     return [said + ".", *_lock_and_peer(view, words)]
 
 
@@ -293,9 +336,15 @@ def _lock_and_peer(view: View, words: Less) -> list[str]:
     ratio = view.compared(words.measure, ours, theirs, view.at)
     if ratio is None:
         return []
-    if not ratio.above_one and not ratio.below_one:
-        return [f"The fastest lock and the fastest peer, {ours} and {theirs}, are not told apart."]
-    return [f"That of {ours}, the fastest lock, is {times(ratio)} that of {theirs}, the best peer."]
+    if ratio.alike:
+        return [
+            f"{words.name.rstrip(',')}: the fastest lock and the fastest peer, {ours} and "
+            f"{theirs}, are not told apart."
+        ]
+    few = "" if ratio.known else f", {TOO_FEW}"
+    return [
+        f"That of {ours}, the fastest lock, is {times(ratio)} that of {theirs}, the best peer{few}."
+    ]
 
 
 def about_latency(view: View) -> list[str]:
@@ -355,7 +404,7 @@ def _fast(view: View, variant: str) -> bool:
     """Not told apart from the best rate at the number of threads shown."""
     top = view.best(view.variants, [view.at])
     ratio = view.ratio(variant, top, [view.at]) if top else None
-    return variant == top or (ratio is not None and not ratio.below_one)
+    return variant == top or (ratio is not None and (ratio.alike or ratio.above_one))
 
 
 def about_cost(view: View) -> list[str]:
@@ -364,9 +413,15 @@ def about_cost(view: View) -> list[str]:
     if spinning:
         most = sorted(spinning.items(), key=_by_value, reverse=True)
         words = [f"{variant} {spread.value:.0%}" for variant, spread in most]
-        said.append(f"More than half of the CPU time waits, in every round: {shortened(words)}.")
+        said.append(
+            f"More than half of the CPU time is not the turns' own work, in every round: "
+            f"{shortened(words)}."
+        )
     elif view.has("spinning"):
-        said.append("With no lock is more than half of the CPU time spent waiting in every round.")
+        said.append(
+            "With no lock is more than half of the CPU time other than the turns' own work in "
+            "every round."
+        )
     return said
 
 

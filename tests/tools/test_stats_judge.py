@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from overlock_tools import judge
+from overlock_tools import judge, stats
 from overlock_tools.judge import Verdict
 from overlock_tools.results import Cell, Result
 
@@ -98,6 +98,12 @@ def test_a_number_of_threads_at_a_time_then_all() -> None:
     assert found[-1].sentence.startswith("Over 2, 4 threads together ours is better than")
     assert "at least 1." in found[0].sentence
     assert "at 95 % (bar 0.97)." in found[0].sentence
+
+
+def test_of_two_bounds_each_is_said_to_hold_by_itself() -> None:
+    bound = stats.Ratio(1.0, 0.9, 1.1)
+    one = judge.Judgement((4,), "ours", "peer", bound, judge.BAR, 0.95)
+    assert "1.00×, at least 0.90 and at most 1.10, each at 95 % (bar" in one.sentence
 
 
 def test_too_few_rounds_are_not_judged() -> None:

@@ -116,11 +116,64 @@ def test_too_few_rounds_prove_nothing() -> None:
     found.cells = [cell for cell in found.cells if cell.round <= 3]
     give(found, "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 3e6})
     for kind in figures.of(View(found)):
-        assert kind.said(View(found))[0].startswith("3 rounds only: too few for intervals")
+        assert kind.said(View(found))[0].startswith("3 rounds: too few for 95% intervals")
     said = verdict.sentences(found)
     assert any("tas is not judged against the best peer" in line for line in said)
     assert not any("beats" in line for line in said)
-    assert not any("rounds only" in line for line in verdict.sentences(result(THREE, ["mutex"])))
+    assert not any("too few for" in line for line in verdict.sentences(result(THREE, ["mutex"])))
+
+
+def given_up(found: Result, *variants: str) -> Result:
+    """As a pilot round leaves what collapsed in it."""
+    found.cells = [c for c in found.cells if c.variant not in variants or c.round == 1]
+    found.collapsed = [GivenUp(v, n, "slow") for v in variants for n in found.threads]
+    return found
+
+
+def test_one_round_beside_a_baseline_that_collapsed_is_no_likeness() -> None:
+    rates = {"ticket": {8: 1.0}, "preemptable_ticket": {8: 5e3}, "tas": {8: 9e3}}
+    said = about(verdict.about_ratios, given_up(result(rates, []), "ticket"))
+    assert (
+        "In too few rounds for an interval beside ticket (collapsed) at 8 threads: tas 8,730× and "
+        "preemptable_ticket 4,850×." in said
+    )
+    assert "ot told apart" not in said
+
+
+def test_what_collapsed_is_named_as_that_beside_the_best() -> None:
+    found = give(
+        given_up(result(THREE, ["mutex"]), "ticket"), "gap_ns", {"tas": 1e6, "ticket": 9e6}
+    )
+    said = about(verdict.about_ratios, found)
+    assert "mutex beats tas at 8 threads." in said
+    assert "In too few rounds for an interval beside mutex: ticket (collapsed) 0.01×." in said
+    for what, ratio in ((verdict.about_gap, "9.00"), (verdict.about_rates, "")):
+        said = about(what, found)
+        assert "ot told apart" not in said
+        assert (
+            not ratio or f"in too few rounds for an interval: ticket (collapsed) {ratio}×" in said
+        )
+    fitting = given_up(
+        result({"ticket": {2: 1.0}, "tas": {2: 90.0}, "ttas": {2: 50.0}}, []), "ticket"
+    )
+    assert about(verdict.about_rates, fitting) == (
+        "With 2 threads, which fit the CPUs, tas is the fastest; in too few rounds for an "
+        "interval: ticket (collapsed) 0.01×."
+    )
+
+
+def test_who_is_better_round_by_round_is_not_called_alike() -> None:
+    """tas has the greater median, but is behind in all rounds save one."""
+    found = result({"tas": {8: 1}, "ttas": {8: 1}}, [])
+    tas = (10, 10, 10, 100, 10, 1000, 1000, 100, 100)
+    ttas = (11, 11, 11, 1, 11, 1100, 1100, 110, 110)
+    for cell, work in zip(found.cells, (*tas, *ttas), strict=True):
+        cell.work = work
+    assert about(verdict.about_ratios, found).endswith(
+        "At 8 threads tas is the fastest; round by round better than it: ttas."
+    )
+    said = about(verdict.about_cost, found)
+    assert "least with tas, 10 ms; round by round better than it: ttas." in said
 
 
 def test_what_takes_no_lock_is_compared_with_fewer_threads() -> None:
@@ -185,6 +238,16 @@ def test_program_that_a_lock_makes_faster() -> None:
     assert "keep the native mutex" not in said
 
 
+def test_program_of_which_too_little_is_known_gets_no_advice() -> None:
+    found = program()
+    found.cells = [c for c in found.cells if c.round <= 5]
+    said = " ".join(verdict.sentences(found))
+    assert "5 rounds: too few for 95% intervals, so no lock is called faster or slower." in said
+    assert "In too few rounds for an interval beside the native mutex: ticket (0.10×) and" in said
+    assert "ot told apart" not in said
+    assert "keep the native mutex" not in said
+
+
 def test_one_copy_at_random() -> None:
     found = three()
     assert "picked at random" not in " ".join(verdict.sentences(found))
@@ -220,7 +283,10 @@ def test_fastest_lock_beside_fastest_peer() -> None:
     said = about(verdict.about_gap, found)
     assert "That of tas, the fastest lock, is 0.50× [0.50 – 0.50] that of mutex" in said
     found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 1e6, "tas": 4e6, "mutex": 4e6})
-    assert "tas and mutex, are not told apart." in about(verdict.about_gap, found)
+    assert (
+        "Longest gap between two turns of one thread: the fastest lock and the fastest peer, tas "
+        "and mutex, are not told apart." in about(verdict.about_gap, found)
+    )
 
 
 def waits(found: Result, times: dict[str, list[float]]) -> Result:
@@ -278,7 +344,8 @@ def test_spinning_in_every_round() -> None:
     found = three()
     for cell in found.cells:
         cell.work_seconds = {"ticket": 0.1, "tas": 0.9, "mutex": 0.9}[cell.variant]
-    assert "waits, in every round: ticket 90%." in about(verdict.about_cost, found)
+    said = about(verdict.about_cost, found)
+    assert "is not the turns' own work, in every round: ticket 90%." in said
     found.cells[0].work_seconds = 0.9
     assert "With no lock is more than half" in about(verdict.about_cost, found)
 
