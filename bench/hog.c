@@ -10,28 +10,17 @@
  * of it if BUSY_US is 0. It says "ready" once the kernel has agreed.
  */
 #define _GNU_SOURCE
+#include "sched_attr.h"
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
-
-/* glibc before 2.41 has neither this structure nor the call. */
-struct attributes {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
 
 static const struct policy {
 	const char *name;
@@ -61,14 +50,14 @@ static void end_with(pid_t parent)
 /* Keeps the niceness. */
 static void schedule_as(const struct policy *policy, uint64_t slice_ns)
 {
-	struct attributes wanted = { 0 };
+	struct attributes wanted;
 
-	if (syscall(SYS_sched_getattr, 0, &wanted, sizeof(wanted), 0) == 0) {
+	if (attributes_get(&wanted)) {
 		wanted.flags = 0;
 		wanted.policy = policy->number;
 		wanted.priority = policy->priority;
-		wanted.runtime = slice_ns;
-		if (syscall(SYS_sched_setattr, 0, &wanted, 0) == 0)
+		wanted.runtime_ns = slice_ns;
+		if (attributes_set(&wanted))
 			return;
 	}
 	puts(strerror(errno));
