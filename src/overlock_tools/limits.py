@@ -29,7 +29,7 @@ class Throttling:
     seconds: float
 
 
-def _mounts(tree: Tree) -> list[tuple[int, str, str]]:
+def mounts(tree: Tree) -> list[tuple[int, str, str]]:
     """Version, root and mount point of each hierarchy that limits CPU time."""
     found = []
     for line in tree.read("/proc/self/mountinfo").splitlines():
@@ -61,10 +61,10 @@ def of(tree: Tree, who: str) -> Groups:
 
 
 def _of(tree: Tree, who: str) -> Groups:
-    mounts = _mounts(tree)
-    if not mounts:
+    mounted = mounts(tree)
+    if not mounted:
         raise Unknown("no cgroup file system that limits CPU time is mounted here")
-    version, root, point = mounts[0]
+    version, root, point = mounted[0]
     path = _path(tree, who, version)
     inside = path == root or path.startswith(root.rstrip("/") + "/")
     # A group outside of what is mounted here: what is mounted is the nearest that can be seen.

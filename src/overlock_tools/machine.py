@@ -41,6 +41,38 @@ def scheduler(tree: Tree, release: str) -> str:
     return "EEVDF" if (major, minor) >= (6, 6) else "CFS"
 
 
+DMI = "/sys/class/dmi/id"
+# How firmware names a virtual machine: vendor and product. EC2's bare metal is called *.metal.
+VIRTUAL_PRODUCTS = re.compile(
+    r"QEMU |Amazon EC2 (?!.*\.metal)|Google Google Compute Engine|Microsoft Corporation Virtual"
+)
+
+
+def product(tree: Tree) -> str:
+    return " ".join(tree.read_or(f"{DMI}/{name}") for name in ("sys_vendor", "product_name"))
+
+
+def is_guest(tree: Tree) -> bool:
+    """Of a hypervisor. Without CPUID nothing says that there is none."""
+    if found := re.search(r"^flags\s*:(.*)$", tree.read_or("/proc/cpuinfo"), re.MULTILINE):
+        return "hypervisor" in found[1].split()
+    if (
+        tree.read_or("/sys/hypervisor/type")
+        or tree.read_or("/proc/device-tree/hypervisor/compatible")
+        or VIRTUAL_PRODUCTS.match(product(tree))
+    ):
+        return True
+    raise Unknown("no CPUID here to tell")
+
+
+def virtual(tree: Tree) -> bool | None:
+    """None: nothing here can tell."""
+    try:
+        return is_guest(tree)
+    except Unknown:
+        return None
+
+
 def chosen(text: str) -> str:
     """The bracketed word of a sysfs file such as `always [madvise] never`."""
     found = re.search(r"\[(.+?)\]", text)
@@ -66,7 +98,7 @@ def facts() -> dict[str, Any]:
         "cpus_allowed": sorted(os.sched_getaffinity(0)),
         "quota_cpus": quota_cpus(),
         "smt": _read("/sys/devices/system/cpu/smt/active") == "1",
-        "virtual": " hypervisor" in flags,
+        "virtual": virtual(Tree()),
         "kernel": platform.release(),
         "preemption": "PREEMPT_RT"
         if "PREEMPT_RT" in platform.version()
@@ -107,7 +139,7 @@ def _own_seconds() -> float:
 
 @dataclass(frozen=True)
 class Load:
-    """CPU seconds since boot: all, of us and ours, stolen by the hypervisor."""
+    """CPU seconds since boot, of the CPUs we may use: all, of us and ours, the hypervisor's."""
 
     when: float
     busy: float
@@ -117,20 +149,24 @@ class Load:
     @classmethod
     def now(cls) -> "Load":
         tick = os.sysconf("SC_CLK_TCK")
-        fields = [int(word) for word in _read("/proc/stat").splitlines()[0].split()[1:]]
-        user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
+        ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        lines = [line.split() for line in _read("/proc/stat").splitlines()]
+        fields = [map(int, words[1:9]) for words in lines if words[0] in ours]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(
+            sum, zip(*fields, strict=True)
+        )
         busy = (user + nice + system + irq + softirq) / tick
         return cls(time.monotonic(), busy, _own_seconds(), steal / tick)
 
     def others_since(self, then: "Load") -> float:
-        """Others' share of all the machine's CPUs since then, the hypervisor's included."""
+        """Others' share of our CPUs since then, the hypervisor's included."""
         elapsed = max(self.when - then.when, 1e-9)
         others = (self.busy - then.busy) - (self.own - then.own) + (self.stolen - then.stolen)
-        return max(0.0, others / elapsed / (os.cpu_count() or 1))
+        return max(0.0, others / elapsed / cpus())
 
     def stolen_since(self, then: "Load") -> float:
         elapsed = max(self.when - then.when, 1e-9)
-        return max(0.0, (self.stolen - then.stolen) / elapsed / (os.cpu_count() or 1))
+        return max(0.0, (self.stolen - then.stolen) / elapsed / cpus())
 
 
 def busy_warning(then: Load, now: Load) -> str | None:

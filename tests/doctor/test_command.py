@@ -60,6 +60,9 @@ def test_this_machine(overlock: Overlock) -> None:
     assert found["cpus_usable"]["value"] == len(os.sched_getaffinity(0))
     assert found["kernel"]["value"]["release"] == os.uname().release
     assert found["pause"]["value"] > 0
+    assert found["clock"]["value"] > 0
+    if found["tsc_sync"]["value"] and os.uname().machine == "x86_64":
+        assert found["tsc_sync"]["text"].endswith(f" of {len(os.sched_getaffinity(0))} CPUs")
     assert found["switch"]["value"]["median"] > 0
     assert {"name", "knows", "available"} == set(found["knowledge"]["value"][0])
     assert "quota_unseen" not in rules(report)

@@ -8,6 +8,7 @@ import pytest
 from recorded import NAMES, Machine, machine
 
 from overlock_tools import limits
+from overlock_tools import machine as here
 from overlock_tools.doctor import GROUPS, Report
 from overlock_tools.doctor.fact import FACTS, Known
 from overlock_tools.tree import Tree
@@ -40,7 +41,9 @@ def test_every_fact_is_known_or_says_why_not(name: str, machines: Machines) -> N
 
 TEXTS = [
     ("bare", "topology", "1 socket, 2 cores (2 threads each), 1 last-level cache, 1 NUMA node"),
-    ("bare", "hypervisor", "none: CPUID and the kernel name none"),
+    ("hybrid", "topology", "1 socket, 4 cores (2 threads on 2 of them), 1 last-level cache, "
+     "1 NUMA node"),
+    ("bare", "hypervisor", "none: CPUID names none"),
     ("bare", "container", "none: the machine's first namespaces"),
     ("bare", "scheduler", "EEVDF"),
     ("bare", "kernel", "Linux 6.12.9, PREEMPT_DYNAMIC"),
@@ -64,6 +67,8 @@ TEXTS = [
     ("bare_bad_clock", "bpf", "no (EPERM, operation not permitted); effective: CAP_BPF; "
      "unprivileged_bpf_disabled is 2"),
     ("bare_bad_clock", "cpus_usable", "1 (CPU 2)"),
+    ("bare", "tsc_sync", "yes, on 4 of 4 CPUs"),
+    ("hybrid", "tsc_sync", "yes, on 2 of 6 CPUs"),
     ("bare_bad_clock", "tsc_sync", "no: up to 90210 ticks behind"),
     ("aws_kvm", "hypervisor", "KVM (Amazon EC2 m5.xlarge)"),
     ("aws_kvm", "kvm_features", "clock, steal time"),
@@ -71,16 +76,20 @@ TEXTS = [
      "no host support)"),
     ("aws_kvm_stolen", "kernel_spinlock", "unfair test-and-set: a guest without PV unhalt"),
     ("kvm_dedicated", "kernel_spinlock", "native: the host says that vCPUs have CPUs of their own"),
+    ("kvm_one_vcpu", "kernel_spinlock", "native: one vCPU has nobody to wait for"),
+    ("kvm_clock", "clock", "42 ns"),
     ("aws_kvm_stolen", "stolen", "17.8%"),
     ("kvm_pv_bursts", "kernel_spinlock", "PV (the kernel logged: kvm-guest: PV spinlocks enabled)"),
     ("hyper_v", "hypervisor", "Hyper-V"),
+    ("graviton", "hypervisor", "unnamed (Amazon EC2 m7g.large)"),
     ("k8s_throttled", "container", "namespaces of its own: pid, cgroup, with marks of kubernetes"),
     ("k8s_throttled", "quota", "1.5 CPUs, set on /sys/fs/cgroup"),
     ("k8s_throttled", "throttled", "in 15 of 20 periods"),
-    ("k8s_throttled", "throttled_ever", "415 times, 53.1 s of CPU time"),
+    ("k8s_throttled", "throttled_ever", "in 415 of 1020 periods, 53.1 s of CPU time"),
     ("docker_v1_before", "container", "namespaces of its own: pid, with marks of docker"),
     ("docker_v1_before", "quota", "2 CPUs, set on /sys/fs/cgroup/cpu,cpuacct"),
-    ("docker_v1_before", "throttled_ever", "12 times, 0.9 s of CPU time"),
+    ("docker_v1_before", "hidden_limits", "possible: above this container's own group"),
+    ("docker_v1_before", "throttled_ever", "in 12 of 5010 periods, 0.9 s of CPU time"),
     ("service_quota_above", "quota", "2 CPUs, set on /sys/fs/cgroup/batch.slice"),
     ("process_starved", "program", "server (process 42)"),
     ("process_starved", "threads", "4"),
@@ -101,6 +110,38 @@ def test_texts(name: str, fact: str, text: str, machines: Machines) -> None:
     assert known(machines[name][1])[fact].text == text
 
 
+VIRTUAL = [
+    ("bare", "", "", False),
+    ("aws_kvm", "Amazon EC2", "m5.xlarge", True),
+    ("arm_bare", "GIGABYTE", "R152-P30-00", None),
+    ("arm_bare", "Amazon EC2", "m7g.large", True),
+    ("arm_bare", "Amazon EC2", "m7g.metal", None),
+    ("arm_bare", "QEMU", "QEMU Virtual Machine", True),
+    ("arm_bare", "Google", "Google Compute Engine", True),
+    ("arm_bare", "Microsoft Corporation", "Virtual Machine", True),
+    ("arm_bare", "Microsoft Corporation", "Surface Pro X", None),
+]
+
+
+@pytest.mark.parametrize(("name", "vendor", "product", "virtual"), VIRTUAL)
+def test_virtual(
+    name: str, vendor: str, product: str, virtual: bool | None, tmp_path: Path
+) -> None:
+    recorded = machine(name, tmp_path)
+    recorded.write("sys/class/dmi/id/sys_vendor", vendor)
+    recorded.write("sys/class/dmi/id/product_name", product)
+    assert here.virtual(Tree(recorded.folder)) is virtual
+
+
+@pytest.mark.parametrize("name", ["sys/hypervisor/type", "proc/device-tree/hypervisor/compatible"])
+def test_virtual_by_a_file_that_says_what_it_is(name: str, tmp_path: Path) -> None:
+    recorded = machine("arm_bare", tmp_path)
+    recorded.write(name, "")
+    assert here.virtual(Tree(recorded.folder)) is None
+    recorded.write(name, "xen")
+    assert here.virtual(Tree(recorded.folder)) is True
+
+
 GROUPS_SEEN = [
     ("bare", 2, ["user.slice/session-1.scope", "user.slice", ""]),
     ("k8s_throttled", 2, [""]),
@@ -119,6 +160,8 @@ UNKNOWN = [
     ("bare", "kvm_features", "no hypervisor"),
     ("aws_kvm", "governor", r"/sys/.*/scaling_governor: No such file"),
     ("aws_kvm", "spin_exits", "no guest can see it"),
+    ("arm_bare", "hypervisor", "no CPUID here to tell"),
+    ("hyper_v", "steal_reported", "none so far; whether it would be reported cannot be told"),
     ("hyper_v", "kernel_spinlock", "not on this kind of CPU"),
     ("locked_container", "quota", r"/proc/self/mountinfo: No such file"),
     ("locked_container", "pause", "overlock-probe was killed by SIGSYS"),

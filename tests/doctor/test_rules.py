@@ -41,6 +41,8 @@ def test_a_wrong_rule_is_caught(rule: Rule, fault: bool, machines: Machines) -> 
 CPUS = {"cpus_online": 4, "cpus_usable": 4, "quota": None}
 SPINS = {"user_mode": 0.95, "on_cpu": 0.1, "voluntary": 1.0, "involuntary": 11.0}
 SLEEPS = {"voluntary": 100.0, "asleep_in": {"futex": 0.5}}
+SELDOM = {"throttled": 0.0, "throttled_ever": {"share": 0.049}}
+OFTEN = {"throttled": 0.0, "throttled_ever": {"share": 0.05}}
 EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     # rule, facts with which it just applies, what of them changes so that it does not
     ("throttled", {"throttled": 0.001}, {"throttled": 0.0}),
@@ -69,7 +71,12 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("crowded", {**CPUS, "queued": 0.8}, {"queued": 0.79}),
     ("pressure", {**CPUS, "pressure": 0.2, "runnable": 1.0}, {"pressure": 0.19}),
     ("pressure", {**CPUS, "pressure": 0.2, "runnable": 1.0}, {"runnable": 9.0}),
-    ("quota", {**CPUS, "quota": 3.9, "throttled_ever": {"periods": 0}}, {"quota": 4.0}),
+    ("throttled_before", OFTEN, {"throttled_ever": {"share": 0.049}}),
+    ("throttled_seldom", SELDOM, {"throttled_ever": {"share": 0.05}}),
+    ("throttled_seldom", SELDOM, {"throttled_ever": {"share": 0.0}}),
+    ("quota", {**CPUS, **SELDOM, "quota": 3.9}, {"quota": 4.0}),
+    ("quota", {**CPUS, **SELDOM, "quota": 3.9}, OFTEN),
+    ("slow_clock", {"clock": 200.0}, {"clock": 199.0}),
     ("pinned", {**CPUS, "cpus_usable": 3}, {"cpus_usable": 4}),
     ("long_slice", {"slice": 3_000_000}, {"slice": 2_900_000}),
     ("free", {**CPUS, "runnable": 4.4}, {"runnable": 4.41}),

@@ -44,12 +44,14 @@ def quota(w: World) -> Found:
     "hidden_limits",
     "overcommit",
     "limits that cannot be seen",
-    how="the number of the cgroup namespace, and what is mounted as cgroup file system",
+    how="the number of the cgroup namespace, else which group is mounted as the highest",
     means="an engine may have set a quota on a group above the container's own",
 )
 def hidden_limits(w: World) -> Found:
     first = f"cgroup:[{FIRST_NAMESPACES['cgroup']}]"
-    hidden = w.tree.link("/proc/self/ns/cgroup") != first
+    hidden = w.tree.link("/proc/self/ns/cgroup") != first or any(
+        root != "/" for _, root, _ in limits.mounts(w.tree)
+    )
     return Found(hidden, "possible: above this container's own group" if hidden else "none")
 
 
@@ -97,10 +99,14 @@ def throttled(w: World) -> Found:
 )
 def throttled_ever(w: World) -> Found:
     _, ever, _ = _stopped(w)
-    value = {"periods": ever.throttled, "seconds": ever.seconds}
+    periods = max(ever.periods, ever.throttled)
+    share = ever.throttled / periods if periods else 0.0
+    value = {"periods": ever.throttled, "share": share, "seconds": ever.seconds}
     if not ever.throttled:
         return Found(value, "never")
-    return Found(value, f"{ever.throttled} times, {ever.seconds:.1f} s of CPU time")
+    return Found(
+        value, f"in {ever.throttled} of {periods} periods, {ever.seconds:.1f} s of CPU time"
+    )
 
 
 def _machine_ticks(w: World) -> list[int]:

@@ -70,6 +70,20 @@ def _nodes(tree: Tree) -> int | None:
     return len([name for name in names if re.fullmatch(r"node\d+", name)]) or None
 
 
+def _threads_of_cores(tree: Tree, cpus: list[int]) -> list[int]:
+    """How many each core has; a hybrid processor's cores differ."""
+    cores = {tree.read(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list") for cpu in cpus}
+    return [len(cpu_list(core)) for core in cores]
+
+
+def _smt(threads: list[int]) -> str:
+    most = max(threads)
+    if most == 1:
+        return "no SMT"
+    have = threads.count(most)
+    return f"{most} threads each" if have == len(threads) else f"{most} threads on {have} of them"
+
+
 def _counted(n: int | None, what: str) -> str:
     return f"{'?' if n is None else n} {what}{'' if n == 1 else 's'}"
 
@@ -85,19 +99,18 @@ def _counted(n: int | None, what: str) -> str:
 def topology(w: World) -> Found:
     cpus = online(w.tree)
     sockets = _distinct(w.tree, cpus, "topology/physical_package_id")
-    cores = _distinct(w.tree, cpus, "topology/thread_siblings_list")
+    threads = _threads_of_cores(w.tree, cpus)
     caches, nodes = _caches(w.tree, cpus), _nodes(w.tree)
     value = {
         "sockets": sockets,
-        "cores": cores,
-        "threads_per_core": len(cpus) // cores,
+        "cores": len(threads),
+        "threads_per_core": max(threads),
         "last_level_caches": caches,
         "numa_nodes": nodes,
     }
-    smt = f"{len(cpus) // cores} threads each" if len(cpus) > cores else "no SMT"
     parts = [
         _counted(sockets, "socket"),
-        f"{_counted(cores, 'core')} ({smt})",
+        f"{_counted(len(threads), 'core')} ({_smt(threads)})",
         _counted(caches, "last-level cache"),
         _counted(nodes, "NUMA node"),
     ]
@@ -196,17 +209,13 @@ VENDORS = {
     "bhyve bhyve ": "bhyve",
     "ACRNACRNACRN": "ACRN",
 }
-DMI = "/sys/class/dmi/id"
 
 
 def _is_guest(w: World) -> bool:
     try:
         return bool(w.probe.get("cpu", "hypervisor"))
     except Unknown:
-        text = w.tree.read("/proc/cpuinfo")
-        if re.search(r"^flags", text, re.MULTILINE):
-            return bool(re.search(r"^flags.*\bhypervisor\b", text, re.MULTILINE))
-        return w.tree.exists("/proc/device-tree/hypervisor") or w.tree.exists("/sys/hypervisor")
+        return machine.is_guest(w.tree)
 
 
 def _vendor(w: World) -> str | None:
@@ -222,16 +231,15 @@ def _vendor(w: World) -> str | None:
     "hypervisor",
     "hypervisor",
     "hypervisor",
-    how="CPUID leaf 40000000h, flag in /proc/cpuinfo, /sys/hypervisor, DMI",
+    how="CPUID leaf 40000000h, flag in /proc/cpuinfo; without CPUID /sys/hypervisor/type, device "
+    "tree and DMI, which can tell a guest, not that there is no hypervisor",
     means="a hypervisor may take the CPU from a holder without this kernel knowing",
 )
 def hypervisor(w: World) -> Found:
     if not _is_guest(w):
-        return Found("none", "none: CPUID and the kernel name none")
+        return Found("none", "none: CPUID names none")
     vendor = _vendor(w) or "unnamed"
-    product = " ".join(
-        filter(None, (w.tree.read_or(f"{DMI}/{name}") for name in ("sys_vendor", "product_name")))
-    )
+    product = machine.product(w.tree).strip()
     return Found(vendor, f"{vendor}{f' ({product})' if product else ''}")
 
 
@@ -286,10 +294,13 @@ def steal_reported(w: World) -> Found:
     since_boot = int(w.tree.read("/proc/stat").split()[8])
     if since_boot:
         return Found(True, "yes")
+    if hypervisor(w).value == "Xen":
+        return Found(True, "yes, none so far")
     try:
         reported = STEAL_TIME in _kvm(w)
     except Unknown:
-        reported = hypervisor(w).value == "Xen"
+        why = "none so far; whether it would be reported cannot be told"
+        raise Unknown(why) from None
     return Found(reported, "yes, none so far" if reported else "no: always 0 here")
 
 
@@ -319,12 +330,26 @@ def _said_of_spinlocks(w: World) -> str | None:
     return next((line for line in said if "PV spinlocks" in line), None)
 
 
+def _guests_spinlock(w: World) -> Found:
+    """As KVM's guest code chooses it at boot."""
+    if "nopvspin" in w.tree.read_or("/proc/cmdline").split():
+        return Found("native", "native: nopvspin is on the kernel's command line")
+    features, hints = _kvm(w), int(w.probe.get("cpu", "kvm_hints"))
+    if hints & DEDICATED_HINT:
+        return Found("native", "native: the host says that vCPUs have CPUs of their own")
+    if PV_UNHALT in features and len(online(w.tree)) == 1:
+        return Found("native", "native: one vCPU has nobody to wait for")
+    if PV_UNHALT in features:
+        return Found("PV", "PV, if the kernel was built with it: PV unhalt is offered")
+    return Found("unfair", "unfair test-and-set: a guest without PV unhalt")
+
+
 @fact(
     "kernel_spinlock",
     "hypervisor",
     "the kernel's own spinlock",
     how="what the kernel logged at boot where that may be read, else nopvspin in /proc/cmdline, "
-    "KVM's PV unhalt and dedicated hint",
+    "KVM's PV unhalt and dedicated hint, the number of vCPUs",
     means="`native` queue locks collapse when vCPUs are preempted; `PV` ones park; the `unfair` "
     "one takes any order",
 )
@@ -335,14 +360,7 @@ def kernel_spinlock(w: World) -> Found:
         return Found(kind, f"{kind} (the kernel logged: {said})")
     if not _is_guest(w):
         return Found("native", "native qspinlock: no hypervisor")
-    if "nopvspin" in w.tree.read_or("/proc/cmdline").split():
-        return Found("native", "native: nopvspin is on the kernel's command line")
-    features, hints = _kvm(w), int(w.probe.get("cpu", "kvm_hints"))
-    if hints & DEDICATED_HINT:
-        return Found("native", "native: the host says that vCPUs have CPUs of their own")
-    if PV_UNHALT in features:
-        return Found("PV", "PV, if the kernel was built with it: PV unhalt is offered")
-    return Found("unfair", "unfair test-and-set: a guest without PV unhalt")
+    return _guests_spinlock(w)
 
 
 # Kernel.

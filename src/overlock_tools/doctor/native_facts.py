@@ -76,11 +76,24 @@ def wake(w: World) -> Found:
     "costs",
     "clock source",
     how="/sys/devices/system/clocksource/clocksource0/current_clocksource",
-    means="hpet and acpi_pm: the kernel caught the TSC lying, and each look at the clock is slow",
+    means="hpet and acpi_pm: the kernel caught the TSC lying, and each look at the clock is slow; "
+    "kvm-clock and Hyper-V's TSC page need no system call",
 )
 def clocksource(w: World) -> Found:
     name = w.tree.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     return Found(name, name)
+
+
+@fact(
+    "clock",
+    "costs",
+    "one look at the clock",
+    how=PROBE + "ol_now() repeated: the counter where it is used, else clock_gettime()",
+    means="locks with time bounds look at it again and again while they wait",
+)
+def clock(w: World) -> Found:
+    ns = float(w.probe.get("costs", "clock_ns"))
+    return Found(ns, _time(ns))
 
 
 @fact(
@@ -109,7 +122,7 @@ def tsc_sync(w: World) -> Found:
         raise Unknown("one CPU, or the two never ran at once")
     if part["backwards"]:
         return Found(False, f"no: up to {part['worst_ticks']} ticks behind")
-    return Found(True, f"yes, in {part['exchanges']} comparisons on {part['cpus']} CPUs")
+    return Found(True, f"yes, on {part['compared']} of {part['cpus']} CPUs")
 
 
 # Features of the processor.

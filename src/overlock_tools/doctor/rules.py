@@ -49,6 +49,10 @@ class Values:
         return id_ in self.known and self.known[id_].why_not is not None
 
     @property
+    def is_guest(self) -> bool:
+        return not self.unknown("hypervisor") and self["hypervisor"] not in ("none", nan)
+
+    @property
     def cpus(self) -> float:
         """That its threads get at the most: those it may use, or what its quota pays for."""
         return float(min(self["cpus_usable"], self["quota"] or inf))
@@ -75,12 +79,16 @@ MUCH_WAITING = 0.2
 # So much more than the CPUs is not an accident of sampling.
 OVER = 1.1
 IDLE_CPUS = 0.01
+# Stopped in a smaller share of its periods, a group met its quota by accident, as at its start.
+OFTEN_THROTTLED = 0.05
+# From here on a look at the clock is a system call or a slow device; without either it is some 20.
+SLOW_CLOCK_NS = 200
 # A base slice from which on a preempted holder is missed for long even by patient waiters.
 LONG_SLICE_NS = 3_000_000
 
 THROTTLED_ADVICE = (
     "raise the quota to what the threads want at their peak, or start no more threads than it pays "
-    "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes follow the CPUs, not the quota)",
+    "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes: many runtimes count the CPUs, not the quota)",
     "a lock that yields wastes less of the quota: overlock run --lock tas_yield -- PROGRAM",
     "see what a quota does to each lock: overlock bench sections --quota CPUS",
 )
@@ -236,9 +244,18 @@ RULES = (
         "throttled_before",
         Answer.LIKELY,
         Scope.BOTH,
-        lambda v: v["throttled"] == 0 and v.part("throttled_ever", "periods") > 0,
+        lambda v: v["throttled"] == 0 and v.part("throttled_ever", "share") >= OFTEN_THROTTLED,
         "the CPU quota ({quota}) has stopped the group before ({throttled_ever}), not while it was "
         "looked at.",
+        THROTTLED_ADVICE,
+    ),
+    Rule(
+        "throttled_seldom",
+        Answer.NOTE,
+        Scope.BOTH,
+        lambda v: v["throttled"] == 0 and 0 < v.part("throttled_ever", "share") < OFTEN_THROTTLED,
+        "the CPU quota ({quota}) stopped the group now and then ({throttled_ever}), not while it "
+        "was looked at.",
         THROTTLED_ADVICE,
     ),
     Rule(
@@ -246,7 +263,9 @@ RULES = (
         Answer.POSSIBLE,
         Scope.MACHINE,
         lambda v: (
-            (v["quota"] or inf) < v["cpus_usable"] and v.part("throttled_ever", "periods") == 0
+            (v["quota"] or inf) < v["cpus_usable"]
+            and v["throttled"] == 0
+            and v.part("throttled_ever", "share") < OFTEN_THROTTLED
         ),
         "a quota of {quota} is less than the CPUs that may be used ({cpus_usable}): when that many "
         "threads run, all are stopped for the rest of each period.",
@@ -265,9 +284,9 @@ RULES = (
         "no_steal_time",
         Answer.BLIND,
         Scope.MACHINE,
-        lambda v: v["steal_reported"] is False,
-        "a guest of {hypervisor} that reports no stolen time: whether the host preempts the vCPUs "
-        "cannot be seen from here.",
+        lambda v: v["steal_reported"] is False or (v.is_guest and v.unknown("steal_reported")),
+        "a guest of {hypervisor} that may not report stolen time: whether the host preempts the "
+        "vCPUs cannot be seen from here.",
         ("ask on the host, or compare: overlock bench sections at 1x, whose range shows it",),
     ),
     Rule(
@@ -307,18 +326,21 @@ RULES = (
         "native_kernel_lock_in_guest",
         Answer.NOTE,
         Scope.MACHINE,
-        lambda v: v["kernel_spinlock"] == "native" and v["hypervisor"] not in ("none", nan),
-        "this guest's kernel uses native queue spinlocks: one preempted vCPU stops all that queue "
-        "behind it.",
-        ("right only while each vCPU has a CPU of its own; else boot without nopvspin",),
+        lambda v: v["kernel_spinlock"] == "native" and v.is_guest and v["cpus_online"] > 1,
+        "this guest's kernel uses native queue spinlocks ({kernel_spinlock}): one preempted vCPU "
+        "stops all that queue behind it.",
+        (
+            "right only while each vCPU has a CPU of its own; if it has not, take away what asked "
+            "for them: nopvspin at boot, or the host's promise (QEMU: kvm-hint-dedicated)",
+        ),
     ),
     Rule(
         "slow_clock",
         Answer.NOTE,
         Scope.MACHINE,
-        lambda v: v["tsc"] is False,
-        "the time stamp counter is not used ({clocksource}): looking at the clock costs a system "
-        "call or more, and locks with time bounds pay it on every slow path.",
+        lambda v: v["clock"] >= SLOW_CLOCK_NS,
+        "a look at the clock takes {clock} (time stamp counter: {tsc}; clock source: "
+        "{clocksource}), and locks with time bounds pay it on every slow path.",
         ("on the host or at boot: an invariant TSC and clocksource=tsc, if it can be trusted",),
     ),
     Rule(
