@@ -81,6 +81,25 @@ def test_make_alone_lists_the_targets(clone: Path) -> None:
         assert f"  make {target} " in done.stdout
 
 
+def script(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_another_interpreter_is_another_set_up(clone: Path) -> None:
+    """Of a .venv whose interpreter only tells its version; no package is missing."""
+    (clone / "tools/packages.txt").write_text("demo\tnone\n")
+    script(clone / "bin/dpkg-query", "echo installed none")
+    script(clone / ".venv/bin/overlock", "")
+    path = f"{clone / 'bin'}:{os.environ['PATH']}"
+    for version, says in (("3.11.2", True), ("3.11.2", False), ("3.12.0", True), ("3.12.0", False)):
+        script(clone / ".venv/bin/python", f"echo {version}")
+        done = run(clone, "tools/setup", "demo", PATH=path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert ("installing the overlock command" in done.stdout) == says
+
+
 def test_nothing_to_do_is_quick_and_silent() -> None:
     """In the checkout that runs this test, set-up is done: the stamp says so."""
     done = run(TOP, "tools/setup", "test", OVERLOCK_NO_INSTALL="1")
