@@ -86,7 +86,7 @@ picture: build ## measure again for docs/img/collapse.png; three minutes, an idl
 		--json $(BUILD)/collapse.json
 	@$(OVERLOCK) report $(BUILD)/collapse.json --png docs/img/collapse.png
 
-docs: native ## the pages with their generated tables, in build/docs; ARGS=--in-place for docs/
+docs: build ## the pages with their generated tables, in build/docs; ARGS=--in-place for docs/
 	@$(PYTHON) tools/docs_tables.py --out $(BUILD)/docs $(ARGS)
 
 lint: ## formatters and linters, changing nothing

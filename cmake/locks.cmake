@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What follows from locks.def: the list OVERLOCK_LOCKS, <overlock/locks.h>, how to compile a lock's
 # template unit, and a library with all of them.
 set(OVERLOCK_INCLUDE ${CMAKE_CURRENT_SOURCE_DIR}/include)
