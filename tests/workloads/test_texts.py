@@ -2,6 +2,7 @@
 """The workloads are written on the seam: their text compiles in every world that it is for."""
 
 import os
+import platform
 import re
 import subprocess
 from pathlib import Path
@@ -77,7 +78,8 @@ def test_compiles(name: str, world: str) -> None:
 
 def headers() -> str:
     """As guest/build-module finds them."""
-    debian = sorted(Path("/usr/src").glob("linux-headers-*-amd64"))
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+    debian = sorted(Path("/usr/src").glob(f"linux-headers-*-{architecture}"))
     return os.environ.get("KERNEL_HEADERS") or str(debian[-1])
 
 
