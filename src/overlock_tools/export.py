@@ -33,7 +33,8 @@ def _csv(facts: Sequence[str], rows: Iterable[list[Any]]) -> str:
 
 
 def _heading(measure: Measure) -> str:
-    return measure.name + {"": "", "/s": "_per_second"}.get(measure.unit, f"_{measure.unit}")
+    units = {"": "", "/s": "_per_second", "s/M": "_s_per_million"}
+    return measure.name + units.get(measure.unit, f"_{measure.unit}")
 
 
 def _cells(result: Result) -> Iterator[list[Any]]:

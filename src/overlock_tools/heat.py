@@ -13,6 +13,7 @@ from overlock_tools.view import COLLAPSED, View
 STEPS = (COLLAPSED, 0.25, 0.5, 0.75, 0.9)
 COLLAPSED_WORD = "▼ collapsed"
 BEST_WORD, LIKE_BEST = "★ best", "≈ best"
+AHEAD = "> best"  # whose median is the greatest, but not round by round
 
 
 def broken(name: str) -> str:
@@ -92,8 +93,8 @@ def _rate(view: View, variant: str) -> Cell | None:
     number = percent(ratio.value)
     if ratio.value < COLLAPSED:
         return Cell(ratio.value, number, COLLAPSED_WORD)
-    alike = ratio.low is not None and not ratio.below_one
-    return Cell(ratio.value, number, LIKE_BEST if alike else "")
+    word = LIKE_BEST if ratio.alike else AHEAD if ratio.above_one else ""
+    return Cell(ratio.value, number, word)
 
 
 LESS: tuple[tuple[str, str, Callable[[float], str]], ...] = (

@@ -13,6 +13,7 @@ from overlock_tools import stats
 from overlock_tools.results import Result, value_of
 from overlock_tools.stats import Ratio
 from overlock_tools.tables import count, factor
+from overlock_tools.view import View
 
 
 @dataclass(frozen=True)
@@ -31,20 +32,7 @@ BYTE_003 = (
     RunTime(16, 6046, 1747),
     RunTime(32, 37028, 10136),
 )
-# Context: the lock that the slides propose. None here is like it.
-UNFAIR_QUEUED_003 = (
-    RunTime(4, 454, 80),
-    RunTime(8, 1126, 305),
-    RunTime(16, 3633, 1000),
-    RunTime(32, 7103, 1231),
-)
 PAIRS_003 = 1_000_000
-
-# 000 section 6.2: times the ticket lock's performance in hackbench, by virtual machines.
-HACKBENCH_000 = {
-    2: {"preemptable_ticket": 3.89, "pv_ticket": 4.80, "pv_preemptable_ticket": 4.97},
-    3: {"preemptable_ticket": 9.63, "pv_ticket": 13.68, "pv_preemptable_ticket": 15.35},
-}
 
 # The papers repeat five times: the range of five rounds is an interval at 93.75 %, and no more.
 CONFIDENCE = 0.9
@@ -57,7 +45,6 @@ class Verdict(StrEnum):
     SEEN = "seen here"
     NOT_SEEN = "not seen here"
     OPEN = "cannot be told apart"
-    NEEDS_CPUS = "needs more CPUs"
     NOT_MEASURED = "not measured here"
 
 
@@ -131,16 +118,7 @@ def claims(result: Result) -> list[Claim]:
 def compared(
     result: Result, one: tuple[str, int], other: tuple[str, int], measure: str = "rate"
 ) -> Ratio | None:
-    """A measure of one variant at one number of threads by that of another, within rounds."""
-    tables = [
-        {c.round: v for c in result.of(*place) if (v := value_of(measure, c)) is not None}
-        for place in (one, other)
-    ]
-    rounds = sorted(set(tables[0]) & set(tables[1]))
-    if not rounds:
-        return None
-    ours, theirs = ([table[r] for r in rounds] for table in tables)
-    return stats.ratio(ours, theirs, CONFIDENCE)
+    return View(result).between(measure, one, other, CONFIDENCE)
 
 
 def fitting(result: Result, least: int = 1, most: int = 10**6) -> list[int]:

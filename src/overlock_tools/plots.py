@@ -552,7 +552,9 @@ def cost(view: View, frame: Frame | None = None) -> Figure:
     if spinning:
         bars = {variant: (0.0, share) for variant, share in spinning.items()}
         dots = [Dots("", "|", spinning)]
-        panels.append(Panel("of it spent waiting", "{:.0%}".format, dots, bars, limits=SHARES))
+        panels.append(
+            Panel("of it not turns' own work", "{:.0%}".format, dots, bars, limits=SHARES)
+        )
     return rows(view, _sorted(costs), panels, frame)
 
 

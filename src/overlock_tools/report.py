@@ -192,7 +192,7 @@ def _events(view: View) -> str:
         ]
         if names:
             rows = [Row([v, *(f"{e[name]:.3g}" for name in names)], v) for v, e in counted.items()]
-            parts.append(f"<h3>Events per 1000 {escape(view.result.unit)}, {n} threads</h3>")
+            parts.append(f"<h3>Events per 1000 acquisitions, {n} threads</h3>")
             parts.append(table(["lock", *(name.lower() for name in names)], rows))
     return "".join(parts)
 

@@ -70,9 +70,18 @@ class Measure:
 
     name: str
     heading: str
-    unit: str  # "ns", "s", "/s" or none
+    unit: str  # "ns", "s", "s/M", "/s" or none
     of: Callable[[Cells], float | None]  # None: these cells do not tell
     what: str
+
+
+def _most(of: Callable[[Cell], float | None]) -> Callable[[Cells], float | None]:
+    """Of all rounds together."""
+
+    def value(cells: Cells) -> float | None:
+        return max((v for v in map(of, cells) if v is not None), default=None)
+
+    return value
 
 
 def _median(of: Callable[[Cell], float | None]) -> Callable[[Cells], float | None]:
@@ -100,10 +109,6 @@ def _handover(cells: Cells) -> float | None:
     return times.percentile(50) if times.count else None
 
 
-def _longest_gap(cells: Cells) -> float | None:
-    return max((cell.gap_ns for cell in cells if cell.gap_ns is not None), default=None)
-
-
 def _jain(cell: Cell) -> float | None:
     return stats.jain([float(n) for n in cell.per_thread]) if cell.per_thread else None
 
@@ -125,7 +130,7 @@ def _one_copy(cell: Cell) -> float | None:
     if len(cell.copies) < 2:
         return None
     draw = random.Random(f"{cell.round} {cell.variant} {cell.threads}")  # noqa: S311 - no secret
-    return draw.choice(cell.copies) / cell.seconds
+    return max(draw.choice(cell.copies), 1) / cell.seconds
 
 
 def _cost(cell: Cell) -> float:
@@ -159,7 +164,11 @@ MEASURES = (
         "least_to_most", "min/max", "", _median(_least_to_most), "least to most work of a thread"
     ),
     Measure(
-        "gap", "gap", "ns", _longest_gap, "longest time between a thread's turns, less its work"
+        "gap",
+        "gap",
+        "ns",
+        _most(lambda c: c.gap_ns),
+        "longest time between a thread's turns, less its work",
     ),
     Measure("p50", "p50", "ns", _wait(50), "waiting to acquire, the median"),
     Measure("p90", "p90", "ns", _wait(90), "waiting, 90th percentile"),
@@ -169,13 +178,11 @@ MEASURES = (
     Measure("max", "max", "ns", _wait(100), "the longest wait that was sampled"),
     Measure("handover", "hand-over", "ns", _handover, "from a release until a waiter had the lock"),
     Measure("queue", "queue", "", _median(lambda c: c.queue_mean), "others waiting, on average"),
-    Measure(
-        "queue_max", "max queue", "", _median(lambda c: c.queue_max), "others waiting, at most"
-    ),
+    Measure("queue_max", "max queue", "", _most(lambda c: c.queue_max), "others waiting, at most"),
     Measure(
         "spinning", "spinning", "", _median(_spinning), "share of CPU time that was not turns' work"
     ),
-    Measure("cpu", "CPU s/M", "s", _median(_cost), "CPU seconds burnt per million units of work"),
+    Measure("cpu", "CPU s/M", "s/M", _median(_cost), "CPU seconds burnt per million units of work"),
     Measure("switches", "switches", "/s", _median(_switches), "context switches per second"),
     Measure("run_time", "run time", "s", _run_time, "mean run time of a thread, with fixed work"),
     Measure("run_time_sd", "σ", "s", _run_time_sd, "standard deviation of the threads' run times"),
@@ -186,6 +193,13 @@ _BY_NAME = {measure.name: measure for measure in MEASURES}
 def value_of(measure: str, cell: Cell) -> float | None:
     """Of one cell by itself."""
     return _BY_NAME[measure].of([cell])
+
+
+def comparable(measure: str, cell: Cell, value: float) -> float:
+    """Its value for ratios: what is 0 counts as the least that could be told."""
+    if measure == "rate":
+        return cell.rate_or_bound
+    return max(value, 1.0) if _BY_NAME[measure].unit == "ns" else value
 
 
 @dataclass

@@ -19,7 +19,7 @@ def si(value: float | None) -> str:
     if value is None:
         return "·"
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= factor:
+        if value >= factor * 0.9995:
             return f"{value / factor:.3g} {prefix}"
     return f"{value:.3g} "
 
@@ -28,7 +28,7 @@ def plain(value: float | None) -> str:
     """A small number with three digits, a large one as a rate is."""
     if value is None:
         return ""
-    return si(value) if value >= 1000 else f"{value:.3g}"
+    return si(value) if value >= 999.5 else f"{value:.3g}"
 
 
 def duration(ns: float | None) -> str:
@@ -55,6 +55,8 @@ def factor(value: float) -> str:
     if value >= 100:
         digits = max(0, len(str(int(value))) - 3)
         return f"{round(value / 10**digits) * 10**digits:,}"
+    if value < 5e-5:
+        return "< 0.0001" if value else "0"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.01 else f"{value:.4f}"
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from overlock_tools import stats
 from overlock_tools.judge import Judgement, judge
-from overlock_tools.results import Cell, Result, value_of
+from overlock_tools.results import Cell, Result, comparable, value_of
 from overlock_tools.stats import Ratio
 
 # Less than this share of the best at the same number of threads: collapsed, not merely slower.
@@ -144,11 +144,25 @@ class View:
         """Of any measure: the median of ours / theirs over the rounds that have both."""
         return self.between(measure, (ours, threads), (theirs, threads))
 
-    def between(self, measure: str, ours: tuple[str, int], theirs: tuple[str, int]) -> Ratio | None:
+    def between(
+        self,
+        measure: str,
+        ours: tuple[str, int],
+        theirs: tuple[str, int],
+        confidence: float = stats.CONFIDENCE,
+    ) -> Ratio | None:
         """The same, of two places: a variant at a number of threads each."""
-        one, other = (self.by_round(measure, *place) for place in (ours, theirs))
+        one, other = (self._comparable(measure, *place) for place in (ours, theirs))
         rounds = sorted(set(one) & set(other))
-        return stats.ratio([one[r] for r in rounds], [other[r] for r in rounds]) if rounds else None
+        if not rounds:
+            return None
+        return stats.ratio([one[r] for r in rounds], [other[r] for r in rounds], confidence)
+
+    def _comparable(self, measure: str, variant: str, threads: int) -> dict[int, float]:
+        values, cells = self.by_round(measure, variant, threads), self.cells(variant, threads)
+        return {
+            c.round: comparable(measure, c, values[c.round]) for c in cells if c.round in values
+        }
 
     def best(self, variants: list[str], threads: list[int]) -> str | None:
         """The variant with the greatest geometric mean of rates over `threads`."""
@@ -209,13 +223,6 @@ class View:
     def fallen(self) -> list[str]:
         """Those that collapsed at most of the numbers of threads that do not fit."""
         return [v for v, n in self.collapsed.items() if 2 * len(n) > len(self.over)]
-
-    def share(self, variant: str) -> float | None:
-        """Of the best one's rate, where contenders are compared."""
-        if not self.best_of_all:
-            return None
-        ratio = self.ratio(variant, self.best_of_all, self.judged)
-        return ratio.value if ratio else None
 
 
 def nearest(result: Result) -> int:

@@ -187,5 +187,15 @@ def test_000_asks_for_one_copy_and_for_all() -> None:
     assert claim(found, "faster than tickets").verdict == "not seen here"
 
 
+def test_what_did_nothing_counts_as_one_turn() -> None:
+    """A rate of 0 is a bound, not a ratio of a hundred digits; so is a starved copy."""
+    found = result("sections", {"preemptable_ticket": {4: 500}, "ticket": {4: 0}}, 2)
+    for cell in found.cells:
+        cell.copies = [round(cell.work / 2)] * 2
+    reason = claim(found, "faster than tickets").reason
+    assert reason.count("×") == 2
+    assert max(map(len, reason.split())) < 20
+
+
 def test_a_workload_that_no_paper_has() -> None:
     assert papers.claims(result("conditions", {"ticket": {1: 1}}, 2)) == []

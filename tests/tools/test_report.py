@@ -454,3 +454,34 @@ def test_detail_shows_what_matters(world: list[Result]) -> None:
 )
 def test_durations(ns: float, text: str) -> None:
     assert tables.duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(None, "·"), (12.3, "12.3 "), (999.4, "999 "), (999.6, "1 k"), (999_600, "1 M"), (2e9, "2 G")],
+)
+def test_rates(rate: float | None, text: str) -> None:
+    assert tables.si(rate) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (4e-5, "< 0.0001"),
+        (6e-5, "0.0001"),
+        (0.5, "0.50"),
+        (12.34, "12.3"),
+        (2346, "2,350"),
+    ],
+)
+def test_factors(value: float, text: str) -> None:
+    assert tables.factor(value) == text
+
+
+def test_events_are_of_acquisitions_whatever_the_unit() -> None:
+    found = planted.result({"ticket": {1: 9}, "tas": {1: 9}}, [])
+    found.unit = "items"
+    for cell in found.cells:
+        cell.events = {"ACQUIRE": 1000, "SLOW": 5}
+    assert "Events per 1000 acquisitions, 1 threads" in report.html([found], "x")

@@ -71,6 +71,14 @@ def test_every_measure_has_a_column(result: Result) -> None:
             assert [h for h in headings if h.startswith(measure.name)]
 
 
+def test_what_is_per_million_says_so_and_the_longest_queue_is_of_all_rounds(result: Result) -> None:
+    for cell in result.cells:
+        cell.cpu_seconds, cell.work, cell.queue_max = 2.0, 1e6, cell.round
+    (row, *_) = rows(export.summary([result]))
+    assert float(row["cpu_s_per_million"]) == pytest.approx(2.0)
+    assert float(row["queue_max"]) == ROUNDS
+
+
 def test_report_writes_both(overlock: Overlock, tmp_path: Path, result: Result) -> None:
     (tmp_path / "result.json").write_text(result.to_json())
     done = overlock("report", "result.json", "--csv", "cells.csv", "--csv-summary", "locks.csv")

@@ -412,6 +412,11 @@ def test_many_results_at_once() -> None:
     assert verdict.overall([View(better)]) == []
 
 
+def test_a_gap_of_nothing_is_no_ratio_of_a_hundred_digits() -> None:
+    found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 9.0, "tas": 8.0, "mutex": 0.0})
+    assert re.search(r"is [78]\.\d\d× \[7\..* that of mutex", about(verdict.about_gap, found))
+
+
 # The machine
 
 
