@@ -14,11 +14,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import Done, Overlock, running
+from conftest import TOP, Done, Overlock, running
 from recorded import NAMES, Machine
 
 from overlock_tools import doctor, limits
-from overlock_tools.doctor import Report
+from overlock_tools.doctor import Report, probe
 from overlock_tools.tree import Tree, Unknown
 
 Machines = dict[str, tuple[Machine, Report]]
@@ -152,6 +152,22 @@ def test_bad_usage(args: tuple[str, ...], says: str, overlock: Overlock) -> None
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="elsewhere all CPUs have one counter")
+def test_cpus_that_there_was_no_time_for_are_not_counted(tmp_path: Path) -> None:
+    cpus = len(os.sched_getaffinity(0))
+    if cpus == 1:
+        pytest.skip("one CPU has nothing to be compared with")
+    build = Path(os.environ["OVERLOCK_NATIVE"]).parent
+    program = tmp_path / "probe-without-time"
+    sources = (TOP / "bench/probe.c", build / "lib/liboverlock.a")
+    folders = (f"-I{TOP / 'include'}", f"-I{build / 'include'}")
+    options = ("-std=gnu11", "-O1", "-pthread", "-DMOST_NS=0u")
+    subprocess.run(["cc", *options, *folders, "-o", program, *sources], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    counters = probe.parse(done.stdout, "").part("tsc")
+    assert (counters["compared"], counters["cpus"], counters["exchanges"]) == (1, cpus, 0)
 
 
 # In a container without privilege.
