@@ -258,10 +258,7 @@ def remarks(result: Result) -> list[str]:
         said.append(
             f"Not here: {', '.join(result.missing)}; `overlock locks` says what to install."
         )
-    if counted := result.native.get("throw"):
-        said.append(throwing.Count(**counted).sentence())
-    if result.kind in WITHOUT_A_LOCK:
-        said.append(f"{result.kind} uses no lock of --locks: it was measured once, not for each.")
+    said += verdict.about_locks(result)
     if proof := result.scenario.get("proof"):
         said.append(f"In force: {scenarios.words(proof)}.")
     return said

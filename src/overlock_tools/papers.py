@@ -12,7 +12,7 @@ from enum import StrEnum
 from overlock_tools import stats
 from overlock_tools.results import Result, value_of
 from overlock_tools.stats import Ratio
-from overlock_tools.tables import count, factor
+from overlock_tools.tables import count, factor, named
 from overlock_tools.view import View
 
 
@@ -109,6 +109,7 @@ def byte_run_times(result: Result) -> list[RunTime]:
 
 def claims(result: Result) -> list[Claim]:
     """What the papers say of this workload in this scenario, each with whether it is so here."""
+    result = named(result)
     return [statement.claim(result) for statement in STATEMENTS if statement.about(result)]
 
 

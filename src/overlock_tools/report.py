@@ -83,6 +83,10 @@ def _overview(views: Sequence[View], conclusions: Sequence[str]) -> str:
     lines = said([*conclusions, *verdict.overall(views)])
     tables = heat.tables(views)
     first = tables[0].html if tables else ""
+    machines = _machines(views)
+    if len(machines) > 1:
+        warning = f"These are results of {len(machines)} machines: compare within a column only."
+        first = paragraphs([warning], "warning") + first
     more = "".join(one.html for one in tables[1:])
     return (
         f"<section>{lines}{first}{details('The same for waiting, gaps and CPU time', more)}"
@@ -267,11 +271,18 @@ def _table_of_003(result: Result) -> str:
     return paragraphs([words], "soft") + table(head, rows)
 
 
-def _section(view: View) -> str:
+def _machines(views: Sequence[View]) -> list[str]:
+    """Each once, in the order of the results."""
+    return list(dict.fromkeys(machine.headline(view.result.machine) for view in views))
+
+
+def _section(view: View, several_machines: bool) -> str:
     result = view.result
+    where = [f"Measured on {machine.headline(result.machine)}."] if several_machines else []
     title = "" if view.name == result.title else paragraphs([result.title + "."])
     return (
         f'<section id="{view.anchor}"><h2>{escape(view.name)}</h2>{title}{_scenario(view)}'
+        f"{paragraphs([*where, *verdict.about_locks(result)])}"
         f'<p class="soft">{escape(_parameters(result))}.</p>{said(verdict.summary(view))}'
         f"{paragraphs([*_left_out(result), *result.warnings], 'warning')}"
         f"{_claims(view)}{_figures(view)}"
@@ -293,14 +304,22 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _machine(result: Result) -> str:
+def _machine(result: Result, title: str) -> str:
     native = {key: value for key, value in result.native.items() if key != "type"}
     rows = [Row([k.replace("_", " "), _text(v)]) for k, v in {**result.machine, **native}.items()]
     facts = table(["fact", ""], rows)
     return (
-        f"<section><h2>This machine</h2>{paragraphs([machine.headline(result.machine)])}"
+        f"<section><h2>{title}</h2>{paragraphs([machine.headline(result.machine)])}"
         f"{details('All facts, and what the library measured at its start', facts)}</section>"
     )
+
+
+def _facts_of(views: Sequence[View]) -> list[tuple[str, Result]]:
+    """A result of each machine, with what its facts are called."""
+    found = {machine.headline(view.result.machine): view.result for view in reversed(views)}
+    if len(found) == 1:
+        return [("This machine", views[0].result)]
+    return [(f"Machine {n}", found[line]) for n, line in enumerate(_machines(views), 1)]
 
 
 def _method() -> str:
@@ -319,7 +338,7 @@ def html(
 ) -> str:
     """The page; `conclusions` stand above what each result says by itself."""
     views = [View(result, threads, place) for place, result in enumerate(results)]
-    first = results[0]
+    machines = _machines(views)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -327,10 +346,10 @@ def html(
         f"<title>Overlock report</title><style>{style_sheet()}</style></head><body>"
         "<header><h1>Locks when threads outnumber CPUs</h1>"
         '<button id="theme" type="button" hidden aria-label="Light or dark">◐</button>'
-        f'<p class="soft">{escape(machine.headline(first.machine))}</p></header>'
+        f"{paragraphs(machines, 'soft')}</header>"
         + _overview(views, conclusions)
-        + "".join(map(_section, views))
-        + _machine(first)
+        + "".join(_section(view, len(machines) > 1) for view in views)
+        + "".join(_machine(result, title) for title, result in _facts_of(views))
         + _method()
         + f"<footer><h2>How this was made</h2><pre>{escape(command)}</pre></footer>"
         f"<script>{_file('report.js')}</script></body></html>\n"

@@ -2,7 +2,7 @@
 """Tables for the terminal."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Group
 from rich.table import Table
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from overlock_tools.results import MEASURES, Measure, Result
 from overlock_tools.stats import Ratio
+from overlock_tools.workloads import WITHOUT_A_LOCK
 
 WIDTH = 100  # letters of a line
 
@@ -88,6 +89,15 @@ def shown(measure: Measure, value: float | None) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.3g}"
 
 
+def named(result: Result) -> Result:
+    """A workload that takes no lock goes by its own name, not by that of the lock it was given."""
+    if result.kind not in WITHOUT_A_LOCK or len(result.variants) > 1:
+        return result
+    name = result.kind
+    cells = [replace(cell, variant=name) for cell in result.cells]
+    return replace(result, variants=[name], baseline=name, cells=cells)
+
+
 def _plain() -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
 
@@ -103,6 +113,7 @@ def count(threads: int) -> str:
 
 def matrix(result: Result, done: int, total: int) -> Group:
     """While it runs: medians so far, locks by numbers of threads."""
+    result = named(result)
     table = _plain()
     table.add_column("lock", no_wrap=True)
     for n in result.threads:
@@ -173,6 +184,7 @@ def _measured(
 
 def detail(result: Result, threads: int) -> Group:
     """When it is done: one number of threads."""
+    result = named(result)
     variants = [v for v in result.variants if result.of(v, threads)]
     ratios = [ratio_text(result.ratio(v, result.baseline, [threads])) for v in variants]
     columns = [
@@ -208,6 +220,7 @@ WAITS = ("p50", "p90", "p99", "p99.9", "p99.99", "max", "gap", "handover")
 
 def latency(result: Result, threads: int) -> Group | None:
     """The distribution of waiting, where it was measured."""
+    result = named(result)
     variants = [v for v in result.variants if result.value("p50", v, threads) is not None]
     if not variants:
         return None
@@ -216,6 +229,7 @@ def latency(result: Result, threads: int) -> Group | None:
 
 
 def overall(result: Result) -> Group:
+    result = named(result)
     numbers = ", ".join(map(str, result.threads))
     ratios = {v: result.ratio(v, result.baseline, result.threads) for v in result.variants}
     known = {v: ratio for v, ratio in ratios.items() if ratio}
@@ -230,6 +244,7 @@ def overall(result: Result) -> Group:
 
 def counters(result: Result, threads: int) -> Group | None:
     """Events per thousand acquisitions, where the counted build was asked for."""
+    result = named(result)
     rows = {v: result.events_per_thousand(v, threads) for v in result.variants}
     names = [
         n for n in next(filter(None, rows.values()), {}) if any(r.get(n) for r in rows.values())

@@ -4,11 +4,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from overlock_tools import throwing
 from overlock_tools.judge import Verdict
 from overlock_tools.results import Result
 from overlock_tools.stats import CONFIDENCE, Ratio, least_rounds
 from overlock_tools.tables import duration, factor, per_unit, seconds, si
 from overlock_tools.view import COLLAPSED, Spread, View
+from overlock_tools.workloads import WITHOUT_A_LOCK
 
 # A sentence names so many locks; the table below the figure names all.
 NAMED = 6
@@ -445,6 +447,16 @@ def about_queue(view: View) -> list[str]:
 
 def about_run_times(view: View) -> list[str]:
     return about_less(view, RUN_TIME) + about_less(view, DEVIATION)
+
+
+def about_locks(result: Result) -> list[str]:
+    """Of workloads whose lock is not the one that was named: which one it is."""
+    said = []
+    if counted := result.native.get("throw"):
+        said.append(throwing.Count(**counted).sentence())
+    if result.kind in WITHOUT_A_LOCK:
+        said.append(f"{result.kind} uses no lock of --locks: it was measured once, not for each.")
+    return said
 
 
 # Many results

@@ -10,6 +10,7 @@ from overlock_tools import stats
 from overlock_tools.judge import Judgement, judge
 from overlock_tools.results import Cell, Result, comparable, value_of
 from overlock_tools.stats import Ratio
+from overlock_tools.tables import named
 
 # Less than this share of the best at the same number of threads: collapsed, not merely slower.
 COLLAPSED = 0.1
@@ -28,6 +29,7 @@ class Spread:
 
 class View:
     def __init__(self, result: Result, at: int | None = None, place: int = 0) -> None:
+        result = named(result)
         self.result, self.place = result, place
         self.at = at if at in result.threads else nearest(result)
         self._cells: dict[tuple[str, int], list[Cell]] = {}

@@ -211,6 +211,40 @@ def test_a_paper_s_numbers_stand_beside_ours() -> None:
         assert f"<td>{escape(claim.verdict)}</td><td>{escape(claim.reason)}</td>" in text
 
 
+def test_what_takes_no_lock_goes_by_its_own_name() -> None:
+    found = planted.result({"ticket": {1: 100.0, 2: 50.0}}, [], "invalidation")
+    (claim,) = papers.claims(View(found).result)
+    assert claim.reason.startswith("invalidation with 2 threads ÷ one: 0.50×")
+    text = report.html([found], "x")
+    assert "ticket" not in re.sub("<section><h2>How it was.*", "", text, flags=re.DOTALL)
+    assert "invalidation uses no lock of --locks: it was measured once" in text
+    shown = [tables.matrix(found, 1, 1), tables.detail(found, 2), tables.overall(found)]
+    for table in shown:
+        lines = printed(table)
+        assert lines[-1].startswith("invalidation ")
+        assert "ticket" not in "".join(lines)
+
+
+def test_how_a_throw_was_counted_stands_beside_it() -> None:
+    found = planted.result({"ticket": {1: 9.0}, "tas": {1: 9.0}}, [], "throw_twin")
+    found.native = {
+        "throw": {"throws": 7, "searches": 14, "mutex_calls": 0, "loader_calls": 0, "libc": "glibc"}
+    }
+    assert "7 throws made 14 searches" in report.html([found], "x")
+
+
+def test_each_machine_is_named_where_they_differ() -> None:
+    rates = {"ticket": {8: 1.0}, "tas": {8: 50.0}}
+    one, other = (planted.result(rates, [], kind) for kind in ("one", "other"))
+    assert "Measured on" not in report.html([one, other], "x")
+    other.machine = {**planted.MACHINE, "cpu": "Another CPU"}
+    text = report.html([one, other], "x")
+    assert "These are results of 2 machines: compare within a column only." in text
+    assert text.count("Measured on 2 CPUs, Another CPU") == 1
+    assert text.count("Measured on 2 CPUs, Made-up CPU") == 1
+    assert re.search(r"<h2>Machine 2</h2><p>2 CPUs, Another CPU", text)
+
+
 def test_links_lead_to_what_they_name() -> None:
     rates = {"ticket": {8: 1.0}, "tas": {8: 50.0}}
     lone = planted.result({"none": {8: 1.0}}, [], "lone")
@@ -349,6 +383,18 @@ def test_every_figure_as_a_picture_that_is_read_alone(
         with Image.open(path.with_suffix(".png")) as image:
             image.load()  # all of it is there
             assert image.convert("RGB").getpixel((2, 2)) == (255, 255, 255)
+
+
+def test_a_name_without_an_ending_is_a_folder(
+    overlock: Overlock, tmp_path: Path, result_file: Path
+) -> None:
+    done = overlock("report", result_file, "--png", "pictures/")
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "pictures").glob("01-*.png"))) > 1
+    (tmp_path / "file").touch()
+    done = overlock("report", result_file, "--png", "file")
+    why = "overlock: file is a file; name a folder, or a picture ending in .png\n"
+    assert (done.returncode, done.stderr) == (2, why)
 
 
 def test_text_of_a_picture_is_within_it(world: list[Result]) -> None:

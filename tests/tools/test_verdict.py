@@ -13,6 +13,7 @@ import pytest
 from planted import give, result
 
 from overlock_tools import figures, machine, verdict
+from overlock_tools.commands import demo
 from overlock_tools.histograms import packed
 from overlock_tools.results import GivenUp, Result
 from overlock_tools.view import View
@@ -415,6 +416,14 @@ def test_many_results_at_once() -> None:
 def test_a_gap_of_nothing_is_no_ratio_of_a_hundred_digits() -> None:
     found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 9.0, "tas": 8.0, "mutex": 0.0})
     assert re.search(r"is [78]\.\d\d× \[7\..* that of mutex", about(verdict.about_gap, found))
+
+
+@pytest.mark.parametrize(("rate", "words"), [(50.0, "stops."), (1.0, "not proven that it did")])
+def test_a_demo_says_what_stopped_only_if_it_did(rate: float, words: str) -> None:
+    found = result(
+        {"ticket": {8: 1.0}, "tas_yield": {8: 50.0}, "preemptable_ticket": {8: rate}}, []
+    )
+    assert words in demo.conclusions([found])[0]
 
 
 # The machine

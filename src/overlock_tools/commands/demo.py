@@ -164,9 +164,11 @@ def conclusions(results: list[Result]) -> list[str]:
         ratios = {cure: result.ratio(cure, result.baseline, over) for cure in CURE}
         words = [f"{cure} {verdict.times(ratio)}" for cure, ratio in ratios.items() if ratio]
         if words:
+            stopped = all(ratio.above_one for ratio in ratios.values() if ratio)
             said.append(
-                f"When threads outnumber the CPUs, a FIFO spinlock stops. Times the rate of "
-                f"{result.baseline} here: {verdict.listed(words)}."
+                "When threads outnumber the CPUs, a FIFO spinlock "
+                f"{'stops' if stopped else 'can stop; it is not proven that it did here'}. Times "
+                f"the rate of {result.baseline} here: {verdict.listed(words)}."
             )
         cure = verdict.best(result, CURE, over)
         native = verdict.best(result, result.peers, over)
@@ -188,6 +190,8 @@ def _beside_native(cure: str, native: str, beside: Ratio) -> str:
             f"The native {native} is the better choice in such a program: the best cure, {cure}, "
             f"reaches {verdict.times(beside)} its rate."
         )
+    if not beside.known:
+        return f"Beside {native} it did {verdict.times(beside)}, {verdict.TOO_FEW}."
     return f"Beside {native} it is not told apart: {verdict.times(beside)}."
 
 

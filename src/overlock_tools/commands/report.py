@@ -44,8 +44,9 @@ def command(inputs: tuple[Path, ...], at: int | None, **outputs: Path | None) ->
     if not wanted:
         raise Fail("nothing to write: give -o report.html, or --png picture.png, or both")
     for kind, path in wanted.items():
-        if not (kind in PICTURES and path.is_dir()):
-            files.check_writable(path)
+        if kind in PICTURES and _for_all(path) and path.is_file():
+            raise Fail(f"{path} is a file; name a folder, or a picture ending in .{kind}")
+        files.check_writable(path / "picture" if path.is_dir() and kind in PICTURES else path)
     read = _read(inputs, at)
     for kind, path in wanted.items():
         if kind in PICTURES:
@@ -84,16 +85,22 @@ def _results(given: Path) -> list[Path]:
     return found
 
 
+def _for_all(path: Path) -> bool:
+    """Whether it is a folder, be it one that is to be made: the name of a picture has an ending."""
+    return path.is_dir() or path.suffix.removeprefix(".") not in PICTURES
+
+
 def _draw(read: list[Result], at: int | None, kind: str, path: Path) -> None:
     """A file has the first figure of the first result; a folder all figures of all results."""
     from overlock_tools import figures, plots
     from overlock_tools.view import View
 
     views = [View(result, at) for result in read]
-    if not path.is_dir():
+    if not _for_all(path):
         first = figures.of(views[0])[0]
         _write(path, plots.picture(first.draw(views[0], first.frame(views[0])), kind))
         return
+    path.mkdir(exist_ok=True)
     for number, view in enumerate(views, 1):
         for figure in figures.of(view):
             name = f"{number:02}-{view.result.kind}-{figure.name}.{kind}"
