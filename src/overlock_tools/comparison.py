@@ -20,7 +20,7 @@ from overlock_tools.stats import Ratio
 # they can be compared, and the reader should know.
 SAME = ("cpu", "architecture", "cpus_online", "virtual")
 NOTED = ("kernel", "scheduler", "preemption", "libc", "governor", "thp", "quota_cpus")
-SETTINGS = ("cpus", "turns", "counters")
+SETTINGS = ("cpus", "turns", "counters", "latency")
 
 
 @dataclass(frozen=True)
@@ -154,12 +154,23 @@ def _drift(before: Result, after: Result, control: str, threads: int) -> Drift:
 
 
 def _noted(before: Result, after: Result) -> list[str]:
-    return [
-        f"the machine's {name} is {_shown(before.machine.get(name))} before and "
-        f"{_shown(after.machine.get(name))} after"
-        for name in NOTED
-        if before.machine.get(name) != after.machine.get(name)
+    then, now = (_circumstances(result) for result in (before, after))
+    moved = [
+        f"{what} is {_shown(then.get(what))} before and {_shown(now.get(what))} after"
+        for what in {**then, **now}
+        if then.get(what) != now.get(what)
     ]
+    old, new = (result.settings.get("plugins", {}) for result in (before, after))
+    rebuilt = [f for f in old if f in new and old[f] != new[f]]
+    return moved + [f"{family}'s locks were built anew in between" for family in rebuilt]
+
+
+def _circumstances(result: Result) -> dict[str, Any]:
+    tunables = result.native.get("tunables", {})
+    return {
+        **{f"the machine's {name}": result.machine.get(name) for name in NOTED},
+        **{f"the tunable {name}": value for name, value in tunables.items()},
+    }
 
 
 def _restless(changes: list[Change], control: str) -> list[str]:

@@ -3,9 +3,11 @@
 
 import json
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from conftest import Overlock
@@ -14,6 +16,7 @@ from overlock_tools import comparison
 from overlock_tools.errors import Fail
 from overlock_tools.results import Cell, Result
 
+SCHEMA = resources.files("overlock_tools").joinpath("schema/comparison.json").read_text()
 ROUNDS = 22
 MACHINE = {"cpu": "Fast 1", "architecture": "x86_64", "cpus_online": 2, "kernel": "6.1"}
 SPEEDS = {"ticket": 1.0, "twa": 1.2, "pthread_mutex": 2.0, "pthread_spin": 1.5}
@@ -105,6 +108,10 @@ def test_without_peers_the_baseline_is_the_control() -> None:
         ({"machine": {**MACHINE, "cpu": "Slow 2"}}, "cpu is Fast 1 before and Slow 2 after"),
         ({"scenario": {"settings": {"neighbours": "2"}}}, "is none before and neighbours 2 after"),
         ({"settings": {"cpus": 1, "turns": None, "counters": False}}, "setting cpus is 2 before"),
+        (
+            {"settings": {"cpus": 2, "turns": None, "counters": False, "latency": False}},
+            "the setting latency is none before and False after",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_by_name(change: dict[str, Any], said: str) -> None:
@@ -117,6 +124,16 @@ def test_another_kernel_is_noted() -> None:
         measured(1), replace(measured(2), machine={**MACHINE, "kernel": "6.2"})
     )
     assert found.notes == ["the machine's kernel is 6.1 before and 6.2 after"]
+
+
+def test_tunables_and_peers_built_anew_are_noted() -> None:
+    before, after = measured(1), measured(2)
+    before.native, after.native = {"tunables": {"tau": "400"}}, {"tunables": {"tau": "77"}}
+    before.settings["plugins"], after.settings["plugins"] = {"ck": "a"}, {"ck": "b"}
+    assert comparison.compare(before, after).notes == [
+        "the tunable tau is 400 before and 77 after",
+        "ck's locks were built anew in between",
+    ]
 
 
 def test_locks_in_one_file_only_are_left_out() -> None:
@@ -144,6 +161,7 @@ def test_command_of_two_files(overlock: Overlock, before_and_after: tuple[Path, 
     assert "The control is pthread_mutex" in done.stdout
     assert "geometric mean over 2, 4 threads, ÷ pthread_mutex" in done.stdout
     body = json.loads((before_and_after[0].parent / "found.json").read_text())
+    jsonschema.validate(body, json.loads(SCHEMA))
     assert body["format"] == "overlock-comparison"
     assert {c["words"] for c in body["changes"] if c["variant"] == "twa"} == {"slower"}
 
@@ -167,7 +185,9 @@ def test_command_of_one_file(overlock: Overlock, before_and_after: tuple[Path, P
     assert "\nx ticket\n+ twa\n* pthread_spin\n+---" in done.stdout
     assert "Round by round twa ÷ ticket: 1.2" in done.stdout
     assert done.stdout.count("Stddev") == 2
-    pairs = json.loads((before_and_after[0].parent / "found.json").read_text())["pairs"]
+    body = json.loads((before_and_after[0].parent / "found.json").read_text())
+    jsonschema.validate(body, json.loads(SCHEMA))
+    pairs = body["pairs"]
     assert [(p["second"], p["threads"]) for p in pairs] == [
         ("twa", 2),
         ("pthread_spin", 2),
@@ -201,6 +221,10 @@ def test_confidence_moves_the_interval(
             "--control and --fail-on-regression are for two files",
         ),
         (["before.json", "before.json", "--confidence", "96"], "'96' is not one of '80', '90'"),
+        (
+            ["before.json", "before.json", "--fail-on-regression", "nan"],
+            "nan is not in the range from 0 to 100",
+        ),
         (["before.json", "none.json"], "none.json cannot be read: No such file or directory"),
     ],
 )

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overlock_tools import comparison, files, ministat, results, stats, tables
+from overlock_tools.commands.bench import Within
 from overlock_tools.comparison import Comparison, Pair
 from overlock_tools.errors import FAILED, Fail
 from overlock_tools.results import Result
@@ -36,7 +37,7 @@ from overlock_tools.terminal import console as terminal
     "--fail-on-regression",
     "regression",
     metavar="PERCENT",
-    type=click.FloatRange(0, 100),
+    type=Within(0, 100),
     help="Exit code 1 if a lock, peers aside, is proven slower by more than that.",
 )
 @click.option(
