@@ -3,16 +3,19 @@
 
 import os
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Proofs, Start, children, hogs_of, read, until
+from conftest import Proofs as Found
+from conftest import Start, children, hogs_of, read, until
 
 from overlock_tools.errors import Fail
-from overlock_tools.scenarios import SCENARIOS
+from overlock_tools.scenarios import SCENARIOS, Proofs, words
+from overlock_tools.scenarios.base import Proof, deferred, ended_in_order
 
-Prove = Callable[..., Proofs]
+Prove = Callable[..., Found]
 # Three processes that spin want 3 CPUs; a fifth of one is used up soon, however busy the machine.
 WORK = ("--copies-run", "3", "--seconds", "0.5")
 
@@ -180,6 +183,36 @@ def test_scenarios_combine(proofs: Prove) -> None:
     found = proofs(*args, *WORK)
     assert set(found) == {"quota", "background", "neighbours"}
     assert all(proof["held"] for proof in found.values()), found
+
+
+def gone() -> Proof:
+    raise FileNotFoundError(2, "No such file or directory")
+
+
+def test_what_cannot_be_looked_at_has_not_held() -> None:
+    proof = Proofs({"quota": gone}).collect()
+    assert not proof["quota"]["held"]
+    said = "quota could not be looked at: No such file or directory (NOT HELD)"
+    assert words(proof) == said
+
+
+def test_signal_waits_for_what_must_be_whole() -> None:
+    done = []
+
+    def write() -> None:
+        with deferred():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                os.kill(os.getpid(), number)
+                done.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert done == [signal.SIGTERM, signal.SIGINT]
+
+
+def test_deferred_signals_get_through_where_things_are_undone() -> None:
+    with deferred(), pytest.raises(KeyboardInterrupt), ended_in_order():
+        os.kill(os.getpid(), signal.SIGHUP)
 
 
 REFUSED = [

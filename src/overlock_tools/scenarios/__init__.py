@@ -12,13 +12,13 @@ from dataclasses import asdict
 from typing import Any
 
 from overlock_tools.scenarios.background import Background
-from overlock_tools.scenarios.base import Measured, Proof, Scenario, ended_in_order, uninterrupted
+from overlock_tools.scenarios.base import Measured, Proof, Scenario, deferred, ended_in_order
 from overlock_tools.scenarios.neighbours import Neighbours
 from overlock_tools.scenarios.phases import Phases
 from overlock_tools.scenarios.quota import Quota
 from overlock_tools.scenarios.slice import Slice
 
-__all__ = ["SCENARIOS", "Proofs", "applied", "cell_options", "words"]
+__all__ = ["SCENARIOS", "Proofs", "applied", "cell_options", "together", "words"]
 
 SCENARIOS: tuple[type[Scenario], ...] = (Neighbours, Quota, Background, Phases, Slice)
 THREADS = "nothing but more threads than CPUs"
@@ -35,7 +35,14 @@ class Proofs:
 
     def collect(self) -> dict[str, dict[str, Any]]:
         """{scenario: {asked, seen, held, words}}, from the beginning to now."""
-        return {name: asdict(proof()) for name, proof in self._proofs.items()}
+        return {name: asdict(_seen(name, proof)) for name, proof in self._proofs.items()}
+
+
+def _seen(name: str, proof: Callable[[], Proof]) -> Proof:
+    try:
+        return proof()
+    except OSError as error:  # what was to be looked at has ended
+        return Proof({}, {}, held=False, words=f"{name} could not be looked at: {error.strerror}")
 
 
 @contextmanager
@@ -48,12 +55,25 @@ def applied(scenarios: Sequence[Scenario], pid: int) -> Iterator[Proofs]:
     stack = ExitStack()
     with ended_in_order():
         try:
-            with uninterrupted():
+            with deferred():
                 begun = {s.name: stack.enter_context(s.applied(measured)) for s in scenarios}
             yield Proofs(begun)
         finally:
-            with uninterrupted():
+            with deferred():
                 stack.close()
+
+
+def together(
+    earlier: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Of two sessions of one result: what was not seen in both has not held."""
+    nothing = {"held": False, "words": "not looked at"}
+    return {name: _both(earlier.get(name, nothing), proof) for name, proof in now.items()}
+
+
+def _both(earlier: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    said = f"{earlier['words']}; resumed: {now['words']}"
+    return {**now, "held": earlier["held"] and now["held"], "words": said}
 
 
 def words(proofs: dict[str, dict[str, Any]]) -> str:

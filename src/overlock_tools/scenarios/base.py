@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, ClassVar, Self
 
 from overlock_tools.errors import Fail
@@ -55,27 +56,41 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Signals that would end us wait until what is half set up, or half torn down, is whole."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    try:
+def deferred() -> Iterator[None]:
+    """Signals that would end us wait until what is half set up, torn down or written is whole.
+
+    Then they end us as Ctrl-C does. Inside, ended_in_order() lets them through for its time.
+    """
+    came = False
+
+    def remember(_number: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+
+    with _handled_by(remember):
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
     """All of those signals end us as Ctrl-C does: by an exception, so that things are undone."""
+    with _handled_by(signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before = [(number, signal.getsignal(number)) for number in ENDING]
-    for number, handler in before:
-        if handler is not signal.SIG_IGN:  # as under nohup
-            signal.signal(number, signal.default_int_handler)
+    for number, old in before:
+        if old is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+        for number, old in before:
+            signal.signal(number, old)
 
 
 def number(option: str, text: str, least: float, most: float, example: str) -> float:
