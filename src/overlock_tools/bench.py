@@ -2,7 +2,6 @@
 """What `overlock bench` does: from what was asked to a result that is shown and kept."""
 
 import random
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +33,7 @@ from overlock_tools.errors import FAILED, INTERRUPTED, MISSING, Fail
 from overlock_tools.measure import Run, Subjects, Watching
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
-from overlock_tools.scenarios.base import ENDING, Scenario
+from overlock_tools.scenarios.base import Scenario, deferred
 from overlock_tools.server import Server
 from overlock_tools.terminal import Running
 from overlock_tools.terminal import console as terminal
@@ -43,6 +42,9 @@ from overlock_tools.workloads import BY_TIME_ONLY, WITHOUT_A_LOCK, Workload
 THREADS = "1x,2x,4x"
 IF_BUSY = ("warn", "refuse", "wait")
 LOOK_AGAIN_SECONDS = 5.0
+UNDRAINED = "did not drain: waiters were left in line"
+
+Proof = dict[str, dict[str, Any]]  # as scenarios.Proofs collects it
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,28 @@ class Asked:
 
     @property
     def headers(self) -> dict[str, Path]:
-        paths = (Path(name) for name in self.names if outside.is_header(name))
-        return {outside.lock_id(path): path for path in paths}
+        found: dict[str, Path] = {}
+        for name in (*self.names, self["baseline"]):
+            path = Path(name.partition("@")[0])
+            if outside.is_header(path.name):
+                other = found.setdefault(outside.lock_id(path), path)
+                if other.resolve() != path.resolve():
+                    raise Fail(f"--locks: {other} and {path} have one name; rename one of them")
+        return found
 
     @property
     def locks(self) -> str:
-        return ",".join(
-            outside.lock_id(Path(name)) if outside.is_header(name) else name for name in self.names
-        )
+        return ",".join(map(_named, self.names))
+
+    @property
+    def baseline(self) -> str:
+        return _named(self["baseline"])
+
+
+def _named(lock: str) -> str:
+    """A header by the id that its lock has: mine@tau=0 of ./mine.h@tau=0."""
+    name, at, settings = lock.partition("@")
+    return (outside.lock_id(Path(name)) if outside.is_header(name) else name) + at + settings
 
 
 @contextmanager
@@ -98,7 +114,7 @@ def planned(
 ) -> Plan:
     """What was given, else the paper's setting, else the default."""
     setting = presets.setting(asked["as_in"], workload.name) if asked["as_in"] else None
-    baseline = measure.parse_variants(asked["baseline"], known)[0]
+    baseline = measure.parse_variants(asked.baseline, known)[0]
     variants = measure.parse_variants(asked.locks, known)
     if workload.name in WITHOUT_A_LOCK:
         variants = [baseline]
@@ -157,17 +173,6 @@ def _parameters(
     return values
 
 
-@contextmanager
-def no_interruption() -> Iterator[None]:
-    """What is complete is being written: another Ctrl-C must not lose it."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 @dataclass(frozen=True)
 class Terms:
     """What else a measurement is to heed."""
@@ -194,13 +199,22 @@ def measured(bench: Server, todo: Run, console: Console, terms: Terms) -> bool:
         return Group(tables.matrix(result, len(result.cells), todo.total), Text(about()))
 
     running = Running(console, table, line)
+    proven = _proven(result)
     try:
         with running.shown(), scenarios.applied(parsed(plan.scenario), bench.pid) as proofs:
+
+            def prove() -> None:
+                if plan.scenario and todo.measured:
+                    result.scenario["proof"] = proven(proofs.collect())
+
+            def save() -> None:
+                prove()
+                terms.save()
+
             try:
-                measure.run(bench, todo, Watching(running.update, terms.save), terms.until)
+                measure.run(bench, todo, Watching(running.update, save), terms.until)
             finally:
-                if plan.scenario:
-                    result.scenario["proof"] = proofs.collect()
+                prove()
     except KeyboardInterrupt:
         return True
     except Fail:
@@ -210,6 +224,14 @@ def measured(bench: Server, todo: Run, console: Console, terms: Terms) -> bool:
     return False
 
 
+def _proven(result: Result) -> Callable[[Proof], Proof]:
+    """Of this session and those before it, what this session's proof makes of it all."""
+    if not result.cells:
+        return lambda now: now
+    earlier = result.scenario.get("proof", {})
+    return lambda now: scenarios.together(earlier, now)
+
+
 def show(result: Result, console: Console) -> None:
     for threads in result.threads:
         if any(cell.threads == threads for cell in result.cells):
@@ -217,6 +239,8 @@ def show(result: Result, console: Console) -> None:
             events = tables.counters(result, threads)
             if events:
                 console.print(events, "")
+            if waiting := tables.latency(result, threads):
+                console.print(waiting, "")
     if len(result.threads) > 1 and result.overall():
         console.print(tables.overall(result), "")
     for text in ministats(result) if result.statistic == presets.MINISTAT else ():
@@ -301,20 +325,27 @@ def _measure_and_show(bench: Server, todo: Run, asked: Asked) -> int:
     json_file = asked["json_file"]
     introduce(todo, console)
     if not todo.to_do:
-        return finish(todo, console, None, asked["csv_file"], interrupted=False)
+        kept_whole, result.complete = result.complete, True  # it was killed before it said so
+        file = None if kept_whole else json_file
+        return finish(todo, console, file, asked["csv_file"], interrupted=False)
     result.warnings += quiet_enough(asked, console)
 
     def save() -> None:
         if json_file:
             files.write(json_file, result.partial_json())
 
-    interrupted = measured(bench, todo, console, Terms(save))
-    with no_interruption():
-        return finish(todo, console, asked["json_file"], asked["csv_file"], interrupted)
+    with deferred():
+        interrupted = measured(bench, todo, console, Terms(save))
+        return finish(todo, console, json_file, asked["csv_file"], interrupted)
 
 
 def conclude(result: Result) -> None:
     result.verdict = verdict.sentences(result)
+    if not result.cells:  # it may have hung in the first
+        result.verdict = [*(f"WRONG: {line}." for line in result.wrong()), *result.verdict]
+    result.warnings = [line for line in result.warnings if not line.endswith(UNDRAINED)]
+    if left := sum(not cell.drained for cell in result.cells):
+        result.warnings.append(f"{left} cell{'' if left == 1 else 's'} {UNDRAINED}")
 
 
 def finish(
@@ -323,7 +354,7 @@ def finish(
     result = todo.result
     conclude(result)
     show(result, console)
-    if result.cells:
+    if result.cells or result.hung:
         if json_file:
             files.write(json_file, result.to_json())
             console.print(f"written: {json_file}")
@@ -331,9 +362,9 @@ def finish(
             files.write(csv_file, export.cells([result]))
             console.print(f"written: {csv_file}")
     if interrupted:
-        kept = f"{len(result.cells)} of {todo.total} cells are complete and kept"
-        again = "; the same command with --resume completes them"
-        console.print(f"interrupted: {kept}{again if json_file and result.cells else ''}")
+        done = f"{len(result.cells)} of {todo.total} cells are complete"
+        kept = " and kept; the same command with --resume completes them"
+        console.print(f"interrupted: {done}{kept if json_file and result.cells else ''}")
         return INTERRUPTED
     return FAILED if any(result.wrong()) or result.impossible else 0
 

@@ -9,16 +9,27 @@ from pathlib import Path
 
 from rich.console import Console
 
-from overlock_tools import bench, defs, files, machine, measure, presets, results, resuming
+from overlock_tools import (
+    bench,
+    defs,
+    files,
+    machine,
+    measure,
+    presets,
+    results,
+    resuming,
+    throwing,
+)
 from overlock_tools import plan as plans
 from overlock_tools.bench import Asked, Terms
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.measure import Run, Subjects
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
+from overlock_tools.scenarios.base import deferred
 from overlock_tools.server import Server
 from overlock_tools.terminal import console as terminal
-from overlock_tools.workloads import Workload
+from overlock_tools.workloads import BY_TIME_ONLY, Workload
 
 THREADS = "1,2,4,8,16,32,64"
 
@@ -41,6 +52,11 @@ def run(asked: Asked) -> int:
         parts = _parts(asked, known, folder)
         _make(folder)
         _introduce(parts, console)
+        _say_left_out(asked, console)
+        for part in parts:
+            if not part.todo.to_do and not part.todo.result.complete:
+                part.todo.result.complete = True  # it was killed before it said so
+                _keep(part, console)
         if any(part.todo.to_do for part in parts):
             warnings = bench.quiet_enough(asked, console)
             code = _measure_all(server, parts, console, warnings, asked["budget"])
@@ -68,7 +84,19 @@ def _workloads(asked: Asked, known: Subjects) -> list[Workload]:
         defs.known(known.workloads, name, "workload", f"there are {there}")
     if not names and asked["as_in"]:
         names = [name for name in known.workloads if presets.has(asked["as_in"], name)]
-    return [known.workloads[name] for name in names or known.workloads]
+    names = names or [name for name in known.workloads if name not in _left_out(asked)]
+    chosen = (throwing.chosen(known.workloads[name], known.workloads) for name in names)
+    return list(dict.fromkeys(chosen))
+
+
+def _left_out(asked: Asked) -> tuple[str, ...]:
+    """Of all workloads, those that cannot be measured so."""
+    return BY_TIME_ONLY if asked["turns"] else ()
+
+
+def _say_left_out(asked: Asked, console: Console) -> None:
+    for name in _left_out(asked) if not asked["workloads"] and not asked["as_in"] else ():
+        console.print(f"left out: {name}, where only one thread's turns count")
 
 
 def _parts(asked: Asked, known: Subjects, folder: Path) -> list[Part]:
@@ -128,7 +156,11 @@ def _measure_all(
         console.print(f"{i + 1} of {len(parts)}: {part.todo.result.title}", style="bold")
         part.todo.result.warnings += warnings
         others = sum(other.seconds for other in parts[i + 1 :])
-        interrupted = _measure(server, part, console, others, ends)
+        try:
+            with deferred():
+                interrupted = _measure(server, part, console, others, ends)
+        except KeyboardInterrupt:  # after the measurement, while it was written
+            interrupted = True
         if interrupted:
             return INTERRUPTED
         result = part.todo.result
@@ -150,13 +182,17 @@ def _measure(
         files.write(part.file, todo.result.partial_json())
 
     interrupted = bench.measured(server, todo, console, Terms(save, until, others))
-    with bench.no_interruption():
-        if todo.result.cells:
-            bench.conclude(todo.result)
-            files.write(part.file, todo.result.to_json())
-            _show(todo.result, console)
-            console.print(f"written: {part.file}", highlight=False)
+    if todo.result.cells or todo.result.hung:
+        _keep(part, console)
     return interrupted
+
+
+def _keep(part: Part, console: Console) -> None:
+    result = part.todo.result
+    bench.conclude(result)
+    files.write(part.file, result.to_json())
+    _show(result, console)
+    console.print(f"written: {part.file}", highlight=False)
 
 
 def _show(result: Result, console: Console) -> None:

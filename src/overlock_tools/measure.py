@@ -16,6 +16,7 @@ from overlock_tools import (
     machine,
     native,
     outside,
+    peers,
     server,
     stats,
     throwing,
@@ -25,7 +26,7 @@ from overlock_tools.errors import Fail
 from overlock_tools.machine import BUSY_SHARE
 from overlock_tools.plan import Place, Plan
 from overlock_tools.results import Cell, GivenUp, Result
-from overlock_tools.server import Impossible, Server
+from overlock_tools.server import Hung, Impossible, Server
 from overlock_tools.workloads import Workload
 
 # Of the native lock's rate: what has less in the pilot round has collapsed, and is not repeated.
@@ -93,12 +94,13 @@ def new_result(plan: Plan, known: Subjects) -> Result:
     program = native.file("overlock-bench-counted" if plan.counters else "overlock-bench")
     settings = plan.settings(plan.cpus or machine.cpus())
     settings["build"] = hashlib.sha256(program.read_bytes()).hexdigest()
+    settings["plugins"] = peers.digests(plan.variants)
     return Result(
         kind=plan.workload.name,
         title=plan.title,
         unit=plan.workload.unit,
         baseline=plan.baseline,
-        command=plan.command(),
+        command=_variables(known.facts) + plan.command(),
         settings=settings,
         machine=machine.facts(),
         native=known.facts | throwing.facts(plan.workload.name),
@@ -109,6 +111,16 @@ def new_result(plan: Plan, known: Subjects) -> Result:
         parameters=plan.parameters,
         scenario={"settings": plan.scenario} if plan.scenario else {},
         statistic=plan.statistic,
+    )
+
+
+def _variables(facts: dict[str, Any]) -> str:
+    """What the environment set otherwise than it is by default, as a shell takes it."""
+    presets = defs.load().tunables
+    return "".join(
+        f"{presets[name].variable}={value} "
+        for name, value in facts.get("tunables", {}).items()
+        if value != str(presets[name].default)
     )
 
 
@@ -150,7 +162,7 @@ class Run:
     def __init__(self, plan: Plan, result: Result) -> None:
         self.plan, self.result = plan, result
         self.places = set(plan.places)
-        self.began = self.saved = time.monotonic()
+        self.began = self.saved = 0.0  # run() says when
         self.measured = 0  # cells of this run; the result may have others
         self.round, self.left_in_round = 0, 0
         self.to_do = 0
@@ -159,7 +171,7 @@ class Run:
 
     @property
     def given_up(self) -> set[Place]:
-        listed = self.result.collapsed + self.result.impossible
+        listed = self.result.collapsed + self.result.impossible + self.result.hung
         return {Place(entry.variant, entry.threads) for entry in listed}
 
     @property
@@ -204,6 +216,10 @@ class Run:
         except Impossible as error:
             why = str(error)
             self.result.impossible.append(GivenUp(place.variant, place.threads, why))
+            self.count()
+        except Hung:
+            why = f"hung in round {round_number}"
+            self.result.hung.append(GivenUp(place.variant, place.threads, why))
             self.count()
         else:
             self.result.cells.append(_cell(answer, round_number, place.variant))
@@ -258,6 +274,7 @@ def run(bench: Server, todo: Run, watching: Watching, until: float | None = None
 
     A round that would not end by `until`, a time.monotonic(), is not begun.
     """
+    todo.began = todo.saved = time.monotonic()
     try:
         _rounds(bench, todo, watching, until)
     finally:

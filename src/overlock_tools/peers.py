@@ -5,6 +5,8 @@ A family is built where its package is installed, and a wheel has none: their li
 dependencies of ours.
 """
 
+import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from overlock_tools import defs, native
@@ -26,6 +28,14 @@ def plugins() -> list[Path]:
 def options() -> list[str]:
     """The same as options of overlock-bench."""
     return [f"--peers={file}" for file in plugins()]
+
+
+def digests(variants: Iterable[str]) -> dict[str, str]:
+    """What the peers among them were compiled to, by family."""
+    known = defs.load().peers
+    named = (known.get(variant.partition("@")[0]) for variant in variants)
+    families = {peer.family for peer in named if peer and peer.family != BUILT_IN}
+    return {f: hashlib.sha256(plugin(f).read_bytes()).hexdigest() for f in sorted(families)}
 
 
 def missing() -> dict[str, str]:

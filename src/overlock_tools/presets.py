@@ -99,10 +99,11 @@ def _of(workload: str) -> Iterable[Setting]:
 def otherwise(setting: Setting, options: dict[str, Any], given: set[str]) -> str:
     """What was asked for that the paper has otherwise: "0.3 s, 3 rounds"."""
     papers = {**vars(setting), **setting.parameters, **setting.scenario}
+    free = {name for name in ("threads", "neighbours") if papers.get(name) is None}
     changed = [
         words.format(options[name])
         for name, words in _WORDS.items()
-        if name in given and papers.get(name) is not None and options[name] != papers[name]
+        if name in given - free and options[name] != papers[name]
     ]
     changed += [f"{name} {options[name]}" for name in sorted(setting.parameters) if name in given]
     return ", ".join(changed)

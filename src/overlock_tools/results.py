@@ -231,6 +231,7 @@ class Result:
     cells: list[Cell] = field(default_factory=list)
     collapsed: list[GivenUp] = field(default_factory=list)  # in the pilot round
     impossible: list[GivenUp] = field(default_factory=list)
+    hung: list[GivenUp] = field(default_factory=list)  # locks that are wrong
     warnings: list[str] = field(default_factory=list)
     complete: bool = False
     verdict: list[str] = field(default_factory=list)
@@ -316,6 +317,8 @@ class Result:
         }
 
     def wrong(self) -> Iterator[str]:
+        for entry in self.hung:
+            yield f"{entry.variant} with {entry.threads} threads {entry.why}"
         for cell in self.cells:
             if cell.wrong:
                 yield f"{cell.variant} with {cell.threads} threads: {cell.wrong}"
@@ -378,8 +381,8 @@ def from_file(path: Path) -> Result:
         for derived in ("format", "version", "summary", "overall"):
             body.pop(derived)
         body["cells"] = [Cell(**cell) for cell in body["cells"]]
-        for given_up in ("collapsed", "impossible"):
-            body[given_up] = [GivenUp(**entry) for entry in body[given_up]]
+        for given_up in ("collapsed", "impossible", "hung"):
+            body[given_up] = [GivenUp(**entry) for entry in body.get(given_up, [])]
         return Result(**body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]

@@ -72,6 +72,7 @@ def _decided(result: Result) -> dict[str, Any]:
         "--threads": result.threads,
         "--baseline": result.baseline,
         **{f"parameter {name}": value for name, value in result.parameters.items()},
+        **{f"tunable {name}": value for name, value in result.native.get("tunables", {}).items()},
         **{f"--{s.name}": scenario.get(s.name) for s in SCENARIOS},
         **{f"--{name}": settings.get(name) for name in ("turns", "rounds", "seconds", "seed")},
         "--pilot": settings.get("pilot"),
@@ -89,6 +90,9 @@ def _other_code(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
     for name, digest in new["loaded"].items():
         if old.get("loaded", {}).get(name) != digest:
             yield f"{name}.h"
+    for family, digest in new["plugins"].items():
+        if old.get("plugins", {}).get(family) != digest:
+            yield f"build of {family}'s locks"
 
 
 def _text(value: Any) -> str:

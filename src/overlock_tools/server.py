@@ -18,6 +18,14 @@ class Impossible(Exception):
     """That cell cannot be run; others can."""
 
 
+class Hung(Exception):
+    """That cell did not end: a deadlock, or a waiter that nobody wakes."""
+
+
+# What it has for an end in order, which takes milliseconds.
+ENDS_WITHIN_SECONDS = 5.0
+
+
 class Server:
     """While it measures, nothing runs here: Python waits for the answer."""
 
@@ -41,6 +49,8 @@ class Server:
         if answer["type"] == "error":
             if answer["kind"] == "usage":  # so is every other cell
                 raise Fail(answer["message"])
+            if answer["kind"] == "hung":
+                raise Hung
             raise Impossible(answer["message"])
         return answer
 
@@ -75,10 +85,18 @@ def started(options: Sequence[str] = (), counted: bool = False) -> Iterator[Serv
         try:
             yield Server(child, read)
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                child.send_signal(signal.SIGTERM)
-            child.wait()
-            _close(child)
+            _end(child)
+
+
+def _end(child: "subprocess.Popen[str]") -> None:
+    """By the signal or, if that was not heeded, by the end of its input; else outright."""
+    child.send_signal(signal.SIGTERM)  # nothing, if it is known to have ended
+    _close(child)
+    try:
+        child.wait(ENDS_WITHIN_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def _close(child: "subprocess.Popen[str]") -> None:

@@ -8,6 +8,7 @@ be: it holds the lock under test around each search for an exception table.
 import json
 import subprocess
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from overlock_tools import native
@@ -48,6 +49,7 @@ class Count:
         )
 
 
+@cache
 def count() -> Count:
     program = native.file("overlock-throw")
     done = subprocess.run([program], capture_output=True, text=True, check=False)

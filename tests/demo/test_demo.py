@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -92,12 +93,25 @@ def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_interrupt_in_a_program_still_reports(tmp_path: Path) -> None:
+def below(pid: int) -> set[int]:
+    """Its descendants."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    found = {int(word) for file in files for word in file.read_text().split()}
+    return found.union(*map(below, found))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_in_a_program_still_reports(tmp_path: Path, number: signal.Signals) -> None:
     child = start(tmp_path, *QUICK)
     read_until(child, "sysbench mutex, unmodified")
-    child.send_signal(signal.SIGINT)
+    until = time.monotonic() + 30
+    while not (running := below(child.pid)) and time.monotonic() < until:
+        time.sleep(0.01)
+    child.send_signal(number)
     out, _ = child.communicate(timeout=60)
     assert child.returncode == 130
+    assert running
+    assert not any(Path(f"/proc/{pid}").exists() for pid in running)
     assert "4. Verdict" in out
     assert "A critical and a non-critical section" in (tmp_path / "report.html").read_text()
 

@@ -3,11 +3,14 @@
 """Stands in for overlock-bench: it answers at once what the file FAKE_WORLD says of each lock.
 
 {"rates": {LOCK: turns per second}, "impossible": [LOCK], "log": FILE, "seconds": of a cell,
- "die_at": N} - all but the first may be left out. Cells it is asked for go to the log.
+ "die_at": N, "hung": [LOCK], "undrained": [LOCK], "tunables": {NAME: value},
+ "deaf": to SIGTERM, "stays": at the end of its input} - all but the first may be left out. Cells it
+is asked for go to the log.
 """
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -38,7 +41,7 @@ def facts(world: dict[str, Any]) -> dict[str, Any]:
         "type": "facts",
         "relax_ns": 40.0,
         "measure_ns": 20.0,
-        "tunables": {},
+        "tunables": world.get("tunables", {}),
         "workloads": [
             {"id": name, "what": f"{name}, made up", "parameters": PARAMETERS} for name in WORKLOADS
         ],
@@ -51,6 +54,8 @@ def answer(asked: dict[str, str], world: dict[str, Any]) -> dict[str, Any]:
     copies, seconds = int(asked.get("copies", 1)), float(asked["seconds"])
     if lock in world.get("impossible", ()):
         return {"type": "error", "kind": "impossible", "message": "no memory for it"}
+    if lock in world.get("hung", ()):
+        return {"type": "error", "kind": "hung", "message": "it did not end"}
     rate = float(world["rates"][lock.partition("@")[0]])
     each, cut = int(rate * seconds / threads / copies), False
     finish: list[float | None] = []
@@ -70,7 +75,7 @@ def answer(asked: dict[str, str], world: dict[str, Any]) -> dict[str, Any]:
         "voluntary": 1,
         "involuntary": 1,
         "arrivals": threads,
-        "drained": True,
+        "drained": lock not in world.get("undrained", ()),
         "drain_seconds": 0.0,
         "cut": cut,
         "wrong": "",
@@ -87,6 +92,8 @@ def answer(asked: dict[str, str], world: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     world = json.loads(Path(os.environ["FAKE_WORLD"]).read_text())
+    if world.get("deaf"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     print(json.dumps(facts(world)), flush=True)
     for number, line in enumerate(sys.stdin, 1):
         if number == world.get("die_at"):
@@ -97,6 +104,8 @@ def main() -> int:
         asked = dict(word.split("=", 1) for word in line.split())
         time.sleep(world.get("seconds", 0))
         print(json.dumps(answer(asked, world)), flush=True)
+    while world.get("stays"):
+        time.sleep(1)
     return 0
 
 

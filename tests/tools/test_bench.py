@@ -3,6 +3,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -114,6 +115,34 @@ def test_lock_from_outside_the_tree(overlock: Overlock, tmp_path: Path) -> None:
     body = read(tmp_path / "r.json")
     assert {"mine", "tas"} <= set(body["variants"])
     assert all(cell["work"] > 0 for cell in body["cells"] if cell["variant"] == "mine")
+
+
+def test_header_with_settings_and_as_the_baseline(overlock: Overlock, tmp_path: Path) -> None:
+    """As the recorded command has it."""
+    (tmp_path / "mine.h").write_text(HEADER.format(acquire=SOUND))
+    locks = ("--locks", "./mine.h@tau=0,mine@tau=5,tas", "--baseline", "./mine.h")
+    done = overlock("bench", "sections", *locks, "--threads", "1", *SHORT, "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    body = read(tmp_path / "r.json")
+    assert body["variants"] == ["mine", "mine@tau=0", "mine@tau=5", "tas"]
+    again = overlock(*shlex.split(body["command"])[1:], "--json", "again.json")
+    assert again.returncode == 0, again.stderr
+    assert read(tmp_path / "again.json")["variants"] == body["variants"]
+
+
+def test_two_headers_of_one_name(overlock: Overlock, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    for path in (tmp_path / "mine.h", tmp_path / "other/mine.h"):
+        path.write_text(HEADER.format(acquire=SOUND))
+    done = overlock("bench", "sections", "--locks", "./mine.h,other/mine.h")
+    assert done.returncode == 2
+    said = "--locks: mine.h and other/mine.h have one name; rename one of them"
+    assert done.stderr == f"overlock: {said}\n"
+
+
+def test_waiting_is_shown(overlock: Overlock) -> None:
+    done = overlock("bench", "sections", "--locks", "tas", "--threads", "2", *SHORT)
+    assert "waiting to acquire, 2 threads on " in done.stdout
 
 
 def test_broken_lock_is_caught(overlock: Overlock, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How a plan is measured, in this process: what is saved when, what is said of other work."""
 
+import itertools
 import json
 import os
 import pty
@@ -102,6 +103,16 @@ def test_time_left_follows_from_the_time_taken(todo: Run, monkeypatch: pytest.Mo
     assert seen == [pytest.approx(2.0 * left) for left in range(11, -1, -1)]
 
 
+def test_time_before_a_run_is_not_its_own(todo: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other parts of a matrix, or waiting for a quiet machine."""
+    clock = itertools.count(time.monotonic() + 1000, 0.01)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    seen: list[float | None] = []
+    go(todo, Watching(lambda: seen.append(todo.seconds_left), lambda: pytest.fail("saved")))
+    assert seen[0] is not None
+    assert seen[0] < 100
+
+
 def test_rounds_disturbed_by_others_are_named(todo: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shares = iter([0.01, 0.31, 0.07])
     monkeypatch.setattr(machine.Load, "others_since", lambda *_: next(shares))
@@ -110,6 +121,20 @@ def test_rounds_disturbed_by_others_are_named(todo: Run, monkeypatch: pytest.Mon
         "other work took up to 31% of the CPUs in rounds 2, 3: expect noise; ratios suffer less "
         "than rates"
     ]
+
+
+def test_other_peoples_cpus_are_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 10})
+    idle = "0 0 0 100 0 0 0 0 0 0"
+    now = "\n".join(["cpu 9999 0 0 0 0 0 0 9 0 0", f"cpu0 9999{idle[1:]}", f"cpu1 {idle}"])
+    monkeypatch.setattr(machine, "_read", lambda file: now if file == "/proc/stat" else "")
+    assert machine.Load.now().busy == 0
+    now += "\ncpu10 300 0 0 0 0 0 0 7 0 0\nintr 5"
+    tick = os.sysconf("SC_CLK_TCK")
+    load = machine.Load.now()
+    assert (load.busy, load.stolen) == (300 / tick, 7 / tick)
+    then = machine.Load(load.when - 10, load.busy - 5, load.own, load.stolen)
+    assert load.others_since(then) == pytest.approx(0.25)
 
 
 def test_our_own_running_children_are_not_others() -> None:

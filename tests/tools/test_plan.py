@@ -4,12 +4,14 @@
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
 import stat
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import resources
 from pathlib import Path
@@ -20,7 +22,7 @@ import pytest
 from conftest import COMMAND, Done
 from fake_bench import WORKLOADS
 
-from overlock_tools import cli, plan, presets
+from overlock_tools import cli, files, measure, plan, presets, server, throwing
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 RATES = {"tas": 1e6, "ticket": 1e6, "twa": 1e3, "pthread_mutex": 1e6}
@@ -219,6 +221,47 @@ def test_impossible_cell_is_named_and_not_tried_again(world: World) -> None:
     assert len(body["cells"]) == 3
 
 
+def test_hung_lock_is_wrong_and_not_tried_again(world: World) -> None:
+    world.world["hung"] = ["twa"]
+    args = ("--locks", "tas,twa", "--threads", "2", "--rounds", "3", "--json", "r.json")
+    done = world.run("sections", *args, "--baseline", "tas")
+    assert done.returncode == 1
+    wrong = "WRONG: twa with 2 threads hung in round 1."
+    assert wrong in done.stdout
+    assert "Not measured" not in done.stdout
+    assert world.order().count(("twa", "2")) == 1
+    body = world.read()
+    assert body["verdict"][0] == wrong
+    assert body["hung"] == [{"variant": "twa", "threads": 2, "why": "hung in round 1"}]
+    again = world.run("sections", *args, "--baseline", "tas", "--resume")
+    assert (again.returncode, wrong in again.stdout) == (1, True)
+
+
+def test_hung_in_the_first_cell_is_kept(world: World) -> None:
+    world.world["hung"] = ["tas"]
+    args = ("--locks", "tas", "--baseline", "tas", "--threads", "2", "--json", "r.json")
+    assert world.run("sections", *args).returncode == 1
+    assert world.read()["verdict"][0] == "WRONG: tas with 2 threads hung in round 1."
+
+
+def test_waiters_left_in_line_are_told_once(world: World) -> None:
+    world.world["undrained"] = ["tas"]
+    args = ("--locks", "tas,twa", "--baseline", "tas", "--threads", "2", "--rounds", "3")
+    world.run("sections", *args, "--json", "r.json")
+    world.run("sections", *args, "--json", "r.json", "--resume")
+    (said,) = [line for line in world.read()["warnings"] if "drain" in line]
+    assert said == "3 cells did not drain: waiters were left in line"
+
+
+@pytest.mark.parametrize("deaf", [{"deaf": True}, {"deaf": True, "stays": True}])
+def test_bench_that_heeds_no_signal_is_ended(
+    world: World, deaf: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.world |= deaf
+    monkeypatch.setattr(server, "ENDS_WITHIN_SECONDS", 0.5 if "stays" in deaf else 30)
+    assert world.run("sections", *LOCKS, "--rounds", "1").returncode == 0
+
+
 def test_bench_that_dies_is_quoted_and_what_it_did_is_not_lost(world: World) -> None:
     world.world["die_at"] = 5
     done = world.run("sections", *LOCKS, "--rounds", "2", "--json", "r.json")
@@ -305,6 +348,18 @@ def test_complete_result_is_only_shown(world: World) -> None:
     assert world.asked() == []
 
 
+def test_result_killed_before_it_was_called_complete_is_finished(world: World) -> None:
+    args = (*LOCKS, "--rounds", "1", "--json", "r.json")
+    world.run("sections", *args)
+    world.change(complete=False, summary=[], verdict=[])
+    world.forget()
+    assert world.run("sections", *args, "--resume").returncode == 0
+    body = world.read()
+    assert (body["complete"], world.asked()) == (True, [])
+    assert body["summary"]
+    assert body["verdict"]
+
+
 @pytest.mark.parametrize(
     ("args", "what"),
     [
@@ -348,6 +403,11 @@ def test_other_options_are_refused(world: World, args: tuple[str, ...], what: st
             "file",
         ),
         (
+            {"native": {"tunables": {"tau": "77"}}},
+            "r.json was made with tunable tau 77, not 400: resume it with its own options, or "
+            "name another file",
+        ),
+        (
             {"kind": "mutexbench"},
             "r.json was made with workload mutexbench, not sections: resume it with its own "
             "options, or name another file",
@@ -355,10 +415,33 @@ def test_other_options_are_refused(world: World, args: tuple[str, ...], what: st
     ],
 )
 def test_another_world_is_refused(world: World, change: dict[str, Any], why: str) -> None:
+    world.world["tunables"] = {"tau": "400"}
     interrupted(world, after=3)
     world.change(**change)
     options = ("--rounds", "3", "--json", "r.json", "--resume")
     fails(world.run("sections", *LOCKS, *options), 2, why)
+
+
+def test_rebuilt_peers_are_refused(world: World) -> None:
+    plugin = world.native / "overlock-peers-ck.so"
+    plugin.unlink(missing_ok=True)
+    plugin.write_text("what the stand-in does not load")
+    world.world["rates"] = {"tas": 1e6, "ck_mcs": 1e6}
+    args = ("--locks", "tas,ck_mcs", "--baseline", "tas", "--threads", "2", "--json", "r.json")
+    world.run("sections", *args, "--rounds", "1")
+    assert set(world.read()["settings"]["plugins"]) == {"ck"}
+    plugin.write_text("compiled anew")
+    fails(
+        world.run("sections", *args, "--rounds", "1", "--resume"),
+        2,
+        "r.json was measured with another build of ck's locks; measure anew, into another file",
+    )
+
+
+def test_command_has_the_variables_that_were_set(world: World) -> None:
+    world.world["tunables"] = {"tau": "77", "spin": "2000"}
+    world.run("sections", *LOCKS, "--rounds", "1", "--json", "r.json")
+    assert world.read()["command"].startswith("OVERLOCK_TAU_NS=77 overlock bench sections ")
 
 
 def test_resuming_needs_a_file(world: World) -> None:
@@ -415,6 +498,14 @@ def test_shortened_says_so(world: World) -> None:
     assert body["settings"]["otherwise"] == "0.3 s, 3 rounds"
 
 
+def test_what_the_paper_does_not_have_is_said(world: World) -> None:
+    args = ("--locks", "tas", "--baseline", "tas", "--json", "r.json", "--threads", "2")
+    world.run("sections", *args, "--as-in", "000", "--seconds", "0.3")
+    assert world.read()["settings"]["otherwise"] == "0.3 s"
+    world.run("mutexbench", *args, "--as-in", "004", "--turns", "100")
+    assert world.read()["settings"]["otherwise"] == "100 turns"
+
+
 def test_paper_that_has_no_such_workload(world: World) -> None:
     fails(
         world.run("sections", "--as-in", "004"),
@@ -464,8 +555,57 @@ def test_matrix_writes_a_file_for_each_workload_and_is_complete(world: World) ->
 
 def test_matrix_takes_all_workloads(world: World) -> None:
     assert matrix(world, "--rounds", "1").returncode == 0
-    assert {path.stem for path in (world.results / "m").iterdir()} == set(WORKLOADS)
-    assert {cell["workload"] for cell in world.asked()} == set(WORKLOADS)
+    throw = set() if throwing.count().contends else {"throw"}
+    assert {path.stem for path in (world.results / "m").iterdir()} == set(WORKLOADS) - throw
+    assert {cell["workload"] for cell in world.asked()} == set(WORKLOADS) - throw
+
+
+@pytest.mark.parametrize("asked", ["throw", "throw,throw_twin"])
+def test_matrix_measures_the_twin_of_a_throw_that_locks_nothing(
+    world: World, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = throwing.Count(1000, 1000, 0, 0, "glibc 2.36")
+    monkeypatch.setattr(throwing, "count", lambda: counted)
+    done = matrix(world, "--rounds", "1", "--workloads", asked)
+    assert [path.name for path in (world.results / "m").iterdir()] == ["throw_twin.json"]
+    assert done.stdout.count("throw takes no lock here") == 1
+
+
+def test_matrix_of_fixed_work_leaves_out_what_has_none(world: World) -> None:
+    done = matrix(world, "--rounds", "1", "--turns", "100")
+    assert done.returncode == 0, done.stderr
+    assert "left out: invalidation, where only one thread's turns count" in done.stdout
+    assert not (world.results / "m/invalidation.json").exists()
+
+
+def test_matrix_finishes_what_was_killed_before_it_was_called_complete(world: World) -> None:
+    args = ("--workloads", "sections", "--rounds", "1")
+    matrix(world, *args)
+    file = world.results / "m/sections.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "complete": False, "summary": []}))
+    assert matrix(world, *args).returncode == 0
+    body = world.read("m/sections.json")
+    assert body["complete"]
+    assert body["summary"]
+
+
+def interrupting(honest: Callable[[Path, str], None]) -> Callable[[Path, str], None]:
+    def write(path: Path, text: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        honest(path, text)
+
+    return write
+
+
+def test_matrix_interrupted_while_it_writes_ends_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "write", interrupting(files.write))
+    done = matrix(world, "--workloads", "sections,mutexbench", "--rounds", "1")
+    assert done.returncode == 130
+    assert "interrupted: the same command again completes it" in done.stdout
+    assert world.read("m/sections.json")["complete"]
+    assert not (world.results / "m/mutexbench.json").exists()
 
 
 def test_matrix_as_in_a_paper_takes_what_the_paper_has(world: World) -> None:
@@ -575,6 +715,62 @@ def test_every_ending_keeps_what_is_complete_and_leaves_no_process(
     assert len(world.read()["cells"]) >= 2
     assert not Path(f"/proc/{below[0]}").exists()
     assert [path.name for path in world.results.iterdir()] == ["r.json"]
+
+
+def test_what_is_not_written_is_not_called_kept(world: World) -> None:
+    world.world["seconds"] = 0.05
+    child = world.start("sections", *LOCKS, "--rounds", "3")
+    until = time.monotonic() + 30
+    while len(world.asked()) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=30)
+    assert re.search(r"^interrupted: \d of 18 cells are complete$", out, re.MULTILINE)
+
+
+def test_proof_is_of_all_sessions(world: World) -> None:
+    args = ("--background", "1:hogs", "--rounds", "3", "--json", "r.json")
+    interrupted(world, "--background", "1:hogs")
+    first = world.read()["scenario"]["proof"]["background"]
+    first |= {"held": False, "words": "1 CPU hog that slept"}
+    world.change(scenario={"proof": {"background": first}})
+    world.run("sections", *LOCKS, *args, "--resume")
+    proof = world.read()["scenario"]["proof"]["background"]
+    assert not proof["held"]
+    assert proof["words"].startswith("1 CPU hog that slept; resumed: 1 CPU hog beside")
+
+
+def test_session_without_a_proof_proves_nothing(world: World) -> None:
+    interrupted(world, "--background", "1:hogs")
+    body = world.read()
+    del body["scenario"]["proof"]
+    (world.results / "r.json").write_text(json.dumps(body))
+    args = ("--background", "1:hogs", "--rounds", "3", "--json", "r.json", "--resume")
+    world.run("sections", *LOCKS, *args)
+    proof = world.read()["scenario"]["proof"]["background"]
+    assert not proof["held"]
+    assert proof["words"].startswith("not looked at; resumed: 1 CPU hog beside")
+
+
+def test_what_is_saved_on_the_way_has_the_proof(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[dict[str, Any]] = []
+    monkeypatch.setattr(measure, "SAVE_EVERY_SECONDS", 0)
+    monkeypatch.setattr(files, "write", lambda _, text: saved.append(json.loads(text)))
+    args = ("--background", "1:hogs", "--rounds", "1", "--json", "r.json")
+    world.run("sections", *LOCKS, *args)
+    assert len(saved) == 7
+    assert all(set(body["scenario"]["proof"]) == {"background"} for body in saved)
+
+
+def test_signal_while_the_result_is_written_loses_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "write", interrupting(files.write))
+    done = world.run("sections", *LOCKS, "--rounds", "1", "--json", "r.json")
+    assert done.returncode == 130
+    assert world.read()["complete"]
 
 
 def test_scenario_is_in_force_and_proven(world: World) -> None:

@@ -6,7 +6,6 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -14,13 +13,14 @@ from rich.console import Console
 
 from overlock_tools import files, machine, measure, program, server, tables, verdict
 from overlock_tools import plan as plans
-from overlock_tools.bench import Terms, measured, no_interruption
+from overlock_tools.bench import Terms, conclude, measured
 from overlock_tools.commands.bench import Within
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.measure import Run
 from overlock_tools.plan import Plan
 from overlock_tools.program import Pbzip2, Program, Runs, Sysbench
 from overlock_tools.results import Result
+from overlock_tools.scenarios.base import deferred, ended_in_order
 from overlock_tools.stats import Ratio
 from overlock_tools.terminal import Running, console
 from overlock_tools.workloads import Workload
@@ -52,7 +52,7 @@ class Demo:
         self.say(text, "bold")
 
     def conclude(self, result: Result) -> None:
-        result.verdict = verdict.sentences(result)
+        conclude(result)
         for line in result.verdict:
             self.say(f"• {line}")
         for line in result.warnings:
@@ -198,7 +198,8 @@ def _beside_native(cure: str, native: str, beside: Ratio) -> str:
 def attempt(step: Callable[[], None], out: Console) -> int:
     """0, or the exit code of what went wrong: the report is still written."""
     try:
-        step()
+        with ended_in_order():
+            step()
     except KeyboardInterrupt:
         return INTERRUPTED
     except Fail as error:
@@ -243,11 +244,11 @@ def command(output: Path, rounds: int, seconds: float, keep: Path | None) -> int
         raise Fail(f"--keep {keep}: there is no such folder; make it first")
     demo = Demo(rounds, seconds)
     code = 0
-    for step in (demo.machine, demo.sections, demo.programs):
-        code = attempt(step, demo.out)
-        if code:
-            break
-    with no_interruption() if code == INTERRUPTED else nullcontext():
+    with deferred():
+        for step in (demo.machine, demo.sections, demo.programs):
+            code = attempt(step, demo.out)
+            if code:
+                break
         return finish(demo, output, keep, code)
 
 
