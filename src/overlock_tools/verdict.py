@@ -109,7 +109,7 @@ def few_rounds(view: View) -> list[str]:
     if rounds >= least_rounds():
         return []
     return [
-        f"{rounds} round{'s' if rounds > 1 else ''}: too few for {CONFIDENCE:.0%} intervals, so no "
+        f"{rounds} round{'s' if rounds > 1 else ''}: too few for {100 * CONFIDENCE:g} % intervals, so no "
         "lock is called faster or slower."
     ]
 

@@ -117,7 +117,7 @@ def test_too_few_rounds_prove_nothing() -> None:
     found.cells = [cell for cell in found.cells if cell.round <= 3]
     give(found, "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 3e6})
     for kind in figures.of(View(found)):
-        assert kind.said(View(found))[0].startswith("3 rounds: too few for 95% intervals")
+        assert kind.said(View(found))[0].startswith("3 rounds: too few for 95 % intervals")
     said = verdict.sentences(found)
     assert any("tas is not judged against the best peer" in line for line in said)
     assert not any("beats" in line for line in said)
@@ -243,7 +243,7 @@ def test_program_of_which_too_little_is_known_gets_no_advice() -> None:
     found = program()
     found.cells = [c for c in found.cells if c.round <= 5]
     said = " ".join(verdict.sentences(found))
-    assert "5 rounds: too few for 95% intervals, so no lock is called faster or slower." in said
+    assert "5 rounds: too few for 95 % intervals, so no lock is called faster or slower." in said
     assert "In too few rounds for an interval beside the native mutex: ticket (0.10×) and" in said
     assert "ot told apart" not in said
     assert "keep the native mutex" not in said
