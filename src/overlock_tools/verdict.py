@@ -109,8 +109,8 @@ def few_rounds(view: View) -> list[str]:
     if rounds >= least_rounds():
         return []
     return [
-        f"{rounds} round{'s' if rounds > 1 else ''}: too few for {100 * CONFIDENCE:g} % intervals, so "
-        "no lock is called faster or slower."
+        f"{rounds} round{'s' if rounds > 1 else ''}: too few for {100 * CONFIDENCE:g} % "
+        "intervals, so no lock is called faster or slower."
     ]
 
 
