@@ -56,15 +56,17 @@ matrix: ## every workload, lock and peer at 1 to 64 threads, into build/matrix, 
 	@$(OVERLOCK) report $(BUILD)/matrix -o $(BUILD)/matrix.html
 
 # The papers' figures that need no kernel, in less than the papers' own time: the result says so.
-FIGURES = invalidation:004:--seconds=0.1 mutexbench:004:--seconds=1 throw:004:--seconds=0.5 \
-	stress_latency:004:--seconds=0.5 lockloop:003: fairness:002: sections:000:
-OF_PAPERS = byte,ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,pthread_mutex
-papers: build ## 004's Figs. 1-4, 003's table, 002's Fig. 6 and 000's VMs, here; 20 minutes, an idle machine
+OF_004 = --as-in 004 --threads=1,2,4,8,16,32,64 --locks byte,ticket,mcs,twa,pthread_mutex
+FIGURES = "invalidation $(OF_004) --seconds 0.1" "mutexbench $(OF_004) --seconds 0.3" \
+	"throw $(OF_004) --seconds 0.3" "stress_latency $(OF_004) --seconds 0.3" \
+	"lockloop --as-in 003 --locks byte,preemptable_ticket,pthread_mutex" \
+	"fairness --as-in 002 --locks ticket,preemptable_ticket,pv_ticket,pthread_mutex" \
+	"sections --as-in 000 --locks ticket,preemptable_ticket,pv_preemptable_ticket,pv_ticket,byte"
+papers: build ## 004's Figs. 1-4, 003's table, 002's Fig. 6 and 000's VMs, here; 15 minutes, an idle machine
 	@mkdir -p $(BUILD)/papers
 	@set -e; for figure in $(FIGURES); do \
-		set -- $$(echo "$$figure" | tr : ' '); \
-		$(OVERLOCK) bench $$1 --as-in $$2 $$3 --locks $(OF_PAPERS) \
-			--json $(BUILD)/papers/$$1.json $(ARGS); done
+		$(OVERLOCK) bench $$figure \
+			--json $(BUILD)/papers/$${figure%% *}.json $(ARGS); done
 	@$(OVERLOCK) report $(BUILD)/papers -o $(BUILD)/papers.html
 
 real: ## real programs under every lock, beside native; ARGS="--rounds 3 --json FOLDER"
