@@ -248,6 +248,13 @@ class Result:
     def cpus(self) -> int:
         return int(self.settings["cpus"])
 
+    @property
+    def cpus_of_its_own(self) -> float:
+        """What each copy of the program may count on: neighbours share, a quota limits."""
+        asked = self.scenario.get("settings", {})
+        quota = float(str(asked.get("quota", "inf")).partition(":")[0])
+        return min(self.cpus, quota) / int(asked.get("neighbours", 1))
+
     def __post_init__(self) -> None:
         self._places: dict[tuple[str, int], list[Cell]] = {}
         self._listed: tuple[int, int] = (0, 0)  # which cells are in _places

@@ -316,7 +316,8 @@ def about_less(view: View, words: Less) -> list[str]:
     if not known:
         return []
     ordered = sorted(known, key=lambda variant: known[variant].value)
-    least = ordered[0]
+    # What has collapsed does so little that it hardly waits: it is no one's example.
+    least = next((v for v in ordered if not view.unfinished(v, view.at)), ordered[0])
     if len(view.variants) == 1:
         return [f"{words.name} {at([view.at])}: {words.text(known[least].value)}."]
     said = f"{words.name} {at([view.at])}: least with {least}, {words.text(known[least].value)}"

@@ -65,11 +65,11 @@ class View:
     @cached_property
     def over(self) -> list[int]:
         """Numbers of threads that do not fit the CPUs."""
-        return [n for n in self.threads if n > self.result.cpus]
+        return [n for n in self.threads if n > self.result.cpus_of_its_own]
 
     @cached_property
     def fitting(self) -> list[int]:
-        return [n for n in self.threads if n <= self.result.cpus]
+        return [n for n in self.threads if n <= self.result.cpus_of_its_own]
 
     @cached_property
     def judged(self) -> list[int]:
@@ -229,5 +229,5 @@ class View:
 
 def nearest(result: Result) -> int:
     """The number of threads that figures of one number show."""
-    over = [n for n in result.threads if n > result.cpus] or result.threads
+    over = [n for n in result.threads if n > result.cpus_of_its_own] or result.threads
     return min(over, key=lambda n: abs(math.log(n / (SHOWN_OVERCOMMIT * result.cpus))))

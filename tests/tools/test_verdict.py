@@ -60,6 +60,26 @@ def test_a_collapse_that_is_not_steady_is_said() -> None:
     assert "Not in every round: ticket." in about(verdict.about_rates, found)
 
 
+@pytest.mark.parametrize(
+    ("settings", "fitting"),
+    [({}, [1, 2]), ({"neighbours": "2"}, [1]), ({"quota": "1:20"}, [1]), ({"phases": "4"}, [1, 2])],
+)
+def test_what_fits_is_what_a_copy_has_to_itself(
+    settings: dict[str, str], fitting: list[int]
+) -> None:
+    found = result({"ticket": {1: 9, 2: 9, 4: 9}}, [])
+    found.scenario = {"settings": settings}
+    assert View(found).fitting == fitting
+    assert View(found).over == [n for n in (1, 2, 4) if n not in fitting]
+
+
+def test_what_was_given_up_is_no_example_of_little_waiting() -> None:
+    found = give(three(), "gap_ns", {"ticket": 1e3, "tas": 1e6, "mutex": 2e6})
+    assert "least with ticket" in about(verdict.about_gap, found)
+    found.collapsed = [GivenUp("ticket", 8, "a tenth of the best")]
+    assert "least with tas" in about(verdict.about_gap, found)
+
+
 def test_what_was_given_up_has_collapsed() -> None:
     found = result({"ticket": {8: 20}, "tas": {8: 90}}, [])
     assert View(found).collapsed == {}
