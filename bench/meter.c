@@ -55,7 +55,7 @@ static void thin(struct meter *m)
 	}
 	m->random = r.state;
 	m->target *= 2;
-	ol_store_relaxed(&m->n, kept);
+	ol_store_release(&m->n, kept);
 }
 
 static void keep(struct meter *m, struct sample s)
@@ -65,7 +65,7 @@ static void keep(struct meter *m, struct sample s)
 	if (m->n == m->capacity) /* none of them was dropped: one chance in 2^capacity */
 		return;
 	m->samples[m->n] = s;
-	ol_store_relaxed(&m->n, m->n + 1);
+	ol_store_release(&m->n, m->n + 1); /* whoever reads it has the sample */
 }
 
 /* What a sample leaves to be done, which would hold up others while its lock is held. */

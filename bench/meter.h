@@ -10,6 +10,9 @@
  * mean follows the pace of the context, and a sample weighs the mean it was drawn with, so that the
  * weighted distribution is that of all acquisitions. A geometric number has no memory: the mean may
  * change, and the number be drawn anew, at any time that depends on the past only.
+ *
+ * What others read of it is relaxed: each word means something by itself, and one seen late costs a
+ * sample. Only `n` is a release, for the samples before it.
  */
 #include <overlock/port.h>
 

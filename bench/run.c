@@ -287,7 +287,7 @@ bool run_copy(const struct cell *cell, const struct cell_memory *memory, unsigne
 		drain(run);
 	verify(run);
 	for (unsigned i = 0; i < cell->threads; i++)
-		run->places[i].n_samples = ol_load_relaxed(&run->contexts[i].meter.n);
+		run->places[i].n_samples = ol_load_acquire(&run->contexts[i].meter.n);
 	result->arrivals = ol_load_relaxed(&run->arrivals);
 #ifdef OL_COUNTED
 	ol_sites_read(add_site, result);

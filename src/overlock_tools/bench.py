@@ -182,21 +182,21 @@ class Terms:
     others: float = 0.0  # seconds of other work that follow, for who waits for it all
 
 
-def measured(bench: Server, todo: Run, console: Console, terms: Terms) -> bool:
+def measured(bench: Server, job: Run, console: Console, terms: Terms) -> bool:
     """Completes the result as far as it gets; true if it was interrupted."""
-    plan, result = todo.plan, todo.result
+    plan, result = job.plan, job.result
 
     def about() -> str:
-        left = todo.seconds_left
+        left = job.seconds_left
         return f"about {plans.in_words(left + terms.others)} left" if left is not None else ""
 
     def line() -> str:
-        if todo.left_in_round:
+        if job.left_in_round:
             return ""
-        return f"round {todo.round} of {plan.rounds} done, {about()}"
+        return f"round {job.round} of {plan.rounds} done, {about()}"
 
     def table() -> Group:
-        return Group(tables.matrix(result, len(result.cells), todo.total), Text(about()))
+        return Group(tables.matrix(result, len(result.cells), job.total), Text(about()))
 
     running = Running(console, table, line)
     proven = _proven(result)
@@ -204,7 +204,7 @@ def measured(bench: Server, todo: Run, console: Console, terms: Terms) -> bool:
         with running.shown(), scenarios.applied(parsed(plan.scenario), bench.pid) as proofs:
 
             def prove() -> None:
-                if plan.scenario and todo.measured:
+                if plan.scenario and job.measured:
                     result.scenario["proof"] = proven(proofs.collect())
 
             def save() -> None:
@@ -212,7 +212,7 @@ def measured(bench: Server, todo: Run, console: Console, terms: Terms) -> bool:
                 terms.save()
 
             try:
-                measure.run(bench, todo, Watching(running.update, save), terms.until)
+                measure.run(bench, job, Watching(running.update, save), terms.until)
             finally:
                 prove()
     except KeyboardInterrupt:
@@ -320,14 +320,14 @@ def single(workload: Workload, asked: Asked) -> int:
         return _measure_and_show(bench, Run(plan, kept or result), asked)
 
 
-def _measure_and_show(bench: Server, todo: Run, asked: Asked) -> int:
-    console, result = terminal(), todo.result
+def _measure_and_show(bench: Server, job: Run, asked: Asked) -> int:
+    console, result = terminal(), job.result
     json_file = asked["json_file"]
-    introduce(todo, console)
-    if not todo.to_do:
+    introduce(job, console)
+    if not job.to_do:
         kept_whole, result.complete = result.complete, True  # it was killed before it said so
         file = None if kept_whole else json_file
-        return finish(todo, console, file, asked["csv_file"], interrupted=False)
+        return finish(job, console, file, asked["csv_file"], interrupted=False)
     result.warnings += quiet_enough(asked, console)
 
     def save() -> None:
@@ -335,8 +335,8 @@ def _measure_and_show(bench: Server, todo: Run, asked: Asked) -> int:
             files.write(json_file, result.partial_json())
 
     with deferred():
-        interrupted = measured(bench, todo, console, Terms(save))
-        return finish(todo, console, json_file, asked["csv_file"], interrupted)
+        interrupted = measured(bench, job, console, Terms(save))
+        return finish(job, console, json_file, asked["csv_file"], interrupted)
 
 
 def conclude(result: Result) -> None:
@@ -349,9 +349,9 @@ def conclude(result: Result) -> None:
 
 
 def finish(
-    todo: Run, console: Console, json_file: Path | None, csv_file: Path | None, interrupted: bool
+    job: Run, console: Console, json_file: Path | None, csv_file: Path | None, interrupted: bool
 ) -> int:
-    result = todo.result
+    result = job.result
     conclude(result)
     show(result, console)
     if result.cells or result.hung:
@@ -362,32 +362,32 @@ def finish(
             files.write(csv_file, export.cells([result]))
             console.print(f"written: {csv_file}")
     if interrupted:
-        done = f"{len(result.cells)} of {todo.total} cells are complete"
+        done = f"{len(result.cells)} of {job.total} cells are complete"
         kept = " and kept; the same command with --resume completes them"
         console.print(f"interrupted: {done}{kept if json_file and result.cells else ''}")
         return INTERRUPTED
     return FAILED if any(result.wrong()) or result.impossible else 0
 
 
-def introduce(todo: Run, console: Console) -> None:
-    plan, result = todo.plan, todo.result
+def introduce(job: Run, console: Console) -> None:
+    plan, result = job.plan, job.result
     console.print(machine.headline(result.machine))
     settings = ", ".join(
         [*(f"{name} {value}" for name, value in plan.parameters.items())]
         + [f"{name} {value}" for name, value in plan.scenario.items()]
     )
     console.print(f"{result.title}{': ' if settings else ''}{settings}", highlight=False)
-    console.print(amount(todo), highlight=False)
+    console.print(amount(job), highlight=False)
     if result.cost_of_measuring:
         console.print(result.cost_of_measuring, highlight=False)
 
 
-def amount(todo: Run) -> str:
+def amount(job: Run) -> str:
     """How much there is to do."""
-    if not todo.to_do:
+    if not job.to_do:
         return "complete: nothing is left to measure"
-    plan = todo.plan
+    plan = job.plan
     if plan.turns:
-        return f"{todo.to_do} cells of {plan.turns} turns, each cut after {plan.seconds:g} s"
-    about = plans.in_words(todo.to_do * plans.cell_seconds(plan.seconds))
-    return f"{todo.to_do} cells of {plan.seconds:g} s, about {about}"
+        return f"{job.to_do} cells of {plan.turns} turns, each cut after {plan.seconds:g} s"
+    about = plans.in_words(job.to_do * plans.cell_seconds(plan.seconds))
+    return f"{job.to_do} cells of {plan.seconds:g} s, about {about}"

@@ -35,8 +35,9 @@ def cpu_model(cpuinfo: str) -> str:
 
 
 def scheduler(tree: Tree, release: str) -> str:
-    if tree.read_or("/sys/kernel/sched_ext/state") == "enabled":
-        return "sched_ext " + tree.read_or("/sys/kernel/sched_ext/root/ops", "of unknown name")
+    extensible = Path("/sys/kernel/sched_ext")
+    if tree.read_or(str(extensible / "state")) == "enabled":
+        return "sched_ext " + tree.read_or(str(extensible / "root" / "ops"), "of unknown name")
     major, minor = (int(n) for n in re.findall(r"\d+", release)[:2])
     return "EEVDF" if (major, minor) >= (6, 6) else "CFS"
 

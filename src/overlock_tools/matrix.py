@@ -38,12 +38,12 @@ THREADS = "1,2,4,8,16,32,64"
 class Part:
     """One workload of it."""
 
-    todo: Run
+    job: Run
     file: Path
 
     @property
     def seconds(self) -> float:
-        return self.todo.to_do * plans.cell_seconds(self.todo.plan.seconds)
+        return self.job.to_do * plans.cell_seconds(self.job.plan.seconds)
 
 
 def run(asked: Asked) -> int:
@@ -54,10 +54,10 @@ def run(asked: Asked) -> int:
         _introduce(parts, console)
         _say_left_out(asked, console)
         for part in parts:
-            if not part.todo.to_do and not part.todo.result.complete:
-                part.todo.result.complete = True  # it was killed before it said so
+            if not part.job.to_do and not part.job.result.complete:
+                part.job.result.complete = True  # it was killed before it said so
                 _keep(part, console)
-        if any(part.todo.to_do for part in parts):
+        if any(part.job.to_do for part in parts):
             warnings = bench.quiet_enough(asked, console)
             code = _measure_all(server, parts, console, warnings, asked["budget"])
         else:
@@ -117,16 +117,16 @@ def _part(plan: Plan, known: Subjects, asked: Asked, file: Path) -> Part:
     for name in {"rounds", "seconds", "seed"} - asked.given:  # a budget had chosen them
         plan = replace(plan, **{name: kept.settings[name]})
     resuming.check_same(file, kept, measure.new_result(plan, known))
-    todo = Run(plan, kept)
+    job = Run(plan, kept)
     if kept.complete:
-        todo.to_do = 0
-    return Part(todo, file)
+        job.to_do = 0
+    return Part(job, file)
 
 
 def _introduce(parts: Sequence[Part], console: Console) -> None:
     console.print(machine.headline(machine.facts()))
-    cells = sum(part.todo.to_do for part in parts)
-    first = parts[0].todo.plan
+    cells = sum(part.job.to_do for part in parts)
+    first = parts[0].job.plan
     seconds = sum(part.seconds for part in parts)
     console.print(
         f"{len(parts)} workloads, {len(first.variants)} contenders, "
@@ -134,9 +134,9 @@ def _introduce(parts: Sequence[Part], console: Console) -> None:
         f"{first.rounds} rounds, at most about {plans.in_words(seconds)}",
         highlight=False,
     )
-    if cost := parts[0].todo.result.cost_of_measuring:
+    if cost := parts[0].job.result.cost_of_measuring:
         console.print(cost, highlight=False)
-    done = [part.file.name for part in parts if not part.todo.to_do]
+    done = [part.file.name for part in parts if not part.job.to_do]
     if done:
         console.print(f"complete already: {', '.join(done)}", highlight=False)
 
@@ -151,10 +151,10 @@ def _measure_all(
     ends = time.monotonic() + 60 * budget if budget else None
     code = 0
     for i, part in enumerate(parts):
-        if not part.todo.to_do:
+        if not part.job.to_do:
             continue
-        console.print(f"{i + 1} of {len(parts)}: {part.todo.result.title}", style="bold")
-        part.todo.result.warnings += warnings
+        console.print(f"{i + 1} of {len(parts)}: {part.job.result.title}", style="bold")
+        part.job.result.warnings += warnings
         others = sum(other.seconds for other in parts[i + 1 :])
         try:
             with deferred():
@@ -163,7 +163,7 @@ def _measure_all(
             interrupted = True
         if interrupted:
             return INTERRUPTED
-        result = part.todo.result
+        result = part.job.result
         code = FAILED if any(result.wrong()) or result.impossible else code
     return code
 
@@ -172,23 +172,23 @@ def _measure(
     server: Server, part: Part, console: Console, others: float, ends: float | None
 ) -> bool:
     """True if it was interrupted."""
-    todo = part.todo
+    job = part.job
     until = None
     if ends:  # its share of what is left
         left = ends - time.monotonic()
         until = time.monotonic() + left * part.seconds / (part.seconds + others)
 
     def save() -> None:
-        files.write(part.file, todo.result.partial_json())
+        files.write(part.file, job.result.partial_json())
 
-    interrupted = bench.measured(server, todo, console, Terms(save, until, others))
-    if todo.result.cells or todo.result.hung:
+    interrupted = bench.measured(server, job, console, Terms(save, until, others))
+    if job.result.cells or job.result.hung:
         _keep(part, console)
     return interrupted
 
 
 def _keep(part: Part, console: Console) -> None:
-    result = part.todo.result
+    result = part.job.result
     bench.conclude(result)
     files.write(part.file, result.to_json())
     _show(result, console)

@@ -269,51 +269,51 @@ class Watching:
     save: Callable[[], None]
 
 
-def run(bench: Server, todo: Run, watching: Watching, until: float | None = None) -> None:
-    """Completes todo.result; interrupted, it leaves what is whole.
+def run(bench: Server, job: Run, watching: Watching, until: float | None = None) -> None:
+    """Completes job.result; interrupted, it leaves what is whole.
 
     A round that would not end by `until`, a time.monotonic(), is not begun.
     """
-    todo.began = todo.saved = time.monotonic()
+    job.began = job.saved = time.monotonic()
     try:
-        _rounds(bench, todo, watching, until)
+        _rounds(bench, job, watching, until)
     finally:
-        if warning := todo.busy_warning():
-            todo.result.warnings.append(warning)
+        if warning := job.busy_warning():
+            job.result.warnings.append(warning)
 
 
-def _rounds(bench: Server, todo: Run, watching: Watching, until: float | None) -> None:
+def _rounds(bench: Server, job: Run, watching: Watching, until: float | None) -> None:
     longest = 0.0
-    for round_number in range(1, todo.plan.rounds + 1):
-        order = todo.left(round_number)
+    for round_number in range(1, job.plan.rounds + 1):
+        order = job.left(round_number)
         began = time.monotonic()
         if order and round_number > 1 and until and began + longest > until:
-            done = f"{round_number - 1} of {todo.plan.rounds} rounds"
-            todo.result.warnings.append(f"time was up after {done}")
+            done = f"{round_number - 1} of {job.plan.rounds} rounds"
+            job.result.warnings.append(f"time was up after {done}")
             break
-        _round(bench, todo, watching, round_number, order)
-        if round_number == 1 and todo.plan.pilot:
-            todo.judge_pilot()
+        _round(bench, job, watching, round_number, order)
+        if round_number == 1 and job.plan.pilot:
+            job.judge_pilot()
         longest = max(longest, time.monotonic() - began)
-    todo.result.complete = True
+    job.result.complete = True
 
 
 def _round(
-    bench: Server, todo: Run, watching: Watching, round_number: int, order: list[Place]
+    bench: Server, job: Run, watching: Watching, round_number: int, order: list[Place]
 ) -> None:
     then = machine.Load.now()
-    todo.round, todo.left_in_round = round_number, len(order)
+    job.round, job.left_in_round = round_number, len(order)
     try:
         for place in order:
-            todo.measure(bench, round_number, place)
-            todo.left_in_round -= 1
+            job.measure(bench, round_number, place)
+            job.left_in_round -= 1
             watching.each()
-            if time.monotonic() - todo.saved > SAVE_EVERY_SECONDS:
+            if time.monotonic() - job.saved > SAVE_EVERY_SECONDS:
                 watching.save()
-                todo.saved = time.monotonic()
+                job.saved = time.monotonic()
     finally:
         if order:
-            todo.others[round_number] = machine.Load.now().others_since(then)
+            job.others[round_number] = machine.Load.now().others_since(then)
 
 
 @contextmanager

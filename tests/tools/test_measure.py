@@ -48,76 +48,76 @@ def nothing() -> None:
 
 
 @pytest.fixture
-def todo() -> Run:
+def job() -> Run:
     workload = Workload("sections", "sections, made up")
     plan = Plan(workload, list(RATES), [1, 2], "tas", seed=1, rounds=3, seconds=0.1)
     return Run(plan, measure.new_result(plan, Subjects({}, {}, [], [], {})))
 
 
-def go(todo: Run, watching: Watching, stand_in: StandIn | None = None, **more: Any) -> None:
-    measure.run(cast("Server", stand_in or StandIn()), todo, watching, **more)
+def go(job: Run, watching: Watching, stand_in: StandIn | None = None, **more: Any) -> None:
+    measure.run(cast("Server", stand_in or StandIn()), job, watching, **more)
 
 
 def test_what_is_whole_is_saved_now_and_then(
-    todo: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the file is a result, which can be read, shown and taken up again."""
     clock = iter(range(0, 100_000, 25))  # it is asked for at least once a cell
-    todo.saved = 0
+    job.saved = 0
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     saved: list[Result] = []
 
     def save() -> None:
         path = tmp_path / "partial.json"
-        path.write_text(todo.result.partial_json())
+        path.write_text(job.result.partial_json())
         jsonschema.validate(json.loads(path.read_text()), SCHEMA)
         saved.append(results.from_file(path))
 
-    go(todo, Watching(nothing, save))
+    go(job, Watching(nothing, save))
     assert 2 <= len(saved) <= 6  # of 12 cells
     assert [len(one.cells) for one in saved] == sorted(len(one.cells) for one in saved)
     assert not any(one.complete for one in saved)
-    assert todo.result.complete
+    assert job.result.complete
 
 
-def test_a_round_that_would_not_end_in_time_is_not_begun(todo: Run) -> None:
-    go(todo, Watching(nothing, nothing), until=time.monotonic() - 1)
-    assert {cell.round for cell in todo.result.cells} == {1}
-    assert todo.result.warnings[0] == "time was up after 1 of 3 rounds"
-    assert todo.result.complete
+def test_a_round_that_would_not_end_in_time_is_not_begun(job: Run) -> None:
+    go(job, Watching(nothing, nothing), until=time.monotonic() - 1)
+    assert {cell.round for cell in job.result.cells} == {1}
+    assert job.result.warnings[0] == "time was up after 1 of 3 rounds"
+    assert job.result.complete
 
 
-def test_interruption_leaves_what_is_whole(todo: Run) -> None:
+def test_interruption_leaves_what_is_whole(job: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
-        go(todo, Watching(nothing, nothing), StandIn(stop_after=5))
-    assert len(todo.result.cells) == 5
-    assert todo.to_do == 7
-    assert not todo.result.complete
+        go(job, Watching(nothing, nothing), StandIn(stop_after=5))
+    assert len(job.result.cells) == 5
+    assert job.to_do == 7
+    assert not job.result.complete
 
 
-def test_time_left_follows_from_the_time_taken(todo: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert todo.seconds_left is None
+def test_time_left_follows_from_the_time_taken(job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert job.seconds_left is None
     seen: list[float | None] = []
-    monkeypatch.setattr(time, "monotonic", lambda: todo.began + 2.0 * todo.measured)
-    go(todo, Watching(lambda: seen.append(todo.seconds_left), nothing))
+    monkeypatch.setattr(time, "monotonic", lambda: job.began + 2.0 * job.measured)
+    go(job, Watching(lambda: seen.append(job.seconds_left), nothing))
     assert seen == [pytest.approx(2.0 * left) for left in range(11, -1, -1)]
 
 
-def test_time_before_a_run_is_not_its_own(todo: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_before_a_run_is_not_its_own(job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other parts of a matrix, or waiting for a quiet machine."""
     clock = itertools.count(time.monotonic() + 1000, 0.01)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     seen: list[float | None] = []
-    go(todo, Watching(lambda: seen.append(todo.seconds_left), lambda: pytest.fail("saved")))
+    go(job, Watching(lambda: seen.append(job.seconds_left), lambda: pytest.fail("saved")))
     assert seen[0] is not None
     assert seen[0] < 100
 
 
-def test_rounds_disturbed_by_others_are_named(todo: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_disturbed_by_others_are_named(job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shares = iter([0.01, 0.31, 0.07])
     monkeypatch.setattr(machine.Load, "others_since", lambda *_: next(shares))
-    go(todo, Watching(nothing, nothing))
-    assert todo.result.warnings == [
+    go(job, Watching(nothing, nothing))
+    assert job.result.warnings == [
         "other work took up to 31% of the CPUs in rounds 2, 3: expect noise; ratios suffer less "
         "than rates"
     ]
