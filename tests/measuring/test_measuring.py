@@ -94,7 +94,7 @@ def test_queue_and_hand_over(bench: Bench) -> None:
 
 
 def test_measuring_can_be_left_out(bench: Bench) -> None:
-    assert bench.facts["measure_ns"] > 0
+    assert bench.facts["measure_ns"] >= 0  # 0: noise was more than the difference
     cell = bench.ask("workload=sections variant=ticket threads=1 seconds=0.1 measure=0")
     assert not {"gap_ns", "latency", "handover", "queue"} & cell.keys()
     assert cell["acquisitions"] > 0
