@@ -2,12 +2,14 @@
 #ifndef OL_ENGINE_CONTEXT_H
 #define OL_ENGINE_CONTEXT_H
 // One of the contexts that contend: a coroutine and all that the machine knows of it. Its stack is
-// kept from execution to execution.
+// kept from execution to execution. Boost's coroutine classes unwind a stack that is left, and none
+// of them can return to where it was before; so this stands on the layer below them.
 #include "clocks.h"
 #include "schedule.h"
 #include "world.h"
 
-#include <boost/context/fiber.hpp>
+#include <boost/context/detail/fcontext.hpp>
+#include <boost/context/stack_context.hpp>
 #include <functional>
 
 namespace ol::engine {
@@ -28,10 +30,27 @@ struct Abilities {
 class Context {
 public:
     explicit Context(size_t index) : index(index) {}
+    ~Context();
+    Context(const Context &) = delete;
+    Context &operator=(const Context &) = delete;
 
+    // A context that was left in the midst of its body begins again too. Nothing unwinds what it
+    // left: throw Stop through it for that.
     void begin(std::function<void()> body, Abilities abilities, size_t contexts);
-    void resume();  // from the machine, until suspend() or the end
+    void resume();  // from outside, until suspend() or the end
     void suspend(); // from within
+
+    // From outside, while it is suspended: keeps its stack, and puts it back, so that resume()
+    // returns from the same suspend() again. Only the stack: what it changed on the heap or in the
+    // fields below stays changed, and what it constructed since is forgotten, not destroyed. A
+    // checkpoint serves any number of times, until the next one or begin().
+    void checkpoint();
+    void rollback();
+
+    // The same from within: mark() is true, and false each time that go_back() or rollback()
+    // returns to it. Neither ends the resume() that it runs under.
+    bool mark();
+    [[noreturn]] void go_back();
 
     // It read one value and left another, or the same.
     void saw(const uint8_t *at, uint8_t width, uint64_t read, uint64_t left);
@@ -63,8 +82,19 @@ public:
     std::vector<unsigned> events; // counted by ol_count
 
 private:
+    using Resting = boost::context::detail::fcontext_t; // where to go on: a stack pointer
+
+    enum class Wish : uintptr_t { none, checkpoint, rollback }; // of one that suspends itself
+
+    static void enter(boost::context::detail::transfer_t from) noexcept;
+    void leave(Wish wish);
+    void grant(Wish wish);
+
     std::function<void()> body_;
-    boost::context::fiber inside_, outside_;
+    boost::context::stack_context stack_;
+    Resting inside_ = nullptr, outside_ = nullptr, resting_ = nullptr; // `resting_`: in kept_
+    std::vector<uint8_t> kept_; // the stack from there to its top
+    bool marked_ = false;       // not gone back since
 };
 
 } // namespace ol::engine
