@@ -2,6 +2,7 @@
 """The lists of locks, peers, events and tunables, as the build wrote them to defs.json."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -81,13 +82,26 @@ class Defs:
         return known(self.tunables, name, "tunable", "there are " + ", ".join(self.tunables))
 
 
-def known(table: dict[str, T], name: str, kind: str, where: str) -> T:
+def known(table: Mapping[str, T], name: str, kind: str, where: str) -> T:
     """The entry of that name, or one line that says which name is nearest."""
     if name in table:
         return table[name]
     near = get_close_matches(name, table, 1, 0.4)
     hint = f"did you mean {near[0]}? " if near else ""
     raise Fail(f"there is no {kind} {name!r}; {hint}{where}")
+
+
+def checked_variant(variant: str, locks: Mapping[str, Any], where: str) -> str:
+    """`preemptable_ticket@tau=0`, its name and its settings known to exist and in range."""
+    name, *settings = variant.split("@")
+    known(locks, name, "lock", where)
+    checked = [name]
+    for setting in settings:
+        tunable, equals, value = setting.partition("=")
+        if not equals:
+            raise Fail(f"{variant}: a setting is NAME=VALUE, as in preemptable_ticket@tau=0")
+        checked.append(f"{tunable}={load().tunable(tunable).check(value)}")
+    return "@".join(checked)
 
 
 @cache

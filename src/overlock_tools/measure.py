@@ -71,23 +71,13 @@ def parse_variants(text: str, known: Subjects) -> list[str]:
     """`ticket,preemptable_ticket@tau=0@spin=500,all,peers` as a list without repetitions."""
     groups = {"all": list(known.what), "peers": known.peers}
     variants: dict[str, None] = {}
+    where = "`overlock locks` lists them, peers included"
     for word in filter(None, (word.strip() for word in text.split(","))):
-        variants.update(dict.fromkeys(groups.get(word) or [_checked(word, known)]))
+        listed = groups.get(word) or [defs.checked_variant(word, known.what, where)]
+        variants.update(dict.fromkeys(listed))
     if not variants:
         raise Fail("--locks names no lock; `overlock locks` lists them, `all` takes all")
     return list(variants)
-
-
-def _checked(variant: str, known: Subjects) -> str:
-    name, *settings = variant.split("@")
-    defs.known(known.what, name, "lock", "`overlock locks` lists them, peers included")
-    checked = [name]
-    for setting in settings:
-        tunable, equals, value = setting.partition("=")
-        if not equals:
-            raise Fail(f"{variant}: a setting is NAME=VALUE, as in preemptable_ticket@tau=0")
-        checked.append(f"{tunable}={defs.load().tunable(tunable).check(value)}")
-    return "@".join(checked)
 
 
 def new_result(plan: Plan, known: Subjects) -> Result:

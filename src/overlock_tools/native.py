@@ -40,6 +40,14 @@ def file(name: str) -> Path:
     return path
 
 
+def checker() -> Path:
+    """The model checker; the rest can be built without it."""
+    path = folder() / "overlock-check"
+    if not path.exists():
+        raise Fail("overlock-check is not built; run `make checker` in the checkout", MISSING)
+    return path
+
+
 def include() -> Path:
     """The folder that has overlock/port.h, to compile a lock from outside the tree."""
     return _source("include", "overlock/port.h")
@@ -48,6 +56,11 @@ def include() -> Path:
 def lock_unit() -> Path:
     """lock_unit.c, the template a lock is compiled from."""
     return _source("lib", "lock_unit.c") / "lock_unit.c"
+
+
+def subject_unit() -> Path:
+    """subject_unit.cpp, the template a lock is compiled from for the simulated worlds."""
+    return _source("engine", "subject_unit.cpp") / "subject_unit.cpp"
 
 
 def _source(name: str, holds: str) -> Path:

@@ -25,20 +25,40 @@ def lock_id(header: Path) -> str:
 
 def compile_lock(header: Path, folder: Path, counted: bool = False) -> Path:
     """Compiles the header into `folder`; the .so exports ol_ops_<id>."""
-    name = lock_id(header)
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         raise Fail("a lock from a header needs a C compiler; install gcc", MISSING)
-    unit, out = native.lock_unit(), folder / f"{name}.so"
-    command = [
-        compiler,
-        *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-shared"),
-        "-Werror=implicit-function-declaration",
+    unit = native.lock_unit()
+    options = [
+        *("-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror=implicit-function-declaration"),
         f"-I{native.include()}",
         f"-I{unit.parent}",
+        *(["-DOL_COUNTED"] if counted else []),
+    ]
+    return _compile(header, folder, [compiler, *options], unit)
+
+
+def compile_subject(header: Path, folder: Path) -> Path:
+    """The same for the engine's worlds; the .so exports ol_sim_<id>."""
+    compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    if not compiler:
+        raise Fail("to check a lock from a header needs a C++ compiler; install g++", MISSING)
+    unit, include = native.subject_unit(), native.include()
+    options = [
+        *("-std=c++20", "-DOL_PORT_SIM", f"-I{unit.parent.parent}", f"-I{include}"),
+        f"-DOL_SUBJECT={lock_id(header)}",
+    ]
+    return _compile(header, folder, [compiler, *options], unit)
+
+
+def _compile(header: Path, folder: Path, compiler: list[str], unit: Path) -> Path:
+    name = lock_id(header)
+    out = folder / f"{name}.so"
+    command = [
+        *compiler,
+        *("-O2", "-fPIC", "-shared"),
         f"-DOL_THIS_{name}=OL_YES",
         f'-DOL_HEADER="{header.resolve()}"',
-        *(["-DOL_COUNTED"] if counted else []),
         str(unit),
         "-o",
         str(out),

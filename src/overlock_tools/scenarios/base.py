@@ -56,10 +56,11 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def deferred() -> Iterator[Callable[[], bool]]:
     """Signals that would end us wait until what is half set up, torn down or written is whole.
 
-    Then they end us as Ctrl-C does. Inside, ended_in_order() lets them through for its time.
+    Then they end us as Ctrl-C does. Inside, ended_in_order() lets them through for its time; what
+    is yielded tells whether one came.
     """
     came = False
 
@@ -68,7 +69,7 @@ def deferred() -> Iterator[None]:
         came = True
 
     with _handled_by(remember):
-        yield
+        yield lambda: came
     if came:
         raise KeyboardInterrupt
 

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Executions as a timeline for ui.perfetto.dev, in the Chrome trace event format."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from overlock_tools.checking.outcome import Event, Outcome
+from overlock_tools.checking.source import Lines
+
+Entry = dict[str, Any]
+
+
+def trace(outcomes: Sequence[Outcome]) -> str:
+    """A process for each counterexample, a thread for each context, a counter for each word."""
+    entries: list[Entry] = []
+    for pid, outcome in enumerate(outcomes, 1):
+        entries += _execution(outcome, pid)
+    said = {
+        "traceEvents": entries,
+        "displayTimeUnit": "ns",
+        "otherData": {"unit": "a step is shown as a microsecond"},
+    }
+    return json.dumps(said, indent=1) + "\n"
+
+
+def _execution(outcome: Outcome, pid: int) -> Iterator[Entry]:
+    failure = outcome.failure
+    if not failure or not failure.events:
+        return
+    job, events = outcome.job, failure.events
+    title = f"{job.subject.shown} {job.scenario} {job.model} {job.size}: {failure.property}"
+    yield _meta("process_name", pid, 0, title)
+    for context in range(1, max(len(event.state) for event in events) + 1):
+        yield _meta("thread_name", pid, context, f"context {context}")
+        yield from _states(events, pid, context)
+    lines = Lines(job.subject)
+    for event in events:
+        yield _step(event, pid, lines)
+        yield from _word(event, pid)
+    last = events[-1]
+    yield {
+        "name": failure.property,
+        "ph": "i",
+        "ts": _ended(last),
+        "pid": pid,
+        "tid": last.context,
+        "s": "p",
+        "cat": "failure",
+        "args": {"how": failure.how, "replay": failure.replay},
+    }
+
+
+def _began(event: Event) -> int:
+    """Steps are counted from 1, times from 0."""
+    return event.n - 1
+
+
+def _ended(event: Event) -> int:
+    return event.n
+
+
+def _meta(what: str, pid: int, tid: int, name: str) -> Entry:
+    return {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _states(events: Sequence[Event], pid: int, context: int) -> Iterator[Entry]:
+    """Slices of equal state; what an event says of it holds until the next event."""
+    since, state = _began(events[0]), "runs"
+    for event in events:
+        if event.context == context and state != "runs":  # it runs while it takes its step
+            yield from _slice(state, since, _began(event), pid, context)
+            since, state = _began(event), "runs"
+        now = event.state[context - 1] if context <= len(event.state) else state
+        if now != state:
+            yield from _slice(state, since, _ended(event), pid, context)
+            since, state = _ended(event), now
+    yield from _slice(state, since, _ended(events[-1]) + 1, pid, context)
+
+
+def _slice(state: str, since: int, until: int, pid: int, tid: int) -> Iterator[Entry]:
+    if until > since and state != "done":
+        at = {"ts": since, "dur": until - since, "pid": pid, "tid": tid}
+        yield {"name": state, "ph": "X", "cat": "state", **at}
+
+
+def _step(event: Event, pid: int, lines: Lines) -> Entry:
+    """Nested in the slice of the state."""
+    name = " ".join(filter(None, [event.op or event.what, event.order, event.object]))
+    told = {
+        "what": event.what,
+        "line": f"{event.file}:{event.line}" if event.line else "",
+        "source": lines.text(event.file, event.line) if event.line else "",
+        "old": event.old,
+        "new": event.new,
+        "mark": event.mark,
+    }
+    return {
+        "name": name,
+        "ph": "X",
+        "cat": "step",
+        "ts": _began(event),
+        "dur": 1,
+        "pid": pid,
+        "tid": event.context,
+        "args": {k: v for k, v in told.items() if v},
+    }
+
+
+def _word(event: Event, pid: int) -> Iterator[Entry]:
+    """What the word holds after the step, where that is a number."""
+    value = event.new or event.old
+    if not event.object or not value:
+        return
+    try:
+        number = int(value, 0)
+    except ValueError:
+        return
+    at = {"ts": _ended(event), "pid": pid, "tid": 0}
+    yield {"name": event.object, "ph": "C", "cat": "word", **at, "args": {"value": number}}

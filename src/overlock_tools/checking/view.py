@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""What a terminal shows of checks: while they run, at the end, and where one failed."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from overlock_tools.checking.chart import chart
+from overlock_tools.checking.job import Job
+from overlock_tools.checking.lists import Lists
+from overlock_tools.checking.outcome import FAILS, HOLDS, Outcome
+from overlock_tools.checking.pool import Pool, Running
+from overlock_tools.tables import duration, si
+from overlock_tools.terminal import Running as Live
+
+STYLES = {HOLDS: "green", FAILS: "bold red"}
+DRAW_EVERY_SECONDS = 0.25
+SAY_EVERY_SECONDS = 10.0
+
+
+def count(number: int) -> str:
+    return f"{number:,}"
+
+
+def name(job: Job) -> str:
+    parts = [job.subject.shown, job.scenario, job.model, str(job.size)]
+    return " ".join([*parts, *([job.weaken] if job.weaken else [])])
+
+
+def _table(*headings: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading, justify in headings:
+        table.add_column(heading, justify="right" if justify == "right" else "left", no_wrap=True)
+    return table
+
+
+class Progress:
+    """What runs now, redrawn on a terminal; elsewhere a line for each result, and now and then."""
+
+    def __init__(self, out: Console, total: int) -> None:
+        self.out, self.total = out, total
+        self.done = self.failed = 0
+        self.pool: Pool | None = None
+        self.drawn = self.said = time.monotonic()
+        self.live = Live(out, self._drawn, self._line)
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        every = DRAW_EVERY_SECONDS if self.out.is_terminal else SAY_EVERY_SECONDS
+        if now - self.drawn >= every:
+            self.drawn = now
+            self.live.update()
+
+    def finished(self, outcome: Outcome) -> None:
+        self.failed += outcome.verdict == FAILS
+
+    def _drawn(self) -> RenderableType:
+        table = _table(
+            *(("checking", ""), ("executions", "right"), ("per second", "right")),
+            *(("depth", "right"), ("time", "right")),
+        )
+        for one in self._running():
+            table.add_row(
+                *(name(one.job), count(one.executions), si(one.rate).strip()),
+                *(str(one.depth) if one.depth else "", duration(one.seconds * 1e9)),
+            )
+        return Group(table, Text(self._sum()))
+
+    def _running(self) -> Sequence[Running]:
+        return self.pool.running if self.pool else ()
+
+    def _sum(self) -> str:
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.done} of {self.total} done{failed}; Ctrl-C ends it and keeps what is done"
+
+    def _line(self) -> str:
+        running = ", ".join(
+            f"{name(one.job)}: {count(one.executions)} executions, {si(one.rate).strip()}/s"
+            for one in self._running()
+        )
+        return f"{self.done} of {self.total} done; {running}" if running else ""
+
+
+WIDE = 110  # enough for rates beside the verdicts
+COLUMNS = (
+    *(("lock", ""), ("scenario", ""), ("model", ""), ("size", "")),
+    *(("executions", "right"), ("time", "right"), ("verdict", "")),
+)
+
+
+def put(out: Console, *what: RenderableType) -> None:
+    """A log is spared the spaces that fill a table's lines."""
+    if out.is_terminal:
+        out.print(*what, sep="\n")
+        return
+    with out.capture() as captured:
+        out.print(*what, sep="\n")
+    out.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def results(outcomes: Sequence[Outcome], width: int) -> Table:
+    rates = width >= WIDE
+    table = _table(*COLUMNS[:-1], *([("per second", "right")] if rates else []), COLUMNS[-1])
+    # On a narrow terminal the verdict goes on below rather than any column being cut.
+    table.columns[-1].no_wrap = False
+    table.columns[-1].min_width = min(24, width // 3)
+    for one in outcomes:
+        job = one.job
+        verdict = Text(one.words, style=STYLES.get(one.verdict, "yellow"))
+        if one.cached:
+            verdict.append("  (cached)", style="dim")
+        known = not one.error
+        table.add_row(
+            *(job.subject.shown, job.scenario, job.model, str(job.size)),
+            count(one.executions) if known else "",
+            duration(one.seconds * 1e9) if known else "",
+            *([si(one.rate).strip() if known else ""] if rates else []),
+            verdict,
+        )
+    return table
+
+
+def listing(out: Console, known: Lists) -> None:
+    for field in fields(known):
+        entries: dict[str, str] = getattr(known, field.name)
+        out.print(Text(field.name, style="bold"))
+        table = Table.grid(padding=(0, 2))
+        for word, what in entries.items():
+            table.add_row(f"  {word}", what)
+        put(out, table)
+
+
+def sentence(outcomes: Sequence[Outcome]) -> str:
+    """The whole in a line."""
+    held = sum(one.verdict == HOLDS for one in outcomes)
+    failed = sum(one.verdict == FAILS for one in outcomes)
+    rest = len(outcomes) - held - failed
+    words = [f"{held} of {len(outcomes)} exhausted: hold"] if held else []
+    words += [f"{failed} FAIL{'S' if failed == 1 else ''}"] if failed else []
+    words += [f"{rest} not exhausted"] if rest else []
+    return "; ".join(words)
+
+
+def counterexample(out: Console, outcome: Outcome) -> None:
+    """At most a page for a small one: what failed, how it came about, how to see it again."""
+    failure, job = outcome.failure, outcome.job
+    if not failure:
+        return
+    about = [job.subject.shown, f"scenario {job.scenario}", job.model, str(job.size)]
+    about += [f"{kind}={n}" for kind, n in job.budgets] + [f"without {job.weaken}"] * bool(
+        job.weaken
+    )
+    said = ", ".join(about) + ": "
+    out.print()
+    out.print(Text.assemble((said, "bold"), (f"FAILS: {failure.property}", "bold red")))
+    if failure.how:
+        out.print(Text(failure.how))
+    if lines := chart(outcome, out.width):
+        out.print()
+        for line in lines:
+            out.print(line, soft_wrap=True)
+    if failure.replay:
+        out.print()
+        command = Text(f"  {job.command_to_replay(failure.replay)}")
+        out.print(Text("again, step by step:"))
+        out.print(command, soft_wrap=True)  # in one piece, to be pasted
