@@ -36,6 +36,7 @@ void Context::begin(std::function<void()> body, Abilities abilities, size_t cont
     clock[index] = 1; // 0 means "never" to everybody else
     acquirable.assign(contexts, 0);
     fenced = Snapshots::none;
+    transaction.forget();
     must_not_wait = false;
     slices = 1;
     std::fill(events.begin(), events.end(), 0);

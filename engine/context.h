@@ -6,6 +6,7 @@
 // of them can return to where it was before; so this stands on the layer below them.
 #include "clocks.h"
 #include "schedule.h"
+#include "transaction.h"
 #include "world.h"
 
 #include <boost/context/detail/fcontext.hpp>
@@ -75,6 +76,8 @@ public:
 
     Clock clock, acquirable; // `acquirable`: what relaxed loads read, for a fence to acquire
     Snapshots::Number fenced = Snapshots::none; // what a fence released, for relaxed stores
+
+    Transaction transaction;
 
     bool must_not_wait = false; // in a trylock
     unsigned steps_in_try = 0;

@@ -63,6 +63,7 @@ void Machine::reset(size_t contexts, Schedule &schedule, const ol_tuning &tuning
     while (contexts_.size() < contexts) {
         contexts_.push_back(std::make_unique<Context>(contexts_.size()));
         contexts_.back()->events.resize(OL_EVENTS);
+        begun_.emplace_back();
     }
     count_ = contexts;
     spawned_ = 0;
@@ -71,6 +72,8 @@ void Machine::reset(size_t contexts, Schedule &schedule, const ol_tuning &tuning
     tuning_ = tuning;
     free_nodes_.clear();
     wait_array_ = nullptr;
+    in_transactions_ = 0;
+    committed_.clear();
     steps_ = 0;
     turn_left_ = 0;
     to_mark_ = false;
@@ -129,6 +132,8 @@ void Machine::give_turn() {
     turn_left_ = t.steps;
     to_mark_ = t.to_mark;
     c.resume();
+    if (c.doing == Doing::done && c.transaction.active() && !failure_)
+        failure_ = {Wrong::misuse, name(c) + " ends in a transaction, begun at " + text(c.place)};
 }
 
 // Every seam call comes here first: the only place where contexts switch involuntarily.
@@ -146,6 +151,12 @@ void Machine::point(Place place) {
         fail(Wrong::livelock, "after " + std::to_string(steps_) + " steps: " + who_waits());
     if (self_->must_not_wait && ++self_->steps_in_try > try_limit)
         fail(Wrong::try_waits, "trylock made " + std::to_string(try_limit) + " calls");
+    if (in_transaction() && schedule_->doubt(Doubt::transaction_aborts)) {
+        using T = Transaction;
+        static constexpr unsigned causes[] = {T::unknown, T::retry, T::conflict | T::retry,
+                                              T::capacity};
+        abort_self(causes[schedule_->pick(std::size(causes))]);
+    }
 }
 
 // Ends every context that is not done, by unwinding its stack.
@@ -351,6 +362,9 @@ void Machine::happens(const Access &a, Order order, bool reads, bool writes) {
         memory_.acquire_from(p, a.width, acquires(order) ? self_->clock : self_->acquirable);
     if (!writes)
         return;
+    for (size_t i = 0; !committed_.empty() && i < a.width; i++)
+        if (auto c = committed_.find(p + i); c != committed_.end())
+            join(acquires(order) ? self_->clock : self_->acquirable, s[c->second.readers]);
     if (!releases(order) && a.op != Op::store)
         return; // a read-modify-write continues the release sequence it found
     if (!releases(order)) {
@@ -366,8 +380,11 @@ void Machine::happens(const Access &a, Order order, bool reads, bool writes) {
 
 uint64_t Machine::access(const Access &a) {
     point(a.place);
+    if (in_transaction())
+        return access_inside(a);
     Object &o = object_of(a);
     uint8_t *p = a.address();
+    displace(p, a.width, a.op != Op::load);
     uint64_t old = Memory::read(p, a.width);
     bool succeeds = a.op != Op::cas || old == a.expected;
     bool writes = a.op != Op::load && succeeds;
@@ -402,40 +419,68 @@ void Machine::fence(Place place) {
 }
 
 uint64_t Machine::plain_read(const uint64_t *datum, Place place) {
+    auto *p = reinterpret_cast<const uint8_t *>(datum);
+    uint64_t v;
+
     point(place);
     if (!self_)
         return *datum;
-    History &h = memory_.history(datum);
-    if (check_order_ && !ordered(h.writer, h.written))
-        fail(Wrong::unordered,
-             "reads what T" + std::to_string(h.writer + 1) + " wrote, and nothing orders the two");
-    h.read[self_->index] = self_->clock[self_->index];
+    if (in_transaction()) {
+        plain_inside(datum, false, place);
+        v = read_inside(p, sizeof v);
+    } else {
+        displace(datum, sizeof v, false);
+        read_plain(datum);
+        v = *datum;
+    }
     if (trace_)
-        say(place, "reads " + memory_.describe(datum) + " = " + hex(*datum));
-    return *datum;
+        say(place, "reads " + memory_.describe(datum) + " = " + hex(v));
+    return v;
 }
 
 void Machine::plain_write(uint64_t *datum, uint64_t v, Place place) {
     point(place);
-    if (self_) {
-        History &h = memory_.history(datum);
-        for (uint32_t i = 0; i < count_; i++)
-            if (check_order_ &&
-                (!ordered(i, h.read[i]) || (h.writer == i && !ordered(i, h.written))))
-                fail(Wrong::unordered,
-                     "writes what T" + std::to_string(i + 1) + " used, and nothing orders the two");
-        h.writer = static_cast<uint32_t>(self_->index);
-        h.written = self_->clock[self_->index];
-        if (trace_)
-            say(place, "writes " + memory_.describe(datum) + " = " + hex(v));
+    if (self_ && trace_)
+        say(place, "writes " + memory_.describe(datum) + " = " + hex(v));
+    if (in_transaction()) {
+        auto *p = reinterpret_cast<uint8_t *>(datum);
+        plain_inside(datum, true, place);
+        write_inside(p, sizeof v);
+        self_->transaction.store(p, sizeof v, v);
+        return;
     }
+    displace(datum, sizeof v, true);
+    if (self_)
+        write_plain(datum);
     *datum = v;
 }
 
+void Machine::read_plain(const uint64_t *datum) {
+    History &h = memory_.history(datum);
+
+    if (check_order_ && !ordered(h.writer, h.written))
+        fail(Wrong::unordered,
+             "reads what T" + std::to_string(h.writer + 1) + " wrote, and nothing orders the two");
+    h.read[self_->index] = self_->clock[self_->index];
+}
+
+void Machine::write_plain(const uint64_t *datum) {
+    History &h = memory_.history(datum);
+
+    for (uint32_t i = 0; i < count_; i++)
+        if (check_order_ && (!ordered(i, h.read[i]) || (h.writer == i && !ordered(i, h.written))))
+            fail(Wrong::unordered,
+                 "writes what T" + std::to_string(i + 1) + " used, and nothing orders the two");
+    h.writer = static_cast<uint32_t>(self_->index);
+    h.written = self_->clock[self_->index];
+}
+
 void Machine::free(void *object, Place place) {
+    cannot_be_inside(place);
     point(place);
     Object *o = memory_.find(object);
 
+    displace(o->at, o->size, true); // as its next owner's writes would
     for (uint32_t i = 0; self_ && check_order_ && i < count_; i++)
         if (!ordered(i, o->touched[i]))
             fail(Wrong::unordered, "frees " + memory_.describe(object) + ", which T" +
@@ -449,6 +494,7 @@ void Machine::free(void *object, Place place) {
 // Waiting.
 
 void Machine::relax(Ticks until, Place place) {
+    cannot_be_inside(place); // PAUSE aborts
     point(place);
     if (self_ && self_->must_not_wait)
         fail(Wrong::try_waits, "trylock relaxes at " + text(place));
@@ -466,6 +512,7 @@ void Machine::relax(Ticks until, Place place) {
 
 // A loop of yields sleeps as one of relaxes would; it looks at the time, so that ends it too.
 void Machine::yield(uint32_t, Place place) {
+    cannot_be_inside(place);
     point(place);
     if (self_ && self_->must_not_wait)
         fail(Wrong::try_waits, "trylock yields at " + text(place));
@@ -483,6 +530,7 @@ void Machine::yield(uint32_t, Place place) {
 }
 
 void Machine::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
+    cannot_be_inside(place);
     uint32_t now = static_cast<uint32_t>(
         access({const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, 0, 0, place}));
 
@@ -506,9 +554,9 @@ void Machine::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks unti
 }
 
 void Machine::kick(const uint32_t *word, uint32_t key, int n, Place place) {
-    std::vector<Context *> parked;
-
+    cannot_be_inside(place);
     point(place);
+    std::vector<Context *> parked;
     if (key == 0)
         fail(Wrong::misuse, "kick at " + text(place) + " with key 0");
     for (size_t i = 0; i < spawned_; i++) {
@@ -595,6 +643,8 @@ ol_node *Machine::node_get(Place place) {
     ol_node *node = free_nodes_.back();
     free_nodes_.pop_back();
     memory_.find(node)->state = Object::live;
+    if (in_transaction())
+        begun_[self_->index].got.push_back(node);
     node->wait = 0;
     node->next = reinterpret_cast<ol_node *>(uintptr_t(0xdead)); // rubbish, as the seam says
     return node;
@@ -606,7 +656,15 @@ void Machine::node_put(ol_node *node, Place place) {
 
     if (!o || o->state != Object::live)
         fail(Wrong::misuse, text(place) + " gives back a node that was not handed out");
-    o->state = Object::pooled;
+    if (in_transaction()) {
+        begun_[self_->index].put.push_back(node); // others may have it when this has committed
+        return;
+    }
+    pool(node);
+}
+
+void Machine::pool(ol_node *node) {
+    memory_.find(node)->state = Object::pooled;
     free_nodes_.push_back(node);
 }
 
@@ -661,19 +719,180 @@ bool Machine::cpu_idle(Place place) {
 
 unsigned Machine::htm_begin(Place place) {
     point(place);
-    return 0;
+    if (!self_ || capacity_.read + capacity_.written == 0)
+        return Transaction::unknown;
+    Context &c = *self_;
+    c.transaction.begin(capacity_);
+    if (c.transaction.is_nested())
+        return OL_HTM_STARTED;
+    begun_[c.index] = {c.clock, c.acquirable, c.fenced, c.must_not_wait, c.steps_in_try, c.events,
+                       {},      {},           {}};
+    in_transactions_++;
+    say(place, "begins a transaction");
+    if (c.mark())
+        return OL_HTM_STARTED;
+    if (stopping_)
+        throw Stop{};
+    return c.transaction.status();
+}
+
+// What it changed in memory nobody has seen; the rest is put back here.
+void Machine::abort(Context &c, unsigned cause) {
+    Begun &b = begun_[c.index];
+
+    c.transaction.abort(cause);
+    in_transactions_--;
+    if (trace_)
+        say(self_->place, name(c) + "'s transaction aborts: " + hex(c.transaction.status()));
+    c.clock = b.clock;
+    c.acquirable = b.acquirable;
+    c.fenced = b.fenced;
+    c.must_not_wait = b.must_not_wait;
+    c.steps_in_try = b.steps_in_try;
+    c.events = b.events;
+    for (ol_node *node : b.got)
+        pool(node);
+    if (&c != self_)
+        c.rollback();
+}
+
+void Machine::abort_self(unsigned cause) {
+    abort(*self_, cause);
+    self_->go_back();
+}
+
+void Machine::cannot_be_inside(Place place) {
+    if (!in_transaction())
+        return;
+    point(place);
+    abort_self(Transaction::unknown);
+}
+
+// An access takes out every other transaction that it conflicts with.
+void Machine::displace(const void *p, size_t width, bool writes) {
+    if (!in_transactions_ || !self_)
+        return;
+    for (size_t i = 0; i < spawned_; i++) {
+        Context &c = *contexts_[i];
+        if (&c != self_ && c.transaction.active() &&
+            c.transaction.conflicts(static_cast<const uint8_t *>(p), width, writes))
+            abort(c, Transaction::conflict | Transaction::retry);
+    }
+}
+
+uint64_t Machine::read_inside(const uint8_t *p, size_t width) {
+    displace(p, width, false);
+    if (!self_->transaction.read(p, width))
+        abort_self(Transaction::capacity);
+    return self_->transaction.merged(p, width, Memory::read(p, width));
+}
+
+void Machine::write_inside(const uint8_t *p, size_t width) {
+    displace(p, width, true);
+    if (!self_->transaction.write(p, width))
+        abort_self(Transaction::capacity);
+}
+
+void Machine::plain_inside(const uint64_t *datum, bool writes, Place place) {
+    if (!memory_.find(datum))
+        fail(Wrong::wild, text(place) + " uses " + memory_.describe(datum));
+    begun_[self_->index].plain.push_back({datum, writes, place});
+}
+
+// Orders count for nothing here: a transaction is as a critical section to those it conflicts with.
+uint64_t Machine::access_inside(const Access &a) {
+    const uint8_t *p = a.address();
+    uint64_t old = 0;
+
+    object_of(a);
+    order_of(a);
+    if (a.op != Op::store)
+        old = read_inside(p, a.width);
+    if (a.op != Op::load)
+        write_inside(p, a.width);
+    if (a.op != Op::load && (a.op != Op::cas || old == a.expected))
+        self_->transaction.store(p, a.width, result(a, old));
+    uint64_t memory = Memory::read(p, a.width);
+    self_->saw(p, a.width, memory, memory);
+    if (trace_)
+        say(a.place, told(a, old));
+    return old;
 }
 
 void Machine::htm_commit(Place place) {
-    fail(Wrong::misuse, "commit at " + text(place));
+    point(place);
+    if (!in_transaction())
+        fail(Wrong::misuse, "commit at " + text(place) + " in no transaction");
+    Transaction &t = self_->transaction;
+    if (!t.commit())
+        return;
+    in_transactions_--;
+    order_commit();
+    t.publish();
+    for (ol_node *node : begun_[self_->index].put)
+        pool(node);
+    for (Seen &s : self_->seen)
+        if (t.wrote(s.at, s.width))
+            s.value = Memory::read(s.at, s.width);
+    if (sleepers_)
+        wake_watchers();
+    say(place, "commits");
+}
+
+// After all that wrote what it read, and after transactions that used what it wrote; before whoever
+// uses what it wrote, or writes what it read. It is in this order that its plain data must be used.
+void Machine::order_commit() {
+    Snapshots &s = memory_.snapshots();
+    Clock &clock = self_->clock;
+    const auto &lines = self_->transaction.lines();
+    auto each = [&](uint64_t Transaction::Line::*which, auto &&act) {
+        for (const Transaction::Line &l : lines)
+            for (size_t i = 0; i < Transaction::line_bytes; i++)
+                if (l.*which >> i & 1)
+                    act(l.at + i);
+    };
+
+    each(&Transaction::Line::read, [&](uint8_t *b) { memory_.acquire_from(b, 1, clock); });
+    each(&Transaction::Line::written, [&](uint8_t *b) {
+        if (auto c = committed_.find(b); c != committed_.end()) {
+            join(clock, s[c->second.readers]);
+            join(clock, s[c->second.writers]);
+        }
+    });
+    for (const Transaction::Line &l : lines)
+        memory_.find(l.at)->touched[self_->index] = clock[self_->index];
+    for (const Begun::Plain &plain : begun_[self_->index].plain) {
+        self_->place = plain.place;
+        if (plain.writes)
+            write_plain(plain.datum);
+        else
+            read_plain(plain.datum);
+    }
+    Snapshots::Number mine = s.take(clock);
+    each(&Transaction::Line::read, [&](uint8_t *b) {
+        Committed &c = committed_[b];
+        Clock readers = clock;
+        if (c.readers != Snapshots::none)
+            join(readers, s[c.readers]);
+        c.readers = c.readers == Snapshots::none ? mine : s.take(readers);
+    });
+    each(&Transaction::Line::written, [&](uint8_t *b) {
+        committed_[b] = {Snapshots::none, mine};
+        memory_.set_released(b, 1, mine);
+    });
+    tick();
 }
 
 void Machine::htm_abort(Place place) {
-    fail(Wrong::misuse, "abort at " + text(place));
+    point(place);
+    if (!in_transaction())
+        fail(Wrong::misuse, "abort at " + text(place) + " in no transaction");
+    abort_self(Transaction::explicitly);
 }
 
-bool Machine::htm_active(Place) {
-    return false;
+bool Machine::htm_active(Place place) {
+    point(place);
+    return in_transaction();
 }
 
 // Telling.
@@ -696,7 +915,10 @@ std::string Machine::told(const Access &a, uint64_t old) const {
     s += ": " + hex(old);
     if (a.op == Op::cas && old != a.expected)
         return s + ", expected " + hex(a.expected) + ": fails";
-    return s + " -> " + hex(Memory::read(a.address(), a.width));
+    uint64_t left = Memory::read(a.address(), a.width);
+    if (in_transaction())
+        left = self_->transaction.merged(a.address(), a.width, left);
+    return s + " -> " + hex(left);
 }
 
 } // namespace ol::engine

@@ -19,6 +19,7 @@
 #include "schedule.h"
 
 #include <deque>
+#include <unordered_map>
 
 namespace ol::engine {
 
@@ -69,6 +70,7 @@ public:
     void check_order(bool on) { check_order_ = on; }  // happens-before; on at first
     void trace_to(Trace *trace) { trace_ = trace; }
     void retune(const ol_tuning &t) { tuning_ = t; }
+    void transactions(Transaction::Capacity c) { capacity_ = c; } // {0, 0}: there are none
 
     // The seam.
     uint64_t access(const Access &a) override;
@@ -114,6 +116,38 @@ private:
     void stuck();
     void stop();
 
+    // Transactions. What a context had when it began one, and what waits for the commit.
+    struct Begun {
+        Clock clock, acquirable;
+        Snapshots::Number fenced;
+        bool must_not_wait;
+        unsigned steps_in_try;
+        std::vector<unsigned> events;
+        std::vector<ol_node *> got, put;
+        struct Plain {
+            const uint64_t *datum;
+            bool writes;
+            Place place;
+        };
+        std::vector<Plain> plain;
+    };
+    struct Committed { // by the last ones that read or wrote a byte
+        Snapshots::Number readers = Snapshots::none, writers = Snapshots::none;
+    };
+    bool in_transaction() const { return in_transactions_ && self_ && self_->transaction.active(); }
+    uint64_t access_inside(const Access &a);
+    uint64_t read_inside(const uint8_t *p, size_t width);
+    void write_inside(const uint8_t *p, size_t width);
+    void plain_inside(const uint64_t *datum, bool writes, Place place);
+    void displace(const void *p, size_t width, bool writes);
+    void cannot_be_inside(Place place);
+    void abort(Context &c, unsigned cause);
+    [[noreturn]] void abort_self(unsigned cause);
+    void order_commit();
+    void pool(ol_node *node);
+
+    void read_plain(const uint64_t *datum);
+    void write_plain(const uint64_t *datum);
     Object &object_of(const Access &a);
     Order order_of(const Access &a);
     void happens(const Access &a, Order order, bool reads, bool writes);
@@ -131,6 +165,10 @@ private:
     std::vector<size_t> ready_;
     std::vector<ol_node *> free_nodes_;
     uint64_t *wait_array_ = nullptr;
+    std::deque<Begun> begun_; // by context
+    size_t in_transactions_ = 0;
+    std::unordered_map<const uint8_t *, Committed> committed_;
+    Transaction::Capacity capacity_;
     std::vector<Weakening> weakenings_;
     std::vector<Site> *sites_ = nullptr;
     Trace *trace_ = nullptr;

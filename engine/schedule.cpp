@@ -13,12 +13,14 @@ Seeded::Seeded(uint64_t seed, size_t contexts) : random_(seed), away_until_(cont
     static constexpr uint32_t rudeness[] = {0, 0, 4, 16};
     static constexpr Ticks paces[] = {1, 10, 100, 1000};
     static constexpr uint64_t calm[] = {100, 300, 1000};
+    static constexpr uint32_t aborts[] = {0, 0, 32, 8, 1};
 
     stride_ = random_.of(strides);
     absences_ = random_.of(absences);
     rudeness_ = random_.of(rudeness);
     pace_ = random_.of(paces);
     calm_from_ = random_.of(calm);
+    aborts_ = Random(~seed).of(aborts); // apart, so that the other draws of a seed stay
 }
 
 size_t Seeded::somebody(std::span<const size_t> ready, uint64_t step) {
@@ -61,6 +63,8 @@ bool Seeded::doubt(Doubt what) {
     case Doubt::kick_arrives:
     case Doubt::kick_lingers:
         return random_.one_in(2);
+    case Doubt::transaction_aborts:
+        return aborts_ && random_.one_in(aborts_);
     }
     return false;
 }

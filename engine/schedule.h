@@ -42,12 +42,13 @@ struct Turn {
 };
 
 enum class Doubt : uint8_t {
-    relax_returns, // a relax that need not
-    park_returns,  // a park that was not kicked
-    park_expires,  // a deadline has passed: notice it now?
-    kick_is_late,  // deliver it some other time
-    kick_arrives,  // a late one, now?
-    kick_lingers,  // a late one finds its context awake: keep it for the next park?
+    relax_returns,      // a relax that need not
+    park_returns,       // a park that was not kicked
+    park_expires,       // a deadline has passed: notice it now?
+    kick_is_late,       // deliver it some other time
+    kick_arrives,       // a late one, now?
+    kick_lingers,       // a late one finds its context awake: keep it for the next park?
+    transaction_aborts, // for no reason of the program's: an interrupt, a page, a cache
 };
 
 class Schedule {
@@ -61,8 +62,9 @@ public:
 };
 
 // An adversary drawn from a seed: how often it switches, whom it keeps off the CPU and for how
-// long, how fast time goes, whether wakes are spurious and kicks late. After a while it becomes
-// fair and gentle, so that only the lock can keep a context waiting.
+// long, how fast time goes, whether wakes are spurious and kicks late, how often transactions abort
+// without cause: sometimes all. After a while it becomes fair and gentle, so that only the lock can
+// keep a context waiting.
 class Seeded final : public Schedule {
 public:
     Seeded(uint64_t seed, size_t contexts);
@@ -77,6 +79,7 @@ private:
     uint32_t stride_, absences_, rudeness_;
     Ticks pace_;
     uint64_t calm_from_;
+    uint32_t aborts_;
     bool calm_ = false;
     size_t last_ = 0;
     std::vector<uint64_t> away_until_; // a step, by context

@@ -74,7 +74,7 @@ public:
     virtual Ticks quota_end(Place place) = 0;
     virtual bool cpu_idle(Place place) = 0;
 
-    // Transactions: see the end of port/sim.h.
+    // Transactions: see transaction.h.
     virtual unsigned htm_begin(Place place) = 0;
     virtual void htm_commit(Place place) = 0;
     virtual void htm_abort(Place place) = 0;

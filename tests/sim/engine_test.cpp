@@ -1,42 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The machine itself: what it must see, and what it must not claim.
+#include "bench.h"
 #include "client.h"
-
-#include <gtest/gtest.h>
 
 using namespace ol;
 using namespace ol::engine;
+using ol::test::Bench;
+using ol::test::here;
 
 namespace {
-
-constexpr Place here{"engine_test.cpp", 1};
-
-class Bench : public testing::Test {
-protected:
-    // Runs the bodies under the script, then to their ends.
-    Failure run(const char *script, std::vector<std::function<void()>> bodies) {
-        schedule_ = std::make_unique<Scripted>(script);
-        schedule_->finish();
-        machine_.reset(bodies.size(), *schedule_, {});
-        a_ = word("a");
-        b_ = word("b");
-        datum_ = reinterpret_cast<uint64_t *>(machine_.memory().allocate("datum", 8).at);
-        for (auto &body : bodies)
-            machine_.spawn(body);
-        machine_.run();
-        return machine_.failure();
-    }
-    uint32_t *word(const char *name) {
-        return reinterpret_cast<uint32_t *>(machine_.memory().allocate(name, 4).at);
-    }
-    void write() { machine_.plain_write(datum_, 1, here); }
-    void read() { (void)machine_.plain_read(datum_, here); }
-
-    std::unique_ptr<Scripted> schedule_;
-    Machine machine_;
-    uint32_t *a_ = nullptr, *b_ = nullptr;
-    uint64_t *datum_ = nullptr;
-};
 
 // Happens-before: T1 writes and publishes, T2 sees it and reads.
 

@@ -193,8 +193,9 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_cpu_idle()			OL_WORLD.cpu_idle(OL_PLACE)
 
 /*
- * Transactions. The seam and the interface carry them; today's Machine answers "absent", as a CPU
- * without RTM does, so a lock's fallback is what is explored.
+ * Transactions, as RTM has them: see engine/transaction.h. An abort takes the context's stack back
+ * to ol_htm_begin(), which returns the cause in RTM's bits; what else the text keeps outside the
+ * world's memory, it must not change inside.
  */
 #define ol_htm_begin()			OL_WORLD.htm_begin(OL_PLACE)
 #define ol_htm_commit()			OL_WORLD.htm_commit(OL_PLACE)
