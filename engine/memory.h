@@ -30,7 +30,9 @@ public:
     // Far from everything else and always the same, for TWA hashes addresses: a seed must replay.
     static constexpr uintptr_t base = 0x6f6c'0000'0000;
 
-    explicit Memory(size_t bytes = 1 << 20);
+    static constexpr size_t usual_size = 1 << 20; // bytes
+
+    explicit Memory(size_t bytes = usual_size);
     ~Memory();
     Memory(const Memory &) = delete;
     Memory &operator=(const Memory &) = delete;

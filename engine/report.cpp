@@ -37,6 +37,10 @@ const char *name_of(Wrong what) {
         return "overtaken unnoticed";
     case Wrong::unusable:
         return "idle lock unusable";
+    case Wrong::out_of_order:
+        return "out of order";
+    case Wrong::too_late:
+        return "waits past its deadline";
     }
     return "?";
 }

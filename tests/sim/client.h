@@ -5,7 +5,7 @@
 // of it is drawn from one seed: who takes part, with which abilities and tuning, who locks, tries,
 // gives up, hands over, frees.
 #include <engine/machine.h>
-#include <overlock/ops.h>
+#include <engine/subjects.h>
 
 #include <optional>
 #include <string>
@@ -93,10 +93,6 @@ private:
     uint64_t executions_ = 0, steps_ = 0;
     std::vector<uint64_t> events_;
 };
-
-// The locks of locks.def, or those of one twins.def, by name; null if there is none.
-const ol_lock_ops *find_subject(const std::string &name);
-extern const ol_lock_ops *const subjects[]; // ended by a null pointer
 
 } // namespace ol::test
 #endif

@@ -215,7 +215,7 @@ TEST(Adversary, EverySeedReplays) {
         return trace.text();
     };
 
-    for (auto *ops = test::subjects; *ops; ops++) {
+    for (auto *ops = engine::subjects; *ops; ops++) {
         test::Client client(machine, **ops);
         std::vector<std::string> first;
         for (uint64_t seed = 0; seed < 50; seed++)
@@ -229,7 +229,7 @@ TEST(Adversary, EveryEventHappens) {
     Machine machine;
     std::vector<uint64_t> sum(OL_EVENTS);
 
-    for (auto *ops = test::subjects; *ops; ops++) {
+    for (auto *ops = engine::subjects; *ops; ops++) {
         test::Client client(machine, **ops);
         for (uint64_t seed = 0; seed < 3000; seed++)
             ASSERT_TRUE(client.run(seed)) << (*ops)->id << "@" << seed;

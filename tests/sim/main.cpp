@@ -49,7 +49,7 @@ uint64_t number(const std::string &text, const char *what) {
 }
 
 const ol_lock_ops *lock_named(const std::string &name) {
-    if (const ol_lock_ops *ops = test::find_subject(name))
+    if (const ol_lock_ops *ops = engine::find_subject(name))
         return ops;
     bad("there is no lock " + name + "; --list lists them");
 }
@@ -93,7 +93,7 @@ Options parse(int argc, char **argv) {
         else if (a == "--json")
             o.json = true;
         else if (a == "--list") {
-            for (auto *s = test::subjects; *s; s++)
+            for (auto *s = engine::subjects; *s; s++)
                 puts((*s)->id);
             exit(0);
         } else if (a == "--help") {
@@ -103,7 +103,7 @@ Options parse(int argc, char **argv) {
             bad("what is " + a + "?");
     }
     if (o.locks.empty())
-        for (auto *s = test::subjects; *s; s++)
+        for (auto *s = engine::subjects; *s; s++)
             o.locks.push_back(*s);
     return o;
 }

@@ -14,7 +14,7 @@ namespace {
 class Stage {
 public:
     Stage(const char *lock, size_t contexts, const ol_tuning &tuning, size_t impatient = 0)
-        : ops_(*test::find_subject(lock)), schedule_("") {
+        : ops_(*engine::find_subject(lock)), schedule_("") {
         machine_.reset(contexts, schedule_, tuning);
         word_ = reinterpret_cast<uint32_t *>(machine_.memory().allocate("lock", ops_.size).at);
         for (size_t i = 0; i < contexts; i++)
@@ -228,7 +228,7 @@ TEST_P(Tau, InfinityIsATicketLock) {
 
 TEST_P(Tau, NobodyPassesAtInfinityOnAnySchedule) {
     Machine machine;
-    test::Client client(machine, *test::find_subject(GetParam()));
+    test::Client client(machine, *engine::find_subject(GetParam()));
 
     client.fix_tau(never);
     for (uint64_t seed = 0; seed < 20000; seed++)
@@ -255,7 +255,7 @@ TEST_P(Tau, MustNotBecomeInfiniteBeforeSomebodyGivesUp) {
 // But where others give up: the ticket given back is the last one's, who then goes ahead at once.
 TEST_P(Tau, WhoGoesOutOfOrderHasTimedOut) {
     Machine machine;
-    test::Client client(machine, *test::find_subject(GetParam()));
+    test::Client client(machine, *engine::find_subject(GetParam()));
     uint64_t last = 0, timeouts = 0;
 
     client.fix_tau(50);
@@ -313,7 +313,7 @@ std::string order_of_grants(Machine &machine, const ol_lock_ops &ops, uint64_t s
 TEST(Order, OfArrivalIfAndOnlyIfTheListSaysSo) {
     Machine machine;
 
-    for (auto *ops = test::subjects; *ops; ops++) {
+    for (auto *ops = engine::subjects; *ops; ops++) {
         bool in_order = true;
         for (uint64_t seed = 0; seed < 500; seed++)
             in_order &= order_of_grants(machine, **ops, seed) == "1234";

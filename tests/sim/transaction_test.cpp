@@ -367,7 +367,7 @@ TEST_F(InTransactions, GiveBackNodesWhenAborted) {
 }
 
 TEST_F(InTransactions, ForgetTriesAndEventsWhenAborted) {
-    EXPECT_FALSE(run("2w", {[&] {
+    EXPECT_FALSE(run("1w", {[&] {
                                 ol_count(OL_NO_ID);
                                 (void)attempt([&] {
                                     ol_count(OL_NO_ID);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "client.h"
+#include "subjects.h"
 
 #define OL_LOCK(id, ...) extern const ol_lock_ops ol_sim_##id;
 #include OL_SUBJECTS
 #undef OL_LOCK
 
-namespace ol::test {
+namespace ol::engine {
 
 const ol_lock_ops *const subjects[] = {
 #define OL_LOCK(id, ...) &ol_sim_##id,
@@ -21,4 +21,4 @@ const ol_lock_ops *find_subject(const std::string &name) {
     return nullptr;
 }
 
-} // namespace ol::test
+} // namespace ol::engine

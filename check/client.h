@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_CHECK_CLIENT_H
+#define OL_CHECK_CLIENT_H
+// What the contexts of a scenario do with a lock, and what must then hold.
+#include "world.h"
+
+#include <overlock/ops.h>
+
+namespace ol::check
+{
+
+enum class Scenario : size_t {
+#define OL_SCENARIO(name, budget, what) name##_,
+#include "scenarios.def"
+#undef OL_SCENARIO
+	count
+};
+
+struct ScenarioKind {
+	const char *name, *budget, *what;
+};
+constexpr ScenarioKind scenario_list[] = {
+#define OL_SCENARIO(name, budget, what) {#name, #budget, what},
+#include "scenarios.def"
+#undef OL_SCENARIO
+};
+
+struct Setting {
+	Scenario scenario = Scenario::lock_;
+	size_t contexts = 2;
+	unsigned acquisitions = 2; // by each
+};
+
+bool applies(Scenario scenario, const ol_lock_ops &ops);
+// The budgets a scenario cannot do without are there.
+void prepare(Scenario scenario, Budgets &budgets);
+
+// What an execution left undone, by the kind of wait: for the scenarios in which somebody stops.
+struct Notes {
+	uint64_t went_on = 0, stuck = 0; // executions in which somebody had stopped
+	uint64_t spin = 0, parked = 0,
+		 returned = 0; // contexts left waiting, and timed callers that left
+};
+
+class Client
+{
+      public:
+	Client(World &world, const ol_lock_ops &ops, const Setting &setting);
+
+	Program program();
+	const Notes &notes() const
+	{
+		return notes_;
+	}
+
+      private:
+	struct Lock {
+		void *at = nullptr;
+		uint64_t *datum = nullptr;
+		size_t owner = nobody; // whoever is between lock and unlock
+		uint64_t acquired = 0;
+		unsigned busy = 0;  // contexts in an operation on it or holding it
+		uint64_t begun = 0; // operations
+	};
+	struct Turn { // an acquisition, in the order of being served
+		size_t first, in_line;
+	};
+	static constexpr size_t nobody = SIZE_MAX;
+
+	void learn_unit();
+	void set_up(Memory &memory);
+	Lock make_lock(Memory &memory);
+	void body(size_t me);
+	void finish();
+	bool may_stick();
+	void idle_lock_works(Lock &l);
+	void first_come_first_served();
+
+	void acquire(Lock &l);
+	bool try_once(Lock &l);
+	bool acquire_in_time(Lock &l);
+	void took(Lock &l, bool in_line);
+	uint64_t use(Lock &l);
+	void release(Lock &l);
+
+	void lock_and_unlock();
+	void try_and_lock();
+	void give_up();
+	void free_at_last();
+	void reuse_at_last();
+	void hand_over();
+	void unlock_for_others();
+	void chain();
+	void interrupted(Budget kind);
+	void share_with_interrupts(size_t me);
+	void stop_holding(size_t me);
+	void stop_acquiring(size_t me);
+	void fork(size_t me);
+
+	World &world_;
+	const ol_lock_ops &ops_;
+	const Setting setting_;
+	uint32_t unit_ = 0; // what one acquisition adds to head and tail of a 4-byte ticket lock
+	Lock locks_[2];
+	uint32_t *mailbox_ = nullptr;
+	std::vector<Turn> turns_;
+	bool forked_ = false;
+	Notes notes_;
+};
+
+} // namespace ol::check
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_CHECK_STORY_H
+#define OL_CHECK_STORY_H
+// An execution told step by step. Told only when asked for: an execution that failed is run again.
+#include <engine/world.h>
+
+#include <string>
+#include <vector>
+
+namespace ol::check
+{
+
+struct Telling {
+	std::string context; // its name in a path: 1, b1, k1
+	engine::Place place{};
+	std::string what;
+	std::string op, order, object; // of an access
+	unsigned width = 0;
+	uint64_t before = 0, after = 0;
+	std::vector<const char *> doing; // every context, after this step
+	bool is_mark = false;
+};
+using Story = std::vector<Telling>;
+
+} // namespace ol::check
+#endif
