@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Runs the litmus tests in the checker and prints what it allows. Exit code 0: the checker allows
+// what the verdicts allow, finds the same outcomes with reduction and without, and the same as the
+// oracle; every wrong verdict and every faulty model would have been noticed. 1: something differs.
+// 2: bad usage.
+#include "oracle.h"
+
+#include <check/checker.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace ol::litmus {
+namespace {
+
+constexpr const char *usage =
+    "usage: litmus [--only TEST] [--plain N] [--outcomes] [--quiet] [--no-faults]\n"
+    "              [--random N] [--seed N]\n"
+    "Runs the litmus tests under every model, by the checker's reduced search and, up to N\n"
+    "executions (100000), by plain enumeration, and holds both against the verdicts and the "
+    "oracle.\n"
+    "--random adds N random tests, from --seed (1) on, which have no verdict but the oracle's.\n"
+    "--outcomes prints all that was found; --no-faults leaves out the faulty models.\n";
+
+struct Options {
+    std::string only;
+    uint64_t plain = 100'000, random = 0, seed = 1;
+    bool outcomes = false, quiet = false, faults = true;
+};
+
+struct Explored {
+    std::set<State> states;
+    uint64_t executions = 0, redundant = 0;
+    bool exhausted = false;
+    std::string failure;
+};
+
+check::Model checkers(Model m) {
+    constexpr check::Model list[] = {check::Model::sc, check::Model::tso, check::Model::c11};
+    return list[static_cast<size_t>(m)];
+}
+
+Explored explore(const Litmus &test, Model model, check::SearchKind search, uint64_t limit) {
+    Explored found;
+    Shared *shared = nullptr;
+    uint64_t r[registers];
+    check::Program program;
+    check::Limits limits;
+
+    program.contexts = test.contexts.size();
+    program.set_up = [&](engine::Memory &memory) {
+        shared = reinterpret_cast<Shared *>(memory.allocate("shared", sizeof(Shared)).at);
+        std::fill_n(r, registers, 0);
+    };
+    program.body = [&](size_t me) { test.contexts[me](*shared, r); };
+    program.finish = [&] { found.states.insert(state_of(*shared, r)); };
+    limits.search = search;
+    limits.executions = limit;
+    check::Outcome o = check::explore(program, checkers(model), limits);
+    found.executions = o.executions;
+    found.redundant = o.redundant;
+    found.exhausted = o.exhausted;
+    if (o.failure)
+        found.failure = std::string(engine::name_of(o.failure.what)) + ": " + o.failure.how;
+    return found;
+}
+
+std::string text(const State &s) {
+    std::string out;
+    char word[32];
+
+    for (uint64_t v : s.r) {
+        snprintf(word, sizeof word, "%llx ", static_cast<unsigned long long>(v));
+        out += word;
+    }
+    out += "|";
+    for (uint64_t v : s.memory) {
+        snprintf(word, sizeof word, " %llx", static_cast<unsigned long long>(v));
+        out += word;
+    }
+    return out;
+}
+
+// What one search found and another did not.
+std::string missing(const std::set<State> &in, const std::set<State> &of) {
+    std::string out;
+
+    for (const State &s : of)
+        if (!in.contains(s))
+            out += "\n        " + text(s);
+    return out;
+}
+
+const char *word(bool allowed) {
+    return allowed ? "allowed" : "forbidden";
+}
+
+class Suite {
+public:
+    explicit Suite(const Options &o) : options_(o) {}
+    int run();
+
+private:
+    void run(const Litmus &test);
+    std::string run(const Litmus &test, Model model);
+    void compare_all(const Litmus &test, Model model, const Explored &reduced);
+    void run_random();
+    void complain(const Litmus &test, Model model, const std::string &what);
+    void compare(const Litmus &test, Model model, const char *a, const std::set<State> &first,
+                 const char *b, const std::set<State> &second);
+    void check_faults(const std::vector<Litmus> &tests);
+    void check_verdicts_can_fail(const std::vector<Litmus> &tests);
+
+    const Options options_;
+    std::vector<std::string> complaints_;
+    std::set<State> weaker_; // what the model before allowed of the same test
+    size_t tests_ = 0, unfinished_ = 0;
+    uint64_t executions_ = 0, plain_executions_ = 0, reduced_executions_ = 0;
+};
+
+void Suite::complain(const Litmus &test, Model model, const std::string &what) {
+    complaints_.push_back(test.name + ", " + model_names[static_cast<size_t>(model)] + ": " + what);
+}
+
+// The verdict is the only thing that knows what is right: everything goes through here.
+bool agrees(const Litmus &test, Model model, const std::set<State> &states) {
+    return shows(test, states) == (test.verdicts[static_cast<size_t>(model)] == Verdict::allowed);
+}
+
+void Suite::compare(const Litmus &test, Model model, const char *a, const std::set<State> &first,
+                    const char *b, const std::set<State> &second) {
+    if (std::string s = missing(first, second); !s.empty())
+        complain(test, model, std::string(a) + " misses outcomes of " + b + ":" + s);
+    if (std::string s = missing(second, first); !s.empty())
+        complain(test, model, std::string(a) + " has outcomes that " + b + " has not:" + s);
+}
+
+// The checker, reduced and not, and the oracle; and what a stronger model allows, a weaker one
+// does.
+void Suite::compare_all(const Litmus &test, Model model, const Explored &reduced) {
+    Explored plain = explore(test, model, check::SearchKind::plain, options_.plain);
+
+    if (!reduced.exhausted)
+        complain(test, model, "not exhausted: " + reduced.failure);
+    compare(test, model, "the checker", reduced.states, "the oracle", all_outcomes(test, model));
+    unfinished_ += !plain.exhausted;
+    if (plain.exhausted) {
+        plain_executions_ += plain.executions;
+        reduced_executions_ += reduced.executions;
+    } else {
+        plain.states.insert(reduced.states.begin(), reduced.states.end());
+    }
+    compare(test, model, "reduction", reduced.states, "plain enumeration", plain.states);
+    if (std::string s = missing(reduced.states, weaker_); !s.empty())
+        complain(test, model, "outcomes of the stronger model are missing:" + s);
+    weaker_ = reduced.states;
+    executions_ += reduced.executions;
+}
+
+std::string Suite::run(const Litmus &test, Model model) {
+    Explored reduced = explore(test, model, check::SearchKind::dpor, UINT64_MAX);
+    bool expected = test.verdicts[static_cast<size_t>(model)] == Verdict::allowed;
+    bool found = shows(test, reduced.states);
+    char line[64];
+
+    if (!agrees(test, model, reduced.states))
+        complain(test, model, std::string(word(found)) + ", but by the verdict " + word(expected));
+    compare_all(test, model, reduced);
+    if (options_.outcomes)
+        for (const State &s : reduced.states)
+            printf("    %s %s%s\n", model_names[static_cast<size_t>(model)], text(s).c_str(),
+                   shows(test, s) ? " *" : "");
+    snprintf(line, sizeof line, " %-9s %c %5llu %3zu", word(found), found == expected ? ' ' : '!',
+             static_cast<unsigned long long>(reduced.executions), reduced.states.size());
+    return line;
+}
+
+void Suite::run_random() {
+    for (uint64_t seed = options_.seed; seed < options_.seed + options_.random; seed++) {
+        Litmus test = random_test(seed);
+        weaker_.clear();
+        for (Model m : models)
+            compare_all(test, m, explore(test, m, check::SearchKind::dpor, UINT64_MAX));
+    }
+}
+
+void Suite::run(const Litmus &test) {
+    std::string row;
+
+    weaker_.clear();
+    for (Model m : models)
+        row += run(test, m);
+    if (!options_.quiet)
+        printf("%-30s%s\n", test.name.c_str(), row.c_str());
+    tests_++;
+}
+
+// A faulty model must differ from some verdict. The oracle has the faults; the checker equals it.
+void Suite::check_faults(const std::vector<Litmus> &tests) {
+    for (const NamedFault &f : faults) {
+        std::string noticed_by;
+        size_t noticed = 0;
+        for (const Litmus &test : tests)
+            if (!agrees(test, f.model, all_outcomes(test, f.model, f.fault)) && ++noticed <= 3)
+                noticed_by += (noticed > 1 ? ", " : "") + test.name;
+        if (!noticed)
+            complaints_.push_back(std::string("no test notices that ") + f.what);
+        if (!options_.quiet)
+            printf("%-24s noticed by %2zu: %s\n", f.name, noticed, noticed_by.c_str());
+    }
+}
+
+void Suite::check_verdicts_can_fail(const std::vector<Litmus> &tests) {
+    for (Litmus test : tests)
+        for (Model m : models) {
+            Verdict &v = test.verdicts[static_cast<size_t>(m)];
+            Explored found = explore(test, m, check::SearchKind::dpor, UINT64_MAX);
+            bool agreed = agrees(test, m, found.states);
+            v = v == Verdict::allowed ? Verdict::forbidden : Verdict::allowed;
+            if (agreed == agrees(test, m, found.states))
+                complain(test, m, "right and wrong verdicts are the same");
+            v = v == Verdict::allowed ? Verdict::forbidden : Verdict::allowed;
+        }
+}
+
+int Suite::run() {
+    std::vector<Litmus> tests;
+
+    for (const Litmus &test : all_tests())
+        if (options_.only.empty() || options_.only == test.name)
+            tests.push_back(test);
+    if (!options_.quiet)
+        printf("%-30s %-21s %-21s %s\n%-30s %s\n", "", "sc", "tso", "c11", "test",
+               "verdict, executions, outcomes");
+    for (const Litmus &test : tests)
+        run(test);
+    check_verdicts_can_fail(tests);
+    if (options_.faults && options_.only.empty())
+        check_faults(tests);
+    run_random();
+    for (const std::string &c : complaints_)
+        printf("%s\n", c.c_str());
+    printf("%zu tests, %llu executions; where plain enumeration ended (all but %zu), %.1f times "
+           "fewer than it\n",
+           tests_, static_cast<unsigned long long>(executions_), unfinished_,
+           static_cast<double>(plain_executions_) / static_cast<double>(reduced_executions_));
+    printf("%zu passed, %zu failed\n", tests_, complaints_.size());
+    return tests_ == 0 ? 2 : !complaints_.empty();
+}
+
+[[noreturn]] void bad(const std::string &what) {
+    fprintf(stderr, "litmus: %s\n%s", what.c_str(), usage);
+    exit(2);
+}
+
+Options parse(int argc, char **argv) {
+    Options o;
+
+    for (int i = 1; i < argc; i++) {
+        std::string a = argv[i];
+        bool valued = a == "--only" || a == "--plain" || a == "--random" || a == "--seed";
+        if (valued && i + 1 == argc)
+            bad(a + " wants a value");
+        if (a == "--only")
+            o.only = argv[++i];
+        else if (a == "--plain")
+            o.plain = strtoull(argv[++i], nullptr, 10);
+        else if (a == "--random")
+            o.random = strtoull(argv[++i], nullptr, 10);
+        else if (a == "--seed")
+            o.seed = strtoull(argv[++i], nullptr, 10);
+        else if (a == "--outcomes")
+            o.outcomes = true;
+        else if (a == "--quiet")
+            o.quiet = true;
+        else if (a == "--no-faults")
+            o.faults = false;
+        else
+            bad("what is " + a + "?");
+    }
+    return o;
+}
+
+} // namespace
+} // namespace ol::litmus
+
+int main(int argc, char **argv) {
+    return ol::litmus::Suite(ol::litmus::parse(argc, argv)).run();
+}
