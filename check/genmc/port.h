@@ -28,7 +28,7 @@
 #define OL_CONTEXTS 2
 #endif
 #ifndef OL_EXPIRIES
-#define OL_EXPIRIES 2 /* deadlines of a context that may come at any moment; later ones have come */
+#define OL_EXPIRIES 1 /* deadlines of a context that may come at any moment; later ones have come */
 #endif
 
 #ifndef OL_POLLS
@@ -283,7 +283,7 @@ OL_DEFINE_CHANGES(acq_rel)
 
 /*
  * Halves, for a checker that knows no accesses of mixed size: a load is a load of the word, all else
- * an attempt to exchange the word for one with the half changed.
+ * exchanges the word for one with the half changed. An addition must not carry, and says so.
  */
 enum ol_half { OL_LO = 0, OL_HI = 16 };
 
@@ -306,45 +306,78 @@ OL_INLINE uint32_t ol_with_half(uint32_t w, enum ol_half half, uint16_t v)
 				   atomic_load_explicit((_Atomic(uint32_t) *)p,		\
 							memory_order_##order));		\
 	}
-/* `result` of the old half `old` and `v`. */
-#define OL_DEFINE_HALF(name, result, order)						\
-	OL_INLINE uint16_t ol_half_##name##_##order(uint32_t *p, enum ol_half half, uint16_t v)\
+
+/* The word as this context last saw it: often right, and a checker is spared a look. */
+OL_INLINE uint32_t ol_last(_Atomic(uint32_t) *word)
+{
+	const void *at = (const void *)word;
+
+	if (ol_seen_at0 == at)
+		return (uint32_t)ol_seen_value0;
+	if (ol_seen_at1 == at)
+		return (uint32_t)ol_seen_value1;
+	if (ol_seen_at2 == at)
+		return (uint32_t)ol_seen_value2;
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+#define OL_DEFINE_HALF_ADD(order)							\
+	OL_INLINE uint16_t ol_half_add_##order(uint32_t *p, enum ol_half half, uint16_t n)\
+	{										\
+		uint32_t w = atomic_fetch_add_explicit((_Atomic(uint32_t) *)p,		\
+						       (uint32_t)n << half, memory_order_##order);\
+		assert((uint16_t)(w >> half) + (uint32_t)n <= UINT16_MAX);		\
+		ol_wrote(p, OL_W32, w + ((uint32_t)n << half));				\
+		return (uint16_t)(w >> half);						\
+	}
+#define OL_DEFINE_HALF_XCHG(order)							\
+	OL_INLINE uint16_t ol_half_xchg_##order(uint32_t *p, enum ol_half half, uint16_t v)\
 	{										\
 		_Atomic(uint32_t) *word = (_Atomic(uint32_t) *)p;			\
-		uint32_t w, changed;							\
-		uint16_t old;								\
-		do {									\
+		uint32_t w = ol_last(word), seen = w;					\
+		bool done = atomic_compare_exchange_strong_explicit(			\
+			word, &seen, ol_with_half(w, half, v), memory_order_##order,	\
+			memory_order_relaxed);						\
+		while (!done) {								\
 			ol_attempt();							\
-			w = atomic_load_explicit(word, memory_order_relaxed);		\
-			old = (uint16_t)(w >> half);					\
-			changed = ol_with_half(w, half, (uint16_t)(result));		\
-		} while (!ol_attempted(atomic_compare_exchange_strong_explicit(		\
-			word, &w, changed, memory_order_##order, memory_order_relaxed)));\
-		ol_wrote(p, OL_W32, changed);						\
-		return old;								\
+			w = seen = atomic_load_explicit(word, memory_order_relaxed);	\
+			done = ol_attempted(atomic_compare_exchange_strong_explicit(	\
+				word, &seen, ol_with_half(w, half, v), memory_order_##order,\
+				memory_order_relaxed));					\
+		}									\
+		ol_wrote(p, OL_W32, ol_with_half(w, half, v));				\
+		return (uint16_t)(w >> half);						\
 	}
 #define OL_DEFINE_HALF_CAS(order)							\
 	OL_INLINE bool ol_half_cas_##order(uint32_t *p, enum ol_half half, uint16_t old, uint16_t v)\
 	{										\
 		_Atomic(uint32_t) *word = (_Atomic(uint32_t) *)p;			\
-		uint32_t w, changed;							\
-		ol_poll = ol_poll == OL_BLANK || ol_poll == OL_OWN ? OL_OWN : OL_BROKEN;\
-		do {									\
-			ol_attempt();							\
-			w = atomic_load_explicit(word, memory_order_relaxed);		\
-			if ((uint16_t)(w >> half) != old) {				\
-				ol_half_saw(p, half, w);				\
+		uint32_t w, seen;							\
+		bool done;								\
+		ol_looks();								\
+		w = seen = ol_last(word);						\
+		done = (uint16_t)(w >> half) == old &&					\
+		       atomic_compare_exchange_strong_explicit(				\
+			       word, &seen, ol_with_half(w, half, v), memory_order_##order,\
+			       memory_order_relaxed);					\
+		while (!done) {								\
+			if (w != seen && ol_half_saw(p, half, seen) != old)		\
 				return false;						\
-			}								\
-			changed = ol_with_half(w, half, v);				\
-		} while (!ol_attempted(atomic_compare_exchange_strong_explicit(		\
-			word, &w, changed, memory_order_##order, memory_order_relaxed)));\
-		ol_wrote(p, OL_W32, changed);						\
+			ol_poll = OL_BROKEN;						\
+			ol_attempt();							\
+			w = seen = atomic_load_explicit(word, memory_order_relaxed);	\
+			if (ol_half_saw(p, half, w) != old)				\
+				return false;						\
+			done = ol_attempted(atomic_compare_exchange_strong_explicit(	\
+				word, &seen, ol_with_half(w, half, v), memory_order_##order,\
+				memory_order_relaxed));					\
+		}									\
+		ol_wrote(p, OL_W32, ol_with_half(w, half, v));				\
 		return true;								\
 	}
 #define OL_DEFINE_HALVES(order)								\
-	OL_DEFINE_HALF(xchg, v, order)							\
-	OL_DEFINE_HALF(add, old + v, order)						\
+	OL_DEFINE_HALF_ADD(order)							\
+	OL_DEFINE_HALF_XCHG(order)							\
 	OL_DEFINE_HALF_CAS(order)
 
 OL_DEFINE_HALF_LOAD(relaxed)
@@ -449,7 +482,7 @@ OL_INLINE void ol_relax_until(ol_ticks_t t)
 	bool timed = t != OL_PAST && t != OL_NEVER;
 
 	if (!ol_seen_moved && (ol_poll != OL_BLANK || timed)) {
-		if (ol_poll == OL_WHOLE && t != OL_PAST && ol_polls++ >= OL_POLLS)
+		if (ol_poll == OL_WHOLE && t != OL_PAST && ++ol_polls > OL_POLLS)
 			ol_attempted(timed && ol_passed(t));
 		else
 			ol_await(t);

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: MIT
+"""Asks an outside checker (GenMC) about every lock, every broken twin, every order dropped.
+
+python -m overlock_tools.genmc_run --genmc PATH locks|twins|orders [LOCK ...]
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from overlock_tools import defs, errors, native
+from overlock_tools.genmc import Site, emit, sites
+
+MODELS = ("rc11", "imm")
+HOLDS, FAILS, OPEN = "holds", "fails", "open"
+# The port says itself where a loop may be cut, and a loop inlined whole takes GenMC minutes.
+OPTIONS = (
+    "--check-liveness",
+    "--disable-spin-assume",
+    "--disable-function-inliner",
+    "--disable-loop-jump-threading",
+    "--disable-estimation",
+)
+# With GenMC's few contexts nobody waits far from its turn unless everybody does.
+TUNES = {"twa": {"long_term": 0}}
+EXIT_ERROR = 42  # GenMC's, for an error in the program
+
+
+@dataclass(frozen=True)
+class Size:
+    contexts: int
+    acquisitions: int
+    tries: int  # acquisitions by trylock, after the others
+    expiries: int  # deadlines of each context that may come at any moment
+
+    def __str__(self) -> str:
+        tried = f"+{self.tries}" if self.tries else ""
+        return f"{self.contexts}×{self.acquisitions}{tried}"
+
+    @property
+    def defines(self) -> list[str]:
+        return [f"-DOL_{name.upper()}={value}" for name, value in asdict(self).items()]
+
+
+SIZES = (Size(2, 1, 1, 1), Size(2, 2, 0, 1), Size(3, 1, 0, 1))
+
+
+@dataclass(frozen=True)
+class Run:
+    model: str
+    size: str
+    verdict: str
+    how: str
+    executions: int
+    blocked: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Checker:
+    genmc: str
+    seconds: float
+    work: Path
+
+    def run(self, name: str, text: str, model: str, size: Size, tunes: dict[str, int]) -> Run:
+        source = Path(tempfile.mkdtemp(dir=self.work)) / f"{name}.c"
+        source.write_text(text)
+        flags = [*size.defines, *(f"-DOL_TUNE_{key}={value}" for key, value in tunes.items())]
+        command = [self.genmc, f"--{model}", *OPTIONS, "--", "-std=c11", *flags, str(source)]
+        started = time.monotonic()
+        try:
+            ran = subprocess.run(
+                ["nice", *command],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=self.seconds,
+            )
+        except subprocess.TimeoutExpired:
+            return Run(model, str(size), OPEN, "time", 0, 0, self.seconds)
+        took = round(time.monotonic() - started, 2)
+        return Run(model, str(size), *_verdict(ran), took)
+
+
+def _number(text: str, what: str) -> int:
+    found = re.search(rf"^Number of {what}: (\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _verdict(ran: subprocess.CompletedProcess[str]) -> tuple[str, str, int, int]:
+    text = ran.stdout + ran.stderr
+    counts = (
+        _number(text, "complete executions explored"),
+        _number(text, "blocked executions seen"),
+    )
+    if ran.returncode == 0 and "No errors were detected." in text:
+        return HOLDS, "", *counts
+    if ran.returncode == EXIT_ERROR and (how := re.search(r"^Error: (.*?)!?$", text, re.MULTILINE)):
+        return FAILS, how[1].lower(), *counts
+    raise errors.Fail(f"genmc did not answer: {text.strip()[-400:]}", errors.FAILED)
+
+
+@contextmanager
+def _patched(patch: Path) -> Iterator[tuple[str, Path]]:
+    """The lock that the patch breaks, and a folder with its broken header."""
+    lock = re.search(r"^Twin of: (\w+)$", patch.read_text(), re.MULTILINE)
+    if not lock:
+        raise errors.Fail(f"{patch} does not say 'Twin of: LOCK'")
+    with tempfile.TemporaryDirectory() as folder:
+        header = Path("overlock/lock") / f"{lock[1]}.h"
+        (Path(folder) / header).parent.mkdir(parents=True)
+        shutil.copy(native.include() / header, Path(folder) / header)
+        command = ["patch", "--quiet", "--strip=1", "-d", folder, "-i", str(patch.resolve())]
+        subprocess.run(command, check=True)
+        yield lock[1], Path(folder)
+
+
+def _first_failure(
+    checker: Checker, name: str, text: str, model: str, tunes: dict[str, int]
+) -> Run:
+    """The first size at which it fails; else the last run, `open` if any was."""
+    runs = []
+    for size in SIZES:
+        run = checker.run(name, text, model, size, tunes)
+        runs.append(run)
+        if run.verdict == FAILS:
+            return run
+    return next((run for run in runs if run.verdict == OPEN), runs[-1])
+
+
+def _ours(lock: str, seconds: float) -> str:
+    """What overlock-check says of the lock in C11's model, two contexts by two."""
+    checker = native.folder() / "overlock-check"
+    if not checker.exists():
+        return ""
+    command = [str(checker), "--lock", lock, "--model", "c11", "--seconds", str(seconds)]
+    ran = subprocess.run(["nice", *command], check=False, capture_output=True, text=True)
+    result = json.loads(ran.stdout.splitlines()[-1])["result"]
+    return f"{result['verdict']}{'' if result['exhausted'] else ', not exhausted'}"
+
+
+def locks(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, Any]]:
+    def one(name: str, model: str, size: Size) -> Run:
+        return checker.run(name, emit(name), model, size, TUNES.get(name, {}))
+
+    wanted = [(name, model, size) for name in names for size in SIZES for model in MODELS]
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = list(pool.map(lambda job: one(*job), wanted))
+    ours = {name: _ours(name, checker.seconds) for name in names}
+    return [
+        {"lock": name, "ours": ours[name], **asdict(run)}
+        for (name, _, _), run in zip(wanted, runs, strict=True)
+    ]
+
+
+def twins(checker: Checker, patches: Iterable[Path], jobs: int) -> list[dict[str, Any]]:
+    def one(patch: Path) -> dict[str, Any]:
+        with _patched(patch) as (lock, folder):
+            text = emit(lock, include=folder)
+        tunes = TUNES.get(lock, {})
+        found = {m: asdict(_first_failure(checker, lock, text, m, tunes)) for m in MODELS}
+        return {"twin": patch.stem, "lock": lock, **found}
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, patches))
+
+
+def _order(checker: Checker, lock: str, site: Site) -> dict[str, Any]:
+    tunes = TUNES.get(lock, {})
+    text = emit(lock, weaken=site)
+    found = {model: _first_failure(checker, lock, text, model, tunes) for model in MODELS}
+    reached = True
+    if all(run.verdict != FAILS for run in found.values()):
+        marked = emit(lock, mark=site)
+        reached = _first_failure(checker, lock, marked, MODELS[0], tunes).verdict != HOLDS
+    row = {"lock": lock, "site": str(site), "text": site.text, "reached": reached}
+    return row | {model: asdict(run) for model, run in found.items()}
+
+
+def orders(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, Any]]:
+    """Every order of every lock, dropped by itself. A header's line counts once for each lock."""
+    wanted = [(name, site) for name in names for site in sites(name)]
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda job: _order(checker, *job), wanted))
+
+
+def _cell(run: dict[str, Any], reached: bool = True) -> str:
+    if run["verdict"] == FAILS:
+        return f"{run['how']} ({run['size']})"
+    if run["verdict"] == OPEN:
+        return "open: time"
+    return "not missed" if reached else "not reached"
+
+
+def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
+    if what == "locks":
+        yield [
+            "lock",
+            "ours, C11 2×2",
+            "size",
+            "model",
+            "GenMC",
+            "executions",
+            "blocked",
+            "seconds",
+        ]
+        for row in rows:
+            said = f"{row['verdict']} {row['how']}".strip()
+            first = [row["lock"], row["ours"], row["size"], row["model"].upper(), said]
+            yield [*first, f"{row['executions']:,}", f"{row['blocked']:,}", f"{row['seconds']:.1f}"]
+    elif what == "twins":
+        yield ["broken twin", "RC11", "IMM"]
+        for row in rows:
+            yield [row["twin"], *(_cell(row[model]) for model in MODELS)]
+    else:
+        yield ["lock", "order dropped", "its line", "RC11", "IMM"]
+        for row in rows:
+            cells = [_cell(row[model], row["reached"]) for model in MODELS]
+            text = row["text"].replace("|", "\\|")
+            yield [row["lock"], row["site"], f"`{text}`", *cells]
+
+
+def markdown(what: str, rows: list[dict[str, Any]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in _lines(what, rows)]
+    lines.insert(1, "|---" * (lines[0].count(" | ") + 1) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def disagreements(what: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Where GenMC says other than it should: a lock that fails or that we judge otherwise, or a
+    twin that holds."""
+    if what == "locks":
+        return [
+            f"{row['lock']} {row['size']} {row['model']}: GenMC {row['verdict']}, we {row['ours']}"
+            for row in rows
+            if row["verdict"] == FAILS or row["ours"].startswith(FAILS)
+        ]
+    if what == "twins":
+        return [
+            f"{row['twin']}: {model} does not miss anything"
+            for row in rows
+            for model in MODELS
+            if row[model]["verdict"] != FAILS
+        ]
+    return []
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="make genmc", description=__doc__)
+    parser.add_argument("what", choices=["locks", "twins", "orders"])
+    parser.add_argument("names", nargs="*", help="locks, or patches for twins; all locks")
+    parser.add_argument("--genmc", required=True, help="the checker's program")
+    parser.add_argument("--seconds", type=float, default=120.0, help="at most, for each run")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write every run there")
+    parser.add_argument("--markdown", type=Path, help="write the table there")
+    args = parser.parse_intermixed_args(arguments)
+    try:
+        genmc = shutil.which(args.genmc)
+        if not genmc:
+            raise errors.Fail(f"there is no program {args.genmc}; GENMC=PATH", errors.MISSING)
+        known = defs.load()
+        with tempfile.TemporaryDirectory() as work:
+            checker = Checker(genmc, args.seconds, Path(work))
+            if args.what == "twins":
+                rows = twins(checker, map(Path, args.names), args.jobs)
+            else:
+                names = [known.lock(name).id for name in args.names] or list(known.locks)
+                run = locks if args.what == "locks" else orders
+                rows = run(checker, names, args.jobs)
+    except errors.Fail as fail:
+        errors.say(fail.message)
+        return fail.code
+    table = markdown(args.what, rows)
+    print(table, end="")
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    if args.markdown:
+        args.markdown.write_text(table)
+    wrong = disagreements(args.what, rows)
+    for line in wrong:
+        errors.say(line)
+    return errors.FAILED if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

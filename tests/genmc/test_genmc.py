@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""What is emitted for an outside checker is one file of plain C11 that any compiler takes and that
+runs; a broken twin of it loses counts. The checker itself need not be there: a stand-in answers as
+it does."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
+
+from overlock_tools import defs, genmc  # noqa: E402
+
+LOCKS = list(defs.load().locks)
+SIZE = ("-DOL_CONTEXTS=4", "-DOL_ACQUISITIONS=1000", "-DOL_TRIES=200")
+
+
+def compiled(text: str, tmp_path: Path, *flags: str, cc: str = "cc") -> Path:
+    source, program = tmp_path / "lock.c", tmp_path / "lock"
+    source.write_text(text)
+    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", *flags]
+    command = [cc, *options, "-o", str(program), str(source)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return program
+
+
+@pytest.mark.parametrize("cc", ["gcc", "clang"])
+@pytest.mark.parametrize("lock", LOCKS)
+def test_an_emitted_lock_is_plain_c_and_excludes(lock: str, cc: str, tmp_path: Path) -> None:
+    text = genmc.emit(lock)
+    assert "#include <overlock/" not in text
+    subprocess.run([compiled(text, tmp_path, *SIZE, cc=cc)], check=True, timeout=20)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_an_emitted_lock_is_the_lock(lock: str) -> None:
+    header = (TOP / f"include/overlock/lock/{lock}.h").read_text()
+    body = re.sub(r"#include <.*>\n", "", header)
+    emitted = genmc.emit(lock)
+    for piece in body.split("\n\n"):
+        assert piece.strip() in emitted
+
+
+def test_a_broken_twin_loses_counts(tmp_path: Path) -> None:
+    twin = genmc.emit("ticket").replace(
+        "ol_ticket_lock(&the_lock);", "(void)ol_ticket_is_locked(&the_lock);"
+    )
+    program = compiled(twin, tmp_path, "-DOL_CONTEXTS=4", "-DOL_ACQUISITIONS=100000")
+    ran = subprocess.run([program], check=False, capture_output=True, text=True, timeout=20)
+    assert ran.returncode != 0
+    assert "Assertion" in ran.stderr
+
+
+def test_the_port_has_all_of_the_seam() -> None:
+    sim = (TOP / "include/overlock/port/sim.h").read_text()
+    seam = set(re.findall(r"^(?:#define |OL_INLINE \w+ )(ol_\w+)\(", sim, re.MULTILINE))
+    assert len(seam) > 70
+    own = (TOP / "check/genmc/port.h").read_text()
+    have = set(re.findall(r"^(?:#define |OL_INLINE .*?\*?)(ol_\w+)\(", own, re.MULTILINE))
+    assert seam - have == set()
+
+
+def test_every_order_can_be_dropped(tmp_path: Path) -> None:
+    """One call of one line changes, to an order the port has."""
+    for lock in LOCKS:
+        whole = genmc.emit(lock).splitlines()
+        sites = genmc.sites(lock)
+        assert len(sites) >= 2
+        for site in sites:
+            text = genmc.emit(lock, weaken=site)
+            changed = [
+                (old, new) for old, new in zip(whole, text.splitlines(), strict=True) if old != new
+            ]
+            assert len(changed) == 1, site
+            assert f"_{site.order}(" in changed[0][0] or "_acq_rel(" in changed[0][0]
+            source = tmp_path / "weak.c"
+            source.write_text(text)
+            subprocess.run(["cc", "-std=c11", "-fsyntax-only", source], check=True)
+
+
+def test_a_site_is_marked_where_it_is_reached(tmp_path: Path) -> None:
+    """The release of `tas` is always reached: the marked program stops there."""
+    site = next(site for site in genmc.sites("tas") if site.order == "release")
+    program = compiled(genmc.emit("tas", mark=site), tmp_path)
+    ran = subprocess.run([program], check=False, capture_output=True, text=True)
+    assert "reached" in ran.stderr
+
+
+def test_a_lock_from_outside(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.h"
+    tas = (TOP / "include/overlock/lock/tas.h").read_text()
+    mine.write_text(tas.replace("ol_tas", "ol_mine").replace("OL_TAS", "OL_MINE"))
+    subprocess.run([compiled(genmc.emit(str(mine)), tmp_path)], check=True)
+
+
+STAND_IN = """#!{python}
+import sys
+text = open(sys.argv[-1]).read()
+if "-DOL_CONTEXTS=3" in sys.argv and "{slow}":
+    import time; time.sleep(60)
+if "ol_store_relaxed(&l->word, 0u)" in text:
+    print("Error: Non-atomic race!\\nNumber of complete executions explored: 1")
+    sys.exit(42)
+print("No errors were detected.\\nNumber of complete executions explored: 7")
+print("Number of blocked executions seen: 2")
+"""
+
+
+def stand_in(tmp_path: Path, *, slow: str = "") -> Path:
+    program = tmp_path / "genmc"
+    program.write_text(STAND_IN.format(python=sys.executable, slow=slow))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program
+
+
+def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "overlock_tools.genmc_run", *map(str, args)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_runner_reads_verdicts(tmp_path: Path) -> None:
+    out = tmp_path / "orders.json"
+    ran = run("orders", "tas", "--genmc", stand_in(tmp_path), "--json", out)
+    assert ran.returncode == 0, ran.stderr
+    rows = {row["site"].split(":")[2]: row for row in json.loads(out.read_text())}
+    assert rows["release"]["rc11"]["how"] == "non-atomic race"
+    assert rows["acquire"]["imm"]["verdict"] == "holds"
+    assert not rows["acquire"]["reached"]  # the stand-in fails no assertion
+
+
+def test_a_run_that_takes_too_long_is_open(tmp_path: Path) -> None:
+    genmc_path = stand_in(tmp_path, slow="yes")
+    ran = run("orders", "tas", "--genmc", genmc_path, "--seconds", "1", "--jobs", "2")
+    assert ran.stdout.count("open: time") == 2  # the acquire, under both models
+
+
+def test_a_twin_that_is_not_missed_fails_the_run(tmp_path: Path) -> None:
+    twins = TOP / "tests/twins"
+    ran = run("twins", twins / "tas_unlock_relaxed.patch", "--genmc", stand_in(tmp_path))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = run("twins", twins / "tas_no_exclusion.patch", "--genmc", stand_in(tmp_path))
+    assert ran.returncode == 1
+    assert "tas_no_exclusion: rc11 does not miss anything" in ran.stderr
+
+
+def test_no_checker_is_one_line() -> None:
+    ran = run("locks", "--genmc", "/nowhere/genmc")
+    assert ran.returncode == 3
+    assert ran.stderr == "overlock: there is no program /nowhere/genmc; GENMC=PATH\n"
+
+
+def test_what_genmc_does_not_answer_is_said(tmp_path: Path) -> None:
+    broken = tmp_path / "genmc"
+    broken.write_text("#!/bin/sh\necho no such option; exit 17\n")
+    broken.chmod(0o755)
+    ran = run("locks", "tas", "--genmc", broken)
+    assert ran.returncode == 1
+    assert "genmc did not answer: no such option" in ran.stderr
