@@ -32,7 +32,7 @@ class Running:
         if self.live:
             self.live.update(self.table(), refresh=True)
         elif text := self.line():
-            self.out.print(text)
+            self.out.print(text, soft_wrap=True)
 
     @contextmanager
     def shown(self) -> Iterator[None]:

@@ -3,12 +3,14 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from rich.text import Text
 
-from overlock_tools.checking.outcome import Event, Outcome
+from overlock_tools.checking import steps
+from overlock_tools.checking.outcome import Outcome
 from overlock_tools.checking.source import Lines
+from overlock_tools.checking.steps import Row
 
 # What a context is at between its own steps: the word where it begins, then the line.
 STATES = {
@@ -19,183 +21,76 @@ STATES = {
     "done": ("done", " ", ""),
 }
 HOLDING = "┃"
+BRACKETS = {"holds": "┏", "released": "┗"}
+ACTS = "●"  # where columns are too narrow for what is done
 SHORT_ORDERS = {"relaxed": "rlx", "acquire": "acq", "release": "rel", "acq_rel": "a+r"}
 OP_STYLE, STATE_STYLE, HOLD_STYLE, FAIL_STYLE = "bold", "dim", "green", "bold red"
-LEAST_SOURCE = 22  # narrower than this, a source line says nothing
+ELSEWHERE = "italic dim"  # what no context does itself: store buffers, late kicks
+LEAST_SOURCE = 20  # narrower than this, a source line says nothing
 GOOD_SOURCE = 44  # narrower than this, orders are abbreviated to widen it
-AMPLE_SOURCE = 70  # wider than this, remarks get room instead
 LEAST_VALUE = 20
-MOST_VALUE = 48
 GAP = 2
+THIN = 2  # a context's column if it has its line only
 UNBROKEN = "\N{NO-BREAK SPACE}"
-MOST_PERIOD = 6  # steps of a loop that is told once
-
-
-@dataclass(frozen=True)
-class Row:
-    """One step, or the remark that some steps come again."""
-
-    step: str
-    context: int
-    op: str = ""
-    order: str = ""  # of an access to memory
-    value: str = ""
-    place: str = ""
-    own: bool = True  # a line of the lock's header
-    source: str = ""
-    states: tuple[str, ...] = ()
-    holders: frozenset[int] = frozenset()
-    fails: bool = False
-    remark: str = ""
-
-    def same(self, other: "Row") -> bool:
-        return replace(self, step="") == replace(other, step="")
-
-
-def _value(event: Event) -> str:
-    """What it did to memory, else what it says of itself."""
-    if not event.object or not event.op:
-        return event.what
-    at = f"{event.object} "
-    if event.op == "load":
-        return f"{at}is {event.old or event.new}"
-    if event.op == "cas" and event.old == event.new:
-        return f"{at}stays {event.old}"
-    if event.op == "store" and not event.old:
-        return f"{at}= {event.new}"
-    return f"{at}{event.old} → {event.new}"
-
-
-def _op(event: Event) -> str:
-    return (event.op or (event.what.split() or ["?"])[0]).removeprefix("bit_")
-
-
-@dataclass
-class _Reader:
-    """Turns events into rows, and knows who holds the lock meanwhile."""
-
-    lines: Lines
-    last: int
-    fails: bool
-    holders: set[int] = field(default_factory=set)
-
-    def row(self, event: Event) -> Row:
-        if event.mark == "holds":
-            self.holders.add(event.context)
-        elif event.mark:
-            self.holders.discard(event.context)
-        return Row(
-            step=str(event.n),
-            context=event.context,
-            op=_op(event),
-            order=event.order,
-            value=_value(event),
-            place=self._place(event),
-            own=self.lines.is_own(event.file),
-            source=self.lines.text(event.file, event.line) if event.line else "",
-            states=event.state,
-            holders=frozenset(self.holders),
-            fails=self.fails and event.n == self.last,
-        )
-
-    def _place(self, event: Event) -> str:
-        """Lines of the lock's own header by their numbers alone: the heading names it."""
-        if not event.line:
-            return ""
-        if self.lines.is_own(event.file):
-            return str(event.line)
-        return f"{event.file.rpartition('/')[2]}:{event.line}"
-
-
-def collapsed(rows: Sequence[Row]) -> list[Row]:
-    """Steps that come again at once, with the same outcome, are told once."""
-    found: list[Row] = []
-    at = 0
-    while at < len(rows):
-        period, times = _repeats(rows, at)
-        found += rows[at : at + period]
-        if times > 1:
-            first, end = at + period, at + period * times
-            found.append(_again(rows[first:end], period, times - 1))
-        at += period * times
-    return found
-
-
-def _repeats(rows: Sequence[Row], at: int) -> tuple[int, int]:
-    """The shortest loop that begins there, and how often it is gone through."""
-    for period in range(1, MOST_PERIOD + 1):
-        times = 1
-        while _same(rows, at, at + times * period, period):
-            times += 1
-        if times > 2 or (times == 2 and period > 1):  # a single row is no longer than the remark
-            return period, times
-    return 1, 1
-
-
-def _same(rows: Sequence[Row], one: int, other: int, length: int) -> bool:
-    if other + length > len(rows):
-        return False
-    return all(rows[one + i].same(rows[other + i]) for i in range(length))
-
-
-def _again(rows: Sequence[Row], period: int, times: int) -> Row:
-    last = rows[-1]
-    what = "the step above" if period == 1 else f"the {period} steps above"
-    often = "once more" if times == 1 else f"{times} times more"
-    return Row(
-        f"–{last.step}", 0, states=last.states, holders=last.holders, remark=f"{what}, {often}"
-    )
 
 
 @dataclass(frozen=True)
 class _Widths:
     step: int
     context: int
+    does: int  # 0: what is done stands in the context's own column
     value: int
     place: int
     source: int  # 0: only the place
     short: bool  # orders abbreviated
 
+    @property
+    def thin(self) -> bool:
+        return self.does > 0
+
 
 def _fitted(rows: Sequence[Row], contexts: int, width: int) -> _Widths:
     """Full words where there is room; the source gives way first, since it can be looked up."""
-    step = max((len(row.step) for row in rows), default=1) + 3
+    step = max(len(row.step) for row in rows) + 3
     own = max((len(row.place) for row in rows if row.own), default=0)
-    narrow = max([LEAST_VALUE, *(len(row.value) for row in rows if row.order)])
-    longest = max([narrow, *(len(row.value) for row in rows)])
-    for short, value, least in (
-        (False, min(longest, MOST_VALUE), AMPLE_SOURCE),
-        (False, narrow, GOOD_SOURCE),
-        (True, narrow, LEAST_SOURCE),
+    value = max([LEAST_VALUE, *(len(row.value) for row in rows if row.order)])
+    remarks = max(len(row.value) for row in rows)
+    text = max(len(row.source if row.own else row.place) for row in rows)
+    fixed = step + value + GAP + own + GAP
+    for thin, short, least in (
+        (False, False, GOOD_SOURCE),
+        (False, True, LEAST_SOURCE),
+        (True, False, GOOD_SOURCE),
+        (True, True, LEAST_SOURCE),
     ):
-        context = max(len(_labelled(row, short)) for row in rows)
-        context = max(context, *(len(word) for word, _, _ in STATES.values())) + GAP
-        source = width - step - contexts * context - value - GAP - own - GAP
-        if source >= least:
-            return _Widths(step, context, value, own, source, short)
+        does = max(len(_named(row, short)) for row in rows) + GAP
+        words = max(len(word) for word, _, _ in STATES.values()) + GAP
+        context = THIN if thin else THIN + max(does, words)
+        does = does + len(f"T{contexts} ") if thin else 0
+        source = width - fixed - contexts * context - does
+        if source >= min(least, text):
+            spare = max(0, min(source - text, remarks - value))
+            return _Widths(step, context, does, value + spare, own, source - spare, short)
     place = max(len(row.place) for row in rows)
-    value = max(LEAST_VALUE, width - step - contexts * context - GAP - place)
-    return _Widths(step, context, value, place, 0, True)
+    value = max(LEAST_VALUE, width - step - contexts * context - does - GAP - place)
+    return _Widths(step, context, does, value, place, 0, True)
 
 
-def _labelled(row: Row, short: bool) -> str:
+def _named(row: Row, short: bool) -> str:
     if not row.order:
         return row.op
-    return (
-        f"{row.op}.{SHORT_ORDERS.get(row.order, row.order)}" if short else f"{row.op} {row.order}"
-    )
+    order = SHORT_ORDERS.get(row.order, row.order)
+    return f"{row.op}.{order}" if short else f"{row.op} {row.order}"
 
 
 def chart(outcome: Outcome, width: int) -> list[Text]:
     """Lines of at most that width."""
-    failure = outcome.failure
-    events = failure.events if failure else ()
-    if not events:
+    told = outcome.told
+    if not told or not told.events:
         return []
     lines = Lines(outcome.job.subject)
-    reader = _Reader(lines, events[-1].n, failure is not None)
-    rows = collapsed([reader.row(event) for event in events])
-    contexts = max(outcome.job.size.contexts, *(len(event.state) for event in events))
+    rows = steps.rows(told, lines, outcome.failure is not None)
+    contexts = max(outcome.job.size.contexts, *(len(event.state) for event in told.events))
     return _Drawing(rows, contexts, width, lines).lines()
 
 
@@ -216,8 +111,10 @@ class _Drawing:
     def _heading(self) -> Text:
         line = Text("step".rjust(self.at.step - 1) + " ", style="bold")
         for number in range(1, self.contexts + 1):
-            line.append(f"{number}".ljust(self.at.context))
-        line.append("what was seen or done".ljust(self.at.value + GAP)[: self.at.value + GAP])
+            name = str(number) if self.at.thin else f"T{number}"
+            line.append(name.ljust(self.at.context))
+        width = self.at.does + self.at.value + GAP
+        line.append("what was seen or done"[: width - 1].ljust(width))
         line.append("line of " + self.own if self.own else "line")
         return self._cut(line)
 
@@ -238,6 +135,9 @@ class _Drawing:
         )
         for number in range(1, self.contexts + 1):
             self._cell(line, row, number, first)
+        if self.at.thin and not row.remark:
+            does = f"T{row.context} {_named(row, self.at.short)}" if first else ""
+            line.append(does.ljust(self.at.does), self._style(row))
         width = self._room(row) + GAP if first else len(value)
         line.append(value.ljust(width), style or ("dim" if row.remark else ""))
         if first:
@@ -259,24 +159,34 @@ class _Drawing:
             line.append(" " * GAP + row.source, style)
 
     def _cell(self, line: Text, row: Row, number: int, first: bool) -> None:
-        if number == row.context and first:
-            style = FAIL_STYLE if row.fails else OP_STYLE
-            if number in row.holders and not row.fails:
-                style = f"{OP_STYLE} {HOLD_STYLE}"
-            line.append(_labelled(row, self.at.short).ljust(self.at.context), style)
-            return
+        """The context's line, and what it does on the right of it."""
         state = row.states[number - 1] if number <= len(row.states) else "runs"
-        word, glyph, _ = STATES.get(state, (state, "│", ""))
+        acts = number == row.context and first
         begins = first and number <= len(self.before) and self.before[number - 1] != state
-        style = STATE_STYLE
-        if number in row.holders:
-            style = HOLD_STYLE
-            glyph = HOLDING if state == "runs" else glyph
-            self.seen.add("holds")
-        if state == "off":
-            style = "red"
+        glyph, style = self._line_of(row, number, "runs" if acts and row.by_itself else state)
+        word = ""
+        if acts:
+            glyph = BRACKETS.get(row.mark, ACTS if self.at.thin else glyph)
+            word = _named(row, self.at.short)
+        elif begins:
+            word = STATES.get(state, (state, "", ""))[0]
+        line.append(f"{glyph} ", style)
+        if self.at.thin:
+            return
+        line.append(word.ljust(self.at.context - 2), self._style(row) if acts else style)
+
+    def _line_of(self, row: Row, number: int, state: str) -> tuple[str, str]:
+        _, glyph, _ = STATES.get(state, (state, "│", ""))
         self.seen.add(state)
-        line.append((word if begins and word else glyph).ljust(self.at.context), style)
+        if number not in row.holders:
+            return glyph, "red" if state == "off" else STATE_STYLE
+        self.seen.add("holds")
+        return (HOLDING, HOLD_STYLE) if state == "runs" else (glyph, "red")
+
+    def _style(self, row: Row) -> str:
+        if row.fails:
+            return FAIL_STYLE
+        return OP_STYLE if row.by_itself else ELSEWHERE
 
     def _legend(self) -> list[Text]:
         said = [
@@ -286,6 +196,8 @@ class _Drawing:
         ]
         if "holds" in self.seen:
             said.append(f"{HOLDING} holds the lock")
+        if self.at.thin:
+            said.append(f"{ACTS} takes the step")
         if self.at.short:
             used = {row.order for row in self.rows}
             said += [f"{short} {order}" for order, short in SHORT_ORDERS.items() if order in used]

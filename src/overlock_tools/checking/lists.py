@@ -15,16 +15,11 @@ from overlock_tools.errors import FAILED, USAGE, Fail
 class Lists:
     """Names, each with what it is in one line."""
 
-    locks: dict[str, str]
+    locks: dict[str, frozenset[str]]  # each with the scenarios that apply to it
     scenarios: dict[str, str]
     budgets: dict[str, str]
+    usual: dict[str, int]  # budgets that nobody gives
     models: dict[str, str]
-
-
-def _named(entries: Any) -> dict[str, str]:
-    """A list of {"name": ..., "what": ...}; of what explains itself, the names alone."""
-    pairs = (({"name": e} if isinstance(e, str) else e) for e in entries)
-    return {pair["name"]: pair.get("what", "") for pair in pairs}
 
 
 def ask(*question: str) -> str:
@@ -49,5 +44,15 @@ def complaint(said: str, status: int) -> str:
 
 @cache
 def load() -> Lists:
-    raw = json.loads(ask("--list"))
-    return Lists(*(_named(raw[kind]) for kind in ("locks", "scenarios", "budgets", "models")))
+    raw: dict[str, list[dict[str, Any]]] = json.loads(ask("--list"))
+    scenarios, budgets, models = (
+        {entry["id"]: entry["what"] for entry in raw[kind]}
+        for kind in ("scenarios", "budgets", "models")
+    )
+    return Lists(
+        {lock["id"]: frozenset(lock["scenarios"]) for lock in raw["locks"]},
+        scenarios,
+        budgets,
+        {budget["id"]: budget["times"] for budget in raw["budgets"]},
+        models,
+    )

@@ -22,11 +22,11 @@ class Event:
     """One step of an execution."""
 
     n: int
-    context: int  # from 1; 0 is the world outside
+    context: str  # 1; b1: the store buffer of 1; k1: a late kick to 1
     what: str
     file: str = ""
     line: int = 0
-    op: str = ""
+    op: str = ""  # and what follows: of an access to memory
     order: str = ""
     object: str = ""
     width: int = 0
@@ -40,11 +40,25 @@ class Event:
         """Keys of a later version are nothing to us; null stands for what there is not."""
         known = {k: v for k, v in raw.items() if k in cls.__dataclass_fields__ and v is not None}
         known["state"] = tuple(known.get("state", ()))
+        known["context"] = str(known["context"])
         return cls(**known)
+
+    @property
+    def number(self) -> int:
+        """Of the context, or of the one it belongs to; 0 for the world outside."""
+        digits = self.context.lstrip("bk")
+        return int(digits) if digits.isdigit() else 0
+
+    @property
+    def by_itself(self) -> bool:
+        """A step of the context, and not of its store buffer or of a kick."""
+        return self.context.isdigit()
 
 
 @dataclass(frozen=True)
 class Failure:
+    """How an execution went; one that was replayed need not have failed."""
+
     property: str
     how: str
     replay: str
@@ -71,12 +85,16 @@ class Outcome:
         return HOLDS if self.exhausted and self.result.get("verdict") == HOLDS else OPEN
 
     @property
-    def failure(self) -> Failure | None:
+    def told(self) -> Failure | None:
         raw = self.result.get("failure")
         if not raw:
             return None
         events = tuple(Event.read(event) for event in raw.get("events") or ())
         return Failure(raw["property"], raw.get("how", ""), raw.get("replay", ""), events)
+
+    @property
+    def failure(self) -> Failure | None:
+        return self.told if self.verdict == FAILS else None
 
     @property
     def words(self) -> str:
@@ -87,8 +105,18 @@ class Outcome:
         if self.failure:
             return f"FAILS: {self.failure.property}"
         if self.verdict == HOLDS:
-            return "exhausted: holds"
+            return "; ".join(["exhausted: holds", *filter(None, [self.aftermath])])
         return f"not exhausted ({self.why_open}): nothing found so far"
+
+    @property
+    def aftermath(self) -> str:
+        """Where somebody lost its CPU for ever: what became of the others."""
+        notes = self.result.get("notes") or {}
+        ways = [("spin", "spin"), ("parked", "sleep")]
+        waiting = " or ".join(way for key, way in ways if notes.get(key))
+        if not notes.get("stuck"):
+            return "the others go on" if notes.get("went_on") else ""
+        return f"the others {'may ' if notes.get('went_on') else ''}{waiting or 'wait'} for ever"
 
     @property
     def why_open(self) -> str:

@@ -2,7 +2,8 @@
 """Executions as a timeline for ui.perfetto.dev, in the Chrome trace event format."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from overlock_tools.checking.outcome import Event, Outcome
@@ -32,7 +33,7 @@ def _execution(outcome: Outcome, pid: int) -> Iterator[Entry]:
     title = f"{job.subject.shown} {job.scenario} {job.model} {job.size}: {failure.property}"
     yield _meta("process_name", pid, 0, title)
     for context in range(1, max(len(event.state) for event in events) + 1):
-        yield _meta("thread_name", pid, context, f"context {context}")
+        yield _meta("thread_name", pid, context, f"T{context}")
         yield from _states(events, pid, context)
     lines = Lines(job.subject)
     for event in events:
@@ -44,7 +45,7 @@ def _execution(outcome: Outcome, pid: int) -> Iterator[Entry]:
         "ph": "i",
         "ts": _ended(last),
         "pid": pid,
-        "tid": last.context,
+        "tid": last.number,
         "s": "p",
         "cat": "failure",
         "args": {"how": failure.how, "replay": failure.replay},
@@ -66,22 +67,31 @@ def _meta(what: str, pid: int, tid: int, name: str) -> Entry:
 
 def _states(events: Sequence[Event], pid: int, context: int) -> Iterator[Entry]:
     """Slices of equal state; what an event says of it holds until the next event."""
-    since, state = _began(events[0]), "runs"
+    changes = [*_merged(_changes(events, context)), (_ended(events[-1]) + 1, "done")]
+    for (since, state), (until, _) in pairwise(changes):
+        if state != "done":
+            at = {"ts": since, "dur": until - since, "pid": pid, "tid": context}
+            yield {"name": state, "ph": "X", "cat": "state", **at}
+
+
+def _changes(events: Sequence[Event], context: int) -> Iterator[tuple[int, str]]:
+    yield _began(events[0]), "runs"
     for event in events:
-        if event.context == context and state != "runs":  # it runs while it takes its step
-            yield from _slice(state, since, _began(event), pid, context)
-            since, state = _began(event), "runs"
-        now = event.state[context - 1] if context <= len(event.state) else state
-        if now != state:
-            yield from _slice(state, since, _ended(event), pid, context)
-            since, state = _ended(event), now
-    yield from _slice(state, since, _ended(events[-1]) + 1, pid, context)
+        if event.by_itself and event.number == context:
+            yield _began(event), "runs"  # whatever it did before: it takes a step
+        if context <= len(event.state):
+            yield _ended(event), event.state[context - 1]
 
 
-def _slice(state: str, since: int, until: int, pid: int, tid: int) -> Iterator[Entry]:
-    if until > since and state != "done":
-        at = {"ts": since, "dur": until - since, "pid": pid, "tid": tid}
-        yield {"name": state, "ph": "X", "cat": "state", **at}
+def _merged(changes: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Without those that last for no time or change nothing."""
+    found: list[tuple[int, str]] = []
+    for time, state in changes:
+        if found and found[-1][0] == time:
+            found.pop()
+        if not found or found[-1][1] != state:
+            found.append((time, state))
+    return found
 
 
 def _step(event: Event, pid: int, lines: Lines) -> Entry:
@@ -102,7 +112,7 @@ def _step(event: Event, pid: int, lines: Lines) -> Entry:
         "ts": _began(event),
         "dur": 1,
         "pid": pid,
-        "tid": event.context,
+        "tid": event.number,
         "args": {k: v for k, v in told.items() if v},
     }
 

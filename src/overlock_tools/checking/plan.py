@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """From what was asked to jobs: locks times scenarios times models times sizes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,7 +44,7 @@ def budget(text: str) -> tuple[str, int]:
     return kind, int(n)
 
 
-def names(given: Sequence[str], table: dict[str, str], kind: str) -> list[str]:
+def names(given: Sequence[str], table: Mapping[str, object], kind: str) -> list[str]:
     """Without repetitions, `all` for every one; each known to exist."""
     found: dict[str, None] = {}
     for word in (word for text in given for word in text.split(",") if word):
@@ -96,6 +96,7 @@ def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
         Job(one, scenario, model, size, asked.budgets, asked.search, asked.weaken_line)
         for one in of
         for scenario in scenarios
+        if not asked.every_scenario or scenario in known.locks.get(one.name, (scenario,))
         for model in models
         for size in asked.sizes
     ]

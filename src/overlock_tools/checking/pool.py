@@ -47,8 +47,8 @@ class Running:
         return int(self.progress.get("executions", 0))
 
     @property
-    def depth(self) -> int:
-        return int(self.progress.get("depth", 0))
+    def steps(self) -> int:
+        return int(self.progress.get("steps", 0))
 
     @property
     def rate(self) -> float:

@@ -102,6 +102,7 @@ def check(asked: Asked, terms: Terms, out: Console) -> int:
         with deferred() as asked_to_end:
             session.run([_told(job, []) for job in jobs], asked_to_end)
             session.outcomes = _in_order(session.outcomes, jobs, asked)
+            _refuse_nonsense(session.outcomes)
             _show(session, asked_to_end(), len(jobs))
             session.write(not asked_to_end())
     return code(session.outcomes)
@@ -114,10 +115,16 @@ def _in_order(outcomes: Sequence[Outcome], jobs: Sequence[Job], asked: Asked) ->
     return sorted(found, key=lambda one: place[one.job])
 
 
+def _refuse_nonsense(outcomes: Sequence[Outcome]) -> None:
+    """If nothing that was asked for makes sense, it is an error and no table."""
+    if outcomes and all(one.refused for one in outcomes):
+        raise Fail(outcomes[0].error)
+
+
 def _show(session: Session, interrupted: bool, total: int) -> None:
     out, outcomes = session.out, session.outcomes
     if outcomes:
-        view.put(out, view.results(outcomes, out.width))
+        view.put(out, view.results(outcomes, out.width), view.LOG_WIDTH)
     failed = [one for one in outcomes if one.verdict == FAILS]
     for one in failed[:MOST_TOLD]:
         view.counterexample(out, one)
@@ -160,10 +167,7 @@ def replay(text: str, asked: Asked, terms: Terms, out: Console) -> int:
 def _replayed(outcome: Outcome, out: Console) -> None:
     if outcome.error:
         raise Fail(outcome.error, USAGE if outcome.refused else FAILED)
-    if outcome.failure:
-        view.counterexample(out, outcome)
-    else:
-        out.print(f"{view.name(outcome.job)}: {outcome.words}")
+    view.execution(out, outcome)
 
 
 def weakened(lock: str, asked: Asked, terms: Terms, out: Console) -> int:
@@ -177,7 +181,7 @@ def weakened(lock: str, asked: Asked, terms: Terms, out: Console) -> int:
         with deferred() as asked_to_end:
             session.run([weaken.task(one, jobs) for one in session.judged], asked_to_end)
             _judge(session, subjects[0], known)
-            view.put(out, weaken.table(session.judged))
+            view.put(out, weaken.table(session.judged, out.is_terminal), view.LOG_WIDTH)
             for line in weaken.stale(subjects[0], of, known):
                 out.print(f"warning: {line}", style="yellow")
             for one in session.judged:

@@ -3,7 +3,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import fields
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -61,12 +60,12 @@ class Progress:
     def _drawn(self) -> RenderableType:
         table = _table(
             *(("checking", ""), ("executions", "right"), ("per second", "right")),
-            *(("depth", "right"), ("time", "right")),
+            *(("steps", "right"), ("time", "right")),
         )
         for one in self._running():
             table.add_row(
                 *(name(one.job), count(one.executions), si(one.rate).strip()),
-                *(str(one.depth) if one.depth else "", duration(one.seconds * 1e9)),
+                *(count(one.steps), duration(one.seconds * 1e9)),
             )
         return Group(table, Text(self._sum()))
 
@@ -85,6 +84,7 @@ class Progress:
         return f"{self.done} of {self.total} done; {running}" if running else ""
 
 
+LOG_WIDTH = 1000  # nothing is wrapped there
 WIDE = 110  # enough for rates beside the verdicts
 COLUMNS = (
     *(("lock", ""), ("scenario", ""), ("model", ""), ("size", "")),
@@ -92,13 +92,15 @@ COLUMNS = (
 )
 
 
-def put(out: Console, *what: RenderableType) -> None:
-    """A log is spared the spaces that fill a table's lines."""
+def put(out: Console, what: RenderableType, log_width: int | None = None) -> None:
+    """A log is spared the spaces that fill a table's lines, and lines may be of any length."""
     if out.is_terminal:
-        out.print(*what, sep="\n")
+        out.print(what)
         return
+    before, out.width = out.width, log_width or out.width
     with out.capture() as captured:
-        out.print(*what, sep="\n")
+        out.print(what)
+    out.width = before
     out.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
@@ -125,13 +127,21 @@ def results(outcomes: Sequence[Outcome], width: int) -> Table:
 
 
 def listing(out: Console, known: Lists) -> None:
-    for field in fields(known):
-        entries: dict[str, str] = getattr(known, field.name)
-        out.print(Text(field.name, style="bold"))
+    usual = {kind: f"{what}  [{known.usual[kind]}]" for kind, what in known.budgets.items()}
+    for heading, entries in (
+        ("scenarios", known.scenarios),
+        ("models", known.models),
+        ("budgets  [for each context, unless given]", usual),
+    ):
+        out.print(Text(heading, style="bold"))
         table = Table.grid(padding=(0, 2))
         for word, what in entries.items():
-            table.add_row(f"  {word}", what)
+            table.add_row(Text(f"  {word}"), Text(what))
         put(out, table)
+    out.print(Text("locks", style="bold"))
+    for lock, scenarios in known.locks.items():
+        left_out = [name for name in known.scenarios if name not in scenarios]
+        out.print(Text(f"  {lock}" + (f"  (not {', '.join(left_out)})" if left_out else "")))
 
 
 def sentence(outcomes: Sequence[Outcome]) -> str:
@@ -143,6 +153,22 @@ def sentence(outcomes: Sequence[Outcome]) -> str:
     words += [f"{failed} FAIL{'S' if failed == 1 else ''}"] if failed else []
     words += [f"{rest} not exhausted"] if rest else []
     return "; ".join(words)
+
+
+def _steps(out: Console, outcome: Outcome) -> None:
+    if lines := chart(outcome, out.width):
+        out.print()
+        for line in lines:
+            out.print(line, soft_wrap=True)
+
+
+def execution(out: Console, outcome: Outcome) -> None:
+    """One that was replayed."""
+    if outcome.failure:
+        counterexample(out, outcome)
+        return
+    out.print(f"{name(outcome.job)}: {outcome.words}")
+    _steps(out, outcome)
 
 
 def counterexample(out: Console, outcome: Outcome) -> None:
@@ -159,10 +185,7 @@ def counterexample(out: Console, outcome: Outcome) -> None:
     out.print(Text.assemble((said, "bold"), (f"FAILS: {failure.property}", "bold red")))
     if failure.how:
         out.print(Text(failure.how))
-    if lines := chart(outcome, out.width):
-        out.print()
-        for line in lines:
-            out.print(line, soft_wrap=True)
+    _steps(out, outcome)
     if failure.replay:
         out.print()
         command = Text(f"  {job.command_to_replay(failure.replay)}")

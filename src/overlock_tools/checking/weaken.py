@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -82,7 +83,7 @@ class Judged:
             found = f"{self.missed_by} ({self.scenario})"
             return f"{found}, though argued equivalent" if self.refuted else found
         seen = "all exhausted" if self.exhausted else "not exhausted"
-        return f"{seen}: {self.argument or 'no test misses it, and nobody says why'}"
+        return f"{seen}: {self.argument}" if self.argument else f"{seen}; nothing misses it"
 
 
 def sites(subject: Subject) -> list[Site]:
@@ -108,13 +109,17 @@ def arguments() -> list[Argument]:
 def read(path: Path) -> list[Argument]:
     try:
         entries = tomllib.loads(path.read_text()).get("equivalent", [])
-        return [Argument(**{**entry, "text": " ".join(entry["text"].split())}) for entry in entries]
-    except (tomllib.TOMLDecodeError, TypeError, KeyError, AttributeError) as error:
+        return [_argument(**entry) for entry in entries]
+    except (tomllib.TOMLDecodeError, TypeError) as error:
         raise Fail(
             f"{path.name} cannot be read: {error}; an entry is [[equivalent]] with file, order, "
             "text and argument",
             FAILED,
         ) from error
+
+
+def _argument(*, text: str, **others: Any) -> Argument:
+    return Argument(text=" ".join(text.split()), **others)
 
 
 def argued(site: Site, known: Iterable[Argument], lines: Lines) -> str:
@@ -155,14 +160,16 @@ def judge(one: Judged, known: Iterable[Argument], lines: Lines) -> None:
     one.kind = CAUGHT if one.caught else EQUIVALENT if one.argument else OPEN
 
 
-def table(judged: Sequence[Judged]) -> Table:
+def table(judged: Sequence[Judged], fitted: bool) -> Table:
+    """Fitted to the terminal, or in a log with every word in its line."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     found.add_column("line", no_wrap=True, justify="right")
     found.add_column("order", no_wrap=True)
     found.add_column("", no_wrap=True)
-    found.add_column("by, or why not", ratio=2)
-    found.add_column("text", ratio=3, no_wrap=True, overflow="ellipsis", style="dim")
-    found.expand = True
+    found.add_column("by, or why not", ratio=2 if fitted else None)
+    wide = 3 if fitted else None
+    found.add_column("text", ratio=wide, no_wrap=True, overflow="ellipsis", style="dim")
+    found.expand = fitted
     for one in judged:
         place = f"{one.site.file.removesuffix('.h')}:{one.site.line}"
         style = "bold red" if one.refuted else STYLES[one.kind]
