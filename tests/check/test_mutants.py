@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The checker must catch every broken twin of tests/twins for what is wrong with it, in the
-smallest run that its line `Check: SIZE MODEL SCENARIO [KIND=N | TUNABLE=VALUE]...` names, tell the
-same when it replays, and find nothing in the lesser run of its line `Holds:`, which shows what it
-takes to see the fault.
+smallest run that its line `Check: SIZE MODEL SCENARIO [pct] [KIND=N | TUNABLE=VALUE]...` names,
+tell the same when it replays, and find nothing in the lesser run of its line `Holds:`, which shows
+what it takes to see the fault. `pct`: by random schedules, where the fault lies too deep for all.
 
 build/tests/mutants.json is what was found."""
 
@@ -40,9 +40,12 @@ class Run:
         contexts, acquisitions = size.split("x")
         options = ["--contexts", contexts, "--acquisitions", acquisitions]
         options += ["--model", model, "--scenario", scenario]
-        for setting in more:
-            name = setting.partition("=")[0]
-            options += ["--tune" if name in TUNABLES else "--budget", setting]
+        for word in more:
+            name = word.partition("=")[0]
+            if word == "pct":
+                options += ["--search", "pct", "--seed", "1"]
+            else:
+                options += ["--tune" if name in TUNABLES else "--budget", word]
         return options
 
 

@@ -6,7 +6,7 @@
  * Broken: unlock looks for its node under ol_self(), and finds that of another acquisition
  * Caught as: exclusion|deadlock|use after release|misuse of the seam|wild access
  * By: hand-over-hand
- * Check: 2x1 sc hand-over-hand
+ * Check: 2x1 sc chain
  *
  * The classical MCS lock otherwise.
  */
