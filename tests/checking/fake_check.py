@@ -112,7 +112,11 @@ def main() -> int:
         print(json.dumps(LISTS))
         return 0
     if "--sites" in sys.argv:
-        print(world.get("sites", SITES), end="")
+        if option("scenario", "lock") in world.get("no_sites", []):
+            print("overlock-check: scenario is not for that lock", file=sys.stderr)
+            return 2
+        other = {"try": "ticket.h:47:acquire\n"}
+        print(SITES + other.get(option("scenario", "lock"), ""), end="")
         return 0
     if log := world.get("log"):
         with Path(log).open("a") as out:

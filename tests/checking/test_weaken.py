@@ -24,7 +24,6 @@ one(l); /* [A] */
 two(l);
 	one(l); /* [A] */
 """
-SITES = "mine.h:1:acquire\nmine.h:2:acq_rel\nmine.h:3:relaxed\nmine.h:3:acquire\n"
 
 
 def caught(line: str, scenario: str = "lock") -> dict[str, Any]:
@@ -39,10 +38,16 @@ def judged(fake: Fake, *args: str) -> dict[str, dict[str, Any]]:
 
 def test_each_order_is_dropped_by_itself(fake: Fake) -> None:
     """One that is both loses each half; a relaxed one has nothing to lose."""
-    names = ["ticket.h:55:acquire", "ticket.h:76:acquire"]
+    names = ["ticket.h:47:acquire", "ticket.h:55:acquire", "ticket.h:76:acquire"]
     names += ["ticket.h:88:acquire", "ticket.h:88:release"]
     assert list(judged(fake)) == names
     assert {call.split("--weaken=")[1].split()[0] for call in fake.calls()} == set(names)
+
+
+def test_a_scenario_without_sites_is_passed_over(fake: Fake) -> None:
+    fake.says(no_sites=["try"])
+    assert "ticket.h:47:acquire" not in judged(fake)
+    assert len(judged(fake)) == 4
 
 
 def test_until_one_scenario_misses_it(fake: Fake) -> None:
@@ -54,7 +59,7 @@ def test_until_one_scenario_misses_it(fake: Fake) -> None:
     assert done.returncode == 1  # the others are open
     assert re.search(r"ticket:55 +acquire +caught +use after release \(try\)", done.stdout)
     assert re.search(r"ticket:76 +acquire +open ", done.stdout)
-    assert done.stdout.endswith("4 orders: 1 caught, 3 open\n")
+    assert done.stdout.endswith("5 orders: 1 caught, 4 open\n")
     assert "--weaken-line ticket.h:55:acquire" in done.stdout
 
 
@@ -62,7 +67,7 @@ def test_all_caught(fake: Fake) -> None:
     fake.says({"failure": failure()})
     done = fake("--weaken", "ticket")
     assert done.returncode == 0
-    assert done.stdout.endswith("4 orders: 4 caught\n")
+    assert done.stdout.endswith("5 orders: 5 caught\n")
     orders = judged(fake)
     assert {o["class"] for o in orders.values()} == {"caught"}
     assert orders["ticket.h:88:release"]["property"] == "use after release"
@@ -138,7 +143,7 @@ def test_arguments_decide_what_is_not_missed(fake: Fake, tmp_path: Path) -> None
     text = (top / "include/overlock/lock/ticket.h").read_text().splitlines()
     entries = [
         {"file": "ticket.h", "order": o, "text": text[n - 1].strip(), "argument": "because"}
-        for n, o in ((55, "acquire"), (76, "acquire"), (88, "acquire"))
+        for n, o in ((47, "acquire"), (55, "acquire"), (76, "acquire"), (88, "acquire"))
     ]
     (top / "check/equivalent.toml").write_text(
         "".join(

@@ -136,7 +136,8 @@ def _show(session: Session, interrupted: bool, total: int) -> None:
         out.print(view.sentence(outcomes))
     if interrupted:
         ended = sum(one.result.get("ended") != "interrupted" for one in outcomes)
-        out.print(f"interrupted: {ended} of {total} were done; the same command goes on from there")
+        kept = "; the same command takes them from the cache" if session.terms.cached else ""
+        out.print(f"interrupted: {ended} of {total} were done{kept}")
 
 
 def code(outcomes: Sequence[Outcome]) -> int:
@@ -175,8 +176,9 @@ def weakened(lock: str, asked: Asked, terms: Terms, out: Console) -> int:
     if asked.locks:
         raise Fail("--weaken names its lock itself: give no other")
     with plan.compiled([plan.subject(lock)]) as subjects:
-        of = weaken.sites(subjects[0])
         jobs, known = plan.jobs(asked, subjects), weaken.arguments()
+        scenarios = dict.fromkeys(job.scenario for job in jobs)
+        of = weaken.sites(subjects[0], scenarios, terms.at_once)
         session.judged = [Judged(site) for site in of]
         with deferred() as asked_to_end:
             session.run([weaken.task(one, jobs) for one in session.judged], asked_to_end)

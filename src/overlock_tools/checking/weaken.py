@@ -3,6 +3,7 @@
 
 import tomllib
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -86,18 +87,31 @@ class Judged:
         return f"{seen}: {self.argument}" if self.argument else f"{seen}; nothing misses it"
 
 
-def sites(subject: Subject) -> list[Site]:
+def sites(subject: Subject, scenarios: Iterable[str], at_once: int) -> list[Site]:
+    """What asks for an order in any of those scenarios, in the order of the text."""
+    with ThreadPoolExecutor(at_once) as pool:
+        answers = list(pool.map(lambda scenario: _asking(subject, scenario), scenarios))
     lines = Lines(subject)
-    found: list[Site] = []
-    option = f"--load={subject.library}" if subject.library else None
-    for entry in lists.ask(*([option] if option else []), "--sites", subject.name).split():
+    found: set[Site] = set()
+    for entry in " ".join(answers).split():
         file, line, order = entry.rsplit(":", 2)
         for half in HALVES if order == BOTH else (order,):
             if half in HALVES:  # a relaxed one has nothing to lose
-                found.append(Site(file, int(line), half, lines.text(file, int(line))))
+                found.add(Site(file, int(line), half, lines.text(file, int(line))))
     if not found:
         raise Fail(f"{subject.shown} states no order that could be weakened", FAILED)
-    return list(dict.fromkeys(found))
+    return sorted(found, key=lambda site: (not lines.is_own(site.file), site.file, site.line))
+
+
+def _asking(subject: Subject, scenario: str) -> str:
+    """FILE:LINE:ORDER of each; nothing where the scenario is not for that lock."""
+    load = [f"--load={subject.library}"] if subject.library else []
+    try:
+        return lists.ask("--sites", subject.name, f"--scenario={scenario}", *load)
+    except Fail as error:
+        if "is not for" in error.message:
+            return ""
+        raise Fail(f"scenario {scenario}: {error.message}", error.code) from error
 
 
 def arguments() -> list[Argument]:
