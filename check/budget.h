@@ -8,35 +8,28 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ol::check
-{
+namespace ol::check {
 
 enum class Budget : size_t {
 #define OL_BUDGET(name, times, what) name,
 #include "budgets.def"
 #undef OL_BUDGET
-	count
+    count
 };
 constexpr size_t budget_kinds = static_cast<size_t>(Budget::count);
 
 struct Budgets {
-	std::array<uint32_t, budget_kinds> left = {
+    std::array<uint32_t, budget_kinds> left = {
 #define OL_BUDGET(name, times, what) times,
 #include "budgets.def"
 #undef OL_BUDGET
-	};
-	uint32_t &operator[](Budget b)
-	{
-		return left[static_cast<size_t>(b)];
-	}
-	uint32_t operator[](Budget b) const
-	{
-		return left[static_cast<size_t>(b)];
-	}
+    };
+    uint32_t &operator[](Budget b) { return left[static_cast<size_t>(b)]; }
+    uint32_t operator[](Budget b) const { return left[static_cast<size_t>(b)]; }
 };
 
 struct BudgetKind {
-	const char *name, *what;
+    const char *name, *what;
 };
 constexpr BudgetKind budget_list[] = {
 #define OL_BUDGET(name, times, what) {#name, what},

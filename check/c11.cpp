@@ -4,10 +4,10 @@
 // release sequences. It admits exactly the executions in which program order and reads-from have no
 // cycle: no load buffering, and no value out of thin air.
 //
-// A store leaves a message in its cell, eight aligned bytes, which has one modification order. A view
-// says for every byte of every cell up to which message its owner has come. A load reads for each
-// byte a message not before its context's view; an acquire takes over the view that the message
-// carries.
+// A store leaves a message in its cell, eight aligned bytes, which has one modification order. A
+// view says for every byte of every cell up to which message its owner has come. A load reads for
+// each byte a message not before its context's view; an acquire takes over the view that the
+// message carries.
 //
 // Accesses may be of different sizes. Each byte has its own view; the order of the cell's messages
 // is theirs extended. A load sees a store of several bytes whole or not at all, but for bytes that
@@ -22,592 +22,535 @@
 #include <deque>
 #include <stdexcept>
 
-namespace ol::check
-{
+namespace ol::check {
 
-namespace
-{
+namespace {
 
 constexpr size_t lanes_of_cell = 8;
 constexpr uint32_t spacing = 1 << 16; // of messages in time, so that one fits between two
 
 using Row = std::vector<uint32_t>; // clocks of the contexts, then times of every lane of every cell
 
-void join(Row &into, const uint32_t *from, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		into[i] = std::max(into[i], from[i]);
+void join(Row &into, const uint32_t *from, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        into[i] = std::max(into[i], from[i]);
 }
 
 // The views that messages carry: never changed, so a message needs only a number.
-class Views
-{
-      public:
-	static constexpr uint32_t none = 0;
+class Views {
+public:
+    static constexpr uint32_t none = 0;
 
-	void reset()
-	{
-		values_.clear();
-		rows_.assign(1, { 0, 0 });
-	}
-	uint32_t keep(const Row &row)
-	{
-		rows_.push_back({ values_.size(), row.size() });
-		values_.insert(values_.end(), row.begin(), row.end());
-		return static_cast<uint32_t>(rows_.size() - 1);
-	}
-	void join_into(Row &into, uint32_t view) const
-	{
-		join(into, values_.data() + rows_[view].begin, rows_[view].size);
-	}
+    void reset() {
+        values_.clear();
+        rows_.assign(1, {0, 0});
+    }
+    uint32_t keep(const Row &row) {
+        rows_.push_back({values_.size(), row.size()});
+        values_.insert(values_.end(), row.begin(), row.end());
+        return static_cast<uint32_t>(rows_.size() - 1);
+    }
+    void join_into(Row &into, uint32_t view) const {
+        join(into, values_.data() + rows_[view].begin, rows_[view].size);
+    }
 
-      private:
-	struct Span {
-		size_t begin, size;
-	};
-	std::vector<uint32_t> values_;
-	std::vector<Span> rows_;
+private:
+    struct Span {
+        size_t begin, size;
+    };
+    std::vector<uint32_t> values_;
+    std::vector<Span> rows_;
 };
 
 struct Message {
-	uint32_t time;
-	uint8_t lanes; // bit mask
-	bool rmw;      // nothing may come between it and what it read
-	size_t writer; // SIZE_MAX: was there from the beginning
-	Event event;
-	uint64_t bytes; // in their lanes
-	uint32_t view;
+    uint32_t time;
+    uint8_t lanes; // bit mask
+    bool rmw;      // nothing may come between it and what it read
+    size_t writer; // SIZE_MAX: was there from the beginning
+    Event event;
+    uint64_t bytes; // in their lanes
+    uint32_t view;
 };
 
 struct Cell {
-	std::vector<Message> messages; // in modification order
+    std::vector<Message> messages; // in modification order
 };
 
 struct Look { // for Seen, beside it
-	size_t cell;
-	uint8_t lanes;
-	uint32_t time[lanes_of_cell];
+    size_t cell;
+    uint8_t lanes;
+    uint32_t time[lanes_of_cell];
 };
 
 struct Agent {
-	Row now, acquirable, released; // `released`: what its last release fence published
-	uint32_t fence = Views::none;  // the same, as a message's view
-	std::vector<Seen> seen;
-	std::vector<Look> looks;
-	bool twice = false; // two looks at a word differed
+    Row now, acquirable, released; // `released`: what its last release fence published
+    uint32_t fence = Views::none;  // the same, as a message's view
+    std::vector<Seen> seen;
+    std::vector<Look> looks;
+    bool twice = false; // two looks at a word differed
 };
 
 // Which message each group of lanes is read from.
 struct Group {
-	uint8_t lanes;
-	std::vector<size_t> candidates; // indices into the cell's messages, newest first
+    uint8_t lanes;
+    std::vector<size_t> candidates; // indices into the cell's messages, newest first
 };
 using Reading = std::array<size_t, lanes_of_cell>; // a message's index by lane
 
 struct Use { // one way to carry out an access
-	Reading from;
-	bool writes;
-	size_t at; // the index of the message it leaves
+    Reading from;
+    bool writes;
+    size_t at; // the index of the message it leaves
 };
 
-uint8_t mask_of(const Access &a)
-{
-	auto lane = reinterpret_cast<uintptr_t>(a.address()) % lanes_of_cell;
-	if (lane + a.width > lanes_of_cell)
-		throw std::invalid_argument("an access across two words of eight bytes");
-	return static_cast<uint8_t>(((1u << a.width) - 1) << lane);
+uint8_t mask_of(const Access &a) {
+    auto lane = reinterpret_cast<uintptr_t>(a.address()) % lanes_of_cell;
+    if (lane + a.width > lanes_of_cell)
+        throw std::invalid_argument("an access across two words of eight bytes");
+    return static_cast<uint8_t>(((1u << a.width) - 1) << lane);
 }
 
-uint64_t spread(uint8_t lanes)
-{ // a byte of ones for each lane
-	uint64_t m = 0;
-	for (size_t i = 0; i < lanes_of_cell; i++)
-		if (lanes >> i & 1)
-			m |= uint64_t(0xff) << 8 * i;
-	return m;
+uint64_t spread(uint8_t lanes) { // a byte of ones for each lane
+    uint64_t m = 0;
+    for (size_t i = 0; i < lanes_of_cell; i++)
+        if (lanes >> i & 1)
+            m |= uint64_t(0xff) << 8 * i;
+    return m;
 }
 
-class C11 final : public MemoryModel
-{
-      public:
-	C11(Memory &memory, Search *&search) : memory_(memory), search_(search)
-	{
-		index_.resize(Memory::usual_size / lanes_of_cell);
-	}
+class C11 final : public MemoryModel {
+public:
+    C11(Memory &memory, Search *&search) : memory_(memory), search_(search) {
+        index_.resize(Memory::usual_size / lanes_of_cell);
+    }
 
-	void reset(size_t contexts) override
-	{
-		contexts_ = contexts;
-		cells_in_use_ = 0;
-		execution_++;
-		views_.reset();
-		agents_.resize(contexts);
-		for (size_t i = 0; i < contexts; i++) {
-			Agent &a = agents_[i];
-			for (Row *row : { &a.now, &a.acquirable, &a.released })
-				row->assign(contexts, 0);
-			a.now[i] = 1; // 0 means "never" to everybody else
-			a.fence = Views::none;
-			look_afresh(i);
-		}
-		fenced_.assign(contexts, 0);
-	}
+    void reset(size_t contexts) override {
+        contexts_ = contexts;
+        cells_in_use_ = 0;
+        execution_++;
+        views_.reset();
+        agents_.resize(contexts);
+        for (size_t i = 0; i < contexts; i++) {
+            Agent &a = agents_[i];
+            for (Row *row : {&a.now, &a.acquirable, &a.released})
+                row->assign(contexts, 0);
+            a.now[i] = 1; // 0 means "never" to everybody else
+            a.fence = Views::none;
+            look_afresh(i);
+        }
+        fenced_.assign(contexts, 0);
+    }
 
-	uint64_t access(size_t me, const Access &a, Order order, Footprint &f) override
-	{
-		f.add(a.address(), a.width, a.op != Op::load);
-		if (a.op == Op::store) {
-			store(me, a, order);
-			return 0;
-		}
-		size_t c = cell_of(a.address());
-		find_uses(me, a, c);
-		if (uses_.size() > UINT8_MAX)
-			throw std::length_error("more readings than a step can choose from");
-		Use use = uses_[search_->choose(static_cast<unsigned>(uses_.size()))];
-		uint64_t old = assemble(a, c, use.from);
-		if (a.op == Op::cas && !use.writes)
-			order = Order::relaxed;
-		uint32_t carried = read(me, a, c, use.from, order);
-		if (use.writes)
-			leave(me, a, c, use.at, result_of(a, old), order, true, carried);
-		saw(me, a, c, old, use.writes ? result_of(a, old) : old);
-		return old;
-	}
+    uint64_t access(size_t me, const Access &a, Order order, Footprint &f) override {
+        f.add(a.address(), a.width, a.op != Op::load);
+        if (a.op == Op::store) {
+            store(me, a, order);
+            return 0;
+        }
+        size_t c = cell_of(a.address());
+        find_uses(me, a, c);
+        if (uses_.size() > UINT8_MAX)
+            throw std::length_error("more readings than a step can choose from");
+        Use use = uses_[search_->choose(static_cast<unsigned>(uses_.size()))];
+        uint64_t old = assemble(a, c, use.from);
+        if (a.op == Op::cas && !use.writes)
+            order = Order::relaxed;
+        uint32_t carried = read(me, a, c, use.from, order);
+        if (use.writes)
+            leave(me, a, c, use.at, result_of(a, old), order, true, carried);
+        saw(me, a, c, old, use.writes ? result_of(a, old) : old);
+        return old;
+    }
 
-	void fence(size_t me, Footprint &f) override
-	{
-		Agent &a = agents_[me];
+    void fence(size_t me, Footprint &f) override {
+        Agent &a = agents_[me];
 
-		f.add(fences, 1, true);
-		join(a.now, a.acquirable.data(), a.acquirable.size());
-		join(a.now, fenced_.data(), fenced_.size());
-		fenced_ = a.now;
-		a.released = a.now;
-		a.fence = views_.keep(a.now);
-		a.now[me]++;
-	}
+        f.add(fences, 1, true);
+        join(a.now, a.acquirable.data(), a.acquirable.size());
+        join(a.now, fenced_.data(), fenced_.size());
+        fenced_ = a.now;
+        a.released = a.now;
+        a.fence = views_.keep(a.now);
+        a.now[me]++;
+    }
 
-	// Data races are looked for by clocks; what is free of them sees the newest value.
-	std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override
-	{
-		bool writes = a.op != Op::load;
-		engine::History &h = memory_.history(a.object);
-		const Row &now = agents_[me].now;
+    // Data races are looked for by clocks; what is free of them sees the newest value.
+    std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override {
+        bool writes = a.op != Op::load;
+        engine::History &h = memory_.history(a.object);
+        const Row &now = agents_[me].now;
 
-		f.add(a.address(), a.width, writes);
-		for (uint32_t i = 0; i < contexts_; i++)
-			if ((h.writer == i && h.written > now[i]) || (writes && h.read[i] > now[i]))
-				return std::string(writes ? "writes" : "reads") + " what " + "T" +
-				       std::to_string(i + 1) + (writes ? " used" : " wrote") +
-				       ", and nothing orders the two";
-		if (writes) {
-			h.writer = static_cast<uint32_t>(me);
-			h.written = now[me];
-			Memory::write(a.address(), a.width, a.value);
-		} else {
-			h.read[me] = now[me];
-			value = Memory::read(a.address(), a.width);
-		}
-		return {};
-	}
+        f.add(a.address(), a.width, writes);
+        for (uint32_t i = 0; i < contexts_; i++)
+            if ((h.writer == i && h.written > now[i]) || (writes && h.read[i] > now[i]))
+                return std::string(writes ? "writes" : "reads") + " what " + "T" +
+                       std::to_string(i + 1) + (writes ? " used" : " wrote") +
+                       ", and nothing orders the two";
+        if (writes) {
+            h.writer = static_cast<uint32_t>(me);
+            h.written = now[me];
+            Memory::write(a.address(), a.width, a.value);
+        } else {
+            h.read[me] = now[me];
+            value = Memory::read(a.address(), a.width);
+        }
+        return {};
+    }
 
-	std::string unordered_use(size_t me, engine::Object &o) override
-	{
-		for (size_t i = 0; i < contexts_; i++)
-			if (o.touched[i] > agents_[me].now[i])
-				return "T" + std::to_string(i + 1);
-		return {};
-	}
+    std::string unordered_use(size_t me, engine::Object &o) override {
+        for (size_t i = 0; i < contexts_; i++)
+            if (o.touched[i] > agents_[me].now[i])
+                return "T" + std::to_string(i + 1);
+        return {};
+    }
 
-	uint32_t clock(size_t me) const override
-	{
-		return agents_[me].now[me];
-	}
+    uint32_t clock(size_t me) const override { return agents_[me].now[me]; }
 
-	bool sees_change(size_t me) const override
-	{
-		const Agent &a = agents_[me];
-		bool changed = a.twice;
+    bool sees_change(size_t me) const override {
+        const Agent &a = agents_[me];
+        bool changed = a.twice;
 
-		for (size_t i = 0; i < a.looks.size() && !changed; i++)
-			changed = newer(a.seen[i], a.looks[i]);
-		return changed;
-	}
+        for (size_t i = 0; i < a.looks.size() && !changed; i++)
+            changed = newer(a.seen[i], a.looks[i]);
+        return changed;
+    }
 
-	void watched(size_t me, Footprint &f) const override
-	{
-		for (const Seen &s : agents_[me].seen)
-			f.add(s.at, s.width, false);
-	}
+    void watched(size_t me, Footprint &f) const override {
+        for (const Seen &s : agents_[me].seen)
+            f.add(s.at, s.width, false);
+    }
 
-	// It will see at least the first change of one of the words it watches.
-	void notice(size_t me) override
-	{
-		Agent &a = agents_[me];
-		std::vector<size_t> changed;
+    // It will see at least the first change of one of the words it watches.
+    void notice(size_t me) override {
+        Agent &a = agents_[me];
+        std::vector<size_t> changed;
 
-		for (size_t i = 0; i < a.looks.size(); i++)
-			if (newer(a.seen[i], a.looks[i]))
-				changed.push_back(i);
-		if (changed.empty())
-			return;
-		size_t i = changed[search_->choose(static_cast<unsigned>(changed.size()))];
-		const Look &l = a.looks[i];
-		const Message &m = *newer(a.seen[i], l);
-		for (size_t lane = 0; lane < lanes_of_cell; lane++)
-			if (m.lanes & l.lanes & 1 << lane)
-				raise(a.now, l.cell, lane, m.time);
-	}
+        for (size_t i = 0; i < a.looks.size(); i++)
+            if (newer(a.seen[i], a.looks[i]))
+                changed.push_back(i);
+        if (changed.empty())
+            return;
+        size_t i = changed[search_->choose(static_cast<unsigned>(changed.size()))];
+        const Look &l = a.looks[i];
+        const Message &m = *newer(a.seen[i], l);
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            if (m.lanes & l.lanes & 1 << lane)
+                raise(a.now, l.cell, lane, m.time);
+    }
 
-	void look_afresh(size_t me) override
-	{
-		agents_[me].seen.clear();
-		agents_[me].looks.clear();
-		agents_[me].twice = false;
-	}
-	const std::vector<Seen> &seen(size_t me) const override
-	{
-		return agents_[me].seen;
-	}
+    void look_afresh(size_t me) override {
+        agents_[me].seen.clear();
+        agents_[me].looks.clear();
+        agents_[me].twice = false;
+    }
+    const std::vector<Seen> &seen(size_t me) const override { return agents_[me].seen; }
 
-      private:
-	size_t row(size_t cell, size_t lane) const
-	{
-		return contexts_ + cell * lanes_of_cell + lane;
-	}
+private:
+    size_t row(size_t cell, size_t lane) const { return contexts_ + cell * lanes_of_cell + lane; }
 
-	void raise(Row &view, size_t cell, size_t lane, uint32_t time) const
-	{
-		uint32_t &t = view[row(cell, lane)];
-		t = std::max(t, time);
-	}
+    void raise(Row &view, size_t cell, size_t lane, uint32_t time) const {
+        uint32_t &t = view[row(cell, lane)];
+        t = std::max(t, time);
+    }
 
-	// Cells come into being when they are first accessed, with what memory holds.
-	size_t cell_of(const uint8_t *at)
-	{
-		size_t offset = reinterpret_cast<uintptr_t>(at) - Memory::base;
-		auto &[execution, cell] = index_[offset / lanes_of_cell];
+    // Cells come into being when they are first accessed, with what memory holds.
+    size_t cell_of(const uint8_t *at) {
+        size_t offset = reinterpret_cast<uintptr_t>(at) - Memory::base;
+        auto &[execution, cell] = index_[offset / lanes_of_cell];
 
-		if (execution == execution_)
-			return cell;
-		execution = execution_;
-		cell = static_cast<uint32_t>(cells_in_use_++);
-		if (cells_.size() < cells_in_use_)
-			cells_.emplace_back();
-		const auto *begin = reinterpret_cast<const uint8_t *>(
-			Memory::base + offset / lanes_of_cell * lanes_of_cell);
-		cells_[cell].messages.assign(1, { 0,
-						  0xff,
-						  false,
-						  SIZE_MAX,
-						  {},
-						  Memory::read(begin, lanes_of_cell),
-						  Views::none });
-		for (Agent &a : agents_)
-			for (Row *row : { &a.now, &a.acquirable, &a.released })
-				row->resize(contexts_ + cells_in_use_ * lanes_of_cell, 0);
-		fenced_.resize(contexts_ + cells_in_use_ * lanes_of_cell, 0);
-		return cell;
-	}
+        if (execution == execution_)
+            return cell;
+        execution = execution_;
+        cell = static_cast<uint32_t>(cells_in_use_++);
+        if (cells_.size() < cells_in_use_)
+            cells_.emplace_back();
+        const auto *begin = reinterpret_cast<const uint8_t *>(
+            Memory::base + offset / lanes_of_cell * lanes_of_cell);
+        cells_[cell].messages.assign(
+            1, {0, 0xff, false, SIZE_MAX, {}, Memory::read(begin, lanes_of_cell), Views::none});
+        for (Agent &a : agents_)
+            for (Row *row : {&a.now, &a.acquirable, &a.released})
+                row->resize(contexts_ + cells_in_use_ * lanes_of_cell, 0);
+        fenced_.resize(contexts_ + cells_in_use_ * lanes_of_cell, 0);
+        return cell;
+    }
 
-	bool must_see(const Message &m, size_t me) const
-	{
-		return !search_->ordered(m.event, static_cast<Process>(me));
-	}
+    bool must_see(const Message &m, size_t me) const {
+        return !search_->ordered(m.event, static_cast<Process>(me));
+    }
 
-	// Lanes that every message covers all or none of are read together.
-	void find_groups(size_t me, uint8_t mask, size_t c)
-	{
-		const auto &messages = cells_[c].messages;
+    // Lanes that every message covers all or none of are read together.
+    void find_groups(size_t me, uint8_t mask, size_t c) {
+        const auto &messages = cells_[c].messages;
 
-		groups_.clear();
-		for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-			if (!(mask >> lane & 1))
-				continue;
-			bool same = !groups_.empty();
-			for (const Message &m : messages)
-				same = same && (m.lanes >> lane & 1) == (m.lanes >> (lane - 1) & 1);
-			if (same)
-				groups_.back().lanes |= static_cast<uint8_t>(1 << lane);
-			else
-				groups_.push_back({ static_cast<uint8_t>(1 << lane), {} });
-		}
-		for (Group &g : groups_)
-			find_candidates(me, g, c);
-	}
+        groups_.clear();
+        for (size_t lane = 0; lane < lanes_of_cell; lane++) {
+            if (!(mask >> lane & 1))
+                continue;
+            bool same = !groups_.empty();
+            for (const Message &m : messages)
+                same = same && (m.lanes >> lane & 1) == (m.lanes >> (lane - 1) & 1);
+            if (same)
+                groups_.back().lanes |= static_cast<uint8_t>(1 << lane);
+            else
+                groups_.push_back({static_cast<uint8_t>(1 << lane), {}});
+        }
+        for (Group &g : groups_)
+            find_candidates(me, g, c);
+    }
 
-	void find_candidates(size_t me, Group &g, size_t c)
-	{
-		const auto &messages = cells_[c].messages;
-		uint32_t floor = 0;
+    void find_candidates(size_t me, Group &g, size_t c) {
+        const auto &messages = cells_[c].messages;
+        uint32_t floor = 0;
 
-		for (size_t lane = 0; lane < lanes_of_cell; lane++)
-			if (g.lanes >> lane & 1)
-				floor = std::max(floor, agents_[me].now[row(c, lane)]);
-		for (size_t i = messages.size(); i-- > 0;) {
-			if (!(messages[i].lanes & g.lanes))
-				continue;
-			g.candidates.push_back(i);
-			if (messages[i].time <= floor || must_see(messages[i], me))
-				return;
-		}
-	}
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            if (g.lanes >> lane & 1)
+                floor = std::max(floor, agents_[me].now[row(c, lane)]);
+        for (size_t i = messages.size(); i-- > 0;) {
+            if (!(messages[i].lanes & g.lanes))
+                continue;
+            g.candidates.push_back(i);
+            if (messages[i].time <= floor || must_see(messages[i], me))
+                return;
+        }
+    }
 
-	// All ways to carry out an access that reads.
-	void find_uses(size_t me, const Access &a, size_t c)
-	{
-		std::array<size_t, lanes_of_cell> chosen{};
+    // All ways to carry out an access that reads.
+    void find_uses(size_t me, const Access &a, size_t c) {
+        std::array<size_t, lanes_of_cell> chosen{};
 
-		find_groups(me, mask_of(a), c);
-		uses_.clear();
-		for (;;) {
-			consider(me, a, c, chosen);
-			size_t g = 0; // the next combination
-			while (g < groups_.size() && ++chosen[g] == groups_[g].candidates.size())
-				chosen[g++] = 0;
-			if (g == groups_.size())
-				break;
-		}
-		if (uses_.empty())
-			throw std::logic_error("an access that can read nothing");
-	}
+        find_groups(me, mask_of(a), c);
+        uses_.clear();
+        for (;;) {
+            consider(me, a, c, chosen);
+            size_t g = 0; // the next combination
+            while (g < groups_.size() && ++chosen[g] == groups_[g].candidates.size())
+                chosen[g++] = 0;
+            if (g == groups_.size())
+                break;
+        }
+        if (uses_.empty())
+            throw std::logic_error("an access that can read nothing");
+    }
 
-	void consider(size_t me, const Access &a, size_t c, const std::array<size_t, 8> &chosen)
-	{
-		Use use{ {}, a.op != Op::load, 0 };
+    void consider(size_t me, const Access &a, size_t c, const std::array<size_t, 8> &chosen) {
+        Use use{{}, a.op != Op::load, 0};
 
-		for (size_t g = 0; g < groups_.size(); g++)
-			for (size_t lane = 0; lane < lanes_of_cell; lane++)
-				if (groups_[g].lanes >> lane & 1)
-					use.from[lane] = groups_[g].candidates[chosen[g]];
-		if (a.op == Op::cas)
-			use.writes = assemble(a, c, use.from) == a.expected;
-		if (!is_whole(me, a, c, use.from, !use.writes))
-			return;
-		if (use.writes && !find_room(a, c, use))
-			return;
-		uses_.push_back(use);
-	}
+        for (size_t g = 0; g < groups_.size(); g++)
+            for (size_t lane = 0; lane < lanes_of_cell; lane++)
+                if (groups_[g].lanes >> lane & 1)
+                    use.from[lane] = groups_[g].candidates[chosen[g]];
+        if (a.op == Op::cas)
+            use.writes = assemble(a, c, use.from) == a.expected;
+        if (!is_whole(me, a, c, use.from, !use.writes))
+            return;
+        if (use.writes && !find_room(a, c, use))
+            return;
+        uses_.push_back(use);
+    }
 
-	// No store is seen in part, but for what the context itself stored over it.
-	bool is_whole(size_t me, const Access &a, size_t c, const Reading &from,
-		      bool forwards) const
-	{
-		if (groups_.size() == 1)
-			return true;
-		const auto &messages = cells_[c].messages;
-		uint8_t mask = mask_of(a);
+    // No store is seen in part, but for what the context itself stored over it.
+    bool is_whole(size_t me, const Access &a, size_t c, const Reading &from, bool forwards) const {
+        if (groups_.size() == 1)
+            return true;
+        const auto &messages = cells_[c].messages;
+        uint8_t mask = mask_of(a);
 
-		for (size_t s = 0; s < messages.size(); s++) {
-			bool seen = false, missed = false;
-			for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-				if (!(messages[s].lanes & mask & 1 << lane))
-					continue;
-				const Message &read = messages[from[lane]];
-				bool hidden = forwards && from[lane] > s && read.writer == me &&
-					      !read.rmw;
-				missed |= from[lane] < s;
-				seen |= from[lane] >= s && !hidden;
-			}
-			if (seen && missed)
-				return false;
-		}
-		return true;
-	}
+        for (size_t s = 0; s < messages.size(); s++) {
+            bool seen = false, missed = false;
+            for (size_t lane = 0; lane < lanes_of_cell; lane++) {
+                if (!(messages[s].lanes & mask & 1 << lane))
+                    continue;
+                const Message &read = messages[from[lane]];
+                bool hidden = forwards && from[lane] > s && read.writer == me && !read.rmw;
+                missed |= from[lane] < s;
+                seen |= from[lane] >= s && !hidden;
+            }
+            if (seen && missed)
+                return false;
+        }
+        return true;
+    }
 
-	// A read-modify-write comes right after what it read.
-	bool find_room(const Access &a, size_t c, Use &use) const
-	{
-		const auto &messages = cells_[c].messages;
-		uint8_t mask = mask_of(a);
-		size_t last = 0;
+    // A read-modify-write comes right after what it read.
+    bool find_room(const Access &a, size_t c, Use &use) const {
+        const auto &messages = cells_[c].messages;
+        uint8_t mask = mask_of(a);
+        size_t last = 0;
 
-		for (size_t lane = 0; lane < lanes_of_cell; lane++)
-			if (mask >> lane & 1)
-				last = std::max(last, use.from[lane]);
-		for (size_t lane = 0; lane < lanes_of_cell; lane++)
-			for (size_t i = use.from[lane] + 1; mask >> lane & 1 && i <= last; i++)
-				if (messages[i].lanes >> lane & 1)
-					return false;
-		use.at = last + 1;
-		return may_insert(c, mask, use.at);
-	}
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            if (mask >> lane & 1)
+                last = std::max(last, use.from[lane]);
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            for (size_t i = use.from[lane] + 1; mask >> lane & 1 && i <= last; i++)
+                if (messages[i].lanes >> lane & 1)
+                    return false;
+        use.at = last + 1;
+        return may_insert(c, mask, use.at);
+    }
 
-	bool may_insert(size_t c, uint8_t mask, size_t at) const
-	{
-		const auto &messages = cells_[c].messages;
+    bool may_insert(size_t c, uint8_t mask, size_t at) const {
+        const auto &messages = cells_[c].messages;
 
-		for (size_t i = at; i < messages.size(); i++)
-			if (messages[i].lanes & mask)
-				return !messages[i].rmw;
-		return true;
-	}
+        for (size_t i = at; i < messages.size(); i++)
+            if (messages[i].lanes & mask)
+                return !messages[i].rmw;
+        return true;
+    }
 
-	uint64_t assemble(const Access &a, size_t c, const Reading &from) const
-	{
-		auto first = reinterpret_cast<uintptr_t>(a.address()) % lanes_of_cell;
-		uint64_t value = 0;
+    uint64_t assemble(const Access &a, size_t c, const Reading &from) const {
+        auto first = reinterpret_cast<uintptr_t>(a.address()) % lanes_of_cell;
+        uint64_t value = 0;
 
-		for (size_t i = 0; i < a.width; i++)
-			value |= (cells_[c].messages[from[first + i]].bytes >> 8 * (first + i) &
-				  0xff)
-				 << 8 * i;
-		return value;
-	}
+        for (size_t i = 0; i < a.width; i++)
+            value |= (cells_[c].messages[from[first + i]].bytes >> 8 * (first + i) & 0xff) << 8 * i;
+        return value;
+    }
 
-	// Takes the messages in; the view they carry, for a release sequence to go on.
-	uint32_t read(size_t me, const Access &a, size_t c, const Reading &from, Order order)
-	{
-		Agent &agent = agents_[me];
-		uint8_t mask = mask_of(a);
-		uint32_t carried = Views::none;
-		size_t last = SIZE_MAX;
+    // Takes the messages in; the view they carry, for a release sequence to go on.
+    uint32_t read(size_t me, const Access &a, size_t c, const Reading &from, Order order) {
+        Agent &agent = agents_[me];
+        uint8_t mask = mask_of(a);
+        uint32_t carried = Views::none;
+        size_t last = SIZE_MAX;
 
-		for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-			if (!(mask >> lane & 1))
-				continue;
-			const Message &m = cells_[c].messages[from[lane]];
-			raise(agent.now, c, lane, m.time);
-			if (from[lane] == last)
-				continue;
-			last = from[lane];
-			if (m.view == Views::none)
-				continue;
-			views_.join_into(acquires(order) ? agent.now : agent.acquirable, m.view);
-			carried = carried == Views::none ? m.view : both(carried, m.view);
-		}
-		return carried;
-	}
+        for (size_t lane = 0; lane < lanes_of_cell; lane++) {
+            if (!(mask >> lane & 1))
+                continue;
+            const Message &m = cells_[c].messages[from[lane]];
+            raise(agent.now, c, lane, m.time);
+            if (from[lane] == last)
+                continue;
+            last = from[lane];
+            if (m.view == Views::none)
+                continue;
+            views_.join_into(acquires(order) ? agent.now : agent.acquirable, m.view);
+            carried = carried == Views::none ? m.view : both(carried, m.view);
+        }
+        return carried;
+    }
 
-	uint32_t both(uint32_t a, uint32_t b)
-	{
-		Row sum(agents_[0].now.size(), 0);
-		views_.join_into(sum, a);
-		views_.join_into(sum, b);
-		return views_.keep(sum);
-	}
+    uint32_t both(uint32_t a, uint32_t b) {
+        Row sum(agents_[0].now.size(), 0);
+        views_.join_into(sum, a);
+        views_.join_into(sum, b);
+        return views_.keep(sum);
+    }
 
-	// Where a store can go: last, or before messages that it need not have seen.
-	void store(size_t me, const Access &a, Order order)
-	{
-		size_t c = cell_of(a.address());
-		const auto &messages = cells_[c].messages;
-		const Row &now = agents_[me].now;
-		uint8_t mask = mask_of(a);
-		std::vector<size_t> places{ messages.size() };
+    // Where a store can go: last, or before messages that it need not have seen.
+    void store(size_t me, const Access &a, Order order) {
+        size_t c = cell_of(a.address());
+        const auto &messages = cells_[c].messages;
+        const Row &now = agents_[me].now;
+        uint8_t mask = mask_of(a);
+        std::vector<size_t> places{messages.size()};
 
-		for (size_t i = messages.size(); i-- > 0;) {
-			const Message &m = messages[i];
-			if (!(m.lanes & mask))
-				continue;
-			bool seen = must_see(m, me);
-			for (size_t lane = 0; lane < lanes_of_cell; lane++)
-				seen |= (m.lanes & mask & 1 << lane) && m.time <= now[row(c, lane)];
-			if (seen)
-				break;
-			if (may_insert(c, mask, i))
-				places.push_back(i);
-		}
-		size_t at = places[search_->choose(static_cast<unsigned>(places.size()))];
-		leave(me, a, c, at, result_of(a, 0), order, false, Views::none);
-		saw(me, a, c, result_of(a, 0), result_of(a, 0));
-	}
+        for (size_t i = messages.size(); i-- > 0;) {
+            const Message &m = messages[i];
+            if (!(m.lanes & mask))
+                continue;
+            bool seen = must_see(m, me);
+            for (size_t lane = 0; lane < lanes_of_cell; lane++)
+                seen |= (m.lanes & mask & 1 << lane) && m.time <= now[row(c, lane)];
+            if (seen)
+                break;
+            if (may_insert(c, mask, i))
+                places.push_back(i);
+        }
+        size_t at = places[search_->choose(static_cast<unsigned>(places.size()))];
+        leave(me, a, c, at, result_of(a, 0), order, false, Views::none);
+        saw(me, a, c, result_of(a, 0), result_of(a, 0));
+    }
 
-	void leave(size_t me, const Access &a, size_t c, size_t at, uint64_t value, Order order,
-		   bool rmw, uint32_t carried)
-	{
-		auto &messages = cells_[c].messages;
-		Agent &agent = agents_[me];
-		uint8_t mask = mask_of(a);
-		auto first = reinterpret_cast<uintptr_t>(a.address()) % lanes_of_cell;
-		uint32_t before = messages[at - 1].time, time = before + spacing;
-		uint32_t view = agent.fence;
+    void leave(size_t me, const Access &a, size_t c, size_t at, uint64_t value, Order order,
+               bool rmw, uint32_t carried) {
+        auto &messages = cells_[c].messages;
+        Agent &agent = agents_[me];
+        uint8_t mask = mask_of(a);
+        auto first = reinterpret_cast<uintptr_t>(a.address()) % lanes_of_cell;
+        uint32_t before = messages[at - 1].time, time = before + spacing;
+        uint32_t view = agent.fence;
 
-		if (at < messages.size()) {
-			time = before + (messages[at].time - before) / 2;
-			if (time == before)
-				throw std::length_error("too many stores between two others");
-		}
-		for (size_t lane = 0; lane < lanes_of_cell; lane++)
-			if (mask >> lane & 1)
-				raise(agent.now, c, lane, time);
-		if (releases(order)) {
-			view = views_.keep(agent.now);
-			agent.now[me]++;
-		}
-		if (carried != Views::none)
-			view = view == Views::none ? carried : both(view, carried);
-		messages.insert(messages.begin() + static_cast<ptrdiff_t>(at),
-				{ time, mask, rmw, me, search_->last(), value << 8 * first, view });
-		settle(a, c);
-	}
+        if (at < messages.size()) {
+            time = before + (messages[at].time - before) / 2;
+            if (time == before)
+                throw std::length_error("too many stores between two others");
+        }
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            if (mask >> lane & 1)
+                raise(agent.now, c, lane, time);
+        if (releases(order)) {
+            view = views_.keep(agent.now);
+            agent.now[me]++;
+        }
+        if (carried != Views::none)
+            view = view == Views::none ? carried : both(view, carried);
+        messages.insert(messages.begin() + static_cast<ptrdiff_t>(at),
+                        {time, mask, rmw, me, search_->last(), value << 8 * first, view});
+        settle(a, c);
+    }
 
-	// Memory holds what comes last in modification order, for whoever looks from outside.
-	void settle(const Access &a, size_t c)
-	{
-		uint8_t mask = mask_of(a);
-		Reading newest{};
+    // Memory holds what comes last in modification order, for whoever looks from outside.
+    void settle(const Access &a, size_t c) {
+        uint8_t mask = mask_of(a);
+        Reading newest{};
 
-		for (size_t i = 0; i < cells_[c].messages.size(); i++)
-			for (size_t lane = 0; lane < lanes_of_cell; lane++)
-				if (cells_[c].messages[i].lanes & mask & 1 << lane)
-					newest[lane] = i;
-		Memory::write(a.address(), a.width, assemble(a, c, newest));
-	}
+        for (size_t i = 0; i < cells_[c].messages.size(); i++)
+            for (size_t lane = 0; lane < lanes_of_cell; lane++)
+                if (cells_[c].messages[i].lanes & mask & 1 << lane)
+                    newest[lane] = i;
+        Memory::write(a.address(), a.width, assemble(a, c, newest));
+    }
 
-	void saw(size_t me, const Access &a, size_t c, uint64_t read, uint64_t left)
-	{
-		Agent &agent = agents_[me];
-		Look look{ c, mask_of(a), {} };
+    void saw(size_t me, const Access &a, size_t c, uint64_t read, uint64_t left) {
+        Agent &agent = agents_[me];
+        Look look{c, mask_of(a), {}};
 
-		for (size_t lane = 0; lane < lanes_of_cell; lane++)
-			look.time[lane] = agent.now[row(c, lane)];
-		for (size_t i = 0; i < agent.seen.size(); i++)
-			if (agent.seen[i].at == a.address() && agent.seen[i].width == a.width) {
-				agent.twice |= a.op != Op::store && agent.seen[i].value != read;
-				agent.seen[i].value = left;
-				agent.looks[i] = look;
-				return;
-			}
-		agent.seen.push_back({ a.address(), a.width, left });
-		agent.looks.push_back(look);
-	}
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            look.time[lane] = agent.now[row(c, lane)];
+        for (size_t i = 0; i < agent.seen.size(); i++)
+            if (agent.seen[i].at == a.address() && agent.seen[i].width == a.width) {
+                agent.twice |= a.op != Op::store && agent.seen[i].value != read;
+                agent.seen[i].value = left;
+                agent.looks[i] = look;
+                return;
+            }
+        agent.seen.push_back({a.address(), a.width, left});
+        agent.looks.push_back(look);
+    }
 
-	// The first message after a look that changes what it saw.
-	const Message *newer(const Seen &s, const Look &l) const
-	{
-		auto first = reinterpret_cast<uintptr_t>(s.at) % lanes_of_cell;
+    // The first message after a look that changes what it saw.
+    const Message *newer(const Seen &s, const Look &l) const {
+        auto first = reinterpret_cast<uintptr_t>(s.at) % lanes_of_cell;
 
-		for (const Message &m : cells_[l.cell].messages) {
-			uint8_t fresh = 0;
-			for (size_t lane = 0; lane < lanes_of_cell; lane++)
-				if ((m.lanes & l.lanes & 1 << lane) && m.time > l.time[lane])
-					fresh |= static_cast<uint8_t>(1 << lane);
-			if ((m.bytes ^ s.value << 8 * first) & spread(fresh))
-				return &m;
-		}
-		return nullptr;
-	}
+        for (const Message &m : cells_[l.cell].messages) {
+            uint8_t fresh = 0;
+            for (size_t lane = 0; lane < lanes_of_cell; lane++)
+                if ((m.lanes & l.lanes & 1 << lane) && m.time > l.time[lane])
+                    fresh |= static_cast<uint8_t>(1 << lane);
+            if ((m.bytes ^ s.value << 8 * first) & spread(fresh))
+                return &m;
+        }
+        return nullptr;
+    }
 
-	Memory &memory_;
-	Search *&search_;
-	size_t contexts_ = 0, cells_in_use_ = 0;
-	uint32_t execution_ = 0;
-	std::vector<std::pair<uint32_t, uint32_t>> index_; // execution and cell, by word
-	std::vector<Cell> cells_;
-	Views views_;
-	std::vector<Agent> agents_;
-	Row fenced_; // what fences have published, in their order
-	std::vector<Group> groups_;
-	std::vector<Use> uses_;
+    Memory &memory_;
+    Search *&search_;
+    size_t contexts_ = 0, cells_in_use_ = 0;
+    uint32_t execution_ = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> index_; // execution and cell, by word
+    std::vector<Cell> cells_;
+    Views views_;
+    std::vector<Agent> agents_;
+    Row fenced_; // what fences have published, in their order
+    std::vector<Group> groups_;
+    std::vector<Use> uses_;
 };
 
 } // namespace
 
-std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search)
-{
-	return std::make_unique<C11>(memory, search);
+std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search) {
+    return std::make_unique<C11>(memory, search);
 }
 
 } // namespace ol::check

@@ -3,90 +3,82 @@
 
 #include <chrono>
 
-namespace ol::check
-{
+namespace ol::check {
 
-namespace
-{
+namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double since(Clock::time_point begin)
-{
-	return std::chrono::duration<double>(Clock::now() - begin).count();
+double since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::unique_ptr<Search> make(const Limits &limits, World &world)
-{
-	return limits.search == SearchKind::pct
-		       ? make_pct(limits.seed)
-		       : make_dpor(world, limits.search == SearchKind::dpor);
+std::unique_ptr<Search> make(const Limits &limits, World &world) {
+    return limits.search == SearchKind::pct ? make_pct(limits.seed)
+                                            : make_dpor(world, limits.search == SearchKind::dpor);
 }
 
 } // namespace
 
-Outcome explore(World &world, const Program &program, const Limits &limits)
-{
-	constexpr uint64_t between_looks = 256; // executions between two looks at the clock
-	auto begin = Clock::now();
-	auto search = make(limits, world);
-	Outcome o;
+Outcome explore(World &world, const Program &program, const Limits &limits) {
+    constexpr uint64_t between_looks = 256; // executions between two looks at the clock
+    auto begin = Clock::now();
+    auto search = make(limits, world);
+    Outcome o;
 
-	for (uint64_t n = 1;; n++) {
-		bool whole = world.run(program, *search);
-		(whole ? o.executions : o.redundant)++;
-		o.steps += world.steps();
-		if (world.failure()) {
-			o.failure = world.failure();
-			o.path = search->path();
-			o.ended = "failed";
-			break;
-		}
-		if (!search->next()) {
-			o.exhausted = true;
-			break;
-		}
-		if (o.executions >= limits.executions) {
-			o.ended = "executions";
-			break;
-		}
-		if (n % between_looks)
-			continue;
-		o.seconds = since(begin);
-		if (o.seconds >= limits.seconds) {
-			o.ended = "time";
-			break;
-		}
-		if (!limits.progress({ o.executions, o.redundant, o.steps, o.seconds })) {
-			o.ended = "interrupted";
-			break;
-		}
-	}
-	o.seconds = since(begin);
-	return o;
+    for (uint64_t n = 1;; n++) {
+        bool whole = world.run(program, *search);
+        (whole ? o.executions : o.redundant)++;
+        o.steps += world.steps();
+        if (world.failure()) {
+            o.failure = world.failure();
+            o.path = search->path();
+            o.ended = "failed";
+            break;
+        }
+        if (!search->next()) {
+            o.exhausted = true;
+            break;
+        }
+        if (o.executions >= limits.executions) {
+            o.ended = "executions";
+            break;
+        }
+        if (n % between_looks)
+            continue;
+        o.seconds = since(begin);
+        if (o.seconds >= limits.seconds) {
+            o.ended = "time";
+            break;
+        }
+        if (!limits.progress({o.executions, o.redundant, o.steps, o.seconds})) {
+            o.ended = "interrupted";
+            break;
+        }
+    }
+    o.seconds = since(begin);
+    return o;
 }
 
-Outcome explore(const Program &program, Model model, const Limits &limits)
-{
-	World world(model, {});
-	return explore(world, program, limits);
+Outcome explore(const Program &program, Model model, const Limits &limits) {
+    World world(model, {});
+    return explore(world, program, limits);
 }
 
-Outcome replay(World &world, const Program &program, const Path &path, Story &story)
-{
-	auto search = make_replay(path);
-	Outcome o;
+Outcome replay(World &world, const Program &program, const Path &path, Story &story) {
+    auto search = make_replay(path);
+    Outcome o;
 
-	story.clear();
-	world.tell_to(&story);
-	world.run(program, *search);
-	world.tell_to(nullptr);
-	o.executions = 1;
-	o.steps = world.steps();
-	o.failure = world.failure();
-	o.path = path;
-	o.ended = o.failure ? "failed" : "executions";
-	return o;
+    story.clear();
+    world.tell_to(&story);
+    world.run(program, *search);
+    world.tell_to(nullptr);
+    o.executions = 1;
+    o.steps = world.steps();
+    o.failure = world.failure();
+    o.path = path;
+    o.ended = o.failure ? "failed" : "executions";
+    return o;
 }
 
 } // namespace ol::check

@@ -3,15 +3,12 @@
 
 #include <cstring>
 
-namespace ol::check
-{
+namespace ol::check {
 
-namespace
-{
+namespace {
 
-constexpr Place here(int line)
-{
-	return { __FILE__, line };
+constexpr Place here(int line) {
+    return {__FILE__, line};
 }
 #define HERE here(__LINE__)
 
@@ -19,461 +16,425 @@ constexpr Ticks patience = 100; // of timed callers; when it ends is up to the a
 
 } // namespace
 
-bool applies(Scenario scenario, const ol_lock_ops &ops)
-{
-	return scenario != Scenario::timed_ || ops.timedlock;
+bool applies(Scenario scenario, const ol_lock_ops &ops) {
+    return scenario != Scenario::timed_ || ops.timedlock;
 }
 
-void prepare(Scenario scenario, Budgets &budgets)
-{
-	const char *needs = scenario_list[static_cast<size_t>(scenario)].budget;
+void prepare(Scenario scenario, Budgets &budgets) {
+    const char *needs = scenario_list[static_cast<size_t>(scenario)].budget;
 
-	for (size_t i = 0; i < budget_kinds; i++)
-		if (!budgets.left[i] && strcmp(budget_list[i].name, needs) == 0)
-			budgets.left[i] = 1;
+    for (size_t i = 0; i < budget_kinds; i++)
+        if (!budgets.left[i] && strcmp(budget_list[i].name, needs) == 0)
+            budgets.left[i] = 1;
 }
 
 Client::Client(World &world, const ol_lock_ops &ops, const Setting &setting)
-    : world_(world), ops_(ops), setting_(setting)
-{
-	learn_unit();
+    : world_(world), ops_(ops), setting_(setting) {
+    learn_unit();
 }
 
 // A lock whose word has moved on by the same amount in both halves after one acquisition counts
 // tickets there, so it is started just before they wrap.
-void Client::learn_unit()
-{
-	alignas(128) uint8_t room[256] = {};
-	uint32_t word;
+void Client::learn_unit() {
+    alignas(128) uint8_t room[256] = {};
+    uint32_t word;
 
-	world_.memory().reset(1);
-	void *l = world_.memory().allocate("lock", ops_.size).at;
-	try {
-		ops_.lock(l);
-		ops_.unlock(l);
-	} catch (const engine::Stop &) {
-		return; // it will fail again, where it is reported
-	}
-	memcpy(room, l, std::min<size_t>(ops_.size, sizeof room));
-	memcpy(&word, room, sizeof word);
-	if (ops_.size == sizeof word && word >> 16 == (word & 0xffff))
-		unit_ = word & 0xffff;
+    world_.memory().reset(1);
+    void *l = world_.memory().allocate("lock", ops_.size).at;
+    try {
+        ops_.lock(l);
+        ops_.unlock(l);
+    } catch (const engine::Stop &) {
+        return; // it will fail again, where it is reported
+    }
+    memcpy(room, l, std::min<size_t>(ops_.size, sizeof room));
+    memcpy(&word, room, sizeof word);
+    if (ops_.size == sizeof word && word >> 16 == (word & 0xffff))
+        unit_ = word & 0xffff;
 }
 
-Client::Lock Client::make_lock(Memory &memory)
-{
-	Lock l;
+Client::Lock Client::make_lock(Memory &memory) {
+    Lock l;
 
-	l.at = memory.allocate("lock", ops_.size).at;
-	l.datum = reinterpret_cast<uint64_t *>(memory.allocate("datum", sizeof(uint64_t)).at);
-	if (unit_) {
-		uint32_t last = (0u - unit_) & 0xffff, word = last << 16 | last;
-		memcpy(l.at, &word, sizeof word);
-	}
-	return l;
+    l.at = memory.allocate("lock", ops_.size).at;
+    l.datum = reinterpret_cast<uint64_t *>(memory.allocate("datum", sizeof(uint64_t)).at);
+    if (unit_) {
+        uint32_t last = (0u - unit_) & 0xffff, word = last << 16 | last;
+        memcpy(l.at, &word, sizeof word);
+    }
+    return l;
 }
 
-Program Client::program()
-{
-	Program p;
+Program Client::program() {
+    Program p;
 
-	p.contexts = setting_.contexts + (setting_.scenario == Scenario::handover_);
-	p.set_up = [this](Memory &memory) { set_up(memory); };
-	p.body = [this](size_t me) { body(me); };
-	p.finish = [this] { finish(); };
-	p.interrupted = [this](size_t, Budget kind) { interrupted(kind); };
-	p.may_stick = [this] { return may_stick(); };
-	if (setting_.scenario == Scenario::noid_)
-		p.able = { { false, false } };
-	return p;
+    p.contexts = setting_.contexts + (setting_.scenario == Scenario::handover_);
+    p.set_up = [this](Memory &memory) { set_up(memory); };
+    p.body = [this](size_t me) { body(me); };
+    p.finish = [this] { finish(); };
+    p.interrupted = [this](size_t, Budget kind) { interrupted(kind); };
+    p.may_stick = [this] { return may_stick(); };
+    if (setting_.scenario == Scenario::noid_)
+        p.able = {{false, false}};
+    return p;
 }
 
-void Client::set_up(Memory &memory)
-{
-	bool two = setting_.scenario == Scenario::chain_ || setting_.scenario == Scenario::irq_;
+void Client::set_up(Memory &memory) {
+    bool two = setting_.scenario == Scenario::chain_ || setting_.scenario == Scenario::irq_;
 
-	locks_[0] = make_lock(memory);
-	locks_[1] = two ? make_lock(memory) : Lock{};
-	mailbox_ = reinterpret_cast<uint32_t *>(memory.allocate("mailbox", sizeof(uint32_t)).at);
-	turns_.clear();
-	forked_ = false;
+    locks_[0] = make_lock(memory);
+    locks_[1] = two ? make_lock(memory) : Lock{};
+    mailbox_ = reinterpret_cast<uint32_t *>(memory.allocate("mailbox", sizeof(uint32_t)).at);
+    turns_.clear();
+    forked_ = false;
 }
 
-void Client::body(size_t me)
-{
-	switch (setting_.scenario) {
-	case Scenario::lock_:
-	case Scenario::noid_:
-		return lock_and_unlock();
-	case Scenario::try_:
-		return try_and_lock();
-	case Scenario::timed_:
-		return give_up();
-	case Scenario::frees_:
-		return free_at_last();
-	case Scenario::reuse_:
-		return reuse_at_last();
-	case Scenario::handover_:
-		return me < setting_.contexts ? hand_over() : unlock_for_others();
-	case Scenario::chain_:
-		return chain();
-	case Scenario::irq_:
-		return share_with_interrupts(me);
-	case Scenario::nmi_:
-		return lock_and_unlock();
-	case Scenario::holder_:
-		return stop_holding(me);
-	case Scenario::waiter_:
-		return stop_acquiring(me);
-	case Scenario::fork_:
-		return fork(me);
-	case Scenario::count:
-		break;
-	}
+void Client::body(size_t me) {
+    switch (setting_.scenario) {
+    case Scenario::lock_:
+    case Scenario::noid_:
+        return lock_and_unlock();
+    case Scenario::try_:
+        return try_and_lock();
+    case Scenario::timed_:
+        return give_up();
+    case Scenario::frees_:
+        return free_at_last();
+    case Scenario::reuse_:
+        return reuse_at_last();
+    case Scenario::handover_:
+        return me < setting_.contexts ? hand_over() : unlock_for_others();
+    case Scenario::chain_:
+        return chain();
+    case Scenario::irq_:
+        return share_with_interrupts(me);
+    case Scenario::nmi_:
+        return lock_and_unlock();
+    case Scenario::holder_:
+        return stop_holding(me);
+    case Scenario::waiter_:
+        return stop_acquiring(me);
+    case Scenario::fork_:
+        return fork(me);
+    case Scenario::count:
+        break;
+    }
 }
 
 // When all are done.
 
-void Client::finish()
-{
-	bool stopped = false;
+void Client::finish() {
+    bool stopped = false;
 
-	for (size_t i = 0; i < setting_.contexts; i++)
-		stopped |= world_.is_off(i);
-	if (stopped && !forked_) {
-		bool all = true;
-		for (size_t i = 0; i < setting_.contexts; i++)
-			all &= world_.is_done(i) || world_.is_off(i);
-		(all ? notes_.went_on : notes_.stuck)++;
-		return;
-	}
-	for (Lock &l : locks_) {
-		if (!l.at || !l.acquired)
-			continue;
-		if (!forked_ && *l.datum != l.acquired)
-			world_.fail(Wrong::lost_update, std::to_string(l.acquired) +
-								" additions left " +
-								std::to_string(*l.datum));
-		if (setting_.scenario != Scenario::frees_)
-			idle_lock_works(l);
-	}
-	if (ops_.traits & OL_FIFO && setting_.scenario != Scenario::noid_)
-		first_come_first_served();
+    for (size_t i = 0; i < setting_.contexts; i++)
+        stopped |= world_.is_off(i);
+    if (stopped && !forked_) {
+        bool all = true;
+        for (size_t i = 0; i < setting_.contexts; i++)
+            all &= world_.is_done(i) || world_.is_off(i);
+        (all ? notes_.went_on : notes_.stuck)++;
+        return;
+    }
+    for (Lock &l : locks_) {
+        if (!l.at || !l.acquired)
+            continue;
+        if (!forked_ && *l.datum != l.acquired)
+            world_.fail(Wrong::lost_update,
+                        std::to_string(l.acquired) + " additions left " + std::to_string(*l.datum));
+        if (setting_.scenario != Scenario::frees_)
+            idle_lock_works(l);
+    }
+    if (ops_.traits & OL_FIFO && setting_.scenario != Scenario::noid_)
+        first_come_first_served();
 }
 
 // Nobody can go on: fine if somebody stopped for ever. It is noted how the others wait.
-bool Client::may_stick()
-{
-	bool stopped = false;
+bool Client::may_stick() {
+    bool stopped = false;
 
-	for (size_t i = 0; i < setting_.contexts; i++)
-		stopped |= world_.is_off(i);
-	if (!stopped || forked_)
-		return false;
-	for (size_t i = 0; i < setting_.contexts; i++)
-		if (!world_.is_off(i) && !world_.is_done(i))
-			(strcmp(world_.doing(i), "parks") == 0 ? notes_.parked : notes_.spin)++;
-	return true;
+    for (size_t i = 0; i < setting_.contexts; i++)
+        stopped |= world_.is_off(i);
+    if (!stopped || forked_)
+        return false;
+    for (size_t i = 0; i < setting_.contexts; i++)
+        if (!world_.is_off(i) && !world_.is_done(i))
+            (strcmp(world_.doing(i), "parks") == 0 ? notes_.parked : notes_.spin)++;
+    return true;
 }
 
 // From outside, with nobody else there: waiting is a failure now.
-void Client::idle_lock_works(Lock &l)
-{
-	if (ops_.is_locked(l.at) || ops_.is_contended(l.at))
-		world_.fail(Wrong::lies, "the lock is idle and said to be locked or contended");
-	if (!ops_.trylock(l.at))
-		world_.fail(Wrong::unusable, "trylock fails on the idle lock");
-	if (!ops_.is_locked(l.at) || ops_.trylock(l.at))
-		world_.fail(Wrong::lies, "the lock is held and said to be free, or taken twice");
-	ops_.unlock(l.at);
-	ops_.lock(l.at);
-	ops_.unlock(l.at);
+void Client::idle_lock_works(Lock &l) {
+    if (ops_.is_locked(l.at) || ops_.is_contended(l.at))
+        world_.fail(Wrong::lies, "the lock is idle and said to be locked or contended");
+    if (!ops_.trylock(l.at))
+        world_.fail(Wrong::unusable, "trylock fails on the idle lock");
+    if (!ops_.is_locked(l.at) || ops_.trylock(l.at))
+        world_.fail(Wrong::lies, "the lock is held and said to be free, or taken twice");
+    ops_.unlock(l.at);
+    ops_.lock(l.at);
+    ops_.unlock(l.at);
 }
 
 // Whoever was in line before another began to acquire is served before it.
-void Client::first_come_first_served()
-{
-	for (size_t late = 0; late < turns_.size(); late++)
-		for (size_t early = 0; early < late; early++)
-			if (turns_[late].in_line && turns_[late].in_line < turns_[early].first)
-				world_.fail(Wrong::out_of_order,
-					    "acquisition " + std::to_string(late + 1) +
-						    " was in line at step " +
-						    std::to_string(turns_[late].in_line) +
-						    ", before acquisition " +
-						    std::to_string(early + 1) + " began at step " +
-						    std::to_string(turns_[early].first));
+void Client::first_come_first_served() {
+    for (size_t late = 0; late < turns_.size(); late++)
+        for (size_t early = 0; early < late; early++)
+            if (turns_[late].in_line && turns_[late].in_line < turns_[early].first)
+                world_.fail(Wrong::out_of_order,
+                            "acquisition " + std::to_string(late + 1) + " was in line at step " +
+                                std::to_string(turns_[late].in_line) + ", before acquisition " +
+                                std::to_string(early + 1) + " began at step " +
+                                std::to_string(turns_[early].first));
 }
 
 // In the contexts. What they decide by is protected by the lock, or their own: the search knows of
 // nothing else that they share.
 
-void Client::acquire(Lock &l)
-{
-	l.busy++; // until it has released
-	l.begun++;
-	world_.arrive();
-	ops_.lock(l.at);
-	took(l, true);
+void Client::acquire(Lock &l) {
+    l.busy++; // until it has released
+    l.begun++;
+    world_.arrive();
+    ops_.lock(l.at);
+    took(l, true);
 }
 
-bool Client::try_once(Lock &l)
-{
-	bool alone = l.busy == 0 && world_.buffers_are_empty() && world_.model() != Model::c11;
-	uint64_t begun = ++l.begun;
+bool Client::try_once(Lock &l) {
+    bool alone = l.busy == 0 && world_.buffers_are_empty() && world_.model() != Model::c11;
+    uint64_t begun = ++l.begun;
 
-	l.busy++;
-	world_.begin_try();
-	bool got = ops_.trylock(l.at);
-	world_.end_try();
-	l.busy--;
-	if (!got && alone && l.begun == begun)
-		world_.fail(Wrong::try_fails, "nobody else held it or wanted it meanwhile");
-	return got;
+    l.busy++;
+    world_.begin_try();
+    bool got = ops_.trylock(l.at);
+    world_.end_try();
+    l.busy--;
+    if (!got && alone && l.begun == begun)
+        world_.fail(Wrong::try_fails, "nobody else held it or wanted it meanwhile");
+    return got;
 }
 
-bool Client::acquire_in_time(Lock &l)
-{
-	Ticks until = ol_after(1, patience);
+bool Client::acquire_in_time(Lock &l) {
+    Ticks until = ol_after(1, patience);
 
-	l.busy++;
-	l.begun++;
-	world_.begin_timed(until);
-	bool got = ops_.timedlock(l.at, until);
-	if (!world_.end_timed() && !got)
-		world_.fail(Wrong::lies, "timedlock gives up before its deadline");
-	if (got)
-		took(l, false);
-	else
-		l.busy--;
-	return got;
+    l.busy++;
+    l.begun++;
+    world_.begin_timed(until);
+    bool got = ops_.timedlock(l.at, until);
+    if (!world_.end_timed() && !got)
+        world_.fail(Wrong::lies, "timedlock gives up before its deadline");
+    if (got)
+        took(l, false);
+    else
+        l.busy--;
+    return got;
 }
 
-void Client::took(Lock &l, bool in_line)
-{
-	size_t me = world_.running();
+void Client::took(Lock &l, bool in_line) {
+    size_t me = world_.running();
 
-	if (l.owner != nobody)
-		world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while T" +
-						      std::to_string(l.owner + 1) + " was there");
-	l.owner = me;
-	l.acquired++;
-	if (in_line && &l == &locks_[0])
-		turns_.push_back({ world_.arrival().first, world_.arrival().in_line });
-	world_.mark("holds");
+    if (l.owner != nobody)
+        world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while T" +
+                                          std::to_string(l.owner + 1) + " was there");
+    l.owner = me;
+    l.acquired++;
+    if (in_line && &l == &locks_[0])
+        turns_.push_back({world_.arrival().first, world_.arrival().in_line});
+    world_.mark("holds");
 }
 
 // What the lock protects, after its use.
-uint64_t Client::use(Lock &l)
-{
-	uint64_t v = world_.plain_read(l.datum, HERE);
+uint64_t Client::use(Lock &l) {
+    uint64_t v = world_.plain_read(l.datum, HERE);
 
-	if (v + 1 != l.acquired && !forked_)
-		world_.fail(Wrong::lost_update, "the holder reads " + std::to_string(v) +
-							" after " + std::to_string(l.acquired - 1) +
-							" additions");
-	world_.plain_write(l.datum, v + 1, HERE);
-	return v + 1;
+    if (v + 1 != l.acquired && !forked_)
+        world_.fail(Wrong::lost_update, "the holder reads " + std::to_string(v) + " after " +
+                                            std::to_string(l.acquired - 1) + " additions");
+    world_.plain_write(l.datum, v + 1, HERE);
+    return v + 1;
 }
 
-void Client::release(Lock &l)
-{
-	l.owner = nobody;
-	ops_.unlock(l.at);
-	l.busy--;
-	world_.mark("released");
+void Client::release(Lock &l) {
+    l.owner = nobody;
+    ops_.unlock(l.at);
+    l.busy--;
+    world_.mark("released");
 }
 
-void Client::lock_and_unlock()
-{
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		acquire(locks_[0]);
-		use(locks_[0]);
-		release(locks_[0]);
-	}
+void Client::lock_and_unlock() {
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        acquire(locks_[0]);
+        use(locks_[0]);
+        release(locks_[0]);
+    }
 }
 
-void Client::try_and_lock()
-{
-	Lock &l = locks_[0];
+void Client::try_and_lock() {
+    Lock &l = locks_[0];
 
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		if (try_once(l)) {
-			l.busy++;
-			l.begun++;
-			took(l, false);
-		} else {
-			acquire(l);
-		}
-		use(l);
-		if (!ops_.is_locked(l.at))
-			world_.fail(Wrong::lies, "is_locked is false for the holder");
-		if (try_once(l))
-			world_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
-		bool alone = l.busy == 1;
-		uint64_t begun = l.begun;
-		if (ops_.is_contended(l.at) && alone && l.begun == begun)
-			world_.fail(Wrong::lies,
-				    "is_contended is true though nobody else wants the lock");
-		release(l);
-	}
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        if (try_once(l)) {
+            l.busy++;
+            l.begun++;
+            took(l, false);
+        } else {
+            acquire(l);
+        }
+        use(l);
+        if (!ops_.is_locked(l.at))
+            world_.fail(Wrong::lies, "is_locked is false for the holder");
+        if (try_once(l))
+            world_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
+        bool alone = l.busy == 1;
+        uint64_t begun = l.begun;
+        if (ops_.is_contended(l.at) && alone && l.begun == begun)
+            world_.fail(Wrong::lies, "is_contended is true though nobody else wants the lock");
+        release(l);
+    }
 }
 
 // The first context has no deadline, so that somebody stays when all others leave.
-void Client::give_up()
-{
-	Lock &l = locks_[0];
+void Client::give_up() {
+    Lock &l = locks_[0];
 
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		if (world_.running() == 0)
-			acquire(l);
-		else if (!acquire_in_time(l))
-			continue;
-		use(l);
-		release(l);
-	}
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        if (world_.running() == 0)
+            acquire(l);
+        else if (!acquire_in_time(l))
+            continue;
+        use(l);
+        release(l);
+    }
 }
 
-void Client::free_at_last()
-{
-	Lock &l = locks_[0];
+void Client::free_at_last() {
+    Lock &l = locks_[0];
 
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		acquire(l);
-		bool last = use(l) == setting_.contexts * setting_.acquisitions;
-		release(l);
-		if (last)
-			world_.free(l.at, HERE);
-	}
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        acquire(l);
+        bool last = use(l) == setting_.contexts * setting_.acquisitions;
+        release(l);
+        if (last)
+            world_.free(l.at, HERE);
+    }
 }
 
-void Client::reuse_at_last()
-{
-	Lock &l = locks_[0];
+void Client::reuse_at_last() {
+    Lock &l = locks_[0];
 
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		acquire(l);
-		bool last = use(l) == setting_.contexts * setting_.acquisitions;
-		release(l);
-		if (last) {
-			world_.renew(l.at, HERE);
-			ol_store_release(mailbox_, 1u);
-		}
-	}
-	while (!ol_load_acquire(mailbox_))
-		ol_relax();
-	acquire(l);
-	use(l);
-	release(l);
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        acquire(l);
+        bool last = use(l) == setting_.contexts * setting_.acquisitions;
+        release(l);
+        if (last) {
+            world_.renew(l.at, HERE);
+            ol_store_release(mailbox_, 1u);
+        }
+    }
+    while (!ol_load_acquire(mailbox_))
+        ol_relax();
+    acquire(l);
+    use(l);
+    release(l);
 }
 
-void Client::hand_over()
-{
-	Lock &l = locks_[0];
+void Client::hand_over() {
+    Lock &l = locks_[0];
 
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		acquire(l);
-		use(l);
-		l.owner = nobody - 1;
-		ol_add_release(mailbox_, 1u);
-	}
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        acquire(l);
+        use(l);
+        l.owner = nobody - 1;
+        ol_add_release(mailbox_, 1u);
+    }
 }
 
-void Client::unlock_for_others()
-{
-	Lock &l = locks_[0];
+void Client::unlock_for_others() {
+    Lock &l = locks_[0];
 
-	for (unsigned done = 0; done < setting_.contexts * setting_.acquisitions; done++) {
-		while (ol_load_acquire(mailbox_) == done)
-			ol_relax();
-		release(l);
-	}
+    for (unsigned done = 0; done < setting_.contexts * setting_.acquisitions; done++) {
+        while (ol_load_acquire(mailbox_) == done)
+            ol_relax();
+        release(l);
+    }
 }
 
-void Client::chain()
-{
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		acquire(locks_[0]);
-		use(locks_[0]);
-		acquire(locks_[1]);
-		release(locks_[0]);
-		use(locks_[1]);
-		release(locks_[1]);
-	}
+void Client::chain() {
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        acquire(locks_[0]);
+        use(locks_[0]);
+        acquire(locks_[1]);
+        release(locks_[0]);
+        use(locks_[1]);
+        release(locks_[1]);
+    }
 }
 
 // The second lock is also taken by interrupts, so nobody else takes it with interrupts on.
-void Client::share_with_interrupts(size_t me)
-{
-	lock_and_unlock();
-	if (me == 0)
-		return;
-	world_.interrupts(false);
-	acquire(locks_[1]);
-	use(locks_[1]);
-	release(locks_[1]);
+void Client::share_with_interrupts(size_t me) {
+    lock_and_unlock();
+    if (me == 0)
+        return;
+    world_.interrupts(false);
+    acquire(locks_[1]);
+    use(locks_[1]);
+    release(locks_[1]);
 }
 
-void Client::interrupted(Budget kind)
-{
-	if (kind == Budget::irq) {
-		acquire(locks_[1]);
-		use(locks_[1]);
-		release(locks_[1]);
-	} else if (try_once(locks_[0])) {
-		Lock &l = locks_[0];
-		l.busy++;
-		l.begun++;
-		took(l, false);
-		use(l);
-		release(l);
-	}
+void Client::interrupted(Budget kind) {
+    if (kind == Budget::irq) {
+        acquire(locks_[1]);
+        use(locks_[1]);
+        release(locks_[1]);
+    } else if (try_once(locks_[0])) {
+        Lock &l = locks_[0];
+        l.busy++;
+        l.begun++;
+        took(l, false);
+        use(l);
+        release(l);
+    }
 }
 
-void Client::stop_holding(size_t me)
-{
-	if (me > 0)
-		return lock_and_unlock();
-	acquire(locks_[0]);
-	use(locks_[0]);
-	world_.stop();
+void Client::stop_holding(size_t me) {
+    if (me > 0)
+        return lock_and_unlock();
+    acquire(locks_[0]);
+    use(locks_[0]);
+    world_.stop();
 }
 
-void Client::stop_acquiring(size_t me)
-{
-	Lock &l = locks_[0];
+void Client::stop_acquiring(size_t me) {
+    Lock &l = locks_[0];
 
-	if (me > 0)
-		return lock_and_unlock();
-	world_.may_stop(true);
-	l.busy++;
-	l.begun++;
-	world_.arrive();
-	ops_.lock(l.at);
-	world_.may_stop(false);
-	took(l, true);
-	use(l);
-	release(l);
+    if (me > 0)
+        return lock_and_unlock();
+    world_.may_stop(true);
+    l.busy++;
+    l.begun++;
+    world_.arrive();
+    ops_.lock(l.at);
+    world_.may_stop(false);
+    took(l, true);
+    use(l);
+    release(l);
 }
 
 // The child of a process that forked with the lock held: its threads are gone, and an unlock there
 // makes the lock a new one, as the interposer does.
-void Client::fork(size_t me)
-{
-	Lock &l = locks_[0];
+void Client::fork(size_t me) {
+    Lock &l = locks_[0];
 
-	if (me > 0)
-		return lock_and_unlock();
-	acquire(l);
-	world_.stop_others();
-	forked_ = true;
-	world_.renew(l.at, HERE);
-	l.owner = nobody;
-	for (unsigned i = 0; i < setting_.acquisitions; i++) {
-		acquire(l);
-		use(l);
-		release(l);
-	}
+    if (me > 0)
+        return lock_and_unlock();
+    acquire(l);
+    world_.stop_others();
+    forked_ = true;
+    world_.renew(l.at, HERE);
+    l.owner = nobody;
+    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+        acquire(l);
+        use(l);
+        release(l);
+    }
 }
 
 } // namespace ol::check

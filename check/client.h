@@ -6,18 +6,17 @@
 
 #include <overlock/ops.h>
 
-namespace ol::check
-{
+namespace ol::check {
 
 enum class Scenario : size_t {
 #define OL_SCENARIO(name, budget, what) name##_,
 #include "scenarios.def"
 #undef OL_SCENARIO
-	count
+    count
 };
 
 struct ScenarioKind {
-	const char *name, *budget, *what;
+    const char *name, *budget, *what;
 };
 constexpr ScenarioKind scenario_list[] = {
 #define OL_SCENARIO(name, budget, what) {#name, #budget, what},
@@ -26,9 +25,9 @@ constexpr ScenarioKind scenario_list[] = {
 };
 
 struct Setting {
-	Scenario scenario = Scenario::lock_;
-	size_t contexts = 2;
-	unsigned acquisitions = 2; // by each
+    Scenario scenario = Scenario::lock_;
+    size_t contexts = 2;
+    unsigned acquisitions = 2; // by each
 };
 
 bool applies(Scenario scenario, const ol_lock_ops &ops);
@@ -37,75 +36,71 @@ void prepare(Scenario scenario, Budgets &budgets);
 
 // What an execution left undone, by the kind of wait: for the scenarios in which somebody stops.
 struct Notes {
-	uint64_t went_on = 0, stuck = 0; // executions in which somebody had stopped
-	uint64_t spin = 0, parked = 0,
-		 returned = 0; // contexts left waiting, and timed callers that left
+    uint64_t went_on = 0, stuck = 0; // executions in which somebody had stopped
+    uint64_t spin = 0, parked = 0,
+             returned = 0; // contexts left waiting, and timed callers that left
 };
 
-class Client
-{
-      public:
-	Client(World &world, const ol_lock_ops &ops, const Setting &setting);
+class Client {
+public:
+    Client(World &world, const ol_lock_ops &ops, const Setting &setting);
 
-	Program program();
-	const Notes &notes() const
-	{
-		return notes_;
-	}
+    Program program();
+    const Notes &notes() const { return notes_; }
 
-      private:
-	struct Lock {
-		void *at = nullptr;
-		uint64_t *datum = nullptr;
-		size_t owner = nobody; // whoever is between lock and unlock
-		uint64_t acquired = 0;
-		unsigned busy = 0;  // contexts in an operation on it or holding it
-		uint64_t begun = 0; // operations
-	};
-	struct Turn { // an acquisition, in the order of being served
-		size_t first, in_line;
-	};
-	static constexpr size_t nobody = SIZE_MAX;
+private:
+    struct Lock {
+        void *at = nullptr;
+        uint64_t *datum = nullptr;
+        size_t owner = nobody; // whoever is between lock and unlock
+        uint64_t acquired = 0;
+        unsigned busy = 0;  // contexts in an operation on it or holding it
+        uint64_t begun = 0; // operations
+    };
+    struct Turn { // an acquisition, in the order of being served
+        size_t first, in_line;
+    };
+    static constexpr size_t nobody = SIZE_MAX;
 
-	void learn_unit();
-	void set_up(Memory &memory);
-	Lock make_lock(Memory &memory);
-	void body(size_t me);
-	void finish();
-	bool may_stick();
-	void idle_lock_works(Lock &l);
-	void first_come_first_served();
+    void learn_unit();
+    void set_up(Memory &memory);
+    Lock make_lock(Memory &memory);
+    void body(size_t me);
+    void finish();
+    bool may_stick();
+    void idle_lock_works(Lock &l);
+    void first_come_first_served();
 
-	void acquire(Lock &l);
-	bool try_once(Lock &l);
-	bool acquire_in_time(Lock &l);
-	void took(Lock &l, bool in_line);
-	uint64_t use(Lock &l);
-	void release(Lock &l);
+    void acquire(Lock &l);
+    bool try_once(Lock &l);
+    bool acquire_in_time(Lock &l);
+    void took(Lock &l, bool in_line);
+    uint64_t use(Lock &l);
+    void release(Lock &l);
 
-	void lock_and_unlock();
-	void try_and_lock();
-	void give_up();
-	void free_at_last();
-	void reuse_at_last();
-	void hand_over();
-	void unlock_for_others();
-	void chain();
-	void interrupted(Budget kind);
-	void share_with_interrupts(size_t me);
-	void stop_holding(size_t me);
-	void stop_acquiring(size_t me);
-	void fork(size_t me);
+    void lock_and_unlock();
+    void try_and_lock();
+    void give_up();
+    void free_at_last();
+    void reuse_at_last();
+    void hand_over();
+    void unlock_for_others();
+    void chain();
+    void interrupted(Budget kind);
+    void share_with_interrupts(size_t me);
+    void stop_holding(size_t me);
+    void stop_acquiring(size_t me);
+    void fork(size_t me);
 
-	World &world_;
-	const ol_lock_ops &ops_;
-	const Setting setting_;
-	uint32_t unit_ = 0; // what one acquisition adds to head and tail of a 4-byte ticket lock
-	Lock locks_[2];
-	uint32_t *mailbox_ = nullptr;
-	std::vector<Turn> turns_;
-	bool forked_ = false;
-	Notes notes_;
+    World &world_;
+    const ol_lock_ops &ops_;
+    const Setting setting_;
+    uint32_t unit_ = 0; // what one acquisition adds to head and tail of a 4-byte ticket lock
+    Lock locks_[2];
+    uint32_t *mailbox_ = nullptr;
+    std::vector<Turn> turns_;
+    bool forked_ = false;
+    Notes notes_;
 };
 
 } // namespace ol::check

@@ -5,281 +5,251 @@
 #include <bit>
 #include <stdexcept>
 
-namespace ol::check
-{
+namespace ol::check {
 
-namespace
-{
+namespace {
 
 // For each process, the number of its steps that happen before.
 using Clock = std::array<uint16_t, max_processes>;
 
 struct Choice {
-	uint8_t taken, of;
+    uint8_t taken, of;
 };
 
 // A step of the present execution, and what is left to explore from the state before it.
 struct Node {
-	Mask enabled, sleep; // `sleep`: exploring these first would repeat what was explored
-	Mask backtrack, done;
-	Process who;
-	uint16_t index; // among the process's steps
-	std::vector<Choice> choices;
-	Footprint what;
-	Clock clock;
+    Mask enabled, sleep; // `sleep`: exploring these first would repeat what was explored
+    Mask backtrack, done;
+    Process who;
+    uint16_t index; // among the process's steps
+    std::vector<Choice> choices;
+    Footprint what;
+    Clock clock;
 
-	void restart(Process p)
-	{
-		who = p;
-		choices.clear();
-	}
+    void restart(Process p) {
+        who = p;
+        choices.clear();
+    }
 };
 
 // The next alternative in the last place that has one.
-bool advance(std::vector<Choice> &choices)
-{
-	while (!choices.empty() && choices.back().taken + 1u == choices.back().of)
-		choices.pop_back();
-	if (choices.empty())
-		return false;
-	choices.back().taken++;
-	return true;
+bool advance(std::vector<Choice> &choices) {
+    while (!choices.empty() && choices.back().taken + 1u == choices.back().of)
+        choices.pop_back();
+    if (choices.empty())
+        return false;
+    choices.back().taken++;
+    return true;
 }
 
-Process lowest(Mask m)
-{
-	return static_cast<Process>(std::countr_zero(m));
+Process lowest(Mask m) {
+    return static_cast<Process>(std::countr_zero(m));
 }
 
-std::vector<uint8_t> taken(const std::vector<Choice> &choices)
-{
-	std::vector<uint8_t> all;
-	for (Choice c : choices)
-		all.push_back(c.taken);
-	return all;
+std::vector<uint8_t> taken(const std::vector<Choice> &choices) {
+    std::vector<uint8_t> all;
+    for (Choice c : choices)
+        all.push_back(c.taken);
+    return all;
 }
 
-class Dpor final : public Search
-{
-      public:
-	Dpor(Pending &pending, bool reduced) : pending_(pending), reduced_(reduced)
-	{
-	}
+class Dpor final : public Search {
+public:
+    Dpor(Pending &pending, bool reduced) : pending_(pending), reduced_(reduced) {}
 
-	void begin(size_t processes) override
-	{
-		processes_ = processes;
-		at_ = 0;
-		cursor_ = 0;
-		last_.fill(none);
-	}
+    void begin(size_t processes) override {
+        processes_ = processes;
+        at_ = 0;
+        cursor_ = 0;
+        last_.fill(none);
+    }
 
-	int pick(Mask enabled, int current, bool forced) override
-	{
-		cursor_ = 0;
-		if (at_ < size_)
-			return nodes_[at_++].who;
-		Mask sleep = forced || !reduced_ ? 0 : still_asleep();
-		Mask awake = enabled & ~sleep;
-		if (!awake)
-			return none;
-		if (size_ == nodes_.size())
-			nodes_.emplace_back();
-		Node &n = nodes_[size_++];
-		n.enabled = enabled;
-		n.sleep = sleep;
-		n.done = 0;
-		n.restart(current >= 0 && awake & bit(size_t(current)) ? Process(current)
-								       : lowest(awake));
-		n.backtrack = reduced_ && !forced ? bit(n.who) : enabled;
-		at_++;
-		return n.who;
-	}
+    int pick(Mask enabled, int current, bool forced) override {
+        cursor_ = 0;
+        if (at_ < size_)
+            return nodes_[at_++].who;
+        Mask sleep = forced || !reduced_ ? 0 : still_asleep();
+        Mask awake = enabled & ~sleep;
+        if (!awake)
+            return none;
+        if (size_ == nodes_.size())
+            nodes_.emplace_back();
+        Node &n = nodes_[size_++];
+        n.enabled = enabled;
+        n.sleep = sleep;
+        n.done = 0;
+        n.restart(current >= 0 && awake & bit(size_t(current)) ? Process(current) : lowest(awake));
+        n.backtrack = reduced_ && !forced ? bit(n.who) : enabled;
+        at_++;
+        return n.who;
+    }
 
-	unsigned choose(unsigned n) override
-	{
-		std::vector<Choice> &here = at_ ? nodes_[at_ - 1].choices : first_;
+    unsigned choose(unsigned n) override {
+        std::vector<Choice> &here = at_ ? nodes_[at_ - 1].choices : first_;
 
-		if (n > UINT8_MAX)
-			throw std::length_error("more alternatives than a step can have");
-		if (n <= 1)
-			return 0;
-		if (cursor_ == here.size())
-			here.push_back({ 0, static_cast<uint8_t>(n) });
-		return here[cursor_++].taken;
-	}
+        if (n > UINT8_MAX)
+            throw std::length_error("more alternatives than a step can have");
+        if (n <= 1)
+            return 0;
+        if (cursor_ == here.size())
+            here.push_back({0, static_cast<uint8_t>(n)});
+        return here[cursor_++].taken;
+    }
 
-	void did(const Footprint &what, int after) override
-	{
-		Node &n = nodes_[at_ - 1];
-		int before = last_[n.who];
+    void did(const Footprint &what, int after) override {
+        Node &n = nodes_[at_ - 1];
+        int before = last_[n.who];
 
-		last_[n.who] = static_cast<int>(at_ - 1);
-		if (at_ < size_)
-			return; // as it was last time
-		n.index = static_cast<uint16_t>(before < 0 ? 1 : nodes_[size_t(before)].index + 1);
-		n.what = what;
-		if (before < 0)
-			n.clock.fill(0);
-		else
-			n.clock = nodes_[size_t(before)].clock;
-		if (after != none)
-			join(n.clock, nodes_[size_t(after)].clock);
-		races_.clear();
-		if (what.all())
-			for (int last : last_)
-				join_step(n.clock, last);
-		else
-			find_races(n);
-		n.clock[n.who] = n.index;
-		if (reduced_)
-			for (size_t i : races_)
-				reverse(i);
-	}
+        last_[n.who] = static_cast<int>(at_ - 1);
+        if (at_ < size_)
+            return; // as it was last time
+        n.index = static_cast<uint16_t>(before < 0 ? 1 : nodes_[size_t(before)].index + 1);
+        n.what = what;
+        if (before < 0)
+            n.clock.fill(0);
+        else
+            n.clock = nodes_[size_t(before)].clock;
+        if (after != none)
+            join(n.clock, nodes_[size_t(after)].clock);
+        races_.clear();
+        if (what.all())
+            for (int last : last_)
+                join_step(n.clock, last);
+        else
+            find_races(n);
+        n.clock[n.who] = n.index;
+        if (reduced_)
+            for (size_t i : races_)
+                reverse(i);
+    }
 
-	bool next() override
-	{
-		while (size_) {
-			Node &n = nodes_[size_ - 1];
-			if (advance(n.choices))
-				return true;
-			n.done |= bit(n.who);
-			if (Mask left = n.backtrack & ~n.done & ~n.sleep) {
-				n.restart(lowest(left));
-				return true;
-			}
-			size_--;
-		}
-		return advance(first_);
-	}
+    bool next() override {
+        while (size_) {
+            Node &n = nodes_[size_ - 1];
+            if (advance(n.choices))
+                return true;
+            n.done |= bit(n.who);
+            if (Mask left = n.backtrack & ~n.done & ~n.sleep) {
+                n.restart(lowest(left));
+                return true;
+            }
+            size_--;
+        }
+        return advance(first_);
+    }
 
-	Event last() const override
-	{
-		if (!at_)
-			return {};
-		const Node &n = nodes_[at_ - 1];
-		int before = last_[n.who];
-		return { n.who,
-			 static_cast<uint16_t>(before < 0 ? 1 : nodes_[size_t(before)].index + 1) };
-	}
+    Event last() const override {
+        if (!at_)
+            return {};
+        const Node &n = nodes_[at_ - 1];
+        int before = last_[n.who];
+        return {n.who, static_cast<uint16_t>(before < 0 ? 1 : nodes_[size_t(before)].index + 1)};
+    }
 
-	int last_step_of(Process who) const override
-	{
-		return last_[who];
-	}
+    int last_step_of(Process who) const override { return last_[who]; }
 
-	bool ordered(Event e, Process who) const override
-	{
-		if (!reduced_ || !e.index || e.who == who)
-			return true;
-		int last = last_[who];
-		return last >= 0 && nodes_[size_t(last)].clock[e.who] >= e.index;
-	}
+    bool ordered(Event e, Process who) const override {
+        if (!reduced_ || !e.index || e.who == who)
+            return true;
+        int last = last_[who];
+        return last >= 0 && nodes_[size_t(last)].clock[e.who] >= e.index;
+    }
 
-	Path path() const override
-	{
-		Path p{ taken(first_), {} };
-		for (size_t i = 0; i < at_; i++)
-			p.steps.push_back({ nodes_[i].who, taken(nodes_[i].choices) });
-		return p;
-	}
+    Path path() const override {
+        Path p{taken(first_), {}};
+        for (size_t i = 0; i < at_; i++)
+            p.steps.push_back({nodes_[i].who, taken(nodes_[i].choices)});
+        return p;
+    }
 
-      private:
-	void join(Clock &into, const Clock &from) const
-	{
-		for (size_t i = 0; i < processes_; i++)
-			into[i] = std::max(into[i], from[i]);
-	}
+private:
+    void join(Clock &into, const Clock &from) const {
+        for (size_t i = 0; i < processes_; i++)
+            into[i] = std::max(into[i], from[i]);
+    }
 
-	void join_step(Clock &into, int step) const
-	{
-		if (step != none && static_cast<size_t>(step) + 1 != at_)
-			join(into, nodes_[size_t(step)].clock);
-	}
+    void join_step(Clock &into, int step) const {
+        if (step != none && static_cast<size_t>(step) + 1 != at_)
+            join(into, nodes_[size_t(step)].clock);
+    }
 
-	// Those that would only repeat, after the last step, what was explored before it.
-	Mask still_asleep()
-	{
-		if (!size_)
-			return 0;
-		const Node &parent = nodes_[size_ - 1];
-		Mask sleep = 0;
+    // Those that would only repeat, after the last step, what was explored before it.
+    Mask still_asleep() {
+        if (!size_)
+            return 0;
+        const Node &parent = nodes_[size_ - 1];
+        Mask sleep = 0;
 
-		for (Mask left = parent.sleep | parent.done; left; left &= left - 1) {
-			Footprint f;
-			pending_.pending(lowest(left), f);
-			if (!f.conflicts(parent.what))
-				sleep |= left & -left;
-		}
-		return sleep;
-	}
+        for (Mask left = parent.sleep | parent.done; left; left &= left - 1) {
+            Footprint f;
+            pending_.pending(lowest(left), f);
+            if (!f.conflicts(parent.what))
+                sleep |= left & -left;
+        }
+        return sleep;
+    }
 
-	// The steps that are dependent with this one, the last, and not ordered before it otherwise. It
-	// takes over their clocks.
-	void find_races(Node &n)
-	{
-		for (size_t i = at_ - 1; i-- > 0;) {
-			const Node &e = nodes_[i];
-			if (e.who == n.who || n.clock[e.who] >= e.index ||
-			    !e.what.conflicts(n.what))
-				continue;
-			races_.push_back(i);
-			join(n.clock, e.clock);
-		}
-	}
+    // The steps that are dependent with this one, the last, and not ordered before it otherwise. It
+    // takes over their clocks.
+    void find_races(Node &n) {
+        for (size_t i = at_ - 1; i-- > 0;) {
+            const Node &e = nodes_[i];
+            if (e.who == n.who || n.clock[e.who] >= e.index || !e.what.conflicts(n.what))
+                continue;
+            races_.push_back(i);
+            join(n.clock, e.clock);
+        }
+    }
 
-	// The last step must also be seen before step i: from the state before that one somebody else
-	// must begin, one of those that can begin what does not depend on it.
-	void reverse(size_t i)
-	{
-		Node &e = nodes_[i];
-		Mask begin = initials(i);
+    // The last step must also be seen before step i: from the state before that one somebody else
+    // must begin, one of those that can begin what does not depend on it.
+    void reverse(size_t i) {
+        Node &e = nodes_[i];
+        Mask begin = initials(i);
 
-		if (begin & (e.backtrack | e.sleep))
-			return;
-		begin &= e.enabled; // else the last step waited for step i
-		if (begin)
-			e.backtrack |= bit(lowest(begin));
-	}
+        if (begin & (e.backtrack | e.sleep))
+            return;
+        begin &= e.enabled; // else the last step waited for step i
+        if (begin)
+            e.backtrack |= bit(lowest(begin));
+    }
 
-	// The processes whose first step among those after i that do not depend on it, and the last, has
-	// no other of these before it.
-	Mask initials(size_t i) const
-	{
-		const Node &e = nodes_[i];
-		Mask seen = 0, begin = 0;
-		Clock first;
+    // The processes whose first step among those after i that do not depend on it, and the last,
+    // has no other of these before it.
+    Mask initials(size_t i) const {
+        const Node &e = nodes_[i];
+        Mask seen = 0, begin = 0;
+        Clock first;
 
-		for (size_t k = i + 1; k < at_; k++) {
-			const Node &x = nodes_[k];
-			if ((k + 1 < at_ && x.clock[e.who] >= e.index) || seen & bit(x.who))
-				continue;
-			bool initial = true;
-			for (Mask left = seen; left && initial; left &= left - 1)
-				initial = x.clock[lowest(left)] < first[lowest(left)];
-			seen |= bit(x.who);
-			first[x.who] = x.index;
-			if (initial)
-				begin |= bit(x.who);
-		}
-		return begin;
-	}
+        for (size_t k = i + 1; k < at_; k++) {
+            const Node &x = nodes_[k];
+            if ((k + 1 < at_ && x.clock[e.who] >= e.index) || seen & bit(x.who))
+                continue;
+            bool initial = true;
+            for (Mask left = seen; left && initial; left &= left - 1)
+                initial = x.clock[lowest(left)] < first[lowest(left)];
+            seen |= bit(x.who);
+            first[x.who] = x.index;
+            if (initial)
+                begin |= bit(x.who);
+        }
+        return begin;
+    }
 
-	Pending &pending_;
-	const bool reduced_;
-	size_t processes_ = 0;
-	std::vector<Node> nodes_; // the first size_ are in use; kept for their memory
-	size_t size_ = 0, at_ = 0, cursor_ = 0;
-	std::vector<Choice> first_;
-	std::array<int, max_processes> last_{}; // each process's last step
-	std::vector<size_t> races_;
+    Pending &pending_;
+    const bool reduced_;
+    size_t processes_ = 0;
+    std::vector<Node> nodes_; // the first size_ are in use; kept for their memory
+    size_t size_ = 0, at_ = 0, cursor_ = 0;
+    std::vector<Choice> first_;
+    std::array<int, max_processes> last_{}; // each process's last step
+    std::vector<size_t> races_;
 };
 
 } // namespace
 
-std::unique_ptr<Search> make_dpor(Pending &pending, bool reduced)
-{
-	return std::make_unique<Dpor>(pending, reduced);
+std::unique_ptr<Search> make_dpor(Pending &pending, bool reduced) {
+    return std::make_unique<Dpor>(pending, reduced);
 }
 
 } // namespace ol::check

@@ -7,75 +7,55 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ol::check
-{
+namespace ol::check {
 
 struct Touch {
-	uint64_t at;
-	uint32_t width; // in bytes
-	bool writes;
+    uint64_t at;
+    uint32_t width; // in bytes
+    bool writes;
 };
 
 // Things that are no memory have addresses of their own, far from all memory.
-constexpr uint64_t sleepers_of(const void *word)
-{ // who is parked there
-	return reinterpret_cast<uint64_t>(word) | uint64_t(1) << 60;
+constexpr uint64_t sleepers_of(const void *word) { // who is parked there
+    return reinterpret_cast<uint64_t>(word) | uint64_t(1) << 60;
 }
-constexpr uint64_t mailbox_of(size_t context)
-{ // the kicks on their way to it
-	return uint64_t(1) << 61 | context * 8;
+constexpr uint64_t mailbox_of(size_t context) { // the kicks on their way to it
+    return uint64_t(1) << 61 | context * 8;
 }
 constexpr uint64_t fences = uint64_t(1) << 62; // sequentially consistent fences, in their order
 
-class Footprint
-{
-      public:
-	void clear()
-	{
-		count_ = 0, all_ = false;
-	}
-	void add(uint64_t at, size_t width, bool writes)
-	{
-		if (count_ == touches_.size())
-			all_ = true; // dependent with everything is always right
-		else
-			touches_[count_++] = { at, static_cast<uint32_t>(width), writes };
-	}
-	void add(const void *at, size_t width, bool writes)
-	{
-		add(reinterpret_cast<uint64_t>(at), width, writes);
-	}
-	void add_all()
-	{
-		all_ = true;
-	}
+class Footprint {
+public:
+    void clear() { count_ = 0, all_ = false; }
+    void add(uint64_t at, size_t width, bool writes) {
+        if (count_ == touches_.size())
+            all_ = true; // dependent with everything is always right
+        else
+            touches_[count_++] = {at, static_cast<uint32_t>(width), writes};
+    }
+    void add(const void *at, size_t width, bool writes) {
+        add(reinterpret_cast<uint64_t>(at), width, writes);
+    }
+    void add_all() { all_ = true; }
 
-	bool all() const
-	{
-		return all_;
-	}
-	bool empty() const
-	{
-		return !all_ && !count_;
-	}
-	bool conflicts(const Footprint &other) const
-	{
-		if (all_ || other.all_)
-			return true;
-		for (size_t i = 0; i < count_; i++)
-			for (size_t k = 0; k < other.count_; k++) {
-				const Touch &a = touches_[i], &b = other.touches_[k];
-				if ((a.writes || b.writes) && a.at < b.at + b.width &&
-				    b.at < a.at + a.width)
-					return true;
-			}
-		return false;
-	}
+    bool all() const { return all_; }
+    bool empty() const { return !all_ && !count_; }
+    bool conflicts(const Footprint &other) const {
+        if (all_ || other.all_)
+            return true;
+        for (size_t i = 0; i < count_; i++)
+            for (size_t k = 0; k < other.count_; k++) {
+                const Touch &a = touches_[i], &b = other.touches_[k];
+                if ((a.writes || b.writes) && a.at < b.at + b.width && b.at < a.at + a.width)
+                    return true;
+            }
+        return false;
+    }
 
-      private:
-	uint8_t count_ = 0;
-	bool all_ = false;
-	std::array<Touch, 12> touches_;
+private:
+    uint8_t count_ = 0;
+    bool all_ = false;
+    std::array<Touch, 12> touches_;
 };
 
 } // namespace ol::check

@@ -16,83 +16,75 @@ using namespace ol;
 using namespace ol::check;
 using nlohmann::json;
 
-namespace
-{
+namespace {
 
 enum Exit { holds = 0, fails = 1, bad_usage = 2, not_exhausted = 3 };
 
 volatile sig_atomic_t interrupted = 0;
 
 struct Options {
-	std::string lock, object, scenario = "lock", model = "sc", search = "dpor", replay, sites;
-	std::vector<std::string> budgets, tunes, weaken;
-	size_t contexts = 2;
-	unsigned acquisitions = 2;
-	Limits limits;
-	bool list = false, trace = false, timeouts = true;
+    std::string lock, object, scenario = "lock", model = "sc", search = "dpor", replay, sites;
+    std::vector<std::string> budgets, tunes, weaken;
+    size_t contexts = 2;
+    unsigned acquisitions = 2;
+    Limits limits;
+    bool list = false, trace = false, timeouts = true;
 };
 
-[[noreturn]] void bad(const std::string &what)
-{
-	std::cerr << "overlock-check: " << what << "\n";
-	exit(bad_usage);
+[[noreturn]] void bad(const std::string &what) {
+    std::cerr << "overlock-check: " << what << "\n";
+    exit(bad_usage);
 }
 
 // NAME=VALUE, the value a number or `inf`.
-std::pair<std::string, uint64_t> assignment(const std::string &text)
-{
-	size_t at = text.find('=');
-	std::string value = at == std::string::npos ? "" : text.substr(at + 1);
-	char *end = nullptr;
-	uint64_t n = value == "inf" ? engine::never : strtoull(value.c_str(), &end, 10);
+std::pair<std::string, uint64_t> assignment(const std::string &text) {
+    size_t at = text.find('=');
+    std::string value = at == std::string::npos ? "" : text.substr(at + 1);
+    char *end = nullptr;
+    uint64_t n = value == "inf" ? engine::never : strtoull(value.c_str(), &end, 10);
 
-	if (value.empty() || (end && *end))
-		bad("expected NAME=NUMBER, not " + text);
-	return { text.substr(0, at), n };
+    if (value.empty() || (end && *end))
+        bad("expected NAME=NUMBER, not " + text);
+    return {text.substr(0, at), n};
 }
 
-template <class List> size_t index_of(const List &list, const std::string &name, const char *what)
-{
-	std::string known;
-	for (size_t i = 0; i < std::size(list); i++) {
-		if (name == list[i].name)
-			return i;
-		known += std::string(i ? ", " : "") + list[i].name;
-	}
-	bad("there is no " + std::string(what) + " " + name + "; there are " + known);
+template <class List> size_t index_of(const List &list, const std::string &name, const char *what) {
+    std::string known;
+    for (size_t i = 0; i < std::size(list); i++) {
+        if (name == list[i].name)
+            return i;
+        known += std::string(i ? ", " : "") + list[i].name;
+    }
+    bad("there is no " + std::string(what) + " " + name + "; there are " + known);
 }
 
 constexpr struct {
-	const char *name;
-	Model model;
-	const char *what;
+    const char *name;
+    Model model;
+    const char *what;
 } models[] = {
-	{ "sc", Model::sc, "sequential consistency" },
-	{ "tso", Model::tso, "x86: stores wait in buffers" },
-	{ "c11", Model::c11, "C11's orders, without load buffering" },
+    {"sc", Model::sc, "sequential consistency"},
+    {"tso", Model::tso, "x86: stores wait in buffers"},
+    {"c11", Model::c11, "C11's orders, without load buffering"},
 };
 
 constexpr struct {
-	const char *name;
-	SearchKind kind;
-} searches[] = { { "dpor", SearchKind::dpor },
-		 { "plain", SearchKind::plain },
-		 { "pct", SearchKind::pct } };
+    const char *name;
+    SearchKind kind;
+} searches[] = {{"dpor", SearchKind::dpor}, {"plain", SearchKind::plain}, {"pct", SearchKind::pct}};
 
 // Values that are far apart: what matters is which are 0 and which never end.
-ol_tuning usual_tuning()
-{
-	ol_tuning t{};
-	t.tau = 100;
-	t.spin = 1000;
-	t.backoff = 10;
-	t.long_term = 1;
-	return t;
+ol_tuning usual_tuning() {
+    ol_tuning t{};
+    t.tau = 100;
+    t.spin = 1000;
+    t.backoff = 10;
+    t.long_term = 1;
+    return t;
 }
 
-void tune(ol_tuning &t, const std::string &text)
-{
-	auto [name, value] = assignment(text);
+void tune(ol_tuning &t, const std::string &text) {
+    auto [name, value] = assignment(text);
 #define OL_TUNABLE(id, unit, preset, least, most, what)                                            \
     if (name == #id) {                                                                             \
         t.id = value;                                                                              \
@@ -100,294 +92,273 @@ void tune(ol_tuning &t, const std::string &text)
     }
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
-	bad("there is no tunable " + name);
+    bad("there is no tunable " + name);
 }
 
-Weakening weakening(const std::string &text)
-{
-	size_t a = text.find(':'), b = text.rfind(':');
-	std::string order = text.substr(b + 1);
-	if (a == b || (order != "acquire" && order != "release"))
-		bad("--weaken wants FILE:LINE:acquire or FILE:LINE:release, not " + text);
-	return { text.substr(0, a), std::atoi(text.substr(a + 1, b - a - 1).c_str()),
-		 order == "acquire", order == "release" };
+Weakening weakening(const std::string &text) {
+    size_t a = text.find(':'), b = text.rfind(':');
+    std::string order = text.substr(b + 1);
+    if (a == b || (order != "acquire" && order != "release"))
+        bad("--weaken wants FILE:LINE:acquire or FILE:LINE:release, not " + text);
+    return {text.substr(0, a), std::atoi(text.substr(a + 1, b - a - 1).c_str()), order == "acquire",
+            order == "release"};
 }
 
-Rules rules_of(const Options &o, Scenario scenario)
-{
-	Rules r;
+Rules rules_of(const Options &o, Scenario scenario) {
+    Rules r;
 
-	r.tuning = usual_tuning();
-	r.timeouts = o.timeouts;
-	prepare(scenario, r.budgets);
-	for (const std::string &b : o.budgets) {
-		auto [name, times] = assignment(b);
-		r.budgets.left[index_of(budget_list, name, "budget")] =
-			static_cast<uint32_t>(times);
-	}
-	for (const std::string &t : o.tunes)
-		tune(r.tuning, t);
-	for (const std::string &w : o.weaken)
-		r.weakened.push_back(weakening(w));
-	return r;
+    r.tuning = usual_tuning();
+    r.timeouts = o.timeouts;
+    prepare(scenario, r.budgets);
+    for (const std::string &b : o.budgets) {
+        auto [name, times] = assignment(b);
+        r.budgets.left[index_of(budget_list, name, "budget")] = static_cast<uint32_t>(times);
+    }
+    for (const std::string &t : o.tunes)
+        tune(r.tuning, t);
+    for (const std::string &w : o.weaken)
+        r.weakened.push_back(weakening(w));
+    return r;
 }
 
-const ol_lock_ops *load(const std::string &object, std::string &lock)
-{
-	void *so = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+const ol_lock_ops *load(const std::string &object, std::string &lock) {
+    void *so = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
 
-	if (!so)
-		bad(dlerror());
-	if (lock.empty()) {
-		lock = object.substr(object.rfind('/') + 1);
-		lock = lock.substr(0, lock.rfind('.'));
-	}
-	auto *ops = static_cast<const ol_lock_ops *>(dlsym(so, ("ol_sim_" + lock).c_str()));
-	if (!ops)
-		bad(object + " has no ol_sim_" + lock +
-		    ": compile it from engine/subject_unit.cpp");
-	return ops;
+    if (!so)
+        bad(dlerror());
+    if (lock.empty()) {
+        lock = object.substr(object.rfind('/') + 1);
+        lock = lock.substr(0, lock.rfind('.'));
+    }
+    auto *ops = static_cast<const ol_lock_ops *>(dlsym(so, ("ol_sim_" + lock).c_str()));
+    if (!ops)
+        bad(object + " has no ol_sim_" + lock + ": compile it from engine/subject_unit.cpp");
+    return ops;
 }
 
-const ol_lock_ops &find_lock(Options &o)
-{
-	if (!o.object.empty())
-		return *load(o.object, o.lock);
-	if (o.lock.empty())
-		bad("which lock? --lock NAME or --load FILE.so");
-	if (const ol_lock_ops *ops = engine::find_subject(o.lock))
-		return *ops;
-	bad("there is no lock " + o.lock + "; --list lists them");
+const ol_lock_ops &find_lock(Options &o) {
+    if (!o.object.empty())
+        return *load(o.object, o.lock);
+    if (o.lock.empty())
+        bad("which lock? --lock NAME or --load FILE.so");
+    if (const ol_lock_ops *ops = engine::find_subject(o.lock))
+        return *ops;
+    bad("there is no lock " + o.lock + "; --list lists them");
 }
 
-int list()
-{
-	json all;
+int list() {
+    json all;
 
-	for (auto *s = engine::subjects; *s; s++) {
-		json lock = { { "id", (*s)->id }, { "scenarios", json::array() } };
-		for (size_t i = 0; i < std::size(scenario_list); i++)
-			if (applies(static_cast<Scenario>(i), **s))
-				lock["scenarios"].push_back(scenario_list[i].name);
-		all["locks"].push_back(lock);
-	}
-	for (auto &s : scenario_list)
-		all["scenarios"].push_back({ { "id", s.name }, { "what", s.what } });
-	Budgets usual;
-	for (size_t i = 0; i < budget_kinds; i++)
-		all["budgets"].push_back({ { "id", budget_list[i].name },
-					   { "what", budget_list[i].what },
-					   { "times", usual.left[i] } });
-	for (auto &m : models)
-		all["models"].push_back({ { "id", m.name }, { "what", m.what } });
-	std::cout << all << "\n";
-	return holds;
+    for (auto *s = engine::subjects; *s; s++) {
+        json lock = {{"id", (*s)->id}, {"scenarios", json::array()}};
+        for (size_t i = 0; i < std::size(scenario_list); i++)
+            if (applies(static_cast<Scenario>(i), **s))
+                lock["scenarios"].push_back(scenario_list[i].name);
+        all["locks"].push_back(lock);
+    }
+    for (auto &s : scenario_list)
+        all["scenarios"].push_back({{"id", s.name}, {"what", s.what}});
+    Budgets usual;
+    for (size_t i = 0; i < budget_kinds; i++)
+        all["budgets"].push_back(
+            {{"id", budget_list[i].name}, {"what", budget_list[i].what}, {"times", usual.left[i]}});
+    for (auto &m : models)
+        all["models"].push_back({{"id", m.name}, {"what", m.what}});
+    std::cout << all << "\n";
+    return holds;
 }
 
-std::string hex(uint64_t v)
-{
-	char s[32];
-	snprintf(s, sizeof s, "0x%llx", static_cast<unsigned long long>(v));
-	return s;
+std::string hex(uint64_t v) {
+    char s[32];
+    snprintf(s, sizeof s, "0x%llx", static_cast<unsigned long long>(v));
+    return s;
 }
 
-json told(const Story &story)
-{
-	json events = json::array();
+json told(const Story &story) {
+    json events = json::array();
 
-	for (const Telling &t : story) {
-		const char *slash = t.place.file ? strrchr(t.place.file, '/') : nullptr;
-		json e = { { "n", events.size() + 1 },
-			   { "context", t.context },
-			   { "file", slash	    ? slash + 1
-				     : t.place.file ? t.place.file
-						    : "" },
-			   { "line", t.place.line },
-			   { "what", t.what },
-			   { "state", t.doing },
-			   { "mark", t.is_mark ? json(t.what) : json() } };
-		if (!t.op.empty())
-			e.update({ { "op", t.op },
-				   { "order", t.order },
-				   { "object", t.object },
-				   { "width", t.width },
-				   { "old", hex(t.before) },
-				   { "new", hex(t.after) } });
-		events.push_back(e);
-	}
-	return events;
+    for (const Telling &t : story) {
+        const char *slash = t.place.file ? strrchr(t.place.file, '/') : nullptr;
+        json e = {{"n", events.size() + 1},
+                  {"context", t.context},
+                  {"file", slash          ? slash + 1
+                           : t.place.file ? t.place.file
+                                          : ""},
+                  {"line", t.place.line},
+                  {"what", t.what},
+                  {"state", t.doing},
+                  {"mark", t.is_mark ? json(t.what) : json()}};
+        if (!t.op.empty())
+            e.update({{"op", t.op},
+                      {"order", t.order},
+                      {"object", t.object},
+                      {"width", t.width},
+                      {"old", hex(t.before)},
+                      {"new", hex(t.after)}});
+        events.push_back(e);
+    }
+    return events;
 }
 
 json result(const Options &o, const Setting &setting, const Rules &rules, const Outcome &out,
-	    const Notes &notes, const Story &story)
-{
-	json r = { { "lock", o.lock },
-		   { "model", o.model },
-		   { "scenario", o.scenario },
-		   { "contexts", setting.contexts },
-		   { "acquisitions", setting.acquisitions },
-		   { "search", o.search },
-		   { "executions", out.executions },
-		   { "redundant", out.redundant },
-		   { "steps", out.steps },
-		   { "seconds", out.seconds },
-		   { "exhausted", out.exhausted },
-		   { "ended", out.ended },
-		   { "verdict", out.failure ? "fails" : "holds" },
-		   { "failure", nullptr },
-		   { "notes", json::object() } };
+            const Notes &notes, const Story &story) {
+    json r = {{"lock", o.lock},
+              {"model", o.model},
+              {"scenario", o.scenario},
+              {"contexts", setting.contexts},
+              {"acquisitions", setting.acquisitions},
+              {"search", o.search},
+              {"executions", out.executions},
+              {"redundant", out.redundant},
+              {"steps", out.steps},
+              {"seconds", out.seconds},
+              {"exhausted", out.exhausted},
+              {"ended", out.ended},
+              {"verdict", out.failure ? "fails" : "holds"},
+              {"failure", nullptr},
+              {"notes", json::object()}};
 
-	for (size_t i = 0; i < budget_kinds; i++)
-		r["budgets"][budget_list[i].name] = rules.budgets.left[i];
-	for (const std::string &t : o.tunes) {
-		auto [name, value] = assignment(t);
-		r["tune"][name] = value == engine::never ? json("inf") : json(value);
-	}
-	if (notes.went_on || notes.stuck)
-		r["notes"] = { { "went_on", notes.went_on },
-			       { "stuck", notes.stuck },
-			       { "spin", notes.spin },
-			       { "parked", notes.parked } };
-	if (out.failure || !story.empty())
-		r["failure"] = { { "property", name_of(out.failure.what) },
-				 { "how", out.failure.how },
-				 { "replay",
-				   text_of(out.path, setting.contexts + (setting.scenario ==
-									 Scenario::handover_)) },
-				 { "events", told(story) } };
-	return r;
+    for (size_t i = 0; i < budget_kinds; i++)
+        r["budgets"][budget_list[i].name] = rules.budgets.left[i];
+    for (const std::string &t : o.tunes) {
+        auto [name, value] = assignment(t);
+        r["tune"][name] = value == engine::never ? json("inf") : json(value);
+    }
+    if (notes.went_on || notes.stuck)
+        r["notes"] = {{"went_on", notes.went_on},
+                      {"stuck", notes.stuck},
+                      {"spin", notes.spin},
+                      {"parked", notes.parked}};
+    if (out.failure || !story.empty())
+        r["failure"] = {{"property", name_of(out.failure.what)},
+                        {"how", out.failure.how},
+                        {"replay", text_of(out.path, setting.contexts + (setting.scenario ==
+                                                                         Scenario::handover_))},
+                        {"events", told(story)}};
+    return r;
 }
 
-bool report(const Progress &p)
-{
-	static double last = 0;
+bool report(const Progress &p) {
+    static double last = 0;
 
-	if (p.seconds - last >= 0.5) {
-		last = p.seconds;
-		json line = { { "executions", p.executions },
-			      { "redundant", p.redundant },
-			      { "steps", p.steps },
-			      { "seconds", p.seconds } };
-		std::cout << json{ { "progress", line } } << std::endl;
-	}
-	return !interrupted;
+    if (p.seconds - last >= 0.5) {
+        last = p.seconds;
+        json line = {{"executions", p.executions},
+                     {"redundant", p.redundant},
+                     {"steps", p.steps},
+                     {"seconds", p.seconds}};
+        std::cout << json{{"progress", line}} << std::endl;
+    }
+    return !interrupted;
 }
 
-int print_sites(World &world, const Program &program, const Options &o)
-{
-	std::vector<std::pair<Place, Order>> sites;
-	Limits limits;
+int print_sites(World &world, const Program &program, const Options &o) {
+    std::vector<std::pair<Place, Order>> sites;
+    Limits limits;
 
-	world.collect(&sites);
-	limits.seconds = 10;
-	Outcome out = explore(world, program, limits);
-	world.collect(nullptr);
-	if (out.failure)
-		bad(o.lock + " fails: " + out.failure.how);
-	for (auto &[place, order] : sites) {
-		const char *slash = strrchr(place.file, '/'),
-			   *file = slash ? slash + 1 : place.file;
-		if (strcmp(file, "client.cpp") == 0)
-			continue;
-		if (acquires(order))
-			std::cout << file << ":" << place.line << ":acquire\n";
-		if (releases(order))
-			std::cout << file << ":" << place.line << ":release\n";
-	}
-	return holds;
+    world.collect(&sites);
+    limits.seconds = 10;
+    Outcome out = explore(world, program, limits);
+    world.collect(nullptr);
+    if (out.failure)
+        bad(o.lock + " fails: " + out.failure.how);
+    for (auto &[place, order] : sites) {
+        const char *slash = strrchr(place.file, '/'), *file = slash ? slash + 1 : place.file;
+        if (strcmp(file, "client.cpp") == 0)
+            continue;
+        if (acquires(order))
+            std::cout << file << ":" << place.line << ":acquire\n";
+        if (releases(order))
+            std::cout << file << ":" << place.line << ":release\n";
+    }
+    return holds;
 }
 
-int run(Options &o)
-{
-	if (o.list)
-		return list();
-	if (!o.sites.empty())
-		o.lock = o.sites;
-	const ol_lock_ops &ops = find_lock(o);
-	Setting setting;
-	setting.scenario = static_cast<Scenario>(index_of(scenario_list, o.scenario, "scenario"));
-	setting.contexts = o.contexts;
-	setting.acquisitions = o.acquisitions;
-	if (!applies(setting.scenario, ops))
-		bad("scenario " + o.scenario + " is not for " + o.lock);
-	o.limits.search = searches[index_of(searches, o.search, "search")].kind;
-	if (o.limits.search == SearchKind::pct && o.limits.seconds > 1e17 &&
-	    o.limits.executions == UINT64_MAX)
-		bad("a random search ends only at a limit: --seconds or --executions");
-	Rules rules = rules_of(o, setting.scenario);
-	World world(models[index_of(models, o.model, "model")].model, rules);
-	Client client(world, ops, setting);
-	Program program = client.program();
-	if (!o.sites.empty())
-		return print_sites(world, program, o);
+int run(Options &o) {
+    if (o.list)
+        return list();
+    if (!o.sites.empty())
+        o.lock = o.sites;
+    const ol_lock_ops &ops = find_lock(o);
+    Setting setting;
+    setting.scenario = static_cast<Scenario>(index_of(scenario_list, o.scenario, "scenario"));
+    setting.contexts = o.contexts;
+    setting.acquisitions = o.acquisitions;
+    if (!applies(setting.scenario, ops))
+        bad("scenario " + o.scenario + " is not for " + o.lock);
+    o.limits.search = searches[index_of(searches, o.search, "search")].kind;
+    if (o.limits.search == SearchKind::pct && o.limits.seconds > 1e17 &&
+        o.limits.executions == UINT64_MAX)
+        bad("a random search ends only at a limit: --seconds or --executions");
+    Rules rules = rules_of(o, setting.scenario);
+    World world(models[index_of(models, o.model, "model")].model, rules);
+    Client client(world, ops, setting);
+    Program program = client.program();
+    if (!o.sites.empty())
+        return print_sites(world, program, o);
 
-	Story story;
-	Outcome out;
-	if (o.replay.empty()) {
-		o.limits.progress = report;
-		out = explore(world, program, o.limits);
-	} else {
-		out.path = path_of(o.replay, program.contexts);
-	}
-	Notes notes = client.notes();
-	if (out.failure || !o.replay.empty()) {
-		Outcome again = replay(world, program, out.path, story);
-		if (o.replay.empty() && again.failure.what != out.failure.what)
-			throw std::logic_error("the execution that failed does not repeat");
-		if (!o.replay.empty())
-			out = again;
-	}
-	std::cout << json{ { "result", result(o, setting, rules, out, notes, story) } }
-		  << std::endl;
-	return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
+    Story story;
+    Outcome out;
+    if (o.replay.empty()) {
+        o.limits.progress = report;
+        out = explore(world, program, o.limits);
+    } else {
+        out.path = path_of(o.replay, program.contexts);
+    }
+    Notes notes = client.notes();
+    if (out.failure || !o.replay.empty()) {
+        Outcome again = replay(world, program, out.path, story);
+        if (o.replay.empty() && again.failure.what != out.failure.what)
+            throw std::logic_error("the execution that failed does not repeat");
+        if (!o.replay.empty())
+            out = again;
+    }
+    std::cout << json{{"result", result(o, setting, rules, out, notes, story)}} << std::endl;
+    return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
 }
 
 } // namespace
 
-int main(int argc, char **argv)
-{
-	Options o;
-	CLI::App app{
-		"Explores one lock in one scenario. Lines of JSON on standard output: progress, "
-		"and\n"
-		"last the result. Exit code 0: holds in all executions; 1: fails; 2: bad usage;\n"
-		"3: holds so far, but not all executions were explored.",
-		"overlock-check"
-	};
+int main(int argc, char **argv) {
+    Options o;
+    CLI::App app{"Explores one lock in one scenario. Lines of JSON on standard output: progress, "
+                 "and\n"
+                 "last the result. Exit code 0: holds in all executions; 1: fails; 2: bad usage;\n"
+                 "3: holds so far, but not all executions were explored.",
+                 "overlock-check"};
 
-	app.add_option("--lock", o.lock, "a lock of locks.def");
-	app.add_option("--load", o.object, "a lock compiled from engine/subject_unit.cpp");
-	app.add_option("--contexts", o.contexts)->check(CLI::Range(1, 15))->capture_default_str();
-	app.add_option("--acquisitions", o.acquisitions, "of each context")
-		->check(CLI::Range(1, 1000))
-		->capture_default_str();
-	app.add_option("--model", o.model)->capture_default_str();
-	app.add_option("--scenario", o.scenario)->capture_default_str();
-	app.add_option("--budget", o.budgets, "KIND=N: what the adversary may do to each context")
-		->allow_extra_args(false);
-	app.add_option("--tune", o.tunes, "NAME=N or NAME=inf")->allow_extra_args(false);
-	app.add_option("--search", o.search, "dpor, plain or pct")->capture_default_str();
-	app.add_option("--seed", o.limits.seed, "of pct")->capture_default_str();
-	app.add_option("--seconds", o.limits.seconds, "at most");
-	app.add_option("--executions", o.limits.executions, "at most");
-	app.add_option("--weaken", o.weaken, "FILE:LINE:acquire or :release, to be dropped")
-		->allow_extra_args(false);
-	app.add_option("--replay", o.replay, "one execution again, told");
-	app.add_option("--sites", o.sites, "list a lock's lines that ask for an order");
-	app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
-	app.add_flag("--trace", o.trace, "tell the replayed execution (it always is)");
-	app.add_flag("!--no-timeouts", o.timeouts,
-		     "no deadline passes merely because nobody can run");
-	try {
-		app.parse(argc, argv);
-	} catch (const CLI::ParseError &e) {
-		return app.exit(e) ? bad_usage : holds;
-	}
-	signal(SIGINT, [](int) { interrupted = 1; });
-	signal(SIGTERM, [](int) { interrupted = 1; });
-	try {
-		return run(o);
-	} catch (const std::exception &e) {
-		bad(e.what());
-	}
+    app.add_option("--lock", o.lock, "a lock of locks.def");
+    app.add_option("--load", o.object, "a lock compiled from engine/subject_unit.cpp");
+    app.add_option("--contexts", o.contexts)->check(CLI::Range(1, 15))->capture_default_str();
+    app.add_option("--acquisitions", o.acquisitions, "of each context")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    app.add_option("--model", o.model)->capture_default_str();
+    app.add_option("--scenario", o.scenario)->capture_default_str();
+    app.add_option("--budget", o.budgets, "KIND=N: what the adversary may do to each context")
+        ->allow_extra_args(false);
+    app.add_option("--tune", o.tunes, "NAME=N or NAME=inf")->allow_extra_args(false);
+    app.add_option("--search", o.search, "dpor, plain or pct")->capture_default_str();
+    app.add_option("--seed", o.limits.seed, "of pct")->capture_default_str();
+    app.add_option("--seconds", o.limits.seconds, "at most");
+    app.add_option("--executions", o.limits.executions, "at most");
+    app.add_option("--weaken", o.weaken, "FILE:LINE:acquire or :release, to be dropped")
+        ->allow_extra_args(false);
+    app.add_option("--replay", o.replay, "one execution again, told");
+    app.add_option("--sites", o.sites, "list a lock's lines that ask for an order");
+    app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
+    app.add_flag("--trace", o.trace, "tell the replayed execution (it always is)");
+    app.add_flag("!--no-timeouts", o.timeouts, "no deadline passes merely because nobody can run");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &e) {
+        return app.exit(e) ? bad_usage : holds;
+    }
+    signal(SIGINT, [](int) { interrupted = 1; });
+    signal(SIGTERM, [](int) { interrupted = 1; });
+    try {
+        return run(o);
+    } catch (const std::exception &e) {
+        bad(e.what());
+    }
 }

@@ -1,91 +1,93 @@
 // SPDX-License-Identifier: MIT
 #include "model.h"
 
-namespace ol::check
-{
+#include <bit>
 
-const char *name_of(Model model)
-{
-	switch (model) {
-	case Model::sc:
-		return "sc";
-	case Model::tso:
-		return "tso";
-	case Model::c11:
-		return "c11";
-	}
-	return "?";
+namespace ol::check {
+
+const char *name_of(Model model) {
+    switch (model) {
+    case Model::sc:
+        return "sc";
+    case Model::tso:
+        return "tso";
+    case Model::c11:
+        return "c11";
+    }
+    return "?";
 }
 
-uint64_t result_of(const Access &a, uint64_t old)
-{
-	uint64_t mask = a.width == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * a.width) - 1;
+uint64_t result_of(const Access &a, uint64_t old) {
+    uint64_t mask = a.width == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * a.width) - 1;
 
-	switch (a.op) {
-	case Op::load:
-		return old;
-	case Op::store:
-	case Op::xchg:
-		return a.value & mask;
-	case Op::cas:
-		return old == a.expected ? a.value & mask : old;
-	case Op::add:
-		return (old + a.value) & mask;
-	case Op::bit_or:
-		return old | (a.value & mask);
-	case Op::bit_and:
-		return old & a.value;
-	}
-	return old;
+    switch (a.op) {
+    case Op::load:
+        return old;
+    case Op::store:
+    case Op::xchg:
+        return a.value & mask;
+    case Op::cas:
+        return old == a.expected ? a.value & mask : old;
+    case Op::add:
+        return (old + a.value) & mask;
+    case Op::bit_or:
+        return old | (a.value & mask);
+    case Op::bit_and:
+        return old & a.value;
+    }
+    return old;
 }
 
-void MemoryModel::pending(const Access &a, Footprint &f) const
-{
-	f.add(a.address(), a.width, a.op != Op::load);
+void touch(Footprint &f, const Access &a, uint64_t old, uint64_t left) {
+    uint64_t changed = old ^ left;
+
+    f.add(a.address(), a.width, false);
+    if (!changed)
+        return;
+    int first = std::countr_zero(changed) / 8, last = (63 - std::countl_zero(changed)) / 8;
+    f.add(a.address() + first, static_cast<size_t>(last - first + 1), true);
 }
 
-Access MemoryModel::front(size_t) const
-{
-	return {};
+void MemoryModel::pending(const Access &a, Footprint &f) const {
+    f.add(a.address(), a.width, a.op != Op::load);
 }
 
-int MemoryModel::drain(size_t, Footprint &)
-{
-	return Search::none;
+Access MemoryModel::front(size_t) const {
+    return {};
 }
 
-void Watch::reset(size_t contexts)
-{
-	seen_.resize(contexts);
-	for (auto &s : seen_)
-		s.clear();
-	twice_.assign(contexts, false);
+int MemoryModel::drain(size_t, Footprint &) {
+    return Search::none;
 }
 
-void Watch::saw(size_t me, const Access &a, uint64_t read, uint64_t left)
-{
-	const uint8_t *at = a.address();
-
-	for (Seen &s : seen_[me])
-		if (s.at == at && s.width == a.width) {
-			if (s.value != read)
-				twice_[me] = true;
-			s.value = left;
-			return;
-		}
-	seen_[me].push_back({ at, a.width, left });
+void Watch::reset(size_t contexts) {
+    seen_.resize(contexts);
+    for (auto &s : seen_)
+        s.clear();
+    twice_.assign(contexts, false);
 }
 
-void Watch::add_to(Footprint &f, size_t me) const
-{
-	for (const Seen &s : seen_[me])
-		f.add(s.at, s.width, false);
+void Watch::saw(size_t me, const Access &a, uint64_t read, uint64_t left) {
+    const uint8_t *at = a.address();
+
+    for (Seen &s : seen_[me])
+        if (s.at == at && s.width == a.width) {
+            if (s.value != read)
+                twice_[me] = true;
+            s.value = left;
+            return;
+        }
+    seen_[me].push_back({at, a.width, left});
 }
 
-void Watch::clear(size_t me)
-{
-	seen_[me].clear();
-	twice_[me] = false;
+void Watch::add_to(Footprint &f, size_t me) const {
+    for (const Seen &s : seen_[me])
+        f.add(s.at, s.width, false);
+}
+
+void Watch::clear(size_t me) {
+    seen_[me].clear();
+    twice_[me] = false;
 }
 
 } // namespace ol::check

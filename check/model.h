@@ -10,8 +10,7 @@
 #include <memory>
 #include <string>
 
-namespace ol::check
-{
+namespace ol::check {
 
 enum class Model { sc, tso, c11 };
 const char *name_of(Model model);
@@ -23,67 +22,53 @@ using engine::Order;
 
 // The value that an operation leaves where it found `old`.
 uint64_t result_of(const Access &a, uint64_t old);
-constexpr bool is_rmw(Op op)
-{
-	return op != Op::load && op != Op::store;
+constexpr bool is_rmw(Op op) {
+    return op != Op::load && op != Op::store;
 }
 
 // A word, and the value in it when a context last looked.
 struct Seen {
-	const uint8_t *at;
-	uint8_t width;
-	uint64_t value;
+    const uint8_t *at;
+    uint8_t width;
+    uint64_t value;
 };
 
-class MemoryModel
-{
-      public:
-	virtual ~MemoryModel() = default;
+// Where memory has one value, an access commutes with loads of the bytes that it does not change: a
+// failed compare-exchange, a store of what is there already, tickets taken in the other half.
+void touch(Footprint &f, const Access &a, uint64_t old, uint64_t left);
 
-	virtual void reset(size_t contexts) = 0; // a new execution begins
+class MemoryModel {
+public:
+    virtual ~MemoryModel() = default;
 
-	// The access itself, and what it touched; the old value.
-	virtual uint64_t access(size_t me, const Access &a, Order order, Footprint &f) = 0;
-	virtual void fence(size_t me, Footprint &f) = 0;
-	// What it will touch at most.
-	virtual void pending(const Access &a, Footprint &f) const;
-	// Nobody else can tell when it happens, so it needs no step of its own.
-	virtual bool is_silent(const Access &) const
-	{
-		return false;
-	}
+    virtual void reset(size_t contexts) = 0; // a new execution begins
 
-	// Data that the lock protects: no atomics. What is wrong with the access, or nothing.
-	virtual std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) = 0;
-	// The object's memory goes: who did something to it that did not happen before, or nobody.
-	virtual uint32_t clock(size_t) const
-	{
-		return 0;
-	} // to note in Object::touched
-	virtual std::string unordered_use(size_t, engine::Object &)
-	{
-		return {};
-	}
+    // The access itself, and what it touched; the old value.
+    virtual uint64_t access(size_t me, const Access &a, Order order, Footprint &f) = 0;
+    virtual void fence(size_t me, Footprint &f) = 0;
+    // What it would touch now, at most.
+    virtual void pending(const Access &a, Footprint &f) const;
+    // Nobody else can tell when it happens, so it needs no step of its own.
+    virtual bool is_silent(const Access &) const { return false; }
 
-	// Stores that wait in a context's buffer. Some events must wait until it is empty.
-	virtual bool buffers(size_t) const
-	{
-		return false;
-	}
-	virtual Access front(size_t me) const;
-	virtual int drain(size_t me, Footprint &f); // the step that issued the store
-	virtual void forget(size_t)
-	{
-	} // the context is gone, and its buffer with it
+    // Data that the lock protects: no atomics. What is wrong with the access, or nothing.
+    virtual std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) = 0;
+    // The object's memory goes: who did something to it that did not happen before, or nobody.
+    virtual uint32_t clock(size_t) const { return 0; } // to note in Object::touched
+    virtual std::string unordered_use(size_t, engine::Object &) { return {}; }
 
-	// Waiting: all that a context has seen since it last looked afresh.
-	virtual bool sees_change(size_t me) const = 0;
-	virtual void watched(size_t me, Footprint &f) const = 0; // what it waits for
-	virtual void notice(size_t)
-	{
-	} // it looks again and will see a change
-	virtual void look_afresh(size_t me) = 0;
-	virtual const std::vector<Seen> &seen(size_t me) const = 0;
+    // Stores that wait in a context's buffer. Some events must wait until it is empty.
+    virtual bool buffers(size_t) const { return false; }
+    virtual Access front(size_t me) const;
+    virtual int drain(size_t me, Footprint &f); // the step that issued the store
+    virtual void forget(size_t) {} // the context is gone, and its buffer with it
+
+    // Waiting: all that a context has seen since it last looked afresh.
+    virtual bool sees_change(size_t me) const = 0;
+    virtual void watched(size_t me, Footprint &f) const = 0; // what it waits for
+    virtual void notice(size_t) {} // it looks again and will see a change
+    virtual void look_afresh(size_t me) = 0;
+    virtual const std::vector<Seen> &seen(size_t me) const = 0;
 };
 
 std::unique_ptr<MemoryModel> make_sc(Memory &memory);
@@ -91,31 +76,26 @@ std::unique_ptr<MemoryModel> make_tso(Memory &memory, Search *&search);
 std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search);
 
 // Looks at values: for models in which what a context sees next is one value.
-class Watch
-{
-      public:
-	void reset(size_t contexts);
-	// It read one value and left another, or the same.
-	void saw(size_t me, const Access &a, uint64_t read, uint64_t left);
-	template <class Look> bool changed(size_t me, Look look) const
-	{
-		if (twice_[me])
-			return true;
-		for (const Seen &s : seen_[me])
-			if (look(s) != s.value)
-				return true;
-		return false;
-	}
-	void add_to(Footprint &f, size_t me) const;
-	void clear(size_t me);
-	const std::vector<Seen> &seen(size_t me) const
-	{
-		return seen_[me];
-	}
+class Watch {
+public:
+    void reset(size_t contexts);
+    // It read one value and left another, or the same.
+    void saw(size_t me, const Access &a, uint64_t read, uint64_t left);
+    template <class Look> bool changed(size_t me, Look look) const {
+        if (twice_[me])
+            return true;
+        for (const Seen &s : seen_[me])
+            if (look(s) != s.value)
+                return true;
+        return false;
+    }
+    void add_to(Footprint &f, size_t me) const;
+    void clear(size_t me);
+    const std::vector<Seen> &seen(size_t me) const { return seen_[me]; }
 
-      private:
-	std::vector<std::vector<Seen>> seen_;
-	std::vector<bool> twice_; // two looks at a word differed
+private:
+    std::vector<std::vector<Seen>> seen_;
+    std::vector<bool> twice_; // two looks at a word differed
 };
 
 } // namespace ol::check

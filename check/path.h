@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ol::check
-{
+namespace ol::check {
 
 // Processes are numbered: contexts first, then each context's store buffer, then the late kicks to
 // each context. Their names in a path are 1, 2 ..., b1, b2 ..., k1, k2 ...
@@ -16,23 +15,22 @@ using Process = uint8_t;
 using Mask = uint64_t; // of processes
 constexpr size_t max_processes = 48;
 
-constexpr Mask bit(size_t process)
-{
-	return Mask(1) << process;
+constexpr Mask bit(size_t process) {
+    return Mask(1) << process;
 }
 
 struct Step {
-	Process who = 0;
-	std::vector<uint8_t> choices;
+    Process who = 0;
+    std::vector<uint8_t> choices;
 };
 
 struct Path {
-	std::vector<uint8_t> first; // choices made before anybody's first step
-	std::vector<Step> steps;
+    std::vector<uint8_t> first; // choices made before anybody's first step
+    std::vector<Step> steps;
 };
 
-// As in "1*4.2:1.b1.2*7": four steps of context 1, one of context 2 that took its alternative 1, and
-// so on. Alternatives that are all 0 are left out.
+// As in "1*4.2:1.b1.2*7": four steps of context 1, one of context 2 that took its alternative 1,
+// and so on. Alternatives that are all 0 are left out.
 std::string text_of(const Path &path, size_t contexts);
 Path path_of(const std::string &text, size_t contexts); // std::invalid_argument, with a reason
 std::string name_of(Process who, size_t contexts);

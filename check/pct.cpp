@@ -5,166 +5,132 @@
 #include <bit>
 #include <stdexcept>
 
-namespace ol::check
-{
+namespace ol::check {
 
-namespace
-{
+namespace {
 
 // A search that remembers what it answered.
-class Recording : public Search
-{
-      public:
-	void begin(size_t) override
-	{
-		path_ = {};
-	}
-	void did(const Footprint &, int) override
-	{
-	}
-	Path path() const override
-	{
-		return path_;
-	}
+class Recording : public Search {
+public:
+    void begin(size_t) override { path_ = {}; }
+    void did(const Footprint &, int) override {}
+    Path path() const override { return path_; }
 
-      protected:
-	unsigned note(unsigned choice)
-	{
-		(path_.steps.empty() ? path_.first : path_.steps.back().choices)
-			.push_back(static_cast<uint8_t>(choice));
-		return choice;
-	}
+protected:
+    unsigned note(unsigned choice) {
+        (path_.steps.empty() ? path_.first : path_.steps.back().choices)
+            .push_back(static_cast<uint8_t>(choice));
+        return choice;
+    }
 
-	Path path_;
+    Path path_;
 };
 
-class Pct final : public Recording
-{
-      public:
-	explicit Pct(uint64_t seed) : random_(seed)
-	{
-	}
+class Pct final : public Recording {
+public:
+    explicit Pct(uint64_t seed) : random_(seed) {}
 
-	void begin(size_t processes) override
-	{
-		static constexpr uint32_t changes[] = { 0, 1, 2, 3, 5, 8 };
-		static constexpr uint32_t rudeness[] = { 2, 4, 16 };
+    void begin(size_t processes) override {
+        static constexpr uint32_t changes[] = {0, 1, 2, 3, 5, 8};
+        static constexpr uint32_t rudeness[] = {2, 4, 16};
 
-		Recording::begin(processes);
-		longest_ = std::max(longest_, steps_);
-		steps_ = 0;
-		rudeness_ = random_.of(rudeness);
-		priority_.resize(processes);
-		for (size_t i = 0; i < processes; i++) { // a random order of the processes
-			size_t k = random_.below(static_cast<uint32_t>(i + 1));
-			priority_[i] = priority_[k];
-			priority_[k] = static_cast<int>(i);
-		}
-		change_at_.clear();
-		for (uint32_t i = random_.of(changes); i > 0; i--)
-			change_at_.push_back(random_.below(longest_));
-		lowest_ = 0;
-	}
+        Recording::begin(processes);
+        longest_ = std::max(longest_, steps_);
+        steps_ = 0;
+        rudeness_ = random_.of(rudeness);
+        priority_.resize(processes);
+        for (size_t i = 0; i < processes; i++) { // a random order of the processes
+            size_t k = random_.below(static_cast<uint32_t>(i + 1));
+            priority_[i] = priority_[k];
+            priority_[k] = static_cast<int>(i);
+        }
+        change_at_.clear();
+        for (uint32_t i = random_.of(changes); i > 0; i--)
+            change_at_.push_back(random_.below(longest_));
+        lowest_ = 0;
+    }
 
-	int pick(Mask enabled, int, bool) override
-	{
-		size_t best = first_of(enabled);
-		if (std::find(change_at_.begin(), change_at_.end(), steps_++) != change_at_.end()) {
-			priority_[best] = --lowest_;
-			best = first_of(enabled);
-		}
-		path_.steps.push_back({ static_cast<Process>(best), {} });
-		return static_cast<int>(best);
-	}
+    int pick(Mask enabled, int, bool) override {
+        size_t best = first_of(enabled);
+        if (std::find(change_at_.begin(), change_at_.end(), steps_++) != change_at_.end()) {
+            priority_[best] = --lowest_;
+            best = first_of(enabled);
+        }
+        path_.steps.push_back({static_cast<Process>(best), {}});
+        return static_cast<int>(best);
+    }
 
-	unsigned choose(unsigned n) override
-	{
-		if (n <= 1)
-			return 0;
-		return note(random_.one_in(rudeness_) ? random_.below(n) : 0);
-	}
+    unsigned choose(unsigned n) override {
+        if (n <= 1)
+            return 0;
+        return note(random_.one_in(rudeness_) ? random_.below(n) : 0);
+    }
 
-	bool next() override
-	{
-		return true;
-	}
+    bool next() override { return true; }
 
-      private:
-	size_t first_of(Mask enabled) const
-	{
-		size_t best = static_cast<size_t>(std::countr_zero(enabled));
-		for (; enabled; enabled &= enabled - 1) {
-			auto p = static_cast<size_t>(std::countr_zero(enabled));
-			if (priority_[p] > priority_[best])
-				best = p;
-		}
-		return best;
-	}
+private:
+    size_t first_of(Mask enabled) const {
+        size_t best = static_cast<size_t>(std::countr_zero(enabled));
+        for (; enabled; enabled &= enabled - 1) {
+            auto p = static_cast<size_t>(std::countr_zero(enabled));
+            if (priority_[p] > priority_[best])
+                best = p;
+        }
+        return best;
+    }
 
-	engine::Random random_;
-	std::vector<int> priority_;
-	std::vector<uint32_t> change_at_;
-	uint32_t steps_ = 0, longest_ = 16, rudeness_ = 2;
-	int lowest_ = 0;
+    engine::Random random_;
+    std::vector<int> priority_;
+    std::vector<uint32_t> change_at_;
+    uint32_t steps_ = 0, longest_ = 16, rudeness_ = 2;
+    int lowest_ = 0;
 };
 
-class Replay final : public Recording
-{
-      public:
-	explicit Replay(Path given) : given_(std::move(given))
-	{
-	}
+class Replay final : public Recording {
+public:
+    explicit Replay(Path given) : given_(std::move(given)) {}
 
-	int pick(Mask enabled, int, bool) override
-	{
-		size_t at = path_.steps.size();
-		cursor_ = 0;
-		if (at == given_.steps.size())
-			return none;
-		Process who = given_.steps[at].who;
-		if (!(enabled & bit(who)))
-			throw std::invalid_argument(
-				"replay: step " + std::to_string(at + 1) +
-				" cannot be made: not an execution of this lock");
-		path_.steps.push_back({ who, {} });
-		return who;
-	}
+    int pick(Mask enabled, int, bool) override {
+        size_t at = path_.steps.size();
+        cursor_ = 0;
+        if (at == given_.steps.size())
+            return none;
+        Process who = given_.steps[at].who;
+        if (!(enabled & bit(who)))
+            throw std::invalid_argument("replay: step " + std::to_string(at + 1) +
+                                        " cannot be made: not an execution of this lock");
+        path_.steps.push_back({who, {}});
+        return who;
+    }
 
-	unsigned choose(unsigned n) override
-	{
-		size_t at = path_.steps.size();
-		const auto &here = at ? given_.steps[at - 1].choices : given_.first;
-		if (n <= 1)
-			return 0;
-		unsigned choice = cursor_ < here.size() ? here[cursor_] : 0;
-		cursor_++;
-		if (choice >= n)
-			throw std::invalid_argument("replay: step " + std::to_string(at) +
-						    " has only " + std::to_string(n) +
-						    " alternatives");
-		return note(choice);
-	}
+    unsigned choose(unsigned n) override {
+        size_t at = path_.steps.size();
+        const auto &here = at ? given_.steps[at - 1].choices : given_.first;
+        if (n <= 1)
+            return 0;
+        unsigned choice = cursor_ < here.size() ? here[cursor_] : 0;
+        cursor_++;
+        if (choice >= n)
+            throw std::invalid_argument("replay: step " + std::to_string(at) + " has only " +
+                                        std::to_string(n) + " alternatives");
+        return note(choice);
+    }
 
-	bool next() override
-	{
-		return false;
-	}
+    bool next() override { return false; }
 
-      private:
-	const Path given_;
-	size_t cursor_ = 0;
+private:
+    const Path given_;
+    size_t cursor_ = 0;
 };
 
 } // namespace
 
-std::unique_ptr<Search> make_pct(uint64_t seed)
-{
-	return std::make_unique<Pct>(seed);
+std::unique_ptr<Search> make_pct(uint64_t seed) {
+    return std::make_unique<Pct>(seed);
 }
 
-std::unique_ptr<Search> make_replay(Path path)
-{
-	return std::make_unique<Replay>(std::move(path));
+std::unique_ptr<Search> make_replay(Path path) {
+    return std::make_unique<Replay>(std::move(path));
 }
 
 } // namespace ol::check

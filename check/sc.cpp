@@ -2,69 +2,51 @@
 // Sequential consistency: one memory, every access at once.
 #include "model.h"
 
-namespace ol::check
-{
+namespace ol::check {
 
-namespace
-{
+namespace {
 
-class Sc final : public MemoryModel
-{
-      public:
-	void reset(size_t contexts) override
-	{
-		watch_.reset(contexts);
-	}
+class Sc final : public MemoryModel {
+public:
+    void reset(size_t contexts) override { watch_.reset(contexts); }
 
-	uint64_t access(size_t me, const Access &a, Order, Footprint &f) override
-	{
-		uint64_t old = Memory::read(a.address(), a.width), left = result_of(a, old);
+    uint64_t access(size_t me, const Access &a, Order, Footprint &f) override {
+        uint64_t old = Memory::read(a.address(), a.width), left = result_of(a, old);
 
-		// A store of what is there already commutes with loads.
-		f.add(a.address(), a.width, left != old);
-		if (left != old)
-			Memory::write(a.address(), a.width, left);
-		watch_.saw(me, a, a.op == Op::store ? left : old, left);
-		return old;
-	}
+        touch(f, a, old, left);
+        if (left != old)
+            Memory::write(a.address(), a.width, left);
+        watch_.saw(me, a, a.op == Op::store ? left : old, left);
+        return old;
+    }
 
-	void fence(size_t, Footprint &) override
-	{
-	}
+    void pending(const Access &a, Footprint &f) const override {
+        uint64_t old = Memory::read(a.address(), a.width);
+        touch(f, a, old, result_of(a, old));
+    }
 
-	std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override
-	{
-		value = access(me, a, Order::relaxed, f);
-		return {};
-	}
+    void fence(size_t, Footprint &) override {}
 
-	bool sees_change(size_t me) const override
-	{
-		return watch_.changed(me,
-				      [](const Seen &s) { return Memory::read(s.at, s.width); });
-	}
-	void watched(size_t me, Footprint &f) const override
-	{
-		watch_.add_to(f, me);
-	}
-	void look_afresh(size_t me) override
-	{
-		watch_.clear(me);
-	}
-	const std::vector<Seen> &seen(size_t me) const override
-	{
-		return watch_.seen(me);
-	}
+    std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override {
+        value = access(me, a, Order::relaxed, f);
+        return {};
+    }
 
-      private:
-	Watch watch_;
+    bool sees_change(size_t me) const override {
+        return watch_.changed(me, [](const Seen &s) { return Memory::read(s.at, s.width); });
+    }
+    void watched(size_t me, Footprint &f) const override { watch_.add_to(f, me); }
+    void look_afresh(size_t me) override { watch_.clear(me); }
+    const std::vector<Seen> &seen(size_t me) const override { return watch_.seen(me); }
+
+private:
+    Watch watch_;
 };
 
 } // namespace
 
-std::unique_ptr<MemoryModel> make_sc(Memory &)
-{
-	return std::make_unique<Sc>();
+std::unique_ptr<MemoryModel> make_sc(Memory &) {
+    return std::make_unique<Sc>();
 }
 
 } // namespace ol::check

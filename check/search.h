@@ -13,64 +13,54 @@
 
 #include <memory>
 
-namespace ol::check
-{
+namespace ol::check {
 
 // What a process would touch in its next step, at most.
-class Pending
-{
-      public:
-	virtual void pending(Process who, Footprint &f) = 0;
+class Pending {
+public:
+    virtual void pending(Process who, Footprint &f) = 0;
 
-      protected:
-	~Pending() = default;
+protected:
+    ~Pending() = default;
 };
 
 // A step, known by its process and its number among that process's steps, from 1.
 struct Event {
-	Process who = 0;
-	uint16_t index = 0; // 0: before all steps
+    Process who = 0;
+    uint16_t index = 0; // 0: before all steps
 };
 
-class Search
-{
-      public:
-	virtual ~Search() = default;
+class Search {
+public:
+    virtual ~Search() = default;
 
-	virtual void begin(size_t processes) = 0; // an execution
-	// One of `enabled`, or none when all that could follow has been explored. `current` made the
-	// last step. `forced`: nobody could have run, so these may only because time must go on.
-	static constexpr int none = -1;
-	virtual int pick(Mask enabled, int current, bool forced) = 0;
-	virtual unsigned choose(unsigned n) = 0; // 0 ... n - 1; 0 is the most ordinary
-	// The step that was picked last touched this; it could not come before `after`, a step's number
-	// in this execution, if that is not none.
-	virtual void did(const Footprint &what, int after) = 0;
-	virtual bool next() = 0; // is there an execution left?
+    virtual void begin(size_t processes) = 0; // an execution
+    // One of `enabled`, or none when all that could follow has been explored. `current` made the
+    // last step. `forced`: nobody could have run, so these may only because time must go on.
+    static constexpr int none = -1;
+    virtual int pick(Mask enabled, int current, bool forced) = 0;
+    virtual unsigned choose(unsigned n) = 0; // 0 ... n - 1; 0 is the most ordinary
+    // The step that was picked last touched this; it could not come before `after`, a step's number
+    // in this execution, if that is not none.
+    virtual void did(const Footprint &what, int after) = 0;
+    virtual bool next() = 0; // is there an execution left?
 
-	virtual Event last() const
-	{
-		return {};
-	} // the step that was picked last
-	virtual int last_step_of(Process) const
-	{
-		return none;
-	} // its number in this execution
-	// Did the event happen before all that `who` does next, whatever that is?
-	virtual bool ordered(Event, Process) const
-	{
-		return true;
-	}
-	virtual Path path() const = 0; // of this execution
+    virtual Event last() const { return {}; } // the step that was picked last
+    virtual int last_step_of(Process) const { return none; } // its number in this execution
+    // Did the event happen before all that `who` does next, whatever that is?
+    virtual bool ordered(Event, Process) const { return true; }
+    virtual Path path() const = 0; // of this execution
 };
 
 // Everything, one representative of each set of executions that differ only in the order of
-// independent steps: source-DPOR with sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal dynamic
-// partial order reduction, POPL 2014, Algorithm 1). Not reduced: every interleaving there is.
+// independent steps: source-DPOR with sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal
+// dynamic partial order reduction, POPL 2014, Algorithm 1). Not reduced: every interleaving there
+// is.
 std::unique_ptr<Search> make_dpor(Pending &pending, bool reduced);
 
-// Random priorities that change at a few random places (Burckhardt, Kothari, Musuvathi, Nagarakatte:
-// A randomized scheduler with probabilistic guarantees of finding bugs, ASPLOS 2010), without end.
+// Random priorities that change at a few random places (Burckhardt, Kothari, Musuvathi,
+// Nagarakatte: A randomized scheduler with probabilistic guarantees of finding bugs, ASPLOS 2010),
+// without end.
 std::unique_ptr<Search> make_pct(uint64_t seed);
 
 // One execution again.

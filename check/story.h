@@ -7,18 +7,17 @@
 #include <string>
 #include <vector>
 
-namespace ol::check
-{
+namespace ol::check {
 
 struct Telling {
-	std::string context; // its name in a path: 1, b1, k1
-	engine::Place place{};
-	std::string what;
-	std::string op, order, object; // of an access
-	unsigned width = 0;
-	uint64_t before = 0, after = 0;
-	std::vector<const char *> doing; // every context, after this step
-	bool is_mark = false;
+    std::string context; // its name in a path: 1, b1, k1
+    engine::Place place{};
+    std::string what;
+    std::string op, order, object; // of an access
+    unsigned width = 0;
+    uint64_t before = 0, after = 0;
+    std::vector<const char *> doing; // every context, after this step
+    bool is_mark = false;
 };
 using Story = std::vector<Telling>;
 

@@ -6,141 +6,106 @@
 
 #include <deque>
 
-namespace ol::check
-{
+namespace ol::check {
 
-namespace
-{
+namespace {
 
 struct Store {
-	Access access;
-	int step; // that issued it
+    Access access;
+    int step; // that issued it
 };
 
-class Tso final : public MemoryModel
-{
-      public:
-	explicit Tso(Search *&search) : search_(search)
-	{
-	}
+class Tso final : public MemoryModel {
+public:
+    explicit Tso(Search *&search) : search_(search) {}
 
-	void reset(size_t contexts) override
-	{
-		watch_.reset(contexts);
-		buffers_.resize(contexts);
-		for (auto &b : buffers_)
-			b.clear();
-	}
+    void reset(size_t contexts) override {
+        watch_.reset(contexts);
+        buffers_.resize(contexts);
+        for (auto &b : buffers_)
+            b.clear();
+    }
 
-	uint64_t access(size_t me, const Access &a, Order, Footprint &f) override
-	{
-		if (a.op == Op::store) {
-			buffers_[me].push_back(
-				{ a, search_->last_step_of(static_cast<Process>(me)) });
-			watch_.saw(me, a, result_of(a, 0), result_of(a, 0));
-			return 0;
-		}
-		uint64_t old = look(me, a.address(), a.width), left = result_of(a, old);
-		f.add(a.address(), a.width, left != old);
-		if (left != old)
-			Memory::write(a.address(), a.width, left);
-		watch_.saw(me, a, old, left);
-		return old;
-	}
+    uint64_t access(size_t me, const Access &a, Order, Footprint &f) override {
+        if (a.op == Op::store) {
+            buffers_[me].push_back({a, search_->last_step_of(static_cast<Process>(me))});
+            watch_.saw(me, a, result_of(a, 0), result_of(a, 0));
+            return 0;
+        }
+        uint64_t old = look(me, a.address(), a.width), left = result_of(a, old);
+        touch(f, a, old, left);
+        if (left != old)
+            Memory::write(a.address(), a.width, left);
+        watch_.saw(me, a, old, left);
+        return old;
+    }
 
-	void fence(size_t, Footprint &) override
-	{
-	}
+    void fence(size_t, Footprint &) override {}
 
-	void pending(const Access &a, Footprint &f) const override
-	{
-		if (a.op != Op::store)
-			MemoryModel::pending(a, f);
-	}
+    void pending(const Access &a, Footprint &f) const override {
+        if (a.op == Op::store)
+            return;
+        uint64_t old = Memory::read(a.address(), a.width); // whatever is buffered
+        touch(f, a, old, result_of(a, old));
+    }
 
-	bool is_silent(const Access &a) const override
-	{
-		return a.op == Op::store;
-	}
+    bool is_silent(const Access &a) const override { return a.op == Op::store; }
 
-	std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override
-	{
-		value = access(me, a, Order::relaxed, f);
-		return {};
-	}
+    std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override {
+        value = access(me, a, Order::relaxed, f);
+        return {};
+    }
 
-	bool buffers(size_t me) const override
-	{
-		return !buffers_[me].empty();
-	}
-	Access front(size_t me) const override
-	{
-		return buffers_[me].front().access;
-	}
+    bool buffers(size_t me) const override { return !buffers_[me].empty(); }
+    Access front(size_t me) const override { return buffers_[me].front().access; }
 
-	int drain(size_t me, Footprint &f) override
-	{
-		Store s = buffers_[me].front();
-		uint8_t *at = s.access.address();
-		uint64_t left = result_of(s.access, 0);
+    int drain(size_t me, Footprint &f) override {
+        Store s = buffers_[me].front();
+        uint8_t *at = s.access.address();
+        uint64_t left = result_of(s.access, 0);
 
-		buffers_[me].pop_front();
-		f.add(at, s.access.width, left != Memory::read(at, s.access.width));
-		Memory::write(at, s.access.width, left);
-		return s.step;
-	}
+        buffers_[me].pop_front();
+        touch(f, s.access, Memory::read(at, s.access.width), left);
+        Memory::write(at, s.access.width, left);
+        return s.step;
+    }
 
-	void forget(size_t me) override
-	{
-		buffers_[me].clear();
-	}
+    void forget(size_t me) override { buffers_[me].clear(); }
 
-	bool sees_change(size_t me) const override
-	{
-		return watch_.changed(me, [&](const Seen &s) { return look(me, s.at, s.width); });
-	}
-	void watched(size_t me, Footprint &f) const override
-	{
-		watch_.add_to(f, me);
-	}
-	void look_afresh(size_t me) override
-	{
-		watch_.clear(me);
-	}
-	const std::vector<Seen> &seen(size_t me) const override
-	{
-		return watch_.seen(me);
-	}
+    bool sees_change(size_t me) const override {
+        return watch_.changed(me, [&](const Seen &s) { return look(me, s.at, s.width); });
+    }
+    void watched(size_t me, Footprint &f) const override { watch_.add_to(f, me); }
+    void look_afresh(size_t me) override { watch_.clear(me); }
+    const std::vector<Seen> &seen(size_t me) const override { return watch_.seen(me); }
 
-      private:
-	// Its own buffered bytes, newest first, over those in memory.
-	uint64_t look(size_t me, const uint8_t *at, size_t width) const
-	{
-		uint64_t value = Memory::read(at, width);
+private:
+    // Its own buffered bytes, newest first, over those in memory.
+    uint64_t look(size_t me, const uint8_t *at, size_t width) const {
+        uint64_t value = Memory::read(at, width);
 
-		for (const Store &s : buffers_[me]) {
-			const uint8_t *stored = s.access.address();
-			for (size_t i = 0; i < s.access.width; i++) {
-				auto lane = static_cast<size_t>(stored + i - at);
-				if (stored + i < at || lane >= width)
-					continue;
-				value &= ~(uint64_t(0xff) << 8 * lane);
-				value |= (s.access.value >> 8 * i & 0xff) << 8 * lane;
-			}
-		}
-		return value;
-	}
+        for (const Store &s : buffers_[me]) {
+            const uint8_t *stored = s.access.address();
+            for (size_t i = 0; i < s.access.width; i++) {
+                auto lane = static_cast<size_t>(stored + i - at);
+                if (stored + i < at || lane >= width)
+                    continue;
+                value &= ~(uint64_t(0xff) << 8 * lane);
+                value |= (s.access.value >> 8 * i & 0xff) << 8 * lane;
+            }
+        }
+        return value;
+    }
 
-	Search *&search_;
-	Watch watch_;
-	std::vector<std::deque<Store>> buffers_;
+    Search *&search_;
+    Watch watch_;
+    std::vector<std::deque<Store>> buffers_;
 };
 
 } // namespace
 
-std::unique_ptr<MemoryModel> make_tso(Memory &, Search *&search)
-{
-	return std::make_unique<Tso>(search);
+std::unique_ptr<MemoryModel> make_tso(Memory &, Search *&search) {
+    return std::make_unique<Tso>(search);
 }
 
 } // namespace ol::check

@@ -24,8 +24,7 @@
 #include <deque>
 #include <functional>
 
-namespace ol::check
-{
+namespace ol::check {
 
 using engine::Failure;
 using engine::Place;
@@ -34,292 +33,233 @@ using engine::Wrong;
 
 // What the contexts of one execution do.
 struct Program {
-	size_t contexts = 0;
-	std::function<void(Memory &)> set_up = [](Memory &) {};
-	std::function<void(size_t me)> body;
-	std::function<void()> finish = [] {
-	}; // from outside, when all are done and buffers are empty
-	std::function<void(size_t me, Budget kind)> interrupted = [](size_t, Budget) {};
-	std::function<bool()> may_stick = [] {
-		return false;
-	}; // nobody can go on, and that is fine
-	std::vector<engine::Abilities> able = {};
+    size_t contexts = 0;
+    std::function<void(Memory &)> set_up = [](Memory &) {};
+    std::function<void(size_t me)> body;
+    std::function<void()> finish = [] {}; // from outside, when all are done and buffers are empty
+    std::function<void(size_t me, Budget kind)> interrupted = [](size_t, Budget) {};
+    std::function<bool()> may_stick = [] { return false; }; // nobody can go on, and that is fine
+    std::vector<engine::Abilities> able = {};
 };
 
 // One line of a source file loses an order.
 struct Weakening {
-	std::string file; // the last part of its path
-	int line = 0;
-	bool acquire = false, release = false; // which is lost
+    std::string file; // the last part of its path
+    int line = 0;
+    bool acquire = false, release = false; // which is lost
 };
 
 // How a context came to wait: the first step of its acquisition, and the last by which it told the
 // others before it first waited. 0: none.
 struct Arrival {
-	size_t first = 0, told = 0, in_line = 0;
+    size_t first = 0, told = 0, in_line = 0;
 
-	void step(size_t n, bool tells)
-	{
-		if (!first)
-			first = n;
-		if (tells)
-			told = n;
-	}
-	void wait()
-	{
-		if (!in_line)
-			in_line = told;
-	}
+    void step(size_t n, bool tells) {
+        if (!first)
+            first = n;
+        if (tells)
+            told = n;
+    }
+    void wait() {
+        if (!in_line)
+            in_line = told;
+    }
 };
 
 struct Rules {
-	Budgets budgets;
-	ol_tuning tuning{};
-	bool timeouts = true; // when nobody can run, time goes on to the next deadline
-	std::vector<Weakening> weakened;
-	size_t longest = 4000; // steps; beyond, it is a livelock
+    Budgets budgets;
+    ol_tuning tuning{};
+    bool timeouts = true; // when nobody can run, time goes on to the next deadline
+    std::vector<Weakening> weakened;
+    size_t longest = 4000; // steps; beyond, it is a livelock
 };
 
-class World final : public engine::World, public Pending
-{
-      public:
-	World(Model model, const Rules &rules);
-	~World();
+class World final : public engine::World, public Pending {
+public:
+    World(Model model, const Rules &rules);
+    ~World();
 
-	// One execution of the program, as the search says. False if it was cut short, since all that
-	// could follow has been explored.
-	bool run(const Program &program, Search &search);
-	const Failure &failure() const
-	{
-		return failure_;
-	}
-	uint64_t steps() const
-	{
-		return steps_;
-	}
-	void tell_to(Story *story)
-	{
-		story_ = story;
-	}
-	void collect(std::vector<std::pair<Place, Order>> *sites)
-	{
-		sites_ = sites;
-	}
+    // One execution of the program, as the search says. False if it was cut short, since all that
+    // could follow has been explored.
+    bool run(const Program &program, Search &search);
+    const Failure &failure() const { return failure_; }
+    uint64_t steps() const { return steps_; }
+    void tell_to(Story *story) { story_ = story; }
+    void collect(std::vector<std::pair<Place, Order>> *sites) { sites_ = sites; }
 
-	// For clients, from within a context.
-	uint64_t plain_read(const uint64_t *datum, Place place);
-	void plain_write(uint64_t *datum, uint64_t v, Place place);
-	void free(void *object, Place place);
-	void renew(void *object, Place place); // its memory serves something else now, all zero
-	void mark(const char *what);
-	void stop();	       // it loses its CPU for ever
-	void stop_others();    // everybody else does
-	bool may(Budget kind); // spends one, if there is one left and the adversary wants to
-	void interrupts(bool on)
-	{
-		me().interruptible = on;
-	}
-	void may_stop(bool on)
-	{
-		me().may_stop = on;
-	} // for ever, before any step
-	void arrive()
-	{
-		me().arrival = {};
-	}
-	const Arrival &arrival() const
-	{
-		return here_->arrival;
-	}
-	void begin_try(); // from here to end_try() this context must not wait
-	void end_try();
-	void begin_timed(Ticks until); // from here to end_timed() it must not wait beyond
-	bool end_timed();	       // did its deadline pass?
-	[[noreturn]] void fail(Wrong what, std::string how);
+    // For clients, from within a context.
+    uint64_t plain_read(const uint64_t *datum, Place place);
+    void plain_write(uint64_t *datum, uint64_t v, Place place);
+    void free(void *object, Place place);
+    void renew(void *object, Place place); // its memory serves something else now, all zero
+    void mark(const char *what);
+    void stop();           // it loses its CPU for ever
+    void stop_others();    // everybody else does
+    bool may(Budget kind); // spends one, if there is one left and the adversary wants to
+    void interrupts(bool on) { me().interruptible = on; }
+    void may_stop(bool on) { me().may_stop = on; } // for ever, before any step
+    void arrive() { me().arrival = {}; }
+    const Arrival &arrival() const { return here_->arrival; }
+    void begin_try(); // from here to end_try() this context must not wait
+    void end_try();
+    void begin_timed(Ticks until); // from here to end_timed() it must not wait beyond
+    bool end_timed();              // did its deadline pass?
+    [[noreturn]] void fail(Wrong what, std::string how);
 
-	size_t running() const
-	{
-		return self_;
-	}
-	Memory &memory()
-	{
-		return memory_;
-	}
-	unsigned counted(size_t context, unsigned event) const
-	{
-		return agents_[context].counts[event];
-	}
-	bool is_done(size_t context) const;
-	bool is_off(size_t context) const;
-	const char *doing(size_t context) const;
-	bool buffers_are_empty() const;
-	Model model() const
-	{
-		return model_;
-	}
-	std::string who_waits() const;
-	std::string text(Place place) const;
-	bool is_inside() const
-	{
-		return self_ != nobody;
-	}
+    size_t running() const { return self_; }
+    Memory &memory() { return memory_; }
+    unsigned counted(size_t context, unsigned event) const {
+        return agents_[context].counts[event];
+    }
+    bool is_done(size_t context) const;
+    bool is_off(size_t context) const;
+    const char *doing(size_t context) const;
+    bool buffers_are_empty() const;
+    Model model() const { return model_; }
+    std::string who_waits() const;
+    std::string text(Place place) const;
+    bool is_inside() const { return self_ != nobody; }
 
-	// The seam.
-	uint64_t access(const Access &a) override;
-	void fence(Place place) override;
-	void relax(Ticks until, Place place) override;
-	void yield(uint32_t to, Place place) override;
-	void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
-		  Place place) override;
-	void kick(const uint32_t *word, uint32_t key, int n, Place place) override;
-	Ticks now(Place place) override;
-	Ticks after(uint64_t n, Ticks d, Place place) override;
-	bool passed(Ticks t, Place place) override;
-	bool before(Ticks a, Ticks b, Place place) override;
-	uint32_t self(Place place) override;
-	ol_node *node_get(Place place) override;
-	void node_put(ol_node *node, Place place) override;
-	uint64_t *wait_slot(size_t i, Place place) override;
-	const ol_tuning &tuning() override
-	{
-		return rules_.tuning;
-	}
-	void count(unsigned event, Place place) override;
-	void defer(bool begins, Place place) override;
-	uint64_t slice_id(Place place) override;
-	Ticks slice_end(Place place) override;
-	Ticks slice_min(Place place) override;
-	bool is_preempted(uint32_t id, Place place) override;
-	Ticks quota_end(Place place) override;
-	bool cpu_idle(Place place) override;
-	unsigned htm_begin(Place place) override;
-	void htm_commit(Place place) override;
-	void htm_abort(Place place) override;
-	bool htm_active(Place place) override;
+    // The seam.
+    uint64_t access(const Access &a) override;
+    void fence(Place place) override;
+    void relax(Ticks until, Place place) override;
+    void yield(uint32_t to, Place place) override;
+    void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) override;
+    void kick(const uint32_t *word, uint32_t key, int n, Place place) override;
+    Ticks now(Place place) override;
+    Ticks after(uint64_t n, Ticks d, Place place) override;
+    bool passed(Ticks t, Place place) override;
+    bool before(Ticks a, Ticks b, Place place) override;
+    uint32_t self(Place place) override;
+    ol_node *node_get(Place place) override;
+    void node_put(ol_node *node, Place place) override;
+    uint64_t *wait_slot(size_t i, Place place) override;
+    const ol_tuning &tuning() override { return rules_.tuning; }
+    void count(unsigned event, Place place) override;
+    void defer(bool begins, Place place) override;
+    uint64_t slice_id(Place place) override;
+    Ticks slice_end(Place place) override;
+    Ticks slice_min(Place place) override;
+    bool is_preempted(uint32_t id, Place place) override;
+    Ticks quota_end(Place place) override;
+    bool cpu_idle(Place place) override;
+    unsigned htm_begin(Place place) override;
+    void htm_commit(Place place) override;
+    void htm_abort(Place place) override;
+    bool htm_active(Place place) override;
 
-	void pending(Process who, Footprint &f) override;
+    void pending(Process who, Footprint &f) override;
 
-      private:
-	static constexpr size_t nobody = SIZE_MAX;
-	static constexpr unsigned try_limit = 64, nodes_each = 4;
+private:
+    static constexpr size_t nobody = SIZE_MAX;
+    static constexpr unsigned try_limit = 64, nodes_each = 4;
 
-	enum class Doing : uint8_t { runs, parks, off, done };
-	enum class Kind : uint8_t { access, plain, fence, await, park, wake, kick, object };
+    enum class Doing : uint8_t { runs, parks, off, done };
+    enum class Kind : uint8_t { access, plain, fence, await, park, wake, kick, object };
 
-	struct Next { // the step that a context is about to make
-		Kind kind;
-		Access access{};	  // its memory, or the word parked on
-		bool needs_empty = false; // its store buffer
-	};
+    struct Next { // the step that a context is about to make
+        Kind kind;
+        Access access{};          // its memory, or the word parked on
+        bool needs_empty = false; // its store buffer
+    };
 
-	struct Agent {
-		explicit Agent(size_t index) : context(index)
-		{
-		}
+    struct Agent {
+        explicit Agent(size_t index) : context(index) {}
 
-		engine::Context context;
-		Doing doing = Doing::done;
-		engine::Abilities able;
-		Place place{};
-		Next next{};
-		Budgets left;
+        engine::Context context;
+        Doing doing = Doing::done;
+        engine::Abilities able;
+        Place place{};
+        Next next{};
+        Budgets left;
 
-		bool watches = false; // its next step waits for a change in what it has seen
-		Ticks watches_until = engine::never;
-		bool yields = false;
+        bool watches = false; // its next step waits for a change in what it has seen
+        Ticks watches_until = engine::never;
+        bool yields = false;
 
-		const uint32_t *parked_on = nullptr;
-		uint32_t key = 0;
-		bool kicked = false, lingering = false;
-		unsigned late = 0; // kicks on their way
+        const uint32_t *parked_on = nullptr;
+        uint32_t key = 0;
+        bool kicked = false, lingering = false;
+        unsigned late = 0; // kicks on their way
 
-		Ticks present = 0; // the latest deadline that has passed
-		uint64_t deadlines = 0;
-		std::vector<Ticks> passed,
-			asked; // `asked`: found not to have passed since it last waited
+        Ticks present = 0; // the latest deadline that has passed
+        uint64_t deadlines = 0;
+        std::vector<Ticks> passed,
+            asked; // `asked`: found not to have passed since it last waited
 
-		bool must_not_wait = false, interruptible = true;
-		unsigned tried = 0;
-		bool may_stop = false;
-		Arrival arrival;
-		Ticks timed_until = engine::never;
-		bool timed = false;
-		uint64_t slices = 1;
-		std::vector<ol_node *> nodes;
-		std::array<unsigned, OL_EVENTS> counts{};
-	};
+        bool must_not_wait = false, interruptible = true;
+        unsigned tried = 0;
+        bool may_stop = false;
+        unsigned forced = 0; // times its deadline passed since anything changed
+        Arrival arrival;
+        Ticks timed_until = engine::never;
+        bool timed = false;
+        uint64_t slices = 1;
+        std::vector<ol_node *> nodes;
+        std::array<unsigned, OL_EVENTS> counts{};
+    };
 
-	Agent &me()
-	{
-		return *here_;
-	}
-	Process process_of_buffer(size_t i) const
-	{
-		return static_cast<Process>(contexts_ + i);
-	}
-	Process process_of_kicks(size_t i) const
-	{
-		return static_cast<Process>(2 * contexts_ + i);
-	}
+    Agent &me() { return *here_; }
+    Process process_of_buffer(size_t i) const { return static_cast<Process>(contexts_ + i); }
+    Process process_of_kicks(size_t i) const { return static_cast<Process>(2 * contexts_ + i); }
 
-	void begin(const Program &program);
-	void start_contexts();
-	void resume(size_t who);
-	int schedule();
-	Mask enabled() const;
-	bool can_go(size_t i) const;
-	Mask timed_watchers() const;
-	void force(size_t who);
-	void stuck();
-	void drain(size_t i);
-	void deliver(size_t i);
-	void finish();
-	void end(Wrong what, std::string how);
+    void begin(const Program &program);
+    void start_contexts();
+    void resume(size_t who);
+    int schedule();
+    Mask enabled() const;
+    bool can_go(size_t i) const;
+    Mask timed_watchers() const;
+    void force(size_t who);
+    void changed();
+    void stuck();
+    void drain(size_t i);
+    void deliver(size_t i);
+    void finish();
+    void end(Wrong what, std::string how);
 
-	void point(const Next &next, Place place);
-	void made(Footprint &f, int after = Search::none);
-	void notice(Footprint &f);
-	void settle(Place place);
-	void maybe_interrupt();
-	void leave_forever();
+    void point(const Next &next, Place place);
+    void made(Footprint &f, int after = Search::none);
+    void notice(Footprint &f);
+    void settle(Place place);
+    void maybe_interrupt();
+    void leave_forever();
 
-	engine::Object &object_of(const Access &a);
-	Order order_of(const Access &a);
-	void touch_object(void *object, Place place, const char *what);
-	bool has_passed(Ticks t);
-	static void pass(Agent &a, Ticks t);
-	bool has_asked(Ticks t) const;
-	ol_node *fresh_nodes();
+    engine::Object &object_of(const Access &a);
+    Order order_of(const Access &a);
+    void touch_object(void *object, Place place, const char *what);
+    bool has_passed(Ticks t);
+    static void pass(Agent &a, Ticks t);
+    bool has_asked(Ticks t) const;
+    ol_node *fresh_nodes();
 
-	void say(Place place, std::string what, bool is_mark = false);
-	void say_access(const Access &a, Order order, uint64_t old, uint64_t left);
-	std::string context_name(size_t i) const
-	{
-		return "T" + std::to_string(i + 1);
-	}
+    void say(Place place, std::string what, bool is_mark = false);
+    void say_access(const Access &a, Order order, uint64_t old, uint64_t left);
+    std::string context_name(size_t i) const { return "T" + std::to_string(i + 1); }
 
-	const Model model_;
-	const Rules rules_;
-	Memory memory_;
-	Search *search_ = nullptr;
-	std::unique_ptr<MemoryModel> loads_;
-	std::deque<Agent> agents_;
-	size_t contexts_ = 0;
-	const Program *program_ = nullptr;
+    const Model model_;
+    const Rules rules_;
+    Memory memory_;
+    Search *search_ = nullptr;
+    std::unique_ptr<MemoryModel> loads_;
+    std::deque<Agent> agents_;
+    size_t contexts_ = 0;
+    const Program *program_ = nullptr;
 
-	size_t self_ = nobody;
-	Agent *here_ = nullptr;
-	int chosen_ = Search::none; // by schedule(), on another context's stack
-	bool starting_ = false, over_ = false, pruned_ = false;
-	bool interrupting_ = false;
-	size_t steps_ = 0;
-	int current_ = Search::none; // the process that made the last step
-	Mask forced_ = 0;
-	uint64_t *wait_array_ = nullptr;
-	bool has_nodes_ = false;
-	Failure failure_;
-	Story *story_ = nullptr;
-	std::vector<std::pair<Place, Order>> *sites_ = nullptr;
+    size_t self_ = nobody;
+    Agent *here_ = nullptr;
+    int chosen_ = Search::none; // by schedule(), on another context's stack
+    bool starting_ = false, over_ = false, pruned_ = false;
+    bool interrupting_ = false;
+    size_t steps_ = 0;
+    int current_ = Search::none; // the process that made the last step
+    Mask forced_ = 0;
+    uint64_t *wait_array_ = nullptr;
+    bool has_nodes_ = false;
+    Failure failure_;
+    Story *story_ = nullptr;
+    std::vector<std::pair<Place, Order>> *sites_ = nullptr;
 };
 
 } // namespace ol::check
