@@ -16,7 +16,7 @@ namespace ol::litmus {
 namespace {
 
 constexpr const char *usage =
-    "usage: litmus [--only TEST] [--plain N] [--outcomes] [--quiet] [--no-faults]\n"
+    "usage: litmus-tests [--only TEST] [--plain N] [--outcomes] [--quiet] [--no-faults]\n"
     "              [--random N] [--seed N]\n"
     "Runs the litmus tests under every model, by the checker's reduced search and, up to N\n"
     "executions (100000), by plain enumeration, and holds both against the verdicts and the "
@@ -251,7 +251,7 @@ int Suite::run() {
 }
 
 [[noreturn]] void bad(const std::string &what) {
-    fprintf(stderr, "litmus: %s\n%s", what.c_str(), usage);
+    fprintf(stderr, "litmus-tests: %s\n%s", what.c_str(), usage);
     exit(2);
 }
 
