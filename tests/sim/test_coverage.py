@@ -18,14 +18,18 @@ FOLDER = "include/overlock/lock/"
 Counts = dict[tuple[str, int, int], int]  # by header, line, number of the branch in the line
 
 
+def data_files() -> list[Path]:
+    units = BUILD / "tests/sim/CMakeFiles"
+    return list(units.glob("overlock-sim-covered_*.dir/**/*.gcda"))
+
+
 def covered_counts() -> Counts:
     """Runs the covered units and adds up what gcov says of the lock headers."""
-    objects = BUILD / "tests/sim/CMakeFiles"
-    for data in objects.glob("overlock-sim-covered_*.dir/*.gcda"):
+    for data in data_files():
         data.unlink()
     subprocess.run([BUILD / "tests/sim-covered", "--schedules", str(SCHEDULES)], check=True)
     counts: Counts = defaultdict(int)
-    for data in objects.glob("overlock-sim-covered_*.dir/*.gcda"):
+    for data in data_files():
         ran = subprocess.run(
             ["gcov", "--branch-probabilities", "--json-format", "--stdout", data],
             check=True,
