@@ -82,6 +82,16 @@ instructions: ## count the instructions of each lock, beside Concurrency Kit's; 
 aa: build ## are equal locks called equal, is 5 % found? 100 comparisons; 13 minutes, an idle machine
 	@$(PYTHON) tools/aa.py $(ARGS)
 
+# Another checker's opinion; its program is yours to bring. ARGS="--page docs/cross-examination.md"
+# renews the page's tables.
+.PHONY: genmc
+genmc: build ## every lock, broken twin and order asked of GENMC=PATH, into build/genmc; half an hour
+	@mkdir -p $(BUILD)/genmc
+	@twins=$$(sed -n 's|^[a-z].*|tests/twins/&.patch|p' check/genmc/twins.txt); set -e; \
+	for what in locks "twins $$twins" orders; do \
+		$(PYTHON) -m overlock_tools.genmc_run $$what --genmc "$(GENMC)" \
+			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
+
 # The README's picture, and how it was made.
 picture: build ## measure again for docs/img/collapse.png; four minutes, an idle machine
 	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 9 --seconds 0.3 \

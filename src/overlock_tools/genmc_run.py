@@ -195,12 +195,10 @@ def orders(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, 
         return list(pool.map(lambda job: _order(checker, *job), wanted))
 
 
-def _cell(run: dict[str, Any], reached: bool = True) -> str:
+def _cell(run: dict[str, Any]) -> str:
     if run["verdict"] == FAILS:
         return f"{run['how']} ({run['size']})"
-    if run["verdict"] == OPEN:
-        return "open: time"
-    return "not missed" if reached else "not reached"
+    return "open: time" if run["verdict"] == OPEN else "not missed"
 
 
 def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
@@ -226,7 +224,9 @@ def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
     else:
         yield ["lock", "order dropped", "its line", "RC11", "IMM"]
         for row in rows:
-            cells = [_cell(row[model], row["reached"]) for model in MODELS]
+            if not row["reached"]:
+                continue
+            cells = [_cell(row[model]) for model in MODELS]
             text = row["text"].replace("|", "\\|")
             yield [row["lock"], row["site"], f"`{text}`", *cells]
 
@@ -234,7 +234,15 @@ def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
 def markdown(what: str, rows: list[dict[str, Any]]) -> str:
     lines = ["| " + " | ".join(cells) + " |" for cells in _lines(what, rows)]
     lines.insert(1, "|---" * (lines[0].count(" | ") + 1) + "|")
+    unreached = [f"{row['lock']} `{row['site']}`" for row in rows if not row.get("reached", True)]
+    if unreached:
+        lines += ["", f"Never run by this client: {', '.join(unreached)}."]
     return "\n".join(lines) + "\n"
+
+
+def _into(page: Path, what: str, table: str) -> None:
+    part = re.compile(rf"(<!-- genmc: {what} -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    page.write_text(part.sub(lambda found: found[1] + table + found[3], page.read_text()))
 
 
 def disagreements(what: str, rows: list[dict[str, Any]]) -> list[str]:
@@ -264,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=120.0, help="at most, for each run")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write every run there")
-    parser.add_argument("--markdown", type=Path, help="write the table there")
+    parser.add_argument("--page", type=Path, help="put the table where that page has its marks")
     args = parser.parse_intermixed_args(arguments)
     try:
         genmc = shutil.which(args.genmc)
@@ -286,8 +294,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(table, end="")
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-    if args.markdown:
-        args.markdown.write_text(table)
+    if args.page:
+        _into(args.page, args.what, table)
     wrong = disagreements(args.what, rows)
     for line in wrong:
         errors.say(line)
