@@ -61,12 +61,12 @@ public:
     virtual bool buffers(size_t) const { return false; }
     virtual Access front(size_t me) const;
     virtual int drain(size_t me, Footprint &f); // the step that issued the store
-    virtual void forget(size_t) {} // the context is gone, and its buffer with it
+    virtual void forget(size_t) {}              // the context is gone, and its buffer with it
 
     // Waiting: all that a context has seen since it last looked afresh.
     virtual bool sees_change(size_t me) const = 0;
     virtual void watched(size_t me, Footprint &f) const = 0; // what it waits for
-    virtual void notice(size_t) {} // it looks again and will see a change
+    virtual void notice(size_t) {}                           // it looks again and will see a change
     virtual void look_afresh(size_t me) = 0;
     virtual const std::vector<Seen> &seen(size_t me) const = 0;
 };

@@ -45,7 +45,7 @@ public:
     virtual void did(const Footprint &what, int after) = 0;
     virtual bool next() = 0; // is there an execution left?
 
-    virtual Event last() const { return {}; } // the step that was picked last
+    virtual Event last() const { return {}; }                // the step that was picked last
     virtual int last_step_of(Process) const { return none; } // its number in this execution
     // Did the event happen before all that `who` does next, whatever that is?
     virtual bool ordered(Event, Process) const { return true; }

@@ -100,7 +100,7 @@ void World::begin(const Program &program) {
         a.left = rules_.budgets;
         a.watches = a.yields = a.kicked = a.lingering = a.timed = a.must_not_wait = false;
         a.interruptible = true;
-        a.may_stop = false;
+        a.may_stop = a.interrupted = false;
         a.arrival = {};
         a.forced = 0;
         a.late = 0;
@@ -283,7 +283,8 @@ void World::point(const Next &next, Place place) {
     size_t self = self_;
     a.place = place;
     a.next = next;
-    maybe_interrupt();
+    if (next.kind != Kind::wake)
+        maybe_interrupt();
     if (a.may_stop && may(Budget::stop))
         stop();
     if (a.must_not_wait && ++a.tried > try_limit)
@@ -342,7 +343,8 @@ void World::maybe_interrupt() {
             continue;
         bool tries = a.must_not_wait, timed = a.timed;
         Arrival arrival = a.arrival;
-        // The handler's looks are its own: whoever was interrupted in a wait looks again anyway.
+        // The handler's looks are its own; whoever was interrupted does not wait before it has
+        // looked again.
         a.watches = a.must_not_wait = a.timed = false;
         loads_->look_afresh(self_);
         a.interruptible = false;
@@ -354,6 +356,8 @@ void World::maybe_interrupt() {
         a.timed = timed;
         a.arrival = arrival;
         a.next = next;
+        loads_->look_afresh(self_);
+        a.interrupted = true;
     }
 }
 
@@ -577,7 +581,8 @@ void World::relax(Ticks until, Place place) {
     if (expires)
         pass(me(), until);
     a.asked.clear();
-    if (has_passed(until)) {
+    if (has_passed(until) || a.interrupted) {
+        a.interrupted = false;
         loads_->look_afresh(self_);
         return;
     }
@@ -599,6 +604,11 @@ void World::yield(uint32_t, Place place) {
         until = std::min(until, t);
     a.place = place;
     a.asked.clear();
+    if (a.interrupted) {
+        a.interrupted = false;
+        loads_->look_afresh(self_);
+        return;
+    }
     a.watches = a.yields = true;
     a.watches_until = until;
     say(place, "yields");
@@ -649,6 +659,11 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     }
     if (has_passed(until))
         return;
+    maybe_interrupt(); // that wakes it
+    if (me_.interrupted) {
+        me_.interrupted = false;
+        return;
+    }
     me_.arrival.wait();
     me_.doing = Doing::parks;
     me_.parked_on = word;

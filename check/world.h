@@ -190,7 +190,7 @@ private:
 
         bool must_not_wait = false, interruptible = true;
         unsigned tried = 0;
-        bool may_stop = false;
+        bool may_stop = false, interrupted = false;
         unsigned forced = 0; // times its deadline passed since anything changed
         Arrival arrival;
         Ticks timed_until = engine::never;
