@@ -50,6 +50,9 @@ public:
         values_.insert(values_.end(), row.begin(), row.end());
         return static_cast<uint32_t>(rows_.size() - 1);
     }
+    uint32_t at(uint32_t view, size_t i) const {
+        return i < rows_[view].size ? values_[rows_[view].begin + i] : 0;
+    }
     void join_into(Row &into, uint32_t view) const {
         join(into, values_.data() + rows_[view].begin, rows_[view].size);
     }
@@ -72,8 +75,15 @@ struct Message {
     uint32_t view;
 };
 
+// A load of lanes that were not written together, for later stores not to tear.
+struct Mixed {
+    uint8_t lanes, own; // `own`: forwarded from the context's own stores
+    std::array<uint32_t, lanes_of_cell> time;
+};
+
 struct Cell {
     std::vector<Message> messages; // in modification order
+    std::vector<Mixed> mixed;
 };
 
 struct Look { // for Seen, beside it
@@ -110,6 +120,12 @@ uint8_t mask_of(const Access &a) {
     return static_cast<uint8_t>(((1u << a.width) - 1) << lane);
 }
 
+// The lanes of its word: the order of two stores to different halves shows in a store to both.
+uint8_t word_of(const Access &a) {
+    uint8_t mask = mask_of(a);
+    return a.width >= 4 ? mask : mask & 0xf ? 0xf : 0xf0;
+}
+
 uint64_t spread(uint8_t lanes) { // a byte of ones for each lane
     uint64_t m = 0;
     for (size_t i = 0; i < lanes_of_cell; i++)
@@ -142,13 +158,13 @@ public:
     }
 
     uint64_t access(size_t me, const Access &a, Order order, Footprint &f) override {
-        f.add(a.address(), a.width, a.op != Op::load);
+        pending(a, f);
         if (a.op == Op::store) {
             store(me, a, order);
             return 0;
         }
         size_t c = cell_of(a.address());
-        find_uses(me, a, c);
+        find_uses(me, a, c, order);
         if (uses_.size() > UINT8_MAX)
             throw std::length_error("more readings than a step can choose from");
         Use use = uses_[search_->choose(static_cast<unsigned>(uses_.size()))];
@@ -156,10 +172,18 @@ public:
         if (a.op == Op::cas && !use.writes)
             order = Order::relaxed;
         uint32_t carried = read(me, a, c, use.from, order);
+        if (!use.writes && groups_.size() > 1)
+            note_mixed(me, a, c, use.from);
         if (use.writes)
             leave(me, a, c, use.at, result_of(a, old), order, true, carried);
         saw(me, a, c, old, use.writes ? result_of(a, old) : old);
         return old;
+    }
+
+    void pending(const Access &a, Footprint &f) const override {
+        f.add(a.address(), a.width, a.op != Op::load);
+        if (a.op != Op::load && a.width < 4)
+            f.add(halves_of(a.address()), 1, true);
     }
 
     void fence(size_t me, Footprint &f) override {
@@ -268,6 +292,7 @@ private:
             Memory::base + offset / lanes_of_cell * lanes_of_cell);
         cells_[cell].messages.assign(
             1, {0, 0xff, false, SIZE_MAX, {}, Memory::read(begin, lanes_of_cell), Views::none});
+        cells_[cell].mixed.clear();
         for (Agent &a : agents_)
             for (Row *row : {&a.now, &a.acquirable, &a.released})
                 row->resize(contexts_ + cells_in_use_ * lanes_of_cell, 0);
@@ -310,19 +335,19 @@ private:
             if (!(messages[i].lanes & g.lanes))
                 continue;
             g.candidates.push_back(i);
-            if (messages[i].time <= floor || must_see(messages[i], me))
+            if (messages[i].time <= floor)
                 return;
         }
     }
 
     // All ways to carry out an access that reads.
-    void find_uses(size_t me, const Access &a, size_t c) {
+    void find_uses(size_t me, const Access &a, size_t c, Order order) {
         std::array<size_t, lanes_of_cell> chosen{};
 
         find_groups(me, mask_of(a), c);
         uses_.clear();
         for (;;) {
-            consider(me, a, c, chosen);
+            consider(me, a, c, order, chosen);
             size_t g = 0; // the next combination
             while (g < groups_.size() && ++chosen[g] == groups_[g].candidates.size())
                 chosen[g++] = 0;
@@ -333,7 +358,8 @@ private:
             throw std::logic_error("an access that can read nothing");
     }
 
-    void consider(size_t me, const Access &a, size_t c, const std::array<size_t, 8> &chosen) {
+    void consider(size_t me, const Access &a, size_t c, Order order,
+                  const std::array<size_t, 8> &chosen) {
         Use use{{}, a.op != Op::load, 0};
 
         for (size_t g = 0; g < groups_.size(); g++)
@@ -342,11 +368,45 @@ private:
                     use.from[lane] = groups_[g].candidates[chosen[g]];
         if (a.op == Op::cas)
             use.writes = assemble(a, c, use.from) == a.expected;
-        if (!is_whole(me, a, c, use.from, !use.writes))
+        if (!is_whole(me, a, c, use.from, !use.writes) || !needs_this_order(me, a, c, use.from) ||
+            !is_coherent(a, c, use.from, acquires(order) && (use.writes || a.op != Op::cas)))
             return;
         if (use.writes && !find_room(a, c, use))
             return;
         uses_.push_back(use);
+    }
+
+    // Whatever it passes over happened before it, or before what it reads: else the same is found
+    // where it comes first.
+    bool needs_this_order(size_t me, const Access &a, size_t c, const Reading &from) const {
+        const auto &messages = cells_[c].messages;
+        uint8_t mask = mask_of(a);
+
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            for (size_t i = from[lane] + 1; mask >> lane & 1 && i < messages.size(); i++)
+                if (messages[i].lanes >> lane & 1 && must_see(messages[i], me) &&
+                    !is_before(messages[i], c, mask, from))
+                    return false;
+        return true;
+    }
+
+    bool is_before(const Message &m, size_t c, uint8_t mask, const Reading &from) const {
+        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+            if (mask >> lane & 1 && search_->ordered(m.event, cells_[c].messages[from[lane]].event))
+                return true;
+        return false;
+    }
+
+    // What one half acquires may say that the other is too old.
+    bool is_coherent(const Access &a, size_t c, const Reading &from, bool acquires) const {
+        uint8_t mask = mask_of(a);
+
+        for (size_t lane = 0; acquires && groups_.size() > 1 && lane < lanes_of_cell; lane++)
+            for (size_t k = 0; mask >> lane & 1 && k < lanes_of_cell; k++)
+                if (mask >> k & 1 && views_.at(cells_[c].messages[from[lane]].view, row(c, k)) >
+                                         cells_[c].messages[from[k]].time)
+                    return false;
+        return true;
     }
 
     // No store is seen in part, but for what the context itself stored over it.
@@ -386,16 +446,51 @@ private:
                 if (messages[i].lanes >> lane & 1)
                     return false;
         use.at = last + 1;
-        return may_insert(c, mask, use.at);
+        return may_insert(c, mask, use.at) &&
+               (use.at == messages.size() || !tears(c, mask, use.at));
     }
 
     bool may_insert(size_t c, uint8_t mask, size_t at) const {
         const auto &messages = cells_[c].messages;
 
-        for (size_t i = at; i < messages.size(); i++)
-            if (messages[i].lanes & mask)
-                return !messages[i].rmw;
+        for (size_t i = at; mask && i < messages.size(); i++) {
+            if (messages[i].lanes & mask && messages[i].rmw)
+                return false;
+            mask &= static_cast<uint8_t>(~messages[i].lanes);
+        }
         return true;
+    }
+
+    void note_mixed(size_t me, const Access &a, size_t c, const Reading &from) {
+        Mixed m{mask_of(a), 0, {}};
+
+        for (size_t lane = 0; lane < lanes_of_cell; lane++) {
+            if (!(m.lanes >> lane & 1))
+                continue;
+            const Message &read = cells_[c].messages[from[lane]];
+            m.time[lane] = read.time;
+            if (read.writer == me && !read.rmw)
+                m.own |= static_cast<uint8_t>(1 << lane);
+        }
+        cells_[c].mixed.push_back(m);
+    }
+
+    // Would a store before message `at` have been seen in part?
+    bool tears(size_t c, uint8_t mask, size_t at) const {
+        uint32_t next = cells_[c].messages[at].time;
+
+        for (const Mixed &m : cells_[c].mixed) {
+            bool seen = false, missed = false;
+            for (size_t lane = 0; lane < lanes_of_cell; lane++) {
+                if (!(m.lanes & mask & 1 << lane))
+                    continue;
+                missed |= m.time[lane] < next;
+                seen |= m.time[lane] >= next && !(m.own >> lane & 1);
+            }
+            if (seen && missed)
+                return true;
+        }
+        return false;
     }
 
     uint64_t assemble(const Access &a, size_t c, const Reading &from) const {
@@ -447,14 +542,14 @@ private:
 
         for (size_t i = messages.size(); i-- > 0;) {
             const Message &m = messages[i];
-            if (!(m.lanes & mask))
+            if (!(m.lanes & word_of(a)))
                 continue;
             bool seen = must_see(m, me);
             for (size_t lane = 0; lane < lanes_of_cell; lane++)
                 seen |= (m.lanes & mask & 1 << lane) && m.time <= now[row(c, lane)];
             if (seen)
                 break;
-            if (may_insert(c, mask, i))
+            if (may_insert(c, mask, i) && !tears(c, mask, i))
                 places.push_back(i);
         }
         size_t at = places[search_->choose(static_cast<unsigned>(places.size()))];

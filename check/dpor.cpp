@@ -143,7 +143,8 @@ public:
             return {};
         const Node &n = nodes_[at_ - 1];
         int before = last_[n.who];
-        return {n.who, static_cast<uint16_t>(before < 0 ? 1 : nodes_[size_t(before)].index + 1)};
+        return {n.who, static_cast<uint16_t>(before < 0 ? 1 : nodes_[size_t(before)].index + 1),
+                static_cast<int>(at_ - 1)};
     }
 
     int last_step_of(Process who) const override { return last_[who]; }
@@ -153,6 +154,12 @@ public:
             return true;
         int last = last_[who];
         return last >= 0 && nodes_[size_t(last)].clock[e.who] >= e.index;
+    }
+
+    bool ordered(Event a, Event b) const override {
+        if (!reduced_ || !a.index)
+            return true;
+        return b.step >= 0 && nodes_[static_cast<size_t>(b.step)].clock[a.who] >= a.index;
     }
 
     Path path() const override {

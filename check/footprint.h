@@ -22,6 +22,9 @@ constexpr uint64_t sleepers_of(const void *word) { // who is parked there
 constexpr uint64_t mailbox_of(size_t context) { // the kicks on their way to it
     return uint64_t(1) << 61 | context * 8;
 }
+inline uint64_t halves_of(const void *at) { // the order of the stores to halves of its word
+    return (reinterpret_cast<uint64_t>(at) & ~uint64_t(3)) | uint64_t(1) << 59;
+}
 constexpr uint64_t fences = uint64_t(1) << 62; // sequentially consistent fences, in their order
 
 class Footprint {

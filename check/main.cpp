@@ -2,6 +2,7 @@
 // overlock-check: explores one lock in one scenario, and says in lines of JSON what it found.
 #include "checker.h"
 #include "client.h"
+#include "text.h"
 
 #include <engine/subjects.h>
 
@@ -166,12 +167,6 @@ int list() {
         all["models"].push_back({{"id", m.name}, {"what", m.what}});
     std::cout << all << "\n";
     return holds;
-}
-
-std::string hex(uint64_t v) {
-    char s[32];
-    snprintf(s, sizeof s, "0x%llx", static_cast<unsigned long long>(v));
-    return s;
 }
 
 json told(const Story &story) {

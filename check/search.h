@@ -28,6 +28,7 @@ protected:
 struct Event {
     Process who = 0;
     uint16_t index = 0; // 0: before all steps
+    int step = -1;      // its number in this execution
 };
 
 class Search {
@@ -49,6 +50,8 @@ public:
     virtual int last_step_of(Process) const { return none; } // its number in this execution
     // Did the event happen before all that `who` does next, whatever that is?
     virtual bool ordered(Event, Process) const { return true; }
+    // Did the first happen before the second?
+    virtual bool ordered(Event, Event) const { return true; }
     virtual Path path() const = 0; // of this execution
 };
 

@@ -27,6 +27,7 @@
 namespace ol::check {
 
 using engine::Failure;
+using engine::never;
 using engine::Place;
 using engine::Ticks;
 using engine::Wrong;

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// The seam: time, identity, and what a context may know.
+#include "world.h"
+
+#include <algorithm>
+
+namespace ol::check {
+
+namespace {
+
+// A deadline: how far off, and when it was set, so that two are compared only where their order is
+// certain.
+constexpr unsigned serial_bits = 20;
+constexpr Ticks far_off(Ticks t) {
+    return t >> serial_bits;
+}
+constexpr Ticks serial(Ticks t) {
+    return t & ((Ticks(1) << serial_bits) - 1);
+}
+
+} // namespace
+
+// Time.
+
+bool World::has_passed(Ticks t) {
+    if (t == never)
+        return false;
+    Agent &a = me();
+    if (far_off(t) <= far_off(a.present))
+        return serial(t) <= serial(a.present) || far_off(t) == 0 ||
+               std::find(a.passed.begin(), a.passed.end(), t) != a.passed.end();
+    return std::find(a.passed.begin(), a.passed.end(), t) != a.passed.end();
+}
+
+void World::pass(Agent &a, Ticks t) {
+    a.passed.push_back(t);
+    if (far_off(t) > far_off(a.present))
+        a.present = far_off(t) << serial_bits | serial(t);
+}
+
+bool World::has_asked(Ticks t) const {
+    const auto &asked = here_->asked;
+    return std::find(asked.begin(), asked.end(), t) != asked.end();
+}
+
+Ticks World::now(Place place) {
+    if (!is_inside())
+        return 0;
+    settle(place);
+    return far_off(me().present) << serial_bits | ++me().deadlines;
+}
+
+Ticks World::after(uint64_t n, Ticks d, Place) {
+    Ticks span, t;
+
+    if (!is_inside())
+        return d == never ? never : n * d;
+    Agent &a = me();
+    if (d == never || __builtin_mul_overflow(n, d, &span) ||
+        __builtin_add_overflow(far_off(a.present), span, &t) || t >> (64 - serial_bits))
+        return never;
+    t = t << serial_bits | ++a.deadlines;
+    if (span == 0)
+        a.passed.push_back(t); // at once
+    return t;
+}
+
+bool World::passed(Ticks t, Place place) {
+    if (!is_inside() || t == never)
+        return false;
+    settle(place);
+    if (has_passed(t))
+        return true;
+    if (!may(Budget::expiry)) {
+        me().asked.push_back(t);
+        return false;
+    }
+    pass(me(), t);
+    say(place, "finds that its time is up");
+    return true;
+}
+
+bool World::before(Ticks a, Ticks b, Place) {
+    return a < b;
+}
+
+bool World::may(Budget kind) {
+    if (!is_inside() || !me().left[kind])
+        return false;
+    if (!search_->choose(2))
+        return false;
+    me().left[kind]--;
+    return true;
+}
+
+// Identity.
+
+uint32_t World::self(Place) {
+    return !is_inside() ? OL_ID_MAX : me().able.has_id ? static_cast<uint32_t>(self_ + 1) : 0;
+}
+
+// Nodes are at the same addresses whoever asks first.
+ol_node *World::fresh_nodes() {
+    if (!has_nodes_)
+        for (size_t i = 0; i < contexts_; i++)
+            for (unsigned k = 0; k < nodes_each; k++) {
+                engine::Object &o = memory_.allocate("node", sizeof(ol_node));
+                auto *node = reinterpret_cast<ol_node *>(o.at);
+                node->next = reinterpret_cast<ol_node *>(uintptr_t(0xdead)); // rubbish
+                agents_[i].nodes.insert(agents_[i].nodes.begin(), node);
+            }
+    has_nodes_ = true;
+    if (me().nodes.empty())
+        fail(Wrong::misuse, "more nodes in use than a context can need");
+    return me().nodes.back();
+}
+
+// The node given back last is handed out first: whoever still uses it meets its new owner.
+ol_node *World::node_get(Place place) {
+    if (!is_inside())
+        fail(Wrong::unusable, "queues at " + text(place) + " while nobody else is there");
+    if (!me().able.has_nodes)
+        return nullptr;
+    ol_node *node = fresh_nodes();
+    engine::Object *o = memory_.find(node);
+    me().nodes.pop_back();
+    if (o->state == engine::Object::pooled)
+        touch_object(node, place, "takes again");
+    o->state = engine::Object::live;
+    return node;
+}
+
+void World::node_put(ol_node *node, Place place) {
+    engine::Object *o = memory_.find(node);
+
+    if (!o || o->state != engine::Object::live)
+        fail(Wrong::misuse, text(place) + " gives back a node that was not handed out");
+    touch_object(node, place, "gives back");
+    o->state = engine::Object::pooled;
+    me().nodes.push_back(node);
+}
+
+uint64_t *World::wait_slot(size_t i, Place) {
+    if (!wait_array_)
+        wait_array_ = reinterpret_cast<uint64_t *>(
+            memory_.allocate("wait array", OL_WAIT_SLOTS * sizeof(uint64_t)).at);
+    return &wait_array_[i % OL_WAIT_SLOTS];
+}
+
+void World::count(unsigned event, Place) {
+    if (is_inside())
+        me().counts[event]++;
+}
+
+// Knowledge, which may be wrong or stale.
+
+void World::defer(bool, Place) {}
+
+uint64_t World::slice_id(Place place) {
+    if (!is_inside())
+        return 0;
+    settle(place);
+    if (may(Budget::stale))
+        me().slices++;
+    return me().slices;
+}
+
+Ticks World::slice_end(Place) {
+    return never;
+}
+
+Ticks World::slice_min(Place) {
+    return 0;
+}
+
+bool World::is_preempted(uint32_t, Place place) {
+    settle(place);
+    return may(Budget::stale);
+}
+
+Ticks World::quota_end(Place) {
+    return never;
+}
+
+bool World::cpu_idle(Place place) {
+    settle(place);
+    return may(Budget::stale);
+}
+
+unsigned World::htm_begin(Place) {
+    return 0;
+}
+
+void World::htm_commit(Place place) {
+    fail(Wrong::misuse, "commit at " + text(place));
+}
+
+void World::htm_abort(Place place) {
+    fail(Wrong::misuse, "abort at " + text(place));
+}
+
+bool World::htm_active(Place) {
+    return false;
+}
+
+} // namespace ol::check
