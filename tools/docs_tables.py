@@ -15,10 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from overlock_tools import defs, measure
+from overlock_tools.checking import lists
 from overlock_tools.commands.locks import TRAITS
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
-from overlock_tools.errors import Fail
+from overlock_tools.errors import MISSING, Fail
 from overlock_tools.scenarios import SCENARIOS
 
 TOP = Path(__file__).resolve().parent.parent
@@ -127,6 +128,22 @@ def facts_table() -> str:
     return table(["fact", "group", "name", "how it is found", "what it means"], rows)
 
 
+def check_scenarios_table() -> str:
+    rows = [[f"`{name}`", what] for name, what in lists.load().scenarios.items()]
+    return table(["scenario", "what the contexts do"], rows)
+
+
+def check_models_table() -> str:
+    rows = [[f"`{name}`", what] for name, what in lists.load().models.items()]
+    return table(["model", "what it is"], rows)
+
+
+def check_budgets_table() -> str:
+    known = lists.load()
+    rows = [[f"`{k}`", str(known.usual[k]), what] for k, what in known.budgets.items()]
+    return table(["budget", "for each context, unless given", "what it allows"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "locks": locks_table,
     "lock-details": locks_details,
@@ -138,6 +155,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "tunables": tunables_table,
     "doctor-rules": rules_table,
     "doctor-facts": facts_table,
+    "check-scenarios": check_scenarios_table,
+    "check-models": check_models_table,
+    "check-budgets": check_budgets_table,
 }
 
 
@@ -147,7 +167,13 @@ def fill(text: str) -> str:
     def part(found: re.Match[str]) -> str:
         if found[2] not in PARTS:
             raise Fail(f"there is no generated part {found[2]}; there are {', '.join(PARTS)}")
-        return f"{found[1]}{PARTS[found[2]]()}{found[4]}"
+        try:
+            return f"{found[1]}{PARTS[found[2]]()}{found[4]}"
+        except Fail as error:
+            if error.code != MISSING:
+                raise
+            print(f"docs: {found[2]} is left as it was: {error.message}", file=sys.stderr)
+            return found[0]
 
     return PART.sub(part, text)
 

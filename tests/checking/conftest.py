@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,6 @@ os.environ.setdefault("OVERLOCK_NATIVE", str(NATIVE))
 
 Done = subprocess.CompletedProcess[str]
 COMMAND = [sys.executable, "-m", "overlock_tools", "check"]
-REAL = pytest.mark.skipif(
-    not (NATIVE / "overlock-check").exists(), reason="overlock-check is not built: `make checker`"
-)
 
 
 class Fake:
@@ -81,22 +77,22 @@ def fake(tmp_path: Path) -> Fake:
     return Fake(tmp_path)
 
 
-Check = Callable[..., Done]
+class Real:
+    """`overlock check` with the checker that was built, and a cache of its own."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            "OVERLOCK_NATIVE": str(NATIVE),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+        }
 
-@pytest.fixture
-def check(tmp_path: Path) -> Check:
-    """The real one, with a cache of its own."""
-
-    def run(*args: str | Path) -> Done:
+    def __call__(self, *args: str | Path) -> Done:
         return subprocess.run(
             [*COMMAND, *map(str, args)],
-            cwd=tmp_path,
-            env={
-                **os.environ,
-                "OVERLOCK_NATIVE": str(NATIVE),
-                "XDG_CACHE_HOME": str(tmp_path / "cache"),
-            },
+            cwd=self.folder,
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -104,4 +100,7 @@ def check(tmp_path: Path) -> Check:
             check=False,
         )
 
-    return run
+
+@pytest.fixture
+def real(tmp_path: Path) -> Real:
+    return Real(tmp_path)

@@ -96,10 +96,16 @@ def test_the_failing_step_is_marked() -> None:
 
 def test_where_nobody_can_go_on_the_end_is_marked() -> None:
     """A deadlock is no step of anybody."""
-    told = failure()
-    told["events"].pop()
-    [marked] = [line for line in drawn(120, told) if line.startswith("✗")]
-    assert "use after release" in marked
+    told = {**failure(), "property": "deadlock"}
+    told["events"][-1]["what"] = "FAILURE: deadlock: T1 relaxes at ..."
+    lines = drawn(120, told)
+    [marked] = [line for line in lines if line.startswith("✗")]
+    assert "deadlock" in marked
+    assert "FAILS" not in marked
+    first, second = columns(lines)
+    assert (marked[first], marked[second].strip()) == ("│", "")
+    told["events"].pop()  # nor need it be told
+    assert "deadlock" in next(line for line in drawn(120, told) if line.startswith("✗"))
 
 
 def test_an_execution_that_does_not_fail_has_no_such_mark() -> None:

@@ -57,6 +57,13 @@ def nothing_is_built(folder: Path) -> Environment:
 
 
 @given
+def a_build_without_the_checker(folder: Path) -> Environment:
+    (folder / "native").mkdir()
+    shutil.copy(NATIVE / "defs.json", folder / "native")
+    return {"OVERLOCK_NATIVE": "native"}
+
+
+@given
 def a_header_with_a_mistake(folder: Path) -> Environment:
     (folder / "mine.h").write_text("#include <overlock/port.h>\nint f(void) { return no_such; }\n")
     return {}

@@ -35,6 +35,7 @@ class Row:
         return replace(self, step="") == replace(other, step="")
 
 
+NOBODYS = ("deadlock", "lost wake-up")
 FAILURE = "FAILURE: "  # how the checker begins its last word
 ARTICLES = ("a", "an")
 
@@ -78,11 +79,17 @@ class _Reader:
                 if found and found[-1].context == event.number:  # the step that it comes from
                     found[-1] = self._marked(found[-1], event)
                     continue
+            if self._is_the_end(event):
+                break
             found.append(self._row(event))
-        if self.fails and not found[-1].fails:  # nobody did it: nobody can do anything
+        if self.fails and not found[-1].fails:
             remark = self.failure.property
             found.append(Row("", 0, states=found[-1].states, fails=True, remark=remark))
         return found
+
+    def _is_the_end(self, event: Event) -> bool:
+        """That nobody can go on is the doing of no step: it is told below the last."""
+        return self.failure.property in NOBODYS and event.what.startswith(FAILURE)
 
     def _holders(self) -> frozenset[int]:
         return frozenset(context for context, times in self.held.items() if times > 0)

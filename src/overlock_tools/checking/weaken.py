@@ -100,7 +100,7 @@ def sites(subject: Subject, scenarios: Iterable[str], at_once: int) -> list[Site
                 found.add(Site(file, int(line), half, lines.text(file, int(line))))
     if not found:
         raise Fail(f"{subject.shown} states no order that could be weakened", FAILED)
-    return sorted(found, key=lambda site: (not lines.is_own(site.file), site.file, site.line))
+    return sorted(found, key=lambda s: (not lines.is_own(s.file), s.file, s.line, s.order))
 
 
 def _asking(subject: Subject, scenario: str) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """overlock bench: compare locks on this machine."""
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import click
 
 from overlock_tools import bench, matrix, measure, plan, presets, scenarios
 from overlock_tools.errors import MISSING, Fail
+from overlock_tools.options import Within
 from overlock_tools.workloads import Parameter, Workload
 
 EXAMPLES = """
@@ -21,16 +21,6 @@ Examples:
   overlock bench {name} --locks ticket,preemptable_ticket@tau=0,peers
   overlock bench {name} --lock ./mine.h --locks all --counters
 """
-
-
-class Within(click.FloatRange):
-    """click's own lets nan pass."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
-            self.fail(f"nan is not in the range from {self.min:g} to {self.max:g}.", param, ctx)
-        return number
 
 
 def _file(name: str, what: str, key: str) -> Any:

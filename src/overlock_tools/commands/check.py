@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from overlock_tools.checking.job import DPOR, LOCKS, SC, SEARCHES, Search, Size
-from overlock_tools.commands.bench import Within
 from overlock_tools.errors import Fail
+from overlock_tools.options import Within
 
 EMITTERS = ("genmc",)
 SECONDS = 60.0

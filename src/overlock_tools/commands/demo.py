@@ -14,9 +14,9 @@ from rich.console import Console
 from overlock_tools import files, machine, measure, program, server, tables, verdict
 from overlock_tools import plan as plans
 from overlock_tools.bench import Terms, conclude, measured
-from overlock_tools.commands.bench import Within
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.measure import Run
+from overlock_tools.options import Within
 from overlock_tools.plan import Plan
 from overlock_tools.program import Pbzip2, Program, Runs, Sysbench
 from overlock_tools.results import Result
