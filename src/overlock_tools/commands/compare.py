@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from overlock_tools import comparison, files, ministat, results, stats, tables
-from overlock_tools.commands.bench import Within
 from overlock_tools.comparison import Comparison, Pair
 from overlock_tools.errors import FAILED, Fail
+from overlock_tools.options import Within
 from overlock_tools.results import Result
 from overlock_tools.stats import Ratio
 from overlock_tools.terminal import console as terminal
