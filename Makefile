@@ -12,7 +12,7 @@ PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pth
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build peers install clean lint format bench aa matrix papers picture real instructions docs setup
+.PHONY: help native demo test build checker peers install clean lint format bench aa matrix papers picture real instructions docs setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -39,6 +39,10 @@ native:
 		-DCMAKE_TARGET_MESSAGES=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) \
 		--log-level=WARNING >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
+
+checker: ## build the model checker too, for `overlock check`
+	@tools/setup test
+	@$(MAKE) --no-print-directory native CMAKE_FLAGS="$(CMAKE_FLAGS) -DOVERLOCK_CHECKER=ON"
 
 peers: ## install other people's locks and build them in: `overlock bench --locks peers`
 	@tools/setup peers
