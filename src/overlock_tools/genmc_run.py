@@ -53,7 +53,8 @@ class Size:
         return [f"-DOL_{name.upper()}={value}" for name, value in asdict(self).items()]
 
 
-SIZES = (Size(2, 1, 1, 1), Size(2, 2, 0, 1), Size(3, 1, 0, 1))
+# A deadline that may come at any moment is affordable at the least size only.
+SIZES = (Size(2, 1, 1, 1), Size(2, 2, 0, 0), Size(3, 1, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -139,15 +140,38 @@ def _first_failure(
     return next((run for run in runs if run.verdict == OPEN), runs[-1])
 
 
-def _ours(lock: str, seconds: float) -> str:
+def _ours(lock: str, seconds: float, *more: str) -> dict[str, Any]:
     """What overlock-check says of the lock in C11's model, two contexts by two."""
     checker = native.folder() / "overlock-check"
     if not checker.exists():
-        return ""
+        return {"verdict": "not asked"}
+    tunes = [f"--tune={name}={value}" for name, value in TUNES.get(lock, {}).items()]
     command = [str(checker), "--lock", lock, "--model", "c11", "--seconds", str(seconds)]
-    ran = subprocess.run(["nice", *command], check=False, capture_output=True, text=True)
-    result = json.loads(ran.stdout.splitlines()[-1])["result"]
-    return f"{result['verdict']}{'' if result['exhausted'] else ', not exhausted'}"
+    ran = subprocess.run(
+        ["nice", *command, *tunes, *more], check=False, capture_output=True, text=True
+    )
+    try:
+        result: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])["result"]
+    except (IndexError, KeyError, ValueError) as error:
+        raise errors.Fail(f"overlock-check did not answer: {ran.stderr.strip()}") from error
+    return result
+
+
+def _our_verdict(result: dict[str, Any]) -> str:
+    if result["verdict"] == FAILS:
+        return str(result["failure"]["property"])
+    return str(result["verdict"]) if result.get("exhausted", True) else "open: time"
+
+
+def _our_order(lock: str, site: Site, seconds: float) -> str:
+    """The property that misses the order, with trylock() too or with lock() alone."""
+    said = []
+    for scenario in ("try", "lock"):
+        result = _ours(lock, seconds, "--scenario", scenario, "--weaken", str(site))
+        if result["verdict"] == FAILS:
+            return _our_verdict(result)
+        said.append(_our_verdict(result))
+    return "not missed" if said == [HOLDS, HOLDS] else said[-1]
 
 
 def locks(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, Any]]:
@@ -157,7 +181,7 @@ def locks(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, A
     wanted = [(name, model, size) for name in names for size in SIZES for model in MODELS]
     with ThreadPoolExecutor(jobs) as pool:
         runs = list(pool.map(lambda job: one(*job), wanted))
-    ours = {name: _ours(name, checker.seconds) for name in names}
+    ours = {name: _our_verdict(_ours(name, checker.seconds)) for name in names}
     return [
         {"lock": name, "ours": ours[name], **asdict(run)}
         for (name, _, _), run in zip(wanted, runs, strict=True)
@@ -185,6 +209,7 @@ def _order(checker: Checker, lock: str, site: Site) -> dict[str, Any]:
         marked = emit(lock, mark=site)
         reached = _first_failure(checker, lock, marked, MODELS[0], tunes).verdict != HOLDS
     row = {"lock": lock, "site": str(site), "text": site.text, "reached": reached}
+    row["ours"] = _our_order(lock, site, checker.seconds) if reached else ""
     return row | {model: asdict(run) for model, run in found.items()}
 
 
@@ -195,10 +220,10 @@ def orders(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, 
         return list(pool.map(lambda job: _order(checker, *job), wanted))
 
 
-def _cell(run: dict[str, Any]) -> str:
+def _cell(run: dict[str, Any], otherwise: str) -> str:
     if run["verdict"] == FAILS:
         return f"{run['how']} ({run['size']})"
-    return "open: time" if run["verdict"] == OPEN else "not missed"
+    return "open: time" if run["verdict"] == OPEN else otherwise
 
 
 def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
@@ -220,15 +245,15 @@ def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
     elif what == "twins":
         yield ["broken twin", "RC11", "IMM"]
         for row in rows:
-            yield [row["twin"], *(_cell(row[model]) for model in MODELS)]
+            yield [row["twin"], *(_cell(row[model], "not caught") for model in MODELS)]
     else:
-        yield ["lock", "order dropped", "its line", "RC11", "IMM"]
+        yield ["lock", "order dropped", "its line", "ours, C11 2×2", "RC11", "IMM"]
         for row in rows:
             if not row["reached"]:
                 continue
-            cells = [_cell(row[model]) for model in MODELS]
+            cells = [_cell(row[model], "not missed") for model in MODELS]
             text = row["text"].replace("|", "\\|")
-            yield [row["lock"], row["site"], f"`{text}`", *cells]
+            yield [row["lock"], row["site"], f"`{text}`", row["ours"], *cells]
 
 
 def markdown(what: str, rows: list[dict[str, Any]]) -> str:
@@ -246,22 +271,26 @@ def _into(page: Path, what: str, table: str) -> None:
 
 
 def disagreements(what: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Where GenMC says other than it should: a lock that fails or that we judge otherwise, or a
-    twin that holds."""
+    """Where the two checkers differ, or a lock fails, or a twin holds."""
     if what == "locks":
         return [
             f"{row['lock']} {row['size']} {row['model']}: GenMC {row['verdict']}, we {row['ours']}"
             for row in rows
-            if row["verdict"] == FAILS or row["ours"].startswith(FAILS)
+            if row["verdict"] == FAILS or row["ours"] not in (HOLDS, "not asked", "open: time")
         ]
     if what == "twins":
         return [
-            f"{row['twin']}: {model} does not miss anything"
+            f"{row['twin']}: not caught by {model}"
             for row in rows
             for model in MODELS
             if row[model]["verdict"] != FAILS
         ]
-    return []
+    return [
+        f"{row['lock']} without {row['site']}: {model} {row[model]['verdict']}, we: {row['ours']}"
+        for row in rows
+        for model in MODELS
+        if row["reached"] and (row[model]["verdict"] == HOLDS) != (row["ours"] == "not missed")
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
