@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """overlock check over a checker that follows a script: jobs, words, exit codes, Ctrl-C, cache."""
 
+import fcntl
 import json
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -269,6 +272,13 @@ def test_not_built(fake: Fake) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (3, "", line)
 
 
+def test_a_checker_that_cannot_be_run(fake: Fake) -> None:
+    fake.program.chmod(0o644)
+    done = fake("ticket")
+    line = "overlock: overlock-check cannot be run: Permission denied; run `make checker` again\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", line)
+
+
 def test_lists(fake: Fake) -> None:
     done = fake("--list")
     assert done.returncode == 0
@@ -434,9 +444,11 @@ def test_a_cache_that_cannot_be_written_is_no_error(fake: Fake) -> None:
 # A terminal
 
 
-def on_terminal(fake: Fake, *args: str) -> str:
+def on_terminal(fake: Fake, *args: str, width: int = 80) -> str:
+    """Without its colours."""
     pid, handle = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         os.chdir(fake.folder)
         os.execve(  # noqa: S606 - the terminal is what this is about
             COMMAND[0], [*COMMAND, *args], {**fake.environment, "TERM": "xterm-256color"}
@@ -452,12 +464,50 @@ def on_terminal(fake: Fake, *args: str) -> str:
         out += data
     os.waitpid(pid, 0)
     os.close(handle)
-    return out.decode()
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.decode())
 
 
 def test_progress_is_shown_while_it_runs(fake: Fake) -> None:
     fake.says({"progress": 20, "pause": 0.05})
     said = on_terminal(fake, "ticket", "mcs", "--jobs", "2")
     assert "0 of 2 done" in said
-    assert re.search(r"ticket lock sc 2x2\s.*100 k", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said))
+    assert re.search(r"ticket lock sc 2x2\s.*100 k", said)
     assert "exhausted: holds" in said
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_no_verdict_is_cut_on_a_terminal(fake: Fake, width: int) -> None:
+    fake.says({"if": ["--lock=mcs"], **TIME_UP}, {"result": {"executions": 123456789}})
+    said = on_terminal(fake, "preemptable_ticket@tau=inf", "mcs", "--model", "all", width=width)
+    table = said[[m.start() for m in re.finditer("lock +(of|scenario) ", said)][-1] :].split(
+        "\r\n\r\n"
+    )[0]
+    assert all(len(line) <= width for line in table.splitlines())
+    words = " ".join(table.split())
+    assert words.count("exhausted: holds") == 3
+    assert all(words.count(word) >= 3 for word in ("not exhausted", "nothing", "so far"))
+
+
+def test_a_shell_completes_what_the_checker_knows(fake: Fake) -> None:
+    def complete(*words: str) -> list[str]:
+        line = " ".join(("overlock", "check", *words))
+        done = subprocess.run(
+            [Path(COMMAND[0]).with_name("overlock")],
+            env={
+                **fake.environment,
+                "_OVERLOCK_COMPLETE": "bash_complete",
+                "COMP_WORDS": line,
+                "COMP_CWORD": str(len(words) + 1),
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    assert complete("pv") == ["plain,pv_ticket"]
+    assert complete("ticket", "--model", "t") == ["plain,tso"]
+    assert complete("ticket", "--scenario", "f") == ["plain,free"]
+    assert complete("ticket", "--budget", "st") == ["plain,stop="]
+    fake.program.unlink()
+    assert complete("pv") == []

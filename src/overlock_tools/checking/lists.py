@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from overlock_tools import native
-from overlock_tools.errors import FAILED, USAGE, Fail
+from overlock_tools.errors import FAILED, MISSING, USAGE, Fail
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,12 @@ class Lists:
 
 def ask(*question: str) -> str:
     """What overlock-check answers at once."""
-    done = subprocess.run(
-        [native.checker(), *question], capture_output=True, text=True, check=False
-    )
+    command = [str(native.checker()), *question]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        why = f"overlock-check cannot be run: {error.strerror}; run `make checker` again"
+        raise Fail(why, MISSING) from error
     if done.returncode:
         code = USAGE if done.returncode == USAGE else FAILED
         raise Fail(complaint(done.stderr, done.returncode), code)

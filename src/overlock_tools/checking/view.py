@@ -86,10 +86,8 @@ class Progress:
 
 LOG_WIDTH = 1000  # nothing is wrapped there
 WIDE = 110  # enough for rates beside the verdicts
-COLUMNS = (
-    *(("lock", ""), ("scenario", ""), ("model", ""), ("size", "")),
-    *(("executions", "right"), ("time", "right"), ("verdict", "")),
-)
+NARROW = 96  # too little for full numbers and a column each for scenario, model and size
+LEFT, RIGHT = "left", "right"
 
 
 def put(out: Console, what: RenderableType, log_width: int | None = None) -> None:
@@ -105,25 +103,32 @@ def put(out: Console, what: RenderableType, log_width: int | None = None) -> Non
 
 
 def results(outcomes: Sequence[Outcome], width: int) -> Table:
-    rates = width >= WIDE
-    table = _table(*COLUMNS[:-1], *([("per second", "right")] if rates else []), COLUMNS[-1])
-    # On a narrow terminal the verdict goes on below rather than any column being cut.
+    """A line for each; on a narrow terminal verdicts go on below, and no column is cut."""
+    narrow, rates = width < NARROW, width >= WIDE
+    about = [("of", LEFT)] if narrow else [(name, LEFT) for name in ("scenario", "model", "size")]
+    table = _table(
+        *(("lock", LEFT), *about, ("runs" if narrow else "executions", RIGHT), ("time", RIGHT)),
+        *([("per second", RIGHT)] if rates else []),
+        ("verdict", LEFT),
+    )
     table.columns[-1].no_wrap = False
-    table.columns[-1].min_width = min(24, width // 3)
     for one in outcomes:
         job = one.job
-        verdict = Text(one.words, style=STYLES.get(one.verdict, "yellow"))
-        if one.cached:
-            verdict.append("  (cached)", style="dim")
-        known = not one.error
+        of = [job.scenario, job.model, str(job.size)]
+        executions = si(one.executions).strip() if narrow else count(one.executions)
+        numbers = [executions, duration(one.seconds * 1e9)]
+        numbers += [si(one.rate).strip()] if rates else []
         table.add_row(
-            *(job.subject.shown, job.scenario, job.model, str(job.size)),
-            count(one.executions) if known else "",
-            duration(one.seconds * 1e9) if known else "",
-            *([si(one.rate).strip() if known else ""] if rates else []),
-            verdict,
+            *(job.subject.shown, *([" ".join(of)] if narrow else of)),
+            *([""] * len(numbers) if one.error else numbers),
+            _verdict(one),
         )
     return table
+
+
+def _verdict(one: Outcome) -> Text:
+    verdict = Text(one.words, style=STYLES.get(one.verdict, "yellow"))
+    return verdict.append("  (cached)", style="dim") if one.cached else verdict
 
 
 def listing(out: Console, known: Lists) -> None:
