@@ -67,7 +67,7 @@ uint64_t World::access(const Access &a) {
         made(f);
     if (result_of(a, old) != old)
         changed();
-    me().arrival.step(steps_, is_rmw(a.op) && result_of(a, old) != old);
+    me().arrival.step(steps_, is_rmw(a.op) && result_of(a, old) != old, me().slices);
     if (story_)
         say_access(a, order, old, result_of(a, old));
     return old;

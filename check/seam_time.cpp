@@ -26,6 +26,8 @@ bool World::has_passed(Ticks t) {
     if (t == never)
         return false;
     Agent &a = me();
+    if (rules_.clock)
+        return t <= a.clock;
     if (far_off(t) <= far_off(a.present))
         return serial(t) <= serial(a.present) || far_off(t) == 0 ||
                std::find(a.passed.begin(), a.passed.end(), t) != a.passed.end();
@@ -33,6 +35,8 @@ bool World::has_passed(Ticks t) {
 }
 
 void World::pass(Agent &a, Ticks t) {
+    if (rules_.clock)
+        return advance(a, t);
     a.passed.push_back(t);
     if (far_off(t) > far_off(a.present))
         a.present = far_off(t) << serial_bits | serial(t);
@@ -47,15 +51,24 @@ Ticks World::now(Place place) {
     if (!is_inside())
         return 0;
     settle(place);
+    if (rules_.clock) {
+        elapse();
+        return me().clock;
+    }
     return far_off(me().present) << serial_bits | ++me().deadlines;
 }
 
-Ticks World::after(uint64_t n, Ticks d, Place) {
+Ticks World::after(uint64_t n, Ticks d, Place place) {
     Ticks span, t;
 
     if (!is_inside())
         return d == never ? never : n * d;
     Agent &a = me();
+    if (rules_.clock)
+        return d == never || __builtin_mul_overflow(n, d, &span) ||
+                       __builtin_add_overflow(now(place), span, &t)
+                   ? never
+                   : t;
     if (d == never || __builtin_mul_overflow(n, d, &span) ||
         __builtin_add_overflow(far_off(a.present), span, &t) || t >> (64 - serial_bits))
         return never;
@@ -69,9 +82,11 @@ bool World::passed(Ticks t, Place place) {
     if (!is_inside() || t == never)
         return false;
     settle(place);
+    if (rules_.clock)
+        elapse();
     if (has_passed(t))
         return true;
-    if (!may(Budget::expiry)) {
+    if (rules_.clock || !may(Budget::expiry)) {
         me().asked.push_back(t);
         return false;
     }
@@ -107,7 +122,7 @@ ol_node *World::fresh_nodes() {
                 engine::Object &o = memory_.allocate("node", sizeof(ol_node));
                 auto *node = reinterpret_cast<ol_node *>(o.at);
                 node->next = reinterpret_cast<ol_node *>(uintptr_t(0xdead)); // rubbish
-                agents_[i].nodes.insert(agents_[i].nodes.begin(), node);
+                agents_[i]->nodes.insert(agents_[i]->nodes.begin(), node);
             }
     has_nodes_ = true;
     if (me().nodes.empty())
@@ -148,8 +163,11 @@ uint64_t *World::wait_slot(size_t i, Place) {
 }
 
 void World::count(unsigned event, Place) {
-    if (is_inside())
-        me().counts[event]++;
+    if (!is_inside())
+        return;
+    me().counts[event]++;
+    if (event == OL_TIMEOUT && !me().arrival.tired)
+        me().arrival.tired = steps_;
 }
 
 // Knowledge, which may be wrong or stale.
@@ -160,17 +178,50 @@ uint64_t World::slice_id(Place place) {
     if (!is_inside())
         return 0;
     settle(place);
-    if (may(Budget::stale))
+    if (rules_.clock)
+        elapse();
+    else if (may(Budget::stale))
         me().slices++;
     return me().slices;
 }
 
-Ticks World::slice_end(Place) {
-    return never;
+Ticks World::slice_end(Place place) {
+    if (!is_inside() || !rules_.clock)
+        return never;
+    settle(place);
+    elapse();
+    return me().slice_end;
 }
 
 Ticks World::slice_min(Place) {
-    return 0;
+    return rules_.clock;
+}
+
+// Concrete clocks: small numbers, for locks that calculate with times. Each context has a clock of
+// its own, since nobody compares the times of two: how fast one goes is nobody else's step. It is
+// somewhere in a slice at first; every other slice has its whole length. Time goes on between two
+// looks if the adversary spends a budget, at most to the slice's end; and when nobody can run.
+void World::elapse() {
+    Agent &a = me();
+    if (!a.slice_end)
+        a.slice_end = rules_.clock - search_->choose(static_cast<unsigned>(rules_.clock));
+    if (!a.left[Budget::expiry])
+        return;
+    if (unsigned by = search_->choose(static_cast<unsigned>(a.slice_end - a.clock) + 1)) {
+        a.left[Budget::expiry]--;
+        advance(a, a.clock + by);
+        say(a.place, "time goes on to " + std::to_string(a.clock) + ", in its slice " +
+                         std::to_string(a.slices));
+    }
+}
+
+// Whoever reaches the end of its slice is off its CPU, and back at the beginning of the next.
+void World::advance(Agent &a, Ticks t) const {
+    a.clock = std::max(a.clock, t);
+    if (a.clock < a.slice_end)
+        return;
+    a.slice_end = a.clock + rules_.clock;
+    a.slices++;
 }
 
 bool World::is_preempted(uint32_t, Place place) {

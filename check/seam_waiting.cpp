@@ -134,8 +134,8 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
     loads_->fence(self_, f);
     Mask parked = 0;
     for (size_t i = 0; i < contexts_; i++)
-        if (agents_[i].doing == Doing::parks && agents_[i].parked_on == word &&
-            agents_[i].key & key)
+        if (agents_[i]->doing == Doing::parks && agents_[i]->parked_on == word &&
+            agents_[i]->key & key)
             parked |= bit(i);
     f.add(sleepers_of(word), 1, parked != 0);
     Mask woken = 0;
@@ -149,12 +149,12 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
         woken |= bit(i);
         f.add(mailbox_of(i), 1, true);
         if (may(Budget::late)) {
-            agents_[i].late++;
+            agents_[i]->late++;
             say(place, "kicks T" + std::to_string(i + 1) + ", which takes time");
             continue;
         }
-        agents_[i].kicked = true;
-        agents_[i].parked_on = nullptr;
+        agents_[i]->kicked = true;
+        agents_[i]->parked_on = nullptr;
         say(place, "kicks T" + std::to_string(i + 1));
     }
     made(f);

@@ -13,7 +13,7 @@ constexpr const char *orders[] = {"relaxed", "acquire", "release", "acq_rel"};
 } // namespace
 
 const char *World::doing(size_t context) const {
-    const Agent &a = agents_[context];
+    const Agent &a = *agents_[context];
 
     switch (a.doing) {
     case Doing::parks:
@@ -37,7 +37,7 @@ std::string World::who_waits() const {
     std::string all;
 
     for (size_t i = 0; i < contexts_; i++) {
-        const Agent &a = agents_[i];
+        const Agent &a = *agents_[i];
         all += (all.empty() ? "" : "; ") + context_name(i);
         switch (a.doing) {
         case Doing::done:

@@ -53,7 +53,7 @@ void World::begin(const Program &program) {
     program_ = &program;
     contexts_ = program.contexts;
     while (agents_.size() < contexts_)
-        agents_.emplace_back(agents_.size());
+        agents_.push_back(std::make_unique<Agent>(agents_.size()));
     self_ = nobody;
     over_ = pruned_ = false;
     steps_ = 0;
@@ -66,7 +66,7 @@ void World::begin(const Program &program) {
     loads_->reset(contexts_);
     program.set_up(memory_);
     for (size_t i = 0; i < contexts_; i++) {
-        Agent &a = agents_[i];
+        Agent &a = *agents_[i];
         a.doing = Doing::runs;
         a.able = i < program.able.size() ? program.able[i] : engine::Abilities{};
         a.place = {};
@@ -83,6 +83,7 @@ void World::begin(const Program &program) {
         a.asked.clear();
         a.timed_until = never;
         a.slices = 1;
+        a.clock = a.slice_end = 0;
         a.nodes.clear();
         a.counts.fill(0);
         a.context.begin([this, i] { program_->body(i); }, a.able, contexts_);
@@ -98,7 +99,7 @@ void World::start_contexts() {
 }
 
 void World::resume(size_t who) {
-    Agent &a = agents_[who];
+    Agent &a = *agents_[who];
 
     self_ = who;
     here_ = &a;
@@ -140,16 +141,16 @@ int World::schedule() {
         }
         size_t self = self_;
         self_ = p % contexts_;
-        here_ = &agents_[self_];
+        here_ = agents_[self_].get();
         p < 2 * contexts_ ? drain(self_) : deliver(self_);
         self_ = self;
-        here_ = self == nobody ? nullptr : &agents_[self];
+        here_ = self == nobody ? nullptr : agents_[self].get();
     }
     return Search::none;
 }
 
 bool World::can_go(size_t i) const {
-    const Agent &a = agents_[i];
+    const Agent &a = *agents_[i];
 
     if (a.doing == Doing::parks)
         return a.kicked;
@@ -165,7 +166,7 @@ Mask World::enabled() const {
             m |= bit(i);
         if (loads_->buffers(i))
             m |= bit(process_of_buffer(i));
-        if (agents_[i].late)
+        if (agents_[i]->late)
             m |= bit(process_of_kicks(i));
     }
     return m;
@@ -179,7 +180,7 @@ Mask World::timed_watchers() const {
     Mask m = 0;
 
     for (size_t i = 0; rules_.timeouts && i < contexts_; i++) {
-        const Agent &a = agents_[i];
+        const Agent &a = *agents_[i];
         if (a.doing != Doing::runs || !a.watches || a.watches_until == never || a.forced > fewest)
             continue;
         if (a.forced < fewest)
@@ -193,11 +194,11 @@ Mask World::timed_watchers() const {
 
 void World::changed() {
     for (size_t i = 0; i < contexts_; i++)
-        agents_[i].forced = 0;
+        agents_[i]->forced = 0;
 }
 
 void World::force(size_t who) {
-    Agent &a = agents_[who];
+    Agent &a = *agents_[who];
 
     pass(a, a.watches_until);
     loads_->look_afresh(who);
@@ -210,7 +211,7 @@ void World::stuck() {
     bool all_done = true, parked = false;
 
     for (size_t i = 0; i < contexts_; i++) {
-        Doing d = agents_[i].doing;
+        Doing d = agents_[i]->doing;
         all_done &= d == Doing::done || d == Doing::off;
         parked |= d == Doing::parks;
     }
@@ -307,10 +308,10 @@ void World::settle(Place place) {
 
 void World::maybe_interrupt() {
     Agent &a = me();
-    Next next = a.next;
 
-    if (!a.interruptible)
+    if (!a.interruptible || !(a.left[Budget::irq] | a.left[Budget::nmi]))
         return;
+    Next next = a.next;
     for (Budget kind : {Budget::irq, Budget::nmi}) {
         if (!a.left[kind] || !may(kind))
             continue;
@@ -371,7 +372,7 @@ void World::drain(size_t i) {
 
 // A late kick arrives. If it finds nobody asleep, it may be kept for the next sleep.
 void World::deliver(size_t i) {
-    Agent &a = agents_[i];
+    Agent &a = *agents_[i];
     Footprint f;
 
     a.late = 0; // together with all others that are on their way
@@ -403,21 +404,21 @@ void World::stop_others() {
     f.add_all();
     made(f);
     for (size_t i = 0; i < contexts_; i++) {
-        if (i == self_ || agents_[i].doing == Doing::done)
+        if (i == self_ || agents_[i]->doing == Doing::done)
             continue;
-        agents_[i].doing = Doing::off;
-        agents_[i].late = 0;
+        agents_[i]->doing = Doing::off;
+        agents_[i]->late = 0;
         loads_->forget(i);
     }
     say(me().place, "everybody else is gone", true);
 }
 
 bool World::is_done(size_t context) const {
-    return agents_[context].doing == Doing::done;
+    return agents_[context]->doing == Doing::done;
 }
 
 bool World::is_off(size_t context) const {
-    return agents_[context].doing == Doing::off;
+    return agents_[context]->doing == Doing::off;
 }
 
 bool World::buffers_are_empty() const {
@@ -437,8 +438,8 @@ void World::pending(Process who, Footprint &f) {
     if (who >= 2 * contexts_) {
         size_t i = who - 2 * contexts_;
         f.add(mailbox_of(i), 1, true);
-        if (agents_[i].parked_on)
-            f.add(sleepers_of(agents_[i].parked_on), 1, true);
+        if (agents_[i]->parked_on)
+            f.add(sleepers_of(agents_[i]->parked_on), 1, true);
         return;
     }
     if (who >= contexts_) {
@@ -446,7 +447,7 @@ void World::pending(Process who, Footprint &f) {
         touch(f, a, Memory::read(a.address(), a.width), result_of(a, 0));
         return;
     }
-    const Agent &a = agents_[who];
+    const Agent &a = *agents_[who];
     if (a.watches)
         loads_->watched(who, f);
     switch (a.next.kind) {

@@ -21,7 +21,6 @@
 #include <engine/context.h>
 #include <engine/report.h>
 
-#include <deque>
 #include <functional>
 
 namespace ol::check {
@@ -50,16 +49,25 @@ struct Weakening {
     bool acquire = false, release = false; // which is lost
 };
 
-// How a context came to wait: the first step of its acquisition, and the last by which it told the
-// others before it first waited. 0: none.
+// How a context came to wait: the first step of its acquisition, the first by which it told the
+// others (its ticket, where there are tickets), the last before it first waited, and where its wait
+// in line lasted too long. 0: none.
 struct Arrival {
-    size_t first = 0, told = 0, in_line = 0;
+    size_t first = 0, joined = 0, told = 0, in_line = 0, tired = 0;
+    uint64_t slice = 0, joined_slice = 0; // of its CPU's time, on concrete clocks
 
-    void step(size_t n, bool tells) {
-        if (!first)
+    void step(size_t n, bool tells, uint64_t now_in) {
+        if (!first) {
             first = n;
-        if (tells)
-            told = n;
+            slice = now_in;
+        }
+        if (!tells)
+            return;
+        if (!joined) {
+            joined = n;
+            joined_slice = now_in;
+        }
+        told = n;
     }
     void wait() {
         if (!in_line)
@@ -71,6 +79,7 @@ struct Rules {
     Budgets budgets;
     ol_tuning tuning{};
     bool timeouts = true; // when nobody can run, time goes on to the next deadline
+    Ticks clock = 0;      // the length of a slice on concrete clocks; 0: there are none
     std::vector<Weakening> weakened;
     size_t longest = 4000; // steps; beyond, it is a livelock
 };
@@ -108,9 +117,10 @@ public:
     [[noreturn]] void fail(Wrong what, std::string how);
 
     size_t running() const { return self_; }
+    size_t step() const { return steps_; } // the number of the last one in this execution
     Memory &memory() { return memory_; }
     unsigned counted(size_t context, unsigned event) const {
-        return agents_[context].counts[event];
+        return agents_[context]->counts[event];
     }
     bool is_done(size_t context) const;
     bool is_off(size_t context) const;
@@ -197,6 +207,7 @@ private:
         Ticks timed_until = engine::never;
         bool timed = false;
         uint64_t slices = 1;
+        Ticks clock = 0, slice_end = 0; // its own, on concrete clocks
         std::vector<ol_node *> nodes;
         std::array<unsigned, OL_EVENTS> counts{};
     };
@@ -231,7 +242,9 @@ private:
     Order order_of(const Access &a);
     void touch_object(void *object, Place place, const char *what);
     bool has_passed(Ticks t);
-    static void pass(Agent &a, Ticks t);
+    void pass(Agent &a, Ticks t);
+    void elapse();
+    void advance(Agent &a, Ticks t) const;
     bool has_asked(Ticks t) const;
     ol_node *fresh_nodes();
 
@@ -244,7 +257,7 @@ private:
     Memory memory_;
     Search *search_ = nullptr;
     std::unique_ptr<MemoryModel> loads_;
-    std::deque<Agent> agents_;
+    std::vector<std::unique_ptr<Agent>> agents_;
     size_t contexts_ = 0;
     const Program *program_ = nullptr;
 
