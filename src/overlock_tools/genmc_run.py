@@ -239,7 +239,7 @@ def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
             "seconds",
         ]
         for row in rows:
-            said = f"{row['verdict']} {row['how']}".strip()
+            said = f"{row['verdict']}: {row['how']}" if row["how"] else row["verdict"]
             first = [row["lock"], row["ours"], row["size"], row["model"].upper(), said]
             yield [*first, f"{row['executions']:,}", f"{row['blocked']:,}", f"{row['seconds']:.1f}"]
     elif what == "twins":
