@@ -14,8 +14,10 @@
 // its own context stored later, which it may see before anybody else does.
 //
 // A load that passes over a message, or a store that goes before one, does so only if that message
-// happened before it in this execution: otherwise the same outcome is found where the load, or the
-// store, comes first, and the search goes there too. So weak behaviour costs only where it is weak.
+// happened in this execution before it, or before what the load reads: otherwise the same outcome
+// is found where the load, or the store, comes first, and the search goes there too. So weak
+// behaviour costs only where it is weak. Two stores to halves of one word are in some order all the
+// same, for a store to the whole word may come between them: their footprints meet.
 #include "model.h"
 
 #include <algorithm>

@@ -17,7 +17,7 @@ constexpr Ticks patience = 100; // of timed callers; when it ends is up to the a
 } // namespace
 
 bool applies(Scenario scenario, const ol_lock_ops &ops) {
-    return scenario != Scenario::timed_ || ops.timedlock;
+    return (scenario != Scenario::timed_ && scenario != Scenario::leave_) || ops.timedlock;
 }
 
 void prepare(Scenario scenario, Budgets &budgets) {
@@ -116,6 +116,10 @@ void Client::body(size_t me) {
         return stop_acquiring(me);
     case Scenario::fork_:
         return fork(me);
+    case Scenario::order_:
+        return acquire_often(me);
+    case Scenario::leave_:
+        return leave_or_stay(me);
     case Scenario::count:
         break;
     }
@@ -133,6 +137,9 @@ void Client::finish() {
         for (size_t i = 0; i < setting_.contexts; i++)
             all &= world_.is_done(i) || world_.is_off(i);
         (all ? notes_.went_on : notes_.stuck)++;
+        for (size_t i = 0; i < setting_.contexts; i++)
+            if (!world_.is_off(i) && !world_.is_done(i))
+                (strcmp(world_.doing(i), "parks") == 0 ? notes_.parked : notes_.spin)++;
         return;
     }
     for (Lock &l : locks_) {
@@ -144,22 +151,37 @@ void Client::finish() {
         if (setting_.scenario != Scenario::frees_)
             idle_lock_works(l);
     }
-    if (ops_.traits & OL_FIFO && setting_.scenario != Scenario::noid_)
+    if (is_fifo() && setting_.scenario != Scenario::noid_ && setting_.scenario != Scenario::timed_)
         first_come_first_served();
+    judge_claim();
 }
 
-// Nobody can go on: fine if somebody stopped for ever. It is noted how the others wait.
+void Client::judge_claim() {
+    size_t timeouts = 0;
+
+    if (!setting_.claimed)
+        return;
+    notes_.passed.add(turns_);
+    for (size_t i = 0; i < setting_.contexts; i++)
+        timeouts += world_.counted(i, OL_TIMEOUT);
+    std::string how = breach(*setting_.claimed, turns_, setting_.contexts, timeouts);
+    if (!how.empty())
+        world_.fail(Wrong::out_of_order, how);
+}
+
+// Always, or with this tuning: a preemptable ticket lock whose patience is endless.
+bool Client::is_fifo() const {
+    return ops_.traits & OL_FIFO || (unit_ && world_.tuning().tau == engine::never);
+}
+
+// Nobody can go on: fine if somebody stopped for ever, but not if it only waited in a lock whose
+// waiters may pass it.
 bool Client::may_stick() {
     bool stopped = false;
 
     for (size_t i = 0; i < setting_.contexts; i++)
         stopped |= world_.is_off(i);
-    if (!stopped || forked_)
-        return false;
-    for (size_t i = 0; i < setting_.contexts; i++)
-        if (!world_.is_off(i) && !world_.is_done(i))
-            (strcmp(world_.doing(i), "parks") == 0 ? notes_.parked : notes_.spin)++;
-    return true;
+    return stopped && !forked_ && (setting_.scenario != Scenario::waiter_ || is_fifo());
 }
 
 // From outside, with nobody else there: waiting is a failure now.
@@ -179,12 +201,13 @@ void Client::idle_lock_works(Lock &l) {
 void Client::first_come_first_served() {
     for (size_t late = 0; late < turns_.size(); late++)
         for (size_t early = 0; early < late; early++)
-            if (turns_[late].in_line && turns_[late].in_line < turns_[early].first)
+            if (size_t in_line = turns_[late].arrival.in_line, first = turns_[early].arrival.first;
+                turns_[late].queued && turns_[early].queued && in_line && in_line < first)
                 world_.fail(Wrong::out_of_order,
                             "acquisition " + std::to_string(late + 1) + " was in line at step " +
-                                std::to_string(turns_[late].in_line) + ", before acquisition " +
+                                std::to_string(in_line) + ", before acquisition " +
                                 std::to_string(early + 1) + " began at step " +
-                                std::to_string(turns_[early].first));
+                                std::to_string(first));
 }
 
 // In the contexts. What they decide by is protected by the lock, or their own: the search knows of
@@ -217,6 +240,7 @@ bool Client::acquire_in_time(Lock &l) {
 
     l.busy++;
     l.begun++;
+    world_.arrive();
     world_.begin_timed(until);
     bool got = ops_.timedlock(l.at, until);
     if (!world_.end_timed() && !got)
@@ -234,11 +258,18 @@ void Client::took(Lock &l, bool in_line) {
     if (l.owner != nobody)
         world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while T" +
                                           std::to_string(l.owner + 1) + " was there");
+    if (l.readers)
+        world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while " +
+                                          std::to_string(l.readers) + " readers were there");
     l.owner = me;
     l.acquired++;
-    if (in_line && &l == &locks_[0])
-        turns_.push_back({world_.arrival().first, world_.arrival().in_line});
+    if (&l == &locks_[0])
+        served(in_line);
     world_.mark("holds");
+}
+
+void Client::served(bool in_line) {
+    turns_.push_back({world_.running(), world_.step(), world_.arrival(), in_line});
 }
 
 // What the lock protects, after its use.
@@ -267,6 +298,56 @@ void Client::lock_and_unlock() {
     }
 }
 
+// The last context is the one that others may pass.
+void Client::acquire_often(size_t me) {
+    for (unsigned i = 0; i < (me ? 1 : setting_.acquisitions); i++)
+        reads(me) ? look_shared() : once();
+}
+
+void Client::leave_or_stay(size_t me) {
+    Lock &l = locks_[0];
+
+    if (me == 0 || me + 1 == setting_.contexts)
+        return acquire_often(me);
+    for (unsigned i = 0; i < setting_.acquisitions; i++)
+        if (acquire_in_time(l)) {
+            use(l);
+            release(l);
+        }
+}
+
+void Client::once() {
+    acquire(locks_[0]);
+    use(locks_[0]);
+    release(locks_[0]);
+}
+
+bool Client::reads(size_t me) const {
+    return setting_.shared && me < setting_.roles.size() && setting_.roles[me] == 'r';
+}
+
+void Client::look_shared() {
+    Lock &l = locks_[0];
+
+    l.busy++;
+    world_.arrive();
+    setting_.shared->lock(l.at);
+    if (l.owner != nobody)
+        world_.fail(Wrong::exclusion,
+                    "a reader came in while T" + std::to_string(l.owner + 1) + " was there");
+    l.readers++;
+    served(true);
+    world_.mark("reads");
+    uint64_t v = world_.plain_read(l.datum, HERE);
+    if (v != l.acquired)
+        world_.fail(Wrong::lost_update, "a reader sees " + std::to_string(v) + " after " +
+                                            std::to_string(l.acquired) + " additions");
+    l.readers--;
+    setting_.shared->unlock(l.at);
+    l.busy--;
+    world_.mark("released");
+}
+
 void Client::try_and_lock() {
     Lock &l = locks_[0];
 
@@ -291,12 +372,12 @@ void Client::try_and_lock() {
     }
 }
 
-// The first context has no deadline, so that somebody stays when all others leave.
+// Every other context has no deadline, so that somebody stays when all others leave.
 void Client::give_up() {
     Lock &l = locks_[0];
 
     for (unsigned i = 0; i < setting_.acquisitions; i++) {
-        if (world_.running() == 0)
+        if (world_.running() % 2 == 0)
             acquire(l);
         else if (!acquire_in_time(l))
             continue;
@@ -395,6 +476,8 @@ void Client::interrupted(Budget kind) {
 }
 
 void Client::stop_holding(size_t me) {
+    if (me % 2 && ops_.timedlock)
+        return give_up();
     if (me > 0)
         return lock_and_unlock();
     acquire(locks_[0]);

@@ -2,9 +2,11 @@
 #ifndef OL_CHECK_CLIENT_H
 #define OL_CHECK_CLIENT_H
 // What the contexts of a scenario do with a lock, and what must then hold.
-#include "world.h"
+#include "claims.h"
 
 #include <overlock/ops.h>
+
+#include <optional>
 
 namespace ol::check {
 
@@ -28,6 +30,9 @@ struct Setting {
     Scenario scenario = Scenario::lock_;
     size_t contexts = 2;
     unsigned acquisitions = 2; // by each
+    std::optional<Claimed> claimed = {};
+    std::string roles = {}; // r: shared, for each context; others are writers
+    const SharedOps *shared = nullptr;
 };
 
 bool applies(Scenario scenario, const ol_lock_ops &ops);
@@ -39,6 +44,7 @@ struct Notes {
     uint64_t went_on = 0, stuck = 0; // executions in which somebody had stopped
     uint64_t spin = 0, parked = 0,
              returned = 0; // contexts left waiting, and timed callers that left
+    Passed passed;
 };
 
 class Client {
@@ -56,9 +62,7 @@ private:
         uint64_t acquired = 0;
         unsigned busy = 0;  // contexts in an operation on it or holding it
         uint64_t begun = 0; // operations
-    };
-    struct Turn { // an acquisition, in the order of being served
-        size_t first, in_line;
+        unsigned readers = 0;
     };
     static constexpr size_t nobody = SIZE_MAX;
 
@@ -68,17 +72,25 @@ private:
     void body(size_t me);
     void finish();
     bool may_stick();
+    bool is_fifo() const;
     void idle_lock_works(Lock &l);
     void first_come_first_served();
+    void judge_claim();
 
     void acquire(Lock &l);
     bool try_once(Lock &l);
     bool acquire_in_time(Lock &l);
     void took(Lock &l, bool in_line);
+    void served(bool in_line);
     uint64_t use(Lock &l);
     void release(Lock &l);
 
     void lock_and_unlock();
+    void acquire_often(size_t me);
+    void leave_or_stay(size_t me);
+    bool reads(size_t me) const;
+    void look_shared();
+    void once();
     void try_and_lock();
     void give_up();
     void free_at_last();

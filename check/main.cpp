@@ -25,7 +25,9 @@ volatile sig_atomic_t interrupted = 0;
 
 struct Options {
     std::string lock, object, scenario = "lock", model = "sc", search = "dpor", replay, sites;
+    std::string claim, roles;
     std::vector<std::string> budgets, tunes, weaken;
+    Ticks clock = 0;
     size_t contexts = 2;
     unsigned acquisitions = 2;
     Limits limits;
@@ -110,6 +112,7 @@ Rules rules_of(const Options &o, Scenario scenario) {
 
     r.tuning = usual_tuning();
     r.timeouts = o.timeouts;
+    r.clock = o.clock;
     prepare(scenario, r.budgets);
     for (const std::string &b : o.budgets) {
         auto [name, times] = assignment(b);
@@ -122,11 +125,24 @@ Rules rules_of(const Options &o, Scenario scenario) {
     return r;
 }
 
-const ol_lock_ops *load(const std::string &object, std::string &lock) {
+// NAME, or bypass=N.
+Claimed claimed(const std::string &text) {
+    auto [name, bound] =
+        text.find('=') == std::string::npos ? std::pair(text, uint64_t(0)) : assignment(text);
+    return {static_cast<Claim>(index_of(claim_list, name, "claim")), bound};
+}
+
+void *open(const std::string &object) {
     void *so = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
 
     if (!so)
         bad(dlerror());
+    return so;
+}
+
+const ol_lock_ops *load(const std::string &object, std::string &lock) {
+    void *so = open(object);
+
     if (lock.empty()) {
         lock = object.substr(object.rfind('/') + 1);
         lock = lock.substr(0, lock.rfind('.'));
@@ -147,6 +163,18 @@ const ol_lock_ops &find_lock(Options &o) {
     bad("there is no lock " + o.lock + "; --list lists them");
 }
 
+// The readers' side of a lock from outside.
+const SharedOps *shared_side(const Options &o) {
+    std::string name = "ol_sim_" + o.lock + "_shared";
+
+    if (o.roles.empty())
+        return nullptr;
+    void *found = o.object.empty() ? nullptr : dlsym(open(o.object), name.c_str());
+    if (!found)
+        bad("--roles wants a loaded lock that has " + name);
+    return static_cast<const SharedOps *>(found);
+}
+
 int list() {
     json all;
 
@@ -163,6 +191,8 @@ int list() {
     for (size_t i = 0; i < budget_kinds; i++)
         all["budgets"].push_back(
             {{"id", budget_list[i].name}, {"what", budget_list[i].what}, {"times", usual.left[i]}});
+    for (auto &c : claim_list)
+        all["claims"].push_back({{"id", c.name}, {"source", c.source}, {"what", c.what}});
     for (auto &m : models)
         all["models"].push_back({{"id", m.name}, {"what", m.what}});
     std::cout << all << "\n";
@@ -224,6 +254,11 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
                       {"stuck", notes.stuck},
                       {"spin", notes.spin},
                       {"parked", notes.parked}};
+    if (!o.claim.empty()) {
+        r["claim"] = o.claim;
+        r["notes"]["passed"] = notes.passed.most;
+        r["notes"]["passed_untired"] = notes.passed.untired;
+    }
     if (out.failure || !story.empty())
         r["failure"] = {{"property", name_of(out.failure.what)},
                         {"how", out.failure.how},
@@ -279,6 +314,10 @@ int run(Options &o) {
     setting.scenario = static_cast<Scenario>(index_of(scenario_list, o.scenario, "scenario"));
     setting.contexts = o.contexts;
     setting.acquisitions = o.acquisitions;
+    if (!o.claim.empty())
+        setting.claimed = claimed(o.claim);
+    setting.roles = o.roles;
+    setting.shared = shared_side(o);
     if (!applies(setting.scenario, ops))
         bad("scenario " + o.scenario + " is not for " + o.lock);
     o.limits.search = searches[index_of(searches, o.search, "search")].kind;
@@ -332,6 +371,10 @@ int main(int argc, char **argv) {
     app.add_option("--scenario", o.scenario)->capture_default_str();
     app.add_option("--budget", o.budgets, "KIND=N: what the adversary may do to each context")
         ->allow_extra_args(false);
+    app.add_option("--claim", o.claim, "what a paper says of the order, or bypass=N; see --list");
+    app.add_option("--roles", o.roles, "r or w for each context: who only reads");
+    app.add_option("--clock", o.clock, "concrete clocks, and slices of so many ticks")
+        ->check(CLI::Range(1, 100));
     app.add_option("--tune", o.tunes, "NAME=N or NAME=inf")->allow_extra_args(false);
     app.add_option("--search", o.search, "dpor, plain or pct")->capture_default_str();
     app.add_option("--seed", o.limits.seed, "of pct")->capture_default_str();

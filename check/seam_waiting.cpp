@@ -63,7 +63,7 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
         fail(Wrong::misuse, "park at " + text(place) + " with key 0 or an unaligned word");
     if (me().must_not_wait)
         fail(Wrong::try_waits, "trylock parks at " + text(place));
-    if (me().timed && has_passed(me().timed_until))
+    if (me().timed && has_passed(me().timed_until) && !has_passed(until))
         fail(Wrong::too_late, "parks at " + text(place));
     Access a{const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, 0, 0, place};
     Footprint f;
@@ -106,6 +106,7 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     }
     me_.arrival.wait();
     me_.doing = Doing::parks;
+    me_.parks_until = until;
     me_.parked_on = word;
     me_.key = key;
     me_.kicked = false;

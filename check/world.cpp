@@ -116,6 +116,8 @@ int World::schedule() {
         bool forced = false;
         if (!could) {
             could = timed_watchers();
+            if (!could && rules_.timeouts && program_->may_stick())
+                could = timed_sleepers();
             forced = could != 0;
             if (!forced) {
                 stuck();
@@ -192,6 +194,17 @@ Mask World::timed_watchers() const {
     return m;
 }
 
+// Those who sleep until a time. It passes only for want of a holder: that it passes in any case
+// must not hide a wake-up that was lost.
+Mask World::timed_sleepers() const {
+    Mask m = 0;
+
+    for (size_t i = 0; i < contexts_; i++)
+        if (agents_[i]->doing == Doing::parks && agents_[i]->parks_until != never)
+            m |= bit(i);
+    return m;
+}
+
 void World::changed() {
     for (size_t i = 0; i < contexts_; i++)
         agents_[i]->forced = 0;
@@ -200,11 +213,20 @@ void World::changed() {
 void World::force(size_t who) {
     Agent &a = *agents_[who];
 
-    pass(a, a.watches_until);
+    pass(a, a.doing == Doing::parks ? a.parks_until : a.watches_until);
     loads_->look_afresh(who);
     a.watches = a.yields = false;
+    a.parked_on = nullptr;
     a.forced++;
     forced_ |= bit(who);
+}
+
+// A timed caller whose wait can end only after its deadline.
+bool World::waits_too_long(const Agent &a) {
+    bool parks = a.doing == Doing::parks, relaxes = a.doing == Doing::runs && a.watches;
+
+    return a.timed && (parks || relaxes) &&
+           (parks ? a.parks_until : a.watches_until) > a.timed_until;
 }
 
 void World::stuck() {
@@ -215,6 +237,9 @@ void World::stuck() {
         all_done &= d == Doing::done || d == Doing::off;
         parked |= d == Doing::parks;
     }
+    for (size_t i = 0; i < contexts_; i++)
+        if (waits_too_long(*agents_[i]))
+            return end(Wrong::too_late, who_waits());
     if (all_done || program_->may_stick())
         over_ = true;
     else

@@ -192,6 +192,7 @@ private:
         const uint32_t *parked_on = nullptr;
         uint32_t key = 0;
         bool kicked = false, lingering = false;
+        Ticks parks_until = engine::never;
         unsigned late = 0; // kicks on their way
 
         Ticks present = 0; // the latest deadline that has passed
@@ -223,8 +224,10 @@ private:
     Mask enabled() const;
     bool can_go(size_t i) const;
     Mask timed_watchers() const;
+    Mask timed_sleepers() const;
     void force(size_t who);
     void changed();
+    static bool waits_too_long(const Agent &a);
     void stuck();
     void drain(size_t i);
     void deliver(size_t i);
