@@ -20,18 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools import defs, errors, native
-from overlock_tools.genmc import Site, emit, sites
+from overlock_tools.genmc import OPTIONS, Site, emit, sites
 
 MODELS = ("rc11", "imm")
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
-# The port says itself where a loop may be cut, and a loop inlined whole takes GenMC minutes.
-OPTIONS = (
-    "--check-liveness",
-    "--disable-spin-assume",
-    "--disable-function-inliner",
-    "--disable-loop-jump-threading",
-    "--disable-estimation",
-)
 # With GenMC's few contexts nobody waits far from its turn unless everybody does.
 TUNES = {"twa": {"long_term": 0}}
 EXIT_ERROR = 42  # GenMC's, for an error in the program
