@@ -399,11 +399,12 @@ private:
         return false;
     }
 
-    // What one half acquires may say that the other is too old.
+    // What it acquires may say that what it reads is too old: one half of a word that of the other,
+    // or, where a word continued the release of one half, that of both.
     bool is_coherent(const Access &a, size_t c, const Reading &from, bool acquires) const {
         uint8_t mask = mask_of(a);
 
-        for (size_t lane = 0; acquires && groups_.size() > 1 && lane < lanes_of_cell; lane++)
+        for (size_t lane = 0; acquires && lane < lanes_of_cell; lane++)
             for (size_t k = 0; mask >> lane & 1 && k < lanes_of_cell; k++)
                 if (mask >> k & 1 && views_.at(cells_[c].messages[from[lane]].view, row(c, k)) >
                                          cells_[c].messages[from[k]].time)
