@@ -159,14 +159,16 @@ void Client::finish() {
 void Client::judge_claim() {
     size_t timeouts = 0;
 
-    if (!setting_.claimed)
+    if (setting_.claimed.empty())
         return;
     notes_.passed.add(turns_);
     for (size_t i = 0; i < setting_.contexts; i++)
         timeouts += world_.counted(i, OL_TIMEOUT);
-    std::string how = breach(*setting_.claimed, turns_, setting_.contexts, timeouts);
-    if (!how.empty())
-        world_.fail(Wrong::out_of_order, how);
+    for (const Claimed &c : setting_.claimed) {
+        std::string how = breach(c, turns_, setting_.contexts, timeouts);
+        if (!how.empty())
+            world_.fail(Wrong::out_of_order, how);
+    }
 }
 
 // Always, or with this tuning: a preemptable ticket lock whose patience is endless.

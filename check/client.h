@@ -6,8 +6,6 @@
 
 #include <overlock/ops.h>
 
-#include <optional>
-
 namespace ol::check {
 
 enum class Scenario : size_t {
@@ -30,7 +28,7 @@ struct Setting {
     Scenario scenario = Scenario::lock_;
     size_t contexts = 2;
     unsigned acquisitions = 2; // by each
-    std::optional<Claimed> claimed = {};
+    std::vector<Claimed> claimed = {};
     std::string roles = {}; // r: shared, for each context; others are writers
     const SharedOps *shared = nullptr;
 };

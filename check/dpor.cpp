@@ -96,7 +96,7 @@ public:
         return here[cursor_++].taken;
     }
 
-    void did(const Footprint &what, int after) override {
+    void did(const Footprint &what, int after, bool waited) override {
         Node &n = nodes_[at_ - 1];
         int before = last_[n.who];
 
@@ -105,22 +105,21 @@ public:
             return; // as it was last time
         n.index = static_cast<uint16_t>(before < 0 ? 1 : nodes_[size_t(before)].index + 1);
         n.what = what;
-        if (before < 0)
-            n.clock.fill(0);
-        else
-            n.clock = nodes_[size_t(before)].clock;
+        n.clock = clock_after(before);
         if (after != none)
             join(n.clock, nodes_[size_t(after)].clock);
-        races_.clear();
         if (what.all())
             for (int last : last_)
                 join_step(n.clock, last);
         else
-            find_races(n);
+            n.clock = find_races(n.who, before, what, n.clock, waited, at_ - 1);
         n.clock[n.who] = n.index;
-        if (reduced_)
-            for (size_t i : races_)
-                reverse(i);
+    }
+
+    // Where it waits now, it may not have waited earlier.
+    void waits(Process who, const Footprint &what) override {
+        if (at_ == size_)
+            find_races(who, last_[who], what, clock_after(last_[who]), true, at_);
     }
 
     bool next() override {
@@ -170,6 +169,10 @@ public:
     }
 
 private:
+    Clock clock_after(int step) const {
+        return step == none ? Clock{} : nodes_[static_cast<size_t>(step)].clock;
+    }
+
     void join(Clock &into, const Clock &from) const {
         for (size_t i = 0; i < processes_; i++)
             into[i] = std::max(into[i], from[i]);
@@ -196,50 +199,66 @@ private:
         return sleep;
     }
 
-    // The steps that are dependent with this one, the last, and not ordered before it otherwise. It
-    // takes over their clocks.
-    void find_races(Node &n) {
-        for (size_t i = at_ - 1; i-- > 0;) {
-            const Node &e = nodes_[i];
-            if (e.who == n.who || n.clock[e.who] >= e.index || !e.what.conflicts(n.what))
+    // The steps before `end` that are dependent with a step of `who`, the next, and not ordered
+    // before it otherwise: each must also be seen after it. `ordered` is what is ordered before it
+    // so far, `before` its last step.
+    //
+    // A step that waited for a change is not ordered after that change for good: before the change,
+    // others may have made and unmade one that it could have seen (Jonsson, Lang, Sagonas: Awaiting
+    // for Godot, TACAS 2022, has the same for awaits).
+    Clock find_races(Process who, int before, const Footprint &what, Clock ordered, bool waited,
+                     size_t end) {
+        Clock all = ordered;
+
+        for (size_t i = end; i-- > 0;) {
+            Node &e = nodes_[i];
+            if (e.who == who || ordered[e.who] >= e.index || !e.what.conflicts(what))
                 continue;
-            races_.push_back(i);
-            join(n.clock, e.clock);
+            if (reduced_)
+                reverse(e, i, end, who, ordered);
+            join(all, e.clock);
+            bool waited_for_it = waited && static_cast<int>(i) > before && !(e.enabled & bit(who));
+            if (!waited_for_it)
+                join(ordered, e.clock);
         }
+        return all;
     }
 
-    // The last step must also be seen before step i: from the state before that one somebody else
-    // must begin, one of those that can begin what does not depend on it.
-    void reverse(size_t i) {
-        Node &e = nodes_[i];
-        Mask begin = initials(i);
+    // From the state before step i somebody else must begin: one of those that can begin what does
+    // not depend on that step, and `who`.
+    void reverse(Node &e, size_t i, size_t end, Process who, const Clock &ordered) {
+        Mask begin = initials(e, i, end, who, ordered);
 
         if (begin & (e.backtrack | e.sleep))
             return;
-        begin &= e.enabled; // else the last step waited for step i
+        begin &= e.enabled; // else `who` waited for step i
         if (begin)
             e.backtrack |= bit(lowest(begin));
     }
 
-    // The processes whose first step among those after i that do not depend on it, and the last,
-    // has no other of these before it.
-    Mask initials(size_t i) const {
-        const Node &e = nodes_[i];
+    // The processes whose first step among those after i that do not depend on it, and a last one
+    // of `who`, has no other of these before it.
+    Mask initials(const Node &e, size_t i, size_t end, Process who, const Clock &ordered) const {
         Mask seen = 0, begin = 0;
         Clock first;
+        auto is_initial = [&](const Clock &clock) {
+            for (Mask left = seen; left; left &= left - 1)
+                if (clock[lowest(left)] >= first[lowest(left)])
+                    return false;
+            return true;
+        };
 
-        for (size_t k = i + 1; k < at_; k++) {
+        for (size_t k = i + 1; k < end; k++) {
             const Node &x = nodes_[k];
-            if ((k + 1 < at_ && x.clock[e.who] >= e.index) || seen & bit(x.who))
+            if (x.clock[e.who] >= e.index || seen & bit(x.who))
                 continue;
-            bool initial = true;
-            for (Mask left = seen; left && initial; left &= left - 1)
-                initial = x.clock[lowest(left)] < first[lowest(left)];
+            if (is_initial(x.clock))
+                begin |= bit(x.who);
             seen |= bit(x.who);
             first[x.who] = x.index;
-            if (initial)
-                begin |= bit(x.who);
         }
+        if (!(seen & bit(who)) && is_initial(ordered))
+            begin |= bit(who);
         return begin;
     }
 
@@ -250,7 +269,6 @@ private:
     size_t size_ = 0, at_ = 0, cursor_ = 0;
     std::vector<Choice> first_;
     std::array<int, max_processes> last_{}; // each process's last step
-    std::vector<size_t> races_;
 };
 
 } // namespace

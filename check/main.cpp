@@ -25,8 +25,8 @@ volatile sig_atomic_t interrupted = 0;
 
 struct Options {
     std::string lock, object, scenario = "lock", model = "sc", search = "dpor", replay, sites;
-    std::string claim, roles;
-    std::vector<std::string> budgets, tunes, weaken;
+    std::string roles;
+    std::vector<std::string> budgets, tunes, weaken, claims;
     Ticks clock = 0;
     size_t contexts = 2;
     unsigned acquisitions = 2;
@@ -254,8 +254,8 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
                       {"stuck", notes.stuck},
                       {"spin", notes.spin},
                       {"parked", notes.parked}};
-    if (!o.claim.empty()) {
-        r["claim"] = o.claim;
+    if (!o.claims.empty()) {
+        r["claims"] = o.claims;
         r["notes"]["passed"] = notes.passed.most;
         r["notes"]["passed_untired"] = notes.passed.untired;
     }
@@ -314,8 +314,8 @@ int run(Options &o) {
     setting.scenario = static_cast<Scenario>(index_of(scenario_list, o.scenario, "scenario"));
     setting.contexts = o.contexts;
     setting.acquisitions = o.acquisitions;
-    if (!o.claim.empty())
-        setting.claimed = claimed(o.claim);
+    for (const std::string &c : o.claims)
+        setting.claimed.push_back(claimed(c));
     setting.roles = o.roles;
     setting.shared = shared_side(o);
     if (!applies(setting.scenario, ops))
@@ -371,7 +371,8 @@ int main(int argc, char **argv) {
     app.add_option("--scenario", o.scenario)->capture_default_str();
     app.add_option("--budget", o.budgets, "KIND=N: what the adversary may do to each context")
         ->allow_extra_args(false);
-    app.add_option("--claim", o.claim, "what a paper says of the order, or bypass=N; see --list");
+    app.add_option("--claim", o.claims, "what a paper says of the order, or bypass=N; see --list")
+        ->allow_extra_args(false);
     app.add_option("--roles", o.roles, "r or w for each context: who only reads");
     app.add_option("--clock", o.clock, "concrete clocks, and slices of so many ticks")
         ->check(CLI::Range(1, 100));

@@ -72,7 +72,7 @@ void Watch::saw(size_t me, const Access &a, uint64_t read, uint64_t left) {
 
     for (Seen &s : seen_[me])
         if (s.at == at && s.width == a.width) {
-            if (s.value != read)
+            if (a.op != Op::store && s.value != read)
                 twice_[me] = true;
             s.value = left;
             return;

@@ -79,7 +79,7 @@ std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search);
 class Watch {
 public:
     void reset(size_t contexts);
-    // It read one value and left another, or the same.
+    // It found one value, which a store does not look at, and left another, or the same.
     void saw(size_t me, const Access &a, uint64_t read, uint64_t left);
     template <class Look> bool changed(size_t me, Look look) const {
         if (twice_[me])

@@ -13,7 +13,7 @@ namespace {
 class Recording : public Search {
 public:
     void begin(size_t) override { path_ = {}; }
-    void did(const Footprint &, int) override {}
+    void did(const Footprint &, int, bool) override {}
     Path path() const override { return path_; }
 
 protected:

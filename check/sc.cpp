@@ -16,7 +16,7 @@ public:
         touch(f, a, old, left);
         if (left != old)
             Memory::write(a.address(), a.width, left);
-        watch_.saw(me, a, a.op == Op::store ? left : old, left);
+        watch_.saw(me, a, old, left);
         return old;
     }
 

@@ -200,15 +200,16 @@ Ticks World::slice_min(Place) {
 // Concrete clocks: small numbers, for locks that calculate with times. Each context has a clock of
 // its own, since nobody compares the times of two: how fast one goes is nobody else's step. It is
 // somewhere in a slice at first; every other slice has its whole length. Time goes on between two
-// looks if the adversary spends a budget, at most to the slice's end; and when nobody can run.
+// looks if the adversary spends from `stale`, at most to the end of the slice; to a deadline that
+// somebody waits for, from `expiry`; and when nobody can run.
 void World::elapse() {
     Agent &a = me();
     if (!a.slice_end)
         a.slice_end = rules_.clock - search_->choose(static_cast<unsigned>(rules_.clock));
-    if (!a.left[Budget::expiry])
+    if (!a.left[Budget::stale])
         return;
     if (unsigned by = search_->choose(static_cast<unsigned>(a.slice_end - a.clock) + 1)) {
-        a.left[Budget::expiry]--;
+        a.left[Budget::stale]--;
         advance(a, a.clock + by);
         say(a.place, "time goes on to " + std::to_string(a.clock) + ", in its slice " +
                          std::to_string(a.slices));

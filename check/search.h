@@ -42,8 +42,10 @@ public:
     virtual int pick(Mask enabled, int current, bool forced) = 0;
     virtual unsigned choose(unsigned n) = 0; // 0 ... n - 1; 0 is the most ordinary
     // The step that was picked last touched this; it could not come before `after`, a step's number
-    // in this execution, if that is not none.
-    virtual void did(const Footprint &what, int after) = 0;
+    // in this execution, if that is not none. `waited`: until something of it had changed.
+    virtual void did(const Footprint &what, int after, bool waited) = 0;
+    // Nobody can run, and this process waits for a change in this.
+    virtual void waits(Process, const Footprint &) {}
     virtual bool next() = 0; // is there an execution left?
 
     virtual Event last() const { return {}; }                // the step that was picked last

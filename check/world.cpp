@@ -3,6 +3,8 @@
 #include "text.h"
 #include "world.h"
 
+#include <bit>
+
 namespace ol::check {
 
 namespace {
@@ -58,6 +60,7 @@ void World::begin(const Program &program) {
     over_ = pruned_ = false;
     steps_ = 0;
     current_ = chosen_ = Search::none;
+    cycle_.clear();
     wait_array_ = nullptr;
     has_nodes_ = false;
     failure_ = {};
@@ -71,7 +74,8 @@ void World::begin(const Program &program) {
         a.able = i < program.able.size() ? program.able[i] : engine::Abilities{};
         a.place = {};
         a.left = rules_.budgets;
-        a.watches = a.yields = a.kicked = a.lingering = a.timed = a.must_not_wait = false;
+        a.watches = a.yields = a.kicked = a.lingering = a.timed = a.must_not_wait = a.waited =
+            false;
         a.interruptible = true;
         a.may_stop = a.interrupted = false;
         a.arrival = {};
@@ -115,6 +119,7 @@ int World::schedule() {
         Mask could = enabled();
         bool forced = false;
         if (!could) {
+            tell_who_waits();
             could = timed_watchers();
             if (!could && rules_.timeouts && program_->may_stick())
                 could = timed_sleepers();
@@ -125,11 +130,13 @@ int World::schedule() {
             }
         }
         if (++steps_ > rules_.longest) {
-            end(Wrong::livelock,
-                "no end after " + std::to_string(rules_.longest) + " steps: " + who_waits());
+            endless();
             break;
         }
-        int who = search_->pick(could, current_, forced);
+        bool is_long = steps_ > rules_.longest / 2;
+        int who = search_->pick(could, is_long ? next_after(current_, could) : current_, forced);
+        if (is_long)
+            cycle_.add(state(), could, who);
         if (who == Search::none) {
             pruned_ = over_ = true;
             break;
@@ -149,6 +156,47 @@ int World::schedule() {
         here_ = self == nobody ? nullptr : agents_[self].get();
     }
     return Search::none;
+}
+
+void World::tell_who_waits() {
+    for (size_t i = 0; i < contexts_; i++) {
+        if (agents_[i]->doing != Doing::runs || !agents_[i]->watches)
+            continue;
+        Footprint f;
+        loads_->watched(i, f);
+        search_->waits(static_cast<Process>(i), f);
+    }
+}
+
+// In a long execution all take turns, so that what does not end then is no starvation.
+int World::next_after(int who, Mask could) {
+    Mask later = who < 0 ? could : could & ~(bit(static_cast<size_t>(who) + 1) - 1);
+    return std::countr_zero(later ? later : could);
+}
+
+void World::endless() {
+    std::string again = cycle_.told(contexts_);
+    end(Wrong::livelock,
+        (again.empty() ? "no end after " + std::to_string(rules_.longest) + " steps" : again) +
+            ": " + who_waits());
+}
+
+// All that decides what can follow, hashed: memory, and every context with its stack.
+uint64_t World::state() const {
+    const auto *top = static_cast<const uint8_t *>(__builtin_frame_address(0));
+    Hash h;
+
+    for (uint8_t byte : memory_.used())
+        h.add(byte);
+    for (size_t i = 0; i < contexts_; i++) {
+        const Agent &a = *agents_[i];
+        h.add(a.doing), h.add(a.watches), h.add(a.kicked), h.add(a.late), h.add(a.left.left);
+        h.add(loads_->buffers(i));
+        if (a.doing != Doing::done)
+            for (uint8_t byte : a.context.stack(i == self_ ? top : nullptr))
+                h.add(byte);
+    }
+    return h.value();
 }
 
 bool World::can_go(size_t i) const {
@@ -307,7 +355,8 @@ void World::made(Footprint &f, int after) {
     }
     if (after == Search::none && a.next.needs_empty)
         after = search_->last_step_of(process_of_buffer(self_));
-    search_->did(f, after);
+    search_->did(f, after, a.waited);
+    a.waited = false;
 }
 
 // What a context that waits for a change does when one is there: look again.
@@ -318,6 +367,7 @@ void World::notice(Footprint &f) {
     loads_->notice(self_);
     loads_->look_afresh(self_);
     me().watches = me().yields = false;
+    me().waited = true;
 }
 
 // A wait that was begun must end before anything that is no step can happen.
@@ -374,7 +424,7 @@ void World::drain(size_t i) {
     }
     uint64_t old = Memory::read(a.address(), a.width);
     int after = loads_->drain(i, f);
-    search_->did(f, after);
+    search_->did(f, after, false);
     if (story_) {
         Telling t{name_of(process_of_buffer(i), contexts_),
                   a.place,
@@ -407,7 +457,7 @@ void World::deliver(size_t i) {
         a.kicked = true;
         a.parked_on = nullptr;
     }
-    search_->did(f, Search::none);
+    search_->did(f, Search::none, false);
     if (a.doing != Doing::parks)
         a.lingering = search_->choose(2) == 1;
     say(a.place, "a late kick reaches T" + std::to_string(i + 1));

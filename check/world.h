@@ -12,6 +12,7 @@
 // Time is what the adversary says. A deadline passes early if it spends from its budget, and in any
 // case once nobody can run otherwise; each context's answers keep one order of its deadlines.
 #include "budget.h"
+#include "cycle.h"
 #include "model.h"
 #include "search.h"
 #include "story.h"
@@ -185,6 +186,7 @@ private:
         Next next{};
         Budgets left;
 
+        bool waited = false;  // so did the step it is making
         bool watches = false; // its next step waits for a change in what it has seen
         Ticks watches_until = engine::never;
         bool yields = false;
@@ -221,6 +223,10 @@ private:
     void start_contexts();
     void resume(size_t who);
     int schedule();
+    void tell_who_waits();
+    static int next_after(int who, Mask could);
+    void endless();
+    uint64_t state() const;
     Mask enabled() const;
     bool can_go(size_t i) const;
     Mask timed_watchers() const;
@@ -272,6 +278,7 @@ private:
     size_t steps_ = 0;
     int current_ = Search::none; // the process that made the last step
     Mask forced_ = 0;
+    Cycle cycle_; // of an execution that becomes long
     uint64_t *wait_array_ = nullptr;
     bool has_nodes_ = false;
     Failure failure_;

@@ -12,6 +12,7 @@
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/stack_context.hpp>
 #include <functional>
+#include <span>
 
 namespace ol::engine {
 
@@ -47,6 +48,12 @@ public:
     // checkpoint serves any number of times, until the next one or begin().
     void checkpoint();
     void rollback();
+
+    // What lies on it now: from `from`, or, of one that is suspended, from where it rests.
+    std::span<const uint8_t> stack(const uint8_t *from = nullptr) const {
+        from = from ? from : static_cast<const uint8_t *>(inside_);
+        return {from, static_cast<const uint8_t *>(stack_.sp)};
+    }
 
     // The same from within: mark() is true, and false each time that go_back() or rollback()
     // returns to it. Neither ends the resume() that it runs under.

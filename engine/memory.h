@@ -41,6 +41,7 @@ public:
     Object &allocate(const char *name, size_t size);
     Object *find(const void *address); // null if it is in no object
     std::string describe(const void *address);
+    std::span<const uint8_t> used() const { return {arena_, used_}; }
 
     static uint64_t read(const uint8_t *p, size_t width);
     static void write(uint8_t *p, size_t width, uint64_t v);
