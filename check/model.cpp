@@ -38,13 +38,38 @@ uint64_t result_of(const Access &a, uint64_t old) {
     return old;
 }
 
-void touch(Footprint &f, const Access &a, uint64_t old, uint64_t left) {
-    uint64_t changed = old ^ left;
+namespace {
 
-    f.add(a.address(), a.width, false);
-    if (!changed)
+// The bytes that an operation can change, whatever it finds, as bits.
+uint64_t can_change(const Access &a) {
+    switch (a.op) {
+    case Op::load:
+        return 0;
+    case Op::cas:
+        return a.expected ^ a.value;
+    case Op::add: // and the carry
+        return a.value ? ~uint64_t(0) << std::countr_zero(a.value) : 0;
+    case Op::bit_or:
+        return a.value;
+    case Op::bit_and:
+        return ~a.value;
+    case Op::store:
+    case Op::xchg:
+        break;
+    }
+    return ~uint64_t(0);
+}
+
+} // namespace
+
+void touch(Footprint &f, const Access &a) {
+    uint64_t changes = can_change(a) & ~uint64_t(0) >> (64 - 8 * a.width);
+
+    if (a.op != Op::store)
+        f.add(a.address(), a.width, false);
+    if (!changes)
         return;
-    int first = std::countr_zero(changed) / 8, last = (63 - std::countl_zero(changed)) / 8;
+    int first = std::countr_zero(changes) / 8, last = (63 - std::countl_zero(changes)) / 8;
     f.add(a.address() + first, static_cast<size_t>(last - first + 1), true);
 }
 

@@ -33,9 +33,11 @@ struct Seen {
     uint64_t value;
 };
 
-// Where memory has one value, an access commutes with loads of the bytes that it does not change: a
-// failed compare-exchange, a store of what is there already, tickets taken in the other half.
-void touch(Footprint &f, const Access &a, uint64_t old, uint64_t left);
+// Where memory has one value, an access commutes with loads of bytes that it cannot change: tickets
+// are taken in one half and served in the other. What it does change in this state is no help: a
+// compare-exchange that fails here would succeed elsewhere, and the search must know it for the
+// same step (a random litmus program showed what is lost otherwise).
+void touch(Footprint &f, const Access &a);
 
 class MemoryModel {
 public:

@@ -13,17 +13,14 @@ public:
     uint64_t access(size_t me, const Access &a, Order, Footprint &f) override {
         uint64_t old = Memory::read(a.address(), a.width), left = result_of(a, old);
 
-        touch(f, a, old, left);
+        touch(f, a);
         if (left != old)
             Memory::write(a.address(), a.width, left);
         watch_.saw(me, a, old, left);
         return old;
     }
 
-    void pending(const Access &a, Footprint &f) const override {
-        uint64_t old = Memory::read(a.address(), a.width);
-        touch(f, a, old, result_of(a, old));
-    }
+    void pending(const Access &a, Footprint &f) const override { touch(f, a); }
 
     void fence(size_t, Footprint &) override {}
 

@@ -138,7 +138,7 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
         if (agents_[i]->doing == Doing::parks && agents_[i]->parked_on == word &&
             agents_[i]->key & key)
             parked |= bit(i);
-    f.add(sleepers_of(word), 1, parked != 0);
+    touch_kick(word, f);
     Mask woken = 0;
     for (; n > 0 && parked; n--) {
         auto left = static_cast<unsigned>(__builtin_popcountll(parked));
@@ -148,7 +148,6 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
         auto i = static_cast<size_t>(__builtin_ctzll(m));
         parked &= ~bit(i);
         woken |= bit(i);
-        f.add(mailbox_of(i), 1, true);
         if (may(Budget::late)) {
             agents_[i]->late++;
             say(place, "kicks T" + std::to_string(i + 1) + ", which takes time");

@@ -33,7 +33,7 @@ public:
             return 0;
         }
         uint64_t old = look(me, a.address(), a.width), left = result_of(a, old);
-        touch(f, a, old, left);
+        touch(f, a);
         if (left != old)
             Memory::write(a.address(), a.width, left);
         watch_.saw(me, a, old, left);
@@ -43,10 +43,8 @@ public:
     void fence(size_t, Footprint &) override {}
 
     void pending(const Access &a, Footprint &f) const override {
-        if (a.op == Op::store)
-            return;
-        uint64_t old = Memory::read(a.address(), a.width); // whatever is buffered
-        touch(f, a, old, result_of(a, old));
+        if (a.op != Op::store)
+            touch(f, a);
     }
 
     bool is_silent(const Access &a) const override { return a.op == Op::store; }
@@ -65,7 +63,7 @@ public:
         uint64_t left = result_of(s.access, 0);
 
         buffers_[me].pop_front();
-        touch(f, s.access, Memory::read(at, s.access.width), left);
+        touch(f, s.access);
         Memory::write(at, s.access.width, left);
         return s.step;
     }

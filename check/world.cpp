@@ -453,7 +453,6 @@ void World::deliver(size_t i) {
     a.late = 0; // together with all others that are on their way
     f.add(mailbox_of(i), 1, true);
     if (a.doing == Doing::parks) {
-        f.add(sleepers_of(a.parked_on), 1, true);
         a.kicked = true;
         a.parked_on = nullptr;
     }
@@ -508,18 +507,22 @@ void World::mark(const char *what) {
         say(me().place, what, true);
 }
 
+// What a kick touches, whoever sleeps there.
+void World::touch_kick(const void *word, Footprint &f) const {
+    f.add(sleepers_of(word), 1, true);
+    for (size_t i = 0; i < contexts_; i++)
+        f.add(mailbox_of(i), 1, true);
+}
+
 // What a process would touch next.
 void World::pending(Process who, Footprint &f) {
     if (who >= 2 * contexts_) {
         size_t i = who - 2 * contexts_;
         f.add(mailbox_of(i), 1, true);
-        if (agents_[i]->parked_on)
-            f.add(sleepers_of(agents_[i]->parked_on), 1, true);
         return;
     }
     if (who >= contexts_) {
-        Access a = loads_->front(who - contexts_);
-        touch(f, a, Memory::read(a.address(), a.width), result_of(a, 0));
+        touch(f, loads_->front(who - contexts_));
         return;
     }
     const Agent &a = *agents_[who];
@@ -548,9 +551,7 @@ void World::pending(Process who, Footprint &f) {
         break;
     case Kind::kick: // it may wake anybody
         f.add(fences, 1, model_ == Model::c11);
-        f.add(sleepers_of(a.next.access.object), 1, true);
-        for (size_t i = 0; i < contexts_; i++)
-            f.add(mailbox_of(i), 1, true);
+        touch_kick(a.next.access.object, f);
         break;
     case Kind::object:
         if (engine::Object *o = memory_.find(a.next.access.object))

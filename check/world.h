@@ -243,6 +243,7 @@ private:
     void point(const Next &next, Place place);
     void made(Footprint &f, int after = Search::none);
     void notice(Footprint &f);
+    void touch_kick(const void *word, Footprint &f) const;
     void settle(Place place);
     void maybe_interrupt();
     void leave_forever();
