@@ -19,9 +19,11 @@
     }
 #define OL_TIMED_waits(id) nullptr
 
+// The table is made without linkage, and so are its functions: a lock that is loaded may have the
+// name of one that the program has, whose functions must not take the place of its own.
 #define OL_DEFINE_OPS(id, gives_up, traits, source, what)                                          \
-    extern const ol_lock_ops OL_SUBJECT_OPS;                                                       \
-    const ol_lock_ops OL_SUBJECT_OPS = {                                                           \
+    namespace {                                                                                    \
+    constexpr ol_lock_ops ops = {                                                                  \
         OL_TEXT(OL_SUBJECT),                                                                       \
         source,                                                                                    \
         what,                                                                                      \
@@ -35,7 +37,10 @@
         [](void *l) { ol_##id##_unlock(static_cast<ol_##id##_t *>(l)); },                          \
         [](const void *l) { return ol_##id##_is_locked(static_cast<const ol_##id##_t *>(l)); },    \
         [](const void *l) { return ol_##id##_is_contended(static_cast<const ol_##id##_t *>(l)); }, \
-    }
+    };                                                                                             \
+    }                                                                                              \
+    extern const ol_lock_ops OL_SUBJECT_OPS;                                                       \
+    const ol_lock_ops OL_SUBJECT_OPS = ops
 
 // Of all lines, keep the one whose id was asked for: OL_THIS_<id> is defined for no other.
 #define OL_YES ~, OL_DEFINE_OPS

@@ -55,6 +55,17 @@ def test_a_broken_lock_is_told_replayed_and_drawn(real: Real) -> None:
     Draft202012Validator(EVENTS).validate(json.loads((real.folder / "trace.json").read_text()))
 
 
+def test_a_changed_copy_is_not_the_lock_of_that_name(real: Real) -> None:
+    """The program has a ticket lock of its own, which must not be checked in place of the copy."""
+    text = (TOP / "include/overlock/lock/ticket.h").read_text()
+    broken = text.replace("while (ol_load_lo_acquire(", "if (ol_load_lo_acquire(")
+    assert broken != text
+    (real.folder / "ticket.h").write_text(broken)
+    done = real("./ticket.h", "--size", "2x1")
+    assert done.returncode == 1
+    assert "FAILS: exclusion" in done.stdout
+
+
 def test_a_lock_of_ones_own(real: Real) -> None:
     new = [sys.executable, "-m", "overlock_tools", "new", "mine"]
     subprocess.run(new, cwd=real.folder, check=True, capture_output=True)
