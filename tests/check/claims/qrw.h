@@ -44,8 +44,7 @@ static inline bool ol_qrw_is_contended(const ol_qrw_t *l)
 
 static inline bool ol_qrw_trylock(ol_qrw_t *l)
 {
-	return !ol_load_relaxed(&l->count) &&
-	       ol_cas_acquire(&l->count, 0u, OL_QRW_HELD); /* [A] */
+	return !ol_load_relaxed(&l->count) && ol_cas_acquire(&l->count, 0u, OL_QRW_HELD); /* [A] */
 }
 
 static inline void ol_qrw_lock(ol_qrw_t *l)

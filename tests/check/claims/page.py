@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fills the parts of docs/claims.md that are made by running the checker: page.py [--in-place]."""
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cases import HERE, TOP, Result, Run, all_runs, ids, listed, options, said
+
+from overlock_tools.checking.chart import chart
+from overlock_tools.checking.job import Job, Size, Subject
+from overlock_tools.checking.outcome import Outcome
+
+PAGE = TOP / "docs/claims.md"
+PART = re.compile(r"(<!-- explored: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+WIDTH = 112
+
+
+def traits(lock: str) -> str:
+    text = (TOP / "include/overlock/locks.def").read_text()
+    found = re.search(rf"^OL_LOCK\({lock}, \w+, ([^\"]*),", text, re.MULTILINE)
+    assert found
+    return found[1]
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What becomes of the others when somebody has lost its CPU for good."""
+
+    lock: str
+    holder: Result
+    waiter: Result
+    waiter_untimed: Result  # no timeout comes
+
+    @property
+    def is_fifo(self) -> bool:
+        return "OL_FIFO" in traits(self.lock)
+
+    @property
+    def parks(self) -> bool:
+        return self.lock.startswith("pv_")
+
+
+def explore(lock: str, run: str) -> Result:
+    return Run("", "", lock, run, (), "").explore()
+
+
+def gone(lock: str) -> Gone:
+    """With a deadline the second context leaves, so it takes a third to wait for ever."""
+    scenarios = next(one["scenarios"] for one in listed()["locks"] if one["id"] == lock)
+    size = "3x1" if "timed" in scenarios else "2x2"
+    return Gone(
+        lock,
+        explore(lock, f"{size} sc holder"),
+        explore(lock, "2x2 sc waiter"),
+        explore(lock, "2x2 sc waiter no-timeouts"),
+    )
+
+
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def number(n: int) -> str:
+    return f"{n:,}".replace(",", " ")
+
+
+def verdict_row(run: Run) -> list[str]:
+    result = run.explore()
+    failure = result["failure"]
+    size = f"exhausted, {number(result['executions'])} executions"
+    if failure:
+        size = f"`{failure['replay']}`"
+    passed = result["notes"].get("passed")
+    told = "" if passed is None or failure else str(passed)
+    word = f"**{result['verdict']}**" if failure else result["verdict"]
+    return [run.source, run.says, f"`{run.lock}`", f"`{run.run}`", word, size, told]
+
+
+def verdicts() -> str:
+    headings = ["source", "claim", "lock", "run", "verdict", "size, or replay", "passed"]
+    return table(headings, [verdict_row(run) for run in all_runs()])
+
+
+def others(result: Result) -> str:
+    notes = result["notes"]
+    if result["verdict"] == "fails":
+        return f"**{result['failure']['property']}**"
+    if not notes["stuck"]:
+        return "go on"
+    ways = [word for key, word in (("spin", "spin"), ("parked", "sleep")) if notes[key]]
+    return f"{' or '.join(ways)} for ever"
+
+
+def gone_table() -> str:
+    rows = []
+    for lock in ids("locks"):
+        row = gone(lock)
+        each = (row.holder, row.waiter, row.waiter_untimed)
+        size = f"{row.holder['contexts']}x{row.holder['acquisitions']}, 2x2, 2x2"
+        rows.append([f"`{lock}`", *map(others, each), size])
+    headings = [
+        "lock",
+        "a holder is gone: those without a deadline",
+        "a waiter is gone: the others",
+        "the same, no timeout ever comes",
+        "sizes (SC)",
+    ]
+    return table(headings, rows)
+
+
+def subject(lock: str) -> Subject:
+    own = [path for path in HERE.glob("*.h") if lock.startswith(path.stem)]
+    header = own[0] if own else TOP / f"include/overlock/lock/{lock}.h"
+    return Subject(lock, header=header)
+
+
+def drawn(case: dict[str, str]) -> str:
+    lock, claims = case["locks"][0], tuple(case["claims"])
+    run = Run(case["source"], case["says"], lock, case["drawn"], claims, "fails")
+    result = run.explore()
+    contexts, acquisitions = options(run.run)[1::2][:2]
+    job = Job(subject(lock), size=Size(int(contexts), int(acquisitions)))
+    lines = [line.plain for line in chart(Outcome(job, result), WIDTH)]
+    failure = result["failure"]
+    asked = " ".join(f"--claim {claim}" for claim in claims)
+    return (
+        f"### `{lock}`, `{run.run}`: not {', '.join(claims)}\n\n{case['says']}: no.\n"
+        f"{failure['how'][0].upper()}{failure['how'][1:]}.\n\n"
+        f"Found in execution {number(result['executions'])} with `{asked}`; "
+        f"replay `{failure['replay']}`.\n\n```text\n" + "\n".join(lines) + "\n```\n\n"
+    )
+
+
+def counterexamples() -> str:
+    return "".join(drawn(case) for case in said() if "drawn" in case)
+
+
+def claims_table() -> str:
+    rows = [[f"`{one['id']}`", one["source"], one["what"]] for one in listed()["claims"]]
+    return table(["`--claim`", "source", "what must hold in every execution"], rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "claims": claims_table,
+    "verdicts": verdicts,
+    "gone": gone_table,
+    "counterexamples": counterexamples,
+}
+
+
+def filled(text: str) -> str:
+    return PART.sub(lambda part: part[1] + PARTS[part[2]]() + part[4], text)
+
+
+def main() -> None:
+    text = filled(PAGE.read_text())
+    if "--in-place" in sys.argv[1:]:
+        PAGE.write_text(text)
+    else:
+        sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

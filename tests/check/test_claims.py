@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The papers' claims of order and waiting: each holds in all executions, or has a counterexample."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "claims"))
+import page
+from cases import Run, all_runs, ids
+
+RUNS = all_runs()
+
+
+def name(run: Run) -> str:
+    return "-".join([run.lock, *run.run.split(), *run.claims])
+
+
+@pytest.mark.parametrize("run", RUNS, ids=name)
+def test_claim(run: Run) -> None:
+    result = run.explore()
+    failure = result["failure"]
+    if run.verdict == "holds":
+        assert failure is None, failure["how"]
+        assert result["exhausted"], result["ended"]
+        return
+    assert failure, f"{result['ended']} after {result['executions']} executions"
+    again = run.explore("--replay", failure["replay"])["failure"]
+    assert (again["property"], again["how"]) == (failure["property"], failure["how"])
+
+
+def test_every_claim_is_put_to_the_test() -> None:
+    used = {claim.partition("=")[0] for run in RUNS for claim in run.claims}
+    assert used == set(ids("claims"))
+
+
+def test_every_claim_can_fail() -> None:
+    """Two hold wherever they are asked for above."""
+    fails = {
+        claim.partition("=")[0] for run in RUNS if run.verdict == "fails" for claim in run.claims
+    }
+    assert set(ids("claims")) - fails <= {"fifo", "timeouts"}
+
+
+@pytest.mark.parametrize("claim", ["fifo", "timeouts"])
+def test_what_always_holds_would_fail(claim: str) -> None:
+    """fifo where patience ends; the bound where a grant out of turn is not counted as a timeout."""
+    lock, run = {
+        "fifo": ("preemptable_ticket", "2x2 sc order"),
+        "timeouts": ("qrw_readers_first", "2x2 sc order roles=rw"),
+    }[claim]
+    result = Run("", "", lock, run, (claim,), "fails").explore()
+    assert result["failure"]
+    assert result["failure"]["property"] == "out of order"
+
+
+@pytest.mark.parametrize("lock", ids("locks"))
+def test_who_waits_behind_whoever_is_gone(lock: str) -> None:
+    """A waiter that is gone stops first-come locks, and no others; a holder stops all."""
+    row = page.gone(lock)
+    holder, waiter = row.holder["notes"], row.waiter["notes"]
+    assert row.waiter["exhausted"]
+    assert row.holder["exhausted"]
+    assert (waiter["stuck"] > 0) == row.is_fifo
+    assert waiter["went_on"] > 0  # it had not joined the line, or had left the lock
+    assert holder["stuck"] > 0
+    assert holder["went_on"] > 0  # it came last
+    assert (holder["parked"] > 0) == row.parks
+    assert (holder["spin"] > 0) != row.parks
+
+
+def test_the_page_says_what_was_found() -> None:
+    """The table's verdicts are those above; that the counterexamples replay is seen there."""
+    text = page.PAGE.read_text()
+    for _, part, body, _ in page.PART.findall(text):
+        assert body.strip(), part
+    rows = re.findall(r"^\| [^|]* \| ([^|]*) \| `(\w+)` \| `([^`]*)` \| \**(\w+)", text, re.M)
+    found = {(says, lock, run, verdict) for says, lock, run, verdict in rows}
+    assert found == {(run.says, run.lock, run.run, run.verdict) for run in RUNS}
