@@ -170,3 +170,12 @@ def test_collapsing_keeps_the_count() -> None:
     assert collapsed([replace(loop[0], step=str(n)) for n in range(5)])[1].remark == (
         "the step above, 4 times more"
     )
+
+
+def test_a_long_cycle_is_told_once() -> None:
+    """Two contexts that give way to each other for ever come round in a dozen steps."""
+    from overlock_tools.checking.steps import Row, collapsed
+
+    rows = collapsed([Row(str(n), 1, op="abcdefghijkl"[n % 12]) for n in range(4800)])
+    assert len(rows) == 13
+    assert rows[-1].remark == "the 12 steps above, 399 times more"

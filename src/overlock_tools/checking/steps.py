@@ -9,14 +9,14 @@ from overlock_tools.checking.outcome import Event, Failure
 from overlock_tools.checking.source import Lines
 
 HOLDING_BY = {"holds": 1, "released": -1}  # marks of the client
-MOST_PERIOD = 6  # steps of a loop that is told once
+MOST_PERIOD = 24  # steps of a loop that is told once: a fair cycle of two contexts has twelve
 
 
 @dataclass(frozen=True)
 class Row:
     """One step, or the remark that some steps come again."""
 
-    step: str
+    step: str = field(compare=False)
     context: int
     by_itself: bool = True
     op: str = ""
@@ -30,9 +30,6 @@ class Row:
     mark: str = ""  # with this step it holds the lock, or has released it
     fails: bool = False
     remark: str = ""
-
-    def same(self, other: "Row") -> bool:
-        return replace(self, step="") == replace(other, step="")
 
 
 NOBODYS = ("deadlock", "lost wake-up")
@@ -151,7 +148,7 @@ def _repeats(rows: Sequence[Row], at: int) -> tuple[int, int]:
 def _same(rows: Sequence[Row], one: int, other: int, length: int) -> bool:
     if other + length > len(rows):
         return False
-    return all(rows[one + i].same(rows[other + i]) for i in range(length))
+    return all(rows[one + i] == rows[other + i] for i in range(length))
 
 
 def _again(rows: Sequence[Row], period: int, times: int) -> Row:

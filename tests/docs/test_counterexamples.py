@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""docs/counterexamples.md shows what the commands that it states print."""
+
+import re
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+import counterexamples as made  # noqa: E402
+
+
+def steady(page: str) -> list[str]:
+    """Without the lines of the client's file, which change with every edit there."""
+    return re.sub(r" *client\.cpp:\d+.*", "", page).splitlines()
+
+
+def test_page_is_what_the_commands_print() -> None:
+    page = made.PAGE.read_text()
+    now, then = steady(made.fill(page)), steady(page)
+    differ = [pair for pair in zip(now, then, strict=False) if pair[0] != pair[1]]
+    assert not differ, "`tools/counterexamples.py --in-place` brings the page up to date"
+    assert len(now) == len(then)
+
+
+def test_every_counterexample_is_shown_and_fails_as_it_says() -> None:
+    shown = {name: text for _, name, text, _ in made.PART.findall(made.PAGE.read_text())}
+    assert shown.keys() == made.COUNTEREXAMPLES.keys()
+    for name, one in made.COUNTEREXAMPLES.items():
+        assert f": FAILS: {one.property}\n" in shown[name]
+        assert len(shown[name].splitlines()) <= 60  # a page
+
+
+def test_the_search_finds_them() -> None:
+    for one in made.COUNTEREXAMPLES.values():
+        if one.schedule:
+            assert f": FAILS: {one.property}\n" in made.run(one.search())
