@@ -230,6 +230,14 @@ public:
         return {};
     }
 
+    void catch_up(size_t me) override {
+        for (size_t c = 0; c < cells_in_use_; c++)
+            for (const Message &m : cells_[c].messages)
+                for (size_t lane = 0; lane < lanes_of_cell; lane++)
+                    if (m.lanes >> lane & 1)
+                        raise(agents_[me].now, c, lane, m.time);
+    }
+
     uint32_t clock(size_t me) const override { return agents_[me].now[me]; }
 
     bool sees_change(size_t me) const override {

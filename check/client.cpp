@@ -90,6 +90,7 @@ void Client::set_up(Memory &memory) {
 }
 
 void Client::body(size_t me) {
+    world_.interrupts(me == 0); // one context with interrupts shows what they can do
     switch (setting_.scenario) {
     case Scenario::lock_:
     case Scenario::noid_:
@@ -456,7 +457,6 @@ void Client::share_with_interrupts(size_t me) {
     lock_and_unlock();
     if (me == 0)
         return;
-    world_.interrupts(false);
     acquire(locks_[1]);
     use(locks_[1]);
     release(locks_[1]);

@@ -20,6 +20,7 @@ struct Choice {
 struct Node {
     Mask enabled, sleep; // `sleep`: exploring these first would repeat what was explored
     Mask backtrack, done;
+    bool forced; // nobody could have run otherwise
     Process who;
     uint16_t index; // among the process's steps
     std::vector<Choice> choices;
@@ -77,6 +78,7 @@ public:
         Node &n = nodes_[size_++];
         n.enabled = enabled;
         n.sleep = sleep;
+        n.forced = forced;
         n.done = 0;
         n.restart(current >= 0 && awake & bit(size_t(current)) ? Process(current) : lowest(awake));
         n.backtrack = reduced_ && !forced ? bit(n.who) : enabled;
@@ -108,7 +110,7 @@ public:
         n.clock = clock_after(before);
         if (after != none)
             join(n.clock, nodes_[size_t(after)].clock);
-        if (what.all())
+        if (n.forced) // and so all that was done before comes before
             for (int last : last_)
                 join_step(n.clock, last);
         else

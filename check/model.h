@@ -63,6 +63,7 @@ public:
     virtual bool buffers(size_t) const { return false; }
     virtual Access front(size_t me) const;
     virtual int drain(size_t me, Footprint &f); // the step that issued the store
+    virtual void catch_up(size_t) {}            // it sees all that memory holds, as after fork
     virtual void forget(size_t) {}              // the context is gone, and its buffer with it
 
     // Waiting: all that a context has seen since it last looked afresh.

@@ -475,15 +475,19 @@ void World::stop_others() {
     Footprint f;
 
     point({Kind::object, {}, model_ == Model::tso}, me().place);
-    f.add_all();
+    f.add_everything();
     made(f);
     for (size_t i = 0; i < contexts_; i++) {
         if (i == self_ || agents_[i]->doing == Doing::done)
             continue;
+        Footprint undone; // it might have been quicker
+        pending(static_cast<Process>(i), undone);
+        search_->waits(static_cast<Process>(i), undone);
         agents_[i]->doing = Doing::off;
         agents_[i]->late = 0;
         loads_->forget(i);
     }
+    loads_->catch_up(self_);
     say(me().place, "everybody else is gone", true);
 }
 
@@ -557,7 +561,7 @@ void World::pending(Process who, Footprint &f) {
         if (engine::Object *o = memory_.find(a.next.access.object))
             f.add(o->at, o->size, true);
         else
-            f.add_all();
+            f.add_everything();
         break;
     }
 }
