@@ -21,6 +21,7 @@
 #include "model.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <stdexcept>
 
@@ -29,6 +30,25 @@ namespace ol::check {
 namespace {
 
 constexpr size_t lanes_of_cell = 8;
+
+// The numbers of the bits in a mask of lanes: for (size_t lane : lanes_in(mask)).
+class lanes_in {
+public:
+    explicit lanes_in(int mask) : mask_(static_cast<unsigned>(mask)) {}
+
+    struct Iterator {
+        unsigned left;
+        size_t operator*() const { return static_cast<size_t>(std::countr_zero(left)); }
+        void operator++() { left &= left - 1; }
+        bool operator!=(const Iterator &other) const { return left != other.left; }
+    };
+    Iterator begin() const { return {mask_}; }
+    static Iterator end() { return {0}; }
+
+private:
+    unsigned mask_;
+};
+
 constexpr uint32_t spacing = 1 << 16; // of messages in time, so that one fits between two
 
 using Row = std::vector<uint32_t>; // clocks of the contexts, then times of every lane of every cell
@@ -174,7 +194,7 @@ public:
         if (a.op == Op::cas && !use.writes)
             order = Order::relaxed;
         uint32_t carried = read(me, a, c, use.from, order);
-        if (!use.writes && groups_.size() > 1)
+        if (!use.writes && group_count_ > 1)
             note_mixed(me, a, c, use.from);
         if (use.writes)
             leave(me, a, c, use.at, result_of(a, old), order, true, carried);
@@ -233,9 +253,8 @@ public:
     void catch_up(size_t me) override {
         for (size_t c = 0; c < cells_in_use_; c++)
             for (const Message &m : cells_[c].messages)
-                for (size_t lane = 0; lane < lanes_of_cell; lane++)
-                    if (m.lanes >> lane & 1)
-                        raise(agents_[me].now, c, lane, m.time);
+                for (size_t lane : lanes_in(m.lanes))
+                    raise(agents_[me].now, c, lane, m.time);
     }
 
     uint32_t clock(size_t me) const override { return agents_[me].now[me]; }
@@ -267,9 +286,8 @@ public:
         size_t i = changed[search_->choose(static_cast<unsigned>(changed.size()))];
         const Look &l = a.looks[i];
         const Message &m = *newer(a.seen[i], l);
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
-            if (m.lanes & l.lanes & 1 << lane)
-                raise(a.now, l.cell, lane, m.time);
+        for (size_t lane : lanes_in(m.lanes & l.lanes))
+            raise(a.now, l.cell, lane, m.time);
     }
 
     void look_afresh(size_t me) override {
@@ -318,29 +336,31 @@ private:
     void find_groups(size_t me, uint8_t mask, size_t c) {
         const auto &messages = cells_[c].messages;
 
-        groups_.clear();
-        for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-            if (!(mask >> lane & 1))
+        group_count_ = 0;
+        heads_ = 0;
+        for (size_t lane : lanes_in(mask)) {
+            auto here = static_cast<uint8_t>(1 << lane);
+            bool same = group_count_ > 0;
+            for (size_t i = 0; same && i < messages.size(); i++)
+                same = !(messages[i].lanes & here) == !(messages[i].lanes & here >> 1);
+            if (same) {
+                groups_[group_count_ - 1].lanes |= here;
                 continue;
-            bool same = !groups_.empty();
-            for (const Message &m : messages)
-                same = same && (m.lanes >> lane & 1) == (m.lanes >> (lane - 1) & 1);
-            if (same)
-                groups_.back().lanes |= static_cast<uint8_t>(1 << lane);
-            else
-                groups_.push_back({static_cast<uint8_t>(1 << lane), {}});
+            }
+            heads_ |= here;
+            groups_[group_count_].lanes = here;
+            groups_[group_count_++].candidates.clear();
         }
-        for (Group &g : groups_)
-            find_candidates(me, g, c);
+        for (size_t g = 0; g < group_count_; g++)
+            find_candidates(me, groups_[g], c);
     }
 
     void find_candidates(size_t me, Group &g, size_t c) {
         const auto &messages = cells_[c].messages;
         uint32_t floor = 0;
 
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
-            if (g.lanes >> lane & 1)
-                floor = std::max(floor, agents_[me].now[row(c, lane)]);
+        for (size_t lane : lanes_in(g.lanes))
+            floor = std::max(floor, agents_[me].now[row(c, lane)]);
         for (size_t i = messages.size(); i-- > 0;) {
             if (!(messages[i].lanes & g.lanes))
                 continue;
@@ -359,9 +379,9 @@ private:
         for (;;) {
             consider(me, a, c, order, chosen);
             size_t g = 0; // the next combination
-            while (g < groups_.size() && ++chosen[g] == groups_[g].candidates.size())
+            while (g < group_count_ && ++chosen[g] == groups_[g].candidates.size())
                 chosen[g++] = 0;
-            if (g == groups_.size())
+            if (g == group_count_)
                 break;
         }
         if (uses_.empty())
@@ -372,13 +392,12 @@ private:
                   const std::array<size_t, 8> &chosen) {
         Use use{{}, a.op != Op::load, 0};
 
-        for (size_t g = 0; g < groups_.size(); g++)
-            for (size_t lane = 0; lane < lanes_of_cell; lane++)
-                if (groups_[g].lanes >> lane & 1)
-                    use.from[lane] = groups_[g].candidates[chosen[g]];
+        for (size_t g = 0; g < group_count_; g++)
+            for (size_t lane : lanes_in(groups_[g].lanes))
+                use.from[lane] = groups_[g].candidates[chosen[g]];
         if (a.op == Op::cas)
             use.writes = assemble(a, c, use.from) == a.expected;
-        if (!is_whole(me, a, c, use.from, !use.writes) || !needs_this_order(me, a, c, use.from) ||
+        if (!is_whole(me, a, c, use.from, !use.writes) || !needs_this_order(me, c, use.from) ||
             !is_coherent(a, c, use.from, acquires(order) && (use.writes || a.op != Op::cas)))
             return;
         if (use.writes && !find_room(a, c, use))
@@ -388,21 +407,20 @@ private:
 
     // Whatever it passes over happened before it, or before what it reads: else the same is found
     // where it comes first.
-    bool needs_this_order(size_t me, const Access &a, size_t c, const Reading &from) const {
+    bool needs_this_order(size_t me, size_t c, const Reading &from) const {
         const auto &messages = cells_[c].messages;
-        uint8_t mask = mask_of(a);
 
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
-            for (size_t i = from[lane] + 1; mask >> lane & 1 && i < messages.size(); i++)
+        for (size_t lane : lanes_in(heads_))
+            for (size_t i = from[lane] + 1; i < messages.size(); i++)
                 if (messages[i].lanes >> lane & 1 && must_see(messages[i], me) &&
-                    !is_before(messages[i], c, mask, from))
+                    !is_before(messages[i], c, from))
                     return false;
         return true;
     }
 
-    bool is_before(const Message &m, size_t c, uint8_t mask, const Reading &from) const {
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
-            if (mask >> lane & 1 && search_->ordered(m.event, cells_[c].messages[from[lane]].event))
+    bool is_before(const Message &m, size_t c, const Reading &from) const {
+        for (size_t lane : lanes_in(heads_))
+            if (search_->ordered(m.event, cells_[c].messages[from[lane]].event))
                 return true;
         return false;
     }
@@ -412,26 +430,24 @@ private:
     bool is_coherent(const Access &a, size_t c, const Reading &from, bool acquires) const {
         uint8_t mask = mask_of(a);
 
-        for (size_t lane = 0; acquires && lane < lanes_of_cell; lane++)
-            for (size_t k = 0; mask >> lane & 1 && k < lanes_of_cell; k++)
-                if (mask >> k & 1 && views_.at(cells_[c].messages[from[lane]].view, row(c, k)) >
-                                         cells_[c].messages[from[k]].time)
+        for (size_t lane : lanes_in(acquires ? heads_ : 0))
+            for (size_t k : lanes_in(mask))
+                if (views_.at(cells_[c].messages[from[lane]].view, row(c, k)) >
+                    cells_[c].messages[from[k]].time)
                     return false;
         return true;
     }
 
     // No store is seen in part, but for what the context itself stored over it.
     bool is_whole(size_t me, const Access &a, size_t c, const Reading &from, bool forwards) const {
-        if (groups_.size() == 1)
+        if (group_count_ == 1)
             return true;
         const auto &messages = cells_[c].messages;
         uint8_t mask = mask_of(a);
 
         for (size_t s = 0; s < messages.size(); s++) {
             bool seen = false, missed = false;
-            for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-                if (!(messages[s].lanes & mask & 1 << lane))
-                    continue;
+            for (size_t lane : lanes_in(messages[s].lanes & mask)) {
                 const Message &read = messages[from[lane]];
                 bool hidden = forwards && from[lane] > s && read.writer == me && !read.rmw;
                 missed |= from[lane] < s;
@@ -449,11 +465,10 @@ private:
         uint8_t mask = mask_of(a);
         size_t last = 0;
 
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
-            if (mask >> lane & 1)
-                last = std::max(last, use.from[lane]);
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
-            for (size_t i = use.from[lane] + 1; mask >> lane & 1 && i <= last; i++)
+        for (size_t lane : lanes_in(mask))
+            last = std::max(last, use.from[lane]);
+        for (size_t lane : lanes_in(heads_))
+            for (size_t i = use.from[lane] + 1; i <= last; i++)
                 if (messages[i].lanes >> lane & 1)
                     return false;
         use.at = last + 1;
@@ -475,9 +490,7 @@ private:
     void note_mixed(size_t me, const Access &a, size_t c, const Reading &from) {
         Mixed m{mask_of(a), 0, {}};
 
-        for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-            if (!(m.lanes >> lane & 1))
-                continue;
+        for (size_t lane : lanes_in(m.lanes)) {
             const Message &read = cells_[c].messages[from[lane]];
             m.time[lane] = read.time;
             if (read.writer == me && !read.rmw)
@@ -492,9 +505,7 @@ private:
 
         for (const Mixed &m : cells_[c].mixed) {
             bool seen = false, missed = false;
-            for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-                if (!(m.lanes & mask & 1 << lane))
-                    continue;
+            for (size_t lane : lanes_in(m.lanes & mask)) {
                 missed |= m.time[lane] < next;
                 seen |= m.time[lane] >= next && !(m.own >> lane & 1);
             }
@@ -520,9 +531,7 @@ private:
         uint32_t carried = Views::none;
         size_t last = SIZE_MAX;
 
-        for (size_t lane = 0; lane < lanes_of_cell; lane++) {
-            if (!(mask >> lane & 1))
-                continue;
+        for (size_t lane : lanes_in(mask)) {
             const Message &m = cells_[c].messages[from[lane]];
             raise(agent.now, c, lane, m.time);
             if (from[lane] == last)
@@ -537,10 +546,10 @@ private:
     }
 
     uint32_t both(uint32_t a, uint32_t b) {
-        Row sum(agents_[0].now.size(), 0);
-        views_.join_into(sum, a);
-        views_.join_into(sum, b);
-        return views_.keep(sum);
+        sum_.assign(agents_[0].now.size(), 0);
+        views_.join_into(sum_, a);
+        views_.join_into(sum_, b);
+        return views_.keep(sum_);
     }
 
     // Where a store can go: last, or before messages that it need not have seen.
@@ -556,8 +565,8 @@ private:
             if (!(m.lanes & word_of(a)))
                 continue;
             bool seen = must_see(m, me);
-            for (size_t lane = 0; lane < lanes_of_cell; lane++)
-                seen |= (m.lanes & mask & 1 << lane) && m.time <= now[row(c, lane)];
+            for (size_t lane : lanes_in(m.lanes & mask))
+                seen |= m.time <= now[row(c, lane)];
             if (seen)
                 break;
             if (may_insert(c, mask, i) && !tears(c, mask, i))
@@ -582,9 +591,8 @@ private:
             if (time == before)
                 throw std::length_error("too many stores between two others");
         }
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
-            if (mask >> lane & 1)
-                raise(agent.now, c, lane, time);
+        for (size_t lane : lanes_in(mask))
+            raise(agent.now, c, lane, time);
         if (releases(order)) {
             view = views_.keep(agent.now);
             agent.now[me]++;
@@ -602,9 +610,8 @@ private:
         Reading newest{};
 
         for (size_t i = 0; i < cells_[c].messages.size(); i++)
-            for (size_t lane = 0; lane < lanes_of_cell; lane++)
-                if (cells_[c].messages[i].lanes & mask & 1 << lane)
-                    newest[lane] = i;
+            for (size_t lane : lanes_in(cells_[c].messages[i].lanes & mask))
+                newest[lane] = i;
         Memory::write(a.address(), a.width, assemble(a, c, newest));
     }
 
@@ -612,7 +619,7 @@ private:
         Agent &agent = agents_[me];
         Look look{c, mask_of(a), {}};
 
-        for (size_t lane = 0; lane < lanes_of_cell; lane++)
+        for (size_t lane : lanes_in(look.lanes))
             look.time[lane] = agent.now[row(c, lane)];
         for (size_t i = 0; i < agent.seen.size(); i++)
             if (agent.seen[i].at == a.address() && agent.seen[i].width == a.width) {
@@ -631,10 +638,10 @@ private:
 
         for (const Message &m : cells_[l.cell].messages) {
             uint8_t fresh = 0;
-            for (size_t lane = 0; lane < lanes_of_cell; lane++)
-                if ((m.lanes & l.lanes & 1 << lane) && m.time > l.time[lane])
+            for (size_t lane : lanes_in(m.lanes & l.lanes))
+                if (m.time > l.time[lane])
                     fresh |= static_cast<uint8_t>(1 << lane);
-            if ((m.bytes ^ s.value << 8 * first) & spread(fresh))
+            if (fresh && (m.bytes ^ s.value << 8 * first) & spread(fresh))
                 return &m;
         }
         return nullptr;
@@ -648,8 +655,11 @@ private:
     std::vector<Cell> cells_;
     Views views_;
     std::vector<Agent> agents_;
+    Row sum_;
     Row fenced_; // what fences have published, in their order
-    std::vector<Group> groups_;
+    std::array<Group, lanes_of_cell> groups_;
+    size_t group_count_ = 0;
+    uint8_t heads_ = 0; // the first lane of each
     std::vector<Use> uses_;
 };
 
