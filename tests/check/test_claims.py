@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The papers' claims of order and waiting: each holds in all executions, or has a counterexample."""
+"""The papers' claims of order and waiting: each holds always, or has a counterexample."""
 
 import re
-import sys
-from pathlib import Path
 
+import claims_page as page
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent / "claims"))
-import page
-from cases import Run, all_runs, ids
+from claim_cases import Run, all_runs, ids
 
 RUNS = all_runs()
 

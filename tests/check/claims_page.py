@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the parts of docs/claims.md that are made by running the checker: page.py [--in-place]."""
+"""Fills the explored parts of docs/claims.md by running the checker; --in-place writes it."""
 
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cases import HERE, TOP, Result, Run, all_runs, ids, listed, options, said
+from claim_cases import HERE, TOP, Result, Run, all_runs, ids, listed, options, said
 
 from overlock_tools.checking.chart import chart
 from overlock_tools.checking.job import Job, Size, Subject

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-TOP = HERE.parents[2]
+HERE = Path(__file__).parent / "claims"
+TOP = Path(__file__).parents[2]
 BUILD = TOP / os.environ.get("BUILD", "build")
 CHECKER = BUILD / "native/overlock-check"
 FOLDERS = [BUILD / "tests/check/claims", BUILD / "tests/twins"]
