@@ -128,7 +128,8 @@ def drawn(case: dict[str, str]) -> str:
     failure = result["failure"]
     asked = " ".join(f"--claim {claim}" for claim in claims)
     return (
-        f"### `{lock}`, `{run.run}`: not {', '.join(claims)}\n\n{case['says'][0].upper()}{case['says'][1:]}: no.\n"
+        f"### `{lock}`, `{run.run}`: not {', '.join(claims)}\n\n"
+        f"{case['says'][0].upper()}{case['says'][1:]}: no.\n"
         f"{failure['how'][0].upper()}{failure['how'][1:]}.\n\n"
         f"Found in execution {number(result['executions'])} with `{asked}`; "
         f"replay `{failure['replay']}`.\n\n```text\n" + "\n".join(lines) + "\n```\n\n"
