@@ -36,6 +36,11 @@ Outcome explore(World &world, const Program &program, const Limits &limits) {
             o.ended = "failed";
             break;
         }
+        if (world.met_transactions()) {
+            search = make(limits, world);
+            o = {};
+            continue;
+        }
         if (!search->next()) {
             o.exhausted = true;
             break;

@@ -29,6 +29,9 @@ constexpr uint64_t mailbox_of(size_t context) { // the kicks on their way to it
 inline uint64_t halves_of(const void *at) { // the order of the stores to halves of its word
     return (reinterpret_cast<uint64_t>(at) & ~uint64_t(3)) | uint64_t(1) << 59;
 }
+constexpr uint64_t transaction_of(size_t context) { // whether others have aborted it
+    return uint64_t(1) << 58 | context * 8;
+}
 constexpr uint64_t fences = uint64_t(1) << 62; // sequentially consistent fences, in their order
 
 class Footprint {
@@ -71,6 +74,7 @@ inline void Footprint::add_everything() {
     add(memory, engine::Memory::usual_size, true);
     add(sleepers_of(memory), engine::Memory::usual_size, true);
     add(mailbox_of(0), 8 * max_processes, true);
+    add(transaction_of(0), 8 * max_processes, true);
     add(fences, 1, true);
 }
 

@@ -68,7 +68,7 @@ constexpr struct {
 } models[] = {
     {"sc", Model::sc, "sequential consistency"},
     {"tso", Model::tso, "x86: stores wait in buffers"},
-    {"c11", Model::c11, "C11's orders, without load buffering"},
+    {"c11", Model::c11, "C11's orders, without load buffering; no transactions"},
 };
 
 constexpr struct {

@@ -39,6 +39,8 @@ struct Seen {
 // same step (a random litmus program showed what is lost otherwise).
 void touch(Footprint &f, const Access &a);
 
+class Watch;
+
 class MemoryModel {
 public:
     virtual ~MemoryModel() = default;
@@ -72,6 +74,10 @@ public:
     virtual void notice(size_t) {}                           // it looks again and will see a change
     virtual void look_afresh(size_t me) = 0;
     virtual const std::vector<Seen> &seen(size_t me) const = 0;
+
+    // Where memory has one value at a time, there are transactions: what a load returns now.
+    virtual Watch *watch() { return nullptr; }
+    virtual uint64_t look(size_t, const uint8_t *, size_t) const { return 0; }
 };
 
 std::unique_ptr<MemoryModel> make_sc(Memory &memory);
@@ -84,6 +90,7 @@ public:
     void reset(size_t contexts);
     // It found one value, which a store does not look at, and left another, or the same.
     void saw(size_t me, const Access &a, uint64_t read, uint64_t left);
+    void disturb(size_t me) { twice_[me] = true; } // something else that it saw has changed
     template <class Look> bool changed(size_t me, Look look) const {
         if (twice_[me])
             return true;
@@ -98,7 +105,7 @@ public:
 
 private:
     std::vector<std::vector<Seen>> seen_;
-    std::vector<bool> twice_; // two looks at a word differed
+    std::vector<bool> twice_; // two looks at a word differed, or the like
 };
 
 } // namespace ol::check

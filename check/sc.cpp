@@ -35,6 +35,10 @@ public:
     void watched(size_t me, Footprint &f) const override { watch_.add_to(f, me); }
     void look_afresh(size_t me) override { watch_.clear(me); }
     const std::vector<Seen> &seen(size_t me) const override { return watch_.seen(me); }
+    Watch *watch() override { return &watch_; }
+    uint64_t look(size_t, const uint8_t *at, size_t width) const override {
+        return Memory::read(at, width);
+    }
 
 private:
     Watch watch_;

@@ -49,6 +49,8 @@ uint64_t World::access(const Access &a) {
         Memory::write(a.address(), a.width, result_of(a, old));
         return old;
     }
+    if (in_transaction())
+        return access_inside(a);
     bool silent = loads_->is_silent(a);
     Footprint f;
     if (silent) {
@@ -59,6 +61,8 @@ uint64_t World::access(const Access &a) {
     } else {
         point({Kind::access, a, model_ == Model::tso && is_rmw(a.op)}, a.place);
     }
+    if (!silent)
+        request(a, f);
     object_of(a).touched[self_] = loads_->clock(self_);
     notice(f);
     Order order = order_of(a);
@@ -90,7 +94,10 @@ uint64_t World::plain_read(const uint64_t *datum, Place place) {
     uint64_t value = 0;
     Footprint f;
 
+    if (in_transaction())
+        return access_inside(a);
     point({Kind::plain, a}, place);
+    request(a, f);
     notice(f);
     std::string wrong = loads_->plain(self_, a, value, f);
     made(f);
@@ -106,7 +113,13 @@ void World::plain_write(uint64_t *datum, uint64_t v, Place place) {
     Footprint f;
     bool silent = loads_->is_silent(a);
 
+    if (in_transaction()) {
+        access_inside(a);
+        return;
+    }
     silent ? settle(place) : point({Kind::plain, a}, place);
+    if (!silent)
+        request(a, f);
     notice(f);
     std::string wrong = loads_->plain(self_, a, v, f);
     if (!silent)
@@ -129,14 +142,19 @@ void World::renew(void *object, Place place) {
 // A step that touches the whole object: nobody may use it on the other side of it.
 void World::touch_object(void *object, Place place, const char *what) {
     engine::Object *o = memory_.find(object);
+    Next next{
+        Kind::object, {o->at, 0, 0, Op::store, Order::relaxed, 0, 0, place}, model_ == Model::tso};
     Footprint f;
 
-    point(
-        {Kind::object, {o->at, 0, 0, Op::store, Order::relaxed, 0, 0, place}, model_ == Model::tso},
-        place);
-    notice(f);
-    f.add(o->at, o->size, true);
-    made(f);
+    if (in_transaction()) {
+        touch_inside(*o, next, place);
+    } else {
+        point(next, place);
+        displace(o->at, o->size, true, f);
+        notice(f);
+        f.add(o->at, o->size, true);
+        made(f);
+    }
     if (story_)
         say(place, std::string(what) + " " + memory_.describe(object));
 }
@@ -144,6 +162,7 @@ void World::touch_object(void *object, Place place, const char *what) {
 void World::free(void *object, Place place) {
     engine::Object *o = memory_.find(object);
 
+    cannot_be_inside(place);
     touch_object(object, place, "frees");
     std::string who = loads_->unordered_use(self_, *o);
     if (!who.empty())

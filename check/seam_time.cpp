@@ -138,9 +138,14 @@ ol_node *World::node_get(Place place) {
         return nullptr;
     ol_node *node = fresh_nodes();
     engine::Object *o = memory_.find(node);
-    me().nodes.pop_back();
     if (o->state == engine::Object::pooled)
         touch_object(node, place, "takes again");
+    Agent &a = me();
+    if_aborted([this, &a, node, was = o->state] {
+        memory_.find(node)->state = was;
+        a.nodes.push_back(node);
+    });
+    a.nodes.pop_back();
     o->state = engine::Object::live;
     return node;
 }
@@ -151,8 +156,13 @@ void World::node_put(ol_node *node, Place place) {
     if (!o || o->state != engine::Object::live)
         fail(Wrong::misuse, text(place) + " gives back a node that was not handed out");
     touch_object(node, place, "gives back");
+    Agent &a = me();
+    if_aborted([this, &a, node] {
+        memory_.find(node)->state = engine::Object::live;
+        a.nodes.pop_back();
+    });
     o->state = engine::Object::pooled;
-    me().nodes.push_back(node);
+    a.nodes.push_back(node);
 }
 
 uint64_t *World::wait_slot(size_t i, Place) {
@@ -237,22 +247,6 @@ Ticks World::quota_end(Place) {
 bool World::cpu_idle(Place place) {
     settle(place);
     return may(Budget::stale);
-}
-
-unsigned World::htm_begin(Place) {
-    return 0;
-}
-
-void World::htm_commit(Place place) {
-    fail(Wrong::misuse, "commit at " + text(place));
-}
-
-void World::htm_abort(Place place) {
-    fail(Wrong::misuse, "abort at " + text(place));
-}
-
-bool World::htm_active(Place) {
-    return false;
 }
 
 } // namespace ol::check

@@ -8,6 +8,7 @@ namespace ol::check {
 void World::relax(Ticks until, Place place) {
     if (!is_inside())
         fail(Wrong::unusable, "waits at " + text(place) + " while nobody else is there");
+    cannot_be_inside(place);
     settle(place);
     Agent &a = me();
     a.place = place;
@@ -35,6 +36,7 @@ void World::relax(Ticks until, Place place) {
 void World::yield(uint32_t, Place place) {
     if (!is_inside())
         fail(Wrong::unusable, "yields at " + text(place) + " while nobody else is there");
+    cannot_be_inside(place);
     settle(place);
     Agent &a = me();
     if (a.must_not_wait)
@@ -59,6 +61,7 @@ void World::yield(uint32_t, Place place) {
 void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
     if (!is_inside())
         fail(Wrong::unusable, "parks at " + text(place) + " while nobody else is there");
+    cannot_be_inside(place);
     if (key == 0 || reinterpret_cast<uintptr_t>(word) % 4)
         fail(Wrong::misuse, "park at " + text(place) + " with key 0 or an unaligned word");
     if (me().must_not_wait)
@@ -69,6 +72,7 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     Footprint f;
 
     point({Kind::park, a, model_ == Model::tso}, place);
+    displace(word, 4, false, f);
     notice(f);
     object_of(a);
     f.add(sleepers_of(word), 1, true);
@@ -127,6 +131,7 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
         return;
     if (key == 0)
         fail(Wrong::misuse, "kick at " + text(place) + " with key 0");
+    cannot_be_inside(place);
     point({Kind::kick,
            {const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, 0, 0, place},
            model_ == Model::tso},

@@ -76,10 +76,10 @@ public:
     void watched(size_t me, Footprint &f) const override { watch_.add_to(f, me); }
     void look_afresh(size_t me) override { watch_.clear(me); }
     const std::vector<Seen> &seen(size_t me) const override { return watch_.seen(me); }
+    Watch *watch() override { return &watch_; }
 
-private:
     // Its own buffered bytes, newest first, over those in memory.
-    uint64_t look(size_t me, const uint8_t *at, size_t width) const {
+    uint64_t look(size_t me, const uint8_t *at, size_t width) const override {
         uint64_t value = Memory::read(at, width);
 
         for (const Store &s : buffers_[me]) {
@@ -95,6 +95,7 @@ private:
         return value;
     }
 
+private:
     Search *&search_;
     Watch watch_;
     std::vector<std::deque<Store>> buffers_;

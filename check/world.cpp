@@ -63,6 +63,7 @@ void World::begin(const Program &program) {
     cycle_.clear();
     wait_array_ = nullptr;
     has_nodes_ = false;
+    transactions_ = 0;
     failure_ = {};
     memory_.reset(contexts_);
     search_->begin(3 * contexts_);
@@ -90,6 +91,10 @@ void World::begin(const Program &program) {
         a.clock = a.slice_end = 0;
         a.nodes.clear();
         a.counts.fill(0);
+        a.doomed = a.unannounced = false;
+        a.struck = Budget::count;
+        a.undo.clear();
+        a.certain.clear();
         a.context.begin([this, i] { program_->body(i); }, a.able, contexts_);
     }
 }
@@ -107,9 +112,14 @@ void World::resume(size_t who) {
 
     self_ = who;
     here_ = &a;
+    stack_ = who;
     a.context.resume();
-    if (a.context.doing == engine::Doing::done && !over_)
-        a.doing = Doing::done;
+    stack_ = nobody;
+    if (a.context.doing != engine::Doing::done || over_)
+        return;
+    a.doing = Doing::done;
+    if (a.context.transaction.active())
+        end(Wrong::misuse, "ends within a transaction");
 }
 
 // Who makes the next step: a context, for its caller to switch to, or none when the execution is
@@ -154,6 +164,8 @@ int World::schedule() {
         p < 2 * contexts_ ? drain(self_) : deliver(self_);
         self_ = self;
         here_ = self == nobody ? nullptr : agents_[self].get();
+        if (here_ && here_->unannounced)
+            here_->context.go_back();
     }
     return Search::none;
 }
@@ -327,7 +339,6 @@ void World::point(const Next &next, Place place) {
     if (!is_inside())
         return;
     Agent &a = me();
-    size_t self = self_;
     a.place = place;
     a.next = next;
     if (next.kind != Kind::wake)
@@ -336,6 +347,15 @@ void World::point(const Next &next, Place place) {
         stop();
     if (a.must_not_wait && ++a.tried > try_limit)
         fail(Wrong::try_waits, "trylock made " + std::to_string(try_limit) + " steps");
+    announce(next);
+}
+
+// Waits for its turn.
+void World::announce(const Next &next) {
+    Agent &a = me();
+    size_t self = self_;
+
+    a.next = next;
     int who = starting_ ? Search::none : schedule();
     if (who != static_cast<int>(self)) {
         chosen_ = who;
@@ -381,33 +401,39 @@ void World::settle(Place place) {
     made(f);
 }
 
+// In a transaction they abort it, as a part of its next step: see step_inside().
 void World::maybe_interrupt() {
     Agent &a = me();
 
-    if (!a.interruptible || !(a.left[Budget::irq] | a.left[Budget::nmi]))
+    if (!a.interruptible || !(a.left[Budget::irq] | a.left[Budget::nmi]) || in_transaction())
         return;
     Next next = a.next;
-    for (Budget kind : {Budget::irq, Budget::nmi}) {
-        if (!a.left[kind] || !may(kind))
-            continue;
-        bool tries = a.must_not_wait, timed = a.timed;
-        Arrival arrival = a.arrival;
-        // The handler's looks are its own; whoever was interrupted does not wait before it has
-        // looked again.
-        a.watches = a.must_not_wait = a.timed = false;
-        loads_->look_afresh(self_);
-        a.interruptible = false;
-        say(a.place, "an interrupt", true);
-        program_->interrupted(self_, kind);
-        say(a.place, "back from the interrupt", true);
-        a.interruptible = true;
-        a.must_not_wait = tries;
-        a.timed = timed;
-        a.arrival = arrival;
-        a.next = next;
-        loads_->look_afresh(self_);
-        a.interrupted = true;
-    }
+    for (Budget kind : {Budget::irq, Budget::nmi})
+        if (a.left[kind] && may(kind)) {
+            interrupt(kind);
+            a.next = next;
+        }
+}
+
+// The handler's looks are its own; whoever was interrupted does not wait before it has looked
+// again.
+void World::interrupt(Budget kind) {
+    Agent &a = me();
+    bool tries = a.must_not_wait, timed = a.timed;
+    Arrival arrival = a.arrival;
+
+    a.watches = a.must_not_wait = a.timed = false;
+    loads_->look_afresh(self_);
+    a.interruptible = false;
+    say(a.place, "an interrupt", true);
+    program_->interrupted(self_, kind);
+    say(a.place, "back from the interrupt", true);
+    a.interruptible = true;
+    a.must_not_wait = tries;
+    a.timed = timed;
+    a.arrival = arrival;
+    loads_->look_afresh(self_);
+    a.interrupted = true;
 }
 
 // What needs no stack.
@@ -423,6 +449,7 @@ void World::drain(size_t i) {
         return;
     }
     uint64_t old = Memory::read(a.address(), a.width);
+    request(a, f);
     int after = loads_->drain(i, f);
     search_->did(f, after, false);
     if (story_) {
@@ -466,6 +493,8 @@ void World::deliver(size_t i) {
 
 void World::stop() {
     me().may_stop = false;
+    if (in_transaction())
+        take_back(me());
     me().doing = Doing::off;
     say(me().place, "loses its CPU for ever", true);
     point({Kind::await}, me().place);
@@ -484,6 +513,8 @@ void World::stop_others() {
         pending(static_cast<Process>(i), undone);
         search_->waits(static_cast<Process>(i), undone);
         agents_[i]->doing = Doing::off;
+        if (agents_[i]->context.transaction.active())
+            take_back(*agents_[i]);
         agents_[i]->late = 0;
         loads_->forget(i);
     }
@@ -526,18 +557,27 @@ void World::pending(Process who, Footprint &f) {
         return;
     }
     if (who >= contexts_) {
-        touch(f, loads_->front(who - contexts_));
+        Access a = loads_->front(who - contexts_);
+        touch(f, a);
+        pending_request(who - contexts_, a.address(), a.width, true, f);
         return;
     }
     const Agent &a = *agents_[who];
     if (a.watches)
         loads_->watched(who, f);
+    if (a.context.transaction.active())
+        pending_inside(who, f);
+    else if (a.next.kind == Kind::access)
+        loads_->pending(a.next.access, f);
     switch (a.next.kind) {
     case Kind::access:
-        loads_->pending(a.next.access, f);
+        pending_request(who, a.next.access.address(), a.next.access.width,
+                        a.next.access.op != Op::load, f);
         break;
     case Kind::plain:
         f.add(a.next.access.address(), a.next.access.width, a.next.access.op != Op::load);
+        pending_request(who, a.next.access.address(), a.next.access.width,
+                        a.next.access.op != Op::load, f);
         break;
     case Kind::fence:
         f.add(fences, 1, model_ == Model::c11);
@@ -552,16 +592,21 @@ void World::pending(Process who, Footprint &f) {
         f.add(sleepers_of(a.next.access.object), 1, true);
         f.add(mailbox_of(who), 1, false);
         f.add(a.next.access.object, 4, false);
+        pending_request(who, a.next.access.object, 4, false, f);
         break;
     case Kind::kick: // it may wake anybody
         f.add(fences, 1, model_ == Model::c11);
         touch_kick(a.next.access.object, f);
         break;
     case Kind::object:
-        if (engine::Object *o = memory_.find(a.next.access.object))
+        if (engine::Object *o = memory_.find(a.next.access.object)) {
             f.add(o->at, o->size, true);
-        else
+            pending_request(who, o->at, o->size, true, f);
+        } else {
             f.add_everything();
+        }
+        break;
+    case Kind::ends:
         break;
     }
 }

@@ -23,6 +23,7 @@
 #include <engine/report.h>
 
 #include <functional>
+#include <utility>
 
 namespace ol::check {
 
@@ -82,7 +83,8 @@ struct Rules {
     bool timeouts = true; // when nobody can run, time goes on to the next deadline
     Ticks clock = 0;      // the length of a slice on concrete clocks; 0: there are none
     std::vector<Weakening> weakened;
-    size_t longest = 4000; // steps; beyond, it is a livelock
+    engine::Transaction::Capacity capacity; // in lines; nothing: there are no transactions
+    size_t longest = 4000;                  // steps; beyond, it is a livelock
 };
 
 class World final : public engine::World, public Pending {
@@ -116,6 +118,14 @@ public:
     void begin_timed(Ticks until); // from here to end_timed() it must not wait beyond
     bool end_timed();              // did its deadline pass?
     [[noreturn]] void fail(Wrong what, std::string how);
+
+    // What is done in a transaction may never have happened: this is done when it commits, or at
+    // once outside of one; and this if it is aborted.
+    void once_certain(std::function<void()> act);
+    void if_aborted(std::function<void()> undo);
+    // A transaction was begun for the first time. Until then the steps were taken to touch no more
+    // than values: what was explored must be explored again.
+    bool met_transactions() { return std::exchange(met_, false); }
 
     size_t running() const { return self_; }
     size_t step() const { return steps_; } // the number of the last one in this execution
@@ -168,12 +178,20 @@ private:
     static constexpr unsigned try_limit = 64, nodes_each = 4;
 
     enum class Doing : uint8_t { runs, parks, off, done };
-    enum class Kind : uint8_t { access, plain, fence, await, park, wake, kick, object };
+    enum class Kind : uint8_t { access, plain, fence, await, park, wake, kick, object, ends };
 
     struct Next { // the step that a context is about to make
         Kind kind;
         Access access{};          // its memory, or the word parked on
         bool needs_empty = false; // its store buffer
+    };
+
+    struct Begun { // what an abort puts back
+        bool must_not_wait = false, timed = false, interruptible = true;
+        unsigned tried = 0;
+        Ticks timed_until = never;
+        Arrival arrival;
+        std::array<unsigned, OL_EVENTS> counts{};
     };
 
     struct Agent {
@@ -213,6 +231,11 @@ private:
         Ticks clock = 0, slice_end = 0; // its own, on concrete clocks
         std::vector<ol_node *> nodes;
         std::array<unsigned, OL_EVENTS> counts{};
+
+        Begun begun;
+        bool doomed = false, unannounced = false; // others aborted it, and it has not noticed
+        Budget struck = Budget::count;            // the interrupt that aborted it
+        std::vector<std::function<void()>> undo, certain;
     };
 
     Agent &me() { return *here_; }
@@ -241,12 +264,31 @@ private:
     void end(Wrong what, std::string how);
 
     void point(const Next &next, Place place);
+    void announce(const Next &next);
     void made(Footprint &f, int after = Search::none);
     void notice(Footprint &f);
     void touch_kick(const void *word, Footprint &f) const;
     void settle(Place place);
     void maybe_interrupt();
+    void interrupt(Budget kind);
     void leave_forever();
+
+    bool in_transaction() const;
+    unsigned aborted();
+    void over(Agent &a, unsigned cause);
+    static void take_back(Agent &a);
+    [[noreturn]] void abort_self(unsigned cause, Footprint &f);
+    bool publish(const engine::Transaction &t);
+    void cannot_be_inside(Place place);
+    void step_inside(const Next &next, Place place, Footprint &f);
+    uint64_t access_inside(const Access &a);
+    void touch_inside(const engine::Object &o, const Next &next, Place place);
+    void displace(const void *at, size_t width, bool writes, Footprint &f);
+    void doom(size_t i);
+    bool conflicts(size_t i, const void *at, size_t width, bool writes) const;
+    void request(const Access &a, Footprint &f);
+    void pending_request(size_t who, const void *at, size_t width, bool writes, Footprint &f) const;
+    void pending_inside(size_t who, Footprint &f) const;
 
     engine::Object &object_of(const Access &a);
     Order order_of(const Access &a);
@@ -273,7 +315,10 @@ private:
 
     size_t self_ = nobody;
     Agent *here_ = nullptr;
-    int chosen_ = Search::none; // by schedule(), on another context's stack
+    size_t stack_ = nobody; // the context whose stack this is
+    size_t transactions_ = 0;
+    bool speculative_ = false, met_ = false; // there are transactions
+    int chosen_ = Search::none;              // by schedule(), on another context's stack
     bool starting_ = false, over_ = false, pruned_ = false;
     bool interrupting_ = false;
     size_t steps_ = 0;
