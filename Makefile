@@ -96,6 +96,19 @@ genmc: build ## every lock, broken twin and order asked of GENMC=PATH, into buil
 		$(PYTHON) -m overlock_tools.genmc_run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
 
+# Exit code 3 says that something was not exhausted, and so does its table. What was exhausted is cached.
+PROOF_SECONDS ?= 3600
+PROVE = prove() { file=$(BUILD)/proof/$$1.json; shift; $(OVERLOCK) check all --json $$file "$$@" $(ARGS) || \
+	[ $$? = 3 ]; }
+.PHONY: proof
+proof: checker ## docs/proof.md's tables: every lock, larger sizes, PROOF_SECONDS for each; resumable; hours
+	@mkdir -p $(BUILD)/proof
+	@set -e; $(PROVE); prove scenarios --seconds $(PROOF_SECONDS) --scenario all --model all --size 2x1; \
+		prove small --seconds $(PROOF_SECONDS) --model all --size 2x2 --size 3x1; \
+		prove random --search pct --seed 1 --size 6x4 --seconds 60; \
+		prove large --seconds $(PROOF_SECONDS) --model sc --model tso --size 2x3 --size 3x2 --size 4x1
+	@$(PYTHON) tools/proof_tables.py $(BUILD)/proof/*.json --in-place
+
 # The README's picture, and how it was made.
 picture: build ## measure again for docs/img/collapse.png; four minutes, an idle machine
 	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 9 --seconds 0.3 \

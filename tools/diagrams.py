@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws the timelines of docs/problem.md: who runs, spins or is off its CPU while a lock is wanted.
+"""Draws the timelines of docs/: who runs, spins or is off its CPU while a lock is wanted.
 
 tools/diagrams.py [FOLDER] writes them to docs/img, or to FOLDER.
 """
@@ -23,6 +23,7 @@ STATES = {
     "free": ("url(#free)", "free, but promised"),
     "held": ("#009e73", "held"),
     "idle": ("#ffffff", "free"),
+    "gone": ("#f4d3dd", "no lock any more"),
 }
 
 DEFINITIONS = """<defs>
@@ -256,7 +257,46 @@ PREEMPTABLE = Diagram(
     ),
 )
 
-DIAGRAMS = (HOLDER, WAITER, PREEMPTABLE)
+SECOND_LOOK = Diagram(
+    "second-look",
+    "The old PV ticket lock: the release looks at the word once more, after it has given it away",
+    22,
+    (
+        (
+            "T1",
+            (
+                Span("work", 0, 2),
+                Span("hold", 2, 5),
+                Span("off", 5, 18, "off its CPU, between two steps of unlock"),
+                Span("work", 18, 22, "looks again"),
+            ),
+        ),
+        (
+            "T2",
+            (
+                Span("off", 0, 6),
+                Span("work", 6, 8),
+                Span("hold", 8, 12),
+                Span("work", 12, 16, "frees it"),
+                Span("off", 16, 22),
+            ),
+        ),
+        (
+            "the lock",
+            (
+                Span("idle", 0, 2),
+                Span("held", 2, 5, "T1"),
+                Span("idle", 5, 8, "free"),
+                Span("held", 8, 12, "T2"),
+                Span("idle", 12, 15, "free"),
+                Span("gone", 15, 22, "unmapped, or another lock"),
+            ),
+        ),
+    ),
+    (Note(5, 0, "adds 1 to head: released"), Note(18, 0, "use after release")),
+)
+
+DIAGRAMS = (HOLDER, WAITER, PREEMPTABLE, SECOND_LOOK)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 import diagrams  # noqa: E402
 import docs_tables as docs  # noqa: E402
+import tree_diagram  # noqa: E402
 
 PAGES = sorted(path for glob in ("*.md", "docs/*.md", "lib/*.md") for path in TOP.glob(glob))
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -86,6 +87,8 @@ def test_built_docs_have_every_entry(tmp_path: Path) -> None:
 def test_diagrams_are_those_of_the_script() -> None:
     for diagram in diagrams.DIAGRAMS:
         assert (TOP / f"docs/img/{diagram.name}.svg").read_text() == diagrams.draw(diagram)
+    tree = TOP / f"docs/img/{tree_diagram.NAME}.svg"
+    assert tree.read_text() == tree_diagram.draw()
 
 
 def mentioned(pattern: str) -> set[str]:
