@@ -233,9 +233,13 @@ private:
 
         if (begin & (e.backtrack | e.sleep))
             return;
-        begin &= e.enabled; // else `who` waited for step i
-        if (begin)
-            e.backtrack |= bit(lowest(begin));
+        // None: `who` waited for step i. Or it was about to commit when step i aborted that, and
+        // waited for nothing but its buffer.
+        Mask able = begin & e.enabled;
+        if (!able)
+            able = begin << processes_ / 3 & e.enabled;
+        if (able && !(able & (e.backtrack | e.sleep)))
+            e.backtrack |= bit(lowest(able));
     }
 
     // The processes whose first step among those after i that do not depend on it, and a last one
