@@ -3,10 +3,6 @@
 #define OL_CHECK_FOOTPRINT_H
 // What one event touches. Two events of different processes are dependent when one of them writes
 // what the other touches; else they commute, and exploring one order of the two is enough.
-#include "path.h"
-
-#include <engine/memory.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +43,6 @@ public:
         add(reinterpret_cast<uint64_t>(at), width, writes);
     }
     void add_all() { all_ = true; }
-    void add_everything(); // all that there is to touch
 
     bool all() const { return all_; }
     bool empty() const { return !all_ && !count_; }
@@ -68,15 +63,6 @@ private:
     bool all_ = false;
     std::array<Touch, 12> touches_;
 };
-
-inline void Footprint::add_everything() {
-    auto *memory = reinterpret_cast<const void *>(engine::Memory::base);
-    add(memory, engine::Memory::usual_size, true);
-    add(sleepers_of(memory), engine::Memory::usual_size, true);
-    add(mailbox_of(0), 8 * max_processes, true);
-    add(transaction_of(0), 8 * max_processes, true);
-    add(fences, 1, true);
-}
 
 } // namespace ol::check
 #endif

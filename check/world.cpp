@@ -504,14 +504,12 @@ void World::stop_others() {
     Footprint f;
 
     point({Kind::object, {}, model_ == Model::tso}, me().place);
-    f.add_everything();
+    f.add_all();
     made(f);
     for (size_t i = 0; i < contexts_; i++) {
         if (i == self_ || agents_[i]->doing == Doing::done)
             continue;
-        Footprint undone; // it might have been quicker
-        pending(static_cast<Process>(i), undone);
-        search_->waits(static_cast<Process>(i), undone);
+        tell_what_ends(i);
         agents_[i]->doing = Doing::off;
         if (agents_[i]->context.transaction.active())
             take_back(*agents_[i]);
@@ -520,6 +518,21 @@ void World::stop_others() {
     }
     loads_->catch_up(self_);
     say(me().place, "everybody else is gone", true);
+}
+
+// It, its buffer and the kicks on their way to it might have been quicker.
+void World::tell_what_ends(size_t i) {
+    auto undone = [this](Process who) {
+        Footprint f;
+        pending(who, f);
+        search_->waits(who, f);
+    };
+
+    undone(static_cast<Process>(i));
+    if (loads_->buffers(i))
+        undone(process_of_buffer(i));
+    if (agents_[i]->late)
+        undone(process_of_kicks(i));
 }
 
 bool World::is_done(size_t context) const {
@@ -603,7 +616,7 @@ void World::pending(Process who, Footprint &f) {
             f.add(o->at, o->size, true);
             pending_request(who, o->at, o->size, true, f);
         } else {
-            f.add_everything();
+            f.add_all();
         }
         break;
     case Kind::ends:

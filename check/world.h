@@ -247,6 +247,7 @@ private:
     void resume(size_t who);
     int schedule();
     void tell_who_waits();
+    void tell_what_ends(size_t i);
     static int next_after(int who, Mask could);
     void endless();
     uint64_t state() const;
