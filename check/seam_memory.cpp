@@ -58,6 +58,8 @@ uint64_t World::access(const Access &a) {
         me().place = a.place;
         if (me().left[Budget::irq] || me().left[Budget::nmi])
             maybe_interrupt();
+        if (me().may_stop && may(Budget::stop))
+            stop();
     } else {
         point({Kind::access, a, model_ == Model::tso && is_rmw(a.op)}, a.place);
     }

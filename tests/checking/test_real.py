@@ -141,3 +141,10 @@ def test_a_random_search_is_no_proof(real: Real) -> None:
     done = real("ticket", "--search", "pct", "--seconds", "0")
     assert done.returncode == 2
     assert done.stderr.startswith("overlock: a random search ends only at a limit")
+
+
+def test_a_waiter_is_gone_before_a_store_too(real: Real) -> None:
+    """Between MCS's exchange and its link; under TSO a store is no step of its context's."""
+    for model in ("sc", "tso"):
+        done = real("mcs", "--scenario", "waiter", "--size", "2x1", "--model", model)
+        assert "exhausted: holds; the others may spin for ever" in done.stdout
