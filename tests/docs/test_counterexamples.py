@@ -7,6 +7,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
+import chart_picture  # noqa: E402
 import counterexamples as made  # noqa: E402
 
 
@@ -35,3 +36,14 @@ def test_the_search_finds_them() -> None:
     for one in made.COUNTEREXAMPLES.values():
         if one.schedule:
             assert f": FAILS: {one.property}\n" in made.run(one.search())
+
+
+def test_picture_shows_what_is_printed() -> None:
+    def words(svg: str) -> list[str]:
+        return [text for text in re.findall(r">([^<>\n]+)<", svg) if "client.cpp" not in text]
+
+    now = words(chart_picture.draw())
+    then = words(chart_picture.OUT.read_text())
+    differ = [pair for pair in zip(now, then, strict=False) if pair[0] != pair[1]]
+    assert not [pair for pair in differ if "world_" not in pair[0]], "run tools/chart_picture.py"
+    assert len(now) == len(then) > len(chart_picture.MARKS)
