@@ -15,7 +15,9 @@ import diagrams  # noqa: E402
 import docs_tables as docs  # noqa: E402
 import tree_diagram  # noqa: E402
 
-PAGES = sorted(path for glob in ("*.md", "docs/*.md", "lib/*.md") for path in TOP.glob(glob))
+PAGES = sorted(
+    path for glob in ("*.md", "docs/*.md", "lib/*.md", "check/*.md") for path in TOP.glob(glob)
+)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
@@ -122,3 +124,21 @@ def test_every_lock_is_explained_where_one_chooses() -> None:
     explained = set(re.findall(r"^\*\*`([a-z_]+)`\*\*", text, re.MULTILINE))
     assert explained
     assert explained <= set(defs.load().locks)
+
+
+def test_every_file_of_the_checker_is_explained() -> None:
+    text = (TOP / "check/README.md").read_text()
+    for path in (TOP / "check").iterdir():
+        if path.suffix in (".cpp", ".h", ".def", ".toml"):
+            assert f"`{path.name}`" in text or f"`{path.stem}`" in text, path.name
+    for name in re.findall(r"`(\w+\.(?:cpp|h|def|toml))`", text):
+        assert list(TOP.glob(f"*/{name}")) or list(TOP.glob(f"tests/*/{name}")), name
+
+
+def test_every_property_is_explained() -> None:
+    """By the name under which it is reported."""
+    names = re.findall(r'return "([^"]{3,})";', (TOP / "engine/report.cpp").read_text())
+    assert "deadlock" in names
+    text = (TOP / "docs/proof.md").read_text()
+    of_the_simulator = {"none", "overtaken unnoticed"}
+    assert not [n for n in names if f"\n| {n} |" not in text and n not in of_the_simulator]
