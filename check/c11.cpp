@@ -120,6 +120,7 @@ struct Agent {
     std::vector<Seen> seen;
     std::vector<Look> looks;
     bool twice = false; // two looks at a word differed
+    Event woken_by;     // the change that ended its last wait
 };
 
 // Which message each group of lanes is read from.
@@ -174,6 +175,7 @@ public:
                 row->assign(contexts, 0);
             a.now[i] = 1; // 0 means "never" to everybody else
             a.fence = Views::none;
+            a.woken_by = {};
             look_afresh(i);
         }
         fenced_.assign(contexts, 0);
@@ -286,6 +288,7 @@ public:
         size_t i = changed[search_->choose(static_cast<unsigned>(changed.size()))];
         const Look &l = a.looks[i];
         const Message &m = *newer(a.seen[i], l);
+        a.woken_by = m.event;
         for (size_t lane : lanes_in(m.lanes & l.lanes))
             raise(a.now, l.cell, lane, m.time);
     }
@@ -328,8 +331,11 @@ private:
         return cell;
     }
 
+    // What happened before a change that it waited for happened before this step, too.
     bool must_see(const Message &m, size_t me) const {
-        return !search_->ordered(m.event, static_cast<Process>(me));
+        const Event &woken_by = agents_[me].woken_by;
+        return !search_->ordered(m.event, static_cast<Process>(me)) &&
+               !(woken_by.index && search_->ordered(m.event, woken_by));
     }
 
     // Lanes that every message covers all or none of are read together.

@@ -62,11 +62,13 @@ public:
         processes_ = processes;
         at_ = 0;
         cursor_ = 0;
+        making_ = false;
         last_.fill(none);
     }
 
     int pick(Mask enabled, int current, bool forced) override {
         cursor_ = 0;
+        making_ = true;
         if (at_ < size_)
             return nodes_[at_++].who;
         Mask sleep = forced || !reduced_ ? 0 : still_asleep();
@@ -102,6 +104,7 @@ public:
         Node &n = nodes_[at_ - 1];
         int before = last_[n.who];
 
+        making_ = false;
         last_[n.who] = static_cast<int>(at_ - 1);
         if (at_ < size_)
             return; // as it was last time
@@ -153,6 +156,8 @@ public:
     bool ordered(Event e, Process who) const override {
         if (!reduced_ || !e.index || e.who == who)
             return true;
+        if (making_ && nodes_[at_ - 1].forced && nodes_[at_ - 1].who == who)
+            return true; // all that there was had to come first
         int last = last_[who];
         return last >= 0 && nodes_[size_t(last)].clock[e.who] >= e.index;
     }
@@ -273,6 +278,7 @@ private:
     size_t processes_ = 0;
     std::vector<Node> nodes_; // the first size_ are in use; kept for their memory
     size_t size_ = 0, at_ = 0, cursor_ = 0;
+    bool making_ = false; // the step that was picked last
     std::vector<Choice> first_;
     std::array<int, max_processes> last_{}; // each process's last step
 };

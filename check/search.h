@@ -44,7 +44,7 @@ public:
     // The step that was picked last touched this; it could not come before `after`, a step's number
     // in this execution, if that is not none. `waited`: until something of it had changed.
     virtual void did(const Footprint &what, int after, bool waited) = 0;
-    // The step that this process would make next: it waits for a change and nobody can run, or the
+    // The step that this process would make next: it waits for a change and nobody goes on, or the
     // step made last is its end.
     virtual void waits(Process, const Footprint &) {}
     virtual bool next() = 0; // is there an execution left?

@@ -148,6 +148,7 @@ int World::schedule() {
         if (is_long)
             cycle_.add(state(), could, who);
         if (who == Search::none) {
+            tell_who_waits();
             pruned_ = over_ = true;
             break;
         }
@@ -172,7 +173,7 @@ int World::schedule() {
 
 void World::tell_who_waits() {
     for (size_t i = 0; i < contexts_; i++) {
-        if (agents_[i]->doing != Doing::runs || !agents_[i]->watches)
+        if (agents_[i]->doing != Doing::runs || !agents_[i]->watches || can_go(i))
             continue;
         Footprint f;
         loads_->watched(i, f);
