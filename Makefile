@@ -98,8 +98,7 @@ genmc: build ## every lock, broken twin and order asked of GENMC=PATH, into buil
 
 # Exit code 3 says that something was not exhausted, and so does its table. What was exhausted is cached.
 PROOF_SECONDS ?= 3600
-# With the usual settings two contexts never use TWA's array, and a lock with patience has a little.
-PROVEN = all twa@long_term=0 preemptable_ticket@tau=0 preemptable_ticket@tau=inf
+PROVEN = all preemptable_ticket@tau=0 preemptable_ticket@tau=inf
 PROVE = prove() { file=$(BUILD)/proof/$$1.json; shift; \
 	$(OVERLOCK) check $(PROVEN) --json $$file "$$@" $(ARGS) || [ $$? = 3 ]; }
 .PHONY: proof

@@ -40,7 +40,9 @@ class Results:
 
     def __init__(self, documents: Iterable[dict[str, Any]]) -> None:
         self.found: dict[tuple[str, ...], Result] = {}
+        self.commands: list[str] = []
         for document in documents:
+            self.commands.append(without_files(document["command"]))
             for result in document["results"]:
                 self._add(result)
         self.locks = list(dict.fromkeys(key[0] for key in self.found))
@@ -60,6 +62,10 @@ class Results:
 
     def scenarios(self) -> list[str]:
         return list(dict.fromkeys(key[1] for key in self.found))
+
+
+def without_files(command: str) -> str:
+    return re.sub(r" --json \S+", "", command)
 
 
 def reach(result: Result) -> tuple[bool, bool, int]:
@@ -128,6 +134,8 @@ def growth(results: Results) -> str:
 
 def ends(result: Result) -> str:
     """In few words: what became of a scenario."""
+    if result["verdict"] == "open" and not result["error"]:
+        return NOT_ALL
     if result["verdict"] != "holds":
         return cell(result)
     return str(result["words"]).removeprefix("exhausted: ").removeprefix("holds; ")
@@ -167,6 +175,11 @@ def random(results: Results) -> str:
     return table(["lock", "size", "random executions", "time", "found"], rows)
 
 
+def commands(results: Results) -> str:
+    """What was asked, in full: the last of two settings counts."""
+    return "\n" + "".join(f"    {command}\n" for command in results.commands) + "\n"
+
+
 def verdict(result: Result) -> str:
     return cell(result) if result["verdict"] == "fails" else "nothing"
 
@@ -176,6 +189,7 @@ PARTS: dict[str, Callable[[Results], str]] = {
     "growth": growth,
     "scenarios": scenarios,
     "random": random,
+    "commands": commands,
 }
 
 

@@ -31,6 +31,7 @@ def result(size: str = "2x2", model: str = "sc", **more: Any) -> dict[str, Any]:
     }
 
 
+COMMAND = "overlock check all --json a/b.json --seconds 3600 --size 2x2"
 OPEN: dict[str, Any] = {"verdict": "open", "exhausted": False, "words": "not exhausted"}
 FAILS: dict[str, Any] = {
     "verdict": "fails",
@@ -40,7 +41,7 @@ FAILS: dict[str, Any] = {
 
 
 def made(*found: dict[str, Any]) -> proof.Results:
-    return proof.Results([{"results": list(found)}])
+    return proof.Results([{"command": COMMAND, "results": list(found)}])
 
 
 def test_a_number_alone_is_exhausted() -> None:
@@ -74,6 +75,9 @@ def test_scenarios_group_locks_and_say_what_is_missing() -> None:
     assert "| sc: holds, tso: holds: all |" in proof.scenarios(made(*all_three[:2]))
     all_three[2] = result("2x1", "c11", **FAILS)
     assert "c11: **FAILS: deadlock**" in proof.scenarios(made(*all_three))
+    all_three[2] = result("2x1", "c11", **OPEN)
+    text = proof.scenarios(made(*all_three))
+    assert "| sc: holds, tso: holds, c11: not exhausted: all |" in text
     other = [result("2x1", model, lock="tas") for model in proof.MODELS]
     words = "exhausted: holds; the others spin for ever"
     stuck = [result("2x1", model, words=words) for model in proof.MODELS]
@@ -85,6 +89,10 @@ def test_random_proves_nothing() -> None:
     found = made(result("6x4", search="pct", **OPEN))
     assert "| `ticket` | 6x4 | 1,234,567 | 3 s | nothing |" in proof.random(found)
     assert "6x4" not in proof.sizes(found)
+
+
+def test_commands_are_told_but_for_files_of_ones_own() -> None:
+    assert "    overlock check all --seconds 3600 --size 2x2\n" in proof.commands(made())
 
 
 def test_page_has_every_table() -> None:
