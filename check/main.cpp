@@ -287,7 +287,8 @@ int print_sites(World &world, const Program &program, const Options &o) {
     Limits limits;
 
     world.collect(&sites);
-    limits.seconds = 10;
+    limits.search = SearchKind::pct; // enough to come to every line
+    limits.executions = 5000;
     Outcome out = explore(world, program, limits);
     world.collect(nullptr);
     if (out.failure)
@@ -314,6 +315,8 @@ int run(Options &o) {
     setting.scenario = static_cast<Scenario>(index_of(scenario_list, o.scenario, "scenario"));
     setting.contexts = o.contexts;
     setting.acquisitions = o.acquisitions;
+    if (!o.sites.empty()) // some lines only see whoever waits far from its turn
+        setting.contexts = std::max<size_t>(setting.contexts, 4);
     for (const std::string &c : o.claims)
         setting.claimed.push_back(claimed(c));
     setting.roles = o.roles;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The checker must catch every broken twin of tests/twins for what is wrong with it, in the
-smallest run that its line `Check: SIZE MODEL SCENARIO [pct] [KIND=N | TUNABLE=VALUE]...` names,
+smallest run that its line `Check: SIZE MODEL SCENARIO [pct] [no-timeouts] [KIND=N | TUNABLE=VALUE]...` names,
 tell the same when it replays, and find nothing in the lesser run of its line `Holds:`, which shows
 what it takes to see the fault. `pct`: by random schedules, where the fault lies too deep for all.
 
@@ -42,7 +42,9 @@ class Run:
         options += ["--model", model, "--scenario", scenario]
         for word in more:
             name = word.partition("=")[0]
-            if word == "pct":
+            if word == "no-timeouts":
+                options.append("--no-timeouts")
+            elif word == "pct":
                 options += ["--search", "pct", "--seed", "1"]
             else:
                 options += ["--tune" if name in TUNABLES else "--budget", word]

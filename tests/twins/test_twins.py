@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every broken twin must be caught for what is wrong with it, and every order that no test misses
-when it is dropped must be listed, with the reason, as owed to the model checker.
+when it is dropped must be listed, with the reason, as one that only the model checker sees.
 
 A twin without the line `By:` shows only to the checker: tests/check/test_mutants.py."""
 
@@ -117,13 +117,13 @@ class Weakening:
         return f"{self.lock} | {self.file} | {self.order} | {self.text}"
 
 
-def owed() -> dict[str, str]:
-    """The lines of owed.txt: `lock | file | order | text of the line | reason`."""
+def unseen() -> dict[str, str]:
+    """The lines of unseen.txt: `lock | file | order | text of the line | reason`."""
     entries = {}
-    for line in (HERE / "owed.txt").read_text().splitlines():
+    for line in (HERE / "unseen.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             key, _, reason = line.rpartition(" | ")
-            assert reason, f"owed.txt: no reason: {line}"
+            assert reason, f"unseen.txt: no reason: {line}"
             entries[key] = reason
     return entries
 
@@ -141,7 +141,7 @@ def weaken(lock: str) -> Iterator[tuple[Weakening, dict[str, Any]]]:
         yield Weakening(lock, file, order, text), explore("overlock-sim", *args)
 
 
-def test_dropped_orders_are_caught_or_owed() -> None:
+def test_dropped_orders_are_caught_or_listed() -> None:
     missed: set[str] = set()
     rows = []
     for lock in locks():
@@ -160,8 +160,8 @@ def test_dropped_orders_are_caught_or_owed() -> None:
     (TESTS / "weakenings.json").write_text(json.dumps(rows, indent=1) + "\n")
     print()
     for row in rows:
-        caught = f"caught after {row['schedules']}" if row["caught"] else "owed"
+        caught = f"caught after {row['schedules']}" if row["caught"] else "unseen"
         print(f"{caught:20} {row['weakening']}")
-    listed = set(owed())
-    assert missed - listed == set(), "orders that can be dropped unseen, and are not in owed.txt"
-    assert listed - missed == set(), "in owed.txt, but caught or gone: remove them there"
+    listed = set(unseen())
+    assert missed - listed == set(), "orders that can be dropped unseen, and are not in unseen.txt"
+    assert listed - missed == set(), "in unseen.txt, but caught or gone: remove them there"

@@ -82,6 +82,8 @@ static inline bool ol_pvpt_compete(ol_pv_preemptable_ticket_t *l, uint16_t mine,
 		} else if (ol_passed(tired)) {
 			ol_pvpt_sleep(l, w, mine, until);
 			tired = ol_after(1, ol_tune(spin));
+			if (!ol_passed(until))
+				continue; /* look before waiting on: the lock may be free by now */
 		}
 		if (ol_passed(until))
 			return false;
