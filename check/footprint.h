@@ -16,7 +16,7 @@ struct Touch {
 };
 
 // Things that are no memory have addresses of their own, far from all memory.
-constexpr uint64_t sleepers_of(const void *word) { // who is parked there
+inline uint64_t sleepers_of(const void *word) { // who is parked there
     return reinterpret_cast<uint64_t>(word) | uint64_t(1) << 60;
 }
 constexpr uint64_t mailbox_of(size_t context) { // the kicks on their way to it

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The checker must catch every broken twin of tests/twins for what is wrong with it, in the
-smallest run that its line `Check: SIZE MODEL SCENARIO [pct] [no-timeouts] [KIND=N | TUNABLE=VALUE]...` names,
-tell the same when it replays, and find nothing in the lesser run of its line `Holds:`, which shows
-what it takes to see the fault. `pct`: by random schedules, where the fault lies too deep for all.
+smallest run that its line `Check: SIZE MODEL SCENARIO [WORD | KIND=N | TUNABLE=VALUE]...`
+names, tell the same when it replays, and find nothing in the lesser run of its line `Holds:`,
+which shows what it takes to see the fault. A WORD is `no-timeouts`, or `pct`: by random
+schedules, where the fault lies too deep for all.
 
 build/tests/mutants.json is what was found."""
 
