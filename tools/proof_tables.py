@@ -168,11 +168,18 @@ def scenarios(results: Results) -> str:
 
 def random(results: Results) -> str:
     rows = [
-        [f"`{key[0]}`", key[3], f"{one['executions']:,}", span(one["seconds"]), verdict(one)]
+        [
+            f"`{key[0]}`",
+            key[2],
+            key[3],
+            f"{one['executions']:,}",
+            span(one["seconds"]),
+            verdict(one),
+        ]
         for key, one in results.found.items()
         if key[4] == "pct"
     ]
-    return table(["lock", "size", "random executions", "time", "found"], rows)
+    return table(["lock", "model", "size", "random executions", "time", "found"], rows)
 
 
 def commands(results: Results) -> str:

@@ -87,7 +87,7 @@ def test_scenarios_group_locks_and_say_what_is_missing() -> None:
 
 def test_random_proves_nothing() -> None:
     found = made(result("6x4", search="pct", **OPEN))
-    assert "| `ticket` | 6x4 | 1,234,567 | 3 s | nothing |" in proof.random(found)
+    assert "| `ticket` | sc | 6x4 | 1,234,567 | 3 s | nothing |" in proof.random(found)
     assert "6x4" not in proof.sizes(found)
 
 
