@@ -19,8 +19,8 @@ bool shows_waiters(const Lock &lock) {
     return true;
 }
 
-// Starts a waiter and returns once it has joined the line, if the lock shows that: in the upper half
-// of four bytes, for one that waited before may set a flag in the lower.
+// Starts a waiter and returns once it has joined the line, if the lock shows that: in the upper
+// half of four bytes, for one that waited before may set a flag in the lower.
 std::thread waiter(Lock &lock, auto then) {
     auto tail = [&] { return lock.snapshot() >> (lock.ops->size == 4 ? 16 : 0); };
     const uint64_t before = tail();
