@@ -50,7 +50,7 @@ class Subject:
     name: str  # as overlock-check knows it
     tune: tuple[str, ...] = ()  # NAME=VALUE
     header: Path | None = None
-    library: Path | None = None
+    loaded: Path | None = None
 
     @property
     def given(self) -> str:
@@ -89,7 +89,7 @@ class Job:
 
     def arguments(self) -> list[str]:
         subject = self.subject
-        lock = f"--load={subject.library}" if subject.library else f"--lock={subject.name}"
+        lock = f"--load={subject.loaded}" if subject.loaded else f"--lock={subject.name}"
         search = self.search
         limits = [] if search.seconds is None else [f"--seconds={search.seconds:g}"]
         return [lock, *self.choices(), *limits, *(["--trace"] if self.replay else [])]

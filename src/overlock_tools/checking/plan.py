@@ -54,7 +54,7 @@ def names(given: Sequence[str], table: Mapping[str, object], kind: str) -> list[
     return list(found)
 
 
-def subject(text: str, library: Path | None = None) -> Subject:
+def subject(text: str, loaded: Path | None = None) -> Subject:
     """`ticket`, `preemptable_ticket@tau=0`, `./mine.h`."""
     name, at, settings = text.partition("@")
     if not outside.is_header(name):
@@ -62,7 +62,7 @@ def subject(text: str, library: Path | None = None) -> Subject:
         return Subject(name, tuple(tune))
     known = outside.lock_id(Path(name))
     _, *tune = defs.checked_variant(known + at + settings, {known: ""}, LISTED).split("@")
-    return Subject(known, tuple(tune), Path(name), library)
+    return Subject(known, tuple(tune), Path(name), loaded)
 
 
 def subjects(given: Sequence[str]) -> list[Subject]:
@@ -85,7 +85,7 @@ def compiled(given: Sequence[Subject]) -> Iterator[list[Subject]]:
                 place = Path(folder) / str(number)  # two headers may have one name
                 place.mkdir()
                 done[one.header] = outside.compile_subject(one.header, place)
-        yield [replace(one, library=done[one.header]) if one.header else one for one in given]
+        yield [replace(one, loaded=done[one.header]) if one.header else one for one in given]
 
 
 def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:

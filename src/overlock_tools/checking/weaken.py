@@ -105,7 +105,7 @@ def sites(subject: Subject, scenarios: Iterable[str], at_once: int) -> list[Site
 
 def _asking(subject: Subject, scenario: str) -> str:
     """FILE:LINE:ORDER of each; nothing where the scenario is not for that lock."""
-    load = [f"--load={subject.library}"] if subject.library else []
+    load = [f"--load={subject.loaded}"] if subject.loaded else []
     try:
         return lists.ask("--sites", subject.name, f"--scenario={scenario}", *load)
     except Fail as error:
