@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <deque>
 #include <stdexcept>
 
 namespace ol::check {
