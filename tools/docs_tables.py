@@ -14,9 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from overlock_tools import defs, measure
+from overlock_tools import defs, measure, traits
 from overlock_tools.checking import lists
-from overlock_tools.commands.locks import TRAITS
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
 from overlock_tools.errors import MISSING, Fail
@@ -40,11 +39,33 @@ def linked(source: str) -> str:
 def locks_table() -> str:
     rows = []
     for lock in defs.load().locks.values():
-        traits = ", ".join(TRAITS.get(t, t) for t in lock.traits if t != "fits4")
-        timed = "yes" if lock.gives_up == "timed" else "no"
         name = f"[`{lock.id}`](#{lock.id})"
-        rows.append([name, str(lock.size), timed, traits, linked(lock.source), lock.what])
-    return table(["lock", "bytes", "timed", "traits", "source", "what it is"], rows)
+        rows.append([name, linked(lock.source), lock.what])
+    return table(["lock", "source", "what it is"], rows)
+
+
+def properties_table() -> str:
+    rows = [
+        [
+            f"`{lock.id}`",
+            str(lock.size),
+            traits.order(lock),
+            traits.preempted_holder(lock),
+            traits.preempted_waiter(lock),
+            traits.timed(lock),
+            ", ".join(traits.needs(lock)),
+            "yes" if "private" in lock.traits else "",
+        ]
+        for lock in defs.load().locks.values()
+    ]
+    headings = [
+        "lock",
+        "bytes",
+        "overtaken",
+        "a preempted holder costs",
+        "a preempted waiter costs",
+    ]
+    return table([*headings, "timed", "needs", "one process only"], rows)
 
 
 def opening_comment(lock: str) -> str:
@@ -146,6 +167,7 @@ def check_budgets_table() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "locks": locks_table,
+    "properties": properties_table,
     "lock-details": locks_details,
     "peers": peers_table,
     "workloads": workloads_table,

@@ -13,13 +13,31 @@
 #define OL_ABI	0 /* of this header; the library says its own in ol_world->abi; lib/ABI.md */
 #endif
 
-/* What locks.def may say of a lock: OL_TRAIT(name, bit, what). Append only. */
+/*
+ * What locks.def may say of a lock: OL_TRAIT(name, bit, what). Append only. A lock with none of FIFO,
+ * PATIENT, BOUNDED and LATE_FIFO lets anybody overtake, any number of times. NEEDS_ says what its text
+ * asks of the seam beside atomics, relaxing and tunables; a test reads the text.
+ */
 #define OL_EACH_TRAIT									\
-	OL_TRAIT(FITS4,	  0, "4 bytes, so it can be a kernel's spinlock")		\
-	OL_TRAIT(FIFO,	  1, "grants in the order of arrival")				\
-	OL_TRAIT(YIELDS,  2, "may give the CPU away or sleep while it waits")		\
-	OL_TRAIT(PRIVATE, 3, "keeps process-private things: not for shared memory")	\
-	OL_TRAIT(ALONE,	  4, "its header needs no library")
+	OL_TRAIT(FITS4,		   0, "4 bytes, so it can be a kernel's spinlock")	\
+	OL_TRAIT(FIFO,		   1, "grants in the order of arrival")			\
+	OL_TRAIT(YIELDS,	   2, "may give the CPU away or sleep while it waits")	\
+	OL_TRAIT(PRIVATE,	   3, "keeps process-private things: not for shared memory") \
+	OL_TRAIT(ALONE,		   4, "its header needs no library")			\
+	OL_TRAIT(PATIENT,	   5, "FIFO until somebody has waited too long")	\
+	OL_TRAIT(BOUNDED,	   6, "a waiter is overtaken a bounded number of times") \
+	OL_TRAIT(LATE_FIFO,	   7, "FIFO from when it queues, which may be late")	\
+	OL_TRAIT(AVOIDS,	   8, "waits rather than hold when its slice is known to end") \
+	OL_TRAIT(POLLS,		   9, "whoever has a deadline waits outside the line")	\
+	OL_TRAIT(NEEDS_ID,	  10, "ol_self()")					\
+	OL_TRAIT(NEEDS_NODES,	  11, "ol_node_get()")					\
+	OL_TRAIT(NEEDS_PARK,	  12, "ol_park()")					\
+	OL_TRAIT(NEEDS_YIELD,	  13, "ol_yield(), ol_yield_to()")			\
+	OL_TRAIT(NEEDS_TIME,	  14, "ol_now(), ol_after()")				\
+	OL_TRAIT(NEEDS_SLICE,	  15, "ol_slice_end(), ol_slice_min(), ol_slice_id()")	\
+	OL_TRAIT(NEEDS_PREEMPTED, 16, "ol_is_preempted()")				\
+	OL_TRAIT(NEEDS_ARRAY,	  17, "ol_wait_slot()")					\
+	OL_TRAIT(NEEDS_RTM,	  18, "ol_htm_begin()")
 
 enum ol_trait {
 #define OL_TRAIT(name, bit, what) OL_##name = 1 << (bit),

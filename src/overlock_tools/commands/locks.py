@@ -8,23 +8,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from overlock_tools import defs, peers
+from overlock_tools import defs, peers, traits
 from overlock_tools.terminal import console
-
-TRAITS = {
-    "fits4": "4 bytes",
-    "fifo": "FIFO",
-    "yields": "yields or sleeps",
-    "private": "one process only",
-    "alone": "needs no library",
-}
 
 
 def print_locks(out: Console) -> None:
     for lock in defs.load().locks.values():
         timed = "can time out" if lock.gives_up == "timed" else "cannot time out"
-        traits = [TRAITS.get(t, t) for t in lock.traits if t != "fits4"]
-        facts = [f"{lock.size} bytes", timed, *traits, f"source: {lock.source}"]
+        needs = ", ".join(traits.needs(lock))
+        facts = [f"{lock.size} bytes", timed, *traits.labels(lock)]
+        facts += [f"needs {needs}"] if needs else []
+        facts.append(f"source: {lock.source}")
         out.print(Text(lock.id, style="bold"), Text(lock.what))
         out.print(Text("    " + " · ".join(facts), style="dim"))
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What the traits of locks.def say of a lock, in words."""
+
+from overlock_tools.defs import Lock
+
+LABELS = {
+    "fits4": "4 bytes",
+    "fifo": "FIFO",
+    "yields": "yields or sleeps",
+    "private": "one process only",
+    "alone": "needs no library",
+    "patient": "FIFO until tired of waiting",
+    "bounded": "overtaking is bounded",
+    "late_fifo": "FIFO once queued",
+    "avoids": "looks at its slice",
+    "polls": "polls if timed",
+}
+NEEDS = "needs_"
+NEED_LABELS = {"nodes": "queue nodes", "array": "wait array", "rtm": "RTM"}
+
+
+def labels(lock: Lock) -> list[str]:
+    """What it promises, but for its size, which is told otherwise."""
+    return [LABELS[t] for t in lock.traits if t != "fits4" and not t.startswith(NEEDS)]
+
+
+def needs(lock: Lock) -> list[str]:
+    """What it asks of its world beside atomics."""
+    plain = (t.removeprefix(NEEDS) for t in lock.traits if t.startswith(NEEDS))
+    return [NEED_LABELS.get(need, need) for need in plain]
+
+
+def order(lock: Lock) -> str:
+    """How often a waiter can be overtaken by those who came later."""
+    if "fifo" in lock.traits:
+        return "never"
+    if "patient" in lock.traits:
+        return "once somebody has waited too long"
+    if "bounded" in lock.traits:
+        return "a bounded number of times"
+    if "late_fifo" in lock.traits:
+        return "until it queues"
+    return "without bound"
+
+
+def preempted_holder(lock: Lock) -> str:
+    """What it costs the others that the holder has lost its CPU."""
+    cost = "a time slice; " + ("they yield or sleep" if "yields" in lock.traits else "they spin")
+    return f"seldom: it looks at its slice; else {cost}" if "avoids" in lock.traits else cost
+
+
+def preempted_waiter(lock: Lock) -> str:
+    """What it costs the others that a waiter has lost its CPU."""
+    if "patient" in lock.traits:
+        return "their patience"
+    if "bounded" in lock.traits:
+        return "a time slice, once the others have overtaken often enough"
+    if not {"fifo", "late_fifo"} & set(lock.traits):
+        return "nothing"
+    if "needs_park" in lock.traits:
+        return "a wake-up if it sleeps, else a time slice"
+    return "a time slice"
+
+
+def timed(lock: Lock) -> str:
+    """Can a caller give up?"""
+    if lock.gives_up != "timed":
+        return "no"
+    return "polls" if "polls" in lock.traits else "yes"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What a lock's text calls, through the headers that it includes."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+INCLUDED = re.compile(r"^#include <(overlock/(?!port)[\w/]+\.h)>$", re.MULTILINE)
+FUNCTION = re.compile(r"^[^\s#/*}][^;{}=]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", re.M | re.S)
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\(.*?)$(?<!\\)", re.M | re.S)
+CALL = re.compile(r"\b(\w+)(?=\()")
+
+# What a trait says that the text calls: OL_EACH_TRAIT of ops.h.
+TRAIT = re.compile(r'OL_TRAIT\((NEEDS_\w+),\s*\d+,\s*"([^"]*)"\)')
+
+
+@dataclass(frozen=True)
+class Text:
+    """A header, without its comments, and those that it includes."""
+
+    calls: dict[str, frozenset[str]]  # of each function and macro
+    own: frozenset[str]  # those of the header itself
+
+    def reached(self) -> set[str]:
+        """All that the header's functions call, and what those call."""
+        found, todo = set(self.own), list(self.own)
+        while todo:
+            for name in self.calls.get(todo.pop(), ()):
+                if name not in found:
+                    found.add(name)
+                    todo.append(name)
+        return found
+
+
+def defined(code: str) -> dict[str, frozenset[str]]:
+    both = (*FUNCTION.findall(code), *MACRO.findall(code))
+    return {name: frozenset(CALL.findall(body)) for name, body in both}
+
+
+def included(code: str) -> list[Path]:
+    """Headers of the project, but for the seam."""
+    return [INCLUDE / name for name in INCLUDED.findall(code)]
+
+
+def parse(text: str) -> Text:
+    code = COMMENT.sub("", text)
+    own = defined(code)
+    calls = dict(own)
+    for path in included(code):
+        calls |= parse(path.read_text()).calls
+    return Text(calls, frozenset(own))
+
+
+def header(lock: str) -> Path:
+    return INCLUDE / f"overlock/lock/{lock}.h"
+
+
+@cache
+def needs() -> dict[str, frozenset[str]]:
+    """Each trait NEEDS_, in small letters, and the calls of the seam that it stands for."""
+    found = TRAIT.findall((INCLUDE / "overlock/ops.h").read_text())
+    return {name.lower(): frozenset(CALL.findall(what)) for name, what in found}
+
+
+def needed(text: str) -> set[str]:
+    """The traits NEEDS_ that are true of a lock's text."""
+    reached = parse(text).reached()
+    return {trait for trait, calls in needs().items() if calls & reached}
