@@ -36,7 +36,7 @@ static void put_tunables(void)
 	const char *between = "{";
 	char value[32];
 
-#define OL_TUNABLE(name, unit, preset, least, most, what)	\
+#define OL_TUNABLE(name, ...)				\
 	ol_get_tunable(#name, value, sizeof(value));		\
 	printf("%s\"" #name "\":\"%s\"", between, value);	\
 	between = ",";

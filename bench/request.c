@@ -131,12 +131,12 @@ const char *request_parse(struct request *request, char *line, double unit_ns)
 const char *request_tune(const struct request *request)
 {
 	static char presets[][32] = {
-#define OL_TUNABLE(name, unit, preset, least, most, what) "",
+#define OL_TUNABLE(name, ...) "",
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
 	};
 	static const char *const names[] = {
-#define OL_TUNABLE(name, unit, preset, least, most, what) #name,
+#define OL_TUNABLE(name, ...) #name,
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
 	};

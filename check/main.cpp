@@ -88,7 +88,7 @@ ol_tuning usual_tuning() {
 
 void tune(ol_tuning &t, const std::string &text) {
     auto [name, value] = assignment(text);
-#define OL_TUNABLE(id, unit, preset, least, most, what)                                            \
+#define OL_TUNABLE(id, ...)                                                                        \
     if (name == #id) {                                                                             \
         t.id = value;                                                                              \
         return;                                                                                    \

@@ -71,13 +71,15 @@ static void event(const char *name, const char *what)
 }
 
 static void tunable(const char *name, const char *unit, uint64_t preset, uint64_t least,
-		    uint64_t most, const char *what)
+		    uint64_t most, const char *when, const char *source, const char *what)
 {
 	printf("%s\n    {", separator);
 	text("name", name, ", ");
 	text("unit", unit, ", ");
 	printf("\"default\": %" PRIu64 ", \"least\": %" PRIu64 ", \"most\": %" PRIu64 ", ", preset,
 	       least, most);
+	text("when", when, ", ");
+	text("source", source, ", ");
 	text("what", what, "}");
 	separator = ",";
 }
@@ -107,8 +109,8 @@ int main(void)
 #include <overlock/events.def>
 	printf("\n  ]");
 	list("tunables");
-#define OL_TUNABLE(name, unit, preset, least, most, what) \
-	tunable(#name, #unit, preset, least, most, what);
+#define OL_TUNABLE(name, unit, preset, least, most, when, source, what) \
+	tunable(#name, #unit, preset, least, most, #when, source, what);
 #include <overlock/tunables.def>
 	printf("\n  ]\n}\n");
 	return fflush(stdout) || ferror(stdout);

@@ -22,7 +22,7 @@ struct tunable {
 #define OL_EXPECTED_count(least, most)	"expected a number from " #least " to " #most
 
 static const struct tunable table[] = {
-#define OL_TUNABLE(name, unit, preset, least, most, what)                                          \
+#define OL_TUNABLE(name, unit, preset, least, most, ...)                                           \
 	{ #name, unit, preset, least,                                                              \
 	  most,	 offsetof(struct ol_tuning, name), OL_EXPECTED_##unit(least, most) },
 #include <overlock/tunables.def>

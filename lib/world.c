@@ -15,7 +15,7 @@ static struct ol_world world = {
 	.size = sizeof(struct ol_world),
 	.wait_array = wait_array,
 	.tuning = {
-#define OL_TUNABLE(name, unit, preset, least, most, what) .name = preset,
+#define OL_TUNABLE(name, unit, preset, ...) .name = preset,
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
 	},

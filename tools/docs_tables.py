@@ -16,6 +16,7 @@ from pathlib import Path
 
 from overlock_tools import defs, measure, traits
 from overlock_tools.checking import lists
+from overlock_tools.commands.tunables import WHEN
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
 from overlock_tools.errors import MISSING, Fail
@@ -122,12 +123,11 @@ def events_table() -> str:
 def tunables_table() -> str:
     rows = []
     for t in defs.load().tunables.values():
-        option = "--" + t.name.replace("_", "-") + ("-ns" if t.unit == "ns" else "")
-        unit = "ns, or `inf`" if t.unit == "ns" else "a number"
-        names = [f"`{t.name}`", f"`{option}`", f"`{t.variable}`"]
-        rows.append([*names, unit, str(t.default), f"{t.least} – {t.most}", t.what])
-    headings = ["name", "option", "environment", "unit", "default", "range", "what it does"]
-    return table(headings, rows)
+        names = [f"`{t.name}`", f"`{t.option}`", f"`{t.variable}`"]
+        facts = [t.unit, str(t.default), t.range, WHEN[t.when], linked(t.source)]
+        rows.append([*names, *facts, t.what])
+    headings = ["name", "option", "environment", "unit", "default", "range", "may be set"]
+    return table([*headings, "the default is from", "what it does"], rows)
 
 
 def rules_table() -> str:

@@ -14,7 +14,7 @@
 
 struct ol_world ol_world = {
 	.tuning = {
-#define OL_TUNABLE(name, unit, preset, least, most, what) .name = (preset),
+#define OL_TUNABLE(name, unit, preset, ...) .name = (preset),
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
 	},
@@ -122,11 +122,13 @@ static int get_tunable(char *text, const struct kernel_param *param)
 #define PARAMETER_count(name)	name
 #define IS_TIME_ns		true
 #define IS_TIME_count		false
-#define PARAMETER(name, ops, arg, text)			\
-	module_param_cb(name, ops, arg, 0644);		\
+#define MODE_any		0644
+#define MODE_idle		0444	/* at load only: nobody waits yet */
+#define PARAMETER(name, ops, arg, mode, text)		\
+	module_param_cb(name, ops, arg, mode);		\
 	MODULE_PARM_DESC(name, text)
 
-#define OL_TUNABLE(name, unit, preset, least, most, what)				\
+#define OL_TUNABLE(name, unit, preset, least, most, when, source, what)			\
 	static int set_##name(const char *text, const struct kernel_param *param)	\
 	{										\
 		return set_tunable(text, param->arg, least, most, IS_TIME_##unit, #name); \
@@ -135,5 +137,6 @@ static int get_tunable(char *text, const struct kernel_param *param)
 		.set = set_##name,							\
 		.get = get_tunable,							\
 	};										\
-	PARAMETER(PARAMETER_##unit(name), &ops_##name, &ol_world.tuning.name, what);
+	PARAMETER(PARAMETER_##unit(name), &ops_##name, &ol_world.tuning.name, MODE_##when, \
+		  what);
 #include <overlock/tunables.def>

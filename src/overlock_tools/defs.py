@@ -48,7 +48,18 @@ class Tunable:
     default: int
     least: int
     most: int
+    when: str  # "any" time, or only while nobody waits: "idle"
+    source: str  # of the default
     what: str
+
+    @property
+    def option(self) -> str:
+        """The option of `overlock run`."""
+        return f"--{self.name.replace('_', '-')}" + ("-ns" if self.unit == "ns" else "")
+
+    @property
+    def range(self) -> str:
+        return f"{self.least} to {self.most}" + (", or inf" if self.unit == "ns" else "")
 
     @property
     def variable(self) -> str:

@@ -9,7 +9,7 @@
 #endif
 
 struct ol_tuning { /* times in ticks */
-#define OL_TUNABLE(name, unit, preset, least, most, what) uint64_t name;
+#define OL_TUNABLE(name, ...) uint64_t name;
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
 };

@@ -19,14 +19,10 @@ CANNOT_EXECUTE = 126
 NOT_FOUND = 127
 
 
-def option_name(tunable: defs.Tunable) -> str:
-    return f"--{tunable.name.replace('_', '-')}" + ("-ns" if tunable.unit == "ns" else "")
-
-
 def tunable_options() -> list[click.Parameter]:
     return [
         click.Option(
-            [option_name(tunable), tunable.name],
+            [tunable.option, tunable.name],
             metavar="N",
             help=f"{tunable.what} [default: {tunable.default}]",
         )

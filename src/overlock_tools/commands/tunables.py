@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""overlock tunables: what can be tuned, how, and where each default comes from."""
+
+import dataclasses
+import json
+
+import click
+from rich.text import Text
+
+from overlock_tools import defs
+from overlock_tools.terminal import console
+
+WHEN = {"any": "any time", "idle": "only while nobody waits"}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="The tunables as JSON.")
+def command(as_json: bool) -> None:
+    """List what can be tuned: unit, range, default, and what the default rests on.
+
+    \b
+    Examples:
+      overlock tunables
+      overlock run --lock preemptable_ticket --tau-ns 800 -- PROGRAM
+      overlock bench sections --locks preemptable_ticket@tau=0,preemptable_ticket@tau=800
+    """
+    tunables = defs.load().tunables.values()
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(tunable) for tunable in tunables], indent=2))
+        return
+    out = console()
+    for tunable in tunables:
+        facts = [f"default {tunable.default} {tunable.unit}", tunable.range, WHEN[tunable.when]]
+        out.print(Text(tunable.name, style="bold"), Text(tunable.what))
+        out.print(Text("    " + " · ".join(facts), style="dim"))
+        out.print(Text(f"    {tunable.option}, {tunable.variable}", style="dim"))
+        out.print(Text(f"    default from: {tunable.source}", style="dim"))
