@@ -129,7 +129,7 @@ static bool wait_announced(struct mutex *m, const struct ol_lock_ops *ops, ol_ti
 /* An offer passes the lock by: to the counters it is a release and an acquisition all the same. */
 static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	struct ol_releasing r = ol_release_begin(m->lock, ops, caller);
+	struct ol_releasing r = ol_release_begin(outside_at(m->lock), ops, caller);
 
 	ol_release_end(&r);
 }

@@ -127,6 +127,14 @@ bool mutex_is_foreign(const struct mutex *m);
 bool gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
 bool gate_offer(struct mutex *m, const struct ol_lock_ops *ops);
 
+/* outside.c */
+
+/* The same lock, to be kept in the 8 bytes of a pointer; refuses what is larger than sense. */
+const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops);
+
+/* Where the chosen lock itself lies, of which `in_mutex` may be the pointer. */
+void *outside_at(void *in_mutex);
+
 /* cond.c */
 
 int cond_init(struct cond *c, const pthread_condattr_t *attr);

@@ -120,7 +120,7 @@ static const struct ol_lock_ops *choose(void)
 		refuse(id, "no such lock was built in; set OVERLOCK_LOCK to one that `overlock "
 			   "locks` lists");
 	if (ops->size > sizeof(((struct mutex *)0)->lock) || ops->align > _Alignof(struct mutex))
-		refuse(id, "does not fit into a pthread_mutex_t (16 bytes, aligned to 8)");
+		return outside_ops(ops);
 	return ops;
 }
 

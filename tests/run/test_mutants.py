@@ -14,7 +14,7 @@ import pytest
 from conftest import BUILD, TOP, Compile, environment, output
 
 PRELOAD = TOP / "preload"
-SOURCES = ("api.c", "clock.c", "cond.c", "gate.c", "mutex.c", "start.c")
+SOURCES = ("api.c", "clock.c", "cond.c", "gate.c", "mutex.c", "outside.c", "start.c")
 
 
 @dataclass(frozen=True)

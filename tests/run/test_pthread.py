@@ -62,6 +62,12 @@ def test_fork_leaves_the_ghosts_behind(program: Compile, lock: str) -> None:
 
 
 @EACH_LOCK
+def test_memory_becomes_a_mutex_again(program: Compile, lock: str) -> None:
+    said = output([program("reborn.c")], environment(lock))
+    assert said == "2000 of 2000 visits, 1 at a time\nmemory for later lives: none\n"
+
+
+@EACH_LOCK
 def test_a_timed_caller_acquires_under_contention(program: Compile, lock: str) -> None:
     """The mutex is handed from waiter to waiter; the deadline is far."""
     callers = 1 if defs.load().lock(lock).gives_up == "timed" else 2
