@@ -8,15 +8,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 TOTAL_BUDGET_S = 44 * 60
 TAIL_LINES = 60
+LANES = 2  # suites that share, at a time: one for each CPU of the machine that the budgets are for
 # A suite over its budget has failed, but by how much is worth knowing; a hang is not waited for.
 KILL_AFTER = 2.0
 
@@ -28,6 +31,7 @@ class Suite:
     command: str
     budget_s: float
     long: bool = False
+    shares: bool = False  # the machine, with another such suite
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,10 @@ def environment(build: str) -> dict[str, str]:
     return {**os.environ, "BUILD": build, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
+running: set[subprocess.Popen[bytes]] = set()
+stopping = threading.Event()
+
+
 def end_group(child: subprocess.Popen[bytes]) -> None:
     """A suite's children die with it; the group is ours, so no other process is hit."""
     with contextlib.suppress(ProcessLookupError):
@@ -89,6 +97,9 @@ def run(suite: Suite, log: Path, build: str) -> Outcome:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        running.add(child)
+        if stopping.is_set():  # we were too late for stop() to see
+            end_group(child)
         try:
             code: int | None = child.wait(suite.budget_s * KILL_AFTER)
         except subprocess.TimeoutExpired:
@@ -96,6 +107,7 @@ def run(suite: Suite, log: Path, build: str) -> Outcome:
         finally:
             end_group(child)
             child.wait()
+            running.discard(child)
     return Outcome(suite, time.monotonic() - start, code)
 
 
@@ -114,33 +126,54 @@ def tail(log: Path) -> Iterator[str]:
         yield f"    | {line}"
 
 
+def tell(outcome: Outcome, log: Path) -> None:
+    suite = outcome.suite
+    print(f"      {suite.name}: {outcome.verdict} in {outcome.seconds:.1f} s", flush=True)
+    if outcome.verdict != "passed":
+        shown = log.relative_to(TOP) if log.is_relative_to(TOP) else log
+        print(f"    {shown} ends:", *tail(log), sep="\n", flush=True)
+
+
+def run_lanes(suites: list[Suite], lanes: int, logs: Path, build: str) -> Iterator[Outcome]:
+    """So many at a time, each begun as another ends."""
+    left = iter(suites)
+    with ThreadPoolExecutor(lanes) as pool:
+        going: set[Future[Outcome]] = set()
+        while True:
+            while len(going) < lanes and (suite := next(left, None)):
+                print(f"{suite.name}: {suite.what} ...", flush=True)
+                going.add(pool.submit(run, suite, logs / f"{suite.name}.log", build))
+            if not going:
+                return
+            done, going = wait(going, return_when=FIRST_COMPLETED)
+            for future in done:
+                tell(future.result(), logs / f"{future.result().suite.name}.log")
+                yield future.result()
+
+
 def run_all(suites: list[Suite], logs: Path, build: str) -> list[Outcome]:
-    outcomes = []
-    for number, suite in enumerate(suites, 1):
-        print(f"[{number}/{len(suites)}] {suite.name}: {suite.what} ...", flush=True)
-        log = logs / f"{suite.name}.log"
-        outcome = run(suite, log, build)
-        outcomes.append(outcome)
-        print(f"      {outcome.verdict} in {outcome.seconds:.1f} s", flush=True)
-        if outcome.verdict != "passed":
-            shown = log.relative_to(TOP) if log.is_relative_to(TOP) else log
-            print(f"    {shown} ends:", *tail(log), sep="\n", flush=True)
-    return outcomes
+    alone = [suite for suite in suites if not suite.shares]
+    sharing = [suite for suite in suites if suite.shares]
+    return [*run_lanes(sharing, LANES, logs, build), *run_lanes(alone, 1, logs, build)]
 
 
-def print_summary(outcomes: list[Outcome]) -> int:
+def print_summary(outcomes: list[Outcome], elapsed: float) -> int:
     failed = sum(outcome.verdict != "passed" for outcome in outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes)
     budget = sum(outcome.suite.budget_s for outcome in outcomes)
     print("", row("suite", "result", "time", "budget", "what"), sep="\n")
     print(*map(outcome_row, outcomes), sep="\n")
-    print(row("all", "FAILED" if failed else "passed", f"{seconds:.1f} s", f"{budget:g} s", ""))
+    verdict = "FAILED" if failed else "passed"
+    print(row("all", verdict, f"{seconds:.1f} s", f"{budget:g} s", f"in {elapsed:.1f} s"))
     print("", f"{len(outcomes) - failed} passed, {failed} failed", sep="\n", flush=True)
     return 1 if failed or not outcomes else 0
 
 
 def stop(number: int, _frame: object) -> None:
-    """Leaves by the way that ends the suite at hand and its children."""
+    """Leaves by the way that ends the suites at hand and their children."""
+    stopping.set()
+    for child in list(running):
+        end_group(child)
     sys.exit(128 + number)
 
 
@@ -169,7 +202,8 @@ def main() -> int:
         return 0
     logs = TOP / options.build / "suites"
     logs.mkdir(parents=True, exist_ok=True)
-    return print_summary(run_all(suites, logs, options.build))
+    start = time.monotonic()
+    return print_summary(run_all(suites, logs, options.build), time.monotonic() - start)
 
 
 if __name__ == "__main__":

@@ -58,11 +58,25 @@ def test_a_hang_is_ended_with_its_children(tmp_path: Path) -> None:
     assert not state.exists() or " Z " in state.read_text()
 
 
+def test_those_that_share_run_two_at_a_time_and_first(tmp_path: Path) -> None:
+    meet = "touch {}; until [ -e {} ]; do sleep 0.02; done"
+    a, b = tmp_path / "a", tmp_path / "b"
+    done = run(
+        tmp_path,
+        suite("alone", f"rm {a} {b}")
+        + suite("one", meet.format(a, b), more="shares = true")
+        + suite("two", meet.format(b, a), more="shares = true"),
+    )
+    assert done.stdout.splitlines()[-1] == "3 passed, 0 failed"
+
+
+@pytest.mark.parametrize("more", ["", "shares = true"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_stopped_it_ends_the_suite_too(tmp_path: Path, number: int) -> None:
+def test_stopped_it_ends_the_suite_too(tmp_path: Path, number: int, more: str) -> None:
     pid = tmp_path / "pid"
     (tmp_path / "suites.toml").write_text(
-        suite("long", f"echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 99")
+        suite("long", f"echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 99", more=more)
+        + suite("other", "sleep 99", more=more)
     )
     command = [*RUNNER, "--suites", str(tmp_path / "suites.toml"), "--build", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as runner:
