@@ -65,6 +65,10 @@ public:
     virtual uint64_t *wait_slot(size_t i, Place place) = 0;
     virtual const ol_tuning &tuning() = 0;
     virtual void count(unsigned event, Place place) = 0;
+    virtual void count_at(unsigned event, unsigned n, Place place) {
+        (void)n;
+        count(event, place);
+    }
 
     virtual void defer(bool begins, Place place) = 0;
     virtual uint64_t slice_id(Place place) = 0;

@@ -319,6 +319,19 @@ void ol_count_event(unsigned event)
 	leave();
 }
 
+void ol_count_event_at(unsigned event, unsigned n)
+{
+	if (!me.current)
+		return;
+	if (!enter()) {
+		missed_one();
+		return;
+	}
+	add(&me.current->record.events[event], 1);
+	add(&me.current->record.places[event][ol_place(n)], 1);
+	leave();
+}
+
 struct ol_acquiring ol_acquire_begin(void *lock, const struct ol_lock_ops *ops, const void *site)
 {
 	struct ol_acquiring a = { 0, me.current, lock, 0 };
@@ -394,6 +407,7 @@ static bool add_record(struct table *t, const struct ol_site_record *r)
 	if (!c)
 		return false;
 	add_all(c->record.events, r->events, OL_EVENTS);
+	add_all(c->record.places[0], r->places[0], OL_EVENTS * OL_PLACES);
 	add_all(&c->record.wait_ns, &r->wait_ns, 1);
 	add_all(&c->record.hold_ns, &r->hold_ns, 1);
 	add_all(c->record.wait, r->wait, OL_BUCKETS);
@@ -516,6 +530,7 @@ static void zero_table(struct table *t)
 {
 	for (struct ol_counts *c = t->first; c; c = c->next) {
 		zero(c->record.events, OL_EVENTS);
+		zero(c->record.places[0], OL_EVENTS * OL_PLACES);
 		zero(&c->record.wait_ns, 1);
 		zero(&c->record.hold_ns, 1);
 		zero(c->record.wait, OL_BUCKETS);

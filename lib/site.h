@@ -20,7 +20,8 @@ struct ol_site_record {
 	const void *site; /* address of the call, or what ol_at_site() was told */
 	const struct ol_lock_ops *lock;
 	uint64_t events[OL_EVENTS];
-	uint64_t wait_ns, hold_ns; /* sums */
+	uint64_t places[OL_EVENTS][OL_PLACES]; /* of those that have one */
+	uint64_t wait_ns, hold_ns;	       /* sums */
 	uint64_t wait[OL_BUCKETS], hold[OL_BUCKETS];
 };
 

@@ -85,10 +85,17 @@ bool ol_is_preempted(u32 id)
 }
 
 static DEFINE_PER_CPU(u64[OL_EVENTS], counts);
+static DEFINE_PER_CPU(u64[OL_EVENTS][OL_PLACES], places);
 
 void ol_count_event(unsigned int event)
 {
 	this_cpu_inc(counts[event]);
+}
+
+void ol_count_event_at(unsigned int event, unsigned int n)
+{
+	this_cpu_inc(counts[event]);
+	this_cpu_inc(places[event][ol_place(n)]);
 }
 
 /* Module parameters: one per tunable, a time as <name>_ns. */

@@ -83,7 +83,9 @@
  *
  * The rest: ol_tune(NAME) reads a tunable of tunables.def (a time in ticks, or a number);
  * ol_wait_slot(i) is entry i mod 4096 of the waiting array shared by all locks (004 section 2);
- * ol_count(EVENT) counts an event of events.def in the counted build and vanishes in the plain one.
+ * ol_count(EVENT) counts an event of events.def in the counted build and vanishes in the plain one;
+ * ol_count_at(EVENT, n) counts one that has a place or a length. `n` is reckoned from what was read
+ * anyway, never by a call of the seam: counting must not change what a lock does.
  */
 
 #if defined(OL_PORT_SIM)

@@ -152,6 +152,7 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until);
 void ol_kick(const u32 *word, u32 key, int n);
 bool ol_is_preempted(u32 id);
 void ol_count_event(unsigned int event);
+void ol_count_event_at(unsigned int event, unsigned int n);
 
 #define ol_tune(name)	READ_ONCE(ol_world.tuning.name)
 
@@ -271,8 +272,10 @@ static inline bool ol_htm_active(void)
 /* Counting. */
 
 #ifdef OL_COUNTED
-#define ol_count(event)	ol_count_event(event)
+#define ol_count(event)		ol_count_event(event)
+#define ol_count_at(event, n)	ol_count_event_at(event, n)
 #else
-#define ol_count(event)	((void)(event))
+#define ol_count(event)		((void)(event))
+#define ol_count_at(event, n)	((void)(event), (void)(n))
 #endif
 #endif

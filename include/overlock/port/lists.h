@@ -20,4 +20,14 @@ enum ol_event {
 #undef OL_EVENT
 	OL_EVENTS
 };
+
+/* Places and lengths are kept in few buckets: 0, 1, 2, 3, 4-7, 8-15, 16-31, 32 and more. */
+enum { OL_PLACES = 8 };
+
+static inline unsigned int ol_place(unsigned int n)
+{
+	unsigned int place = n < 4 ? n : 33u - (unsigned int)__builtin_clz(n);
+
+	return place < OL_PLACES ? place : OL_PLACES - 1;
+}
 #endif

@@ -203,4 +203,5 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_htm_active()			OL_WORLD.htm_active(OL_PLACE)
 
 #define ol_count(event)			OL_WORLD.count(event, OL_PLACE)
+#define ol_count_at(event, n)		OL_WORLD.count_at(event, n, OL_PLACE)
 #endif

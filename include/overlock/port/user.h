@@ -270,6 +270,7 @@ bool ol_is_preempted(uint32_t id);
 ol_ticks_t ol_quota_end(void);
 bool ol_cpu_idle(void);
 void ol_count_event(unsigned event);
+void ol_count_event_at(unsigned event, unsigned n);
 #ifdef __cplusplus
 }
 #endif
@@ -392,8 +393,10 @@ OL_INLINE bool ol_htm_active(void)
 /* Counting. */
 
 #ifdef OL_COUNTED
-#define ol_count(event)	ol_count_event(event)
+#define ol_count(event)		ol_count_event(event)
+#define ol_count_at(event, n)	ol_count_event_at(event, n)
 #else
-#define ol_count(event)	((void)(event))
+#define ol_count(event)		((void)(event))
+#define ol_count_at(event, n)	((void)(event), (void)(n))
 #endif
 #endif
