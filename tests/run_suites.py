@@ -54,9 +54,11 @@ def load(path: Path) -> list[Suite]:
     names = [suite.name for suite in suites]
     if twice := {name for name in names if names.count(name) > 1}:
         sys.exit(f"{path}: more than one suite is named {', '.join(sorted(twice))}")
-    total = sum(suite.budget_s for suite in suites if not suite.long)
+    total = sum(
+        suite.budget_s / (LANES if suite.shares else 1) for suite in suites if not suite.long
+    )
     if total > TOTAL_BUDGET_S:
-        sys.exit(f"{path}: the budgets add up to {total} s, more than {TOTAL_BUDGET_S} s")
+        sys.exit(f"{path}: the budgets allow {total:g} s, more than {TOTAL_BUDGET_S} s")
     return suites
 
 

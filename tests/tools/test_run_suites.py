@@ -110,6 +110,7 @@ def test_only(tmp_path: Path) -> None:
     ("suites", "message"),
     [
         (suite("a", "true", 2639) + suite("b", "true", 2), "more than 2640 s"),
+        (suite("a", "true", 2640) + suite("b", "true", 2, "shares = true"), "2641 s, more than"),
         (suite("a", "true") + suite("a", "true"), "more than one suite is named a"),
     ],
 )
