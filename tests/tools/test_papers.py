@@ -173,6 +173,42 @@ def test_002_fairness() -> None:
     assert claim(unfair, "as long as").verdict == "not seen here"
 
 
+def unfair_queued(by_threads: dict[int, float], sd: float) -> Result:
+    """byte as in 003's table, and beside it a lock that takes so many times as long."""
+    table = {row.threads: (row.mean_ms / 1e3, row.sd_ms / 1e3) for row in papers.BYTE_003}
+    found = result(
+        "lockloop", {lock: dict.fromkeys(table, 1.0) for lock in ("byte", "unfair_qspin")}, 2
+    )
+    for cell in found.cells:
+        mean, spread = table[cell.threads]
+        if cell.variant == "unfair_qspin":
+            mean, spread = mean * by_threads[cell.threads], spread * sd
+        half = cell.threads // 2
+        cell.finish_ns = [round(1e9 * (mean - spread))] * half + [
+            round(1e9 * (mean + spread))
+        ] * half
+    return found
+
+
+def test_003_unfair_queued_beside_byte() -> None:
+    papers_own = unfair_queued({4: 1.18, 8: 1.2, 16: 0.6, 32: 0.19}, 0.5)
+    otherwise = unfair_queued({4: 0.9, 8: 0.9, 16: 1.2, 32: 1.2}, 2.0)
+    for words in ("is slower than byte", "5.2 times as fast", "differ less than byte's"):
+        assert claim(papers_own, words).verdict == "seen here", words
+        assert claim(otherwise, words).verdict == "not seen here", words
+
+
+def test_002_i_spin_is_asked_where_it_was_measured() -> None:
+    rates: Rates = {
+        lock: {4: 100.0} for lock in ("ticket", "pv_ticket", "preemptable_ticket", "oticket")
+    }
+    for rate, verdict in ((500.0, "seen here"), (20.0, "not seen here")):
+        found = result("sections", {**rates, "i_spin": {4: rate}}, 2)
+        for cell in found.cells:
+            cell.copies = [round(cell.work / 2)] * 2
+        assert claim(found, "I-Spinlock outperforms").verdict == verdict
+
+
 def test_000_asks_for_one_copy_and_for_all() -> None:
     found = result("sections", {"preemptable_ticket": {4: 500}, "ticket": {4: 100}}, 2)
     for cell in found.cells:
