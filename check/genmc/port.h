@@ -550,12 +550,13 @@ OL_INLINE void ol_yield_to(uint32_t id)
 	ol_relax();
 }
 
-/* Identity. Nodes come from a pool of the context's own and are given back in the order of a stack. */
+/* Identity. Nodes come from a stack of the context's own; what it gives back may have been another's. */
 
-enum { OL_NODES = 2 };
+enum { OL_NODES = 2, OL_NODES_MOST = (OL_CONTEXTS + 1) * OL_NODES };
 
 static struct ol_node ol_nodes[OL_CONTEXTS + 1][OL_NODES];
-static _Thread_local unsigned ol_nodes_out;
+static struct ol_node *ol_given_back[OL_CONTEXTS + 1][OL_NODES_MOST];
+static _Thread_local unsigned ol_nodes_out, ol_nodes_back;
 
 OL_INLINE uint32_t ol_self(void)
 {
@@ -564,14 +565,15 @@ OL_INLINE uint32_t ol_self(void)
 
 OL_INLINE struct ol_node *ol_node_get(void)
 {
+	if (ol_nodes_back)
+		return ol_given_back[ol_id][--ol_nodes_back];
 	return ol_nodes_out < OL_NODES ? &ol_nodes[ol_id][ol_nodes_out++] : NULL;
 }
 
 OL_INLINE void ol_node_put(struct ol_node *node)
 {
-	ol_nodes_out--;
-	assert(node == &ol_nodes[ol_id][ol_nodes_out]);
-	(void)node;
+	assert(ol_nodes_back < OL_NODES_MOST);
+	ol_given_back[ol_id][ol_nodes_back++] = node;
 }
 
 static uint64_t ol_wait_slots[4096];
