@@ -58,7 +58,7 @@ Client::Lock Client::make_lock(Memory &memory) {
 
     l.at = memory.allocate("lock", ops_.size).at;
     l.datum = reinterpret_cast<uint64_t *>(memory.allocate("datum", sizeof(uint64_t)).at);
-    if (unit_) {
+    if (unit_ && !setting_.fresh) {
         uint32_t last = (0u - unit_) & 0xffff, word = last << 16 | last;
         memcpy(l.at, &word, sizeof word);
     }

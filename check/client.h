@@ -31,6 +31,7 @@ struct Setting {
     std::vector<Claimed> claimed = {};
     std::string roles = {}; // r: shared, for each context; others are writers
     const SharedOps *shared = nullptr;
+    bool fresh = false; // tickets begin at 0, not just before they wrap
 };
 
 bool applies(Scenario scenario, const ol_lock_ops &ops);

@@ -31,7 +31,7 @@ struct Options {
     size_t contexts = 2;
     unsigned acquisitions = 2;
     Limits limits;
-    bool list = false, trace = false, timeouts = true;
+    bool list = false, trace = false, timeouts = true, fresh = false;
 };
 
 [[noreturn]] void bad(const std::string &what) {
@@ -218,8 +218,8 @@ json told(const Story &story) {
                       {"order", t.order},
                       {"object", t.object},
                       {"width", t.width},
-                      {"old", hex(t.before)},
-                      {"new", hex(t.after)}});
+                      {"old", t.before},
+                      {"new", t.after}});
         events.push_back(e);
     }
     return events;
@@ -320,6 +320,7 @@ int run(Options &o) {
     for (const std::string &c : o.claims)
         setting.claimed.push_back(claimed(c));
     setting.roles = o.roles;
+    setting.fresh = o.fresh;
     setting.shared = shared_side(o);
     if (!applies(setting.scenario, ops))
         bad("scenario " + o.scenario + " is not for " + o.lock);
@@ -390,6 +391,7 @@ int main(int argc, char **argv) {
     app.add_option("--sites", o.sites, "list a lock's lines that ask for an order");
     app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
     app.add_flag("--trace", o.trace, "tell the replayed execution (it always is)");
+    app.add_flag("--fresh", o.fresh, "begin far from where tickets wrap");
     app.add_flag("!--no-timeouts", o.timeouts, "no deadline passes merely because nobody can run");
     try {
         app.parse(argc, argv);

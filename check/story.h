@@ -15,7 +15,7 @@ struct Telling {
     std::string what;
     std::string op, order, object; // of an access
     unsigned width = 0;
-    uint64_t before = 0, after = 0;
+    std::string before, after;
     std::vector<const char *> doing; // every context, after this step
     bool is_mark = false;
 };

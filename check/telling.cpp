@@ -32,6 +32,15 @@ std::string World::text(Place p) const {
     return p.file ? std::string(base_name(p.file)) + ":" + std::to_string(p.line) : "nowhere";
 }
 
+// A pointer is told by what it points to.
+std::string World::value(uint64_t v, unsigned width) const {
+    auto &memory = const_cast<Memory &>(memory_);
+    auto *pointer = reinterpret_cast<const void *>(v); // NOLINT(performance-no-int-to-ptr)
+
+    return width == sizeof pointer && memory.find(pointer) ? "&" + memory.describe(pointer)
+                                                           : hex(v);
+}
+
 std::string World::who_waits() const {
     auto &memory = const_cast<Memory &>(memory_);
     std::string all;
@@ -58,7 +67,7 @@ std::string World::who_waits() const {
             }
             all += std::string(a.yields ? " yields" : " relaxes") + " at " + text(a.place);
             for (const Seen &s : loads_->seen(i))
-                all += ", saw " + memory.describe(s.at) + " = " + hex(s.value);
+                all += ", saw " + memory.describe(s.at) + " = " + value(s.value, s.width);
         }
     }
     return all;
@@ -85,22 +94,23 @@ void World::say_access(const Access &a, Order order, uint64_t old, uint64_t left
     std::string what = std::string(ops[int(a.op)]) + (a.width == 2 ? "_half_" : "_") +
                        orders[int(order)] + " " + where;
 
+    std::string before = value(old, a.width), after = value(left, a.width);
     if (a.op == Op::load)
-        what += " = " + hex(old);
+        what += " = " + before;
     else if (a.op == Op::store)
-        what += " = " + hex(left) + (buffered ? ", into its store buffer" : "");
+        what += " = " + after + (buffered ? ", into its store buffer" : "");
     else if (failed)
-        what += ": " + hex(old) + ", expected " + hex(a.expected) + ": fails";
+        what += ": " + before + ", expected " + value(a.expected, a.width) + ": fails";
     else
-        what += ": " + hex(old) + " -> " + hex(left);
+        what += ": " + before + " -> " + after;
     say(a.place, std::move(what));
     Telling &t = story_->back();
     t.op = ops[int(a.op)];
     t.order = orders[int(order)];
     t.object = where;
     t.width = a.width;
-    t.before = old;
-    t.after = a.op == Op::load || failed ? old : left;
+    t.before = before;
+    t.after = a.op == Op::load || failed ? before : after;
 }
 
 } // namespace ol::check

@@ -461,12 +461,11 @@ void World::drain(size_t i) {
                   "",
                   memory_.describe(a.address()),
                   a.width,
-                  old,
-                  result_of(a, 0),
+                  value(old, a.width),
+                  value(result_of(a, 0), a.width),
                   {},
                   false};
-        t.what =
-            "its store reaches memory: " + t.object + ": " + hex(t.before) + " -> " + hex(t.after);
+        t.what = "its store reaches memory: " + t.object + ": " + t.before + " -> " + t.after;
         for (size_t k = 0; k < contexts_; k++)
             t.doing.push_back(doing(k));
         story_->push_back(t);

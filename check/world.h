@@ -140,6 +140,7 @@ public:
     Model model() const { return model_; }
     std::string who_waits() const;
     std::string text(Place place) const;
+    std::string value(uint64_t v, unsigned width) const;
     bool is_inside() const { return self_ != nobody; }
 
     // The seam.

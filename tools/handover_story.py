@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""One contended hand-over of any lock, played by the checker step by step.
+
+T1 holds the lock, T2 comes and waits, T3 comes and waits, T1 releases. T2 has no CPU just then: may
+T3, which runs, take the lock? If so it does; if not, the lock is free until T2 is back.
+"""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from overlock_tools import native
+
+Event = dict[str, Any]
+Done = Callable[[list[Event]], bool]
+
+HOLDER, ABSENT, PRESENT = 1, 2, 3  # T1, T2, T3
+CHOICES = ("", ":1", ":0,1")  # what a step can decide: has a time passed, is a word stale
+FAR = 48  # steps: more than any lock needs from its first look to its wait
+A_FEW = 22  # steps in which whoever may overtake does
+WAITING = ("relaxes", "parks")
+
+
+class Stuck(Exception):
+    """No schedule leads there."""
+
+
+def told(lock: str, path: str) -> list[Event] | None:
+    """What the execution does; null if it is none of this lock's."""
+    command = [str(native.checker()), "--fresh", f"--lock={lock}", f"--replay={path}"]
+    command += ["--contexts=3", "--acquisitions=1", "--budget=expiry=3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode < 0 or not done.stdout:
+        return None
+    result = json.loads(done.stdout.splitlines()[-1])["result"]
+    if result["verdict"] == "fails":
+        return None
+    events: list[Event] = result["failure"]["events"]
+    return events
+
+
+def marked(who: int, mark: str) -> Done:
+    return lambda events: any(e["mark"] == mark and e["context"] == str(who) for e in events)
+
+
+def holds(who: int) -> Done:
+    return marked(who, "holds")
+
+
+def is_in(who: int, *states: str) -> Done:
+    return lambda events: bool(events) and events[-1]["state"][who - 1] in states
+
+
+@dataclass(frozen=True)
+class Play:
+    lock: str
+    path: tuple[str, ...] = ()
+
+    def events(self) -> list[Event]:
+        return told(self.lock, self.text()) or []
+
+    def text(self) -> str:
+        return ".".join(self.path)
+
+    def _after(self, who: int) -> Iterator[tuple["Play", list[Event]]]:
+        for choice in CHOICES:
+            play = Play(self.lock, (*self.path, f"{who}{choice}"))
+            if (events := told(self.lock, play.text())) is not None:
+                yield play, events
+
+    def until(self, who: int, done: Done, most: int = FAR) -> "Play":
+        """The shortest way there on which only `who` makes steps."""
+        ways, seen = [self], {""}
+        for _ in range(most):
+            further = []
+            for way in ways:
+                for play, events in way._after(who):
+                    if done(events):
+                        return play
+                    if (state := standing(events)) not in seen:
+                        seen.add(state)
+                        further.append(play)
+            ways = further
+        raise Stuck(f"{self.lock}: T{who} does not come to that after {self.text()}")
+
+    def as_far(self, who: int) -> "Play":
+        """Whatever `who` can do before it waits again."""
+        try:
+            return self.until(who, is_in(who, *WAITING), A_FEW)
+        except Stuck:
+            return self
+
+
+def standing(events: list[Event]) -> str:
+    """Where an execution is: loops are not gone through again."""
+    last = events[-1]
+    memory = {e["object"]: e["new"] for e in events if e.get("object")}
+    return json.dumps([last["file"], last["line"], last["what"], last["state"], memory])
+
+
+def played(lock: str, gives_way: bool) -> Play:
+    """The whole hand-over; waiters of a lock that sleeps or yields do so if they can."""
+    play = Play(lock).until(HOLDER, holds(HOLDER))
+    for who in (ABSENT, PRESENT):
+        play = waiting(play, who, gives_way)
+    play = play.until(HOLDER, marked(HOLDER, "released"))
+    try:
+        return play.until(PRESENT, holds(PRESENT), A_FEW)
+    except Stuck:
+        return play.as_far(PRESENT).until(ABSENT, holds(ABSENT))
+
+
+def waiting(play: Play, who: int, gives_way: bool) -> Play:
+    if gives_way:
+        try:
+            return play.until(who, gave_way(who), A_FEW)
+        except Stuck:
+            pass  # near its turn it does not
+    return play.until(who, is_in(who, *WAITING))
+
+
+def gave_way(who: int) -> Done:
+    def done(events: list[Event]) -> bool:
+        last = events[-1]
+        return is_in(who, "parks")(events) or last["what"].startswith("yields")
+
+    return done
