@@ -76,13 +76,12 @@ constexpr struct {
     SearchKind kind;
 } searches[] = {{"dpor", SearchKind::dpor}, {"plain", SearchKind::plain}, {"pct", SearchKind::pct}};
 
-// Values that are far apart: what matters is which are 0 and which never end.
+// Times that are far apart: what matters is which are 0 and which never end.
 ol_tuning usual_tuning() {
-    ol_tuning t{};
+    ol_tuning t = engine::presets();
     t.tau = 100;
     t.spin = 1000;
     t.backoff = 10;
-    t.long_term = 1;
     return t;
 }
 

@@ -169,7 +169,7 @@ uint64_t *World::wait_slot(size_t i, Place) {
     if (!wait_array_)
         wait_array_ = reinterpret_cast<uint64_t *>(
             memory_.allocate("wait array", OL_WAIT_SLOTS * sizeof(uint64_t)).at);
-    return &wait_array_[i % OL_WAIT_SLOTS];
+    return &wait_array_[i & (tuning().wait_slots - 1)];
 }
 
 void World::count(unsigned event, Place) {

@@ -17,10 +17,11 @@
 #include "search.h"
 #include "story.h"
 
-#include <overlock/port.h> // ol_tuning, ol_node and the events
+#include <overlock/port.h> // ol_node and the events
 
 #include <engine/context.h>
 #include <engine/report.h>
+#include <engine/tuning.h>
 
 #include <functional>
 #include <utility>
@@ -79,7 +80,7 @@ struct Arrival {
 
 struct Rules {
     Budgets budgets;
-    ol_tuning tuning{};
+    ol_tuning tuning = engine::presets();
     bool timeouts = true; // when nobody can run, time goes on to the next deadline
     Ticks clock = 0;      // the length of a slice on concrete clocks; 0: there are none
     std::vector<Weakening> weakened;

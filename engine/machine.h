@@ -11,12 +11,13 @@
 // Every seam call is a point at which the schedule may switch. Memory is sequentially consistent,
 // but happens-before is kept by vector clocks, so an order too weak is seen all the same where it
 // leaves critical sections unordered. What only a weaker memory shows (a missing fence) is not.
-#include <overlock/port.h> // ol_tuning, ol_node and the events
+#include <overlock/port.h> // ol_node and the events
 
 #include "context.h"
 #include "memory.h"
 #include "report.h"
 #include "schedule.h"
+#include "tuning.h"
 
 #include <deque>
 #include <unordered_map>
@@ -161,7 +162,7 @@ private:
     size_t count_ = 0, spawned_ = 0;
     Context *self_ = nullptr;
     Schedule *schedule_ = nullptr;
-    ol_tuning tuning_{};
+    ol_tuning tuning_ = presets();
     std::vector<size_t> ready_;
     std::vector<ol_node *> free_nodes_;
     uint64_t *wait_array_ = nullptr;

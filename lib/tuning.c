@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum unit { ns, count };
+enum unit { ns, count, power };
 
 struct tunable {
 	const char *name;
@@ -20,6 +20,7 @@ struct tunable {
 
 #define OL_EXPECTED_ns(least, most)	"expected a time of " #least " to " #most " ns, or inf"
 #define OL_EXPECTED_count(least, most)	"expected a number from " #least " to " #most
+#define OL_EXPECTED_power(least, most)	"expected a power of two from " #least " to " #most
 
 static const struct tunable table[] = {
 #define OL_TUNABLE(name, unit, preset, least, most, ...)                                           \
@@ -28,6 +29,19 @@ static const struct tunable table[] = {
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
 };
+
+/* What the list says of itself is true: no default is nonsense, and none is without a source. */
+#define OL_HOLDS_ns(v)	  1
+#define OL_HOLDS_count(v) 1
+#define OL_HOLDS_power(v) (((v) & ((v) - 1)) == 0)
+#define OL_TUNABLE(name, unit, preset, least, most, when, source, what)                            \
+	_Static_assert((uint64_t)(preset) - (least) <= (uint64_t)(most) - (least),                 \
+		       #name ": the default is out of range");                                     \
+	_Static_assert(OL_HOLDS_##unit(preset), #name ": the default is not of its unit");         \
+	_Static_assert(sizeof(source) > 3, #name ": where is its default from?");
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+
 enum { TUNABLES = sizeof(table) / sizeof(*table) };
 
 static const char no_such[] = "no such tunable; there are:"
@@ -73,7 +87,7 @@ static bool parse(const struct tunable *t, const char *text, uint64_t *value)
 		v = v * 10 + (uint64_t)(*text - '0');
 	}
 	*value = v;
-	return v >= t->least && v <= t->most;
+	return v >= t->least && v <= t->most && (t->unit != power || !(v & (v - 1)));
 }
 
 const char *ol_set_tunable(const char *name, const char *value)

@@ -124,7 +124,7 @@ def tunables_table() -> str:
     rows = []
     for t in defs.load().tunables.values():
         names = [f"`{t.name}`", f"`{t.option}`", f"`{t.variable}`"]
-        facts = [t.unit, str(t.default), t.range, WHEN[t.when], linked(t.source)]
+        facts = [defs.UNITS[t.unit], str(t.default), t.range, WHEN[t.when], linked(t.source)]
         rows.append([*names, *facts, t.what])
     headings = ["name", "option", "environment", "unit", "default", "range", "may be set"]
     return table([*headings, "the default is from", "what it does"], rows)

@@ -576,11 +576,11 @@ OL_INLINE void ol_node_put(struct ol_node *node)
 	ol_given_back[ol_id][ol_nodes_back++] = node;
 }
 
-static uint64_t ol_wait_slots[4096];
+static uint64_t ol_wait_slots[OL_TUNE_wait_slots];
 
 OL_INLINE uint64_t *ol_wait_slot(size_t i)
 {
-	return &ol_wait_slots[i % 4096u];
+	return &ol_wait_slots[i & (OL_TUNE_wait_slots - 1)];
 }
 
 /* Knowledge, hints, transactions: none. */

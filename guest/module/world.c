@@ -100,18 +100,21 @@ void ol_count_event_at(unsigned int event, unsigned int n)
 
 /* Module parameters: one per tunable, a time as <name>_ns. */
 
-static int set_tunable(const char *text, u64 *value, u64 least, u64 most, bool is_time,
+enum unit { ns, count, power };
+
+static int set_tunable(const char *text, u64 *value, u64 least, u64 most, enum unit unit,
 		       const char *name)
 {
 	u64 v;
 
-	if (is_time && sysfs_streq(text, "inf")) {
+	if (unit == ns && sysfs_streq(text, "inf")) {
 		WRITE_ONCE(*value, OL_NEVER);
 		return 0;
 	}
-	if (kstrtou64(text, 0, &v) || v < least || v > most) {
-		pr_err("overlock: %s=%s is not a number from %llu to %llu%s\n", name, text, least,
-		       most, is_time ? " or inf" : "");
+	if (kstrtou64(text, 0, &v) || v < least || v > most || (unit == power && v & (v - 1))) {
+		pr_err("overlock: %s=%s is not a %s from %llu to %llu%s\n", name, text,
+		       unit == power ? "power of two" : "number", least, most,
+		       unit == ns ? " or inf" : "");
 		return -EINVAL;
 	}
 	WRITE_ONCE(*value, v);
@@ -127,8 +130,7 @@ static int get_tunable(char *text, const struct kernel_param *param)
 
 #define PARAMETER_ns(name)	name##_ns
 #define PARAMETER_count(name)	name
-#define IS_TIME_ns		true
-#define IS_TIME_count		false
+#define PARAMETER_power(name)	name
 #define MODE_any		0644
 #define MODE_idle		0444	/* at load only: nobody waits yet */
 #define PARAMETER(name, ops, arg, mode, text)		\
@@ -138,7 +140,7 @@ static int get_tunable(char *text, const struct kernel_param *param)
 #define OL_TUNABLE(name, unit, preset, least, most, when, source, what)			\
 	static int set_##name(const char *text, const struct kernel_param *param)	\
 	{										\
-		return set_tunable(text, param->arg, least, most, IS_TIME_##unit, #name); \
+		return set_tunable(text, param->arg, least, most, unit, #name); \
 	}										\
 	static const struct kernel_param_ops ops_##name = {				\
 		.set = set_##name,							\

@@ -74,8 +74,8 @@ const struct ol_lock_ops *ol_find_lock(const char *id);
  * Returns null, or one line that says what was wrong; then nothing changed. Thread-safe; waiters
  * may finish their present wait with the old value, with two exceptions. Set `tau` to inf only while
  * nobody waits for a preemptable lock with a deadline: whoever then gives up leaves a gap in the line
- * that only a timeout passes. Set `long_term` only while nobody waits for a twa lock: the release
- * would notify another slot than the waiter watches.
+ * that only a timeout passes. Set what tunables.def calls `idle` (`long_term` and others) only while
+ * nobody waits for a lock that reads it: a release would notify another slot than the waiter watches.
  */
 const char *ol_set_tunable(const char *name, const char *value);
 

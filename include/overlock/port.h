@@ -82,11 +82,13 @@
  * ol_htm_commit(), ol_htm_abort(), ol_htm_active().
  *
  * The rest: ol_tune(NAME) reads a tunable of tunables.def (a time in ticks, or a number);
- * ol_wait_slot(i) is entry i mod 4096 of the waiting array shared by all locks (004 section 2);
+ * ol_wait_slot(i) is entry i mod ol_tune(wait_slots) of the waiting array shared by all locks;
  * ol_count(EVENT) counts an event of events.def in the counted build and vanishes in the plain one;
  * ol_count_at(EVENT, n) counts one that has a place or a length. `n` is reckoned from what was read
  * anyway, never by a call of the seam: counting must not change what a lock does.
  */
+
+#define OL_WAIT_SLOTS	16384u	/* room; the tunable wait_slots says how many are used */
 
 #if defined(OL_PORT_SIM)
 #include <overlock/port/sim.h>
@@ -99,7 +101,6 @@
 /* What follows is the same in every world. */
 
 #define OL_ID_MAX	16383u	/* twice as many tickets in fours still fit 16 bits */
-#define OL_WAIT_SLOTS	4096u	/* 004 section 2 */
 #define OL_HTM_STARTED	(~0u)
 
 static inline uint16_t ol_lo(uint32_t word)

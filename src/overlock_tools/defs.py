@@ -41,10 +41,13 @@ class Event:
     what: str
 
 
+UNITS = {"ns": "a time in ns", "count": "a number", "power": "a power of two"}
+
+
 @dataclass(frozen=True)
 class Tunable:
     name: str
-    unit: str  # "ns" or "count"
+    unit: str  # "ns", "count", or "power": of two
     default: int
     least: int
     most: int
@@ -59,7 +62,7 @@ class Tunable:
 
     @property
     def range(self) -> str:
-        return f"{self.least} to {self.most}" + (", or inf" if self.unit == "ns" else "")
+        return f"{self.least} to {self.most}" + (" or inf" if self.unit == "ns" else "")
 
     @property
     def variable(self) -> str:
@@ -70,11 +73,13 @@ class Tunable:
         """`text` as the library takes it; refuses what the library would refuse."""
         if self.unit == "ns" and text == "inf":
             return text
-        if text.isascii() and text.isdigit() and self.least <= int(text) <= self.most:
+        if text.isascii() and text.isdigit() and self.allows(int(text)):
             return str(int(text))
-        wanted = "a time in ns" if self.unit == "ns" else "a number"
-        inf = " or inf" if self.unit == "ns" else ""
-        raise Fail(f"{self.name}={text} is not {wanted} from {self.least} to {self.most}{inf}")
+        raise Fail(f"{self.name}={text} is not {UNITS[self.unit]} from {self.range}")
+
+    def allows(self, value: int) -> bool:
+        fits = self.unit != "power" or value & (value - 1) == 0
+        return fits and self.least <= value <= self.most
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Defs:
         return known(self.locks, name, "lock", "`overlock locks` lists them")
 
     def tunable(self, name: str) -> Tunable:
-        return known(self.tunables, name, "tunable", "there are " + ", ".join(self.tunables))
+        return known(self.tunables, name, "tunable", "`overlock tunables` lists them")
 
 
 def known(table: Mapping[str, T], name: str, kind: str, where: str) -> T:

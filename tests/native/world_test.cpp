@@ -79,6 +79,8 @@ TEST(Tuning, RefusesNonsenseAndKeepsWhatWas) {
     }
     EXPECT_NE(ol_set_tunable("long_term", "0"), nullptr);
     EXPECT_NE(ol_set_tunable("long_term", "inf"), nullptr);
+    EXPECT_NE(ol_set_tunable("wait_slots", "100"), nullptr);
+    EXPECT_NE(ol_set_tunable("wait_slots", "0"), nullptr);
     EXPECT_NE(ol_set_tunable("no_such", "1"), nullptr);
     char text[8];
     EXPECT_FALSE(ol_get_tunable("no_such", text, sizeof(text)));
@@ -97,18 +99,32 @@ std::string started_with(const std::string &environment) {
     return text;
 }
 
+// What it then says, if all are as the list presets them but for these.
+std::string presets_but(const std::map<std::string, std::string> &changed) {
+    std::string text;
+#define OL_TUNABLE(name, unit, preset, ...)                                                        \
+    text += #name "=" + (changed.count(#name) ? changed.at(#name) : std::to_string(preset)) + "\n";
+#include <overlock/tunables.def>
+#undef OL_TUNABLE
+    return text;
+}
+
 TEST(Tuning, ComesFromTheEnvironment) {
-    const std::string text =
-        started_with("OVERLOCK_TAU_NS=inf OVERLOCK_SPIN_NS=0 OVERLOCK_LONG_TERM=9");
-    EXPECT_EQ(text, "tau=inf spin=0 backoff=100 long_term=9 shared=0\n");
+    const std::string text = started_with("OVERLOCK_TAU_NS=inf OVERLOCK_SPIN_NS=0 "
+                                          "OVERLOCK_LONG_TERM=9 OVERLOCK_WAIT_SLOTS=64");
+    EXPECT_EQ(text, presets_but(
+                        {{"tau", "inf"}, {"spin", "0"}, {"long_term", "9"}, {"wait_slots", "64"}}));
 }
 
 TEST(Tuning, SaysWhatIsWrongInTheEnvironmentAndGoesOn) {
-    const std::string text = started_with("OVERLOCK_TAU_NS=soon OVERLOCK_LONG_TERM=0");
+    const std::string text = started_with("OVERLOCK_TAU_NS=soon OVERLOCK_LONG_TERM=0 "
+                                          "OVERLOCK_WAIT_SLOTS=100");
     EXPECT_EQ(text, "overlock: OVERLOCK_TAU_NS=soon ignored: expected a time of 0 to 1000000000 "
                     "ns, or inf\n"
                     "overlock: OVERLOCK_LONG_TERM=0 ignored: expected a number from 1 to 16383\n"
-                    "tau=400 spin=2000 backoff=100 long_term=1 shared=0\n");
+                    "overlock: OVERLOCK_WAIT_SLOTS=100 ignored: expected a power of two from 1 to "
+                    "16384\n" +
+                        presets_but({}));
 }
 
 // Parking.
@@ -270,14 +286,11 @@ TEST(Transactions, CommitOrSayWhyNot) {
 
 int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "--tunables")) {
-        const char *space = "";
         char text[32];
 #define OL_TUNABLE(name, ...)                                                                      \
     ol_get_tunable(#name, text, sizeof(text));                                                     \
-    printf("%s" #name "=%s", space, text);                                                         \
-    space = " ";
+    printf(#name "=%s\n", text);
 #include <overlock/tunables.def>
-        puts("");
         return 0;
     }
     testing::InitGoogleTest(&argc, argv);

@@ -51,6 +51,7 @@ void Client::draw(uint64_t seed) {
     static constexpr unsigned rounds[] = {1, 1, 2, 3};
     static constexpr Ticks taus[] = {0, 1, 50, 400, never}, spins[] = {0, 0, 50, 2000};
     static constexpr Ticks backoffs[] = {0, 10, 100};
+    static constexpr uint64_t slots[] = {1, 2, 4096};
     static constexpr uint32_t starts[] = {0, 0xffff, 0xfffe, 0x7fff, 0x8000};
     static constexpr Kind often[] = {Kind::mixed,          Kind::mixed,      Kind::mixed,
                                      Kind::hand_over_hand, Kind::last_frees, Kind::another_unlocks};
@@ -62,11 +63,12 @@ void Client::draw(uint64_t seed) {
     rounds_ = random.of(rounds);
     start_ = random.of(starts) * unit_ & 0xffff;
     retunes_ = random.one_in(8);
-    tuning_ = {};
+    tuning_ = engine::presets();
     tuning_.tau = random.of(taus);
     tuning_.spin = random.of(spins);
     tuning_.backoff = random.of(backoffs);
     tuning_.long_term = 1 + random.one_in(4);
+    tuning_.wait_slots = slots[seed % std::size(slots)];
     if (kind_ == Kind::crowd) { // more than the 32 tickets after which keys repeat
         contexts_ = 36;
         rounds_ = 1;

@@ -86,7 +86,7 @@ private:
     unsigned rounds_ = 0, users_left_ = 0;
     uint32_t start_ = 0;
     bool retunes_ = false;
-    ol_tuning tuning_{};
+    ol_tuning tuning_ = engine::presets();
     std::vector<engine::Abilities> able_;
     Lock locks_[2];
     uint32_t *handed_over_ = nullptr;

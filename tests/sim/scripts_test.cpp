@@ -74,7 +74,7 @@ uint32_t line(unsigned tail, unsigned head, bool held) {
 // 000 Figure 1. N1 ... N4 are T1 ... T4; P, preempted, is a context the script does not run.
 TEST(Paper000, Figure1) {
     constexpr Ticks tau = 1000, slack = 50; // of the engine's clock, which ticks at every look
-    ol_tuning tuning{};
+    ol_tuning tuning = presets();
     tuning.tau = tau;
     Stage s("preemptable_ticket", 4, tuning);
     auto threshold_is = [&](size_t n, Ticks ticks) {
@@ -132,8 +132,7 @@ TEST(Paper000, Figure1) {
 
 // 004 section 2.1, by its numbered steps. T1 ... T4 are the paper's.
 TEST(Paper004, TwaInAction) {
-    ol_tuning tuning{};
-    tuning.long_term = 1;
+    ol_tuning tuning = presets();
     Stage s("twa", 4, tuning);
     auto slot = [&](unsigned ticket) {
         return s.machine().wait_slot(ticket * 127u ^ reinterpret_cast<size_t>(s.lock()), {});
@@ -179,8 +178,7 @@ TEST(Paper004, TwaInAction) {
 // Why ol_set_tunable() says that long_term must not change while somebody waits.
 TEST(Twa, LongTermMustNotRiseMeanwhile) {
     for (uint64_t later : {1, 2}) {
-        ol_tuning tuning{};
-        tuning.long_term = 1;
+        ol_tuning tuning = presets();
         Stage s("twa", 4, tuning);
         s.play("1m 2w 3w 4w 1m"); // T3 is promoted; T4 watches its slot
         tuning.long_term = later;
@@ -189,12 +187,36 @@ TEST(Twa, LongTermMustNotRiseMeanwhile) {
     }
 }
 
+// ... nor wait_slots.
+TEST(Twa, SlotsMustNotChangeMeanwhile) {
+    for (uint64_t later : {4096, 1}) {
+        ol_tuning tuning = presets();
+        Stage s("twa", 4, tuning);
+        s.play("1m 2w 3w 4w");
+        tuning.wait_slots = later;
+        s.machine().retune(tuning);
+        EXPECT_EQ(s.finish_badly(), later == 1 ? Wrong::deadlock : Wrong::none);
+    }
+}
+
+// A smaller array costs looks at grant, and nothing else.
+TEST(Twa, WhoSharesASlotLooksAndWaitsOn) {
+    ol_tuning tuning = presets();
+    tuning.wait_slots = 1;
+    Stage s("twa", 4, tuning);
+    s.play("1m 2w 3w 4w 1m 3w 4w"); // T1's release notifies both
+    EXPECT_TRUE(s.watches(3, s.lock()));
+    EXPECT_TRUE(s.watches(4, s.machine().wait_slot(0, {})));
+    s.finish();
+    EXPECT_EQ(s.word(), 4u << 16 | 4u);
+}
+
 // LOCKS.md's two ends of tau, for both preemptable locks.
 
 class Tau : public testing::TestWithParam<const char *> {
 protected:
     static ol_tuning tuning(Ticks tau) {
-        ol_tuning t{};
+        ol_tuning t = presets();
         t.tau = tau;
         t.spin = never; // parking is another matter
         return t;
@@ -292,10 +314,9 @@ private:
 
 std::string order_of_grants(Machine &machine, const ol_lock_ops &ops, uint64_t seed) {
     PrefixThenSeeded schedule(seed);
-    ol_tuning tuning{};
+    ol_tuning tuning = presets();
     std::string order;
 
-    tuning.long_term = 1;
     tuning.backoff = 100; // without a pause it would never stop to wait
     machine.reset(4, schedule, tuning);
     void *lock = machine.memory().allocate("lock", ops.size).at;

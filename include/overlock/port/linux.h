@@ -134,7 +134,7 @@ enum { OL_LO = 1, OL_HI = 0 };
 
 struct ol_world {
 	struct ol_tuning tuning; /* times in ticks */
-	u64 wait_array[4096];
+	u64 wait_array[OL_WAIT_SLOTS];
 };
 
 struct ol_node { /* of a queue lock; meaning by the lock */
@@ -158,7 +158,7 @@ void ol_count_event_at(unsigned int event, unsigned int n);
 
 static inline u64 *ol_wait_slot(size_t i)
 {
-	return &ol_world.wait_array[i % ARRAY_SIZE(ol_world.wait_array)];
+	return &ol_world.wait_array[i & (ol_tune(wait_slots) - 1)];
 }
 
 /* Waiting and time. */

@@ -279,7 +279,7 @@ void ol_count_event_at(unsigned event, unsigned n);
 
 OL_INLINE uint64_t *ol_wait_slot(size_t i)
 {
-	return &ol_world->wait_array[i % 4096u];
+	return &ol_world->wait_array[i & (ol_tune(wait_slots) - 1)];
 }
 
 /* Waiting and time. */

@@ -30,7 +30,8 @@ def command(as_json: bool) -> None:
         return
     out = console()
     for tunable in tunables:
-        facts = [f"default {tunable.default} {tunable.unit}", tunable.range, WHEN[tunable.when]]
+        kind = f"{defs.UNITS[tunable.unit]} from {tunable.range}"
+        facts = [kind, f"default {tunable.default}", WHEN[tunable.when]]
         out.print(Text(tunable.name, style="bold"), Text(tunable.what))
         out.print(Text("    " + " · ".join(facts), style="dim"))
         out.print(Text(f"    {tunable.option}, {tunable.variable}", style="dim"))

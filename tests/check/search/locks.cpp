@@ -55,7 +55,6 @@ check::Rules rules(check::Scenario scenario) {
     r.tuning.tau = 100; // as overlock-check's
     r.tuning.spin = 1000;
     r.tuning.backoff = 10;
-    r.tuning.long_term = 1;
     check::prepare(scenario, r.budgets);
     return r;
 }
