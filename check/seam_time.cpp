@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace ol::check {
 
@@ -116,15 +117,15 @@ uint32_t World::self(Place) {
 
 // Nodes are at the same addresses whoever asks first.
 ol_node *World::fresh_nodes() {
-    if (!has_nodes_)
+    if (nodes_.empty())
         for (size_t i = 0; i < contexts_; i++)
             for (unsigned k = 0; k < nodes_each; k++) {
                 engine::Object &o = memory_.allocate("node", sizeof(ol_node));
                 auto *node = reinterpret_cast<ol_node *>(o.at);
-                node->next = reinterpret_cast<ol_node *>(uintptr_t(0xdead)); // rubbish
+                std::memset(node, 0xad, sizeof *node); // rubbish
+                nodes_.push_back(node);
                 agents_[i]->nodes.insert(agents_[i]->nodes.begin(), node);
             }
-    has_nodes_ = true;
     if (me().nodes.empty())
         fail(Wrong::misuse, "more nodes in use than a context can need");
     return me().nodes.back();
@@ -163,6 +164,18 @@ void World::node_put(ol_node *node, Place place) {
     });
     o->state = engine::Object::pooled;
     a.nodes.push_back(node);
+}
+
+uint32_t World::node_number(const ol_node *node) {
+    auto at = std::find(nodes_.begin(), nodes_.end(), node);
+
+    return static_cast<uint32_t>(at - nodes_.begin()) + 1;
+}
+
+ol_node *World::node_at(uint32_t number, Place place) {
+    if (!number || number > nodes_.size())
+        fail(Wrong::misuse, text(place) + " asks for node " + std::to_string(number));
+    return nodes_[number - 1];
 }
 
 uint64_t *World::wait_slot(size_t i, Place) {
@@ -235,9 +248,9 @@ void World::advance(Agent &a, Ticks t) const {
     a.slices++;
 }
 
-bool World::is_preempted(uint32_t, Place place) {
+bool World::is_preempted(uint32_t id, Place place) {
     settle(place);
-    return may(Budget::stale);
+    return id && may(Budget::stale);
 }
 
 Ticks World::quota_end(Place) {

@@ -62,7 +62,7 @@ void World::begin(const Program &program) {
     current_ = chosen_ = Search::none;
     cycle_.clear();
     wait_array_ = nullptr;
-    has_nodes_ = false;
+    nodes_.clear();
     transactions_ = 0;
     failure_ = {};
     memory_.reset(contexts_);

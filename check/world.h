@@ -158,6 +158,8 @@ public:
     uint32_t self(Place place) override;
     ol_node *node_get(Place place) override;
     void node_put(ol_node *node, Place place) override;
+    uint32_t node_number(const ol_node *node) override;
+    ol_node *node_at(uint32_t number, Place place) override;
     uint64_t *wait_slot(size_t i, Place place) override;
     const ol_tuning &tuning() override { return rules_.tuning; }
     void count(unsigned event, Place place) override;
@@ -329,7 +331,7 @@ private:
     Mask forced_ = 0;
     Cycle cycle_; // of an execution that becomes long
     uint64_t *wait_array_ = nullptr;
-    bool has_nodes_ = false;
+    std::vector<ol_node *> nodes_; // all, by number
     Failure failure_;
     Story *story_ = nullptr;
     std::vector<std::pair<Place, Order>> *sites_ = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "machine.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ol::engine {
@@ -70,6 +71,7 @@ void Machine::reset(size_t contexts, Schedule &schedule, const ol_tuning &tuning
     self_ = nullptr;
     schedule_ = &schedule;
     tuning_ = tuning;
+    nodes_.clear();
     free_nodes_.clear();
     wait_array_ = nullptr;
     in_transactions_ = 0;
@@ -639,14 +641,14 @@ ol_node *Machine::node_get(Place place) {
     if (free_nodes_.empty()) {
         Object &o = memory_.allocate("node", sizeof(ol_node));
         free_nodes_.push_back(reinterpret_cast<ol_node *>(o.at));
+        nodes_.push_back(free_nodes_.back());
     }
     ol_node *node = free_nodes_.back();
     free_nodes_.pop_back();
     memory_.find(node)->state = Object::live;
     if (in_transaction())
         begun_[self_->index].got.push_back(node);
-    node->wait = 0;
-    node->next = reinterpret_cast<ol_node *>(uintptr_t(0xdead)); // rubbish, as the seam says
+    std::memset(node, 0xad, sizeof *node); // rubbish, as the seam says
     return node;
 }
 
@@ -661,6 +663,18 @@ void Machine::node_put(ol_node *node, Place place) {
         return;
     }
     pool(node);
+}
+
+uint32_t Machine::node_number(const ol_node *node) {
+    auto at = std::find(nodes_.begin(), nodes_.end(), node);
+
+    return static_cast<uint32_t>(at - nodes_.begin()) + 1;
+}
+
+ol_node *Machine::node_at(uint32_t number, Place place) {
+    if (!number || number > nodes_.size())
+        fail(Wrong::misuse, text(place) + " asks for node " + std::to_string(number));
+    return nodes_[number - 1];
 }
 
 void Machine::pool(ol_node *node) {

@@ -87,6 +87,8 @@ public:
     uint32_t self(Place place) override;
     ol_node *node_get(Place place) override;
     void node_put(ol_node *node, Place place) override;
+    uint32_t node_number(const ol_node *node) override;
+    ol_node *node_at(uint32_t number, Place place) override;
     uint64_t *wait_slot(size_t i, Place place) override;
     const ol_tuning &tuning() override { return tuning_; }
     void count(unsigned event, Place place) override;
@@ -164,7 +166,7 @@ private:
     Schedule *schedule_ = nullptr;
     ol_tuning tuning_ = presets();
     std::vector<size_t> ready_;
-    std::vector<ol_node *> free_nodes_;
+    std::vector<ol_node *> nodes_, free_nodes_; // all, by number; those not handed out
     uint64_t *wait_array_ = nullptr;
     std::deque<Begun> begun_; // by context
     size_t in_transactions_ = 0;

@@ -62,6 +62,8 @@ public:
     virtual uint32_t self(Place place) = 0;
     virtual ol_node *node_get(Place place) = 0;
     virtual void node_put(ol_node *node, Place place) = 0;
+    virtual uint32_t node_number(const ol_node *node) = 0;
+    virtual ol_node *node_at(uint32_t number, Place place) = 0;
     virtual uint64_t *wait_slot(size_t i, Place place) = 0;
     virtual const ol_tuning &tuning() = 0;
     virtual void count(unsigned event, Place place) = 0;

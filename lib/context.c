@@ -169,7 +169,7 @@ static uint32_t *slot_below(uint32_t number)
 
 static struct {
 	struct stack free;
-	uint32_t used, most;
+	uint32_t used, most, parents; /* `parents`: the numbers up to it */
 } nodes = { .free = { .below = slot_below }, .most = UINT32_MAX / 2 };
 
 static bool chunk_make(unsigned chunk)
@@ -223,10 +223,10 @@ static void node_to_pool(struct ol_node *node)
 	push(&nodes.free, slot_of(node)->number);
 }
 
-/* From before a fork: its number means another node now, and inherited locks may point to it. */
+/* From before a fork: inherited locks may point to it, or name it. */
 static bool is_parents(struct ol_node *node)
 {
-	return slot_at(slot_of(node)->number) != slot_of(node);
+	return slot_of(node)->number <= ol_load_relaxed(&nodes.parents);
 }
 
 /* Leaves `node` in the thread's cache and returns what was there; `node` if it must keep away. */
@@ -249,11 +249,7 @@ struct ol_node *ol_node_get(void)
 {
 	struct ol_node *node = cache_swap(0);
 
-	if (OL_UNLIKELY(!node))
-		node = node_from_pool();
-	if (node)
-		ol_store_relaxed(&node->wait, 0u);
-	return node;
+	return OL_UNLIKELY(!node) ? node_from_pool() : node;
 }
 
 void ol_node_put(struct ol_node *node)
@@ -265,6 +261,22 @@ void ol_node_put(struct ol_node *node)
 	node = cache_swap(node);
 	if (OL_UNLIKELY(node != 0))
 		node_to_pool(node);
+}
+
+/* Recycled numbers go out before fresh ones, so only a crowd gets one without a name. */
+uint32_t ol_node_number(const struct ol_node *node)
+{
+	uint32_t number = ((const struct slot *)(const void *)node)->number;
+
+	return number <= OL_NODE_MAX ? number : 0;
+}
+
+struct ol_node *ol_node_at(uint32_t number)
+{
+	static struct slot nobody; /* a name that reached us from before a fork, or by mistake */
+	struct slot *slot = number - 1 < OL_NODE_MAX ? slot_at(number) : 0;
+
+	return slot ? &slot->node : &nobody.node;
 }
 
 /* The life of a thread. */
@@ -313,16 +325,15 @@ void ol_context_start(void)
 
 /*
  * Queues and tickets inherited from the parent name threads that are not here. Ids start afresh;
- * the parent's nodes are abandoned, for the releases of inherited locks may still write to them.
+ * the parent's nodes are abandoned, with their numbers, for whoever waits on an inherited lock, or
+ * releases it, may still write to them.
  */
 void ol_context_renew(void)
 {
 	ids.free.top = 0;
 	ids.used = ids.out = 0;
 	nodes.free.top = 0;
-	nodes.used = 0;
-	for (unsigned i = 0; i < CHUNKS; i++)
-		chunks[i] = 0;
+	nodes.parents = nodes.used;
 	me.id = 0;
 	me.cached = 0;
 	me.busy = 0;

@@ -53,6 +53,9 @@ typedef uint64_t ol_ticks_t;
 struct ol_node {
 	struct ol_node *next;
 	uint32_t wait;
+	uint32_t ahead; /* waiters between this one and the head of the line */
+	uint32_t id;	/* whose it is, as ol_self() */
+	uint32_t owner; /* who holds the lock, as far as the line was told */
 } OL_OWN_LINE;
 
 static _Thread_local uint32_t ol_id; /* the client gives it: 1 ... OL_CONTEXTS */
@@ -375,11 +378,30 @@ OL_INLINE uint32_t ol_last(_Atomic(uint32_t) *word)
 		ol_wrote(p, OL_W32, ol_with_half(w, half, v));				\
 		return true;								\
 	}
+#define OL_DEFINE_BYTE_STORE(order)							\
+	OL_INLINE void ol_store_byte_##order(uint32_t *p, uint8_t v)			\
+	{										\
+		_Atomic(uint32_t) *word = (_Atomic(uint32_t) *)p;			\
+		uint32_t w = ol_last(word), seen = w;					\
+		bool done = atomic_compare_exchange_strong_explicit(			\
+			word, &seen, (w & ~0xffu) | v, memory_order_##order,		\
+			memory_order_relaxed);						\
+		while (!done) {								\
+			ol_attempt();							\
+			w = seen = atomic_load_explicit(word, memory_order_relaxed);	\
+			done = ol_attempted(atomic_compare_exchange_strong_explicit(	\
+				word, &seen, (w & ~0xffu) | v, memory_order_##order,	\
+				memory_order_relaxed));					\
+		}									\
+		ol_wrote(p, OL_W32, (w & ~0xffu) | v);					\
+	}
 #define OL_DEFINE_HALVES(order)								\
 	OL_DEFINE_HALF_ADD(order)							\
 	OL_DEFINE_HALF_XCHG(order)							\
 	OL_DEFINE_HALF_CAS(order)
 
+OL_DEFINE_BYTE_STORE(relaxed)
+OL_DEFINE_BYTE_STORE(release)
 OL_DEFINE_HALF_LOAD(relaxed)
 OL_DEFINE_HALF_LOAD(acquire)
 OL_DEFINE_HALVES(relaxed)
@@ -403,6 +425,14 @@ OL_DEFINE_HALVES(acq_rel)
 #define ol_cas_lo_acquire(p, old, v)	ol_half_cas_acquire(p, OL_LO, old, v)
 #define ol_cas_lo_release(p, old, v)	ol_half_cas_release(p, OL_LO, old, v)
 #define ol_cas_lo_acq_rel(p, old, v)	ol_half_cas_acq_rel(p, OL_LO, old, v)
+#define ol_xchg_hi_relaxed(p, v)	ol_half_xchg_relaxed(p, OL_HI, v)
+#define ol_xchg_hi_acquire(p, v)	ol_half_xchg_acquire(p, OL_HI, v)
+#define ol_xchg_hi_release(p, v)	ol_half_xchg_release(p, OL_HI, v)
+#define ol_xchg_hi_acq_rel(p, v)	ol_half_xchg_acq_rel(p, OL_HI, v)
+#define ol_cas_hi_relaxed(p, old, v)	ol_half_cas_relaxed(p, OL_HI, old, v)
+#define ol_cas_hi_acquire(p, old, v)	ol_half_cas_acquire(p, OL_HI, old, v)
+#define ol_cas_hi_release(p, old, v)	ol_half_cas_release(p, OL_HI, old, v)
+#define ol_cas_hi_acq_rel(p, old, v)	ol_half_cas_acq_rel(p, OL_HI, old, v)
 #define ol_add_lo_relaxed(p, n)		ol_half_add_relaxed(p, OL_LO, n)
 #define ol_add_lo_acquire(p, n)		ol_half_add_acquire(p, OL_LO, n)
 #define ol_add_lo_release(p, n)		ol_half_add_release(p, OL_LO, n)
@@ -574,6 +604,16 @@ OL_INLINE void ol_node_put(struct ol_node *node)
 {
 	assert(ol_nodes_back < OL_NODES_MOST);
 	ol_given_back[ol_id][ol_nodes_back++] = node;
+}
+
+OL_INLINE uint32_t ol_node_number(const struct ol_node *node)
+{
+	return (uint32_t)(node - &ol_nodes[0][0]) + 1;
+}
+
+OL_INLINE struct ol_node *ol_node_at(uint32_t number)
+{
+	return &ol_nodes[0][0] + (number - 1);
 }
 
 static uint64_t ol_wait_slots[OL_TUNE_wait_slots];

@@ -51,13 +51,26 @@ struct ol_node *ol_node_get(void)
 	for (i = 0; i < LEVELS; i++)
 		/* Acquires from the release in ol_node_put(): the last user is done with it. */
 		if (!READ_ONCE(mine[i].taken) && !xchg_acquire(&mine[i].taken, 1))
-			return &mine[i];
-	return NULL;
+			break;
+	if (i == LEVELS)
+		return NULL;
+	mine[i].number = smp_processor_id() * LEVELS + i + 1;
+	return &mine[i];
 }
 
 void ol_node_put(struct ol_node *node)
 {
 	smp_store_release(&node->taken, 0);
+}
+
+u32 ol_node_number(const struct ol_node *node)
+{
+	return node->number <= OL_NODE_MAX ? node->number : 0;
+}
+
+struct ol_node *ol_node_at(u32 number)
+{
+	return &per_cpu(nodes, (number - 1) / LEVELS)[(number - 1) % LEVELS];
 }
 
 /*

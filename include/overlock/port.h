@@ -25,12 +25,14 @@
  *	ol_lo(w), ol_hi(w), ol_word(hi, lo)			of a value
  *	ol_load_{lo,hi}_{relaxed,acquire}(p)			the half
  *	ol_store_{lo,hi}_{relaxed,release}(p, v)
- *	ol_xchg_lo_{acquire,release,acq_rel}(p, v)		the old half
- *	ol_cas_lo_{relaxed,acquire,release}(p, old, v)		true if it was old and is v now
+ *	ol_xchg_{lo,hi}_{acquire,release,acq_rel}(p, v)		the old half
+ *	ol_cas_{lo,hi}_{relaxed,acquire,release}(p, old, v)	true if it was old and is v now; hi also
+ *								acq_rel
  *	ol_add_lo_{relaxed,release}(p, n)			the old half; no carry into the other
  *	ol_add_hi_{relaxed,acquire}(p, n)			the old *word*: one 32-bit add
  *	ol_bump_lo_release(p, n)				adds n; only for a half that nobody
  *								else writes: a store, not an atomic
+ *	ol_store_byte_release(p, v)				the lowest byte, and nothing beside it
  *
  * Waiting. ol_relax() says "I polled, nothing yet"; ol_relax_until(t) adds "and I want to look
  * again by time t". Both may return at any moment. A loop that ends on time must use the latter:
@@ -49,8 +51,11 @@
  *	ol_self()		this context's id, 1 ... OL_ID_MAX, unique among the living; 0 if none
  *				is left. Whoever has none must not take a FIFO ticket: two waiters
  *				whose tickets alias would both enter. It loops on trylock.
- *	ol_node_get()		a queue node, all zero but for rubbish in `next`, or null; type-stable
+ *	ol_node_get()		a queue node, rubbish in its words, or null; type-stable
  *	ol_node_put(node)	gives it back, from any context
+ *	ol_node_number(node)	its name in a few bits, 1 ... OL_NODE_MAX; 0 if it has none
+ *	ol_node_at(number)	the node of that name, never null: where the name is stale, some node
+ *	ol_named_node_get()	ol_node_get(), but null for a node without a name
  *
  * Parking, by address.
  *
@@ -74,7 +79,7 @@
  *	ol_slice_id()		changes whenever this context has been off its CPU; 0 unknown
  *	ol_slice_end()		when it will be preempted; OL_NEVER unknown
  *	ol_slice_min()		a length the slice is guaranteed to have, in ticks; 0 unknown
- *	ol_is_preempted(id)	true only if known
+ *	ol_is_preempted(id)	true only if known, of id 0 never
  *	ol_quota_end()		when the CPU quota runs out; OL_NEVER unknown
  *	ol_cpu_idle()		true only if a CPU is known to be idle
  *
@@ -101,6 +106,7 @@
 /* What follows is the same in every world. */
 
 #define OL_ID_MAX	16383u	/* twice as many tickets in fours still fit 16 bits */
+#define OL_NODE_MAX	16383u	/* and a tail may keep two bits for itself */
 #define OL_HTM_STARTED	(~0u)
 
 static inline uint16_t ol_lo(uint32_t word)
@@ -122,6 +128,18 @@ static inline uint32_t ol_word(uint16_t hi, uint16_t lo)
 #define ol_bump_lo_release(p, n)	\
 	ol_store_lo_release(p, (uint16_t)(ol_load_lo_relaxed(p) + (n)))
 #endif
+
+/* For a lock whose tail has no room for a pointer: who gets null must not queue. */
+static inline struct ol_node *ol_named_node_get(void)
+{
+	struct ol_node *node = ol_node_get();
+
+	if (node && !ol_node_number(node)) {
+		ol_node_put(node);
+		return 0;
+	}
+	return node;
+}
 
 /* The key of a ticket: waiters 32 tickets apart share one, so kick *all* who match. */
 static inline uint32_t ol_key(unsigned ticket)

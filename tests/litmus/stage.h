@@ -102,6 +102,8 @@ private:
     uint32_t self(engine::Place) override { unused(); }
     ol_node *node_get(engine::Place) override { unused(); }
     void node_put(ol_node *, engine::Place) override { unused(); }
+    uint32_t node_number(const ol_node *) override { unused(); }
+    ol_node *node_at(uint32_t, engine::Place) override { unused(); }
     uint64_t *wait_slot(size_t, engine::Place) override { unused(); }
     const ol_tuning &tuning() override { unused(); }
     void count(unsigned, engine::Place) override { unused(); }

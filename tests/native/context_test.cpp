@@ -124,21 +124,20 @@ TEST(Ids, OutliveOtherDestructors) {
     pthread_key_delete(late);
 }
 
-TEST(Nodes, AreZeroAndDistinct) {
+TEST(Nodes, AreDistinctAndNamed) {
     std::set<ol_node *> nodes;
     for (int i = 0; i < 1000; i++) {
         ol_node *node = ol_node_get();
         ASSERT_NE(node, nullptr);
-        EXPECT_EQ(node->wait, 0u);
         EXPECT_TRUE(nodes.insert(node).second);
-        node->wait = 1;
+        ASSERT_NE(ol_node_number(node), 0u);
+        EXPECT_EQ(ol_node_at(ol_node_number(node)), node);
     }
     for (ol_node *node : nodes)
         ol_node_put(node);
     const uint32_t made = nodes_made();
     for (int i = 0; i < 1000; i++) {
         ol_node *node = ol_node_get();
-        EXPECT_EQ(node->wait, 0u);
         EXPECT_EQ(nodes.erase(node), 1u) << "a node nobody gave back";
     }
     EXPECT_EQ(nodes_made(), made);
@@ -157,6 +156,20 @@ TEST(Nodes, AreNullWhenThereAreNoMore) {
     ol_node *fresh = ol_node_get();
     ASSERT_NE(fresh, nullptr);
     ol_node_put(fresh);
+}
+
+TEST(Nodes, HaveNoNameBeyondTheMost) {
+    std::vector<ol_node *> nodes;
+    do
+        nodes.push_back(ol_node_get());
+    while (nodes.back() && ol_node_number(nodes.back()));
+    EXPECT_EQ(ol_named_node_get(), nullptr);
+    ol_node_put(nodes.front());
+    EXPECT_EQ(ol_named_node_get(), nodes.front());
+    for (; !nodes.empty(); nodes.pop_back()) // so that those with names are on top again
+        ol_node_put(nodes.back());
+    EXPECT_NE(ol_node_at(0), nullptr);
+    EXPECT_NE(ol_node_at(UINT32_MAX), nullptr);
 }
 
 // Signal handlers, at instants nobody chose.
@@ -254,7 +267,7 @@ class Forked : public EveryLock {};
 int in_child(Lock &lock, uint32_t parent_id) {
     lock.clear(); // what the docs ask of a child: initialise again
     Ledger ledger;
-    if (ids_out() != 0 || nodes_made() != 0)
+    if (ids_out() != 0)
         return 1; // not renewed
     if (ol_self() != 1 || parent_id == 0)
         return 2;

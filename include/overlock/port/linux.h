@@ -104,9 +104,9 @@ typedef u64 ol_ticks_t;
 /* Halves. The kernel is compiled with -fno-strict-aliasing, so they are plain u16. */
 
 #ifdef __LITTLE_ENDIAN
-enum { OL_LO = 0, OL_HI = 1 };
+enum { OL_LO = 0, OL_HI = 1, OL_BYTE = 0 };
 #else
-enum { OL_LO = 1, OL_HI = 0 };
+enum { OL_LO = 1, OL_HI = 0, OL_BYTE = 3 };
 #endif
 #define OL_HALF(p, half)	((u16 *)(p) + (half))
 #define OL_HALF_CONST(p, half)	((const u16 *)(p) + (half))
@@ -122,13 +122,21 @@ enum { OL_LO = 1, OL_HI = 0 };
 #define ol_xchg_lo_acquire(p, v)	xchg_acquire(OL_HALF(p, OL_LO), v)
 #define ol_xchg_lo_release(p, v)	xchg_release(OL_HALF(p, OL_LO), v)
 #define ol_xchg_lo_acq_rel(p, v)	xchg(OL_HALF(p, OL_LO), v)
+#define ol_xchg_hi_acquire(p, v)	xchg_acquire(OL_HALF(p, OL_HI), v)
+#define ol_xchg_hi_release(p, v)	xchg_release(OL_HALF(p, OL_HI), v)
+#define ol_xchg_hi_acq_rel(p, v)	xchg(OL_HALF(p, OL_HI), v)
 #define ol_cas_lo_relaxed(p, old, v)	ol_cas_relaxed(OL_HALF(p, OL_LO), old, v)
 #define ol_cas_lo_acquire(p, old, v)	ol_cas_acquire(OL_HALF(p, OL_LO), old, v)
 #define ol_cas_lo_release(p, old, v)	ol_cas_release(OL_HALF(p, OL_LO), old, v)
+#define ol_cas_hi_relaxed(p, old, v)	ol_cas_relaxed(OL_HALF(p, OL_HI), old, v)
+#define ol_cas_hi_acquire(p, old, v)	ol_cas_acquire(OL_HALF(p, OL_HI), old, v)
+#define ol_cas_hi_release(p, old, v)	ol_cas_release(OL_HALF(p, OL_HI), old, v)
+#define ol_cas_hi_acq_rel(p, old, v)	ol_cas_acq_rel(OL_HALF(p, OL_HI), old, v)
 #define ol_add_lo_relaxed(p, n)		ol_add_relaxed(OL_HALF(p, OL_LO), n)
 #define ol_add_lo_release(p, n)		ol_add_release(OL_HALF(p, OL_LO), n)
 #define ol_add_hi_relaxed(p, n)		ol_add_relaxed(p, (u32)(n) << 16)
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (u32)(n) << 16)
+#define ol_store_byte_release(p, v)	smp_store_release((u8 *)(p) + OL_BYTE, v)
 
 /* The world state: one per kernel. */
 
@@ -140,6 +148,10 @@ struct ol_world {
 struct ol_node { /* of a queue lock; meaning by the lock */
 	struct ol_node *next;
 	u32 wait;
+	u32 ahead; /* waiters between this one and the head of the line */
+	u32 id;	   /* whose it is, as ol_self() */
+	u32 owner; /* who holds the lock, as far as the line was told */
+	u32 number;
 	u32 taken;
 } OL_OWN_LINE;
 
@@ -148,6 +160,8 @@ extern struct ol_world ol_world;
 u32 ol_self(void);
 struct ol_node *ol_node_get(void);
 void ol_node_put(struct ol_node *node);
+u32 ol_node_number(const struct ol_node *node);
+struct ol_node *ol_node_at(u32 number);
 void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until);
 void ol_kick(const u32 *word, u32 key, int n);
 bool ol_is_preempted(u32 id);

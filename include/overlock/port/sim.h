@@ -35,6 +35,9 @@ typedef uint64_t ol_ticks_t;
 struct ol_node {
 	struct ol_node *next;
 	uint32_t wait;
+	uint32_t ahead; /* waiters between this one and the head of the line */
+	uint32_t id;	/* whose it is, as ol_self() */
+	uint32_t owner; /* who holds the lock, as far as the line was told */
 } OL_OWN_LINE;
 
 #define OL_PLACE	(::ol::engine::Place{ __FILE__, __LINE__ })
@@ -100,9 +103,17 @@ inline uint16_t half(const uint32_t *p, unsigned offset, Op op, Order order, uin
 	return access<uint16_t>(p, offset, op, order, v, {}, place);
 }
 
-inline bool half_cas(uint32_t *p, Order order, uint16_t old, uint16_t v, Place place)
+inline bool half_cas(uint32_t *p, unsigned offset, Order order, uint16_t old, uint16_t v,
+		     Place place)
 {
-	return access<uint16_t>(p, low, Op::cas, order, v, old, place) == old;
+	return access<uint16_t>(p, offset, Op::cas, order, v, old, place) == old;
+}
+
+inline constexpr unsigned lowest = low ? 3 : 0;
+
+inline void store_byte(uint32_t *p, Order order, uint8_t v, Place place)
+{
+	access<uint8_t>(p, lowest, Op::store, order, v, {}, place);
 }
 } // namespace ol::sim
 
@@ -111,7 +122,8 @@ inline bool half_cas(uint32_t *p, Order order, uint16_t old, uint16_t v, Place p
 #define OL_CAS(p, o, old, v)	::ol::sim::cas(p, OL_ORDER(o), old, v, OL_PLACE)
 #define OL_HALF(p, half_, op, o, v)							\
 	::ol::sim::half(p, ::ol::sim::half_, ::ol::engine::Op::op, OL_ORDER(o), v, OL_PLACE)
-#define OL_HALF_CAS(p, o, old, v) ::ol::sim::half_cas(p, OL_ORDER(o), old, v, OL_PLACE)
+#define OL_HALF_CAS(p, half_, o, old, v)						\
+	::ol::sim::half_cas(p, ::ol::sim::half_, OL_ORDER(o), old, v, OL_PLACE)
 
 #define ol_load_relaxed(p)		::ol::sim::load(p, OL_ORDER(relaxed), OL_PLACE)
 #define ol_load_acquire(p)		::ol::sim::load(p, OL_ORDER(acquire), OL_PLACE)
@@ -150,13 +162,21 @@ inline bool half_cas(uint32_t *p, Order order, uint16_t old, uint16_t v, Place p
 #define ol_xchg_lo_acquire(p, v)	OL_HALF(p, low, xchg, acquire, v)
 #define ol_xchg_lo_release(p, v)	OL_HALF(p, low, xchg, release, v)
 #define ol_xchg_lo_acq_rel(p, v)	OL_HALF(p, low, xchg, acq_rel, v)
-#define ol_cas_lo_relaxed(p, old, v)	OL_HALF_CAS(p, relaxed, old, v)
-#define ol_cas_lo_acquire(p, old, v)	OL_HALF_CAS(p, acquire, old, v)
-#define ol_cas_lo_release(p, old, v)	OL_HALF_CAS(p, release, old, v)
+#define ol_xchg_hi_acquire(p, v)	OL_HALF(p, high, xchg, acquire, v)
+#define ol_xchg_hi_release(p, v)	OL_HALF(p, high, xchg, release, v)
+#define ol_xchg_hi_acq_rel(p, v)	OL_HALF(p, high, xchg, acq_rel, v)
+#define ol_cas_lo_relaxed(p, old, v)	OL_HALF_CAS(p, low, relaxed, old, v)
+#define ol_cas_lo_acquire(p, old, v)	OL_HALF_CAS(p, low, acquire, old, v)
+#define ol_cas_lo_release(p, old, v)	OL_HALF_CAS(p, low, release, old, v)
+#define ol_cas_hi_relaxed(p, old, v)	OL_HALF_CAS(p, high, relaxed, old, v)
+#define ol_cas_hi_acquire(p, old, v)	OL_HALF_CAS(p, high, acquire, old, v)
+#define ol_cas_hi_release(p, old, v)	OL_HALF_CAS(p, high, release, old, v)
+#define ol_cas_hi_acq_rel(p, old, v)	OL_HALF_CAS(p, high, acq_rel, old, v)
 #define ol_add_lo_relaxed(p, n)		OL_HALF(p, low, add, relaxed, n)
 #define ol_add_lo_release(p, n)		OL_HALF(p, low, add, release, n)
 #define ol_add_hi_relaxed(p, n)		ol_add_relaxed(p, (uint32_t)(n) << 16)
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (uint32_t)(n) << 16)
+#define ol_store_byte_release(p, v)	::ol::sim::store_byte(p, OL_ORDER(release), v, OL_PLACE)
 
 /* Waiting, time, identity, parking, yielding. */
 
@@ -175,6 +195,8 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_self()			OL_WORLD.self(OL_PLACE)
 #define ol_node_get()			OL_WORLD.node_get(OL_PLACE)
 #define ol_node_put(node)		OL_WORLD.node_put(node, OL_PLACE)
+#define ol_node_number(node)		OL_WORLD.node_number(node)
+#define ol_node_at(number)		OL_WORLD.node_at(number, OL_PLACE)
 #define ol_tune(name)			(OL_WORLD.tuning().name)
 #define ol_wait_slot(i)			OL_WORLD.wait_slot(i, OL_PLACE)
 

@@ -166,13 +166,21 @@ OL_INLINE bool ol_half_cas(uint32_t *p, int shift, uint16_t old, uint16_t v, int
 			return true;
 	return false;
 }
+OL_INLINE void ol_byte_store(uint32_t *p, uint8_t v, int order)
+{
+	uint32_t w = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+	while (!__atomic_compare_exchange_n(p, &w, (w & ~0xffu) | v, false, order,
+					    __ATOMIC_RELAXED))
+		;
+}
 #else
 typedef uint16_t __attribute__((may_alias)) ol_half_t;
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-enum { OL_LO = 0, OL_HI = 1 };
+enum { OL_LO = 0, OL_HI = 1, OL_BYTE = 0 };
 #else
-enum { OL_LO = 1, OL_HI = 0 };
+enum { OL_LO = 1, OL_HI = 0, OL_BYTE = 3 };
 #endif
 
 OL_INLINE void ol_half_store(uint32_t *p, int half, uint16_t v, int order)
@@ -195,6 +203,10 @@ OL_INLINE bool ol_half_cas(uint32_t *p, int half, uint16_t old, uint16_t v, int 
 {
 	return __atomic_compare_exchange_n((ol_half_t *)p + half, &old, v, false, order,
 					   __ATOMIC_RELAXED);
+}
+OL_INLINE void ol_byte_store(uint32_t *p, uint8_t v, int order)
+{
+	__atomic_store_n((uint8_t *)p + OL_BYTE, v, order);
 }
 #endif
 
@@ -224,13 +236,21 @@ OL_INLINE void ol_half_bump(uint32_t *p, int half, uint16_t n)
 #define ol_xchg_lo_acquire(p, v)	ol_half_xchg(p, OL_LO, v, __ATOMIC_ACQUIRE)
 #define ol_xchg_lo_release(p, v)	ol_half_xchg(p, OL_LO, v, __ATOMIC_RELEASE)
 #define ol_xchg_lo_acq_rel(p, v)	ol_half_xchg(p, OL_LO, v, __ATOMIC_ACQ_REL)
+#define ol_xchg_hi_acquire(p, v)	ol_half_xchg(p, OL_HI, v, __ATOMIC_ACQUIRE)
+#define ol_xchg_hi_release(p, v)	ol_half_xchg(p, OL_HI, v, __ATOMIC_RELEASE)
+#define ol_xchg_hi_acq_rel(p, v)	ol_half_xchg(p, OL_HI, v, __ATOMIC_ACQ_REL)
 #define ol_cas_lo_relaxed(p, old, v)	ol_half_cas(p, OL_LO, old, v, __ATOMIC_RELAXED)
 #define ol_cas_lo_acquire(p, old, v)	ol_half_cas(p, OL_LO, old, v, __ATOMIC_ACQUIRE)
 #define ol_cas_lo_release(p, old, v)	ol_half_cas(p, OL_LO, old, v, __ATOMIC_RELEASE)
+#define ol_cas_hi_relaxed(p, old, v)	ol_half_cas(p, OL_HI, old, v, __ATOMIC_RELAXED)
+#define ol_cas_hi_acquire(p, old, v)	ol_half_cas(p, OL_HI, old, v, __ATOMIC_ACQUIRE)
+#define ol_cas_hi_release(p, old, v)	ol_half_cas(p, OL_HI, old, v, __ATOMIC_RELEASE)
+#define ol_cas_hi_acq_rel(p, old, v)	ol_half_cas(p, OL_HI, old, v, __ATOMIC_ACQ_REL)
 #define ol_add_lo_relaxed(p, n)		ol_half_add(p, OL_LO, n, __ATOMIC_RELAXED)
 #define ol_add_lo_release(p, n)		ol_half_add(p, OL_LO, n, __ATOMIC_RELEASE)
 #define ol_add_hi_relaxed(p, n)		ol_add_relaxed(p, (uint32_t)(n) << 16)
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (uint32_t)(n) << 16)
+#define ol_store_byte_release(p, v)	ol_byte_store(p, v, __ATOMIC_RELEASE)
 
 /* The world state: one per process, in liboverlock; grows at its end only. */
 
@@ -246,6 +266,9 @@ struct ol_world {
 struct ol_node { /* of a queue lock; meaning by the lock */
 	struct ol_node *next;
 	uint32_t wait;
+	uint32_t ahead; /* waiters between this one and the head of the line */
+	uint32_t id;	/* whose it is, as ol_self() */
+	uint32_t owner; /* who holds the lock, as far as the line was told */
 } OL_OWN_LINE;
 
 #ifdef __cplusplus
@@ -256,6 +279,8 @@ extern struct ol_world *const ol_world;
 uint32_t ol_self(void);
 struct ol_node *ol_node_get(void);
 void ol_node_put(struct ol_node *node);
+uint32_t ol_node_number(const struct ol_node *node);
+struct ol_node *ol_node_at(uint32_t number);
 uint64_t ol_clock(void); /* CLOCK_MONOTONIC in ns */
 void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until);
 void ol_kick(const uint32_t *word, uint32_t key, int n);
