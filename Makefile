@@ -12,7 +12,7 @@ PICTURED = ticket,mcs,twa,preemptable_ticket,pv_preemptable_ticket,tas_yield,pth
 export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 .DEFAULT_GOAL := help
-.PHONY: help native demo test build checker peers install clean lint format bench aa matrix papers picture real instructions docs setup
+.PHONY: help native demo test build checker peers install clean lint format bench aa matrix papers picture measured real instructions docs setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -115,6 +115,13 @@ picture: build ## measure again for docs/img/collapse.png; four minutes, an idle
 	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 9 --seconds 0.3 \
 		--json $(BUILD)/collapse.json
 	@$(OVERLOCK) report $(BUILD)/collapse.json --png docs/img/collapse.png
+
+# The locks' pages: every lock at 1 to 16 times as many threads as CPUs.
+measured: build ## measure every lock for its page in docs/locks; ten minutes, an idle machine
+	@$(OVERLOCK) bench sections --locks all,pthread_mutex --threads 1,1x,2x,4x,8x,16x --rounds 9 \
+		--seconds 0.2 --if-busy wait --json $(BUILD)/sections.json $(ARGS)
+	@$(PYTHON) tools/measured.py $(BUILD)/sections.json
+	@$(PYTHON) tools/docs_tables.py --in-place
 
 docs: build ## the pages with their generated tables, in build/docs; ARGS=--in-place for docs/
 	@$(PYTHON) tools/docs_tables.py --out $(BUILD)/docs $(ARGS)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Fills the generated parts of docs/: the tables of locks, workloads, events and so on.
 
-A page marks such a part by <!-- generated: NAME --> and <!-- end -->. `make docs` writes all pages,
-filled, to build/docs; with --in-place the pages of docs/ themselves are brought up to date.
+A page marks such a part by <!-- generated: NAME --> and <!-- end -->, a lock's page by
+<!-- generated: NAME LOCK -->. `make docs` writes all pages, filled, to build/docs; with --in-place
+the pages of docs/ themselves are brought up to date.
 """
 
 import argparse
@@ -14,7 +15,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from overlock_tools import defs, measure, traits
+import lock_pages
+from lock_pages import PROPERTIES, linked, table
+
+from overlock_tools import defs, measure
 from overlock_tools.checking import lists
 from overlock_tools.commands.tunables import WHEN
 from overlock_tools.doctor import GROUPS, of_group
@@ -24,67 +28,27 @@ from overlock_tools.scenarios import SCENARIOS
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
-PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-
-
-def table(headings: list[str], rows: list[list[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
-
-
-def linked(source: str) -> str:
-    """A lock's source, with the papers' numbers as links."""
-    return re.sub(r"\b(00[0-4])\b", r"[\1](papers.md#\1)", source)
+PART = re.compile(
+    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>\w+))? -->\n)"
+    r"(?P<text>.*?)(?P<end><!-- end -->)",
+    re.DOTALL,
+)
 
 
 def locks_table() -> str:
-    rows = []
-    for lock in defs.load().locks.values():
-        name = f"[`{lock.id}`](#{lock.id})"
-        rows.append([name, linked(lock.source), lock.what])
+    rows = [
+        [f"[`{lock.id}`](locks/{lock.id}.md)", linked(lock.source), lock.what]
+        for lock in defs.load().locks.values()
+    ]
     return table(["lock", "source", "what it is"], rows)
 
 
 def properties_table() -> str:
     rows = [
-        [
-            f"`{lock.id}`",
-            str(lock.size),
-            traits.order(lock),
-            traits.preempted_holder(lock),
-            traits.preempted_waiter(lock),
-            traits.timed(lock),
-            ", ".join(traits.needs(lock)),
-            "yes" if "private" in lock.traits else "",
-        ]
+        [f"[`{lock.id}`](locks/{lock.id}.md)", *(of(lock) for of in PROPERTIES.values())]
         for lock in defs.load().locks.values()
     ]
-    headings = [
-        "lock",
-        "bytes",
-        "overtaken",
-        "a preempted holder costs",
-        "a preempted waiter costs",
-    ]
-    return table([*headings, "timed", "needs", "one process only"], rows)
-
-
-def opening_comment(lock: str) -> str:
-    """What the lock's header says of it, without the comment's stars."""
-    text = (TOP / f"include/overlock/lock/{lock}.h").read_text()
-    found = re.search(r"^/\*\n(.*?)^ \*/$", text, re.DOTALL | re.MULTILINE)
-    if not found:
-        raise Fail(f"lock/{lock}.h does not open with a comment that says what it is")
-    lines = (re.sub(r"^ \* ?", "", line).expandtabs(8) for line in found[1].splitlines())
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def locks_details() -> str:
-    parts = []
-    for lock in defs.load().locks.values():
-        header = f"[`lock/{lock.id}.h`](../include/overlock/lock/{lock.id}.h)"
-        parts.append(f"## {lock.id}\n\n{header}\n\n```text\n{opening_comment(lock.id)}\n```\n")
-    return "\n".join(parts)
+    return table(["lock", *PROPERTIES], rows)
 
 
 def peers_table() -> str:
@@ -165,10 +129,14 @@ def check_budgets_table() -> str:
     return table(["budget", "for each context, unless given", "what it allows"], rows)
 
 
-PARTS: dict[str, Callable[[], str]] = {
+def on_page(of: Callable[[defs.Lock], str]) -> Callable[[str], str]:
+    """A part of a lock's page."""
+    return lambda lock: of(defs.load().lock(lock))
+
+
+PARTS: dict[str, Callable[..., str]] = {
     "locks": locks_table,
     "properties": properties_table,
-    "lock-details": locks_details,
     "peers": peers_table,
     "workloads": workloads_table,
     "parameters": parameters_table,
@@ -180,21 +148,30 @@ PARTS: dict[str, Callable[[], str]] = {
     "check-scenarios": check_scenarios_table,
     "check-models": check_models_table,
     "check-budgets": check_budgets_table,
+    "lock-facts": on_page(lock_pages.facts),
+    "lock-text": on_page(lock_pages.text),
+    "lock-handover": on_page(lock_pages.handover),
+    "lock-measured": on_page(lock_pages.measured),
 }
+
+
+def made(found: re.Match[str]) -> str:
+    """What the generated part should say."""
+    return PARTS[found["name"]](*([found["lock"]] if found["lock"] else []))
 
 
 def fill(text: str) -> str:
     """The page with its generated parts up to date."""
 
     def part(found: re.Match[str]) -> str:
-        if found[2] not in PARTS:
-            raise Fail(f"there is no generated part {found[2]}; there are {', '.join(PARTS)}")
+        if found["name"] not in PARTS:
+            raise Fail(f"there is no generated part {found['name']}; there are {', '.join(PARTS)}")
         try:
-            return f"{found[1]}{PARTS[found[2]]()}{found[4]}"
+            return found["start"] + made(found) + found["end"]
         except Fail as error:
             if error.code != MISSING:
                 raise
-            print(f"docs: {found[2]} is left as it was: {error.message}", file=sys.stderr)
+            print(f"docs: {found['name']} is left as it was: {error.message}", file=sys.stderr)
             return found[0]
 
     return PART.sub(part, text)
@@ -203,9 +180,11 @@ def fill(text: str) -> str:
 def write(out: Path) -> None:
     if out != DOCS:
         shutil.copytree(DOCS, out, dirs_exist_ok=True)
-    top = os.path.relpath(TOP, out.resolve())
-    for page in sorted(DOCS.glob("*.md")):
-        (out / page.name).write_text(fill(page.read_text()).replace("](../", f"]({top}/"))
+    for page in sorted((*DOCS.glob("*.md"), *DOCS.glob("locks/*.md"))):
+        target = out / page.relative_to(DOCS)
+        up = os.path.relpath(TOP, page.parent)
+        top = os.path.relpath(TOP, target.resolve().parent)
+        target.write_text(fill(page.read_text()).replace(f"]({up}/", f"]({top}/"))
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from docs_tables import table
+from lock_pages import table
 
 TOP = Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs/proof.md"

@@ -45,14 +45,16 @@ def order(lock: Lock) -> str:
 
 def preempted_holder(lock: Lock) -> str:
     """What it costs the others that the holder has lost its CPU."""
-    cost = "a time slice; " + ("they yield or sleep" if "yields" in lock.traits else "they spin")
+    cost = "a time slice; " + (
+        "the others yield or sleep" if "yields" in lock.traits else "the others spin"
+    )
     return f"seldom: it looks at its slice; else {cost}" if "avoids" in lock.traits else cost
 
 
 def preempted_waiter(lock: Lock) -> str:
     """What it costs the others that a waiter has lost its CPU."""
     if "patient" in lock.traits:
-        return "their patience"
+        return "the others' patience"
     if "bounded" in lock.traits:
         return "a time slice, once the others have overtaken often enough"
     if not {"fifo", "late_fifo"} & set(lock.traits):

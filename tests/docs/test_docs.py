@@ -16,7 +16,9 @@ import docs_tables as docs  # noqa: E402
 import tree_diagram  # noqa: E402
 
 PAGES = sorted(
-    path for glob in ("*.md", "docs/*.md", "lib/*.md", "check/*.md") for path in TOP.glob(glob)
+    path
+    for glob in ("*.md", "docs/*.md", "docs/locks/*.md", "lib/*.md", "check/*.md")
+    for path in TOP.glob(glob)
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
@@ -55,9 +57,9 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
 def stale(text: str) -> list[str]:
     """Lines of generated parts that are no longer made. Missing ones are no untruth."""
     found = []
-    for _, name, old, _ in docs.PART.findall(text):
-        new = set(docs.PARTS[name]().splitlines())
-        found += [line for line in old.splitlines() if line not in new]
+    for part in docs.PART.finditer(text):
+        new = set(docs.made(part).splitlines())
+        found += [line for line in part["text"].splitlines() if line not in new]
     return found
 
 
@@ -82,8 +84,7 @@ def test_built_docs_have_every_entry(tmp_path: Path) -> None:
     ):
         text = (tmp_path / page).read_text()
         assert not [name for name in names if f"`{name}`" not in text]
-    headings = anchors(tmp_path / "locks.md")
-    assert not set(lists.locks) - headings
+    assert broken_links(tmp_path / "locks/ticket.md") == []
 
 
 def test_diagrams_are_those_of_the_script() -> None:
@@ -116,14 +117,6 @@ def test_make_targets_exist() -> None:
     named = mentioned(r"^make ([a-z-]+)\b")
     assert named
     assert named <= targets
-
-
-def test_every_lock_is_explained_where_one_chooses() -> None:
-    """For the locks of the release; a new one is explained by its header until somebody does."""
-    text = (TOP / "docs/choosing.md").read_text()
-    explained = set(re.findall(r"^\*\*`([a-z_]+)`\*\*", text, re.MULTILINE))
-    assert explained
-    assert explained <= set(defs.load().locks)
 
 
 def test_every_file_of_the_checker_is_explained() -> None:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Every lock has a page, whose numbers are those that were measured."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from overlock_tools import defs
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+import lock_pages  # noqa: E402
+import measured  # noqa: E402
+
+LOCKS = defs.load().locks
+PARTS = ("lock-facts", "lock-text", "lock-handover", "lock-measured")
+HOW = "begin docs/locks/{0}.md as the others are, then `make docs ARGS=--in-place`"
+A_SCREEN = 60  # lines of prose
+
+RATES = {
+    "ticket": {"1": 9e6, "2": 5e6, "8": 150.0},
+    "tas": {"1": 9e6, "2": 4e6, "8": 2e6},
+    "tas_yield": {"1": 9e6, "2": 8e6, "8": 4e6},
+}
+RESULT = {
+    "command": "overlock bench sections --threads 1,2,8",
+    "machine": "a CPU, Linux 6",
+    "cpus": 2,
+    "rounds": 9,
+    "threads": [1, 2, 8],
+    "rates": {
+        lock: {n: {"median": r, "least": r / 2, "most": 2 * r} for n, r in rates.items()}
+        for lock, rates in RATES.items()
+    },
+}
+
+
+def page(lock: str) -> Path:
+    return TOP / f"docs/locks/{lock}.md"
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_lock_has_a_page(lock: str) -> None:
+    assert page(lock).exists(), HOW.format(lock)
+    text = page(lock).read_text()
+    assert text.startswith(f"# {lock}\n")
+    assert [f"{part} {lock}" for part in PARTS] == re.findall(r"<!-- generated: (.*) -->", text)
+    when = re.search(r"^## When to use it\n\n(.+?)\n\n##", text, re.DOTALL | re.MULTILINE)
+    assert when
+    assert len(when[1]) > 100
+    assert len(re.sub(r"<!-- gen.*?end -->", "", text, flags=re.DOTALL).splitlines()) < A_SCREEN
+
+
+def test_no_page_is_of_a_lock_that_is_none() -> None:
+    assert {path.stem for path in page("x").parent.glob("*.md")} <= set(LOCKS)
+
+
+def test_no_number_is_invented(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "load", lambda: measured.Measured(RESULT))
+    text = lock_pages.measured(LOCKS["tas"])
+    assert "| threads | of the CPUs | `tas` | `tas_yield` | `ticket` |" in text
+    assert "| 8 | 4× | 2 M | 4 M | 150 |" in text
+    assert str(RESULT["command"]) in text
+    assert "Not measured yet" in lock_pages.measured(LOCKS["mcs"])
+    monkeypatch.setattr(measured, "load", lambda: None)
+    assert "Not measured yet" in lock_pages.measured(LOCKS["tas"])
+
+
+def test_picture_has_the_lock_beside_the_others() -> None:
+    drawn = measured.draw(measured.Measured(RESULT), "ticket")
+    assert drawn.count("<polyline") == 2  # itself, and tas_yield
+    assert measured.draw(measured.Measured(RESULT), "tas").count("<polyline") == 3
+    assert ">150<" not in drawn
+    assert ">100<" in drawn
+
+
+def test_pictures_are_of_what_is_measured() -> None:
+    if data := measured.load():
+        for lock in data.locks.keys() & LOCKS.keys():
+            assert measured.picture_of(lock).read_text() == measured.draw(data, lock)
+
+
+def test_a_result_becomes_a_table_and_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = tmp_path / "result.json"
+    command = ["bench", "sections", "--locks=tas,ticket", "--baseline=tas", "--threads=1,2"]
+    command += ["--rounds=2", "--seconds=0.01", f"--json={result}"]
+    subprocess.run(
+        [sys.executable, "-m", "overlock_tools", *command],
+        capture_output=True,
+        check=True,
+    )
+    monkeypatch.setattr(measured, "FILE", tmp_path / "measured.json")
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["measured.py", str(result)])
+    measured.load.cache_clear()
+    measured.main()
+    assert lock_pages.measured(LOCKS["tas"]).count("\n| ") == 4
+    assert (tmp_path / "tas-rate.svg").read_text().count("<polyline") == 2
+    assert measured.FILE.stat().st_size < result.stat().st_size / 3
+    measured.load.cache_clear()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""The generated parts of docs/locks/LOCK.md."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import measured as results
+
+from overlock_tools import traits
+from overlock_tools.defs import Lock
+from overlock_tools.errors import Fail
+
+TOP = Path(__file__).resolve().parent.parent
+PICTURES = TOP / "docs/img/locks"
+
+
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def linked(source: str, top: str = "") -> str:
+    """A lock's source, with the papers' numbers as links."""
+    return re.sub(r"\b(00[0-4])\b", rf"[\1]({top}papers.md#\1)", source)
+
+
+PROPERTIES: dict[str, Callable[[Lock], str]] = {
+    "bytes": lambda lock: str(lock.size),
+    "overtaken": traits.order,
+    "a preempted holder costs": traits.preempted_holder,
+    "a preempted waiter costs": traits.preempted_waiter,
+    "timed": traits.timed,
+    "needs": lambda lock: ", ".join(traits.needs(lock)),
+    "one process only": lambda lock: "yes" if "private" in lock.traits else "",
+}
+
+
+def facts(lock: Lock) -> str:
+    """The list's line, and its row of the table of properties, upright."""
+    rows = [[name, of(lock)] for name, of in PROPERTIES.items() if of(lock)]
+    rows.append(["source", linked(lock.source, "../")])
+    return f"{lock.what[:1].upper()}{lock.what[1:]}.\n\n{table(['', ''], rows)}"
+
+
+def text(lock: Lock) -> str:
+    """What the lock's header says of it, without the comment's stars."""
+    name = f"lock/{lock.id}.h"
+    header = (TOP / "include/overlock" / name).read_text()
+    found = re.search(r"^/\*\n(.*?)^ \*/$", header, re.DOTALL | re.MULTILINE)
+    if not found:
+        raise Fail(f"{name} does not open with a comment that says what it is")
+    lines = (re.sub(r"^ \* ?", "", line).expandtabs(8) for line in found[1].splitlines())
+    comment = "\n".join(line.rstrip() for line in lines)
+    return f"[`{name}`](../../include/overlock/{name}) says of itself:\n\n```text\n{comment}\n```\n"
+
+
+def handover(lock: Lock) -> str:
+    """The picture, told by its own title."""
+    found = re.search(r"aria-label='([^']*)'", (PICTURES / f"{lock.id}.svg").read_text())
+    if not found:
+        raise Fail(f"docs/img/locks/{lock.id}.svg has no title")
+    return f"![{found[1]}](../img/locks/{lock.id}.svg)\n"
+
+
+def measured(lock: Lock) -> str:
+    """The lock's rates beside others', as far as there are any."""
+    table_of_rates = results.load()
+    if not table_of_rates or lock.id not in table_of_rates.locks:
+        return "Not measured yet; `make measured` does, on an idle machine.\n"
+    shown = table_of_rates.beside(lock.id)
+    rows = [
+        [str(n), f"{n / table_of_rates.cpus:g}×", *(table_of_rates.text(v, n) for v in shown)]
+        for n in table_of_rates.threads
+    ]
+    headings = ["threads", "of the CPUs", *(f"`{variant}`" for variant in shown)]
+    picture = f"![{lock.id}: acquisitions per second](../img/locks/{lock.id}-rate.svg)"
+    return f"{picture}\n\n{table(headings, rows)}\n{table_of_rates.how()}\n"
