@@ -39,6 +39,7 @@ typedef uint64_t ol_ticks_t;
 
 #define OL_NEVER	UINT64_MAX
 #define OL_ANY		(~0u)
+#define OL_SLOTS(n)	2
 
 #define OL_UNLIKELY(x)	(x)
 #define OL_COLD		__attribute__((unused))

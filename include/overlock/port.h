@@ -88,6 +88,8 @@
  *
  * The rest: ol_tune(NAME) reads a tunable of tunables.def (a time in ticks, or a number);
  * ol_wait_slot(i) is entry i mod ol_tune(wait_slots) of the waiting array shared by all locks;
+ * OL_SLOTS(n) is n, the length of an array of a lock's own, but 2 in a simulated world, where few
+ * contexts shall be more than the slots;
  * ol_count(EVENT) counts an event of events.def in the counted build and vanishes in the plain one;
  * ol_count_at(EVENT, n) counts one that has a place or a length. `n` is reckoned from what was read
  * anyway, never by a call of the seam: counting must not change what a lock does.
@@ -108,6 +110,10 @@
 #define OL_ID_MAX	16383u	/* twice as many tickets in fours still fit 16 bits */
 #define OL_NODE_MAX	16383u	/* and a tail may keep two bits for itself */
 #define OL_HTM_STARTED	(~0u)
+
+#ifndef OL_SLOTS
+#define OL_SLOTS(n)	(n)
+#endif
 
 static inline uint16_t ol_lo(uint32_t word)
 {

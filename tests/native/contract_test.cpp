@@ -2,6 +2,8 @@
 // What every lock promises besides exclusion.
 #include "support.hpp"
 
+#include <overlock/lock/anderson.h>
+
 #include <csignal>
 #include <list>
 #include <semaphore.h>
@@ -90,18 +92,27 @@ TEST_P(EveryLock, TellsTheTruthAboutItself) {
 // Order of arrival, for those that promise it, through the wrap.
 class Fifo : public EveryLock {};
 
-TEST_P(Fifo, GrantsInOrder) {
-    lock.age();
+void expect_grants_in_order(Lock &lock, unsigned n) {
     std::vector<unsigned> order;
     std::vector<std::thread> waiters;
     lock.lock();
-    for (unsigned i = 0; i < 12; i++)
+    for (unsigned i = 0; i < n; i++)
         waiters.push_back(waiter(lock, [&order, i] { order.push_back(i); }));
     lock.unlock();
     for (auto &t : waiters)
         t.join();
-    ASSERT_EQ(order.size(), 12u);
+    ASSERT_EQ(order.size(), n);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_P(Fifo, GrantsInOrder) {
+    lock.age();
+    expect_grants_in_order(lock, 12);
+}
+
+TEST(Anderson, GrantsInOrderToMoreWaitersThanItHasSlots) {
+    Lock lock(ol_find_lock("anderson"));
+    expect_grants_in_order(lock, OL_ANDERSON_SLOTS + 1);
 }
 
 TEST_P(EveryLock, MayBeReleasedByAnotherThread) {

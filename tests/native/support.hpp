@@ -67,7 +67,7 @@ public:
     const ol_lock_ops *const ops;
 
 private:
-    alignas(128) std::array<std::byte, 512> memory{};
+    alignas(128) std::array<std::byte, 8192> memory{};
 };
 
 // A counter that loses updates, and shows a mixed pair, unless its users exclude each other.
