@@ -20,6 +20,7 @@ void ol_context_start(void);
 /* In the child of a fork, where only the calling thread is left. */
 void ol_context_renew(void);
 void ol_sites_renew(void);
+void ol_sites_start(void);
 
 /*
  * Sees to it that this thread's exit is noticed; false if it cannot be, because the library has
@@ -27,6 +28,11 @@ void ol_sites_renew(void);
  */
 bool ol_thread_register(void);
 void ol_sites_leave(void); /* the thread is about to be gone */
+
+/* The counted build: this thread is about to park or yield; it is back. */
+void ol_count_sleep(void);
+void ol_count_wake(void);
+void ol_slice_watch(void); /* counting.h: slice_word, slice_mark */
 
 struct ol_world *ol_world_for_writing(void);
 

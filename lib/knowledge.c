@@ -13,6 +13,9 @@
  * CPU nothing happens at its end.
  */
 #include "internal.h"
+#ifdef OL_COUNTED
+#include "counting.h"
+#endif
 
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -101,6 +104,9 @@ static void look(void)
 	__atomic_store_n(&r->rseq_cs, (uintptr_t)&never, __ATOMIC_RELAXED);
 	slice.id++;
 	slice.since = ol_now();
+#ifdef OL_COUNTED
+	ol_counting.slice = slice.id;
+#endif
 }
 #else
 static bool rseq_start(void)
@@ -119,6 +125,33 @@ uint64_t ol_slice_id(void)
 		look();
 	return slice.id;
 }
+
+#ifdef OL_COUNTED
+uint64_t ol_slice_look(void)
+{
+	return ol_slice_id();
+}
+
+/* Where a thread sees for itself that its slice goes on; a word that never changes if nobody knows. */
+void ol_slice_watch(void)
+{
+	static const uint64_t unknown = 0;
+
+	ol_counting.slice_word = &unknown;
+	ol_counting.slice_mark = unknown;
+#ifdef OL_RSEQ_TRAP
+	if (rseq_works) {
+		ol_counting.slice_word = (const uint64_t *)&registered()->rseq_cs;
+		ol_counting.slice_mark = (uintptr_t)&never;
+	}
+#endif
+}
+
+bool ol_sites_know_slices(void)
+{
+	return rseq_works;
+}
+#endif
 
 ol_ticks_t ol_slice_end(void)
 {

@@ -9,7 +9,7 @@
 #include OL_HEADER
 #include <overlock/ops.h>
 #ifdef OL_COUNTED
-#include "site.h"
+#include "counting.h"
 #endif
 
 #define OL_JOIN_(a, b)		a##b
@@ -19,33 +19,37 @@
 #define OL_FUNCTIONS(id, gives_up)							\
 	static void do_lock(void *l)							\
 	{										\
-		struct ol_acquiring a = ol_acquire_begin(l, &OL_JOIN(ol_ops_, id),	\
-							 __builtin_return_address(0));	\
+		struct ol_call c;							\
+		ol_acquire_begin(&c, l, &OL_JOIN(ol_ops_, id),				\
+				 __builtin_return_address(0));				\
 		ol_##id##_lock((ol_##id##_t *)l);					\
-		ol_acquire_end(&a, OL_ACQUIRE);						\
+		ol_acquire_end(&c, OL_ACQUIRE);						\
 	}										\
 	static bool do_trylock(void *l)							\
 	{										\
-		struct ol_acquiring a = ol_acquire_begin(l, &OL_JOIN(ol_ops_, id),	\
-							 __builtin_return_address(0));	\
+		struct ol_call c;							\
+		ol_acquire_begin(&c, l, &OL_JOIN(ol_ops_, id),				\
+				 __builtin_return_address(0));				\
 		bool ok = ol_##id##_trylock((ol_##id##_t *)l);				\
-		ol_acquire_end(&a, ok ? OL_ACQUIRE : OL_TRY_FAIL);			\
+		ol_acquire_end(&c, ok ? OL_ACQUIRE : OL_TRY_FAIL);			\
 		return ok;								\
 	}										\
 	static void do_unlock(void *l)							\
 	{										\
-		struct ol_releasing r = ol_release_begin(l, &OL_JOIN(ol_ops_, id),	\
-							 __builtin_return_address(0));	\
+		struct ol_call c;							\
+		ol_release_begin(&c, l, &OL_JOIN(ol_ops_, id),				\
+				 __builtin_return_address(0));				\
 		ol_##id##_unlock((ol_##id##_t *)l);					\
-		ol_release_end(&r);							\
+		ol_release_end(&c);							\
 	}										\
 	OL_TIMED_##gives_up(							\
 	static bool do_timedlock(void *l, ol_ticks_t until)				\
 	{										\
-		struct ol_acquiring a = ol_acquire_begin(l, &OL_JOIN(ol_ops_, id),	\
-							 __builtin_return_address(0));	\
+		struct ol_call c;							\
+		ol_acquire_begin(&c, l, &OL_JOIN(ol_ops_, id),				\
+				 __builtin_return_address(0));				\
 		bool ok = ol_##id##_timedlock((ol_##id##_t *)l, until);			\
-		ol_acquire_end(&a, ok ? OL_ACQUIRE : OL_GIVE_UP);			\
+		ol_acquire_end(&c, ok ? OL_ACQUIRE : OL_GIVE_UP);			\
 		return ok;								\
 	})
 #else

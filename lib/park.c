@@ -9,6 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef OL_COUNTED
+#define ol_count_sleep()	((void)0)
+#define ol_count_wake()		((void)0)
+#endif
+
 static int futex_op(int op)
 {
 	return ol_tune(shared) ? op : op | FUTEX_PRIVATE_FLAG;
@@ -37,10 +42,12 @@ void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until
 	int saved = errno;
 	struct timespec ts;
 
+	ol_count_sleep();
 	if (until == OL_NEVER)
 		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, 0, 0, key);
 	else if (deadline(&ts, until))
 		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, &ts, 0, key);
+	ol_count_wake();
 	errno = saved;
 }
 
@@ -55,12 +62,14 @@ void ol_kick(const uint32_t *word, uint32_t key, int n)
 
 void ol_yield(void)
 {
+	ol_count_sleep();
 	sched_yield();
+	ol_count_wake();
 }
 
 /* Linux lets nobody name the thread that should run next. */
 void ol_yield_to(uint32_t id)
 {
 	(void)id;
-	sched_yield();
+	ol_yield();
 }

@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Site records. Each thread counts in a table of its own, with plain stores that nobody else makes;
- * readers walk the threads' lists of records. Tables of threads that exit are added to `gone`.
+ * Site records, and what counting.h does not do inline. Each thread counts in a table of its own,
+ * with plain stores that nobody else makes; readers walk the threads' lists of records. Tables of
+ * threads that exit are added to `gone`.
  *
  * A signal handler may take locks too. If it finds its thread at work on the table (`busy`) it
  * leaves it alone and counts what it could not record.
  */
-#include "site.h"
+#include "counting.h"
 #include "internal.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
-
-struct ol_counts {
-	struct ol_site_record record;
-	struct ol_counts *next;
-};
-
-/* A lock that this thread holds. */
-struct held {
-	void *lock;
-	ol_ticks_t since;
-	struct ol_counts *counts;
-};
 
 /* Memory straight from the kernel: malloc may be what takes the lock. */
 struct chunk {
@@ -32,28 +22,39 @@ struct chunk {
 	size_t size, used;
 };
 
-struct table {
-	struct table *next; /* in `threads` */
+/* Locks held, by hash of their address: those that are not on the stack below. */
+struct held_map {
+	size_t mask, used;
+	struct ol_held held[];
+};
+
+enum { DEEP = 8 }; /* locks held at once, before it takes longer */
+
+struct ol_table {
+	struct ol_table *next; /* in `threads` */
 	struct chunk *chunks;
 	struct ol_counts *first;  /* all records, newest first */
 	struct ol_counts **slots; /* the same, by hash of (site, lock) */
 	size_t mask, used;
-	struct held *held; /* by hash of the lock's address */
-	size_t held_mask, held_used;
+	struct ol_held stack[DEEP + 2]; /* with a place at either end that is never used */
+	struct held_map *others;
 };
 
-static OL_THREAD_LOCAL struct {
-	struct table *table;
-	struct ol_counts *current; /* what ol_count_event() counts for */
-	const void *at;
-	uint8_t busy;
-} me;
+/* No record, and no place to note a lock: whoever finds these takes the long way. */
+static struct ol_counts no_counts;
+static char nobody;
+static struct ol_held no_place[2] = { { 0 }, { .lock = &nobody } };
 
-static struct table *threads, *gone; /* both under `registry_taken` */
+_Thread_local struct ol_counting ol_counting = { .last = &no_counts, .top = &no_place[1] };
+#define me ol_counting
+
+bool ol_times_kept;
+
+static struct ol_table *threads, *gone; /* both under `registry_taken` */
 static uint32_t registry_taken;
 static uint64_t missed;
 
-static void missed_one(void)
+void ol_call_missed(void)
 {
 	ol_add_relaxed(&missed, 1u);
 }
@@ -65,11 +66,16 @@ static bool enter(void)
 		return false;
 	me.busy = 1;
 	atomic_signal_fence(memory_order_seq_cst);
+	me.put_away = me.top;
+	me.top = &no_place[1];
+	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
 
 static void leave(void)
 {
+	atomic_signal_fence(memory_order_seq_cst);
+	me.top = me.put_away;
 	atomic_signal_fence(memory_order_seq_cst);
 	me.busy = 0;
 }
@@ -120,10 +126,10 @@ static void *take(struct chunk **chunks, size_t size)
 	return p;
 }
 
-static struct table *table_make(void)
+static struct ol_table *table_make(void)
 {
 	struct chunk *chunks = 0;
-	struct table *t = take(&chunks, sizeof(*t));
+	struct ol_table *t = take(&chunks, sizeof(*t));
 
 	if (t)
 		t->chunks = chunks;
@@ -131,7 +137,7 @@ static struct table *table_make(void)
 }
 
 /* The table lies in one of its own chunks. */
-static void table_free(struct table *t)
+static void table_free(struct ol_table *t)
 {
 	for (struct chunk *c = t->chunks, *next; c; c = next) {
 		next = c->next;
@@ -158,7 +164,7 @@ static struct ol_counts **slot_of(struct ol_counts **slots, size_t mask, const v
 	return &slots[i];
 }
 
-static bool slots_grow(struct table *t)
+static bool slots_grow(struct ol_table *t)
 {
 	size_t mask = t->mask ? 2 * t->mask + 1 : 15;
 	struct ol_counts **slots = take(&t->chunks, (mask + 1) * sizeof(*slots));
@@ -172,7 +178,7 @@ static bool slots_grow(struct table *t)
 	return true;
 }
 
-static struct ol_counts *find(struct table *t, const void *site, const struct ol_lock_ops *lock)
+static struct ol_counts *find(struct ol_table *t, const void *site, const struct ol_lock_ops *lock)
 {
 	struct ol_counts **slot, *c;
 
@@ -193,15 +199,18 @@ static struct ol_counts *find(struct table *t, const void *site, const struct ol
 }
 
 /* This thread's table; null if it can have none. */
-static struct table *mine(void)
+static struct ol_table *mine(void)
 {
-	struct table *t = me.table;
+	struct ol_table *t = me.table;
 
 	if (t || !ol_thread_register())
 		return t;
 	t = table_make();
 	if (!t)
 		return 0;
+	t->stack[DEEP + 1].lock = &nobody;
+	me.put_away = &t->stack[1];
+	ol_slice_watch();
 	registry_lock();
 	t->next = threads;
 	threads = t;
@@ -209,79 +218,120 @@ static struct table *mine(void)
 	return me.table = t;
 }
 
-/* What this thread holds. An entry whose lock another thread released stays until it comes back. */
-
-static struct held *held_slot(struct held *held, size_t mask, const void *lock)
+struct ol_counts *ol_counts_find(const void *site, const struct ol_lock_ops *ops)
 {
-	size_t i = hash(lock, 0) & mask;
+	struct ol_table *t;
+	struct ol_counts *c;
 
-	while (held[i].lock && held[i].lock != lock)
-		i = (i + 1) & mask;
-	return &held[i];
+	if (!enter())
+		return 0;
+	t = mine();
+	c = t ? find(t, site, ops) : 0;
+	if (c)
+		me.last = c;
+	leave();
+	return c;
 }
 
-static bool held_grow(struct table *t)
-{
-	size_t mask = t->held_mask ? 2 * t->held_mask + 1 : 15;
-	struct held *held = take(&t->chunks, (mask + 1) * sizeof(*held));
+/*
+ * What this thread holds. Most of it is on the stack, in the order of acquisition. An entry whose
+ * lock another thread released stays until the lock comes back, and sinks into the map.
+ */
 
-	if (!held)
+static struct ol_held *map_slot(struct held_map *map, const void *lock)
+{
+	size_t i = hash(lock, 0) & map->mask;
+
+	while (map->held[i].lock && map->held[i].lock != lock)
+		i = (i + 1) & map->mask;
+	return &map->held[i];
+}
+
+/* Others may be looking: the lock comes last. */
+static void held_store(struct ol_held *to, const struct ol_held *from)
+{
+	to->slice = from->slice;
+	to->since = from->since;
+	to->counts = from->counts;
+	ol_store_relaxed(&to->lock, from->lock);
+}
+
+static bool map_grow(struct ol_table *t)
+{
+	size_t mask = t->others ? 2 * t->others->mask + 1 : 15;
+	struct held_map *map = take(&t->chunks, sizeof(*map) + (mask + 1) * sizeof(*map->held));
+
+	if (!map)
 		return false;
-	for (size_t i = 0; t->held && i <= t->held_mask; i++)
-		if (t->held[i].lock)
-			*held_slot(held, mask, t->held[i].lock) = t->held[i];
-	t->held = held;
-	t->held_mask = mask;
+	map->mask = mask;
+	for (size_t i = 0; t->others && i <= t->others->mask; i++) {
+		const struct ol_held *h = &t->others->held[i];
+
+		if (h->lock)
+			held_store(map_slot(map, h->lock), h);
+	}
+	map->used = t->others ? t->others->used : 0;
+	ol_store_release(&t->others, map); /* others find it complete */
 	return true;
 }
 
-static void held_add(struct table *t, void *lock, ol_ticks_t since, struct ol_counts *counts)
+static void map_add(struct ol_table *t, const struct ol_held *h)
 {
-	struct held *h;
+	struct ol_held *slot;
 
-	if (4 * t->held_used >= 3 * t->held_mask && !held_grow(t))
+	if ((!t->others || 4 * t->others->used >= 3 * t->others->mask) && !map_grow(t))
 		return;
-	h = held_slot(t->held, t->held_mask, lock);
-	t->held_used += !h->lock;
-	*h = (struct held){ lock, since, counts };
+	slot = map_slot(t->others, h->lock);
+	t->others->used += !slot->lock;
+	held_store(slot, h);
 }
 
 /* Linear probing leaves no gap before an entry: what follows the hole moves up. */
-static void held_close_gap(struct table *t, size_t hole)
+static void map_close_gap(struct held_map *map, size_t hole)
 {
-	size_t mask = t->held_mask;
+	for (size_t i = (hole + 1) & map->mask; map->held[i].lock; i = (i + 1) & map->mask) {
+		size_t home = hash(map->held[i].lock, 0) & map->mask;
 
-	for (size_t i = (hole + 1) & mask; t->held[i].lock; i = (i + 1) & mask) {
-		size_t home = hash(t->held[i].lock, 0) & mask;
-
-		if (((i - home) & mask) < ((i - hole) & mask))
+		if (((i - home) & map->mask) < ((i - hole) & map->mask))
 			continue;
-		t->held[hole] = t->held[i];
+		held_store(&map->held[hole], &map->held[i]);
 		hole = i;
 	}
-	t->held[hole] = (struct held){ 0, 0, 0 };
-	t->held_used--;
+	ol_store_relaxed(&map->held[hole].lock, (const void *)0);
+	map->used--;
+}
+
+/* The stack is full: its oldest entry goes into the map. */
+static struct ol_held *make_room(struct ol_table *t)
+{
+	map_add(t, &t->stack[1]);
+	for (size_t i = 1; i < DEEP; i++)
+		held_store(&t->stack[i], &t->stack[i + 1]);
+	ol_store_relaxed(&t->stack[DEEP].lock, (const void *)0);
+	return &t->stack[DEEP];
 }
 
 /* Removes and returns it; all zero if this thread did not acquire it. */
-static struct held held_remove(struct table *t, const void *lock)
+static struct ol_held take_out(struct ol_table *t, const void *lock)
 {
-	struct held *h = t->held ? held_slot(t->held, t->held_mask, lock) : 0;
-	struct held found = { 0, 0, 0 };
+	struct ol_held *h = me.put_away, found = { 0 };
 
-	if (h && h->lock) {
+	while (--h > t->stack && h->lock != lock)
+		;
+	if (h > t->stack) {
 		found = *h;
-		held_close_gap(t, (size_t)(h - t->held));
+		for (; h + 1 < me.put_away; h++)
+			held_store(h, h + 1);
+		ol_store_relaxed(&h->lock, (const void *)0);
+		me.put_away = h;
+	} else if (t->others && (h = map_slot(t->others, lock))->lock) {
+		found = *h;
+		map_close_gap(t->others, (size_t)(h - t->others->held));
 	}
 	return found;
 }
 
-/* Counting. Only this thread stores to its records, so a relaxed load and store suffice. */
-
-static void add(uint64_t *counter, uint64_t n)
-{
-	ol_store_relaxed(counter, ol_load_relaxed(counter) + n);
-}
+/* Times. */
 
 static unsigned bucket(uint64_t ns)
 {
@@ -294,13 +344,180 @@ static unsigned bucket(uint64_t ns)
 	return i < OL_BUCKETS ? i : OL_BUCKETS - 1;
 }
 
-static void add_time(uint64_t *sum, uint64_t *buckets, ol_ticks_t ticks)
-{
-	uint64_t ns = ol_ns_from_ticks(ticks);
+/*
+ * The last release of a lock, by hash of its address, for the waiter that gets it next. A release
+ * of another lock may take the place; then the hand-over is not timed.
+ */
+static struct release {
+	const void *lock;
+	ol_ticks_t at;
+} releases[1024];
 
-	add(sum, ns);
-	add(&buckets[bucket(ns)], 1);
+static struct release *release_of(const void *lock)
+{
+	return &releases[hash(lock, 0) % (sizeof(releases) / sizeof(*releases))];
 }
+
+/* Releases from before we waited are not hand-overs to us. */
+static void time_handover(const struct ol_call *c, ol_ticks_t now)
+{
+	struct release *r = release_of(c->lock);
+	ol_ticks_t at = ol_load_relaxed(&r->at);
+
+	if (ol_load_relaxed(&r->lock) != c->lock || at < c->since || at > now)
+		return;
+	ol_one_more(&c->counts->record.events[OL_HANDOVER]);
+	ol_more(&c->counts->record.handover_ns, ol_ns_from_ticks(now - at));
+}
+
+void ol_held_push(struct ol_call *c, uint64_t slice)
+{
+	struct ol_held now = { c->lock, slice, ol_times_kept ? ol_now() : 0, c->counts };
+	struct ol_held *h;
+
+	if (!enter())
+		return;
+	h = me.put_away;
+	if (h->lock)
+		h = make_room(me.table);
+	held_store(h, &now);
+	me.put_away = h + 1;
+	leave();
+}
+
+/* The record that the release counts for; with times, the hold ends now. */
+struct ol_counts *ol_held_pop(const void *lock, const struct ol_lock_ops *ops, const void *site)
+{
+	ol_ticks_t now = ol_times_kept ? ol_now() : 0;
+	uint64_t ns;
+	struct ol_held h = { 0 };
+
+	if (!enter())
+		return 0;
+	if (me.table)
+		h = take_out(me.table, lock);
+	if (h.counts && h.slice != ol_slice_now(&me))
+		ol_one_more(&h.counts->record.events[OL_LHP]);
+	if (h.since && now) {
+		ns = ol_ns_from_ticks(now - h.since);
+		ol_more(&h.counts->record.hold_ns, ns);
+		ol_more(&h.counts->record.hold[bucket(ns)], 1);
+	}
+	if (now) {
+		ol_store_relaxed(&release_of(lock)->lock, lock);
+		ol_store_relaxed(&release_of(lock)->at, now);
+	}
+	leave();
+	return h.counts ? h.counts : ol_counts_find(site, ops);
+}
+
+/* Waits. */
+
+#define STALL_NS 1000 /* 000 section 3: 2048 polls, "roughly 1 us" */
+
+enum { NOT_STALLED, STALLED, FOUND_HELD, FOUND_FREE };
+
+static ol_ticks_t stall_ticks;
+
+static void wait_begin(struct ol_call *c)
+{
+	c->asleep = 0;
+	c->slice = ol_slice_now(&me);
+	c->preempted = 0;
+	c->stalled = NOT_STALLED;
+	c->since = ol_now();
+}
+
+static bool holds(const struct ol_table *t, const void *lock)
+{
+	const struct held_map *map = ol_load_acquire(&t->others);
+
+	for (size_t i = 1; i <= DEEP; i++)
+		if (ol_load_relaxed(&t->stack[i].lock) == lock)
+			return true;
+	for (size_t i = 0; map && i <= map->mask; i++)
+		if (ol_load_relaxed(&map->held[i].lock) == lock)
+			return true;
+	return false;
+}
+
+/*
+ * Whoever stalls behind a lock that nobody holds waits for a waiter that has lost its CPU: another,
+ * or itself until now. If somebody is at the registry, it asks again later.
+ */
+static void look_for_holder(struct ol_call *c)
+{
+	bool held = false;
+
+	if (!enter())
+		return;
+	if (!ol_xchg_acquire(&registry_taken, 1u)) {
+		for (const struct ol_table *t = threads; t && !held; t = t->next)
+			held = holds(t, c->lock);
+		registry_unlock();
+		c->stalled = held ? FOUND_HELD : FOUND_FREE;
+	}
+	leave();
+}
+
+void ol_count_poll(void)
+{
+	struct ol_call *c = me.current;
+
+	if (c && c->since && c->stalled <= STALLED && ol_now() - c->since > stall_ticks)
+		look_for_holder(c);
+}
+
+/* Who goes to sleep will have waited for long enough. */
+void ol_count_sleep(void)
+{
+	struct ol_call *c = me.current;
+
+	if (!c || !c->since)
+		return;
+	if (c->stalled <= STALLED)
+		look_for_holder(c);
+	c->preempted |= c->slice != ol_slice_now(&me);
+	c->asleep -= ol_now();
+}
+
+/* The slice that it gave up itself was not taken from it. */
+void ol_count_wake(void)
+{
+	struct ol_call *c = me.current;
+
+	if (!c || !c->since)
+		return;
+	c->asleep += ol_now();
+	c->slice = ol_slice_now(&me);
+}
+
+void ol_wait_over(struct ol_call *c, unsigned outcome)
+{
+	struct ol_site_record *r = &c->counts->record;
+	ol_ticks_t now = ol_now(), waited = now - c->since;
+	uint64_t ns = ol_ns_from_ticks(waited);
+
+	ol_more(&r->wait_ns, ns);
+	ol_more(&r->spin_ns, ol_ns_from_ticks(waited - c->asleep));
+	if (ol_times_kept)
+		ol_more(&r->wait[bucket(ns)], 1);
+	if (outcome != OL_ACQUIRE)
+		return;
+	if (ol_times_kept)
+		time_handover(c, now);
+	if (c->preempted || c->slice != ol_slice_now(&me))
+		ol_one_more(&r->events[OL_LWP]);
+	if (waited <= stall_ticks)
+		return;
+	ol_one_more(&r->events[OL_STALL]);
+	if (c->stalled == FOUND_HELD)
+		ol_one_more(&r->events[OL_STALL_HELD]);
+	else if (c->stalled == FOUND_FREE)
+		ol_one_more(&r->events[OL_STALL_FREE]);
+}
+
+/* Events. */
 
 void ol_at_site(const void *site)
 {
@@ -309,87 +526,24 @@ void ol_at_site(const void *site)
 
 void ol_count_event(unsigned event)
 {
-	if (!me.current)
+	struct ol_call *c = me.current;
+
+	if (!c)
 		return; /* a lock that the library was not asked to take */
-	if (!enter()) {
-		missed_one();
+	if (!c->counts) {
+		ol_call_missed();
 		return;
 	}
-	add(&me.current->record.events[event], 1);
-	leave();
+	ol_one_more(&c->counts->record.events[event]);
+	if (event == OL_SLOW_PATH && !c->since)
+		wait_begin(c);
 }
 
 void ol_count_event_at(unsigned event, unsigned n)
 {
-	if (!me.current)
-		return;
-	if (!enter()) {
-		missed_one();
-		return;
-	}
-	add(&me.current->record.events[event], 1);
-	add(&me.current->record.places[event][ol_place(n)], 1);
-	leave();
-}
-
-struct ol_acquiring ol_acquire_begin(void *lock, const struct ol_lock_ops *ops, const void *site)
-{
-	struct ol_acquiring a = { 0, me.current, lock, 0 };
-
-	if (enter()) {
-		struct table *t = mine();
-
-		if (me.at)
-			site = me.at;
-		me.at = 0;
-		a.counts = t ? find(t, site, ops) : 0;
-		me.current = a.counts;
-		leave();
-	}
-	a.since = ol_now();
-	return a;
-}
-
-void ol_acquire_end(struct ol_acquiring *a, unsigned outcome)
-{
-	ol_ticks_t now = ol_now();
-
-	if (!a->counts || !enter()) {
-		missed_one();
-	} else {
-		struct ol_site_record *r = &a->counts->record;
-
-		add(&r->events[outcome], 1);
-		if (outcome == OL_ACQUIRE) {
-			add_time(&r->wait_ns, r->wait, now - a->since);
-			held_add(me.table, a->lock, now, a->counts);
-		}
-		leave();
-	}
-	me.current = a->before;
-}
-
-/* A lock that another thread acquired has no known hold time; its release counts for `site`. */
-struct ol_releasing ol_release_begin(void *lock, const struct ol_lock_ops *ops, const void *site)
-{
-	struct ol_releasing r = { me.current };
-	ol_ticks_t now = ol_now();
-
-	if (enter()) {
-		struct table *t = mine();
-		struct held h = t ? held_remove(t, lock) : (struct held){ 0, 0, 0 };
-
-		if (h.counts)
-			add_time(&h.counts->record.hold_ns, h.counts->record.hold, now - h.since);
-		me.current = h.counts || !t ? h.counts : find(t, site, ops);
-		leave();
-	}
-	return r;
-}
-
-void ol_release_end(struct ol_releasing *r)
-{
-	me.current = r->before;
+	ol_count_event(event);
+	if (me.current && me.current->counts)
+		ol_one_more(&me.current->counts->record.places[event][ol_place(n)]);
 }
 
 /* Reading. */
@@ -397,10 +551,10 @@ void ol_release_end(struct ol_releasing *r)
 static void add_all(uint64_t *to, const uint64_t *from, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		add(&to[i], ol_load_relaxed(&from[i]));
+		ol_more(&to[i], ol_load_relaxed(&from[i]));
 }
 
-static bool add_record(struct table *t, const struct ol_site_record *r)
+static bool add_record(struct ol_table *t, const struct ol_site_record *r)
 {
 	struct ol_counts *c = find(t, r->site, r->lock);
 
@@ -409,13 +563,15 @@ static bool add_record(struct table *t, const struct ol_site_record *r)
 	add_all(c->record.events, r->events, OL_EVENTS);
 	add_all(c->record.places[0], r->places[0], OL_EVENTS * OL_PLACES);
 	add_all(&c->record.wait_ns, &r->wait_ns, 1);
+	add_all(&c->record.spin_ns, &r->spin_ns, 1);
 	add_all(&c->record.hold_ns, &r->hold_ns, 1);
+	add_all(&c->record.handover_ns, &r->handover_ns, 1);
 	add_all(c->record.wait, r->wait, OL_BUCKETS);
 	add_all(c->record.hold, r->hold, OL_BUCKETS);
 	return true;
 }
 
-static bool add_table(struct table *to, const struct table *from)
+static bool add_table(struct ol_table *to, const struct ol_table *from)
 {
 	bool ok = true;
 
@@ -425,9 +581,9 @@ static bool add_table(struct table *to, const struct table *from)
 	return ok;
 }
 
-static void unlink_thread(const struct table *t)
+static void unlink_thread(const struct ol_table *t)
 {
-	struct table **link = &threads;
+	struct ol_table **link = &threads;
 
 	while (*link && *link != t)
 		link = &(*link)->next;
@@ -437,9 +593,11 @@ static void unlink_thread(const struct table *t)
 
 void ol_sites_leave(void)
 {
-	struct table *t = me.table;
+	struct ol_table *t = me.table;
 
 	me.busy = 1; /* for good: whatever comes now is missed */
+	me.top = &no_place[1];
+	me.last = &no_counts;
 	me.table = 0;
 	me.current = 0;
 	if (!t)
@@ -462,7 +620,28 @@ void ol_sites_renew(void)
 	missed = 0;
 	me.table = 0;
 	me.current = 0;
+	me.last = &no_counts;
+	me.top = &no_place[1];
 	me.busy = 0;
+	memset(releases, 0, sizeof(releases));
+}
+
+void ol_sites_start(void)
+{
+	const char *keep = secure_getenv("OVERLOCK_HISTOGRAMS");
+
+	stall_ticks = ol_ticks_from_ns(STALL_NS);
+	ol_sites_keep_times(keep && *keep && strcmp(keep, "0"));
+}
+
+void ol_sites_keep_times(bool keep)
+{
+	ol_store_relaxed(&ol_times_kept, keep);
+}
+
+bool ol_sites_times_kept(void)
+{
+	return ol_load_relaxed(&ol_times_kept);
 }
 
 static int busiest_first(const void *a, const void *b)
@@ -473,20 +652,20 @@ static int busiest_first(const void *a, const void *b)
 	return m < n ? 1 : m > n ? -1 : 0;
 }
 
-static bool sum_up(struct table *sum)
+static bool sum_up(struct ol_table *sum)
 {
 	bool ok;
 
 	registry_lock();
 	ok = add_table(sum, gone);
-	for (const struct table *t = threads; t; t = t->next)
+	for (const struct ol_table *t = threads; t; t = t->next)
 		ok &= add_table(sum, t);
 	registry_unlock();
 	return ok;
 }
 
 /* The records in one array, in order; null if there is no memory. */
-static struct ol_counts **sorted(struct table *sum)
+static struct ol_counts **sorted(struct ol_table *sum)
 {
 	struct ol_counts **all = take(&sum->chunks, (sum->used + 1) * sizeof(*all)), **next = all;
 
@@ -500,7 +679,7 @@ static struct ol_counts **sorted(struct table *sum)
 
 int ol_sites_read(void (*each)(const struct ol_site_record *record, void *arg), void *arg)
 {
-	struct table *sum = table_make();
+	struct ol_table *sum = table_make();
 	struct ol_counts **all = 0;
 	bool was_busy = me.busy;
 
@@ -526,13 +705,15 @@ static void zero(uint64_t *counters, size_t n)
 		ol_store_relaxed(&counters[i], (uint64_t)0);
 }
 
-static void zero_table(struct table *t)
+static void zero_table(struct ol_table *t)
 {
 	for (struct ol_counts *c = t->first; c; c = c->next) {
 		zero(c->record.events, OL_EVENTS);
 		zero(c->record.places[0], OL_EVENTS * OL_PLACES);
 		zero(&c->record.wait_ns, 1);
+		zero(&c->record.spin_ns, 1);
 		zero(&c->record.hold_ns, 1);
+		zero(&c->record.handover_ns, 1);
 		zero(c->record.wait, OL_BUCKETS);
 		zero(c->record.hold, OL_BUCKETS);
 	}
@@ -543,7 +724,7 @@ void ol_sites_reset(void)
 	registry_lock();
 	if (gone)
 		zero_table(gone);
-	for (struct table *t = threads; t; t = t->next)
+	for (struct ol_table *t = threads; t; t = t->next)
 		zero_table(t);
 	ol_store_relaxed(&missed, (uint64_t)0);
 	registry_unlock();

@@ -21,20 +21,10 @@ struct ol_site_record {
 	const struct ol_lock_ops *lock;
 	uint64_t events[OL_EVENTS];
 	uint64_t places[OL_EVENTS][OL_PLACES]; /* of those that have one */
-	uint64_t wait_ns, hold_ns;	       /* sums */
+	uint64_t wait_ns, spin_ns; /* of who found the lock taken; spin: without what it slept */
+	/* Only while times are kept: */
+	uint64_t hold_ns, handover_ns;
 	uint64_t wait[OL_BUCKETS], hold[OL_BUCKETS];
-};
-
-struct ol_counts; /* one thread's record of one site */
-
-struct ol_acquiring {
-	struct ol_counts *counts, *before;
-	void *lock;
-	ol_ticks_t since;
-};
-
-struct ol_releasing {
-	struct ol_counts *before;
 };
 
 #ifdef __cplusplus
@@ -43,11 +33,16 @@ extern "C" {
 /* This thread's next acquisition is made on behalf of `site`, not of whoever calls the lock. */
 void ol_at_site(const void *site);
 
-/* For the wrappers in lock_unit.c; `outcome` is OL_ACQUIRE, OL_TRY_FAIL or OL_GIVE_UP. */
-struct ol_acquiring ol_acquire_begin(void *lock, const struct ol_lock_ops *ops, const void *site);
-void ol_acquire_end(struct ol_acquiring *a, unsigned outcome);
-struct ol_releasing ol_release_begin(void *lock, const struct ol_lock_ops *ops, const void *site);
-void ol_release_end(struct ol_releasing *r);
+/*
+ * Keeps times as well: how long locks are held, how long a hand-over takes, and the histograms of
+ * waits and holds. That costs two looks at the clock per acquisition. OVERLOCK_HISTOGRAMS=1 starts
+ * with it.
+ */
+void ol_sites_keep_times(bool keep);
+bool ol_sites_times_kept(void);
+
+/* Whether this machine tells of preemption; if not, LHP and LWP are unknown and not 0. */
+bool ol_sites_know_slices(void);
 
 /*
  * Calls `each` for every site, busiest first, with the sums over all threads, living and gone.

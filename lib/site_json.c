@@ -77,31 +77,73 @@ static void put_site(struct writer *w, const void *site)
 	}
 }
 
-static void put_events(struct writer *w, const uint64_t *events)
-{
-	static const char *const names[] = {
+static const char *const event_names[] = {
 #define OL_EVENT(name, what) #name,
 #include <overlock/events.def>
 #undef OL_EVENT
-	};
+};
+
+static void put_events(struct writer *w, const uint64_t *events)
+{
 	const char *comma = "";
 
 	put(w, ", \"events\": {");
 	for (unsigned i = 0; i < OL_EVENTS; i++) {
 		if (!events[i])
 			continue;
-		put(w, "%s\"%s\": %" PRIu64, comma, names[i], events[i]);
+		put(w, "%s\"%s\": %" PRIu64, comma, event_names[i], events[i]);
 		comma = ", ";
 	}
 	put(w, "}");
 }
 
-/* Pairs of a bucket's least time and its count; empty buckets are left out. */
-static void put_times(struct writer *w, const char *name, uint64_t sum, const uint64_t *buckets)
+/* By event, how many fell into each bucket of ol_place(). */
+static void put_places(struct writer *w, const uint64_t places[][OL_PLACES])
 {
 	const char *comma = "";
 
-	put(w, ", \"%s_ns\": %" PRIu64 ", \"%s\": [", name, sum, name);
+	put(w, ", \"places\": {");
+	for (unsigned i = 0; i < OL_EVENTS; i++) {
+		uint64_t any = 0;
+
+		for (unsigned p = 0; p < OL_PLACES; p++)
+			any |= places[i][p];
+		if (!any)
+			continue;
+		put(w, "%s\"%s\": [", comma, event_names[i]);
+		for (unsigned p = 0; p < OL_PLACES; p++)
+			put(w, "%s%" PRIu64, p ? ", " : "", places[i][p]);
+		put(w, "]");
+		comma = ", ";
+	}
+	put(w, "}");
+}
+
+/* The papers' counts, by the papers' names. */
+static void put_preemptions(struct writer *w, const uint64_t *events)
+{
+	uint64_t told = events[OL_STALL_HELD] + events[OL_STALL_FREE], all = events[OL_STALL];
+
+	put(w, ", \"stalls\": {\"N\": %" PRIu64, events[OL_ACQUIRE]);
+	put(w, ", \"Nh\": %" PRIu64, events[OL_STALL_HELD]);
+	put(w, ", \"Nw\": %" PRIu64, events[OL_STALL_FREE]);
+	put(w, ", \"unknown\": %" PRIu64 "}", all > told ? all - told : 0);
+	put(w, ", \"preemptions\": ");
+	if (!ol_sites_know_slices()) {
+		put(w, "null");
+		return;
+	}
+	put(w, "{\"LHP\": %" PRIu64, events[OL_LHP]);
+	put(w, ", \"LWP\": %" PRIu64, events[OL_LWP]);
+	put(w, ", \"PSP\": %" PRIu64 "}", events[OL_LHP] + events[OL_LWP]);
+}
+
+/* Pairs of a bucket's least time and its count; empty buckets are left out. */
+static void put_histogram(struct writer *w, const char *name, const uint64_t *buckets)
+{
+	const char *comma = "";
+
+	put(w, ", \"%s\": [", name);
 	for (unsigned i = 0; i < OL_BUCKETS; i++) {
 		if (!buckets[i])
 			continue;
@@ -121,8 +163,15 @@ static void put_record(const struct ol_site_record *r, void *arg)
 	put(w, ", \"lock\": ");
 	put_text(w, r->lock->id);
 	put_events(w, r->events);
-	put_times(w, "wait", r->wait_ns, r->wait);
-	put_times(w, "hold", r->hold_ns, r->hold);
+	put_places(w, r->places);
+	put_preemptions(w, r->events);
+	put(w, ", \"wait_ns\": %" PRIu64 ", \"spin_ns\": %" PRIu64, r->wait_ns, r->spin_ns);
+	if (ol_sites_times_kept()) {
+		put(w, ", \"hold_ns\": %" PRIu64, r->hold_ns);
+		put(w, ", \"handover_ns\": %" PRIu64, r->handover_ns);
+		put_histogram(w, "wait", r->wait);
+		put_histogram(w, "hold", r->hold);
+	}
 	put(w, "}");
 }
 
@@ -131,7 +180,7 @@ int ol_sites_write(int fd)
 	struct writer w = { .fd = fd };
 	int error;
 
-	put(&w, "{\n  \"version\": 1,\n  \"missed\": %" PRIu64 ",\n  \"sites\": [",
+	put(&w, "{\n  \"version\": 2,\n  \"missed\": %" PRIu64 ",\n  \"sites\": [",
 	    ol_sites_missed());
 	error = ol_sites_read(put_record, &w);
 	put(&w, "\n  ]\n}\n");

@@ -42,5 +42,8 @@ __attribute__((constructor(101))) static void start(void)
 	ol_tuning_start();
 	ol_knowledge_start();
 	ol_context_start();
+#ifdef OL_COUNTED
+	ol_sites_start();
+#endif
 	pthread_atfork(0, 0, child);
 }

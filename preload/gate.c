@@ -129,9 +129,10 @@ static bool wait_announced(struct mutex *m, const struct ol_lock_ops *ops, ol_ti
 /* An offer passes the lock by: to the counters it is a release and an acquisition all the same. */
 static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	struct ol_releasing r = ol_release_begin(outside_at(m->lock), ops, caller);
+	struct ol_call c;
 
-	ol_release_end(&r);
+	ol_release_begin(&c, outside_at(m->lock), ops, caller);
+	ol_release_end(&c);
 }
 #else
 static void count_release(struct mutex *m, const struct ol_lock_ops *ops)

@@ -157,7 +157,7 @@ void nap(uint64_t *step_ns, ol_ticks_t until);
 /* report.c: the counted library only. */
 
 #ifdef OL_COUNTED
-#include "site.h"
+#include "counting.h"
 
 /* What was left to glibc, or served at a price; OL_LEFT(name, what). */
 #define LEFT_LIST                                                                         \

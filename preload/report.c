@@ -81,7 +81,8 @@ static void write_file(void)
 
 struct table {
 	int fd, rows;
-	uint64_t rest;
+	bool timed;
+	uint64_t rest, events[OL_EVENTS]; /* of the others; of all */
 };
 
 /* The function the call is in, as well as the dynamic symbols know. */
@@ -102,24 +103,42 @@ static void write_row(const struct ol_site_record *r, void *arg)
 {
 	struct table *t = arg;
 
+	for (unsigned i = 0; i < OL_EVENTS; i++)
+		t->events[i] += r->events[i];
 	if (t->rows++ >= TABLE_ROWS) {
 		t->rest += r->events[OL_ACQUIRE];
 		return;
 	}
-	dprintf(t->fd, "%14" PRIu64 " %12" PRIu64 " %12.3f %12.3f  ", r->events[OL_ACQUIRE],
-		r->events[OL_SLOW_PATH], (double)r->wait_ns / 1e6, (double)r->hold_ns / 1e6);
+	dprintf(t->fd, "%14" PRIu64 " %12" PRIu64 " %12.3f %12.3f", r->events[OL_ACQUIRE],
+		r->events[OL_SLOW_PATH], (double)r->wait_ns / 1e6, (double)r->spin_ns / 1e6);
+	if (t->timed)
+		dprintf(t->fd, " %12.3f", (double)r->hold_ns / 1e6);
+	dprintf(t->fd, "  ");
 	write_place(t->fd, r->site);
 	dprintf(t->fd, "\n");
 }
 
+/* What the papers count, by their names; docs/counters.md. */
+static void write_preemptions(int fd, const uint64_t *events)
+{
+	dprintf(fd, "%14" PRIu64 " waits over 1 us (000: Nh %" PRIu64 ", Nw %" PRIu64 "); ",
+		events[OL_STALL], events[OL_STALL_HELD], events[OL_STALL_FREE]);
+	if (ol_sites_know_slices())
+		dprintf(fd, "002: LHP %" PRIu64 ", LWP %" PRIu64 ", PSP %" PRIu64 "\n",
+			events[OL_LHP], events[OL_LWP], events[OL_LHP] + events[OL_LWP]);
+	else
+		dprintf(fd, "002: unknown, nothing here tells of slices\n");
+}
+
 static void write_table(int fd)
 {
-	struct table t = { fd, 0, 0 };
+	struct table t = { .fd = fd, .timed = ol_sites_times_kept() };
 
-	dprintf(fd, "overlock: %s under %s\n%14s %12s %12s %12s  %s\n",
+	dprintf(fd, "overlock: %s under %s\n%14s %12s %12s %12s%s  %s\n",
 		program_invocation_short_name, chosen->id, "acquisitions", "waited", "wait ms",
-		"hold ms", "call");
+		"spin ms", t.timed ? "      hold ms" : "", "call");
 	ol_sites_read(write_row, &t);
+	write_preemptions(fd, t.events);
 	if (t.rest)
 		dprintf(fd, "%14" PRIu64 " at %d other calls\n", t.rest, t.rows - TABLE_ROWS);
 #define OL_LEFT(name, what)	\

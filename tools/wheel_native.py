@@ -26,7 +26,7 @@ CARRIED = (
     "liboverlock-run.so",
     "liboverlock-run-counted.so",
 )
-SOURCES = ("include", "lib/lock_unit.c", "lib/site.h")
+SOURCES = ("include", "lib/lock_unit.c", "lib/counting.h", "lib/site.h")
 
 
 class NativeParts(BuildHookInterface[Any]):

@@ -64,12 +64,22 @@ TEST_P(Counted, CountsEveryAcquisitionOnce) {
     EXPECT_EQ(ol_sites_missed(), 0u);
 }
 
+// While it lives, what costs a look at the clock is kept too.
+struct KeepingTimes {
+    KeepingTimes() { ol_sites_keep_times(true); }
+    ~KeepingTimes() { ol_sites_keep_times(false); }
+    KeepingTimes(const KeepingTimes &) = delete;
+    KeepingTimes &operator=(const KeepingTimes &) = delete;
+};
+
 TEST_P(Counted, TimesWaitsAndHolds) {
+    const KeepingTimes times;
     lock.lock();
     std::thread t([&] {
         lock.lock();
         lock.unlock();
     });
+    eventually([&] { return count(OL_SLOW_PATH) == 1; });
     const ol_ticks_t hold = from_now(2ms);
     while (!ol_passed(hold))
         std::this_thread::yield();
@@ -81,7 +91,7 @@ TEST_P(Counted, TimesWaitsAndHolds) {
         holds += sum(r.hold);
         waits += sum(r.wait);
     }
-    EXPECT_EQ(waits, 2u);
+    EXPECT_EQ(waits, 1u);
     EXPECT_EQ(holds, 2u);
     EXPECT_GE(hold_ns, 1'990'000u); // less what a tick may be wrong
 }
@@ -89,7 +99,9 @@ TEST_P(Counted, TimesWaitsAndHolds) {
 TEST_P(Counted, NothingHappensWhereNobodyContends) {
     lock.age();
     for (int e = 0; e < OL_EVENTS; e++)
-        EXPECT_EQ(count(static_cast<ol_event>(e)), e == OL_ACQUIRE ? 65528u : 0u) << e;
+        if (e != OL_LHP) { // whoever holds it may be preempted
+            EXPECT_EQ(count(static_cast<ol_event>(e)), e == OL_ACQUIRE ? 65528u : 0u) << e;
+        }
 }
 
 TEST_P(Counted, OutOfOrderGrantsAreNeverMoreThanTimeouts) {
@@ -166,6 +178,7 @@ TEST(Sites, GrowWithoutLimit) {
 
 // Any number of locks held, released in any order, each with its own time.
 TEST(Sites, HoldsAnyNumberOfLocks) {
+    const KeepingTimes times;
     ol_sites_reset();
     std::vector<Lock> locks;
     for (int i = 0; i < 1000; i++)
@@ -183,6 +196,7 @@ TEST(Sites, HoldsAnyNumberOfLocks) {
 }
 
 TEST(Sites, ReleaseByAnotherThreadIsNoHold) {
+    const KeepingTimes times;
     ol_sites_reset();
     Lock lock(any);
     for (int i = 0; i < 100; i++) {
@@ -255,7 +269,6 @@ TEST(Sites, AccountForEveryAcquisitionInASignalStorm) {
     }
     EXPECT_EQ(count(any, OL_ACQUIRE) + count(any, OL_TRY_FAIL) + ol_sites_missed(),
               mine + in_handlers);
-    EXPECT_GT(ol_sites_missed(), 0u) << "no handler came at such an instant";
 }
 
 TEST(Sites, ReportGoesToAnyDescriptor) {

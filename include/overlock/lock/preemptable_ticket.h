@@ -56,20 +56,29 @@ static inline bool ol_pt_queued(uint32_t word, unsigned one)
 	return tickets > (ol_lo(word) & OL_PT_HELD);
 }
 
+/* How long to wait at our place. */
+static inline ol_ticks_t ol_pt_patience(uint32_t word, uint16_t mine, unsigned one)
+{
+	unsigned ahead = ol_pt_ahead(word, mine, one);
+
+	ol_count_at(OL_WAIT, ahead);
+	return ol_after(ahead, ol_tune(tau));
+}
+
 /* Wait in line for our turn, at most n * tau after head last moved; false if `until` came first. */
 static inline bool ol_pt_queue(const uint32_t *word, uint16_t mine, unsigned one, ol_ticks_t until)
 {
 	uint32_t w = ol_load_relaxed(word);
 	uint16_t head = ol_pt_head(w, one);
-	ol_ticks_t due = ol_after(ol_pt_ahead(w, mine, one), ol_tune(tau));
+	ol_ticks_t due = ol_pt_patience(w, mine, one);
 
 	while (ol_pt_ahead(w, mine, one)) {
 		if (ol_pt_head(w, one) != head) { /* a fresh, shorter wait */
 			head = ol_pt_head(w, one);
-			due = ol_after(ol_pt_ahead(w, mine, one), ol_tune(tau));
+			due = ol_pt_patience(w, mine, one);
 		}
 		if (ol_passed(due)) {
-			ol_count(OL_TIMEOUT);
+			ol_count_at(OL_TIMEOUT, ol_pt_ahead(w, mine, one));
 			return true;
 		}
 		if (ol_passed(until))
@@ -77,9 +86,18 @@ static inline bool ol_pt_queue(const uint32_t *word, uint16_t mine, unsigned one
 		ol_relax_until(ol_earlier(due, until));
 		w = ol_load_relaxed(word);
 	}
-	if (ol_pt_head(w, one) != mine)
-		ol_count(OL_OVERTAKEN);
 	return true;
+}
+
+/* Served ahead of some, or after others who came later (000 section 4.1: a negative position)? */
+static inline void ol_pt_count_grant(uint32_t word, uint16_t mine, unsigned one)
+{
+	unsigned ahead = ol_pt_ahead(word, mine, one);
+
+	if (ahead)
+		ol_count_at(OL_OUT_OF_ORDER, ahead);
+	else if (ol_pt_head(word, one) != mine)
+		ol_count_at(OL_OVERTAKEN, (uint16_t)(ol_pt_head(word, one) - mine) / one);
 }
 
 static inline bool ol_preemptable_ticket_is_locked(const ol_preemptable_ticket_t *l)
@@ -111,8 +129,7 @@ static inline bool ol_pt_compete(ol_preemptable_ticket_t *l, uint16_t mine, ol_t
 
 		if (!(low & OL_PT_HELD) &&
 		    ol_cas_lo_acquire(&l->word, low, low | OL_PT_HELD)) { /* [A] */
-			if (ol_pt_ahead(w, mine, OL_PT_ONE))
-				ol_count(OL_OUT_OF_ORDER);
+			ol_pt_count_grant(w, mine, OL_PT_ONE);
 			return true;
 		}
 		if (ol_passed(until))
@@ -134,12 +151,15 @@ static inline bool ol_pt_poll(ol_preemptable_ticket_t *l, ol_ticks_t until)
 
 static OL_COLD bool ol_preemptable_ticket_lock_slow(ol_preemptable_ticket_t *l, ol_ticks_t until)
 {
+	uint32_t w;
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
 	if (ol_tune(tau) == OL_NEVER && until != OL_NEVER)
 		return ol_pt_poll(l, until);
-	mine = ol_hi(ol_add_hi_relaxed(&l->word, OL_PT_ONE));
+	w = ol_add_hi_relaxed(&l->word, OL_PT_ONE);
+	mine = ol_hi(w);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_pt_head(w, OL_PT_ONE)) / OL_PT_ONE);
 	if (ol_pt_queue(&l->word, mine, OL_PT_ONE, until) && ol_pt_compete(l, mine, until))
 		return true;
 	ol_add_hi_relaxed(&l->word, -OL_PT_ONE); /* give the ticket back */

@@ -75,8 +75,7 @@ static inline bool ol_pvpt_compete(ol_pv_preemptable_ticket_t *l, uint16_t mine,
 
 		if (!(low & OL_PT_HELD)) { /* hence no sleepers' flag */
 			if (ol_cas_lo_acquire(&l->word, low, low | OL_PT_HELD)) { /* [A] */
-				if (ol_pt_ahead(w, mine, OL_PVPT_ONE))
-					ol_count(OL_OUT_OF_ORDER);
+				ol_pt_count_grant(w, mine, OL_PVPT_ONE);
 				return true;
 			}
 		} else if (ol_passed(tired)) {
@@ -105,12 +104,15 @@ static inline bool ol_pvpt_poll(ol_pv_preemptable_ticket_t *l, ol_ticks_t until)
 static OL_COLD bool ol_pv_preemptable_ticket_lock_slow(ol_pv_preemptable_ticket_t *l,
 						       ol_ticks_t until)
 {
+	uint32_t w;
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
 	if (ol_tune(tau) == OL_NEVER && until != OL_NEVER)
 		return ol_pvpt_poll(l, until);
-	mine = ol_hi(ol_add_hi_relaxed(&l->word, OL_PVPT_ONE));
+	w = ol_add_hi_relaxed(&l->word, OL_PVPT_ONE);
+	mine = ol_hi(w);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_pt_head(w, OL_PVPT_ONE)) / OL_PVPT_ONE);
 	if (ol_pt_queue(&l->word, mine, OL_PVPT_ONE, until) && ol_pvpt_compete(l, mine, until))
 		return true;
 	ol_add_hi_relaxed(&l->word, -OL_PVPT_ONE); /* give the ticket back */

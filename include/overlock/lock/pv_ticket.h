@@ -100,6 +100,7 @@ static inline void ol_pvt_settle(ol_pv_ticket_t *l, uint16_t mine)
 
 static OL_COLD void ol_pv_ticket_lock_slow(ol_pv_ticket_t *l)
 {
+	uint32_t w;
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
@@ -109,7 +110,9 @@ static OL_COLD void ol_pv_ticket_lock_slow(ol_pv_ticket_t *l)
 			ol_relax();
 		return;
 	}
-	mine = ol_hi(ol_add_hi_relaxed(&l->word, OL_PVT_ONE));
+	w = ol_add_hi_relaxed(&l->word, OL_PVT_ONE);
+	mine = ol_hi(w);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_pvt_head(w)) / OL_PVT_ONE);
 	while (!ol_pvt_spin(l, mine))
 		ol_pvt_sleep(l, mine);
 	ol_pvt_settle(l, mine);

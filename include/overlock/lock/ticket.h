@@ -65,6 +65,7 @@ static inline void ol_ticket_lock_out_of_line(ol_ticket_t *l)
 
 static OL_COLD void ol_ticket_lock_slow(ol_ticket_t *l)
 {
+	uint32_t w;
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
@@ -72,7 +73,9 @@ static OL_COLD void ol_ticket_lock_slow(ol_ticket_t *l)
 		ol_ticket_lock_out_of_line(l);
 		return;
 	}
-	mine = ol_hi(ol_add_hi_relaxed(&l->word, 1));
+	w = ol_add_hi_relaxed(&l->word, 1);
+	mine = ol_hi(w);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_lo(w)));
 	while (ol_load_lo_acquire(&l->word) != mine) /* [A] */
 		ol_relax();
 }

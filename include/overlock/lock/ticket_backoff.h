@@ -37,6 +37,7 @@ static inline void ol_ticket_backoff_pause(unsigned ahead)
 {
 	ol_ticks_t again = ol_after(ahead, ol_tune(backoff));
 
+	ol_count_at(OL_WAIT, ahead);
 	do {
 		ol_relax_until(again);
 	} while (!ol_passed(again));
@@ -45,6 +46,7 @@ static inline void ol_ticket_backoff_pause(unsigned ahead)
 static OL_COLD void ol_ticket_backoff_lock_slow(ol_ticket_backoff_t *l)
 {
 	uint32_t *word = &l->line.word;
+	uint32_t w;
 	uint16_t mine, ahead;
 
 	ol_count(OL_SLOW_PATH);
@@ -52,7 +54,9 @@ static OL_COLD void ol_ticket_backoff_lock_slow(ol_ticket_backoff_t *l)
 		ol_ticket_lock_out_of_line(&l->line);
 		return;
 	}
-	mine = ol_hi(ol_add_hi_relaxed(word, 1));
+	w = ol_add_hi_relaxed(word, 1);
+	mine = ol_hi(w);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_lo(w)));
 	while ((ahead = (uint16_t)(mine - ol_load_lo_acquire(word)))) /* [A] */
 		ol_ticket_backoff_pause(ahead);
 }

@@ -73,6 +73,7 @@ static OL_COLD void ol_twa_lock_slow(ol_twa_t *l)
 	}
 	w = ol_add_hi_relaxed(&l->line.word, 1);
 	mine = ol_hi(w);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_lo(w)));
 	if ((uint16_t)(mine - ol_lo(w)) > ol_tune(long_term))
 		ol_twa_wait_far(l, mine);
 	while (ol_load_lo_acquire(&l->line.word) != mine) /* [A] */

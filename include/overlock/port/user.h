@@ -296,6 +296,7 @@ ol_ticks_t ol_quota_end(void);
 bool ol_cpu_idle(void);
 void ol_count_event(unsigned event);
 void ol_count_event_at(unsigned event, unsigned n);
+void ol_count_poll(void);
 #ifdef __cplusplus
 }
 #endif
@@ -306,6 +307,17 @@ OL_INLINE uint64_t *ol_wait_slot(size_t i)
 {
 	return &ol_world->wait_array[i & (ol_tune(wait_slots) - 1)];
 }
+
+/* Counting. */
+
+#ifdef OL_COUNTED
+#define ol_count(event)		ol_count_event(event)
+#define ol_count_at(event, n)	ol_count_event_at(event, n)
+#else
+#define ol_count(event)		((void)(event))
+#define ol_count_at(event, n)	((void)(event), (void)(n))
+#define ol_count_poll()		((void)0)
+#endif
 
 /* Waiting and time. */
 
@@ -320,6 +332,7 @@ OL_INLINE void ol_relax(void)
 #else
 	__asm__ __volatile__("" ::: "memory");
 #endif
+	ol_count_poll(); /* the counted build tells a long wait from a stalled one */
 }
 
 OL_INLINE void ol_relax_until(ol_ticks_t t)
@@ -413,15 +426,5 @@ OL_INLINE bool ol_htm_active(void)
 {
 	return false;
 }
-#endif
-
-/* Counting. */
-
-#ifdef OL_COUNTED
-#define ol_count(event)		ol_count_event(event)
-#define ol_count_at(event, n)	ol_count_event_at(event, n)
-#else
-#define ol_count(event)		((void)(event))
-#define ol_count_at(event, n)	((void)(event), (void)(n))
 #endif
 #endif
