@@ -149,6 +149,23 @@ MUTANTS = [
         CONFORMANCE,
     ),
     Mutant(
+        "two locks for one mutex",
+        "outside.c",
+        "if (ol_cas_release(place, (void *)0, lock_in(o)))",
+        "usleep(50);\n\tol_store_release(place, lock_in(o));\n\tif (true)",
+        "partitioned_ticket",
+        ("reborn.c",),
+        (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
+    ),
+    Mutant(
+        "a lock left behind for each mutex",
+        "outside.c",
+        "= find_left(place);",
+        "= 0;\n\n\t(void)find_left;",
+        "partitioned_ticket",
+        ("reborn.c",),
+    ),
+    Mutant(
         "mixed waits do not look",
         "cond.c",
         "CLOCK_MONOTONIC, &t };",
