@@ -73,6 +73,19 @@ papers: build ## 004's Figs. 1-4, 003's table, 002's Fig. 6 and 000's VMs, here;
 			--json $(BUILD)/papers/$${figure%% *}.json $(ARGS); done
 	@$(OVERLOCK) report $(BUILD)/papers -o $(BUILD)/papers.html
 
+# Each is the tunable and what else the sweep is asked; times are ns.
+SWEEPS = "tau --values 0,50,100,200,400,800,1600,3200,6400,25600,inf" \
+	"spin --values 0,250,500,1000,2000,4000,8000,16000,64000" \
+	"backoff --values 0,25,50,100,200,400,1600" \
+	"long_term --values 1,2,4,8,16,32 --threads 4x,8x,16x" \
+	"wait_slots --values 1,16,64,256,1024,4096,16384 --threads 4x,8x,16x"
+.PHONY: sweeps
+sweeps: build ## how throughput depends on each tunable, into build/sweeps; an hour, an idle machine
+	@mkdir -p $(BUILD)/sweeps
+	@set -e; for sweep in $(SWEEPS); do file=$(BUILD)/sweeps/$${sweep%% *}; \
+		$(OVERLOCK) bench sweep --threads 1x,2x,4x,8x $$sweep --if-busy wait \
+			--json $$file.json -o $$file.png -o $$file.svg $(ARGS); done
+
 real: ## real programs under every lock, beside native; ARGS="--rounds 3 --json FOLDER"
 	@tools/setup demo
 	@$(MAKE) --no-print-directory native

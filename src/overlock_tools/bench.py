@@ -304,7 +304,10 @@ def quiet_enough(asked: Asked, console: Console) -> list[str]:
     return []
 
 
-def single(workload: Workload, asked: Asked) -> int:
+Show = Callable[[Result, Console], None]
+
+
+def single(workload: Workload, asked: Asked, show: Show = show) -> int:
     """One workload: `overlock bench NAME`."""
     for path in filter(None, (asked["json_file"], asked["csv_file"])):
         files.check_writable(path)
@@ -317,17 +320,17 @@ def single(workload: Workload, asked: Asked) -> int:
         result = measure.new_result(plan, known)
         if kept:
             resuming.check_same(asked["json_file"], kept, result)
-        return _measure_and_show(bench, Run(plan, kept or result), asked)
+        return _measure_and_show(bench, Run(plan, kept or result), asked, show)
 
 
-def _measure_and_show(bench: Server, job: Run, asked: Asked) -> int:
+def _measure_and_show(bench: Server, job: Run, asked: Asked, show: Show) -> int:
     console, result = terminal(), job.result
     json_file = asked["json_file"]
     introduce(job, console)
     if not job.to_do:
         kept_whole, result.complete = result.complete, True  # it was killed before it said so
         file = None if kept_whole else json_file
-        return finish(job, console, file, asked["csv_file"], interrupted=False)
+        return finish(job, console, (file, asked["csv_file"]), False, show)
     result.warnings += quiet_enough(asked, console)
 
     def save() -> None:
@@ -336,7 +339,7 @@ def _measure_and_show(bench: Server, job: Run, asked: Asked) -> int:
 
     with deferred():
         interrupted = measured(bench, job, console, Terms(save))
-        return finish(job, console, json_file, asked["csv_file"], interrupted)
+        return finish(job, console, (json_file, asked["csv_file"]), interrupted, show)
 
 
 def conclude(result: Result) -> None:
@@ -349,9 +352,14 @@ def conclude(result: Result) -> None:
 
 
 def finish(
-    job: Run, console: Console, json_file: Path | None, csv_file: Path | None, interrupted: bool
+    job: Run,
+    console: Console,
+    written: tuple[Path | None, Path | None],
+    interrupted: bool,
+    show: Show,
 ) -> int:
     result = job.result
+    json_file, csv_file = written
     conclude(result)
     show(result, console)
     if result.cells or result.hung:

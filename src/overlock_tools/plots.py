@@ -211,7 +211,7 @@ def lines(view: View, what: Line, frame: Frame | None = None) -> Figure:
     axes.set_xscale("log", base=2)
     axes.set_xticks(view.threads, [str(n) for n in view.threads])
     axes.xaxis.set_minor_locator(NullLocator())
-    _log(axes.yaxis, _heights(canvas, shown, what), what.text)
+    log_axis(axes.yaxis, _heights(canvas, shown, what), what.text)
     cpus = view.result.cpus
     axes.set_xlabel(f"threads, on {cpus} CPU{'s' if cpus > 1 else ''}", color=INK, size=TEXT)
     axes.set_title(what.axis, color=INK, size=TEXT, loc="left")
@@ -276,7 +276,7 @@ def _hollow(axes: Axes, points: list[tuple[int, float]], style: Style) -> Artist
     return drawn
 
 
-def _log(axis: Axis, values: Sequence[float], text: Callable[[float], str]) -> None:
+def log_axis(axis: Axis, values: Sequence[float], text: Callable[[float], str]) -> None:
     """A logarithmic axis with several labels, however few decades there are."""
     axes = axis.axes
     low, high = min(values, default=1.0), max(values, default=10.0)
@@ -448,7 +448,7 @@ def _panel(canvas: Canvas, axes: Axes, panel: Panel, order: Sequence[str]) -> No
     if panel.line is not None:
         axes.axvline(panel.line, color=INK, alpha=0.6, linewidth=1)
     if panel.log and positive:
-        _log(axes.xaxis, positive, panel.text)
+        log_axis(axes.xaxis, positive, panel.text)
         return
     axes.set_xlim(panel.limits or (0, 1.05 * max(positive, default=1.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: panel.text(float(value))))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tables for the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Group
@@ -182,16 +182,17 @@ def _measured(
     ]
 
 
-def detail(result: Result, threads: int) -> Group:
-    """When it is done: one number of threads."""
+def detail(result: Result, threads: int, default: Callable[[str], str] | None = None) -> Group:
+    """When it is done: one number of threads. Ratios are to the baseline, or to each's default."""
     result = named(result)
+    base = default or (lambda _: result.baseline)
     variants = [v for v in result.variants if result.of(v, threads)]
-    ratios = [ratio_text(result.ratio(v, result.baseline, [threads])) for v in variants]
+    ratios = [ratio_text(result.ratio(v, base(v), [threads])) for v in variants]
     columns = [
         Column("lock", variants),
         Column("median", [_rate(result, v, threads) for v in variants]),
         Column("range", [_range(result, v, threads) for v in variants], 1),
-        Column(f"÷ {result.baseline}", [value for value, _ in ratios]),
+        Column("÷ default" if default else f"÷ {result.baseline}", [value for value, _ in ratios]),
         Column("95 %", [interval for _, interval in ratios]),
         *_measured(result, variants, threads, ("run_time", "run_time_sd"), 2),
         *_measured(result, variants, threads, ("jain", "p99", "gap", "cpu"), 4),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from overlock_tools import bench, matrix, measure, plan, presets, scenarios
+from overlock_tools import bench, matrix, measure, plan, presets, scenarios, sweep
 from overlock_tools.errors import MISSING, Fail
 from overlock_tools.options import Within
 from overlock_tools.workloads import Parameter, Workload
@@ -27,6 +27,9 @@ def _file(name: str, what: str, key: str) -> Any:
     return click.option(name, key, type=click.Path(path_type=Path), help=what)
 
 
+BASELINE = click.option(
+    "--baseline", default="ticket", show_default=True, help="Ratios are to this one."
+)
 # What every measurement can be asked; what is not given is as in presets.py or plan.py.
 COMMON = (
     click.option(
@@ -50,7 +53,7 @@ COMMON = (
     click.option(
         "--turns", type=click.IntRange(1, 10**12), help="Fixed work: so many turns of each thread."
     ),
-    click.option("--baseline", default="ticket", show_default=True, help="Ratios are to this one."),
+    BASELINE,
     click.option(
         "--as-in",
         type=click.Choice(presets.PAPERS),
@@ -154,15 +157,73 @@ def matrix_command(**options: Any) -> int:
     return matrix.run(bench.Asked(options, explicit()))
 
 
+SWEEP = (
+    click.option("--values", metavar="LIST", help="Of the tunable: 0,100,1000,inf."),
+    click.option("--from", "low", metavar="N", help="[default: a 16th of the default]"),
+    click.option("--to", "high", metavar="N", help="[default: 16 times the default]"),
+    click.option(
+        "--steps",
+        type=click.IntRange(2, 1000),
+        default=sweep.STEPS,
+        show_default=True,
+        help="Values from the one to the other, by equal ratios.",
+    ),
+    click.option("--workload", default="sections", show_default=True, metavar="NAME"),
+    click.option(
+        "--parameter",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Of the workload, as in cs=300; `overlock bench NAME --help` has them all.",
+    ),
+    *(option for option in COMMON if option is not BASELINE),
+    *FILES,
+    click.option(
+        "-o",
+        "--output",
+        "pictures",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="Draw it to this file: NAME.png or NAME.svg; repeatable.",
+    ),
+)
+
+
+def _swept(function: Callable[..., int]) -> Callable[..., int]:
+    return _with(SWEEP, function)
+
+
+@click.command(name="sweep")
+@click.argument("tunable")
+@_swept
+def sweep_command(tunable: str, **options: Any) -> int:
+    """Measure locks over the values of a TUNABLE of `overlock tunables`.
+
+    The default is always among the values, and each lock is compared with itself there. Without
+    --lock: all locks that read the tunable.
+
+    \b
+    Examples:
+      overlock bench sweep tau --lock preemptable_ticket --threads 2x,4x -o tau.png
+      overlock bench sweep spin --from 200 --to 200000 --steps 11 --lock pv_ticket,tas_yield
+      overlock bench sweep wait_slots --values 1,16,256,4096 --lock twa --threads 16
+      overlock bench sweep tau --values 0,100,400,2000,inf --parameter cs=300 --json tau.json
+    """
+    return sweep.run(tunable, bench.Asked(options, explicit()))
+
+
+OTHERS = {"matrix": matrix_command, "sweep": sweep_command}
+
+
 class Workloads(click.Group):
-    """A command for each workload that overlock-bench has, and the matrix of all."""
+    """A command for each workload that overlock-bench has, the matrix of all, and the sweep."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self._known(), "matrix"]
+        return [*self._known(), *OTHERS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "matrix":
-            return matrix_command
+        if cmd_name in OTHERS:
+            return OTHERS[cmd_name]
         known = self._known()
         if not known:  # not built: it can still be asked for help, and says what to do
             return _command(Workload(cmd_name, cmd_name))
@@ -189,4 +250,5 @@ def command() -> None:
       overlock bench sections --locks ticket,preemptable_ticket,pthread_mutex --threads 1x,4x
       overlock bench mutexbench --as-in 004 --seconds 1
       overlock bench matrix -o results --budget 60
+      overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png
     """
