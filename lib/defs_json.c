@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints what the .def files say, as JSON, for those who do not read C. */
-#include <overlock/ops.h>
+#include "site.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -84,6 +84,19 @@ static void tunable(const char *name, const char *unit, uint64_t preset, uint64_
 	separator = ",";
 }
 
+/* Where the counters are in a file of OVERLOCK_LIVE: site.h. */
+static void live(void)
+{
+	printf(",\n  \"live\": {\"block\": %u, \"used\": %zu, \"first\": %zu, \"record\": %zu, ",
+	       OL_LIVE_BLOCK, OL_LIVE_USED, OL_LIVE_FIRST, OL_LIVE_RECORD);
+#define FIELD(name) offsetof(struct ol_site_record, name)
+	printf("\"site\": %zu, \"events\": %zu, \"places\": %zu, ", FIELD(site), FIELD(events),
+	       FIELD(places));
+	printf("\"wait_ns\": %zu, \"spin_ns\": %zu, \"hold_ns\": %zu, \"handover_ns\": %zu}",
+	       FIELD(wait_ns), FIELD(spin_ns), FIELD(hold_ns), FIELD(handover_ns));
+#undef FIELD
+}
+
 static void list(const char *name)
 {
 	printf(",\n  \"%s\": [", name);
@@ -112,6 +125,8 @@ int main(void)
 #define OL_TUNABLE(name, unit, preset, least, most, when, source, what) \
 	tunable(#name, #unit, preset, least, most, #when, source, what);
 #include <overlock/tunables.def>
-	printf("\n  ]\n}\n");
+	printf("\n  ]");
+	live();
+	printf("\n}\n");
 	return fflush(stdout) || ferror(stdout);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Site records, and what counting.h does not do inline. Each thread counts in a table of its own,
- * with plain stores that nobody else makes; readers walk the threads' lists of records. Tables of
- * threads that exit are added to `gone`.
+ * with plain stores that nobody else makes; readers walk the tables. A thread that exits leaves
+ * its table, with all that is in it, to one that comes.
  *
  * A signal handler may take locks too. If it finds its thread at work on the table (`busy`) it
  * leaves it alone and counts what it could not record.
@@ -11,10 +11,13 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Memory straight from the kernel: malloc may be what takes the lock. */
 struct chunk {
@@ -31,8 +34,9 @@ struct held_map {
 enum { DEEP = 8 }; /* locks held at once, before it takes longer */
 
 struct ol_table {
-	struct ol_table *next; /* in `threads` */
-	struct chunk *chunks;
+	struct ol_table *next; /* in `tables` */
+	uint32_t taken;	       /* by a thread */
+	struct chunk *chunks, *record_chunks;
 	struct ol_counts *first;  /* all records, newest first */
 	struct ol_counts **slots; /* the same, by hash of (site, lock) */
 	size_t mask, used;
@@ -50,8 +54,7 @@ _Thread_local struct ol_counting ol_counting = { .last = &no_counts, .top = &no_
 
 bool ol_times_kept;
 
-static struct ol_table *threads, *gone; /* both under `registry_taken` */
-static uint32_t registry_taken;
+static struct ol_table *tables; /* only grows */
 static uint64_t missed;
 
 void ol_call_missed(void)
@@ -80,26 +83,38 @@ static void leave(void)
 	me.busy = 0;
 }
 
-/* Held while threads come and go and while somebody reads: never where locks are counted. */
-static void registry_lock(void)
-{
-	while (ol_xchg_acquire(&registry_taken, 1u))
-		ol_yield();
-}
-
-static void registry_unlock(void)
-{
-	ol_store_release(&registry_taken, 0u);
-}
-
 /* Memory. */
 
-#define CHUNK	(64u << 10)
+#define CHUNK	OL_LIVE_BLOCK
 
-static struct chunk *chunk_make(size_t size)
+static char live_name[512]; /* the file that others may read records from; site.h; empty: none */
+static uint64_t live_size;
+
+/*
+ * A block of the file, which thereby grows; MAP_FAILED if there is none. The file is not kept open:
+ * programs close descriptors that they do not know, and use their numbers again.
+ */
+static void *live_block(void)
 {
-	struct chunk *c = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t at = ol_add_relaxed(&live_size, (uint64_t)CHUNK);
+	int fd = open(live_name, O_RDWR | O_CLOEXEC);
+	void *block = MAP_FAILED;
 
+	if (fd >= 0 && pwrite(fd, "", 1, (off_t)(at + CHUNK - 1)) == 1)
+		block = mmap(0, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
+	if (fd >= 0)
+		close(fd);
+	return block;
+}
+
+static struct chunk *chunk_make(size_t size, bool for_records)
+{
+	struct chunk *c = MAP_FAILED;
+
+	if (for_records && *live_name)
+		c = live_block();
+	if (c == MAP_FAILED)
+		c = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (c == MAP_FAILED)
 		return 0;
 	c->size = size;
@@ -108,14 +123,14 @@ static struct chunk *chunk_make(size_t size)
 }
 
 /* All zero; null if there is none. */
-static void *take(struct chunk **chunks, size_t size)
+static void *take_from(struct chunk **chunks, size_t size, bool for_records)
 {
 	struct chunk *c = *chunks;
 	void *p;
 
 	size = (size + 15) & ~(size_t)15;
 	if (!c || c->size - c->used < size) {
-		c = chunk_make(size + sizeof(*c) > CHUNK ? size + sizeof(*c) : CHUNK);
+		c = chunk_make(size + sizeof(*c) > CHUNK ? size + sizeof(*c) : CHUNK, for_records);
 		if (!c)
 			return 0;
 		c->next = *chunks;
@@ -124,6 +139,11 @@ static void *take(struct chunk **chunks, size_t size)
 	p = (char *)c + c->used;
 	c->used += size;
 	return p;
+}
+
+static void *take(struct chunk **chunks, size_t size)
+{
+	return take_from(chunks, size, false);
 }
 
 static struct ol_table *table_make(void)
@@ -136,13 +156,19 @@ static struct ol_table *table_make(void)
 	return t;
 }
 
-/* The table lies in one of its own chunks. */
-static void table_free(struct ol_table *t)
+static void chunks_free(struct chunk *c)
 {
-	for (struct chunk *c = t->chunks, *next; c; c = next) {
+	for (struct chunk *next; c; c = next) {
 		next = c->next;
 		munmap(c, c->size);
 	}
+}
+
+/* The table lies in one of its own chunks. */
+static void table_free(struct ol_table *t)
+{
+	chunks_free(t->record_chunks);
+	chunks_free(t->chunks);
 }
 
 /* Records by (site, lock). */
@@ -187,7 +213,7 @@ static struct ol_counts *find(struct ol_table *t, const void *site, const struct
 	slot = slot_of(t->slots, t->mask, site, lock);
 	if (*slot)
 		return *slot;
-	c = take(&t->chunks, sizeof(*c));
+	c = take_from(&t->record_chunks, sizeof(*c), t->taken);
 	if (!c)
 		return 0;
 	c->record.site = site;
@@ -198,6 +224,30 @@ static struct ol_counts *find(struct ol_table *t, const void *site, const struct
 	return *slot = c;
 }
 
+static struct ol_table *inherited(void)
+{
+	struct ol_table *t = ol_load_acquire(&tables);
+
+	/* Acquire: what the thread that left it wrote. */
+	while (t && (ol_load_relaxed(&t->taken) || !ol_cas_acquire(&t->taken, 0u, 1u)))
+		t = t->next;
+	return t;
+}
+
+static struct ol_table *table_new(void)
+{
+	struct ol_table *t = table_make();
+
+	if (!t)
+		return 0;
+	t->taken = 1;
+	t->stack[DEEP + 1].lock = &nobody;
+	do {
+		t->next = ol_load_relaxed(&tables);
+	} while (!ol_cas_release(&tables, t->next, t)); /* readers find it complete */
+	return t;
+}
+
 /* This thread's table; null if it can have none. */
 static struct ol_table *mine(void)
 {
@@ -205,16 +255,13 @@ static struct ol_table *mine(void)
 
 	if (t || !ol_thread_register())
 		return t;
-	t = table_make();
+	t = inherited();
+	if (!t)
+		t = table_new();
 	if (!t)
 		return 0;
-	t->stack[DEEP + 1].lock = &nobody;
 	me.put_away = &t->stack[1];
 	ol_slice_watch();
-	registry_lock();
-	t->next = threads;
-	threads = t;
-	registry_unlock();
 	return me.table = t;
 }
 
@@ -415,7 +462,7 @@ struct ol_counts *ol_held_pop(const void *lock, const struct ol_lock_ops *ops, c
 
 #define STALL_NS 1000 /* 000 section 3: 2048 polls, "roughly 1 us" */
 
-enum { NOT_STALLED, STALLED, FOUND_HELD, FOUND_FREE };
+enum { NOT_STALLED, FOUND_HELD, FOUND_FREE };
 
 static ol_ticks_t stall_ticks;
 
@@ -443,28 +490,22 @@ static bool holds(const struct ol_table *t, const void *lock)
 
 /*
  * Whoever stalls behind a lock that nobody holds waits for a waiter that has lost its CPU: another,
- * or itself until now. If somebody is at the registry, it asks again later.
+ * or itself until now.
  */
 static void look_for_holder(struct ol_call *c)
 {
-	bool held = false;
+	const struct ol_table *t = ol_load_acquire(&tables);
 
-	if (!enter())
-		return;
-	if (!ol_xchg_acquire(&registry_taken, 1u)) {
-		for (const struct ol_table *t = threads; t && !held; t = t->next)
-			held = holds(t, c->lock);
-		registry_unlock();
-		c->stalled = held ? FOUND_HELD : FOUND_FREE;
-	}
-	leave();
+	while (t && !holds(t, c->lock))
+		t = t->next;
+	c->stalled = t ? FOUND_HELD : FOUND_FREE;
 }
 
 void ol_count_poll(void)
 {
 	struct ol_call *c = me.current;
 
-	if (c && c->since && c->stalled <= STALLED && ol_now() - c->since > stall_ticks)
+	if (c && c->since && !c->stalled && ol_now() - c->since > stall_ticks)
 		look_for_holder(c);
 }
 
@@ -475,7 +516,7 @@ void ol_count_sleep(void)
 
 	if (!c || !c->since)
 		return;
-	if (c->stalled <= STALLED)
+	if (!c->stalled)
 		look_for_holder(c);
 	c->preempted |= c->slice != ol_slice_now(&me);
 	c->asleep -= ol_now();
@@ -575,22 +616,12 @@ static bool add_table(struct ol_table *to, const struct ol_table *from)
 {
 	bool ok = true;
 
-	if (from)
-		for (struct ol_counts *c = ol_load_acquire(&from->first); c; c = c->next)
-			ok &= add_record(to, &c->record);
+	for (struct ol_counts *c = ol_load_acquire(&from->first); c; c = c->next)
+		ok &= add_record(to, &c->record);
 	return ok;
 }
 
-static void unlink_thread(const struct ol_table *t)
-{
-	struct ol_table **link = &threads;
-
-	while (*link && *link != t)
-		link = &(*link)->next;
-	if (*link)
-		*link = t->next;
-}
-
+/* What it still holds is noted where it does not stand in the way of the next thread. */
 void ol_sites_leave(void)
 {
 	struct ol_table *t = me.table;
@@ -602,21 +633,37 @@ void ol_sites_leave(void)
 	me.current = 0;
 	if (!t)
 		return;
-	registry_lock();
-	if (!gone)
-		gone = table_make();
-	if (gone && add_table(gone, t)) {
-		unlink_thread(t);
-		table_free(t);
-	} /* else it stays and is read as if the thread lived */
-	registry_unlock();
+	for (size_t i = 1; i <= DEEP; i++) {
+		if (t->stack[i].lock)
+			map_add(t, &t->stack[i]);
+		ol_store_relaxed(&t->stack[i].lock, (const void *)0);
+	}
+	ol_store_release(&t->taken, 0u);
+}
+
+/* One file per program: a process that becomes another by exec has as many. */
+static void live_start(void)
+{
+	const char *folder = secure_getenv("OVERLOCK_LIVE");
+	int fd = -1;
+
+	for (unsigned n = 0; folder && fd < 0 && n < 1000; n++) {
+		snprintf(live_name, sizeof(live_name), "%s/%ld.%u", folder, (long)getpid(), n);
+		fd = open(live_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	live_size = CHUNK;
+	if (fd < 0 || pwrite(fd, ol_sites_know_slices() ? "s" : "-", 1, 0) != 1)
+		*live_name = 0;
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Memory inherited from the parent stays: the caller may be inside a lock that counts there. */
 void ol_sites_renew(void)
 {
-	registry_taken = 0;
-	threads = gone = 0;
+	tables = 0;
 	missed = 0;
 	me.table = 0;
 	me.current = 0;
@@ -624,6 +671,7 @@ void ol_sites_renew(void)
 	me.top = &no_place[1];
 	me.busy = 0;
 	memset(releases, 0, sizeof(releases));
+	live_start();
 }
 
 void ol_sites_start(void)
@@ -632,6 +680,7 @@ void ol_sites_start(void)
 
 	stall_ticks = ol_ticks_from_ns(STALL_NS);
 	ol_sites_keep_times(keep && *keep && strcmp(keep, "0"));
+	live_start();
 }
 
 void ol_sites_keep_times(bool keep)
@@ -654,13 +703,10 @@ static int busiest_first(const void *a, const void *b)
 
 static bool sum_up(struct ol_table *sum)
 {
-	bool ok;
+	bool ok = true;
 
-	registry_lock();
-	ok = add_table(sum, gone);
-	for (const struct ol_table *t = threads; t; t = t->next)
+	for (const struct ol_table *t = ol_load_acquire(&tables); t; t = t->next)
 		ok &= add_table(sum, t);
-	registry_unlock();
 	return ok;
 }
 
@@ -721,11 +767,7 @@ static void zero_table(struct ol_table *t)
 
 void ol_sites_reset(void)
 {
-	registry_lock();
-	if (gone)
-		zero_table(gone);
-	for (struct ol_table *t = threads; t; t = t->next)
+	for (struct ol_table *t = ol_load_acquire(&tables); t; t = t->next)
 		zero_table(t);
 	ol_store_relaxed(&missed, (uint64_t)0);
-	registry_unlock();
 }

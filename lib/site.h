@@ -60,6 +60,18 @@ uint64_t ol_sites_missed(void);
 /* Forgets everything counted so far; only while no thread is inside a lock operation. */
 void ol_sites_reset(void);
 
+/*
+ * With OVERLOCK_LIVE=FOLDER in its environment every program keeps its records in a file there,
+ * named PID.N, where others may read them while it runs and afterwards. After a block whose first
+ * letter is `s` if slices are known come blocks of OL_LIVE_BLOCK bytes: a word in native order that
+ * says how much of the block is in use, at OL_LIVE_USED, and from OL_LIVE_FIRST on records,
+ * OL_LIVE_RECORD bytes each. Counters only grow; a record without a site is not complete.
+ */
+#define OL_LIVE_BLOCK	(64u << 10)
+#define OL_LIVE_USED	(2 * sizeof(void *))
+#define OL_LIVE_FIRST	(3 * sizeof(void *))
+#define OL_LIVE_RECORD	((sizeof(struct ol_site_record) + sizeof(void *) + 15) / 16 * 16)
+
 /* Writes all records to `fd` as one JSON object (docs/counters.md); 0, or an errno. */
 int ol_sites_write(int fd);
 #ifdef __cplusplus

@@ -33,6 +33,8 @@ void report_start(const char *named)
 	const char *first = secure_getenv("OVERLOCK_PID");
 	const char *p = named ? strstr(named, "%p") : 0;
 
+	if (secure_getenv("OVERLOCK_LIVE"))
+		return; /* somebody reads the records, to the last */
 	reports = p || !first || strtol(first, 0, 10) == (long)getpid();
 	if (!reports || !named || !*named)
 		return;
@@ -83,6 +85,7 @@ struct table {
 	int fd, rows;
 	bool timed;
 	uint64_t rest, events[OL_EVENTS]; /* of the others; of all */
+	uint64_t wait[OL_BUCKETS], hold[OL_BUCKETS];
 };
 
 /* The function the call is in, as well as the dynamic symbols know. */
@@ -105,6 +108,10 @@ static void write_row(const struct ol_site_record *r, void *arg)
 
 	for (unsigned i = 0; i < OL_EVENTS; i++)
 		t->events[i] += r->events[i];
+	for (unsigned i = 0; i < OL_BUCKETS; i++) {
+		t->wait[i] += r->wait[i];
+		t->hold[i] += r->hold[i];
+	}
 	if (t->rows++ >= TABLE_ROWS) {
 		t->rest += r->events[OL_ACQUIRE];
 		return;
@@ -130,6 +137,31 @@ static void write_preemptions(int fd, const uint64_t *events)
 		dprintf(fd, "002: unknown, nothing here tells of slices\n");
 }
 
+/* The bucket that so many thousandths of them do not exceed. */
+static unsigned quantile(const uint64_t *buckets, uint64_t n, unsigned thousandths)
+{
+	uint64_t seen = 0;
+	unsigned i = 0;
+
+	while (i < OL_BUCKETS - 1 && (seen += buckets[i]) * 1000 < n * thousandths)
+		i++;
+	return i;
+}
+
+static void write_histogram(int fd, const char *what, const uint64_t *buckets)
+{
+	static const unsigned thousandths[] = { 500, 900, 990, 999, 1000 };
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < OL_BUCKETS; i++)
+		n += buckets[i];
+	dprintf(fd, "%14" PRIu64 " %s", n, what);
+	for (unsigned i = 0; n && i < sizeof(thousandths) / sizeof(*thousandths); i++)
+		dprintf(fd, "%s %g %% under %" PRIu64 " ns", i ? "," : ":", thousandths[i] / 10.0,
+			ol_bucket_least(quantile(buckets, n, thousandths[i]) + 1));
+	dprintf(fd, "\n");
+}
+
 static void write_table(int fd)
 {
 	struct table t = { .fd = fd, .timed = ol_sites_times_kept() };
@@ -139,6 +171,10 @@ static void write_table(int fd)
 		"spin ms", t.timed ? "      hold ms" : "", "call");
 	ol_sites_read(write_row, &t);
 	write_preemptions(fd, t.events);
+	if (t.timed) {
+		write_histogram(fd, "waits", t.wait);
+		write_histogram(fd, "holds", t.hold);
+	}
 	if (t.rest)
 		dprintf(fd, "%14" PRIu64 " at %d other calls\n", t.rest, t.rows - TABLE_ROWS);
 #define OL_LEFT(name, what)	\

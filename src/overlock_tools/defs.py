@@ -90,6 +90,7 @@ class Defs:
     peers: dict[str, Peer]
     events: dict[str, Event]
     tunables: dict[str, Tunable]
+    live: dict[str, int]  # where the counters are in a file of OVERLOCK_LIVE
 
     def lock(self, name: str) -> Lock:
         return known(self.locks, name, "lock", "`overlock locks` lists them")
@@ -131,4 +132,5 @@ def load() -> Defs:
         {entry["id"]: Peer(**entry) for entry in raw["peers"]},
         {entry["name"]: Event(**entry) for entry in raw["events"]},
         {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},
+        raw["live"],
     )

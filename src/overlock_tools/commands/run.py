@@ -5,13 +5,15 @@ import hashlib
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from overlock_tools import defs, elf, files, native, outside
+from overlock_tools import defs, elf, files, live, native, outside
 from overlock_tools.errors import Fail
 
 CANNOT_START = 125
@@ -30,12 +32,35 @@ def tunable_options() -> list[click.Parameter]:
     ]
 
 
+def with_interval(args: list[str], params: list[click.Parameter]) -> list[str]:
+    """`--counters` takes a value only after `=`: what follows it may be the program."""
+    valued = {
+        name
+        for param in params
+        if isinstance(param, click.Option) and not param.is_flag
+        for name in param.opts
+    }
+    own: list[str] = []
+    rest = list(args)
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        arg = rest.pop(0)
+        if arg.startswith("--counters="):
+            arg = "--counters-every" + arg.removeprefix("--counters")
+        own.append(arg)
+        if arg in valued and rest:
+            own.append(rest.pop(0))
+    return own + rest
+
+
 class RunCommand(click.Command):
     """Has an option per tunable; its own failures end with 125, for 2 may be the program's."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         *own, help_option = super().get_params(ctx)
         return [*own, *tunable_options(), help_option]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_interval(args, self.get_params(ctx)))
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
         try:
@@ -91,6 +116,15 @@ def lock_variables(name: str, counters: bool) -> dict[str, str]:
     }
 
 
+def check_reporting(options: dict[str, Any]) -> None:
+    if options["as_json"] and not options["every"]:
+        raise Fail("--json goes with --counters=1s; at the end, --output FILE is JSON already")
+    if options["every"]:
+        live.parse_interval(options["every"])
+        if "%p" in (options["output"] or ""):
+            raise Fail("--counters=1s writes one file for all processes; name it without %p")
+
+
 def report_variables(output: str | None) -> dict[str, str]:
     """The counted library's report; the program's process is this one, after execve()."""
     where = {"OVERLOCK_PID": str(os.getpid())}
@@ -110,8 +144,10 @@ def environment(library: Path, ours: dict[str, str]) -> dict[str, str]:
         raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
     old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
     kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
-    replaced = ("OVERLOCK_LOCK", "OVERLOCK_LOCK_SO", "OVERLOCK_OUTPUT", "OVERLOCK_PID")
-    rest = {k: v for k, v in os.environ.items() if k not in replaced}
+    replaced = ("LOCK", "LOCK_SO", "OUTPUT", "PID", "LIVE", "HISTOGRAMS")
+    rest = {
+        k: v for k, v in os.environ.items() if k not in {f"OVERLOCK_{name}" for name in replaced}
+    }
     return rest | ours | {"LD_PRELOAD": ":".join([str(library), *kept])}
 
 
@@ -125,9 +161,29 @@ def execute(program: Path, args: tuple[str, ...], variables: dict[str, str]) -> 
         raise Fail(f"{program} cannot be executed: {error.strerror}", code) from error
 
 
+def follow(
+    program: Path, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
+) -> NoReturn:
+    """Stays, and reports while the program runs."""
+    interval = live.parse_interval(options["every"])
+
+    def start(records: Path) -> "subprocess.Popen[bytes]":
+        env = variables | {"OVERLOCK_LIVE": str(records)}
+        return subprocess.Popen(args, executable=program, env=env)
+
+    with open(options["output"] or "/dev/tty", "w", encoding="utf-8") as out:
+        try:
+            code = live.run(start, interval, out, options["as_json"])
+        except OSError as error:
+            wrong = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
+            raise Fail(f"{program} cannot be executed: {error.strerror}", wrong) from error
+    sys.exit(code)
+
+
 def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     output: str | None = options["output"]
-    counters = options["counters"] or output is not None
+    check_reporting(options)
+    counters = any(options[name] for name in ("counters", "every", "histograms")) or bool(output)
     library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
     if why := elf.obstacle(program, library):
         raise Fail(f"{why}; run it without overlock")
@@ -137,6 +193,8 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
             ours[tunable.variable] = tunable.check(text)
     if counters:
         ours |= report_variables(output)
+    if options["histograms"]:
+        ours["OVERLOCK_HISTOGRAMS"] = "1"
     return environment(library, ours)
 
 
@@ -153,7 +211,20 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     metavar="NAME",
     help="A lock of `overlock locks`, or a header (./mine.h).",
 )
-@click.option("--counters", is_flag=True, help="Count, and report when the program exits.")
+@click.option(
+    "--counters",
+    is_flag=True,
+    help="Count, and report when the program exits; with --counters=1s, also every second of its "
+    "run, and overlock stays until it has ended.",
+)
+@click.option("--counters-every", "every", metavar="TIME", hidden=True)
+@click.option(
+    "--histograms",
+    is_flag=True,
+    help="Keep the times of waits, holds and hand-overs as well, at two looks at the clock per "
+    "acquisition; implies --counters.",
+)
+@click.option("--json", "as_json", is_flag=True, help="With --counters=1s: lines of JSON.")
 @click.option(
     "--output",
     metavar="FILE",
@@ -174,6 +245,7 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run -- pbzip2 -k FILE
       overlock run --lock pv_preemptable_ticket --tau-ns 2000 -- sysbench mutex run
       overlock run --lock twa --counters -- ./server --port 8080
+      overlock run --counters=1s -- ./server --port 8080
       overlock run --output locks.json -- python3 script.py
     """
     path = find_program(program)
@@ -181,4 +253,6 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
         variables = prepare(path, options)
     except Fail as error:
         raise Fail(error.message, CANNOT_START) from error
+    if options["every"]:
+        follow(path, (program, *args), variables, options)
     execute(path, (program, *args), variables)
