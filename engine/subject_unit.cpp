@@ -2,13 +2,9 @@
 // One lock as a table of functions in the sim world. Compiled once per lock and per broken twin:
 //
 //      c++ -DOL_THIS_ticket=OL_YES -DOL_HEADER='<overlock/lock/ticket.h>' -DOL_SUBJECT=ticket ...
-//
-// A lock from outside the tree brings its line of locks.def as the macro OL_LOCK_LINE.
 #include OL_HEADER
 #include <overlock/ops.h>
 
-#define OL_JOIN_(a, b) a##b
-#define OL_JOIN(a, b) OL_JOIN_(a, b)
 #define OL_TEXT_(a) #a
 #define OL_TEXT(a) OL_TEXT_(a)
 #define OL_SUBJECT_OPS OL_JOIN(ol_sim_, OL_SUBJECT)
@@ -42,15 +38,4 @@
     extern const ol_lock_ops OL_SUBJECT_OPS;                                                       \
     const ol_lock_ops OL_SUBJECT_OPS = ops
 
-// Of all lines, keep the one whose id was asked for: OL_THIS_<id> is defined for no other.
-#define OL_YES ~, OL_DEFINE_OPS
-#define OL_NOTHING(...) struct ol_lock_ops
-#define OL_SECOND_(a, b, ...) b
-#define OL_SECOND(...) OL_SECOND_(__VA_ARGS__)
-#define OL_LOCK(id, ...) OL_SECOND(OL_JOIN(OL_THIS_, id), OL_NOTHING, )(id, __VA_ARGS__);
-
-#ifdef OL_LOCK_LINE
-OL_LOCK_LINE
-#else
-#include <overlock/locks.def>
-#endif
+#include <overlock/this_lock.h>

@@ -3,17 +3,12 @@
  * One lock as a table of functions. Compiled once per lock, plain and counted:
  *
  *	cc -DOL_ID=ticket -DOL_THIS_ticket=OL_YES -DOL_HEADER='<overlock/lock/ticket.h>' lock_unit.c
- *
- * A lock from outside the tree brings its line of locks.def as the macro OL_LOCK_LINE.
  */
 #include OL_HEADER
 #include <overlock/ops.h>
 #ifdef OL_COUNTED
 #include "counting.h"
 #endif
-
-#define OL_JOIN_(a, b)		a##b
-#define OL_JOIN(a, b)		OL_JOIN_(a, b)
 
 #ifdef OL_COUNTED
 #define OL_FUNCTIONS(id, gives_up)							\
@@ -98,15 +93,4 @@
 	_Static_assert(!((traits) & OL_FITS4) || sizeof(ol_##id##_t) == 4,		\
 		       #id " is said to fit 4 bytes")
 
-/* Of all lines, keep the one whose id was asked for: OL_THIS_<id> is defined for no other. */
-#define OL_YES				~, OL_DEFINE_OPS
-#define OL_NOTHING(...)			struct ol_lock_ops
-#define OL_SECOND_(a, b, ...)		b
-#define OL_SECOND(...)			OL_SECOND_(__VA_ARGS__)
-#define OL_LOCK(id, ...)		OL_SECOND(OL_JOIN(OL_THIS_, id), OL_NOTHING, )(id, __VA_ARGS__);
-
-#ifdef OL_LOCK_LINE
-OL_LOCK_LINE
-#else
-#include <overlock/locks.def>
-#endif
+#include <overlock/this_lock.h>

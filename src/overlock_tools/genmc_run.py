@@ -25,7 +25,7 @@ from overlock_tools.genmc import OPTIONS, Site, emit, sites
 MODELS = ("rc11", "imm")
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 # With GenMC's few contexts nobody waits far from its turn unless everybody does.
-TUNES = {"twa": {"long_term": 0}}
+TUNES = {"long_term": 0}
 EXIT_ERROR = 42  # GenMC's, for an error in the program
 
 
@@ -137,7 +137,7 @@ def _ours(lock: str, seconds: float, *more: str) -> dict[str, Any]:
     checker = native.folder() / "overlock-check"
     if not checker.exists():
         return {"verdict": "not asked"}
-    tunes = [f"--tune={name}={value}" for name, value in TUNES.get(lock, {}).items()]
+    tunes = [f"--tune={name}={value}" for name, value in TUNES.items()]
     command = [str(checker), "--lock", lock, "--model", "c11", "--seconds", str(seconds)]
     ran = subprocess.run(
         ["nice", *command, *tunes, *more], check=False, capture_output=True, text=True
@@ -168,7 +168,7 @@ def _our_order(lock: str, site: Site, seconds: float) -> str:
 
 def locks(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, Any]]:
     def one(name: str, model: str, size: Size) -> Run:
-        return checker.run(name, emit(name), model, size, TUNES.get(name, {}))
+        return checker.run(name, emit(name), model, size, TUNES)
 
     wanted = [(name, model, size) for name in names for size in SIZES for model in MODELS]
     with ThreadPoolExecutor(jobs) as pool:
@@ -184,7 +184,7 @@ def twins(checker: Checker, patches: Iterable[Path], jobs: int) -> list[dict[str
     def one(patch: Path) -> dict[str, Any]:
         with _patched(patch) as (lock, folder):
             text = emit(lock, include=folder)
-        tunes = TUNES.get(lock, {})
+        tunes = TUNES
         found = {m: asdict(_first_failure(checker, lock, text, m, tunes)) for m in MODELS}
         return {"twin": patch.stem, "lock": lock, **found}
 
@@ -193,7 +193,7 @@ def twins(checker: Checker, patches: Iterable[Path], jobs: int) -> list[dict[str
 
 
 def _order(checker: Checker, lock: str, site: Site) -> dict[str, Any]:
-    tunes = TUNES.get(lock, {})
+    tunes = TUNES
     text = emit(lock, weaken=site)
     found = {model: _first_failure(checker, lock, text, model, tunes) for model in MODELS}
     reached = True

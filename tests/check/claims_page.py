@@ -40,7 +40,7 @@ class Gone:
 
     @property
     def parks(self) -> bool:
-        return self.lock.startswith("pv_")
+        return "OL_NEEDS_PARK" in traits(self.lock)
 
 
 def explore(lock: str, run: str) -> Result:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""A lock is small, counting every file that only it uses."""
+
+from pathlib import Path
+
+import pytest
+from lock_text import header, included
+
+from overlock_tools import defs
+
+LOCKS = list(defs.load().locks)
+MOST = 165  # lines, with comments and empty ones: about 150, and a tenth more
+
+
+def closure(path: Path) -> set[Path]:
+    """The header, and what it includes but for the seam."""
+    found, todo = set(), [path]
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            found.add(path)
+            todo += included(path.read_text())
+    return found
+
+
+def own(lock: str) -> set[Path]:
+    """What no other lock includes."""
+    others = (closure(header(other)) for other in LOCKS if other != lock)
+    return closure(header(lock)).difference(*others) | {header(lock)}
+
+
+def size(paths: set[Path]) -> int:
+    return sum(len(path.read_text().splitlines()) for path in paths)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_is_small(lock: str) -> None:
+    assert size(own(lock)) <= MOST
+
+
+def test_what_only_one_uses_counts() -> None:
+    assert closure(header("twa")) == {header("twa"), header("ticket")}
+    assert own("twa") == {header("twa")}
+    assert own("ticket") == {header("ticket")}
+
+
+def test_no_header_is_of_no_lock() -> None:
+    """Shared parts aside, which some lock includes."""
+    used = set().union(*(closure(header(lock)) for lock in LOCKS))
+    assert set(header("x").parent.glob("*.h")) <= used
