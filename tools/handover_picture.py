@@ -24,7 +24,8 @@ from overlock_tools import defs
 FOLDER = OUT / "locks"
 MONO = "font-family='DejaVu Sans Mono, Menlo, Consolas, monospace'"
 LEFT, TOP, ROW, COLUMN, BAR, LETTER = 22, 66, 19, 92, 9, 6.35
-HEADINGS = "what it sees, or does to memory", "line of the text"
+HEADINGS = "what it sees or does, in hex", "line of the text"
+HALVES = " (high|low half)"
 CONTEXTS = (HOLDER, ABSENT, PRESENT)
 # How a context is drawn beside its steps, and what the legend says.
 LOOKS = {
@@ -145,7 +146,10 @@ def draw_legend(scene: Scene, y: float) -> list[str]:
 def draw(play: Play) -> str:
     scene = Scene(play)
     events = [row.event for row in scene.rows if row.event]
-    value = max(len(HEADINGS[0]) - 2, *(len(scene.words.value(e)) for e in events))
+    value = max(
+        len(HEADINGS[0]) - 2 + len(HALVES) * scene.words.halves,
+        *(len(scene.words.value(e)) for e in events),
+    )
     values = LEFT + len(CONTEXTS) * COLUMN + 6
     codes = values + value * LETTER + 14
     width = codes + max(len(scene.words.code(e)) for e in events) * LETTER + LEFT
@@ -158,7 +162,7 @@ def draw(play: Play) -> str:
         DEFINITIONS,
         f"<rect width='{width:g}' height='{height:g}' fill='#fff'/>",
         text(LEFT, 24, escape(scene.title), 14),
-        text(values, TOP - 10, HEADINGS[0], 11),
+        text(values, TOP - 10, HEADINGS[0] + HALVES * scene.words.halves, 11),
         text(codes, TOP - 10, HEADINGS[1], 11),
     ]
     parts += [text(LEFT + n * COLUMN - 3, TOP - 10, f"T{n + 1}", 12) for n in range(len(CONTEXTS))]

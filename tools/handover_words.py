@@ -15,7 +15,9 @@ INCLUDE = Path(__file__).resolve().parent.parent / "include/overlock"
 MOST_CODE = 60  # letters
 COMMENT = re.compile(r"/\*.*?\*/|/\*.*$|^\*.*$")
 STRUCT = r"\bstruct (?:OL_CAPABILITY )?{} \{{(.*?)\n\}}"
-FIELD = re.compile(r"^\s*([\w ]+?)\s*(\**)(\w+)(?:\[\w+\])?;", re.MULTILINE)
+FIELD = re.compile(r"^\s*([\w ]+?)\s*(\**)([\w.\[\]]+);", re.MULTILINE)
+ELEMENTS = re.compile(r"struct \w+ \{\s*(OL_OWN_LINE \w+ \w+;)\s*\} (\w+)\[(\w+)\];")
+OWN_LINE, LINE, MOST_ELEMENTS = "OL_OWN_LINE ", 128, 4  # bytes here; more than three contexts use
 SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8, "ol_ticks_t": 8}
 POINTER = 8
 SHORT = {"finds that its time is up": "time is up", "relaxes": "spins"}
@@ -25,8 +27,11 @@ def fields(path: Path, struct: str) -> dict[int, str]:
     """Names by offset, as far as every size before is known."""
     code = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
     found = re.search(STRUCT.format(struct), code, re.DOTALL)
+    body = ELEMENTS.sub(_elements, found[1]) if found else ""
     at, names = 0, {}
-    for kind, star, name in FIELD.findall(found[1]) if found else ():
+    for kind, star, name in FIELD.findall(body):
+        if kind.startswith(OWN_LINE):
+            at = (at + LINE - 1) // LINE * LINE
         lock = defs.load().locks.get(kind.removeprefix("ol_").removesuffix("_t"))
         size = POINTER if star else SIZES.get(kind.split()[-1], lock.size if lock else 0)
         if not size:
@@ -36,6 +41,12 @@ def fields(path: Path, struct: str) -> dict[int, str]:
         names[at] = name
         at += size
     return names
+
+
+def _elements(array: re.Match[str]) -> str:
+    """An array, each element on a line of its own, as so many fields."""
+    field, name = array[1], array[2]
+    return "\n".join(re.sub(r"(\w+);", rf"{name}[{n}].\1;", field) for n in range(MOST_ELEMENTS))
 
 
 @dataclass
