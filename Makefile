@@ -131,7 +131,7 @@ picture: build ## measure again for docs/img/collapse.png; four minutes, an idle
 
 # The locks' pages: every lock at 1 to 16 times as many threads as CPUs.
 measured: build ## measure every lock for its page in docs/locks; a quarter of an hour, an idle machine
-	@$(OVERLOCK) bench sections --locks all,pthread_mutex --threads 1,1x,2x,4x,8x,16x --rounds 9 \
+	@$(OVERLOCK) bench sections --locks all --threads 1,1x,2x,4x,8x,16x --rounds 9 \
 		--seconds 0.2 --if-busy wait --json $(BUILD)/sections.json $(ARGS)
 	@$(PYTHON) tools/measured.py $(BUILD)/sections.json
 	@$(PYTHON) tools/docs_tables.py --in-place

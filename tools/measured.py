@@ -9,6 +9,7 @@ draws.
 
 import json
 import math
+import re
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -74,14 +75,14 @@ def load() -> Measured | None:
 def shortened(result: Result) -> dict[str, Any]:
     view = View(result)
     rates: dict[str, dict[str, Numbers]] = {}
-    for variant in view.variants:
+    for variant in (v for v in view.variants if v in defs.load().locks or v in BESIDE):
         for n in view.threads:
             if rate := view.spread("rate", variant, n):
                 numbers = {"median": rate.value, "least": rate.least, "most": rate.most}
                 rounded = {name: float(f"{value:.4g}") for name, value in numbers.items()}
                 rates.setdefault(variant, {})[str(n)] = rounded
     return {
-        "command": result.command,
+        "command": re.sub(r"--locks \S+", "--locks all", result.command),
         "machine": f"{result.machine['cpu']}, Linux {result.machine['kernel']}",
         "cpus": result.cpus,
         "rounds": result.settings["rounds"],

@@ -10,6 +10,12 @@ from overlock_tools import defs
 
 LOCKS = list(defs.load().locks)
 MOST = 165  # lines, with comments and empty ones: about 150, and a tenth more
+# Larger than they should be, and why.
+LARGE = {
+    "preemptable_ticket": (190, "its line is its parking form's, too"),
+    "tx": (190, "transactions end in many ways"),
+    "owner_qspin": (205, "what it does for a preempted owner, at each place in the queue"),
+}
 
 
 def closure(path: Path) -> set[Path]:
@@ -35,7 +41,11 @@ def size(paths: set[Path]) -> int:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_is_small(lock: str) -> None:
-    assert size(own(lock)) <= MOST
+    lines = size(own(lock))
+    if lock in LARGE:
+        assert MOST < lines <= LARGE[lock][0], LARGE[lock][1]
+    else:
+        assert lines <= MOST
 
 
 def test_what_only_one_uses_counts() -> None:
