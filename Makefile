@@ -79,6 +79,13 @@ SWEEPS = "tau --values 0,50,100,200,400,800,1600,3200,6400,25600,inf" \
 	"backoff --values 0,25,50,100,200,400,1600" \
 	"long_term --values 1,2,4,8,16,32 --threads 4x,8x,16x" \
 	"wait_slots --values 1,16,64,256,1024,4096,16384 --threads 4x,8x,16x"
+# How late callers give up: reported, not asserted, for it is the machine's answer too.
+.PHONY: timed
+timed: ## own CPU time that timed callers spend after their deadline, lock by lock; ARGS=SECONDS
+	@tools/setup test
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(BUILD)/tests/native-timed-plain --report $(ARGS)
+
 .PHONY: sweeps
 sweeps: build ## how throughput depends on each tunable, into build/sweeps; an hour, an idle machine
 	@mkdir -p $(BUILD)/sweeps

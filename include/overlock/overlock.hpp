@@ -8,8 +8,9 @@
  *	overlock::preemptable_ticket lock;
  *	std::lock_guard guard(lock);
  *
- * Those that can give up are TimedLockable too. All are constant-initialised, so a lock with static
- * storage is ready before any constructor runs.
+ * Those that can give up are TimedLockable too; the others have neither function. All are
+ * constant-initialised, so a lock with static storage is ready before any constructor runs. Nothing
+ * here throws or asks for a type at run time: -fno-exceptions and -fno-rtti are as good.
  */
 #include <overlock/overlock.h>
 
@@ -22,6 +23,20 @@ namespace overlock
 
 /* The analysis sees what the wrappers promise, not what they are made of. */
 #define OL_UNCHECKED	OL_ANNOTATE(no_thread_safety_analysis)
+
+/* The standard's Lockable and TimedLockable, for locks from anywhere. */
+template <class L>
+concept lockable = requires(L &l) {
+	l.lock();
+	l.unlock();
+	{ l.try_lock() } -> std::convertible_to<bool>;
+};
+template <class L>
+concept timed_lockable = lockable<L> && requires(L &l, std::chrono::nanoseconds patience,
+						 std::chrono::steady_clock::time_point until) {
+	{ l.try_lock_for(patience) } -> std::convertible_to<bool>;
+	{ l.try_lock_until(until) } -> std::convertible_to<bool>;
+};
 
 /* Traits of a lock that can give up. */
 template <class Traits>

@@ -105,49 +105,186 @@ CONCEPTS = """
 #include <overlock/overlock.hpp>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
-template <class L> concept lockable = requires(L l) { l.lock(); l.unlock(); l.try_lock(); };
-template <class L> concept timed = requires(L l) {
-    { l.try_lock_for(std::chrono::seconds(1)) } -> std::same_as<bool>;
-    { l.try_lock_until(std::chrono::system_clock::now()) } -> std::same_as<bool>;
-};
 #define OL_IS_timed true
 #define OL_IS_waits false
-#define OL_LOCK(id, gives_up, ...)                                      \\
-    static_assert(lockable<overlock::id>);                              \\
-    static_assert(timed<overlock::id> == OL_IS_##gives_up);             \\
-    static_assert(!std::is_copy_constructible_v<overlock::id>);         \\
+#define OL_LOCK(id, gives_up, ...)                                            \\
+    static_assert(overlock::lockable<overlock::id>);                          \\
+    static_assert(overlock::timed_lockable<overlock::id> == OL_IS_##gives_up);\\
+    static_assert(!std::is_copy_constructible_v<overlock::id>);               \\
+    static_assert(!std::is_move_constructible_v<overlock::id>);               \\
+    static_assert(std::is_nothrow_default_constructible_v<overlock::id>);     \\
+    static_assert(sizeof(overlock::id) == sizeof(ol_##id##_t));               \\
     constinit overlock::id static_##id;
 #include <overlock/locks.def>
+#undef OL_LOCK
+
+using namespace std::chrono_literals;
+
+/* What the standard asks of any lock: two at once, handed on, waited with. */
+template <overlock::lockable L> bool serves()
+{
+    L one, other;
+    long sum = 0;
+    bool ready = false;
+    std::condition_variable_any changed;
+    {
+        std::scoped_lock both(one, other);
+        if (one.try_lock() || !other.is_locked())
+            return false;
+    }
+    std::thread adder([&] {
+        for (int i = 0; i < 1000; i++) {
+            std::scoped_lock both(other, one);
+            sum++;
+        }
+        std::lock_guard guard(one);
+        ready = true;
+        changed.notify_all();
+    });
+    for (int i = 0; i < 1000; i++) {
+        std::scoped_lock both(one, other);
+        sum++;
+    }
+    std::unique_lock owner(one);
+    changed.wait(owner, [&] { return ready; });
+    adder.join();
+    if (!owner.owns_lock() || !one.is_locked() || sum != 2000)
+        return false;
+    owner.unlock();
+    return owner.try_lock();
+}
+
+template <overlock::timed_lockable L> bool gives_up()
+{
+    L lock;
+    std::unique_lock taken(lock);
+    const auto until = std::chrono::steady_clock::now() + 2ms;
+    if (lock.try_lock_for(-1s) || lock.try_lock_until(until))
+        return false;
+    if (std::chrono::steady_clock::now() < until)
+        return false;
+    taken.unlock();
+    return lock.try_lock_for(std::chrono::hours::max()) && lock.is_locked();
+}
 
 int main()
 {
-    using namespace std::chrono_literals;
+    int place = 0, wrong = 0;
     std::scoped_lock all(static_tas, static_ticket, static_mcs);
-    std::unique_lock<overlock::preemptable_ticket> owner(static_preemptable_ticket);
-    std::condition_variable_any condition;
-    condition.wait_for(owner, 1ms);
-    overlock::byte taken;
-    taken.lock();
-    const auto until = std::chrono::steady_clock::now() + 2ms;
-    if (taken.try_lock_for(-1s) || taken.try_lock_until(until))
-        return 1;
-    if (std::chrono::steady_clock::now() < until)
-        return 2;
-    taken.unlock();
-    if (!taken.try_lock_for(std::chrono::hours::max()) || !taken.is_locked())
-        return 3;
-    return static_tas.is_locked() && !taken.is_contended() ? 0 : 4;
+#define OL_CHECK_timed(id) gives_up<overlock::id>()
+#define OL_CHECK_waits(id) true
+#define OL_LOCK(id, gives_up, ...)                                \\
+    place++;                                                      \\
+    if (!serves<overlock::id>() || !OL_CHECK_##gives_up(id))      \\
+        wrong = place;
+#include <overlock/locks.def>
+    return wrong;
 }
 """
+MODES = {"usual": [], "bare": ["-fno-exceptions", "-fno-rtti"]}
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_locks_are_lockables(installed: Installed, tmp_path: Path, compiler: str) -> None:
+def test_locks_are_lockables(
+    installed: Installed, tmp_path: Path, compiler: str, mode: str
+) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
     source, program = tmp_path / "concepts.cpp", tmp_path / "concepts"
     source.write_text(CONCEPTS)
-    flags = installed.flags("--cflags", "--libs")
+    flags = [*MODES[mode], *installed.flags("--cflags", "--libs")]
     run(compiler, "-std=c++20", "-Wall", "-Werror", source, "-o", program, "-pthread", *flags)
     run(program, env=installed.env)
+
+
+# A function that is not to exist has a name that is free for something else.
+NOT_TIMED = """
+#include <overlock/overlock.h>
+#define OL_NAME_timed(id)
+#define OL_NAME_waits(id) enum { ol_##id##_timedlock };
+#define OL_LOCK(id, gives_up, ...) OL_NAME_##gives_up(id)
+#include <overlock/locks.def>
+#undef OL_LOCK
+#define OL_USE_timed(id) bool (*const use_##id)(ol_##id##_t *, ol_ticks_t) = ol_##id##_timedlock;
+#define OL_USE_waits(id)
+#define OL_LOCK(id, gives_up, ...) OL_USE_##gives_up(id)
+#include <overlock/locks.def>
+"""
+
+
+def test_c_has_timedlock_exactly_where_the_list_says(installed: Installed, tmp_path: Path) -> None:
+    source = tmp_path / "timed.c"
+    source.write_text(NOT_TIMED)
+    run("gcc", *C, *STRICT, f"-I{installed.prefix / 'include'}", source)
+
+
+# Of the headers: which, what is changed, and what notices.
+BROKEN_HEADERS = {
+    "a lock that can give up though the list says no": (
+        "lock/mcs.h",
+        "#endif",
+        "static inline bool ol_mcs_timedlock(ol_mcs_t *l, ol_ticks_t until)\n"
+        "{ (void)until; return ol_mcs_trylock(l); }\n#endif",
+        NOT_TIMED,
+    ),
+    "a lock that cannot though the list says so": (
+        "locks.def",
+        "OL_LOCK(mcs, waits",
+        "OL_LOCK(mcs, timed",
+        NOT_TIMED,
+    ),
+    "C++: timed functions for all": (
+        "overlock.hpp",
+        "		requires gives_up<Traits>\n",
+        "",
+        CONCEPTS,
+    ),
+    "C++: timed functions for none": (
+        "overlock.hpp",
+        "OL_TRAITS_##timing(id)",
+        "",
+        CONCEPTS,
+    ),
+    "C++: a constructor that runs": (
+        "overlock.hpp",
+        "constexpr lock_of() noexcept = default;",
+        "lock_of() noexcept { }",
+        CONCEPTS,
+    ),
+    "C++: locks that can be copied": (
+        "overlock.hpp",
+        "lock_of(const lock_of &) = delete;",
+        "lock_of(const lock_of &) = default;",
+        CONCEPTS,
+    ),
+    "C++: a throw": (
+        "overlock.hpp",
+        "		Traits::lock(&raw);",
+        "		if (is_locked())\n			throw 1;\n		Traits::lock(&raw);",
+        CONCEPTS,
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_HEADERS)
+def test_broken_headers_are_noticed(installed: Installed, tmp_path: Path, broken: str) -> None:
+    name, place, wrong, text = BROKEN_HEADERS[broken]
+    include = tmp_path / "include"
+    shutil.copytree(installed.prefix / "include", include)
+    header = include / "overlock" / name
+    before, found, after = header.read_text().rpartition(place)
+    assert found
+    header.write_text(
+        header.read_text().replace(place, wrong)
+        if name == "overlock.hpp"
+        else before + wrong + after
+    )
+    source = tmp_path / "use.c"
+    source.write_text(text)
+    language = C if text is NOT_TIMED else [*CXX, *MODES["bare"]]
+    whole = f"-I{installed.prefix / 'include'}"
+    run("gcc", *language, "-fsyntax-only", "-Werror", whole, source)
+    run("gcc", *language, "-fsyntax-only", "-Werror", f"-I{include}", source, code=1)

@@ -7,8 +7,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern const struct ol_lock_ops ol_ops_absent;  /* excludes nobody */
-extern const struct ol_lock_ops ol_ops_relaxed; /* excludes, but its release orders nothing */
+extern const struct ol_lock_ops ol_ops_absent;    /* excludes nobody */
+extern const struct ol_lock_ops ol_ops_relaxed;   /* excludes, but its release orders nothing */
+extern const struct ol_lock_ops ol_ops_forgetful; /* a waiter that gives up leaves its ticket */
+extern const struct ol_lock_ops ol_ops_hasty;     /* gives up at once, whatever the deadline */
+extern const struct ol_lock_ops ol_ops_late;      /* gives up 200 us of CPU time late */
 #ifdef __cplusplus
 }
 #endif
