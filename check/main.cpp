@@ -82,6 +82,7 @@ ol_tuning usual_tuning() {
     t.tau = 100;
     t.spin = 1000;
     t.backoff = 10;
+    t.short_line = 0; // two contexts are enough to meet in the queue
     return t;
 }
 

@@ -68,6 +68,7 @@ void Client::draw(uint64_t seed) {
     tuning_.spin = random.of(spins);
     tuning_.backoff = random.of(backoffs);
     tuning_.long_term = 1 + random.one_in(4);
+    tuning_.short_line = random.below(3);
     tuning_.wait_slots = slots[seed % std::size(slots)];
     if (kind_ == Kind::crowd) { // more than the 32 tickets after which keys repeat
         contexts_ = 36;
