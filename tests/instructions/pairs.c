@@ -17,7 +17,7 @@
 #include <valgrind/callgrind.h>
 
 #define PAIRS	1000
-#define ROOM	4096
+#define ROOM	8192
 
 /* Called by pointer, so that the compiler knows nothing of the lock; `first` comes once. */
 #define LOOP(name, type, first, ...)						\
@@ -54,7 +54,8 @@ LOOP(nothing, char, )
 LOOP(self, char, , ol_self())
 LOOP(node, char, , ol_node_put(ol_node_get()))
 
-#define OL_LOCK(id, gives_up, traits, source, what)	\
+#define OL_LOCK(id, gives_up, traits, source, what)				\
+	_Static_assert(sizeof(ol_##id##_t) <= ROOM, #id " needs more room");	\
 	LOOP(id, ol_##id##_t, , ol_##id##_lock(l); ol_##id##_unlock(l))
 #include <overlock/locks.def>
 #undef OL_LOCK
@@ -93,6 +94,14 @@ LOOP(ck_ticket_pb, ck_spinlock_ticket_t, ck_spinlock_ticket_init(l),
      ck_spinlock_ticket_unlock(l))
 LOOP(ck_mcs, ck_spinlock_mcs_t, ck_spinlock_mcs_context_t node;
      ck_spinlock_mcs_init(l), ck_spinlock_mcs_lock(l, &node); ck_spinlock_mcs_unlock(l, &node))
+static ck_spinlock_clh_t nodes[2];
+LOOP(ck_clh, ck_spinlock_clh_t *, ck_spinlock_clh_t *node = &nodes[1];
+     ck_spinlock_clh_init(l, &nodes[0]), ck_spinlock_clh_lock(l, node);
+     ck_spinlock_clh_unlock(&node))
+static ck_spinlock_anderson_thread_t slots[32]; /* as many as ours has */
+LOOP(ck_anderson, ck_spinlock_anderson_t, ck_spinlock_anderson_thread_t *slot;
+     ck_spinlock_anderson_init(l, slots, 32), ck_spinlock_anderson_lock(l, &slot);
+     ck_spinlock_anderson_unlock(l, slot))
 LOOP(pthread_mutex, pthread_mutex_t, , pthread_mutex_lock(l); pthread_mutex_unlock(l))
 LOOP(pthread_spin, pthread_spinlock_t, pthread_spin_init(l, 0), pthread_spin_lock(l);
      pthread_spin_unlock(l))
@@ -105,6 +114,8 @@ static void peers(void)
 	count("ck_ticket", loop_ck_ticket);
 	count("ck_ticket_pb", loop_ck_ticket_pb);
 	count("ck_mcs", loop_ck_mcs);
+	count("ck_clh", loop_ck_clh);
+	count("ck_anderson", loop_ck_anderson);
 	count("pthread_spin", loop_pthread_spin);
 	count("pthread_mutex", loop_pthread_mutex);
 }

@@ -33,6 +33,18 @@ SAME_KIND = {
     "ticket": "ck_ticket",
     "ticket_backoff": "ck_ticket_pb",
     "mcs": "ck_mcs",
+    "dec": "ck_dec",
+    "clh": "ck_clh",
+    "anderson": "ck_anderson",
+}
+
+# Where ours does what Concurrency Kit's leaves to its caller: how many more it may take, and why.
+MORE = {
+    "clh": (1, "a free lock keeps no node, and all-zero memory is one"),
+    "anderson": (
+        7,
+        "who comes beyond the slots waits without one, and all-zero memory is a free lock",
+    ),
 }
 
 Counts = dict[str, int]
@@ -109,7 +121,7 @@ def excesses(columns: dict[str, Counts]) -> list[str]:
     wrong = []
     for name, peer in SAME_KIND.items():
         ours, theirs = columns["inlined"][name], columns["peers"][peer]
-        if ours > theirs:
+        if ours > theirs + MORE.get(name, (0, ""))[0]:
             wrong.append(f"{name} takes {ours} instructions, {peer} {theirs}")
     for lock in defs.load().locks.values():
         if "fits4" in lock.traits and lock.size != 4:
@@ -132,8 +144,10 @@ def print_table(columns: dict[str, Counts]) -> None:
         excess = f"{ours[lock.id] - peers[kind]:+d}" if kind else "-"
         more = (columns[c][lock.id] for c in ("table", "counted", "interposed"))
         print(row(lock.id, lock.size, ours[lock.id], theirs, excess, *more))
-    for peer in ("ck_dec", "pthread_spin", "pthread_mutex"):
+    for peer in ("pthread_spin", "pthread_mutex"):
         print(row(peer, "", peers[peer]))
+    for name, (_, why) in MORE.items():
+        print(f"{name}: {why}")
     print(f"\nApart: ol_self() {ours['self']}, ol_node_get() and ol_node_put() {ours['node']}:")
     print("no lock asks for either unless it found the lock taken.")
 
