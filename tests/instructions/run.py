@@ -3,8 +3,10 @@
 """Instructions of an uncontended lock+unlock, counted by callgrind, beside Concurrency Kit's.
 
 Exits with 1 if a lock takes more than Concurrency Kit's of the same kind, or if a lock that is said
-to fit 4 bytes does not. The counts are those of this compiler, and repeat exactly, but for those of
-the counted build: what it does depends on the times it reads.
+to fit 4 bytes does not. The counts are those of this compiler, and repeat exactly, but for those
+counted with times: what is done then depends on the times that are read.
+
+--ticks instead measures the time of a pair, plain and counted in turn; roughly on a busy machine.
 """
 
 import argparse
@@ -50,15 +52,17 @@ MORE = {
 Counts = dict[str, int]
 
 
-def compile_pairs(folder: Path, counted: bool, before: Path | None) -> Path:
-    """pairs.c against the static library; headers found in `before` hide the tree's."""
+def compile_pairs(
+    folder: Path, counted: bool, before: Path | None, source: str = "pairs.c"
+) -> Path:
+    """A program against the static library; headers found in `before` hide the tree's."""
     build = native.folder().parent
-    out = folder / ("pairs-counted" if counted else "pairs")
+    out = folder / (Path(source).stem + ("-counted" if counted else ""))
     library = build / "lib" / f"liboverlock{'_counted' if counted else ''}.a"
     if not library.exists():
         raise Fail(f"there is no {library}; run `make build` first")
     includes = [*([before] if before else []), TOP / "include", build / "include"]
-    command = ["gcc", *FLAGS, *(f"-I{i}" for i in includes), str(HERE / "pairs.c"), str(library)]
+    command = ["gcc", *FLAGS, *(f"-I{i}" for i in includes), str(HERE / source), str(library)]
     subprocess.run([*command, "-pthread", "-ldl", "-Wl,-z,now", "-o", str(out)], check=True)
     return out
 
@@ -111,7 +115,8 @@ def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str,
             return columns
         counted = compile_pairs(Path(name), True, before)
         columns["table"] = instructions(plain, "table")
-        columns["counted"] = instructions(counted, "table", exact=False)
+        columns["counted"] = instructions(counted, "table")
+        columns["timed"] = instructions(counted, "table", exact=False, OVERLOCK_HISTOGRAMS="1")
         columns["interposed"] = {lock: interposed(plain, lock) for lock in defs.load().locks}
         return columns
 
@@ -137,12 +142,14 @@ def row(*cells: object) -> str:
 def print_table(columns: dict[str, Counts]) -> None:
     ours, peers = columns["inlined"], columns["peers"]
     print("Instructions of an uncontended lock+unlock\n")
-    print(row("lock", "bytes", "inlined", "CK's", "excess", "table", "counted", "interposed"))
+    print(
+        row("lock", "bytes", "inlined", "CK's", "excess", "table", "counted", "timed", "interposed")
+    )
     for lock in defs.load().locks.values():
         kind = SAME_KIND.get(lock.id)
         theirs = f"{peers[kind]} {kind[3:]}" if kind else "-"
         excess = f"{ours[lock.id] - peers[kind]:+d}" if kind else "-"
-        more = (columns[c][lock.id] for c in ("table", "counted", "interposed"))
+        more = (columns[c][lock.id] for c in ("table", "counted", "timed", "interposed"))
         print(row(lock.id, lock.size, ours[lock.id], theirs, excess, *more))
     for peer in ("pthread_spin", "pthread_mutex"):
         print(row(peer, "", peers[peer]))
@@ -152,11 +159,46 @@ def print_table(columns: dict[str, Counts]) -> None:
     print("no lock asks for either unless it found the lock taken.")
 
 
+ROUNDS = 5  # of plain and counted in turn
+
+
+def ticks() -> dict[str, list[list[float]]]:
+    """By lock: the least of plain, of counted, and of counted with times, for each length."""
+    with tempfile.TemporaryDirectory() as name:
+        plain, counted = (compile_pairs(Path(name), c, None, "ticks.c") for c in (False, True))
+        ways = [(plain, "0"), (counted, "0"), (counted, "1")]
+        least: dict[str, list[list[float]]] = {}
+        for _ in range(ROUNDS):
+            for way, (program, times) in enumerate(ways):
+                environment = {**os.environ, "OVERLOCK_HISTOGRAMS": times}
+                command = [str(program), *defs.load().locks]
+                done = subprocess.run(
+                    command, env=environment, capture_output=True, text=True, check=True
+                )
+                for line in done.stdout.splitlines():
+                    lock, *numbers = line.split()
+                    best = least.setdefault(lock, [[float("inf")] * len(numbers) for _ in ways])
+                    best[way] = [min(a, float(b)) for a, b in zip(best[way], numbers, strict=True)]
+        return least
+
+
+def print_ticks(least: dict[str, list[list[float]]]) -> None:
+    print("Ticks of an uncontended lock+unlock from the table of locks, with sections of 0, 10 and")
+    print(f"100 turns of an empty loop: least of {ROUNDS} rounds, plain | counted | with times\n")
+    for lock, ways in least.items():
+        cells = (" | ".join(f"{t:.0f}" for t in times) for times in zip(*ways, strict=True))
+        print(f"{lock:<24}" + "".join(f"{cell:>20}" for cell in cells))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts here too")
+    parser.add_argument("--ticks", action="store_true", help="time instead of instructions")
     options = parser.parse_args()
     try:
+        if options.ticks:
+            print_ticks(ticks())
+            return 0
         columns = measure()
         print_table(columns)
         wrong = excesses(columns)

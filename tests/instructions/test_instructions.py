@@ -20,7 +20,7 @@ def test_no_lock_takes_more_than_its_kind(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     columns = json.loads(out.read_text())
     locks = set(defs.load().locks)
-    for column in ("table", "counted", "interposed"):
+    for column in ("table", "counted", "timed", "interposed"):
         assert set(columns[column]) == locks
     assert set(columns["inlined"]) == locks | {"self", "node"}
     assert all(lock in done.stdout for lock in locks)
@@ -33,6 +33,8 @@ def test_columns_are_of_different_builds(tmp_path: Path) -> None:
         inlined, table = columns["inlined"][lock], columns["table"][lock]
         assert 3 < inlined < table < columns["counted"][lock]
         assert table < columns["interposed"][lock]
+        # No clock and no look-up: a hundred instructions, whatever the lock.
+        assert columns["counted"][lock] - table <= 100 < columns["timed"][lock] - table
 
 
 def test_a_longer_lock_is_caught(tmp_path: Path) -> None:
