@@ -129,6 +129,8 @@ def values(tunable: Tunable, asked: Asked) -> list[str]:
     else:
         low, high = _ends(tunable, asked)
         found = {tunable.check(str(v)) for v in between(tunable, low, high, asked["steps"])}
+        if not spaced and tunable.unit == "ns":
+            found |= {str(tunable.least), "inf"}
     found.add(str(tunable.default))
     return sorted(found, key=_as_number)
 
@@ -138,8 +140,9 @@ def _as_number(text: str) -> float:
 
 
 def _ends(tunable: Tunable, asked: Asked) -> tuple[int, int]:
-    usual = max(tunable.default, tunable.least)
-    ends = (max(tunable.least, usual // AROUND), min(tunable.most, max(usual, 1) * AROUND))
+    usual = max(tunable.default, 1)
+    lowest = tunable.least if tunable.unit == "power" else usual // AROUND
+    ends = (max(tunable.least, lowest), min(tunable.most, usual * AROUND))
     texts = (asked["low"], asked["high"])
     low, high = (
         end if text is None else int(_finite(tunable, text))

@@ -2,10 +2,14 @@
 """Every tunable says what its default rests on, everywhere it is listed."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from overlock_tools import cli, defs
+
+TOP = Path(__file__).resolve().parents[2]
 
 
 def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
@@ -25,3 +29,34 @@ def test_json_has_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     entries = json.loads(listed(capsys, "--json"))
     assert [entry["name"] for entry in entries] == list(defs.load().tunables)
     assert all(entry["source"] and entry["when"] in ("any", "idle") for entry in entries)
+
+
+LINE = """OL_TUNABLE(twin, {unit}, {default}, 2, 1024, any, "{source}", "a twin")"""
+WHOLE: dict[str, str | int] = {"unit": "power", "default": 64, "source": "004 2"}
+BROKEN: dict[str, tuple[dict[str, str | int], str]] = {
+    "a default below its range": ({"default": 1}, "twin: the default is out of range"),
+    "a default above its range": ({"default": 2048}, "twin: the default is out of range"),
+    "a default not of its unit": ({"default": 100}, "twin: the default is not of its unit"),
+    "a default without a source": ({"source": ""}, "twin: where is its default from?"),
+}
+
+
+def compiled(tmp_path: Path, **line: str | int) -> str:
+    """What the compiler says of the library's part with one more tunable."""
+    listed = tmp_path / "overlock/tunables.def"
+    listed.parent.mkdir(exist_ok=True)
+    text = (TOP / "include/overlock/tunables.def").read_text()
+    listed.write_text(text + LINE.format(**(WHOLE | line)) + "\n")
+    includes = (f"-I{folder}" for folder in (tmp_path, TOP / "include", TOP / "lib"))
+    command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", *includes]
+    done = subprocess.run(
+        [*command, TOP / "lib/tuning.c"], capture_output=True, text=True, check=False
+    )
+    return done.stderr
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_the_list_says_of_itself_is_true(tmp_path: Path, broken: str) -> None:
+    line, said = BROKEN[broken]
+    assert compiled(tmp_path) == ""
+    assert said in compiled(tmp_path, **line)

@@ -159,8 +159,8 @@ def matrix_command(**options: Any) -> int:
 
 SWEEP = (
     click.option("--values", metavar="LIST", help="Of the tunable: 0,100,1000,inf."),
-    click.option("--from", "low", metavar="N", help="[default: a 16th of the default]"),
-    click.option("--to", "high", metavar="N", help="[default: 16 times the default]"),
+    click.option("--from", "low", metavar="N", help="[default: a 16th of the default, and 0]"),
+    click.option("--to", "high", metavar="N", help="[default: 16 times the default, and inf]"),
     click.option(
         "--steps",
         type=click.IntRange(2, 1000),
