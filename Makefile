@@ -81,7 +81,7 @@ timed: ## own CPU time that timed callers spend after their deadline, lock by lo
 	@$(BUILD)/tests/native-timed-plain --report $(ARGS)
 
 # Every tunable but the switches; one that no lock reads is left out, and says so.
-SWEPT = $(shell sed -n '/, 0, 1, [a-z]*,$$/!s/^OL_TUNABLE(\([a-z_]*\),.*/\1/p' include/overlock/tunables.def)
+SWEPT = $(shell sed -n '/, 0, 1, [a-z]*,$$/!s/^OL_TUNABLE.\([a-z_]*\),.*/\1/p' include/overlock/tunables.def)
 .PHONY: sweeps
 sweeps: build ## how throughput depends on each tunable, into build/sweeps; an hour, an idle machine
 	@mkdir -p $(BUILD)/sweeps
