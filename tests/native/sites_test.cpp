@@ -243,6 +243,104 @@ TEST(Sites, ChildOfAForkStartsFromZero) {
     EXPECT_EQ(count(any, OL_ACQUIRE), 1u);
 }
 
+// Preemption as the papers count it.
+
+ol_site_record all_of(const ol_lock_ops *ops) {
+    ol_site_record sums{};
+    for (const ol_site_record &r : read_all())
+        for (size_t e = 0; r.lock == ops && e < OL_EVENTS; e++)
+            sums.events[e] += r.events[e];
+    return sums;
+}
+
+TEST(Preemption, AStallBehindAHolderIsSeen) {
+    ol_sites_reset();
+    Lock lock(any);
+    lock.lock();
+    std::thread waiter([&] {
+        lock.lock();
+        lock.unlock();
+    });
+    eventually([&] { return count(any, OL_SLOW_PATH) == 1; });
+    std::this_thread::sleep_for(20ms); // off the CPU, like one preempted
+    lock.unlock();
+    waiter.join();
+    const ol_site_record sums = all_of(any);
+    EXPECT_EQ(sums.events[OL_STALL], 1u);
+    EXPECT_EQ(sums.events[OL_STALL_HELD], 1u);
+    EXPECT_EQ(sums.events[OL_STALL_FREE], 0u);
+    EXPECT_EQ(sums.events[OL_LHP], ol_sites_know_slices() ? 1u : 0u);
+}
+
+std::atomic<bool> is_away, may_return;
+
+void stay_away(int) {
+    is_away = true;
+    while (!may_return)
+        std::this_thread::sleep_for(1ms);
+}
+
+// The first in line is off the CPU when its turn comes; who is behind it finds the lock free.
+TEST(Preemption, AStallBehindAWaiterIsSeen) {
+    const ol_lock_ops *fifo = ol_find_lock("ticket");
+    struct sigaction away{}, before{};
+    is_away = may_return = false;
+    away.sa_handler = stay_away;
+    sigaction(SIGUSR1, &away, &before);
+    ol_sites_reset();
+    Lock lock(fifo);
+    lock.lock();
+    auto take_turn = [&] {
+        lock.lock();
+        lock.unlock();
+    };
+    std::thread first(take_turn);
+    eventually([&] { return count(fifo, OL_SLOW_PATH) == 1; });
+    pthread_kill(first.native_handle(), SIGUSR1);
+    eventually([&] { return is_away.load(); });
+    lock.unlock();
+    std::thread second(take_turn);
+    eventually([&] { return count(fifo, OL_SLOW_PATH) == 2; });
+    std::this_thread::sleep_for(20ms);
+    may_return = true;
+    first.join();
+    second.join();
+    sigaction(SIGUSR1, &before, nullptr);
+    const ol_site_record sums = all_of(fifo);
+    EXPECT_EQ(sums.events[OL_STALL], 2u);
+    EXPECT_GE(sums.events[OL_STALL_FREE], 1u);
+    if (ol_sites_know_slices()) {
+        EXPECT_GE(sums.events[OL_LWP], 1u);
+    }
+}
+
+TEST(Preemption, PlacesAreKeptInTheirBuckets) {
+    const std::map<unsigned, unsigned> buckets{{0, 0},  {1, 1},  {3, 3},  {4, 4},  {7, 4},  {8, 5},
+                                               {15, 5}, {16, 6}, {31, 6}, {32, 7}, {~0u, 7}};
+    for (auto [n, bucket] : buckets)
+        EXPECT_EQ(ol_place(n), bucket) << n;
+    const ol_lock_ops *fifo = ol_find_lock("ticket");
+    ol_sites_reset();
+    Lock lock(fifo);
+    lock.lock();
+    std::vector<std::thread> waiters;
+    for (uint64_t n = 1; n <= 5; n++) {
+        waiters.emplace_back([&] {
+            lock.lock();
+            lock.unlock();
+        });
+        eventually([&] { return count(fifo, OL_QUEUE) == n; });
+    }
+    lock.unlock();
+    for (std::thread &waiter : waiters)
+        waiter.join();
+    std::array<uint64_t, OL_PLACES> places{};
+    for (const ol_site_record &r : read_all())
+        for (size_t i = 0; r.lock == fifo && i < OL_PLACES; i++)
+            places[i] += r.places[OL_QUEUE][i];
+    EXPECT_EQ(places, (std::array<uint64_t, OL_PLACES>{0, 1, 1, 1, 2, 0, 0, 0}));
+}
+
 Lock *others;
 std::atomic<uint64_t> in_handlers;
 
