@@ -184,7 +184,8 @@ bool Client::may_stick() {
 
     for (size_t i = 0; i < setting_.contexts; i++)
         stopped |= world_.is_off(i);
-    return stopped && !forked_ && (setting_.scenario != Scenario::waiter_ || is_fifo());
+    return stopped && !forked_ &&
+           (setting_.scenario != Scenario::waiter_ || is_fifo() || ops_.traits & OL_LATE_FIFO);
 }
 
 // From outside, with nobody else there: waiting is a failure now.

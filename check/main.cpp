@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 using namespace ol;
 using namespace ol::check;
@@ -27,7 +28,7 @@ struct Options {
     std::string lock, object, scenario = "lock", model = "sc", search = "dpor", replay, sites;
     std::string roles;
     std::vector<std::string> budgets, tunes, weaken, claims;
-    Ticks clock = 0;
+    std::optional<Ticks> clock;
     size_t contexts = 2;
     unsigned acquisitions = 2;
     Limits limits;
@@ -83,6 +84,10 @@ ol_tuning usual_tuning() {
     t.spin = 1000;
     t.backoff = 10;
     t.short_line = 0; // two contexts are enough to meet in the queue
+    t.near = 1;
+    t.near_spin = 2000;
+    t.csd = 1;
+    t.warning = 1;
     return t;
 }
 
@@ -107,12 +112,18 @@ Weakening weakening(const std::string &text) {
             order == "release"};
 }
 
-Rules rules_of(const Options &o, Scenario scenario) {
+// Of locks that judge slices: long enough for one section, and too short for two. Longer ones, and
+// ones that end between any two looks, multiply what there is to explore, for whoever asks for it.
+constexpr Ticks usual_slice = 2;
+
+Rules rules_of(const Options &o, const ol_lock_ops &ops, Scenario scenario) {
     Rules r;
 
     r.tuning = usual_tuning();
     r.timeouts = o.timeouts;
-    r.clock = o.clock;
+    r.clock = o.clock.value_or(ops.traits & OL_NEEDS_SLICE ? usual_slice : 0);
+    if (ops.traits & OL_NEEDS_SLICE)
+        r.budgets.left[static_cast<size_t>(Budget::stale)] = 0;
     prepare(scenario, r.budgets);
     for (const std::string &b : o.budgets) {
         auto [name, times] = assignment(b);
@@ -245,6 +256,8 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
 
     for (size_t i = 0; i < budget_kinds; i++)
         r["budgets"][budget_list[i].name] = rules.budgets.left[i];
+    if (rules.clock)
+        r["clock"] = rules.clock;
     for (const std::string &t : o.tunes) {
         auto [name, value] = assignment(t);
         r["tune"][name] = value == engine::never ? json("inf") : json(value);
@@ -328,7 +341,7 @@ int run(Options &o) {
     if (o.limits.search == SearchKind::pct && o.limits.seconds > 1e17 &&
         o.limits.executions == UINT64_MAX)
         bad("a random search ends only at a limit: --seconds or --executions");
-    Rules rules = rules_of(o, setting.scenario);
+    Rules rules = rules_of(o, ops, setting.scenario);
     World world(models[index_of(models, o.model, "model")].model, rules);
     Client client(world, ops, setting);
     Program program = client.program();
@@ -378,8 +391,10 @@ int main(int argc, char **argv) {
     app.add_option("--claim", o.claims, "what a paper says of the order, or bypass=N; see --list")
         ->allow_extra_args(false);
     app.add_option("--roles", o.roles, "r or w for each context: who only reads");
-    app.add_option("--clock", o.clock, "concrete clocks, and slices of so many ticks")
-        ->check(CLI::Range(1, 100));
+    app.add_option("--clock", o.clock,
+                   "concrete clocks, and slices of so many ticks; 0: there "
+                   "are none. For locks that ask for slices, 2 unless given")
+        ->check(CLI::Range(0, 100));
     app.add_option("--tune", o.tunes, "NAME=N or NAME=inf")->allow_extra_args(false);
     app.add_option("--search", o.search, "dpor, plain or pct")->capture_default_str();
     app.add_option("--seed", o.limits.seed, "of pct")->capture_default_str();

@@ -18,7 +18,8 @@ void World::relax(Ticks until, Place place) {
         fail(Wrong::too_late, "relaxes at " + text(place));
     maybe_interrupt();
     a.arrival.wait();
-    bool expires = until != never && !has_asked(until) && !has_passed(until) && may(Budget::expiry);
+    bool may_expire = rules_.clock || !has_asked(until); // else to ask was the moment
+    bool expires = until != never && may_expire && !has_passed(until) && may(Budget::expiry);
     if (expires)
         pass(me(), until);
     a.asked.clear();
@@ -46,6 +47,11 @@ void World::yield(uint32_t, Place place) {
         until = std::min(until, t);
     a.place = place;
     a.asked.clear();
+    if (rules_.clock && until != never && may(Budget::expiry)) {
+        pass(a, until);
+        loads_->look_afresh(self_);
+        return;
+    }
     if (a.interrupted) {
         a.interrupted = false;
         loads_->look_afresh(self_);

@@ -39,6 +39,7 @@ void Context::begin(std::function<void()> body, Abilities abilities, size_t cont
     transaction.forget();
     must_not_wait = false;
     slices = 1;
+    slice_began = csd = 0;
     std::fill(events.begin(), events.end(), 0);
     if (!stack_.sp)
         stack_ = Stack(stack_bytes).allocate();

@@ -89,6 +89,8 @@ public:
     bool must_not_wait = false; // in a trylock
     unsigned steps_in_try = 0;
     uint64_t slices = 1;
+    Ticks slice_began = 0;
+    Ticks csd = 0;                // the last that was learnt
     std::vector<unsigned> events; // counted by ol_count
 
 private:

@@ -129,7 +129,7 @@ void Machine::give_turn() {
             if (contexts_[i]->late_kicks && schedule_->doubt(Doubt::kick_arrives))
                 deliver(*contexts_[i]);
     if (self_ != &c)
-        c.slices++;
+        c.slices++, c.slice_began = time_;
     self_ = &c;
     turn_left_ = t.steps;
     to_mark_ = t.to_mark;
@@ -705,14 +705,29 @@ uint64_t Machine::slice_id(Place place) {
     return self_ ? self_->slices : 0;
 }
 
+// As it is expected: the schedule may take the CPU before, or leave it for another slice.
 Ticks Machine::slice_end(Place place) {
     point(place);
-    return never;
+    if (!self_ || !slice_length_)
+        return never;
+    Ticks over = (time_ - self_->slice_began) / slice_length_;
+    return self_->slice_began + (over + 1) * slice_length_;
 }
 
 Ticks Machine::slice_min(Place place) {
+    Ticks end = slice_end(place);
+    return end == never ? never : end - slice_length_ / 2;
+}
+
+void Machine::csd_learn(Ticks since, unsigned n, Place place) {
     point(place);
-    return 0;
+    if (self_)
+        self_->csd = (time_ - since) / n;
+}
+
+Ticks Machine::csd(Place place) {
+    point(place);
+    return self_ ? self_->csd : 0;
 }
 
 bool Machine::is_preempted(uint32_t id, Place place) {

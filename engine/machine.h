@@ -71,6 +71,7 @@ public:
     void check_order(bool on) { check_order_ = on; }  // happens-before; on at first
     void trace_to(Trace *trace) { trace_ = trace; }
     void retune(const ol_tuning &t) { tuning_ = t; }
+    void slices(Ticks length) { slice_length_ = length; }         // 0: nobody knows when they end
     void transactions(Transaction::Capacity c) { capacity_ = c; } // {0, 0}: there are none
 
     // The seam.
@@ -96,6 +97,8 @@ public:
     uint64_t slice_id(Place place) override;
     Ticks slice_end(Place place) override;
     Ticks slice_min(Place place) override;
+    void csd_learn(Ticks since, unsigned n, Place place) override;
+    Ticks csd(Place place) override;
     bool is_preempted(uint32_t id, Place place) override;
     Ticks quota_end(Place place) override;
     bool cpu_idle(Place place) override;
@@ -172,6 +175,7 @@ private:
     size_t in_transactions_ = 0;
     std::unordered_map<const uint8_t *, Committed> committed_;
     Transaction::Capacity capacity_;
+    Ticks slice_length_ = 0;
     std::vector<Weakening> weakenings_;
     std::vector<Site> *sites_ = nullptr;
     Trace *trace_ = nullptr;

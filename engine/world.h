@@ -76,6 +76,8 @@ public:
     virtual uint64_t slice_id(Place place) = 0;
     virtual Ticks slice_end(Place place) = 0;
     virtual Ticks slice_min(Place place) = 0;
+    virtual void csd_learn(Ticks, unsigned, Place) {}
+    virtual Ticks csd(Place) { return 0; }
     virtual bool is_preempted(uint32_t id, Place place) = 0;
     virtual Ticks quota_end(Place place) = 0;
     virtual bool cpu_idle(Place place) = 0;

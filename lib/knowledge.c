@@ -153,12 +153,31 @@ bool ol_sites_know_slices(void)
 }
 #endif
 
+/* Who is still here at the end has been given another slice: nobody else wants the CPU. */
 ol_ticks_t ol_slice_end(void)
 {
+	ol_ticks_t over;
+
 	if (!rseq_works || !slice_length)
 		return OL_NEVER;
 	look();
-	return slice.since + slice_length;
+	over = (ol_now() - slice.since) / slice_length;
+	return slice.since + (over + 1) * slice_length;
+}
+
+/* By the last waits in line; a handler that comes between costs one of them its weight. */
+static OL_THREAD_LOCAL ol_ticks_t csd;
+
+void ol_csd_learn(ol_ticks_t since, unsigned n)
+{
+	ol_ticks_t each = (ol_now() - since) / (n ? n : 1);
+
+	csd = csd ? csd - csd / 8 + each / 8 : each;
+}
+
+ol_ticks_t ol_csd(void)
+{
+	return csd;
 }
 
 /* The first version of the kernel's structure is enough; libc has no wrapper for the call. */
@@ -216,7 +235,7 @@ void ol_knowledge_start(void)
 
 ol_ticks_t ol_slice_min(void)
 {
-	return 0;
+	return OL_NEVER;
 }
 
 bool ol_is_preempted(uint32_t id)

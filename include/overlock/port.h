@@ -78,10 +78,16 @@
  *
  *	ol_slice_id()		changes whenever this context has been off its CPU; 0 unknown
  *	ol_slice_end()		when it will be preempted; OL_NEVER unknown
- *	ol_slice_min()		a length the slice is guaranteed to have, in ticks; 0 unknown
+ *	ol_slice_min()		until when it certainly will not be: the guaranteed part of the slice
+ *				(Xen's ratelimit); OL_NEVER unknown
  *	ol_is_preempted(id)	true only if known, of id 0 never
  *	ol_quota_end()		when the CPU quota runs out; OL_NEVER unknown
  *	ol_cpu_idle()		true only if a CPU is known to be idle
+ *
+ * What a context has learnt, kept by the world; a world may keep nothing.
+ *
+ *	ol_csd_learn(since, n)	n critical sections took from `since` until now
+ *	ol_csd()		how long one takes by that, in ticks; 0 unknown
  *
  * Transactions: ol_htm_begin() returns OL_HTM_STARTED in a transaction, or why not;
  * ol_htm_commit(), ol_htm_abort(), ol_htm_active().

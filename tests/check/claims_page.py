@@ -20,7 +20,7 @@ WIDTH = 112
 
 def traits(lock: str) -> str:
     text = (TOP / "include/overlock/locks.def").read_text()
-    found = re.search(rf"^OL_LOCK\({lock}, \w+, ([^\"]*),", text, re.MULTILINE)
+    found = re.search(rf"^OL_LOCK\({lock}, \w+,\s+([^\"]*),", text, re.MULTILINE)
     assert found
     return found[1]
 
@@ -36,11 +36,13 @@ class Gone:
 
     @property
     def is_fifo(self) -> bool:
-        return "OL_FIFO" in traits(self.lock)
+        """Once it has queued at the latest."""
+        return "FIFO" in traits(self.lock)
 
     @property
     def parks(self) -> bool:
-        return "OL_NEEDS_PARK" in traits(self.lock)
+        """Whoever the holder is: not for its slice alone."""
+        return "OL_NEEDS_PARK" in traits(self.lock) and "OL_NEEDS_SLICE" not in traits(self.lock)
 
 
 def explore(lock: str, run: str) -> Result:
@@ -51,11 +53,12 @@ def gone(lock: str) -> Gone:
     """With a deadline the second context leaves, so it takes a third to wait for ever."""
     scenarios = next(one["scenarios"] for one in listed()["locks"] if one["id"] == lock)
     size = "3x1" if "timed" in scenarios else "2x2"
+    unknown = " clock=0" if "OL_NEEDS_SLICE" in traits(lock) else ""  # when slices end
     return Gone(
         lock,
-        explore(lock, f"{size} sc holder"),
-        explore(lock, "2x2 sc waiter"),
-        explore(lock, "2x2 sc waiter no-timeouts"),
+        explore(lock, f"{size} sc holder{unknown}"),
+        explore(lock, f"2x2 sc waiter{unknown}"),
+        explore(lock, f"2x2 sc waiter no-timeouts{unknown}"),
     )
 
 
@@ -113,8 +116,9 @@ def gone_table() -> str:
 
 
 def subject(lock: str) -> Subject:
-    own = [path for path in HERE.glob("*.h") if lock.startswith(path.stem)]
-    header = own[0] if own else TOP / f"include/overlock/lock/{lock}.h"
+    library = (TOP / "include/overlock/lock").glob("*.h")
+    own = [path for path in (*HERE.glob("*.h"), *library) if lock.startswith(path.stem)]
+    header = max(own, key=lambda path: len(path.stem))
     return Subject(lock, header=header)
 
 

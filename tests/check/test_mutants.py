@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The checker must catch every broken twin of tests/twins for what is wrong with it, in the
-smallest run that its line `Check: SIZE MODEL SCENARIO [WORD | KIND=N | TUNABLE=VALUE]...`
+smallest run that its line `Check: SIZE MODEL SCENARIO [WORD | KIND=N | TUNABLE=VALUE | clock=N]...`
 names, tell the same when it replays, and find nothing in the lesser run of its line `Holds:`,
 which shows what it takes to see the fault. A WORD is `no-timeouts`, or `pct`: by random
 schedules, where the fault lies too deep for all.
@@ -47,6 +47,8 @@ class Run:
                 options.append("--no-timeouts")
             elif word == "pct":
                 options += ["--search", "pct", "--seed", "1"]
+            elif name == "clock":
+                options += ["--clock", word.partition("=")[2]]
             else:
                 options += ["--tune" if name in TUNABLES else "--budget", word]
         return options

@@ -263,7 +263,7 @@ TEST(Knowledge, ListsItsSources) {
 }
 
 TEST(Knowledge, ElsewhereSaysUnknown) {
-    EXPECT_EQ(ol_slice_min(), 0u);
+    EXPECT_EQ(ol_slice_min(), OL_NEVER);
     EXPECT_FALSE(ol_is_preempted(1));
     EXPECT_EQ(ol_quota_end(), OL_NEVER);
     EXPECT_FALSE(ol_cpu_idle());

@@ -88,10 +88,25 @@ void Client::draw(uint64_t seed) {
         tuning_.tau = *fixed_tau_;
         retunes_ = false;
     }
+    draw_slices(random);
     able_.assign(contexts_, {});
     if (random.one_in(4) && !only_)
         for (Abilities &a : able_)
             a = {!random.one_in(3), !random.one_in(3)};
+}
+
+// Apart, so that the other draws of a seed stay.
+void Client::draw_slices(const Random &from) {
+    static constexpr Ticks lengths[] = {0, 0, 30, 300, 3000}, sections[] = {0, 10, 100, never};
+    Random random = from;
+
+    machine_.slices(random.of(lengths));
+    tuning_.csd = random.of(sections);
+    tuning_.warning = random.of(sections);
+    tuning_.csd_learned = random.one_in(2);
+    tuning_.ratelimit = random.one_in(4);
+    tuning_.near = random.below(3);
+    tuning_.near_spin = tuning_.spin * random.below(3);
 }
 
 std::string Client::setting() const {

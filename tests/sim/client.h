@@ -52,6 +52,7 @@ private:
     static constexpr size_t nobody = SIZE_MAX;
 
     void draw(uint64_t seed);
+    void draw_slices(const engine::Random &from);
     void set_up();
     void learn_unit();
     Lock make_lock();

@@ -98,16 +98,22 @@ static inline void ol_pvt_settle(ol_pv_ticket_t *l, uint16_t mine)
 		(void)ol_cas_relaxed(&l->word, w, w & ~OL_PVT_SLEEPERS);
 }
 
+/* Without an id our ticket might alias another waiter's: wait out of line. */
+static inline void ol_pvt_lock_out_of_line(ol_pv_ticket_t *l)
+{
+	ol_count(OL_NO_ID);
+	while (!ol_pv_ticket_trylock(l))
+		ol_relax();
+}
+
 static OL_COLD void ol_pv_ticket_lock_slow(ol_pv_ticket_t *l)
 {
 	uint32_t w;
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
-	if (!ol_self()) { /* our ticket might alias another waiter's */
-		ol_count(OL_NO_ID);
-		while (!ol_pv_ticket_trylock(l))
-			ol_relax();
+	if (!ol_self()) {
+		ol_pvt_lock_out_of_line(l);
 		return;
 	}
 	w = ol_add_hi_relaxed(&l->word, OL_PVT_ONE);

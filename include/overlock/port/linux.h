@@ -250,6 +250,15 @@ static inline ol_ticks_t ol_slice_end(void)
 
 static inline ol_ticks_t ol_slice_min(void)
 {
+	return OL_NEVER;
+}
+
+static inline void ol_csd_learn(ol_ticks_t since, unsigned int n)
+{
+}
+
+static inline ol_ticks_t ol_csd(void)
+{
 	return 0;
 }
 

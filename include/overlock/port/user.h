@@ -291,6 +291,8 @@ void ol_defer_end(void);
 uint64_t ol_slice_id(void);
 ol_ticks_t ol_slice_end(void);
 ol_ticks_t ol_slice_min(void);
+void ol_csd_learn(ol_ticks_t since, unsigned n);
+ol_ticks_t ol_csd(void);
 bool ol_is_preempted(uint32_t id);
 ol_ticks_t ol_quota_end(void);
 bool ol_cpu_idle(void);

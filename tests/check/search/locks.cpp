@@ -55,6 +55,8 @@ check::Rules rules(check::Scenario scenario) {
     r.tuning.tau = 100; // as overlock-check's
     r.tuning.spin = 1000;
     r.tuning.backoff = 10;
+    r.tuning.near = 1;
+    r.tuning.near_spin = 2000;
     check::prepare(scenario, r.budgets);
     return r;
 }

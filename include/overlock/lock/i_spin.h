@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_I_SPIN_H
+#define OL_I_SPIN_H
+/*
+ * I-Spinlock, HVM form: a ticket lock whose tickets go to those only who have time to use them.
+ * Teabe, Nitu, Tchana, Hagimont: I-Spinlock, EuroSys 2017 (002), section 4 and Figure 5.
+ *
+ * Capable is whose slice outlasts the critical sections of all that hold a ticket, the holder's
+ * among them, and its own: lock_cap = slice_end - now - (tickets + 1) * csd > 0. Who is not spins
+ * until its slice is over and judges anew; after a whole slice in which it was incapable it takes a
+ * ticket nevertheless, or a slice shorter than the line would keep it waiting for ever. Between
+ * judging the line and joining it others may join, so the word that is taken is the word that was
+ * judged. Where nobody knows the slice's end this is a ticket lock, and counts UNKNOWN_SLICE.
+ *
+ * The end is the slice's, or with `ratelimit` that of its guaranteed part. csd is the tunable, or
+ * with `csd_learned` what this context's waits in line took for each ticket ahead. That is kept by
+ * the world for each context: the word has no room, and one for all would be a line that all write.
+ *
+ *  The word is that of `ticket`, and so are its orders; the ticket [T] may be the lock at once.
+ */
+#include <overlock/lock/ticket.h>
+
+#ifndef OL_I_SPIN_SLICES
+#define OL_I_SPIN_SLICES	2u /* ends of a slice that the incapable wait for; Figure 5: 1 */
+#endif
+
+typedef struct OL_CAPABILITY ol_i_spin {
+	ol_ticket_t line;
+} ol_i_spin_t;
+
+#define OL_I_SPIN_INIT	{ OL_TICKET_INIT }
+
+/* The slice we are in: what there is of it to use, and when it is over. */
+struct ol_slice {
+	uint64_t id;
+	ol_ticks_t usable, over;
+};
+
+/* If another one begins between two of the looks, this one is seen to be over, and we look anew. */
+static inline struct ol_slice ol_slice_now(void)
+{
+	struct ol_slice s;
+
+	s.id = ol_slice_id(); /* first: with a later id, an end that is past would be waited for */
+	s.over = ol_slice_end();
+	s.usable = ol_tune(ratelimit) && s.over != OL_NEVER ? ol_slice_min() : s.over;
+	return s;
+}
+
+/* Does the slice outlast n times d? Yes if nobody knows: then there is nothing to avoid. */
+static inline bool ol_slice_outlasts(const struct ol_slice *s, unsigned n, ol_ticks_t d)
+{
+	if (s->usable == OL_NEVER) {
+		ol_count(OL_UNKNOWN_SLICE);
+		return true;
+	}
+	return ol_before(ol_after(n, d), s->usable);
+}
+
+/* Are we still in it, and `end` ahead? */
+static inline bool ol_slice_lasts(const struct ol_slice *s, ol_ticks_t end)
+{
+	return ol_slice_id() == s->id && !ol_passed(end);
+}
+
+static inline ol_ticks_t ol_i_spin_csd(void)
+{
+	ol_ticks_t learnt = ol_tune(csd_learned) ? ol_csd() : 0;
+
+	return learnt ? learnt : ol_tune(csd);
+}
+
+/* Waits in line for the turn of the ticket that `w` had to give. */
+static inline void ol_i_spin_queue(ol_ticket_t *line, uint32_t w, uint64_t slice)
+{
+	ol_ticks_t since = ol_tune(csd_learned) ? ol_now() : 0;
+	uint16_t ahead = (uint16_t)(ol_hi(w) - ol_lo(w));
+
+	ol_count(OL_SLOW_PATH);
+	while (ol_load_lo_acquire(&line->word) != ol_hi(w)) /* [A] */
+		ol_relax();
+	if (since && ol_slice_id() == slice) /* else it took others' slices, too */
+		ol_csd_learn(since, ahead);
+}
+
+/* Takes a ticket and waits for its turn; false if incapable in *s, unless `slices` are over. */
+static inline bool ol_i_spin_join(ol_ticket_t *line, unsigned slices, struct ol_slice *s)
+{
+	for (;;) {
+		uint32_t w;
+		uint16_t tickets;
+
+		*s = ol_slice_now();
+		w = ol_load_relaxed(&line->word);
+		tickets = (uint16_t)(ol_hi(w) - ol_lo(w));
+		if (slices < OL_I_SPIN_SLICES &&
+		    !ol_slice_outlasts(s, tickets + 1u, ol_i_spin_csd())) {
+			ol_count_at(OL_INCAPABLE, tickets);
+			return false;
+		}
+		if (tickets && !ol_self()) {
+			ol_ticket_lock_out_of_line(line);
+			return true;
+		}
+		if (ol_cas_acquire(&line->word, w, w + (1u << 16))) { /* [A] [T] */
+			if (tickets)
+				ol_i_spin_queue(line, w, s->id);
+			return true;
+		}
+	}
+}
+
+static inline bool ol_i_spin_is_locked(const ol_i_spin_t *l)
+{
+	return ol_ticket_is_locked(&l->line);
+}
+
+static inline bool ol_i_spin_is_contended(const ol_i_spin_t *l)
+{
+	return ol_ticket_is_contended(&l->line);
+}
+
+static inline bool ol_i_spin_trylock(ol_i_spin_t *l)
+{
+	return ol_ticket_trylock(&l->line);
+}
+
+static inline void ol_i_spin_lock(ol_i_spin_t *l)
+{
+	unsigned slices = 0;
+	struct ol_slice s;
+
+	while (!ol_i_spin_join(&l->line, slices++, &s))
+		while (ol_slice_lasts(&s, s.over))
+			ol_relax_until(s.over);
+}
+
+static inline void ol_i_spin_unlock(ol_i_spin_t *l)
+{
+	ol_ticket_unlock(&l->line);
+}
+#endif

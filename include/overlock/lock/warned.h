@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_WARNED_H
+#define OL_WARNED_H
+/*
+ * Two-minute warning. Marsh, Scott, LeBlanc, Markatos: First-Class User-Level Threads, SOSP 1991, as
+ * 002 section 3.4 describes it.
+ *
+ * Who has been warned that its slice is about to end does not acquire: it gives the CPU away, and
+ * looks again in the next slice; after a whole one that was too short it acquires nevertheless. And
+ * a holder that has been warned marks the lock, so that waiters do not spin for it but park.
+ *
+ * Their kernel delivers the warning wherever the thread is. A lock's text runs only when it is
+ * called, so here a context is warned when it looks at the clock and its slice does not outlast
+ * `warning`: on acquiring (trylock does not wait: it acquires and marks), and wherever the holder of
+ * a long section, or a handler that interrupts it, calls ol_warned_poll(). A holder that is warned
+ * between two looks goes unmarked, and waiters spin for it. Where nobody knows when the slice ends
+ * this is a test-and-test-and-set lock, and counts UNKNOWN_SLICE.
+ *
+ *  word: 0 free, 1 held, 3 held by one that is warned: waiters park
+ *
+ *  Release exchanges the word for 0, because a handler may mark the lock up to then, and kicks all
+ *  if the mark comes back: it is rare, and whoever gives up need then answer for nobody.
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release. Waiters park on the marked word
+ *  only, which [R] returns.
+ */
+#include <overlock/lock/i_spin_pv.h>
+
+typedef struct OL_CAPABILITY ol_warned {
+	uint32_t word;
+} ol_warned_t;
+
+#define OL_WARNED_INIT		{ 0 }
+#define OL_WARNED_HELD		1u
+#define OL_WARNED_MARK		2u
+
+static inline bool ol_warned_is_locked(const ol_warned_t *l)
+{
+	return ol_load_relaxed(&l->word) != 0;
+}
+
+/* The word does not show who waits. */
+static inline bool ol_warned_is_contended(const ol_warned_t *l)
+{
+	(void)l;
+	return false;
+}
+
+/* The mark, if our warning has come. */
+static inline uint32_t ol_warned_mark(const struct ol_slice *s)
+{
+	return ol_slice_outlasts(s, 1, ol_tune(warning)) ? 0 : OL_WARNED_MARK;
+}
+
+/* Take the free lock, or wait for the next slice, of which `slices` are over. */
+static inline bool ol_warned_take(ol_warned_t *l, unsigned *slices, ol_ticks_t until)
+{
+	struct ol_slice s = ol_slice_now();
+	uint32_t mark = ol_warned_mark(&s);
+
+	if (!mark || *slices == OL_I_SPIN_SLICES)
+		return ol_cas_acquire(&l->word, 0u, OL_WARNED_HELD | mark); /* [A] */
+	ol_count_at(OL_INCAPABLE, 0);
+	ol_slice_yield(&s, ol_earlier(s.over, until));
+	++*slices;
+	return false;
+}
+
+static inline bool ol_warned_trylock(ol_warned_t *l)
+{
+	unsigned slices = OL_I_SPIN_SLICES;
+
+	return !ol_load_relaxed(&l->word) && ol_warned_take(l, &slices, OL_NEVER);
+}
+
+static OL_COLD bool ol_warned_lock_slow(ol_warned_t *l, unsigned slices, ol_ticks_t until)
+{
+	ol_count(OL_SLOW_PATH);
+	for (;;) {
+		uint32_t w = ol_load_relaxed(&l->word);
+
+		if (!w && ol_warned_take(l, &slices, until))
+			return true;
+		if (w & OL_WARNED_MARK) {
+			ol_count(OL_PARK);
+			ol_park(&l->word, w, OL_ANY, until);
+		}
+		if (ol_passed(until))
+			return false;
+		if (w == OL_WARNED_HELD)
+			ol_relax_until(until);
+	}
+}
+
+static inline bool ol_warned_timedlock(ol_warned_t *l, ol_ticks_t until)
+{
+	unsigned slices = 0;
+
+	return (!ol_load_relaxed(&l->word) && ol_warned_take(l, &slices, until)) ||
+	       ol_warned_lock_slow(l, slices, until);
+}
+
+static inline void ol_warned_lock(ol_warned_t *l)
+{
+	(void)ol_warned_timedlock(l, OL_NEVER);
+}
+
+/*
+ * By the holder, or by what interrupts it: marks the lock if the warning has come. A handler that
+ * comes just after the release marks nothing, or another's lock, whose release then kicks in vain.
+ */
+static inline void ol_warned_poll(ol_warned_t *l)
+{
+	struct ol_slice s = ol_slice_now();
+
+	if (ol_warned_mark(&s))
+		(void)ol_cas_relaxed(&l->word, OL_WARNED_HELD, OL_WARNED_HELD | OL_WARNED_MARK);
+}
+
+static inline void ol_warned_unlock(ol_warned_t *l)
+{
+	if (OL_UNLIKELY(ol_xchg_release(&l->word, 0u) & OL_WARNED_MARK)) { /* [R] */
+		ol_count(OL_KICK);
+		ol_kick(&l->word, OL_ANY, INT32_MAX);
+	}
+}
+#endif
