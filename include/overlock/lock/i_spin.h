@@ -77,6 +77,7 @@ static inline void ol_i_spin_queue(ol_ticket_t *line, uint32_t w, uint64_t slice
 	uint16_t ahead = (uint16_t)(ol_hi(w) - ol_lo(w));
 
 	ol_count(OL_SLOW_PATH);
+	ol_count_at(OL_QUEUE, ahead);
 	while (ol_load_lo_acquire(&line->word) != ol_hi(w)) /* [A] */
 		ol_relax();
 	if (since && ol_slice_id() == slice) /* else it took others' slices, too */

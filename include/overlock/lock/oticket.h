@@ -62,6 +62,7 @@ static inline bool ol_oticket_spin(ol_oticket_t *l, uint16_t mine)
 
 static OL_COLD void ol_oticket_lock_slow(ol_oticket_t *l)
 {
+	uint32_t w;
 	uint16_t mine;
 
 	ol_count(OL_SLOW_PATH);
@@ -69,7 +70,9 @@ static OL_COLD void ol_oticket_lock_slow(ol_oticket_t *l)
 		ol_pvt_lock_out_of_line(&l->line);
 		return;
 	}
-	mine = ol_hi(ol_add_hi_relaxed(&l->line.word, OL_PVT_ONE));
+	w = ol_add_hi_relaxed(&l->line.word, OL_PVT_ONE);
+	mine = ol_hi(w);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_pvt_head(w)) / OL_PVT_ONE);
 	while (!ol_oticket_spin(l, mine))
 		ol_pvt_sleep(&l->line, mine);
 	ol_pvt_settle(&l->line, mine);
