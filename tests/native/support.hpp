@@ -42,16 +42,14 @@ public:
     bool can_give_up() const { return ops->timedlock != nullptr; }
     bool fifo() const { return ops->traits & OL_FIFO; }
 
-    // The first word of the queue, whatever it means: it changes when somebody joins or leaves.
+    // The words of the queue, whatever they mean: they change when somebody joins or leaves. Of a
+    // large lock, the first two, one of which is the tail.
     uint64_t snapshot() const {
-        uint64_t first = 0;
+        const auto *words = reinterpret_cast<const uint64_t *>(memory.data());
         if (ops->size == 4)
-            first = __atomic_load_n(reinterpret_cast<const uint32_t *>(memory.data()),
-                                    __ATOMIC_RELAXED);
-        else
-            first = __atomic_load_n(reinterpret_cast<const uint64_t *>(memory.data()),
-                                    __ATOMIC_RELAXED);
-        return first;
+            return __atomic_load_n(reinterpret_cast<const uint32_t *>(words), __ATOMIC_RELAXED);
+        return __atomic_load_n(words, __ATOMIC_RELAXED) * 31 +
+               __atomic_load_n(words + 1, __ATOMIC_RELAXED);
     }
 
     // 65528 grants: near the end of any 16-bit count, in ones, twos and fours.
