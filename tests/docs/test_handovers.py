@@ -28,7 +28,7 @@ def test_nobody_overtakes_in_a_fifo_lock(lock: str) -> None:
     traits = set(LOCKS[lock].traits)
     if traits & {"fifo", "late_fifo"}:
         assert "T3 takes it" not in drawn
-    elif "needs_park" not in traits:  # T3 may be asleep
+    elif not traits & {"bounded", "needs_nodes", "needs_park"}:  # T3 may sleep, or be far back
         assert "T3 takes it" in drawn
 
 
