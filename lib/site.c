@@ -213,7 +213,7 @@ static struct ol_counts *find(struct ol_table *t, const void *site, const struct
 	slot = slot_of(t->slots, t->mask, site, lock);
 	if (*slot)
 		return *slot;
-	c = take_from(&t->record_chunks, sizeof(*c), t->taken);
+	c = take_from(&t->record_chunks, sizeof(*c), ol_load_relaxed(&t->taken) != 0);
 	if (!c)
 		return 0;
 	c->record.site = site;
@@ -240,7 +240,7 @@ static struct ol_table *table_new(void)
 
 	if (!t)
 		return 0;
-	t->taken = 1;
+	ol_store_relaxed(&t->taken, 1u);
 	t->stack[DEEP + 1].lock = &nobody;
 	do {
 		t->next = ol_load_relaxed(&tables);
