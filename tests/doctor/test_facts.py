@@ -200,7 +200,11 @@ def test_no_file_stops_it(name: str, text: str | None, tmp_path: Path) -> None:
 def test_nothing_at_all_is_a_report(tmp_path: Path) -> None:
     empty = Machine(tmp_path)
     report = empty.report()
-    assert [finding.rule.id for finding in report.findings] == ["quota_unseen", "load_unseen"]
+    assert [finding.rule.id for finding in report.findings] == [
+        "quota_unseen",
+        "load_unseen",
+        "slice_unseen",
+    ]
     assert known(report)["container"].why_not
 
 

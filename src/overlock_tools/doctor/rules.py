@@ -314,6 +314,15 @@ RULES = (
         ("compare with what the engine was told (docker inspect, resources.limits.cpu)",),
     ),
     Rule(
+        "slice_unseen",
+        Answer.NOTE,
+        Scope.MACHINE,
+        lambda v: v.unknown("slice"),
+        "when a time slice ends is not known here ({slice}): i_spin, i_spin_pv and warned avoid "
+        "nothing, and count UNKNOWN_SLICE.",
+        ("take ticket or ttas, which they are then; Linux 6.12 tells a thread its slice",),
+    ),
+    Rule(
         "unfair_kernel",
         Answer.NOTE,
         Scope.MACHINE,
