@@ -80,7 +80,7 @@ static inline void ol_one_more(uint64_t *counter)
 	ol_more(counter, 1);
 }
 
-static inline uint64_t ol_slice_now(struct ol_counting *me)
+static inline uint64_t ol_counting_slice(struct ol_counting *me)
 {
 	return OL_UNLIKELY(ol_load_relaxed(me->slice_word) != me->slice_mark) ? ol_slice_look()
 									      : me->slice;
@@ -117,7 +117,7 @@ static inline void ol_acquire_end(struct ol_call *c, unsigned outcome)
 		if (OL_UNLIKELY(c->since != 0))
 			ol_wait_over(c, outcome);
 		if (outcome == OL_ACQUIRE) {
-			uint64_t slice = ol_slice_now(me);
+			uint64_t slice = ol_counting_slice(me);
 			struct ol_held *h = me->top;
 
 			if (OL_UNLIKELY(h->lock || ol_times_kept)) {
@@ -144,7 +144,7 @@ static inline void ol_release_begin(struct ol_call *c, const void *lock,
 		c->counts = ol_held_pop(lock, ops, site);
 	} else {
 		c->counts = h->counts;
-		if (OL_UNLIKELY(h->slice != ol_slice_now(me)))
+		if (OL_UNLIKELY(h->slice != ol_counting_slice(me)))
 			ol_one_more(&c->counts->record.events[OL_LHP]);
 		ol_store_relaxed(&h->lock, (const void *)0);
 		me->top = h;

@@ -443,7 +443,7 @@ struct ol_counts *ol_held_pop(const void *lock, const struct ol_lock_ops *ops, c
 		return 0;
 	if (me.table)
 		h = take_out(me.table, lock);
-	if (h.counts && h.slice != ol_slice_now(&me))
+	if (h.counts && h.slice != ol_counting_slice(&me))
 		ol_one_more(&h.counts->record.events[OL_LHP]);
 	if (h.since && now) {
 		ns = ol_ns_from_ticks(now - h.since);
@@ -469,7 +469,7 @@ static ol_ticks_t stall_ticks;
 static void wait_begin(struct ol_call *c)
 {
 	c->asleep = 0;
-	c->slice = ol_slice_now(&me);
+	c->slice = ol_counting_slice(&me);
 	c->preempted = 0;
 	c->stalled = NOT_STALLED;
 	c->since = ol_now();
@@ -518,7 +518,7 @@ void ol_count_sleep(void)
 		return;
 	if (!c->stalled)
 		look_for_holder(c);
-	c->preempted |= c->slice != ol_slice_now(&me);
+	c->preempted |= c->slice != ol_counting_slice(&me);
 	c->asleep -= ol_now();
 }
 
@@ -530,7 +530,7 @@ void ol_count_wake(void)
 	if (!c || !c->since)
 		return;
 	c->asleep += ol_now();
-	c->slice = ol_slice_now(&me);
+	c->slice = ol_counting_slice(&me);
 }
 
 void ol_wait_over(struct ol_call *c, unsigned outcome)
@@ -547,7 +547,7 @@ void ol_wait_over(struct ol_call *c, unsigned outcome)
 		return;
 	if (ol_times_kept)
 		time_handover(c, now);
-	if (c->preempted || c->slice != ol_slice_now(&me))
+	if (c->preempted || c->slice != ol_counting_slice(&me))
 		ol_one_more(&r->events[OL_LWP]);
 	if (waited <= stall_ticks)
 		return;
