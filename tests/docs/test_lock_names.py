@@ -55,6 +55,7 @@ A_LIST = 4  # so many different locks on one line of a test
 LISTS = {
     'locks = ["tas", "ttas", "tas_yield", "byte"]': "a claim is of the locks that it was made of",
     '"lock", ["tas_yield", "ticket", "mcs", "twa", "pv_ticket"]': "one of each kind",
+    'lock: {4: 100.0} for lock in ("ticket",': "what a paper compares",
     '<= {lock["id"] for lock in listed}': "some of the list, to see that it is one",
 }
 # Words of English or of C: a lock only where they are quoted or part of a lock's name in C.
