@@ -16,8 +16,19 @@ constexpr Ticks patience = 100; // of timed callers; when it ends is up to the a
 
 } // namespace
 
-bool applies(Scenario scenario, const ol_lock_ops &ops) {
-    return (scenario != Scenario::timed_ && scenario != Scenario::leave_) || ops.timedlock;
+bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides) {
+    switch (scenario) {
+    case Scenario::timed_:
+    case Scenario::leave_:
+        return ops.timedlock;
+    case Scenario::frees_: // a transaction that has committed has not left the lock yet
+    case Scenario::reuse_:
+        return !elides;
+    case Scenario::handover_:
+        return !(ops.traits & OL_ELIDES); // the same context unlocks
+    default:
+        return true;
+    }
 }
 
 void prepare(Scenario scenario, Budgets &budgets) {
@@ -217,23 +228,41 @@ void Client::first_come_first_served() {
 // In the contexts. What they decide by is protected by the lock, or their own: the search knows of
 // nothing else that they share.
 
+// In a transaction it may never have happened.
+template <class T> void Client::add(T &n, int d) {
+    n += static_cast<T>(d);
+    world_.if_aborted([&n, d] { n -= static_cast<T>(d); });
+}
+
 void Client::acquire(Lock &l) {
-    l.busy++; // until it has released
-    l.begun++;
+    add(l.busy, 1); // until it has released
+    add(l.begun, 1);
     world_.arrive();
     ops_.lock(l.at);
     took(l, true);
 }
 
+void Client::give(Lock &l, size_t owner) {
+    world_.if_aborted([&l, before = l.owner] { l.owner = before; });
+    l.owner = owner;
+}
+
+// What cannot be taken back is not done in a transaction.
+void Client::be_certain() {
+    if (ol_htm_active())
+        ol_htm_abort();
+}
+
 bool Client::try_once(Lock &l) {
     bool alone = l.busy == 0 && world_.buffers_are_empty() && world_.model() != Model::c11;
-    uint64_t begun = ++l.begun;
+    add(l.begun, 1);
+    uint64_t begun = l.begun;
 
-    l.busy++;
+    add(l.busy, 1);
     world_.begin_try();
     bool got = ops_.trylock(l.at);
     world_.end_try();
-    l.busy--;
+    add(l.busy, -1);
     if (!got && alone && l.begun == begun)
         world_.fail(Wrong::try_fails, "nobody else held it or wanted it meanwhile");
     return got;
@@ -265,32 +294,46 @@ void Client::took(Lock &l, bool in_line) {
     if (l.readers)
         world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while " +
                                           std::to_string(l.readers) + " readers were there");
-    l.owner = me;
-    l.acquired++;
-    if (&l == &locks_[0])
-        served(in_line);
+    if (ol_htm_active()) { // others may be here too: memory keeps them apart
+        add(l.elided, 1);
+    } else {
+        if (l.elided)
+            world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while " +
+                                              std::to_string(l.elided) +
+                                              " in transactions were there");
+        l.owner = me;
+    }
+    world_.once_certain([this, &l, turn = turn(in_line)] {
+        l.acquired++;
+        if (&l == &locks_[0])
+            turns_.push_back(turn);
+    });
     world_.mark("holds");
 }
 
-void Client::served(bool in_line) {
-    turns_.push_back({world_.running(), world_.step(), world_.arrival(), in_line});
+Turn Client::turn(bool in_line) const {
+    return {world_.running(), world_.step(), world_.arrival(), in_line};
 }
 
 // What the lock protects, after its use.
 uint64_t Client::use(Lock &l) {
     uint64_t v = world_.plain_read(l.datum, HERE);
+    uint64_t added = l.acquired - (l.owner == world_.running()); // by others
 
-    if (v + 1 != l.acquired && !forked_)
+    if (v != added && !forked_)
         world_.fail(Wrong::lost_update, "the holder reads " + std::to_string(v) + " after " +
-                                            std::to_string(l.acquired - 1) + " additions");
+                                            std::to_string(added) + " additions");
     world_.plain_write(l.datum, v + 1, HERE);
     return v + 1;
 }
 
 void Client::release(Lock &l) {
-    l.owner = nobody;
+    if (l.owner == nobody && ol_htm_active()) // it is over when the transaction is
+        world_.once_certain([&l] { l.elided--; });
+    else
+        give(l, nobody);
     ops_.unlock(l.at);
-    l.busy--;
+    add(l.busy, -1);
     world_.mark("released");
 }
 
@@ -340,7 +383,7 @@ void Client::look_shared() {
         world_.fail(Wrong::exclusion,
                     "a reader came in while T" + std::to_string(l.owner + 1) + " was there");
     l.readers++;
-    served(true);
+    turns_.push_back(turn(true));
     world_.mark("reads");
     uint64_t v = world_.plain_read(l.datum, HERE);
     if (v != l.acquired)
@@ -357,8 +400,8 @@ void Client::try_and_lock() {
 
     for (unsigned i = 0; i < setting_.acquisitions; i++) {
         if (try_once(l)) {
-            l.busy++;
-            l.begun++;
+            add(l.busy, 1);
+            add(l.begun, 1);
             took(l, false);
         } else {
             acquire(l);
@@ -368,6 +411,10 @@ void Client::try_and_lock() {
             world_.fail(Wrong::lies, "is_locked is false for the holder");
         if (try_once(l))
             world_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
+        if (ops_.traits & OL_ELIDES) { // the same lock nests
+            ops_.lock(l.at);
+            ops_.unlock(l.at);
+        }
         bool alone = l.busy == 1;
         uint64_t begun = l.begun;
         if (ops_.is_contended(l.at) && alone && l.begun == begun)
@@ -470,8 +517,8 @@ void Client::interrupted(Budget kind) {
         release(locks_[1]);
     } else if (try_once(locks_[0])) {
         Lock &l = locks_[0];
-        l.busy++;
-        l.begun++;
+        add(l.busy, 1);
+        add(l.begun, 1);
         took(l, false);
         use(l);
         release(l);
@@ -485,6 +532,7 @@ void Client::stop_holding(size_t me) {
         return lock_and_unlock();
     acquire(locks_[0]);
     use(locks_[0]);
+    be_certain(); // one that is preempted is aborted
     world_.stop();
 }
 
@@ -498,6 +546,7 @@ void Client::stop_acquiring(size_t me) {
     l.begun++;
     world_.arrive();
     ops_.lock(l.at);
+    world_.if_aborted([this] { world_.may_stop(true); });
     world_.may_stop(false);
     took(l, true);
     use(l);
@@ -512,6 +561,7 @@ void Client::fork(size_t me) {
     if (me > 0)
         return lock_and_unlock();
     acquire(l);
+    be_certain();
     world_.stop_others();
     forked_ = true;
     world_.renew(l.at, HERE);

@@ -34,7 +34,7 @@ struct Setting {
     bool fresh = false; // tickets begin at 0, not just before they wrap
 };
 
-bool applies(Scenario scenario, const ol_lock_ops &ops);
+bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides);
 // The budgets a scenario cannot do without are there.
 void prepare(Scenario scenario, Budgets &budgets);
 
@@ -61,7 +61,7 @@ private:
         uint64_t acquired = 0;
         unsigned busy = 0;  // contexts in an operation on it or holding it
         uint64_t begun = 0; // operations
-        unsigned readers = 0;
+        unsigned readers = 0, elided = 0; // within, beside the owner
     };
     static constexpr size_t nobody = SIZE_MAX;
 
@@ -80,7 +80,10 @@ private:
     bool try_once(Lock &l);
     bool acquire_in_time(Lock &l);
     void took(Lock &l, bool in_line);
-    void served(bool in_line);
+    Turn turn(bool in_line) const;
+    template <class T> void add(T &n, int d);
+    void give(Lock &l, size_t owner);
+    static void be_certain();
     uint64_t use(Lock &l);
     void release(Lock &l);
 

@@ -32,7 +32,7 @@ struct Options {
     size_t contexts = 2;
     unsigned acquisitions = 2;
     Limits limits;
-    bool list = false, trace = false, timeouts = true, fresh = false;
+    bool list = false, trace = false, timeouts = true, transactions = true, fresh = false;
 };
 
 [[noreturn]] void bad(const std::string &what) {
@@ -88,6 +88,7 @@ ol_tuning usual_tuning() {
     t.near_spin = 2000;
     t.csd = 1;
     t.warning = 1;
+    t.tx_retries = 0; // one more is one more of the same
     return t;
 }
 
@@ -124,6 +125,8 @@ Rules rules_of(const Options &o, const ol_lock_ops &ops, Scenario scenario) {
     r.clock = o.clock.value_or(ops.traits & OL_NEEDS_SLICE ? usual_slice : 0);
     if (ops.traits & OL_NEEDS_SLICE)
         r.budgets.left[static_cast<size_t>(Budget::stale)] = 0;
+    if (!o.transactions)
+        r.capacity = {0, 0};
     prepare(scenario, r.budgets);
     for (const std::string &b : o.budgets) {
         auto [name, times] = assignment(b);
@@ -186,13 +189,18 @@ const SharedOps *shared_side(const Options &o) {
     return static_cast<const SharedOps *>(found);
 }
 
+// Does it, where there are transactions?
+bool elides(const ol_lock_ops &ops) {
+    return ops.traits & OL_ELIDES;
+}
+
 int list() {
     json all;
 
     for (auto *s = engine::subjects; *s; s++) {
         json lock = {{"id", (*s)->id}, {"scenarios", json::array()}};
         for (size_t i = 0; i < std::size(scenario_list); i++)
-            if (applies(static_cast<Scenario>(i), **s))
+            if (applies(static_cast<Scenario>(i), **s, elides(**s)))
                 lock["scenarios"].push_back(scenario_list[i].name);
         all["locks"].push_back(lock);
     }
@@ -248,6 +256,7 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
               {"redundant", out.redundant},
               {"steps", out.steps},
               {"seconds", out.seconds},
+              {"transactions", o.transactions && o.model != "c11"},
               {"exhausted", out.exhausted},
               {"ended", out.ended},
               {"verdict", out.failure ? "fails" : "holds"},
@@ -335,7 +344,7 @@ int run(Options &o) {
     setting.roles = o.roles;
     setting.fresh = o.fresh;
     setting.shared = shared_side(o);
-    if (!applies(setting.scenario, ops))
+    if (!applies(setting.scenario, ops, elides(ops) && o.transactions && o.model != "c11"))
         bad("scenario " + o.scenario + " is not for " + o.lock);
     o.limits.search = searches[index_of(searches, o.search, "search")].kind;
     if (o.limits.search == SearchKind::pct && o.limits.seconds > 1e17 &&

@@ -50,7 +50,7 @@ bool World::in_transaction() const {
 // No step: nobody can tell. Stores that wait in the buffer may reach memory while it runs; XEND is
 // ordered as a locked instruction is, so it waits for them.
 unsigned World::htm_begin(Place place) {
-    if (!is_inside() || !loads_->watch() || rules_.capacity.read + rules_.capacity.written == 0)
+    if (!htm_works(place))
         return Transaction::unknown;
     settle(place);
     Agent &a = me();
@@ -179,6 +179,19 @@ void World::htm_abort(Place place) {
 
 bool World::htm_active(Place) {
     return in_transaction();
+}
+
+bool World::htm_works(Place) {
+    return is_inside() && loads_->watch() && rules_.capacity.read + rules_.capacity.written > 0;
+}
+
+void World::htm_set_owner(const void *p, Place) {
+    if (is_inside())
+        me().context.transaction.set_owner(p);
+}
+
+const void *World::htm_owner(Place) {
+    return in_transaction() ? me().context.transaction.owner() : nullptr;
 }
 
 // PAUSE, system calls: they abort, and are not made.

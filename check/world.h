@@ -174,6 +174,9 @@ public:
     void htm_commit(Place place) override;
     void htm_abort(Place place) override;
     bool htm_active(Place place) override;
+    bool htm_works(Place place) override;
+    void htm_set_owner(const void *p, Place place) override;
+    const void *htm_owner(Place place) override;
 
     void pending(Process who, Footprint &f) override;
 

@@ -755,7 +755,7 @@ unsigned Machine::htm_begin(Place place) {
     if (c.transaction.is_nested())
         return OL_HTM_STARTED;
     begun_[c.index] = {c.clock, c.acquirable, c.fenced, c.must_not_wait, c.steps_in_try, c.events,
-                       {},      {},           {}};
+                       {},      {},           {},       {},             {}};
     in_transactions_++;
     say(place, "begins a transaction");
     if (c.mark())
@@ -781,6 +781,8 @@ void Machine::abort(Context &c, unsigned cause) {
     c.events = b.events;
     for (ol_node *node : b.got)
         pool(node);
+    for (auto undo = b.undo.rbegin(); undo != b.undo.rend(); ++undo)
+        (*undo)();
     if (&c != self_)
         c.rollback();
 }
@@ -866,6 +868,20 @@ void Machine::htm_commit(Place place) {
     if (sleepers_)
         wake_watchers();
     say(place, "commits");
+    for (auto &act : begun_[self_->index].certain)
+        act();
+}
+
+void Machine::once_certain(std::function<void()> act) {
+    if (in_transaction())
+        begun_[self_->index].certain.push_back(std::move(act));
+    else
+        act();
+}
+
+void Machine::if_aborted(std::function<void()> undo) {
+    if (in_transaction())
+        begun_[self_->index].undo.push_back(std::move(undo));
 }
 
 // After all that wrote what it read, and after transactions that used what it wrote; before whoever
@@ -922,6 +938,22 @@ void Machine::htm_abort(Place place) {
 bool Machine::htm_active(Place place) {
     point(place);
     return in_transaction();
+}
+
+bool Machine::htm_works(Place place) {
+    point(place);
+    return self_ && capacity_.read + capacity_.written > 0;
+}
+
+void Machine::htm_set_owner(const void *p, Place place) {
+    point(place);
+    if (self_)
+        self_->transaction.set_owner(p);
+}
+
+const void *Machine::htm_owner(Place place) {
+    point(place);
+    return in_transaction() ? self_->transaction.owner() : nullptr;
 }
 
 // Telling.

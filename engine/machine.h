@@ -58,6 +58,10 @@ public:
     // shows, and their happens-before is checked.
     uint64_t plain_read(const uint64_t *datum, Place place);
     void plain_write(uint64_t *datum, uint64_t v, Place place);
+    // What is done in a transaction may never have happened: this is done when it commits, or at
+    // once outside of one; and this if it is aborted.
+    void once_certain(std::function<void()> act);
+    void if_aborted(std::function<void()> undo);
     void free(void *object, Place place);
     void mark(const char *what); // a script can run to here
     void begin_try();            // from here to end_try() this context must not wait
@@ -106,6 +110,9 @@ public:
     void htm_commit(Place place) override;
     void htm_abort(Place place) override;
     bool htm_active(Place place) override;
+    bool htm_works(Place place) override;
+    void htm_set_owner(const void *p, Place place) override;
+    const void *htm_owner(Place place) override;
 
 private:
     static constexpr unsigned try_limit = 64;
@@ -136,6 +143,7 @@ private:
             Place place;
         };
         std::vector<Plain> plain;
+        std::vector<std::function<void()>> undo, certain;
     };
     struct Committed { // by the last ones that read or wrote a byte
         Snapshots::Number readers = Snapshots::none, writers = Snapshots::none;

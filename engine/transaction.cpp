@@ -25,6 +25,7 @@ void Transaction::begin(Capacity capacity) {
     if (depth_++ > 0)
         return;
     capacity_ = capacity;
+    owner_ = nullptr;
     read_ = owned_ = 0;
     lines_.clear();
 }

@@ -52,6 +52,8 @@ public:
     bool active() const { return depth_ > 0; }
     bool is_nested() const { return depth_ > 1; }
     unsigned status() const { return status_; } // of the last abort
+    void set_owner(const void *p) { owner_ = p; } // its context's; in no set
+    const void *owner() const { return owner_; }
 
     // Of the context itself. Takes these bytes into a set; false if it is full.
     [[nodiscard]] bool read(const uint8_t *p, size_t width);
@@ -71,6 +73,7 @@ private:
     const Line *find(const uint8_t *p) const;
 
     unsigned depth_ = 0, status_ = unknown;
+    const void *owner_ = nullptr;
     Capacity capacity_;
     size_t read_ = 0, owned_ = 0; // lines
     std::vector<Line> lines_;

@@ -87,6 +87,9 @@ public:
     virtual void htm_commit(Place place) = 0;
     virtual void htm_abort(Place place) = 0;
     virtual bool htm_active(Place place) = 0;
+    virtual bool htm_works(Place place) = 0;
+    virtual void htm_set_owner(const void *p, Place place) = 0;
+    virtual const void *htm_owner(Place place) = 0;
 
 protected:
     ~World() = default;

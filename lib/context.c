@@ -22,6 +22,7 @@ static OL_THREAD_LOCAL struct {
 	uint8_t busy;	/* with `cached`: a handler keeps away from it */
 	uint8_t rounds; /* of key destructors that this thread has seen */
 	struct ol_node *cached;
+	const void *elides; /* whose its transaction is */
 } me;
 
 static pthread_key_t at_exit;
@@ -129,6 +130,17 @@ uint32_t ol_self(void)
 	uint32_t id = ol_load_relaxed(&me.id);
 
 	return OL_UNLIKELY(!id) ? self_slow() : id;
+}
+
+/* Set in a transaction, it goes with it; nobody else looks. */
+void ol_htm_set_owner(const void *p)
+{
+	ol_store_relaxed(&me.elides, p);
+}
+
+const void *ol_htm_owned(void)
+{
+	return ol_load_relaxed(&me.elides);
 }
 
 /* Nodes, in chunks each twice as long as the one before, reached by number. */

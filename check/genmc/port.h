@@ -639,8 +639,11 @@ OL_INLINE uint64_t *ol_wait_slot(size_t i)
 #define ol_is_preempted(id)	((void)(id), false)
 #define ol_quota_end()		OL_NEVER
 #define ol_cpu_idle()		false
+#define ol_htm_works()		false
 #define ol_htm_begin()		0u
 #define ol_htm_commit()		((void)0)
 #define ol_htm_abort()		((void)0)
 #define ol_htm_active()		false
+#define ol_htm_set_owner(p)	((void)(p))
+#define ol_htm_owner()		((const void *)0)
 #endif

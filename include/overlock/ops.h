@@ -37,7 +37,8 @@
 	OL_TRAIT(NEEDS_SLICE,	  15, "ol_slice_end(), ol_slice_min(), ol_slice_id()")	\
 	OL_TRAIT(NEEDS_PREEMPTED, 16, "ol_is_preempted()")				\
 	OL_TRAIT(NEEDS_ARRAY,	  17, "ol_wait_slot()")					\
-	OL_TRAIT(NEEDS_RTM,	  18, "ol_htm_begin()")
+	OL_TRAIT(NEEDS_RTM,	  18, "ol_htm_begin()")					\
+	OL_TRAIT(ELIDES,	  19, "sections may run more than once, and end where they began")
 
 enum ol_trait {
 #define OL_TRAIT(name, bit, what) OL_##name = 1 << (bit),

@@ -89,8 +89,18 @@
  *	ol_csd_learn(since, n)	n critical sections took from `since` until now
  *	ol_csd()		how long one takes by that, in ticks; 0 unknown
  *
- * Transactions: ol_htm_begin() returns OL_HTM_STARTED in a transaction, or why not;
- * ol_htm_commit(), ol_htm_abort(), ol_htm_active().
+ * Transactions, as RTM has them.
+ *
+ *	ol_htm_works()		transactions were seen to commit here
+ *	ol_htm_begin()		OL_HTM_STARTED, in a transaction; or why it was aborted: then all is as
+ *				it was, and the call returns again. Within another it is part of that.
+ *	ol_htm_commit()		ends the innermost; what the outermost wrote is there all at once
+ *	ol_htm_abort()		does not return where there is a transaction
+ *	ol_htm_active()		is this context in one?
+ *	ol_htm_set_owner(p)	whose the transaction is. Kept by the context, so that two which elide
+ *				one lock share nothing; set inside, for an interrupt between setting it
+ *				and beginning could change it. To be set to null after the commit.
+ *	ol_htm_owner()		that; null if this context is in no transaction
  *
  * The rest: ol_tune(NAME) reads a tunable of tunables.def (a time in ticks, or a number);
  * ol_wait_slot(i) is entry i mod ol_tune(wait_slots) of the waiting array shared by all locks;
@@ -120,6 +130,12 @@
 #ifndef OL_SLOTS
 #define OL_SLOTS(n)	(n)
 #endif
+
+/* Why a transaction was aborted: RTM's bits, of which several may be set. None: an interrupt, a fault. */
+#define OL_HTM_EXPLICIT	1u
+#define OL_HTM_RETRY	2u	/* it may succeed next time */
+#define OL_HTM_CONFLICT	4u
+#define OL_HTM_CAPACITY	8u
 
 static inline uint16_t ol_lo(uint32_t word)
 {

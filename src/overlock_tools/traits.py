@@ -14,6 +14,7 @@ LABELS = {
     "late_fifo": "FIFO once queued",
     "avoids": "looks at its slice",
     "polls": "polls if timed",
+    "elides": "sections may run more than once",
 }
 NEEDS = "needs_"
 NEED_LABELS = {"nodes": "queue nodes", "array": "wait array", "rtm": "RTM"}

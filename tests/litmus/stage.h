@@ -118,6 +118,9 @@ private:
     void htm_commit(engine::Place) override { unused(); }
     void htm_abort(engine::Place) override { unused(); }
     bool htm_active(engine::Place) override { unused(); }
+    bool htm_works(engine::Place) override { unused(); }
+    void htm_set_owner(const void *, engine::Place) override { unused(); }
+    const void *htm_owner(engine::Place) override { unused(); }
     [[noreturn]] static void unused();
 
     const Litmus &test_;

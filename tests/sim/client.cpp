@@ -59,6 +59,10 @@ void Client::draw(uint64_t seed) {
 
     seed_ = seed;
     kind_ = only_ ? *only_ : random.one_in(256) ? Kind::crowd : random.of(often);
+    elides_ = ops_.traits & OL_ELIDES && !random.one_in(4);
+    if (ops_.traits & OL_ELIDES && // where the same context unlocks, before the lock may be freed
+        (kind_ == Kind::another_unlocks || (elides_ && kind_ == Kind::last_frees)))
+        kind_ = Kind::mixed;
     contexts_ = random.of(contexts);
     rounds_ = random.of(rounds);
     start_ = random.of(starts) * unit_ & 0xffff;
@@ -69,6 +73,8 @@ void Client::draw(uint64_t seed) {
     tuning_.backoff = random.of(backoffs);
     tuning_.long_term = 1 + random.one_in(4);
     tuning_.short_line = random.below(3);
+    if (elides_)
+        tuning_.tx_retries = random.below(3);
     tuning_.wait_slots = slots[seed % std::size(slots)];
     if (kind_ == Kind::crowd) { // more than the 32 tickets after which keys repeat
         contexts_ = 36;
@@ -153,6 +159,7 @@ bool Client::run(uint64_t seed) {
     Nap nap(tuning_.tau);
     Schedule &schedule = kind_ == Kind::nap ? static_cast<Schedule &>(nap) : seeded;
     machine_.limit_steps(kind_ == Kind::nap ? 10'000'000 : 50'000);
+    machine_.transactions(elides_ ? Transaction::Capacity{} : Transaction::Capacity{0, 0});
     machine_.reset(contexts_ + (kind_ == Kind::another_unlocks), schedule, tuning_);
     set_up();
     if (machine_.run()) {
@@ -204,6 +211,12 @@ void Client::idle_lock_works(Lock &l) {
 
 // In the contexts.
 
+// In a transaction it may never have happened.
+template <class T> void Client::add(T &n, int d) {
+    n += static_cast<T>(d);
+    machine_.if_aborted([&n, d] { n -= static_cast<T>(d); });
+}
+
 void Client::participate(size_t me) {
     Random random(seed_ + 0x1000 * (me + 1));
     Lock &a = locks_[0], &b = locks_[1];
@@ -223,7 +236,8 @@ void Client::participate(size_t me) {
             release(b);
             continue;
         }
-        bool last = --users_left_ == 0 && kind_ == Kind::last_frees;
+        add(users_left_, -1);
+        bool last = users_left_ == 0 && kind_ == Kind::last_frees;
         release(a);
         if (last)
             machine_.free(a.at, HERE);
@@ -280,8 +294,8 @@ void Client::acquire(Lock &l, Random &random) {
     uint32_t how = random.below(8);
     bool got = how < 2 && try_for_a_while(l, random);
 
-    l.busy++; // until it has released
-    l.begun++;
+    add(l.busy, 1); // until it has released
+    add(l.begun, 1);
     if (!got && how < 5 && ops_.timedlock && deadlines_)
         got = try_until(l, random);
     if (!got)
@@ -300,13 +314,14 @@ bool Client::try_for_a_while(Lock &l, Random &random) {
 
 bool Client::try_once(Lock &l) {
     bool alone = l.busy == 0;
-    uint64_t begun = ++l.begun;
+    add(l.begun, 1);
+    uint64_t begun = l.begun;
 
-    l.busy++;
+    add(l.busy, 1);
     machine_.begin_try();
     bool got = ops_.trylock(l.at);
     machine_.end_try();
-    l.busy--;
+    add(l.busy, -1);
     if (!got && alone && l.begun == begun)
         machine_.fail(Wrong::try_fails, "nobody else held it or wanted it meanwhile");
     return got;
@@ -331,8 +346,16 @@ void Client::took(Lock &l) {
     if (l.owner != nobody)
         machine_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while T" +
                                             std::to_string(l.owner + 1) + " was there");
-    l.owner = me;
-    l.acquired++;
+    if (ol_htm_active()) { // others may be here too: memory keeps them apart
+        add(l.elided, 1);
+    } else {
+        if (l.elided)
+            machine_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while " +
+                                                std::to_string(l.elided) +
+                                                " in transactions were there");
+        l.owner = me;
+    }
+    machine_.once_certain([&l] { l.acquired++; });
     machine_.mark("holds");
 }
 
@@ -343,6 +366,10 @@ void Client::use(Lock &l, Random &random) {
         machine_.fail(Wrong::lies, "is_locked is false for the holder");
     if (random.one_in(4) && try_once(l))
         machine_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
+    if (ops_.traits & OL_ELIDES && random.one_in(4)) { // the same lock nests
+        ops_.lock(l.at);
+        ops_.unlock(l.at);
+    }
     if (random.one_in(4)) {
         bool alone = l.busy == 1;
         uint64_t begun = l.begun;
@@ -353,9 +380,14 @@ void Client::use(Lock &l, Random &random) {
 }
 
 void Client::release(Lock &l) {
-    l.owner = nobody;
+    if (l.owner == nobody && ol_htm_active()) { // it is over when the transaction is
+        machine_.once_certain([&l] { l.elided--; });
+    } else {
+        machine_.if_aborted([&l, before = l.owner] { l.owner = before; });
+        l.owner = nobody;
+    }
     ops_.unlock(l.at);
-    l.busy--;
+    add(l.busy, -1);
     machine_.mark("released");
 }
 

@@ -47,6 +47,7 @@ private:
         uint64_t acquired = 0; // times
         unsigned busy = 0;     // contexts in an operation on it or holding it
         uint64_t begun = 0;    // operations
+        unsigned elided = 0;   // in transactions
     };
 
     static constexpr size_t nobody = SIZE_MAX;
@@ -69,6 +70,7 @@ private:
     bool try_for_a_while(Lock &l, engine::Random &random);
     bool try_until(Lock &l, engine::Random &random);
     void took(Lock &l);
+    template <class T> void add(T &n, int d);
     void use(Lock &l, engine::Random &random);
     void release(Lock &l);
     void hand_over(Lock &l);
@@ -86,7 +88,7 @@ private:
     size_t contexts_ = 0;
     unsigned rounds_ = 0, users_left_ = 0;
     uint32_t start_ = 0;
-    bool retunes_ = false;
+    bool retunes_ = false, elides_ = false;
     ol_tuning tuning_ = engine::presets();
     std::vector<engine::Abilities> able_;
     Lock locks_[2];

@@ -274,6 +274,11 @@ static inline bool ol_cpu_idle(void)
 
 /* No transactions: the kernel does not use RTM. */
 
+static inline bool ol_htm_works(void)
+{
+	return false;
+}
+
 static inline unsigned int ol_htm_begin(void)
 {
 	return 0;
@@ -290,6 +295,15 @@ static inline void ol_htm_abort(void)
 static inline bool ol_htm_active(void)
 {
 	return false;
+}
+
+static inline void ol_htm_set_owner(const void *p)
+{
+}
+
+static inline const void *ol_htm_owner(void)
+{
+	return NULL;
 }
 
 /* Counting. */

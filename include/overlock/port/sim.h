@@ -222,10 +222,13 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
  * to ol_htm_begin(), which returns the cause in RTM's bits; what else the text keeps outside the
  * world's memory, it must not change inside.
  */
+#define ol_htm_works()			OL_WORLD.htm_works(OL_PLACE)
 #define ol_htm_begin()			OL_WORLD.htm_begin(OL_PLACE)
 #define ol_htm_commit()			OL_WORLD.htm_commit(OL_PLACE)
 #define ol_htm_abort()			OL_WORLD.htm_abort(OL_PLACE)
 #define ol_htm_active()			OL_WORLD.htm_active(OL_PLACE)
+#define ol_htm_set_owner(p)		OL_WORLD.htm_set_owner(p, OL_PLACE)
+#define ol_htm_owner()			OL_WORLD.htm_owner(OL_PLACE)
 
 #define ol_count(event)			OL_WORLD.count(event, OL_PLACE)
 #define ol_count_at(event, n)		OL_WORLD.count_at(event, n, OL_PLACE)

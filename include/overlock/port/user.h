@@ -299,6 +299,8 @@ bool ol_cpu_idle(void);
 void ol_count_event(unsigned event);
 void ol_count_event_at(unsigned event, unsigned n);
 void ol_count_poll(void);
+void ol_htm_set_owner(const void *p);
+const void *ol_htm_owned(void); /* as it was set, even if that is long ago */
 #ifdef __cplusplus
 }
 #endif
@@ -386,6 +388,10 @@ OL_INLINE ol_ticks_t ol_after(uint64_t n, ol_ticks_t d)
 
 /* Transactions: RTM on x86-64, else absent. */
 
+OL_INLINE bool ol_htm_works(void)
+{
+	return ol_world->htm;
+}
 #if defined(__x86_64__)
 OL_INLINE unsigned ol_htm_begin(void)
 {
@@ -429,4 +435,9 @@ OL_INLINE bool ol_htm_active(void)
 	return false;
 }
 #endif
+
+OL_INLINE const void *ol_htm_owner(void)
+{
+	return OL_UNLIKELY(ol_htm_active()) ? ol_htm_owned() : (const void *)0;
+}
 #endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_TX_H
+#define OL_TX_H
+/*
+ * Transactional spinlock. Long: Kernel Transactional Spinlocks (003, its second half).
+ *
+ * A critical section runs as a transaction within the read side of a queued rwlock; one that cannot
+ * runs within its write side. So a transaction that fails waits for the others and aborts none of them,
+ * as it would if they had read a lock word that it now takes. The order is: read side, begin, run,
+ * commit, release the read side; which is dropped before the write side is asked for.
+ *
+ *   lock	     holder
+ *  +---------------+--------+-------+
+ *  | queued rwlock |	id   | depth |	id: who has the write side	depth: how often more
+ *  +---------------+--------+-------+
+ *
+ *  No transaction reads or writes any of this. Therefore nothing else may be on its line; and that we
+ *  are in a transaction, and of which lock, is known by the context alone: ol_htm_owner().
+ *
+ *  Nesting: the same lock, taken again by ol_tx_lock*(), is part of the outer section in either way of
+ *  running it. Another lock aborts the transaction, for its writer may be half way through, and the
+ *  outer section runs again within its write side.
+ *
+ *  A section may run more than once, and must end in the context that began it. After the commit the
+ *  read side is still to be released: whoever wants to free the lock takes it by ol_tx_lock_non() first.
+ *
+ *  Pairing: the rwlock's. `holder` orders nothing: a context finds its id there only if it put it there.
+ */
+#include <overlock/port.h>
+#include <overlock/lock/qrw.h>
+
+typedef struct OL_CAPABILITY ol_tx {
+	ol_qrw_t lock;
+	uint32_t holder;
+} OL_OWN_LINE ol_tx_t;
+
+#define OL_TX_INIT	{ OL_QRW_INIT, 0 }
+
+/* Transactions. Whatever comes after a begin may be undone: then begin returns once more. */
+
+static inline bool ol_tx_is_elided(const ol_tx_t *l)
+{
+	return ol_htm_owner() == (const void *)l;
+}
+
+static inline void ol_tx_count_abort(unsigned status)
+{
+	if (status & OL_HTM_EXPLICIT)
+		ol_count(OL_TX_EXPLICIT);
+	else if (status & OL_HTM_CAPACITY)
+		ol_count(OL_TX_CAPACITY);
+	else if (status & OL_HTM_CONFLICT)
+		ol_count(OL_TX_CONFLICT);
+	else
+		ol_count(OL_TX_OTHER);
+}
+
+/* The read side is ours. True: so is the section, until it commits; false: no transaction will do. */
+static inline bool ol_tx_begin(ol_tx_t *l, uint64_t retries)
+{
+	for (;;) {
+		unsigned status;
+
+		ol_count(OL_TX_START);
+		status = ol_htm_begin();
+		if (status == OL_HTM_STARTED) {
+			ol_htm_set_owner(l);
+			return true;
+		}
+		ol_tx_count_abort(status);
+		if (!retries-- || (status & (OL_HTM_EXPLICIT | OL_HTM_CAPACITY)))
+			return false;
+		ol_count(OL_TX_RETRY);
+	}
+}
+
+static inline void ol_tx_commit(ol_tx_t *l)
+{
+	ol_htm_commit();
+	if (ol_htm_active()) /* that was an inner section */
+		return;
+	ol_htm_set_owner((const void *)0);
+	ol_count(OL_TX_COMMIT);
+	ol_qrw_read_unlock(&l->lock);
+}
+
+/* The write side. */
+
+static inline void ol_tx_hold(ol_tx_t *l)
+{
+	ol_count(OL_TX_FALLBACK);
+	ol_store_relaxed(&l->holder, ol_word((uint16_t)ol_self(), 0));
+}
+
+static inline bool ol_tx_is_held(const ol_tx_t *l)
+{
+	uint32_t holder = ol_load_relaxed(&l->holder);
+
+	return holder && ol_hi(holder) == ol_self();
+}
+
+static inline void ol_tx_unhold(ol_tx_t *l)
+{
+	uint32_t holder = ol_load_relaxed(&l->holder);
+
+	if (ol_lo(holder)) {
+		ol_store_relaxed(&l->holder, holder - 1u);
+		return;
+	}
+	ol_store_relaxed(&l->holder, 0u);
+	ol_qrw_unlock(&l->lock);
+}
+
+/* The calls. */
+
+/* Right for the caller; to others a lock that only transactions use is free. */
+static inline bool ol_tx_is_locked(const ol_tx_t *l)
+{
+	return ol_tx_is_elided(l) || (ol_load_relaxed(&l->lock.count) & OL_QRW_HELD);
+}
+
+static inline bool ol_tx_is_contended(const ol_tx_t *l)
+{
+	return !ol_tx_is_elided(l) && ol_qrw_is_contended(&l->lock);
+}
+
+/* Never as a transaction. */
+static inline void ol_tx_lock_non(ol_tx_t *l)
+{
+	if (ol_htm_active())
+		ol_htm_abort();
+	if (ol_tx_is_held(l)) {
+		ol_store_relaxed(&l->holder, ol_load_relaxed(&l->holder) + 1u);
+		return;
+	}
+	ol_qrw_lock(&l->lock);
+	ol_tx_hold(l);
+}
+
+/* Tries once and `retries` times more to do without the lock. */
+static inline void ol_tx_lock_retry(ol_tx_t *l, uint64_t retries)
+{
+	if (ol_tx_is_elided(l)) {
+		(void)ol_htm_begin();
+		return;
+	}
+	if (ol_htm_works() && !ol_htm_active() && !ol_tx_is_held(l)) {
+		ol_qrw_read_lock(&l->lock);
+		if (ol_tx_begin(l, retries))
+			return;
+		ol_qrw_read_unlock(&l->lock);
+	}
+	ol_tx_lock_non(l);
+}
+
+static inline void ol_tx_lock(ol_tx_t *l)
+{
+	ol_tx_lock_retry(l, ol_tune(tx_retries));
+}
+
+/* Whoever has it in either way is told that it is taken: only ol_tx_lock*() nests. */
+static inline bool ol_tx_trylock(ol_tx_t *l)
+{
+	if (ol_tx_is_elided(l))
+		return false;
+	if (ol_htm_active())
+		ol_htm_abort();
+	if (ol_htm_works() && ol_qrw_read_trylock(&l->lock)) {
+		if (ol_tx_begin(l, ol_tune(tx_retries)))
+			return true;
+		ol_qrw_read_unlock(&l->lock);
+	}
+	if (!ol_qrw_trylock(&l->lock))
+		return false;
+	ol_tx_hold(l);
+	return true;
+}
+
+static inline void ol_tx_unlock(ol_tx_t *l)
+{
+	if (ol_tx_is_elided(l))
+		ol_tx_commit(l);
+	else
+		ol_tx_unhold(l);
+}
+#endif
