@@ -333,7 +333,7 @@ void Client::release(Lock &l) {
     else
         give(l, nobody);
     ops_.unlock(l.at);
-    add(l.busy, -1);
+    world_.once_certain([&l] { l.busy--; });
     world_.mark("released");
 }
 
@@ -411,7 +411,7 @@ void Client::try_and_lock() {
             world_.fail(Wrong::lies, "is_locked is false for the holder");
         if (try_once(l))
             world_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
-        if (ops_.traits & OL_ELIDES) { // the same lock nests
+        if (ops_.traits & OL_ELIDES && ol_self()) { // the same lock nests
             ops_.lock(l.at);
             ops_.unlock(l.at);
         }

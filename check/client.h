@@ -59,8 +59,8 @@ private:
         uint64_t *datum = nullptr;
         size_t owner = nobody; // whoever is between lock and unlock
         uint64_t acquired = 0;
-        unsigned busy = 0;  // contexts in an operation on it or holding it
-        uint64_t begun = 0; // operations
+        unsigned busy = 0;                // contexts in an operation on it or holding it
+        uint64_t begun = 0;               // operations
         unsigned readers = 0, elided = 0; // within, beside the owner
     };
     static constexpr size_t nobody = SIZE_MAX;

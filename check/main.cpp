@@ -416,6 +416,7 @@ int main(int argc, char **argv) {
     app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
     app.add_flag("--trace", o.trace, "tell the replayed execution (it always is)");
     app.add_flag("--fresh", o.fresh, "begin far from where tickets wrap");
+    app.add_flag("!--no-transactions", o.transactions, "as on a CPU that has none");
     app.add_flag("!--no-timeouts", o.timeouts, "no deadline passes merely because nobody can run");
     try {
         app.parse(argc, argv);

@@ -754,8 +754,9 @@ unsigned Machine::htm_begin(Place place) {
     c.transaction.begin(capacity_);
     if (c.transaction.is_nested())
         return OL_HTM_STARTED;
-    begun_[c.index] = {c.clock, c.acquirable, c.fenced, c.must_not_wait, c.steps_in_try, c.events,
-                       {},      {},           {},       {},             {}};
+    begun_[c.index] = {
+        c.clock, c.acquirable, c.fenced, c.must_not_wait, c.steps_in_try, c.events, {}, {},
+        {},      {},           {}};
     in_transactions_++;
     say(place, "begins a transaction");
     if (c.mark())

@@ -51,7 +51,7 @@ public:
     void abort(unsigned cause);    // all of it is forgotten, however deep
     bool active() const { return depth_ > 0; }
     bool is_nested() const { return depth_ > 1; }
-    unsigned status() const { return status_; } // of the last abort
+    unsigned status() const { return status_; }   // of the last abort
     void set_owner(const void *p) { owner_ = p; } // its context's; in no set
     const void *owner() const { return owner_; }
 

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from overlock_tools import throwing
+from overlock_tools import defs, throwing
 from overlock_tools.judge import Verdict
 from overlock_tools.results import Result
 from overlock_tools.stats import CONFIDENCE, Ratio, least_rounds
@@ -450,9 +450,16 @@ def about_run_times(view: View) -> list[str]:
     return about_less(view, RUN_TIME) + about_less(view, DEVIATION)
 
 
+def elides(variant: str) -> bool:
+    lock = defs.load().locks.get(variant.partition("@")[0])
+    return lock is not None and "elides" in lock.traits
+
+
 def about_locks(result: Result) -> list[str]:
-    """Of workloads whose lock is not the one that was named: which one it is."""
+    """Where the lock is not the one that was named, or not all of it: which one it is."""
     said = []
+    if result.native.get("htm") is False and any(map(elides, result.variants)):
+        said.append("No transaction commits on this CPU: what would elide falls back each time.")
     if counted := result.native.get("throw"):
         said.append(throwing.Count(**counted).sentence())
     if result.kind in WITHOUT_A_LOCK:

@@ -2,7 +2,7 @@
 """The checker must catch every broken twin of tests/twins for what is wrong with it, in the
 smallest run that its line `Check: SIZE MODEL SCENARIO [WORD | KIND=N | TUNABLE=VALUE | clock=N]...`
 names, tell the same when it replays, and find nothing in the lesser run of its line `Holds:`,
-which shows what it takes to see the fault. A WORD is `no-timeouts`, or `pct`: by random
+which shows what it takes to see the fault. A WORD is `no-timeouts`, `no-transactions`, or `pct`: by random
 schedules, where the fault lies too deep for all.
 
 build/tests/mutants.json is what was found."""
@@ -43,8 +43,8 @@ class Run:
         options += ["--model", model, "--scenario", scenario]
         for word in more:
             name = word.partition("=")[0]
-            if word == "no-timeouts":
-                options.append("--no-timeouts")
+            if word in ("no-timeouts", "no-transactions"):
+                options.append(f"--{word}")
             elif word == "pct":
                 options += ["--search", "pct", "--seed", "1"]
             elif name == "clock":

@@ -366,7 +366,7 @@ void Client::use(Lock &l, Random &random) {
         machine_.fail(Wrong::lies, "is_locked is false for the holder");
     if (random.one_in(4) && try_once(l))
         machine_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
-    if (ops_.traits & OL_ELIDES && random.one_in(4)) { // the same lock nests
+    if (ops_.traits & OL_ELIDES && random.one_in(4) && ol_self()) { // the same lock nests
         ops_.lock(l.at);
         ops_.unlock(l.at);
     }
@@ -387,7 +387,7 @@ void Client::release(Lock &l) {
         l.owner = nobody;
     }
     ops_.unlock(l.at);
-    add(l.busy, -1);
+    machine_.once_certain([&l] { l.busy--; });
     machine_.mark("released");
 }
 

@@ -24,6 +24,9 @@ LOCKED = (
     "fairness",
     "fairness lines=64",
     "conditions",
+    "tx",
+    "tx inodes=2 scan=20",
+    "tx tally=shared",
     "throw_twin",
 )
 WITHOUT_A_LOCK = ("invalidation", "throw")

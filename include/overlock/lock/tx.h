@@ -17,9 +17,10 @@
  *  No transaction reads or writes any of this. Therefore nothing else may be on its line; and that we
  *  are in a transaction, and of which lock, is known by the context alone: ol_htm_owner().
  *
- *  Nesting: the same lock, taken again by ol_tx_lock*(), is part of the outer section in either way of
- *  running it. Another lock aborts the transaction, for its writer may be half way through, and the
- *  outer section runs again within its write side.
+ *  Nesting: the same lock, taken again by ol_tx_lock*(), is part of the outer section, which is run in
+ *  either way (in the write side the context is known by its id: without one it must not nest). Another
+ *  lock aborts the transaction, for its writer may be half way through; the outer section runs again,
+ *  within its write side.
  *
  *  A section may run more than once, and must end in the context that began it. After the commit the
  *  read side is still to be released: whoever wants to free the lock takes it by ol_tx_lock_non() first.
