@@ -5,27 +5,23 @@
  * Transactional spinlock. Long: Kernel Transactional Spinlocks (003, its second half).
  *
  * A critical section runs as a transaction within the read side of a queued rwlock; one that cannot
- * runs within its write side. So a transaction that fails waits for the others and aborts none of them,
- * as it would if they had read a lock word that it now takes. The order is: read side, begin, run,
- * commit, release the read side; which is dropped before the write side is asked for.
+ * runs within its write side, for which the read side is dropped first. So what fails waits for the
+ * others and aborts none, as it would had they read a lock word that it now takes.
  *
  *   lock	     holder
  *  +---------------+--------+-------+
  *  | queued rwlock |	id   | depth |	id: who has the write side	depth: how often more
  *  +---------------+--------+-------+
  *
- *  No transaction reads or writes any of this. Therefore nothing else may be on its line; and that we
- *  are in a transaction, and of which lock, is known by the context alone: ol_htm_owner().
+ *  No transaction reads or writes any of this, so nothing else may be on its line; that we are in a
+ *  transaction, and of which lock, is known by the context alone: ol_htm_owner().
  *
- *  Nesting: the same lock, taken again by ol_tx_lock*(), is part of the outer section, which is run in
- *  either way (in the write side the context is known by its id: without one it must not nest). Another
- *  lock aborts the transaction, for its writer may be half way through; the outer section runs again,
- *  within its write side.
- *
+ *  The same lock nests: an inner section is part of the outer one (a context without an id must not, in
+ *  the write side). Another lock aborts, for its writer may be half way; the outer section falls back.
  *  A section may run more than once, and must end in the context that began it. After the commit the
- *  read side is still to be released: whoever wants to free the lock takes it by ol_tx_lock_non() first.
+ *  read side is still to be released: whoever frees the lock takes it by ol_tx_lock_non() first.
  *
- *  Pairing: the rwlock's. `holder` orders nothing: a context finds its id there only if it put it there.
+ *  Pairing: the rwlock's. `holder` orders nothing: whoever finds its id there put it there.
  */
 #include <overlock/port.h>
 #include <overlock/lock/qrw.h>
@@ -37,8 +33,7 @@ typedef struct OL_CAPABILITY ol_tx {
 
 #define OL_TX_INIT	{ OL_QRW_INIT, 0 }
 
-/* Transactions. Whatever comes after a begin may be undone: then begin returns once more. */
-
+/* Transactions: what comes after a begin may be undone, and then begin returns once more. */
 static inline bool ol_tx_is_elided(const ol_tx_t *l)
 {
 	return ol_htm_owner() == (const void *)l;
@@ -46,22 +41,18 @@ static inline bool ol_tx_is_elided(const ol_tx_t *l)
 
 static inline void ol_tx_count_abort(unsigned status)
 {
-	if (status & OL_HTM_EXPLICIT)
-		ol_count(OL_TX_EXPLICIT);
-	else if (status & OL_HTM_CAPACITY)
-		ol_count(OL_TX_CAPACITY);
-	else if (status & OL_HTM_CONFLICT)
-		ol_count(OL_TX_CONFLICT);
-	else
-		ol_count(OL_TX_OTHER);
+	ol_count(status & OL_HTM_EXPLICIT   ? OL_TX_EXPLICIT
+		 : status & OL_HTM_CAPACITY ? OL_TX_CAPACITY
+		 : status & OL_HTM_CONFLICT ? OL_TX_CONFLICT
+					    : OL_TX_OTHER);
 }
 
-/* The read side is ours. True: so is the section, until it commits; false: no transaction will do. */
+/* The read side is ours, and stays so if this is true; false: no transaction will do. */
 static inline bool ol_tx_begin(ol_tx_t *l, uint64_t retries)
 {
-	for (;;) {
-		unsigned status;
+	unsigned status;
 
+	for (;; ol_count(OL_TX_RETRY)) {
 		ol_count(OL_TX_START);
 		status = ol_htm_begin();
 		if (status == OL_HTM_STARTED) {
@@ -70,9 +61,10 @@ static inline bool ol_tx_begin(ol_tx_t *l, uint64_t retries)
 		}
 		ol_tx_count_abort(status);
 		if (!retries-- || (status & (OL_HTM_EXPLICIT | OL_HTM_CAPACITY)))
-			return false;
-		ol_count(OL_TX_RETRY);
+			break;
 	}
+	ol_qrw_read_unlock(&l->lock);
+	return false;
 }
 
 static inline void ol_tx_commit(ol_tx_t *l)
@@ -85,34 +77,20 @@ static inline void ol_tx_commit(ol_tx_t *l)
 	ol_qrw_read_unlock(&l->lock);
 }
 
-/* The write side. */
-
-static inline void ol_tx_hold(ol_tx_t *l)
+static inline void ol_tx_hold(ol_tx_t *l) /* the write side is ours */
 {
 	ol_count(OL_TX_FALLBACK);
 	ol_store_relaxed(&l->holder, ol_word((uint16_t)ol_self(), 0));
-}
-
-static inline bool ol_tx_is_held(const ol_tx_t *l)
-{
-	uint32_t holder = ol_load_relaxed(&l->holder);
-
-	return holder && ol_hi(holder) == ol_self();
 }
 
 static inline void ol_tx_unhold(ol_tx_t *l)
 {
 	uint32_t holder = ol_load_relaxed(&l->holder);
 
-	if (ol_lo(holder)) {
-		ol_store_relaxed(&l->holder, holder - 1u);
-		return;
-	}
-	ol_store_relaxed(&l->holder, 0u);
-	ol_qrw_unlock(&l->lock);
+	ol_store_relaxed(&l->holder, ol_lo(holder) ? holder - 1u : 0u);
+	if (!ol_lo(holder))
+		ol_qrw_unlock(&l->lock);
 }
-
-/* The calls. */
 
 /* Right for the caller; to others a lock that only transactions use is free. */
 static inline bool ol_tx_is_locked(const ol_tx_t *l)
@@ -125,8 +103,14 @@ static inline bool ol_tx_is_contended(const ol_tx_t *l)
 	return !ol_tx_is_elided(l) && ol_qrw_is_contended(&l->lock);
 }
 
-/* Never as a transaction. */
-static inline void ol_tx_lock_non(ol_tx_t *l)
+static inline bool ol_tx_is_held(const ol_tx_t *l) /* by this context */
+{
+	uint32_t holder = ol_load_relaxed(&l->holder);
+
+	return holder && ol_hi(holder) == ol_self();
+}
+
+static inline void ol_tx_lock_non(ol_tx_t *l) /* never elides */
 {
 	if (ol_htm_active())
 		ol_htm_abort();
@@ -141,15 +125,12 @@ static inline void ol_tx_lock_non(ol_tx_t *l)
 /* Tries once and `retries` times more to do without the lock. */
 static inline void ol_tx_lock_retry(ol_tx_t *l, uint64_t retries)
 {
-	if (ol_tx_is_elided(l)) {
-		(void)ol_htm_begin();
+	if (ol_tx_is_elided(l) && ol_htm_begin()) /* counts how deep */
 		return;
-	}
 	if (ol_htm_works() && !ol_htm_active() && !ol_tx_is_held(l)) {
 		ol_qrw_read_lock(&l->lock);
 		if (ol_tx_begin(l, retries))
 			return;
-		ol_qrw_read_unlock(&l->lock);
 	}
 	ol_tx_lock_non(l);
 }
@@ -166,11 +147,8 @@ static inline bool ol_tx_trylock(ol_tx_t *l)
 		return false;
 	if (ol_htm_active())
 		ol_htm_abort();
-	if (ol_htm_works() && ol_qrw_read_trylock(&l->lock)) {
-		if (ol_tx_begin(l, ol_tune(tx_retries)))
-			return true;
-		ol_qrw_read_unlock(&l->lock);
-	}
+	if (ol_htm_works() && ol_qrw_read_trylock(&l->lock) && ol_tx_begin(l, ol_tune(tx_retries)))
+		return true;
 	if (!ol_qrw_trylock(&l->lock))
 		return false;
 	ol_tx_hold(l);
