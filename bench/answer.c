@@ -82,11 +82,13 @@ void answer_facts(const struct facts *facts)
 {
 	const struct ol_calibration *c = ol_calibration();
 
-	printf("{\"type\":\"facts\",\"htm\":%s,\"tick_ns\":%.6g,\"relax_ns\":%.6g,\"yield_ns\":%.6g,"
+	printf("{\"type\":\"facts\",\"htm\":%s,\"tick_ns\":%.6g,\"relax_ns\":%.6g,\"yield_ns\":%."
+	       "6g,"
 	       "\"calibration_ns\":%llu,\"tsc\":%s,\"work_unit_ns\":%.6g,\"measure_ns\":%.6g,"
 	       "\"tunables\":",
-	       ol_htm_works() ? "true" : "false", c->tick_ns, c->relax_ns, c->yield_ns, (unsigned long long)c->took_ns,
-	       c->tsc ? "true" : "false", facts->unit_ns, facts->measure_ns);
+	       ol_htm_works() ? "true" : "false", c->tick_ns, c->relax_ns, c->yield_ns,
+	       (unsigned long long)c->took_ns, c->tsc ? "true" : "false", facts->unit_ns,
+	       facts->measure_ns);
 	put_tunables();
 	printf(",\"workloads\":[");
 	for (const struct loops *w = loops_plain; w->name; w++) {

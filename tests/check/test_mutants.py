@@ -2,8 +2,8 @@
 """The checker must catch every broken twin of tests/twins for what is wrong with it, in the
 smallest run that its line `Check: SIZE MODEL SCENARIO [WORD | KIND=N | TUNABLE=VALUE | clock=N]...`
 names, tell the same when it replays, and find nothing in the lesser run of its line `Holds:`,
-which shows what it takes to see the fault. A WORD is `no-timeouts`, `no-transactions`, or `pct`: by random
-schedules, where the fault lies too deep for all.
+which shows what it takes to see the fault. A WORD is `no-timeouts`,
+`no-transactions`, or `pct`: by random schedules, where the fault lies too deep for all.
 
 build/tests/mutants.json is what was found."""
 
