@@ -30,7 +30,7 @@ class Stuck(Exception):
 def told(lock: str, path: str) -> list[Event] | None:
     """What the execution does; null if it is none of this lock's."""
     command = [str(native.checker()), "--fresh", f"--lock={lock}", f"--replay={path}"]
-    command += ["--contexts=3", "--acquisitions=1", "--budget=expiry=3"]
+    command += ["--contexts=3", "--acquisitions=1", "--budget=expiry=3", "--no-transactions"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode < 0 or not done.stdout:
         return None
