@@ -18,10 +18,10 @@ bool shows_waiters(const Lock &lock) {
     return lock.ops->traits & (OL_FIFO | OL_PATIENT | OL_BOUNDED | OL_LATE_FIFO);
 }
 
-// Starts a waiter and returns once it has joined the line, if the lock shows that: in the upper
-// half of four bytes, for one that waited before may set a flag in the lower.
+// Starts a waiter and returns once it has joined the line, if the lock shows that: above the lowest
+// of four bytes, for one that waited before may set a flag there.
 std::thread waiter(Lock &lock, auto then) {
-    auto tail = [&] { return lock.snapshot() >> (lock.ops->size == 4 ? 16 : 0); };
+    auto tail = [&] { return lock.snapshot() >> (lock.ops->size == 4 ? 8 : 0); };
     const uint64_t before = tail();
     std::thread t([&lock, then] {
         lock.lock();

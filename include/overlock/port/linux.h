@@ -136,7 +136,7 @@ enum { OL_LO = 1, OL_HI = 0, OL_BYTE = 3 };
 #define ol_add_lo_release(p, n)		ol_add_release(OL_HALF(p, OL_LO), n)
 #define ol_add_hi_relaxed(p, n)		ol_add_relaxed(p, (u32)(n) << 16)
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (u32)(n) << 16)
-#define ol_store_byte_release(p, v)	smp_store_release((u8 *)(p) + OL_BYTE, v)
+#define ol_store_byte_release(p, v)	smp_store_release(((u8 *)(p) + OL_BYTE), v)
 
 /* The world state: one per kernel. */
 
