@@ -380,7 +380,7 @@ OL_INLINE uint32_t ol_last(_Atomic(uint32_t) *word)
 		return true;								\
 	}
 #define OL_DEFINE_BYTE_STORE(order)							\
-	OL_INLINE void ol_store_byte_##order(uint32_t *p, uint8_t v)			\
+	OL_INLINE void ol_byte_store_##order(uint32_t *p, uint8_t v)			\
 	{										\
 		_Atomic(uint32_t) *word = (_Atomic(uint32_t) *)p;			\
 		uint32_t w = ol_last(word), seen = w;					\
@@ -444,6 +444,8 @@ OL_DEFINE_HALVES(acq_rel)
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (uint32_t)(n) << 16)
 #define ol_add_hi_release(p, n)		ol_add_release(p, (uint32_t)(n) << 16)
 #define ol_add_hi_acq_rel(p, n)		ol_add_acq_rel(p, (uint32_t)(n) << 16)
+#define ol_store_byte_relaxed(p, v)	ol_byte_store_relaxed(p, v)
+#define ol_store_byte_release(p, v)	ol_byte_store_release(p, v)
 
 /*
  * Time. A deadline is the number of a clock that main() sets to 1 while the contexts run, so every
