@@ -45,10 +45,16 @@ def included(code: str) -> list[Path]:
     return [INCLUDE / name for name in INCLUDED.findall(code)]
 
 
+@cache
+def of_the_seam() -> dict[str, frozenset[str]]:
+    """What port.h writes in terms of its other calls."""
+    return defined(COMMENT.sub("", (INCLUDE / "overlock/port.h").read_text()))
+
+
 def parse(text: str) -> Text:
     code = COMMENT.sub("", text)
     own = defined(code)
-    calls = dict(own)
+    calls = of_the_seam() | own
     for path in included(code):
         calls |= parse(path.read_text()).calls
     return Text(calls, frozenset(own))
