@@ -104,7 +104,8 @@ void answer_facts(const struct facts *facts)
 
 /* Sums and extremes over the copies. */
 struct total {
-	uint64_t turns, voluntary, involuntary, arrivals, gap_ns, wait_ns, hold_ns;
+	uint64_t turns, voluntary, involuntary, arrivals, gap_ns;
+	uint64_t wait_ns, spin_ns, hold_ns, handover_ns;
 	uint64_t events[OL_EVENTS];
 	double seconds, cpu_seconds, drain_seconds;
 	bool drained, cut;
@@ -129,7 +130,9 @@ static void add(struct total *t, const struct copy_result *c)
 	for (unsigned i = 0; i < OL_EVENTS; i++)
 		t->events[i] += c->events[i];
 	t->wait_ns += c->wait_ns;
+	t->spin_ns += c->spin_ns;
 	t->hold_ns += c->hold_ns;
+	t->handover_ns += c->handover_ns;
 }
 
 static uint64_t turns_of(const struct cell *cell, struct copy_result *copy)
@@ -294,8 +297,12 @@ static void put_events(const struct total *t)
 #undef OL_EVENT
 	};
 
-	printf(",\"wait_ns\":%llu,\"hold_ns\":%llu,\"events\":{", (unsigned long long)t->wait_ns,
-	       (unsigned long long)t->hold_ns);
+	printf(",\"wait_ns\":%llu,\"spin_ns\":%llu", (unsigned long long)t->wait_ns,
+	       (unsigned long long)t->spin_ns);
+	if (ol_sites_times_kept())
+		printf(",\"hold_ns\":%llu,\"handover_ns\":%llu", (unsigned long long)t->hold_ns,
+		       (unsigned long long)t->handover_ns);
+	printf(",\"events\":{");
 	for (unsigned i = 0; i < OL_EVENTS; i++) {
 		if ((i == OL_LHP || i == OL_LWP) && !ol_sites_know_slices())
 			continue; /* unknown, which is not 0 */

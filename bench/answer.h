@@ -20,7 +20,8 @@
  *			from the last release, if we waited for that; a wait that the end of the
  *			measured time cut short counts with what it had lasted
  *	queue		others waiting for the lock when one came: mean and most seen
- *	events, wait_ns, hold_ns	counted build
+ *	events, wait_ns, spin_ns	counted build: lib/site.h
+ *	hold_ns, handover_ns	if it keeps times
  */
 #include "request.h"
 

@@ -45,7 +45,7 @@ struct copy_result {
 	char wrong[128];		 /* how exclusion failed; empty if it held */
 	char impossible[160];		 /* why it could not be run */
 	uint64_t events[OL_EVENTS];	 /* counted build */
-	uint64_t wait_ns, hold_ns;
+	uint64_t wait_ns, spin_ns, hold_ns, handover_ns;
 };
 
 /* Memory that the cell's processes write and the server reads. */

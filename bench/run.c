@@ -252,7 +252,9 @@ static void add_site(const struct ol_site_record *record, void *arg)
 	for (unsigned i = 0; i < OL_EVENTS; i++)
 		result->events[i] += record->events[i];
 	result->wait_ns += record->wait_ns;
+	result->spin_ns += record->spin_ns;
 	result->hold_ns += record->hold_ns;
+	result->handover_ns += record->handover_ns;
 }
 #endif
 

@@ -141,8 +141,10 @@ def _cell(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
         slice_us=answer.get("slice_us"),
         arrivals=answer.get("arrivals", 0),
         events=answer.get("events", {}),
-        wait_ns=answer.get("wait_ns", 0),
-        hold_ns=answer.get("hold_ns", 0),
+        wait_ns=answer.get("wait_ns"),
+        spin_ns=answer.get("spin_ns"),
+        hold_ns=answer.get("hold_ns"),
+        handover_ns=answer.get("handover_ns"),
     )
 
 

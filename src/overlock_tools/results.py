@@ -48,8 +48,10 @@ class Cell:
     slice_us: float | None = None  # as the kernel reports it
     arrivals: int = 0  # threads that ever came
     events: dict[str, int] = field(default_factory=dict)
-    wait_ns: int = 0
-    hold_ns: int = 0
+    wait_ns: int | None = None  # of all waits; this and the next three with counters
+    spin_ns: int | None = None  # of those, neither parked nor yielded
+    hold_ns: int | None = None  # only with OVERLOCK_HISTOGRAMS=1, as the next
+    handover_ns: int | None = None
 
     @property
     def rate(self) -> float:
