@@ -361,10 +361,10 @@ static struct ol_held *make_room(struct ol_table *t)
 /* Removes and returns it; all zero if this thread did not acquire it. */
 static struct ol_held take_out(struct ol_table *t, const void *lock)
 {
-	struct ol_held *h = me.put_away, found = { 0 };
+	struct ol_held *h = me.put_away - 1, found = { 0 };
 
-	while (--h > t->stack && h->lock != lock)
-		;
+	while (h > t->stack && h->lock != lock)
+		h--;
 	if (h > t->stack) {
 		found = *h;
 		for (; h + 1 < me.put_away; h++)
@@ -679,7 +679,7 @@ void ol_sites_start(void)
 	const char *keep = secure_getenv("OVERLOCK_HISTOGRAMS");
 
 	stall_ticks = ol_ticks_from_ns(STALL_NS);
-	ol_sites_keep_times(keep && *keep && strcmp(keep, "0"));
+	ol_sites_keep_times(keep && *keep && strcmp(keep, "0") != 0);
 	live_start();
 }
 
