@@ -77,7 +77,9 @@ static bool acquire_until(struct mutex *m, const struct ol_lock_ops *ops, ol_tic
 			return false;
 	}
 	FOR_CALLER();
-	return ops->timedlock ? ops->timedlock(m->lock, until) : gate_wait(m, ops, until);
+	/* A lock that is handed from waiter to waiter is never free to whoever polls it. */
+	return ops->timedlock && !(ops->traits & OL_POLLS) ? ops->timedlock(m->lock, until)
+							   : gate_wait(m, ops, until);
 }
 
 /*

@@ -119,6 +119,9 @@ static const struct ol_lock_ops *choose(void)
 	if (!ops)
 		refuse(id, "no such lock was built in; set OVERLOCK_LOCK to one that `overlock "
 			   "locks` lists");
+	if (ops->traits & OL_ELIDES) /* it knows its holder: no gate, no release from a child */
+		refuse(id, "must be released by whoever acquired it, which mutexes are not; choose "
+			   "another lock");
 	if (ops->size > sizeof(((struct mutex *)0)->lock) || ops->align > _Alignof(struct mutex))
 		return outside_ops(ops);
 	return ops;

@@ -17,14 +17,19 @@ os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
 from overlock_tools import defs, native  # noqa: E402 - after it knows where
 
-LOCKS = list(defs.load().locks)
+LOCKS = [lock.id for lock in defs.load().locks.values() if "elides" not in lock.traits]
+REFUSED = [lock for lock in defs.load().locks if lock not in LOCKS]
 X86_64 = platform.machine() == "x86_64"
 Compile = Callable[..., Path]
 
 
 def collapses(lock: str) -> bool:
-    """Threads that outnumber the CPUs spin for whole time slices: little work is enough."""
-    return "yields" not in defs.load().lock(lock).traits
+    """Threads that outnumber the CPUs spin for whole time slices: little work is enough.
+
+    Those that sleep or yield only when they know something of preemption do so rarely here.
+    """
+    traits = defs.load().lock(lock).traits
+    return "yields" not in traits or bool({"needs_slice", "needs_preempted"} & set(traits))
 
 
 def environment(lock: str | None, library: Path | None = None, **more: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import TOP, Compile, environment, overlock, run
+from conftest import REFUSED, TOP, Compile, environment, overlock, run
 
 from overlock_tools import native
 
@@ -43,6 +43,11 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, "no terminal", "--output", args=("--counters", "true"))
     refused(125, "mine.h", args=("--lock", tmp_path / "mine.h", "true"))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("lock", REFUSED)
+def test_refuses_locks_that_know_their_holder(lock: str) -> None:
+    refused(125, lock, "choose another lock", args=("--lock", lock, "true"))
 
 
 def test_refuses_what_is_no_program(tmp_path: Path) -> None:

@@ -28,7 +28,10 @@ class Mutant:
     also: tuple[tuple[str, str, str], ...] = ()  # changes that are harmless alone
 
 
-GATE = "return ops->timedlock ? ops->timedlock(m->lock, until) : gate_wait(m, ops, until);"
+GATE = (
+    "return ops->timedlock && !(ops->traits & OL_POLLS) ? ops->timedlock(m->lock, until)\n"
+    "\t\t\t\t\t\t\t   : gate_wait(m, ops, until);"
+)
 POLL = """do {
 		if (ops->trylock(m->lock))
 			return true;
@@ -50,7 +53,7 @@ LATE_WAITER = "a late waiter keeps the wake-up"
 MUTANTS = [
     *(
         Mutant(f"no gate, {lock}", "mutex.c", GATE, POLL, lock, DEADLINE)
-        for lock in ("ticket", "mcs", "twa")
+        for lock in ("ticket", "mcs", "qspin")
     ),
     Mutant(
         "offer lost by who gives up",

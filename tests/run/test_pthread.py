@@ -11,7 +11,7 @@ from conftest import LOCKS, X86_64, Compile, collapses, environment, output, run
 from overlock_tools import defs, native
 
 EACH_LOCK = pytest.mark.parametrize("lock", LOCKS)
-CANNOT_GIVE_UP = [lock.id for lock in defs.load().locks.values() if lock.gives_up == "waits"]
+CANNOT_GIVE_UP = [lock for lock in LOCKS if defs.load().lock(lock).gives_up == "waits"]
 
 
 @pytest.fixture(scope="session")
