@@ -3,17 +3,24 @@
 
 import json
 import subprocess
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from overlock_tools import defs
+from overlock_tools.errors import FAILED
 
 TOP = Path(__file__).parents[2]
-SIZES = ("2x1", "3x1")  # the smallest, and one in which somebody waits far from his turn
+# The smallest, one in which somebody waits far from his turn, and two in which a node or a slot is
+# used by others than before. A failure is proof however it was found, and a seed finds it again.
+SIZES = ("2x1", "3x1", "3x2", "4x1")
+SEARCH = ("--search", "pct", "--seed", "1", "--executions", "5000")
 SCENARIOS = ("lock", "try")
+LOCKS = defs.load().locks
 
 
 @pytest.fixture(scope="module")
@@ -23,40 +30,52 @@ def table() -> Iterator[list[str]]:
     print("\n\n" + "\n".join(lines))
 
 
-def weaken(lock: str, folder: Path) -> list[dict[str, Any]]:
-    results = folder / f"{lock}.json"
+@cache
+def weaken(lock: str) -> list[dict[str, Any]]:
+    """Of the lock's own header, and of those that it shares with others."""
     asked = [f"--size={size}" for size in SIZES] + [f"--scenario={s}" for s in SCENARIOS]
-    asked += ["--no-cache", "--json", str(results)]
-    done = subprocess.run(
-        ["overlock", "check", "--weaken", lock, "--model", "c11", *asked],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    weakened = json.loads(results.read_text())["weakened"]
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        asked += [*SEARCH, "--no-cache", "--json", out.name]
+        done = subprocess.run(
+            ["overlock", "check", "--weaken", lock, "--model", "c11", *asked],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode in (0, FAILED), done.stdout + done.stderr
+        weakened = json.loads(Path(out.name).read_text())["weakened"]
     assert isinstance(weakened, list)
     return weakened
 
 
-@pytest.mark.parametrize("lock", defs.load().locks)
-def test_every_order_is_needed(lock: str, tmp_path: Path, table: list[str]) -> None:
-    orders = weaken(lock, tmp_path)
+def where(order: dict[str, Any]) -> str:
+    return f"{order['file']}:{order['line']} {order['order']}"
+
+
+def is_caught(order: dict[str, Any]) -> bool:
+    return bool(order["class"] == "caught")
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_order_is_needed(lock: str, table: list[str]) -> None:
+    orders = weaken(lock)
     assert orders, "a lock without a memory order"
     for order in orders:
-        where = f"{order['file']}:{order['line']} {order['order']}"
-        table.append(f"{lock:24} {where:36} {order['class']}: {order['words']}")
-        assert order["class"] == "caught", order
+        table.append(f"{lock:24} {where(order):36} {order['class']}: {order['words']}")
+    assert [where(o) for o in orders if o["file"] == f"{lock}.h" and not is_caught(o)] == []
 
 
-def test_what_seeded_schedules_cannot_see_is_seen(tmp_path: Path) -> None:
+def test_every_order_of_a_shared_header_is_needed_by_a_lock() -> None:
+    """Of the locks that include it one may need an order that another could do without."""
+    orders = [order for lock in LOCKS for order in weaken(lock)]
+    assert {where(o) for o in orders} - {where(o) for o in orders if is_caught(o)} == set()
+
+
+def test_what_seeded_schedules_cannot_see_is_seen() -> None:
     listed = (TOP / "tests/twins/unseen.txt").read_text().splitlines()
     entries = [line.split(" | ") for line in listed if not line.startswith("#")]
     assert entries
     for lock in {entry[0] for entry in entries}:
-        caught = {
-            (o["file"], o["order"], o["text"].split("/*")[0].strip())
-            for o in weaken(lock, tmp_path)
-        }
+        told = {(o["file"], o["order"], o["text"].split("/*")[0].strip()) for o in weaken(lock)}
         for _, file, order, text, _ in (e for e in entries if e[0] == lock):
-            assert (file, order, text) in caught
+            assert (file, order, text) in told
