@@ -42,7 +42,7 @@ MARKS = (
     Mark(2, "touches lock after its", 40.5),
     Mark(3, "┏ cas acquire", 14.4),
     Mark(4, "→ 0xfffe ", 9.3),
-    Mark(5, "133  uint16_t old", -2.0),
+    Mark(5, "  uint16_t old", -5.0),
     Mark(6, "frees  ", 6.8),
     Mark(7, "FAILS  ", 6.8),
     Mark(8, "holds the lock", 15.5),
