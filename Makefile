@@ -63,9 +63,9 @@ matrix: ## every workload, lock and peer at 1 to 64 threads, into build/matrix, 
 OF_004 = --as-in 004 --threads=1,2,4,8,16,32,64 --locks byte,ticket,mcs,twa,pthread_mutex
 FIGURES = "invalidation $(OF_004) --seconds 0.1" "mutexbench $(OF_004) --seconds 0.3" \
 	"throw $(OF_004) --seconds 0.3" "stress_latency $(OF_004) --seconds 0.3" \
-	"lockloop --as-in 003 --locks byte,preemptable_ticket,pthread_mutex" \
-	"fairness --as-in 002 --locks ticket,preemptable_ticket,pv_ticket,pthread_mutex" \
-	"sections --as-in 000 --locks ticket,preemptable_ticket,pv_preemptable_ticket,pv_ticket,byte"
+	"lockloop --as-in 003 --locks byte,unfair_qspin,unfair_qspin@steal_first=0,qspin,pthread_mutex" \
+	"fairness --as-in 002 --locks ticket,i_spin,preemptable_ticket,pv_ticket,oticket,pthread_mutex" \
+	"sections --as-in 000 --locks ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,byte"
 papers: build ## 004's Figs. 1-4, 003's table, 002's Fig. 6 and 000's VMs, here; 15 minutes, an idle machine
 	@mkdir -p $(BUILD)/papers
 	@set -e; for figure in $(FIGURES); do \

@@ -109,8 +109,8 @@ def test_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suites", "message"),
     [
-        (suite("a", "true", 2639) + suite("b", "true", 2), "more than 2640 s"),
-        (suite("a", "true", 2640) + suite("b", "true", 2, "shares = true"), "2641 s, more than"),
+        (suite("a", "true", 3599) + suite("b", "true", 2), "more than 3600 s"),
+        (suite("a", "true", 3600) + suite("b", "true", 2, "shares = true"), "3601 s, more than"),
         (suite("a", "true") + suite("a", "true"), "more than one suite is named a"),
     ],
 )
