@@ -12,7 +12,7 @@ namespace {
 #ifdef OL_COUNTED
 constexpr unsigned degrees[] = {2, 8, 32};
 #else
-constexpr unsigned degrees[] = {1, 2, 4, 8, 16, 32, 64};
+constexpr unsigned degrees[] = {1, 2, 4, 12, 64};
 #endif
 
 TEST_P(EveryLock, LosesNoUpdateAtAnyNumberOfThreads) {
