@@ -189,14 +189,15 @@ bool Client::is_fifo() const {
 }
 
 // Nobody can go on: fine if somebody stopped for ever, but not if it only waited in a lock whose
-// waiters may pass it.
+// waiters may pass it. One in a line of nodes may have the lock, and the line still to mend.
 bool Client::may_stick() {
     bool stopped = false;
 
     for (size_t i = 0; i < setting_.contexts; i++)
         stopped |= world_.is_off(i);
     return stopped && !forked_ &&
-           (setting_.scenario != Scenario::waiter_ || is_fifo() || ops_.traits & OL_LATE_FIFO);
+           (setting_.scenario != Scenario::waiter_ || is_fifo() ||
+            ops_.traits & (OL_LATE_FIFO | OL_NEEDS_NODES));
 }
 
 // From outside, with nobody else there: waiting is a failure now.

@@ -54,12 +54,12 @@ def test_what_always_holds_would_fail(claim: str) -> None:
 
 @pytest.mark.parametrize("lock", ids("locks"))
 def test_who_waits_behind_whoever_is_gone(lock: str) -> None:
-    """A waiter that is gone stops first-come locks, and no others; a holder stops all."""
+    """A waiter that is gone stops the others of a line, and nobody else; a holder stops all."""
     row = page.gone(lock)
     holder, waiter = row.holder["notes"], row.waiter["notes"]
     assert row.waiter["exhausted"]
     assert row.holder["exhausted"]
-    assert (waiter["stuck"] > 0) == row.is_fifo
+    assert (waiter["stuck"] > 0) == row.lines_up
     assert waiter["went_on"] > 0  # it had not joined the line, or had left the lock
     assert holder["stuck"] > 0
     assert holder["went_on"] > 0  # it came last
