@@ -22,9 +22,7 @@ from overlock_tools import (
     measure,
     native,
     outside,
-    plots,
     stats,
-    sweep_plot,
     tables,
 )
 from overlock_tools.bench import Asked
@@ -95,6 +93,8 @@ def run(name: str, asked: Asked) -> int:
     def show(result: Result, console: Console) -> None:
         _show(plan, result, console)
         for picture in asked["pictures"] if result.cells else ():
+            from overlock_tools import plots, sweep_plot  # slow to import, and they start threads
+
             drawn = plots.picture(sweep_plot.figure(plan, result), picture.suffix[1:])
             files.write(picture, drawn)
             console.print(f"written: {picture}", highlight=False)
