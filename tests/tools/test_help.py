@@ -79,3 +79,14 @@ def test_completes_commands_and_options(overlock: Overlock) -> None:
 
     assert "plain,bench" in complete("ben")
     assert "plain,--threads" in complete("bench", "sections", "--thr")
+
+
+def test_nothing_loads_the_plotting_library_before_it_draws() -> None:
+    """It takes a second, and writes below HOME."""
+    load = """
+import importlib, pkgutil, sys, overlock_tools.commands as c
+for module in pkgutil.iter_modules(c.__path__):
+    importlib.import_module(f"{c.__name__}.{module.name}")
+sys.exit("matplotlib" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", load], check=False).returncode == 0
