@@ -48,9 +48,9 @@ typedef u64 ol_ticks_t;
 /* Atomics. The kernel's own macros take every width and pointers. */
 
 #define ol_load_relaxed(p)	READ_ONCE(*(p))
-#define ol_load_acquire(p)	smp_load_acquire(p)
+#define ol_load_acquire(p)	smp_load_acquire((p))
 #define ol_store_relaxed(p, v)	WRITE_ONCE(*(p), v)
-#define ol_store_release(p, v)	smp_store_release(p, v)
+#define ol_store_release(p, v)	smp_store_release((p), v)
 
 #define ol_xchg_relaxed(p, v)	xchg_relaxed(p, v)
 #define ol_xchg_acquire(p, v)	xchg_acquire(p, v)
