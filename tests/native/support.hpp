@@ -153,7 +153,9 @@ inline auto timed_locks() {
     return locks_with([](const ol_lock_ops *l) { return l->timedlock != nullptr; });
 }
 inline auto locks_with_tau() {
-    return locks_with([](const ol_lock_ops *l) { return strstr(l->id, "preemptable"); });
+    return locks_with([](const ol_lock_ops *l) {
+        return strstr(l->id, "preemptable") || !strcmp(l->id, "mcs_tp"); // of mcs_tp it is `stale`
+    });
 }
 
 inline std::string lock_name(const testing::TestParamInfo<const ol_lock_ops *> &p) {

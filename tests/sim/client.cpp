@@ -78,6 +78,7 @@ void Client::draw(uint64_t seed) {
     tuning_.wait_slots = slots[seed % std::size(slots)];
     tuning_.steal = 1 + seed % 50;
     tuning_.steal_first = seed % 4 != 0;
+    tuning_.stale = taus[seed % std::size(taus)];
     tuning_.barge = seed % 100;
     if (kind_ == Kind::crowd) { // more than the 32 tickets after which keys repeat
         contexts_ = 36;

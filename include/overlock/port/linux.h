@@ -153,6 +153,7 @@ struct ol_node { /* of a queue lock; meaning by the lock */
 	u32 owner; /* who holds the lock, as far as the line was told */
 	u32 number;
 	u32 taken;
+	u64 time; /* until when its owner is to be taken for running, in ticks */
 } OL_OWN_LINE;
 
 extern struct ol_world ol_world;

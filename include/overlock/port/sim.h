@@ -39,6 +39,7 @@ struct ol_node {
 	uint32_t ahead; /* waiters between this one and the head of the line */
 	uint32_t id;	/* whose it is, as ol_self() */
 	uint32_t owner; /* who holds the lock, as far as the line was told */
+	uint64_t time;	/* until when its owner is to be taken for running, in ticks */
 } OL_OWN_LINE;
 
 #define OL_PLACE	(::ol::engine::Place{ __FILE__, __LINE__ })
