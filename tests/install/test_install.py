@@ -110,8 +110,10 @@ LOADER = """
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-static uint64_t memory[64] __attribute__((aligned(128)));
+static void *memory;
 static const struct ol_lock_ops *ops;
 static int counter;
 
@@ -146,6 +148,8 @@ int main(int argc, char **argv)
         return puts(dlerror());
     find = (const struct ol_lock_ops *(*)(const char *))dlsym(library, "ol_find_lock");
     ops = find(argv[2]);
+    memory = aligned_alloc(ops->align, (ops->size + ops->align - 1) / ops->align * ops->align);
+    memset(memory, 0, ops->size);
     pthread_barrier_wait(&loaded);
     pthread_create(&late, 0, count, 0);
     pthread_join(thread, 0);
