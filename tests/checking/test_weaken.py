@@ -140,9 +140,10 @@ def test_arguments_decide_what_is_not_missed(fake: Fake, tmp_path: Path) -> None
     for folder in ("src/overlock_tools", "include"):
         shutil.copytree(Path(weaken.__file__).parents[3] / folder, top / folder)
     (top / "check").mkdir()
-    text = (top / "include/overlock/lock/ticket.h").read_text().splitlines()
+    lines = [f"line({n});" for n in range(1, 100)]  # where the stand-in says that orders are
+    (top / "include/overlock/lock/ticket.h").write_text("\n".join(lines))
     entries = [
-        {"file": "ticket.h", "order": o, "text": text[n - 1].strip(), "argument": "because"}
+        {"file": "ticket.h", "order": o, "text": lines[n - 1], "argument": "because"}
         for n, o in ((47, "acquire"), (55, "acquire"), (76, "acquire"), (88, "acquire"))
     ]
     (top / "check/equivalent.toml").write_text(
