@@ -22,6 +22,7 @@ LESS = {
     "tx": (" no-transactions", " no-transactions"),
     "pv_qspin": (" spin=0 spurious=0 expiry=0", " spin=0 spurious=0 expiry=0"),
     "owner_qspin": (" expiry=0", ""),
+    "mcs_tp": (" expiry=0", ""),
 }
 
 

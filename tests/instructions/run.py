@@ -117,7 +117,11 @@ def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str,
         columns["table"] = instructions(plain, "table")
         columns["counted"] = instructions(counted, "table")
         columns["timed"] = instructions(counted, "table", exact=False, OVERLOCK_HISTOGRAMS="1")
-        columns["interposed"] = {lock: interposed(plain, lock) for lock in defs.load().locks}
+        columns["interposed"] = {
+            lock.id: interposed(plain, lock.id)
+            for lock in defs.load().locks.values()
+            if "elides" not in lock.traits  # those the interposer refuses
+        }
         return columns
 
 
@@ -149,7 +153,7 @@ def print_table(columns: dict[str, Counts]) -> None:
         kind = SAME_KIND.get(lock.id)
         theirs = f"{peers[kind]} {kind[3:]}" if kind else "-"
         excess = f"{ours[lock.id] - peers[kind]:+d}" if kind else "-"
-        more = (columns[c][lock.id] for c in ("table", "counted", "timed", "interposed"))
+        more = (columns[c].get(lock.id, "") for c in ("table", "counted", "timed", "interposed"))
         print(row(lock.id, lock.size, ours[lock.id], theirs, excess, *more))
     for peer in ("pthread_spin", "pthread_mutex"):
         print(row(peer, "", peers[peer]))

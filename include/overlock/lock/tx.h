@@ -23,7 +23,6 @@
  *
  *  Pairing: the rwlock's. `holder` orders nothing: whoever finds its id there put it there.
  */
-#include <overlock/port.h>
 #include <overlock/lock/qrw.h>
 
 typedef struct OL_CAPABILITY ol_tx {
@@ -41,6 +40,7 @@ static inline bool ol_tx_is_elided(const ol_tx_t *l)
 
 static inline void ol_tx_count_abort(unsigned status)
 {
+	(void)status; /* where nothing is counted */
 	ol_count(status & OL_HTM_EXPLICIT   ? OL_TX_EXPLICIT
 		 : status & OL_HTM_CAPACITY ? OL_TX_CAPACITY
 		 : status & OL_HTM_CONFLICT ? OL_TX_CONFLICT
