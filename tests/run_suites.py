@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
-TOTAL_BUDGET_S = 70 * 60
+TOTAL_BUDGET_S = 75 * 60
 TAIL_LINES = 60
 LANES = 2  # suites that share, at a time: one for each CPU of the machine that the budgets are for
 # A suite over its budget has failed, but by how much is worth knowing; a hang is not waited for.

@@ -109,8 +109,8 @@ def test_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suites", "message"),
     [
-        (suite("a", "true", 4199) + suite("b", "true", 2), "more than 4200 s"),
-        (suite("a", "true", 4200) + suite("b", "true", 2, "shares = true"), "4201 s, more than"),
+        (suite("a", "true", 4499) + suite("b", "true", 2), "more than 4500 s"),
+        (suite("a", "true", 4500) + suite("b", "true", 2, "shares = true"), "4501 s, more than"),
         (suite("a", "true") + suite("a", "true"), "more than one suite is named a"),
     ],
 )
