@@ -53,7 +53,7 @@ LATE_WAITER = "a late waiter keeps the wake-up"
 MUTANTS = [
     *(
         Mutant(f"no gate, {lock}", "mutex.c", GATE, POLL, lock, DEADLINE)
-        for lock in ("ticket", "mcs", "qspin")
+        for lock in ("ticket", "mcs", "twa")
     ),
     Mutant(
         "offer lost by who gives up",
