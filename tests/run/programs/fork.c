@@ -23,7 +23,7 @@ enum { CHILDREN = 60, HOLDING = 5, THREADS = 3 };
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static volatile int stop;
-static long in_section;
+static long in_section[2]; /* of m, of fresh */
 static int uses, destroys, by_hand; /* the handlers are to do nothing */
 
 static void prepare(void)
@@ -40,10 +40,12 @@ static void release(void)
 
 static void use(pthread_mutex_t *mutex)
 {
+	long *inside = &in_section[mutex == &fresh];
+
 	pthread_mutex_lock(mutex);
-	if (in_section++)
+	if ((*inside)++)
 		abort();
-	in_section--;
+	(*inside)--;
 	pthread_mutex_unlock(mutex);
 }
 
