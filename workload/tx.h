@@ -57,21 +57,29 @@ static inline void tx_begin(const struct workload_run *run, struct tx *w, struct
 	(void)run, (void)w, (void)own, (void)me;
 }
 
+/* A lock that excludes nobody may take links away while we follow them: that is found, not followed. */
 static inline void tx_take_off(struct tx_guarded *data, struct tx_inode *inode)
 {
 	struct tx_inode *next = tx_next(inode), *prev = tx_prev(inode);
 
-	if (tx_next(prev) != inode || tx_prev(next) != inode)
+	if (!next || !prev || tx_next(prev) != inode || tx_prev(next) != inode)
 		ol_store_relaxed(&data->torn, 1u);
+	if (!next || !prev)
+		return;
 	ol_store_relaxed(&prev->next, next);
 	ol_store_relaxed(&next->prev, prev);
 	ol_store_relaxed(&inode->next, (struct tx_inode *)0);
 }
 
-static inline void tx_put_behind(struct tx_inode *inode, struct tx_inode *prev)
+static inline void tx_put_behind(struct tx_guarded *data, struct tx_inode *inode,
+				 struct tx_inode *prev)
 {
 	struct tx_inode *next = tx_next(prev);
 
+	if (!next) {
+		ol_store_relaxed(&data->torn, 1u);
+		return;
+	}
 	ol_store_relaxed(&inode->next, next);
 	ol_store_relaxed(&inode->prev, prev);
 	ol_store_relaxed(&next->prev, inode);
@@ -84,7 +92,7 @@ static inline void tx_make_list(struct tx_guarded *data, uint32_t rows, uint32_t
 	ol_store_relaxed(&data->head.prev, &data->head);
 	ol_store_relaxed(&data->head.next, &data->head);
 	for (uint32_t i = 0; i < rows * n; i++)
-		tx_put_behind(&data->inodes[i % rows][i / rows], &data->head);
+		tx_put_behind(data, &data->inodes[i % rows][i / rows], &data->head);
 }
 
 static inline uint64_t tx_scan(const struct tx_guarded *data, uint64_t lines)
@@ -119,7 +127,7 @@ static inline bool tx_turn(const struct workload_run *run, struct tx *w, struct 
 	if (listed)
 		tx_take_off(data, mine);
 	else
-		tx_put_behind(mine, tx_next(any) ? any : &data->head);
+		tx_put_behind(data, mine, tx_next(any) ? any : &data->head);
 	if (run->params->tx_tally)
 		ol_store_relaxed(&data->tally, ol_load_relaxed(&data->tally) + 1);
 	workload_release(me, run->locks);
