@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What a result means, in words, and only as far as its intervals carry."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from overlock_tools import defs, throwing
+from overlock_tools import defs, stats, throwing
 from overlock_tools.judge import Verdict
 from overlock_tools.results import Result
 from overlock_tools.stats import CONFIDENCE, Ratio, least_rounds
@@ -20,6 +21,9 @@ UNFAIR, EVEN = 0.8, 0.95
 ALONE = 0.5
 # The wait of one in 10,000 is this often the median one: a tail to name.
 LONG_TAIL = 1000
+# A cell is to be this often as long as a thread's longest absence. Less than twice is short.
+ABSENCES = 10
+SHORT = 2
 TOO_FEW = "in too few rounds for an interval"
 
 
@@ -69,7 +73,7 @@ def summary(view: View) -> list[str]:
     said = [f"WRONG: {line}." for line in result.wrong()] + few_rounds(view)
     if result.kind == "program":
         return said + _about_program(view)
-    said += about_rates(view) + _about_peers(view)
+    said += too_short(view) + about_rates(view) + _about_peers(view)
     abouts = (about_one_copy, about_latency, about_gap)
     return said + [lines[0] for about in abouts if (lines := about(view))]
 
@@ -112,6 +116,27 @@ def few_rounds(view: View) -> list[str]:
         f"{rounds} round{'s' if rounds > 1 else ''}: too few for {100 * CONFIDENCE:g} % "
         "intervals, so no lock is called faster or slower."
     ]
+
+
+def too_short(view: View) -> list[str]:
+    """Where cells hardly outlast one thread's absence, who had the CPU at the start decides."""
+    short = {n: away for n in view.over if (away := _absence(view, n))}
+    if not short:
+        return []
+    enough = math.ceil(ABSENCES * max(short.values()) / 1e9)
+    return [
+        f"Cells are too short {at(short)}: in most of them some thread did not come again for "
+        f"{duration(max(short.values()))}. Give --seconds {enough}."
+    ]
+
+
+def _absence(view: View, threads: int) -> float | None:
+    """Of the middle cell, if that is short, in ns."""
+    cells = [c for v in view.variants for c in view.cells(v, threads) if c.gap_ns is not None]
+    if not cells:
+        return None
+    away = stats.median([cell.gap_ns or 0 for cell in cells])
+    return away if SHORT * away > 1e9 * stats.median([cell.seconds for cell in cells]) else None
 
 
 def _about_collapse(view: View) -> list[str]:

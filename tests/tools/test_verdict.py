@@ -73,6 +73,15 @@ def test_what_fits_is_what_a_copy_has_to_itself(
     assert View(found).over == [n for n in (1, 2, 4) if n not in fitting]
 
 
+def test_cells_that_hardly_outlast_an_absence_are_said_to_be_short() -> None:
+    away = {"ticket": 0.2e9, "tas": 0.6e9, "mutex": 0.9e9}
+    found = give(three(), "gap_ns", away)
+    assert "too short at 8 threads" in about(verdict.too_short, found)
+    assert "for 600 ms. Give --seconds 6." in about(verdict.too_short, found)
+    assert verdict.too_short(View(give(three(), "gap_ns", {**away, "tas": 0.4e9}))) == []
+    assert verdict.too_short(View(three())) == []
+
+
 def test_what_was_given_up_is_no_example_of_little_waiting() -> None:
     found = give(three(), "gap_ns", {"ticket": 1e3, "tas": 1e6, "mutex": 2e6})
     assert "least with ticket" in about(verdict.about_gap, found)
