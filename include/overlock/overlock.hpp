@@ -8,8 +8,8 @@
  *	overlock::preemptable_ticket lock;
  *	std::lock_guard guard(lock);
  *
- * Those that can give up are TimedLockable too; the others have neither function. All are
- * constant-initialised, so a lock with static storage is ready before any constructor runs. Nothing
+ * Those that can give up are TimedLockable too, and one that readers may share is SharedLockable, for
+ * std::shared_lock; the others have none of these functions. All are constant-initialised, so a lock with static storage is ready before any constructor runs. Nothing
  * here throws or asks for a type at run time: -fno-exceptions and -fno-rtti are as good.
  */
 #include <overlock/overlock.h>
@@ -38,10 +38,26 @@ concept timed_lockable = lockable<L> && requires(L &l, std::chrono::nanoseconds 
 	{ l.try_lock_until(until) } -> std::convertible_to<bool>;
 };
 
+/* The standard's SharedLockable, beside them. */
+template <class L>
+concept shared_lockable = lockable<L> && requires(L &l) {
+	l.lock_shared();
+	l.unlock_shared();
+	{ l.try_lock_shared() } -> std::convertible_to<bool>;
+};
+
 /* Traits of a lock that can give up. */
 template <class Traits>
 concept gives_up = requires(typename Traits::type *l, ol_ticks_t until) {
 	{ Traits::timedlock(l, until) } -> std::same_as<bool>;
+};
+
+/* Traits of a lock that readers may share. */
+template <class Traits>
+concept has_readers = requires(typename Traits::type *l) {
+	Traits::read_lock(l);
+	Traits::read_unlock(l);
+	{ Traits::read_trylock(l) } -> std::same_as<bool>;
 };
 
 template <class Traits> class OL_CAPABILITY lock_of
@@ -93,6 +109,30 @@ template <class Traits> class OL_CAPABILITY lock_of
 		return true;
 	}
 
+	void lock_shared() noexcept
+		requires has_readers<Traits>
+	OL_ANNOTATE(acquire_shared_capability())
+	OL_UNCHECKED
+	{
+		Traits::read_lock(&raw);
+	}
+
+	[[nodiscard]] bool try_lock_shared() noexcept
+		requires has_readers<Traits>
+	OL_ANNOTATE(try_acquire_shared_capability(true))
+	OL_UNCHECKED
+	{
+		return Traits::read_trylock(&raw);
+	}
+
+	void unlock_shared() noexcept
+		requires has_readers<Traits>
+	OL_ANNOTATE(release_shared_capability())
+	OL_UNCHECKED
+	{
+		Traits::read_unlock(&raw);
+	}
+
 	/* Relaxed: true may be old news. */
 	[[nodiscard]] bool is_locked() const noexcept
 	{
@@ -134,6 +174,14 @@ template <class Traits> class OL_CAPABILITY lock_of
 		return ol_##id##_timedlock(l, until);                                              \
 	}
 #define OL_TRAITS_waits(id)
+/* There if the lock's header has it. Looked up when it is asked for, in `L`: nobody need list them. */
+#define OL_TRAITS_read(id, what)                                                                   \
+	template <class L>                                                                         \
+		requires requires(L *l) { ol_##id##_read_##what(l); }                              \
+	static auto read_##what(L *l) noexcept OL_UNCHECKED                                        \
+	{                                                                                          \
+		return ol_##id##_read_##what(l);                                                   \
+	}
 #define OL_LOCK(id, timing, traits, source, what)                                                  \
 	struct id##_traits {                                                                       \
 		using type = ol_##id##_t;                                                          \
@@ -158,12 +206,16 @@ template <class Traits> class OL_CAPABILITY lock_of
 			return ol_##id##_is_contended(l);                                          \
 		}                                                                                  \
 		OL_TRAITS_##timing(id)                                                             \
+		OL_TRAITS_read(id, lock)                                                           \
+		OL_TRAITS_read(id, trylock)                                                        \
+		OL_TRAITS_read(id, unlock)                                                         \
 	};                                                                                         \
 	using id = lock_of<id##_traits>;
 #include <overlock/locks.def>
 #undef OL_LOCK
 #undef OL_TRAITS_timed
 #undef OL_TRAITS_waits
+#undef OL_TRAITS_read
 #undef OL_UNCHECKED
 
 } // namespace overlock

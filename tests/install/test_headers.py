@@ -101,6 +101,43 @@ def test_thread_safety_analysis(
         assert "-Wthread-safety-analysis" in output, mistake
 
 
+READS = """
+#include <overlock/overlock.hpp>
+static overlock::{lock} lock;
+static int data __attribute__((guarded_by(lock)));
+int use()
+{{
+    lock.lock_shared();
+    int seen = data;
+    lock.unlock_shared();
+    if (lock.try_lock_shared()) {{
+        seen += data;
+        lock.unlock_shared();
+    }}
+    return seen;
+}}
+"""
+MISREADS = {
+    "writes": ("int seen = data;", "int seen = data++;"),
+    "unguarded": ("    if (", "    seen += data;\n    if ("),
+    "kept": ("        lock.unlock_shared();\n", ""),
+}
+
+
+@pytest.mark.skipif(not shutil.which("clang"), reason="clang is not installed")
+def test_thread_safety_analysis_of_readers(installed: Installed, tmp_path: Path) -> None:
+    source = tmp_path / "use.cpp"
+    include = f"-I{installed.prefix / 'include'}"
+    for lock in sharing(installed):
+        careful = READS.format(lock=lock)
+        source.write_text(careful)
+        run("clang", *CXX, *ANALYSE, include, source)
+        for mistake, (place, wrong) in MISREADS.items():
+            source.write_text(careful.replace(place, wrong, 1))
+            output = run("clang", *CXX, *ANALYSE, include, source, code=1)
+            assert "-Wthread-safety-analysis" in output, mistake
+
+
 CONCEPTS = """
 #include <overlock/overlock.hpp>
 #include <condition_variable>
@@ -200,6 +237,54 @@ def test_locks_are_lockables(
     run(program, env=installed.env)
 
 
+# What readers may share is said by the headers alone: `{sharing}` are their locks.
+SHARED = """
+#include <overlock/overlock.hpp>
+#include <shared_mutex>
+
+constexpr bool shares(const char *id)
+{{
+    for (const char *sharing : {{ {sharing} }})
+        if (!__builtin_strcmp(id, sharing))
+            return true;
+    return false;
+}}
+#define OL_LOCK(id, ...) static_assert(overlock::shared_lockable<overlock::id> == shares(#id));
+#include <overlock/locks.def>
+#undef OL_LOCK
+
+template <class L> void use(L &lock)
+{{
+    if constexpr (overlock::shared_lockable<L>)
+        std::shared_lock reader(lock);
+}}
+#define OL_LOCK(id, ...) template void use(overlock::id &);
+#include <overlock/locks.def>
+"""
+
+
+def sharing(installed: Installed) -> list[str]:
+    headers = (installed.prefix / "include/overlock/lock").glob("*.h")
+    found = [h.stem for h in headers if f" ol_{h.stem}_read_lock(" in h.read_text()]
+    assert found
+    return found
+
+
+def shared(installed: Installed) -> str:
+    return SHARED.format(sharing=", ".join(f'"{lock}"' for lock in sharing(installed)))
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_readers_share_where_the_header_says(
+    installed: Installed, tmp_path: Path, compiler: str
+) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    source = tmp_path / "shared.cpp"
+    source.write_text(shared(installed))
+    run(compiler, *CXX, *STRICT, f"-I{installed.prefix / 'include'}", source)
+
+
 # A function that is not to exist has a name that is free for something else.
 NOT_TIMED = """
 #include <overlock/overlock.h>
@@ -248,6 +333,18 @@ BROKEN_HEADERS = {
         "",
         CONCEPTS,
     ),
+    "C++: readers' functions for all": (
+        "overlock.hpp",
+        "		requires has_readers<Traits>\n",
+        "",
+        SHARED,
+    ),
+    "C++: readers' functions for none": (
+        "overlock.hpp",
+        "OL_TRAITS_read(id, trylock)",
+        "",
+        SHARED,
+    ),
     "C++: a constructor that runs": (
         "overlock.hpp",
         "constexpr lock_of() noexcept = default;",
@@ -286,7 +383,7 @@ def test_broken_headers_are_noticed(installed: Installed, tmp_path: Path, broken
         else before + wrong + after
     )
     source = tmp_path / "use.c"
-    source.write_text(text)
+    source.write_text(shared(installed) if text is SHARED else text)
     language = C if text is NOT_TIMED else [*CXX, *MODES["bare"]]
     code = 0 if broken == "none" else 1
     run("gcc", *language, "-fsyntax-only", "-Werror", f"-I{include}", source, code=code)
