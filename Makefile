@@ -142,6 +142,17 @@ measured: build ## measure every lock for its page in docs/locks; a quarter of a
 	@$(PYTHON) tools/measured.py $(BUILD)/sections.json
 	@$(PYTHON) tools/docs_tables.py --in-place
 
+# 000's k virtual machines of as many CPUs as the host: docs/verdicts.md.
+NEIGHBOURS = ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,i_spin_pv,byte,pv_byte
+NEIGHBOURS := $(NEIGHBOURS),unfair_qspin,owner_qspin,qspin,pv_qspin,mcs,mcs_tp,twa,tas_yield,pthread_mutex
+.PHONY: neighbours
+neighbours: build ## 2 to 5 programs at once, each of which fits the CPUs, into build/neighbours; four minutes
+	@mkdir -p $(BUILD)/neighbours
+	@set -e; for copies in 2 3 4 5; do \
+		$(OVERLOCK) bench sections --neighbours $$copies --threads 1x --locks $(NEIGHBOURS) --rounds 9 \
+			--seconds 0.25 --if-busy wait --json $(BUILD)/neighbours/$$copies.json $(ARGS); done
+	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
+
 docs: build ## the pages with their generated tables, in build/docs; ARGS=--in-place for docs/
 	@$(PYTHON) tools/docs_tables.py --out $(BUILD)/docs $(ARGS)
 
