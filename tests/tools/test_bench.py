@@ -107,6 +107,37 @@ def test_counters_explain(overlock: Overlock, tmp_path: Path) -> None:
     assert "events per 1000 acquisitions" in done.stdout
 
 
+def counted(overlock: Overlock, tmp_path: Path, **environment: str) -> dict[str, Any]:
+    """Cells in which somebody always waits and sections take 5 us, by lock."""
+    hungry = ("--threads", "4", "--cs-ns", "5000", "--ncs-ns", "0", "--rounds", "1")
+    args = ("--locks", "tas_yield,pthread_mutex", *hungry, "--seconds", "0.1", "--counters")
+    done = overlock("bench", "sections", *args, "--json", "r.json", **environment)
+    assert done.returncode == 0, done.stderr
+    return {cell["variant"]: cell for cell in read(tmp_path / "r.json")["cells"]}
+
+
+def test_counters_keep_times_where_they_are_told_to(overlock: Overlock, tmp_path: Path) -> None:
+    cells = counted(overlock, tmp_path, OVERLOCK_HISTOGRAMS="1")
+    cell = cells["tas_yield"]
+    assert cell["hold_ns"] > 2500 * cell["events"]["ACQUIRE"]
+    assert cell["events"]["HANDOVER"] > 0
+    assert 0 < cell["handover_ns"] < cell["wait_ns"]  # each is a part of somebody's wait
+    at_most = 1.5e9 * (cell["seconds"] + cell["drain_seconds"])
+    assert cell["hold_ns"] + cell["handover_ns"] < at_most  # by one at a time, or none
+    mutex = cells["pthread_mutex"]  # which nobody counts
+    assert (mutex["hold_ns"], mutex["handover_ns"]) == (0, 0)
+
+
+@pytest.mark.parametrize("environment", [{}, {"OVERLOCK_HISTOGRAMS": "0"}])
+def test_counters_alone_keep_no_times(
+    overlock: Overlock, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    cell = counted(overlock, tmp_path, **environment)["tas_yield"]
+    assert cell["spin_ns"] <= cell["wait_ns"] > 0
+    assert (cell["hold_ns"], cell["handover_ns"]) == (None, None)
+    assert cell["events"]["HANDOVER"] == 0
+
+
 def test_lock_from_outside_the_tree(overlock: Overlock, tmp_path: Path) -> None:
     (tmp_path / "mine.h").write_text(HEADER.format(acquire=SOUND))
     args = ("--lock", "./mine.h", "--locks", "tas", "--threads", "4", "--json", "r.json")
