@@ -13,7 +13,8 @@ struct table {
 	const struct ol_peer *peers;
 	struct table *next;
 };
-static struct table first = { .kind = "peer", .peers = ol_peers };
+static struct table rtm = { .kind = "peer", .peers = ol_peers_rtm };
+static struct table first = { .kind = "peer", .peers = ol_peers, .next = &rtm };
 static char wrong[512];
 
 struct subject subject_find(const char *id)

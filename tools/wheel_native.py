@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Puts the native parts into a wheel: what build/native holds, and what a lock is compiled from.
 
-It carries no peers but glibc's: plug-ins need the libraries they were built with.
+It carries no peers but what is built in: plug-ins need the libraries they were built with.
 
 OVERLOCK_NATIVE names a native folder that is already built; without it one is built.
 """

@@ -99,14 +99,14 @@ def serving(asked: Asked) -> Iterator[tuple[Server, Subjects]]:
     counted, cpus = asked["counters"], asked["cpus"]
     if cpus and cpus > machine.cpus():
         raise Fail(f"--cpus {cpus}: this process may use only {machine.cpus()}")
-    missing = peers.missing()
+    absent = peers.absent()
     for name in asked.names:
-        if line := missing.get(name.partition("@")[0]):
+        if line := absent.get(name.partition("@")[0]):
             raise Fail(line, MISSING)
     with measure.loaded_headers(list(asked.headers.values()), counted) as loaded:
         options = [*loaded, *peers.options(), *([f"--cpus={cpus}"] if cpus else [])]
         with server.started(options, counted) as bench:
-            yield bench, measure.known_to(bench, list(missing))
+            yield bench, measure.known_to(bench, list(peers.missing()))
 
 
 def planned(

@@ -34,6 +34,12 @@ def cpu_model(cpuinfo: str) -> str:
     return found[1] if found else platform.machine()
 
 
+def cpu_flags(cpuinfo: str) -> set[str]:
+    """What the processor has by CPUID, as the kernel lists it; none where there is no CPUID."""
+    found = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    return set(found[1].split()) if found else set()
+
+
 def scheduler(tree: Tree, release: str) -> str:
     extensible = Path("/sys/kernel/sched_ext")
     if tree.read_or(str(extensible / "state")) == "enabled":
@@ -55,8 +61,8 @@ def product(tree: Tree) -> str:
 
 def is_guest(tree: Tree) -> bool:
     """Of a hypervisor. Without CPUID nothing says that there is none."""
-    if found := re.search(r"^flags\s*:(.*)$", tree.read_or("/proc/cpuinfo"), re.MULTILINE):
-        return "hypervisor" in found[1].split()
+    if flags := cpu_flags(tree.read_or("/proc/cpuinfo")):
+        return "hypervisor" in flags
     if (
         tree.read_or("/sys/hypervisor/type")
         or tree.read_or("/proc/device-tree/hypervisor/compatible")

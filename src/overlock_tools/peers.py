@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Other people's locks: those of glibc are built in, the others are plug-ins, or missing.
+"""Other people's locks: some are built in, the others are plug-ins, or missing.
 
 A family is built where its package is installed, and a wheel has none: their libraries are no
-dependencies of ours.
+dependencies of ours. One is of no use where the processor does not do what it asks.
 """
 
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from overlock_tools import defs, native
+from overlock_tools import defs, machine, native
+from overlock_tools.tree import Tree
 
-BUILT_IN = "glibc"
+ELIDES = "rtm"  # by the library's transactions, if it has any
+BUILT_IN = ("glibc", ELIDES)
+HLE = "hle"  # of the processor's making, and named as the kernel names what the processor has
+NO_HLE = "this CPU does not elide by itself (HLE: CPUID leaf 7, EBX bit 4)"
 
 
 def plugin(family: str) -> Path:
@@ -20,9 +24,11 @@ def plugin(family: str) -> Path:
 
 
 def plugins() -> list[Path]:
-    """What overlock-bench can load, one file a family."""
+    """What overlock-bench can load, and this machine run, one file a family."""
     families = dict.fromkeys(peer.family for peer in defs.load().peers.values())
-    return [file for file in map(plugin, families) if file.exists()]
+    return [
+        file for family in families if is_possible(family) and (file := plugin(family)).exists()
+    ]
 
 
 def options() -> list[str]:
@@ -34,20 +40,34 @@ def digests(variants: Iterable[str]) -> dict[str, str]:
     """What the peers among them were compiled to, by family."""
     known = defs.load().peers
     named = (known.get(variant.partition("@")[0]) for variant in variants)
-    families = {peer.family for peer in named if peer and peer.family != BUILT_IN}
+    families = {peer.family for peer in named if peer and peer.family not in BUILT_IN}
     return {f: hashlib.sha256(plugin(f).read_bytes()).hexdigest() for f in sorted(families)}
 
 
+def is_possible(family: str) -> bool:
+    """On this machine, whatever is installed."""
+    return family != HLE or HLE in machine.cpu_flags(Tree().read_or("/proc/cpuinfo"))
+
+
 def missing() -> dict[str, str]:
-    """The peers that are not here, each with a line that says what to do."""
+    """The peers that could be here and are not, each with a line that says what to do."""
     return {
         peer.id: f"{peer.id} is not here: {_reason(peer)}"
         for peer in defs.load().peers.values()
-        if peer.family != BUILT_IN and not plugin(peer.family).exists()
+        if peer.family not in BUILT_IN
+        and is_possible(peer.family)
+        and not plugin(peer.family).exists()
     }
+
+
+def absent() -> dict[str, str]:
+    """All that cannot be measured here, each with a line that says why."""
+    known = defs.load().peers.values()
+    never = {p.id: f"{p.id} is not here: {NO_HLE}" for p in known if not is_possible(p.family)}
+    return missing() | never
 
 
 def _reason(peer: defs.Peer) -> str:
     if native.checkout() is None:
-        return "a wheel has glibc's locks only; `make peers` in a checkout builds all"
+        return "a wheel has only what is built in; `make peers` in a checkout builds all"
     return f"{peer.package} was not installed when this was built; `make peers` installs it"

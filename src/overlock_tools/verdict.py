@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from overlock_tools import defs, stats, throwing
+from overlock_tools import defs, peers, stats, throwing
 from overlock_tools.judge import Verdict
 from overlock_tools.results import Result
 from overlock_tools.stats import CONFIDENCE, Ratio, least_rounds
@@ -476,8 +476,10 @@ def about_run_times(view: View) -> list[str]:
 
 
 def elides(variant: str) -> bool:
-    lock = defs.load().locks.get(variant.partition("@")[0])
-    return lock is not None and "elides" in lock.traits
+    name, known = variant.partition("@")[0], defs.load()
+    if peer := known.peers.get(name):
+        return peer.family == peers.ELIDES
+    return name in known.locks and "elides" in known.locks[name].traits
 
 
 def about_locks(result: Result) -> list[str]:

@@ -14,14 +14,16 @@ import pytest
 from table import Entry, Made, elsewhere, entries, in_another_thread
 
 from overlock_tools import defs, native, peers, server
+from overlock_tools.tree import Tree
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 
 ALL = defs.load().peers
-PLUGGED = {peer.family: None for peer in ALL.values() if peer.family != peers.BUILT_IN}
+PLUGGED = {peer.family: None for peer in ALL.values() if peer.family not in peers.BUILT_IN}
 LOCKS = [peer.id for peer in ALL.values() if peer.family in PLUGGED]
+HLE_MISSING = "hle is not here: this CPU does not elide by itself (HLE: CPUID leaf 7, EBX bit 4)"
 
 
 @pytest.fixture(scope="session")
@@ -129,7 +131,9 @@ def test_broken_ones_are_seen(broken: Path) -> None:
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[server.Server]:
-    with server.started(peers.options()) as started:
+    """Also with what would elide and cannot here: it must exclude all the same."""
+    files = [file for family in PLUGGED if (file := peers.plugin(family)).exists()]
+    with server.started([f"--peers={file}" for file in files]) as started:
         yield started
 
 
@@ -199,13 +203,17 @@ MISSING = (
 def test_none_is_missing_where_the_suite_runs() -> None:
     """`make test` installs all, so that nothing above was left out."""
     assert peers.missing() == {}
-    assert len(peers.plugins()) == len(PLUGGED)
+    assert len(peers.plugins()) == len(PLUGGED) - (not peers.is_possible(peers.HLE))
 
 
 def test_the_missing_are_known(without: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERLOCK_NATIVE", str(without))
     assert peers.missing() == {"absl_mutex": MISSING}
-    assert len(peers.plugins()) == len(PLUGGED) - 1
+    there = {file.name for file in peers.plugins()}
+    assert {f"overlock-peers-{family}.so" for family in PLUGGED} - there <= {
+        "overlock-peers-abseil.so",
+        "overlock-peers-hle.so",
+    }
 
 
 def test_a_wheel_says_that_it_has_none(without: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +227,51 @@ def test_locks_says_what_is_missing(without: Path) -> None:
     assert done.returncode == 0
     assert MISSING in done.stdout
     assert "\nnsync_mu " in done.stdout
+
+
+# Elision: by the library's transactions, and by the processor.
+
+
+def test_built_in_ones_say_what_their_lines_say(bench: server.Server) -> None:
+    """elided.h has a line of its own, for the engine."""
+    told = {subject["id"]: subject["what"] for subject in bench.facts["subjects"]}
+    assert {name: told[name] for name in ALL} == {name: peer.what for name, peer in ALL.items()}
+
+
+@pytest.mark.parametrize("flags", ["fpu rtm", "fpu hle", ""])
+def test_hle_is_offered_where_the_processor_has_it(
+    flags: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tree, "read_or", lambda *_: f"model name : any\nflags : {flags}\n")
+    offered = "hle" in flags
+    assert peers.absent() == ({} if offered else {"hle": HLE_MISSING})
+    assert (peers.plugin("hle") in peers.plugins()) == offered
+    assert peers.missing() == {}
+
+
+@pytest.mark.skipif(peers.is_possible(peers.HLE), reason="this CPU has HLE")
+def test_bench_of_hle_says_why_not() -> None:
+    done = run(native.folder(), "bench", "tx", "--locks", "tx,hle", *SHORT)
+    assert done.returncode == 3
+    assert done.stderr == f"overlock: {HLE_MISSING}\n"
+    assert HLE_MISSING in " ".join(run(native.folder(), "locks").stdout.split())
+
+
+def test_tx_beside_plain_elision(tmp_path: Path) -> None:
+    """Where nothing commits it says so, and each section of either falls back."""
+    out = tmp_path / "result.json"
+    locks = ("--locks", "tx,elided,elided@tx_retries=0", "--baseline", "tx", "--counters")
+    done = run(native.folder(), "bench", "tx", *locks, *SHORT, "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(out.read_text())
+    assert result["peers"] == ["elided", "elided@tx_retries=0"]
+    works = result["native"]["htm"]
+    assert ("No transaction commits on this CPU" in " ".join(done.stdout.split())) == (not works)
+    for cell in result["cells"]:
+        events = cell["events"]
+        assert events["ACQUIRE"] >= cell["work"] > 0
+        assert events["TX_COMMIT"] + events["TX_FALLBACK"] == events["ACQUIRE"]
+        assert works or events["TX_START"] == 0
 
 
 SHORT = ("--threads", "2", "--rounds", "1", "--seconds", "0.02")
@@ -237,4 +290,4 @@ def test_bench_of_all_names_the_missing(without: Path, tmp_path: Path) -> None:
     assert "Not here: absl_mutex" in done.stdout
     result = json.loads(out.read_text())
     assert result["missing"] == ["absl_mutex"]
-    assert set(result["variants"]) >= set(ALL) - {"absl_mutex"}
+    assert set(result["variants"]) >= set(ALL) - {"absl_mutex", *peers.absent()}

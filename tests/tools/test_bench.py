@@ -81,8 +81,8 @@ def test_all_takes_every_lock_and_peer(overlock: Overlock, tmp_path: Path) -> No
 
 
 def here() -> list[str]:
-    missing = peers.missing()
-    return [name for name in defs.load().peers if name not in missing]
+    absent = peers.absent()
+    return [name for name in defs.load().peers if name not in absent]
 
 
 def test_baseline_is_measured_even_if_not_named(overlock: Overlock, tmp_path: Path) -> None:

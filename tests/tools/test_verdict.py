@@ -38,6 +38,18 @@ def own_noise(found: Result, variant: str) -> Result:
     return found
 
 
+# What was not measured as it was named
+
+
+@pytest.mark.parametrize("lock", ["tx", "elided", "elided@tx_retries=0", "ticket", "hle"])
+@pytest.mark.parametrize("works", [False, True])
+def test_says_that_nothing_elides(lock: str, works: bool) -> None:
+    found = result({"ttas": {8: 1.0}, lock: {8: 1.0}}, [])
+    found.native["htm"] = works
+    said = any(line.startswith("No transaction commits") for line in verdict.about_locks(found))
+    assert said == (not works and lock.startswith(("tx", "elided")))
+
+
 # Rates
 
 

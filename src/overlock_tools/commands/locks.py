@@ -24,10 +24,10 @@ def print_locks(out: Console) -> None:
 
 
 def print_peers(out: Console) -> None:
-    missing = peers.missing()
+    absent = peers.absent()
     for peer in defs.load().peers.values():
-        if peer.id in missing:
-            out.print(Text(missing[peer.id], style="dim"))
+        if peer.id in absent:
+            out.print(Text(absent[peer.id], style="dim"))
         else:
             out.print(Text(peer.id, style="bold"), Text(peer.what))
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_ELIDED_H
+#define OL_ELIDED_H
+/*
+ * The usual way to elide a lock, which 003 argues against: the transaction reads the lock word. So
+ * whoever takes the lock, since its transaction failed, aborts all the others. To measure beside 003's
+ * own, here and on the engine's transactions.
+ *
+ *  word: 0 free, and in a transaction of its own; 1 held. That is how a release knows which it ends.
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release. A transaction reads the word, so it
+ *  comes as a whole before the next [A], and after the [R] that it read from.
+ */
+#include <overlock/port.h>
+
+#define OL_LOCK_LINE								\
+	OL_LOCK(elided, waits, OL_ELIDES, "003",				\
+		"test-and-set; a section is a transaction (RTM) that has read the lock word")
+
+typedef struct ol_elided {
+	uint32_t word;
+} OL_OWN_LINE ol_elided_t;
+
+static inline bool ol_elided_is_locked(const ol_elided_t *l)
+{
+	return ol_htm_active() || ol_load_relaxed(&l->word);
+}
+
+static inline bool ol_elided_is_contended(const ol_elided_t *l)
+{
+	(void)l;
+	return false;
+}
+
+static inline bool ol_elided_take(ol_elided_t *l)
+{
+	return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u); /* [A] */
+}
+
+/* Never elides. In a transaction the lock may be our own: its section falls back, and we come again. */
+static inline bool ol_elided_trylock(ol_elided_t *l)
+{
+	if (ol_htm_active())
+		ol_htm_abort();
+	return ol_elided_take(l);
+}
+
+static inline void ol_elided_count_abort(unsigned status)
+{
+	(void)status; /* where nothing is counted */
+	ol_count(status & OL_HTM_EXPLICIT   ? OL_TX_EXPLICIT
+		 : status & OL_HTM_CAPACITY ? OL_TX_CAPACITY
+		 : status & OL_HTM_CONFLICT ? OL_TX_CONFLICT
+					    : OL_TX_OTHER);
+}
+
+/* In a transaction that has seen the lock free; false: it was aborted. */
+static inline bool ol_elided_begin(ol_elided_t *l)
+{
+	unsigned status;
+
+	while (ol_load_relaxed(&l->word))
+		ol_relax();
+	ol_count(OL_TX_START);
+	status = ol_htm_begin();
+	if (status == OL_HTM_STARTED) {
+		if (!ol_load_relaxed(&l->word))
+			return true;
+		ol_htm_abort();
+	}
+	ol_elided_count_abort(status);
+	return false;
+}
+
+static inline void ol_elided_lock(ol_elided_t *l)
+{
+	for (uint64_t tries = 0; ol_htm_works() && tries <= ol_tune(tx_retries); tries++)
+		if (ol_elided_begin(l))
+			return;
+	ol_count(OL_TX_FALLBACK);
+	if (ol_elided_take(l))
+		return;
+	ol_count(OL_SLOW_PATH);
+	while (!ol_elided_take(l))
+		ol_relax();
+}
+
+static inline void ol_elided_unlock(ol_elided_t *l)
+{
+	if (ol_load_relaxed(&l->word)) {
+		ol_store_release(&l->word, 0u); /* [R] */
+		return;
+	}
+	ol_htm_commit();
+	ol_count(OL_TX_COMMIT);
+}
+#endif
