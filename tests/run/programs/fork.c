@@ -23,7 +23,7 @@ enum { CHILDREN = 60, HOLDING = 5, THREADS = 3 };
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static volatile int stop;
-static long in_section[2]; /* of m, of fresh */
+static long in_section[2];	    /* of m, of fresh */
 static int uses, destroys, by_hand; /* the handlers are to do nothing */
 
 static void prepare(void)
