@@ -211,31 +211,6 @@ TEST(Twa, WhoSharesASlotLooksAndWaitsOn) {
     EXPECT_EQ(s.word(), 4u << 16 | 4u);
 }
 
-// A ghost is no distance: while the first is away each theft is as soon as the last one.
-TEST(UnfairQspin, TheftsDoNotMakeTheNextOneRarer) {
-    constexpr Ticks steal = 1000, slack = 50;
-    ol_tuning tuning = presets();
-    tuning.steal = steal;
-    Stage s("unfair_qspin", 6, tuning);
-    auto tries_after = [&](size_t n, Ticks ticks) {
-        Ticks left = s.context(n).until - s.machine().time();
-        EXPECT_LE(left, ticks) << "T" << n;
-        EXPECT_GT(left, ticks - slack) << "T" << n;
-    };
-
-    s.play("1m 2w 3w 4w 5w"); // T2 is the first, and loses its CPU
-    tries_after(3, steal);
-    tries_after(4, 2 * steal);
-    tries_after(5, 3 * steal);
-
-    s.play("1m +1000 3m 3m +1000 4m 4m"); // T3, then T4, steals and leaves
-    EXPECT_TRUE(s.at(3, "released") && s.at(4, "released"));
-    s.play("6m +1000 5w"); // T6 steals at the door, so T5's try fails
-    EXPECT_TRUE(s.at(6, "holds"));
-    tries_after(5, steal);
-    s.finish();
-}
-
 // LOCKS.md's two ends of tau, for both preemptable locks.
 
 class Tau : public testing::TestWithParam<const char *> {

@@ -15,8 +15,7 @@
  *
  *  A thief in mid-line holds the lock and cannot wait for its neighbours to unlink it. It marks its
  *  node `left` and goes; the node stays in the line as a ghost. Whoever is the first, once it has
- *  the lock, hands its place on past all ghosts that follow, and gives their nodes back. Until then
- *  they are no distance: else each theft would make the next one rarer.
+ *  the lock, hands its place on past all ghosts that follow, and gives their nodes back.
  *
  *	node.wait:  waits --> first	the place was handed over; a thief that finds this hands on, too
  *		    waits --> left	the node is a ghost now, and belongs to whom hands over to it
@@ -86,8 +85,7 @@ static inline bool ol_unfair_qspin_timedlock(ol_unfair_qspin_t *l, ol_ticks_t un
 /* Whom we follow may have left, and its node be another's: our place is an estimate. */
 static inline ol_ticks_t ol_uq_next_try(struct ol_node *mine, const struct ol_node *ahead)
 {
-	bool ghost = ol_load_relaxed(&ahead->wait) == OL_UQ_LEFT;
-	uint32_t place = ol_load_relaxed(&ahead->ahead) + !ghost;
+	uint32_t place = ol_load_relaxed(&ahead->ahead) + 1;
 
 	ol_store_relaxed(&mine->ahead, place);
 	return ol_after(place, ol_tune(steal));
@@ -100,9 +98,9 @@ static inline bool ol_uq_wait(ol_unfair_qspin_t *l, struct ol_node *mine, struct
 
 	while (ol_load_relaxed(&mine->wait) != OL_UQ_FIRST) {
 		if (ol_passed(due)) {
-			due = ol_uq_next_try(mine, ahead);
 			if (ol_uq_steal(l, ol_load_relaxed(&mine->ahead)))
 				return true;
+			due = ol_uq_next_try(mine, ahead);
 		}
 		ol_relax_until(due);
 	}
