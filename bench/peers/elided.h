@@ -7,6 +7,7 @@
  * own, here and on the engine's transactions.
  *
  *  word: 0 free, and in a transaction of its own; 1 held. That is how a release knows which it ends.
+ *  It does not nest: who holds it would wait for itself.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. A transaction reads the word, so it
  *  comes as a whole before the next [A], and after the [R] that it read from.
