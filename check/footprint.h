@@ -16,8 +16,8 @@ struct Touch {
 };
 
 // Things that are no memory have addresses of their own, far from all memory.
-inline uint64_t sleepers_of(const void *word) { // who is parked there
-    return reinterpret_cast<uint64_t>(word) | uint64_t(1) << 60;
+inline uint64_t sleepers_of(const void *word) { // who is parked there, by the bits of their keys
+    return reinterpret_cast<uint64_t>(word) << 3 | uint64_t(1) << 60;
 }
 constexpr uint64_t mailbox_of(size_t context) { // the kicks on their way to it
     return uint64_t(1) << 61 | context * 8;

@@ -74,14 +74,14 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
         fail(Wrong::try_waits, "trylock parks at " + text(place));
     if (me().timed && has_passed(me().timed_until) && !has_passed(until))
         fail(Wrong::too_late, "parks at " + text(place));
-    Access a{const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, 0, 0, place};
+    Access a{const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, key, 0, place};
     Footprint f;
 
     point({Kind::park, a, model_ == Model::tso}, place);
     displace(word, 4, false, f);
     notice(f);
     object_of(a);
-    f.add(sleepers_of(word), 1, true);
+    touch_sleepers(a, true, f);
     f.add(mailbox_of(self_), 1, false);
     loads_->fence(self_, f);
     auto now = static_cast<uint32_t>(loads_->access(self_, a, Order::relaxed, f));
@@ -121,10 +121,11 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     me_.key = key;
     me_.kicked = false;
     say(place, "parks");
-    point({Kind::wake}, place);
+    point({Kind::wake, a}, place);
     me_.doing = Doing::runs;
     me_.kicked = false;
     Footprint woken;
+    touch_sleepers(a, false, woken);
     woken.add(mailbox_of(self_), 1, false);
     made(woken);
     say(place, "wakes");
@@ -138,10 +139,8 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
     if (key == 0)
         fail(Wrong::misuse, "kick at " + text(place) + " with key 0");
     cannot_be_inside(place);
-    point({Kind::kick,
-           {const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, 0, 0, place},
-           model_ == Model::tso},
-          place);
+    Access a{const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, key, 0, place};
+    point({Kind::kick, a, model_ == Model::tso}, place);
     notice(f);
     loads_->fence(self_, f);
     Mask parked = 0;
@@ -149,7 +148,7 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
         if (agents_[i]->doing == Doing::parks && agents_[i]->parked_on == word &&
             agents_[i]->key & key)
             parked |= bit(i);
-    touch_kick(word, f);
+    touch_kick(a, f);
     Mask woken = 0;
     for (; n > 0 && parked; n--) {
         auto left = static_cast<unsigned>(__builtin_popcountll(parked));

@@ -7,6 +7,15 @@
 
 namespace ol::check {
 
+// Two of other words, or whose keys have no bit in common, have nothing to do with each other.
+void World::touch_sleepers(const Access &word, bool changes, Footprint &f) {
+    auto key = static_cast<uint32_t>(word.value);
+    int lowest = std::countr_zero(key), above = 32 - std::countl_zero(key);
+
+    f.add(sleepers_of(word.object) + static_cast<unsigned>(lowest),
+          static_cast<size_t>(above - lowest), changes);
+}
+
 namespace {
 
 std::unique_ptr<MemoryModel> make(Model model, Memory &memory, Search *&search) {
@@ -555,10 +564,10 @@ void World::mark(const char *what) {
         say(me().place, what, true);
 }
 
-// What a kick touches, whoever sleeps there.
-void World::touch_kick(const void *word, Footprint &f) const {
-    f.add(sleepers_of(word), 1, true);
-    for (size_t i = 0; i < contexts_; i++)
+// What a kick touches, whoever sleeps there. One that comes late may find its sleeper anywhere.
+void World::touch_kick(const Access &kicked, Footprint &f) const {
+    touch_sleepers(kicked, true, f);
+    for (size_t i = 0; rules_.budgets[Budget::late] && i < contexts_; i++)
         f.add(mailbox_of(i), 1, true);
 }
 
@@ -598,18 +607,19 @@ void World::pending(Process who, Footprint &f) {
     case Kind::await:
         break;
     case Kind::wake:
+        touch_sleepers(a.next.access, false, f);
         f.add(mailbox_of(who), 1, false);
         break;
     case Kind::park:
         f.add(fences, 1, model_ == Model::c11);
-        f.add(sleepers_of(a.next.access.object), 1, true);
+        touch_sleepers(a.next.access, true, f);
         f.add(mailbox_of(who), 1, false);
         f.add(a.next.access.object, 4, false);
         pending_request(who, a.next.access.object, 4, false, f);
         break;
     case Kind::kick: // it may wake anybody
         f.add(fences, 1, model_ == Model::c11);
-        touch_kick(a.next.access.object, f);
+        touch_kick(a.next.access, f);
         break;
     case Kind::object:
         if (engine::Object *o = memory_.find(a.next.access.object)) {

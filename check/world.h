@@ -189,7 +189,7 @@ private:
 
     struct Next { // the step that a context is about to make
         Kind kind;
-        Access access{};          // its memory, or the word parked on
+        Access access{};          // its memory, or the word parked on, and `value` the key
         bool needs_empty = false; // its store buffer
     };
 
@@ -275,7 +275,8 @@ private:
     void announce(const Next &next);
     void made(Footprint &f, int after = Search::none);
     void notice(Footprint &f);
-    void touch_kick(const void *word, Footprint &f) const;
+    static void touch_sleepers(const Access &word, bool changes, Footprint &f);
+    void touch_kick(const Access &kicked, Footprint &f) const;
     void settle(Place place);
     void maybe_interrupt();
     void interrupt(Budget kind);
