@@ -94,6 +94,21 @@ std::string too_many_slices(const std::vector<Turn> &turns) {
     return {};
 }
 
+// Between its look at the line and its ticket others may have joined.
+std::string too_few_ahead(const std::vector<Turn> &turns, Ticks csd) {
+    for (size_t i = 0; i < turns.size(); i++) {
+        const Arrival &a = turns[i].arrival;
+        auto ahead =
+            static_cast<size_t>(std::count_if(turns.begin(), turns.end(), [&](const Turn &t) {
+                return t.arrival.joined < a.joined && a.joined < t.released;
+            }));
+        if (a.joined_slice == a.slice && (ahead + 1) * csd >= a.joined_left)
+            return told(turns, i) + " had " + std::to_string(ahead) + " ahead of it and " +
+                   std::to_string(a.joined_left) + " ticks of its slice left";
+    }
+    return {};
+}
+
 } // namespace
 
 void Passed::add(const std::vector<Turn> &turns) {
@@ -104,8 +119,8 @@ void Passed::add(const std::vector<Turn> &turns) {
     }
 }
 
-std::string breach(const Claimed &claimed, const std::vector<Turn> &turns, size_t contexts,
-                   size_t timeouts) {
+std::string breach(const Claimed &claimed, const std::vector<Turn> &turns,
+                   const Circumstances &was) {
     switch (claimed.claim) {
     case Claim::fifo_:
         return over(turns, 0);
@@ -120,13 +135,15 @@ std::string breach(const Claimed &claimed, const std::vector<Turn> &turns, size_
     case Claim::window_:
         return outside(turns);
     case Claim::vcpus_:
-        return over(turns, contexts);
+        return over(turns, was.contexts);
     case Claim::timeouts_:
-        return over(turns, timeouts * (contexts - 1));
+        return over(turns, was.timeouts * (was.contexts - 1));
     case Claim::bypass_:
-        return bypassed(turns, contexts - 1, claimed.bound);
+        return bypassed(turns, was.contexts - 1, claimed.bound);
     case Claim::next_slice_:
         return too_many_slices(turns);
+    case Claim::capable_:
+        return too_few_ahead(turns, was.csd);
     case Claim::count:
         break;
     }

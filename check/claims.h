@@ -26,7 +26,8 @@ constexpr ClaimKind claim_list[] = {
 struct Turn {
     size_t context, granted; // `granted`: the step
     Arrival arrival;
-    bool queued; // by lock: neither tried nor timed
+    bool queued;         // by lock: neither tried nor timed
+    size_t released = 0; // the last step of its unlock
 };
 
 // What a lock for readers and writers adds to its table, which is the writers'.
@@ -46,9 +47,15 @@ struct Passed {
     void add(const std::vector<Turn> &turns);
 };
 
+// What an execution was like, beside its turns.
+struct Circumstances {
+    size_t contexts, timeouts;
+    Ticks csd; // how long a critical section is taken to last
+};
+
 // How an execution breaks the claim; empty if it does not.
-std::string breach(const Claimed &claimed, const std::vector<Turn> &turns, size_t contexts,
-                   size_t timeouts);
+std::string breach(const Claimed &claimed, const std::vector<Turn> &turns,
+                   const Circumstances &was);
 
 } // namespace ol::check
 #endif

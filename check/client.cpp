@@ -169,15 +169,15 @@ void Client::finish() {
 }
 
 void Client::judge_claim() {
-    size_t timeouts = 0;
+    Circumstances was{setting_.contexts, 0, world_.tuning().csd};
 
     if (setting_.claimed.empty())
         return;
     notes_.passed.add(turns_);
     for (size_t i = 0; i < setting_.contexts; i++)
-        timeouts += world_.counted(i, OL_TIMEOUT);
+        was.timeouts += world_.counted(i, OL_TIMEOUT);
     for (const Claimed &c : setting_.claimed) {
-        std::string how = breach(c, turns_, setting_.contexts, timeouts);
+        std::string how = breach(c, turns_, was);
         if (!how.empty())
             world_.fail(Wrong::out_of_order, how);
     }
@@ -334,7 +334,7 @@ void Client::release(Lock &l) {
     else
         give(l, nobody);
     ops_.unlock(l.at);
-    world_.once_certain([&l] { l.busy--; });
+    world_.once_certain([this, &l] { left(l); });
     world_.mark("released");
 }
 
@@ -392,7 +392,7 @@ void Client::look_shared() {
                                             std::to_string(l.acquired) + " additions");
     l.readers--;
     setting_.shared->unlock(l.at);
-    l.busy--;
+    left(l);
     world_.mark("released");
 }
 
@@ -572,6 +572,16 @@ void Client::fork(size_t me) {
         use(l);
         release(l);
     }
+}
+
+// Others may have been served since: its own is the last of its turns.
+void Client::left(Lock &l) {
+    auto is_mine = [this](const Turn &t) { return t.context == world_.running(); };
+    auto mine = std::find_if(turns_.rbegin(), turns_.rend(), is_mine);
+
+    l.busy--;
+    if (&l == &locks_[0] && mine != turns_.rend())
+        mine->released = world_.step();
 }
 
 } // namespace ol::check

@@ -86,6 +86,7 @@ private:
     static void be_certain();
     uint64_t use(Lock &l);
     void release(Lock &l);
+    void left(Lock &l);
 
     void lock_and_unlock();
     void acquire_often(size_t me);

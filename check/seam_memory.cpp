@@ -73,7 +73,7 @@ uint64_t World::access(const Access &a) {
         made(f);
     if (result_of(a, old) != old)
         changed();
-    me().arrival.step(steps_, is_rmw(a.op) && result_of(a, old) != old, me().slices);
+    arrives(is_rmw(a.op) && result_of(a, old) != old);
     if (story_)
         say_access(a, order, old, result_of(a, old));
     return old;

@@ -249,6 +249,11 @@ void World::advance(Agent &a, Ticks t) const {
     a.slices++;
 }
 
+void World::arrives(bool tells) {
+    Agent &a = me();
+    a.arrival.step(steps_, tells, a.slices, a.slice_end - a.clock);
+}
+
 bool World::is_preempted(uint32_t id, Place place) {
     settle(place);
     return id && may(Budget::stale);

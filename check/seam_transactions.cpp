@@ -140,7 +140,7 @@ void World::htm_commit(Place place) {
     t.commit();
     transactions_--;
     bool wrote = publish(t);
-    me().arrival.step(steps_, wrote, me().slices);
+    arrives(wrote);
     made(f);
     say(place, "commits");
     me().undo.clear();
@@ -244,7 +244,7 @@ uint64_t World::access_inside(const Access &a) {
         t.store(p, a.width, left);
     loads_->watch()->saw(self_, a, outside, outside);
     made(f);
-    me().arrival.step(steps_, false, me().slices);
+    arrives(false);
     if (story_)
         say_access(a, order, old, left);
     return old;

@@ -58,8 +58,9 @@ struct Weakening {
 struct Arrival {
     size_t first = 0, joined = 0, told = 0, in_line = 0, tired = 0;
     uint64_t slice = 0, joined_slice = 0; // of its CPU's time, on concrete clocks
+    Ticks joined_left = 0;                // and what there was left of it
 
-    void step(size_t n, bool tells, uint64_t now_in) {
+    void step(size_t n, bool tells, uint64_t now_in, Ticks left) {
         if (!first) {
             first = n;
             slice = now_in;
@@ -69,6 +70,7 @@ struct Arrival {
         if (!joined) {
             joined = n;
             joined_slice = now_in;
+            joined_left = left;
         }
         told = n;
     }
@@ -302,6 +304,7 @@ private:
     engine::Object &object_of(const Access &a);
     Order order_of(const Access &a);
     void touch_object(void *object, Place place, const char *what);
+    void arrives(bool tells);
     bool has_passed(Ticks t);
     void pass(Agent &a, Ticks t);
     void elapse();
