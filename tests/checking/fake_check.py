@@ -66,6 +66,7 @@ def result(rule: dict[str, Any]) -> dict[str, Any]:
         "acquisitions": int(option("acquisitions", "2")),
         "budgets": {kind: int(n) for kind, n in options("budget").items()},
         "tune": options("tune"),
+        **({"clock": int(clock)} if (clock := option("clock", "")) not in ("", "0") else {}),
         "search": option("search", "dpor"),
         "executions": 1234,
         "redundant": 5,

@@ -37,7 +37,7 @@ def test_a_lock_that_holds(fake: Fake) -> None:
 
 def test_the_checker_gets_what_was_asked_for(fake: Fake) -> None:
     options = "--contexts 3 --acquisitions 1 --model tso --scenario free --budget stop=1"
-    options += " --budget expiry=2 --search pct --seed 7 --seconds 5 --executions 99"
+    options += " --budget expiry=2 --clock 3 --search pct --seed 7 --seconds 5 --executions 99"
     assert fake("preemptable_ticket@tau=inf", *options.split()).returncode == 0
     [call] = fake.calls()
     assert call.split() == [
@@ -49,6 +49,7 @@ def test_the_checker_gets_what_was_asked_for(fake: Fake) -> None:
         "--budget=stop=1",
         "--budget=expiry=2",
         "--tune=tau=inf",
+        "--clock=3",
         "--search=pct",
         "--seed=7",
         "--executions=99",
@@ -91,8 +92,9 @@ def test_nor_of_any_other_end(fake: Fake, ended: str) -> None:
 
 def test_a_failure_is_told_and_can_be_replayed(fake: Fake) -> None:
     fake.says({"if": ["--lock=pv_ticket"], "failure": failure()})
-    done = fake("ticket", "pv_ticket", "--model", "tso", "--budget", "stop=1")
+    done = fake("ticket", "pv_ticket", "--model", "tso", "--budget", "stop=1", "--clock", "3")
     assert done.returncode == 1
+    assert "pv_ticket, scenario lock, tso, 2x2, stop=1, clock=3: FAILS: " in done.stdout
     assert "FAILS: use after release" in done.stdout
     assert HOW in done.stdout
     assert re.search(r"^✗ +28 . FAILS.* 144  if \(OL_UNLIKELY", done.stdout, re.M)
@@ -108,7 +110,7 @@ def test_a_failure_is_told_and_can_be_replayed(fake: Fake) -> None:
     assert replayed.returncode == 1
     assert fake.calls()[-1].split() == [
         *("--lock=pv_ticket", "--contexts=2", "--acquisitions=2", "--model=tso"),
-        *("--scenario=lock", "--budget=stop=1", "--search=dpor"),
+        *("--scenario=lock", "--budget=stop=1", "--clock=3", "--search=dpor"),
         *("--replay=1*2.2*13:1.1.2*5.1", "--trace"),
     ]
     assert "FAILS: use after release" in replayed.stdout
@@ -202,6 +204,7 @@ def test_the_schema_knows_a_lie() -> None:
         "contexts": 2,
         "acquisitions": 2,
         "budgets": {},
+        "clock": None,
         "search": "dpor",
         "weakened": None,
         "verdict": "holds",
@@ -241,6 +244,7 @@ USAGE = [
     (("ticket", "--contexts", "65"), r"from 1 to 64 contexts"),
     (("ticket", "--acquisitions", "0"), r"from 1 to 1000 acquisitions each"),
     (("ticket", "--seconds", "nan"), r"--seconds"),
+    (("ticket", "--clock", "101"), r"--clock"),
     (("ticket", "--search", "luck"), r"--search"),
     (("ticket", "--json", "nowhere/x.json"), r"there is no folder nowhere"),
     (("ticket", "--trace", "nowhere/x.json"), r"there is no folder nowhere"),
@@ -385,6 +389,7 @@ def test_more_time_may_find_more(fake: Fake) -> None:
         ("--model", "tso"),
         ("--scenario", "try"),
         ("--budget", "stop=1"),
+        ("--clock", "3"),
         ("--search", "plain"),
         ("--executions", "5"),
         ("--weaken-line", "ticket.h:55:acquire"),

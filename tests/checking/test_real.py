@@ -25,6 +25,15 @@ def test_ticket_holds_and_is_known_then(real: Real) -> None:
     assert "exhausted: holds  (cached)" in again.stdout
 
 
+def test_the_length_of_a_slice_is_told_to_the_checker(real: Real) -> None:
+    for clock, said in (([], 2), (["--clock", "3"], 3), (["--clock", "0"], None)):
+        done = real("i_spin", "--size", "2x1", *clock, "--json", "out.json")
+        assert done.returncode == 0
+        document = json.loads((real.folder / "out.json").read_text())
+        Draft202012Validator(SCHEMA).validate(document)
+        assert document["results"][0]["clock"] == said
+
+
 def test_a_broken_lock_is_told_replayed_and_drawn(real: Real) -> None:
     """Its unlock asks who calls: with two locks held hand over hand it leaves the wrong one."""
     done = real(TWIN, "--scenario", "chain", "--json", "out.json", "--trace", "trace.json")

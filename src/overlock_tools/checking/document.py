@@ -37,6 +37,7 @@ def _outcome(one: Outcome) -> dict[str, Any]:
         "contexts": job.size.contexts,
         "acquisitions": job.size.acquisitions,
         "budgets": result.get("budgets", dict(job.budgets)),
+        "clock": result.get("clock", job.clock) or None,
         "search": job.search.kind,
         "weakened": job.weaken or None,
         "verdict": one.verdict,

@@ -86,6 +86,7 @@ class Job:
     search: Search = Search()
     weaken: str = ""  # FILE:LINE:ORDER
     replay: str = ""  # a schedule
+    clock: int | None = None  # ticks of a slice on concrete clocks; 0: there are none
 
     def arguments(self) -> list[str]:
         subject = self.subject
@@ -107,6 +108,7 @@ class Job:
             f"--scenario={self.scenario}",
             *(f"--budget={kind}={n}" for kind, n in self.budgets),
             *(f"--tune={setting}" for setting in self.subject.tune),
+            *([] if self.clock is None else [f"--clock={self.clock}"]),
             f"--search={search.kind}",
             *([] if search.seed is None else [f"--seed={search.seed}"]),
             *([] if search.executions is None else [f"--executions={search.executions}"]),
@@ -124,6 +126,8 @@ class Job:
         words += ["--size", str(self.size), "--model", self.model, "--scenario", self.scenario]
         for kind, n in self.budgets:
             words += ["--budget", f"{kind}={n}"]
+        if self.clock is not None:
+            words += ["--clock", str(self.clock)]
         if self.weaken:
             words += ["--weaken-line", self.weaken]
         return shlex.join(words)

@@ -29,6 +29,7 @@ class Asked:
     budgets: tuple[tuple[str, int], ...]
     search: Search
     weaken_line: str = ""
+    clock: int | None = None
 
     @property
     def every_scenario(self) -> bool:
@@ -93,7 +94,16 @@ def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
     scenarios = names(asked.scenarios, known.scenarios, "scenario")
     models = names(asked.models, known.models, "model")
     return [
-        Job(one, scenario, model, size, asked.budgets, asked.search, asked.weaken_line)
+        Job(
+            one,
+            scenario,
+            model,
+            size,
+            asked.budgets,
+            asked.search,
+            weaken=asked.weaken_line,
+            clock=asked.clock,
+        )
         for one in of
         for scenario in scenarios
         if not asked.every_scenario or scenario in known.locks.get(one.name, (scenario,))

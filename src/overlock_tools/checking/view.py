@@ -182,9 +182,9 @@ def counterexample(out: Console, outcome: Outcome) -> None:
     if not failure:
         return
     about = [job.subject.shown, f"scenario {job.scenario}", job.model, str(job.size)]
-    about += [f"{kind}={n}" for kind, n in job.budgets] + [f"without {job.weaken}"] * bool(
-        job.weaken
-    )
+    about += [f"{kind}={n}" for kind, n in job.budgets]
+    about += [] if job.clock is None else [f"clock={job.clock}"]
+    about += [f"without {job.weaken}"] if job.weaken else []
     said = ", ".join(about) + ": "
     out.print()
     out.print(Text.assemble((said, "bold"), (f"FAILS: {failure.property}", "bold red")))

@@ -15,6 +15,7 @@ from overlock_tools.options import Within
 
 EMITTERS = ("genmc",)
 SECONDS = 60.0
+MOST_CLOCK = 100
 
 
 Command = Callable[..., int]
@@ -71,6 +72,13 @@ def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
     metavar="KIND=N",
     shell_complete=_listed("budgets"),
     help="So many of the world's ill turns for each context; repeatable.",
+)
+@click.option(
+    "--clock",
+    type=click.IntRange(0, MOST_CLOCK),
+    metavar="N",
+    help="Concrete clocks, with slices of N ticks; 0: there are none.  "
+    "[default: 2 for locks that judge their slices, else 0]",
 )
 @click.option("--search", type=click.Choice(SEARCHES), default=DPOR, show_default=True)
 @click.option(
@@ -170,4 +178,5 @@ def _asked(options: dict[str, Any]) -> Any:
             options["search"], options["seed"], options["seconds"] or None, options["executions"]
         ),
         weaken_line=options["weaken_line"],
+        clock=options["clock"],
     )
