@@ -9,6 +9,7 @@ from conftest import STRIDE, Answer, Bench, started
 
 Planted = Callable[[str], str]
 SLOW_NS = 2000  # what every_eighth.h adds
+TRIES = 20
 
 
 def slow_share(latency: dict[str, list[int]]) -> float:
@@ -75,10 +76,15 @@ def test_a_wait_that_never_ends_counts(planted: Planted) -> None:
 
 
 def test_hand_over_is_from_before_the_release(planted: Planted) -> None:
+    ask = "workload=sections variant=slow_release threads=2 seconds=0.3 ncs=0"
+    seen: list[int] = []
     with started(planted("slow_release")) as bench:
-        cell = bench.ask("workload=sections variant=slow_release threads=2 seconds=0.3 ncs=0")
-    assert len(cell["handover"]["ns"]) > 10
-    assert min(cell["handover"]["ns"]) >= 4900
+        for _ in range(TRIES):  # whoever released may often be the next, while the other has no CPU
+            seen += bench.ask(ask)["handover"]["ns"]
+            if len(seen) > 10:
+                break
+    assert len(seen) > 10
+    assert min(seen) >= 4900
 
 
 def test_queue_and_hand_over(bench: Bench) -> None:
