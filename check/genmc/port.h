@@ -121,10 +121,11 @@ static _Thread_local enum {
 OL_DEFINE_SEEN(0)
 OL_DEFINE_SEEN(1)
 OL_DEFINE_SEEN(2)
+OL_DEFINE_SEEN(3)
 
 OL_INLINE void ol_forget(void)
 {
-	ol_seen_at0 = ol_seen_at1 = ol_seen_at2 = NULL;
+	ol_seen_at0 = ol_seen_at1 = ol_seen_at2 = ol_seen_at3 = NULL;
 	ol_seen_moved = false;
 	ol_poll = OL_BLANK;
 }
@@ -145,7 +146,7 @@ OL_INLINE void ol_looks(void)
 OL_INLINE void ol_saw(const void *at, enum ol_width width, uint64_t mask, uint64_t value)
 {
 	bool kept = ol_saw0(at, width, mask, value) || ol_saw1(at, width, mask, value) ||
-		    ol_saw2(at, width, mask, value);
+		    ol_saw2(at, width, mask, value) || ol_saw3(at, width, mask, value);
 
 	assert(kept); /* or this port must remember more */
 	(void)kept;
@@ -323,6 +324,8 @@ OL_INLINE uint32_t ol_last(_Atomic(uint32_t) *word)
 		return (uint32_t)ol_seen_value1;
 	if (ol_seen_at2 == at)
 		return (uint32_t)ol_seen_value2;
+	if (ol_seen_at3 == at)
+		return (uint32_t)ol_seen_value3;
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
@@ -505,7 +508,7 @@ OL_INLINE ol_ticks_t ol_now(void)
 OL_INLINE void ol_await(ol_ticks_t t)
 {
 	ol_attempt();
-	ol_attempted(OL_CHANGED(0) || OL_CHANGED(1) || OL_CHANGED(2) ||
+	ol_attempted(OL_CHANGED(0) || OL_CHANGED(1) || OL_CHANGED(2) || OL_CHANGED(3) ||
 		     (t != OL_PAST && ol_passed(t)));
 }
 

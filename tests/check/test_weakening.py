@@ -20,7 +20,7 @@ TOP = Path(__file__).parents[2]
 # used by others than before. A failure is proof however it was found, and a seed finds it again.
 SIZES = ("2x1", "3x1", "3x2", "4x1")
 SEARCH = ("--search", "pct", "--seed", "1", "--executions", "5000")
-SCENARIOS = ("lock", "try")
+SCENARIOS = ("lock", "try", "noid")
 LOCKS = defs.load().locks
 
 
