@@ -9,8 +9,9 @@
  *	std::lock_guard guard(lock);
  *
  * Those that can give up are TimedLockable too, and one that readers may share is SharedLockable, for
- * std::shared_lock; the others have none of these functions. All are constant-initialised, so a lock with static storage is ready before any constructor runs. Nothing
- * here throws or asks for a type at run time: -fno-exceptions and -fno-rtti are as good.
+ * std::shared_lock; the others have none of these functions. All are constant-initialised, so a lock
+ * with static storage is ready before any constructor runs. Nothing here throws or asks for a type at
+ * run time: -fno-exceptions and -fno-rtti are as good.
  */
 #include <overlock/overlock.h>
 
