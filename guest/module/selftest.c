@@ -11,6 +11,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <overlock/ops.h>
+#include "overlock.h"
 
 static uint turns = 20000;
 module_param(turns, uint, 0444);
@@ -25,6 +26,17 @@ static const struct ol_lock_ops *const locks[] = {
 #include "fits4.h"
 #undef LOCK
 };
+
+/* A module is told of no way to wake a CPU, so parking is polling, and a kick has nothing to do. */
+
+void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
+{
+	overlock_poll(word, seen, until);
+}
+
+void ol_kick(const u32 *word, u32 key, int n)
+{
+}
 
 struct trial {
 	const struct ol_lock_ops *ops;

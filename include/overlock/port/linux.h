@@ -7,7 +7,7 @@
  * The caller has preemption disabled, as whoever takes a raw spinlock has: a context is then a CPU
  * and how deeply it is interrupted (task, softirq, hardirq, NMI), and cannot move while it waits.
  *
- * What needs memory of its own is in guest/module/world.c.
+ * What needs memory of its own is in guest/linux/kernel/locking/overlock.
  *
  * Ticks are nanoseconds of sched_clock(), which may be read in any context, NMI included. It can
  * differ between CPUs; every deadline of a lock is judged on the CPU that made it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What the Linux port needs memory for: ids, queue nodes, tuning, the waiting array, counters.
+ * What the Linux port needs memory for, except parking: ids, queue nodes, tuning, the waiting array,
+ * counters. The same in a kernel whose spinlocks these are and in the module.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -8,9 +9,9 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
-#include <overlock/port.h>
+#include "overlock.h"
 
-#define LEVELS	4	/* task, softirq, hardirq, NMI */
+#define LEVELS	OVERLOCK_LEVELS
 
 struct ol_world ol_world = {
 	.tuning = {
@@ -30,11 +31,17 @@ static bool nested_twice(void)
 	       (preempt_count() & HARDIRQ_MASK) > HARDIRQ_OFFSET;
 }
 
+unsigned int overlock_level(void)
+{
+	return nested_twice() ? LEVELS : interrupt_context_level();
+}
+
 u32 ol_self(void)
 {
-	u32 id = raw_smp_processor_id() * LEVELS + interrupt_context_level() + 1;
+	unsigned int level = overlock_level();
+	u32 id = raw_smp_processor_id() * LEVELS + level + 1;
 
-	return id <= OL_ID_MAX && !nested_twice() ? id : 0;
+	return id <= OL_ID_MAX && level < LEVELS ? id : 0;
 }
 
 /*
@@ -45,7 +52,7 @@ static DEFINE_PER_CPU(struct ol_node[LEVELS], nodes);
 
 struct ol_node *ol_node_get(void)
 {
-	struct ol_node *mine = *this_cpu_ptr(&nodes);
+	struct ol_node *mine = *raw_cpu_ptr(&nodes);
 	int i;
 
 	for (i = 0; i < LEVELS; i++)
@@ -54,7 +61,7 @@ struct ol_node *ol_node_get(void)
 			break;
 	if (i == LEVELS)
 		return NULL;
-	mine[i].number = smp_processor_id() * LEVELS + i + 1;
+	mine[i].number = raw_smp_processor_id() * LEVELS + i + 1;
 	return &mine[i];
 }
 
@@ -74,21 +81,16 @@ struct ol_node *ol_node_at(u32 number)
 }
 
 /*
- * Without a hypervisor to ask, parking is polling: nobody has to be woken, so a kick has nothing
- * to do. Like any park it may return early; it does after `spin`, so that a word that went through
- * all its values unseen holds nobody up.
+ * Like any park it may return early; it does after `spin`, so that a word that went through all its
+ * values unseen holds nobody up.
  */
-void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
+void overlock_poll(const u32 *word, u32 seen, ol_ticks_t until)
 {
 	ol_ticks_t end = ol_earlier(until, ol_after(1, ol_tune(spin)));
 
 	smp_mb(); /* what the parker published, before the look: the protocol of port.h */
 	while (READ_ONCE(*word) == seen && !ol_passed(end))
 		cpu_relax();
-}
-
-void ol_kick(const u32 *word, u32 key, int n)
-{
 }
 
 /* What the hypervisor tells of the vCPU that the context is on; false where it tells nothing. */
@@ -109,6 +111,36 @@ void ol_count_event_at(unsigned int event, unsigned int n)
 {
 	this_cpu_inc(counts[event]);
 	this_cpu_inc(places[event][ol_place(n)]);
+}
+
+u64 overlock_count(unsigned int event)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(counts, cpu)[event];
+	return sum;
+}
+
+u64 overlock_count_at(unsigned int event, unsigned int place)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(places, cpu)[event][place];
+	return sum;
+}
+
+void overlock_forget_counts(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		memset(per_cpu(counts, cpu), 0, sizeof(counts));
+		memset(per_cpu(places, cpu), 0, sizeof(places));
+	}
 }
 
 /* Module parameters: one per tunable, a time as <name>_ns. */

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Which lock is the kernel's spinlock: chosen once, on the first CPU, before there is another.
+ *
+ * A word is 0 in every kind of lock until it is first taken, and again when it is free in the
+ * kernel's own; but not in all of ours. So the choice is never taken back.
+ */
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/kobject.h>
+#include <linux/printk.h>
+#include <linux/spinlock.h>
+#include <linux/static_call.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <asm/paravirt.h>
+#include "busted.h"
+#include "menu.h"
+#include "overlock.h"
+
+#define EACH_CHOICE(LOCK)	OVERLOCK_EACH(LOCK) LOCK(busted)
+
+/* What the counted kernel counts of every lock; the rest the locks count themselves. */
+
+enum { STALL_NS = 1000 }; /* 000, table 1 */
+
+static __always_inline u64 before(void)
+{
+	return IS_ENABLED(CONFIG_OVERLOCK_COUNT) ? ol_now() : 0;
+}
+
+static __always_inline void after(u64 since)
+{
+	if (!IS_ENABLED(CONFIG_OVERLOCK_COUNT))
+		return;
+	ol_count(OL_ACQUIRE);
+	if (ol_now() - since > STALL_NS)
+		ol_count(OL_STALL);
+}
+
+static __always_inline bool tried(bool taken)
+{
+	if (taken)
+		ol_count(OL_ACQUIRE);
+	else
+		ol_count(OL_TRY_FAIL);
+	return taken;
+}
+
+/* Out of line, in .spinlock.text: a profile shows who called. */
+#define LOCK(id)									\
+	static void __lockfunc id##_lock(arch_spinlock_t *lock)				\
+	{										\
+		u64 since = before();							\
+											\
+		ol_##id##_lock((ol_##id##_t *)lock);					\
+		after(since);								\
+	}										\
+	static bool __lockfunc id##_trylock(arch_spinlock_t *lock)			\
+	{										\
+		return tried(ol_##id##_trylock((ol_##id##_t *)lock));			\
+	}										\
+	static void __lockfunc id##_unlock(arch_spinlock_t *lock)			\
+	{										\
+		ol_##id##_unlock((ol_##id##_t *)lock);					\
+	}										\
+	static bool __lockfunc id##_is_locked(u32 word)					\
+	{										\
+		return ol_##id##_is_locked((const ol_##id##_t *)&word);			\
+	}										\
+	static bool __lockfunc id##_is_contended(u32 word)				\
+	{										\
+		return ol_##id##_is_contended((const ol_##id##_t *)&word);		\
+	}										\
+	static_assert(sizeof(ol_##id##_t) == sizeof(arch_spinlock_t));
+EACH_CHOICE(LOCK)
+#undef LOCK
+
+static const struct choice {
+	const char *name;
+	overlock_lock_t *lock, *unlock;
+	overlock_trylock_t *trylock;
+	overlock_look_t *is_locked, *is_contended;
+} menu[] = {
+#define LOCK(id)			\
+	{				\
+		#id,			\
+		id##_lock,		\
+		id##_unlock,		\
+		id##_trylock,		\
+		id##_is_locked,		\
+		id##_is_contended,	\
+	},
+	EACH_CHOICE(LOCK)
+#undef LOCK
+};
+
+/* Until one is chosen nobody calls these. Modules take locks, too. */
+DEFINE_STATIC_KEY_FALSE(overlock_chosen);
+EXPORT_SYMBOL(overlock_chosen);
+DEFINE_STATIC_CALL(overlock_lock, tas_lock);
+EXPORT_STATIC_CALL_TRAMP(overlock_lock);
+DEFINE_STATIC_CALL(overlock_trylock, tas_trylock);
+EXPORT_STATIC_CALL_TRAMP(overlock_trylock);
+DEFINE_STATIC_CALL(overlock_unlock, tas_unlock);
+EXPORT_STATIC_CALL_TRAMP(overlock_unlock);
+DEFINE_STATIC_CALL(overlock_is_locked, tas_is_locked);
+EXPORT_STATIC_CALL_TRAMP(overlock_is_locked);
+DEFINE_STATIC_CALL(overlock_is_contended, tas_is_contended);
+EXPORT_STATIC_CALL_TRAMP(overlock_is_contended);
+
+static const struct choice *chosen __ro_after_init;
+
+/*
+ * The calls first, the key last: while its sites are patched, one after another, nobody may take a
+ * spinlock. Nobody does: one CPU, interrupts off, and patching takes mutexes that are free.
+ */
+static void __init choose(const struct choice *choice)
+{
+	static_call_update(overlock_lock, choice->lock);
+	static_call_update(overlock_trylock, choice->trylock);
+	static_call_update(overlock_unlock, choice->unlock);
+	static_call_update(overlock_is_locked, choice->is_locked);
+	static_call_update(overlock_is_contended, choice->is_contended);
+	chosen = choice;
+	static_branch_enable(&overlock_chosen);
+}
+
+/* Asked for, but not there; said when there is a console to say it on. */
+static char unknown[32] __initdata;
+static bool again __initdata;
+
+static int __init parse_spinlock(char *name)
+{
+	const struct choice *choice;
+
+	if (!name || !strcmp(name, "native"))
+		return 0;
+	if (chosen) {
+		again = true;
+		return 0;
+	}
+	for (choice = menu; choice < menu + ARRAY_SIZE(menu); choice++) {
+		if (!strcmp(name, choice->name)) {
+			choose(choice);
+			return 0;
+		}
+	}
+	strscpy(unknown, name, sizeof(unknown));
+	return 0;
+}
+early_param("spinlock", parse_spinlock);
+
+/* What the kernel's own spinlock really is here. */
+static const char *native(void)
+{
+	if (!pv_is_native_spin_unlock())
+		return "native pv_qspinlock";
+	if (static_key_enabled(&virt_spin_lock_key))
+		return "native test-and-set";
+	return "native qspinlock";
+}
+
+static const char *in_force(void)
+{
+	return chosen ? chosen->name : native();
+}
+
+/* The kernel's PV spinlock parks by itself. */
+static const char *parking(void)
+{
+	if (chosen)
+		return overlock_parking();
+	return pv_is_native_spin_unlock() ? "spin" : "pv";
+}
+
+static ssize_t lock_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%s\n", in_force());
+}
+
+static ssize_t parking_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%s\n", parking());
+}
+
+static ssize_t available_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
+{
+	ssize_t at = sysfs_emit(text, "native");
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(menu); i++)
+		at += sysfs_emit_at(text, at, " %s", menu[i].name);
+	return at + sysfs_emit_at(text, at, "\n");
+}
+
+static struct kobj_attribute lock_attribute = __ATTR_RO(lock);
+static struct kobj_attribute parking_attribute = __ATTR_RO(parking);
+static struct kobj_attribute available_attribute = __ATTR_RO(available);
+
+static const struct attribute *const attributes[] = {
+	&lock_attribute.attr,
+	&parking_attribute.attr,
+	&available_attribute.attr,
+	NULL,
+};
+
+static int __init say(void)
+{
+	struct kobject *folder = kobject_create_and_add("overlock", kernel_kobj);
+
+	if (unknown[0])
+		pr_err("overlock: no spinlock=%s here; see /sys/kernel/overlock/available\n",
+		       unknown);
+	if (again)
+		pr_warn("overlock: spinlock= was given twice; the first counts\n");
+	pr_info("overlock: spinlocks: %s (%s)\n", in_force(), parking());
+	if (!folder)
+		return -ENOMEM;
+	return sysfs_create_files(folder, (const struct attribute **)attributes);
+}
+postcore_initcall(say);

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Parking a virtual CPU that waits for a spinlock, and waking it.
+ *
+ *	pv	the hypervisor's own calls, where KVM or Xen have installed them
+ *	halt	HLT, and an NMI to wake: an NMI comes through disabled interrupts
+ *	spin	nobody sleeps
+ *
+ * Each CPU has a record per level at which it may wait. The word waited for selects a bucket, which
+ * is a mask of CPUs: a kick looks at the records of these only, and takes no lock.
+ *
+ *	parker				kicker
+ *	record: word, key, claim	the lock's word changes
+ *	[P] bit in the bucket		[K] full fence
+ *	full fence			bucket, records
+ *	the word still as seen?		claim the record, wake its CPU
+ *
+ * Either the parker sees the word changed, or the kicker sees the record.
+ */
+#include <linux/cpumask.h>
+#include <linux/hash.h>
+#include <linux/init.h>
+#include <linux/irqflags.h>
+#include <linux/moduleparam.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#include <asm/paravirt.h>
+#include <asm/ptrace.h>
+#include "overlock.h"
+
+/*
+ * `claim` counts this record's sleeps in its upper bits. Its lowest byte says whether this one goes
+ * on, and is what pv_wait() looks at; whoever changes it from ASLEEP has claimed this sleep and no
+ * other. It must not be a byte of the lock: that may have its old value again by the time the
+ * hypervisor compares it.
+ */
+enum { AWAKE = 0, ASLEEP = 1, ONE_SLEEP = 0x100 };
+
+struct record {
+	u64 claim;
+	const u32 *word;
+	u32 key;
+};
+
+static DEFINE_PER_CPU(struct record[OVERLOCK_LEVELS], records);
+
+enum { BUCKET_BITS = 6 };
+
+static struct bucket {
+	cpumask_t parked;
+	unsigned int last; /* woken, when not all were: the next begins behind it */
+} buckets[1 << BUCKET_BITS];
+
+static struct bucket *bucket_of(const u32 *word)
+{
+	return &buckets[hash_ptr(word, BUCKET_BITS)];
+}
+
+/* The ways. */
+
+enum way { AUTO, PV, HALT, SPIN };
+
+static const char *const names[] = {
+	[AUTO] = "auto",
+	[PV] = "pv",
+	[HALT] = "halt",
+	[SPIN] = "spin",
+};
+
+static enum way wanted = AUTO;
+static enum way way __ro_after_init = SPIN;
+
+const char *overlock_parking(void)
+{
+	return way == HALT ? "halt+nmi" : names[way];
+}
+
+/* NMIs on their way to this CPU. */
+static DEFINE_PER_CPU(atomic_t, woken);
+
+/*
+ * Halts unless the record was claimed. The kick of whoever claims it between our look and the HLT
+ * comes as an NMI at one of these instructions, and its handler leads behind them. Entered with
+ * interrupts disabled, else the kick could come in the handler of one, and we would return to the HLT.
+ */
+extern const char overlock_halt_begin[], overlock_halt_end[];
+
+static noinline __noclone void halt_while_asleep(const u64 *claim, bool enable_interrupts)
+{
+	asm volatile("overlock_halt_begin:\n\t"
+		     "cmpb %[asleep], %[state]\n\t"
+		     "jne overlock_halt_end\n\t"
+		     "testb %[enable], %[enable]\n\t"
+		     "jz 1f\n\t"
+		     "sti\n\t" /* holds interrupts back for one more instruction */
+		     "hlt\n\t"
+		     "jmp overlock_halt_end\n"
+		     "1:\thlt\n"
+		     "overlock_halt_end:"
+		     :
+		     : [state] "m"(*(const u8 *)claim), [asleep] "i"(ASLEEP),
+		       [enable] "q"((u8)enable_interrupts)
+		     : "memory", "cc");
+}
+
+static void halt_wait(const u64 *claim)
+{
+	unsigned long flags;
+
+	raw_local_irq_save(flags);
+	halt_while_asleep(claim, !raw_irqs_disabled_flags(flags));
+	if (!raw_irqs_disabled_flags(flags))
+		raw_local_irq_enable();
+}
+
+static int woken_by_nmi(unsigned int type, struct pt_regs *regs)
+{
+	int sent = atomic_xchg(this_cpu_ptr(&woken), 0);
+
+	if (regs->ip >= (unsigned long)overlock_halt_begin &&
+	    regs->ip < (unsigned long)overlock_halt_end)
+		regs->ip = (unsigned long)overlock_halt_end;
+	/* Of several, one may be pending behind this one; the CPU has dropped the others. */
+	if (sent > 1)
+		atomic_set(this_cpu_ptr(&woken), 1);
+	return sent ? NMI_HANDLED : NMI_DONE;
+}
+
+static void halt_kick(int cpu)
+{
+	atomic_inc(&per_cpu(woken, cpu));
+	apic->send_IPI(cpu, NMI_VECTOR);
+}
+
+/* The seam's two calls. */
+
+static void sleep(struct record *mine)
+{
+	if (way == PV)
+		pv_wait((u8 *)&mine->claim, ASLEEP);
+	else
+		halt_wait(&mine->claim);
+}
+
+static void wake(int cpu)
+{
+	if (way == PV)
+		pv_kick(cpu);
+	else
+		halt_kick(cpu);
+}
+
+/*
+ * A timed wait polls, for nothing here would wake it in time; spin_lock() has no deadline. An NMI
+ * handler polls: it could not be woken by one.
+ */
+static bool may_sleep(unsigned int level, ol_ticks_t until)
+{
+	return way != SPIN && until == OL_NEVER && level < OVERLOCK_LEVELS && !in_nmi();
+}
+
+void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
+{
+	unsigned int level = overlock_level(), cpu = raw_smp_processor_id();
+	struct bucket *bucket = bucket_of(word);
+	struct record *mine;
+	bool first;
+
+	if (!may_sleep(level, until)) {
+		overlock_poll(word, seen, until);
+		return;
+	}
+	mine = &per_cpu(records, cpu)[level];
+	WRITE_ONCE(mine->word, word);
+	WRITE_ONCE(mine->key, key);
+	smp_store_release(&mine->claim, (mine->claim & ~0xffull) + ONE_SLEEP + ASLEEP);
+	/* Whom we have interrupted may park in this bucket, too: then the bit is its own. */
+	first = !cpumask_test_and_set_cpu(cpu, &bucket->parked); /* [P], and the full fence */
+	if (READ_ONCE(*word) == seen)
+		sleep(mine);
+	if (first)
+		cpumask_clear_cpu(cpu, &bucket->parked);
+	WRITE_ONCE(*(u8 *)&mine->claim, AWAKE);
+}
+
+/* Wakes whoever parks on the word in this record. */
+static bool kick(struct record *other, int cpu, const u32 *word, u32 key)
+{
+	u64 claim = smp_load_acquire(&other->claim);
+
+	if ((u8)claim != ASLEEP || READ_ONCE(other->word) != word || !(READ_ONCE(other->key) & key))
+		return false;
+	if (!try_cmpxchg(&other->claim, &claim, claim - ASLEEP + AWAKE))
+		return false; /* it is awake, or has been kicked */
+	wake(cpu);
+	return true;
+}
+
+void ol_kick(const u32 *word, u32 key, int n)
+{
+	struct bucket *bucket = bucket_of(word);
+	unsigned int level;
+	int cpu;
+
+	if (way == SPIN)
+		return;
+	smp_mb(); /* [K] */
+	for_each_cpu_wrap(cpu, &bucket->parked, READ_ONCE(bucket->last) + 1) {
+		for (level = 0; level < OVERLOCK_LEVELS; level++) {
+			if (!kick(&per_cpu(records, cpu)[level], cpu, word, key) || --n)
+				continue;
+			WRITE_ONCE(bucket->last, cpu);
+			return;
+		}
+	}
+}
+
+/* Which way. */
+
+static bool possible(enum way asked)
+{
+	switch (asked) {
+	case PV:
+		return (void *)pv_ops.lock.wait != (void *)paravirt_nop;
+	case HALT: /* a Xen PV guest can do neither HLT nor send NMIs by an APIC */
+		return num_possible_cpus() > 1 && !boot_cpu_has(X86_FEATURE_XENPV) &&
+		       boot_cpu_has(X86_FEATURE_APIC);
+	default:
+		return asked == SPIN;
+	}
+}
+
+/*
+ * After the hypervisor's code has had its say, which it has in smp_prepare_boot_cpu(), and before
+ * there is a second CPU to wait for.
+ */
+static int __init choose_way(void)
+{
+	enum way asked = wanted;
+
+	if (!possible(asked))
+		asked = possible(PV) ? PV : possible(HALT) ? HALT : SPIN;
+	if (wanted != AUTO && asked != wanted)
+		pr_warn("overlock: park=%s cannot be had here: park=%s\n", names[wanted],
+			names[asked]);
+	if (asked == HALT && register_nmi_handler(NMI_LOCAL, woken_by_nmi, 0, "overlock")) {
+		pr_warn("overlock: no NMI handler: park=spin\n");
+		asked = SPIN;
+	}
+	way = asked;
+	return 0;
+}
+early_initcall(choose_way);
+
+static int set_park(const char *text, const struct kernel_param *param)
+{
+	int found = sysfs_match_string(names, text);
+
+	if (found < 0) {
+		pr_err("overlock: park=%s is none of auto, pv, halt, spin\n", text);
+		return found;
+	}
+	wanted = found;
+	return 0;
+}
+
+static int get_park(char *text, const struct kernel_param *param)
+{
+	return sprintf(text, "%s\n", names[wanted]);
+}
+
+static const struct kernel_param_ops park_ops = { .set = set_park, .get = get_park };
+module_param_cb(park, &park_ops, NULL, 0444);
