@@ -14,7 +14,6 @@ MOST = 165  # lines, with comments and empty ones: about 150, and a tenth more
 LARGE = {
     "mcs_tp": (202, "how a waiter leaves, is passed over and queues anew"),
     "preemptable_ticket": (190, "its line is its parking form's, too"),
-    "unfair_qspin": (166, "how a thief in mid-line gets out of it"),
     "owner_qspin": (205, "what it does for a preempted owner, at each place in the queue"),
 }
 

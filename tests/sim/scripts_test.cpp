@@ -211,6 +211,33 @@ TEST(Twa, WhoSharesASlotLooksAndWaitsOn) {
     EXPECT_EQ(s.word(), 4u << 16 | 4u);
 }
 
+// While the first is away others steal and queue again: that must not make the next theft rarer.
+TEST(UnfairQspin, WhoFollowsAThiefMovesUp) {
+    constexpr Ticks steal = 1000, slack = 50;
+    ol_tuning tuning = presets();
+    tuning.steal = steal;
+    Stage s("unfair_qspin", 6, tuning);
+    auto tries_after = [&](size_t n, Ticks ticks) {
+        Ticks left = s.context(n).until - s.machine().time();
+        EXPECT_LE(left, ticks) << "T" << n;
+        EXPECT_GT(left, ticks - slack) << "T" << n;
+    };
+
+    s.play("1m 2w 3w 4w 5w"); // T2 is the first, and loses its CPU
+    tries_after(3, steal);
+    tries_after(4, 2 * steal);
+    tries_after(5, 3 * steal);
+
+    s.play("1m +1000 3m 3m +1000 4m"); // T3, then T4, steals and leaves
+    EXPECT_TRUE(s.at(3, "released") && s.at(4, "holds"));
+    s.play("6w"); // behind T5, which follows T2 now and has not looked yet
+    tries_after(6, 2 * steal);
+    s.play("+1000 5w"); // T5 tries, in vain
+    tries_after(5, steal);
+    s.finish();
+    EXPECT_EQ(s.word(), 0u);
+}
+
 // LOCKS.md's two ends of tau, for both preemptable locks.
 
 class Tau : public testing::TestWithParam<const char *> {

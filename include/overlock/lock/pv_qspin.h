@@ -103,7 +103,7 @@ static inline void ol_pvq_queue(ol_pv_qspin_t *l, struct ol_node *mine)
 	if (ol_queued_join(&l->word, mine))
 		ol_pvq_await_first(mine);
 	ol_pvq_take(l);
-	next = ol_queued_after(&l->word, mine);
+	next = ol_queued_after(&l->word, mine, 0);
 	if (next && ol_xchg_release(&next->wait, OL_PVQ_FIRST) == OL_PVQ_SLEEPS) /* [H] */
 		ol_pvq_kick(&next->wait);
 	ol_node_put(mine);

@@ -83,7 +83,7 @@ static inline void ol_qs_queue(ol_qspin_t *l, struct ol_node *mine)
 		while (ol_load_acquire(&mine->wait)) /* [H] */
 			ol_relax();
 	ol_qs_take(l, OL_QS_PENDING | OL_Q_LOCKED);
-	next = ol_queued_after(&l->word, mine);
+	next = ol_queued_after(&l->word, mine, 0);
 	if (next)
 		ol_store_release(&next->wait, 0u); /* [H] */
 	ol_node_put(mine);

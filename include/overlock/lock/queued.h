@@ -81,12 +81,15 @@ static inline struct ol_node *ol_queued_await_link(struct ol_node *mine)
 	return next;
 }
 
-/* Who follows `mine`, the first of the line; or null, and the line is empty now. */
-static inline struct ol_node *ol_queued_after(uint32_t *word, struct ol_node *mine)
+/*
+ * Who follows `mine`; or null, and the line ends now at the node numbered `ahead` of it; 0: `mine`
+ * was the first, and the line is empty.
+ */
+static inline struct ol_node *ol_queued_after(uint32_t *word, struct ol_node *mine, uint16_t ahead)
 {
 	uint16_t number = (uint16_t)ol_node_number(mine);
 
-	if (ol_load_hi_relaxed(word) == number && ol_cas_hi_release(word, number, 0)) /* [H] */
+	if (ol_load_hi_relaxed(word) == number && ol_cas_hi_release(word, number, ahead)) /* [H] */
 		return 0;
 	return ol_queued_await_link(mine);
 }

@@ -13,17 +13,11 @@
  *  |	 tail	 |   lock   |	tail and line: see queued.h
  *  +------------+----------+
  *
- *  A thief in mid-line holds the lock and cannot wait for its neighbours to unlink it. It marks its
- *  node `left` and goes; the node stays in the line as a ghost. Whoever is the first, once it has
- *  the lock, hands its place on past all ghosts that follow, and gives their nodes back.
+ *	node.ahead: the number of the node ahead in line; 0: there is none, this is the first
  *
- *	node.wait:  waits --> first	the place was handed over; a thief that finds this hands on, too
- *		    waits --> left	the node is a ghost now, and belongs to whom hands over to it
- *
- *  Both steps are taken by a holder of the lock, so a look and a store do for each. The first of a
- *  line is never a ghost, so an idle lock has none. A thief that comes again needs another node: a
- *  line whose first waiter has no CPU grows by one ghost for each theft within it. When no node has a
- *  name any more, the others wait as for a byte lock.
+ *  Only the holder takes nodes out of the line, the first as well as a thief from the middle, and
+ *  its own: so the one ahead of it stays, and is linked with the one behind. Others come only at
+ *  the end. Had the one behind not linked itself yet, it is waited for, as in each MCS line.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [T] [L] [F]: see queued.h.
  */
@@ -34,9 +28,6 @@ typedef struct OL_CAPABILITY ol_unfair_qspin {
 } ol_unfair_qspin_t;
 
 #define OL_UNFAIR_QSPIN_INIT	{ 0 }
-#define OL_UQ_FIRST		0u /* in a node's `wait` */
-#define OL_UQ_WAITS		1u
-#define OL_UQ_LEFT		2u
 
 static inline bool ol_unfair_qspin_is_locked(const ol_unfair_qspin_t *l)
 {
@@ -82,61 +73,61 @@ static inline bool ol_unfair_qspin_timedlock(ol_unfair_qspin_t *l, ol_ticks_t un
 	return true;
 }
 
-/* Whom we follow may have left, and its node be another's: our place is an estimate. */
-static inline ol_ticks_t ol_uq_next_try(struct ol_node *mine, const struct ol_node *ahead)
+/* Whom we follow may leave meanwhile, and its node be another's: our place is an estimate. */
+static inline ol_ticks_t ol_uq_next_try(struct ol_node *mine)
 {
-	uint32_t place = ol_load_relaxed(&ahead->ahead) + 1;
+	uint32_t ahead = ol_load_relaxed(&mine->ahead);
+	uint32_t place = ahead ? ol_load_relaxed(&ol_node_at(ahead)->place) + 1 : 0;
 
-	ol_store_relaxed(&mine->ahead, place);
+	ol_store_relaxed(&mine->place, place);
 	return ol_after(place, ol_tune(steal));
 }
 
-/* Wait behind `ahead` until we are the first; true if we stole the lock instead. */
-static inline bool ol_uq_wait(ol_unfair_qspin_t *l, struct ol_node *mine, struct ol_node *ahead)
+/* Wait until the lock is ours: we were the first, or stole it. */
+static inline void ol_uq_wait(ol_unfair_qspin_t *l, struct ol_node *mine)
 {
-	ol_ticks_t due = ol_uq_next_try(mine, ahead);
+	ol_ticks_t due = ol_uq_next_try(mine);
 
-	while (ol_load_relaxed(&mine->wait) != OL_UQ_FIRST) {
+	while (ol_load_relaxed(&mine->ahead)) {
 		if (ol_passed(due)) {
-			if (ol_uq_steal(l, ol_load_relaxed(&mine->ahead)))
-				return true;
-			due = ol_uq_next_try(mine, ahead);
+			due = ol_uq_next_try(mine);
+			if (ol_uq_steal(l, ol_load_relaxed(&mine->place)))
+				return;
 		}
 		ol_relax_until(due);
 	}
-	return false;
+	ol_store_relaxed(&mine->place, 0u);
+	while (!ol_uq_take(l, ol_load_relaxed(&l->word)))
+		ol_relax();
 }
 
-/* We hold the lock, and ours is the first node: make the next waiter's the first. */
+/* We hold the lock: nobody else takes a node out of the line, so the one ahead of ours is there. */
 static inline void ol_uq_leave(ol_unfair_qspin_t *l, struct ol_node *mine)
 {
-	struct ol_node *next;
+	uint32_t number = ol_load_relaxed(&mine->ahead);
+	struct ol_node *ahead = number ? ol_node_at(number) : 0, *next;
 
-	do {
-		next = ol_queued_after(&l->word, mine);
-		ol_node_put(mine);
-		mine = next;
-	} while (next && ol_load_relaxed(&next->wait) == OL_UQ_LEFT);
-	if (next)
-		ol_store_relaxed(&next->wait, OL_UQ_FIRST);
+	if (ahead) /* before it can be the last again, and the next to come links itself there */
+		ol_store_relaxed(&ahead->next, (struct ol_node *)0);
+	next = ol_queued_after(&l->word, mine, (uint16_t)number);
+	if (next) {
+		ol_store_relaxed(&next->place, ol_load_relaxed(&mine->place));
+		ol_store_relaxed(&next->ahead, number);
+	}
+	if (next && ahead)
+		ol_store_relaxed(&ahead->next, next);
+	ol_node_put(mine);
 }
 
 static inline void ol_uq_queue(ol_unfair_qspin_t *l, struct ol_node *mine)
 {
-	struct ol_node *ahead;
+	uint16_t last;
 
-	ol_store_relaxed(&mine->ahead, 0u);
-	ahead = ol_queued_join(&l->word, mine);
-	if (ahead && ol_uq_wait(l, mine, ahead)) {
-		if (ol_load_relaxed(&mine->wait) == OL_UQ_WAITS) {
-			ol_store_relaxed(&mine->wait, OL_UQ_LEFT);
-			return;
-		}
-	} else {
-		ol_store_relaxed(&mine->ahead, 0u);
-		while (!ol_uq_take(l, ol_load_relaxed(&l->word)))
-			ol_relax();
-	}
+	ol_queued_ready(mine);
+	last = ol_xchg_hi_acq_rel(&l->word, (uint16_t)ol_node_number(mine)); /* [T] */
+	ol_store_relaxed(&mine->ahead, last);
+	(void)ol_queued_link(last, mine);
+	ol_uq_wait(l, mine);
 	ol_uq_leave(l, mine);
 }
 

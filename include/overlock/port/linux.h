@@ -148,7 +148,8 @@ struct ol_world {
 struct ol_node { /* of a queue lock; meaning by the lock */
 	struct ol_node *next;
 	u32 wait;
-	u32 ahead; /* waiters between this one and the head of the line */
+	u32 ahead; /* the number of the node ahead in line */
+	u32 place; /* how many are ahead, as far as is known */
 	u32 id;	   /* whose it is, as ol_self() */
 	u32 owner; /* who holds the lock, as far as the line was told */
 	u32 number;
