@@ -46,15 +46,6 @@ static inline bool ol_elided_trylock(ol_elided_t *l)
 	return ol_elided_take(l);
 }
 
-static inline void ol_elided_count_abort(unsigned status)
-{
-	(void)status; /* where nothing is counted */
-	ol_count(status & OL_HTM_EXPLICIT   ? OL_TX_EXPLICIT
-		 : status & OL_HTM_CAPACITY ? OL_TX_CAPACITY
-		 : status & OL_HTM_CONFLICT ? OL_TX_CONFLICT
-					    : OL_TX_OTHER);
-}
-
 /* In a transaction that has seen the lock free; false: it was aborted. */
 static inline bool ol_elided_begin(ol_elided_t *l)
 {
@@ -69,7 +60,7 @@ static inline bool ol_elided_begin(ol_elided_t *l)
 			return true;
 		ol_htm_abort();
 	}
-	ol_elided_count_abort(status);
+	ol_htm_count_abort(status);
 	return false;
 }
 

@@ -169,6 +169,16 @@ static inline struct ol_node *ol_named_node_get(void)
 	return node;
 }
 
+/* Counts an abort by its cause, as ol_htm_begin() told it. */
+static inline void ol_htm_count_abort(unsigned status)
+{
+	(void)status; /* where nothing is counted */
+	ol_count(status & OL_HTM_EXPLICIT   ? OL_TX_EXPLICIT
+		 : status & OL_HTM_CAPACITY ? OL_TX_CAPACITY
+		 : status & OL_HTM_CONFLICT ? OL_TX_CONFLICT
+					    : OL_TX_OTHER);
+}
+
 /* The key of a ticket: waiters 32 tickets apart share one, so kick *all* who match. */
 static inline uint32_t ol_key(unsigned ticket)
 {

@@ -38,15 +38,6 @@ static inline bool ol_tx_is_elided(const ol_tx_t *l)
 	return ol_htm_owner() == (const void *)l;
 }
 
-static inline void ol_tx_count_abort(unsigned status)
-{
-	(void)status; /* where nothing is counted */
-	ol_count(status & OL_HTM_EXPLICIT   ? OL_TX_EXPLICIT
-		 : status & OL_HTM_CAPACITY ? OL_TX_CAPACITY
-		 : status & OL_HTM_CONFLICT ? OL_TX_CONFLICT
-					    : OL_TX_OTHER);
-}
-
 /* The read side is ours, and stays so if this is true; false: no transaction will do. */
 static inline bool ol_tx_begin(ol_tx_t *l, uint64_t retries)
 {
@@ -59,7 +50,7 @@ static inline bool ol_tx_begin(ol_tx_t *l, uint64_t retries)
 			ol_htm_set_owner(l);
 			return true;
 		}
-		ol_tx_count_abort(status);
+		ol_htm_count_abort(status);
 		if (!retries-- || (status & (OL_HTM_EXPLICIT | OL_HTM_CAPACITY)))
 			break;
 	}
