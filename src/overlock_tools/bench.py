@@ -34,7 +34,7 @@ from overlock_tools.measure import Run, Subjects, Watching
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
 from overlock_tools.scenarios.base import Scenario, deferred
-from overlock_tools.server import Server
+from overlock_tools.server import Bench, Server
 from overlock_tools.terminal import Running
 from overlock_tools.terminal import console as terminal
 from overlock_tools.workloads import BY_TIME_ONLY, WITHOUT_A_LOCK, Workload
@@ -182,7 +182,7 @@ class Terms:
     others: float = 0.0  # seconds of other work that follow, for who waits for it all
 
 
-def measured(bench: Server, job: Run, console: Console, terms: Terms) -> bool:
+def measured(bench: Bench, job: Run, console: Console, terms: Terms) -> bool:
     """Completes the result as far as it gets; true if it was interrupted."""
     plan, result = job.plan, job.result
 

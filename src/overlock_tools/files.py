@@ -9,6 +9,12 @@ from pathlib import Path
 from overlock_tools.errors import Fail
 
 
+def cache_folder(name: str) -> Path:
+    """Where what can be made again is kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "overlock" / name
+
+
 def check_writable(path: Path) -> None:
     """Fails now if write() would fail after minutes of measuring."""
     if path.is_dir():

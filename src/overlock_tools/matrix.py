@@ -27,7 +27,7 @@ from overlock_tools.measure import Run, Subjects
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
 from overlock_tools.scenarios.base import deferred
-from overlock_tools.server import Server
+from overlock_tools.server import Bench
 from overlock_tools.terminal import console as terminal
 from overlock_tools.workloads import BY_TIME_ONLY, Workload
 
@@ -59,7 +59,7 @@ def run(asked: Asked) -> int:
                 _keep(part, console)
         if any(part.job.to_do for part in parts):
             warnings = bench.quiet_enough(asked, console)
-            code = _measure_all(server, parts, console, warnings, asked["budget"])
+            code = measure_all(server, parts, console, warnings, asked["budget"])
         else:
             code = 0
     if code == INTERRUPTED:
@@ -141,8 +141,8 @@ def _introduce(parts: Sequence[Part], console: Console) -> None:
         console.print(f"complete already: {', '.join(done)}", highlight=False)
 
 
-def _measure_all(
-    server: Server,
+def measure_all(
+    server: Bench,
     parts: Sequence[Part],
     console: Console,
     warnings: list[str],
@@ -169,7 +169,7 @@ def _measure_all(
 
 
 def _measure(
-    server: Server, part: Part, console: Console, others: float, ends: float | None
+    server: Bench, part: Part, console: Console, others: float, ends: float | None
 ) -> bool:
     """True if it was interrupted."""
     job = part.job

@@ -26,7 +26,7 @@ from overlock_tools.errors import Fail
 from overlock_tools.machine import BUSY_SHARE
 from overlock_tools.plan import Place, Plan
 from overlock_tools.results import Cell, GivenUp, Result
-from overlock_tools.server import Hung, Impossible, Server
+from overlock_tools.server import Bench, Hung, Impossible, Server
 from overlock_tools.workloads import Workload
 
 # Of the native lock's rate: what has less in the pilot round has collapsed, and is not repeated.
@@ -115,7 +115,8 @@ def _variables(facts: dict[str, Any]) -> str:
 
 
 def _cell(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
-    latency, handover, queue = (answer.get(key, {}) for key in ("latency", "handover", "queue"))
+    told = ("latency", "handover", "hold", "queue")
+    latency, handover, hold, queue = (answer.get(key, {}) for key in told)
     return Cell(
         round=round_number,
         variant=variant,
@@ -135,6 +136,7 @@ def _cell(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
         gap_ns=answer.get("gap_ns"),
         latency=histograms.packed(latency.get("ns", []), latency.get("weight", [])),
         handover=histograms.packed(handover.get("ns", []), handover.get("weight", [])),
+        hold=histograms.packed(hold.get("ns", []), hold.get("weight", [])),
         queue_mean=queue.get("mean"),
         queue_max=queue.get("max"),
         finish_ns=[ns for ns in answer.get("finish_ns", []) if ns is not None],  # null: cut
@@ -202,7 +204,7 @@ class Run:
             return self.plan.seconds
         return min(self.plan.seconds, max(LEAST_LIMIT_SECONDS, CUT_AT * stats.median(known)))
 
-    def measure(self, bench: Server, round_number: int, place: Place) -> None:
+    def measure(self, bench: Bench, round_number: int, place: Place) -> None:
         try:
             answer = bench.measure(self.plan.line(round_number, place, self.limit(place)))
         except Impossible as error:
@@ -261,7 +263,7 @@ class Watching:
     save: Callable[[], None]
 
 
-def run(bench: Server, job: Run, watching: Watching, until: float | None = None) -> None:
+def run(bench: Bench, job: Run, watching: Watching, until: float | None = None) -> None:
     """Completes job.result; interrupted, it leaves what is whole.
 
     A round that would not end by `until`, a time.monotonic(), is not begun.
@@ -274,7 +276,7 @@ def run(bench: Server, job: Run, watching: Watching, until: float | None = None)
             job.result.warnings.append(warning)
 
 
-def _rounds(bench: Server, job: Run, watching: Watching, until: float | None) -> None:
+def _rounds(bench: Bench, job: Run, watching: Watching, until: float | None) -> None:
     longest = 0.0
     for round_number in range(1, job.plan.rounds + 1):
         order = job.left(round_number)
@@ -291,7 +293,7 @@ def _rounds(bench: Server, job: Run, watching: Watching, until: float | None) ->
 
 
 def _round(
-    bench: Server, job: Run, watching: Watching, round_number: int, order: list[Place]
+    bench: Bench, job: Run, watching: Watching, round_number: int, order: list[Place]
 ) -> None:
     then = machine.Load.now()
     job.round, job.left_in_round = round_number, len(order)

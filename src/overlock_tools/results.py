@@ -42,6 +42,7 @@ class Cell:
     gap_ns: float | None = None  # longest time between two of one thread's turns, less its work
     latency: str = ""  # of acquiring: histograms.py
     handover: str = ""  # from a release to the next one's having the lock
+    hold: str = ""  # from having the lock to its release
     queue_mean: float | None = None  # others waiting, seen by one that begins to wait
     queue_max: int | None = None
     finish_ns: list[int] = field(default_factory=list)  # with fixed work: each thread's run time
@@ -106,9 +107,14 @@ def _wait(percent: float) -> Callable[[Cells], float | None]:
     return value
 
 
-def _handover(cells: Cells) -> float | None:
-    times = Times([cell.handover for cell in cells])
-    return times.percentile(50) if times.count else None
+def _typical(of: Callable[[Cell], str]) -> Callable[[Cells], float | None]:
+    """The median of all samples of all rounds."""
+
+    def value(cells: Cells) -> float | None:
+        times = Times([of(cell) for cell in cells])
+        return times.percentile(50) if times.count else None
+
+    return value
 
 
 def _jain(cell: Cell) -> float | None:
@@ -178,7 +184,16 @@ MEASURES = (
     Measure("p99.9", "p99.9", "ns", _wait(99.9), "waiting, 99.9th percentile"),
     Measure("p99.99", "p99.99", "ns", _wait(99.99), "waiting, 99.99th percentile"),
     Measure("max", "max", "ns", _wait(100), "the longest wait that was sampled"),
-    Measure("handover", "hand-over", "ns", _handover, "from a release until a waiter had the lock"),
+    Measure(
+        "handover",
+        "hand-over",
+        "ns",
+        _typical(lambda c: c.handover),
+        "from a release until a waiter had the lock",
+    ),
+    Measure(
+        "hold", "hold", "ns", _typical(lambda c: c.hold), "from having the lock until its release"
+    ),
     Measure("queue", "queue", "", _median(lambda c: c.queue_mean), "others waiting, on average"),
     Measure("queue_max", "max queue", "", _most(lambda c: c.queue_max), "others waiting, at most"),
     Measure(

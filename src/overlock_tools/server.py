@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from overlock_tools import native
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail, say
@@ -24,6 +24,16 @@ class Hung(Exception):
 
 # What it has for an end in order, which takes milliseconds.
 ENDS_WITHIN_SECONDS = 5.0
+
+
+class Bench(Protocol):
+    """What measures a cell: overlock-bench, or guests."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def measure(self, cell: Mapping[str, object]) -> dict[str, Any]:
+        """Its answer, or Impossible, or Hung."""
 
 
 class Server:

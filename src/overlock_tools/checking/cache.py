@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import native
+from overlock_tools import files, native
 from overlock_tools.checking import source
 from overlock_tools.checking.job import Job, Subject
 from overlock_tools.checking.outcome import Outcome
@@ -21,15 +21,10 @@ FORMAT = 1  # of what is kept
 LASTING = ("exhausted", "failed", "executions")
 
 
-def folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "overlock/check"
-
-
 class Cache:
     def __init__(self, program: Path, enabled: bool = True) -> None:
         self.enabled = enabled
-        self.folder = folder()
+        self.folder = files.cache_folder("check")
         self.checker = hashlib.sha256(program.read_bytes()).hexdigest() if enabled else ""
         self._texts: dict[Subject, str] = {}
 
