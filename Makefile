@@ -48,6 +48,16 @@ peers: ## install other people's locks and build them in: `overlock bench --lock
 	@tools/setup peers
 	@$(MAKE) --no-print-directory native
 
+.PHONY: guest guest-test
+guest: ## set up what is missing, then build a kernel with all the locks, for `overlock guest`; five minutes
+	@tools/setup guest
+	@$(MAKE) --no-print-directory native
+	@$(OVERLOCK) guest build $(ARGS)
+
+guest-test: guest ## that kernel, booted: two locks under locktorture, and one that excludes nobody is caught
+	@tools/setup test
+	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/guest
+
 install: build ## install library and headers; DESTDIR= and PREFIX= as usual
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 

@@ -38,6 +38,7 @@ MAY = {
     "src/overlock_tools/commands/check.py": "examples in help",
     "src/overlock_tools/commands/compare.py": "an example in help",
     "src/overlock_tools/commands/demo.py": "its story: some collapse, some do not",
+    "src/overlock_tools/commands/guest.py": "examples in help",
     "src/overlock_tools/commands/new.py": "the lock that it begins with",
     "src/overlock_tools/commands/run.py": "the default, and examples in help",
     "src/overlock_tools/commands/tunables.py": "an example in help",

@@ -35,7 +35,7 @@ def run(clone: Path, *command: str, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize("what", ["demo", "peers", "test"])
+@pytest.mark.parametrize("what", ["demo", "guest", "peers", "test"])
 def test_no_install_only_says_what_is_missing(clone: Path, what: str) -> None:
     done = run(clone, "tools/setup", what, OVERLOCK_NO_INSTALL="1")
     assert done.returncode == 3
@@ -46,7 +46,12 @@ def test_no_install_only_says_what_is_missing(clone: Path, what: str) -> None:
     assert not (clone / ".venv").exists()
 
 
-def test_no_install_names_every_package_where_none_is_known(clone: Path) -> None:
+@pytest.mark.parametrize(
+    ("what", "groups"), [("test", ("demo", "peers", "test")), ("guest", ("demo", "guest"))]
+)
+def test_no_install_names_every_package_where_none_is_known(
+    clone: Path, what: str, groups: tuple[str, ...]
+) -> None:
     """Without dpkg nothing is known to be installed: PATH has no dpkg-query."""
     tools = clone / "bin"
     tools.mkdir()
@@ -54,10 +59,10 @@ def test_no_install_names_every_package_where_none_is_known(clone: Path) -> None
         found = shutil.which(name)
         assert found
         (tools / name).symlink_to(found)
-    done = run(clone, "tools/setup", "test", OVERLOCK_NO_INSTALL="1", PATH=str(tools))
+    done = run(clone, "tools/setup", what, OVERLOCK_NO_INSTALL="1", PATH=str(tools))
     assert done.returncode == 3
     lines = (TOP / "tools/packages.txt").read_text().splitlines()
-    packages = [line.split("\t")[1] for line in lines if not line.startswith("#")]
+    packages = [line.split("\t")[1] for line in lines if line.startswith(groups)]
     assert " Debian packages " + " ".join(packages) + ";" in done.stderr
 
 
@@ -71,7 +76,7 @@ def test_make_demo_stops_there(clone: Path) -> None:
 def test_unknown_set(clone: Path) -> None:
     done = run(clone, "tools/setup", "everything")
     assert done.returncode == 2
-    assert done.stderr == "tools/setup: 'everything' is none of demo, peers and test\n"
+    assert done.stderr == "tools/setup: 'everything' is none of demo, guest, peers and test\n"
 
 
 def test_make_alone_lists_the_targets(clone: Path) -> None:

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * The threads, the timer that says what is counted, and what is checked at the end.
+ *
+ * Nothing of it waits for a thread to have had its turn: under a lock that has collapsed that can
+ * take seconds. The timer's interrupt opens and closes the counted time and notes when it did.
+ */
+#include <linux/cpu.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <asm/tsc.h>
+#include "loop.h"
+#include "workload.h"
+
+static char *workload = "sections";
+module_param(workload, charp, 0444);
+MODULE_PARM_DESC(workload, "which turns are taken");
+static uint milliseconds = 1000;
+module_param(milliseconds, uint, 0444);
+MODULE_PARM_DESC(milliseconds, "that are counted");
+static uint lead = 200;
+module_param(lead, uint, 0444);
+MODULE_PARM_DESC(lead, "milliseconds of turns before and after that, for other guests' sake");
+static uint sample = 8;
+module_param(sample, uint, 0444);
+MODULE_PARM_DESC(sample, "one turn in so many is timed, at random; 0: none");
+static ulong seed = 1;
+module_param(seed, ulong, 0444);
+MODULE_PARM_DESC(seed, "of the random numbers");
+
+/* A thread that waits for a lock nobody gives back never comes; the host has to kill us then. */
+#define DRAIN_SECONDS	20
+
+static struct workload_params params;
+
+/* The workloads' parameters: their presets are params.def's, times are given in ns. */
+static struct {
+#define PARAM(name, key, unit, preset, least, most, what)	ulong name##_##key;
+#define CHOICE(name, key, values, what)				ulong name##_##key;
+#include "params.def"
+#undef PARAM
+#undef CHOICE
+} asked = {
+#define PARAM(name, key, unit, preset, least, most, what)	.name##_##key = preset,
+#define CHOICE(name, key, values, what)				.name##_##key = 0,
+#include "params.def"
+#undef PARAM
+#undef CHOICE
+};
+#define PARAMETER(name, what)							\
+	module_param_named(name, asked.name, ulong, 0444);			\
+	MODULE_PARM_DESC(name, what);
+#define PARAM(name, key, unit, preset, least, most, what) PARAMETER(name##_##key, what)
+#define CHOICE(name, key, values, what) PARAMETER(name##_##key, "place in " values ": " what)
+#include "params.def"
+#undef PARAM
+#undef CHOICE
+
+struct trial trial;
+
+struct workload_me {
+	uint32_t index;
+	struct workload_random random, sampling;
+	struct worker *worker;
+	u64 began;    /* to wait, in cycles; 0: nothing is timed */
+	u64 acquired; /* in cycles; 0: this turn is not timed */
+};
+
+/* Off by `sample`, the clock is not even looked at. */
+static __always_inline void workload_acquire(struct workload_me *me, struct workload_lock *l)
+{
+	u64 now;
+
+	if (!sample) {
+		spin_lock(&l->lock);
+		return;
+	}
+	me->acquired = 0;
+	me->began = rdtsc();
+	spin_lock(&l->lock);
+	if (l->released) {
+		now = rdtsc();
+		/* Who came after the release was not waiting for it. */
+		if (me->began < l->released && READ_ONCE(trial.phase) == COUNTED)
+			record(&me->worker->handover, now - l->released);
+		l->released = 0;
+	}
+	if (workload_random_below(&me->sampling, sample))
+		return;
+	me->acquired = rdtsc();
+	if (READ_ONCE(trial.phase) == COUNTED)
+		record(&me->worker->wait, me->acquired - me->began);
+}
+
+static __always_inline void workload_release(struct workload_me *me, struct workload_lock *l)
+{
+	if (sample && me->acquired) {
+		u64 now = rdtsc();
+
+		if (READ_ONCE(trial.phase) == COUNTED)
+			record(&me->worker->hold, now - me->acquired);
+		l->released = now;
+	}
+	spin_unlock(&l->lock);
+}
+
+static noinline void workload_burn(uint64_t units)
+{
+	uint64_t x = units, i;
+
+	for (i = 0; i < units; i++) {
+		x = x * 6364136223846793005u + 1;
+		OPTIMIZER_HIDE_VAR(x); /* neither unrolled away nor folded */
+	}
+}
+
+#include "fairness.h"
+#include "lockloop.h"
+#include "mutexbench.h"
+#include "sections.h"
+#include "stress_latency.h"
+
+/*
+ * Of workloads.def, those that take a lock over and over; the others need what a kernel's spinlock has
+ * not: condition variables, transactions.
+ */
+#define EACH_LOOP(LOOP) \
+	LOOP(sections) LOOP(mutexbench) LOOP(lockloop) LOOP(fairness) LOOP(stress_latency)
+
+struct loop {
+	const char *name;
+	size_t shared, guarded, own;
+	void (*turns)(struct worker *worker, void *own);
+	const char *(*check)(u64 turns, uint inside);
+};
+
+static struct workload_run run;
+static void *shared;
+
+/* When a turn began; once per turn. */
+static void mark(struct worker *worker)
+{
+	u64 now = rdtsc();
+
+	if (READ_ONCE(trial.phase) == COUNTED && worker->last && now - worker->last > worker->gap)
+		WRITE_ONCE(worker->gap, now - worker->last);
+	WRITE_ONCE(worker->last, now);
+}
+
+#define LOOP(name)										\
+	static void name##_turns(struct worker *worker, void *own)				\
+	{											\
+		struct workload_me *me = worker->me;						\
+												\
+		name##_begin(&run, shared, own, me);						\
+		while (READ_ONCE(trial.phase) != OVER) {					\
+			mark(worker);								\
+			if (name##_turn(&run, shared, own, me))					\
+				WRITE_ONCE(worker->turns, worker->turns + 1);			\
+			cond_resched();								\
+		}										\
+	}											\
+	static const char *name##_verdict(u64 turns, uint inside)				\
+	{											\
+		return name##_check(&run, shared, turns, inside);				\
+	}
+EACH_LOOP(LOOP)
+#undef LOOP
+
+static const struct loop loops[] = {
+#define LOOP(name) { #name, sizeof(struct name), sizeof(struct name##_guarded),			\
+		     sizeof(struct name##_own), name##_turns, name##_verdict },
+	EACH_LOOP(LOOP)
+#undef LOOP
+};
+
+static const struct loop *chosen;
+
+static int work(void *arg)
+{
+	struct worker *worker = arg;
+	void *own = (char *)worker->me + sizeof(struct workload_me);
+
+	atomic_inc(&trial.ready);
+	while (READ_ONCE(trial.phase) == WAITING)
+		cond_resched();
+	chosen->turns(worker, own);
+	WRITE_ONCE(worker->finished, true);
+	if (atomic_dec_and_test(&trial.working))
+		complete(&trial.all_out);
+	/* Nothing of this module may run once it is being removed. */
+	while (!kthread_should_stop()) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (!kthread_should_stop())
+			schedule();
+		__set_current_state(TASK_RUNNING);
+	}
+	return 0;
+}
+
+static void look(struct look *at)
+{
+	uint i;
+
+	for (i = 0; i < trial.n; i++)
+		at->turns[i] = READ_ONCE(trial.workers[i]->turns);
+	at->when = ktime_get();
+}
+
+/* Who still waits at the end has waited since its turn began. */
+static void look_at_gaps(void)
+{
+	u64 now = rdtsc();
+	uint i;
+
+	for (i = 0; i < trial.n; i++) {
+		struct worker *worker = trial.workers[i];
+		u64 last = READ_ONCE(worker->last);
+
+		if (last && last < now && now - last > READ_ONCE(worker->gap))
+			WRITE_ONCE(worker->gap, now - last);
+	}
+}
+
+static enum hrtimer_restart turn_the_page(struct hrtimer *timer)
+{
+	switch (trial.phase) {
+	case LEAD_IN:
+		look(&trial.first);
+		WRITE_ONCE(trial.phase, COUNTED);
+		hrtimer_forward_now(timer, ms_to_ktime(milliseconds));
+		return HRTIMER_RESTART;
+	case COUNTED:
+		look(&trial.last);
+		look_at_gaps();
+		WRITE_ONCE(trial.phase, LEAD_OUT);
+		hrtimer_forward_now(timer, ms_to_ktime(lead));
+		return HRTIMER_RESTART;
+	default:
+		WRITE_ONCE(trial.phase, OVER);
+		return HRTIMER_NORESTART;
+	}
+}
+
+/* How long a step of workload_burn() takes: the shortest of many tries, for nothing shortens one. */
+static u64 unit_ps(void)
+{
+	const uint units = 20000;
+	u64 least = U64_MAX;
+	uint i;
+
+	for (i = 0; i < 64; i++) {
+		u64 began = rdtsc();
+
+		workload_burn(units);
+		least = min(least, (u64)(rdtsc() - began));
+	}
+	return max(1ull, mul_u64_u64_div_u64(least, 1000000000, (u64)tsc_khz * units));
+}
+
+enum unit { ns, count, milli };
+
+static u64 in_units(ulong value, enum unit unit)
+{
+	return unit == ns ? div64_u64((u64)value * 1000, trial.unit_ps) : value;
+}
+
+static void set_params(void)
+{
+#define PARAM(name, key, unit, ...)	params.name##_##key = in_units(asked.name##_##key, unit);
+#define CHOICE(name, key, ...)		params.name##_##key = asked.name##_##key;
+#include "params.def"
+#undef PARAM
+#undef CHOICE
+}
+
+static struct worker *new_worker(uint i, uint cpu)
+{
+	struct worker *worker = kvzalloc_node(sizeof(*worker), GFP_KERNEL, cpu_to_node(cpu));
+	struct workload_me *me =
+		kvzalloc_node(sizeof(*me) + chosen->own, GFP_KERNEL, cpu_to_node(cpu));
+
+	if (!worker || !me) {
+		kvfree(worker);
+		kvfree(me);
+		return NULL;
+	}
+	me->index = i;
+	me->worker = worker;
+	workload_random_seed(&me->random, (u64)seed << 32 ^ i);
+	workload_random_seed(&me->sampling, ~((u64)seed << 32 ^ i));
+	worker->me = me;
+	worker->task = kthread_create_on_cpu(work, worker, cpu, "overlock/%u");
+	if (IS_ERR(worker->task)) {
+		kvfree(worker);
+		kvfree(me);
+		return NULL;
+	}
+	return worker;
+}
+
+static void stop_workers(void)
+{
+	uint i;
+
+	for (i = 0; i < trial.n; i++) {
+		kthread_stop(trial.workers[i]->task);
+		kvfree(trial.workers[i]->me);
+		kvfree(trial.workers[i]);
+	}
+	trial.n = 0;
+}
+
+static void free_all(void)
+{
+	kfree(trial.workers);
+	kfree(trial.first.turns);
+	kfree(trial.last.turns);
+	kvfree(run.locks);
+	kvfree(run.guarded);
+	kvfree(shared);
+}
+
+static int allocate(void)
+{
+	uint n = num_online_cpus(), i;
+
+	run.n_locks = strcmp(chosen->name, "sections") ? 1 : max(1ul, asked.sections_locks);
+	trial.workers = kcalloc(n, sizeof(*trial.workers), GFP_KERNEL);
+	trial.first.turns = kcalloc(n, sizeof(u64), GFP_KERNEL);
+	trial.last.turns = kcalloc(n, sizeof(u64), GFP_KERNEL);
+	run.locks = kvcalloc(run.n_locks, sizeof(*run.locks), GFP_KERNEL);
+	run.guarded = kvcalloc(run.n_locks, chosen->guarded, GFP_KERNEL);
+	shared = kvzalloc(chosen->shared, GFP_KERNEL);
+	if (!trial.workers || !trial.first.turns || !trial.last.turns || !run.locks ||
+	    !run.guarded || !shared)
+		return -ENOMEM;
+	for (i = 0; i < run.n_locks; i++)
+		spin_lock_init(&run.locks[i].lock);
+	return 0;
+}
+
+static int make_workers(void)
+{
+	uint cpu;
+
+	for_each_online_cpu(cpu)
+	{
+		struct worker *worker = new_worker(trial.n, cpu);
+
+		if (!worker)
+			return -ENOMEM;
+		trial.workers[trial.n++] = worker;
+	}
+	return 0;
+}
+
+static void take_turns(void)
+{
+	ktime_t over;
+	uint i;
+
+	atomic_set(&trial.working, trial.n);
+	init_completion(&trial.all_out);
+	for (i = 0; i < trial.n; i++)
+		wake_up_process(trial.workers[i]->task);
+	while (atomic_read(&trial.ready) < trial.n)
+		msleep(1);
+	hrtimer_init(&trial.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	trial.timer.function = turn_the_page;
+	WRITE_ONCE(trial.phase, LEAD_IN);
+	hrtimer_start(&trial.timer, ms_to_ktime(lead), HRTIMER_MODE_REL_HARD);
+	while (READ_ONCE(trial.phase) != OVER)
+		msleep(10);
+	over = ktime_get();
+	trial.drained = wait_for_completion_timeout(&trial.all_out, DRAIN_SECONDS * HZ);
+	trial.drain_ns = ktime_to_ns(ktime_sub(ktime_get(), over));
+}
+
+static void check(void)
+{
+	u64 turns = 0;
+	uint i, inside = 0;
+
+	for (i = 0; i < trial.n; i++) {
+		inside += !READ_ONCE(trial.workers[i]->finished);
+		turns += READ_ONCE(trial.workers[i]->turns);
+	}
+	trial.wrong = chosen->check(turns, inside);
+}
+
+static int choose(void)
+{
+	uint i;
+
+	for (i = 0; i < ARRAY_SIZE(loops); i++)
+		if (!strcmp(loops[i].name, workload))
+			chosen = &loops[i];
+	if (!chosen)
+		pr_err("overlock_loop: there is no workload %s\n", workload);
+	else if (asked.sections_zipf)
+		pr_err("overlock_loop: sections_zipf is not for kernels: take 0\n");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int __init loop_init(void)
+{
+	int error = choose();
+
+	if (error)
+		return error;
+	cpus_read_lock();
+	trial.workload = chosen->name;
+	trial.unit_ps = unit_ps();
+	set_params();
+	error = allocate() ?: make_workers();
+	run.contexts = trial.n;
+	run.params = &params;
+	if (!error)
+		take_turns();
+	cpus_read_unlock();
+	if (!error) {
+		check();
+		error = tell_begin();
+	}
+	if (error) {
+		stop_workers();
+		free_all();
+	}
+	return error;
+}
+
+static void __exit loop_exit(void)
+{
+	tell_end();
+	stop_workers();
+	free_all();
+}
+
+module_init(loop_init);
+module_exit(loop_exit);
+MODULE_DESCRIPTION("Turns at a spinlock on every CPU: how many, how long they wait, how evenly");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LOOP_H
+#define LOOP_H
+/*
+ * A workload of workload/ on the kernel's own spinlock: a thread on each CPU takes turns, and a
+ * timer says when they are counted. Insert the module, wait until that has returned, read
+ * /proc/overlock_loop.
+ */
+#include <linux/bitops.h>
+#include <linux/cache.h>
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+/* Times by their logarithm, eight steps for each doubling: within 6 % of what they are. */
+#define STEP_BITS	3
+#define STEPS		(1u << STEP_BITS)
+#define PLACES		(64u * STEPS)
+
+struct times {
+	u32 count[PLACES];
+};
+
+static inline unsigned int place_of(u64 cycles)
+{
+	unsigned int top;
+
+	if (cycles < STEPS)
+		return (unsigned int)cycles;
+	top = (unsigned int)fls64(cycles) - 1;
+	return (top - STEP_BITS + 1) * STEPS + (unsigned int)(cycles >> (top - STEP_BITS)) % STEPS;
+}
+
+/* The middle of what is counted at a place. */
+static inline u64 cycles_at(unsigned int place)
+{
+	unsigned int shift = place / STEPS;
+
+	if (!shift)
+		return place;
+	return ((u64)(STEPS + place % STEPS) << (shift - 1)) + ((1ull << (shift - 1)) >> 1);
+}
+
+static inline void record(struct times *t, u64 cycles)
+{
+	t->count[place_of(cycles)]++;
+}
+
+/* What a workload takes for a lock. */
+struct workload_lock {
+	spinlock_t lock;
+	u64 released; /* by whom was sampled, in cycles; else 0. Guarded by the lock */
+} ____cacheline_aligned;
+
+/* Threads run through all of them; what happens while COUNTED is what is told. */
+enum phase { WAITING, LEAD_IN, COUNTED, LEAD_OUT, OVER };
+
+/* The timer's look at all threads at one moment. */
+struct look {
+	ktime_t when;
+	u64 *turns; /* by thread */
+};
+
+struct worker {
+	struct task_struct *task;
+	void *me;      /* struct workload_me; the workload's texts are seen by loop.c alone */
+	u64 turns;     /* written by the thread, read by the timer */
+	u64 last;      /* when its last turn began, in cycles */
+	u64 gap;       /* the longest time between two turns' beginnings, in cycles */
+	bool finished; /* it will touch nothing more */
+	struct times wait, hold, handover;
+};
+
+struct trial {
+	const char *workload;
+	enum phase phase;
+	unsigned int n;
+	struct worker **workers;
+	struct look first, last;
+	atomic_t ready, working;
+	struct completion all_out;
+	struct hrtimer timer;
+	u64 drain_ns; /* from OVER until the last was out */
+	u64 unit_ps;  /* of workload_burn() */
+	bool drained;
+	const char *wrong; /* null: every acquisition excluded the others */
+};
+
+extern struct trial trial;
+
+int tell_begin(void);
+void tell_end(void);
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* What was seen, as one line of JSON in /proc/overlock_loop. */
+#include <linux/math64.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <asm/tsc.h>
+#include "loop.h"
+
+static u64 ns_of(u64 cycles)
+{
+	return mul_u64_u64_div_u64(cycles, 1000000, tsc_khz);
+}
+
+static void tell_times(struct seq_file *out, const char *name, size_t offset)
+{
+	const char *between = "";
+	unsigned int place, i;
+
+	seq_printf(out, "\"%s\": [", name);
+	for (place = 0; place < PLACES; place++) {
+		u64 count = 0;
+
+		for (i = 0; i < trial.n; i++)
+			count +=
+				((struct times *)((char *)trial.workers[i] + offset))->count[place];
+		if (!count)
+			continue;
+		seq_printf(out, "%s[%llu, %llu]", between, ns_of(cycles_at(place)), count);
+		between = ", ";
+	}
+	seq_puts(out, "], ");
+}
+
+static void tell_turns(struct seq_file *out)
+{
+	unsigned int i;
+
+	seq_puts(out, "\"per_thread\": [");
+	for (i = 0; i < trial.n; i++)
+		seq_printf(out, "%s%llu", i ? ", " : "",
+			   trial.last.turns[i] - trial.first.turns[i]);
+	seq_puts(out, "], ");
+}
+
+static u64 longest_gap(void)
+{
+	u64 gap = 0;
+	unsigned int i;
+
+	for (i = 0; i < trial.n; i++)
+		gap = max(gap, READ_ONCE(trial.workers[i]->gap));
+	return gap;
+}
+
+static int tell(struct seq_file *out, void *unused)
+{
+	seq_printf(out, "{\"workload\": \"%s\", ", trial.workload);
+	seq_printf(out, "\"window_ns\": %lld, ", ktime_sub(trial.last.when, trial.first.when));
+	tell_turns(out);
+	tell_times(out, "wait", offsetof(struct worker, wait));
+	tell_times(out, "hold", offsetof(struct worker, hold));
+	tell_times(out, "handover", offsetof(struct worker, handover));
+	seq_printf(out, "\"gap_ns\": %llu, ", ns_of(longest_gap()));
+	seq_printf(out, "\"unit_ps\": %llu, ", trial.unit_ps);
+	seq_printf(out, "\"drained\": %s, ", trial.drained ? "true" : "false");
+	seq_printf(out, "\"drain_ns\": %llu, ", trial.drain_ns);
+	seq_printf(out, "\"wrong\": \"%s\"}\n", trial.wrong ?: "");
+	return 0;
+}
+
+int tell_begin(void)
+{
+	return proc_create_single("overlock_loop", 0444, NULL, tell) ? 0 : -ENOMEM;
+}
+
+void tell_end(void)
+{
+	remove_proc_entry("overlock_loop", NULL);
+}

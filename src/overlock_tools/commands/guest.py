@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""overlock guest: a Linux kernel with any of the locks, in virtual machines."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from overlock_tools.errors import Fail
+from overlock_tools.guest.places import PAUSES, VERSION
+from overlock_tools.options import Within
+
+Command = Callable[..., int]
+MOST_VCPUS = 16
+MOST_GUESTS = 5
+
+
+def _locks(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+    from overlock_tools.guest import locks
+
+    try:
+        names = locks.known()
+    except Fail:  # not built
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(word)]
+
+
+DIR = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where kernels are built and kept.  [default: overlock/guest in the cache folder]",
+)
+KERNEL = click.option(
+    "--kernel", "version", default=VERSION, show_default=True, help="Debian's linux-source-VERSION."
+)
+LOCK = click.option(
+    "--lock",
+    default="native",
+    show_default=True,
+    shell_complete=_locks,
+    metavar="NAME",
+    help="A 4-byte lock of `overlock locks`, busted (excludes nobody), or native.",
+)
+MACHINE = (
+    DIR,
+    KERNEL,
+    click.option(
+        "--pause",
+        type=click.Choice(PAUSES),
+        default="nop",
+        show_default=True,
+        help="The kernel's PAUSE as it is, or made a no-operation.",
+    ),
+    click.option(
+        "--accel",
+        type=click.Choice(("auto", "kvm", "tcg")),
+        default="auto",
+        show_default=True,
+        help="auto: KVM if a guest really boots under it, else TCG.",
+    ),
+    click.option(
+        "--hypervisor/--no-hypervisor",
+        "seen",
+        default=None,
+        help="Whether the guest sees that there is one.  [default: under KVM]",
+    ),
+    click.option(
+        "--append",
+        default="",
+        metavar="WORDS",
+        help="More for the kernel's command line: overlock.tau_ns=2000.",
+    ),
+    click.option(
+        "--placement",
+        type=click.Choice(("balanced", "free")),
+        default="balanced",
+        show_default=True,
+        help="Each vCPU bound to a CPU, evenly, or moved by the host's scheduler.",
+    ),
+    click.option(
+        "--pool",
+        "pools",
+        multiple=True,
+        metavar="CPUS",
+        help="Host CPUs for the guests' vCPUs (0-3,6); repeated: guest by guest.",
+    ),
+)
+SMP = click.option(
+    "--smp", type=click.IntRange(1, MOST_VCPUS), default=2, show_default=True, help="vCPUs."
+)
+
+
+def _with(options: Any, function: Command) -> Command:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def machine(function: Command) -> Command:
+    return _with(MACHINE, function)
+
+
+@click.group()
+def command() -> None:
+    """A Linux kernel whose spinlock is any of the locks, in virtual machines.
+
+    \b
+    Examples:
+      overlock guest build
+      overlock guest boot --lock preemptable_ticket --smp 4
+      overlock guest run --lock ticket --lock native --vms 2 --smp 4
+      overlock guest matrix -o results --locks ticket,tas,native
+      overlock guest console --lock ticket
+    """
+
+
+@command.command()
+@DIR
+@KERNEL
+@click.option("--jobs", type=click.IntRange(1, 1024), help="At once.  [default: the CPUs]")
+def build(folder: Path | None, version: str, jobs: int | None) -> int:
+    """Build the kernel, its loads and its initramfs; again: only what has changed.
+
+    The source is Debian's linux-source package, installed or fetched. Interrupted, the same command
+    goes on. ccache is used where it is installed.
+
+    \b
+    Examples:
+      overlock guest build
+      overlock guest build --dir /srv/guests --jobs 8
+    """
+    from overlock_tools.guest import session
+
+    return session.build(folder, version, jobs or len(os.sched_getaffinity(0)))
+
+
+@command.command()
+@machine
+@LOCK
+@SMP
+def boot(**options: Any) -> int:
+    """Boot a guest and print the lock that it really runs, as its kernel says.
+
+    \b
+    Examples:
+      overlock guest boot --lock preemptable_ticket --smp 4
+      overlock guest boot --hypervisor          what a stock guest falls back to
+    """
+    from overlock_tools.guest import session
+
+    return session.boot(options)
+
+
+@command.command()
+@machine
+@LOCK
+@SMP
+def console(**options: Any) -> int:
+    """A shell in a guest; leave it by `exit`, or end QEMU by Ctrl-A x.
+
+    \b
+    Examples:
+      overlock guest console --lock ticket --smp 4
+    """
+    from overlock_tools.guest import session
+
+    return session.console(options)
+
+
+def _load_names(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+    from overlock_tools.guest import loads
+
+    return [CompletionItem(name) for name in loads.LOADS if name.startswith(word)]
+
+
+CELLS = (
+    click.option(
+        "--lock",
+        "--locks",
+        "locks",
+        multiple=True,
+        metavar="LIST",
+        shell_complete=_locks,
+        help="4-byte locks, all, native (the kernel's own), or busted (excludes nobody).",
+    ),
+    click.option("--baseline", default="native", show_default=True, help="Ratios are to this one."),
+    click.option(
+        "--rounds",
+        type=click.IntRange(1, 1000),
+        default=3,
+        show_default=True,
+        help="Repetitions, locks shuffled in each.",
+    ),
+    click.option(
+        "--seconds",
+        type=Within(0.1, 3600),
+        default=2.0,
+        show_default=True,
+        help="Counted in each cell.",
+    ),
+    click.option("--seed", type=click.IntRange(0, 2**31), help="Of the order in each round."),
+    click.option(
+        "--parameter",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Of the load, as in sections_cs=300.",
+    ),
+)
+
+
+@command.command()
+@machine
+@lambda function: _with(CELLS, function)
+@SMP
+@click.option(
+    "--vms", type=click.IntRange(1, MOST_GUESTS), default=1, show_default=True, help="At once."
+)
+@click.option("--load", default="loop", show_default=True, shell_complete=_load_names)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    help="Write the result to this file, for `overlock report`.",
+)
+@click.option("--resume", is_flag=True, help="Complete the interrupted result of --json.")
+def run(**options: Any) -> int:
+    """Load one or several guests at once, under each lock in turn, and say how fast they were.
+
+    Each cell is guests freshly booted; they begin together and are measured over the same time.
+    Loads: loop, torture-004, locktorture, hackbench.
+
+    \b
+    Examples:
+      overlock guest run --lock ticket,tas --smp 4
+      overlock guest run --lock all --vms 2 --smp 4 --rounds 5 --json result.json
+      overlock guest run --lock ticket --load hackbench --smp 8 --pause as-is
+      overlock guest run --lock busted --smp 2              exclusion is checked: this fails
+    """
+    from overlock_tools.guest import session
+
+    return session.run(options)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Lines to and from a Unix socket, none of them waited for without end."""
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+STEP_SECONDS = 0.01
+
+
+class Late(Exception):
+    """It did not come in time."""
+
+
+class Ended(Exception):
+    """The other side has gone."""
+
+
+def _connected(path: Path, seconds: float, lives: Callable[[], bool]) -> socket.socket:
+    """QEMU makes its sockets some time after it was started, unless it ends before."""
+    until = time.monotonic() + seconds
+    while True:
+        found = socket.socket(socket.AF_UNIX)
+        try:
+            found.connect(str(path))
+        except OSError:
+            found.close()
+            if not lives():
+                raise Ended from None
+            if time.monotonic() > until:
+                raise Late(f"{path.name} was not there after {seconds:g} s") from None
+            time.sleep(STEP_SECONDS)
+        else:
+            return found
+
+
+class Lines:
+    def __init__(self, path: Path, seconds: float, lives: Callable[[], bool]) -> None:
+        self._socket = _connected(path, seconds, lives)
+        self._rest = b""
+
+    def say(self, line: str) -> None:
+        try:
+            self._socket.sendall(line.encode() + b"\n")
+        except OSError as error:
+            raise Ended from error
+
+    def line(self, seconds: float) -> str:
+        until = time.monotonic() + seconds
+        while b"\n" not in self._rest:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise Late(f"no line within {seconds:g} s")
+            self._socket.settimeout(left)
+            try:
+                came = self._socket.recv(65536)
+            except TimeoutError:
+                continue
+            except OSError as error:
+                raise Ended from error
+            if not came:
+                raise Ended
+            self._rest += came
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode(errors="replace").rstrip("\r")
+
+    def close(self) -> None:
+        self._socket.close()

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""A measurement of guests as a result like any other: planned, resumed, shown, reported alike."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from overlock_tools import machine, verdict
+from overlock_tools.guest import locks
+from overlock_tools.guest.accel import Accel
+from overlock_tools.guest.loads import Load
+from overlock_tools.guest.placement import Placement
+from overlock_tools.plan import Plan
+from overlock_tools.results import Result
+from overlock_tools.tables import count, factor
+from overlock_tools.workloads import Workload
+
+KIND = "guest-"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all cells of a session have in common."""
+
+    where: Placement
+    accel: Accel
+    pause: str
+    words: str  # on the kernel's command line
+    seen: bool  # the guest sees that there is a hypervisor
+    built: Mapping[str, Any]
+
+
+def planned(
+    load: Load, vms: int, vcpus: Sequence[int], variants: Sequence[str], options: Mapping[str, Any]
+) -> Plan:
+    return Plan(
+        workload=Workload(load.name, load.what),
+        variants=list(variants),
+        threads=sorted(vcpus),
+        baseline=options["baseline"],
+        seed=options["seed"],
+        rounds=options["rounds"],
+        seconds=options["seconds"],
+        cell={"vms": vms},
+        pilot=options["pilot"],
+    )
+
+
+def vms_of(plan: Plan) -> int:
+    return int(plan.cell["vms"])
+
+
+def new_result(
+    plan: Plan, load: Load, parameters: Mapping[str, str], setting: Setting, command: Sequence[str]
+) -> Result:
+    vms = vms_of(plan)
+    guests = "a guest" if vms == 1 else f"{vms} guests"
+    pause = "as it is" if setting.pause == "as-is" else "made a NOP"
+    settings = plan.settings(setting.where.cpus)
+    settings["build"] = f"{setting.built['kernel']} {setting.built['loads']}"
+    settings["plugins"] = {}
+    return Result(
+        kind=KIND + load.name,
+        title=f"In {guests}, PAUSE {pause}: {load.what}",
+        unit=load.unit,
+        baseline=plan.baseline,
+        command=shlex.join(command),
+        settings=settings,
+        machine=machine.facts(),
+        native=_notes(setting),
+        variants=plan.variants,
+        threads=plan.threads,
+        peers=[v for v in plan.variants if v == locks.NATIVE],
+        parameters={
+            **parameters,
+            "guests": vms,
+            "pause": setting.pause,
+            "accelerator": setting.accel.name,
+            "placement": setting.where.words,
+            "kernel_words": setting.words,
+            "hypervisor_seen": setting.seen,
+        },
+        scenario={"settings": {"neighbours": str(vms)}} if vms > 1 else {},
+    )
+
+
+def _notes(setting: Setting) -> dict[str, Any]:
+    """Filled in by measuring.Rig."""
+    return {
+        "accelerator": setting.accel.words,
+        "in_force": {},
+        "boots_failed": 0,
+    }
+
+
+def said(result: Result) -> list[str]:
+    """Which locks really ran, and on what."""
+    native = result.native.get("in_force", {}).get(locks.NATIVE)
+    lines = [f"native is: {native}."] if native else []
+    parked = {words for lock, words in result.native.get("in_force", {}).items() if "(" in words}
+    if parked:
+        ways = sorted({words.rpartition("(")[2].rstrip(")") for words in parked})
+        lines.append(f"Waiters that park: {', '.join(ways)}.")
+    lines.append(f"{result.native['accelerator']}; {result.parameters['placement']}.")
+    if failed := result.native.get("boots_failed"):
+        lines.append(f"{failed} boot{'' if failed == 1 else 's'} failed and had to be tried again.")
+    return lines
+
+
+def beyond(result: Result) -> list[str]:
+    """Who is faster than the baseline in every round, by at least how much: ranges, no averages."""
+    lines = []
+    for n in result.threads:
+        base = result.of(result.baseline, n)
+        if not base:
+            continue
+        bound = max(cell.rate_or_bound for cell in base)
+        over = {
+            v: min(cell.rate for cell in result.of(v, n)) / bound
+            for v in result.variants
+            if v != result.baseline and result.of(v, n)
+        }
+        told = [f"{v} {factor(ratio)}×" for v, ratio in _falling(over) if ratio > 1]
+        if told:
+            where = f"With {count(n)} at least, least against {result.baseline}'s most"
+            lines.append(f"{where}: {verdict.listed(told)}.")
+    return lines
+
+
+def _falling(table: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(table.items(), key=lambda item: -item[1])

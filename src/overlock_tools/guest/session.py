@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""What `overlock guest` does: from what was asked to what is said."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from overlock_tools import bench, files, machine, measure, plan, resuming
+from overlock_tools.errors import FAILED, INTERRUPTED, Fail, say
+from overlock_tools.guest import accel, loads, locks, outcome, placement, places, show, vm
+from overlock_tools.guest import build as building
+from overlock_tools.guest.accel import Accel
+from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.guest.measuring import Rig
+from overlock_tools.guest.outcome import Setting
+from overlock_tools.guest.placement import Placement
+from overlock_tools.guest.places import Home
+from overlock_tools.guest.vm import Spec
+from overlock_tools.plan import Plan
+from overlock_tools.results import Result
+from overlock_tools.scenarios.base import deferred, ended_in_order
+from overlock_tools.terminal import console as terminal
+
+
+def build(folder: Path | None, version: str, jobs: int) -> int:
+    out, home = terminal(), places.home(folder, version)
+    progress = Progress(building.ABOUT_STEPS)
+    view = show.Compiling(out, progress)
+    began = time.monotonic()
+    try:
+        with ended_in_order(), view.shown():
+            known = building.build(home, Terms(jobs, view.stage, view.step), progress)
+    except KeyboardInterrupt:
+        out.print("interrupted: the same command goes on")
+        return INTERRUPTED
+    took = plan.in_words(time.monotonic() - began)
+    out.print(f"Linux {known['version']} is ready in {home.image}, after {took}")
+    return 0
+
+
+def spec_of(options: dict[str, Any], home: Home, lock: str, smp: int, found: Accel) -> Spec:
+    seen = options["seen"]
+    return Spec(
+        kernel=home.kernel(options["pause"]),
+        initramfs=home.initramfs(options["pause"]),
+        smp=smp,
+        accel=found.name,
+        lock=locks.checked(lock),
+        hidden=found.name != "kvm" if seen is None else not seen,
+        words=tuple(options["append"].split()),
+    )
+
+
+def prepared(options: dict[str, Any]) -> tuple[Home, Placement, Accel]:
+    """What all guests of a session have in common."""
+    home = places.home(options["folder"], options["version"])
+    if home.needed().get("sources") != places.digest_of_sources():
+        say("the guest kernel is not of these sources; `overlock guest build` makes it so")
+    where = placement.chosen(options["placement"], options["pools"])
+    any_of_them = spec_of(options, home, locks.NATIVE, 1, Accel("tcg", ""))
+    return home, where, accel.choose(options["accel"], any_of_them, where, home.folder)
+
+
+def pause_words(pause: str) -> str:
+    return "PAUSE made a NOP" if pause == "nop" else "PAUSE as it is"
+
+
+def boot(options: dict[str, Any]) -> int:
+    out = terminal()
+    try:
+        with ended_in_order():
+            home, where, found = prepared(options)
+            spec = spec_of(options, home, options["lock"], options["smp"], found)
+            with vm.booted([spec], where, tell=out.print) as up:
+                facts, seconds = up.guests[0].facts, up.guests[0].boot_seconds
+    except vm.NoBoot as error:
+        raise Fail(str(error), FAILED) from error
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    out.print(f"lock in force: {show.in_force(facts)}", soft_wrap=True)
+    out.print(
+        f"Linux {facts['kernel']}, {facts['cpus']} vCPUs, up in {seconds:.1f} s; "
+        f"{pause_words(options['pause'])}; {where.words}",
+        soft_wrap=True,
+    )
+    out.print(found.words, soft_wrap=True)
+    return 0
+
+
+def console(options: dict[str, Any]) -> int:
+    """QEMU on this terminal: its Ctrl-C is the guest's, and it ends with us."""
+    home, _, found = prepared(options)
+    spec = spec_of(options, home, options["lock"], options["smp"], found)
+    spec = replace(spec, words=(*spec.words, "loglevel=6"))
+    if not os.isatty(0):
+        raise Fail("a console needs a terminal; for scripts there is `overlock guest run`")
+    terminal().print("leave by `exit`, or end QEMU by Ctrl-A x")
+    child = subprocess.Popen(vm.dies_with_us(spec.at_terminal()))
+    try:
+        return FAILED if child.wait() else 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        child.kill()
+        child.wait()
+
+
+@dataclass
+class Session:
+    """Guests to be measured: where, under what, and what is known of them."""
+
+    options: dict[str, Any]
+    home: Home
+    where: Placement
+    accel: Accel
+    rig: Rig
+
+    @property
+    def setting(self) -> Setting:
+        seen = self.options["seen"]
+        return Setting(
+            where=self.where,
+            accel=self.accel,
+            pause=self.options["pause"],
+            words=self.options["append"],
+            seen=self.accel.name == "kvm" if seen is None else seen,
+            built=self.home.needed(),
+        )
+
+    def job(self, load: loads.Load, plan: Plan, file: Path | None) -> measure.Run:
+        """Begun, or as far as its file had come."""
+        given = loads.given(self.options["parameters"])
+        parameters = load.parameters(given)
+        self.rig.parameters[load.name] = parameters
+        command = ["overlock", *sys.argv[1:]]
+        kept = resuming.kept(file) if file and file.exists() else None
+        if kept:
+            plan = resuming.with_seed_of(plan, kept)
+        result = outcome.new_result(plan, load, parameters, self.setting, command)
+        if kept and file:
+            resuming.check_same(file, kept, result)
+        job = measure.Run(plan, kept or result)
+        self.rig.notes[load.name, outcome.vms_of(plan)] = job.result.native
+        return job
+
+
+def _session(options: dict[str, Any], out: Console) -> Session:
+    with ended_in_order():
+        home, where, found = prepared(options)
+
+    def spec(lock: str, smp: int) -> Spec:
+        return spec_of(options, home, lock, smp, found)
+
+    def tell(text: str) -> None:
+        out.print(text, soft_wrap=True)
+
+    return Session(options, home, where, found, Rig(spec, where, tell))
+
+
+def variants(texts: Sequence[str], baseline: str) -> list[str]:
+    names = [name for text in texts for name in text.split(",") if name.strip()]
+    listed: dict[str, None] = {locks.checked(baseline): None}
+    for name in names:
+        every = [lock for lock in locks.known() if lock != locks.BUSTED]
+        listed.update(dict.fromkeys(every if name == "all" else [locks.checked(name)]))
+    return list(listed)
+
+
+def run(options: dict[str, Any]) -> int:
+    """One load in one rig."""
+    out, file = terminal(), options["json_file"]
+    if file:
+        files.check_writable(file)
+        if file.exists() and not options["resume"]:
+            file = None  # it is replaced at the end, not gone on with
+    options |= {"pilot": False, "seed": _seed(options)}
+    try:
+        session = _session(options, out)
+        load = loads.known(options["load"])
+        chosen = variants(options["locks"], options["baseline"])
+        planned = outcome.planned(load, options["vms"], [options["smp"]], chosen, options)
+        job = session.job(load, planned, file)
+        _introduce(job.result, job.to_do, out)
+        return _measured(session.rig, job, out, options["json_file"])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _seed(options: dict[str, Any]) -> int:
+    given = options["seed"]
+    return random.randrange(2**31) if given is None else int(given)  # noqa: S311 - no secret
+
+
+def _introduce(result: Result, to_do: int, out: Console) -> None:
+    out.print(machine.headline(result.machine))
+    out.print(result.title, highlight=False)
+    seconds = result.settings["seconds"]
+    cells = "1 cell" if to_do == 1 else f"{to_do} cells"
+    out.print(f"{cells} of {seconds:g} s, a boot before each", highlight=False)
+
+
+def _measured(rig: Rig, job: measure.Run, out: Console, file: Path | None) -> int:
+    def save() -> None:
+        if file:
+            files.write(file, job.result.partial_json())
+
+    with deferred():
+        if job.to_do:
+            interrupted = bench.measured(rig, job, out, bench.Terms(save))
+        else:
+            interrupted, job.result.complete = False, True
+        return bench.finish(job, out, (file, None), interrupted, show_result)
+
+
+def show_result(result: Result, out: Console) -> None:
+    bench.show(result, out)
+    for line in [*outcome.said(result), *outcome.beyond(result)]:
+        out.print(line, soft_wrap=True, highlight=False)

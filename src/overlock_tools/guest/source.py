@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""The kernel's source: Debian's package, with what guest/series brings into it."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from overlock_tools.errors import FAILED, MISSING, Fail
+from overlock_tools.guest import places
+from overlock_tools.guest.places import Home
+
+Tell = Callable[[str], None]
+
+
+def package(version: str) -> str:
+    return f"linux-source-{version}"
+
+
+def _last(said: str) -> str:
+    return (said.strip().splitlines() or ["no reason given"])[-1]
+
+
+def tarball(home: Home, tell: Tell) -> Path:
+    """Installed with Debian's package, or fetched from it without being installed."""
+    name = f"{package(home.version)}.tar.xz"
+    for folder in (Path("/usr/src"), home.folder / "package/usr/src"):
+        if (folder / name).exists():
+            return folder / name
+    tell(f"fetching Debian's {package(home.version)}")
+    _fetch(home)
+    found = home.folder / "package/usr/src" / name
+    if not found.exists():
+        raise Fail(f"{package(home.version)} has no {name}; install another version", FAILED)
+    return found
+
+
+def _fetch(home: Home) -> None:
+    wanted = package(home.version)
+    advice = f"install {wanted} (apt-get update && apt-get install {wanted}), then try again"
+    with tempfile.TemporaryDirectory(dir=home.folder, prefix=".fetch-") as name:
+        folder = Path(name)
+        command = ["apt-get", "-q", "download", wanted]
+        try:
+            fetch = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        except FileNotFoundError as error:
+            raise Fail(f"this system has no apt-get; {advice}", MISSING) from error
+        packages = list(folder.glob("*.deb"))
+        if fetch.returncode or not packages:
+            raise Fail(f"{wanted} cannot be fetched: {_last(fetch.stderr)}; {advice}", MISSING)
+        _unpack(["dpkg-deb", "-x", str(packages[0]), str(home.folder / "package")])
+
+
+def _unpack(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise Fail(f"there is no {command[0]}; install it, or run `make guest`", MISSING) from error
+    if done.returncode:
+        raise Fail(f"{command[0]} failed: {_last(done.stderr)}", FAILED)
+
+
+def _unpacked(home: Home, tell: Tell) -> None:
+    """The pristine source; whole, or not there."""
+    if home.source.exists():
+        return
+    archive = tarball(home, tell)
+    tell(f"unpacking {archive.name}")
+    with tempfile.TemporaryDirectory(dir=home.folder, prefix=".unpack-") as name:
+        _unpack(["tar", "-xf", str(archive), "-C", name])
+        next(Path(name).iterdir()).rename(home.source)
+
+
+def _brought_in(home: Home) -> str:
+    """Changes only files that differ, so that little is compiled anew; empty, or why it cannot."""
+    command = [str(places.sources() / "series"), "--into", str(home.source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return _last(done.stderr) if done.returncode else ""
+
+
+def patched(home: Home, tell: Tell) -> None:
+    """The source with the locks of this checkout in it, whichever it had before."""
+    _unpacked(home, tell)
+    tell("bringing the locks into the source")
+    if not _brought_in(home):
+        return
+    # It had other changes to the kernel's own files. Unpacked files are as old as their package, so
+    # that `make` would not see what has changed back: the build goes, too.
+    shutil.rmtree(home.build, ignore_errors=True)
+    shutil.rmtree(home.source)
+    _unpacked(home, tell)
+    if why := _brought_in(home):
+        raise Fail(f"Linux {home.version}: {why}", FAILED)

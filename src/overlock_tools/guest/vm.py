@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""One virtual machine: started, waited for, told what to do, and gone when we are."""
+
+import json
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.errors import FAILED, MISSING, Fail
+from overlock_tools.guest import placement
+from overlock_tools.guest.channel import Ended, Late, Lines
+from overlock_tools.guest.placement import Placement
+from overlock_tools.guest.qmp import Monitor
+
+QEMU = "qemu-system-x86_64"
+MEMORY_MB = 512
+# QEMU itself answers at once, unless the machine is very busy.
+QEMU_SECONDS = 30.0
+# A lock that collapses makes a boot with many vCPUs slow.
+BOOT_SECONDS = 90.0
+TRIES = 3
+DONE = "done "
+TOLD_LINES = 4  # of a guest's console, when it did not come up
+
+
+class NoBoot(Exception):
+    """It did not come up; what its console said last."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What is booted, and on what."""
+
+    kernel: Path
+    initramfs: Path
+    smp: int
+    accel: str = "tcg"
+    lock: str = "native"
+    hidden: bool = True  # the guest does not see that there is a hypervisor
+    words: tuple[str, ...] = ()  # more for the kernel's command line
+    memory_mb: int = MEMORY_MB
+    qemu: str = QEMU
+
+    @property
+    def cpu(self) -> str:
+        model = "host" if self.accel == "kvm" else "max"
+        return f"{model},-hypervisor" if self.hidden else model
+
+    @property
+    def append(self) -> str:
+        words = ["console=ttyS0", "rdinit=/init", "panic=-1", "quiet", "nokaslr"]
+        return " ".join([*words, f"spinlock={self.lock}", *self.words])
+
+    def machine(self) -> list[str]:
+        accel = "tcg,thread=multi" if self.accel == "tcg" else self.accel
+        return [
+            *(self.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
+            *("-accel", accel, "-machine", "q35", "-cpu", self.cpu),
+            *("-smp", str(self.smp), "-m", str(self.memory_mb)),
+            *("-kernel", str(self.kernel), "-initrd", str(self.initramfs)),
+        ]
+
+    def served(self, folder: Path) -> list[str]:
+        """Paused at first; its console in a file, a line to its /init, one to QEMU itself."""
+        return [
+            *self.machine(),
+            *("-append", self.append, "-name", "overlock-guest,debug-threads=on", "-S"),
+            *("-qmp", f"unix:{folder}/qmp,server=on,wait=off"),
+            *("-serial", f"file:{folder}/console"),
+            *("-chardev", f"socket,id=rig,path={folder}/rig,server=on,wait=off"),
+            *("-serial", "chardev:rig"),
+        ]
+
+    def at_terminal(self) -> list[str]:
+        return [*self.machine(), "-append", f"{self.append} rig=console", "-serial", "mon:stdio"]
+
+
+def dies_with_us(command: Sequence[str]) -> list[str]:
+    """Even if we are killed outright: the kernel then kills it, too."""
+    for tool, package in ((command[0], "qemu-system-x86"), ("setpriv", "util-linux")):
+        if not shutil.which(tool):
+            raise Fail(f"there is no {tool}; install {package}, or run `make guest`", MISSING)
+    return ["setpriv", "--pdeathsig", "KILL", "--", *command]
+
+
+class Guest:
+    """A running one, with its /init listening."""
+
+    def __init__(self, spec: Spec, process: "subprocess.Popen[bytes]", folder: Path) -> None:
+        self.spec, self.process, self.folder = spec, process, folder
+        self.monitor = Monitor(folder / "qmp", QEMU_SECONDS, self.lives)
+        self.rig = Lines(folder / "rig", QEMU_SECONDS, self.lives)
+        self.threads = self.monitor.vcpu_threads()
+        self.places: list[set[int]] = []
+        self.facts: dict[str, Any] = {}
+        self.boot_seconds = 0.0
+        self.heard: list[str] = []  # of the answer at hand
+
+    def lives(self) -> bool:
+        return self.process.poll() is None
+
+    def go(self, places: list[set[int]]) -> None:
+        placement.apply(self.threads, places)
+        self.places = places
+        self.began = time.monotonic()
+        self.monitor.ask("cont")
+
+    def come_up(self, seconds: float) -> None:
+        left = max(0.0, self.began + seconds - time.monotonic())
+        lines, code = self.answer(left)
+        if code or not lines:
+            raise Ended
+        self.facts = json.loads(lines[-1])
+        self.boot_seconds = time.monotonic() - self.began
+
+    def tell(self, line: str) -> None:
+        self.rig.say(line)
+
+    def answer(self, seconds: float) -> tuple[list[str], int]:
+        """What it printed, and its exit code."""
+        until = time.monotonic() + seconds
+        self.heard = []
+        while True:
+            line = self.rig.line(max(0.0, until - time.monotonic()))
+            if line.startswith(DONE):
+                return self.heard, int(line.removeprefix(DONE))
+            self.heard.append(line)
+
+    def console(self) -> list[str]:
+        try:
+            text = (self.folder / "console").read_text(errors="replace")
+        except OSError:
+            return []
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def close(self) -> None:
+        self.monitor.close()
+        self.rig.close()
+
+
+@contextmanager
+def _process(command: list[str], folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """In a process group of its own, so that Ctrl-C reaches it through us only."""
+    with (folder / "qemu").open("wb") as said:
+        child = subprocess.Popen(
+            dies_with_us(command),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            process_group=0,
+        )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _complaint(folder: Path) -> str:
+    try:
+        lines = (folder / "qemu").read_text(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return " ".join(filter(None, map(str.strip, lines)))
+
+
+@contextmanager
+def started(spec: Spec, places: list[set[int]]) -> Iterator[Guest]:
+    """Its process and files end with the context, however that ends."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="overlock-guest-")))
+        process = stack.enter_context(_process(spec.served(folder), folder))
+        try:
+            guest = Guest(spec, process, folder)
+        except (Late, Ended, OSError) as error:
+            said = _complaint(folder) or str(error) or "it ended"
+            raise Fail(f"QEMU does not run: {said}", FAILED) from error
+        stack.callback(guest.close)
+        guest.go(places)
+        yield guest
+
+
+def _why(guest: Guest, error: Exception) -> str:
+    seconds = time.monotonic() - guest.began
+    code = guest.process.poll()
+    what = f"nothing heard for {seconds:.0f} s" if isinstance(error, Late) else "it ended"
+    if code is not None and code not in (0, -signal.SIGKILL):
+        what = f"QEMU ended with status {code}: {_complaint(guest.folder)}"
+    last = " | ".join(guest.console()[-TOLD_LINES:])
+    return f"{what}; its console: {last}" if last else f"{what}, its console is empty"
+
+
+@dataclass
+class Booted:
+    guests: list[Guest]
+    failures: list[str]  # of tries before
+
+
+@contextmanager
+def booted(
+    specs: Sequence[Spec],
+    where: Placement,
+    seconds: float = BOOT_SECONDS,
+    tries: int = TRIES,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[Booted]:
+    """All of them, up and listening. What does not come up is tried again, all of them together."""
+    failures: list[str] = []
+    for left in reversed(range(tries)):
+        with ExitStack() as stack:
+            all_places = [where.of(i, spec.smp) for i, spec in enumerate(specs)]
+            guests = [
+                stack.enter_context(started(*pair)) for pair in zip(specs, all_places, strict=True)
+            ]
+            why = _waited(guests, seconds)
+            if not why:
+                yield Booted(guests, failures)
+                return
+        failures.append(why)
+        if left:
+            tell(f"a guest did not boot: {why}; trying again")
+    raise NoBoot(f"{specs[0].lock} with {specs[0].smp} vCPUs did not boot in {tries} tries: {why}")
+
+
+def _waited(guests: Sequence[Guest], seconds: float) -> str:
+    """Empty if all came up, else why one did not."""
+    for number, guest in enumerate(guests, 1):
+        try:
+            guest.come_up(seconds)
+        except (Late, Ended, ValueError) as error:
+            of = f"guest {number} of {len(guests)}: " if len(guests) > 1 else ""
+            return of + _why(guest, error)
+    return ""

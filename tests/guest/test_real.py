@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""A real kernel in a real QEMU, where one was built; `make guest-test` builds it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Overlock
+
+from overlock_tools.guest import places
+
+BUILT = places.home().built()
+REQUIRED = os.environ.get("OVERLOCK_GUEST_TEST") == "1"
+pytestmark = pytest.mark.skipif(
+    BUILT is None and not REQUIRED,
+    reason="no guest kernel is built, so only the parts are tested; `make guest-test` builds one",
+)
+RUN = ("guest", "run", "--smp", "2", "--rounds", "1")
+
+
+def test_the_guest_says_which_lock_it_runs(overlock: Overlock) -> None:
+    done = overlock("guest", "boot", "--lock", "preemptable_ticket", "--smp", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("lock in force: preemptable_ticket")
+
+
+def test_two_locks_under_locktorture(overlock: Overlock, tmp_path: Path) -> None:
+    asked = ("--lock", "preemptable_ticket", "--baseline", "ticket", "--load", "locktorture")
+    done = overlock(*RUN, *asked, "--seconds", "5", "--json", "r.json", seconds=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    cells = json.loads((tmp_path / "r.json").read_text())["cells"]
+    assert {cell["variant"] for cell in cells} == {"ticket", "preemptable_ticket"}
+    assert all(cell["work"] > 0 and not cell["wrong"] for cell in cells)
+
+
+def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
+    asked = ("--lock", "busted", "--baseline", "busted", "--seconds", "1")
+    done = overlock(*RUN, *asked, seconds=200)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "WRONG: busted with 2 threads" in done.stdout
+
+
+def test_a_guest_that_sees_a_hypervisor_falls_back(overlock: Overlock) -> None:
+    done = overlock("guest", "boot", "--smp", "2", "--accel", "tcg", "--hypervisor")
+    assert done.returncode == 0, done.stderr
+    assert "test-and-set" in done.stdout
+    hidden = overlock("guest", "boot", "--smp", "2", "--accel", "tcg", "--no-hypervisor")
+    assert "qspinlock" in hidden.stdout
