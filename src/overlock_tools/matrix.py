@@ -40,17 +40,18 @@ class Part:
 
     job: Run
     file: Path
+    overhead: float = 0.0  # seconds of each cell beside what every cell takes
 
     @property
     def seconds(self) -> float:
-        return self.job.to_do * plans.cell_seconds(self.job.plan.seconds)
+        return self.job.to_do * (plans.cell_seconds(self.job.plan.seconds) + self.overhead)
 
 
 def run(asked: Asked) -> int:
     console, folder = terminal(), asked["output"]
     with bench.serving(asked) as (server, known):
         parts = _parts(asked, known, folder)
-        _make(folder)
+        make(folder)
         _introduce(parts, console)
         _say_left_out(asked, console)
         for part in parts:
@@ -69,7 +70,7 @@ def run(asked: Asked) -> int:
     return code
 
 
-def _make(folder: Path) -> None:
+def make(folder: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

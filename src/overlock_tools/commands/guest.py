@@ -244,3 +244,45 @@ def run(**options: Any) -> int:
     from overlock_tools.guest import session
 
     return session.run(options)
+
+
+@command.command()
+@machine
+@lambda function: _with(CELLS, function)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for the results.",
+)
+@click.option(
+    "--rigs",
+    default="1x1,1x2,1x4,1x8,2x4",
+    show_default=True,
+    metavar="LIST",
+    help="Guests times vCPUs of each.",
+)
+@click.option("--loads", default="loop,locktorture,hackbench", show_default=True, metavar="LIST")
+@click.option("--pilot", is_flag=True, help="Do not repeat what collapses in round 1.")
+@click.option(
+    "--if-busy",
+    type=click.Choice(("warn", "refuse", "wait")),
+    default="warn",
+    show_default=True,
+    help="If something else uses the CPUs at the start.",
+)
+def matrix(**options: Any) -> int:
+    """Measure locks in many rigs under many loads; the same command again completes it.
+
+    A result file for each load and number of guests, locks interleaved in rounds. Claims are of
+    ranges that do not overlap. Without --lock: all 4-byte locks.
+
+    \b
+    Examples:
+      overlock guest matrix -o results
+      overlock guest matrix -o results --locks ticket,tas --rigs 1x4,2x4 --loads loop --rounds 5
+    """
+    from overlock_tools.guest import session
+
+    return session.run_matrix(options)

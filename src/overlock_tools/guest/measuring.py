@@ -16,6 +16,7 @@ from overlock_tools.guest.channel import Ended, Late
 from overlock_tools.guest.loads import Answer, Load, Wrong
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Guest, Spec
+from overlock_tools.results import Result
 from overlock_tools.scenarios import proc
 from overlock_tools.server import Hung, Impossible
 
@@ -92,13 +93,13 @@ def _times(pairs: Sequence[Sequence[float]]) -> dict[str, list[float]]:
 
 @dataclass
 class Rig:
-    """Boots what a cell asks for; `notes`, by load and guests, is what the results say of it."""
+    """Boots what a cell asks for, and notes in the cell's result what it saw beside the answer."""
 
     spec: Callable[[str, int], Spec]  # of a lock with so many vCPUs
     where: Placement
     tell: Callable[[str], None]
     parameters: dict[str, dict[str, str]] = field(default_factory=dict)  # by load
-    notes: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    results: dict[tuple[str, int], Result] = field(default_factory=dict)  # by load and guests
     pid: int = field(default_factory=os.getpid)
 
     def measure(self, cell: Mapping[str, object]) -> dict[str, Any]:
@@ -106,27 +107,40 @@ class Rig:
         lock, smp = str(cell["variant"]), int(str(cell["threads"]))
         seconds, seed = float(str(cell["seconds"])), int(str(cell["seed"]))
         line = load.line(seconds, seed, self.parameters[load.name])
-        notes = self.notes[load.name, vms]
+        result = self.results[load.name, vms]
         try:
             specs = [self.spec(lock, smp)] * vms
             with vm.booted(specs, self.where, tell=self.tell) as up:
-                notes["boots_failed"] += len(up.failures)
-                self._note(notes, lock, up.guests)
+                result.native["boots_failed"] += len(up.failures)
+                note(result, lock, up.guests)
                 return _loaded(up.guests, load, line, load.limit(seconds), smp)
         except vm.NoBoot as error:
-            notes["boots_failed"] += vm.TRIES
+            result.native["boots_failed"] += vm.TRIES
             raise Impossible(str(error)) from error
 
-    def _note(self, notes: dict[str, Any], lock: str, guests: Sequence[Guest]) -> None:
-        """What it asked for is not what counts, but what the guests say."""
-        for guest in guests:
-            runs, parking = guest.facts["lock"], guest.facts["parking"]
-            if lock not in (locks.NATIVE, runs):
-                raise Impossible(f"asked for {lock}, the guest runs {runs}")
-            notes["in_force"][lock] = f"{runs} ({parking})" if parking else runs
-            notes["kernel"] = guest.facts["kernel"]
-            notes["clocksource"] = guest.facts["clocksource"]
-        notes["vcpus"] = [[sorted(cpus) for cpus in guest.places] for guest in guests]
+
+def note(result: Result, lock: str, guests: Sequence[Guest]) -> None:
+    """Which lock counts is not what was asked for, but what the guests say."""
+    notes = result.native
+    for guest in guests:
+        runs, parking = guest.facts["lock"], guest.facts["parking"]
+        if lock not in (locks.NATIVE, runs):
+            raise Impossible(f"asked for {lock}, the guest runs {runs}")
+        notes["in_force"][lock] = f"{runs} ({parking})" if parking else runs
+        notes["kernel"] = guest.facts["kernel"]
+        notes["clocksource"] = guest.facts["clocksource"]
+    notes["vcpus"] = [[sorted(cpus) for cpus in guest.places] for guest in guests]
+    if len(guests) > 1:
+        seen = {"guests": len(guests), "vcpus": [len(guest.threads) for guest in guests]}
+        words = f"{len(guests)} guests at once, counted over the same time"
+        result.scenario["proof"] = {
+            f"{len(guests)} guests": {
+                "asked": {"guests": len(guests)},
+                "seen": seen,
+                "held": True,
+                "words": words,
+            }
+        }
 
 
 def _loaded(

@@ -3,6 +3,8 @@
 
 import os
 import random
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from overlock_tools import bench, files, machine, measure, plan, resuming
+from overlock_tools import bench, files, machine, matrix, measure, plan, resuming
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail, say
 from overlock_tools.guest import accel, loads, locks, outcome, placement, places, show, vm
 from overlock_tools.guest import build as building
@@ -28,6 +30,10 @@ from overlock_tools.plan import Plan
 from overlock_tools.results import Result
 from overlock_tools.scenarios.base import deferred, ended_in_order
 from overlock_tools.terminal import console as terminal
+
+MOST_GUESTS, MOST_VCPUS = 5, 16
+# A boot, and turns before and after the counted time, as seen on two CPUs.
+BOOT_AND_LEAD_SECONDS = 4.0
 
 
 def build(folder: Path | None, version: str, jobs: int) -> int:
@@ -148,7 +154,9 @@ class Session:
         if kept and file:
             resuming.check_same(file, kept, result)
         job = measure.Run(plan, kept or result)
-        self.rig.notes[load.name, outcome.vms_of(plan)] = job.result.native
+        if kept and kept.complete:
+            job.to_do = 0
+        self.rig.results[load.name, outcome.vms_of(plan)] = job.result
         return job
 
 
@@ -223,4 +231,72 @@ def _measured(rig: Rig, job: measure.Run, out: Console, file: Path | None) -> in
 def show_result(result: Result, out: Console) -> None:
     bench.show(result, out)
     for line in [*outcome.said(result), *outcome.beyond(result)]:
+        out.print(line, soft_wrap=True, highlight=False)
+
+
+def rigs(text: str) -> dict[int, list[int]]:
+    """`1x4,2x4` as numbers of vCPUs by numbers of guests."""
+    found: dict[int, set[int]] = {}
+    for word in filter(None, map(str.strip, text.split(","))):
+        match = re.fullmatch(r"([1-9]\d?)[x×]([1-9]\d?)", word)
+        if not match or int(match[1]) > MOST_GUESTS or int(match[2]) > MOST_VCPUS:
+            raise Fail(
+                f"--rigs {text}: {word!r} is not GUESTSxVCPUS, at most {MOST_GUESTS}x{MOST_VCPUS}, "
+                "as in 1x4,2x4"
+            )
+        found.setdefault(int(match[1]), set()).add(int(match[2]))
+    if not found:
+        raise Fail("--rigs names none; give some as in 1x4,2x4")
+    return {vms: sorted(vcpus) for vms, vcpus in sorted(found.items())}
+
+
+def run_matrix(options: dict[str, Any]) -> int:
+    """A file for each load and number of guests; the same command completes them."""
+    out, folder = terminal(), options["output"]
+    options |= {"seed": _seed(options), "json_file": None}
+    asked = rigs(options["rigs"])
+    names = [word.strip() for word in options["loads"].split(",") if word.strip()]
+    chosen = variants(options["locks"] or ("all",), options["baseline"])
+    wanted = [(loads.known(name), vms) for name in names for vms in asked]
+    if not wanted:
+        raise Fail("--loads names none; `overlock guest run --help` has them")
+    try:
+        session = _session(options, out)
+        matrix.make(folder)
+        parts = [_part(session, load, vms, asked[vms], chosen) for load, vms in wanted]
+        _introduce_all(parts, out)
+        code = 0
+        if any(part.job.to_do for part in parts):
+            warnings = bench.quiet_enough(bench.Asked(options, set()), out)
+            code = matrix.measure_all(session.rig, parts, out, warnings, None)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+        parts = []
+    for part in parts:
+        show.rates(part.job.result, out)
+    if code == INTERRUPTED:
+        out.print("interrupted: the same command again completes it")
+    page = shlex.quote(str(folder))
+    out.print(f"See it: overlock report {page} -o report.html", highlight=False)
+    return code
+
+
+def _part(
+    session: Session, load: loads.Load, vms: int, vcpus: Sequence[int], chosen: Sequence[str]
+) -> matrix.Part:
+    file = session.options["output"] / f"{load.name}-{vms}.json"
+    planned = outcome.planned(load, vms, vcpus, chosen, session.options)
+    return matrix.Part(session.job(load, planned, file), file, BOOT_AND_LEAD_SECONDS)
+
+
+def _introduce_all(parts: Sequence[matrix.Part], out: Console) -> None:
+    out.print(machine.headline(machine.facts()))
+    cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
+    first = parts[0].job.plan
+    out.print(
+        f"{len(parts)} files, {len(first.variants)} locks, {first.rounds} rounds: {cells} cells, "
+        f"about {plan.in_words(seconds)} if none collapses",
+        highlight=False,
+    )
+    for line in outcome.said(parts[0].job.result):
         out.print(line, soft_wrap=True, highlight=False)

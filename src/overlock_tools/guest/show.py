@@ -9,9 +9,13 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
 
-from overlock_tools import plan
+from overlock_tools import plan, tables
+from overlock_tools.guest import outcome
 from overlock_tools.guest.build import Progress
+from overlock_tools.results import Result
 
 LINE_SECONDS = 20.0
 
@@ -49,6 +53,38 @@ class Compiling:
             self.task = self.bar.add_task("build", total=None)
             yield
         self.bar = None
+
+
+def rates(result: Result, out: Console) -> None:
+    """Locks by rigs: the median, and from the least to the most of the rounds."""
+    guests = int(result.parameters["guests"])
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("lock", no_wrap=True)
+    for vcpus in result.threads:
+        table.add_column(f"{guests}×{vcpus}", justify="right", no_wrap=True)
+    table.add_column("least/most of a vCPU", justify="right", no_wrap=True)
+    for variant in result.variants:
+        table.add_row(
+            variant, *(_cell(result, variant, n) for n in result.threads), _even(result, variant)
+        )
+    out.print(Text(f"{result.title}, {result.unit} per second", style="bold"), table, "")
+    for line in outcome.beyond(result):
+        out.print(line, soft_wrap=True, highlight=False)
+
+
+def _cell(result: Result, variant: str, threads: int) -> str:
+    found = result.rates(variant, threads)
+    if not found:
+        return "·"
+    bound = "< " if result.cut(variant, threads) else ""
+    text = bound + tables.si(result.median_rate(variant, threads)).strip()
+    return f"{text} ({tables.span(tables.si(min(found)), tables.si(max(found)))})"
+
+
+def _even(result: Result, variant: str) -> str:
+    """At the most vCPUs of the rigs."""
+    share = result.value("least_to_most", variant, result.threads[-1])
+    return "" if share is None else f"{share:.2f}"
 
 
 def in_force(facts: dict[str, Any]) -> str:
