@@ -21,8 +21,8 @@ from overlock_tools.guest import initramfs, pause, places, source
 from overlock_tools.guest.places import PAUSES, Home
 from overlock_tools.guest.source import Tell
 
-# Of what a build with guest.config compiles; of use only until a build has been counted.
-ABOUT_STEPS = 1150
+# Of a build with guest.config; of use only until one from nothing has been counted.
+ABOUT_STEPS = 1480
 STEP = re.compile(r"^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|GEN)\b")
 TOLD_LINES = 6
 KERNEL_MODULES = ("kernel/torture.ko", "kernel/locking/locktorture.ko")
@@ -237,13 +237,14 @@ def build(home: Home, terms: Terms, progress: Progress) -> Mapping[str, object]:
     check_tools()
     places.make(home.folder)
     source.patched(home, terms.tell)
+    from_nothing = not (home.build / ".config").exists()
     _configure(home, terms.tell)
     terms.tell("compiling the kernel")
     known = home.built()
-    progress.total = int(known["steps"]) if known and known.get("steps") else ABOUT_STEPS
+    progress.total = int(known["steps"]) if known else ABOUT_STEPS
     progress.began = time.monotonic()
     _run(_make(home, f"-j{terms.jobs}", "vmlinux", "modules"), progress, terms.each)
     _loads(home, progress, terms.each)
     terms.tell("making the image")
-    _image(home, max(progress.done, progress.total if known else 0))
+    _image(home, progress.done if from_nothing else progress.total)
     return home.needed()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""The build as far as it goes without a kernel: progress, errors, its end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import TOP
+
+from overlock_tools.errors import Fail
+from overlock_tools.guest import build, places, source
+from overlock_tools.guest.build import Progress
+
+
+def fake_make(folder: Path, text: str) -> str:
+    script = folder / "make"
+    script.write_text(f"#!/bin/sh\n{text}\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_steps_are_counted_and_other_lines_are_not(tmp_path: Path) -> None:
+    text = "echo '  CC      a.o'; echo '  LD [M]  b.ko'; echo 'make: nothing'; echo '  CALL    x'"
+    progress = Progress(10)
+    seen: list[str] = []
+    build._run([fake_make(tmp_path, text)], progress, seen.append)
+    assert progress.done == 2
+    assert seen == ["CC      a.o", "LD [M]  b.ko"]
+
+
+def test_time_left_follows_from_the_time_it_took() -> None:
+    progress = Progress(total=100, done=50, began=time.monotonic() - 10)
+    assert progress.seconds_left == pytest.approx(10, rel=0.1)
+    assert Progress(total=100, done=5).seconds_left is None
+
+
+def test_the_compilers_error_is_the_message(tmp_path: Path) -> None:
+    text = "echo '  CC a.o'; echo 'a.c:3:5: error: no such thing'; echo 'make: *** [a.o]'; exit 2"
+    with pytest.raises(Fail, match=r"does not build: a\.c:3:5: error: no such thing"):
+        build._run([fake_make(tmp_path, text)], Progress(1), lambda _: None)
+
+
+def test_an_interrupted_build_leaves_no_compiler_behind(tmp_path: Path) -> None:
+    make = fake_make(tmp_path, f"sleep 300 & echo $! $$ >{tmp_path}/pids; echo '  CC a.o'; wait")
+    code = f"""
+from overlock_tools.guest import build
+from overlock_tools.scenarios.base import ended_in_order
+with ended_in_order():
+    build._run([{make!r}], build.Progress(1), lambda _: print("begun", flush=True))
+"""
+    ours = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TOP / "src")},
+    )
+    assert ours.stdout
+    assert ours.stdout.readline() == "begun\n"
+    ours.send_signal(signal.SIGTERM)
+    ours.communicate(timeout=30)
+    pids = list(map(int, (tmp_path / "pids").read_text().split()))
+    until = time.monotonic() + 10
+    while any(map(runs, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(runs, pids))
+
+
+def runs(pid: int) -> bool:
+    """A zombie that nobody waits for in a container has ended, too."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_options_that_did_not_take_effect_are_named(tmp_path: Path) -> None:
+    (tmp_path / "fragment").write_text(
+        "# words\nCONFIG_A=y\nCONFIG_B=m\nCONFIG_C=n\n\nCONFIG_D=y\n"
+    )
+    (tmp_path / "config").write_text("CONFIG_A=y\nCONFIG_B=y\n# CONFIG_D is not set\n")
+    found = list(build._not_in_force(tmp_path / "fragment", tmp_path / "config"))
+    assert found == ["CONFIG_B=m", "CONFIG_D=y"]
+
+
+def test_a_source_that_cannot_be_had_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    home = places.Home(tmp_path, "0.0")
+    with pytest.raises(Fail, match=r"no apt-get; install linux-source-0\.0"):
+        source.tarball(home, lambda _: None)
+
+
+def test_tools_that_are_not_here_are_named_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Fail, match=r"needs make, gcc, flex, bison, .*make guest"):
+        build.check_tools()
+
+
+def test_the_image_knows_when_the_sources_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("guest/init", "include/overlock/locks.def", "workload/workload.h"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("before")
+    monkeypatch.setattr(places, "sources", lambda: tmp_path / "guest")
+    before = places.digest_of_sources()
+    assert places.digest_of_sources() == before
+    (tmp_path / "include/overlock/locks.def").write_text("after")
+    assert places.digest_of_sources() != before
