@@ -216,7 +216,7 @@ def _range(result: Result, variant: str, threads: int) -> str:
     return span(si(min(rates)), si(max(rates)))
 
 
-WAITS = ("p50", "p90", "p99", "p99.9", "p99.99", "max", "gap", "handover")
+WAITS = ("p50", "p90", "p99", "p99.9", "p99.99", "max", "gap", "handover", "hold")
 
 
 def latency(result: Result, threads: int) -> Group | None:
