@@ -41,6 +41,14 @@ def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
     assert "WRONG: busted with 2 threads" in done.stdout
 
 
+def test_sections_are_as_long_as_they_were_asked_for(overlock: Overlock, tmp_path: Path) -> None:
+    asked = ("--lock", "tas", "--baseline", "tas", "--parameter", "sections_cs=40000")
+    done = overlock(*RUN, *asked, "--seconds", "1", "--json", "r.json", seconds=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (summary,) = json.loads((tmp_path / "r.json").read_text())["summary"]
+    assert summary["measures"]["hold"] > 30_000  # ns; nothing shortens it, much can lengthen it
+
+
 def test_a_guest_that_sees_a_hypervisor_falls_back(overlock: Overlock) -> None:
     done = overlock("guest", "boot", "--smp", "2", "--accel", "tcg", "--hypervisor")
     assert done.returncode == 0, done.stderr

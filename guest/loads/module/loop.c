@@ -112,7 +112,7 @@ static noinline void workload_burn(uint64_t units)
 
 	for (i = 0; i < units; i++) {
 		x = x * 6364136223846793005u + 1;
-		OPTIMIZER_HIDE_VAR(x); /* neither unrolled away nor folded */
+		asm volatile("" : "+r"(x)); /* neither unrolled away nor folded, nor left out */
 	}
 }
 
@@ -244,7 +244,10 @@ static enum hrtimer_restart turn_the_page(struct hrtimer *timer)
 	}
 }
 
-/* How long a step of workload_burn() takes: the shortest of many tries, for nothing shortens one. */
+/*
+ * How long a step of workload_burn() takes: the shortest of many tries, for nothing shortens one. The
+ * pauses spread them over more time than a neighbour on the host's CPU takes.
+ */
 static u64 unit_ps(void)
 {
 	const uint units = 20000;
@@ -256,6 +259,7 @@ static u64 unit_ps(void)
 
 		workload_burn(units);
 		least = min(least, (u64)(rdtsc() - began));
+		usleep_range(500, 1000);
 	}
 	return max(1ull, mul_u64_u64_div_u64(least, 1000000000, (u64)tsc_khz * units));
 }
