@@ -58,7 +58,7 @@ enum phase { WAITING, LEAD_IN, COUNTED, LEAD_OUT, OVER };
 
 /* The timer's look at all threads at one moment. */
 struct look {
-	ktime_t when;
+	u64 when;   /* in cycles: the kernel's clock can lose time where ticks are late */
 	u64 *turns; /* by thread */
 };
 

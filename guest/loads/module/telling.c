@@ -55,7 +55,7 @@ static u64 longest_gap(void)
 static int tell(struct seq_file *out, void *unused)
 {
 	seq_printf(out, "{\"workload\": \"%s\", ", trial.workload);
-	seq_printf(out, "\"window_ns\": %lld, ", ktime_sub(trial.last.when, trial.first.when));
+	seq_printf(out, "\"window_ns\": %llu, ", ns_of(trial.last.when - trial.first.when));
 	tell_turns(out);
 	tell_times(out, "wait", offsetof(struct worker, wait));
 	tell_times(out, "hold", offsetof(struct worker, hold));
