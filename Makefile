@@ -49,7 +49,7 @@ peers: ## install other people's locks and build them in: `overlock bench --lock
 	@$(MAKE) --no-print-directory native
 
 .PHONY: guest guest-test
-guest: ## set up what is missing, then build a kernel with all the locks, for `overlock guest`; five minutes
+guest: ## set up what is missing, then build a kernel with all the locks, for `overlock guest`; six minutes
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native
 	@$(OVERLOCK) guest build $(ARGS)
