@@ -531,7 +531,7 @@ void Machine::yield(uint32_t, Place place) {
     self_->look_afresh();
 }
 
-void Machine::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
+void Machine::doze(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
     cannot_be_inside(place);
     uint32_t now = static_cast<uint32_t>(
         access({const_cast<uint32_t *>(word), 0, 4, Op::load, Order::relaxed, 0, 0, place}));
@@ -553,6 +553,12 @@ void Machine::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks unti
     if (trace_)
         say(place, "parks");
     sleep(Doing::parks, until, place);
+}
+
+void Machine::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
+    doze(word, seen, key, until, place);
+    if (*word == seen)
+        count(OL_SPURIOUS, place);
 }
 
 void Machine::kick(const uint32_t *word, uint32_t key, int n, Place place) {

@@ -120,6 +120,7 @@ private:
 
     void point(Place place);
     void sleep(Doing how, Ticks until, Place place);
+    void doze(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place);
     void wake(Context &c);
     void wake_watchers();
     void deliver(Context &c);

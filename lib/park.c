@@ -9,9 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef OL_COUNTED
-#define ol_count_sleep()	((void)0)
-#define ol_count_wake()		((void)0)
+#ifdef OL_COUNTED
+static void count_if_unchanged(const uint32_t *word, uint32_t seen)
+{
+	if (ol_load_relaxed(word) == seen)
+		ol_count(OL_SPURIOUS);
+}
+#else
+#define ol_count_sleep()		((void)0)
+#define ol_count_wake()			((void)0)
+#define count_if_unchanged(word, seen)	((void)0)
 #endif
 
 static int futex_op(int op)
@@ -48,6 +55,7 @@ void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until
 	else if (deadline(&ts, until))
 		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, &ts, 0, key);
 	ol_count_wake();
+	count_if_unchanged(word, seen);
 	errno = saved;
 }
 

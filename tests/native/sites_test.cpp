@@ -281,6 +281,26 @@ TEST(Preemption, AStallBehindAHolderIsSeen) {
     EXPECT_EQ(sums.events[OL_LHP], ol_sites_know_slices() ? 1u : 0u);
 }
 
+// Kicks without a cause.
+TEST(Preemption, ASleepThatEndsWithTheWordUnchangedIsSpurious) {
+    const ol_lock_ops *parks = ol_find_lock("pv_ticket");
+    ol_sites_reset();
+    Lock lock(parks);
+    lock.lock();
+    std::thread waiter([&] {
+        lock.lock();
+        lock.unlock();
+    });
+    eventually([&] {
+        ol_kick(lock.word(), OL_ANY, 1);
+        return count(parks, OL_SPURIOUS) > 0;
+    });
+    EXPECT_LE(count(parks, OL_SPURIOUS), count(parks, OL_PARK));
+    lock.unlock();
+    waiter.join();
+    EXPECT_LT(count(parks, OL_SPURIOUS), count(parks, OL_PARK)); // its last sleep had a cause
+}
+
 std::atomic<bool> is_away, may_return;
 
 void stay_away(int) {

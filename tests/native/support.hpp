@@ -41,13 +41,14 @@ public:
     bool is_contended() const { return ops->is_contended(memory.data()); }
     bool can_give_up() const { return ops->timedlock != nullptr; }
     bool fifo() const { return ops->traits & OL_FIFO; }
+    const uint32_t *word() const { return reinterpret_cast<const uint32_t *>(memory.data()); }
 
     // The words of the queue, whatever they mean: they change when somebody joins or leaves. Of a
     // large lock, the first two, one of which is the tail.
     uint64_t snapshot() const {
         const auto *words = reinterpret_cast<const uint64_t *>(memory.data());
         if (ops->size == 4)
-            return __atomic_load_n(reinterpret_cast<const uint32_t *>(words), __ATOMIC_RELAXED);
+            return __atomic_load_n(word(), __ATOMIC_RELAXED);
         return __atomic_load_n(words, __ATOMIC_RELAXED) * 31 +
                __atomic_load_n(words + 1, __ATOMIC_RELAXED);
     }

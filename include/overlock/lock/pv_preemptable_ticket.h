@@ -60,8 +60,6 @@ static inline void ol_pvpt_sleep(ol_pv_preemptable_ticket_t *l, uint32_t w, uint
 		return;
 	ol_count(OL_PARK);
 	ol_park(&l->word, flagged, ol_key(mine / OL_PVPT_ONE), until);
-	if (ol_load_relaxed(&l->word) == flagged)
-		ol_count(OL_SPURIOUS);
 }
 
 /* Whoever is due, was overtaken, or is tired of waiting, competes here. */

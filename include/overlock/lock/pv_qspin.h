@@ -67,8 +67,6 @@ static inline void ol_pvq_sleep(const uint32_t *word, uint32_t seen)
 {
 	ol_count(OL_PARK);
 	ol_park(word, seen, OL_ANY, OL_NEVER);
-	if (ol_load_relaxed(word) == seen)
-		ol_count(OL_SPURIOUS);
 }
 
 /* Out of line: the memory may serve somebody else by now, the address is enough. */

@@ -85,8 +85,6 @@ static inline void ol_pvt_sleep(ol_pv_ticket_t *l, uint16_t mine)
 		return;
 	ol_count(OL_PARK);
 	ol_park(&l->word, w, ol_pvt_key(mine), OL_NEVER);
-	if (ol_load_relaxed(&l->word) == w)
-		ol_count(OL_SPURIOUS);
 }
 
 /* If nobody waits behind us nobody sleeps: spare our release, and all to come, the kick. */

@@ -185,6 +185,8 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 	if (first)
 		cpumask_clear_cpu(cpu, &bucket->parked);
 	WRITE_ONCE(*(u8 *)&mine->claim, AWAKE);
+	if (IS_ENABLED(CONFIG_OVERLOCK_COUNT) && READ_ONCE(*word) == seen)
+		ol_count(OL_SPURIOUS);
 }
 
 /* Wakes whoever parks on the word in this record. */
