@@ -142,7 +142,6 @@ enum { OL_LO = 1, OL_HI = 0, OL_BYTE = 3 };
 
 struct ol_world {
 	struct ol_tuning tuning; /* times in ticks */
-	u64 wait_array[OL_WAIT_SLOTS];
 };
 
 struct ol_node { /* of a queue lock; meaning by the lock */
@@ -158,6 +157,7 @@ struct ol_node { /* of a queue lock; meaning by the lock */
 } OL_OWN_LINE;
 
 extern struct ol_world ol_world;
+extern u64 ol_wait_array[OL_WAIT_SLOTS]; /* beside it: an image has room for it, not its zeros */
 
 u32 ol_self(void);
 struct ol_node *ol_node_get(void);
@@ -174,7 +174,7 @@ void ol_count_event_at(unsigned int event, unsigned int n);
 
 static inline u64 *ol_wait_slot(size_t i)
 {
-	return &ol_world.wait_array[i & (ol_tune(wait_slots) - 1)];
+	return &ol_wait_array[i & (ol_tune(wait_slots) - 1)];
 }
 
 /* Waiting and time. */

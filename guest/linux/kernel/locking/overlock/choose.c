@@ -152,7 +152,7 @@ static int __init parse_spinlock(char *name)
 early_param("spinlock", parse_spinlock);
 
 /* What the kernel's own spinlock really is here. */
-static const char *native(void)
+static const char *own_lock(void)
 {
 	if (!pv_is_native_spin_unlock())
 		return "native pv_qspinlock";
@@ -163,7 +163,7 @@ static const char *native(void)
 
 static const char *in_force(void)
 {
-	return chosen ? chosen->name : native();
+	return chosen ? chosen->name : own_lock();
 }
 
 /* The kernel's PV spinlock parks by itself. */

@@ -13,7 +13,6 @@ list='#define OL_LOCK(id, gives_up, traits, ...) id: traits
 text=$(printf '%s\n' "$list" | ${CC:-cc} -E -P -x c -I"$include" -)
 locks=$(printf '%s\n' "$text" | sed -n 's/^\([a-z0-9_]*\):.*\bOL_FITS4\b.*/\1/p')
 
-echo '/* SPDX-License-Identifier: MIT OR GPL-2.0-only */'
 echo '/* Made by menu.sh from locks.def. */'
 for lock in $locks; do
 	echo "#include <overlock/lock/$lock.h>"

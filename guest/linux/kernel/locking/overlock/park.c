@@ -85,7 +85,7 @@ static DEFINE_PER_CPU(atomic_t, woken);
 /*
  * Halts unless the record was claimed. The kick of whoever claims it between our look and the HLT
  * comes as an NMI at one of these instructions, and its handler leads behind them. Entered with
- * interrupts disabled, else the kick could come in the handler of one, and we would return to the HLT.
+ * interrupts disabled, else the kick could come in the handler of one that returns to the HLT.
  */
 extern const char overlock_halt_begin[], overlock_halt_end[];
 
@@ -177,6 +177,7 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 	mine = &per_cpu(records, cpu)[level];
 	WRITE_ONCE(mine->word, word);
 	WRITE_ONCE(mine->key, key);
+	/* Pairs with kick(): who sees this sleep sees what it is on. */
 	smp_store_release(&mine->claim, (mine->claim & ~0xffull) + ONE_SLEEP + ASLEEP);
 	/* Whom we have interrupted may park in this bucket, too: then the bit is its own. */
 	first = !cpumask_test_and_set_cpu(cpu, &bucket->parked); /* [P], and the full fence */
@@ -192,7 +193,7 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 /* Wakes whoever parks on the word in this record. */
 static bool kick(struct record *other, int cpu, const u32 *word, u32 key)
 {
-	u64 claim = smp_load_acquire(&other->claim);
+	u64 claim = smp_load_acquire(&other->claim); /* from ol_park() */
 
 	if ((u8)claim != ASLEEP || READ_ONCE(other->word) != word || !(READ_ONCE(other->key) & key))
 		return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What the Linux port needs memory for, except parking: ids, queue nodes, tuning, the waiting array,
- * counters. The same in a kernel whose spinlocks these are and in the module.
+ * What the Linux port needs memory for, but for parking: ids, queue nodes, tuning, the waiting
+ * array, counters. The same in a kernel whose spinlocks these are and in the module.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -12,6 +12,8 @@
 #include "overlock.h"
 
 #define LEVELS	OVERLOCK_LEVELS
+
+u64 ol_wait_array[OL_WAIT_SLOTS];
 
 struct ol_world ol_world = {
 	.tuning = {
@@ -67,7 +69,7 @@ struct ol_node *ol_node_get(void)
 
 void ol_node_put(struct ol_node *node)
 {
-	smp_store_release(&node->taken, 0);
+	smp_store_release(&node->taken, 0); /* to the acquire in ol_node_get() */
 }
 
 u32 ol_node_number(const struct ol_node *node)
