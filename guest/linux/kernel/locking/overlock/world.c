@@ -9,6 +9,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
+#include <linux/string.h>
 #include "overlock.h"
 
 #define LEVELS	OVERLOCK_LEVELS
@@ -159,9 +160,9 @@ static int set_tunable(const char *text, u64 *value, u64 least, u64 most, enum u
 		return 0;
 	}
 	if (kstrtou64(text, 0, &v) || v < least || v > most || (unit == power && v & (v - 1))) {
-		pr_err("overlock: %s=%s is not a %s from %llu to %llu%s\n", name, text,
-		       unit == power ? "power of two" : "number", least, most,
-		       unit == ns ? " or inf" : "");
+		pr_err("overlock: %s=%.*s is not a %s from %llu to %llu%s\n", name,
+		       (int)strcspn(text, "\n"), text, unit == power ? "power of two" : "number",
+		       least, most, unit == ns ? " or inf" : "");
 		return -EINVAL;
 	}
 	WRITE_ONCE(*value, v);
