@@ -136,6 +136,13 @@ proof: checker ## docs/proof.md's tables: every lock, larger sizes, PROOF_SECOND
 		prove large --seconds $(PROOF_SECONDS) --model sc --model tso --size 2x3 --size 3x2 --size 4x1
 	@$(PYTHON) tools/proof_tables.py $(BUILD)/proof/*.json --in-place
 
+# KERNEL_SOURCE=FOLDER for another kernel than Debian's linux-source-6.1.
+.PHONY: kernel-series
+kernel-series: ## build a Linux kernel with the locks and boot it with each; 10 to 20 minutes
+	@tools/setup test
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(PYTHON) tests/run_suites.py --build $(BUILD) --long --only kernel-series $(ARGS)
+
 # The README's picture, and how it was made.
 picture: build ## measure again for docs/img/collapse.png; four minutes, an idle machine
 	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 9 --seconds 0.3 \

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""A Linux kernel with the series: each patch builds, every lock boots and bears locktorture.
+
+Needs Debian's linux-source-6.1, or in KERNEL_SOURCE the folder of an unpacked kernel, and QEMU. The
+trees stay in $BUILD/kernel, where the next run finds them.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import TOP
+
+from overlock_tools import defs
+
+FOLDER = Path(os.environ.get("BUILD", "build")).resolve() / "kernel"
+PACKED = Path("/usr/src/linux-source-6.1.tar.xz")
+CPUS = 4
+TORTURE_SECONDS = 3
+BOOT_SECONDS = 100
+LOCKS = [lock.id for lock in defs.load().locks.values() if "fits4" in lock.traits]
+NAMED = ("-c", "user.name=A", "-c", "user.email=a@b.example")
+
+# What `checkpatch --strict` may say of each patch; of the last, nothing.
+EXEMPT = {
+    1: {
+        # The headers are one text for user space, C++, a model checker and a kernel.
+        "PREFER_KERNEL_TYPES",
+        "NEW_TYPEDEFS",
+        "UNSPECIFIED_INT",
+        "PREFER_DEFINED_ATTRIBUTE_MACRO",
+        "MEMORY_BARRIER",  # what port/linux.h calls the kernel's own; the locks say [A], [R]
+        "LONG_LINE_COMMENT",  # pictures of words and orders
+        "TYPO_SPELLING",  # a paper's word: preemptable
+        # Lists that expand to what their reader wants.
+        "COMPLEX_MACRO",
+        "TRAILING_SEMICOLON",
+        "MACRO_ARG_REUSE",
+        "MACRO_ARG_PRECEDENCE",
+        "FILE_PATH_CHANGES",  # new files, for which MAINTAINERS would want a name
+    },
+    2: {
+        "PREFER_KERNEL_TYPES",
+        "NEW_TYPEDEFS",  # busted.h is such a header
+        "COMPLEX_MACRO",
+        "TRAILING_SEMICOLON",
+        "MACRO_ARG_REUSE",
+        "AVOID_EXTERNS",  # two labels within inline assembly
+        "FILE_PATH_CHANGES",
+    },
+    3: set[str](),
+}
+
+INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys
+/bin/busybox --install -s
+mount -t proc proc /proc; mount -t sysfs sysfs /sys
+sys=/sys/kernel/overlock; tau=/sys/module/overlock/parameters/tau_ns
+echo "LOCK $(cat $sys/lock)"; echo "PARKING $(cat $sys/parking)"
+echo "AVAILABLE $(cat $sys/available)"
+echo "TAU $(cat $tau)"; echo inf >$tau; echo "THEN $(cat $tau)"; echo -1 >$tau
+insmod /torture.ko
+case $(cat /proc/cmdline) in
+*storm*)
+	insmod /locktorture.ko torture_type=spin_lock_irq nwriters_stress=%(cpus)d onoff_interval=1
+	for i in 1 2 3 4 5 6 7 8 9; do
+		rmmod locktorture
+		insmod /locktorture.ko torture_type=spin_lock nwriters_stress=%(cpus)d onoff_interval=1
+		sleep 1
+	done
+	rmmod locktorture
+	echo STORM OVER ;;
+*)
+	insmod /locktorture.ko torture_type=spin_lock_irq nwriters_stress=%(cpus)d
+	sleep %(seconds)d; rmmod locktorture ;;
+esac
+reboot -f
+"""
+
+Boot = Callable[[str], str]
+
+
+def run(*command: object, timeout: float | None = None) -> str:
+    done = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, check=False, timeout=timeout
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def make(*targets: str) -> None:
+    ccache = "ccache " if shutil.which("ccache") else ""
+    jobs = f"-j{os.cpu_count()}"
+    where = ("-C", FOLDER / "source", f"O={FOLDER / 'objects'}", f"CC={ccache}gcc")
+    run("make", "-s", *where, jobs, *targets)
+
+
+def configure(*more: str) -> None:
+    """The guest's fragment on a tinyconfig, and more lines after it."""
+    objects = FOLDER / "objects"
+    objects.mkdir(exist_ok=True)
+    fragment = objects / "fragment"
+    fragment.write_text("\n".join([(TOP / "guest/guest.config").read_text(), *more, ""]))
+    make("tinyconfig")
+    merge = FOLDER / "source/scripts/kconfig/merge_config.sh"
+    run("sh", merge, "-m", "-O", objects, objects / ".config", fragment)
+    make("olddefconfig")
+
+
+def unpack(source: Path) -> None:
+    """A source as it came, into a git repository of the files that the series changes."""
+    given = os.environ.get("KERNEL_SOURCE")
+    if given:
+        run("cp", "-r", f"{given}/.", source)
+        shutil.rmtree(source / ".git", ignore_errors=True)
+    else:
+        assert PACKED.exists(), f"no {PACKED}; install linux-source-6.1 or set KERNEL_SOURCE"
+        run("tar", "-xf", PACKED, "-C", source, "--strip-components=1")
+    changed = re.findall(r"^--- a/(\S+)$", (TOP / "guest/patch/spinlocks.patch").read_text(), re.M)
+    run("git", "-C", source, "init", "-q")
+    run("git", "-C", source, "add", "-f", *changed)
+    run("git", "-C", source, *NAMED, "commit", "-qm", "as it came")
+
+
+@pytest.fixture(scope="module")
+def mails() -> list[Path]:
+    shutil.rmtree(FOLDER / "mails", ignore_errors=True)
+    return [Path(m) for m in run(TOP / "guest/series", FOLDER / "mails").split()]
+
+
+@pytest.fixture(scope="module")
+def patched(mails: list[Path]) -> Path:
+    """The patches one by one on the source as it came, and what they touch compiled after each."""
+    source = FOLDER / "source"
+    if not (source / ".git").exists():
+        shutil.rmtree(source, ignore_errors=True)
+        source.mkdir(parents=True)
+        unpack(source)
+    first = run("git", "-C", source, "rev-list", "--max-parents=0", "HEAD").strip()
+    run("git", "-C", source, "reset", "-q", "--hard", first)
+    for number, mail in enumerate(mails, 1):
+        run("git", "-C", source, *NAMED, "am", "-q", mail)
+        configure("CONFIG_OVERLOCK_SPINLOCKS=n")
+        make("prepare", "kernel/locking/", "arch/x86/kernel/paravirt-spinlocks.o")
+        assert len(run("git", "-C", source, "rev-list", "HEAD").split()) == 1 + number
+    return source
+
+
+@pytest.fixture(scope="module")
+def kernel(patched: Path) -> Path:
+    configure()
+    assert "CONFIG_OVERLOCK_SPINLOCKS=y" in (FOLDER / "objects/.config").read_text().splitlines()
+    make("bzImage", "modules")
+    return FOLDER / "objects"
+
+
+@pytest.fixture(scope="module")
+def boot(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Boot:
+    """Boots with these parameters, runs INIT and gives what the kernel and INIT said."""
+    folder = tmp_path_factory.mktemp("boot")
+    root, image, log = folder / "root", folder / "initramfs", folder / "log"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy(shutil.which("busybox") or "/bin/busybox", root / "bin/busybox")
+    for module in ("kernel/torture.ko", "kernel/locking/locktorture.ko"):
+        shutil.copy(kernel / module, root)
+    (root / "init").write_text(INIT % {"cpus": CPUS, "seconds": TORTURE_SECONDS})
+    (root / "init").chmod(0o755)
+    names = "\n".join(str(p.relative_to(root)) for p in root.rglob("*"))
+    packed = subprocess.run(
+        ["cpio", "-o", "-H", "newc", "--quiet"],
+        cwd=root,
+        input=names.encode(),
+        capture_output=True,
+        check=True,
+    )
+    image.write_bytes(packed.stdout)
+
+    def boot(parameters: str) -> str:
+        command = "qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot"
+        command += f" -accel tcg,thread=multi -machine q35 -cpu max -smp {CPUS} -m 512"
+        given = f"console=ttyS0 rdinit=/init panic=-1 loglevel=7 {parameters}"
+        run(
+            *command.split(),
+            *("-serial", f"file:{log}", "-kernel", kernel / "arch/x86/boot/bzImage"),
+            *("-initrd", image, "-append", given),
+            timeout=BOOT_SECONDS,
+        )
+        return log.read_text(errors="replace").replace("\r", "")
+
+    return boot
+
+
+def tortured(said: str) -> str:
+    """How locktorture ended; it must have taken the lock."""
+    assert re.search(r"Writes:  Total: [1-9]", said), said[-2000:]
+    ended = re.findall(r"-torture:--- End of test: (\w+)", said)
+    assert len(ended) == 1, said[-2000:]
+    return str(ended[0])
+
+
+def in_force(said: str) -> str:
+    """The lock that sysfs and the log both say is in force."""
+    lock, parking = (re.findall(rf"^{w} (.*)$", said, re.M)[0] for w in ("LOCK", "PARKING"))
+    assert f"overlock: spinlocks: {lock} ({parking})\n" in said
+    return str(lock)
+
+
+@pytest.mark.parametrize("number", EXEMPT)
+def test_checkpatch(patched: Path, mails: list[Path], number: int) -> None:
+    checkpatch = patched / "scripts/checkpatch.pl"
+    command = ["perl", str(checkpatch), "--strict", "--no-tree", "--show-types"]
+    command += [f"--root={patched}", str(mails[number - 1])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "lines checked" in done.stdout
+    kinds = set(re.findall(r"^(?:ERROR|WARNING|CHECK):(\w+)", done.stdout, re.M))
+    assert kinds == EXEMPT[number]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_is_in_force_and_bears_locktorture(boot: Boot, lock: str) -> None:
+    said = boot(f"spinlock={lock}")
+    assert in_force(said) == lock
+    assert tortured(said) == "SUCCESS"
+    assert not re.search("BUG:|WARNING:", said), said
+
+
+def test_busted_is_found(boot: Boot) -> None:
+    said = boot("spinlock=busted")
+    assert "overlock: spinlocks: busted (" in said
+    assert re.search("End of test: FAILURE|BUG:|Kernel panic", said), said[-2000:]
+
+
+def test_the_kernels_own_is_left(boot: Boot) -> None:
+    for parameter in ("", "spinlock=native"):
+        said = boot(parameter)
+        assert in_force(said) in ("native test-and-set", "native qspinlock")
+        assert tortured(said) == "SUCCESS"
+        listed = re.findall(r"^AVAILABLE (.*)$", said, re.M)[0].split()
+        assert listed == ["native", *LOCKS, "busted"]
+
+
+def test_a_name_that_is_none_is_said_once(boot: Boot) -> None:
+    said = boot("spinlock=nonsense")
+    assert said.count("overlock: no spinlock=nonsense here") == 1
+    assert in_force(said).startswith("native ")
+    assert tortured(said) == "SUCCESS"
+
+
+def test_the_first_of_two_names_counts(boot: Boot) -> None:
+    said = boot("spinlock=ticket spinlock=tas")
+    assert "overlock: spinlock= was given twice; the first counts\n" in said
+    assert in_force(said) == "ticket"
+
+
+def test_tunables(boot: Boot) -> None:
+    said = boot("spinlock=preemptable_ticket overlock.tau_ns=777")
+    assert "\nTAU 777\nTHEN inf\n" in said
+    assert "overlock: tau=-1 is not a number from 0 to 1000000000 or inf" in said
+    assert tortured(said) == "SUCCESS"
+
+
+@pytest.mark.parametrize("lock", ["ticket", "pv_ticket", "pv_qspin", "owner_qspin"])
+def test_storm(boot: Boot, lock: str) -> None:
+    """CPUs come and go, modules too."""
+    said = boot(f"spinlock={lock} storm")
+    assert in_force(said) == lock
+    assert re.search(r"CPU \d is now offline", said)
+    assert said.count("End of test: SUCCESS") == 10
+    assert "STORM OVER" in said
+    assert not re.search("BUG:|WARNING:|unknown reason", said), said
+
+
+@pytest.mark.parametrize("way", ["halt", "spin", "pv", "nonsense"])
+def test_parking(boot: Boot, way: str) -> None:
+    said = boot(
+        f"spinlock=ticket overlock.park={way}"
+    )  # a lock that never parks: see docs/kernel.md
+    parking = re.findall(r"^PARKING (.*)$", said, re.M)
+    assert parking == ["halt+nmi" if way == "halt" else "spin"]
+    assert ("overlock: park=pv cannot be had here: park=spin" in said) == (way == "pv")
+    assert ("overlock: park=nonsense is none of" in said) == (way == "nonsense")
+    assert tortured(said) == "SUCCESS"
