@@ -276,11 +276,9 @@ def test_storm(boot: Boot, lock: str) -> None:
 
 @pytest.mark.parametrize("way", ["halt", "spin", "pv", "nonsense"])
 def test_parking(boot: Boot, way: str) -> None:
-    said = boot(
-        f"spinlock=ticket overlock.park={way}"
-    )  # a lock that never parks: see docs/kernel.md
+    said = boot(f"spinlock=pv_ticket overlock.park={way}")
     parking = re.findall(r"^PARKING (.*)$", said, re.M)
-    assert parking == ["halt+nmi" if way == "halt" else "spin"]
-    assert ("overlock: park=pv cannot be had here: park=spin" in said) == (way == "pv")
+    assert parking == ["spin" if way == "spin" else "halt+nmi"]
+    assert ("overlock: park=pv cannot be had here: park=halt" in said) == (way == "pv")
     assert ("overlock: park=nonsense is none of" in said) == (way == "nonsense")
     assert tortured(said) == "SUCCESS"

@@ -119,13 +119,32 @@ static void halt_wait(const u64 *claim)
 		raw_local_irq_enable();
 }
 
+/* What IRET pops. */
+struct return_frame {
+	unsigned long ip, cs, flags, sp, ss;
+};
+
+/*
+ * Where the NMI will return to. The entry code (entry_64.S, asm_exc_nmi) returns by a copy of the
+ * frame, which lies behind the registers: a change of regs->ip alone is lost, unless another NMI
+ * comes meanwhile, and the copy, which then leads back into the entry code, is made anew.
+ */
+static void return_to(struct pt_regs *regs, const char *place)
+{
+	struct return_frame *copy = (struct return_frame *)(regs + 1);
+
+	if (!memcmp(copy, &regs->ip, sizeof(*copy)))
+		copy->ip = (unsigned long)place;
+	regs->ip = (unsigned long)place;
+}
+
 static int woken_by_nmi(unsigned int type, struct pt_regs *regs)
 {
 	int sent = atomic_xchg(this_cpu_ptr(&woken), 0);
 
 	if (regs->ip >= (unsigned long)overlock_halt_begin &&
 	    regs->ip < (unsigned long)overlock_halt_end)
-		regs->ip = (unsigned long)overlock_halt_end;
+		return_to(regs, overlock_halt_end);
 	/* Of several, one may be pending behind this one; the CPU has dropped the others. */
 	if (sent > 1)
 		atomic_set(this_cpu_ptr(&woken), 1);
@@ -251,9 +270,8 @@ static int __init choose_way(void)
 
 	if (!static_key_enabled(&overlock_chosen))
 		return 0; /* nobody will park */
-	/* HALT only on request: it has lost wake-ups under QEMU's TCG, and why is not known. */
 	if (!possible(asked))
-		asked = possible(PV) ? PV : SPIN;
+		asked = possible(PV) ? PV : possible(HALT) ? HALT : SPIN;
 	if (wanted != AUTO && asked != wanted)
 		pr_warn("overlock: park=%s cannot be had here: park=%s\n", names[wanted],
 			names[asked]);
