@@ -263,7 +263,7 @@ def test_tunables(boot: Boot) -> None:
     assert tortured(said) == "SUCCESS"
 
 
-@pytest.mark.parametrize("lock", ["ticket", "pv_ticket", "pv_qspin", "owner_qspin"])
+@pytest.mark.parametrize("lock", LOCKS[::5])  # it takes a minute
 def test_storm(boot: Boot, lock: str) -> None:
     """CPUs come and go, modules too."""
     said = boot(f"spinlock={lock} storm")
