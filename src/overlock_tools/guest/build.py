@@ -193,6 +193,7 @@ def _image(home: Home, steps: int) -> None:
     fresh.mkdir()
     target = Home(home.folder, home.version)
     loads = sorted(path for path in (guest / "loads").iterdir() if path.is_file())
+    loads.append(guest / "which-lock")
     replaced = 0
     for kind in PAUSES:
         kernel, count = _as(kind, home.build / "vmlinux")
