@@ -16,7 +16,7 @@ STEPS: list[tuple[Any, ...]] = [
     ("1", 63, "cas", X, "0x0", "0x20000", "rr"),
     ("1", 63, "holds", "rr", True),
     ("2", 60, "load", R, "0x20000", "0x20000", "rr"),
-    ("2", 119, "add", R, "0x20000", "0x40000", "rr"),
+    ("2", 117, "add", R, "0x20000", "0x40000", "rr"),
     ("2", 71, "load", X, "0x40000", "0x40000", "rr"),
     ("2", 74, "relaxes", "rw", False),
     ("1", 0, "loses its CPU", "ow", False),
@@ -29,20 +29,20 @@ STEPS: list[tuple[Any, ...]] = [
     ("2", 82, "or", R, "0x40000", "0x40001", "or"),
     ("2", 87, "parks", "op", False),
     ("1", 0, "has its CPU back", "rp", False),
-    ("1", 142, "add", L, "0x40001", "0x40003", "rp"),
-    ("1", 142, "released", "rp", True),
+    ("1", 140, "add", L, "0x40001", "0x40003", "rp"),
+    ("1", 140, "released", "rp", True),
     ("2", 87, "wakes", "rr", False),
     ("2", 71, "load", X, "0x40003", "0x40003", "rr"),
-    ("2", 98, "cas", R, "0x40003", "0x40002", "rr"),
-    ("2", 98, "holds", "rr", True),
-    ("2", 142, "add", L, "0x40002", "0x40004", "rr"),
-    ("2", 142, "released", "rr", True),
+    ("2", 96, "cas", R, "0x40003", "0x40002", "rr"),
+    ("2", 96, "holds", "rr", True),
+    ("2", 140, "add", L, "0x40002", "0x40004", "rr"),
+    ("2", 140, "released", "rr", True),
     ("2", 0, "frees lock", "rd", False),
     ("b1", 60, "drain", "", "0x40002", "0x40004", "rd"),
-    ("1", 144, "FAILURE: use after release: pv_ticket.h:144 loads lock", "rd", True),
+    ("1", 142, "FAILURE: use after release: pv_ticket.h:142 loads lock", "rd", True),
 ]
 STATES = {"r": "runs", "w": "relaxes", "o": "off", "p": "parks", "d": "done"}
-HOW = "pv_ticket.h:144 loads lock after its memory was freed"
+HOW = "pv_ticket.h:142 loads lock after its memory was freed"
 
 
 def event(n: int, context: str, line: int, *rest: Any) -> dict[str, Any]:

@@ -45,8 +45,8 @@ def test_a_row_has_values_order_and_the_line() -> None:
     lines = drawn(200)
     assert "cas acquire" in row(lines, 2)
     assert "lock 0x0 → 0x20000" in row(lines, 2)
-    assert row(lines, 18).endswith(" ".join(SOURCE[141].split()))
-    assert " 142  " in row(lines, 18)
+    assert row(lines, 18).endswith(" ".join(SOURCE[139].split()))
+    assert " 140  " in row(lines, 18)
     assert "client.cpp:88" in row(lines, 8)
     assert lines[0].endswith("line of pv_ticket.h")
 

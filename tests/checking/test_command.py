@@ -97,7 +97,7 @@ def test_a_failure_is_told_and_can_be_replayed(fake: Fake) -> None:
     assert "pv_ticket, scenario lock, tso, 2x2, stop=1, clock=3: FAILS: " in done.stdout
     assert "FAILS: use after release" in done.stdout
     assert HOW in done.stdout
-    assert re.search(r"^✗ +28 . FAILS.* 144  if \(OL_UNLIKELY", done.stdout, re.M)
+    assert re.search(r"^✗ +28 . FAILS.* 142  if \(OL_UNLIKELY", done.stdout, re.M)
     fake.calls()
     command = next(line for line in done.stdout.splitlines() if line.startswith("  overlock check"))
     words = subprocess.run(

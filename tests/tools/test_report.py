@@ -29,7 +29,8 @@ FLAGS = [
 ]
 LIGHT, DARK = (f"--blink-settings=preferredColorScheme={scheme}" for scheme in (1, 0))
 # The page in a frame as wide as a phone or a desk; what the frame sees goes into the outer page.
-FRAME = """<!doctype html><body style="margin:0"><iframe id="f" width="{width}" height="3000"
+FRAME = """<!doctype html><meta charset="utf-8">
+<body style="margin:0"><iframe id="f" width="{width}" height="3000"
 style="border:0" srcdoc="{page}"></iframe><pre id="seen"></pre><script>
 const frame = document.getElementById("f");
 frame.onload = () => {{
