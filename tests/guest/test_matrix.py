@@ -33,6 +33,18 @@ def test_what_is_no_rig_is_refused(text: str) -> None:
         session.rigs(text)
 
 
+@pytest.mark.parametrize(
+    "words", [("boot", "--lock"), ("console", "--lock"), ("run", "--lock"), ("run", "--load")]
+)
+def test_a_wrong_name_is_told_before_anybody_has_to_build(
+    overlock: Overlock, tmp_path: Path, words: tuple[str, str]
+) -> None:
+    done = overlock("guest", *words, "nope", "--dir", tmp_path / "empty")
+    assert done.returncode == 2
+    assert "'nope'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_file_for_each_number_of_guests_and_one_page(
     overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def pause_words(pause: str) -> str:
 def boot(options: dict[str, Any]) -> int:
     out = terminal()
     try:
+        locks.checked(options["lock"])
         with ended_in_order():
             home, where, found = prepared(options)
             spec = spec_of(options, home, options["lock"], options["smp"], found)
@@ -103,6 +104,7 @@ def boot(options: dict[str, Any]) -> int:
 
 def console(options: dict[str, Any]) -> int:
     """QEMU on this terminal: its Ctrl-C is the guest's, and it ends with us."""
+    locks.checked(options["lock"])
     home, _, found = prepared(options)
     spec = spec_of(options, home, options["lock"], options["smp"], found)
     spec = replace(spec, words=(*spec.words, "loglevel=6"))
@@ -191,9 +193,9 @@ def run(options: dict[str, Any]) -> int:
             file = None  # it is replaced at the end, not gone on with
     options |= {"pilot": False, "seed": _seed(options)}
     try:
-        session = _session(options, out)
         load = loads.known(options["load"])
         chosen = variants(options["locks"], options["baseline"])
+        session = _session(options, out)
         planned = outcome.planned(load, options["vms"], [options["smp"]], chosen, options)
         job = session.job(load, planned, file)
         _introduce(job.result, job.to_do, out)
