@@ -19,7 +19,9 @@
  *  its own: so the one ahead of it stays, and is linked with the one behind. Others come only at
  *  the end. Had the one behind not linked itself yet, it is waited for, as in each MCS line.
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. [T] [L] [F]: see queued.h.
+ *  Pairing: [A] acquires from [R], the previous holder's release; so each holder sees the line as the
+ *  last one left it, by relaxed stores. [T] [L] [F] [H]: see queued.h. [F] also puts the one behind's
+ *  own store to `ahead` before ours; [H], the cleared link of the one ahead before the next one's.
  */
 #include <overlock/lock/queued.h>
 
