@@ -48,6 +48,17 @@ def checker() -> Path:
     return path
 
 
+def hostd() -> Path:
+    """The agent that tells guests of their slices; the rest can be built without it."""
+    path = folder() / "overlock-hostd"
+    if not path.exists():
+        raise Fail(
+            "overlock-hostd is not built; install clang, bpftool and libbpf-dev, then `make build`",
+            MISSING,
+        )
+    return path
+
+
 def include() -> Path:
     """The folder that has overlock/port.h, to compile a lock from outside the tree."""
     return _source("include", "overlock/port.h")

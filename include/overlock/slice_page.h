@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_SLICE_PAGE_H
+#define OL_SLICE_PAGE_H
+/*
+ * The slice page: what a hypervisor tells its guest of the time slices of the guest's vCPUs. The ABI,
+ * for both sides; docs/slice-page.md says what may be concluded from it and what not.
+ *
+ * A header, and an entry for each vCPU in the order of their numbers. All times are ns of the *host's*
+ * CLOCK_MONOTONIC. The host writes, the guest reads, the host never reads back. Little-endian.
+ *
+ * An entry is written between two changes of `seq`, which is odd meanwhile: a reader whose two looks at
+ * it differ, or are odd, has read nothing.
+ */
+#include <linux/types.h>
+
+#define OL_SLICE_PAGE_MAGIC	0x65636c734b4c564fULL	/* the bytes "OVLKslce" */
+#define OL_SLICE_PAGE_VERSION	1u
+
+/* Of the page. Whoever does not know the number takes it for OL_SLICE_PAGE_OVER. */
+enum { OL_SLICE_PAGE_MADE = 0, OL_SLICE_PAGE_TOLD = 1, OL_SLICE_PAGE_OVER = 2 };
+
+/* Of a vCPU, in `running`. */
+enum { OL_SLICE_OFF = 0, OL_SLICE_ON = 1 };
+
+#define OL_SLICE_UNKNOWN	0ULL	/* for an id or a time */
+#define OL_SLICE_NO_END		(~0ULL)	/* for `end`: nobody else wants this CPU */
+
+struct ol_slice_page {
+	__u64 magic;   /* written last when a page is made */
+	__u32 version; /* another one is laid out otherwise */
+	__u32 state;
+	__u32 size;   /* of all of it, in bytes */
+	__u32 first;  /* from here to the first entry, in bytes */
+	__u32 stride; /* from an entry to the next, in bytes; at least an entry of this version */
+	__u32 entries;
+	__u64 beat;    /* the host lived then */
+	__u64 lasting; /* ns: so long after `beat` nothing here means anything any more */
+	__u64 late;    /* ns: an end that has passed by more means nothing any more */
+	__u64 reserved;
+};
+
+struct ol_slice_entry {
+	__u32 seq;
+	__u32 running;
+	__u64 id;    /* another one whenever the vCPU has been off its CPU */
+	__u64 begin; /* of this slice */
+	__u64 end;   /* expected */
+	__u64 sure; /* until then the host's scheduler will not end it for another ordinary thread */
+	__u64 published; /* when this was written */
+	__u64 reserved[2];
+};
+
+#ifdef __cplusplus
+#define OL_SLICE_PAGE_ASSERT(x)	static_assert(x, #x)
+#else
+#define OL_SLICE_PAGE_ASSERT(x)	_Static_assert(x, #x)
+#endif
+OL_SLICE_PAGE_ASSERT(sizeof(struct ol_slice_page) == 64);
+OL_SLICE_PAGE_ASSERT(sizeof(struct ol_slice_entry) == 64);
+OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_page, state) == 12);
+OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_page, entries) == 28);
+OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_page, beat) == 32);
+OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_entry, id) == 8);
+OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_entry, published) == 40);
+#undef OL_SLICE_PAGE_ASSERT
+#endif

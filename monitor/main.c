@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overlock-hostd: tells guests, or programs, of the time slices of their vCPUs' threads.
+ *
+ * It watches the scheduler by BPF and publishes on a page of shared memory (slice_page.h). Needs root
+ * to begin with, and gives that up once the programs are attached. Ends when it is told to, or when the
+ * threads' processes have; the page then says that it is over.
+ */
+#define _GNU_SOURCE
+#include "page.h"
+#include "told.h"
+#include "watch.h"
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 1024 };
+enum { FAILED = 1, USAGE = 2, MISSING = 3 };
+enum { NOBODY = 65534 };
+
+#define BEAT_NS		250000000ull
+#define MOST_POLL_US	1000000u
+#define PRESET_POLL_US	1000u
+#define PRESET_SLICE_NS 3000000ull /* Linux's default on a few CPUs, where its own cannot be read */
+
+static struct asked {
+	const char *page;
+	pid_t threads[MOST_THREADS];
+	unsigned n;
+	enum way first, last;
+	unsigned poll_us;
+	__u64 slice_ns;
+} asked = { .first = WAY_DIRECT, .last = WAY_COPY, .poll_us = PRESET_POLL_US };
+
+#define FAIL(code, ...)						\
+	do {							\
+		fprintf(stderr, "overlock-hostd: " __VA_ARGS__);	\
+		fputc('\n', stderr);				\
+		exit(code);					\
+	} while (0)
+
+/* What is asked. */
+
+static const char usage[] =
+	"usage: overlock-hostd --page FILE --threads TID,... [--publisher auto|direct|copy]\n"
+	"                      [--poll-us N] [--slice-ns N]\n"
+	"Tells of the slices of these threads in FILE, until SIGTERM or until they end.\n";
+
+static unsigned long long number(const char *option, const char *text, unsigned long long least,
+				 unsigned long long most)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || n < least || n > most)
+		FAIL(USAGE, "%s=%s is not a number from %llu to %llu", option, text, least, most);
+	return n;
+}
+
+static void set_threads(char *list)
+{
+	for (char *rest, *word = strtok_r(list, ",", &rest); word;
+	     word = strtok_r(NULL, ",", &rest)) {
+		if (asked.n == MOST_THREADS)
+			FAIL(USAGE, "more than %d threads", MOST_THREADS);
+		asked.threads[asked.n++] = (pid_t)number("--threads", word, 1, INT32_MAX);
+	}
+}
+
+static void set_publisher(const char *name)
+{
+	if (!strcmp(name, "direct"))
+		asked.last = WAY_DIRECT;
+	else if (!strcmp(name, "copy"))
+		asked.first = WAY_COPY;
+	else if (strcmp(name, "auto"))
+		FAIL(USAGE, "--publisher=%s is none of auto, direct, copy", name);
+}
+
+static void read_options(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "page", required_argument, NULL, 'p' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "publisher", required_argument, NULL, 'u' },
+		{ "poll-us", required_argument, NULL, 'i' },
+		{ "slice-ns", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+
+	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+		switch (c) {
+		case 'p':
+			asked.page = optarg;
+			break;
+		case 't':
+			set_threads(optarg);
+			break;
+		case 'u':
+			set_publisher(optarg);
+			break;
+		case 'i':
+			asked.poll_us = (unsigned)number("--poll-us", optarg, 10, MOST_POLL_US);
+			break;
+		case 's':
+			asked.slice_ns = number("--slice-ns", optarg, 1000, 10000000000ull);
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		default:
+			exit(USAGE);
+		}
+	}
+	if (!asked.page || !asked.n || optind != argc)
+		FAIL(USAGE, "give --page FILE and --threads TID,...; see --help");
+}
+
+/* Of a scheduler without deadlines, the least that it lets a thread run, if it tells. */
+static __u64 slice_of_scheduler(void)
+{
+	static const char *const files[] = { "/sys/kernel/debug/sched/base_slice_ns",
+					     "/sys/kernel/debug/sched/min_granularity_ns" };
+	unsigned long long ns = 0;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !ns; i++) {
+		FILE *file = fopen(files[i], "re");
+
+		if (!file)
+			continue;
+		if (fscanf(file, "%llu", &ns) != 1)
+			ns = 0;
+		fclose(file);
+	}
+	return ns ? ns : PRESET_SLICE_NS;
+}
+
+/* The processes of the threads. */
+
+static struct {
+	pid_t pids[MOST_THREADS];
+	struct pollfd ends[MOST_THREADS + 1]; /* theirs, then our signals */
+	nfds_t n;
+} processes;
+
+static pid_t process_of(pid_t thread)
+{
+	char path[64], line[256];
+	pid_t process = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	file = fopen(path, "re");
+	while (file && !process && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %d", &process) != 1)
+			process = 0;
+	if (file)
+		fclose(file);
+	return process;
+}
+
+static void find_processes(void)
+{
+	for (unsigned i = 0; i < asked.n; i++) {
+		pid_t process = process_of(asked.threads[i]);
+		nfds_t known = 0;
+		int fd;
+
+		if (!process)
+			FAIL(USAGE, "there is no thread %d", asked.threads[i]);
+		while (known < processes.n && processes.pids[known] != process)
+			known++;
+		if (known < processes.n)
+			continue;
+		fd = (int)syscall(SYS_pidfd_open, process, 0);
+		if (fd < 0)
+			FAIL(FAILED, "process %d cannot be watched: %s", process, strerror(errno));
+		processes.pids[known] = process;
+		processes.ends[known] = (struct pollfd){ .fd = fd, .events = POLLIN };
+		processes.n++;
+	}
+}
+
+/* Watching. */
+
+static struct page page;
+static struct watch watch;
+
+static void begin(void)
+{
+	if (!watch_open(&watch, asked.first, asked.last, asked.n, asked.slice_ns))
+		FAIL(geteuid() ? MISSING : FAILED, "the scheduler cannot be watched%s: %s",
+		     geteuid() ? " without root" : "", watch.why);
+	for (unsigned i = 0; i < asked.n; i++)
+		if (!watch_thread(&watch, i, asked.threads[i], page_entry(&page, i)))
+			FAIL(FAILED, "thread %d cannot be watched: %s", asked.threads[i],
+			     strerror(errno));
+}
+
+/* Who competes with the threads for their CPUs must not wait for a slice to tell of it. */
+static void be_prompt(void)
+{
+	struct sched_param least = { .sched_priority = 1 };
+
+	if (watch.way == WAY_COPY)
+		sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
+	else
+		setpriority(PRIO_PROCESS, 0, -10); /* for the beats */
+	prctl(PR_SET_TIMERSLACK, 1);
+}
+
+/* What is open stays open. To be ended with our parent is forgotten by the kernel meanwhile. */
+static void drop_privileges(void)
+{
+	uid_t user = page.owner ? page.owner : NOBODY;
+	pid_t parent = getppid();
+	int with_parent = 0;
+
+	prctl(PR_GET_PDEATHSIG, &with_parent);
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+			   setresuid(user, user, user)))
+		FAIL(FAILED, "root cannot be given up: %s", strerror(errno));
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!with_parent)
+		return;
+	prctl(PR_SET_PDEATHSIG, with_parent);
+	if (getppid() != parent)
+		raise(with_parent);
+}
+
+static __u64 copied;
+
+static void copy_all(void)
+{
+	static uint32_t last[MOST_THREADS];
+
+	for (unsigned i = 0; i < asked.n; i++)
+		copied += page_copy(&page, i, &watch.records[i].entry, &last[i]);
+}
+
+/* Until a signal comes, or all processes have ended. */
+static void publish(int signals)
+{
+	const bool copies = watch.way == WAY_COPY;
+	const uint64_t step = copies ? asked.poll_us * 1000ull : BEAT_NS;
+	const struct timespec wait = { (time_t)(step / 1000000000), (long)(step % 1000000000) };
+	uint64_t beat = 0;
+	nfds_t left = processes.n;
+
+	processes.ends[processes.n] = (struct pollfd){ .fd = signals, .events = POLLIN };
+	while (left) {
+		uint64_t now = page_now();
+
+		if (copies)
+			copy_all();
+		if (now - beat >= BEAT_NS || !copies) {
+			page_beat(&page);
+			beat = now;
+		}
+		if (ppoll(processes.ends, processes.n + 1, &wait, NULL) <= 0)
+			continue;
+		if (processes.ends[processes.n].revents)
+			return;
+		for (nfds_t i = 0; i < processes.n; i++) {
+			if (processes.ends[i].revents) {
+				processes.ends[i].fd = -1; /* poll() passes over it */
+				left--;
+			}
+		}
+	}
+}
+
+static int block_signals(void)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	signal(SIGPIPE, SIG_IGN); /* nobody may listen any more: the page is marked all the same */
+	return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t began;
+	int signals;
+
+	read_options(argc, argv);
+	signals = block_signals();
+	find_processes();
+	if (!asked.slice_ns)
+		asked.slice_ns = slice_of_scheduler();
+	if (!page_open(&page, asked.page, asked.n))
+		FAIL(USAGE, "%s cannot be the page: %s", asked.page, strerror(errno));
+	begin();
+	be_prompt();
+	drop_privileges();
+	page_begin(&page);
+	tell_begin(&watch, asked.n);
+	began = page_now();
+	publish(signals);
+	watch_detach(&watch);
+	page_over(&page);
+	tell_end(&watch, asked.n, (double)(page_now() - began) * 1e-9, copied);
+	watch_close(&watch);
+	page_close(&page);
+	return 0;
+}

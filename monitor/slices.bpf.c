@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Watches the scheduler for some threads, the vCPUs of virtual machines for one, and notes of each
+ * slice when it began and when it is likely to end.
+ *
+ * With `direct` the note is written to the shared page in here, while the scheduler switches: the page
+ * is pinned, and each thread has a pointer to its entry (Linux 6.13). No look at it can come too early.
+ */
+#include <stdbool.h>
+#include "kernel.h"
+#include "watched.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+const volatile bool direct;
+const volatile __u64 slice_ns;	    /* where the scheduler has no deadlines */
+const volatile __u64 tick_function; /* of the timer of the scheduler's ticks; 0: not known */
+const volatile __u32 publisher; /* the thread that copies the notes to the page; 0: nobody does */
+
+__u32 ending; /* enum ending */
+
+extern unsigned int CONFIG_HZ __kconfig __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);   /* thread */
+	__type(value, __u32); /* its record */
+} places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct watched);
+} records SEC(".maps");
+
+/* Whom the publisher has interrupted on this CPU, in which slice; 0: nobody. */
+struct interruption {
+	__u32 place;
+	__u64 id;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct interruption);
+} interruptions SEC(".maps");
+
+/* The timer of this CPU's ticks. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} ticks SEC(".maps");
+
+/* Of each thread, its entry on the page: memory of overlock-hostd, pinned when it is told to us. */
+struct place_on_page {
+	struct ol_slice_entry __attribute__((btf_type_tag("uptr"))) * entry;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct place_on_page);
+} places_on_page SEC(".maps");
+
+static __always_inline struct watched *record_of(__u32 thread)
+{
+	__u32 *place = bpf_map_lookup_elem(&places, &thread);
+
+	return place ? bpf_map_lookup_elem(&records, place) : 0;
+}
+
+/* Histograms. */
+
+static __always_inline __u32 place_of(__u64 ns)
+{
+	__u32 top = 0, step;
+	__u64 v = ns;
+
+	if (ns < STEPS)
+		return ns;
+	for (step = 32; step; step /= 2) {
+		if (v >> step) {
+			v >>= step;
+			top += step;
+		}
+	}
+	return (top - STEP_BITS + 1) * STEPS + (ns >> (top - STEP_BITS)) % STEPS;
+}
+
+static __always_inline void note(__u64 *times, __u64 ns)
+{
+	times[place_of(ns) % PLACES]++;
+}
+
+/* When a slice ends. */
+
+#define NICE_0_WEIGHT	(1ULL << 20)
+#define MOST_LEVELS	8	/* of groups within groups */
+
+/* What a queue's own time, which runs slower the heavier its entity is, comes to in ns. */
+static __always_inline __u64 to_ns(const struct sched_entity *se, __u64 until)
+{
+	__s64 left = until - BPF_CORE_READ(se, vruntime);
+	__u64 weight = BPF_CORE_READ(se, load.weight);
+
+	if (left <= 0)
+		return 0;
+	return (__u64)left * weight / NICE_0_WEIGHT; /* fits: minutes at the heaviest weight */
+}
+
+static __always_inline bool alone(const struct sched_entity *se)
+{
+	const struct cfs_rq *queue = BPF_CORE_READ(se, cfs_rq);
+
+	if (bpf_core_field_exists(queue->nr_queued))
+		return BPF_CORE_READ(queue, nr_queued) <= 1;
+	return BPF_CORE_READ((const struct cfs_rq___before_6_14 *)queue, nr_running) <= 1;
+}
+
+struct outlook {
+	__u64 left, sure; /* ns from now; ~0: no end */
+};
+
+/*
+ * A task's slice ends when it has run out on any level of groups where somebody else is queued; but
+ * for that others wake up, and may come earlier.
+ */
+static __always_inline struct outlook outlook_of(const struct sched_entity *se)
+{
+	struct outlook o = { ~0ULL, ~0ULL };
+	int level;
+
+	for (level = 0; level < MOST_LEVELS && se; level++) {
+		__u64 ns;
+
+		if (bpf_core_field_exists(se->vprot)) {
+			ns = to_ns(se, BPF_CORE_READ(se, vprot));
+			if (ns < o.sure)
+				o.sure = ns;
+			ending = ENDING_PROTECTED;
+		} else if (bpf_core_field_exists(se->deadline)) {
+			ns = to_ns(se, BPF_CORE_READ(se, deadline));
+			ending = ENDING_DEADLINE;
+		} else {
+			ns = slice_ns;
+			ending = ENDING_ASSUMED;
+		}
+		if (ns < o.left && !alone(se))
+			o.left = ns;
+		se = BPF_CORE_READ(se, parent);
+	}
+	return o;
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(ticked, struct hrtimer *timer)
+{
+	__u32 zero = 0;
+	__u64 *mine;
+
+	if ((__u64)timer->function != tick_function)
+		return 0;
+	mine = bpf_map_lookup_elem(&ticks, &zero);
+	if (mine)
+		*mine = (__u64)timer;
+	return 0;
+}
+
+/* A slice that has run out ends at the timer's next tick on this CPU. */
+static __always_inline __u64 at_a_tick(__u64 now, __u64 end)
+{
+	__u32 zero = 0;
+	__u64 *mine = bpf_map_lookup_elem(&ticks, &zero), tick, period;
+
+	if (!mine || !*mine || !CONFIG_HZ)
+		return end;
+	tick = BPF_CORE_READ((const struct hrtimer *)*mine, node.expires);
+	period = 1000000000ULL / CONFIG_HZ;
+	if (tick <= now || tick - now > period)
+		return end; /* it is off */
+	if (end <= tick)
+		return tick;
+	return tick + (end - tick + period - 1) / period * period;
+}
+
+enum { SCHED_NORMAL = 0, SCHED_BATCH = 3 };
+
+static __always_inline void expect_end(struct ol_slice_entry *e, const struct task_struct *task,
+				       __u64 now)
+{
+	__u32 policy = BPF_CORE_READ(task, policy);
+	struct outlook o;
+
+	e->end = e->sure = OL_SLICE_UNKNOWN;
+	if (policy != SCHED_NORMAL && policy != SCHED_BATCH)
+		return; /* real time: who knows */
+	o = outlook_of(&task->se);
+	e->end = o.left == ~0ULL ? OL_SLICE_NO_END : at_a_tick(now, now + o.left);
+	if (o.sure != ~0ULL)
+		e->sure = now + o.sure;
+}
+
+/* Writing. */
+
+/* Odd while it is written; the additions order what is between them. */
+static __always_inline void begin_writing(struct watched *w)
+{
+	__sync_fetch_and_add(&w->entry.seq, 1);
+}
+
+static __always_inline void end_writing(struct watched *w)
+{
+	__sync_fetch_and_add(&w->entry.seq, 1);
+}
+
+/* The exchanges order what is between them. */
+static __always_inline void write_there(struct watched *w, struct task_struct *task)
+{
+	struct place_on_page *place = bpf_task_storage_get(&places_on_page, task, 0, 0);
+	struct ol_slice_entry *there = place ? place->entry : 0;
+
+	if (!there) {
+		w->refused++;
+		return;
+	}
+	__sync_lock_test_and_set(&there->seq, w->entry.seq - 1);
+	there->running = w->entry.running;
+	there->id = w->entry.id;
+	there->begin = w->entry.begin;
+	there->end = w->entry.end;
+	there->sure = w->entry.sure;
+	there->published = w->entry.published;
+	__sync_lock_test_and_set(&there->seq, w->entry.seq);
+	w->written++;
+}
+
+static __always_inline void note_end(struct watched *w, __u64 now, bool able)
+{
+	const struct ol_slice_entry *e = &w->entry;
+
+	note(w->length, now - e->begin);
+	if (!able) {
+		w->left++;
+		return;
+	}
+	w->taken++;
+	if (e->end == OL_SLICE_NO_END)
+		w->endless++;
+	else if (e->end == OL_SLICE_UNKNOWN)
+		return;
+	else if (now < e->end)
+		note(w->early, e->end - now);
+	else
+		note(w->after, now - e->end);
+}
+
+static __always_inline void leaves(struct watched *w, __u64 now, bool able)
+{
+	struct ol_slice_entry *e = &w->entry;
+
+	if (e->running == OL_SLICE_ON)
+		note_end(w, now, able);
+	begin_writing(w);
+	e->id = e->id ? e->id + 1 : now; /* not one that another monitor has used before */
+	e->running = OL_SLICE_OFF;
+	e->end = e->sure = OL_SLICE_UNKNOWN;
+	e->published = now;
+	end_writing(w);
+}
+
+static __always_inline void comes(struct watched *w, const struct task_struct *task, __u64 now)
+{
+	struct ol_slice_entry *e = &w->entry;
+
+	if (e->running == OL_SLICE_ON) /* interrupted by the publisher, and moved to another CPU */
+		leaves(w, now, true);
+	begin_writing(w);
+	if (!e->id)
+		e->id = now;
+	e->running = OL_SLICE_ON;
+	e->begin = e->published = now;
+	expect_end(e, task, now);
+	w->slices++;
+	end_writing(w);
+}
+
+/*
+ * The publisher's own turns on a CPU are like an interrupt: if the thread that it took the CPU from has
+ * it back afterwards, this is still the same slice. Else it ended when the publisher came.
+ */
+static __always_inline bool publisher_came(__u32 from)
+{
+	__u32 zero = 0, *place = bpf_map_lookup_elem(&places, &from);
+	struct interruption *mine = bpf_map_lookup_elem(&interruptions, &zero);
+	struct watched *w = place ? bpf_map_lookup_elem(&records, place) : 0;
+
+	if (!w || !mine)
+		return false;
+	mine->place = *place;
+	mine->id = w->entry.id;
+	return true;
+}
+
+static __always_inline bool publisher_went(__u32 to, __u64 now)
+{
+	__u32 zero = 0, *place = bpf_map_lookup_elem(&places, &to);
+	struct interruption *mine = bpf_map_lookup_elem(&interruptions, &zero);
+	struct watched *w;
+	__u64 id;
+
+	if (!mine || !mine->id)
+		return false;
+	id = mine->id;
+	mine->id = 0;
+	w = bpf_map_lookup_elem(&records, &mine->place);
+	if (!w || w->entry.id != id)
+		return false;
+	if (place && *place == mine->place)
+		return true;
+	leaves(w, now, true);
+	return false;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_struct *to,
+	     unsigned int state)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct watched *w;
+
+	if (publisher && to->pid == publisher && !state && publisher_came(from->pid))
+		return 0;
+	if (publisher && from->pid == publisher && publisher_went(to->pid, now))
+		return 0;
+	w = record_of(from->pid);
+	if (w) {
+		leaves(w, now, !state);
+		if (direct)
+			write_there(w, from);
+	}
+	w = record_of(to->pid);
+	if (w) {
+		comes(w, to, now);
+		if (direct)
+			write_there(w, to);
+	}
+	return 0;
+}

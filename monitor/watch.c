@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "watch.h"
+#include "slices.skel.h"
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const words[WAYS] = {
+	[WAY_DIRECT] = "by the scheduler, while it switches",
+	[WAY_COPY] = "by overlock-hostd, which copies it",
+};
+
+const char *watch_way(enum way way)
+{
+	return words[way];
+}
+
+const char *watch_ending(const struct watch *watch)
+{
+	switch (watch->programs->bss->ending) {
+	case ENDING_PROTECTED:
+		return watch->ticks ? "EEVDF: its protected part, up to the next tick"
+				    : "EEVDF: its protected part";
+	case ENDING_DEADLINE:
+		return watch->ticks ? "EEVDF: its deadline, up to the next tick"
+				    : "EEVDF: its deadline";
+	case ENDING_ASSUMED:
+		return "a slice of assumed length";
+	default:
+		return "no slice was seen";
+	}
+}
+
+/* libbpf says what went wrong in several lines; the last one that is a reason is kept. */
+static char said[200];
+
+static int keep(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	char line[sizeof(said)];
+
+	if (level == LIBBPF_WARN && vsnprintf(line, sizeof(line), format, arguments) > 0 &&
+	    !strstr(line, "failed to load object") && !strstr(line, "BEGIN PROG LOAD LOG")) {
+		line[strcspn(line, "\n\"")] = 0;
+		memcpy(said, line, sizeof(said));
+	}
+	return 0;
+}
+
+static bool refused(struct watch *watch, enum way way, const char *what, int error)
+{
+	const char *reason = said[0] ? said : strerror(error);
+
+	snprintf(watch->why, sizeof(watch->why), "%s: %s: %.150s", words[way], what, reason);
+	return false;
+}
+
+/* Of the timer that ticks; its name changes from one Linux to the next. 0: not found. */
+static __u64 tick_function(void)
+{
+	static const char *const names[] = { "tick_nohz_handler", "tick_sched_timer" };
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long at, found = 0;
+	char line[512], name[128];
+
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx %*c %127s", &at, name) != 2)
+			continue;
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (!strcmp(name, names[i]))
+				found = at;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool load(struct watch *watch, enum way way, unsigned threads, __u64 slice_ns)
+{
+	struct slices_bpf *programs = slices_bpf__open();
+
+	watch->programs = programs;
+	if (!programs)
+		return refused(watch, way, "BPF cannot be opened", errno);
+	programs->rodata->direct = way == WAY_DIRECT;
+	programs->rodata->publisher = way == WAY_COPY ? (__u32)gettid() : 0;
+	programs->rodata->slice_ns = slice_ns;
+	programs->rodata->tick_function = tick_function();
+	watch->ticks = programs->rodata->tick_function;
+	bpf_program__set_autoload(programs->progs.ticked, watch->ticks);
+	bpf_map__set_autocreate(programs->maps.places_on_page, way == WAY_DIRECT);
+	bpf_map__set_max_entries(programs->maps.places, threads);
+	bpf_map__set_max_entries(programs->maps.records, threads);
+	if (slices_bpf__load(programs))
+		return refused(watch, way, "the kernel does not take it", errno);
+	watch->bytes = (threads * sizeof(struct watched) + 4095) / 4096 * 4096;
+	watch->records = mmap(NULL, watch->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			      bpf_map__fd(programs->maps.records), 0);
+	if (watch->records == MAP_FAILED)
+		return refused(watch, way, "its records cannot be mapped", errno);
+	if (slices_bpf__attach(programs))
+		return refused(watch, way, "it cannot be attached", errno);
+	return true;
+}
+
+/* Goes off the CPU some times, and looks for what stands on a page of its own. */
+static bool tried(struct watch *watch, enum way way, unsigned place)
+{
+	static struct ol_slice_entry mine __attribute__((aligned(64)));
+	const struct timespec moment = { 0, 500000 };
+	__u32 thread = (__u32)gettid();
+
+	memset(&mine, 0, sizeof(mine));
+	if (!watch_thread(watch, place, gettid(), &mine))
+		return refused(watch, way, "it cannot be told a thread", errno);
+	for (int i = 0; i < 5; i++)
+		nanosleep(&moment, NULL);
+	bpf_map_delete_elem(bpf_map__fd(watch->programs->maps.places), &thread);
+	if (!watch->records[place].slices)
+		return refused(watch, way,
+			       "it does not see us; run in the host's own PID namespace", EPERM);
+	if (way == WAY_DIRECT && (!mine.id || mine.seq & 1 || mine.running != OL_SLICE_ON))
+		return refused(watch, way, "nothing was written in a trial", EPERM);
+	return true;
+}
+
+bool watch_open(struct watch *watch, enum way first, enum way last, unsigned threads,
+		__u64 slice_ns)
+{
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(keep);
+	for (enum way way = first; way <= last; way++) {
+		said[0] = 0;
+		/* One record more, for the trial. */
+		if (load(watch, way, threads + 1, slice_ns) && tried(watch, way, threads)) {
+			watch->way = way;
+			return true;
+		}
+		watch_close(watch);
+	}
+	return false;
+}
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD	O_EXCL /* Linux 6.9 */
+#endif
+
+/* The kernel pins the memory that the pointer leads to. */
+static bool lend(struct watch *watch, pid_t thread, struct ol_slice_entry *entry)
+{
+	int fd = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD), error;
+
+	if (fd < 0)
+		return false;
+	error = bpf_map_update_elem(bpf_map__fd(watch->programs->maps.places_on_page), &fd, &entry,
+				    BPF_ANY);
+	close(fd);
+	return !error;
+}
+
+bool watch_thread(struct watch *watch, unsigned i, pid_t thread, struct ol_slice_entry *entry)
+{
+	bool direct = watch->programs->rodata->direct;
+	__u32 key = (__u32)thread, place = i;
+
+	return (!direct || lend(watch, thread, entry)) &&
+	       !bpf_map_update_elem(bpf_map__fd(watch->programs->maps.places), &key, &place,
+				    BPF_ANY);
+}
+
+void watch_detach(struct watch *watch)
+{
+	slices_bpf__detach(watch->programs);
+}
+
+void watch_close(struct watch *watch)
+{
+	if (watch->records && watch->records != MAP_FAILED)
+		munmap(watch->records, watch->bytes);
+	slices_bpf__destroy(watch->programs);
+	watch->programs = NULL;
+	watch->records = NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef MONITOR_WATCHED_H
+#define MONITOR_WATCHED_H
+/* What overlock-hostd and its BPF programs share: a record for each thread that is watched. */
+#include <linux/types.h>
+#include <overlock/slice_page.h>
+
+/* Times by their logarithm, four steps for each doubling: within 12 % of what they are. */
+enum { STEP_BITS = 2, STEPS = 1 << STEP_BITS, PLACES = 64 * STEPS };
+
+/* What the end of a slice is predicted by. */
+enum ending {
+	ENDING_UNSEEN,	  /* no slice was seen yet */
+	ENDING_PROTECTED, /* EEVDF: until when the scheduler protects it (Linux 6.17) */
+	ENDING_DEADLINE,  /* EEVDF: its deadline (Linux 6.6) */
+	ENDING_ASSUMED,	  /* none of these: a slice of `slice_ns` */
+};
+
+struct watched {
+	struct ol_slice_entry entry; /* as it is, or shall be, on the page */
+	__u64 slices;		     /* that began */
+	__u64 taken;		     /* that ended with the thread able to go on */
+	__u64 left;		     /* that the thread ended by itself: it slept */
+	__u64 endless;		     /* taken though no end was in sight */
+	__u64 written;		     /* to the page, by the scheduler */
+	__u64 refused;
+	/* Of those taken: how much before the end predicted, or after. */
+	__u64 early[PLACES], after[PLACES];
+	__u64 length[PLACES]; /* of all slices */
+};
+#endif

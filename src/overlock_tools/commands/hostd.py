@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""overlock hostd: what the host's scheduler does with some threads, told on a shared page."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from overlock_tools.errors import FAILED, Fail
+
+QMP_SECONDS = 10.0
+
+
+def _vcpus(socket: Path) -> list[int]:
+    from overlock_tools.guest.channel import Ended, Late
+    from overlock_tools.guest.qmp import Monitor
+
+    try:
+        monitor = Monitor(socket, QMP_SECONDS, socket.exists)
+        try:
+            return monitor.vcpu_threads()
+        finally:
+            monitor.close()
+    except (Late, Ended, OSError, ValueError) as error:
+        why = str(error) or "nobody answers"
+        raise Fail(f"--qmp {socket}: {why}; give QEMU `-qmp unix:FILE,server`", FAILED) from error
+
+
+def _threads(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise Fail(f"--threads {text}: give thread ids as in 1234,1235")
+    return [int(word) for word in words]
+
+
+@click.command()
+@click.option(
+    "--page",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file that the guest's ivshmem-plain device, or a program, has mapped.",
+)
+@click.option("--threads", metavar="LIST", help="Thread ids, in the order of the vCPUs.")
+@click.option(
+    "--qmp",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="QEMU's monitor socket, to be asked for its vCPUs' threads.",
+)
+@click.option(
+    "--publisher",
+    type=click.Choice(("auto", "direct", "copy")),
+    default="auto",
+    show_default=True,
+    help="direct: the scheduler writes, while it switches. copy: a thread of hostd does, later.",
+)
+@click.option("--poll-us", type=click.IntRange(10, 1_000_000), help="How often copy copies.")
+@click.option(
+    "--slice-ns",
+    type=click.IntRange(1000, 10_000_000_000),
+    help="A slice's length, where the scheduler has no deadlines (before Linux 6.6).",
+)
+def command(**options: Any) -> int:
+    """Tell guests, or programs, of the time slices of their threads: docs/slice-page.md.
+
+    Needs root to begin, and Linux with BTF. Says in a line of JSON that it watches, and how.
+    Ends by Ctrl-C, or with the threads' process, and says how well ends were predicted.
+
+    \b
+    Examples:
+      overlock hostd --page /dev/shm/guest1 --qmp /run/guest1.qmp
+      overlock hostd --page /dev/shm/mine --threads 1234,1235 --publisher copy
+    """
+    from overlock_tools import native
+
+    threads, qmp = options["threads"], options["qmp"]
+    if (threads is None) == (qmp is None):
+        raise Fail("give --threads or --qmp, one of them")
+    program = str(native.hostd())
+    ids = _vcpus(qmp) if qmp else _threads(threads)
+    words = ["--page", str(options["page"]), "--threads", ",".join(map(str, ids))]
+    for name in ("publisher", "poll_us", "slice_ns"):
+        if (given := options[name]) is not None:
+            words += [f"--{name.replace('_', '-')}", str(given)]
+    os.execv(program, [program, *words])  # noqa: S606 - no shell is wanted

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a slice page as a guest's kernel does.
+ *
+ *	look judge FILE ENTRY	 for each line of our time, in ns, on stdin: what the entry means then
+ *	look race READS		 a thread writes an entry, all its fields alike: how many reads were mixed
+ *	look spin FILE N SECONDS N threads on one CPU look at their own entries, by the host's clock
+ */
+#define _GNU_SOURCE
+#include <overlock/slice_reader.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static const void *map_file(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDWR);
+	struct stat found;
+	void *memory;
+
+	if (fd < 0 || fstat(fd, &found))
+		exit(2);
+	*size = (size_t)found.st_size;
+	/* Writable, as QEMU's is: a thread's own entry is written through it. */
+	memory = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (memory == MAP_FAILED)
+		exit(2);
+	return memory;
+}
+
+static int judge(const char *path, unsigned i)
+{
+	struct ol_slice_clock clock = { 0 };
+	const struct ol_slice_entry *there;
+	struct ol_slice_map map;
+	struct ol_slice_entry e;
+	size_t size;
+	const void *memory = map_file(path, &size);
+	uint64_t now;
+
+	if (!ol_slice_map_open(&map, memory, size)) {
+		puts("{\"opened\": false}");
+		return 0;
+	}
+	there = ol_slice_entry(&map, i);
+	while (scanf("%" SCNu64, &now) == 1) {
+		memset(&e, 0, sizeof(e));
+		if (!there || !ol_slice_read(there, &e)) {
+			puts("{\"opened\": true, \"whole\": false}");
+		} else {
+			ol_slice_clock_learn(&clock, now, e.published);
+			now -= (uint64_t)ol_slice_offset(&clock);
+			ol_slice_judge(&map, &e, now);
+			printf("{\"opened\": true, \"whole\": true, \"told\": %s, \"id\": %llu, "
+			       "\"end\": %llu, \"sure\": %llu, \"offset\": %" PRId64 "}\n",
+			       ol_slice_told(&map, now) ? "true" : "false", e.id, e.end, e.sure,
+			       ol_slice_offset(&clock));
+		}
+		fflush(stdout);
+	}
+	return 0;
+}
+
+static struct ol_slice_entry raced;
+static uint32_t over;
+
+static void *write_alike(void *unused)
+{
+	for (uint64_t k = 1; !ol_load_relaxed(&over); k++) {
+		uint32_t seq = raced.seq;
+
+		ol_store_relaxed(&raced.seq, seq + 1);
+		ol_fence();
+		ol_store_relaxed(&raced.id, k);
+		ol_store_relaxed(&raced.begin, k);
+		ol_store_relaxed(&raced.end, k);
+		ol_store_relaxed(&raced.sure, k);
+		ol_store_relaxed(&raced.published, k);
+		ol_store_release(&raced.seq, seq + 2);
+	}
+	return unused;
+}
+
+static int race(uint64_t reads)
+{
+	uint64_t whole = 0, mixed = 0;
+	struct ol_slice_entry e;
+	pthread_t writer;
+
+	pthread_create(&writer, NULL, write_alike, NULL);
+	for (uint64_t n = 0; n < reads && !mixed; n++) {
+		if (!ol_slice_read(&raced, &e))
+			continue;
+		whole++;
+		mixed += e.id != e.begin || e.id != e.end || e.id != e.sure || e.id != e.published;
+	}
+	ol_store_relaxed(&over, 1u);
+	pthread_join(writer, NULL);
+	printf("{\"whole\": %" PRIu64 ", \"mixed\": %" PRIu64 "}\n", whole, mixed);
+	return 0;
+}
+
+/* Threads that spin. */
+
+enum { MOST = 64 };
+
+static struct spinner {
+	unsigned index;
+	pthread_t thread;
+	pid_t id;
+	uint64_t looks, unread, untold, unknown, ahead, passed, changes, away_unseen;
+	uint64_t ids;	   /* the last id and the first, between two looks */
+	uint64_t switches; /* of the thread, between the same looks */
+} spinners[MOST];
+
+static struct ol_slice_map shared;
+static pthread_barrier_t ready;
+
+static uint64_t switches(void)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_THREAD, &used);
+	return (uint64_t)used.ru_nvcsw + (uint64_t)used.ru_nivcsw;
+}
+
+/* The id, and how often we were switched, at a moment between two switches. */
+static void steady(const struct ol_slice_entry *there, uint64_t *id, uint64_t *switched)
+{
+	struct ol_slice_entry e;
+
+	do {
+		*switched = switches();
+		while (!ol_slice_read(there, &e))
+			;
+		*id = e.id;
+	} while (switches() != *switched);
+}
+
+/* A gap in a thread's own time, that long, is a time off its CPU. */
+enum { GAP_NS = 500000 };
+
+static void *spin(void *arg)
+{
+	struct spinner *s = arg;
+	const struct ol_slice_entry *there;
+	uint64_t last, first_id, first_switches, last_id, last_switches, id = 0;
+
+	s->id = gettid();
+	pthread_barrier_wait(&ready); /* our ids are told */
+	pthread_barrier_wait(&ready); /* we are watched */
+	there = ol_slice_entry(&shared, s->index);
+	do {
+		steady(there, &first_id, &first_switches);
+	} while (!first_id && !ol_load_relaxed(&over));
+	last = now_ns();
+	while (!ol_load_relaxed(&over)) {
+		uint64_t began = now_ns(), now;
+		struct ol_slice_entry e;
+
+		s->looks++;
+		if (!ol_slice_read(there, &e)) {
+			s->unread++;
+			continue;
+		}
+		now = now_ns();
+		if (!ol_slice_told(&shared, now)) {
+			s->untold++;
+			continue;
+		}
+		ol_slice_judge(&shared, &e, now);
+		s->unknown += e.end == OL_SLICE_UNKNOWN;
+		s->ahead += e.end > now;
+		s->passed += e.end != OL_SLICE_UNKNOWN && e.end <= now;
+		s->changes += id && e.id != id;
+		/* The look lies wholly behind the gap: it must have been another slice before. */
+		s->away_unseen += id && e.id == id && began - last > GAP_NS;
+		id = e.id;
+		last = now_ns();
+	}
+	steady(there, &last_id, &last_switches);
+	s->ids = last_id - first_id;
+	s->switches = last_switches - first_switches;
+	return NULL;
+}
+
+static void tell(unsigned n)
+{
+	printf("[");
+	for (unsigned i = 0; i < n; i++) {
+		const struct spinner *s = &spinners[i];
+
+		printf("%s{\"looks\": %" PRIu64 ", \"unread\": %" PRIu64 ", \"untold\": %" PRIu64
+		       ", \"unknown\": %" PRIu64 ", \"ahead\": %" PRIu64 ", \"passed\": %" PRIu64
+		       ", \"changes\": %" PRIu64 ", \"away_unseen\": %" PRIu64 ", \"ids\": %" PRIu64
+		       ", \"switches\": %" PRIu64 "}",
+		       i ? ", " : "", s->looks, s->unread, s->untold, s->unknown, s->ahead,
+		       s->passed, s->changes, s->away_unseen, s->ids, s->switches);
+	}
+	printf("]\n");
+}
+
+static void on_one_cpu(void)
+{
+	cpu_set_t all, one;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static int spin_all(const char *path, unsigned n, double seconds)
+{
+	size_t size;
+	const void *memory = map_file(path, &size);
+	char line[16];
+
+	on_one_cpu();
+	pthread_barrier_init(&ready, NULL, n + 1);
+	for (unsigned i = 0; i < n; i++) {
+		spinners[i].index = i;
+		pthread_create(&spinners[i].thread, NULL, spin, &spinners[i]);
+	}
+	pthread_barrier_wait(&ready);
+	for (unsigned i = 0; i < n; i++)
+		printf("%s%d", i ? "," : "", spinners[i].id);
+	puts("");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin) || !ol_slice_map_open(&shared, memory, size))
+		return 2;
+	pthread_barrier_wait(&ready);
+	usleep((useconds_t)(seconds * 1e6));
+	ol_store_relaxed(&over, 1u);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(spinners[i].thread, NULL);
+	tell(n);
+	fflush(stdout);
+	return !fgets(line, sizeof(line), stdin); /* until we may end */
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && !strcmp(argv[1], "judge"))
+		return judge(argv[2], (unsigned)atoi(argv[3]));
+	if (argc == 3 && !strcmp(argv[1], "race"))
+		return race(strtoull(argv[2], NULL, 10));
+	if (argc == 5 && !strcmp(argv[1], "spin") && atoi(argv[3]) <= MOST)
+		return spin_all(argv[2], (unsigned)atoi(argv[3]), atof(argv[4]));
+	return 2;
+}
