@@ -14,6 +14,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/compiler.h>
+#include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/sched/clock.h>
 #include <linux/types.h>
@@ -34,6 +35,9 @@ typedef u64 ol_ticks_t;
 
 #ifndef INT32_MAX
 #define INT32_MAX	S32_MAX
+#endif
+#ifndef INT64_MAX
+#define INT64_MAX	S64_MAX
 #endif
 
 #define OL_UNLIKELY(x)	unlikely(x)
@@ -230,7 +234,7 @@ static inline ol_ticks_t ol_after(u64 n, ol_ticks_t d)
 	return t;
 }
 
-/* Nothing is known of slices here, and nobody to ask for a longer one. */
+/* Nobody to ask for a longer slice. */
 
 static inline void ol_defer_begin(void)
 {
@@ -240,19 +244,34 @@ static inline void ol_defer_end(void)
 {
 }
 
+/*
+ * What the hypervisor tells of slices: guest/linux/kernel/locking/overlock/slice.c. Where it tells
+ * nothing, asking costs a no-op. A module in somebody else's kernel has nobody to ask.
+ */
+#ifdef CONFIG_OVERLOCK_SPINLOCKS
+DECLARE_STATIC_KEY_FALSE(ol_slices_told);
+u64 ol_slice_id_told(void);
+ol_ticks_t ol_slice_end_told(void);
+ol_ticks_t ol_slice_min_told(void);
+#define OL_SLICE_TOLD(what, unknown)	\
+	(static_branch_unlikely(&ol_slices_told) ? ol_slice_##what##_told() : (unknown))
+#else
+#define OL_SLICE_TOLD(what, unknown)	(unknown)
+#endif
+
 static inline u64 ol_slice_id(void)
 {
-	return 0;
+	return OL_SLICE_TOLD(id, 0);
 }
 
 static inline ol_ticks_t ol_slice_end(void)
 {
-	return OL_NEVER;
+	return OL_SLICE_TOLD(end, OL_NEVER);
 }
 
 static inline ol_ticks_t ol_slice_min(void)
 {
-	return OL_NEVER;
+	return OL_SLICE_TOLD(min, OL_NEVER);
 }
 
 static inline void ol_csd_learn(ol_ticks_t since, unsigned int n)

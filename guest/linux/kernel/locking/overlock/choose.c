@@ -184,6 +184,11 @@ static ssize_t parking_show(struct kobject *kobj, struct kobj_attribute *attr, c
 	return sysfs_emit(text, "%s\n", parking());
 }
 
+static ssize_t slice_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%s\n", overlock_slices());
+}
+
 static ssize_t available_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
 {
 	ssize_t at = sysfs_emit(text, "native");
@@ -196,11 +201,13 @@ static ssize_t available_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute lock_attribute = __ATTR_RO(lock);
 static struct kobj_attribute parking_attribute = __ATTR_RO(parking);
+static struct kobj_attribute slice_attribute = __ATTR_RO(slice);
 static struct kobj_attribute available_attribute = __ATTR_RO(available);
 
 static const struct attribute *const attributes[] = {
 	&lock_attribute.attr,
 	&parking_attribute.attr,
+	&slice_attribute.attr,
 	&available_attribute.attr,
 	NULL,
 };

@@ -23,4 +23,36 @@ void overlock_forget_counts(void);
 
 /* How waiters park, for people. */
 const char *overlock_parking(void);
+
+/* Of slice.c. */
+
+/* The slice that this CPU is in: all by this CPU's ol_now(). */
+struct overlock_slice {
+	u64 id;		 /* another one whenever the vCPU was off its CPU; 0: unknown */
+	ol_ticks_t end;	 /* expected; OL_NEVER: unknown, or none is in sight */
+	ol_ticks_t sure; /* guaranteed; OL_NEVER: unknown */
+	u64 age;	 /* since the hypervisor said so; 0: unknown */
+	u64 delay;	 /* from the slice's begin until it was said; 0: unknown */
+};
+
+/*
+ * Somebody who tells. `look` is called with a slice of which nothing is known, from any context, NMI
+ * included; it must take no lock and wait for nobody. False: nothing is known just now.
+ */
+struct overlock_slice_source {
+	const char *name; /* as in overlock.slice= */
+	bool (*look)(struct overlock_slice *slice);
+	s64 (*clock_moves)(void); /* how good its times are, in ns; or null */
+};
+
+/* From an initcall. The first one counts, unless overlock.slice= names another. */
+void overlock_slice_from(const struct overlock_slice_source *source);
+
+/* Where it comes from, for people. */
+const char *overlock_slices(void);
+const struct overlock_slice_source *overlock_slice_source(void);
+
+/* Of slice_ages.c, in the counted kernel. */
+void overlock_slice_seen(const struct overlock_slice *slice);
+void overlock_slice_unknown(void);
 #endif
