@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for QEMU. FAKE_QEMU says how: good, silent, dead, late-once, other-lock, hung."""
+"""Stands in for QEMU. FAKE_QEMU says how: good, silent, dead, late-once, other-lock,
+hung, page-unseen."""
 
 import json
 import os
@@ -47,12 +48,16 @@ def facts() -> str:
     lock = "ticket" if BEHAVIOUR == "other-lock" else LOCK[1]
     lock = "native qspinlock" if lock == "native" else lock
     known = {"kernel": "6.1-fake", "cpus": SMP, "lock": lock, "parking": "spin", "said": ""}
+    paged = "ivshmem-plain" in TEXT and BEHAVIOUR != "page-unseen"
+    known |= {"slices": "ivshmem" if paged else "none"}
     known |= {"clocksource": "tsc", "hypervisor": False, "steal_ticks": 0, "uptime": "1.0"}
     return json.dumps(known)
 
 
 def answer(line: str) -> str:
     assert LOCK
+    if "debug/overlock/slice" in line:
+        return "source ivshmem\nlooks 50 2\nage 900 1800 900:40 1800:8\nclock 70"
     words = dict(word.split("=", 1) for word in line.split()[1:])
     seconds = int(words["milliseconds"]) / 1000
     time.sleep(seconds)

@@ -94,6 +94,13 @@ SMP = click.option(
 )
 
 
+SLICE_PAGE = click.option(
+    "--slice-page/--no-slice-page",
+    default=False,
+    help="Tell guests of their vCPUs' time slices, by overlock-hostd; needs root.",
+)
+
+
 def _with(options: Any, function: Command) -> Command:
     for option in reversed(options):
         function = option(function)
@@ -142,6 +149,7 @@ def build(folder: Path | None, version: str, jobs: int | None) -> int:
 @machine
 @LOCK
 @SMP
+@SLICE_PAGE
 def boot(**options: Any) -> int:
     """Boot a guest and print the lock that it really runs, as its kernel says.
 
@@ -215,6 +223,7 @@ CELLS = (
 
 @command.command()
 @machine
+@SLICE_PAGE
 @lambda function: _with(CELLS, function)
 @SMP
 @click.option(
@@ -248,6 +257,7 @@ def run(**options: Any) -> int:
 
 @command.command()
 @machine
+@SLICE_PAGE
 @lambda function: _with(CELLS, function)
 @click.option(
     "-o",

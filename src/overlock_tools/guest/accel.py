@@ -58,7 +58,7 @@ def _tried(spec: Spec, where: Placement) -> Accel:
         return Accel("tcg", "there is no /dev/kvm")
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return Accel("tcg", "/dev/kvm is not ours to use")
-    one = replace(spec, accel="kvm", smp=1, lock="native")
+    one = replace(spec, accel="kvm", smp=1, lock="native", slice_page=False)
     try:
         with vm.booted([one], where, TRY_SECONDS, tries=1):
             return Accel("kvm", "a guest booted under it")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools.errors import FAILED, Fail
-from overlock_tools.guest import loads, locks, vm
+from overlock_tools.guest import loads, locks, slices, vm
 from overlock_tools.guest.channel import Ended, Late
 from overlock_tools.guest.loads import Answer, Load, Wrong
 from overlock_tools.guest.placement import Placement
@@ -113,7 +113,9 @@ class Rig:
             with vm.booted(specs, self.where, tell=self.tell) as up:
                 result.native["boots_failed"] += len(up.failures)
                 note(result, lock, up.guests)
-                return _loaded(up.guests, load, line, load.limit(seconds), smp)
+                answer = _loaded(up.guests, load, line, load.limit(seconds), smp)
+                note_slices(result, lock, up.guests)
+                return answer
         except vm.NoBoot as error:
             result.native["boots_failed"] += vm.TRIES
             raise Impossible(str(error)) from error
@@ -126,6 +128,8 @@ def note(result: Result, lock: str, guests: Sequence[Guest]) -> None:
         runs, parking = guest.facts["lock"], guest.facts["parking"]
         if lock not in (locks.NATIVE, runs):
             raise Impossible(f"asked for {lock}, the guest runs {runs}")
+        if guest.agent and guest.facts.get("slices") != slices.SOURCE:
+            raise Impossible(f"its slice page was not taken: {guest.facts.get('slices')}")
         notes["in_force"][lock] = f"{runs} ({parking})" if parking else runs
         notes["kernel"] = guest.facts["kernel"]
         notes["clocksource"] = guest.facts["clocksource"]
@@ -140,6 +144,23 @@ def note(result: Result, lock: str, guests: Sequence[Guest]) -> None:
                 "held": True,
                 "words": words,
             }
+        }
+
+
+def note_slices(result: Result, lock: str, guests: Sequence[Guest]) -> None:
+    """What the last guest of that lock was told, and how old it was when it looked."""
+    for guest in guests:
+        if not guest.agent:
+            continue
+        lines: list[str] = []
+        with contextlib.suppress(Late, Ended):  # it has done its work, and is not needed any more
+            guest.tell(slices.ASK)
+            lines, _ = guest.answer(vm.QEMU_SECONDS)
+        noted = result.native.setdefault("slices", {})
+        noted[lock] = {
+            "begun": guest.agent.begun,
+            "ended": guest.agent.end(),
+            "ages": slices.ages(lines),
         }
 
 

@@ -29,6 +29,7 @@ class Setting:
     words: str  # on the kernel's command line
     seen: bool  # the guest sees that there is a hypervisor
     built: Mapping[str, Any]
+    slice_page: bool = False
 
 
 def planned(
@@ -80,6 +81,7 @@ def new_result(
             "placement": setting.where.words,
             "kernel_words": setting.words,
             "hypervisor_seen": setting.seen,
+            **({"slice_page": True} if setting.slice_page else {}),
         },
         scenario={"settings": {"neighbours": str(vms)}} if vms > 1 else {},
     )
@@ -103,9 +105,33 @@ def said(result: Result) -> list[str]:
         ways = sorted({words.rpartition("(")[2].rstrip(")") for words in parked})
         lines.append(f"Waiters that park: {', '.join(ways)}.")
     lines.append(f"{result.native['accelerator']}; {result.parameters['placement']}.")
+    lines += _told_of_slices(result.native.get("slices", {}))
     if failed := result.native.get("boots_failed"):
         lines.append(f"{failed} boot{'' if failed == 1 else 's'} failed and had to be tried again.")
     return lines
+
+
+def _told_of_slices(slices: Mapping[str, Any]) -> list[str]:
+    """How good what the guests were told of their slices was; the worst of the locks."""
+    ended = [seen for seen in slices.values() if seen["ended"].get("error_ns", {}).get("count")]
+    if not ended:
+        return []
+    error = max(seen["ended"]["error_ns"]["p50"] for seen in ended)
+    worst = max(seen["ended"]["error_ns"]["p99"] for seen in ended)
+    told = ended[0]["ended"]
+    lines = [
+        f"Slices are told {told['publisher']}; their ends ({told['end_by']}) were off by "
+        f"{_ms(error)} (median), {_ms(worst)} (99 of 100)."
+    ]
+    aged = [seen["ages"]["age_ns"] for seen in slices.values() if "age_ns" in seen["ages"]]
+    if aged:
+        p50, p99 = (max(age[part] for age in aged) for part in ("p50", "p99"))
+        lines.append(f"Told so long before a guest looked: {_ms(p50)}, {_ms(p99)}.")
+    return lines
+
+
+def _ms(ns: float) -> str:
+    return f"{ns * 1e-6:.2g} ms"
 
 
 def beyond(result: Result) -> list[str]:

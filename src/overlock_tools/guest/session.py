@@ -62,6 +62,7 @@ def spec_of(options: dict[str, Any], home: Home, lock: str, smp: int, found: Acc
         lock=locks.checked(lock),
         hidden=found.name != "kvm" if seen is None else not seen,
         words=tuple(options["append"].split()),
+        slice_page=options.get("slice_page", False),
     )
 
 
@@ -87,7 +88,9 @@ def boot(options: dict[str, Any]) -> int:
             home, where, found = prepared(options)
             spec = spec_of(options, home, options["lock"], options["smp"], found)
             with vm.booted([spec], where, tell=out.print) as up:
-                facts, seconds = up.guests[0].facts, up.guests[0].boot_seconds
+                guest = up.guests[0]
+                facts, seconds = guest.facts, guest.boot_seconds
+                agent = guest.agent.begun if guest.agent else {}
     except vm.NoBoot as error:
         raise Fail(str(error), FAILED) from error
     except KeyboardInterrupt:
@@ -99,6 +102,8 @@ def boot(options: dict[str, Any]) -> int:
         soft_wrap=True,
     )
     out.print(found.words, soft_wrap=True)
+    if agent:
+        out.print(f"slices: {facts['slices']}; told {agent['publisher']}", soft_wrap=True)
     return 0
 
 
@@ -141,6 +146,7 @@ class Session:
             words=self.options["append"],
             seen=self.accel.name == "kvm" if seen is None else seen,
             built=self.home.needed(),
+            slice_page=self.options["slice_page"],
         )
 
     def job(self, load: loads.Load, plan: Plan, file: Path | None) -> measure.Run:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools.errors import FAILED, MISSING, Fail
-from overlock_tools.guest import placement
+from overlock_tools.guest import placement, slices
 from overlock_tools.guest.channel import Ended, Late, Lines
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.qmp import Monitor
@@ -45,6 +45,7 @@ class Spec:
     lock: str = "native"
     hidden: bool = True  # the guest does not see that there is a hypervisor
     words: tuple[str, ...] = ()  # more for the kernel's command line
+    slice_page: bool = False  # it is told of its vCPUs' time slices
     memory_mb: int = MEMORY_MB
     qemu: str = QEMU
 
@@ -102,6 +103,7 @@ class Guest:
         self.facts: dict[str, Any] = {}
         self.boot_seconds = 0.0
         self.heard: list[str] = []  # of the answer at hand
+        self.agent: slices.Agent | None = None
 
     def lives(self) -> bool:
         return self.process.poll() is None
@@ -176,13 +178,17 @@ def started(spec: Spec, places: list[set[int]]) -> Iterator[Guest]:
     """Its process and files end with the context, however that ends."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="overlock-guest-")))
-        process = stack.enter_context(_process(spec.served(folder), folder))
+        page = stack.enter_context(slices.page()) if spec.slice_page else None
+        command = spec.served(folder) + (slices.device(page) if page else [])
+        process = stack.enter_context(_process(command, folder))
         try:
             guest = Guest(spec, process, folder)
         except (Late, Ended, OSError) as error:
             said = _complaint(folder) or str(error) or "it ended"
             raise Fail(f"QEMU does not run: {said}", FAILED) from error
         stack.callback(guest.close)
+        if page:
+            guest.agent = stack.enter_context(slices.told(page, guest.threads))
         guest.go(places)
         yield guest
 
