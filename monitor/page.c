@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "page.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+static_assert(OL_SLICE_PAGE_LAYOUT, "the ABI of the slice page");
 
 /* A beat comes every BEAT_NS of main.c; on a busy host some are late. */
 #define LASTING_NS	2000000000ull

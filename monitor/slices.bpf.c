@@ -13,8 +13,12 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+_Static_assert(OL_SLICE_PAGE_LAYOUT, "the ABI of the slice page");
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+/* Before LLVM 15 the mark on the pointer in `struct place_on_page` is dropped. */
+const volatile bool lends = __clang_major__ >= 15;
 const volatile bool direct;
 const volatile __u64 slice_ns;	    /* where the scheduler has no deadlines */
 const volatile __u64 tick_function; /* of the timer of the scheduler's ticks; 0: not known */

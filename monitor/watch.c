@@ -39,15 +39,15 @@ const char *watch_ending(const struct watch *watch)
 	}
 }
 
-/* libbpf says what went wrong in several lines; the last one that is a reason is kept. */
+/* libbpf says what went wrong in several lines, the cause first. */
 static char said[200];
 
 static int keep(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	char line[sizeof(said)];
 
-	if (level == LIBBPF_WARN && vsnprintf(line, sizeof(line), format, arguments) > 0 &&
-	    !strstr(line, "failed to load object") && !strstr(line, "BEGIN PROG LOAD LOG")) {
+	if (level == LIBBPF_WARN && !said[0] &&
+	    vsnprintf(line, sizeof(line), format, arguments) > 0) {
 		line[strcspn(line, "\n\"")] = 0;
 		memcpy(said, line, sizeof(said));
 	}
@@ -89,6 +89,9 @@ static bool load(struct watch *watch, enum way way, unsigned threads, __u64 slic
 	watch->programs = programs;
 	if (!programs)
 		return refused(watch, way, "BPF cannot be opened", errno);
+	if (way == WAY_DIRECT && !programs->rodata->lends)
+		return refused(watch, way, "overlock-hostd was built with a clang before 15",
+			       EINVAL);
 	programs->rodata->direct = way == WAY_DIRECT;
 	programs->rodata->publisher = way == WAY_COPY ? (__u32)gettid() : 0;
 	programs->rodata->slice_ns = slice_ns;

@@ -50,17 +50,14 @@ struct ol_slice_entry {
 	__u64 reserved[2];
 };
 
-#ifdef __cplusplus
-#define OL_SLICE_PAGE_ASSERT(x)	static_assert(x, #x)
-#else
-#define OL_SLICE_PAGE_ASSERT(x)	_Static_assert(x, #x)
-#endif
-OL_SLICE_PAGE_ASSERT(sizeof(struct ol_slice_page) == 64);
-OL_SLICE_PAGE_ASSERT(sizeof(struct ol_slice_entry) == 64);
-OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_page, state) == 12);
-OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_page, entries) == 28);
-OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_page, beat) == 32);
-OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_entry, id) == 8);
-OL_SLICE_PAGE_ASSERT(__builtin_offsetof(struct ol_slice_entry, published) == 40);
-#undef OL_SLICE_PAGE_ASSERT
+/* For either side to assert. */
+#define OL_SLICE_PAGE_AT(type, field, at) (__builtin_offsetof(struct type, field) == (at))
+#define OL_SLICE_PAGE_LAYOUT                               \
+	(sizeof(struct ol_slice_page) == 64 &&             \
+	 sizeof(struct ol_slice_entry) == 64 &&            \
+	 OL_SLICE_PAGE_AT(ol_slice_page, state, 12) &&     \
+	 OL_SLICE_PAGE_AT(ol_slice_page, beat, 32) &&      \
+	 OL_SLICE_PAGE_AT(ol_slice_page, late, 48) &&      \
+	 OL_SLICE_PAGE_AT(ol_slice_entry, id, 8) &&        \
+	 OL_SLICE_PAGE_AT(ol_slice_entry, published, 40))
 #endif

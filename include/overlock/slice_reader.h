@@ -89,8 +89,10 @@ static inline void ol_slice_judge(const struct ol_slice_map *map, struct ol_slic
 		e->end = OL_SLICE_UNKNOWN;
 	if ((int64_t)(host_now - e->sure) > (int64_t)late)
 		e->sure = OL_SLICE_UNKNOWN;
-	if (e->running != OL_SLICE_ON) /* its end is still to be told */
-		e->end = e->sure = OL_SLICE_UNKNOWN;
+	if (e->running != OL_SLICE_ON) { /* its end is still to be told */
+		e->end = OL_SLICE_UNKNOWN;
+		e->sure = OL_SLICE_UNKNOWN;
+	}
 }
 
 /*
@@ -123,7 +125,8 @@ static inline void ol_slice_clock_learn(struct ol_slice_clock *clock, uint64_t n
 
 	if (!clock->began) {
 		clock->began = now;
-		clock->before = clock->least = offset;
+		clock->least = offset;
+		clock->before = offset;
 	}
 	if (published == clock->seen)
 		return; /* later than the first look at it, so no nearer */

@@ -55,3 +55,24 @@ def test_a_guest_that_sees_a_hypervisor_falls_back(overlock: Overlock) -> None:
     assert "test-and-set" in done.stdout
     hidden = overlock("guest", "boot", "--smp", "2", "--accel", "tcg", "--no-hypervisor")
     assert "qspinlock" in hidden.stdout
+
+
+def lacking_for_slices() -> str:
+    if not (Path(os.environ["OVERLOCK_NATIVE"]) / "overlock-hostd").exists():
+        return "overlock-hostd is not built here"
+    if os.geteuid() or not Path("/sys/kernel/btf/vmlinux").exists():
+        return "overlock-hostd needs root, and a kernel with BTF"
+    return ""
+
+
+@pytest.mark.skipif(bool(lacking_for_slices()), reason=lacking_for_slices() or "-")
+def test_a_guest_takes_its_slice_page(overlock: Overlock, tmp_path: Path) -> None:
+    asked = ("--lock", "i_spin", "--baseline", "i_spin", "--seconds", "1", "--slice-page")
+    done = overlock(*RUN, *asked, "--json", "r.json", seconds=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads((tmp_path / "r.json").read_text())["native"]["slices"]["i_spin"]
+    assert told["begun"]["watching"] == 2
+    assert told["ended"]["slices"] > 10
+    assert told["ended"]["error_ns"]["count"]
+    if ages := told["ages"]:  # a kernel that counts
+        assert ages["looks"] > 100 * ages["unknown"]

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <overlock/slice_reader.h>
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -21,6 +22,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+static_assert(OL_SLICE_PAGE_LAYOUT, "the ABI of the slice page");
 
 static uint64_t now_ns(void)
 {

@@ -36,8 +36,8 @@ struct overlock_slice {
 };
 
 /*
- * Somebody who tells. `look` is called with a slice of which nothing is known, from any context, NMI
- * included; it must take no lock and wait for nobody. False: nothing is known just now.
+ * Somebody who tells. `look` is called with a slice of which nothing is known, from any context,
+ * NMI included; it must take no lock and wait for nobody. False: nothing is known just now.
  */
 struct overlock_slice_source {
 	const char *name; /* as in overlock.slice= */

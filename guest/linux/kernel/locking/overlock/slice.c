@@ -15,14 +15,14 @@
 #include <linux/string.h>
 #include "overlock.h"
 
-DEFINE_STATIC_KEY_FALSE(ol_slices_told);
-EXPORT_SYMBOL_GPL(ol_slices_told);
-
 static bool nobody(struct overlock_slice *slice)
 {
 	return false;
 }
 
+/* Is there anybody to ask? */
+struct static_key_false ol_slices_told = STATIC_KEY_FALSE_INIT;
+EXPORT_SYMBOL(ol_slices_told);
 DEFINE_STATIC_CALL(overlock_slice_look, nobody);
 
 static const struct overlock_slice_source *source;

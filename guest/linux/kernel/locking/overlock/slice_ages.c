@@ -5,7 +5,8 @@
  *
  *	source		who tells
  *	looks		how often somebody asked, and how often nothing was known
- *	age		ns from the telling to the look: median, 99th of a hundred, then each as NS:LOOKS
+ *	age		ns from the telling to the look: median, 99th of a hundred, and all as
+ *			NS:LOOKS
  *	delay		ns from a slice's begin to the telling, the same
  *	clock		ns by which the last two calibrations of the source's clock differ at most
  */

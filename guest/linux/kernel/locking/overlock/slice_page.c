@@ -18,11 +18,13 @@
 
 enum { VENDOR = 0x1af4, DEVICE = 0x1110, REGION = 2 };
 
+static_assert(OL_SLICE_PAGE_LAYOUT, "the ABI of the slice page");
+
 static struct ol_slice_map map __ro_after_init;
 
 /*
- * Each CPU judges by its own clock, which may differ from another's. An interrupt that looks while its
- * CPU does can make it lose a sample, or count one twice.
+ * Each CPU judges by its own clock, which may differ from another's. An interrupt that looks while
+ * its CPU does can make it lose a sample, or count one twice.
  */
 static DEFINE_PER_CPU(struct ol_slice_clock, clocks);
 
