@@ -48,7 +48,7 @@ peers: ## install other people's locks and build them in: `overlock bench --lock
 	@tools/setup peers
 	@$(MAKE) --no-print-directory native
 
-.PHONY: guest guest-test
+.PHONY: guest guest-test guest-nested-test
 guest: ## set up what is missing, then build a kernel with all the locks, for `overlock guest`; six minutes
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native
@@ -57,6 +57,11 @@ guest: ## set up what is missing, then build a kernel with all the locks, for `o
 guest-test: guest ## that kernel, booted: two locks under locktorture, and one that excludes nobody is caught
 	@tools/setup test
 	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/guest
+
+guest-nested-test: ## a kernel with KVM too, its guest booted in a host that QEMU translates: PV locks, steal time; 15 minutes
+	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
+	@tools/setup test
+	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/test_real_nested.py
 
 install: build ## install library and headers; DESTDIR= and PREFIX= as usual
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"

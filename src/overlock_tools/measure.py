@@ -141,6 +141,7 @@ def _cell(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
         queue_max=queue.get("max"),
         finish_ns=[ns for ns in answer.get("finish_ns", []) if ns is not None],  # null: cut
         slice_us=answer.get("slice_us"),
+        steal_seconds=answer.get("steal_seconds"),
         arrivals=answer.get("arrivals", 0),
         events=answer.get("events", {}),
         wait_ns=answer.get("wait_ns"),

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Stands in for QEMU. FAKE_QEMU says how: good, silent, dead, late-once, other-lock,
-hung, page-unseen."""
+hung, page-unseen.
+
+With a line for a guest of its own it is a host: FAKE_QEMU is then its guest's behaviour, too.
+"""
 
 import json
 import os
@@ -25,6 +28,7 @@ def after(option: str) -> str:
 TEXT = " ".join(ARGUMENTS)
 QMP = re.search(r"unix:(\S+?),", TEXT)
 RIG = re.search(r"path=(\S+?),", TEXT)
+INNER = re.search(r"path=(\S+?/inner),", TEXT)
 CONSOLE = re.search(r"file:(\S+)", TEXT)
 LOCK = re.search(r"spinlock=(\w+)", TEXT)
 assert QMP
@@ -43,43 +47,89 @@ def server(path: str) -> socket.socket:
     return found
 
 
+INNER_LISTENING = server(INNER[1]) if INNER else socket.socket()
+
+
 def facts() -> str:
     assert LOCK
-    lock = "ticket" if BEHAVIOUR == "other-lock" else LOCK[1]
+    if INNER:
+        return json.dumps({"kernel": "6.1-host", "cpus": SMP, "line": "/dev/ttyS2"})
+    return guest_facts(LOCK[1], SMP)
+
+
+def guest_facts(asked: str, smp: int) -> str:
+    lock = "ticket" if BEHAVIOUR == "other-lock" else asked
     lock = "native qspinlock" if lock == "native" else lock
-    known = {"kernel": "6.1-fake", "cpus": SMP, "lock": lock, "parking": "spin", "said": ""}
+    known = {"kernel": "6.1-fake", "cpus": smp, "lock": lock, "parking": "spin", "said": ""}
     paged = "ivshmem-plain" in TEXT and BEHAVIOUR != "page-unseen"
     known |= {"slices": "ivshmem" if paged else "none"}
     known |= {"clocksource": "tsc", "hypervisor": False, "steal_ticks": 0, "uptime": "1.0"}
     return json.dumps(known)
 
 
-def answer(line: str) -> str:
-    assert LOCK
+def answer(line: str, lock: str, smp: int) -> str:
     if "debug/overlock/slice" in line:
         return "source ivshmem\nlooks 50 2\nage 900 1800 900:40 1800:8\nclock 70"
+    if "/proc/stat" in line:
+        return str(100 * smp)
     words = dict(word.split("=", 1) for word in line.split()[1:])
     seconds = int(words["milliseconds"]) / 1000
     time.sleep(seconds)
-    each = round(RATES.get(LOCK[1], 100_000) * seconds)
-    wrong = "two contexts were in the critical section at once" if LOCK[1] == "busted" else ""
+    each = round(RATES.get(lock, 100_000) * seconds)
+    wrong = "two contexts were in the critical section at once" if lock == "busted" else ""
     times = [[100, 10], [1000, 1]]
     told = {"workload": words["workload"], "window_ns": round(seconds * 1e9), "wrong": wrong}
-    told |= {"per_thread": [each] * SMP, "wait": times, "hold": times, "handover": times}
+    told |= {"per_thread": [each] * smp, "wait": times, "hold": times, "handover": times}
     told |= {"gap_ns": 5000, "unit_ps": 1000, "drained": True, "drain_ns": 1000}
     return json.dumps(told)
 
 
-def guest(listening: socket.socket, go: threading.Event) -> None:
+def host(listening: socket.socket) -> None:
+    """Does what guest/hypervisor/kvm/loads/inner is told to."""
     line, _ = listening.accept()
+    inner: socket.socket | None = None
+    line.sendall(f"{facts()}\ndone 0\n".encode())
+    for told in line.makefile():
+        said = ["1000000000 0 1 2"] if told.startswith("inner ran") else []
+        said += [told.split()[1]] if told.startswith("host-slice") else []
+        if told.startswith("inner begin"):
+            inner = inner or INNER_LISTENING.accept()[0]
+            silent = BEHAVIOUR == "silent" or (BEHAVIOUR == "late-once" and first())
+            threading.Thread(target=nested, args=(inner, told, silent), daemon=True).start()
+        line.sendall("".join(f"{text}\n" for text in [*said, "done 0"]).encode())
+
+
+def nested(line: socket.socket, told: str, silent: bool) -> None:
+    lock = re.search(r"spinlock=(\w+)", told)
+    smp = re.search(r"-smp (\d+)", told)
+    assert lock
+    assert smp
+    line.sendall(b"of the one before\nbegin\n")
+    if silent:
+        return
+    line.sendall(f"{guest_facts(lock[1], int(smp[1]))}\ndone 0\n".encode())
+    for asked in line.makefile():
+        line.sendall(f"{answer(asked, lock[1], int(smp[1]))}\ndone 0\n".encode())
+
+
+def first() -> bool:
+    return len(PIDS.read_text().split()) == 1
+
+
+def guest(listening: socket.socket, go: threading.Event) -> None:
     go.wait()
-    if BEHAVIOUR == "silent" or (BEHAVIOUR == "late-once" and len(PIDS.read_text().split()) == 1):
+    if INNER:
+        host(listening)
+        return
+    line, _ = listening.accept()
+    assert LOCK
+    if BEHAVIOUR == "silent" or (BEHAVIOUR == "late-once" and first()):
         return
     line.sendall(f"{facts()}\ndone 0\n".encode())
     for told in line.makefile():
         if BEHAVIOUR == "hung":
             return
-        line.sendall(f"{answer(told)}\ndone 0\n".encode())
+        line.sendall(f"{answer(told, LOCK[1], SMP)}\ndone 0\n".encode())
 
 
 def monitor(listening: socket.socket, go: threading.Event) -> None:

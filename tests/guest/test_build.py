@@ -79,11 +79,9 @@ def runs(pid: int) -> bool:
 
 
 def test_options_that_did_not_take_effect_are_named(tmp_path: Path) -> None:
-    (tmp_path / "fragment").write_text(
-        "# words\nCONFIG_A=y\nCONFIG_B=m\nCONFIG_C=n\n\nCONFIG_D=y\n"
-    )
+    fragment = "# words\nCONFIG_A=y\nCONFIG_B=m\nCONFIG_C=n\n\nCONFIG_D=y\n"
     (tmp_path / "config").write_text("CONFIG_A=y\nCONFIG_B=y\n# CONFIG_D is not set\n")
-    found = list(build._not_in_force(tmp_path / "fragment", tmp_path / "config"))
+    found = list(build._not_in_force(fragment, tmp_path / "config"))
     assert found == ["CONFIG_B=m", "CONFIG_D=y"]
 
 

@@ -82,6 +82,7 @@ def test_each_guest_has_a_page_and_an_agent_as_long_as_it_lives(fake: Fake, agen
         first, second = agents(log)
         assert first["words"]["--page"] != second["words"]["--page"]
         for one, guest in zip((first, second), up.guests, strict=True):
+            assert isinstance(guest, vm.Guest)
             assert one["words"]["--threads"] == ",".join(map(str, guest.threads))
             assert Path(one["words"]["--page"]) in pages()
             assert guest.facts["slices"] == slices.SOURCE

@@ -50,7 +50,7 @@ def test_guests_come_up_and_are_gone_after(fake: Fake, tmp_path: Path) -> None:
     pids = fake("good")
     with vm.booted([spec(), spec(3)], HERE) as up:
         assert [guest.facts["cpus"] for guest in up.guests] == [2, 3]
-        assert [len(guest.threads) for guest in up.guests] == [2, 3]
+        assert [guest.spec.smp for guest in up.guests] == [2, 3]
         assert up.guests[0].facts["lock"] == "ticket"
         assert not up.failures
         assert len(alive(pids)) == 2

@@ -43,7 +43,8 @@ LOCK = click.option(
     show_default=True,
     shell_complete=_locks,
     metavar="NAME",
-    help="A 4-byte lock of `overlock locks`, busted (excludes nobody), or native.",
+    help="A 4-byte lock of `overlock locks`, busted (excludes nobody), or native; NAME@WORD: that "
+    "word on its kernel's command line.",
 )
 MACHINE = (
     DIR,
@@ -51,16 +52,23 @@ MACHINE = (
     click.option(
         "--pause",
         type=click.Choice(PAUSES),
-        default="nop",
-        show_default=True,
-        help="The kernel's PAUSE as it is, or made a no-operation.",
+        help="The kernel's PAUSE as it is, or made a no-operation.  "
+        "[default: nop; as-is if nested or under Xen]",
     ),
     click.option(
         "--accel",
-        type=click.Choice(("auto", "kvm", "tcg")),
+        type=click.Choice(("auto", "kvm", "tcg", "nested", "xen")),
         default="auto",
         show_default=True,
-        help="auto: KVM if a guest really boots under it, else TCG.",
+        help="auto: KVM if a guest really boots under it, else TCG. nested: KVM, and xen: Xen, on "
+        "CPUs that TCG translates.",
+    ),
+    click.option(
+        "--host-slice",
+        "host_slice",
+        type=Within(0.1, 1000),
+        metavar="MS",
+        help="How long the nested host or Xen runs a vCPU while others wait.  [default: its own]",
     ),
     click.option(
         "--hypervisor/--no-hypervisor",
@@ -129,7 +137,12 @@ def command() -> None:
 @DIR
 @KERNEL
 @click.option("--jobs", type=click.IntRange(1, 1024), help="At once.  [default: the CPUs]")
-def build(folder: Path | None, version: str, jobs: int | None) -> int:
+@click.option(
+    "--accel",
+    type=click.Choice(("nested", "xen")),
+    help="What guests under this need, too.",
+)
+def build(folder: Path | None, version: str, jobs: int | None, accel: str | None) -> int:
     """Build the kernel, its loads and its initramfs; again: only what has changed.
 
     The source is Debian's linux-source package, installed or fetched. Interrupted, the same command
@@ -139,10 +152,11 @@ def build(folder: Path | None, version: str, jobs: int | None) -> int:
     Examples:
       overlock guest build
       overlock guest build --dir /srv/guests --jobs 8
+      overlock guest build --accel nested
     """
     from overlock_tools.guest import session
 
-    return session.build(folder, version, jobs or len(os.sched_getaffinity(0)))
+    return session.build(folder, version, jobs or len(os.sched_getaffinity(0)), accel)
 
 
 @command.command()
@@ -193,7 +207,8 @@ CELLS = (
         multiple=True,
         metavar="LIST",
         shell_complete=_locks,
-        help="4-byte locks, all, native (the kernel's own), or busted (excludes nobody).",
+        help="4-byte locks, all, native (the kernel's own), busted (excludes nobody); NAME@WORD: "
+        "that word on its kernel's command line, as in native@nopvspin.",
     ),
     click.option("--baseline", default="native", show_default=True, help="Ratios are to this one."),
     click.option(
@@ -249,6 +264,7 @@ def run(**options: Any) -> int:
       overlock guest run --lock all --vms 2 --smp 4 --rounds 5 --json result.json
       overlock guest run --lock ticket --load hackbench --smp 8 --pause as-is
       overlock guest run --lock busted --smp 2              exclusion is checked: this fails
+      overlock guest run --accel nested --lock native@nopvspin,byte --smp 4 --host-slice 6
     """
     from overlock_tools.guest import session
 

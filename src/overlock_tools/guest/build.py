@@ -129,30 +129,35 @@ def _first_error(lines: list[str]) -> str:
     return f"the kernel does not build: {(wrong or lines or ['make said nothing'])[0].strip()}"
 
 
-def _configure(home: Home, each: Tell) -> None:
+def run(home: Home, progress: Progress, terms: "Terms", *words: str) -> None:
+    """`make` of these, its steps counted from now on."""
+    progress.began = time.monotonic()
+    _run(_make(home, *words), progress, terms.each)
+
+
+def configured(home: Home, fragment: bytes, each: Tell) -> None:
     """Nothing, the fragment, and what follows from it; left alone while that is the same."""
-    fragment = places.sources() / "guest.config"
     mark = home.build / "fragment"
     there = (home.build / ".config").exists() and mark.exists()
-    if there and mark.read_bytes() == fragment.read_bytes():
+    if there and mark.read_bytes() == fragment:
         return
     home.build.mkdir(exist_ok=True)
     each("configuring")
     quiet = Progress(0)
     _run(_make(home, "-s", "tinyconfig"), quiet, lambda _: None)
     with (home.build / ".config").open("ab") as config:
-        config.write(b"\n" + fragment.read_bytes())
+        config.write(b"\n" + fragment)
     _run(_make(home, "-s", "olddefconfig"), quiet, lambda _: None)
-    ignored = list(_not_in_force(fragment, home.build / ".config"))
+    ignored = list(_not_in_force(fragment.decode(), home.build / ".config"))
     if ignored:
         raise Fail(f"this kernel's configuration has no {', '.join(ignored)}", FAILED)
-    files.write(mark, fragment.read_bytes())
+    files.write(mark, fragment)
 
 
-def _not_in_force(fragment: Path, config: Path) -> Iterator[str]:
+def _not_in_force(fragment: str, config: Path) -> Iterator[str]:
     """Options that were asked for, and are set otherwise."""
     there = set(config.read_text().split("\n"))
-    for line in fragment.read_text().split("\n"):
+    for line in fragment.split("\n"):
         name, equals, value = line.strip().partition("=")
         if equals and name.startswith("CONFIG_") and value != "n" and line.strip() not in there:
             yield f"{name}={value}"
@@ -233,18 +238,20 @@ class Terms:
     each: Tell  # a step of the compiler is done
 
 
-def build(home: Home, terms: Terms, progress: Progress) -> Mapping[str, object]:
+def build(
+    home: Home, terms: Terms, progress: Progress, more: Path | None = None
+) -> Mapping[str, object]:
     """What is known of the image; interrupted, the same again goes on where it was."""
     check_tools()
     places.make(home.folder)
     source.patched(home, terms.tell)
     from_nothing = not (home.build / ".config").exists()
-    _configure(home, terms.tell)
+    fragments = [places.sources() / "guest.config", *([more] if more else [])]
+    configured(home, b"".join(path.read_bytes() for path in fragments), terms.tell)
     terms.tell("compiling the kernel")
     known = home.built()
     progress.total = int(known["steps"]) if known else ABOUT_STEPS
-    progress.began = time.monotonic()
-    _run(_make(home, f"-j{terms.jobs}", "vmlinux", "modules"), progress, terms.each)
+    run(home, progress, terms, f"-j{terms.jobs}", "vmlinux", "modules")
     _loads(home, progress, terms.each)
     terms.tell("making the image")
     _image(home, progress.done if from_nothing else progress.total)

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What `spinlock=` of a guest's kernel takes."""
 
+import re
+
 from overlock_tools import defs
+from overlock_tools.errors import Fail
 
 NATIVE = "native"  # the kernel's own, whichever that is
+WORD = re.compile(r"[\w.-]+(?:=[\w.:/-]+)?")
 BUSTED = "busted"  # excludes nobody, to show that it would be noticed
 
 
@@ -12,7 +16,27 @@ def known() -> list[str]:
     return [*ours, NATIVE, BUSTED]
 
 
-def checked(name: str) -> str:
+def checked(variant: str) -> str:
+    """`native@nopvspin`: a lock, and words for the kernel's command line, for this variant only."""
+    name, *words = variant.split("@")
+    for word in words:
+        if not WORD.fullmatch(word):
+            raise Fail(
+                f"{variant}: {word!r} is no word of a kernel's command line; give LOCK@WORD, as in "
+                "native@nopvspin"
+            )
+    return "@".join([_checked_name(name), *words])
+
+
+def name_of(variant: str) -> str:
+    return variant.partition("@")[0]
+
+
+def words_of(variant: str) -> tuple[str, ...]:
+    return tuple(variant.split("@")[1:])
+
+
+def _checked_name(name: str) -> str:
     table = dict.fromkeys(known())
     return name if name in table else str(defs.known(table, name, "4-byte lock", _where()))
 

@@ -3,21 +3,19 @@
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from overlock_tools.errors import FAILED, Fail
 from overlock_tools.guest import loads, locks, slices, vm
 from overlock_tools.guest.channel import Ended, Late
 from overlock_tools.guest.loads import Answer, Load, Wrong
 from overlock_tools.guest.placement import Placement
-from overlock_tools.guest.vm import Guest, Spec
+from overlock_tools.guest.vm import Booted, Spec, Told
 from overlock_tools.results import Result
-from overlock_tools.scenarios import proc
 from overlock_tools.server import Hung, Impossible
 
 
@@ -29,16 +27,17 @@ class Used:
     cpu_seconds: float = 0.0
     voluntary: int = 0
     involuntary: int = 0
+    stolen_seconds: float | None = None
 
     @classmethod
-    def now(cls, guests: Sequence[Guest]) -> "Used":
+    def now(cls, guests: Sequence[Told]) -> "Used":
         used = cls(time.monotonic())
-        for thread in (thread for guest in guests for thread in guest.threads):
-            if ran := proc.Ran.of(thread):
-                used.cpu_seconds += ran.on_cpu_s
-            voluntary, involuntary = switches(thread)
-            used.voluntary += voluntary
-            used.involuntary += involuntary
+        for ran in (guest.ran() for guest in guests):
+            used.cpu_seconds += ran.cpu_seconds
+            used.voluntary += ran.voluntary
+            used.involuntary += ran.involuntary
+            if ran.stolen_seconds is not None:
+                used.stolen_seconds = (used.stolen_seconds or 0.0) + ran.stolen_seconds
         return used
 
     def over(self, before: "Used", seconds: float) -> "Used":
@@ -49,16 +48,13 @@ class Used:
             (self.cpu_seconds - before.cpu_seconds) * share,
             round((self.voluntary - before.voluntary) * share),
             round((self.involuntary - before.involuntary) * share),
+            self._stolen_since(before, share),
         )
 
-
-def switches(thread: int) -> tuple[int, int]:
-    """A thread's voluntary and involuntary context switches since it began."""
-    with contextlib.suppress(OSError):
-        text = Path(f"/proc/{thread}/status").read_text()
-        found = re.findall(r"ctxt_switches:\s+(\d+)", text)
-        return int(found[0]), int(found[1])
-    return 0, 0
+    def _stolen_since(self, before: "Used", share: float) -> float | None:
+        if self.stolen_seconds is None or before.stolen_seconds is None:
+            return None
+        return (self.stolen_seconds - before.stolen_seconds) * share
 
 
 def together(answers: Sequence[Answer], used: Used, threads: int) -> dict[str, Any]:
@@ -74,6 +70,7 @@ def together(answers: Sequence[Answer], used: Used, threads: int) -> dict[str, A
         "cpu_seconds": used.cpu_seconds,
         "voluntary": used.voluntary,
         "involuntary": used.involuntary,
+        "steal_seconds": used.stolen_seconds,
         "per_thread": [n for answer in answers for n in answer.per_thread],
         "copies": [round(done) for done in work] if len(work) > 1 else [],
         "wrong": next((answer.wrong for answer in answers if answer.wrong), ""),
@@ -91,6 +88,21 @@ def _times(pairs: Sequence[Sequence[float]]) -> dict[str, list[float]]:
     return {"ns": [ns for ns, _ in pairs], "weight": [count for _, count in pairs]}
 
 
+MOMENT_SECONDS = 10.0
+
+
+class Broken(Exception):
+    """A load ended with an error in its guest."""
+
+
+class Boots(Protocol):
+    """Guests up and listening, as vm.booted has them."""
+
+    def __call__(
+        self, specs: Sequence[Spec], where: Placement, *, tell: Callable[[str], None]
+    ) -> AbstractContextManager[Booted]: ...
+
+
 @dataclass
 class Rig:
     """Boots what a cell asks for, and notes in the cell's result what it saw beside the answer."""
@@ -98,6 +110,8 @@ class Rig:
     spec: Callable[[str, int], Spec]  # of a lock with so many vCPUs
     where: Placement
     tell: Callable[[str], None]
+    boots: Boots = vm.booted
+    tries: int = 1  # of a load; more where the machine beneath is not to be trusted
     parameters: dict[str, dict[str, str]] = field(default_factory=dict)  # by load
     results: dict[tuple[str, int], Result] = field(default_factory=dict)  # by load and guests
     pid: int = field(default_factory=os.getpid)
@@ -108,34 +122,41 @@ class Rig:
         seconds, seed = float(str(cell["seconds"])), int(str(cell["seed"]))
         line = load.line(seconds, seed, self.parameters[load.name])
         result = self.results[load.name, vms]
-        try:
-            specs = [self.spec(lock, smp)] * vms
-            with vm.booted(specs, self.where, tell=self.tell) as up:
-                result.native["boots_failed"] += len(up.failures)
-                note(result, lock, up.guests)
-                answer = _loaded(up.guests, load, line, load.limit(seconds), smp)
-                note_slices(result, lock, up.guests)
-                return answer
-        except vm.NoBoot as error:
-            result.native["boots_failed"] += vm.TRIES
-            raise Impossible(str(error)) from error
+        specs = [self.spec(lock, smp)] * vms
+        for left in reversed(range(self.tries)):
+            try:
+                with self.boots(specs, self.where, tell=self.tell) as up:
+                    result.native["boots_failed"] += len(up.failures)
+                    note(result, lock, up.guests)
+                    answer = _loaded(up.guests, load, line, load.limit(seconds), smp)
+                    note_slices(result, lock, up.guests)
+                    return answer
+            except vm.NoBoot as error:
+                result.native["boots_failed"] += vm.TRIES
+                raise Impossible(str(error)) from error
+            except Broken as error:
+                if not left:
+                    raise Fail(str(error), FAILED) from error
+                result.native["loads_failed"] = result.native.get("loads_failed", 0) + 1
+                self.tell(f"{error}; trying again")
+        raise AssertionError
 
 
-def note(result: Result, lock: str, guests: Sequence[Guest]) -> None:
+def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
     """Which lock counts is not what was asked for, but what the guests say."""
-    notes = result.native
+    notes, lock = result.native, locks.name_of(variant)
     for guest in guests:
         runs, parking = guest.facts["lock"], guest.facts["parking"]
         if lock not in (locks.NATIVE, runs):
             raise Impossible(f"asked for {lock}, the guest runs {runs}")
         if guest.agent and guest.facts.get("slices") != slices.SOURCE:
             raise Impossible(f"its slice page was not taken: {guest.facts.get('slices')}")
-        notes["in_force"][lock] = f"{runs} ({parking})" if parking else runs
+        notes["in_force"][variant] = f"{runs} ({parking})" if parking else runs
         notes["kernel"] = guest.facts["kernel"]
         notes["clocksource"] = guest.facts["clocksource"]
     notes["vcpus"] = [[sorted(cpus) for cpus in guest.places] for guest in guests]
     if len(guests) > 1:
-        seen = {"guests": len(guests), "vcpus": [len(guest.threads) for guest in guests]}
+        seen = {"guests": len(guests), "vcpus": [guest.spec.smp for guest in guests]}
         words = f"{len(guests)} guests at once, counted over the same time"
         result.scenario["proof"] = {
             f"{len(guests)} guests": {
@@ -147,7 +168,7 @@ def note(result: Result, lock: str, guests: Sequence[Guest]) -> None:
         }
 
 
-def note_slices(result: Result, lock: str, guests: Sequence[Guest]) -> None:
+def note_slices(result: Result, lock: str, guests: Sequence[Told]) -> None:
     """What the last guest of that lock was told, and how old it was when it looked."""
     for guest in guests:
         if not guest.agent:
@@ -165,24 +186,26 @@ def note_slices(result: Result, lock: str, guests: Sequence[Guest]) -> None:
 
 
 def _loaded(
-    guests: Sequence[Guest], load: Load, line: str, limit: float, threads: int
+    guests: Sequence[Told], load: Load, line: str, limit: float, threads: int
 ) -> dict[str, Any]:
     """All are told at once; the answers wait in their sockets until they are read."""
-    before = Used.now(guests)
     try:
+        before = Used.now(guests)
         for guest in guests:
             guest.tell(line)
         until = time.monotonic() + limit
         answers = [_answer(guest, load, limit, until) for guest in guests]
+        used = Used.now(guests).over(before, max(answer.seconds for answer in answers))
     except Ended as error:
         raise Impossible("a guest ended under its load") from error
+    except Late as error:
+        raise Impossible("a guest's host does not answer any more") from error
     except Wrong as error:
         raise Impossible(str(error)) from error
-    used = Used.now(guests).over(before, max(answer.seconds for answer in answers))
     return together(answers, used, threads)
 
 
-def _answer(guest: Guest, load: Load, limit: float, until: float) -> Answer:
+def _answer(guest: Told, load: Load, limit: float, until: float) -> Answer:
     try:
         lines, code = guest.answer(max(0.0, until - time.monotonic()))
     except Late as error:
@@ -191,5 +214,14 @@ def _answer(guest: Guest, load: Load, limit: float, until: float) -> Answer:
             raise Hung from error
         return answer
     if code:
-        raise Fail(f"{load.name} failed in the guest: {' | '.join(lines[-3:])}", FAILED)
+        said = lines[-3:] + _complaints(guest)
+        raise Broken(f"{load.name} failed in the guest: {' | '.join(said)}")
     return load.answer(lines)
+
+
+def _complaints(guest: Told) -> list[str]:
+    """Of its kernel, if one made the load fail."""
+    try:
+        return guest.asked("dmesg | grep -m 3 -e BUG: -e Oops -e RIP: -e error:", MOMENT_SECONDS)[0]
+    except (Late, Ended):
+        return []

@@ -2,6 +2,7 @@
 """A measurement of guests as a result like any other: planned, resumed, shown, reported alike."""
 
 import shlex
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,7 @@ class Setting:
     seen: bool  # the guest sees that there is a hypervisor
     built: Mapping[str, Any]
     slice_page: bool = False
+    host_slice_ms: float | None = None
 
 
 def planned(
@@ -72,7 +74,7 @@ def new_result(
         native=_notes(setting),
         variants=plan.variants,
         threads=plan.threads,
-        peers=[v for v in plan.variants if v == locks.NATIVE],
+        peers=[v for v in plan.variants if locks.name_of(v) == locks.NATIVE],
         parameters={
             **parameters,
             "guests": vms,
@@ -82,6 +84,7 @@ def new_result(
             "kernel_words": setting.words,
             "hypervisor_seen": setting.seen,
             **({"slice_page": True} if setting.slice_page else {}),
+            **({"host_slice_ms": setting.host_slice_ms} if setting.host_slice_ms else {}),
         },
         scenario={"settings": {"neighbours": str(vms)}} if vms > 1 else {},
     )
@@ -98,16 +101,23 @@ def _notes(setting: Setting) -> dict[str, Any]:
 
 def said(result: Result) -> list[str]:
     """Which locks really ran, and on what."""
-    native = result.native.get("in_force", {}).get(locks.NATIVE)
-    lines = [f"native is: {native}."] if native else []
+    lines = [
+        f"{variant} is: {words}."
+        for variant, words in result.native.get("in_force", {}).items()
+        if locks.name_of(variant) == locks.NATIVE
+    ]
     parked = {words for lock, words in result.native.get("in_force", {}).items() if "(" in words}
     if parked:
         ways = sorted({words.rpartition("(")[2].rstrip(")") for words in parked})
         lines.append(f"Waiters that park: {', '.join(ways)}.")
     lines.append(f"{result.native['accelerator']}; {result.parameters['placement']}.")
+    if stolen := _stolen(result):
+        lines.append(f"Steal time, of all the vCPUs' time: {stolen}.")
     lines += _told_of_slices(result.native.get("slices", {}))
     if failed := result.native.get("boots_failed"):
         lines.append(f"{failed} boot{'' if failed == 1 else 's'} failed and had to be tried again.")
+    if failed := result.native.get("loads_failed"):
+        lines.append(f"{failed} load{'' if failed == 1 else 's'} failed and had to be run again.")
     return lines
 
 
@@ -132,6 +142,20 @@ def _told_of_slices(slices: Mapping[str, Any]) -> list[str]:
 
 def _ms(ns: float) -> str:
     return f"{ns * 1e-6:.2g} ms"
+
+
+def _stolen(result: Result) -> str:
+    """The median of each variant's cells, as the guests' kernels count it."""
+    told = []
+    for variant in result.variants:
+        shares = [
+            cell.steal_seconds / (cell.seconds * cell.threads * max(len(cell.copies), 1))
+            for cell in result.cells
+            if cell.variant == variant and cell.steal_seconds is not None
+        ]
+        if shares:
+            told.append(f"{variant} {statistics.median(shares):.0%}")
+    return ", ".join(told)
 
 
 def beyond(result: Result) -> list[str]:

@@ -30,10 +30,11 @@ def sources() -> Path:
 def digest_of_sources() -> str:
     """Of all of this checkout that goes into a guest."""
     top = sources().parent
+    beneath = top / "guest/hypervisor"  # of hosts
     whole = hashlib.sha256()
     for folder in ("guest", "include/overlock", "workload"):
         for path in sorted((top / folder).rglob("*")):
-            if path.is_file():
+            if path.is_file() and beneath not in path.parents:
                 whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")
     return whole.hexdigest()
 
@@ -44,10 +45,11 @@ class Home:
 
     folder: Path
     version: str
+    shared_source: Path | None = None  # another kernel's, built otherwise
 
     @property
     def source(self) -> Path:
-        return self.folder / "source"
+        return self.shared_source or self.folder / "source"
 
     @property
     def build(self) -> Path:

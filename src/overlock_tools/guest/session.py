@@ -8,7 +8,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,13 @@ from typing import Any
 from rich.console import Console
 
 from overlock_tools import bench, files, machine, matrix, measure, plan, resuming
-from overlock_tools.errors import FAILED, INTERRUPTED, Fail, say
-from overlock_tools.guest import accel, loads, locks, outcome, placement, places, show, vm
+from overlock_tools.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.guest import build as building
-from overlock_tools.guest.accel import Accel
+from overlock_tools.guest import ground, loads, locks, nested, outcome, places, show, vm
 from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.guest.ground import Ground, prepared
 from overlock_tools.guest.measuring import Rig
 from overlock_tools.guest.outcome import Setting
-from overlock_tools.guest.placement import Placement
-from overlock_tools.guest.places import Home
-from overlock_tools.guest.vm import Spec
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
 from overlock_tools.scenarios.base import deferred, ended_in_order
@@ -36,44 +34,23 @@ MOST_GUESTS, MOST_VCPUS = 5, 16
 BOOT_AND_LEAD_SECONDS = 4.0
 
 
-def build(folder: Path | None, version: str, jobs: int) -> int:
+def build(folder: Path | None, version: str, jobs: int, accelerator: str | None = None) -> int:
     out, home = terminal(), places.home(folder, version)
     progress = Progress(building.ABOUT_STEPS)
     view = show.Compiling(out, progress)
     began = time.monotonic()
     try:
         with ended_in_order(), view.shown():
-            known = building.build(home, Terms(jobs, view.stage, view.step), progress)
+            terms = Terms(jobs, view.stage, view.step)
+            known = building.build(home, terms, progress)
+            if accelerator in ground.MORE:
+                ground.MORE[accelerator](home, terms, progress)
     except KeyboardInterrupt:
         out.print("interrupted: the same command goes on")
         return INTERRUPTED
     took = plan.in_words(time.monotonic() - began)
     out.print(f"Linux {known['version']} is ready in {home.image}, after {took}")
     return 0
-
-
-def spec_of(options: dict[str, Any], home: Home, lock: str, smp: int, found: Accel) -> Spec:
-    seen = options["seen"]
-    return Spec(
-        kernel=home.kernel(options["pause"]),
-        initramfs=home.initramfs(options["pause"]),
-        smp=smp,
-        accel=found.name,
-        lock=locks.checked(lock),
-        hidden=found.name != "kvm" if seen is None else not seen,
-        words=tuple(options["append"].split()),
-        slice_page=options.get("slice_page", False),
-    )
-
-
-def prepared(options: dict[str, Any]) -> tuple[Home, Placement, Accel]:
-    """What all guests of a session have in common."""
-    home = places.home(options["folder"], options["version"])
-    if home.needed().get("sources") != places.digest_of_sources():
-        say("the guest kernel is not of these sources; `overlock guest build` makes it so")
-    where = placement.chosen(options["placement"], options["pools"])
-    any_of_them = spec_of(options, home, locks.NATIVE, 1, Accel("tcg", ""))
-    return home, where, accel.choose(options["accel"], any_of_them, where, home.folder)
 
 
 def pause_words(pause: str) -> str:
@@ -85,9 +62,9 @@ def boot(options: dict[str, Any]) -> int:
     try:
         locks.checked(options["lock"])
         with ended_in_order():
-            home, where, found = prepared(options)
-            spec = spec_of(options, home, options["lock"], options["smp"], found)
-            with vm.booted([spec], where, tell=out.print) as up:
+            on = prepared(options)
+            spec = on.spec(options["lock"], options["smp"])
+            with on.boots() as booted, booted([spec], on.where, tell=out.print) as up:
                 guest = up.guests[0]
                 facts, seconds = guest.facts, guest.boot_seconds
                 agent = guest.agent.begun if guest.agent else {}
@@ -98,10 +75,10 @@ def boot(options: dict[str, Any]) -> int:
     out.print(f"lock in force: {show.in_force(facts)}", soft_wrap=True)
     out.print(
         f"Linux {facts['kernel']}, {facts['cpus']} vCPUs, up in {seconds:.1f} s; "
-        f"{pause_words(options['pause'])}; {where.words}",
+        f"{pause_words(options['pause'])}; {on.where.words}",
         soft_wrap=True,
     )
-    out.print(found.words, soft_wrap=True)
+    out.print(on.accel.words, soft_wrap=True)
     if agent:
         out.print(f"slices: {facts['slices']}; told {agent['publisher']}", soft_wrap=True)
     return 0
@@ -110,8 +87,10 @@ def boot(options: dict[str, Any]) -> int:
 def console(options: dict[str, Any]) -> int:
     """QEMU on this terminal: its Ctrl-C is the guest's, and it ends with us."""
     locks.checked(options["lock"])
-    home, _, found = prepared(options)
-    spec = spec_of(options, home, options["lock"], options["smp"], found)
+    on = prepared(options)
+    if on.accel.name == nested.NAME:
+        raise Fail("a nested guest has no console here; take another --accel, or `guest run`")
+    spec = on.spec(options["lock"], options["smp"])
     spec = replace(spec, words=(*spec.words, "loglevel=6"))
     if not os.isatty(0):
         raise Fail("a console needs a terminal; for scripts there is `overlock guest run`")
@@ -128,30 +107,27 @@ def console(options: dict[str, Any]) -> int:
 
 @dataclass
 class Session:
-    """Guests to be measured: where, under what, and what is known of them."""
+    """Guests to be measured, and what they stand on."""
 
-    options: dict[str, Any]
-    home: Home
-    where: Placement
-    accel: Accel
+    on: Ground
     rig: Rig
 
     @property
     def setting(self) -> Setting:
-        seen = self.options["seen"]
         return Setting(
-            where=self.where,
-            accel=self.accel,
-            pause=self.options["pause"],
-            words=self.options["append"],
-            seen=self.accel.name == "kvm" if seen is None else seen,
-            built=self.home.needed(),
-            slice_page=self.options["slice_page"],
+            where=self.on.where,
+            accel=self.on.accel,
+            pause=self.on.options["pause"],
+            words=self.on.options["append"],
+            seen=self.on.is_seen,
+            built=self.on.kernel.needed(),
+            slice_page=self.on.options["slice_page"],
+            host_slice_ms=self.on.slice_ms,
         )
 
     def job(self, load: loads.Load, plan: Plan, file: Path | None) -> measure.Run:
         """Begun, or as far as its file had come."""
-        given = loads.given(self.options["parameters"])
+        given = loads.given(self.on.options["parameters"])
         parameters = load.parameters(given)
         self.rig.parameters[load.name] = parameters
         command = ["overlock", *sys.argv[1:]]
@@ -168,17 +144,17 @@ class Session:
         return job
 
 
-def _session(options: dict[str, Any], out: Console) -> Session:
+@contextmanager
+def _session(options: dict[str, Any], out: Console) -> Iterator[Session]:
     with ended_in_order():
-        home, where, found = prepared(options)
-
-    def spec(lock: str, smp: int) -> Spec:
-        return spec_of(options, home, lock, smp, found)
+        on = prepared(options)
 
     def tell(text: str) -> None:
         out.print(text, soft_wrap=True)
 
-    return Session(options, home, where, found, Rig(spec, where, tell))
+    with on.boots() as booted:
+        tries = vm.TRIES if on.accel.name == nested.NAME else 1
+        yield Session(on, Rig(on.spec, on.where, tell, booted, tries))
 
 
 def variants(texts: Sequence[str], baseline: str) -> list[str]:
@@ -201,11 +177,11 @@ def run(options: dict[str, Any]) -> int:
     try:
         load = loads.known(options["load"])
         chosen = variants(options["locks"], options["baseline"])
-        session = _session(options, out)
-        planned = outcome.planned(load, options["vms"], [options["smp"]], chosen, options)
-        job = session.job(load, planned, file)
-        _introduce(job.result, job.to_do, out)
-        return _measured(session.rig, job, out, options["json_file"])
+        with _session(options, out) as session:
+            planned = outcome.planned(load, options["vms"], [options["smp"]], chosen, options)
+            job = session.job(load, planned, file)
+            _introduce(job.result, job.to_do, out)
+            return _measured(session.rig, job, out, options["json_file"])
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -269,14 +245,14 @@ def run_matrix(options: dict[str, Any]) -> int:
     if not wanted:
         raise Fail("--loads names none; `overlock guest run --help` has them")
     try:
-        session = _session(options, out)
-        matrix.make(folder)
-        parts = [_part(session, load, vms, asked[vms], chosen) for load, vms in wanted]
-        _introduce_all(parts, out)
-        code = 0
-        if any(part.job.to_do for part in parts):
-            warnings = bench.quiet_enough(bench.Asked(options, set()), out)
-            code = matrix.measure_all(session.rig, parts, out, warnings, None)
+        with _session(options, out) as session:
+            matrix.make(folder)
+            parts = [_part(session, load, vms, asked[vms], chosen) for load, vms in wanted]
+            _introduce_all(parts, out)
+            code = 0
+            if any(part.job.to_do for part in parts):
+                warnings = bench.quiet_enough(bench.Asked(options, set()), out)
+                code = matrix.measure_all(session.rig, parts, out, warnings, None)
     except KeyboardInterrupt:
         code = INTERRUPTED
         parts = []
@@ -292,8 +268,8 @@ def run_matrix(options: dict[str, Any]) -> int:
 def _part(
     session: Session, load: loads.Load, vms: int, vcpus: Sequence[int], chosen: Sequence[str]
 ) -> matrix.Part:
-    file = session.options["output"] / f"{load.name}-{vms}.json"
-    planned = outcome.planned(load, vms, vcpus, chosen, session.options)
+    file = session.on.options["output"] / f"{load.name}-{vms}.json"
+    planned = outcome.planned(load, vms, vcpus, chosen, session.on.options)
     return matrix.Part(session.job(load, planned, file), file, BOOT_AND_LEAD_SECONDS)
 
 

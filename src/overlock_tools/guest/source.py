@@ -28,18 +28,18 @@ def tarball(home: Home, tell: Tell) -> Path:
     for folder in (Path("/usr/src"), home.folder / "package/usr/src"):
         if (folder / name).exists():
             return folder / name
-    tell(f"fetching Debian's {package(home.version)}")
-    _fetch(home)
+    fetched(package(home.version), home.folder, tell)
     found = home.folder / "package/usr/src" / name
     if not found.exists():
         raise Fail(f"{package(home.version)} has no {name}; install another version", FAILED)
     return found
 
 
-def _fetch(home: Home) -> None:
-    wanted = package(home.version)
+def fetched(wanted: str, into: Path, tell: Tell) -> None:
+    """A package of Debian's, its files below into/package, and nothing installed."""
+    tell(f"fetching Debian's {wanted}")
     advice = f"install {wanted} (apt-get update && apt-get install {wanted}), then try again"
-    with tempfile.TemporaryDirectory(dir=home.folder, prefix=".fetch-") as name:
+    with tempfile.TemporaryDirectory(dir=into, prefix=".fetch-") as name:
         folder = Path(name)
         command = ["apt-get", "-q", "download", wanted]
         try:
@@ -49,7 +49,7 @@ def _fetch(home: Home) -> None:
         packages = list(folder.glob("*.deb"))
         if fetch.returncode or not packages:
             raise Fail(f"{wanted} cannot be fetched: {_last(fetch.stderr)}; {advice}", MISSING)
-        _unpack(["dpkg-deb", "-x", str(packages[0]), str(home.folder / "package")])
+        _unpack(["dpkg-deb", "-x", str(packages[0]), str(into / "package")])
 
 
 def _unpack(command: list[str]) -> None:
@@ -62,10 +62,12 @@ def _unpack(command: list[str]) -> None:
 
 
 def _unpacked(home: Home, tell: Tell) -> None:
+    if not home.source.exists():
+        unpacked(home, tarball(home, tell), tell)
+
+
+def unpacked(home: Home, archive: Path, tell: Tell) -> None:
     """The pristine source; whole, or not there."""
-    if home.source.exists():
-        return
-    archive = tarball(home, tell)
     tell(f"unpacking {archive.name}")
     with tempfile.TemporaryDirectory(dir=home.folder, prefix=".unpack-") as name:
         _unpack(["tar", "-xf", str(archive), "-C", name])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One virtual machine: started, waited for, told what to do, and gone when we are."""
 
+import contextlib
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -11,13 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from overlock_tools.errors import FAILED, MISSING, Fail
 from overlock_tools.guest import placement, slices
 from overlock_tools.guest.channel import Ended, Late, Lines
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.qmp import Monitor
+from overlock_tools.scenarios import proc
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MB = 512
@@ -27,7 +30,11 @@ QEMU_SECONDS = 30.0
 BOOT_SECONDS = 90.0
 TRIES = 3
 DONE = "done "
+GONE = "gone "  # QEMU has ended, says the host that is a guest itself
 TOLD_LINES = 4  # of a guest's console, when it did not come up
+
+
+Tell = Callable[[str], None]
 
 
 class NoBoot(Exception):
@@ -48,6 +55,7 @@ class Spec:
     slice_page: bool = False  # it is told of its vCPUs' time slices
     memory_mb: int = MEMORY_MB
     qemu: str = QEMU
+    devices: tuple[str, ...] = ()  # more for QEMU; {folder} is where its sockets are
 
     @property
     def cpu(self) -> str:
@@ -55,8 +63,19 @@ class Spec:
         return f"{model},-hypervisor" if self.hidden else model
 
     @property
+    def cpus(self) -> int:
+        """Of QEMU's machine, each a thread."""
+        return self.smp
+
+    @property
+    def tells_steal(self) -> bool:
+        return self.accel != "tcg"
+
+    console: ClassVar[str] = "ttyS0"
+
+    @property
     def append(self) -> str:
-        words = ["console=ttyS0", "rdinit=/init", "panic=-1", "quiet", "nokaslr"]
+        words = [f"console={self.console}", "rdinit=/init", "panic=-1", "quiet", "nokaslr"]
         return " ".join([*words, f"spinlock={self.lock}", *self.words])
 
     def machine(self) -> list[str]:
@@ -64,23 +83,29 @@ class Spec:
         return [
             *(self.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
             *("-accel", accel, "-machine", "q35", "-cpu", self.cpu),
-            *("-smp", str(self.smp), "-m", str(self.memory_mb)),
-            *("-kernel", str(self.kernel), "-initrd", str(self.initramfs)),
+            *("-smp", str(self.cpus), "-m", str(self.memory_mb)),
         ]
+
+    def loading(self, *more: str) -> list[str]:
+        """What is booted, with these words more for the kernel."""
+        append = " ".join([self.append, *more])
+        return ["-kernel", str(self.kernel), "-initrd", str(self.initramfs), "-append", append]
 
     def served(self, folder: Path) -> list[str]:
         """Paused at first; its console in a file, a line to its /init, one to QEMU itself."""
         return [
             *self.machine(),
-            *("-append", self.append, "-name", "overlock-guest,debug-threads=on", "-S"),
+            *self.loading(),
+            *("-name", "overlock-guest,debug-threads=on", "-S"),
             *("-qmp", f"unix:{folder}/qmp,server=on,wait=off"),
             *("-serial", f"file:{folder}/console"),
             *("-chardev", f"socket,id=rig,path={folder}/rig,server=on,wait=off"),
             *("-serial", "chardev:rig"),
+            *(word.format(folder=folder) for word in self.devices),
         ]
 
     def at_terminal(self) -> list[str]:
-        return [*self.machine(), "-append", f"{self.append} rig=console", "-serial", "mon:stdio"]
+        return [*self.machine(), *self.loading("rig=console"), "-serial", "mon:stdio"]
 
 
 def dies_with_us(command: Sequence[str]) -> list[str]:
@@ -91,28 +116,32 @@ def dies_with_us(command: Sequence[str]) -> list[str]:
     return ["setpriv", "--pdeathsig", "KILL", "--", *command]
 
 
-class Guest:
-    """A running one, with its /init listening."""
+@dataclass(frozen=True)
+class Ran:
+    """What a guest's vCPU threads had of their host's CPUs, since they began."""
 
-    def __init__(self, spec: Spec, process: "subprocess.Popen[bytes]", folder: Path) -> None:
-        self.spec, self.process, self.folder = spec, process, folder
-        self.monitor = Monitor(folder / "qmp", QEMU_SECONDS, self.lives)
-        self.rig = Lines(folder / "rig", QEMU_SECONDS, self.lives)
-        self.threads = self.monitor.vcpu_threads()
-        self.places: list[set[int]] = []
+    cpu_seconds: float = 0.0
+    voluntary: int = 0  # context switches
+    involuntary: int = 0
+    stolen_seconds: float | None = None  # ready for a CPU, says their own kernel; None: it cannot
+
+
+# USER_HZ is 100 on x86.
+STOLEN = "sed -n 's/^cpu  //p' /proc/stat | cut -d' ' -f8"
+STOLEN_TICK_SECONDS = 0.01
+STOLEN_WAIT_SECONDS = 10.0
+
+
+class Told:
+    """A guest's /init that listens, however it can be reached."""
+
+    def __init__(self, spec: Spec, rig: Lines, places: list[set[int]]) -> None:
+        self.spec, self.rig, self.places = spec, rig, places
         self.facts: dict[str, Any] = {}
+        self.began = time.monotonic()
         self.boot_seconds = 0.0
         self.heard: list[str] = []  # of the answer at hand
         self.agent: slices.Agent | None = None
-
-    def lives(self) -> bool:
-        return self.process.poll() is None
-
-    def go(self, places: list[set[int]]) -> None:
-        placement.apply(self.threads, places)
-        self.places = places
-        self.began = time.monotonic()
-        self.monitor.ask("cont")
 
     def come_up(self, seconds: float) -> None:
         left = max(0.0, self.began + seconds - time.monotonic())
@@ -133,7 +162,55 @@ class Guest:
             line = self.rig.line(max(0.0, until - time.monotonic()))
             if line.startswith(DONE):
                 return self.heard, int(line.removeprefix(DONE))
+            if line.startswith(GONE):
+                raise Ended
             self.heard.append(line)
+
+    def asked(self, line: str, seconds: float) -> tuple[list[str], int]:
+        self.tell(line)
+        return self.answer(seconds)
+
+    def ran(self) -> Ran:
+        raise NotImplementedError
+
+    def stolen(self) -> float | None:
+        """None under TCG, which tells nothing, and of a guest that does not answer."""
+        if not self.spec.tells_steal:
+            return None
+        try:
+            said, code = self.asked(STOLEN, STOLEN_WAIT_SECONDS)
+        except Late:
+            return None
+        return int(said[-1]) * STOLEN_TICK_SECONDS if said and not code else None
+
+
+class Guest(Told):
+    """One of QEMU on this machine."""
+
+    def __init__(self, spec: Spec, process: "subprocess.Popen[bytes]", folder: Path) -> None:
+        self.process, self.folder = process, folder
+        self.monitor = Monitor(folder / "qmp", QEMU_SECONDS, self.lives)
+        super().__init__(spec, Lines(folder / "rig", QEMU_SECONDS, self.lives), [])
+        self.threads = self.monitor.vcpu_threads()
+
+    def lives(self) -> bool:
+        return self.process.poll() is None
+
+    def go(self, places: list[set[int]]) -> None:
+        placement.apply(self.threads, places)
+        self.places = places
+        self.began = time.monotonic()
+        self.monitor.ask("cont")
+
+    def ran(self) -> Ran:
+        on_cpu, voluntary, involuntary = 0.0, 0, 0
+        for thread in self.threads:
+            if had := proc.Ran.of(thread):
+                on_cpu += had.on_cpu_s
+            willing, unwilling = switches(thread)
+            voluntary += willing
+            involuntary += unwilling
+        return Ran(on_cpu, voluntary, involuntary, self.stolen())
 
     def console(self) -> list[str]:
         try:
@@ -145,6 +222,15 @@ class Guest:
     def close(self) -> None:
         self.monitor.close()
         self.rig.close()
+
+
+def switches(thread: int) -> tuple[int, int]:
+    """A thread's voluntary and involuntary context switches since it began."""
+    with contextlib.suppress(OSError):
+        text = Path(f"/proc/{thread}/status").read_text()
+        found = re.findall(r"ctxt_switches:\s+(\d+)", text)
+        return int(found[0]), int(found[1])
+    return 0, 0
 
 
 @contextmanager
@@ -193,7 +279,7 @@ def started(spec: Spec, places: list[set[int]]) -> Iterator[Guest]:
         yield guest
 
 
-def _why(guest: Guest, error: Exception) -> str:
+def why(guest: Guest, error: Exception) -> str:
     seconds = time.monotonic() - guest.began
     code = guest.process.poll()
     what = f"nothing heard for {seconds:.0f} s" if isinstance(error, Late) else "it ended"
@@ -205,7 +291,7 @@ def _why(guest: Guest, error: Exception) -> str:
 
 @dataclass
 class Booted:
-    guests: list[Guest]
+    guests: Sequence[Told]
     failures: list[str]  # of tries before
 
 
@@ -215,24 +301,28 @@ def booted(
     where: Placement,
     seconds: float = BOOT_SECONDS,
     tries: int = TRIES,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell = lambda _: None,
 ) -> Iterator[Booted]:
     """All of them, up and listening. What does not come up is tried again, all of them together."""
     failures: list[str] = []
     for left in reversed(range(tries)):
         with ExitStack() as stack:
-            all_places = [where.of(i, spec.smp) for i, spec in enumerate(specs)]
+            all_places = [where.of(i, spec.cpus) for i, spec in enumerate(specs)]
             guests = [
                 stack.enter_context(started(*pair)) for pair in zip(specs, all_places, strict=True)
             ]
-            why = _waited(guests, seconds)
-            if not why:
+            reason = _waited(guests, seconds)
+            if not reason:
                 yield Booted(guests, failures)
                 return
-        failures.append(why)
+        failures.append(reason)
         if left:
-            tell(f"a guest did not boot: {why}; trying again")
-    raise NoBoot(f"{specs[0].lock} with {specs[0].smp} vCPUs did not boot in {tries} tries: {why}")
+            tell(f"a guest did not boot: {reason}; trying again")
+    raise no_boot(specs[0], tries, reason)
+
+
+def no_boot(spec: Spec, tries: int, reason: str) -> NoBoot:
+    return NoBoot(f"{spec.lock} with {spec.smp} vCPUs did not boot in {tries} tries: {reason}")
 
 
 def _waited(guests: Sequence[Guest], seconds: float) -> str:
@@ -242,5 +332,5 @@ def _waited(guests: Sequence[Guest], seconds: float) -> str:
             guest.come_up(seconds)
         except (Late, Ended, ValueError) as error:
             of = f"guest {number} of {len(guests)}: " if len(guests) > 1 else ""
-            return of + _why(guest, error)
+            return of + why(guest, error)
     return ""

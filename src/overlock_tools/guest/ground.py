@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""What all guests of a session stand on: a kernel, CPUs, and a hypervisor."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from overlock_tools.errors import Fail, say
+from overlock_tools.guest import accel, hypervisor, locks, nested, placement, places, vm, xen
+from overlock_tools.guest.accel import Accel
+from overlock_tools.guest.measuring import Boots
+from overlock_tools.guest.placement import Placement
+from overlock_tools.guest.places import Home
+from overlock_tools.guest.vm import Spec
+
+# What is built for guests that are not QEMU's alone, by --accel.
+MORE = {nested.NAME: hypervisor.build, xen.NAME: xen.build}
+
+
+@dataclass(frozen=True)
+class Ground:
+    options: dict[str, Any]
+    home: Home
+    where: Placement
+    accel: Accel
+
+    @property
+    def kernel(self) -> Home:
+        """The guests' own."""
+        return xen.home(self.home) if self.accel.name == xen.NAME else self.home
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the guests see that there is a hypervisor."""
+        asked = self.options["seen"]
+        return self.accel.name != "tcg" if asked is None else bool(asked)
+
+    @property
+    def slice_ms(self) -> float | None:
+        return None if (asked := self.options["host_slice"]) is None else float(asked)
+
+    def spec(self, lock: str, smp: int) -> Spec:
+        variant, options = locks.checked(lock), self.options
+        spec = Spec(
+            kernel=self.kernel.kernel(options["pause"]),
+            initramfs=self.kernel.initramfs(options["pause"]),
+            smp=smp,
+            accel=self.accel.name,
+            lock=locks.name_of(variant),
+            hidden=not self.is_seen,
+            words=(*options["append"].split(), *locks.words_of(variant)),
+            slice_page=options.get("slice_page", False),
+        )
+        if self.accel.name == nested.NAME:
+            return nested.inside(spec)
+        if self.accel.name == xen.NAME:
+            return xen.under(spec, self.home, self.where, self.slice_ms)
+        return spec
+
+    @contextmanager
+    def boots(self) -> Iterator[Boots]:
+        """How guests are booted; what all of them need lasts as long."""
+        if self.accel.name != nested.NAME:
+            yield vm.booted
+            return
+        ns = None if self.slice_ms is None else round(self.slice_ms * 1e6)
+        with nested.nest(self.home, self.options["pause"], ns) as nest:
+            yield nest.booted
+
+
+def prepared(options: dict[str, Any]) -> Ground:
+    home = places.home(options["folder"], options["version"])
+    options["pause"] = options["pause"] or ("as-is" if options["accel"] in MORE else "nop")
+    if home.needed().get("sources") != places.digest_of_sources():
+        say("the guest kernel is not of these sources; `overlock guest build` makes it so")
+    where = placement.chosen(options["placement"], options["pools"])
+    return Ground(options, home, where, _accelerator(options, home, where))
+
+
+def _accelerator(options: dict[str, Any], home: Home, where: Placement) -> Accel:
+    asked = options["accel"]
+    if asked in MORE and options.get("slice_page"):
+        raise Fail("--slice-page tells of QEMU's threads, not of guests beneath; take --accel tcg")
+    if asked == nested.NAME:
+        return nested.accelerator(home, where)
+    if asked == xen.NAME:
+        xen.tslice(options["host_slice"])
+        return xen.accelerator(home, where)
+    if options["host_slice"] is not None:
+        raise Fail("--host-slice is a nested host's or Xen's; give --accel nested or xen, too")
+    any_of_them = Ground(options, home, where, Accel("tcg", "")).spec(locks.NATIVE, 1)
+    return accel.choose(asked, any_of_them, where, home.folder)
