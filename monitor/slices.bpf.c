@@ -258,6 +258,8 @@ static __always_inline void note_end(struct watched *w, __u64 now, bool able)
 		return;
 	}
 	w->taken++;
+	if (e->sure != OL_SLICE_UNKNOWN && now < e->sure)
+		w->broken++;
 	if (e->end == OL_SLICE_NO_END)
 		w->endless++;
 	else if (e->end == OL_SLICE_UNKNOWN)

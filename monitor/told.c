@@ -51,6 +51,7 @@ static void add(struct watched *sum, const struct watched *w)
 	sum->taken += w->taken;
 	sum->left += w->left;
 	sum->endless += w->endless;
+	sum->broken += w->broken;
 	sum->written += w->written;
 	sum->refused += w->refused;
 	for (unsigned i = 0; i < PLACES; i++) {
@@ -82,8 +83,9 @@ void tell_end(const struct watch *watch, unsigned threads, double seconds, __u64
 	printf("{\"seconds\": %.3f, ", seconds);
 	tell_word("publisher", watch_way(watch->way));
 	tell_word("end_by", watch_ending(watch));
-	printf("\"slices\": %llu, \"taken\": %llu, \"left\": %llu, \"endless\": %llu, ", sum.slices,
-	       sum.taken, sum.left, sum.endless);
+	printf("\"slices\": %llu, \"taken\": %llu, \"left\": %llu, ", sum.slices, sum.taken,
+	       sum.left);
+	printf("\"endless\": %llu, \"broken\": %llu, ", sum.endless, sum.broken);
 	printf("\"written\": %llu, \"refused\": %llu, \"copied\": %llu, ", sum.written, sum.refused,
 	       copied);
 	tell_times("error_ns", error);

@@ -56,9 +56,10 @@ static int keep(enum libbpf_print_level level, const char *format, va_list argum
 
 static bool refused(struct watch *watch, enum way way, const char *what, int error)
 {
-	const char *reason = said[0] ? said : strerror(error);
+	const char *reason = said[0] ? said : error ? strerror(error) : "";
 
-	snprintf(watch->why, sizeof(watch->why), "%s: %s: %.150s", words[way], what, reason);
+	snprintf(watch->why, sizeof(watch->why), "%s: %s%s%.150s", words[way], what,
+		 *reason ? ": " : "", reason);
 	return false;
 }
 
@@ -90,8 +91,7 @@ static bool load(struct watch *watch, enum way way, unsigned threads, __u64 slic
 	if (!programs)
 		return refused(watch, way, "BPF cannot be opened", errno);
 	if (way == WAY_DIRECT && !programs->rodata->lends)
-		return refused(watch, way, "overlock-hostd was built with a clang before 15",
-			       EINVAL);
+		return refused(watch, way, "overlock-hostd was built with a clang before 15", 0);
 	programs->rodata->direct = way == WAY_DIRECT;
 	programs->rodata->publisher = way == WAY_COPY ? (__u32)gettid() : 0;
 	programs->rodata->slice_ns = slice_ns;
@@ -128,9 +128,9 @@ static bool tried(struct watch *watch, enum way way, unsigned place)
 	bpf_map_delete_elem(bpf_map__fd(watch->programs->maps.places), &thread);
 	if (!watch->records[place].slices)
 		return refused(watch, way,
-			       "it does not see us; run in the host's own PID namespace", EPERM);
+			       "it does not see us; run in the host's own PID namespace", 0);
 	if (way == WAY_DIRECT && (!mine.id || mine.seq & 1 || mine.running != OL_SLICE_ON))
-		return refused(watch, way, "nothing was written in a trial", EPERM);
+		return refused(watch, way, "nothing was written in a trial", 0);
 	return true;
 }
 

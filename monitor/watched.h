@@ -22,6 +22,7 @@ struct watched {
 	__u64 taken;		     /* that ended with the thread able to go on */
 	__u64 left;		     /* that the thread ended by itself: it slept */
 	__u64 endless;		     /* taken though no end was in sight */
+	__u64 broken;		     /* taken before what was sure had passed */
 	__u64 written;		     /* to the page, by the scheduler */
 	__u64 refused;
 	/* Of those taken: how much before the end predicted, or after. */

@@ -45,7 +45,7 @@ struct ol_slice_entry {
 	__u64 id;    /* another one whenever the vCPU has been off its CPU */
 	__u64 begin; /* of this slice */
 	__u64 end;   /* expected */
-	__u64 sure; /* until then the host's scheduler will not end it for another ordinary thread */
+	__u64 sure; /* until then the scheduler does not mean to end it for another ordinary thread */
 	__u64 published; /* when this was written */
 	__u64 reserved[2];
 };
