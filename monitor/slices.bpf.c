@@ -166,20 +166,6 @@ static __always_inline struct outlook outlook_of(const struct sched_entity *se)
 	return o;
 }
 
-SEC("tp_btf/hrtimer_expire_entry")
-int BPF_PROG(ticked, struct hrtimer *timer)
-{
-	__u32 zero = 0;
-	__u64 *mine;
-
-	if ((__u64)timer->function != tick_function)
-		return 0;
-	mine = bpf_map_lookup_elem(&ticks, &zero);
-	if (mine)
-		*mine = (__u64)timer;
-	return 0;
-}
-
 /* A slice that has run out ends at the timer's next tick on this CPU. */
 static __always_inline __u64 at_a_tick(__u64 now, __u64 end)
 {
@@ -248,9 +234,14 @@ static __always_inline void write_there(struct watched *w, struct task_struct *t
 	w->written++;
 }
 
+/* From a tick that asks a thread to leave until it has left, at the most. */
+#define TICK_NS	200000
+
 static __always_inline void note_end(struct watched *w, __u64 now, bool able)
 {
 	const struct ol_slice_entry *e = &w->entry;
+	/* What was told anew on the way out was seen by nobody. */
+	__u64 end = now - w->renewed < TICK_NS ? w->end_before : e->end;
 
 	note(w->length, now - e->begin);
 	if (!able) {
@@ -260,14 +251,14 @@ static __always_inline void note_end(struct watched *w, __u64 now, bool able)
 	w->taken++;
 	if (e->sure != OL_SLICE_UNKNOWN && now < e->sure)
 		w->broken++;
-	if (e->end == OL_SLICE_NO_END)
+	if (end == OL_SLICE_NO_END)
 		w->endless++;
-	else if (e->end == OL_SLICE_UNKNOWN)
+	else if (end == OL_SLICE_UNKNOWN)
 		return;
-	else if (now < e->end)
-		note(w->early, e->end - now);
+	else if (now < end)
+		note(w->early, end - now);
 	else
-		note(w->after, now - e->end);
+		note(w->after, now - end);
 }
 
 static __always_inline void leaves(struct watched *w, __u64 now, bool able)
@@ -360,5 +351,44 @@ int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_str
 		if (direct)
 			write_there(w, to);
 	}
+	return 0;
+}
+
+/*
+ * The timer has ticked, and the slice goes on, or its thread is asked to leave on the way out of this
+ * interrupt. It may have been picked again, or somebody may now be waiting: what is expected is told anew.
+ */
+static __always_inline void goes_on(struct watched *w, struct task_struct *task, __u64 now)
+{
+	struct ol_slice_entry *e = &w->entry;
+
+	if (e->running != OL_SLICE_ON)
+		return;
+	w->end_before = e->end;
+	w->renewed = now;
+	begin_writing(w);
+	expect_end(e, task, now);
+	e->published = now;
+	end_writing(w);
+	if (direct)
+		write_there(w, task);
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(ticked, struct hrtimer *timer)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 zero = 0;
+	struct watched *w;
+	__u64 *mine;
+
+	if ((__u64)timer->function != tick_function)
+		return 0;
+	mine = bpf_map_lookup_elem(&ticks, &zero);
+	if (mine)
+		*mine = (__u64)timer;
+	w = record_of(task->pid);
+	if (w)
+		goes_on(w, task, bpf_ktime_get_ns());
 	return 0;
 }

@@ -18,6 +18,8 @@ enum ending {
 
 struct watched {
 	struct ol_slice_entry entry; /* as it is, or shall be, on the page */
+	__u64 end_before;	     /* what was told before the last tick, */
+	__u64 renewed;		     /* which was then */
 	__u64 slices;		     /* that began */
 	__u64 taken;		     /* that ended with the thread able to go on */
 	__u64 left;		     /* that the thread ended by itself: it slept */

@@ -119,8 +119,8 @@ def ages(lines: Sequence[str]) -> dict[str, Any]:
     for name, *words in (line.split() for line in lines if line.strip()):
         if name == "looks" and len(words) == 2:
             found |= {"looks": int(words[0]), "unknown": int(words[1])}
-        elif name in ("age", "delay") and len(words) > 1:
-            found[f"{name}_ns"] = {"p50": int(words[0]), "p99": int(words[1])}
+        elif name == "age" and len(words) > 1:
+            found["age_ns"] = {"p50": int(words[0]), "p99": int(words[1])}
         elif name == "clock" and len(words) == 1:
             found["clock_moves_ns"] = int(words[0])
     return found

@@ -32,7 +32,6 @@ struct overlock_slice {
 	ol_ticks_t end;	 /* expected; OL_NEVER: unknown, or none is in sight */
 	ol_ticks_t sure; /* guaranteed; OL_NEVER: unknown */
 	u64 age;	 /* since the hypervisor said so; 0: unknown */
-	u64 delay;	 /* from the slice's begin until it was said; 0: unknown */
 };
 
 /*

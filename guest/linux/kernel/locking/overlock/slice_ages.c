@@ -7,7 +7,6 @@
  *	looks		how often somebody asked, and how often nothing was known
  *	age		ns from the telling to the look: median, 99th of a hundred, and all as
  *			NS:LOOKS
- *	delay		ns from a slice's begin to the telling, the same
  *	clock		ns by which the last two calibrations of the source's clock differ at most
  */
 #include <linux/bitops.h>
@@ -24,7 +23,7 @@ enum { STEP_BITS = 2, STEPS = 1 << STEP_BITS, PLACES = 64 * STEPS };
 
 struct ages {
 	u64 looks, unknown;
-	u64 age[PLACES], delay[PLACES];
+	u64 age[PLACES];
 };
 
 static DEFINE_PER_CPU(struct ages, ages);
@@ -52,7 +51,6 @@ void overlock_slice_seen(const struct overlock_slice *slice)
 	this_cpu_inc(ages.looks);
 	/* A clock that is off by a little makes an age that is negative by a little: none. */
 	this_cpu_inc(ages.age[place_of((s64)slice->age < 0 ? 0 : slice->age)]);
-	this_cpu_inc(ages.delay[place_of((s64)slice->delay < 0 ? 0 : slice->delay)]);
 }
 
 void overlock_slice_unknown(void)
@@ -105,7 +103,6 @@ static int ages_show(struct seq_file *out, void *unused)
 	seq_printf(out, "looks %llu %llu\n", sum_of(offsetof(struct ages, looks)),
 		   sum_of(offsetof(struct ages, unknown)));
 	tell_times(out, "age", offsetof(struct ages, age));
-	tell_times(out, "delay", offsetof(struct ages, delay));
 	if (source && source->clock_moves)
 		seq_printf(out, "clock %lld\n", source->clock_moves());
 	return 0;

@@ -52,7 +52,6 @@ static bool look_at_page(struct overlock_slice *slice)
 	if (e.sure != OL_SLICE_UNKNOWN)
 		slice->sure = e.sure + offset;
 	slice->age = host_now - e.published;
-	slice->delay = e.published - e.begin;
 	return true;
 }
 
