@@ -4,7 +4,8 @@
  *
  *	look judge FILE ENTRY	 for each line of our time, in ns, on stdin: what the entry means then
  *	look race READS		 a thread writes an entry, all its fields alike: how many reads were mixed
- *	look spin FILE N SECONDS N threads on one CPU look at their own entries, by the host's clock
+ *	look spin FILE N SECONDS N threads on one CPU look at their own entries, by the host's clock, so
+ *				 long or somewhat longer
  */
 #define _GNU_SOURCE
 #include <overlock/slice_reader.h>
@@ -179,7 +180,8 @@ static void *spin(void *arg)
 		uint64_t began = now_ns(), now;
 		struct ol_slice_entry e;
 
-		s->looks++;
+		if (!(s->looks++ % 4096))
+			ol_store_relaxed(&s->switches, switches() - first_switches);
 		if (!ol_slice_read(there, &e)) {
 			s->unread++;
 			continue;
@@ -233,6 +235,29 @@ static void on_one_cpu(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
+/* At least so long, and until all have been switched some times, on however busy a machine. */
+enum { ENOUGH = 6, MOST_SECONDS = 20 };
+
+static bool enough(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (ol_load_relaxed(&spinners[i].switches) < ENOUGH)
+			return false;
+	return true;
+}
+
+static void let_spin(unsigned n, double seconds)
+{
+	uint64_t began = now_ns();
+	double passed;
+
+	do {
+		usleep(1000);
+		passed = (double)(now_ns() - began) * 1e-9;
+	} while (passed < seconds || (!enough(n) && passed < MOST_SECONDS));
+	ol_store_relaxed(&over, 1u);
+}
+
 static int spin_all(const char *path, unsigned n, double seconds)
 {
 	size_t size;
@@ -253,8 +278,7 @@ static int spin_all(const char *path, unsigned n, double seconds)
 	if (!fgets(line, sizeof(line), stdin) || !ol_slice_map_open(&shared, memory, size))
 		return 2;
 	pthread_barrier_wait(&ready);
-	usleep((useconds_t)(seconds * 1e6));
-	ol_store_relaxed(&over, 1u);
+	let_spin(n, seconds);
 	for (unsigned i = 0; i < n; i++)
 		pthread_join(spinners[i].thread, NULL);
 	tell(n);

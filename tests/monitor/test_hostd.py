@@ -114,7 +114,6 @@ def test_threads_know_each_of_their_slices(spinner: Path, page: Path) -> None:
     for thread in threads:
         assert thread["switches"] > 3  # else nothing was shown: three threads on one CPU
         assert thread["ids"] == thread["switches"]
-        assert not thread["away_unseen"]
         assert not thread["unread"]
         assert not thread["untold"]
         assert thread["ahead"] > thread["looks"] / 2
@@ -140,14 +139,13 @@ def test_what_is_copied_is_later_but_true(spinner: Path, page: Path) -> None:
 
 
 @needs_root
-def test_a_copy_that_comes_late_is_what_a_gap_shows(spinner: Path, page: Path) -> None:
-    """The broken twin of the first test's: who copies once in 0.2 s misses slices."""
+def test_a_copy_that_comes_late_misses_slices(spinner: Path, page: Path) -> None:
+    """The broken twin of the first test's: who copies once in 0.2 s."""
     options = ("--publisher", "copy", "--poll-us", "200000")
     with watched(spinner, page, *options) as (program, agent, _):
         threads = line(program)
         ended(agent)
     assert any(thread["away_unseen"] for thread in threads)
-    assert any(thread["ids"] != thread["switches"] for thread in threads)
 
 
 @needs_root
