@@ -5,14 +5,16 @@ import contextlib
 import json
 import os
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from conftest import HEADER, MADE, NATIVE, OVER, TOLD, Look
@@ -258,6 +260,38 @@ def test_without_root_it_says_so(page: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert "cannot be watched without root" in done.stderr
     assert state(page) == MADE
+
+
+class Qemu(socketserver.StreamRequestHandler):
+    """QEMU's monitor, as far as it is asked."""
+
+    threads: ClassVar[list[int]] = []
+
+    def handle(self) -> None:
+        self.wfile.write(b'{"QMP": {}}\n')
+        for told in self.rfile:
+            cpus = [{"cpu-index": i, "thread-id": tid} for i, tid in enumerate(self.threads)]
+            asked_for_them = json.loads(told)["execute"] == "query-cpus-fast"
+            answer: dict[str, Any] = {"return": cpus[::-1] if asked_for_them else {}}
+            self.wfile.write(json.dumps(answer).encode() + b"\n")
+
+
+@needs_root
+def test_the_command_asks_qemu_for_the_threads(spinner: Path, page: Path, tmp_path: Path) -> None:
+    socket = tmp_path / "qmp"
+    with (
+        started(spinner, "spin", page, "2", "0.3") as program,
+        socketserver.ThreadingUnixStreamServer(str(socket), Qemu) as server,
+    ):
+        Qemu.threads = [int(word) for word in line(program).split(",")]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with started(*COMMAND, "--page", page, "--qmp", socket) as agent:
+            assert line(agent)["watching"] == 2
+            go(program)
+            threads = line(program)
+            server.shutdown()
+            assert all(thread["changes"] for thread in threads)
+            ended(agent, signal.SIGINT)
 
 
 COMMAND = (sys.executable, "-m", "overlock_tools", "hostd")
