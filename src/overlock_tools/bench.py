@@ -248,7 +248,7 @@ def show(result: Result, console: Console) -> None:
     if result.settings.get("counters"):
         console.print("These are rates of the counted build: compare them with no other's.")
     for line in result.verdict + remarks(result):
-        console.print(line)
+        console.print(result.worded(line))
     for line in result.warnings:
         console.print(f"warning: {line}", style="yellow")
 
@@ -260,7 +260,8 @@ def ministats(result: Result) -> Iterator[str]:
         for variant in result.variants:
             ours = result.rates(variant, n)
             if variant != result.baseline and min(len(ours), len(base)) >= ministat.LEAST_VALUES:
-                sets = {f"{result.baseline}, {tables.count(n)}": base, variant: ours}
+                where = result.worded(tables.count(n))
+                sets = {f"{result.baseline}, {where}": base, variant: ours}
                 yield ministat.text(sets)
 
 

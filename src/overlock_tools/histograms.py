@@ -63,6 +63,27 @@ class Times:
     def count(self) -> int:
         return _summary(self._texts).count if self._texts else 0
 
+    @property
+    def spread(self) -> list[tuple[float, int]]:
+        """Times that occurred, in ns, each with how often."""
+        import numpy as np
+
+        histogram = _empty()
+        for text in self._texts:
+            histogram.decode_and_add(text)
+        counts = np.ctypeslib.as_array(histogram.counts)
+        return [
+            (float(histogram.get_value_from_index(int(place))), int(counts[place]))
+            for place in np.flatnonzero(counts)
+        ]
+
+    @property
+    def mean(self) -> float:
+        return sum(ns * times for ns, times in self.spread) / self.count
+
+    def share_above(self, ns: float) -> float:
+        return sum(times for each, times in self.spread if each > ns) / self.count
+
     def percentile(self, percent: float) -> float:
         """The time that so many percent of PERCENTS did not exceed, in ns."""
         return _summary(self._texts).at[percent]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from overlock_tools import stats
-from overlock_tools.results import Result, value_of
+from overlock_tools.results import GUEST, Result, value_of
 from overlock_tools.stats import Ratio
 from overlock_tools.tables import count, factor, named
 from overlock_tools.view import View
@@ -72,14 +72,15 @@ class Statement:
     paper: str
     figure: str
     sentence: str
-    workloads: tuple[str, ...]
+    workloads: tuple[str, ...]  # GUEST: every load in guests
     check: Callable[[Result], Finding]
     cpus: int = 2
     copies: str = ALONE
 
     def about(self, result: Result) -> bool:
         here = SEVERAL if copies(result) > 1 else ALONE
-        return result.kind in self.workloads and self.copies in (here, ANY_NUMBER)
+        known = result.kind in self.workloads or (GUEST in self.workloads and result.in_guests)
+        return known and self.copies in (here, ANY_NUMBER)
 
     def claim(self, result: Result) -> Claim:
         if result.cpus < self.cpus:
@@ -310,8 +311,9 @@ def _outperforms_all(result: Result) -> Finding:
 
 
 TRIO_004 = ("ticket", "mcs", "twa")
-COPIED = ("sections", "mutexbench", "lockloop", "fairness", "stress_latency")
+COPIED = ("sections", "mutexbench", "lockloop", "fairness", "stress_latency", GUEST)
 ONE_AND_ALL = ("rate", "one_copy")
+TORTURE_004 = f"{GUEST}torture-004"  # locktorture with the paper's parameters
 
 STATEMENTS = (
     Statement(
@@ -388,6 +390,28 @@ STATEMENTS = (
         ("stress_latency",),
         beside("twa", "mcs", (1 - COMPARABLE, float("inf")), having_cpus(24)),
         cpus=24,
+    ),
+    Statement(
+        "004",
+        "Fig. 7",
+        "TWA performs as the kernel's qspinlock, or slightly better.",
+        (TORTURE_004,),
+        beside("twa", "native", (1 - COMPARABLE, float("inf"))),
+    ),
+    Statement(
+        "004",
+        "Fig. 7",
+        "Ticket locks perform well with few threads.",
+        (TORTURE_004,),
+        beside("ticket", "native", (1 - COMPARABLE, float("inf")), having_cpus(most=2)),
+    ),
+    Statement(
+        "004",
+        "Fig. 7",
+        "They fade as threads get more.",
+        (TORTURE_004,),
+        beside("ticket", "twa", LESS, having_cpus(8)),
+        cpus=8,
     ),
     Statement(
         "003",

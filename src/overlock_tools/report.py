@@ -280,7 +280,7 @@ def _section(view: View, several_machines: bool) -> str:
     result = view.result
     where = [f"Measured on {machine.headline(result.machine)}."] if several_machines else []
     title = "" if view.name == result.title else paragraphs([result.title + "."])
-    return (
+    return result.worded(
         f'<section id="{view.anchor}"><h2>{escape(view.name)}</h2>{title}{_scenario(view)}'
         f"{paragraphs([*where, *verdict.about_locks(result)])}"
         f'<p class="soft">{escape(_parameters(result))}.</p>{said(verdict.summary(view))}'

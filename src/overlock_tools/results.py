@@ -6,6 +6,7 @@ schema/result.json describes the file.
 
 import json
 import random
+import re
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,6 +18,7 @@ from overlock_tools.errors import Fail
 from overlock_tools.histograms import Times
 
 FORMAT = "overlock-result"
+GUEST = "guest-"  # kinds that begin so were measured in virtual machines
 VERSION = 2
 
 
@@ -150,6 +152,38 @@ def _switches(cell: Cell) -> float:
     return (cell.voluntary + cell.involuntary) / cell.seconds
 
 
+def _events(*names: str) -> Callable[[Cell], float | None]:
+    """So many of these; None where they were not counted."""
+
+    def value(cell: Cell) -> float | None:
+        return sum(cell.events[n] for n in names) if set(names) <= cell.events.keys() else None
+
+    return value
+
+
+def _per_million(of: Callable[[Cell], float | None]) -> Callable[[Cell], float | None]:
+    def value(cell: Cell) -> float | None:
+        found, all_of_them = of(cell), cell.events.get("ACQUIRE")
+        return 1e6 * found / all_of_them if found is not None and all_of_them else None
+
+    return value
+
+
+STALLS, PREEMPTIONS = ("STALL_HELD", "STALL_FREE"), ("LHP", "LWP")
+
+
+def _waiters_share(cell: Cell) -> float | None:
+    stalls = _events(*STALLS)(cell)
+    return cell.events["STALL_FREE"] / stalls if stalls else None
+
+
+def _spun(cell: Cell) -> float | None:
+    """Of the contexts' time, in which they may have had no CPU; as the wait's."""
+    if cell.spin_ns is None:
+        return None
+    return cell.spin_ns * 1e-9 / (cell.seconds * cell.threads * max(len(cell.copies), 1))
+
+
 def _run_times(cells: Cells) -> list[float]:
     return [ns * 1e-9 for cell in cells if not cell.cut for ns in cell.finish_ns]
 
@@ -200,6 +234,37 @@ MEASURES = (
     Measure(
         "spinning", "spinning", "", _median(_spinning), "share of CPU time that was not turns' work"
     ),
+    Measure("acquired", "N", "", _median(_events("ACQUIRE")), "acquisitions, where counted"),
+    Measure(
+        "stalls",
+        "Nh+Nw",
+        "",
+        _median(_events(*STALLS)),
+        "waits for a holder or a waiter without a CPU, as 000 counts them",
+    ),
+    Measure(
+        "stalls_per_million",
+        "Nh+Nw per M",
+        "",
+        _median(_per_million(_events(*STALLS))),
+        "the same, per million acquisitions",
+    ),
+    Measure("waiters", "Nw share", "", _median(_waiters_share), "of these, the waiters' share"),
+    Measure(
+        "psp",
+        "PSP",
+        "",
+        _median(_events(*PREEMPTIONS)),
+        "holders and waiters that lost their CPU, as 002 counts them",
+    ),
+    Measure(
+        "psp_per_million",
+        "PSP per M",
+        "",
+        _median(_per_million(_events(*PREEMPTIONS))),
+        "the same, per million acquisitions",
+    ),
+    Measure("spun", "spun", "", _median(_spun), "share of the time that was spent spinning"),
     Measure("cpu", "CPU s/M", "s/M", _median(_cost), "CPU seconds burnt per million units of work"),
     Measure("switches", "switches", "/s", _median(_switches), "context switches per second"),
     Measure("run_time", "run time", "s", _run_time, "mean run time of a thread, with fixed work"),
@@ -261,6 +326,14 @@ class Result:
         if not ns or not self.settings.get("latency"):
             return ""
         return f"measuring adds {ns:.0f} ns to a turn, alike for all; --no-latency leaves it out"
+
+    @property
+    def in_guests(self) -> bool:
+        return self.kind.startswith(GUEST)
+
+    def worded(self, text: str) -> str:
+        """What contends for the lock is called a thread, and in a guest a vCPU."""
+        return re.sub(r"\bthread(?=s?\b)", "vCPU", text) if self.in_guests else text
 
     @property
     def cpus(self) -> int:
@@ -343,10 +416,10 @@ class Result:
 
     def wrong(self) -> Iterator[str]:
         for entry in self.hung:
-            yield f"{entry.variant} with {entry.threads} threads {entry.why}"
+            yield self.worded(f"{entry.variant} with {entry.threads} threads {entry.why}")
         for cell in self.cells:
             if cell.wrong:
-                yield f"{cell.variant} with {cell.threads} threads: {cell.wrong}"
+                yield self.worded(f"{cell.variant} with {cell.threads} threads: {cell.wrong}")
 
     def summary(self) -> list[dict[str, Any]]:
         """Per variant and number of threads, what the tables show."""

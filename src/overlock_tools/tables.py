@@ -13,6 +13,7 @@ from overlock_tools.stats import Ratio
 from overlock_tools.workloads import WITHOUT_A_LOCK
 
 WIDTH = 100  # letters of a line
+SHARES = ("spinning", "spun", "waiters")  # measures that are shown in percent
 
 
 def si(value: float | None) -> str:
@@ -79,14 +80,14 @@ def shown(measure: Measure, value: float | None) -> str:
     """A measure's value with its unit, as short as it can be read."""
     if value is None:
         return ""
-    if measure.name == "spinning":
+    if measure.name in SHARES:
         return f"{value:.0%}"
     if measure.name == "cpu":  # its heading has the unit
         return plain(value)
     texts = {"ns": duration, "s": seconds, "/s": si}
     if measure.unit in texts:
         return texts[measure.unit](value).strip()
-    return f"{value:.2f}" if value < 10 else f"{value:.3g}"
+    return f"{value:.2f}" if value < 10 else plain(value).strip()
 
 
 def named(result: Result) -> Result:
@@ -117,7 +118,7 @@ def matrix(result: Result, done: int, total: int) -> Group:
     table = _plain()
     table.add_column("lock", no_wrap=True)
     for n in result.threads:
-        table.add_column(count(n), justify="right", min_width=9)
+        table.add_column(result.worded(count(n)), justify="right", min_width=9)
     rates = {(v, n): result.median_rate(v, n) for v in result.variants for n in result.threads}
     tops = {n: max(rates[v, n] or 0 for v in result.variants) for n in result.threads}
     for variant in result.variants:
@@ -188,6 +189,7 @@ def detail(result: Result, threads: int, default: Callable[[str], str] | None = 
     base = default or (lambda _: result.baseline)
     variants = [v for v in result.variants if result.of(v, threads)]
     ratios = [ratio_text(result.ratio(v, base(v), [threads])) for v in variants]
+    evenness = ("least_to_most", "jain") if result.in_guests else ("jain",)
     columns = [
         Column("lock", variants),
         Column("median", [_rate(result, v, threads) for v in variants]),
@@ -195,11 +197,11 @@ def detail(result: Result, threads: int, default: Callable[[str], str] | None = 
         Column("÷ default" if default else f"÷ {result.baseline}", [value for value, _ in ratios]),
         Column("95 %", [interval for _, interval in ratios]),
         *_measured(result, variants, threads, ("run_time", "run_time_sd"), 2),
-        *_measured(result, variants, threads, ("jain", "p99", "gap", "cpu"), 4),
+        *_measured(result, variants, threads, (*evenness, "p99", "gap", "cpu"), 4),
     ]
     over = threads / result.cpus
     title = f"{count(threads)} on {result.cpus} CPUs ({over:g}×), {result.unit} per second"
-    return _drawn(title, columns)
+    return _drawn(result.worded(title), columns)
 
 
 def _rate(result: Result, variant: str, threads: int) -> str:
@@ -226,7 +228,8 @@ def latency(result: Result, threads: int) -> Group | None:
     if not variants:
         return None
     columns = [Column("lock", variants), *_measured(result, variants, threads, WAITS)]
-    return _drawn(f"waiting to acquire, {count(threads)} on {result.cpus} CPUs", columns)
+    title = f"waiting to acquire, {count(threads)} on {result.cpus} CPUs"
+    return _drawn(result.worded(title), columns)
 
 
 def overall(result: Result) -> Group:
@@ -240,7 +243,8 @@ def overall(result: Result) -> Group:
     table.add_column("95 %", justify="right")
     for variant in sorted(known, key=lambda v: -known[v].value):
         table.add_row(variant, *ratio_text(known[variant]))
-    return _titled(f"geometric mean over {numbers} threads, ÷ {result.baseline}", table)
+    title = f"geometric mean over {numbers} threads, ÷ {result.baseline}"
+    return _titled(result.worded(title), table)
 
 
 def counters(result: Result, threads: int) -> Group | None:
@@ -259,4 +263,4 @@ def counters(result: Result, threads: int) -> Group | None:
     for variant, events in rows.items():
         if events:
             table.add_row(variant, *(f"{events[n]:.3g}" if events[n] else "0" for n in names))
-    return _titled(f"events per 1000 acquisitions, {count(threads)}", table)
+    return _titled(result.worded(f"events per 1000 acquisitions, {count(threads)}"), table)

@@ -44,6 +44,7 @@ MAY = {
     "src/overlock_tools/commands/tunables.py": "an example in help",
     "src/overlock_tools/defs.py": "an example in an error",
     "src/overlock_tools/doctor/rules.py": "advice",
+    "src/overlock_tools/guest/experiments.py": "what the papers compare",
     "src/overlock_tools/judge.py": "an example in a comment",
     "src/overlock_tools/measure.py": "an example in a comment",
     "src/overlock_tools/papers.py": "what the papers' claims are about",

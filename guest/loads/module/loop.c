@@ -64,9 +64,24 @@ struct workload_me {
 	uint32_t index;
 	struct workload_random random, sampling;
 	struct worker *worker;
-	u64 began;    /* to wait, in cycles; 0: nothing is timed */
-	u64 acquired; /* in cycles; 0: this turn is not timed */
+	u64 began;	 /* to wait, in cycles; 0: nothing is timed */
+	u64 acquired;	 /* in cycles; 0: this turn is not timed */
+	u64 from, slice; /* of this section, if preemptions are counted */
 };
+
+static __always_inline void take(struct workload_me *me, struct workload_lock *l)
+{
+	struct wait w;
+
+	if (likely(!preemptions)) {
+		spin_lock(&l->lock);
+		return;
+	}
+	w = wait_begun(me->worker, l);
+	spin_lock(&l->lock);
+	me->from = wait_over(me->worker, l, w);
+	me->slice = slice_of(me->worker, me->from);
+}
 
 /* Off by `sample`, the clock is not even looked at. */
 static __always_inline void workload_acquire(struct workload_me *me, struct workload_lock *l)
@@ -74,12 +89,12 @@ static __always_inline void workload_acquire(struct workload_me *me, struct work
 	u64 now;
 
 	if (!sample) {
-		spin_lock(&l->lock);
+		take(me, l);
 		return;
 	}
 	me->acquired = 0;
 	me->began = rdtsc();
-	spin_lock(&l->lock);
+	take(me, l);
 	if (l->released) {
 		now = rdtsc();
 		/* Who came after the release was not waiting for it. */
@@ -103,6 +118,8 @@ static __always_inline void workload_release(struct workload_me *me, struct work
 			record(&me->worker->hold, now - me->acquired);
 		l->released = now;
 	}
+	if (unlikely(preemptions))
+		section_over(me->worker, l, me->from, me->slice);
 	spin_unlock(&l->lock);
 }
 
@@ -183,10 +200,12 @@ static int work(void *arg)
 	struct worker *worker = arg;
 	void *own = (char *)worker->me + sizeof(struct workload_me);
 
+	slices_watch(worker);
 	atomic_inc(&trial.ready);
 	while (READ_ONCE(trial.phase) == WAITING)
 		cond_resched();
 	chosen->turns(worker, own);
+	slices_unwatch(worker);
 	WRITE_ONCE(worker->finished, true);
 	if (atomic_dec_and_test(&trial.working))
 		complete(&trial.all_out);
@@ -350,8 +369,7 @@ static int make_workers(void)
 {
 	uint cpu;
 
-	for_each_online_cpu(cpu)
-	{
+	for_each_online_cpu(cpu) {
 		struct worker *worker = new_worker(trial.n, cpu);
 
 		if (!worker)

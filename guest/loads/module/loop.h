@@ -47,11 +47,32 @@ static inline void record(struct times *t, u64 cycles)
 	t->count[place_of(cycles)]++;
 }
 
+/* The last sections, so that who has waited can tell whether the lock was held a while ago. */
+#define SECTIONS	64u
+
+struct section {
+	u64 from, to; /* in cycles */
+};
+
 /* What a workload takes for a lock. */
 struct workload_lock {
 	spinlock_t lock;
-	u64 released; /* by whom was sampled, in cycles; else 0. Guarded by the lock */
+	u64 released; /* by whom was sampled, in cycles; else 0. Guarded by the lock, as the next two */
+	u64 n_sections;
+	struct section sections[SECTIONS]; /* only if preemptions are counted */
+	atomic_t waiting;
 } ____cacheline_aligned;
+
+/* What is counted of preemptions, by the names of events.def. */
+#define EACH_EVENT(EVENT)	\
+	EVENT(ACQUIRE) EVENT(STALL) EVENT(STALL_HELD) EVENT(STALL_FREE) EVENT(LHP) EVENT(LWP)
+
+enum event {
+#define EVENT(name)	COUNT_##name,
+	EACH_EVENT(EVENT)
+#undef EVENT
+		EVENTS
+};
 
 /* Threads run through all of them; what happens while COUNTED is what is told. */
 enum phase { WAITING, LEAD_IN, COUNTED, LEAD_OUT, OVER };
@@ -70,6 +91,15 @@ struct worker {
 	u64 gap;       /* the longest time between two turns' beginnings, in cycles */
 	bool finished; /* it will touch nothing more */
 	struct times wait, hold, handover;
+
+	/* Only if preemptions are counted; by this CPU alone, its interrupts among them. */
+	struct hrtimer ticker;
+	u64 looked; /* at the clock, in cycles */
+	u64 slices; /* that have begun, as far as the clock shows */
+	u64 events[EVENTS];
+	u64 waits, queue; /* begun, and how many others waited then, all together */
+	u32 queue_most;
+	u64 waited; /* in cycles, by all that found the lock taken */
 };
 
 struct trial {
@@ -88,6 +118,22 @@ struct trial {
 };
 
 extern struct trial trial;
+
+/* Of slices.c. */
+extern bool preemptions;
+
+const char *slices_source(void);
+u64 slice_of(struct worker *worker, u64 now);
+void slices_watch(struct worker *worker);
+void slices_unwatch(struct worker *worker);
+
+struct wait {
+	u64 began, slice;
+};
+
+struct wait wait_begun(struct worker *worker, struct workload_lock *l);
+u64 wait_over(struct worker *worker, struct workload_lock *l, struct wait w);
+void section_over(struct worker *worker, struct workload_lock *l, u64 from, u64 slice);
 
 int tell_begin(void);
 void tell_end(void);

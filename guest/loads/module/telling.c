@@ -52,6 +52,39 @@ static u64 longest_gap(void)
 	return gap;
 }
 
+static u64 sum_of(size_t offset)
+{
+	u64 sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < trial.n; i++)
+		sum += *(u64 *)((char *)trial.workers[i] + offset);
+	return sum;
+}
+
+static void tell_preemptions(struct seq_file *out)
+{
+	const char *const names[] = {
+#define EVENT(name)	#name,
+		EACH_EVENT(EVENT)
+#undef EVENT
+	};
+	u64 waits = sum_of(offsetof(struct worker, waits));
+	u64 queue = sum_of(offsetof(struct worker, queue));
+	u32 most = 0;
+	unsigned int i;
+
+	for (i = 0; i < trial.n; i++)
+		most = max(most, trial.workers[i]->queue_most);
+	seq_printf(out, "\"slices\": \"%s\", \"events\": {", slices_source());
+	for (i = 0; i < EVENTS; i++)
+		seq_printf(out, "%s\"%s\": %llu", i ? ", " : "", names[i],
+			   sum_of(offsetof(struct worker, events) + i * sizeof(u64)));
+	seq_printf(out, "}, \"waited_ns\": %llu, ", ns_of(sum_of(offsetof(struct worker, waited))));
+	seq_printf(out, "\"queue_sum\": %llu, \"queue_seen\": %llu, \"queue_max\": %u, ", queue,
+		   waits, most);
+}
+
 static int tell(struct seq_file *out, void *unused)
 {
 	seq_printf(out, "{\"workload\": \"%s\", ", trial.workload);
@@ -60,6 +93,8 @@ static int tell(struct seq_file *out, void *unused)
 	tell_times(out, "wait", offsetof(struct worker, wait));
 	tell_times(out, "hold", offsetof(struct worker, hold));
 	tell_times(out, "handover", offsetof(struct worker, handover));
+	if (preemptions)
+		tell_preemptions(out);
 	seq_printf(out, "\"gap_ns\": %llu, ", ns_of(longest_gap()));
 	seq_printf(out, "\"unit_ps\": %llu, ", trial.unit_ps);
 	seq_printf(out, "\"drained\": %s, ", trial.drained ? "true" : "false");

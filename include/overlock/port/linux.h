@@ -173,6 +173,7 @@ void ol_kick(const u32 *word, u32 key, int n);
 bool ol_is_preempted(u32 id);
 void ol_count_event(unsigned int event);
 void ol_count_event_at(unsigned int event, unsigned int n);
+void overlock_polled(void); /* counting: by ol_relax() */
 
 #define ol_tune(name)	READ_ONCE(ol_world.tuning.name)
 
@@ -186,11 +187,14 @@ static inline u64 *ol_wait_slot(size_t i)
 static inline void ol_relax(void)
 {
 	cpu_relax();
+#ifdef OL_COUNTED
+	overlock_polled();
+#endif
 }
 
 static inline void ol_relax_until(ol_ticks_t t)
 {
-	cpu_relax();
+	ol_relax();
 }
 
 /* Whoever waits for a spinlock may not schedule; a hypervisor that can be asked comes later. */

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from overlock_tools.errors import Fail
-from overlock_tools.guest.places import PAUSES, VERSION
+from overlock_tools.guest.places import PAUSES, VARIANTS, VERSION
 from overlock_tools.options import Within
 
 Command = Callable[..., int]
@@ -37,6 +37,11 @@ DIR = click.option(
 KERNEL = click.option(
     "--kernel", "version", default=VERSION, show_default=True, help="Debian's linux-source-VERSION."
 )
+VARIANT = click.option(
+    "--variant",
+    type=click.Choice(list(VARIANTS)),
+    help="A kernel configured otherwise: counting, or without PV spinlocks or ours.",
+)
 LOCK = click.option(
     "--lock",
     default="native",
@@ -49,6 +54,7 @@ LOCK = click.option(
 MACHINE = (
     DIR,
     KERNEL,
+    VARIANT,
     click.option(
         "--pause",
         type=click.Choice(PAUSES),
@@ -136,13 +142,16 @@ def command() -> None:
 @command.command()
 @DIR
 @KERNEL
+@VARIANT
 @click.option("--jobs", type=click.IntRange(1, 1024), help="At once.  [default: the CPUs]")
 @click.option(
     "--accel",
     type=click.Choice(("nested", "xen")),
     help="What guests under this need, too.",
 )
-def build(folder: Path | None, version: str, jobs: int | None, accel: str | None) -> int:
+def build(
+    folder: Path | None, version: str, variant: str | None, jobs: int | None, accel: str | None
+) -> int:
     """Build the kernel, its loads and its initramfs; again: only what has changed.
 
     The source is Debian's linux-source package, installed or fetched. Interrupted, the same command
@@ -152,11 +161,13 @@ def build(folder: Path | None, version: str, jobs: int | None, accel: str | None
     Examples:
       overlock guest build
       overlock guest build --dir /srv/guests --jobs 8
+      overlock guest build --variant counted
       overlock guest build --accel nested
     """
-    from overlock_tools.guest import session
+    from overlock_tools.guest import places, session
 
-    return session.build(folder, version, jobs or len(os.sched_getaffinity(0)), accel)
+    home = places.home(folder, version, variant or "")
+    return session.build(home, jobs or len(os.sched_getaffinity(0)), accel)
 
 
 @command.command()
@@ -199,6 +210,12 @@ def _load_names(_: click.Context, __: click.Parameter, word: str) -> list[Comple
     return [CompletionItem(name) for name in loads.LOADS if name.startswith(word)]
 
 
+def _experiments(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+    from overlock_tools.guest.experiments import EXPERIMENTS
+
+    return [CompletionItem(name) for name in EXPERIMENTS if name.startswith(word)]
+
+
 CELLS = (
     click.option(
         "--lock",
@@ -208,7 +225,7 @@ CELLS = (
         metavar="LIST",
         shell_complete=_locks,
         help="4-byte locks, all, native (the kernel's own), busted (excludes nobody); NAME@WORD: "
-        "that word on its kernel's command line, as in native@nopvspin.",
+        "that word on its kernel's command line, as in native@nopvspin; @kernel=VARIANT: another.",
     ),
     click.option("--baseline", default="native", show_default=True, help="Ratios are to this one."),
     click.option(
@@ -256,7 +273,7 @@ def run(**options: Any) -> int:
     """Load one or several guests at once, under each lock in turn, and say how fast they were.
 
     Each cell is guests freshly booted; they begin together and are measured over the same time.
-    Loads: loop, torture-004, locktorture, hackbench.
+    Loads: loop, torture-004, locktorture, hackbench, ebizzy, kernbench, pbzip2, pgbench, boot.
 
     \b
     Examples:
@@ -312,3 +329,79 @@ def matrix(**options: Any) -> int:
     from overlock_tools.guest import session
 
     return session.run_matrix(options)
+
+
+@command.command()
+@machine
+@SLICE_PAGE
+@click.argument("name", required=False, shell_complete=_experiments)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("guest-papers"),
+    show_default=True,
+    help="The folder for the results.",
+)
+@click.option("--rounds", type=click.IntRange(1, 1000), help="[default: the paper's]")
+@click.option(
+    "--seconds", type=Within(0.1, 3600), help="Counted in each cell.  [default: the experiment's]"
+)
+@click.option("--vcpus", metavar="LIST", help="As in 2,4 or 1x,2x.  [default: the experiment's]")
+@click.option("--seed", type=click.IntRange(0, 2**31), help="Of the order in each round.")
+@click.option(
+    "--if-busy",
+    type=click.Choice(("warn", "refuse", "wait")),
+    default="warn",
+    show_default=True,
+    help="If something else uses the CPUs at the start.",
+)
+def paper(name: str | None, **options: Any) -> int:
+    """An experiment of the papers in guests: its tables, and whether its sentences hold here.
+
+    Without a name it lists them. The same command again completes what was interrupted. Some need
+    kernels of their own: overlock guest build --variant counted, and for 001 the others.
+
+    \b
+    Examples:
+      overlock guest paper
+      overlock guest paper 004-fig7
+      overlock guest paper 000-table1 --rounds 3 --seconds 5 -o results
+      overlock guest paper 002-fig7 --slice-page
+    """
+    from overlock_tools.guest import session
+
+    return session.run_paper(name, options) if name else session.list_papers()
+
+
+@command.command()
+@machine
+@click.option(
+    "--lock",
+    "--locks",
+    "locks",
+    multiple=True,
+    metavar="LIST",
+    shell_complete=_locks,
+    help="4-byte locks, or native.  [default: all]",
+)
+@click.option("--baseline", default="native", show_default=True, help="Ratios are to this one.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    help="Write the numbers to this file.",
+)
+def instructions(**options: Any) -> int:
+    """Count the instructions of a spin_lock() and spin_unlock() that nobody else wants.
+
+    From call to return, as QEMU counts them: exact, and no measure of time. A boot for each lock.
+
+    \b
+    Examples:
+      overlock guest instructions
+      overlock guest instructions --lock ticket,preemptable_ticket --baseline ticket
+    """
+    from overlock_tools.guest import session
+
+    return session.instructions(options)

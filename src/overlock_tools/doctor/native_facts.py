@@ -224,6 +224,29 @@ def _tried(w: World, part: str, name: str, more: str = "") -> Found:
 
 
 @fact(
+    "guests",
+    "features",
+    "guest kernels",
+    how="the programs that `overlock guest build` and QEMU are, below /usr and /bin",
+    means="`overlock guest` builds a kernel with the locks and boots it; loads fetch what they "
+    "need beside this",
+)
+def guests(w: World) -> Found:
+    from overlock_tools.guest import build, vm
+
+    folders = ("/usr/bin", "/bin", "/usr/sbin", "/usr/local/bin")
+    wanted = {**build.TOOLS, vm.QEMU: "qemu-system-x86", "busybox": "busybox-static"}
+    lacking = [
+        package
+        for tool, package in wanted.items()
+        if not any(w.tree.exists(f"{folder}/{tool}") for folder in folders)
+    ]
+    if lacking:
+        return Found(lacking, f"not yet: `make guest` installs {', '.join(lacking)}")
+    return Found([], "can be built and booted")
+
+
+@fact(
     "realtime",
     "permissions",
     "real-time priority",

@@ -18,14 +18,15 @@ from pathlib import Path
 from overlock_tools import files, native
 from overlock_tools.errors import FAILED, MISSING, Fail
 from overlock_tools.guest import initramfs, pause, places, source
+from overlock_tools.guest.packages import Tell
 from overlock_tools.guest.places import PAUSES, Home
-from overlock_tools.guest.source import Tell
 
 # Of a build with guest.config; of use only until one from nothing has been counted.
 ABOUT_STEPS = 1480
 STEP = re.compile(r"^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|GEN)\b")
 TOLD_LINES = 6
 KERNEL_MODULES = ("kernel/torture.ko", "kernel/locking/locktorture.ko")
+LOAD_MODULES = ("overlock_loop.ko", "overlock_pair.ko")
 TOOLS = {
     "make": "make",
     "gcc": "gcc",
@@ -177,7 +178,8 @@ def _loads(home: Home, progress: Progress, each: Tell) -> None:
 
 def _modules(home: Home) -> dict[str, Path]:
     paths = [home.build / name for name in KERNEL_MODULES]
-    return {path.name: path for path in [*paths, home.modules / "overlock_loop.ko"]}
+    paths += [home.modules / name for name in LOAD_MODULES]
+    return {path.name: path for path in paths}
 
 
 def _as(kind: str, path: Path) -> tuple[bytes, int]:
@@ -193,32 +195,31 @@ def _programs() -> list[Path]:
 def _image(home: Home, steps: int) -> None:
     """All parts written beside, then put in place at once."""
     guest = places.sources()
-    fresh = home.folder / ".image-new"
+    fresh = home.folder / f".{home.image.name}-new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    target = Home(home.folder, home.version)
     loads = sorted(path for path in (guest / "loads").iterdir() if path.is_file())
     loads.append(guest / "which-lock")
     replaced = 0
     for kind in PAUSES:
         kernel, count = _as(kind, home.build / "vmlinux")
         replaced += count
-        (fresh / target.kernel(kind).name).write_bytes(kernel)
+        (fresh / home.kernel(kind).name).write_bytes(kernel)
         modules = [(name, _as(kind, path)[0]) for name, path in _modules(home).items()]
         found = initramfs.contents(guest / "init", loads, modules, _programs())
         packed = initramfs.compressed(initramfs.archive(found))
-        (fresh / target.initramfs(kind).name).write_bytes(packed)
+        (fresh / home.initramfs(kind).name).write_bytes(packed)
     known = {
         "version": (home.build / "include/config/kernel.release").read_text().strip(),
         "config": hashlib.sha256((home.build / ".config").read_bytes()).hexdigest(),
         "kernel": hashlib.sha256((home.build / "vmlinux").read_bytes()).hexdigest(),
-        "loads": _digest_of_loads(fresh, target),
+        "loads": _digest_of_loads(fresh, home),
         "sources": places.digest_of_sources(),
         "pauses_replaced": replaced,
         "steps": steps,
     }
     files.write(fresh / home.stamp.name, json.dumps(known, indent=1) + "\n")
-    old = home.folder / ".image-old"
+    old = home.folder / f".{home.image.name}-old"
     shutil.rmtree(old, ignore_errors=True)
     if home.image.exists():
         home.image.rename(old)
@@ -238,6 +239,18 @@ class Terms:
     each: Tell  # a step of the compiler is done
 
 
+def _begun_as_usual(home: Home) -> bool:
+    """A variant differs in few files: it begins with what the usual kernel's build has made."""
+    usual = home.beside("")
+    if usual == home or not (usual.build / ".config").exists():
+        return False
+    fresh = home.folder / f".{home.build.name}-new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    _run(["cp", "-a", "--reflink=auto", str(usual.build), str(fresh)], Progress(0), lambda _: None)
+    fresh.rename(home.build)
+    return True
+
+
 def build(
     home: Home, terms: Terms, progress: Progress, more: Path | None = None
 ) -> Mapping[str, object]:
@@ -245,9 +258,8 @@ def build(
     check_tools()
     places.make(home.folder)
     source.patched(home, terms.tell)
-    from_nothing = not (home.build / ".config").exists()
-    fragments = [places.sources() / "guest.config", *([more] if more else [])]
-    configured(home, b"".join(path.read_bytes() for path in fragments), terms.tell)
+    from_nothing = not (home.build / ".config").exists() and not _begun_as_usual(home)
+    configured(home, home.fragment + (more.read_bytes() if more else b""), terms.tell)
     terms.tell("compiling the kernel")
     known = home.built()
     progress.total = int(known["steps"]) if known else ABOUT_STEPS

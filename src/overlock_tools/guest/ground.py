@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: MIT
 """What all guests of a session stand on: a kernel, CPUs, and a hypervisor."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from overlock_tools.errors import Fail, say
-from overlock_tools.guest import accel, hypervisor, locks, nested, placement, places, vm, xen
+from overlock_tools.guest import (
+    accel,
+    hypervisor,
+    locks,
+    nested,
+    parts,
+    placement,
+    places,
+    vm,
+    xen,
+)
 from overlock_tools.guest.accel import Accel
+from overlock_tools.guest.loads import Load
 from overlock_tools.guest.measuring import Boots
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.places import Home
@@ -34,18 +45,28 @@ class Ground:
     def is_seen(self) -> bool:
         """Whether the guests see that there is a hypervisor."""
         asked = self.options["seen"]
-        return self.accel.name != "tcg" if asked is None else bool(asked)
+        return self.accel.name not in ("tcg", vm.ICOUNT) if asked is None else bool(asked)
 
     @property
     def slice_ms(self) -> float | None:
         return None if (asked := self.options["host_slice"]) is None else float(asked)
 
-    def spec(self, lock: str, smp: int) -> Spec:
+    def kernel_of(self, variant: str) -> Home:
+        """The one that a variant wants, or all have; built, or a line that says how."""
+        kernel = self.kernel.beside(locks.kernel_of(variant))
+        if kernel != self.kernel and self.accel.name in MORE:
+            raise Fail(f"{variant}: guests under {self.accel.name} have one kernel; take --variant")
+        kernel.needed()
+        return kernel
+
+    def spec(self, lock: str, smp: int, load: Load | None = None) -> Spec:
         variant, options = locks.checked(lock), self.options
+        kernel, part = self.kernel_of(variant), load.part if load else ""
         spec = Spec(
-            kernel=self.kernel.kernel(options["pause"]),
-            initramfs=self.kernel.initramfs(options["pause"]),
+            kernel=kernel.kernel(options["pause"]),
+            initramfs=parts.with_parts([part] if part else [], kernel, options["pause"], say),
             smp=smp,
+            memory_mb=max(vm.MEMORY_MB, load.memory_mb if load else 0),
             accel=self.accel.name,
             lock=locks.name_of(variant),
             hidden=not self.is_seen,
@@ -59,18 +80,20 @@ class Ground:
         return spec
 
     @contextmanager
-    def boots(self) -> Iterator[Boots]:
-        """How guests are booted; what all of them need lasts as long."""
+    def boots(self, needed: Sequence[str] = ()) -> Iterator[Boots]:
+        """How guests are booted, with these parts; what all of them need lasts as long."""
         if self.accel.name != nested.NAME:
             yield vm.booted
             return
         ns = None if self.slice_ms is None else round(self.slice_ms * 1e6)
-        with nested.nest(self.home, self.options["pause"], ns) as nest:
+        pause = self.options["pause"]
+        packed = parts.with_parts(needed, self.home, pause, say)
+        with nested.nest(self.home, pause, ns, packed) as nest:
             yield nest.booted
 
 
 def prepared(options: dict[str, Any]) -> Ground:
-    home = places.home(options["folder"], options["version"])
+    home = places.home(options["folder"], options["version"], options.get("variant") or "")
     options["pause"] = options["pause"] or ("as-is" if options["accel"] in MORE else "nop")
     if home.needed().get("sources") != places.digest_of_sources():
         say("the guest kernel is not of these sources; `overlock guest build` makes it so")

@@ -27,10 +27,15 @@ def _entry(number: int, name: str, mode: int, data: bytes) -> bytes:
 
 
 def archive(contents: Mapping[str, tuple[int, bytes]]) -> bytes:
-    """Files by their names inside, each with its permissions; folders are made as needed."""
+    """Files by their names inside, each with its permissions; folders are made as needed.
+
+    A name that ends in a slash is a folder, which may be empty.
+    """
     folders = {str(folder) for name in contents for folder in Path(name).parents} - {"."}
+    folders |= {name.rstrip("/") for name in contents if name.endswith("/")}
+    files = {name: entry for name, entry in contents.items() if not name.endswith("/")}
     entries = [(folder, stat.S_IFDIR | 0o755, b"") for folder in sorted(folders)]
-    entries += [(name, stat.S_IFREG | mode, data) for name, (mode, data) in contents.items()]
+    entries += [(name, stat.S_IFREG | mode, data) for name, (mode, data) in files.items()]
     packed = [_entry(number, *entry) for number, entry in enumerate(entries, 1)]
     return b"".join([*packed, _entry(0, TRAILER, 0, b"")])
 

@@ -5,10 +5,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from overlock_tools import defs
 from overlock_tools.errors import Fail
+from overlock_tools.guest.parts import RANDOM_BYTES
 
 # Turns before and after the counted time, so that guests that begin some ms apart still compete
 # through all of it.
@@ -38,6 +39,11 @@ class Answer:
     drained: bool = True
     drain_seconds: float = 0.0
     cut: bool = False
+    events: dict[str, int] = field(default_factory=dict)  # of events.def, where they are counted
+    wait_ns: int | None = None  # of all waits together, and of these what was not slept
+    spin_ns: int | None = None
+    queue: dict[str, float] = field(default_factory=dict)  # others waiting: mean and max
+    slices: str = ""  # by what it is told that a vCPU had lost its CPU
 
 
 class Load:
@@ -46,6 +52,8 @@ class Load:
     name: str
     what: str
     unit = "acquisitions"
+    part = ""  # of parts.PARTS, that it needs in the guest
+    memory_mb = 512
     presets: ClassVar[Parameters] = {}
     free: ClassVar[
         tuple[str, ...]
@@ -85,6 +93,7 @@ class Loop(Load):
         "sections_cs": "70",
         "sections_ncs": "330",
         "sample": "8",
+        "preemptions": "0",
     }
     free: ClassVar[tuple[str, ...]] = (
         "sections_",
@@ -113,10 +122,19 @@ class Loop(Load):
             handover=said["handover"],
             hold=said["hold"],
             gap_ns=said["gap_ns"],
+            events=said.get("events", {}),
+            slices=said.get("slices", ""),
+            wait_ns=said.get("waited_ns"),
+            queue=_queue(said),
             wrong=said["wrong"],
             drained=said["drained"],
             drain_seconds=said["drain_ns"] * 1e-9,
         )
+
+
+def _queue(said: Mapping[str, Any]) -> dict[str, float]:
+    seen = said.get("queue_seen", 0)
+    return {"mean": said["queue_sum"] / seen, "max": said["queue_max"]} if seen else {}
 
 
 class Shape004(Loop):
@@ -127,6 +145,7 @@ class Shape004(Loop):
         "mutexbench_cs_steps": "20",
         "mutexbench_ncs_range": "400",
         "sample": "8",
+        "preemptions": "0",
     }
     free: ClassVar[tuple[str, ...]] = ()
 
@@ -156,37 +175,226 @@ class Locktorture(Load):
         )
 
 
-class Hackbench(Load):
-    """A small one again and again, for a large one hardly ends under a lock that collapses."""
+class Repeated(Load):
+    """Something small, again and again; each time prints how long it took."""
+
+    time = re.compile(r"^Time: (\d+\.\d+)")
+
+    def each(self) -> float:
+        """How much it is, in the load's unit."""
+        raise NotImplementedError
+
+    def answer(self, lines: Sequence[str]) -> Answer:
+        times = self._times(lines)
+        if not times:
+            raise Wrong(f"{self.name} printed no time: {' | '.join(lines[-2:])}")
+        return Answer(work=self.each() * len(times), seconds=sum(times), wrong=said_wrong(lines))
+
+    def late(self, lines: Sequence[str], seconds: float) -> Answer:
+        """What was begun is unfinished: its rate is at most as if it had just ended."""
+        done = len(self._times(lines)) + 1
+        return Answer(work=self.each() * done, seconds=seconds, cut=True)
+
+    def _times(self, lines: Sequence[str]) -> list[float]:
+        return [float(match[1]) for match in map(self.time.match, lines) if match]
+
+
+def said_wrong(lines: Sequence[str]) -> str:
+    """A load that checks what it did says so in a line of its own."""
+    return next((line.partition(": ")[2] for line in lines if line.startswith("wrong: ")), "")
+
+
+class Hackbench(Repeated):
+    """A large one hardly ends under a lock that collapses."""
 
     name = "hackbench"
     what = "hackbench: 5 senders and 5 receivers on pipes or sockets, 200 messages to each"
     unit = "messages"
     presets: ClassVar[Parameters] = {"groups": "1", "fds": "5", "loops": "200"}
-    time = re.compile(r"^Time: (\d+\.\d+)")
 
     def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
         of = parameters
         self._messages = int(of["groups"]) * int(of["fds"]) ** 2 * int(of["loops"])
         return f"hackbench-for {seconds:g} -s100 -g{of['groups']} -f{of['fds']} -l{of['loops']}"
 
+    def each(self) -> float:
+        return self._messages
+
+
+class Pbzip2(Repeated):
+    name = "pbzip2"
+    what = "pbzip2 compresses 1 MiB of random bytes in memory, a thread on each vCPU"
+    unit = "KiB"
+    part = "pbzip2"
+    presets: ClassVar[Parameters] = {"threads": "0"}
+
+    def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
+        return f"pbzip2-for {seconds:g} {parameters['threads']}"
+
+    def each(self) -> float:
+        return RANDOM_BYTES / 1024
+
+
+class Totals(Load):
+    """Says now and then how much it has done; what lies between the first and the last counts."""
+
+    total = re.compile(r"^at (\d+\.\d+) (\d+)$")
+    command: str  # of guest/loads
+    jobs: str  # the parameter that says how many; 0: two for each vCPU
+
+    def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
+        return f"{self.command} {max(1, round(seconds))} {parameters[self.jobs]}"
+
+    def _totals(self, lines: Sequence[str]) -> list[tuple[float, int]]:
+        return [(float(m[1]), int(m[2])) for m in map(self.total.match, lines) if m]
+
     def answer(self, lines: Sequence[str]) -> Answer:
-        times = self._times(lines)
-        if not times:
-            raise Wrong(f"hackbench printed no time: {' | '.join(lines[-2:])}")
-        return Answer(work=self._messages * len(times), seconds=sum(times))
+        totals = self._totals(lines)
+        if len(totals) < 2:
+            raise Wrong(f"{self.name} printed {len(totals)} totals: {' | '.join(lines[-2:])}")
+        (began, before), (ended, after) = totals[0], totals[-1]
+        return Answer(work=after - before, seconds=ended - began, wrong=said_wrong(lines))
 
     def late(self, lines: Sequence[str], seconds: float) -> Answer:
-        """What was begun is unfinished: its rate is at most as if it had just ended."""
-        done = len(self._times(lines)) + 1
-        return Answer(work=self._messages * done, seconds=seconds, cut=True)
+        totals = self._totals(lines)
+        done = totals[-1][1] if totals else 0
+        return Answer(work=done + 1, seconds=seconds, cut=True)
 
-    def _times(self, lines: Sequence[str]) -> list[float]:
-        return [float(match[1]) for match in map(self.time.match, lines) if match]
+
+class Ebizzy(Totals):
+    name = "ebizzy"
+    what = "ebizzy's mix: map 256 KiB, copy, search, unmap; two threads for each vCPU"
+    unit = "records"
+    part = "ebizzy"
+    command = "ebizzy-for"
+    jobs = "threads"
+    presets: ClassVar[Parameters] = {"threads": "0"}
+
+
+class Kernbench(Totals):
+    name = "kernbench"
+    what = "a small kernbench: tcc compiles the same C files, two jobs for each vCPU"
+    unit = "files"
+    part = "kernbench"
+    command = "kernbench"
+    jobs = "jobs"
+    presets: ClassVar[Parameters] = {"jobs": "0"}
+
+
+class Pgbench(Load):
+    name = "pgbench"
+    what = "pgbench on PostgreSQL in memory, two clients for each vCPU"
+    unit = "transactions"
+    part = "pgbench"
+    memory_mb = 1024
+    presets: ClassVar[Parameters] = {"clients": "0"}
+    done = re.compile(r"number of transactions actually processed: (\d+)")
+    rate = re.compile(r"^tps = (\d+\.\d+)")
+    progress = re.compile(r"^progress: (\d+\.\d+) s, (\d+\.\d+) tps")
+
+    def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
+        return f"pgbench-for {max(1, round(seconds))} {parameters['clients']}"
+
+    def answer(self, lines: Sequence[str]) -> Answer:
+        done = next((int(m[1]) for m in map(self.done.search, lines) if m), 0)
+        rate = next((float(m[1]) for m in map(self.rate.match, lines) if m), 0.0)
+        if not done or not rate:
+            raise Wrong(f"pgbench told no rate: {' | '.join(lines[-2:])}")
+        return Answer(work=done, seconds=done / rate, wrong=said_wrong(lines))
+
+    def late(self, lines: Sequence[str], seconds: float) -> Answer:
+        rates = [float(m[2]) for m in map(self.progress.match, lines) if m]
+        return Answer(work=sum(rates) + 1, seconds=seconds, cut=True)
+
+
+def counted(line: str) -> str:
+    """The same in a kernel that counts, with what it counted."""
+    return f"counted {line}"
+
+
+def is_counter(line: str) -> bool:
+    return line.startswith("counter ")
+
+
+@dataclass
+class Counters:
+    """A counting kernel's file: events, of some how many at each place, and times."""
+
+    events: dict[str, int] = field(default_factory=dict)
+    places: dict[str, list[int]] = field(default_factory=dict)
+    hold: list[list[float]] = field(default_factory=list)  # [ns, how often]
+    slices: str = ""
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> "Counters":
+        found = cls()
+        for line in lines:
+            if is_counter(line):
+                found._read(*line.split()[1:])
+        return found
+
+    def _read(self, name: str, *values: str) -> None:
+        if name == "slices":
+            self.slices = values[0]
+        elif name == "seconds":
+            self.seconds = float(values[0])
+        elif name == "hold":
+            self.hold = [[float(part) for part in value.split(":")] for value in values]
+        else:
+            self.events[name] = int(values[0])
+            self.places[name] = [int(value) for value in values[1:]]
+
+    def into(self, answer: Answer) -> Answer:
+        """Times of as long as the counted part of the load took; what a load knows itself stays."""
+        if not self.events.get("ACQUIRE"):
+            return answer  # the kernel's own lock, of which it counts nothing
+        times = {name: self.events.pop(name, 0) for name in ("wait_ns", "spin_ns", "hold_ns")}
+        share = answer.seconds / max(self.seconds, answer.seconds)
+        if not answer.events:
+            answer.events, answer.slices = self.events, self.slices
+        if answer.wait_ns is None:
+            answer.wait_ns = round(times["wait_ns"] * share)
+            answer.spin_ns = round(times["spin_ns"] * share)
+        answer.hold = answer.hold or self.hold
+        return answer
+
+
+class Boot(Load):
+    """Nothing more: what a counting kernel has counted since it began."""
+
+    name = "boot"
+    what = "booting, as far as a kernel counts"
+    steals = ("STEAL", "STEAL_TRY")
+
+    def line(self, _seconds: float, _seed: int, _parameters: Parameters) -> str:
+        return "counters-since-boot"
+
+    def answer(self, lines: Sequence[str]) -> Answer:
+        counters = Counters.of(lines)
+        if not counters.events.get("ACQUIRE"):
+            raise Wrong("this kernel counts nothing; give --variant counted, and a lock")
+        answer = Answer(work=counters.events["ACQUIRE"], seconds=counters.seconds)
+        counters.into(answer)
+        for name in self.steals:
+            for place, count in enumerate(counters.places.get(name, [])):
+                answer.events[f"{name}@{place}"] = count
+        return answer
 
 
 LOADS: dict[str, Load] = {
-    load.name: load for load in (Loop(), Shape004(), Locktorture(), Hackbench())
+    load.name: load
+    for load in (
+        Loop(),
+        Shape004(),
+        Locktorture(),
+        Hackbench(),
+        Ebizzy(),
+        Kernbench(),
+        Pbzip2(),
+        Pgbench(),
+        Boot(),
+    )
 }
 
 

@@ -5,9 +5,11 @@ import re
 
 from overlock_tools import defs
 from overlock_tools.errors import Fail
+from overlock_tools.guest import places
 
 NATIVE = "native"  # the kernel's own, whichever that is
 WORD = re.compile(r"[\w.-]+(?:=[\w.:/-]+)?")
+KERNEL = "kernel="  # a word that chooses a kernel, and is not for its command line
 BUSTED = "busted"  # excludes nobody, to show that it would be noticed
 
 
@@ -25,6 +27,9 @@ def checked(variant: str) -> str:
                 f"{variant}: {word!r} is no word of a kernel's command line; give LOCK@WORD, as in "
                 "native@nopvspin"
             )
+        if word.startswith(KERNEL) and word.removeprefix(KERNEL) not in places.VARIANTS:
+            kernels = ", ".join(places.VARIANTS)
+            raise Fail(f"{variant}: there is no such kernel; there are {kernels}")
     return "@".join([_checked_name(name), *words])
 
 
@@ -33,7 +38,13 @@ def name_of(variant: str) -> str:
 
 
 def words_of(variant: str) -> tuple[str, ...]:
-    return tuple(variant.split("@")[1:])
+    return tuple(word for word in variant.split("@")[1:] if not word.startswith(KERNEL))
+
+
+def kernel_of(variant: str) -> str | None:
+    """Of places.VARIANTS; None: the session's."""
+    words = variant.split("@")[1:]
+    return next((w.removeprefix(KERNEL) for w in words if w.startswith(KERNEL)), None)
 
 
 def _checked_name(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from overlock_tools.errors import FAILED, Fail
 from overlock_tools.guest import loads, locks, slices, vm
 from overlock_tools.guest.channel import Ended, Late
-from overlock_tools.guest.loads import Answer, Load, Wrong
+from overlock_tools.guest.loads import Answer, Boot, Counters, Load, Wrong
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Spec, Told
 from overlock_tools.results import Result
@@ -81,7 +81,31 @@ def together(answers: Sequence[Answer], used: Used, threads: int) -> dict[str, A
         "latency": _times([pair for answer in answers for pair in answer.latency]),
         "handover": _times([pair for answer in answers for pair in answer.handover]),
         "hold": _times([pair for answer in answers for pair in answer.hold]),
+        "events": _sums([answer.events for answer in answers]),
+        "wait_ns": _sum([answer.wait_ns for answer in answers]),
+        "spin_ns": _sum([answer.spin_ns for answer in answers]),
+        "slices": next((answer.slices for answer in answers if answer.slices), ""),
+        "queue": _queue([answer.queue for answer in answers if answer.queue]),
     }
+
+
+def _sums(tables: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, count in (item for table in tables for item in table.items()):
+        found[name] = found.get(name, 0) + count
+    return found
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _queue(seen: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    if not seen:
+        return {}
+    mean = sum(queue["mean"] for queue in seen) / len(seen)
+    return {"mean": mean, "max": max(int(queue["max"]) for queue in seen)}
 
 
 def _times(pairs: Sequence[Sequence[float]]) -> dict[str, list[float]]:
@@ -107,7 +131,7 @@ class Boots(Protocol):
 class Rig:
     """Boots what a cell asks for, and notes in the cell's result what it saw beside the answer."""
 
-    spec: Callable[[str, int], Spec]  # of a lock with so many vCPUs
+    spec: Callable[[str, int, Load], Spec]  # of a lock with so many vCPUs, for a load
     where: Placement
     tell: Callable[[str], None]
     boots: Boots = vm.booted
@@ -122,7 +146,7 @@ class Rig:
         seconds, seed = float(str(cell["seconds"])), int(str(cell["seed"]))
         line = load.line(seconds, seed, self.parameters[load.name])
         result = self.results[load.name, vms]
-        specs = [self.spec(lock, smp)] * vms
+        specs = [self.spec(lock, smp, load)] * vms
         for left in reversed(range(self.tries)):
             try:
                 with self.boots(specs, self.where, tell=self.tell) as up:
@@ -130,6 +154,8 @@ class Rig:
                     note(result, lock, up.guests)
                     answer = _loaded(up.guests, load, line, load.limit(seconds), smp)
                     note_slices(result, lock, up.guests)
+                    if answer["slices"]:
+                        result.native["slices_by"] = answer["slices"]
                     return answer
             except vm.NoBoot as error:
                 result.native["boots_failed"] += vm.TRIES
@@ -191,8 +217,9 @@ def _loaded(
     """All are told at once; the answers wait in their sockets until they are read."""
     try:
         before = Used.now(guests)
+        counts = bool(guests[0].facts.get("counts")) and not isinstance(load, Boot)
         for guest in guests:
-            guest.tell(line)
+            guest.tell(loads.counted(line) if counts else line)
         until = time.monotonic() + limit
         answers = [_answer(guest, load, limit, until) for guest in guests]
         used = Used.now(guests).over(before, max(answer.seconds for answer in answers))
@@ -216,7 +243,10 @@ def _answer(guest: Told, load: Load, limit: float, until: float) -> Answer:
     if code:
         said = lines[-3:] + _complaints(guest)
         raise Broken(f"{load.name} failed in the guest: {' | '.join(said)}")
-    return load.answer(lines)
+    if isinstance(load, Boot):
+        return load.answer(lines)
+    answer = load.answer([line for line in lines if not loads.is_counter(line)])
+    return Counters.of(lines).into(answer)
 
 
 def _complaints(guest: Told) -> list[str]:

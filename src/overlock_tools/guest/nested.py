@@ -173,10 +173,10 @@ class Nest:
 
 
 @contextmanager
-def nest(guests: Home, pause: str, slice_ns: int | None) -> Iterator[Nest]:
+def nest(guests: Home, pause: str, slice_ns: int | None, initrd: Path) -> Iterator[Nest]:
     """With its host's files, which are gone with it."""
     kernel, _ = hypervisor.needed(guests)
-    files = hypervisor.archive(vm.QEMU, guests.kernel(pause), guests.initramfs(pause))
+    files = hypervisor.archive(vm.QEMU, guests.kernel(pause), initrd)
     with tempfile.TemporaryDirectory(prefix="overlock-host-") as folder:
         packed = Path(folder) / "initramfs"
         packed.write_bytes(files)

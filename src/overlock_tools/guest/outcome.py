@@ -13,11 +13,9 @@ from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.loads import Load
 from overlock_tools.guest.placement import Placement
 from overlock_tools.plan import Plan
-from overlock_tools.results import Result
+from overlock_tools.results import GUEST, Result
 from overlock_tools.tables import count, factor
 from overlock_tools.workloads import Workload
-
-KIND = "guest-"
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def new_result(
     settings["build"] = f"{setting.built['kernel']} {setting.built['loads']}"
     settings["plugins"] = {}
     return Result(
-        kind=KIND + load.name,
+        kind=GUEST + load.name,
         title=f"In {guests}, PAUSE {pause}: {load.what}",
         unit=load.unit,
         baseline=plan.baseline,
@@ -86,6 +84,7 @@ def new_result(
             **({"slice_page": True} if setting.slice_page else {}),
             **({"host_slice_ms": setting.host_slice_ms} if setting.host_slice_ms else {}),
         },
+        statistic=plan.statistic,
         scenario={"settings": {"neighbours": str(vms)}} if vms > 1 else {},
     )
 
@@ -174,6 +173,7 @@ def beyond(result: Result) -> list[str]:
         told = [f"{v} {factor(ratio)}×" for v, ratio in _falling(over) if ratio > 1]
         if told:
             where = f"With {count(n)} at least, least against {result.baseline}'s most"
+            where = result.worded(where)
             lines.append(f"{where}: {verdict.listed(told)}.")
     return lines
 

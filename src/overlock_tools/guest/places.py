@@ -4,7 +4,8 @@
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,13 @@ from overlock_tools.errors import MISSING, Fail
 
 VERSION = "6.1"  # of the kernel that is built unless told otherwise
 PAUSES = ("as-is", "nop")
+# One list: kernels beside the usual one, by what their configuration has otherwise.
+VARIANTS: Mapping[str, Sequence[str]] = {
+    "counted": ("CONFIG_OVERLOCK_COUNT=y",),
+    "nopv": ("CONFIG_PARAVIRT_SPINLOCKS=n",),
+    "off": ("CONFIG_OVERLOCK_SPINLOCKS=n",),
+    "off-nopv": ("CONFIG_OVERLOCK_SPINLOCKS=n", "CONFIG_PARAVIRT_SPINLOCKS=n"),
+}
 
 
 def cache() -> Path:
@@ -46,6 +54,24 @@ class Home:
     folder: Path
     version: str
     shared_source: Path | None = None  # another kernel's, built otherwise
+    variant: str = ""  # of VARIANTS
+
+    @property
+    def _suffix(self) -> str:
+        return f"-{self.variant}" if self.variant else ""
+
+    @property
+    def fragment(self) -> bytes:
+        """Of its configuration: guest.config, and what the variant has otherwise."""
+        otherwise = VARIANTS.get(self.variant, ())
+        names = {line.partition("=")[0] for line in otherwise}
+        usual = (sources() / "guest.config").read_text().splitlines()
+        kept = [line for line in usual if line.partition("=")[0] not in names]
+        return "".join(f"{line}\n" for line in [*kept, *otherwise]).encode()
+
+    def beside(self, variant: str | None) -> "Home":
+        """Of the same version; None: this one."""
+        return self if variant is None else replace(self, variant=variant)
 
     @property
     def source(self) -> Path:
@@ -53,17 +79,17 @@ class Home:
 
     @property
     def build(self) -> Path:
-        return self.folder / "build"
+        return self.folder / f"build{self._suffix}"
 
     @property
     def modules(self) -> Path:
         """Of the loads: built outside the kernel's tree."""
-        return self.folder / "modules"
+        return self.folder / f"modules{self._suffix}"
 
     @property
     def image(self) -> Path:
         """What is booted: all parts of one build, replaced at once."""
-        return self.folder / "image"
+        return self.folder / f"image{self._suffix}"
 
     @property
     def stamp(self) -> Path:
@@ -74,6 +100,11 @@ class Home:
 
     def initramfs(self, pause: str) -> Path:
         return self.image / f"initramfs-pause-{pause}.gz"
+
+    @property
+    def parts(self) -> Path:
+        """Of the loads' programs: the same for every kernel."""
+        return self.folder.parent / "parts"
 
     def built(self) -> dict[str, Any] | None:
         """What is known of the build, or None if there is none that can be booted."""
@@ -87,17 +118,19 @@ class Home:
     def needed(self) -> dict[str, Any]:
         known = self.built()
         if known is None:
+            which = f"{self.version}, {self.variant}," if self.variant else self.version
+            how = f" --variant {self.variant}" if self.variant else ""
             raise Fail(
-                f"no guest kernel {self.version} is built in {self.folder}; run "
-                "`overlock guest build`, which takes some minutes",
+                f"no guest kernel {which} is built in {self.folder}; run "
+                f"`overlock guest build{how}`, which takes some minutes",
                 MISSING,
             )
         return known
 
 
-def home(folder: Path | None = None, version: str = VERSION) -> Home:
+def home(folder: Path | None = None, version: str = VERSION, variant: str = "") -> Home:
     base = folder.absolute() if folder else cache()
-    return Home(base / version, version)
+    return Home(base / version, version, variant=variant)
 
 
 def make(folder: Path) -> None:

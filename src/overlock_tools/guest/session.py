@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,14 +16,17 @@ from typing import Any
 
 from rich.console import Console
 
-from overlock_tools import bench, files, machine, matrix, measure, plan, resuming
+from overlock_tools import bench, defs, files, machine, matrix, measure, plan, resuming
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.guest import build as building
-from overlock_tools.guest import ground, loads, locks, nested, outcome, places, show, vm
+from overlock_tools.guest import ground, loads, locks, nested, outcome, pairs, show, vm
 from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.guest.experiments import EXPERIMENTS, Experiment
+from overlock_tools.guest.experiments import Part as ExperimentPart
 from overlock_tools.guest.ground import Ground, prepared
 from overlock_tools.guest.measuring import Rig
 from overlock_tools.guest.outcome import Setting
+from overlock_tools.guest.places import Home
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
 from overlock_tools.scenarios.base import deferred, ended_in_order
@@ -34,8 +37,8 @@ MOST_GUESTS, MOST_VCPUS = 5, 16
 BOOT_AND_LEAD_SECONDS = 4.0
 
 
-def build(folder: Path | None, version: str, jobs: int, accelerator: str | None = None) -> int:
-    out, home = terminal(), places.home(folder, version)
+def build(home: Home, jobs: int, accelerator: str | None = None) -> int:
+    out = terminal()
     progress = Progress(building.ABOUT_STEPS)
     view = show.Compiling(out, progress)
     began = time.monotonic()
@@ -125,10 +128,19 @@ class Session:
             host_slice_ms=self.on.slice_ms,
         )
 
-    def job(self, load: loads.Load, plan: Plan, file: Path | None) -> measure.Run:
-        """Begun, or as far as its file had come."""
-        given = loads.given(self.on.options["parameters"])
+    def job(
+        self,
+        load: loads.Load,
+        plan: Plan,
+        file: Path | None,
+        given: Mapping[str, str] | None = None,
+    ) -> measure.Run:
+        """Begun, or as far as its file had come; what is missing is told before."""
+        if given is None:
+            given = loads.given(self.on.options["parameters"])
         parameters = load.parameters(given)
+        for variant in plan.variants:
+            self.on.spec(variant, plan.threads[0], load)
         self.rig.parameters[load.name] = parameters
         command = ["overlock", *sys.argv[1:]]
         kept = resuming.kept(file) if file and file.exists() else None
@@ -145,14 +157,16 @@ class Session:
 
 
 @contextmanager
-def _session(options: dict[str, Any], out: Console) -> Iterator[Session]:
+def _session(
+    options: dict[str, Any], out: Console, wanted: Iterable[loads.Load]
+) -> Iterator[Session]:
     with ended_in_order():
         on = prepared(options)
 
     def tell(text: str) -> None:
         out.print(text, soft_wrap=True)
 
-    with on.boots() as booted:
+    with on.boots([load.part for load in wanted if load.part]) as booted:
         tries = vm.TRIES if on.accel.name == nested.NAME else 1
         yield Session(on, Rig(on.spec, on.where, tell, booted, tries))
 
@@ -177,7 +191,7 @@ def run(options: dict[str, Any]) -> int:
     try:
         load = loads.known(options["load"])
         chosen = variants(options["locks"], options["baseline"])
-        with _session(options, out) as session:
+        with _session(options, out, [load]) as session:
             planned = outcome.planned(load, options["vms"], [options["smp"]], chosen, options)
             job = session.job(load, planned, file)
             _introduce(job.result, job.to_do, out)
@@ -245,7 +259,7 @@ def run_matrix(options: dict[str, Any]) -> int:
     if not wanted:
         raise Fail("--loads names none; `overlock guest run --help` has them")
     try:
-        with _session(options, out) as session:
+        with _session(options, out, [load for load, _ in wanted]) as session:
             matrix.make(folder)
             parts = [_part(session, load, vms, asked[vms], chosen) for load, vms in wanted]
             _introduce_all(parts, out)
@@ -284,3 +298,90 @@ def _introduce_all(parts: Sequence[matrix.Part], out: Console) -> None:
     )
     for line in outcome.said(parts[0].job.result):
         out.print(line, soft_wrap=True, highlight=False)
+
+
+# Instructions
+
+
+def instructions(options: dict[str, Any]) -> int:
+    """Of an uncontended pair, a guest for each lock; counted by QEMU."""
+    out, file = terminal(), options["json_file"]
+    if file:
+        files.check_writable(file)
+    options |= {"accel": vm.ICOUNT, "smp": 2}
+    chosen = variants(options["locks"] or ("all",), options["baseline"])
+    found: dict[str, pairs.Pair] = {}
+    try:
+        with ended_in_order():
+            on = prepared(options)
+            for lock in chosen:
+                spec = on.spec(lock, options["smp"])
+                with vm.booted([spec], on.where, tell=out.print) as up:
+                    found[lock] = pairs.measured(up.guests[0])
+                out.print(f"{lock}: {found[lock].both}", highlight=False)
+    except vm.NoBoot as error:
+        raise Fail(str(error), FAILED) from error
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    show.pairs(found, options["baseline"], out)
+    if file:
+        files.write(file, pairs.to_json(found))
+    return 0
+
+
+# The papers'
+
+
+def list_papers() -> int:
+    out = terminal()
+    for name, experiment in EXPERIMENTS.items():
+        out.print(f"{name:<12} {experiment.paper} {experiment.figure}: {experiment.what}")
+    return 0
+
+
+def run_paper(name: str, options: dict[str, Any]) -> int:
+    """The parts of an experiment, a file each; the same command completes them."""
+    known = defs.known(EXPERIMENTS, name, "experiment", f"there are {', '.join(EXPERIMENTS)}")
+    out, folder = terminal(), options["output"]
+    options |= {"seed": _seed(options), "parameters": (), "pilot": False}
+    options |= {"baseline": known.locks[0]}
+    for option in ("rounds", "seconds"):
+        options[option] = options[option] or getattr(known, option)
+    try:
+        with _session(options, out, [loads.known(part.load) for part in known.parts]) as session:
+            matrix.make(folder)
+            jobs = {part.name: _job_of(session, known, part, folder, name) for part in known.parts}
+            out.print(f"{known.paper} {known.figure}: {known.what}", style="bold")
+            _introduce_all(list(jobs.values()), out)
+            code = 0
+            if any(job.job.to_do for job in jobs.values()):
+                warnings = bench.quiet_enough(bench.Asked(options, set()), out)
+                code = matrix.measure_all(session.rig, list(jobs.values()), out, warnings, None)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    results = {part: job.job.result for part, job in jobs.items()}
+    for result in results.values():
+        show.measures(result, known.columns, out)
+    show.claims(known, results, out)
+    if code == INTERRUPTED:
+        out.print("interrupted: the same command again completes it")
+    page = shlex.quote(str(folder))
+    out.print(f"See it: overlock report {page} -o report.html", highlight=False)
+    return code
+
+
+def _job_of(
+    session: Session, known: Experiment, part: ExperimentPart, folder: Path, name: str
+) -> matrix.Part:
+    load, options = loads.known(part.load), session.on.options
+    vcpus = plan.parse_threads(options["vcpus"] or part.vcpus, session.on.where.cpus)
+    if most := [n for n in vcpus if n > MOST_VCPUS]:
+        raise Fail(f"--vcpus: a guest has at most {MOST_VCPUS}, not {most[0]}")
+    chosen = [locks.checked(lock) for lock in known.locks]
+    planned = replace(
+        outcome.planned(load, part.vms, vcpus, chosen, options), statistic=known.statistic
+    )
+    file = folder / f"{name}-{part.name}.json"
+    return matrix.Part(
+        session.job(load, planned, file, part.parameters), file, BOOT_AND_LEAD_SECONDS
+    )

@@ -2,7 +2,7 @@
 """What the guest commands say on a terminal, and in a log."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,10 +12,12 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from overlock_tools import plan, tables
+from overlock_tools import bench, papers, plan, presets, tables
 from overlock_tools.guest import outcome
 from overlock_tools.guest.build import Progress
-from overlock_tools.results import Result
+from overlock_tools.guest.experiments import SMALLER, Experiment
+from overlock_tools.guest.pairs import Pair
+from overlock_tools.results import MEASURES, Measure, Result
 
 LINE_SECONDS = 20.0
 
@@ -79,6 +81,64 @@ def _cell(result: Result, variant: str, threads: int) -> str:
     bound = "< " if result.cut(variant, threads) else ""
     text = bound + tables.si(result.median_rate(variant, threads)).strip()
     return f"{text} ({tables.span(tables.si(min(found)), tables.si(max(found)))})"
+
+
+def measures(result: Result, names: Sequence[str], out: Console) -> None:
+    """Of each lock at each number of vCPUs, with the range of the rounds for rates."""
+    known = {measure.name: measure for measure in MEASURES}
+    guests = int(result.parameters["guests"])
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("lock", no_wrap=True)
+    for heading in ("rig", *(known[name].heading for name in names)):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for vcpus in result.threads:
+        for variant in result.variants:
+            if result.of(variant, vcpus):
+                cells = [_measured(result, known[name], variant, vcpus) for name in names]
+                table.add_row(variant, f"{guests}×{vcpus}", *cells)
+    out.print(Text(f"{result.title}; rate in {result.unit}", style="bold"), table, "")
+
+
+def _measured(result: Result, measure: Measure, variant: str, threads: int) -> str:
+    if measure.name == "rate":
+        return _cell(result, variant, threads)
+    return tables.shown(measure, result.value(measure.name, variant, threads))
+
+
+def claims(experiment: Experiment, results: Mapping[str, Result], out: Console) -> None:
+    """What the paper says, and whether it is so here."""
+    found = experiment.claims(results)
+    for result in results.values():
+        found += [claim for claim in papers.claims(result) if claim.paper == experiment.paper]
+        if result.statistic == presets.MINISTAT:
+            for text in bench.ministats(result):
+                out.print(text, highlight=False)
+    for claim in found:
+        words = f"{claim.paper} {claim.figure}: {claim.sentence}"
+        out.print(Text(f"{words} — {claim.verdict}", style="bold"), soft_wrap=True)
+        out.print(f"    {claim.reason}", soft_wrap=True, highlight=False)
+    slices = {
+        str(result.native["slices_by"])
+        for result in results.values()
+        if "slices_by" in result.native
+    }
+    if slices:
+        out.print(f"Slices by: {', '.join(sorted(slices))}.")
+    if experiment.otherwise:
+        out.print(f"Otherwise: {experiment.otherwise}; {SMALLER}.", soft_wrap=True)
+
+
+def pairs(found: Mapping[str, Pair], baseline: str, out: Console) -> None:
+    """Instructions of an uncontended spin_lock() and spin_unlock()."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("lock", no_wrap=True)
+    for heading in ("lock()", "unlock()", "both", f"÷ {baseline}"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for lock, pair in found.items():
+        ratio = tables.factor(pair.both / found[baseline].both) + "×" if baseline in found else ""
+        table.add_row(lock, str(pair.lock), str(pair.unlock), str(pair.both), ratio)
+    title = "Instructions of a spin_lock() and a spin_unlock() that nobody else wants"
+    out.print(Text(title, style="bold"), table)
 
 
 def _even(result: Result, variant: str) -> str:

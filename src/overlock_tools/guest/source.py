@@ -4,22 +4,16 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
-from overlock_tools.errors import FAILED, MISSING, Fail
-from overlock_tools.guest import places
+from overlock_tools.errors import FAILED, Fail
+from overlock_tools.guest import packages, places
+from overlock_tools.guest.packages import Tell
 from overlock_tools.guest.places import Home
-
-Tell = Callable[[str], None]
 
 
 def package(version: str) -> str:
     return f"linux-source-{version}"
-
-
-def _last(said: str) -> str:
-    return (said.strip().splitlines() or ["no reason given"])[-1]
 
 
 def tarball(home: Home, tell: Tell) -> Path:
@@ -38,27 +32,7 @@ def tarball(home: Home, tell: Tell) -> Path:
 def fetched(wanted: str, into: Path, tell: Tell) -> None:
     """A package of Debian's, its files below into/package, and nothing installed."""
     tell(f"fetching Debian's {wanted}")
-    advice = f"install {wanted} (apt-get update && apt-get install {wanted}), then try again"
-    with tempfile.TemporaryDirectory(dir=into, prefix=".fetch-") as name:
-        folder = Path(name)
-        command = ["apt-get", "-q", "download", wanted]
-        try:
-            fetch = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        except FileNotFoundError as error:
-            raise Fail(f"this system has no apt-get; {advice}", MISSING) from error
-        packages = list(folder.glob("*.deb"))
-        if fetch.returncode or not packages:
-            raise Fail(f"{wanted} cannot be fetched: {_last(fetch.stderr)}; {advice}", MISSING)
-        _unpack(["dpkg-deb", "-x", str(packages[0]), str(into / "package")])
-
-
-def _unpack(command: list[str]) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise Fail(f"there is no {command[0]}; install it, or run `make guest`", MISSING) from error
-    if done.returncode:
-        raise Fail(f"{command[0]} failed: {_last(done.stderr)}", FAILED)
+    packages.fetch(wanted, into / "package")
 
 
 def _unpacked(home: Home, tell: Tell) -> None:
@@ -70,7 +44,7 @@ def unpacked(home: Home, archive: Path, tell: Tell) -> None:
     """The pristine source; whole, or not there."""
     tell(f"unpacking {archive.name}")
     with tempfile.TemporaryDirectory(dir=home.folder, prefix=".unpack-") as name:
-        _unpack(["tar", "-xf", str(archive), "-C", name])
+        packages.unpack(["tar", "-xf", str(archive), "-C", name])
         next(Path(name).iterdir()).rename(home.source)
 
 
@@ -78,7 +52,7 @@ def _brought_in(home: Home) -> str:
     """Changes only files that differ, so that little is compiled anew; empty, or why it cannot."""
     command = [str(places.sources() / "series"), "--into", str(home.source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return _last(done.stderr) if done.returncode else ""
+    return packages.last_line(done.stderr) if done.returncode else ""
 
 
 def patched(home: Home, tell: Tell) -> None:

@@ -24,6 +24,7 @@ from overlock_tools.scenarios import proc
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MB = 512
+ICOUNT = "icount"  # translated, one vCPU after the other; its counter counts instructions
 # QEMU itself answers at once, unless the machine is very busy.
 QEMU_SECONDS = 30.0
 # A lock that collapses makes a boot with many vCPUs slow.
@@ -69,7 +70,7 @@ class Spec:
 
     @property
     def tells_steal(self) -> bool:
-        return self.accel != "tcg"
+        return self.accel not in ("tcg", ICOUNT)
 
     console: ClassVar[str] = "ttyS0"
 
@@ -79,10 +80,11 @@ class Spec:
         return " ".join([*words, f"spinlock={self.lock}", *self.words])
 
     def machine(self) -> list[str]:
-        accel = "tcg,thread=multi" if self.accel == "tcg" else self.accel
+        accel = {"tcg": "tcg,thread=multi", ICOUNT: "tcg,thread=single"}.get(self.accel, self.accel)
         return [
             *(self.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
             *("-accel", accel, "-machine", "q35", "-cpu", self.cpu),
+            *(("-icount", "shift=0") if self.accel == ICOUNT else ()),
             *("-smp", str(self.cpus), "-m", str(self.memory_mb)),
         ]
 

@@ -77,7 +77,7 @@ class UnderXen(Spec):
 
 def home(guests: Home) -> Home:
     """Of the same source, with what a domain of Xen's needs."""
-    return Home(guests.folder / NAME, guests.version, guests.source)
+    return Home(guests.folder / NAME, guests.version, guests.source, guests.variant)
 
 
 def build(guests: Home, terms: Terms, progress: Progress) -> None:

@@ -15,53 +15,32 @@
 #include <linux/sysfs.h>
 #include <asm/paravirt.h>
 #include "busted.h"
+#include "counting.h"
 #include "menu.h"
 #include "overlock.h"
 
 #define EACH_CHOICE(LOCK)	OVERLOCK_EACH(LOCK) LOCK(busted)
 
-/* What the counted kernel counts of every lock; the rest the locks count themselves. */
-
-enum { STALL_NS = 1000 }; /* 000, table 1 */
-
-static __always_inline u64 before(void)
-{
-	return IS_ENABLED(CONFIG_OVERLOCK_COUNT) ? ol_now() : 0;
-}
-
-static __always_inline void after(u64 since)
-{
-	if (!IS_ENABLED(CONFIG_OVERLOCK_COUNT))
-		return;
-	ol_count(OL_ACQUIRE);
-	if (ol_now() - since > STALL_NS)
-		ol_count(OL_STALL);
-}
-
-static __always_inline bool tried(bool taken)
-{
-	if (taken)
-		ol_count(OL_ACQUIRE);
-	else
-		ol_count(OL_TRY_FAIL);
-	return taken;
-}
-
 /* Out of line, in .spinlock.text: a profile shows who called. */
 #define LOCK(id)									\
 	static void __lockfunc id##_lock(arch_spinlock_t *lock)				\
 	{										\
-		u64 since = before();							\
+		struct overlock_wait wait;						\
 											\
+		overlock_wait_begin(&wait, lock);					\
 		ol_##id##_lock((ol_##id##_t *)lock);					\
-		after(since);								\
+		overlock_wait_end(&wait);						\
 	}										\
 	static bool __lockfunc id##_trylock(arch_spinlock_t *lock)			\
 	{										\
-		return tried(ol_##id##_trylock((ol_##id##_t *)lock));			\
+		bool taken = ol_##id##_trylock((ol_##id##_t *)lock);			\
+											\
+		overlock_tried(lock, taken);						\
+		return taken;								\
 	}										\
 	static void __lockfunc id##_unlock(arch_spinlock_t *lock)			\
 	{										\
+		overlock_let_go(lock);							\
 		ol_##id##_unlock((ol_##id##_t *)lock);					\
 	}										\
 	static bool __lockfunc id##_is_locked(u32 word)					\
@@ -151,10 +130,15 @@ static int __init parse_spinlock(char *name)
 }
 early_param("spinlock", parse_spinlock);
 
+static bool own_parks(void)
+{
+	return IS_ENABLED(CONFIG_PARAVIRT_SPINLOCKS) && !pv_is_native_spin_unlock();
+}
+
 /* What the kernel's own spinlock really is here. */
 static const char *own_lock(void)
 {
-	if (!pv_is_native_spin_unlock())
+	if (own_parks())
 		return "native pv_qspinlock";
 	if (static_key_enabled(&virt_spin_lock_key))
 		return "native test-and-set";
@@ -171,7 +155,7 @@ static const char *parking(void)
 {
 	if (chosen)
 		return overlock_parking();
-	return pv_is_native_spin_unlock() ? "spin" : "pv";
+	return own_parks() ? "pv" : "spin";
 }
 
 static ssize_t lock_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)

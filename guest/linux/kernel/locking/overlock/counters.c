@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * The counters, in overlock/counters in debugfs: a line per event, and for those with a place how
- * many at 0, 1, 2, 3, 4-7, 8-15, 16-31, 32 and more. Writing anything forgets them.
+ * many at 0, 1, 2, 3, 4-7, 8-15, 16-31, 32 and more; then counting.c's times in ns, of holds how many
+ * were that long. Writing anything forgets them.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
+#include "counting.h"
 #include "overlock.h"
 
 static const struct event {
@@ -29,6 +31,7 @@ static int counters_show(struct seq_file *out, void *unused)
 			seq_printf(out, " %llu", overlock_count_at(i, place));
 		seq_putc(out, '\n');
 	}
+	overlock_tell_times(out);
 	return 0;
 }
 
@@ -40,6 +43,7 @@ static int counters_open(struct inode *inode, struct file *file)
 static ssize_t counters_write(struct file *file, const char __user *text, size_t size, loff_t *at)
 {
 	overlock_forget_counts();
+	overlock_forget_times();
 	return size;
 }
 

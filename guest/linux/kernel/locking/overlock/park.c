@@ -32,6 +32,7 @@
 #include <asm/nmi.h>
 #include <asm/paravirt.h>
 #include <asm/ptrace.h>
+#include "counting.h"
 #include "overlock.h"
 
 /*
@@ -157,20 +158,53 @@ static void halt_kick(int cpu)
 	apic->send_IPI(cpu, NMI_VECTOR);
 }
 
+/* Without PARAVIRT_SPINLOCKS there is nobody to ask. */
+#ifdef CONFIG_PARAVIRT_SPINLOCKS
+static bool pv_is_there(void)
+{
+	return (void *)pv_ops.lock.wait != (void *)paravirt_nop;
+}
+
+static void pv_sleep(u64 *claim)
+{
+	pv_wait((u8 *)claim, ASLEEP);
+}
+
+static void pv_wake(int cpu)
+{
+	pv_kick(cpu);
+}
+#else
+static bool pv_is_there(void)
+{
+	return false;
+}
+
+static void pv_sleep(u64 *claim)
+{
+}
+
+static void pv_wake(int cpu)
+{
+}
+#endif
+
 /* The seam's two calls. */
 
 static void sleep(struct record *mine)
 {
+	overlock_sleeps();
 	if (way == PV)
-		pv_wait((u8 *)&mine->claim, ASLEEP);
+		pv_sleep(&mine->claim);
 	else
 		halt_wait(&mine->claim);
+	overlock_woke();
 }
 
 static void wake(int cpu)
 {
 	if (way == PV)
-		pv_kick(cpu);
+		pv_wake(cpu);
 	else
 		halt_kick(cpu);
 }
@@ -251,7 +285,7 @@ static bool possible(enum way asked)
 {
 	switch (asked) {
 	case PV:
-		return (void *)pv_ops.lock.wait != (void *)paravirt_nop;
+		return pv_is_there();
 	case HALT: /* a Xen PV guest can do neither HLT nor send NMIs by an APIC */
 		return num_possible_cpus() > 1 && !boot_cpu_has(X86_FEATURE_XENPV) &&
 		       boot_cpu_has(X86_FEATURE_APIC);
