@@ -27,7 +27,10 @@ static const struct ol_lock_ops *const locks[] = {
 #undef LOCK
 };
 
-/* A module is told of no way to wake a CPU, so parking is polling, and a kick has nothing to do. */
+/*
+ * A module is told of no way to wake a CPU, so parking is polling, and a kick has nothing to do; nor
+ * does it ask a hypervisor for another's turn.
+ */
 
 void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 {
@@ -36,6 +39,16 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 
 void ol_kick(const u32 *word, u32 key, int n)
 {
+}
+
+void ol_yield(void)
+{
+	cpu_relax();
+}
+
+void ol_yield_to(u32 id)
+{
+	cpu_relax();
 }
 
 struct trial {

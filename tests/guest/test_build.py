@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import TOP
+from conftest import TOP, Overlock
 
 from overlock_tools.errors import Fail
-from overlock_tools.guest import build, places, source
-from overlock_tools.guest.build import Progress
+from overlock_tools.guest import build, deb, places, source
+from overlock_tools.guest.build import Progress, Terms
 
 
 def fake_make(folder: Path, text: str) -> str:
@@ -111,3 +111,29 @@ def test_the_image_knows_when_the_sources_have_changed(
     assert places.digest_of_sources() == before
     (tmp_path / "include/overlock/locks.def").write_text("after")
     assert places.digest_of_sources() != before
+
+
+def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Fail, match=r"from .*/none; give --config FILE, or --config guest"):
+        deb.config(str(tmp_path / "none"))
+
+
+def test_a_configuration_without_the_locks_is_refused_before_it_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tmp_path / "said"
+    # As Kconfig does: an option whose dependencies are not there is dropped.
+    script = f"echo $* >>{said}; sed -i /OVERLOCK/d {tmp_path}/6.1/deb/build/.config"
+    monkeypatch.setattr(build, "_make", lambda _, *words: [fake_make(tmp_path, script), *words])
+    monkeypatch.setattr(source, "patched", lambda *_: None)
+    monkeypatch.setattr(build, "check_tools", lambda *_: None)
+    home = places.home(tmp_path)
+    with pytest.raises(Fail, match=r"cannot have the locks; they need 64-bit x86"):
+        deb.packaged(home, "CONFIG_X86_32=y\n", Terms(1, print, print), Progress(1))
+    assert said.read_text() == "-s olddefconfig\n"
+
+
+def test_a_configuration_is_for_packages_only(overlock: Overlock) -> None:
+    done = overlock("guest", "build", "--config", "guest")
+    assert done.returncode == 2
+    assert "--config is for --deb" in done.stderr

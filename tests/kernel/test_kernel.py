@@ -2,14 +2,16 @@
 """A Linux kernel with the series: each patch builds, every lock boots and bears locktorture.
 
 Needs Debian's linux-source-6.1, or in KERNEL_SOURCE the folder of an unpacked kernel, and QEMU. The
-trees stay in $BUILD/kernel, where the next run finds them.
+trees stay in $BUILD/kernel, where the next run finds them. `-k plain`, `-k lockdep` and so on
+choose one of the kernels.
 """
 
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,39 @@ FOLDER = Path(os.environ.get("BUILD", "build")).resolve() / "kernel"
 PACKED = Path("/usr/src/linux-source-6.1.tar.xz")
 CPUS = 4
 TORTURE_SECONDS = 3
-BOOT_SECONDS = 100
+BOOT_SECONDS = 200  # with a kernel that watches every access
 LOCKS = [lock.id for lock in defs.load().locks.values() if "fits4" in lock.traits]
+
+# Beyond guest.config, so that what asks about a lock's word is compiled (lockref always is), and an
+# NMI can be sent to all.
+ALL = ("CONFIG_BPF_SYSCALL=y", "CONFIG_HPET_TIMER=y", "CONFIG_HPET=y", "CONFIG_MAGIC_SYSRQ=y")
+OPTIONS = {
+    "plain": (),
+    "voluntary": (
+        "CONFIG_PREEMPT_NONE=n",
+        "CONFIG_PREEMPT_VOLUNTARY=y",
+        "CONFIG_OVERLOCK_COUNT=y",
+    ),
+    "lockdep": (
+        "CONFIG_PREEMPT_NONE=n",
+        "CONFIG_PREEMPT=y",
+        "CONFIG_PROVE_LOCKING=y",
+        "CONFIG_DEBUG_ATOMIC_SLEEP=y",
+        "CONFIG_DEBUG_PREEMPT=y",
+        "CONFIG_DEBUG_LOCKING_API_SELFTESTS=y",
+        "CONFIG_OVERLOCK_COUNT=y",
+    ),
+    "kcsan": (
+        "CONFIG_PREEMPT_NONE=n",
+        "CONFIG_PREEMPT_VOLUNTARY=y",
+        "CONFIG_KCSAN=y",
+        "CONFIG_KCSAN_STRICT=y",
+    ),
+}
+on = pytest.mark.parametrize
+plain = on("kernel", ["plain"], indirect=True)
+each_kernel = on("kernel", OPTIONS, indirect=True)
+
 NAMED = ("-c", "user.name=A", "-c", "user.email=a@b.example")
 
 # What `checkpatch --strict` may say of each patch; of the last, nothing.
@@ -61,6 +94,7 @@ INIT = """#!/bin/busybox sh
 mount -t proc proc /proc; mount -t sysfs sysfs /sys
 sys=/sys/kernel/overlock; tau=/sys/module/overlock/parameters/tau_ns
 echo "LOCK $(cat $sys/lock)"; echo "PARKING $(cat $sys/parking)"
+echo "YIELDING $(cat $sys/yielding)"
 echo "AVAILABLE $(cat $sys/available)"
 echo "TAU $(cat $tau)"; echo inf >$tau; echo "THEN $(cat $tau)"; echo -1 >$tau
 insmod /torture.ko
@@ -70,6 +104,7 @@ case $(cat /proc/cmdline) in
 	for i in 1 2 3 4 5 6 7 8 9; do
 		rmmod locktorture
 		insmod /locktorture.ko torture_type=spin_lock nwriters_stress=%(cpus)d onoff_interval=1
+		echo l >/proc/sysrq-trigger
 		sleep 1
 	done
 	rmmod locktorture
@@ -82,6 +117,7 @@ reboot -f
 """
 
 Boot = Callable[[str], str]
+WRONG = re.compile("BUG:|WARNING:|unknown reason|lock-up|self-detected stall")
 
 
 def run(*command: object, timeout: float | None = None) -> str:
@@ -92,23 +128,35 @@ def run(*command: object, timeout: float | None = None) -> str:
     return done.stdout
 
 
-def make(*targets: str) -> None:
-    ccache = "ccache " if shutil.which("ccache") else ""
-    jobs = f"-j{os.cpu_count()}"
-    where = ("-C", FOLDER / "source", f"O={FOLDER / 'objects'}", f"CC={ccache}gcc")
-    run("make", "-s", *where, jobs, *targets)
+@dataclass(frozen=True)
+class Tree:
+    """One configuration's objects, beside the source."""
 
+    objects: Path
 
-def configure(*more: str) -> None:
-    """The guest's fragment on a tinyconfig, and more lines after it."""
-    objects = FOLDER / "objects"
-    objects.mkdir(exist_ok=True)
-    fragment = objects / "fragment"
-    fragment.write_text("\n".join([(TOP / "guest/guest.config").read_text(), *more, ""]))
-    make("tinyconfig")
-    merge = FOLDER / "source/scripts/kconfig/merge_config.sh"
-    run("sh", merge, "-m", "-O", objects, objects / ".config", fragment)
-    make("olddefconfig")
+    @classmethod
+    def of(cls, name: str) -> "Tree":
+        return cls(FOLDER / f"objects-{name}")
+
+    def make(self, *targets: str) -> None:
+        ccache = "ccache " if shutil.which("ccache") else ""
+        jobs = f"-j{os.cpu_count()}"
+        where = ("-C", FOLDER / "source", f"O={self.objects}", f"CC={ccache}gcc")
+        run("make", "-s", *where, jobs, *targets)
+
+    def configure(self, *more: str) -> None:
+        """The guest's fragment on a tinyconfig, and more lines after it; all of these in force."""
+        self.objects.mkdir(exist_ok=True)
+        config, fragment = self.objects / ".config", self.objects / "fragment"
+        text = "\n".join([(TOP / "guest/guest.config").read_text(), *more, ""])
+        if not config.exists() or fragment.read_text() != text:
+            fragment.write_text(text)
+            self.make("tinyconfig")
+            merge = FOLDER / "source/scripts/kconfig/merge_config.sh"
+            run("sh", merge, "-m", "-O", self.objects, config, fragment)
+        self.make("olddefconfig")
+        there = config.read_text().splitlines()
+        assert [line for line in more if line.endswith("=y") and line not in there] == []
 
 
 def unpack(source: Path) -> None:
@@ -144,29 +192,31 @@ def patched(mails: list[Path]) -> Path:
     run("git", "-C", source, "reset", "-q", "--hard", first)
     for number, mail in enumerate(mails, 1):
         run("git", "-C", source, *NAMED, "am", "-q", mail)
-        configure("CONFIG_OVERLOCK_SPINLOCKS=n")
-        make("prepare", "kernel/locking/", "arch/x86/kernel/paravirt-spinlocks.o")
+        steps = Tree.of("steps")
+        steps.configure("CONFIG_OVERLOCK_SPINLOCKS=n")
+        steps.make("prepare", "kernel/locking/", "arch/x86/kernel/paravirt-spinlocks.o")
         assert len(run("git", "-C", source, "rev-list", "HEAD").split()) == 1 + number
     return source
 
 
 @pytest.fixture(scope="module")
-def kernel(patched: Path) -> Path:
-    configure()
-    assert "CONFIG_OVERLOCK_SPINLOCKS=y" in (FOLDER / "objects/.config").read_text().splitlines()
-    make("bzImage", "modules")
-    return FOLDER / "objects"
+def kernel(patched: Path, request: pytest.FixtureRequest) -> Tree:
+    assert patched == FOLDER / "source"
+    tree = Tree.of(request.param)
+    tree.configure("CONFIG_OVERLOCK_SPINLOCKS=y", *ALL, *OPTIONS[request.param])
+    tree.make("bzImage", "modules")
+    return tree
 
 
 @pytest.fixture(scope="module")
-def boot(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Boot:
+def boot(kernel: Tree, tmp_path_factory: pytest.TempPathFactory) -> Boot:
     """Boots with these parameters, runs INIT and gives what the kernel and INIT said."""
     folder = tmp_path_factory.mktemp("boot")
     root, image, log = folder / "root", folder / "initramfs", folder / "log"
     (root / "bin").mkdir(parents=True)
     shutil.copy(shutil.which("busybox") or "/bin/busybox", root / "bin/busybox")
     for module in ("kernel/torture.ko", "kernel/locking/locktorture.ko"):
-        shutil.copy(kernel / module, root)
+        shutil.copy(kernel.objects / module, root)
     (root / "init").write_text(INIT % {"cpus": CPUS, "seconds": TORTURE_SECONDS})
     (root / "init").chmod(0o755)
     names = "\n".join(str(p.relative_to(root)) for p in root.rglob("*"))
@@ -185,7 +235,7 @@ def boot(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Boot:
         given = f"console=ttyS0 rdinit=/init panic=-1 loglevel=7 {parameters}"
         run(
             *command.split(),
-            *("-serial", f"file:{log}", "-kernel", kernel / "arch/x86/boot/bzImage"),
+            *("-serial", f"file:{log}", "-kernel", kernel.objects / "arch/x86/boot/bzImage"),
             *("-initrd", image, "-append", given),
             timeout=BOOT_SECONDS,
         )
@@ -209,7 +259,7 @@ def in_force(said: str) -> str:
     return str(lock)
 
 
-@pytest.mark.parametrize("number", EXEMPT)
+@on("number", EXEMPT)
 def test_checkpatch(patched: Path, mails: list[Path], number: int) -> None:
     checkpatch = patched / "scripts/checkpatch.pl"
     command = ["perl", str(checkpatch), "--strict", "--no-tree", "--show-types"]
@@ -220,20 +270,23 @@ def test_checkpatch(patched: Path, mails: list[Path], number: int) -> None:
     assert kinds == EXEMPT[number]
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@each_kernel
+@on("lock", LOCKS)
 def test_a_lock_is_in_force_and_bears_locktorture(boot: Boot, lock: str) -> None:
     said = boot(f"spinlock={lock}")
     assert in_force(said) == lock
     assert tortured(said) == "SUCCESS"
-    assert not re.search("BUG:|WARNING:", said), said
+    assert not WRONG.search(said), said
 
 
+@each_kernel
 def test_busted_is_found(boot: Boot) -> None:
     said = boot("spinlock=busted")
     assert "overlock: spinlocks: busted (" in said
     assert re.search("End of test: FAILURE|BUG:|Kernel panic", said), said[-2000:]
 
 
+@plain
 def test_the_kernels_own_is_left(boot: Boot) -> None:
     for parameter in ("", "spinlock=native"):
         said = boot(parameter)
@@ -243,6 +296,7 @@ def test_the_kernels_own_is_left(boot: Boot) -> None:
         assert listed == ["native", *LOCKS, "busted"]
 
 
+@plain
 def test_a_name_that_is_none_is_said_once(boot: Boot) -> None:
     said = boot("spinlock=nonsense")
     assert said.count("overlock: no spinlock=nonsense here") == 1
@@ -250,12 +304,14 @@ def test_a_name_that_is_none_is_said_once(boot: Boot) -> None:
     assert tortured(said) == "SUCCESS"
 
 
+@plain
 def test_the_first_of_two_names_counts(boot: Boot) -> None:
     said = boot("spinlock=ticket spinlock=tas")
     assert "overlock: spinlock= was given twice; the first counts\n" in said
     assert in_force(said) == "ticket"
 
 
+@plain
 def test_tunables(boot: Boot) -> None:
     said = boot("spinlock=preemptable_ticket overlock.tau_ns=777")
     assert "\nTAU 777\nTHEN inf\n" in said
@@ -263,22 +319,50 @@ def test_tunables(boot: Boot) -> None:
     assert tortured(said) == "SUCCESS"
 
 
-@pytest.mark.parametrize("lock", LOCKS[::5])  # it takes a minute
+@plain
+@on("lock", LOCKS[::5])  # it takes a minute
 def test_storm(boot: Boot, lock: str) -> None:
-    """CPUs come and go, modules too."""
+    """CPUs come and go, modules too, and NMIs reach whoever holds a lock or waits for one."""
     said = boot(f"spinlock={lock} storm")
     assert in_force(said) == lock
     assert re.search(r"CPU \d is now offline", said)
     assert said.count("End of test: SUCCESS") == 10
     assert "STORM OVER" in said
-    assert not re.search("BUG:|WARNING:|unknown reason", said), said
+    assert said.count("NMI backtrace for cpu") > CPUS
+    assert not WRONG.search(said), said
 
 
-@pytest.mark.parametrize("way", ["halt", "spin", "pv", "nonsense"])
+@plain
+@on("way", ["halt", "spin", "pv", "nonsense"])
 def test_parking(boot: Boot, way: str) -> None:
     said = boot(f"spinlock=pv_ticket overlock.park={way}")
     parking = re.findall(r"^PARKING (.*)$", said, re.M)
     assert parking == ["spin" if way == "spin" else "halt+nmi"]
     assert ("overlock: park=pv cannot be had here: park=halt" in said) == (way == "pv")
     assert ("overlock: park=nonsense is none of" in said) == (way == "nonsense")
+    assert tortured(said) == "SUCCESS"
+
+
+@pytest.fixture
+def returns_by_one_frame(kernel: Tree) -> Iterator[None]:
+    """A kernel whose NMI changes where it returns to in one frame only, which is lost."""
+    file = FOLDER / "source/kernel/locking/overlock/park.c"
+    text = file.read_text()
+    wrong = text.replace("copy->ip = (unsigned long)place;", "(void)copy;")
+    assert wrong != text
+    try:
+        file.write_text(wrong)
+        kernel.make("bzImage")
+        yield
+    finally:
+        file.write_text(text)
+        kernel.make("bzImage")
+
+
+@plain
+@pytest.mark.usefixtures("returns_by_one_frame")
+def test_an_nmi_that_does_not_lead_past_a_hlt_is_found_at_boot(boot: Boot) -> None:
+    said = boot("spinlock=pv_ticket")
+    assert "overlock: an NMI does not lead past a HLT here: park=spin" in said
+    assert re.findall(r"^PARKING (.*)$", said, re.M) == ["spin"]
     assert tortured(said) == "SUCCESS"

@@ -171,6 +171,8 @@ struct ol_node *ol_node_at(u32 number);
 void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until);
 void ol_kick(const u32 *word, u32 key, int n);
 bool ol_is_preempted(u32 id);
+void ol_yield(void); /* whoever waits for a spinlock may not schedule: the virtual CPU is given away */
+void ol_yield_to(u32 id);
 void ol_count_event(unsigned int event);
 void ol_count_event_at(unsigned int event, unsigned int n);
 void overlock_polled(void); /* counting: by ol_relax() */
@@ -195,17 +197,6 @@ static inline void ol_relax(void)
 static inline void ol_relax_until(ol_ticks_t t)
 {
 	ol_relax();
-}
-
-/* Whoever waits for a spinlock may not schedule; a hypervisor that can be asked comes later. */
-static inline void ol_yield(void)
-{
-	cpu_relax();
-}
-
-static inline void ol_yield_to(u32 id)
-{
-	cpu_relax();
 }
 
 static inline ol_ticks_t ol_now(void)

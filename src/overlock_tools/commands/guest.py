@@ -149,13 +149,21 @@ def command() -> None:
     type=click.Choice(("nested", "xen")),
     help="What guests under this need, too.",
 )
-def build(
-    folder: Path | None, version: str, variant: str | None, jobs: int | None, accel: str | None
-) -> int:
+@click.option("--deb", is_flag=True, help="Debian packages of such a kernel, and no guest.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Of the packages' kernel; `guest`: the guests' own, without drivers.  "
+    "[default: the running kernel's in /boot]",
+)
+def build(**options: Any) -> int:
     """Build the kernel, its loads and its initramfs; again: only what has changed.
 
     The source is Debian's linux-source package, installed or fetched. Interrupted, the same command
     goes on. ccache is used where it is installed.
+
+    With --deb: packages of a kernel with the locks, for a machine of your own; a kernel with all of
+    Debian's drivers takes hours on two CPUs.
 
     \b
     Examples:
@@ -163,11 +171,16 @@ def build(
       overlock guest build --dir /srv/guests --jobs 8
       overlock guest build --variant counted
       overlock guest build --accel nested
+      overlock guest build --deb --config /boot/config-6.1.0-49-amd64
     """
-    from overlock_tools.guest import places, session
+    from overlock_tools.guest import making
 
-    home = places.home(folder, version, variant or "")
-    return session.build(home, jobs or len(os.sched_getaffinity(0)), accel)
+    options["jobs"] = options["jobs"] or len(os.sched_getaffinity(0))
+    if options["deb"]:
+        return making.packages(options)
+    if options["config"]:
+        raise Fail("--config is for --deb; the guests have guest/guest.config")
+    return making.guests(options)
 
 
 @command.command()

@@ -55,8 +55,9 @@ class Progress:
         return (time.monotonic() - self.began) / self.done * (self.total - self.done)
 
 
-def check_tools() -> None:
-    lacking = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
+def check_tools(more: Mapping[str, str] | None = None) -> None:
+    wanted = {**TOOLS, **(more or {})}
+    lacking = [package for tool, package in wanted.items() if not shutil.which(tool)]
     if lacking:
         raise Fail(
             f"building a kernel needs {', '.join(lacking)}; install them, or run `make guest`",
@@ -136,6 +137,10 @@ def run(home: Home, progress: Progress, terms: "Terms", *words: str) -> None:
     _run(_make(home, *words), progress, terms.each)
 
 
+def quietly(home: Home, target: str) -> None:
+    _run(_make(home, "-s", target), Progress(0), lambda _: None)
+
+
 def configured(home: Home, fragment: bytes, each: Tell) -> None:
     """Nothing, the fragment, and what follows from it; left alone while that is the same."""
     mark = home.build / "fragment"
@@ -144,11 +149,10 @@ def configured(home: Home, fragment: bytes, each: Tell) -> None:
         return
     home.build.mkdir(exist_ok=True)
     each("configuring")
-    quiet = Progress(0)
-    _run(_make(home, "-s", "tinyconfig"), quiet, lambda _: None)
+    quietly(home, "tinyconfig")
     with (home.build / ".config").open("ab") as config:
         config.write(b"\n" + fragment)
-    _run(_make(home, "-s", "olddefconfig"), quiet, lambda _: None)
+    quietly(home, "olddefconfig")
     ignored = list(_not_in_force(fragment.decode(), home.build / ".config"))
     if ignored:
         raise Fail(f"this kernel's configuration has no {', '.join(ignored)}", FAILED)

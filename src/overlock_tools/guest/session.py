@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,15 +17,12 @@ from rich.console import Console
 
 from overlock_tools import bench, defs, files, machine, matrix, measure, plan, resuming
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
-from overlock_tools.guest import build as building
-from overlock_tools.guest import ground, loads, locks, nested, outcome, pairs, show, vm
-from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.guest import loads, locks, nested, outcome, pairs, show, vm
 from overlock_tools.guest.experiments import EXPERIMENTS, Experiment
 from overlock_tools.guest.experiments import Part as ExperimentPart
 from overlock_tools.guest.ground import Ground, prepared
 from overlock_tools.guest.measuring import Rig
 from overlock_tools.guest.outcome import Setting
-from overlock_tools.guest.places import Home
 from overlock_tools.plan import Plan
 from overlock_tools.results import Result
 from overlock_tools.scenarios.base import deferred, ended_in_order
@@ -35,25 +31,6 @@ from overlock_tools.terminal import console as terminal
 MOST_GUESTS, MOST_VCPUS = 5, 16
 # A boot, and turns before and after the counted time, as seen on two CPUs.
 BOOT_AND_LEAD_SECONDS = 4.0
-
-
-def build(home: Home, jobs: int, accelerator: str | None = None) -> int:
-    out = terminal()
-    progress = Progress(building.ABOUT_STEPS)
-    view = show.Compiling(out, progress)
-    began = time.monotonic()
-    try:
-        with ended_in_order(), view.shown():
-            terms = Terms(jobs, view.stage, view.step)
-            known = building.build(home, terms, progress)
-            if accelerator in ground.MORE:
-                ground.MORE[accelerator](home, terms, progress)
-    except KeyboardInterrupt:
-        out.print("interrupted: the same command goes on")
-        return INTERRUPTED
-    took = plan.in_words(time.monotonic() - began)
-    out.print(f"Linux {known['version']} is ready in {home.image}, after {took}")
-    return 0
 
 
 def pause_words(pause: str) -> str:

@@ -183,14 +183,21 @@ static ssize_t available_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return at + sysfs_emit_at(text, at, "\n");
 }
 
+static ssize_t yielding_show(struct kobject *kobj, struct kobj_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%s\n", overlock_yielding());
+}
+
 static struct kobj_attribute lock_attribute = __ATTR_RO(lock);
 static struct kobj_attribute parking_attribute = __ATTR_RO(parking);
+static struct kobj_attribute yielding_attribute = __ATTR_RO(yielding);
 static struct kobj_attribute slice_attribute = __ATTR_RO(slice);
 static struct kobj_attribute available_attribute = __ATTR_RO(available);
 
 static const struct attribute *const attributes[] = {
 	&lock_attribute.attr,
 	&parking_attribute.attr,
+	&yielding_attribute.attr,
 	&slice_attribute.attr,
 	&available_attribute.attr,
 	NULL,

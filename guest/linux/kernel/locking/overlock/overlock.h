@@ -11,6 +11,12 @@ enum { OVERLOCK_LEVELS = 4 }; /* task, softirq, hardirq, NMI */
 /* The present level of this CPU; OVERLOCK_LEVELS if one of them was entered twice. */
 unsigned int overlock_level(void);
 
+/* The CPU of the context of that id, which is not 0. */
+static inline int overlock_cpu_of(u32 id)
+{
+	return (id - 1) / OVERLOCK_LEVELS;
+}
+
 /* Parking where nobody can be woken: look for a while. */
 void overlock_poll(const u32 *word, u32 seen, ol_ticks_t until);
 
@@ -23,6 +29,11 @@ void overlock_forget_counts(void);
 
 /* How waiters park, for people. */
 const char *overlock_parking(void);
+
+/* Of yield.c. */
+
+/* Whom a waiter asks to take its CPU, for people. */
+const char *overlock_yielding(void);
 
 /* Of slice.c. */
 

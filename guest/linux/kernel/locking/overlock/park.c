@@ -91,6 +91,7 @@ static DEFINE_PER_CPU(atomic_t, woken);
  * interrupts disabled, else the kick could come in the handler of one that returns to the HLT.
  */
 extern const char overlock_halt_begin[], overlock_halt_end[];
+extern const char overlock_trial_begin[], overlock_trial_end[];
 
 static noinline __noclone void halt_while_asleep(const u64 *claim, bool enable_interrupts)
 {
@@ -139,17 +140,43 @@ static void return_to(struct pt_regs *regs, const char *place)
 	regs->ip = (unsigned long)place;
 }
 
+static bool within(const struct pt_regs *regs, const char *begin, const char *end)
+{
+	return regs->ip >= (unsigned long)begin && regs->ip < (unsigned long)end;
+}
+
 static int woken_by_nmi(unsigned int type, struct pt_regs *regs)
 {
 	int sent = atomic_xchg(this_cpu_ptr(&woken), 0);
 
-	if (regs->ip >= (unsigned long)overlock_halt_begin &&
-	    regs->ip < (unsigned long)overlock_halt_end)
+	if (within(regs, overlock_halt_begin, overlock_halt_end))
 		return_to(regs, overlock_halt_end);
+	else if (within(regs, overlock_trial_begin, overlock_trial_end))
+		return_to(regs, overlock_trial_end);
 	/* Of several, one may be pending behind this one; the CPU has dropped the others. */
 	if (sent > 1)
 		atomic_set(this_cpu_ptr(&woken), 1);
 	return sent ? NMI_HANDLED : NMI_DONE;
+}
+
+/*
+ * Does an NMI just before a HLT lead past it? A HLT that is executed nevertheless ends with the
+ * next timer interrupt, here where interrupts are enabled; halt_wait() would have lost a kick.
+ */
+static noinline __noclone bool nmi_leads_past_halt(void)
+{
+	bool halted = false;
+
+	atomic_inc(this_cpu_ptr(&woken)); /* what comes is ours, not an unknown NMI */
+	asm volatile("overlock_trial_begin:\n\t"
+		     "int $2\n\t" /* by the NMI's entry, and precisely here */
+		     "hlt\n\t"
+		     "movb $1, %[halted]\n"
+		     "overlock_trial_end:"
+		     : [halted] "+m"(halted)
+		     :
+		     : "memory", "cc");
+	return !halted;
 }
 
 static void halt_kick(int cpu)
@@ -294,6 +321,29 @@ static bool possible(enum way asked)
 	}
 }
 
+/* With FRED an NMI returns by regs itself, and INT 2 is no way to have one. */
+static bool __init has_one_frame(void)
+{
+#ifdef X86_FEATURE_FRED
+	return cpu_feature_enabled(X86_FEATURE_FRED);
+#else
+	return false;
+#endif
+}
+
+static bool __init halt_works(void)
+{
+	if (register_nmi_handler(NMI_LOCAL, woken_by_nmi, 0, "overlock")) {
+		pr_warn("overlock: no NMI handler: park=spin\n");
+		return false;
+	}
+	if (has_one_frame() || nmi_leads_past_halt())
+		return true;
+	unregister_nmi_handler(NMI_LOCAL, "overlock");
+	pr_warn("overlock: an NMI does not lead past a HLT here: park=spin\n");
+	return false;
+}
+
 /*
  * After the hypervisor's code has had its say, which it has in smp_prepare_boot_cpu(), and before
  * there is a second CPU to wait for.
@@ -309,11 +359,7 @@ static int __init choose_way(void)
 	if (wanted != AUTO && asked != wanted)
 		pr_warn("overlock: park=%s cannot be had here: park=%s\n", names[wanted],
 			names[asked]);
-	if (asked == HALT && register_nmi_handler(NMI_LOCAL, woken_by_nmi, 0, "overlock")) {
-		pr_warn("overlock: no NMI handler: park=spin\n");
-		asked = SPIN;
-	}
-	way = asked;
+	way = asked == HALT && !halt_works() ? SPIN : asked;
 	return 0;
 }
 early_initcall(choose_way);

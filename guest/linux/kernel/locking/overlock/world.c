@@ -99,7 +99,7 @@ void overlock_poll(const u32 *word, u32 seen, ol_ticks_t until)
 /* What the hypervisor tells of the vCPU that the context is on; false where it tells nothing. */
 bool ol_is_preempted(u32 id)
 {
-	return id && vcpu_is_preempted((id - 1) / LEVELS);
+	return id && vcpu_is_preempted(overlock_cpu_of(id));
 }
 
 static DEFINE_PER_CPU(u64[OL_EVENTS], counts);
