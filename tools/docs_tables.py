@@ -3,7 +3,7 @@
 """Fills the generated parts of docs/: the tables of locks, workloads, events and so on.
 
 A page marks such a part by <!-- generated: NAME --> and <!-- end -->, a lock's page by
-<!-- generated: NAME LOCK -->. `make docs` writes all pages, filled, to build/docs; with --in-place
+<!-- generated: NAME LOCK -->, a load's by NAME LOAD. `make docs` writes all pages, filled, to build/docs; with --in-place
 the pages of docs/ themselves are brought up to date.
 """
 
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import guest_measured
 import lock_pages
 from lock_pages import PROPERTIES, linked, table
 
@@ -129,6 +130,25 @@ def check_budgets_table() -> str:
     return table(["budget", "for each context, unless given", "what it allows"], rows)
 
 
+def guest_rates(load: str) -> str:
+    found = guest_measured.known(load)
+    crowded = found.rigs[-2:]
+    rows = [
+        [
+            f"`{lock}`",
+            *(found.cell(lock, rig) for rig in found.rigs),
+            *(found.even(lock, rig) for rig in crowded),
+        ]
+        for lock in found.locks
+    ]
+    even = [f"least ÷ most of a vCPU, {rig}" for rig in crowded]
+    return table(["lock", *found.rigs, *even], rows)
+
+
+def guest_claims(load: str) -> str:
+    return guest_measured.claims(guest_measured.known(load))
+
+
 def on_page(of: Callable[[defs.Lock], str]) -> Callable[[str], str]:
     """A part of a lock's page."""
     return lambda lock: of(defs.load().lock(lock))
@@ -152,6 +172,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "lock-text": on_page(lock_pages.text),
     "lock-handover": on_page(lock_pages.handover),
     "lock-measured": on_page(lock_pages.measured),
+    "guest-rates": guest_rates,
+    "guest-claims": guest_claims,
 }
 
 

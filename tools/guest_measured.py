@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What docs/guest-measured.md says: results of `overlock guest matrix`, shortened.
+
+tools/guest_measured.py FOLDER writes docs/measured/guest.json: of each load, lock and rig the median
+of the rounds, the least and the most, and how evenly the vCPUs had turns.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.errors import Fail
+from overlock_tools.results import Result, from_file
+from overlock_tools.tables import factor, si, span
+
+TOP = Path(__file__).resolve().parent.parent
+FILE = TOP / "docs/measured/guest.json"
+NATIVE = "native"
+CLAIMED = 20.0  # times native, in the worst round against its best
+NONE = "·"
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load's rates, of each lock in each rig."""
+
+    raw: dict[str, Any]
+
+    @property
+    def rigs(self) -> list[str]:
+        return list(self.raw["rigs"])
+
+    @property
+    def locks(self) -> dict[str, dict[str, dict[str, float]]]:
+        found: dict[str, dict[str, dict[str, float]]] = self.raw["rates"]
+        return found
+
+    def cell(self, lock: str, rig: str) -> str:
+        numbers = self.locks[lock].get(rig)
+        if not numbers:
+            return NONE
+        bound = "< " if numbers.get("cut") else ""
+        least, most = (si(numbers[name]) for name in ("least", "most"))
+        return f"{bound}{si(numbers['median']).strip()} ({span(least, most)})"
+
+    def beyond(self, rig: str) -> list[tuple[str, float]]:
+        """Locks whose worst round is so far above native's best, the farthest first."""
+        most = self.locks[NATIVE][rig]["most"]
+        over = {v: r[rig]["least"] / most for v, r in self.locks.items() if rig in r}
+        found = [(lock, ratio) for lock, ratio in over.items() if ratio >= CLAIMED]
+        return sorted(found, key=lambda item: -item[1])
+
+    def even(self, lock: str, rig: str) -> str:
+        share = self.locks[lock].get(rig, {}).get("even")
+        return f"{share:.2f}" if share is not None else NONE
+
+
+@cache
+def loads() -> dict[str, Load]:
+    if not FILE.exists():
+        raise Fail(f"no {FILE.name} in docs/measured; tools/guest_measured.py makes it")
+    return {name: Load(raw) for name, raw in json.loads(FILE.read_text())["loads"].items()}
+
+
+def known(load: str) -> Load:
+    if load not in loads():
+        raise Fail(f"load {load} was not measured; there are {', '.join(loads())}")
+    return loads()[load]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _cells(result: Result) -> Iterator[tuple[str, str, dict[str, float]]]:
+    guests = int(result.parameters["guests"])
+    for lock in result.variants:
+        for vcpus in result.threads:
+            rates = result.rates(lock, vcpus)
+            if not rates:
+                continue
+            numbers = {
+                "median": _rounded(result.median_rate(lock, vcpus)),
+                "least": _rounded(min(rates)),
+                "most": _rounded(max(rates)),
+            }
+            if result.cut(lock, vcpus):
+                numbers["cut"] = 1
+            even = result.value("least_to_most", lock, vcpus)
+            if even is not None:
+                numbers["even"] = _rounded(even)
+            yield lock, f"{guests}×{vcpus}", numbers
+
+
+def shortened(results: list[Result]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for result in results:
+        name = result.kind.removeprefix("guest-")
+        load = found.setdefault(name, {"unit": result.unit, "rigs": [], "rates": {}})
+        for lock, rig, numbers in _cells(result):
+            if rig not in load["rigs"]:
+                load["rigs"].append(rig)
+            load["rates"].setdefault(lock, {})[rig] = numbers
+    first = results[0]
+    return {
+        "machine": f"{first.machine['cpu']}, {first.cpus} CPUs, Linux {first.machine['kernel']}",
+        "guest": f"Linux {first.native['kernel']}, {first.native['in_force'][NATIVE]}",
+        "loads": found,
+    }
+
+
+def main() -> None:
+    if len(sys.argv) != 2:  # noqa: PLR2004 - the folder
+        sys.exit("usage: tools/guest_measured.py FOLDER")
+    files = sorted(Path(sys.argv[1]).glob("*.json"))
+    if not files:
+        sys.exit(f"no results in {sys.argv[1]}; `overlock guest matrix -o` makes them")
+    FILE.write_text(json.dumps(shortened([from_file(file) for file in files]), indent=1) + "\n")
+
+
+def claims(load: Load) -> str:
+    lines = []
+    for rig in load.rigs:
+        if found := load.beyond(rig):
+            told = ", ".join(f"`{lock}` {factor(ratio)}×" for lock, ratio in found)
+            lines.append(f"- {rig}: {told}.\n")
+    return "".join(lines) or f"No lock is {CLAIMED:g}× native in all rounds.\n"
+
+
+if __name__ == "__main__":
+    main()
