@@ -3,8 +3,8 @@
 """Fills the generated parts of docs/: the tables of locks, workloads, events and so on.
 
 A page marks such a part by <!-- generated: NAME --> and <!-- end -->, a lock's page by
-<!-- generated: NAME LOCK -->, a load's by NAME LOAD. `make docs` writes all pages, filled, to build/docs; with --in-place
-the pages of docs/ themselves are brought up to date.
+<!-- generated: NAME LOCK -->, a load's by NAME LOAD. `make docs` writes all pages, filled, to
+build/docs; with --in-place the pages of docs/ themselves are brought up to date.
 """
 
 import argparse

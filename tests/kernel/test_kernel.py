@@ -233,12 +233,16 @@ def boot(kernel: Tree, tmp_path_factory: pytest.TempPathFactory) -> Boot:
         command = "qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot"
         command += f" -accel tcg,thread=multi -machine q35 -cpu max -smp {CPUS} -m 512"
         given = f"console=ttyS0 rdinit=/init panic=-1 loglevel=7 {parameters}"
-        run(
-            *command.split(),
-            *("-serial", f"file:{log}", "-kernel", kernel.objects / "arch/x86/boot/bzImage"),
-            *("-initrd", image, "-append", given),
-            timeout=BOOT_SECONDS,
-        )
+        try:
+            run(
+                *command.split(),
+                *("-serial", f"file:{log}", "-kernel", kernel.objects / "arch/x86/boot/bzImage"),
+                *("-initrd", image, "-append", given),
+                timeout=BOOT_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            if "hangs" not in parameters:  # it may: what it said counts
+                raise
         return log.read_text(errors="replace").replace("\r", "")
 
     return boot
@@ -281,9 +285,10 @@ def test_a_lock_is_in_force_and_bears_locktorture(boot: Boot, lock: str) -> None
 
 @each_kernel
 def test_busted_is_found(boot: Boot) -> None:
-    said = boot("spinlock=busted")
+    said = boot("spinlock=busted hangs")
     assert "overlock: spinlocks: busted (" in said
-    assert re.search("End of test: FAILURE|BUG:|Kernel panic", said), said[-2000:]
+    # locktorture marks a count with which exclusion failed.
+    assert re.search("End of test: FAILURE|Fail: [1-9].*!!!|BUG:|Kernel panic", said), said[-2000:]
 
 
 @plain
@@ -314,7 +319,7 @@ def test_the_first_of_two_names_counts(boot: Boot) -> None:
 @plain
 def test_tunables(boot: Boot) -> None:
     said = boot("spinlock=preemptable_ticket overlock.tau_ns=777")
-    assert "\nTAU 777\nTHEN inf\n" in said
+    assert re.findall(r"^(?:TAU|THEN) .*$", said, re.M) == ["TAU 777", "THEN inf"]
     assert "overlock: tau=-1 is not a number from 0 to 1000000000 or inf" in said
     assert tortured(said) == "SUCCESS"
 

@@ -195,12 +195,8 @@ static struct kobj_attribute slice_attribute = __ATTR_RO(slice);
 static struct kobj_attribute available_attribute = __ATTR_RO(available);
 
 static const struct attribute *const attributes[] = {
-	&lock_attribute.attr,
-	&parking_attribute.attr,
-	&yielding_attribute.attr,
-	&slice_attribute.attr,
-	&available_attribute.attr,
-	NULL,
+	&lock_attribute.attr,  &parking_attribute.attr,	  &yielding_attribute.attr,
+	&slice_attribute.attr, &available_attribute.attr, NULL,
 };
 
 static int __init say(void)

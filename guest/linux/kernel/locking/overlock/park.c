@@ -82,8 +82,12 @@ const char *overlock_parking(void)
 	return way == HALT ? "halt+nmi" : names[way];
 }
 
-/* NMIs on their way to this CPU. */
+/* NMIs on their way to this CPU, as far as no NMI has come since. */
 static DEFINE_PER_CPU(atomic_t, woken);
+
+/* Who is just sending one to this CPU, and when the last was sent. */
+static DEFINE_PER_CPU(atomic_t, sending);
+static DEFINE_PER_CPU(ol_ticks_t, last_sent);
 
 /*
  * Halts unless the record was claimed. The kick of whoever claims it between our look and the HLT
@@ -145,6 +149,8 @@ static bool within(const struct pt_regs *regs, const char *begin, const char *en
 	return regs->ip >= (unsigned long)begin && regs->ip < (unsigned long)end;
 }
 
+enum { JUST_NOW_NS = 100 * NSEC_PER_MSEC }; /* the CPU may have been stopped meanwhile */
+
 static int woken_by_nmi(unsigned int type, struct pt_regs *regs)
 {
 	int sent = atomic_xchg(this_cpu_ptr(&woken), 0);
@@ -181,8 +187,23 @@ static noinline __noclone bool nmi_leads_past_halt(void)
 
 static void halt_kick(int cpu)
 {
+	atomic_inc(&per_cpu(sending, cpu));
 	atomic_inc(&per_cpu(woken, cpu));
 	apic->send_IPI(cpu, NMI_VECTOR);
+	WRITE_ONCE(per_cpu(last_sent, cpu), ol_now());
+	atomic_dec(&per_cpu(sending, cpu));
+}
+
+/*
+ * An NMI that nobody knows. It can still be ours: another's came between our announcement and our
+ * NMI, and was taken for it. So it is if one was sent just now. In a system that hangs nobody sends
+ * any: there an operator's NMI is not mistaken for a kick.
+ */
+static int woken_unknowingly(unsigned int type, struct pt_regs *regs)
+{
+	s64 since = ol_now() - READ_ONCE(*this_cpu_ptr(&last_sent));
+
+	return atomic_read(this_cpu_ptr(&sending)) || since < JUST_NOW_NS ? NMI_HANDLED : NMI_DONE;
 }
 
 /* Without PARAVIRT_SPINLOCKS there is nobody to ask. */
@@ -338,7 +359,8 @@ static bool __init halt_works(void)
 		return false;
 	}
 	if (has_one_frame() || nmi_leads_past_halt())
-		return true;
+		/* Without it an NMI now and then is called unknown, which is all. */
+		return register_nmi_handler(NMI_UNKNOWN, woken_unknowingly, 0, "overlock") || true;
 	unregister_nmi_handler(NMI_LOCAL, "overlock");
 	pr_warn("overlock: an NMI does not lead past a HLT here: park=spin\n");
 	return false;
