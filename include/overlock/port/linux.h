@@ -171,7 +171,7 @@ struct ol_node *ol_node_at(u32 number);
 void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until);
 void ol_kick(const u32 *word, u32 key, int n);
 bool ol_is_preempted(u32 id);
-void ol_yield(void); /* whoever waits for a spinlock may not schedule: the virtual CPU is given away */
+void ol_yield(void); /* of the virtual CPU: who waits for a spinlock may not schedule */
 void ol_yield_to(u32 id);
 void ol_count_event(unsigned int event);
 void ol_count_event_at(unsigned int event, unsigned int n);

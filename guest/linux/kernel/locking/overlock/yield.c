@@ -50,8 +50,7 @@ void ol_yield(void)
 void ol_yield_to(u32 id)
 {
 	if (way == KVM && id)
-		kvm_hypercall1(KVM_HC_SCHED_YIELD,
-			       per_cpu(x86_cpu_to_apicid, overlock_cpu_of(id)));
+		kvm_hypercall1(KVM_HC_SCHED_YIELD, per_cpu(x86_cpu_to_apicid, overlock_cpu_of(id)));
 	else
 		ol_yield();
 }
