@@ -97,8 +97,12 @@ static __always_inline void workload_acquire(struct workload_me *me, struct work
 	take(me, l);
 	if (l->released) {
 		now = rdtsc();
-		/* Who came after the release was not waiting for it. */
-		if (me->began < l->released && READ_ONCE(trial.phase) == COUNTED)
+		/*
+		 * Who came after the release was not waiting for it. The clocks of two virtual
+		 * CPUs may differ by more than a hand-over takes.
+		 */
+		if (me->began < l->released && l->released < now &&
+		    READ_ONCE(trial.phase) == COUNTED)
 			record(&me->worker->handover, now - l->released);
 		l->released = 0;
 	}

@@ -180,6 +180,7 @@ def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
         notes["in_force"][variant] = f"{runs} ({parking})" if parking else runs
         notes["kernel"] = guest.facts["kernel"]
         notes["clocksource"] = guest.facts["clocksource"]
+        notes["slices_from"] = guest.facts.get("slices", "none")
     notes["vcpus"] = [[sorted(cpus) for cpus in guest.places] for guest in guests]
     if len(guests) > 1:
         seen = {"guests": len(guests), "vcpus": [guest.spec.smp for guest in guests]}

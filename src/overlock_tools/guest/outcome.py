@@ -17,6 +17,9 @@ from overlock_tools.results import GUEST, Result
 from overlock_tools.tables import count, factor
 from overlock_tools.workloads import Workload
 
+# Sources of knowledge of slices, as the guest's kernel calls them.
+HYPERVISORS = ("kvm", "xen")
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -110,6 +113,8 @@ def said(result: Result) -> list[str]:
         ways = sorted({words.rpartition("(")[2].rstrip(")") for words in parked})
         lines.append(f"Waiters that park: {', '.join(ways)}.")
     lines.append(f"{result.native['accelerator']}; {result.parameters['placement']}.")
+    if result.native.get("slices_from") in HYPERVISORS:
+        lines.append("The hypervisor tells the guests when their slices end.")
     if stolen := _stolen(result):
         lines.append(f"Steal time, of all the vCPUs' time: {stolen}.")
     lines += _told_of_slices(result.native.get("slices", {}))

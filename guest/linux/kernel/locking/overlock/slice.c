@@ -4,6 +4,8 @@
  * whichever source there is. Before there is one, and without one, a question is a no-op.
  *
  *	ivshmem		a page shared with the host: slice_page.c
+ *	kvm		KVM's steal-time record: slice_kvm.c
+ *	xen		Xen's vcpu_info: slice_xen.c
  *
  * Locks ask while they hold or want spinlocks, so nothing here takes one.
  */

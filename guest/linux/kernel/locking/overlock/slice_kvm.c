@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Slices from KVM's steal-time record of each vCPU, whose host says there when the slice ends:
+ * guest/hypervisor/kvm of the Overlock project. Another host leaves that padding 0.
+ *
+ * KVM writes a vCPU's record before it enters the guest, so the vCPU that reads its own never
+ * sees it half written; only between two looks may it have been off its CPU.
+ */
+#include <linux/cpuhotplug.h>
+#include <linux/init.h>
+#include <linux/kvm_para.h>
+#include <linux/math64.h>
+#include <linux/percpu.h>
+#include <asm/msr.h>
+#include <asm/tsc.h>
+#include "overlock.h"
+
+/* struct kvm_steal_time with what the host's patch puts in its padding. */
+struct record {
+	u64 steal;
+	u32 version;
+	u32 flags;
+	u8 preempted;
+	u8 padding[7];
+	u64 slice_end; /* in our TSC; 0: not known */
+};
+
+static_assert(offsetof(struct record, version) == offsetof(struct kvm_steal_time, version));
+static_assert(offsetof(struct record, padding[3]) == offsetof(struct kvm_steal_time, pad));
+static_assert(sizeof(struct record) <= sizeof(struct kvm_steal_time));
+
+enum { ALIGNMENT = 64 }; /* of the record: the MSR's low bits are flags */
+
+/*
+ * An end that has passed by so much was none: nobody else wants the CPU, and the host, which saw no
+ * need to interrupt us, has not said so. Two ticks at HZ=250.
+ */
+enum { LATE_NS = 8000000 };
+
+static DEFINE_PER_CPU(const struct record *, records);
+
+static bool read_record(const struct record *there, u32 *version, u64 *end)
+{
+	int tries;
+
+	for (tries = 0; tries < 4; tries++) {
+		/* The second look at the version is the last of the three. */
+		*version = smp_load_acquire(&there->version);
+		/* As said. */
+		*end = smp_load_acquire(&there->slice_end);
+		if (*version == READ_ONCE(there->version))
+			return *end;
+	}
+	return false;
+}
+
+static bool look_at_record(struct overlock_slice *slice)
+{
+	const struct record *there = raw_cpu_read(records);
+	u32 version;
+	u64 end;
+	s64 left;
+
+	if (!there || !read_record(there, &version, &end))
+		return false;
+	slice->id = version;
+	left = end - rdtsc();
+	if (left >= 0)
+		slice->end = ol_now() + mul_u64_u64_div_u64(left, 1000000, tsc_khz);
+	else
+		slice->end = ol_now() - mul_u64_u64_div_u64(-left, 1000000, tsc_khz);
+	if (ol_now() > slice->end + LATE_NS)
+		slice->end = OL_NEVER;
+	return true;
+}
+
+static const struct overlock_slice_source kvm = {
+	.name = "kvm",
+	.look = look_at_record,
+};
+
+static int found(unsigned int cpu)
+{
+	u64 msr;
+
+	if (!rdmsrl_safe(MSR_KVM_STEAL_TIME, &msr) && msr & KVM_MSR_ENABLED)
+		this_cpu_write(records, __va(msr & -(u64)ALIGNMENT));
+	return 0;
+}
+
+static int gone(unsigned int cpu)
+{
+	this_cpu_write(records, NULL);
+	return 0;
+}
+
+/* After KVM's own code, which gives each CPU that comes its record; this CPU has one. */
+static int __init find_records(void)
+{
+	struct overlock_slice slice = {};
+	bool told;
+
+	if (!kvm_para_available() || !kvm_para_has_feature(KVM_FEATURE_STEAL_TIME))
+		return 0;
+	if (cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "overlock/slice", found, gone) < 0)
+		return 0;
+	preempt_disable();
+	told = look_at_record(&slice);
+	preempt_enable();
+	if (told)
+		overlock_slice_from(&kvm);
+	return 0;
+}
+device_initcall(find_records);
