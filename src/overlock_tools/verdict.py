@@ -67,6 +67,10 @@ def sentences(result: Result) -> list[str]:
 
 
 def summary(view: View) -> list[str]:
+    return [view.result.worded(line) for line in _summary(view)]
+
+
+def _summary(view: View) -> list[str]:
     result = view.result
     if not result.cells:
         return ["Nothing was measured."]

@@ -189,7 +189,7 @@ def test_an_experiment_from_end_to_end(
     asked = (*RUN, "--dir", home, "--rounds", "3", "-o", "r")
     done = overlock(*asked, seconds=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "004 Fig. 7: TWA performs as the kernel's qspinlock" in done.stdout
+    assert "004 Fig. 7, torture-004-1: TWA performs as the kernel's qspinlock" in done.stdout
     assert "1×2" in done.stdout
     body = json.loads((tmp_path / "r/004-fig7-torture-004-1.json").read_text())
     assert body["complete"]

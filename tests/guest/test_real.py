@@ -76,3 +76,46 @@ def test_a_guest_takes_its_slice_page(overlock: Overlock, tmp_path: Path) -> Non
     assert told["ended"]["error_ns"]["count"]
     if ages := told["ages"]:  # a kernel that counts
         assert ages["looks"] > 100 * ages["unknown"]
+
+
+LONG = pytest.mark.skipif(not REQUIRED, reason="takes minutes; `make guest-test` runs it")
+
+
+@LONG
+@pytest.mark.parametrize("load", ["hackbench", "ebizzy", "kernbench", "pbzip2", "pgbench"])
+def test_a_load_works_and_checks_itself(overlock: Overlock, tmp_path: Path, load: str) -> None:
+    """Its programs are fetched where they are not installed."""
+    asked = ("--lock", "tas", "--baseline", "tas", "--load", load, "--seconds", "2")
+    done = overlock(*RUN, *asked, "--json", "r.json", seconds=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (cell,) = json.loads((tmp_path / "r.json").read_text())["cells"]
+    assert cell["work"] > 0
+    assert not cell["wrong"]
+    assert not cell["cut"]
+
+
+def test_the_loop_counts_who_had_lost_its_cpu(overlock: Overlock, tmp_path: Path) -> None:
+    """With four times as many vCPUs as CPUs somebody has; of a lock that is not ours, too."""
+    asked = ("--lock", "tas", "--parameter", "preemptions=1", "--pool", "0", "--seconds", "2")
+    words = ("guest", "run", "--rounds", "1", "--smp", "4", *asked)
+    done = overlock(*words, "--json", "r.json", seconds=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    body = json.loads((tmp_path / "r.json").read_text())
+    assert body["native"]["slices_by"] in {"gaps", "steal", "told"}
+    for cell in body["cells"]:
+        counted = cell["events"]
+        assert counted["ACQUIRE"] > 0
+        assert counted["STALL"] >= counted["STALL_HELD"] + counted["STALL_FREE"]
+        assert 0 < counted["LHP"] + counted["LWP"] <= 2 * counted["ACQUIRE"]
+        assert 1 <= cell["queue_max"] <= 3
+
+
+@LONG
+def test_instructions_are_counted_exactly(overlock: Overlock, tmp_path: Path) -> None:
+    found = []
+    for name in ("a.json", "b.json"):
+        done = overlock("guest", "instructions", "--lock", "ticket", "--json", name, seconds=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found.append(json.loads((tmp_path / name).read_text())["instructions"])
+    assert found[0] == found[1]
+    assert 0 < found[0]["native"]["both"] <= found[0]["ticket"]["both"] < 100

@@ -94,6 +94,7 @@ class Loop(Load):
         "sections_ncs": "330",
         "sample": "8",
         "preemptions": "0",
+        "stall_ns": "1000",
     }
     free: ClassVar[tuple[str, ...]] = (
         "sections_",
@@ -146,6 +147,7 @@ class Shape004(Loop):
         "mutexbench_ncs_range": "400",
         "sample": "8",
         "preemptions": "0",
+        "stall_ns": "1000",
     }
     free: ClassVar[tuple[str, ...]] = ()
 

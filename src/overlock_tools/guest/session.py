@@ -285,7 +285,7 @@ def instructions(options: dict[str, Any]) -> int:
     out, file = terminal(), options["json_file"]
     if file:
         files.check_writable(file)
-    options |= {"accel": vm.ICOUNT, "smp": 2}
+    options |= {"accel": vm.ICOUNT, "smp": 1}
     chosen = variants(options["locks"] or ("all",), options["baseline"])
     found: dict[str, pairs.Pair] = {}
     try:
@@ -339,6 +339,8 @@ def run_paper(name: str, options: dict[str, Any]) -> int:
     results = {part: job.job.result for part, job in jobs.items()}
     for result in results.values():
         show.measures(result, known.columns, out)
+        if known.events:
+            show.counts(result, known.events, out)
     show.claims(known, results, out)
     if code == INTERRUPTED:
         out.print("interrupted: the same command again completes it")

@@ -12,7 +12,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from overlock_tools import bench, papers, plan, presets, tables
+from overlock_tools import bench, papers, plan, presets, stats, tables
 from overlock_tools.guest import outcome
 from overlock_tools.guest.build import Progress
 from overlock_tools.guest.experiments import SMALLER, Experiment
@@ -107,25 +107,50 @@ def _measured(result: Result, measure: Measure, variant: str, threads: int) -> s
 
 def claims(experiment: Experiment, results: Mapping[str, Result], out: Console) -> None:
     """What the paper says, and whether it is so here."""
-    found = experiment.claims(results)
     for result in results.values():
-        found += [claim for claim in papers.claims(result) if claim.paper == experiment.paper]
         if result.statistic == presets.MINISTAT:
             for text in bench.ministats(result):
                 out.print(text, highlight=False)
-    for claim in found:
-        words = f"{claim.paper} {claim.figure}: {claim.sentence}"
-        out.print(Text(f"{words} — {claim.verdict}", style="bold"), soft_wrap=True)
+    for part, claim in _claimed(experiment, results):
+        words = f"{claim.paper} {claim.figure}, {part}" if part else f"{claim.paper} {claim.figure}"
+        said = Text(f"{words}: {claim.sentence} — {claim.verdict}", style="bold")
+        out.print(said, soft_wrap=True)
         out.print(f"    {claim.reason}", soft_wrap=True, highlight=False)
-    slices = {
-        str(result.native["slices_by"])
-        for result in results.values()
-        if "slices_by" in result.native
-    }
+    slices = {str(r.native["slices_by"]) for r in results.values() if "slices_by" in r.native}
     if slices:
         out.print(f"Slices by: {', '.join(sorted(slices))}.")
-    if experiment.otherwise:
-        out.print(f"Otherwise: {experiment.otherwise}; {SMALLER}.", soft_wrap=True)
+    other = f"{experiment.otherwise}; {SMALLER}" if experiment.otherwise else SMALLER
+    out.print(f"Otherwise: {other}.", soft_wrap=True)
+
+
+def _claimed(
+    experiment: Experiment, results: Mapping[str, Result]
+) -> Iterator[tuple[str, papers.Claim]]:
+    """Of all parts together, then of each by itself, as far as it was measured there."""
+    for claim in experiment.claims(results):
+        yield "", claim
+    for part, result in results.items():
+        for claim in papers.claims(result):
+            ours = claim.paper == experiment.paper
+            if ours and claim.verdict != papers.Verdict.NOT_MEASURED:
+                yield part, claim
+
+
+def counts(result: Result, names: Sequence[str], out: Console) -> None:
+    """Events by themselves: the median of the rounds."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("lock", no_wrap=True)
+    for heading in ("vCPUs", *(name.lower() for name in names)):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for vcpus in result.threads:
+        for variant in result.variants:
+            cells = result.of(variant, vcpus)
+            found = [
+                stats.median([c.events.get(name, 0) for c in cells]) for name in names if cells
+            ]
+            if found:
+                table.add_row(variant, str(vcpus), *(tables.plain(v).strip() for v in found))
+    out.print(Text("Counted, medians", style="bold"), table, "")
 
 
 def pairs(found: Mapping[str, Pair], baseline: str, out: Console) -> None:

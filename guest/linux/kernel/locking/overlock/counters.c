@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * The counters, in overlock/counters in debugfs: a line per event, and for those with a place how
- * many at 0, 1, 2, 3, 4-7, 8-15, 16-31, 32 and more; then counting.c's times in ns, of holds how many
- * were that long. Writing anything forgets them.
+ * many at 0, 1, 2, 3, 4-7, 8-15, 16-31, 32 and more; then counting.c's times in ns, of holds how
+ * many were that long. Writing anything forgets them.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>

@@ -2,9 +2,9 @@
 /*
  * Who held a lock that others stalled for, who lost its CPU, and how long it all took.
  *
- * Stalls (000, table 1): a wait of more than a microsecond looks whether anybody holds the lock then.
- * The paper put the holder's name into the lock; four bytes have no room for it, so each CPU notes
- * what it holds, and who stalls looks through the notes of all.
+ * Stalls (000, table 1): who has waited for a microsecond looks whether anybody holds the lock. The
+ * paper put the holder's name into the lock; four bytes have no room for it, so each CPU notes what
+ * it holds, and who stalls looks through the notes of all.
  *
  * Preemptions (002, section 2.3.2): acquired in one slice and released in another, or begun to wait
  * in one and acquired in another. A slice is what the hypervisor says it is, else the time until
@@ -16,6 +16,7 @@
  * between any two steps; it leaves everything as it was, and takes only what is not taken.
  */
 #include <linux/kernel.h>
+#include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
@@ -24,7 +25,11 @@
 #include "counting.h"
 #include "overlock.h"
 
-enum { STALL_NS = 1000 }; /* 000 section 3: 2048 polls, "roughly 1 us" */
+/* 000 section 3: 2048 polls, "roughly 1 us". More where all is slower, as in a translated guest. */
+static ulong stall_ns = 1000;
+module_param(stall_ns, ulong, 0644);
+MODULE_PARM_DESC(stall_ns, "a wait that lasts longer is a stall");
+
 enum { GAP_NS = 1000000 };
 enum { MOST_HELD = 24 }; /* of a CPU at once; more are not noted */
 
@@ -157,7 +162,7 @@ void overlock_polled(void)
 	w->lost |= was_lost(w->slice, w->looked, now);
 	w->slice = slice_now();
 	w->looked = now;
-	if (!w->stalled && now - w->since > STALL_NS)
+	if (!w->stalled && now - w->since > READ_ONCE(stall_ns))
 		look_for_holder(w);
 }
 
@@ -196,7 +201,7 @@ static void count_wait(const struct overlock_wait *w, u64 now)
 	this_cpu_add(times.spin_ns, waited - w->asleep);
 	if (w->lost || was_lost(w->slice, w->looked, now))
 		ol_count(OL_LWP);
-	if (waited <= STALL_NS)
+	if (waited <= READ_ONCE(stall_ns))
 		return;
 	ol_count(OL_STALL);
 	if (w->stalled == FOUND_HELD)
