@@ -243,18 +243,6 @@ class Terms:
     each: Tell  # a step of the compiler is done
 
 
-def _begun_as_usual(home: Home) -> bool:
-    """A variant differs in few files: it begins with what the usual kernel's build has made."""
-    usual = home.beside("")
-    if usual == home or not (usual.build / ".config").exists():
-        return False
-    fresh = home.folder / f".{home.build.name}-new"
-    shutil.rmtree(fresh, ignore_errors=True)
-    _run(["cp", "-a", "--reflink=auto", str(usual.build), str(fresh)], Progress(0), lambda _: None)
-    fresh.rename(home.build)
-    return True
-
-
 def build(
     home: Home, terms: Terms, progress: Progress, more: Path | None = None
 ) -> Mapping[str, object]:
@@ -262,7 +250,7 @@ def build(
     check_tools()
     places.make(home.folder)
     source.patched(home, terms.tell)
-    from_nothing = not (home.build / ".config").exists() and not _begun_as_usual(home)
+    from_nothing = not (home.build / ".config").exists()
     configured(home, home.fragment + (more.read_bytes() if more else b""), terms.tell)
     terms.tell("compiling the kernel")
     known = home.built()
