@@ -30,7 +30,7 @@ from overlock_tools.scenarios import SCENARIOS
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
 PART = re.compile(
-    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>\w+))? -->\n)"
+    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>[\w-]+))? -->\n)"
     r"(?P<text>.*?)(?P<end><!-- end -->)",
     re.DOTALL,
 )
@@ -137,12 +137,29 @@ def guest_rates(load: str) -> str:
         [
             f"`{lock}`",
             *(found.cell(lock, rig) for rig in found.rigs),
-            *(found.even(lock, rig) for rig in crowded),
+            *(found.share("even", lock, rig) for rig in crowded),
         ]
         for lock in found.locks
     ]
     even = [f"least ÷ most of a vCPU, {rig}" for rig in crowded]
     return table(["lock", *found.rigs, *even], rows)
+
+
+def guest_hosted(load: str) -> str:
+    """The same of guests in one rig, under a hypervisor that helps and tells of stolen time."""
+    found = guest_measured.known(load)
+    (rig,) = found.rigs
+    rows = [
+        [
+            f"`{lock}`",
+            found.in_force(lock),
+            found.cell(lock, rig),
+            found.share("even", lock, rig),
+            found.share("stolen", lock, rig),
+        ]
+        for lock in found.locks
+    ]
+    return table(["lock", "in force", rig, "least ÷ most of a vCPU", "stolen"], rows)
 
 
 def guest_claims(load: str) -> str:
@@ -173,6 +190,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "lock-handover": on_page(lock_pages.handover),
     "lock-measured": on_page(lock_pages.measured),
     "guest-rates": guest_rates,
+    "guest-hosted": guest_hosted,
     "guest-claims": guest_claims,
 }
 
