@@ -50,6 +50,7 @@ MAY = {
     "src/overlock_tools/papers.py": "what the papers' claims are about",
     "tools/chart_picture.py": "the counterexample that is drawn",
     "tools/counterexamples.py": "the famous mistakes are those of certain locks",
+    "tools/guest_measured.py": "the queue that collapses where the kernel's own has help",
     "tools/measured.py": "what every lock is shown beside",
 }
 A_LIST = 4  # so many different locks on one line of a test
