@@ -57,7 +57,10 @@ static void store_state(struct page *page, uint32_t state)
 	__atomic_store_n(&page->memory->state, state, __ATOMIC_RELEASE);
 }
 
-/* Unknown, and whole: whoever wrote before us may have been stopped half-way. */
+/*
+ * Unknown, and whole: whoever wrote before us may have been stopped half-way. The fence keeps what is
+ * written behind the odd number, the release keeps it before the even one; the reader acquires.
+ */
 static void forget(struct ol_slice_entry *e)
 {
 	uint32_t seq = e->seq | 1;
@@ -152,6 +155,7 @@ bool page_copy(struct page *page, unsigned i, const struct ol_slice_entry *from,
 	if (__atomic_load_n(&from->seq, __ATOMIC_RELAXED) != seq)
 		return false;
 	copy.published = page_now();
+	/* Orders as in forget(); `from` was read as ol_slice_read() does. */
 	__atomic_store_n(&to->seq, seq - 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	memcpy((char *)to + sizeof(to->seq), (char *)&copy + sizeof(copy.seq),

@@ -113,6 +113,13 @@ SLICE_PAGE = click.option(
     default=False,
     help="Tell guests of their vCPUs' time slices, by overlock-hostd; needs root.",
 )
+IF_BUSY = click.option(
+    "--if-busy",
+    type=click.Choice(("warn", "refuse", "wait")),
+    default="warn",
+    show_default=True,
+    help="If something else uses the CPUs at the start.",
+)
 
 
 def _with(options: Any, function: Command) -> Command:
@@ -321,13 +328,7 @@ def run(**options: Any) -> int:
 )
 @click.option("--loads", default="loop,locktorture,hackbench", show_default=True, metavar="LIST")
 @click.option("--pilot", is_flag=True, help="Do not repeat what collapses in round 1.")
-@click.option(
-    "--if-busy",
-    type=click.Choice(("warn", "refuse", "wait")),
-    default="warn",
-    show_default=True,
-    help="If something else uses the CPUs at the start.",
-)
+@IF_BUSY
 def matrix(**options: Any) -> int:
     """Measure locks in many rigs under many loads; the same command again completes it.
 
@@ -362,13 +363,7 @@ def matrix(**options: Any) -> int:
 )
 @click.option("--vcpus", metavar="LIST", help="As in 2,4 or 1x,2x.  [default: the experiment's]")
 @click.option("--seed", type=click.IntRange(0, 2**31), help="Of the order in each round.")
-@click.option(
-    "--if-busy",
-    type=click.Choice(("warn", "refuse", "wait")),
-    default="warn",
-    show_default=True,
-    help="If something else uses the CPUs at the start.",
-)
+@IF_BUSY
 def paper(name: str | None, **options: Any) -> int:
     """An experiment of the papers in guests: its tables, and whether its sentences hold here.
 

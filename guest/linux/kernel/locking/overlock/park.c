@@ -185,6 +185,10 @@ static noinline __noclone bool nmi_leads_past_halt(void)
 	return !halted;
 }
 
+/*
+ * Each step is to be seen by the NMI, and whoever counts down leaves the time behind. The counters'
+ * steps are full barriers on x86, and send_IPI() has a fence where the APIC needs one.
+ */
 static void halt_kick(int cpu)
 {
 	atomic_inc(&per_cpu(sending, cpu));
