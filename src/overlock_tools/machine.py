@@ -165,6 +165,15 @@ class Load:
         busy = (user + nice + system + irq + softirq) / tick
         return cls(time.monotonic(), busy, _own_seconds(), steal / tick)
 
+    def but_for(self, began: "Load", ended: "Load") -> "Load":
+        """This moment, to reckon from as if the time between those two had not been."""
+        return Load(
+            self.when + ended.when - began.when,
+            self.busy + ended.busy - began.busy,
+            self.own + ended.own - began.own,
+            self.stolen + ended.stolen - began.stolen,
+        )
+
     def others_since(self, then: "Load") -> float:
         """Others' share of our CPUs since then, the hypervisor's included."""
         elapsed = max(self.when - then.when, 1e-9)

@@ -20,6 +20,7 @@ from overlock_tools import (
     server,
     stats,
     throwing,
+    turns,
     workloads,
 )
 from overlock_tools.errors import Fail
@@ -300,7 +301,9 @@ def _round(
     job.round, job.left_in_round = round_number, len(order)
     try:
         for place in order:
-            job.measure(bench, round_number, place)
+            with turns.turn() as waited:
+                then = then.but_for(*waited) if waited else then
+                job.measure(bench, round_number, place)
             job.left_in_round -= 1
             watching.each()
             if time.monotonic() - job.saved > SAVE_EVERY_SECONDS:

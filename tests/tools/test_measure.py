@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How a plan is measured, in this process: what is saved when, what is said of other work."""
 
+import fcntl
 import itertools
 import json
 import os
@@ -18,7 +19,7 @@ from fake_bench import answer
 from rich.console import Console
 from test_plan import SCHEMA, World
 
-from overlock_tools import bench, histograms, machine, measure, results
+from overlock_tools import bench, histograms, machine, measure, results, turns
 from overlock_tools.errors import Fail
 from overlock_tools.measure import Run, Subjects, Watching
 from overlock_tools.plan import Plan, cell_seconds, in_words
@@ -121,6 +122,72 @@ def test_rounds_disturbed_by_others_are_named(job: Run, monkeypatch: pytest.Monk
         "other work took up to 31% of the CPUs in rounds 2, 3: expect noise; ratios suffer less "
         "than rates"
     ]
+
+
+def is_taken(file: Path) -> bool:
+    with file.open("a") as asked:
+        try:
+            fcntl.flock(asked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_cells_hold_the_turn_and_let_others_have_it_between(
+    job: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "turn"
+    monkeypatch.setenv(turns.VARIABLE, str(file))
+    monkeypatch.setattr(turns, "PAUSE_SECONDS", 0)
+    within: list[bool] = []
+    between: list[bool] = []
+
+    class Asking(StandIn):
+        def measure(self, cell: dict[str, object]) -> dict[str, Any]:
+            within.append(is_taken(file))
+            return super().measure(cell)
+
+    go(job, Watching(lambda: between.append(is_taken(file)), nothing), Asking())
+    assert within == [True] * 12
+    assert between == [False] * 12
+
+
+def test_who_waits_for_a_turn_gets_it_before_the_next_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, got = tmp_path / "turn", tmp_path / "got"
+    monkeypatch.setenv(turns.VARIABLE, str(file))
+    with turns.turn():
+        other = subprocess.Popen(["flock", "-o", file, "touch", got])
+        until = time.monotonic() + 30
+        while not waits_for_a_file(other.pid):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    with turns.turn():
+        assert got.exists()
+    assert other.wait(30) == 0
+
+
+def waits_for_a_file(pid: int) -> bool:
+    return f"-> FLOCK  ADVISORY  WRITE {pid} " in Path("/proc/locks").read_text()
+
+
+def test_time_spent_waiting_for_a_turn_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others did in their turns disturbed nothing."""
+    load = machine.Load(0.0, 0.0, 0.0, 0.0)
+    ended = machine.Load(50.0, 2 * 50.0, 1.0, 0.5)
+    now = machine.Load(60.0, 2 * 50.0 + 3.0, 1.0 + 3.0, 0.5)
+    monkeypatch.setattr(machine, "cpus", lambda: 2)
+    assert now.others_since(load) > 0.8
+    assert now.others_since(load.but_for(load, ended)) == 0
+
+
+def test_a_turn_that_cannot_be_taken_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(turns.VARIABLE, str(tmp_path))
+    with pytest.raises(Fail, match="name a file that can be written"), turns.turn():
+        pass
 
 
 def test_other_peoples_cpus_are_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
