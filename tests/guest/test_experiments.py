@@ -9,13 +9,14 @@ import pytest
 from conftest import Overlock
 
 from overlock_tools import histograms, papers
-from overlock_tools.guest import experiments, loads, locks, pairs
+from overlock_tools.guest import loads, locks, pairs
 from overlock_tools.guest.experiments import EXPERIMENTS
+from overlock_tools.guest.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
 from overlock_tools.papers import Verdict
 from overlock_tools.results import MEASURES, Cell, Result
 
 Fake = Callable[[str], Path]
-LOCK = experiments.TICKET
+LOCK = TICKET
 EVENTS = {"ACQUIRE": 1_000_000, "STALL": 9, "LHP": 0, "LWP": 0}
 
 
@@ -111,7 +112,7 @@ def test_002_preemptions_grow_and_are_fewer() -> None:
         Verdict.SEEN
     )
     assert told["kernbench: with the most vCPUs most of the time is spun away."] == Verdict.SEEN
-    cells += preempted(experiments.I_SPIN, 8, [1, 2], 5)
+    cells += preempted(I_SPIN, 8, [1, 2], 5)
     told = verdicts("002-fig7", {"kernbench-2": result("kernbench", cells, 2)})
     assert told["i_spin: fewer are preempted holding or waiting than with tickets."] == (
         Verdict.SEEN
@@ -137,7 +138,7 @@ def test_003_thefts_by_their_place() -> None:
     def told(*places: int) -> list[str]:
         events = {f"STEAL@{i}": count for i, count in enumerate(places)}
         events |= {**EVENTS, "STEAL": sum(places)}
-        cells = [cell(experiments.STEALING, 4, 1, events=events)]
+        cells = [cell(STEALING, 4, 1, events=events)]
         return list(verdicts("003-steals", {"boot-1": result("boot", cells)}).values())
 
     assert told(172219, 2377, 425, 118) == [Verdict.SEEN, Verdict.SEEN]
@@ -151,9 +152,9 @@ def test_001_a_penalty_is_one_that_ministat_proves() -> None:
         cells = [
             cell(kernel, 2, i, rate * (1 + 0.001 * (i % 3)))
             for kernel, rate in (
-                (experiments.OFF, 100.0),
+                (OFF, 100.0),
                 ("native", 100.0 - slower),
-                (experiments.ON_NOPV, 101.0),
+                (ON_NOPV, 101.0),
             )
             for i in range(1, 11)
         ]

@@ -24,6 +24,7 @@
 #include <asm/paravirt.h>
 #include "counting.h"
 #include "overlock.h"
+#include "times.h"
 
 /* 000 section 3: 2048 polls, "roughly 1 us". More where all is slower, as in a translated guest. */
 static ulong stall_ns = 1000;
@@ -32,9 +33,6 @@ MODULE_PARM_DESC(stall_ns, "a wait that lasts longer is a stall");
 
 enum { GAP_NS = 1000000 };
 enum { MOST_HELD = 24 }; /* of a CPU at once; more are not noted */
-
-/* Times by their logarithm, eight steps for each doubling: within 6 % of what they are. */
-enum { STEP_BITS = 3, STEPS = 1 << STEP_BITS, PLACES = 40 * STEPS };
 
 enum { NOT_STALLED, FOUND_HELD, FOUND_FREE };
 
@@ -48,10 +46,10 @@ static DEFINE_PER_CPU(struct overlock_wait *, waiting);
 
 struct times {
 	u64 wait_ns, spin_ns, hold_ns;
-	u64 hold[PLACES];
 };
 
 static DEFINE_PER_CPU(struct times, times);
+static DEFINE_PER_CPU(struct overlock_times, holds_took);
 
 static bool stolen_is_told(void)
 {
@@ -75,27 +73,6 @@ static bool was_lost(u64 slice, u64 looked, u64 now)
 	return present ? slice != present : now - looked > GAP_NS;
 }
 
-static unsigned int place_of(u64 ns)
-{
-	unsigned int top;
-
-	if (ns < STEPS)
-		return ns;
-	top = fls64(ns) - 1;
-	return min_t(unsigned int, PLACES - 1,
-		     (top - STEP_BITS + 1) * STEPS + (ns >> (top - STEP_BITS)) % STEPS);
-}
-
-/* The middle of what is counted at a place. */
-static u64 ns_at(unsigned int place)
-{
-	unsigned int shift = place / STEPS;
-
-	if (!shift)
-		return place;
-	return ((u64)(STEPS + place % STEPS) << (shift - 1)) + ((1ull << (shift - 1)) >> 1);
-}
-
 static void note(const void *lock, u64 now)
 {
 	struct held *h = *this_cpu_ptr(&held);
@@ -104,9 +81,10 @@ static void note(const void *lock, u64 now)
 	for (i = 0; i < MOST_HELD; i++) {
 		if (h[i].lock)
 			continue;
+		WRITE_ONCE(h[i].lock, lock); /* others look */
+		barrier(); /* an interrupt takes the place until it is taken */
 		h[i].since = now;
 		h[i].slice = slice_now();
-		WRITE_ONCE(h[i].lock, lock); /* others look */
 		return;
 	}
 }
@@ -246,7 +224,7 @@ void overlock_let_go(const void *lock)
 		ol_count(OL_LHP);
 	WRITE_ONCE(h[i].lock, NULL);
 	this_cpu_add(times.hold_ns, ns);
-	this_cpu_inc(times.hold[place_of(ns)]);
+	overlock_times_add(&holds_took, ns);
 }
 
 static u64 sum_of(size_t offset)
@@ -262,19 +240,13 @@ static u64 sum_of(size_t offset)
 void overlock_tell_times(struct seq_file *out)
 {
 	const char *source = ol_slice_id() ? "told" : stolen_is_told() ? "steal" : "gaps";
-	unsigned int place;
 
 	seq_printf(out, "slices %s\n", source);
 	seq_printf(out, "wait_ns %llu\n", sum_of(offsetof(struct times, wait_ns)));
 	seq_printf(out, "spin_ns %llu\n", sum_of(offsetof(struct times, spin_ns)));
 	seq_printf(out, "hold_ns %llu\n", sum_of(offsetof(struct times, hold_ns)));
 	seq_puts(out, "hold");
-	for (place = 0; place < PLACES; place++) {
-		u64 count = sum_of(offsetof(struct times, hold) + place * sizeof(u64));
-
-		if (count)
-			seq_printf(out, " %llu:%llu", ns_at(place), count);
-	}
+	overlock_times_list(out, &holds_took);
 	seq_putc(out, '\n');
 }
 
@@ -282,6 +254,8 @@ void overlock_forget_times(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		memset(&per_cpu(times, cpu), 0, sizeof(struct times));
+		memset(&per_cpu(holds_took, cpu), 0, sizeof(struct overlock_times));
+	}
 }

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""Paper 001: paravirtual ticket locks."""
+
+from overlock_tools import presets
+from overlock_tools.guest.experiments.experiment import (
+    OFF,
+    OFF_NOPV,
+    ON_NOPV,
+    Experiment,
+    Part,
+    Question,
+)
+from overlock_tools.guest.experiments.questions import no_penalty
+
+EXPERIMENTS = {
+    "001": Experiment(
+        "001",
+        "the three benchmarks",
+        "four kernels: the patch on and off, PARAVIRT_SPINLOCKS on and off",
+        [Part("pgbench"), Part("pbzip2"), Part("kernbench")],
+        [OFF, "native", OFF_NOPV, ON_NOPV],
+        rounds=10,
+        seconds=20,
+        columns=("rate",),
+        questions=[
+            Question(
+                "The patch costs nothing, with PARAVIRT_SPINLOCKS and without.",
+                no_penalty(OFF, ["native", ON_NOPV]),
+            ),
+            Question(
+                "Nor does PARAVIRT_SPINLOCKS without the patch.",
+                no_penalty(OFF_NOPV, [OFF]),
+            ),
+        ],
+        statistic=presets.MINISTAT,
+        otherwise="the paper's patch is pv tickets, which Linux has had since; here it is ours, "
+        "not chosen",
+    ),
+}
