@@ -300,15 +300,17 @@ def _round(
     then = machine.Load.now()
     job.round, job.left_in_round = round_number, len(order)
     try:
-        for place in order:
-            with turns.turn() as waited:
-                then = then.but_for(*waited) if waited else then
+        with turns.asked_for() as turn:
+            for place in order:
+                if waited := turn.take():
+                    then = then.but_for(*waited)
                 job.measure(bench, round_number, place)
-            job.left_in_round -= 1
-            watching.each()
-            if time.monotonic() - job.saved > SAVE_EVERY_SECONDS:
-                watching.save()
-                job.saved = time.monotonic()
+                job.left_in_round -= 1
+                watching.each()
+                if time.monotonic() - job.saved > SAVE_EVERY_SECONDS:
+                    watching.save()
+                    job.saved = time.monotonic()
+                turn.pass_on()
     finally:
         if order:
             job.others[round_number] = machine.Load.now().others_since(then)

@@ -133,43 +133,68 @@ def is_taken(file: Path) -> bool:
     return False
 
 
-def test_cells_hold_the_turn_and_let_others_have_it_between(
-    job: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "turn"
     monkeypatch.setenv(turns.VARIABLE, str(file))
-    monkeypatch.setattr(turns, "PAUSE_SECONDS", 0)
+    return file
+
+
+def when_taken(job: Run, turn: Path) -> tuple[list[bool], list[bool]]:
+    """Within the cells and before each."""
     within: list[bool] = []
-    between: list[bool] = []
+    before: list[bool] = []
 
     class Asking(StandIn):
         def measure(self, cell: dict[str, object]) -> dict[str, Any]:
-            within.append(is_taken(file))
+            within.append(is_taken(turn))
             return super().measure(cell)
 
-    go(job, Watching(lambda: between.append(is_taken(file)), nothing), Asking())
+    def pass_on(self: turns.Turns, real: Any = turns.Turns.pass_on) -> None:
+        real(self)
+        before.append(is_taken(turn))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turns.Turns, "pass_on", pass_on)
+        go(job, Watching(nothing, nothing), Asking())
+    return within, before
+
+
+def test_cells_hold_the_turn(job: Run, turn: Path) -> None:
+    within, between = when_taken(job, turn)
     assert within == [True] * 12
-    assert between == [False] * 12
+    assert between == [True] * 12
+    assert not is_taken(turn)
 
 
-def test_who_waits_for_a_turn_gets_it_before_the_next_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_turn_that_has_lasted_is_passed_on(
+    job: Run, turn: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, got = tmp_path / "turn", tmp_path / "got"
-    monkeypatch.setenv(turns.VARIABLE, str(file))
-    with turns.turn():
-        other = subprocess.Popen(["flock", "-o", file, "touch", got])
-        until = time.monotonic() + 30
-        while not waits_for_a_file(other.pid):
-            assert time.monotonic() < until
-            time.sleep(0.01)
-    with turns.turn():
-        assert got.exists()
-    assert other.wait(30) == 0
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+    monkeypatch.setattr(turns, "PAUSE_SECONDS", 0)
+    assert when_taken(job, turn) == ([True] * 12, [False] * 12)
 
 
 def waits_for_a_file(pid: int) -> bool:
     return f"-> FLOCK  ADVISORY  WRITE {pid} " in Path("/proc/locks").read_text()
+
+
+def test_who_waits_for_a_turn_gets_it_before_the_next_cell(
+    turn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+    got = tmp_path / "got"
+    with turns.asked_for() as ours:
+        ours.take()
+        other = subprocess.Popen(["flock", "-o", turn, "touch", got])
+        until = time.monotonic() + 30
+        while not waits_for_a_file(other.pid):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        ours.pass_on()
+        ours.take()
+        assert got.exists()
+    assert other.wait(30) == 0
 
 
 def test_time_spent_waiting_for_a_turn_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +211,7 @@ def test_a_turn_that_cannot_be_taken_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(turns.VARIABLE, str(tmp_path))
-    with pytest.raises(Fail, match="name a file that can be written"), turns.turn():
+    with pytest.raises(Fail, match="name a file that can be written"), turns.asked_for():
         pass
 
 
