@@ -27,7 +27,7 @@ def test_steps_are_counted_and_other_lines_are_not(tmp_path: Path) -> None:
     text = "echo '  CC      a.o'; echo '  LD [M]  b.ko'; echo 'make: nothing'; echo '  CALL    x'"
     progress = Progress(10)
     seen: list[str] = []
-    build._run([fake_make(tmp_path, text)], progress, seen.append)
+    build.making([fake_make(tmp_path, text)], progress, seen.append)
     assert progress.done == 2
     assert seen == ["CC      a.o", "LD [M]  b.ko"]
 
@@ -41,7 +41,7 @@ def test_time_left_follows_from_the_time_it_took() -> None:
 def test_the_compilers_error_is_the_message(tmp_path: Path) -> None:
     text = "echo '  CC a.o'; echo 'a.c:3:5: error: no such thing'; echo 'make: *** [a.o]'; exit 2"
     with pytest.raises(Fail, match=r"does not build: a\.c:3:5: error: no such thing"):
-        build._run([fake_make(tmp_path, text)], Progress(1), lambda _: None)
+        build.making([fake_make(tmp_path, text)], Progress(1), lambda _: None)
 
 
 def test_an_interrupted_build_leaves_no_compiler_behind(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_an_interrupted_build_leaves_no_compiler_behind(tmp_path: Path) -> None:
 from overlock_tools.guest import build
 from overlock_tools.scenarios.base import ended_in_order
 with ended_in_order():
-    build._run([{make!r}], build.Progress(1), lambda _: print("begun", flush=True))
+    build.making([{make!r}], build.Progress(1), lambda _: print("begun", flush=True))
 """
     ours = subprocess.Popen(
         [sys.executable, "-c", code],

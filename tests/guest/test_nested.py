@@ -15,7 +15,7 @@ import pytest
 from conftest import TOP, Overlock, alive
 
 from overlock_tools.errors import Fail
-from overlock_tools.guest import hypervisor, locks, nested, places, vm, xen
+from overlock_tools.guest import hypervisor, locks, nested, places, vm
 from overlock_tools.guest.nested import Nest
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
@@ -199,20 +199,3 @@ def test_a_slice_needs_somebody_who_gives_it(overlock: Overlock, home: Path) -> 
     done = overlock("guest", "boot", "--dir", home, "--accel", "tcg", "--host-slice", "6")
     assert done.returncode == 2
     assert "--accel nested or xen" in done.stderr
-
-
-def test_xen_boots_the_kernel_as_its_first_domain() -> None:
-    home = places.Home(Path("/g"), "6.1")
-    spec = Spec(Path("/k"), Path("/i"), 4, "xen", "ticket", hidden=False, words=("a=1,2",))
-    under = xen.under(spec, home, TWO, 5)
-    words = under.served(Path("/t"))
-    told = " ".join(words)
-    assert "-cpu max,-smap,-smep -smp 2 -m 768" in told
-    assert words[words.index("-kernel") + 1] == "/g/xen/image/xen"
-    of_xen = words[words.index("-append") + 1]
-    assert "dom0_max_vcpus=4 dom0_vcpus_pin sched_credit_tslice_ms=5" in of_xen
-    modules = words[words.index("-initrd") + 1]
-    assert modules.startswith("/k console=hvc0 ")
-    assert modules.endswith("a=1,,2,/i")
-    with pytest.raises(Fail, match="whole ms"):
-        xen.tslice(0.5)

@@ -86,7 +86,7 @@ def _make(home: Home, *words: str) -> list[str]:
     return [*command, "ARCH=x86_64", *words]
 
 
-def _run(command: list[str], progress: Progress, each: Tell) -> None:
+def making(command: list[str], progress: Progress, each: Tell) -> None:
     """In a process group of its own: ended as a whole if we are."""
     last: deque[str] = deque(maxlen=200)
     child = subprocess.Popen(
@@ -128,17 +128,17 @@ def _end_group(child: "subprocess.Popen[str]") -> None:
 
 def _first_error(lines: list[str]) -> str:
     wrong = [line for line in lines if re.search(r"error[: ]|undefined reference|\*\*\*", line)]
-    return f"the kernel does not build: {(wrong or lines or ['make said nothing'])[0].strip()}"
+    return f"it does not build: {(wrong or lines or ['make said nothing'])[0].strip()}"
 
 
 def run(home: Home, progress: Progress, terms: "Terms", *words: str) -> None:
     """`make` of these, its steps counted from now on."""
     progress.began = time.monotonic()
-    _run(_make(home, *words), progress, terms.each)
+    making(_make(home, *words), progress, terms.each)
 
 
 def quietly(home: Home, target: str) -> None:
-    _run(_make(home, "-s", target), Progress(0), lambda _: None)
+    making(_make(home, "-s", target), Progress(0), lambda _: None)
 
 
 def configured(home: Home, fragment: bytes, each: Tell) -> None:
@@ -177,7 +177,7 @@ def _loads(home: Home, progress: Progress, each: Tell) -> None:
         if not target.exists() or target.read_bytes() != file.read_bytes():
             shutil.copy(file, target)
     words = (f"M={home.modules}", f"OVERLOCK_TOP={top}", "W=1", "KCFLAGS=-Werror", "modules")
-    _run(_make(home, *words), progress, each)
+    making(_make(home, *words), progress, each)
 
 
 def _modules(home: Home) -> dict[str, Path]:

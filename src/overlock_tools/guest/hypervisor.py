@@ -4,15 +4,14 @@
 import hashlib
 import json
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from overlock_tools import files
-from overlock_tools.errors import FAILED, MISSING, Fail
+from overlock_tools.errors import MISSING, Fail
 from overlock_tools.guest import build as building
-from overlock_tools.guest import initramfs, places, source
+from overlock_tools.guest import initramfs, packages, places, source
 from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.places import Home
 
@@ -61,11 +60,7 @@ def _patched(host: Home, archive: Path, terms: Terms) -> None:
         shutil.rmtree(old, ignore_errors=True)
     source.unpacked(host, archive, terms.tell)
     for path in _patches():
-        command = ["patch", "-d", str(host.source), "-p1", "-f", "-s", "-F0", "-i", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = done.stdout.strip().splitlines()[-1:] or ["patch said nothing"]
-            raise Fail(f"{path.name} does not fit Linux {host.version}: {said[0]}", FAILED)
+        packages.patch(host.source, path, f"Linux {host.version}")
     files.write(mark, wanted)
 
 

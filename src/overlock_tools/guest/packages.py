@@ -29,6 +29,14 @@ def unpack(command: list[str]) -> None:
         raise Fail(f"{command[0]} failed: {last_line(done.stderr)}", FAILED)
 
 
+def patch(tree: Path, path: Path, of: str) -> None:
+    """A patch of ours to a source; it fits exactly, or not at all."""
+    command = ["patch", "-d", str(tree), "-p1", "-f", "-s", "-F0", "-i", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Fail(f"{path.name} does not fit {of}: {last_line(done.stdout)}", FAILED)
+
+
 def fetch(package: str, target: Path) -> None:
     """What the package would install, below `target`; or a line that says why not."""
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -5,26 +5,25 @@ Fewer CPUs than the domain has vCPUs: Xen's credit scheduler then gives each its
 long as is asked for. It needs no tools of Xen's, for nothing but that domain is ever made.
 """
 
-import gzip
-import hashlib
-from dataclasses import dataclass, fields, replace
+import json
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import ClassVar
 
 from overlock_tools import files
-from overlock_tools.errors import FAILED, MISSING, Fail
+from overlock_tools.errors import MISSING, Fail
 from overlock_tools.guest import build as building
-from overlock_tools.guest import places, source
+from overlock_tools.guest import places, xen_build
 from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.places import Home
 from overlock_tools.guest.vm import Spec
+from overlock_tools.guest.xen_build import Xen
 
 NAME = "xen"
-VERSION = "4.17"
-PACKAGE = f"xen-hypervisor-{VERSION}-amd64"
 IMAGE = "xen"
+KNOWN = "xen.json"
 # Xen's own, beside the domain's.
 MEMORY_MB = 256
 # What its credit scheduler takes; the preset is 30 ms.
@@ -84,39 +83,31 @@ def build(guests: Home, terms: Terms, progress: Progress) -> None:
     places.make(domain.folder)
     progress.done = 0
     building.build(domain, terms, progress, places.sources() / "hypervisor/xen/dom0.config")
-    packed = _package(domain, terms)
-    files.write(domain.image / IMAGE, gzip.decompress(packed.read_bytes()))
+    xen = xen_build.made(domain.folder, domain.image / IMAGE, terms, progress)
+    files.write(domain.image / KNOWN, json.dumps(asdict(xen)) + "\n")
 
 
-def _package(domain: Home, terms: Terms) -> Path:
-    """Xen as Debian built it."""
-    name = f"boot/xen-{VERSION}-amd64.gz"
-    for top in (Path("/"), domain.folder / "package"):
-        if (top / name).exists():
-            return top / name
-    source.fetched(PACKAGE, domain.folder, terms.tell)
-    found = domain.folder / "package" / name
-    if not found.exists():
-        raise Fail(f"{PACKAGE} has no /{name}; install it where there is one", FAILED)
-    return found
-
-
-def needed(guests: Home) -> Path:
+def needed(guests: Home) -> Xen:
+    """What is known of the Xen that was built."""
     domain = home(guests)
-    xen = domain.image / IMAGE
-    if domain.built() is None or not xen.exists():
+    try:
+        known = Xen(**json.loads((domain.image / KNOWN).read_text()))
+    except (OSError, ValueError, TypeError):
+        known = None
+    if not known or domain.built() is None or not (domain.image / IMAGE).exists():
         raise Fail(
             f"no kernel for Xen is built in {domain.folder}; run `overlock guest build "
             "--accel xen`, which takes some minutes",
             MISSING,
         )
-    return xen
+    return known
 
 
 def accelerator(guests: Home, where: Placement) -> Accel:
-    digest = hashlib.sha256(needed(guests).read_bytes()).hexdigest()[:12]
+    xen = needed(guests)
     cpus = "a CPU" if where.cpus == 1 else f"{where.cpus} CPUs"
-    return Accel(NAME, f"Debian's Xen {VERSION} ({digest}) on {cpus} that QEMU translates")
+    tells = ", which tells when slices end," if xen.tells_slices else ""
+    return Accel(NAME, f"Debian's Xen {xen.version}{tells} on {cpus} that QEMU translates")
 
 
 def tslice(milliseconds: float | None) -> int | None:
