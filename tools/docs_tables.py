@@ -162,6 +162,10 @@ def guest_hosted(load: str) -> str:
     return table(["lock", "in force", rig, "least ÷ most of a vCPU", "stolen"], rows)
 
 
+def guest_about(load: str) -> str:
+    return guest_measured.about(guest_measured.known(load))
+
+
 def guest_claims(load: str) -> str:
     return guest_measured.claims(guest_measured.known(load))
 
@@ -189,6 +193,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "lock-text": on_page(lock_pages.text),
     "lock-handover": on_page(lock_pages.handover),
     "lock-measured": on_page(lock_pages.measured),
+    "guest-about": guest_about,
     "guest-rates": guest_rates,
     "guest-hosted": guest_hosted,
     "guest-claims": guest_claims,

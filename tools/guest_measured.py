@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """What docs/guest-measured.md says: results of `overlock guest matrix`, shortened.
 
-tools/guest_measured.py FOLDER writes docs/measured/guest.json: of each load, lock and rig the
-median of the rounds, the least and the most, how evenly the vCPUs had turns, and, of a load under
-a hypervisor that tells, the share of the vCPUs' time that was stolen. A load under another
-hypervisor than QEMU alone is LOAD-nested or LOAD-xen.
+tools/guest_measured.py FOLDER writes into docs/measured/guest.json, of the loads in that folder:
+of each lock and rig the median of the rounds, the least and the most, how evenly the vCPUs had
+turns, and, of a load under a hypervisor that tells, the share of the vCPUs' time that was stolen. A
+load under another hypervisor than QEMU alone is LOAD-nested or LOAD-xen. Other loads stay as they
+are: each says what it was measured on.
 """
 
 import json
@@ -119,24 +120,30 @@ def _cells(result: Result) -> Iterator[tuple[str, str, dict[str, float]]]:
             yield lock, f"{guests}×{vcpus}", numbers
 
 
+def _about(result: Result) -> dict[str, str]:
+    machine = result.machine
+    host = str(machine["kernel"]).partition("-")[0]
+    return {
+        "unit": result.unit,
+        "machine": f"{machine['cpu']}, {result.cpus} CPUs, Linux {host}",
+        "guest": f"Linux {result.native['kernel']}, {result.native['in_force'][NATIVE]}",
+        "rounds": f"{result.settings['rounds']} rounds of {result.settings['seconds']:g} s",
+    }
+
+
 def shortened(results: list[Result]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for result in results:
         under = str(result.parameters["accelerator"])
         name = result.kind.removeprefix("guest-") + (f"-{under}" if under != "tcg" else "")
-        empty: dict[str, Any] = {"unit": result.unit, "rigs": [], "rates": {}, "in_force": {}}
+        empty: dict[str, Any] = {**_about(result), "rigs": [], "rates": {}, "in_force": {}}
         load = found.setdefault(name, empty)
         load["in_force"].update(result.native["in_force"])
         for lock, rig, numbers in _cells(result):
             if rig not in load["rigs"]:
                 load["rigs"].append(rig)
             load["rates"].setdefault(lock, {})[rig] = numbers
-    first = results[0]
-    return {
-        "machine": f"{first.machine['cpu']}, {first.cpus} CPUs, Linux {first.machine['kernel']}",
-        "guest": f"Linux {first.native['kernel']}, {first.native['in_force'][NATIVE]}",
-        "loads": found,
-    }
+    return found
 
 
 def main() -> None:
@@ -145,7 +152,14 @@ def main() -> None:
     files = sorted(Path(sys.argv[1]).glob("*.json"))
     if not files:
         sys.exit(f"no results in {sys.argv[1]}; `overlock guest matrix -o` makes them")
-    FILE.write_text(json.dumps(shortened([from_file(file) for file in files]), indent=1) + "\n")
+    known = json.loads(FILE.read_text())["loads"] if FILE.exists() else {}
+    found = known | shortened([from_file(file) for file in files])
+    FILE.write_text(json.dumps({"loads": found}, indent=1) + "\n")
+
+
+def about(load: Load) -> str:
+    machine, guest, rounds = (load.raw[name] for name in ("machine", "guest", "rounds"))
+    return f"On {machine}; guests of {guest}; {rounds}.\n"
 
 
 def claims(load: Load) -> str:
