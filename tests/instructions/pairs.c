@@ -2,7 +2,10 @@
 /*
  * Uncontended lock+unlock pairs for callgrind, which counts the instructions of each loop apart.
  *
- *	pairs inlined|table|peers|interposed
+ *	pairs inlined|table|peers|mutex|company
+ *
+ * mutex is a pthread_mutex_t, whoever serves it; company is the same with a second thread alive, for
+ * which glibc gives up what it spares a program that has only one.
  *
  * Every loop runs PAIRS and then 2 * PAIRS times, so that the difference is free of what comes
  * once: entering the loop, and the dump itself.
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <valgrind/callgrind.h>
 
 #define PAIRS	1000
@@ -120,6 +124,22 @@ static void peers(void)
 	count("pthread_mutex", loop_pthread_mutex);
 }
 
+static void *sleeper(void *unused)
+{
+	(void)unused;
+	pause();
+	return 0;
+}
+
+static void company(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, 0, sleeper, 0))
+		exit(1);
+	count("mutex", loop_pthread_mutex);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc == 2 ? argv[1] : "";
@@ -131,8 +151,10 @@ int main(int argc, char **argv)
 		table();
 	else if (strcmp(what, "peers") == 0)
 		peers();
-	else if (strcmp(what, "interposed") == 0)
-		count("interposed", loop_pthread_mutex);
+	else if (strcmp(what, "mutex") == 0)
+		count("mutex", loop_pthread_mutex);
+	else if (strcmp(what, "company") == 0)
+		company();
 	else
 		return 2;
 	return 0;

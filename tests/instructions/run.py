@@ -6,7 +6,8 @@ Exits with 1 if a lock takes more than Concurrency Kit's of the same kind, or if
 to fit 4 bytes does not. The counts are those of this compiler, and repeat exactly, but for those
 counted with times: what is done then depends on the times that are read.
 
---ticks instead measures the time of a pair, plain and counted in turn; roughly on a busy machine.
+--ticks instead measures the time of a pair, plain and counted in turn; --mutex-ticks that of a
+mutex, glibc's and interposed in turn. Both are rough on a busy machine.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 
 from overlock_tools import defs, native
 from overlock_tools.errors import Fail
@@ -102,8 +104,8 @@ def read_dump(path: Path) -> tuple[str, int]:
 
 def interposed(program: Path, lock: str, counted: bool = False) -> int:
     library = native.file(f"liboverlock-run{'-counted' if counted else ''}.so")
-    counts = instructions(program, "interposed", LD_PRELOAD=str(library), OVERLOCK_LOCK=lock)
-    return counts["interposed"]
+    counts = instructions(program, "company", LD_PRELOAD=str(library), OVERLOCK_LOCK=lock)
+    return counts["mutex"]
 
 
 def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str, Counts]:
@@ -111,6 +113,7 @@ def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str,
     with tempfile.TemporaryDirectory() as name:
         plain = compile_pairs(Path(name), False, before)
         columns = {"inlined": instructions(plain, "inlined"), "peers": instructions(plain, "peers")}
+        columns["glibc"] = {way: instructions(plain, way)["mutex"] for way in ("mutex", "company")}
         if inlined_only:
             return columns
         counted = compile_pairs(Path(name), True, before)
@@ -155,8 +158,15 @@ def print_table(columns: dict[str, Counts]) -> None:
         excess = f"{ours[lock.id] - peers[kind]:+d}" if kind else "-"
         more = (columns[c].get(lock.id, "") for c in ("table", "counted", "timed", "interposed"))
         print(row(lock.id, lock.size, ours[lock.id], theirs, excess, *more))
-    for peer in ("pthread_spin", "pthread_mutex"):
-        print(row(peer, "", peers[peer]))
+    print(row("pthread_spin", "", peers["pthread_spin"]))
+    alone, company = columns["glibc"]["mutex"], columns["glibc"]["company"]
+    print(row("pthread_mutex", "", peers["pthread_mutex"]))
+    print(
+        f"\nInterposed: with a second thread alive, where glibc's mutex takes {company}; alone it"
+    )
+    print(f"it takes {alone}, for it leaves out the atomics.")
+    slower = [lock for lock, n in columns["interposed"].items() if n > 1.05 * company]
+    print(f"More than 1.05 times glibc's with two threads: {', '.join(slower) or 'none'}.\n")
     for name, (_, why) in MORE.items():
         print(f"{name}: {why}")
     print(f"\nApart: ol_self() {ours['self']}, ol_node_get() and ol_node_put() {ours['node']}:")
@@ -194,14 +204,56 @@ def print_ticks(least: dict[str, list[list[float]]]) -> None:
         print(f"{lock:<24}" + "".join(f"{cell:>20}" for cell in cells))
 
 
+MUTEX_ROUNDS = 9
+GLIBC = "glibc"
+
+
+def mutex_ticks(which: list[str]) -> dict[str, list[float]]:
+    """Of glibc's mutex alone and with company, and of each lock's interposed with company."""
+    found: dict[str, list[float]] = {}
+    library = str(native.file("liboverlock-run.so"))
+    with tempfile.TemporaryDirectory() as name:
+        program = compile_pairs(Path(name), False, None, "mutex_ticks.c")
+        ways: list[tuple[str, str, dict[str, str]]]
+        ways = [(f"{GLIBC}, alone", "alone", {}), (GLIBC, "company", {})]
+        ways += [(k, "company", {"LD_PRELOAD": library, "OVERLOCK_LOCK": k}) for k in which]
+        for number in range(MUTEX_ROUNDS):
+            for what, how, more in ways if number % 2 else reversed(ways):
+                done = subprocess.run(
+                    [str(program), how],
+                    env={**os.environ, **more},
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                found.setdefault(what, []).append(float(done.stdout))
+    return found
+
+
+def print_mutex_ticks(found: dict[str, list[float]]) -> None:
+    print("Ticks of an uncontended lock+unlock of a pthread_mutex_t, with a second thread alive;")
+    print(
+        f"least of 2000 bursts, median of {MUTEX_ROUNDS} rounds, and of their ratios to glibc's\n"
+    )
+    for what, ticks in sorted(found.items(), key=lambda item: median(item[1])):
+        ratios = [ours / theirs for ours, theirs in zip(ticks, found[GLIBC], strict=True)]
+        span = f"{median(ratios):.2f} ({min(ratios):.2f} - {max(ratios):.2f})"
+        print(f"{what:<24}{median(ticks):>10.1f}{span:>24}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts here too")
     parser.add_argument("--ticks", action="store_true", help="time instead of instructions")
+    parser.add_argument("--mutex-ticks", action="store_true", help="time of interposed mutexes")
     options = parser.parse_args()
     try:
         if options.ticks:
             print_ticks(ticks())
+            return 0
+        if options.mutex_ticks:
+            small = [lock.id for lock in defs.load().locks.values() if lock.size == 4]
+            print_mutex_ticks(mutex_ticks(small))
             return 0
         columns = measure()
         print_table(columns)
