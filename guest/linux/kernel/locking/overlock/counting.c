@@ -82,7 +82,7 @@ static void note(const void *lock, u64 now)
 		if (h[i].lock)
 			continue;
 		WRITE_ONCE(h[i].lock, lock); /* others look */
-		barrier(); /* an interrupt takes the place until it is taken */
+		barrier();		     /* an interrupt takes the place until it is taken */
 		h[i].since = now;
 		h[i].slice = slice_now();
 		return;
