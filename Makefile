@@ -109,6 +109,13 @@ real: ## real programs under every lock, beside native; ARGS="--rounds 3 --json 
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/run/real_programs.py $(ARGS)
 
+.PHONY: conformance
+conformance: ## every pthread call in every state, all cases under every lock, beside glibc; five minutes
+	@tools/setup test
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(PYTHON) tests/run/conformance/generate.py
+	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/test_conformance.py $(ARGS)
+
 instructions: ## count the instructions of each lock, beside Concurrency Kit's; ARGS="--json FILE"
 	@tools/setup test
 	@$(MAKE) --no-print-directory native

@@ -110,6 +110,111 @@ int pthread_cond_broadcast(pthread_cond_t *cond)
 	return cond_broadcast(cond_in(cond));
 }
 
+static struct rwlock *rwlock_in(void *storage)
+{
+	return storage;
+}
+
+int pthread_rwlock_init(pthread_rwlock_t *rwlock, const pthread_rwlockattr_t *attr)
+{
+	return rwlock_init(rwlock_in(rwlock), attr);
+}
+
+int pthread_rwlock_destroy(pthread_rwlock_t *rwlock)
+{
+	return rwlock_destroy(rwlock_in(rwlock));
+}
+
+int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
+{
+	CALLED();
+	return rwlock_read(rwlock_in(rwlock));
+}
+
+int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
+{
+	CALLED();
+	return rwlock_tryread(rwlock_in(rwlock));
+}
+
+int pthread_rwlock_timedrdlock(pthread_rwlock_t *rwlock, const struct timespec *until)
+{
+	CALLED();
+	return rwlock_timedread(rwlock_in(rwlock), CLOCK_REALTIME, until);
+}
+
+int pthread_rwlock_clockrdlock(pthread_rwlock_t *rwlock, clockid_t clock,
+			       const struct timespec *until)
+{
+	CALLED();
+	return rwlock_timedread(rwlock_in(rwlock), clock, until);
+}
+
+int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
+{
+	CALLED();
+	return rwlock_write(rwlock_in(rwlock));
+}
+
+int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
+{
+	CALLED();
+	return rwlock_trywrite(rwlock_in(rwlock));
+}
+
+int pthread_rwlock_timedwrlock(pthread_rwlock_t *rwlock, const struct timespec *until)
+{
+	CALLED();
+	return rwlock_timedwrite(rwlock_in(rwlock), CLOCK_REALTIME, until);
+}
+
+int pthread_rwlock_clockwrlock(pthread_rwlock_t *rwlock, clockid_t clock,
+			       const struct timespec *until)
+{
+	CALLED();
+	return rwlock_timedwrite(rwlock_in(rwlock), clock, until);
+}
+
+int pthread_rwlock_unlock(pthread_rwlock_t *rwlock)
+{
+	return rwlock_unlock(rwlock_in(rwlock));
+}
+
+ALIAS(pthread_rwlock_init);
+ALIAS(pthread_rwlock_destroy);
+ALIAS(pthread_rwlock_rdlock);
+ALIAS(pthread_rwlock_tryrdlock);
+ALIAS(pthread_rwlock_wrlock);
+ALIAS(pthread_rwlock_trywrlock);
+ALIAS(pthread_rwlock_unlock);
+
+int pthread_spin_init(pthread_spinlock_t *lock, int shared)
+{
+	return spin_init(lock, shared);
+}
+
+int pthread_spin_destroy(pthread_spinlock_t *lock)
+{
+	return spin_destroy(lock);
+}
+
+int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	CALLED();
+	return spin_lock(lock);
+}
+
+int pthread_spin_trylock(pthread_spinlock_t *lock)
+{
+	CALLED();
+	return spin_trylock(lock);
+}
+
+int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+	return spin_unlock(lock);
+}
+
 static int thrd_code(int error)
 {
 	switch (error) {

@@ -132,7 +132,7 @@ static inline void release(struct mutex *m, const struct ol_lock_ops *ops)
 
 static uint32_t id_in(const struct mutex *m)
 {
-	return is_of_this_epoch(m) ? self() : forker;
+	return is_of_this_epoch(m) ? self() : former_self();
 }
 
 static bool is_mine(const struct mutex *m)

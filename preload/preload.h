@@ -2,11 +2,13 @@
 #ifndef OL_PRELOAD_H
 #define OL_PRELOAD_H
 /*
- * The pthread interposer: a lock of locks.def inside every pthread_mutex_t.
+ * The pthread interposer: a lock of locks.def inside every pthread_mutex_t; if asked for, inside
+ * rwlocks and spinlocks too.
  *
  * A mutex that more than one process, a robust list or a priority protocol has a say in is left to
  * glibc, and so is everything under OVERLOCK_DISABLE=1.
  */
+#include <overlock/lock/qrw.h>
 #include <overlock/ops.h>
 
 #include <pthread.h>
@@ -60,6 +62,29 @@ _Static_assert(offsetof(struct cond, flags) == offsetof(pthread_cond_t, __data._
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 };
 
+/*
+ * What a pthread_rwlock_t holds while it is ours; rwlock.c. `shared` and `flags` lie where glibc keeps
+ * them, so that process-shared ones, which stay glibc's, and kinds are recognised, static initialisers
+ * included; the lock lies where glibc keeps nothing, so that one that glibc has used is free to us.
+ */
+struct rwlock {
+	uint32_t glibcs[4];
+	ol_qrw_t lock;
+	uint32_t owner; /* who writes, else 0 */
+	uint32_t shared;
+	uint32_t elision[2];
+	uint32_t line_epoch;  /* as whose waiters are in the lock's line */
+	uint32_t owner_epoch; /* as `owner` is to be read */
+	uint32_t flags;	      /* PTHREAD_RWLOCK_PREFER_... */
+};
+_Static_assert(sizeof(struct rwlock) <= sizeof(pthread_rwlock_t), "must fit in place");
+_Static_assert(offsetof(struct rwlock, lock) == offsetof(pthread_rwlock_t, __data.__pad3),
+	       "glibc writes nothing there");
+_Static_assert(offsetof(struct rwlock, shared) == offsetof(pthread_rwlock_t, __data.__shared),
+	       "glibc marks process-shared ones there");
+_Static_assert(offsetof(struct rwlock, flags) == offsetof(pthread_rwlock_t, __data.__flags),
+	       "static initialisers set it");
+
 /* The lower half, which is a futex and cheap to look at. */
 typedef uint32_t __attribute__((may_alias)) half_t;
 
@@ -72,8 +97,8 @@ static inline half_t *low_half(uint64_t *word)
 
 /* Null before the start and when everything is left to glibc. */
 extern const struct ol_lock_ops *chosen;
-extern uint32_t epoch;	/* changes only in the child of a fork, which has one thread */
-extern uint32_t forker; /* the parent's id of the thread that forked last */
+extern const struct ol_lock_ops *chosen_rwlock, *chosen_spin; /* null: glibc's */
+extern uint32_t epoch; /* changes only in the child of a fork, which has one thread */
 
 /* Starts if need be; the chosen lock, or null if glibc is to do the work. */
 const struct ol_lock_ops *start(void);
@@ -101,6 +126,22 @@ struct real {
 			      const struct timespec *);
 	int (*cond_signal)(pthread_cond_t *);
 	int (*cond_broadcast)(pthread_cond_t *);
+	int (*rwlock_init)(pthread_rwlock_t *, const pthread_rwlockattr_t *);
+	int (*rwlock_destroy)(pthread_rwlock_t *);
+	int (*rwlock_rdlock)(pthread_rwlock_t *);
+	int (*rwlock_wrlock)(pthread_rwlock_t *);
+	int (*rwlock_tryrdlock)(pthread_rwlock_t *);
+	int (*rwlock_trywrlock)(pthread_rwlock_t *);
+	int (*rwlock_timedrdlock)(pthread_rwlock_t *, const struct timespec *);
+	int (*rwlock_timedwrlock)(pthread_rwlock_t *, const struct timespec *);
+	int (*rwlock_clockrdlock)(pthread_rwlock_t *, clockid_t, const struct timespec *);
+	int (*rwlock_clockwrlock)(pthread_rwlock_t *, clockid_t, const struct timespec *);
+	int (*rwlock_unlock)(pthread_rwlock_t *);
+	int (*spin_init)(pthread_spinlock_t *, int);
+	int (*spin_destroy)(pthread_spinlock_t *);
+	int (*spin_lock)(pthread_spinlock_t *);
+	int (*spin_trylock)(pthread_spinlock_t *);
+	int (*spin_unlock)(pthread_spinlock_t *);
 	int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
 };
 extern struct real real;
@@ -108,7 +149,8 @@ extern struct real real;
 /* One line on standard error, and the exit code of what could not be started. */
 _Noreturn void refuse(const char *what, const char *why);
 
-uint32_t self(void); /* this thread's id in the kernel, never 0 */
+uint32_t self(void);	/* this thread's id in the kernel, never 0 */
+uint32_t former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */
 
 /* mutex.c; errors as POSIX has them */
 
@@ -145,6 +187,28 @@ int cond_clockwait(struct cond *c, struct mutex *m, clockid_t clock, const struc
 int cond_signal(struct cond *c);
 int cond_broadcast(struct cond *c);
 
+/* rwlock.c; errors as glibc has them */
+
+int rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr);
+int rwlock_destroy(struct rwlock *r);
+int rwlock_read(struct rwlock *r);
+int rwlock_tryread(struct rwlock *r);
+int rwlock_timedread(struct rwlock *r, clockid_t clock, const struct timespec *until);
+int rwlock_write(struct rwlock *r);
+int rwlock_trywrite(struct rwlock *r);
+int rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until);
+int rwlock_unlock(struct rwlock *r);
+
+/* spin.c */
+
+/* Why that lock cannot be a spinlock; null if it can. */
+const char *spin_refusal(const struct ol_lock_ops *ops);
+int spin_init(pthread_spinlock_t *l, int shared);
+int spin_destroy(pthread_spinlock_t *l);
+int spin_lock(pthread_spinlock_t *l);
+int spin_trylock(pthread_spinlock_t *l);
+int spin_unlock(pthread_spinlock_t *l);
+
 /* clock.c */
 
 bool clock_is_known(clockid_t clock);
@@ -165,7 +229,11 @@ void nap(uint64_t *step_ns, ol_ticks_t until);
 	OL_LEFT(robust_mutex, "acquisitions of robust mutexes, left to glibc")            \
 	OL_LEFT(priority_mutex, "acquisitions of mutexes with a priority protocol, left to glibc") \
 	OL_LEFT(shared_condition, "waits on process-shared condition variables, left to glibc") \
-	OL_LEFT(mixed_wait, "waits on process-shared condition variables with a mutex of ours")
+	OL_LEFT(mixed_wait, "waits on process-shared condition variables with a mutex of ours")   \
+	OL_LEFT(rwlock, "acquisitions of rwlocks, left to glibc: see --rwlock")                   \
+	OL_LEFT(shared_rwlock, "acquisitions of process-shared rwlocks, left to glibc")           \
+	OL_LEFT(spinlock, "acquisitions of spinlocks, left to glibc: see --spinlock")             \
+	OL_LEFT(shared_spinlock, "process-shared spinlocks: all who use one must run under --spinlock")
 
 struct left {
 #define OL_LEFT(name, what) uint64_t name;

@@ -16,17 +16,23 @@
 
 #define DEFAULT_LOCK	"tas_yield"
 
-const struct ol_lock_ops *chosen;
+const struct ol_lock_ops *chosen, *chosen_rwlock, *chosen_spin;
 struct real real;
-uint32_t epoch, forker;
+uint32_t epoch;
 
 static _Thread_local uint32_t my_id __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t my_former_id __attribute__((tls_model("initial-exec")));
 
 uint32_t self(void)
 {
 	if (OL_UNLIKELY(!my_id))
 		my_id = (uint32_t)syscall(SYS_gettid);
 	return my_id;
+}
+
+uint32_t former_self(void)
+{
+	return my_former_id;
 }
 
 /* _exit(): the program has not begun, so nothing of it may be flushed or cleaned up. */
@@ -74,6 +80,22 @@ static void find_real(void)
 	find(&real.cond_clockwait, "pthread_cond_clockwait", CLOCK_VERSION);
 	find(&real.cond_signal, "pthread_cond_signal", COND_VERSION);
 	find(&real.cond_broadcast, "pthread_cond_broadcast", COND_VERSION);
+	find(&real.rwlock_init, "pthread_rwlock_init", FIRST_VERSION);
+	find(&real.rwlock_destroy, "pthread_rwlock_destroy", FIRST_VERSION);
+	find(&real.rwlock_rdlock, "pthread_rwlock_rdlock", FIRST_VERSION);
+	find(&real.rwlock_wrlock, "pthread_rwlock_wrlock", FIRST_VERSION);
+	find(&real.rwlock_tryrdlock, "pthread_rwlock_tryrdlock", FIRST_VERSION);
+	find(&real.rwlock_trywrlock, "pthread_rwlock_trywrlock", FIRST_VERSION);
+	find(&real.rwlock_timedrdlock, "pthread_rwlock_timedrdlock", FIRST_VERSION);
+	find(&real.rwlock_timedwrlock, "pthread_rwlock_timedwrlock", FIRST_VERSION);
+	find(&real.rwlock_clockrdlock, "pthread_rwlock_clockrdlock", CLOCK_VERSION);
+	find(&real.rwlock_clockwrlock, "pthread_rwlock_clockwrlock", CLOCK_VERSION);
+	find(&real.rwlock_unlock, "pthread_rwlock_unlock", FIRST_VERSION);
+	find(&real.spin_init, "pthread_spin_init", FIRST_VERSION);
+	find(&real.spin_destroy, "pthread_spin_destroy", FIRST_VERSION);
+	find(&real.spin_lock, "pthread_spin_lock", FIRST_VERSION);
+	find(&real.spin_trylock, "pthread_spin_trylock", FIRST_VERSION);
+	find(&real.spin_unlock, "pthread_spin_unlock", FIRST_VERSION);
 	find(&real.register_atfork, "__register_atfork", ATFORK_VERSION);
 }
 
@@ -127,23 +149,68 @@ static const struct ol_lock_ops *choose(void)
 	return ops;
 }
 
+/* That of --rwlock and --spinlock; null for glibc's, which is the default. */
+static const struct ol_lock_ops *asked_for(const char *variable)
+{
+	const char *id = secure_getenv(variable);
+	const struct ol_lock_ops *ops;
+
+	if (!id || !*id || !strcmp(id, "glibc"))
+		return 0;
+	ops = ol_find_lock(id);
+	if (!ops)
+		refuse(id, "no such lock was built in; `overlock locks` lists them");
+	return ops;
+}
+
+static const struct ol_lock_ops *choose_rwlock(void)
+{
+	const struct ol_lock_ops *ops = asked_for("OVERLOCK_RWLOCK");
+
+	if (ops && strcmp(ops->id, "qrw") != 0)
+		refuse(ops->id, "has no readers; set OVERLOCK_RWLOCK to qrw or glibc");
+	return ops;
+}
+
+static const struct ol_lock_ops *choose_spin(void)
+{
+	const struct ol_lock_ops *ops = asked_for("OVERLOCK_SPINLOCK");
+
+	if (ops && spin_refusal(ops))
+		refuse(ops->id, spin_refusal(ops));
+	return ops;
+}
+
 static void child(void)
 {
 	epoch++;
-	forker = my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
+	my_former_id = my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
 	my_id = 0;
 }
 
 enum { FRESH, STARTING, STARTED };
 static uint32_t state, starter;
 
-static void start_once(void)
+static bool is_enabled(void)
 {
 	const char *disable = secure_getenv("OVERLOCK_DISABLE");
 
+	return !disable || !*disable || !strcmp(disable, "0");
+}
+
+static void start_once(void)
+{
+	/*
+	 * The words of a spinlock that glibc has used and freed mean something else to ours: before
+	 * anything here can allocate memory, for an allocator may use one.
+	 */
+	if (is_enabled())
+		ol_store_release(&chosen_spin, choose_spin());
 	find_real();
-	if (!disable || !*disable || !strcmp(disable, "0"))
+	if (is_enabled()) {
 		ol_store_release(&chosen, choose()); /* with `real` */
+		ol_store_release(&chosen_rwlock, choose_rwlock());
+	}
 	real.register_atfork(0, 0, child, 0);
 #ifdef OL_COUNTED
 	if (chosen)

@@ -41,8 +41,34 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, str(nowhere.parent), args=("--output", nowhere, "true"))
     refused(125, str(tmp_path), "folder", args=("--output", tmp_path, "true"))
     refused(125, "no terminal", "--output", args=("--counters", "true"))
+    refused(125, "rwlock", "glibc", "qrw", args=("--rwlock", "mcs", "true"))
+    refused(125, "ticket", "a line", "tas_yield", args=("--spinlock", "ticket", "true"))
+    refused(125, "anderson", "4 bytes", args=("--spinlock", "anderson", "true"))
+    refused(125, "pv_byte", "sleeps", args=("--spinlock", "pv_byte", "true"))
+    refused(125, "tickt", "did you mean ticket", args=("--spinlock", "tickt", "true"))
     refused(125, "mine.h", args=("--lock", tmp_path / "mine.h", "true"))
     assert not list(tmp_path.iterdir())
+
+
+def test_the_library_refuses_what_the_command_does(program: Compile) -> None:
+    """As the preloaded library is told by hand."""
+    for variable, lock in (("SPINLOCK", "mcs"), ("SPINLOCK", "none"), ("RWLOCK", "ticket")):
+        env = environment("tas", **{f"OVERLOCK_{variable}": lock})
+        done = run([program("leave.c")], env)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1), done
+        assert lock in done.stderr
+
+
+def test_tells_the_library_what_serves_rwlocks_and_spinlocks() -> None:
+    both = ("--rwlock", "qrw", "--spinlock", "byte")
+    for name, asked, wanted in (
+        ("OVERLOCK_RWLOCK", both, "qrw"),
+        ("OVERLOCK_SPINLOCK", both, "byte"),
+        ("OVERLOCK_RWLOCK", (), "unset"),
+        ("OVERLOCK_SPINLOCK", ("--spinlock", "glibc"), "unset"),
+    ):
+        done = overlock(*asked, sys.executable, "-c", SHOW.format(name), OVERLOCK_RWLOCK="x")
+        assert done.stdout == f"{wanted}\n"
 
 
 @pytest.mark.parametrize("lock", REFUSED)

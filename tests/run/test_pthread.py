@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import LOCKS, X86_64, Compile, collapses, environment, output, run
+from conftest import LOCKS, SPINLOCKS, X86_64, Compile, collapses, environment, output, run
 
 from overlock_tools import defs, native
 
@@ -92,6 +92,34 @@ def test_standard_cpp(program: Compile, lock: str) -> None:
     assert output([program("standard.cpp"), items], environment(lock)) == "111\n"
 
 
+QRW = {"OVERLOCK_RWLOCK": "qrw"}
+
+
+def test_rwlocks_exclude_and_survive_forks(program: Compile) -> None:
+    said = output([program("rwlock.c"), "300", "20"], environment("tas_yield", **QRW))
+    assert said == "written: all\nchildren that returned: 20 of 20\n"
+
+
+def test_rwlocks_are_glibcs_unless_asked_for(program: Compile) -> None:
+    """Its lock word, all zero in one of ours that is free, remembers who came last."""
+    source = "rwlock_word.c"
+    assert output([program(source)], environment("tas_yield")) == "glibc\n"
+    assert output([program(source)], environment("tas_yield", **QRW)) == "qrw\n"
+
+
+def test_shared_mutexes_of_cpp(program: Compile) -> None:
+    for more in (QRW, {}):
+        assert output([program("shared.cpp"), "400"], environment("tas_yield", **more)) == "11\n"
+
+
+@pytest.mark.parametrize("lock", SPINLOCKS)
+def test_spinlocks_of_threads_processes_and_forks(program: Compile, lock: str) -> None:
+    uses = "300" if collapses(lock) else "20000"
+    env = environment("tas_yield", OVERLOCK_SPINLOCK=lock)
+    said = output([program("spinlock.c"), uses, "10"], env)
+    assert said == "threads: 1\nprocesses: 1\nchildren that returned: 10 of 10\n"
+
+
 @EACH_LOCK
 def test_exit_while_holding(program: Compile, lock: str) -> None:
     done = run([program("leave.c")], environment(lock))
@@ -126,7 +154,10 @@ def test_nothing_else_is_exported() -> None:
         command = ["nm", "-D", "--defined-only", str(native.file(name))]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         names = {line.split()[2] for line in said.splitlines()}
-        ours = ("pthread_mutex_", "__pthread_mutex_", "pthread_cond_", "mtx_", "cnd_")
+        ours = (
+            *("pthread_mutex_", "__pthread_mutex_", "pthread_rwlock_", "__pthread_rwlock_"),
+            *("pthread_spin_", "pthread_cond_", "mtx_", "cnd_"),
+        )
         assert {n for n in names if not n.startswith(ours)} == {"__register_atfork"}
 
 

@@ -116,6 +116,27 @@ def lock_variables(name: str, counters: bool) -> dict[str, str]:
     }
 
 
+def spin_refusal(lock: defs.Lock) -> str | None:
+    """As preload/spin.c has it, whose comment says why."""
+    if "fits4" not in lock.traits:
+        return "is larger than the 4 bytes of a spinlock"
+    if {"fifo", "late_fifo", "private", "elides"} & set(lock.traits):
+        return "has a line, which does not survive a fork in 4 bytes"
+    if "needs_park" in lock.traits:
+        return "sleeps, and another process that has the spinlock could not wake it"
+    return None
+
+
+def spinlock_variable(name: str) -> dict[str, str]:
+    if name == "glibc":
+        return {}
+    lock = defs.load().lock(name)
+    if why := spin_refusal(lock):
+        fit = [lock.id for lock in defs.load().locks.values() if not spin_refusal(lock)]
+        raise Fail(f"--spinlock: {lock.id} {why}; choose one of {', '.join(fit)}")
+    return {"OVERLOCK_SPINLOCK": lock.id}
+
+
 def check_reporting(options: dict[str, Any]) -> None:
     if options["as_json"] and not options["every"]:
         raise Fail("--json goes with --counters=1s; at the end, --output FILE is JSON already")
@@ -144,7 +165,7 @@ def environment(library: Path, ours: dict[str, str]) -> dict[str, str]:
         raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
     old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
     kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
-    replaced = ("LOCK", "LOCK_SO", "OUTPUT", "PID", "LIVE", "HISTOGRAMS")
+    replaced = ("LOCK", "LOCK_SO", "RWLOCK", "SPINLOCK", "OUTPUT", "PID", "LIVE", "HISTOGRAMS")
     rest = {
         k: v for k, v in os.environ.items() if k not in {f"OVERLOCK_{name}" for name in replaced}
     }
@@ -187,7 +208,9 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
     if why := elf.obstacle(program, library):
         raise Fail(f"{why}; run it without overlock")
-    ours = lock_variables(options["lock"], counters)
+    ours = lock_variables(options["lock"], counters) | spinlock_variable(options["spinlock"])
+    if options["rwlock"] != "glibc":
+        ours["OVERLOCK_RWLOCK"] = options["rwlock"]
     for tunable in defs.load().tunables.values():
         if (text := options[tunable.name]) is not None:
             ours[tunable.variable] = tunable.check(text)
@@ -210,6 +233,20 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     show_default=True,
     metavar="NAME",
     help="A lock of `overlock locks`, or a header (./mine.h).",
+)
+@click.option(
+    "--rwlock",
+    type=click.Choice(["glibc", "qrw"]),
+    default="glibc",
+    show_default=True,
+    help="What serves pthread rwlocks, std::shared_mutex among them.",
+)
+@click.option(
+    "--spinlock",
+    default="glibc",
+    show_default=True,
+    metavar="NAME",
+    help="What serves pthread spinlocks: glibc, or a lock of 4 bytes without a line.",
 )
 @click.option(
     "--counters",
@@ -236,8 +273,9 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
 def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     """Run PROGRAM with another lock inside its pthread mutexes.
 
-    Mutexes of every kind, condition variables and C11's mtx_* and cnd_* are served; those that are
-    process-shared, robust or have a priority protocol are left to glibc. The program replaces this
+    Mutexes of every kind, condition variables and C11's mtx_* and cnd_* are served, rwlocks and
+    spinlocks on demand; mutexes that are process-shared, robust or have a priority protocol are left
+    to glibc. The program replaces this
     process: signals, streams and exit code are its own. OVERLOCK_DISABLE=1 leaves all to glibc.
 
     \b
@@ -246,6 +284,7 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --lock pv_preemptable_ticket --tau-ns 2000 -- sysbench mutex run
       overlock run --lock twa --counters -- ./server --port 8080
       overlock run --counters=1s -- ./server --port 8080
+      overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --output locks.json -- python3 script.py
     """
     path = find_program(program)

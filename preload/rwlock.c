@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rwlocks, over the queued rwlock of 003 (lock/qrw.h), if `run --rwlock qrw` asks for it.
+ *
+ * Writers are qrw's: one line, first come, first served; but those with a deadline, who could not leave
+ * the line, stay out of it and compete with whoever is first. Readers depend on the kind:
+ *
+ *	prefer reader, prefer writer	pass any number of waiting writers, as in glibc: a thread may
+ *					read again while a writer waits for it to stop
+ *	prefer writer, nonrecursive	qrw's: they queue behind a writer that waits
+ *
+ * The child of a fork has no line: waiters are the parent's threads. So whoever comes first in a new
+ * epoch empties it, before anybody of this process can have queued, and what waiters have left in the
+ * count goes with it; who holds the lock, for reading or writing, still does. Readers therefore enter
+ * by compare-exchange and not by qrw's adding and taking back: the count never has one too many.
+ */
+#include "preload.h"
+
+#include <overlock/lock/qrw.h>
+
+#include <errno.h>
+#include <string.h>
+
+static pthread_rwlock_t *glibc(struct rwlock *r)
+{
+	return (pthread_rwlock_t *)(void *)r;
+}
+
+static const struct ol_lock_ops *rwlock_ops(void)
+{
+	const struct ol_lock_ops *ops = ol_load_acquire(&chosen_rwlock); /* with what start() wrote */
+
+	if (OL_UNLIKELY(!ops)) {
+		start();
+		ops = ol_load_acquire(&chosen_rwlock);
+	}
+	return ops;
+}
+
+static bool is_foreign(const struct rwlock *r)
+{
+	return !rwlock_ops() || r->shared;
+}
+
+static void count_foreign(const struct rwlock *r)
+{
+	if (r->shared)
+		LEFT(shared_rwlock);
+	else
+		LEFT(rwlock);
+}
+
+/* Counting: an acquisition and a release, whichever way they went. */
+#ifdef OL_COUNTED
+static void begin(struct ol_call *c, struct rwlock *r)
+{
+	ol_acquire_begin(c, &r->lock, rwlock_ops(), caller);
+}
+
+static int end(struct ol_call *c, int error)
+{
+	ol_acquire_end(c, !error ? OL_ACQUIRE : error == EBUSY ? OL_TRY_FAIL : OL_GIVE_UP);
+	return error;
+}
+
+static void count_release(struct rwlock *r)
+{
+	struct ol_call c;
+
+	ol_release_begin(&c, &r->lock, rwlock_ops(), caller);
+	ol_release_end(&c);
+}
+#else
+struct ol_call {
+	char none;
+};
+#define begin(c, r)	 ((void)(c))
+#define end(c, error)	 (error)
+#define count_release(r) ((void)0)
+#endif
+
+/* The line, in this epoch. */
+
+#define RENEWING (1u << 31)
+
+static OL_COLD void renew(struct rwlock *r)
+{
+	uint32_t seen, w;
+
+	while ((seen = ol_load_acquire(&r->line_epoch)) != epoch) {
+		if (seen == (epoch | RENEWING)) {
+			ol_yield();
+			continue;
+		}
+		if (!ol_cas_relaxed(&r->line_epoch, seen, epoch | RENEWING))
+			continue;
+		ol_store_relaxed(&r->lock.line.word, 0u);
+		do {
+			w = ol_load_relaxed(&r->lock.count);
+		} while (!ol_cas_relaxed(&r->lock.count, w,
+					 w & OL_QRW_HELD ? OL_QRW_HELD : w & ~OL_QRW_WAITING));
+		/* Release, and acquire above: nobody queues before the line is empty. */
+		ol_store_release(&r->line_epoch, epoch);
+	}
+}
+
+static inline void be_of_this_epoch(struct rwlock *r)
+{
+	if (OL_UNLIKELY(ol_load_acquire(&r->line_epoch) != epoch))
+		renew(r);
+}
+
+/* Who writes. Only the holder itself can find its own id. */
+
+static bool is_mine(const struct rwlock *r)
+{
+	uint32_t owner = ol_load_relaxed(&r->owner);
+
+	return owner &&
+	       owner == (ol_load_relaxed(&r->owner_epoch) == epoch ? self() : former_self());
+}
+
+static int own(struct rwlock *r)
+{
+	ol_store_relaxed(&r->owner_epoch, epoch);
+	ol_store_relaxed(&r->owner, self());
+	return 0;
+}
+
+/* One attempt: 0, EBUSY, or EAGAIN. */
+
+static int try_read(struct rwlock *r)
+{
+	uint32_t bars = r->flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
+				? OL_QRW_HELD | OL_QRW_WAITING
+				: OL_QRW_HELD;
+	uint32_t w;
+
+	do {
+		w = ol_load_relaxed(&r->lock.count);
+		if (w & bars)
+			return EBUSY;
+		if (w > UINT32_MAX - OL_QRW_READER)
+			return EAGAIN;
+	} while (!ol_cas_acquire(&r->lock.count, w, w + OL_QRW_READER)); /* qrw's [A] */
+	return 0;
+}
+
+static int try_write(struct rwlock *r)
+{
+	return ol_qrw_trylock(&r->lock) ? own(r) : EBUSY;
+}
+
+/* Past the line, whose first stays announced. */
+static int steal(struct rwlock *r)
+{
+	uint32_t w = ol_load_relaxed(&r->lock.count);
+
+	if ((w & ~OL_QRW_WAITING) || !ol_cas_acquire(&r->lock.count, w, w | OL_QRW_HELD))
+		return EBUSY;
+	return own(r);
+}
+
+/* Until it says other than EBUSY, or for ever if `until` is null. */
+static int poll(struct rwlock *r, int (*attempt)(struct rwlock *), clockid_t clock,
+		const struct timespec *until)
+{
+	ol_ticks_t tired = ol_after(1, ol_tune(spin));
+	int error;
+
+	ol_count(OL_SLOW_PATH);
+	while ((error = attempt(r)) == EBUSY) {
+		if (until && !ns_left(clock, until))
+			return ETIMEDOUT;
+		if (ol_passed(tired))
+			ol_yield();
+		else
+			ol_relax();
+	}
+	return error;
+}
+
+static int read_until(struct rwlock *r, clockid_t clock, const struct timespec *until)
+{
+	int error = try_read(r);
+
+	if (OL_UNLIKELY(error == EBUSY)) {
+		if (is_mine(r))
+			return EDEADLK;
+		if (until || r->flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+			return poll(r, try_read, clock, until);
+		ol_qrw_read_lock_slow(&r->lock);
+		return 0;
+	}
+	return error;
+}
+
+static int write_until(struct rwlock *r, clockid_t clock, const struct timespec *until)
+{
+	if (OL_UNLIKELY(try_write(r))) {
+		if (is_mine(r))
+			return EDEADLK;
+		if (until)
+			return poll(r, steal, clock, until);
+		ol_qrw_lock_slow(&r->lock);
+		return own(r);
+	}
+	return 0;
+}
+
+/* As glibc: looked at even by those that need not wait. */
+static bool is_nonsense(clockid_t clock, const struct timespec *until)
+{
+	return until && (!clock_is_known(clock) || !time_is_valid(until));
+}
+
+static int acquire(struct rwlock *r, int (*way)(struct rwlock *, clockid_t, const struct timespec *),
+		   clockid_t clock, const struct timespec *until)
+{
+	struct ol_call c;
+
+	if (is_nonsense(clock, until))
+		return EINVAL;
+	be_of_this_epoch(r);
+	begin(&c, r);
+	return end(&c, way(r, clock, until));
+}
+
+int rwlock_read(struct rwlock *r)
+{
+	if (is_foreign(r)) {
+		count_foreign(r);
+		return real.rwlock_rdlock(glibc(r));
+	}
+	return acquire(r, read_until, CLOCK_MONOTONIC, 0);
+}
+
+int rwlock_timedread(struct rwlock *r, clockid_t clock, const struct timespec *until)
+{
+	if (is_foreign(r)) {
+		count_foreign(r);
+		if (clock == CLOCK_REALTIME)
+			return real.rwlock_timedrdlock(glibc(r), until);
+		return real.rwlock_clockrdlock(glibc(r), clock, until);
+	}
+	return acquire(r, read_until, clock, until);
+}
+
+int rwlock_tryread(struct rwlock *r)
+{
+	struct ol_call c;
+
+	if (is_foreign(r)) {
+		count_foreign(r);
+		return real.rwlock_tryrdlock(glibc(r));
+	}
+	be_of_this_epoch(r);
+	begin(&c, r);
+	return end(&c, try_read(r));
+}
+
+int rwlock_write(struct rwlock *r)
+{
+	if (is_foreign(r)) {
+		count_foreign(r);
+		return real.rwlock_wrlock(glibc(r));
+	}
+	return acquire(r, write_until, CLOCK_MONOTONIC, 0);
+}
+
+int rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until)
+{
+	if (is_foreign(r)) {
+		count_foreign(r);
+		if (clock == CLOCK_REALTIME)
+			return real.rwlock_timedwrlock(glibc(r), until);
+		return real.rwlock_clockwrlock(glibc(r), clock, until);
+	}
+	return acquire(r, write_until, clock, until);
+}
+
+int rwlock_trywrite(struct rwlock *r)
+{
+	struct ol_call c;
+
+	if (is_foreign(r)) {
+		count_foreign(r);
+		return real.rwlock_trywrlock(glibc(r));
+	}
+	be_of_this_epoch(r);
+	begin(&c, r);
+	return end(&c, try_write(r));
+}
+
+/* While somebody writes nobody reads, so the word says which of the two we did. */
+int rwlock_unlock(struct rwlock *r)
+{
+	if (is_foreign(r))
+		return real.rwlock_unlock(glibc(r));
+	be_of_this_epoch(r);
+	count_release(r);
+	if (ol_load_relaxed(&r->lock.count) & OL_QRW_HELD) {
+		ol_store_relaxed(&r->owner, 0u);
+		ol_qrw_unlock(&r->lock);
+	} else {
+		ol_qrw_read_unlock(&r->lock);
+	}
+	return 0;
+}
+
+/* glibc reads the attributes, and leaves all zero but for the kind and who shares it. */
+int rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr)
+{
+	if (!attr && rwlock_ops()) {
+		memset(r, 0, sizeof(pthread_rwlock_t));
+		return 0;
+	}
+	start(); /* for `real` */
+	return real.rwlock_init(glibc(r), attr);
+}
+
+int rwlock_destroy(struct rwlock *r)
+{
+	return is_foreign(r) ? real.rwlock_destroy(glibc(r)) : 0;
+}

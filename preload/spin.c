@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spinlocks, in place, if `run --spinlock LOCK` asks for it.
+ *
+ * A pthread_spinlock_t is 4 bytes: there is no room for a fork's epoch, nor for a mark that says whose
+ * it is. So only locks will do (spin_refusal()) that
+ *
+ *	hand over to nobody, for in the child of a fork the next in line may be a ghost,
+ *	mean the same in every process and do not sleep, for which processes share one cannot be
+ *	seen: several that run under the same lock exclude each other, process-shared or not.
+ *
+ * One process under glibc's and another under ours would not exclude each other, and neither could
+ * tell: glibc's free spinlock is 1 on x86, ours is 0. Hence this is not the default.
+ */
+#include "preload.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *spin_refusal(const struct ol_lock_ops *ops)
+{
+	if (!(ops->traits & OL_FITS4))
+		return "is larger than a spinlock; choose a lock of 4 bytes for --spinlock";
+	if (ops->traits & (OL_FIFO | OL_LATE_FIFO | OL_PRIVATE | OL_ELIDES))
+		return "has a line, which does not survive a fork in 4 bytes; choose another lock for "
+		       "--spinlock";
+	if (ops->traits & OL_NEEDS_PARK)
+		return "sleeps, and a spinlock may be shared with a process that cannot wake it; choose "
+		       "another lock for --spinlock";
+	return 0;
+}
+
+static const struct ol_lock_ops *spin_ops(void)
+{
+	const struct ol_lock_ops *ops = ol_load_acquire(&chosen_spin); /* with what start() wrote */
+
+	if (OL_UNLIKELY(!ops)) {
+		start();
+		ops = ol_load_acquire(&chosen_spin);
+	}
+	return ops;
+}
+
+static void *word_of(pthread_spinlock_t *l)
+{
+	return (void *)(uintptr_t)l; /* not volatile: the locks use atomics */
+}
+
+int spin_init(pthread_spinlock_t *l, int shared)
+{
+	if (!spin_ops())
+		return real.spin_init(l, shared);
+	if (shared == PTHREAD_PROCESS_SHARED)
+		LEFT(shared_spinlock);
+	memset(word_of(l), 0, sizeof(*l));
+	return 0;
+}
+
+int spin_destroy(pthread_spinlock_t *l)
+{
+	return spin_ops() ? 0 : real.spin_destroy(l);
+}
+
+int spin_lock(pthread_spinlock_t *l)
+{
+	const struct ol_lock_ops *ops = spin_ops();
+
+	if (!ops) {
+		LEFT(spinlock);
+		return real.spin_lock(l);
+	}
+	FOR_CALLER();
+	ops->lock(word_of(l));
+	return 0;
+}
+
+int spin_trylock(pthread_spinlock_t *l)
+{
+	const struct ol_lock_ops *ops = spin_ops();
+
+	if (!ops) {
+		LEFT(spinlock);
+		return real.spin_trylock(l);
+	}
+	FOR_CALLER();
+	return ops->trylock(word_of(l)) ? 0 : EBUSY;
+}
+
+int spin_unlock(pthread_spinlock_t *l)
+{
+	const struct ol_lock_ops *ops = spin_ops();
+
+	if (!ops)
+		return real.spin_unlock(l);
+	ops->unlock(word_of(l));
+	return 0;
+}
