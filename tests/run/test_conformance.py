@@ -53,7 +53,8 @@ def wanted(chosen: Iterable[Case], ours: set[str]) -> dict[str, tuple[Case, str]
 def differences(program: Path, expected: dict[str, tuple[Case, str]], **how: object) -> list[str]:
     env = how.get("env", environment(None))
     asked = "".join(f"{case.asked(result)}\n" for case, result in expected.values())
-    command = [str(program), *(["--exec"] if how.get("anew") else [])]
+    seconds = str(how.get("seconds", 20))
+    command = [str(program), "--seconds", seconds, *(["--exec"] if how.get("anew") else [])]
     done = subprocess.run(  # type: ignore[call-overload]
         command, env=env, input=asked, capture_output=True, text=True, timeout=600, check=False
     )

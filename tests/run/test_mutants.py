@@ -7,14 +7,20 @@ Each is built from the sources with one line replaced.
 import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
 import pytest
 from conftest import BUILD, TOP, Compile, environment, output
+from test_conformance import OURS, differences, generate, wanted
+from test_conformance import cases as cases  # a fixture
 
 PRELOAD = TOP / "preload"
-SOURCES = ("api.c", "clock.c", "cond.c", "gate.c", "mutex.c", "outside.c", "start.c")
+SOURCES = (
+    *("api.c", "clock.c", "cond.c", "gate.c", "mutex.c", "outside.c", "rwlock.c", "spin.c"),
+    "start.c",
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,7 @@ class Mutant:
     lock: str
     program: tuple[str, ...]
     also: tuple[tuple[str, str, str], ...] = ()  # changes that are harmless alone
+    spinlock: str = "tas_yield"
 
 
 GATE = (
@@ -40,6 +47,7 @@ POLL = """do {
 	return false;"""
 DEADLINE = ("deadline.c", "1", "3", "2")
 CONFORMANCE = ("conformance.c",)
+CASES = "cases of the table"
 RENOUNCE = "\t\trenounce(m);\n\t\treturn;\n"
 
 SLOW_SIGNAL = (
@@ -176,6 +184,218 @@ MUTANTS = [
         "tas_yield",
         ("mixed.c",),
     ),
+    # By the table of conformance cases: those whose names fit.
+    Mutant(
+        "every thread of the child is the one that forked",
+        "start.c",
+        'uint32_t my_former_id __attribute__((tls_model("initial-exec")));',
+        "uint32_t my_former_id;",
+        "tas_yield",
+        (CASES, "mutex/recursive/forked-held/consistent"),
+        (("start.c", "static _Thread_local uint32_t my_former", "static uint32_t my_former"),),
+    ),
+    Mutant("no epoch", "start.c", "\tepoch++;\n", "", "ticket", ("fork.c", "3")),
+    Mutant(
+        "destroy when held",
+        "mutex.c",
+        "\t\treturn EBUSY;\n\tm->kind",
+        "\t\treturn 0;\n\tm->kind",
+        "mcs",
+        (CASES, "mutex/*/held-by-self/destroy"),
+    ),
+    Mutant(
+        "destroyed is as good as new",
+        "mutex.c",
+        "m->kind = (uint32_t)-1;",
+        "m->kind = 0;",
+        "mcs",
+        (CASES, "mutex/normal/destroyed/*"),
+    ),
+    Mutant(
+        "no time is a time",
+        "mutex.c",
+        "\tif (!time_is_valid(until))\n\t\treturn EINVAL;\n",
+        "",
+        "ticket",
+        (CASES, "mutex/normal/held-by-other/*-no-time"),
+    ),
+    Mutant(
+        "every clock is known",
+        "clock.c",
+        "return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;",
+        "return clock >= 0;",
+        "ticket",
+        (CASES, "mutex/normal/free/*unknown-clock"),
+    ),
+    Mutant(
+        "wrong clock for a mutex",
+        "mutex.c",
+        "uint64_t left = ns_left(clock, until);",
+        "uint64_t left = ns_left(CLOCK_REALTIME, until);",
+        "tas_yield",
+        (CASES, "mutex/normal/held-by-other/clocklock-monotonic-late"),
+    ),
+    Mutant(
+        "recursion is not counted",
+        "mutex.c",
+        "\tm->depth++;\n",
+        "",
+        "tas_yield",
+        (CASES, "mutex/recursive/held-twice/unlock"),
+    ),
+    Mutant(
+        "a checked mutex waits for itself",
+        "mutex.c",
+        "return is_recursive(m) ? acquire_again(m) : EDEADLK;\n\t\tacquire(",
+        "return acquire_again(m);\n\t\tacquire(",
+        "tas_yield",
+        (CASES, "mutex/errorcheck/held-by-self/lock"),
+    ),
+    Mutant(
+        "before 1970 is no time",
+        "cond.c",
+        "until->tv_sec < 0",
+        "until->tv_sec < -9",
+        "tas_yield",
+        (CASES, "cond/realtime/normal/timedwait-before-1970"),
+    ),
+    Mutant(
+        "lost signal",
+        "cond.c",
+        "if (w < ONE_WAITER)\n\t\t\treturn 0;\n\t\tnext",
+        "if (w < 2 * ONE_WAITER)\n\t\t\treturn 0;\n\t\tnext",
+        "tas_yield",
+        (CASES, "cond/static/normal/wait-signal*"),
+    ),
+    Mutant(
+        "no cancellation",
+        "cond.c",
+        "pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);",
+        "pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);",
+        "tas_yield",
+        (CASES, "cond/static/normal/wait-cancelled"),
+    ),
+    Mutant(
+        "a wait keeps the mutex",
+        "cond.c",
+        "\terror = mutex_unlock(m);\n\tif (error) {",
+        "\terror = mutex_is_foreign(m) ? mutex_unlock(m) : 0;\n\tif (error) {",
+        "tas_yield",
+        (CASES, "cond/static/normal/wait-broadcast"),
+    ),
+    Mutant(
+        "C11 has no recursive mutexes",
+        "api.c",
+        "(type | mtx_timed) == (mtx_recursive | mtx_timed)",
+        "type == (mtx_recursive | mtx_timed)",
+        "tas_yield",
+        (CASES, "c11/recursive/held-by-self/trylock"),
+    ),
+    Mutant(
+        "C11 calls every failure an error",
+        "api.c",
+        "\tcase ETIMEDOUT:\n\t\treturn thrd_timedout;\n",
+        "",
+        "tas_yield",
+        (CASES, "c11/timed/held-by-other/timedlock-soon"),
+    ),
+    Mutant(
+        "a reader does not pass a waiting writer",
+        "rwlock.c",
+        ": OL_QRW_HELD;",
+        ": OL_QRW_HELD | OL_QRW_WAITING;",
+        "tas_yield",
+        (CASES, "rwlock/static/read-by-self-writer-waits/rdlock"),
+    ),
+    Mutant(
+        "every reader passes a waiting writer",
+        "rwlock.c",
+        "? OL_QRW_HELD | OL_QRW_WAITING",
+        "? OL_QRW_HELD",
+        "tas_yield",
+        (CASES, "rwlock/nonrecursive/read-by-other-writer-waits/tryrdlock"),
+    ),
+    Mutant(
+        "a writer waits for itself",
+        "rwlock.c",
+        "\t\tif (is_mine(r))\n\t\t\treturn EDEADLK;\n\t\tif (until)\n",
+        "\t\tif (until)\n",
+        "tas_yield",
+        (CASES, "rwlock/static/written-by-self/wrlock"),
+    ),
+    Mutant(
+        "a writer is forgotten by its child",
+        "rwlock.c",
+        "ol_load_relaxed(&r->owner_epoch) == epoch ? self() : former_self()",
+        "self()",
+        "tas_yield",
+        (CASES, "rwlock/static/forked-written/timedrdlock-soon"),
+    ),
+    Mutant(
+        "ghosts stay in the line",
+        "rwlock.c",
+        "\t\trenew(r);\n",
+        "\t\t(void)renew;\n",
+        "tas_yield",
+        (CASES, "rwlock/static/forked-read-writer-waits/unlock"),
+    ),
+    Mutant(
+        "who steals takes the announcement too",
+        "rwlock.c",
+        "w | OL_QRW_HELD))",
+        "OL_QRW_HELD))",
+        "tas_yield",
+        ("rwlock.c", "2000", "0"),
+    ),
+    Mutant(
+        "a reader enters beside a writer",
+        "rwlock.c",
+        "if (w & bars)",
+        "if (w & bars & OL_QRW_WAITING)",
+        "tas_yield",
+        (CASES, "rwlock/static/written-by-other/tryrdlock"),
+    ),
+    Mutant(
+        "a late reader has the time",
+        "rwlock.c",
+        "if (until && !ns_left(clock, until))",
+        "if (until && !ns_left(CLOCK_REALTIME, until))",
+        "tas_yield",
+        (CASES, "rwlock/static/written-by-other/clockrdlock-monotonic-late"),
+    ),
+    Mutant(
+        "nonsense is looked at late",
+        "rwlock.c",
+        "return until && (!clock",
+        "return !until && (!clock",
+        "tas_yield",
+        (CASES, "rwlock/static/free/timedrdlock-no-time"),
+    ),
+    Mutant(
+        "a spinlock is not made",
+        "spin.c",
+        "\tmemset(word_of(l), 0, sizeof(*l));\n",
+        "",
+        "tas_yield",
+        (CASES, "spin/private/free/trylock"),
+    ),
+    Mutant(
+        "a held spinlock is said to be taken",
+        "spin.c",
+        "0 : EBUSY",
+        "0 : EAGAIN",
+        "tas_yield",
+        (CASES, "spin/*/held-by-other/trylock"),
+    ),
+    Mutant(
+        "a spinlock with a line",
+        "spin.c",
+        "OL_FIFO | OL_LATE_FIFO |",
+        "0u |",
+        "tas_yield",
+        ("spinlock.c", "10", "10"),
+        spinlock="ticket",
+    ),
 ]
 
 
@@ -197,10 +417,17 @@ def build(folder: Path, mutant: Mutant) -> Path:
     return out
 
 
-def healthy(command: list[str | Path], library: Path, lock: str, expected: str) -> bool:
+def served(library: Path, lock: str, spinlock: str) -> dict[str, str]:
+    more = {"OVERLOCK_RWLOCK": "qrw", "OVERLOCK_SPINLOCK": spinlock}
+    return environment(lock, library, **more)
+
+
+def healthy(
+    command: list[str | Path], library: Path, lock: str, expected: str, spinlock: str = "tas_yield"
+) -> bool:
     done = subprocess.run(
         [*map(str, command)],
-        env=environment(lock, library),
+        env=served(library, lock, spinlock),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -216,24 +443,49 @@ def natively(program: Path, *args: str) -> str:
     return output([program, *args], environment(None))
 
 
-def is_caught(program: Compile, folder: Path, mutant: Mutant) -> bool:
+def cases_of(patterns: tuple[str, ...]) -> dict[str, tuple[generate.Case, str]]:
+    every = wanted(generate.load(), {*OURS, "rwlock", "spin"})
+    return {n: c for n, c in every.items() if any(fnmatchcase(n, p) for p in patterns)}
+
+
+def case_differs(program: Path, library: Path, mutant: Mutant) -> bool:
+    chosen = cases_of(mutant.program[1:])
+    assert chosen, f"{mutant.name}: no case is called {mutant.program[1:]}"
+    env = served(library, mutant.lock, mutant.spinlock)
+    return bool(differences(program, chosen, env=env, seconds=3))
+
+
+def is_caught(program: Compile, asked: Path, folder: Path, mutant: Mutant) -> bool:
     source, *args = mutant.program
     folder.mkdir()
+    if source == CASES:
+        return case_differs(asked, build(folder, mutant), mutant)
     command: list[str | Path] = ["timeout", "-s", "KILL", "5", program(source), *args]
     expected = natively(program(source), *args)
-    return not healthy(command, build(folder, mutant), mutant.lock, expected)
+    library = build(folder, mutant)
+    return not healthy(command, library, mutant.lock, expected, mutant.spinlock)
 
 
 @pytest.fixture(scope="session")
-def caught(program: Compile, folder: Path) -> dict[str, Future[bool]]:
+def caught(program: Compile, cases: Path, folder: Path) -> dict[str, Future[bool]]:
     """Several at a time: most of them hang when they are caught."""
     for mutant in MUTANTS:
-        natively(program(mutant.program[0]), *mutant.program[1:])
+        if mutant.program[0] != CASES:
+            natively(program(mutant.program[0]), *mutant.program[1:])
     with ThreadPoolExecutor(4) as pool:
         return {
-            m.name: pool.submit(is_caught, program, folder / f"twin-{i}", m)
+            m.name: pool.submit(is_caught, program, cases, folder / f"twin-{i}", m)
             for i, m in enumerate(MUTANTS)
         }
+
+
+def test_every_case_is_well_without_a_mutant(cases: Path) -> None:
+    """That which the mutants are judged by fails for them alone."""
+    library = BUILD / "native/liboverlock-run.so"
+    for mutant in MUTANTS:
+        if mutant.program[0] == CASES:
+            env = served(library, mutant.lock, mutant.spinlock)
+            assert not differences(cases, cases_of(mutant.program[1:]), env=env)
 
 
 def needs_real_time(stolen: Path) -> None:
