@@ -149,8 +149,9 @@ extern struct real real;
 /* One line on standard error, and the exit code of what could not be started. */
 _Noreturn void refuse(const char *what, const char *why);
 
-uint32_t self(void);	/* this thread's id in the kernel, never 0 */
-uint32_t former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */
+uint32_t self(void); /* this thread's id in the kernel, never 0 */
+uint32_t
+former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */
 
 /* mutex.c; errors as POSIX has them */
 

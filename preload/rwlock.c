@@ -28,7 +28,8 @@ static pthread_rwlock_t *glibc(struct rwlock *r)
 
 static const struct ol_lock_ops *rwlock_ops(void)
 {
-	const struct ol_lock_ops *ops = ol_load_acquire(&chosen_rwlock); /* with what start() wrote */
+	const struct ol_lock_ops *ops =
+		ol_load_acquire(&chosen_rwlock); /* with what start() wrote */
 
 	if (OL_UNLIKELY(!ops)) {
 		start();
@@ -214,8 +215,9 @@ static bool is_nonsense(clockid_t clock, const struct timespec *until)
 	return until && (!clock_is_known(clock) || !time_is_valid(until));
 }
 
-static int acquire(struct rwlock *r, int (*way)(struct rwlock *, clockid_t, const struct timespec *),
-		   clockid_t clock, const struct timespec *until)
+static int acquire(struct rwlock *r,
+		   int (*way)(struct rwlock *, clockid_t, const struct timespec *), clockid_t clock,
+		   const struct timespec *until)
 {
 	struct ol_call c;
 

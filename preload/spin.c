@@ -22,10 +22,12 @@ const char *spin_refusal(const struct ol_lock_ops *ops)
 	if (!(ops->traits & OL_FITS4))
 		return "is larger than a spinlock; choose a lock of 4 bytes for --spinlock";
 	if (ops->traits & (OL_FIFO | OL_LATE_FIFO | OL_PRIVATE | OL_ELIDES))
-		return "has a line, which does not survive a fork in 4 bytes; choose another lock for "
+		return "has a line, which does not survive a fork in 4 bytes; choose another lock "
+		       "for "
 		       "--spinlock";
 	if (ops->traits & OL_NEEDS_PARK)
-		return "sleeps, and a spinlock may be shared with a process that cannot wake it; choose "
+		return "sleeps, and a spinlock may be shared with a process that cannot wake it; "
+		       "choose "
 		       "another lock for --spinlock";
 	return 0;
 }

@@ -184,7 +184,8 @@ static const struct ol_lock_ops *choose_spin(void)
 static void child(void)
 {
 	epoch++;
-	my_former_id = my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
+	my_former_id =
+		my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
 	my_id = 0;
 }
 

@@ -12,6 +12,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+CONFORMANCE = PROGRAMS.parent / "conformance"
 BUILD = TOP / os.environ.get("BUILD", "build")
 os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
@@ -90,3 +91,11 @@ def program(folder: Path) -> Compile:
         return made[name]
 
     return compile_it
+
+
+@pytest.fixture(scope="session")
+def cases(folder: Path) -> Path:
+    out = folder / "cases"
+    flags = ["-std=gnu17", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    subprocess.run(["gcc", *flags, *sorted(CONFORMANCE.glob("*.c")), "-o", out], check=True)
+    return out

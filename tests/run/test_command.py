@@ -53,7 +53,7 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
 def test_the_library_refuses_what_the_command_does(program: Compile) -> None:
     """As the preloaded library is told by hand."""
     for variable, lock in (("SPINLOCK", "mcs"), ("SPINLOCK", "none"), ("RWLOCK", "ticket")):
-        env = environment("tas", **{f"OVERLOCK_{variable}": lock})
+        env = environment("tas", None, **{f"OVERLOCK_{variable}": lock})
         done = run([program("leave.c")], env)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1), done
         assert lock in done.stderr

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from conformance.asking import OURS, differences, wanted
+from conformance.generate import Case, load
 from conftest import BUILD, TOP, Compile, environment, output
-from test_conformance import OURS, differences, generate, wanted
-from test_conformance import cases as cases  # a fixture
 
 PRELOAD = TOP / "preload"
 SOURCES = (
@@ -443,8 +443,8 @@ def natively(program: Path, *args: str) -> str:
     return output([program, *args], environment(None))
 
 
-def cases_of(patterns: tuple[str, ...]) -> dict[str, tuple[generate.Case, str]]:
-    every = wanted(generate.load(), {*OURS, "rwlock", "spin"})
+def cases_of(patterns: tuple[str, ...]) -> dict[str, tuple[Case, str]]:
+    every = wanted(load(), {*OURS, "rwlock", "spin"})
     return {n: c for n, c in every.items() if any(fnmatchcase(n, p) for p in patterns)}
 
 

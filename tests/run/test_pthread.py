@@ -96,7 +96,7 @@ QRW = {"OVERLOCK_RWLOCK": "qrw"}
 
 
 def test_rwlocks_exclude_and_survive_forks(program: Compile) -> None:
-    said = output([program("rwlock.c"), "300", "20"], environment("tas_yield", **QRW))
+    said = output([program("rwlock.c"), "300", "20"], environment("tas_yield", None, **QRW))
     assert said == "written: all\nchildren that returned: 20 of 20\n"
 
 
@@ -104,12 +104,14 @@ def test_rwlocks_are_glibcs_unless_asked_for(program: Compile) -> None:
     """Its lock word, all zero in one of ours that is free, remembers who came last."""
     source = "rwlock_word.c"
     assert output([program(source)], environment("tas_yield")) == "glibc\n"
-    assert output([program(source)], environment("tas_yield", **QRW)) == "qrw\n"
+    assert output([program(source)], environment("tas_yield", None, **QRW)) == "qrw\n"
 
 
 def test_shared_mutexes_of_cpp(program: Compile) -> None:
     for more in (QRW, {}):
-        assert output([program("shared.cpp"), "400"], environment("tas_yield", **more)) == "11\n"
+        assert (
+            output([program("shared.cpp"), "400"], environment("tas_yield", None, **more)) == "11\n"
+        )
 
 
 @pytest.mark.parametrize("lock", SPINLOCKS)

@@ -274,9 +274,9 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     """Run PROGRAM with another lock inside its pthread mutexes.
 
     Mutexes of every kind, condition variables and C11's mtx_* and cnd_* are served, rwlocks and
-    spinlocks on demand; mutexes that are process-shared, robust or have a priority protocol are left
-    to glibc. The program replaces this
-    process: signals, streams and exit code are its own. OVERLOCK_DISABLE=1 leaves all to glibc.
+    spinlocks on demand; mutexes that are process-shared, robust or have a priority protocol are
+    left to glibc. The program replaces this process: signals, streams and exit code are its own.
+    OVERLOCK_DISABLE=1 leaves all to glibc.
 
     \b
     Examples:

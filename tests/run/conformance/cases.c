@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct family *const families[] = { &mutexes, &rwlocks, &spinlocks, &conditions,
-						 &c11_mutexes, 0 };
+static const struct family *const families[] = { &mutexes,    &rwlocks,	    &spinlocks,
+						 &conditions, &c11_mutexes, 0 };
 
 const struct timespec long_past = { 1, 0 }, before_1970 = { -5, 0 }, no_time = { 1, 1000000000 };
 
@@ -130,7 +130,7 @@ void go_on_in_child(void)
 
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* the alarm ends the parent */
-		other.lives = false; /* it is not here */
+		other.lives = false;		  /* it is not here */
 		return;
 	}
 	waitpid(pid, &status, 0);
@@ -230,8 +230,9 @@ static int run_here(const char *name, bool waits)
 
 static void alarm_in(double seconds)
 {
-	struct itimerval t = { .it_value = { (time_t)seconds,
-					     (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) } };
+	struct itimerval t = { .it_value = {
+				       (time_t)seconds,
+				       (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) } };
 
 	setitimer(ITIMER_REAL, &t, 0);
 }

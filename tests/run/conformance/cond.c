@@ -136,10 +136,8 @@ WAIT(timed_1970, pthread_cond_timedwait(&o->c, &o->m, &before_1970))
 WAIT(timed_no_time, pthread_cond_timedwait(&o->c, &o->m, &no_time))
 WAIT(timed_soon, ONCE(pthread_cond_timedwait(&o->c, &o->m, &t), o->clock, 1))
 WAIT(mono_past, pthread_cond_clockwait(&o->c, &o->m, CLOCK_MONOTONIC, &before_1970))
-WAIT(mono_soon,
-     ONCE(pthread_cond_clockwait(&o->c, &o->m, CLOCK_MONOTONIC, &t), CLOCK_MONOTONIC, 1))
-WAIT(real_soon,
-     ONCE(pthread_cond_clockwait(&o->c, &o->m, CLOCK_REALTIME, &t), CLOCK_REALTIME, 1))
+WAIT(mono_soon, ONCE(pthread_cond_clockwait(&o->c, &o->m, CLOCK_MONOTONIC, &t), CLOCK_MONOTONIC, 1))
+WAIT(real_soon, ONCE(pthread_cond_clockwait(&o->c, &o->m, CLOCK_REALTIME, &t), CLOCK_REALTIME, 1))
 WAIT(unknown, pthread_cond_clockwait(&o->c, &o->m, CLOCK_THREAD_CPUTIME_ID, &long_past))
 
 enum deadline { NONE, LATE, LATE_MONOTONIC };

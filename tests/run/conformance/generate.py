@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Expands table.toml into cases and what each must print.
 
-    generate.py                 what the table covers, and what it leaves blank and why
-    generate.py --cases native  the cases with glibc's answers, as a program under `run` must not differ
-    generate.py --cases ours    the same, but where `run` answers otherwise on purpose
+generate.py                 what the table covers, and what it leaves blank and why
+generate.py --cases native  the cases with glibc's answers, as a program under `run` must not differ
+generate.py --cases ours    the same, but where `run` answers otherwise on purpose
 """
 
 import argparse
@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+AXES = ("kinds", "states", "calls")
 TABLE = Path(__file__).resolve().parent / "table.toml"
 
 
@@ -58,16 +60,15 @@ class Rule:
         return all(any(fnmatchcase(word, p) for p in patterns) for word, patterns in pairs)
 
 
-def rules(family: dict[str, object]) -> list[Rule]:
+def rules(family: dict[str, Any]) -> list[Rule]:
     groups = family.get("groups", {})
-    parts = ("kinds", "states", "calls")
     made = []
-    for rule in family["rules"]:  # type: ignore[attr-defined]
-        patterns = [words(rule.get(part, "*"), groups) for part in parts]  # type: ignore[arg-type]
-        says = {key: text for key, text in rule.items() if key not in parts}
+    for rule in family["rules"]:
+        kinds, states, calls = (words(rule.get(axis, "*"), groups) for axis in AXES)
+        says = {key: text for key, text in rule.items() if key not in AXES}
         if not says.keys() <= {"result", "native", "ours", "blank", "why"}:
             raise SystemExit(f"table.toml: {rule}: what does it say?")
-        made.append(Rule(*patterns, says))
+        made.append(Rule(kinds, states, calls, says))
     return made
 
 
@@ -83,19 +84,19 @@ def load(path: Path = TABLE) -> tuple[Case, ...]:
     return tuple(expand(tomllib.loads(path.read_text())))
 
 
-def expand(table: dict[str, dict[str, object]]) -> Iterator[Case]:
+def expand(table: dict[str, dict[str, Any]]) -> Iterator[Case]:
     """Each combination by the first rule that fits it; one that none fits is an error."""
     for name, family in table.items():
         all_rules = rules(family)
         used: set[int] = set()
-        axes = [str(family[axis]).split() for axis in ("kinds", "states", "calls")]
-        for names in itertools.product(*axes):
+        kinds, states, calls = (family[axis].split() for axis in AXES)
+        for names in itertools.product(kinds, states, calls):
             fits = (i for i, rule in enumerate(all_rules) if rule.matches(*names))
             at = next(fits, None)
             if at is None:
                 raise SystemExit(f"table.toml says nothing about {name}/{'/'.join(names)}")
             used.add(at)
-            yield judged(name, names, all_rules[at].says)  # type: ignore[arg-type]
+            yield judged(name, names, all_rules[at].says)
         for i, rule in enumerate(all_rules):
             if i not in used:
                 raise SystemExit(f"table.toml: no case of {name} is left for {rule}")

@@ -88,10 +88,8 @@ CALL(pthread_mutex_t, consistent, pthread_mutex_consistent(o))
 CALL(pthread_mutex_t, timed_past, pthread_mutex_timedlock(o, &long_past))
 CALL(pthread_mutex_t, timed_1970, pthread_mutex_timedlock(o, &before_1970))
 CALL(pthread_mutex_t, timed_no_time, pthread_mutex_timedlock(o, &no_time))
-CALL(pthread_mutex_t, timed_soon,
-     ONCE(pthread_mutex_timedlock(o, &t), CLOCK_REALTIME, 1))
-CALL(pthread_mutex_t, timed_late,
-     ONCE(pthread_mutex_timedlock(o, &t), CLOCK_REALTIME, DAY_MS))
+CALL(pthread_mutex_t, timed_soon, ONCE(pthread_mutex_timedlock(o, &t), CLOCK_REALTIME, 1))
+CALL(pthread_mutex_t, timed_late, ONCE(pthread_mutex_timedlock(o, &t), CLOCK_REALTIME, DAY_MS))
 CALL(pthread_mutex_t, clock_mono_soon,
      ONCE(pthread_mutex_clocklock(o, CLOCK_MONOTONIC, &t), CLOCK_MONOTONIC, 1))
 CALL(pthread_mutex_t, clock_mono_late,

@@ -113,16 +113,11 @@ static int read_again(void *object)
 	{ "clock" #side "-monotonic-late", side##_mono_late },	\
 	{ "clock" #side "-unknown-clock", side##_unknown }
 static const struct call calls[] = {
-	{ "rdlock", rdlock },
-	{ "tryrdlock", tryrdlock },
-	TIMED_CALLS(rdlock),
-	{ "rdlock-and-unlock", read_again },
-	{ "wrlock", wrlock },
-	{ "trywrlock", trywrlock },
-	TIMED_CALLS(wrlock),
-	{ "unlock", unlock },
-	{ "destroy", destroy },
-	{ 0, 0 },
+	{ "rdlock", rdlock },	{ "tryrdlock", tryrdlock },
+	TIMED_CALLS(rdlock),	{ "rdlock-and-unlock", read_again },
+	{ "wrlock", wrlock },	{ "trywrlock", trywrlock },
+	TIMED_CALLS(wrlock),	{ "unlock", unlock },
+	{ "destroy", destroy }, { 0, 0 },
 };
 
 /* States. */

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,39 @@ static void join_all(pthread_t *threads)
 		pthread_join(threads[i], 0);
 }
 
+/*
+ * A writer in line and one with a deadline, which is out of it, when a reader makes room for one: both
+ * come in, whoever is faster.
+ */
+static void *write_once(void *late)
+{
+	struct timespec t = soon(0);
+
+	t.tv_sec += 1000;
+	check(!(late ? pthread_rwlock_clockwrlock(l, CLOCK_MONOTONIC, &t)
+		     : pthread_rwlock_wrlock(l)));
+	write_it();
+	return 0;
+}
+
+static void contest(void)
+{
+	pthread_t in_line, late;
+
+	check(!pthread_rwlock_rdlock(l));
+	pthread_create(&in_line, 0, write_once, 0);
+	/* Until it keeps readers out, so that it is first in line. */
+	while (!pthread_rwlock_tryrdlock(l)) {
+		check(!pthread_rwlock_unlock(l));
+		sched_yield();
+	}
+	pthread_create(&late, 0, write_once, l);
+	usleep(200); /* so that it is likely to poll */
+	check(!pthread_rwlock_unlock(l));
+	pthread_join(in_line, 0);
+	pthread_join(late, 0);
+}
+
 static void take(void)
 {
 	check(!pthread_rwlock_wrlock(l));
@@ -140,6 +174,8 @@ int main(int argc, char **argv)
 		start_all(threads, use_it);
 		join_all(threads);
 	}
+	for (int i = 0; i < uses; i++)
+		contest();
 	printf("written: %s\n", count == atomic_load(&written) ? "all" : "some were lost");
 	l = &plain;
 	uses = 10;

@@ -8,6 +8,7 @@
  *	scale forks N		while other threads hold and wait, with handlers that take the mutex
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, *mutexes;
-static pthread_cond_t all_here = PTHREAD_COND_INITIALIZER, go_on = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t came = PTHREAD_COND_INITIALIZER, go_on = PTHREAD_COND_INITIALIZER;
 static long here, count, wanted;
 static int open_door;
 static atomic_int stop;
@@ -55,11 +56,12 @@ static void *stay(void *unused)
 {
 	add();
 	pthread_mutex_lock(&m);
-	if (++here == wanted)
-		pthread_cond_signal(&all_here);
+	here++;
+	pthread_cond_signal(&came);
 	while (!open_door)
 		pthread_cond_wait(&go_on, &m);
 	count++;
+	pthread_cond_signal(&go_on); /* one at a time: a crowd of spinners is another question */
 	pthread_mutex_unlock(&m);
 	return unused;
 }
@@ -70,16 +72,16 @@ static int alive(long n)
 	pthread_attr_t attr = small_stacks();
 	long before = resident();
 
-	wanted = n;
-	for (long i = 0; i < n; i++)
-		if (pthread_create(&threads[i], &attr, stay, 0))
-			return perror("scale: a thread"), 3;
 	pthread_mutex_lock(&m);
-	while (here < n)
-		pthread_cond_wait(&all_here, &m);
+	for (long i = 0; i < n; i++) {
+		if ((errno = pthread_create(&threads[i], &attr, stay, 0)))
+			return perror("scale: a thread"), 3;
+		while (here <= i)
+			pthread_cond_wait(&came, &m);
+	}
 	printf("bytes-per-thread %ld\n", (resident() - before) / n);
 	open_door = 1;
-	pthread_cond_broadcast(&go_on);
+	pthread_cond_signal(&go_on);
 	pthread_mutex_unlock(&m);
 	for (long i = 0; i < n; i++)
 		pthread_join(threads[i], 0);
@@ -101,7 +103,7 @@ static int churn(long n)
 	for (long i = 0; i < n; i++) {
 		pthread_t thread;
 
-		if (pthread_create(&thread, &attr, add_once, 0))
+		if ((errno = pthread_create(&thread, &attr, add_once, 0)))
 			return perror("scale: a thread"), 3;
 		add();
 		pthread_join(thread, 0);
@@ -195,7 +197,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(long n);
-	} parts[] = { { "alive", alive }, { "churn", churn }, { "mutexes", many }, { "forks", forks } };
+	} parts[] = {
+		{ "alive", alive }, { "churn", churn }, { "mutexes", many }, { "forks", forks }
+	};
 
 	for (size_t i = 0; argc > 2 && i < sizeof(parts) / sizeof(*parts); i++)
 		if (!strcmp(argv[1], parts[i].name))

@@ -44,7 +44,9 @@ bool deadlinesHold()
 	std::shared_timed_mutex mutex;
 	bool read = false, early = true, late = false;
 	std::unique_lock writing(mutex);
-	std::thread([&] { early = mutex.try_lock_shared_for(2ms) || mutex.try_lock_for(2ms); }).join();
+	std::thread([&] {
+		early = mutex.try_lock_shared_for(2ms) || mutex.try_lock_for(2ms);
+	}).join();
 	writing.unlock();
 	std::shared_lock reading(mutex);
 	std::thread([&] {

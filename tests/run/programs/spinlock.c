@@ -75,7 +75,8 @@ int main(int argc, char **argv)
 
 	uses = argc > 1 ? atoi(argv[1]) : 1000;
 	alarm(60);
-	shared = mmap(0, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared =
+		mmap(0, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_spin_init(&mine.lock, PTHREAD_PROCESS_PRIVATE);
 	pthread_spin_init(&forked, PTHREAD_PROCESS_PRIVATE);
 	pthread_spin_init(&shared->lock, PTHREAD_PROCESS_SHARED);
