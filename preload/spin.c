@@ -5,7 +5,8 @@
  * A pthread_spinlock_t is 4 bytes: there is no room for a fork's epoch, nor for a mark that says whose
  * it is. So only locks will do (spin_refusal()) that
  *
- *	hand over to nobody, for in the child of a fork the next in line may be a ghost,
+ *	hand over to nobody, for in the child of a fork the next in line may be a ghost, unless
+ *	whoever comes later may pass it after a while, as in a preemptable line,
  *	mean the same in every process and do not sleep, for which processes share one cannot be
  *	seen: several that run under the same lock exclude each other, process-shared or not.
  *
@@ -20,15 +21,13 @@
 const char *spin_refusal(const struct ol_lock_ops *ops)
 {
 	if (!(ops->traits & OL_FITS4))
-		return "is larger than a spinlock; choose a lock of 4 bytes for --spinlock";
+		return "is larger than the 4 bytes of a spinlock; choose another --spinlock";
 	if (ops->traits & (OL_FIFO | OL_LATE_FIFO | OL_PRIVATE | OL_ELIDES))
-		return "has a line, which does not survive a fork in 4 bytes; choose another lock "
-		       "for "
+		return "has a line, which does not survive a fork in 4 bytes; choose another "
 		       "--spinlock";
 	if (ops->traits & OL_NEEDS_PARK)
-		return "sleeps, and a spinlock may be shared with a process that cannot wake it; "
-		       "choose "
-		       "another lock for --spinlock";
+		return "sleeps, and another process that has the spinlock could not wake it; "
+		       "choose another --spinlock";
 	return 0;
 }
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import REFUSED, TOP, Compile, environment, overlock, run
+from conftest import REFUSED, SPINLOCKS, TOP, Compile, environment, overlock, run
 
 from overlock_tools import native
 
@@ -48,6 +48,11 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, "tickt", "did you mean ticket", args=("--spinlock", "tickt", "true"))
     refused(125, "mine.h", args=("--lock", tmp_path / "mine.h", "true"))
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_names_the_spinlocks() -> None:
+    page = " ".join((TOP / "docs/run.md").read_text().split())
+    assert f": {', '.join(f'`{lock}`' for lock in SPINLOCKS)}. Others are refused" in page
 
 
 def test_the_library_refuses_what_the_command_does(program: Compile) -> None:
