@@ -50,6 +50,17 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_served_on_demand_is_not_left_to_glibc(program: Compile, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    asked = ("--rwlock", "qrw", "--spinlock", "byte", "--output", out)
+    done = overlock(*asked, program("conformance.c"))
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(out.read_text())
+    names = ("rwlock", "shared_rwlock", "spinlock", "shared_spinlock")
+    assert [report["left"][name] for name in names] == [0, 1, 0, 1]
+    assert {"qrw", "byte"} <= {site["lock"] for site in report["sites"]["sites"]}
+
+
 def test_the_page_names_the_spinlocks() -> None:
     page = " ".join((TOP / "docs/run.md").read_text().split())
     assert f": {', '.join(f'`{lock}`' for lock in SPINLOCKS)}. Others are refused" in page
@@ -209,6 +220,7 @@ def test_report_as_json(program: Compile, tmp_path: Path) -> None:
     assert done.stderr == ""
     report = json.loads(out.read_text())
     assert report["lock"] == "ticket"
+    assert not report["left"].pop("shared_spinlock")  # served, if at all
     assert all(report["left"].values()), report["left"]
     sites = report["sites"]["sites"]
     assert sum(site["events"].get("ACQUIRE", 0) for site in sites) > 300

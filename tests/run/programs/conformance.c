@@ -310,6 +310,28 @@ static void shared(void)
 	say("process-shared", "destroy mutex", pthread_mutex_destroy(&s->m));
 }
 
+/* What is served on demand only; of each, one that more than one process may use. */
+static void on_demand(void)
+{
+	static pthread_rwlock_t mine = PTHREAD_RWLOCK_INITIALIZER;
+	pthread_rwlockattr_t attr;
+	pthread_rwlock_t rwlock;
+	pthread_spinlock_t spin, shared_spin;
+
+	say("rwlock", "rdlock", pthread_rwlock_rdlock(&mine));
+	say("rwlock", "unlock", pthread_rwlock_unlock(&mine));
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_rwlock_init(&rwlock, &attr);
+	say("process-shared rwlock", "wrlock", pthread_rwlock_wrlock(&rwlock));
+	say("process-shared rwlock", "unlock", pthread_rwlock_unlock(&rwlock));
+	pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
+	say("spinlock", "lock", pthread_spin_lock(&spin));
+	say("spinlock", "unlock", pthread_spin_unlock(&spin));
+	say("process-shared spinlock", "init",
+	    pthread_spin_init(&shared_spin, PTHREAD_PROCESS_SHARED));
+}
+
 /* Condition variables. */
 
 static void cond_errors(const char *who, clockid_t clock, pthread_mutex_t *m)
@@ -589,6 +611,7 @@ int main(void)
 	robust();
 	inheriting();
 	shared();
+	on_demand();
 	pthread_mutex_init(&m, 0);
 	cond_errors("cond realtime", CLOCK_REALTIME, &m);
 	cond_errors("cond monotonic", CLOCK_MONOTONIC, &m);
