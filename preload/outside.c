@@ -13,7 +13,7 @@
 
 #include <sys/mman.h>
 
-enum { BUCKETS = 4096, CHUNK = 1 << 20, LINE = 128 };
+enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, LINE = 128 };
 
 struct outside {
 	struct outside *next;
@@ -65,9 +65,9 @@ static struct outside **bucket_of(const void *mutex)
 {
 	uint64_t hash = (uintptr_t)mutex * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
 
-	return &buckets[hash >> 52];
+	return &buckets[hash >> 48];
 }
-_Static_assert(BUCKETS == 1 << (64 - 52), "the hash's upper bits are the bucket");
+_Static_assert(BUCKETS == 1 << (64 - 48), "the hash's upper bits are the bucket");
 
 static struct outside *insert(const void *mutex)
 {

@@ -32,6 +32,8 @@ MAY = {
     "include/overlock/overlock.hpp": "an example in a comment",
     "include/overlock/tunables.def": "says which locks a tunable is for",
     "lib/lock_unit.c": "an example in a comment",
+    "preload/preload.h": "what lies in an rwlock: qrw is the only lock with readers",
+    "preload/rwlock.c": "qrw is the only lock with readers",
     "preload/start.c": "the default of `overlock run`",
     "src/overlock_tools/checking/plan.py": "examples in help",
     "src/overlock_tools/commands/bench.py": "examples in help, and the usual baseline",
