@@ -92,8 +92,9 @@ static void live(void)
 #define FIELD(name) offsetof(struct ol_site_record, name)
 	printf("\"site\": %zu, \"events\": %zu, \"places\": %zu, ", FIELD(site), FIELD(events),
 	       FIELD(places));
-	printf("\"wait_ns\": %zu, \"spin_ns\": %zu, \"hold_ns\": %zu, \"handover_ns\": %zu}",
+	printf("\"wait_ns\": %zu, \"spin_ns\": %zu, \"hold_ns\": %zu, \"handover_ns\": %zu, ",
 	       FIELD(wait_ns), FIELD(spin_ns), FIELD(hold_ns), FIELD(handover_ns));
+	printf("\"hold\": %zu, \"buckets\": %d}", FIELD(hold), OL_BUCKETS);
 #undef FIELD
 }
 

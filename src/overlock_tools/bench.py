@@ -205,7 +205,8 @@ def measured(bench: Bench, job: Run, console: Console, terms: Terms) -> bool:
 
             def prove() -> None:
                 if plan.scenario and job.measured:
-                    result.scenario["proof"] = proven(proofs.collect())
+                    kept = result.scenario.get("proof", {})  # what another than a scenario saw
+                    result.scenario["proof"] = kept | proven(proofs.collect())
 
             def save() -> None:
                 prove()

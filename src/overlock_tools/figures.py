@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from overlock_tools import plots, verdict
 from overlock_tools.plots import Frame
+from overlock_tools.results import PROGRAM
 from overlock_tools.view import View
 
 
@@ -23,7 +24,7 @@ class Kind:
 
     def shown(self, view: View) -> bool:
         result = view.result
-        if result.kind == "program" and self.name not in ("rate", "ratio"):
+        if result.kind == PROGRAM and self.name not in ("rate", "ratio"):
             return False
         if self.name == "ratio":
             return any(view.ratio(v, result.baseline, view.judged) for v in view.variants[1:])

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from struct import unpack_from
 from typing import Any, TextIO
@@ -44,22 +45,50 @@ def parse_interval(text: str) -> float:
     return seconds
 
 
-def read_records(data: bytes, layout: dict[str, int]) -> Iterator[tuple[int, Counts]]:
-    """Address of each call, and all counters of it."""
-    names = list(defs.load().events)
+def _places(data: bytes, layout: dict[str, int]) -> Iterator[tuple[int, int]]:
+    """Where each complete record begins, and its address of a call."""
     for block in range(layout["block"], len(data) - layout["block"] + 1, layout["block"]):
         used = min(unpack_from("N", data, block + layout["used"])[0], layout["block"])
         for at in range(
             block + layout["first"], block + used - layout["record"] + 1, layout["record"]
         ):
             (site,) = unpack_from("N", data, at + layout["site"])
-            if not site:
-                continue
-            values = unpack_from(f"={len(names)}Q", data, at + layout["events"])
-            counts = dict(zip(names, values, strict=True))
-            for name in TIMES:
-                (counts[name],) = unpack_from("=Q", data, at + layout[name])
-            yield site, counts
+            if site:
+                yield at, site
+
+
+def read_records(data: bytes, layout: dict[str, int]) -> Iterator[tuple[int, Counts]]:
+    """Address of each call, and all counters of it."""
+    names = list(defs.load().events)
+    for at, site in _places(data, layout):
+        values = unpack_from(f"={len(names)}Q", data, at + layout["events"])
+        counts = dict(zip(names, values, strict=True))
+        for name in TIMES:
+            (counts[name],) = unpack_from("=Q", data, at + layout[name])
+        yield site, counts
+
+
+def bucket_least(bucket: int) -> int:
+    """The least time, in ns, that it holds: lib/site.h."""
+    return bucket if bucket < 2 else (2 + bucket % 2) << (bucket // 2 - 1)
+
+
+@dataclass(frozen=True)
+class Holds:
+    """How long locks were held: how often a time of each bucket."""
+
+    counts: tuple[int, ...] = ()
+
+    def plus(self, other: "Holds") -> "Holds":
+        pairs = zip_longest(self.counts, other.counts, fillvalue=0)
+        return Holds(tuple(ours + theirs for ours, theirs in pairs))
+
+    def since(self, then: "Holds") -> "Holds":
+        return self.plus(Holds(tuple(-n for n in then.counts)))
+
+    def pairs(self) -> list[list[float]]:
+        """[ns, how often], without what did not occur."""
+        return [[bucket_least(i), n] for i, n in enumerate(self.counts) if n]
 
 
 @dataclass
@@ -83,6 +112,17 @@ class Reader:
                     before[name] += n
         self.find_places(sums)
         return sums
+
+    def holds(self) -> Holds:
+        """Of all locks of all processes; nothing unless times are kept."""
+        layout, found = defs.load().live, Holds()
+        for path in sorted(self.folder.iterdir()):
+            data = path.read_bytes()
+            for at, _ in _places(data, layout):
+                found = found.plus(
+                    Holds(unpack_from(f"={layout['buckets']}Q", data, at + layout["hold"]))
+                )
+        return found
 
     def find_places(self, sites: dict[Site, Counts]) -> None:
         """Where the calls are, while the process is there to ask."""

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from overlock_tools import machine
 from overlock_tools.errors import FAILED, MISSING, Fail
-from overlock_tools.results import Cell, Result
+from overlock_tools.results import PROGRAM, Cell, Result
 
 NATIVE = "native"
 # A run that takes this many times as long as the native one has collapsed, and is cut.
@@ -229,7 +229,7 @@ def new_result(
     program: Program, variants: list[str], threads: list[int], rounds: int, command: str
 ) -> Result:
     return Result(
-        kind="program",
+        kind=PROGRAM,
         title=program.title,
         unit=program.unit,
         baseline=NATIVE,

@@ -19,6 +19,7 @@ from overlock_tools.histograms import Times
 
 FORMAT = "overlock-result"
 GUEST = "guest-"  # kinds that begin so were measured in virtual machines
+PROGRAM = "program"  # so, programs through `overlock run`; with a name after it, of apps/
 VERSION = 2
 
 
@@ -296,7 +297,7 @@ class GivenUp:
 
 @dataclass
 class Result:
-    kind: str  # what was measured: a workload's name, or "program"
+    kind: str  # what was measured: a workload's name, or as GUEST and PROGRAM say
     title: str
     unit: str  # of the rate's numerator, as "acquisitions"
     baseline: str
@@ -330,6 +331,10 @@ class Result:
     @property
     def in_guests(self) -> bool:
         return self.kind.startswith(GUEST)
+
+    @property
+    def of_program(self) -> bool:
+        return self.kind.startswith(PROGRAM)
 
     def worded(self, text: str) -> str:
         """What contends for the lock is called a thread, and in a guest a vCPU."""

@@ -75,7 +75,7 @@ def _summary(view: View) -> list[str]:
     if not result.cells:
         return ["Nothing was measured."]
     said = [f"WRONG: {line}." for line in result.wrong()] + few_rounds(view)
-    if result.kind == "program":
+    if result.of_program:
         return said + _about_program(view)
     said += too_short(view) + about_rates(view) + _about_peers(view)
     abouts = (about_one_copy, about_latency, about_gap)
@@ -107,7 +107,7 @@ def _about_scaling(view: View) -> list[str]:
 
 
 def about_ratios(view: View) -> list[str]:
-    if view.result.kind == "program":
+    if view.result.of_program:
         return _about_program(view)
     return [*_about_cures(view), *_about_peers(view)]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from overlock_tools import stats
 from overlock_tools.judge import Judgement, judge
-from overlock_tools.results import Cell, Result, comparable, value_of
+from overlock_tools.results import PROGRAM, Cell, Result, comparable, value_of
 from overlock_tools.stats import Ratio
 from overlock_tools.tables import named
 
@@ -49,10 +49,11 @@ class View:
     def name(self) -> str:
         """Short: the workload's, and what was set up around it."""
         result = self.result
-        if result.kind == "program":
+        if result.kind == PROGRAM:
             return result.title
         around = ", ".join(result.scenario.get("proof") or ())
-        return f"{result.kind} ({around})" if around else result.kind
+        name = result.kind.removeprefix(f"{PROGRAM}-")
+        return f"{name} ({around})" if around else name
 
     @property
     def variants(self) -> list[str]:

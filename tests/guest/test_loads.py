@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from conftest import TOP, Overlock
 
+from overlock_tools.answers import Answer, together
 from overlock_tools.errors import Fail
 from overlock_tools.guest import initramfs, kernbench, loads, packages, parts, places
 from overlock_tools.guest.loads import Counters, Wrong
-from overlock_tools.guest.measuring import Used, together
+from overlock_tools.guest.measuring import Used
 
 Fake = Callable[[str], Path]
 
@@ -75,7 +76,7 @@ def test_pgbench_goes_by_what_it_says_at_the_end() -> None:
 
 
 def test_counters_become_events_and_times() -> None:
-    plain = loads.Answer(work=1, seconds=2.0)
+    plain = Answer(work=1, seconds=2.0)
     answer = Counters.of(["something else", *COUNTED]).into(plain)
     assert answer.events["STALL_FREE"] == 6
     assert answer.slices == "gaps"
@@ -88,7 +89,7 @@ def test_counters_become_events_and_times() -> None:
 
 def test_a_kernel_that_counts_nothing_of_its_own_lock_tells_nothing() -> None:
     none = ["counter ACQUIRE 0", "counter wait_ns 0", "counter spin_ns 0"]
-    assert not Counters.of(none).into(loads.Answer(work=1, seconds=1)).events
+    assert not Counters.of(none).into(Answer(work=1, seconds=1)).events
     with pytest.raises(Wrong, match="counts nothing"):
         loads.known("boot").answer(none)
 
@@ -101,7 +102,7 @@ def test_thefts_are_told_by_their_place() -> None:
 
 
 def test_what_a_loop_counts_itself_is_not_the_kernels() -> None:
-    own = loads.Answer(work=1, seconds=1.0, events={"ACQUIRE": 5}, hold=[[1, 1]], wait_ns=3)
+    own = Answer(work=1, seconds=1.0, events={"ACQUIRE": 5}, hold=[[1, 1]], wait_ns=3)
     answer = Counters.of(COUNTED).into(own)
     assert (answer.events, answer.hold, answer.wait_ns) == ({"ACQUIRE": 5}, [[1, 1]], 3)
 

@@ -9,10 +9,11 @@ import jsonschema
 import pytest
 from conftest import TOP, Overlock
 
+from overlock_tools.answers import Answer, together
 from overlock_tools.errors import Fail
 from overlock_tools.guest import loads, locks, outcome
-from overlock_tools.guest.loads import Answer, Wrong
-from overlock_tools.guest.measuring import Used, together
+from overlock_tools.guest.loads import Wrong
+from overlock_tools.guest.measuring import Used
 from overlock_tools.results import Cell, Result
 
 Fake = Callable[[str], Path]

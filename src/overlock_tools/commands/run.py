@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -159,17 +160,20 @@ def report_variables(output: str | None) -> dict[str, str]:
     return where
 
 
-def environment(library: Path, ours: dict[str, str]) -> dict[str, str]:
-    """Ours, in place of what an outer `overlock run` set."""
-    if any(c in str(library) for c in ": \t"):
-        raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
+def outer() -> tuple[dict[str, str], list[str]]:
+    """The environment without what an outer `overlock run` set, and what else is preloaded."""
     old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
     kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
     replaced = ("LOCK", "LOCK_SO", "RWLOCK", "SPINLOCK", "OUTPUT", "PID", "LIVE", "HISTOGRAMS")
-    rest = {
-        k: v for k, v in os.environ.items() if k not in {f"OVERLOCK_{name}" for name in replaced}
-    }
-    return rest | ours | {"LD_PRELOAD": ":".join([str(library), *kept])}
+    names = {"LD_PRELOAD", *(f"OVERLOCK_{name}" for name in replaced)}
+    return {k: v for k, v in os.environ.items() if k not in names}, kept
+
+
+def preloaded(library: Path, ours: dict[str, str]) -> dict[str, str]:
+    """What is set beside outer()."""
+    if any(c in str(library) for c in ": \t"):
+        raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
+    return ours | {"LD_PRELOAD": ":".join([str(library), *outer()[1]])}
 
 
 def execute(program: Path, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
@@ -201,24 +205,35 @@ def follow(
     sys.exit(code)
 
 
+def library_for(program: Path, counters: bool) -> Path:
+    library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
+    if why := elf.obstacle(program, library):
+        raise Fail(f"{why}; run it without overlock")
+    return library
+
+
+def lock_settings(lock: str, tunables: Mapping[str, str | None], counters: bool) -> dict[str, str]:
+    """The lock and, by name, the tunables that are set."""
+    ours = lock_variables(lock, counters)
+    for tunable in defs.load().tunables.values():
+        if (text := tunables.get(tunable.name)) is not None:
+            ours[tunable.variable] = tunable.check(text)
+    return ours
+
+
 def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     output: str | None = options["output"]
     check_reporting(options)
     counters = any(options[name] for name in ("counters", "every", "histograms")) or bool(output)
-    library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
-    if why := elf.obstacle(program, library):
-        raise Fail(f"{why}; run it without overlock")
-    ours = lock_variables(options["lock"], counters) | spinlock_variable(options["spinlock"])
+    library = library_for(program, counters)
+    ours = lock_settings(options["lock"], options, counters) | spinlock_variable(options["spinlock"])
     if options["rwlock"] != "glibc":
         ours["OVERLOCK_RWLOCK"] = options["rwlock"]
-    for tunable in defs.load().tunables.values():
-        if (text := options[tunable.name]) is not None:
-            ours[tunable.variable] = tunable.check(text)
     if counters:
         ours |= report_variables(output)
     if options["histograms"]:
         ours["OVERLOCK_HISTOGRAMS"] = "1"
-    return environment(library, ours)
+    return outer()[0] | preloaded(library, ours)
 
 
 @click.command(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from overlock_tools import defs
+from overlock_tools.answers import Answer
 from overlock_tools.errors import Fail
 from overlock_tools.guest.parts import RANDOM_BYTES
 
@@ -22,28 +23,6 @@ Parameters = Mapping[str, str]
 
 class Wrong(Exception):
     """The guest did not do it."""
-
-
-@dataclass
-class Answer:
-    """Of one guest."""
-
-    work: float
-    seconds: float
-    per_thread: list[int] = field(default_factory=list)
-    latency: list[list[float]] = field(default_factory=list)  # [ns, how often]
-    handover: list[list[float]] = field(default_factory=list)
-    hold: list[list[float]] = field(default_factory=list)
-    gap_ns: float | None = None
-    wrong: str = ""
-    drained: bool = True
-    drain_seconds: float = 0.0
-    cut: bool = False
-    events: dict[str, int] = field(default_factory=dict)  # of events.def, where they are counted
-    wait_ns: int | None = None  # of all waits together, and of these what was not slept
-    spin_ns: int | None = None
-    queue: dict[str, float] = field(default_factory=dict)  # others waiting: mean and max
-    slices: str = ""  # by what it is told that a vCPU had lost its CPU
 
 
 class Load:

@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from overlock_tools.answers import Answer, together
 from overlock_tools.errors import FAILED, Fail
 from overlock_tools.guest import loads, locks, slices, vm
 from overlock_tools.guest.channel import Ended, Late
-from overlock_tools.guest.loads import Answer, Boot, Counters, Load, Wrong
+from overlock_tools.guest.loads import Boot, Counters, Load, Wrong
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Spec, Told
 from overlock_tools.results import Result
@@ -55,61 +56,6 @@ class Used:
         if self.stolen_seconds is None or before.stolen_seconds is None:
             return None
         return (self.stolen_seconds - before.stolen_seconds) * share
-
-
-def together(answers: Sequence[Answer], used: Used, threads: int) -> dict[str, Any]:
-    """As overlock-bench answers: all guests as the copies of one program."""
-    seconds = sum(answer.seconds for answer in answers) / len(answers)
-    gaps = [answer.gap_ns for answer in answers if answer.gap_ns is not None]
-    # Each over its own time, which can be some ms longer than another's.
-    work = [answer.work / answer.seconds * seconds for answer in answers]
-    return {
-        "threads": threads,
-        "acquisitions": sum(work),
-        "seconds": seconds,
-        "cpu_seconds": used.cpu_seconds,
-        "voluntary": used.voluntary,
-        "involuntary": used.involuntary,
-        "steal_seconds": used.stolen_seconds,
-        "per_thread": [n for answer in answers for n in answer.per_thread],
-        "copies": [round(done) for done in work] if len(work) > 1 else [],
-        "wrong": next((answer.wrong for answer in answers if answer.wrong), ""),
-        "drained": all(answer.drained for answer in answers),
-        "drain_seconds": max(answer.drain_seconds for answer in answers),
-        "cut": any(answer.cut for answer in answers),
-        "gap_ns": max(gaps, default=None),
-        "latency": _times([pair for answer in answers for pair in answer.latency]),
-        "handover": _times([pair for answer in answers for pair in answer.handover]),
-        "hold": _times([pair for answer in answers for pair in answer.hold]),
-        "events": _sums([answer.events for answer in answers]),
-        "wait_ns": _sum([answer.wait_ns for answer in answers]),
-        "spin_ns": _sum([answer.spin_ns for answer in answers]),
-        "slices": next((answer.slices for answer in answers if answer.slices), ""),
-        "queue": _queue([answer.queue for answer in answers if answer.queue]),
-    }
-
-
-def _sums(tables: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, count in (item for table in tables for item in table.items()):
-        found[name] = found.get(name, 0) + count
-    return found
-
-
-def _sum(values: Sequence[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
-def _queue(seen: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    if not seen:
-        return {}
-    mean = sum(queue["mean"] for queue in seen) / len(seen)
-    return {"mean": mean, "max": max(int(queue["max"]) for queue in seen)}
-
-
-def _times(pairs: Sequence[Sequence[float]]) -> dict[str, list[float]]:
-    return {"ns": [ns for ns, _ in pairs], "weight": [count for _, count in pairs]}
 
 
 MOMENT_SECONDS = 10.0

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""`overlock apps install`: Debian's packages of a program, through apt, never silently."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+
+from overlock_tools.apps.app import App
+from overlock_tools.errors import FAILED, MISSING, Fail
+
+
+def needed(apps: Iterable[type[App]]) -> list[str]:
+    """Packages of those programs of which something is missing."""
+    names = (package for app in apps if app.missing() for package in app.packages)
+    return sorted(dict.fromkeys(names))
+
+
+def command(packages: Sequence[str]) -> list[str]:
+    root = [] if os.getuid() == 0 else ["sudo"]
+    return [*root, "apt-get", "-y", "install", "--no-install-recommends", *packages]
+
+
+def install(apps: Sequence[type[App]], only_say: bool, out: Console) -> int:
+    packages = needed(apps)
+    if not packages:
+        out.print("nothing is missing")
+        return 0
+    words = command(packages)
+    out.print(f"Debian packages: {' '.join(packages)}", soft_wrap=True)
+    for app in apps:
+        if app.missing() and app.note:
+            out.print(f"{app.name}: {app.note}", soft_wrap=True)
+    out.print(shlex.join(words), highlight=False, soft_wrap=True)
+    if only_say or os.environ.get("OVERLOCK_NO_INSTALL") == "1":
+        return MISSING
+    for tool in (words[0], "apt-get"):
+        if not shutil.which(tool):
+            raise Fail(f"there is no {tool} here; install the equivalents of these", MISSING)
+    if subprocess.run(words, check=False).returncode:
+        raise Fail("apt could not install them, see above; perhaps after `apt-get update`", FAILED)
+    if left := [name for app in apps for name in app.missing()]:
+        raise Fail(f"still missing: {', '.join(left)}; is this Debian 12?", FAILED)
+    return 0

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""A trial: one copy of a program in one cell, with what it may start and how it is counted."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from overlock_tools import live
+from overlock_tools.answers import Answer
+from overlock_tools.apps.processes import NATIVE, Place, Process, Under, Used, used_by
+from overlock_tools.server import Impossible
+
+READY_SECONDS = 60.0
+# Of a server that was asked to end: then it is killed.
+STOP_SECONDS = 30.0
+RECORDS = "records"
+
+
+class Broken(Impossible):
+    """A program ended as it should not: in one line, with the last it said."""
+
+
+@dataclass
+class Begun:
+    """What had been used and counted when the counted time began."""
+
+    when: float
+    used: Used
+    counts: dict[live.Site, live.Counts]
+    holds: live.Holds
+
+
+@dataclass
+class Trial:
+    place: Place  # a folder of its own
+    threads: int
+    seconds: float
+    warm_up: float
+    seed: int
+    patience: float  # seconds that a program may take longer than it should, before it is cut
+    under: Under
+    together: threading.Barrier  # all copies pass it when they are ready
+    counted: bool = False
+    histograms: bool = False
+    proven: bool = False  # the lock was seen in a program
+    used: Used = field(default_factory=Used)
+    span: tuple[float, float] = (0.0, 0.0)  # time.monotonic() of the counted time
+    _begun: Begun | None = None
+    _processes: list[Process] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        return self.place.folder
+
+    def start(
+        self, command: Sequence[str], out: Path | None = None, locked: bool = True
+    ) -> Process:
+        """Under the cell's lock, or natively: a client beside the server that is measured."""
+        under = self.under if locked else NATIVE
+        process = Process(command, under, self.place, out)
+        self._processes.append(process)
+        if under.library and not self.proven:
+            seen = process.interposed()
+            if seen is False:
+                raise Broken(
+                    f"{under.library} is not in {process.name}: can {self._who} read it? "
+                    f"{process.complaint()}"
+                )
+            self.proven = bool(seen)
+        return process
+
+    @property
+    def _who(self) -> str:
+        return self.place.user.name if self.place.user else "you"
+
+    def run(self, command: Sequence[str], seconds: float = READY_SECONDS) -> str:
+        """Something natively, to its end, beside the counted time; what it printed."""
+        out = self.folder / "said"
+        process = self.start(command, out, locked=False)
+        try:
+            if not process.ended(seconds):
+                raise Broken(f"{process.name} was not done within {seconds:g} s")
+            if process.code:
+                raise Broken(self.failure(process))
+            return out.read_text(errors="replace")
+        finally:
+            self._leave(process)
+
+    def failure(self, process: Process) -> str:
+        process.ended(STOP_SECONDS)
+        code = process.code or 0
+        how = f"signal {-code}" if code < 0 else f"status {code}"
+        return f"{process.name} ended with {how}: {process.complaint() or 'without a word'}"
+
+    def begin(self) -> None:
+        """All copies begin together; what is used from here on counts."""
+        try:
+            self.together.wait(READY_SECONDS * 2)
+        except threading.BrokenBarrierError as error:
+            raise Broken("another copy did not get ready") from error
+        self.mark()
+
+    def mark(self) -> None:
+        """The counted time begins: after begin(), if the program warms up by itself."""
+        pids = [process.pid for process in self._processes if process.code is None]
+        counts, holds = self._counted()
+        self._begun = Begun(time.monotonic(), used_by(pids), counts, holds)
+
+    def end(self, answer: Answer) -> Answer:
+        """The counted time has ended; the answer with what the lock counted."""
+        assert self._begun is not None
+        begun, now = self._begun, time.monotonic()
+        pids = [process.pid for process in self._processes if process.code is None]
+        self.used.add(used_by(pids).since(begun.used))
+        self.span = (begun.when, now)
+        counts, holds = self._counted()
+        if self.counted and self.under.library:
+            _note(answer, live.summed(live.difference(counts, begun.counts)))
+            answer.hold = holds.since(begun.holds).pairs()
+        return answer
+
+    def _counted(self) -> tuple[dict[live.Site, live.Counts], live.Holds]:
+        if not self.counted or not self.under.library:
+            return {}, live.Holds()
+        reader = live.Reader(self.records)
+        holds = reader.holds() if self.histograms else live.Holds()
+        return reader.totals(), holds
+
+    @property
+    def records(self) -> Path:
+        return self.folder / RECORDS
+
+    def pieces(
+        self,
+        command: Sequence[str],
+        work: float,
+        check: Callable[[Path], str],
+        took: Callable[[Path], float | None] = lambda _: None,
+    ) -> Answer:
+        """A piece of work again and again, until the time is over; the last is finished.
+
+        `took`: the time that the program itself tells; None: the one from its start to its end.
+        """
+        self.begin()
+        began = time.monotonic()
+        done, busy, wrong = 0, 0.0, ""
+        while busy < self.seconds and not wrong:
+            out = self.folder / "out"
+            since = time.monotonic()
+            process = self.start(command, out)
+            left = began + self.seconds + self.patience - time.monotonic()
+            ended = process.ended(left)
+            seconds = time.monotonic() - since
+            self._leave(process)
+            self.used.add(process.used)
+            if not ended:  # its rate is at most as if it had just ended
+                busy += seconds
+                return self.end(Answer(work * (done + 1), busy, cut=True))
+            if process.code:
+                raise Broken(self.failure(process))
+            busy += took(self.folder) or seconds
+            wrong = check(self.folder)
+            done += 1
+        return self.end(Answer(work * done, busy, wrong=wrong))
+
+    def _leave(self, process: Process) -> None:
+        process.close()
+        self._processes.remove(process)
+
+    def stop(self, process: Process, number: int) -> None:
+        """A server in order: what it still has to write is not cut off."""
+        process.stop(number)
+        if not process.ended(STOP_SECONDS):
+            process.kill()
+
+    def abandon(self) -> None:
+        """From another thread: whoever waits for these learns that they have ended."""
+        self.together.abort()
+        for process in list(self._processes):
+            process.stop(9)
+
+    def close(self) -> None:
+        for process in reversed(self._processes):
+            process.close()
+        self._processes.clear()
+
+
+def _note(answer: Answer, counts: live.Counts) -> None:
+    answer.events = {name: n for name, n in counts.items() if name not in live.TIMES}
+    answer.wait_ns, answer.spin_ns = counts.get("wait_ns"), counts.get("spin_ns")
