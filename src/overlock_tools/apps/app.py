@@ -7,14 +7,15 @@ import re
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from overlock_tools import files
 from overlock_tools.answers import Answer
-from overlock_tools.apps.processes import User
+from overlock_tools.apps.processes import NATIVE, Place, Process, User
 from overlock_tools.apps.trial import Trial
 from overlock_tools.errors import FAILED, MISSING, Fail
 
@@ -132,6 +133,17 @@ def natively(
             FAILED,
         )
     return bytes(done.stdout)
+
+
+@contextmanager
+def beside(command: Sequence[str], ground: Ground) -> Iterator[Process]:
+    """A server for set_up(), as long as the context lasts."""
+    place = Place(ground.folder, ground.environment, ground.user)
+    process = Process(command, NATIVE, place, ground.folder / "server.out")
+    try:
+        yield process
+    finally:
+        process.close()
 
 
 def compiled(source: Path, libraries: Sequence[str] = ()) -> Path:

@@ -3,9 +3,30 @@
 
 from overlock_tools import defs
 from overlock_tools.apps.app import App
+from overlock_tools.apps.controls import Ebizzy, Hackbench, Kernbench
+from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
+from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
+from overlock_tools.apps.memcached import Memcached
 from overlock_tools.apps.pbzip2 import Pbzip2
+from overlock_tools.apps.pgbench import Pgbench
+from overlock_tools.apps.rocksdb import RocksDb
 
-APPS: dict[str, type[App]] = {app.name: app for app in (Pbzip2,)}
+APPS: dict[str, type[App]] = {
+    app.name: app
+    for app in (
+        Pbzip2,
+        LevelDb,
+        LevelDbWriting,
+        RocksDb,
+        Memcached,
+        SysbenchOltp,
+        DvdStore,
+        Pgbench,
+        Ebizzy,
+        Hackbench,
+        Kernbench,
+    )
+}
 
 
 def known(name: str) -> type[App]:

@@ -212,6 +212,12 @@ class Process:
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace")
 
+    def rest(self) -> str:
+        """What it has printed since its last line that was read; it has ended."""
+        assert self.child.stdout is not None
+        text, self._rest = self._rest + self.child.stdout.read(), b""
+        return text.decode(errors="replace")
+
     def ended(self, seconds: float | None = 0.0) -> bool:
         """Waits so long for its end, None: until it comes, without looking again and again."""
         left = None if seconds is None else max(0.0, seconds)

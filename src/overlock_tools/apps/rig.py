@@ -66,8 +66,8 @@ def under(variant: str, setting: Setting, records: Path) -> Under:
         return processes.NATIVE
     name, *settings = variant.split("@")
     tunables: dict[str, str | None] = {}
-    for setting in settings:
-        tunable, _, value = setting.partition("=")
+    for word in settings:
+        tunable, _, value = word.partition("=")
         tunables[tunable] = value
     library = native.file(f"liboverlock-run{'-counted' if setting.counted else ''}.so")
     ours = run.lock_settings(name, tunables, setting.counted)

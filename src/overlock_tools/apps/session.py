@@ -160,6 +160,8 @@ def _introduce(parts: Sequence[matrix.Part], out: Console) -> None:
 
 def show(result: Result, out: Console) -> None:
     if not result.cells:
+        for line in bench.remarks(result):
+            out.print(line, soft_wrap=True)
         return
     out.print("")
     out.print(result.title, style="bold")

@@ -3,8 +3,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlock_tools import live
@@ -55,11 +55,17 @@ class Trial:
         return self.place.folder
 
     def start(
-        self, command: Sequence[str], out: Path | None = None, locked: bool = True
+        self,
+        command: Sequence[str],
+        out: Path | None = None,
+        *,
+        locked: bool = True,
+        variables: Mapping[str, str] | None = None,
     ) -> Process:
         """Under the cell's lock, or natively: a client beside the server that is measured."""
         under = self.under if locked else NATIVE
-        process = Process(command, under, self.place, out)
+        place = replace(self.place, environment={**self.place.environment, **(variables or {})})
+        process = Process(command, under, place, out)
         self._processes.append(process)
         if under.library and not self.proven:
             seen = process.interposed()

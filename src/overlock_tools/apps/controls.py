@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""The papers' programs that contend in the kernel, if at all: no mutex is theirs to be replaced.
+
+Under any lock they are as fast as natively; what they show beyond that is what interposing costs.
+"""
+
+import re
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from overlock_tools import native
+from overlock_tools.answers import Answer
+from overlock_tools.apps import app
+from overlock_tools.apps.trial import Broken, Trial
+from overlock_tools.errors import MISSING, Fail
+from overlock_tools.guest import kernbench
+
+EBIZZY = "guest/loads/programs/ebizzy.c"
+LOOK_SECONDS = 0.5  # ebizzy's own
+MAKEFILE = """\
+units := $(wildcard *.c)
+program: $(units:.c=.o)
+	gcc -nostdlib -static -no-pie -o $@ $^
+%.o: %.c kernbench.h
+	gcc -O0 -w -ffreestanding -fno-pie -fno-stack-protector -c -o $@ $<
+"""
+
+
+class Ebizzy(app.App):
+    name = "ebizzy"
+    what = "ebizzy's mix: map 256 KiB, copy, search, unmap; so many threads"
+    unit = "records"
+    papers = "000, 002"
+    packages = ("gcc",)
+    programs = ("gcc",)
+    reach = "none: the kernel's mmap lock is where it contends"
+    control = True
+
+    def set_up(self) -> None:
+        top = native.checkout()
+        if not top:
+            raise Fail("ebizzy's source is in a checkout only; run it there", MISSING)
+        self.program = str(app.compiled(top / EBIZZY))
+
+    def cell(self, trial: Trial) -> Answer:
+        trial.begin()
+        process = trial.start([self.program, f"{trial.seconds:g}", str(trial.threads)])
+        limit = time.monotonic() + trial.seconds + trial.patience
+        began, before = _total(process.line(limit))
+        trial.mark()
+        ended, after = began, before
+        while ended - began < trial.seconds - LOOK_SECONDS / 2:
+            ended, after = _total(process.line(limit))
+        answer = trial.end(Answer(after - before, ended - began))
+        if not process.ended(trial.patience) or process.code:
+            raise Broken(trial.failure(process))
+        answer.wrong = process.rest().partition("wrong: ")[2].strip()
+        return answer
+
+
+def _total(line: str) -> tuple[float, int]:
+    _, when, records = line.split()
+    return float(when), int(records)
+
+
+class Hackbench(app.App):
+    name = "hackbench"
+    what = "hackbench: half so many senders, half receivers, on sockets"
+    unit = "messages"
+    papers = "000"
+    packages = ("rt-tests",)
+    programs = ("hackbench",)
+    reach = "none: processes that send to each other through the kernel"
+    control = True
+    presets: ClassVar[dict[str, str]] = {"loops": "2000"}
+
+    def set_up(self) -> None:
+        app.natively(self._command(2), self.ground)
+
+    def _command(self, threads: int) -> list[str]:
+        fds, loops = max(1, threads // 2), self.number("loops")
+        return [app.program("hackbench"), "-g1", f"-f{fds}", f"-l{loops}", "-s100"]
+
+    def cell(self, trial: Trial) -> Answer:
+        fds = max(1, trial.threads // 2)
+        messages = fds * fds * self.number("loops")
+        return trial.pieces(self._command(trial.threads), messages, _silent, _hackbench_took)
+
+
+def _hackbench_took(folder: Path) -> float | None:
+    said = (folder / "out").read_text(errors="replace")
+    found = re.search(r"^Time: ([\d.]+)", said, re.MULTILINE)
+    return float(found[1]) if found else None
+
+
+def _silent(folder: Path) -> str:
+    """Its receivers count every byte, and it prints a time only when all have all."""
+    return "" if _hackbench_took(folder) else "hackbench ended without a time"
+
+
+class Kernbench(app.App):
+    name = "kernbench"
+    what = "make compiles the same C files with gcc, so many jobs; the program they make is run"
+    unit = "builds"
+    papers = "000, 001, 002"
+    packages = ("gcc", "make")
+    programs = ("gcc", "make")
+    reach = "none that matters: compilers have one thread"
+    control = True
+
+    def set_up(self) -> None:
+        self.right = kernbench.expected()
+        self.sources = self.ground.folder / "sources"
+        self.sources.mkdir()
+        for name, text in kernbench.sources().items():
+            (self.sources / name).write_text(text)
+        (self.sources / "Makefile").write_text(MAKEFILE)
+
+    def cell(self, trial: Trial) -> Answer:
+        for file in self.sources.iterdir():
+            (trial.folder / file.name).write_bytes(file.read_bytes())
+        make = [app.program("make"), "-B", "-s", f"-j{trial.threads}", "program"]
+        return trial.pieces(make, 1, self._wrong)
+
+    def _wrong(self, folder: Path) -> str:
+        made = folder / "program"
+        try:
+            printed = app.natively([str(made)], self.ground).decode().strip()
+        except Fail as error:
+            return error.message
+        made.unlink()
+        return "" if printed == self.right else f"what was built prints {printed}, not {self.right}"

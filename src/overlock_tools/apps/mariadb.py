@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""MariaDB under sysbench: its OLTP mix, and the database tier of 000's DVD store."""
+
+import re
+import signal
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from overlock_tools.answers import Answer
+from overlock_tools.apps import app, servers
+from overlock_tools.apps.servers import whole
+from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
+from overlock_tools.errors import FAILED, Fail
+
+DATABASE = "overlock"
+BUFFER_POOL = "128M"  # MariaDB's own default; all data fit
+CONNECTIONS_BESIDE = 10
+
+
+class MariaDb(app.App):
+    packages = ("mariadb-client-core", "mariadb-server-core", "sysbench")
+    programs = ("mariadbd", "mariadb-install-db", "mariadb", "sysbench")
+    reach = "pthread mutexes of the server; InnoDB's own latches are futexes and stay"
+    service = True
+    overhead_seconds = 4.0
+
+    def set_up(self) -> None:
+        folder = self.ground.folder
+        self.data = folder / "data"
+        install = [
+            *(app.program("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}"),
+            *("--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"),
+        ]
+        app.natively(install, self.ground, user=self.ground.user)
+        with app.beside(self.server(folder, self.data), self.ground) as server:
+            servers.reached(server, lambda: servers.greets(folder / "socket"))
+            self.sql(folder, f"CREATE DATABASE {DATABASE}", "")
+            app.natively(self.client(folder, "prepare"), self.ground)
+            server.stop(signal.SIGTERM)
+            if not server.ended(READY_SECONDS):
+                raise Fail("mariadbd did not end after it was set up", FAILED)
+
+    def server(self, folder: Path, data: Path) -> list[str]:
+        return [
+            *(app.program("mariadbd"), "--no-defaults", f"--datadir={data}"),
+            *(f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}"),
+            *("--skip-networking", f"--innodb-buffer-pool-size={BUFFER_POOL}"),
+            f"--max-connections={max(self.ground.threads) + CONNECTIONS_BESIDE}",
+            f"--tmpdir={folder}",
+        ]
+
+    def sql(self, folder: Path, text: str, database: str = DATABASE) -> list[list[str]]:
+        """Rows of what it selects."""
+        command = [app.program("mariadb"), "--no-defaults", f"--socket={folder / 'socket'}"]
+        command += ["-u", "root", "-N", "-B", "-e", text, *([database] if database else [])]
+        return [
+            line.split("\t") for line in app.natively(command, self.ground).decode().splitlines()
+        ]
+
+    def client(self, folder: Path, step: str, threads: int = 1, seconds: int = 1) -> list[str]:
+        return [
+            *(app.program("sysbench"), "--db-driver=mysql", f"--mysql-socket={folder / 'socket'}"),
+            *("--mysql-user=root", f"--mysql-db={DATABASE}", f"--threads={threads}"),
+            *(f"--time={seconds}", *self.script(), step),
+        ]
+
+    @abstractmethod
+    def script(self) -> Sequence[str]:
+        """sysbench's test, with its options."""
+
+    @abstractmethod
+    def wrong(self, folder: Path, said: str) -> str: ...
+
+    def cell(self, trial: Trial) -> Answer:
+        data = servers.copied(self.data, trial)
+        server = trial.start(self.server(trial.folder, data))
+        servers.reached(server, lambda: servers.greets(trial.folder / "socket"))
+        warm = ""
+        if trial.warm_up:
+            warm = trial.run(
+                self.client(trial.folder, "run", trial.threads, whole(trial.warm_up)),
+                whole(trial.warm_up) + trial.patience,
+            )
+        trial.begin()
+        answer, said = self._loaded(trial)
+        trial.end(answer)
+        if not answer.cut:
+            answer.wrong = self.wrong(trial.folder, warm + said)
+        trial.stop(server, signal.SIGTERM)
+        return answer
+
+    def _loaded(self, trial: Trial) -> tuple[Answer, str]:
+        seconds = whole(trial.seconds)
+        out = trial.folder / "sysbench.out"
+        command = self.client(trial.folder, "run", trial.threads, seconds)
+        client = trial.start(command, out, locked=False)
+        began = time.monotonic()
+        if not client.ended(seconds + trial.patience):
+            return Answer(1, time.monotonic() - began, cut=True), ""
+        said = out.read_text(errors="replace")
+        done = re.search(r"^ +transactions: +(\d+) ", said, re.MULTILINE)
+        took = re.search(r"^ +total time: +([\d.]+)s", said, re.MULTILINE)
+        if client.code or not done or not took:
+            raise Broken(f"{trial.failure(client)} {said.strip().splitlines()[-1:]}")
+        return Answer(int(done[1]), float(took[1])), said
+
+
+class SysbenchOltp(MariaDb):
+    name = "sysbench-oltp"
+    what = "MariaDB under sysbench's oltp_read_write, so many clients"
+    unit = "transactions"
+    presets: ClassVar[dict[str, str]] = {"tables": "4", "rows": "10000"}
+
+    def script(self) -> Sequence[str]:
+        tables, rows = self.number("tables"), self.number("rows")
+        return ["oltp_read_write", f"--tables={tables}", f"--table-size={rows}"]
+
+    def wrong(self, folder: Path, said: str) -> str:
+        """Each transaction deletes a row and inserts it again: there are as many as there were."""
+        for number in range(1, self.number("tables") + 1):
+            name = f"sbtest{number}"
+            (rows,) = self.sql(folder, f"SELECT COUNT(*) FROM {name}")  # noqa: S608 - our own name
+            if rows[0] != str(self.number("rows")):
+                return f"{name} has {rows[0]} rows, not {self.number('rows')}"
+            checked = self.sql(folder, f"CHECK TABLE {name}")
+            if checked[-1][-1] != "OK":
+                return f"{name}: {checked[-1][-1]}"
+        return ""
+
+
+class DvdStore(MariaDb):
+    name = "dvdstore"
+    what = "MariaDB as a DVD store's database: logins, searches, purchases, so many clients"
+    unit = "operations"
+    papers = "000"
+    presets: ClassVar[dict[str, str]] = {"customers": "20000", "products": "10000"}
+
+    def script(self) -> Sequence[str]:
+        sizes = (f"--{name}={self.number(name)}" for name in self.presets)
+        return [str(app.SOURCES / "dvdstore.lua"), *sizes]
+
+    def wrong(self, folder: Path, said: str) -> str:
+        """What was sold is what was ordered, line by line and customer by customer."""
+        (sums,) = self.sql(
+            folder,
+            "SELECT (SELECT SUM(sold) FROM inventory), (SELECT SUM(quantity) FROM orderlines), "
+            "(SELECT COUNT(*) FROM orders), (SELECT SUM(orders) FROM customers), "
+            "(SELECT SUM(total) FROM orders), (SELECT SUM(price * quantity) FROM orderlines)",
+        )
+        sold, ordered, orders, of_customers, asked, due = sums
+        for one, other, words in (
+            (sold, ordered, "pieces sold and ordered"),
+            (orders, of_customers, "orders and customers' orders"),
+            (asked, due, "sums of orders and of their lines"),
+        ):
+            if one != other:
+                return f"{words}: {one} and {other}"
+        placed = sum(map(int, re.findall(r"purchases: (\d+)", said)))
+        if orders != str(placed):
+            return f"{placed} purchases were committed, and there are {orders} orders"
+        return ""

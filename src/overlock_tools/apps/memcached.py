@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""memcached under memcaslap, libmemcached's load generator, which verifies what it gets."""
+
+import re
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from overlock_tools import machine
+from overlock_tools.answers import Answer
+from overlock_tools.apps import app, servers
+from overlock_tools.apps.processes import Process
+from overlock_tools.apps.servers import whole
+from overlock_tools.apps.trial import Broken, Trial
+
+ADDRESS = "127.0.0.1"
+# Clients for each thread of the server.
+CLIENTS = 4
+# Of memcaslap: keys of 32 letters, values of 100; nine gets to a set.
+MIX = "key\n32 32 1\nvalue\n100 100 1\ncmd\n0 0.1\n1 0.9\n"
+COUNTED = ("get_misses", "verify_misses", "verify_failed", "unexpected_unget")
+
+
+class Memcached(app.App):
+    name = "memcached"
+    what = "memcached with so many worker threads under memcaslap, every value verified"
+    unit = "operations"
+    packages = ("libmemcached-tools", "memcached")
+    programs = ("memcached", "memcaslap")
+    note = "Debian's package starts a server of its own, which is not used: systemctl disable --now"
+    reach = "all: the items' locks, the slabs', the LRUs', the statistics of each thread"
+    service = True
+    presets: ClassVar[dict[str, str]] = {"megabytes": "256"}
+
+    def set_up(self) -> None:
+        """A cell begins with an empty cache, which its client fills."""
+        self.mix = self.ground.folder / "mix"
+        self.mix.write_text(MIX)
+
+    def cell(self, trial: Trial) -> Answer:
+        told = trial.folder / "port"
+        server = trial.start(
+            [
+                *(app.program("memcached"), "-l", ADDRESS, "-p", "-1", "-U", "0"),
+                *("-m", str(self.number("megabytes")), "-t", str(trial.threads)),
+                *("-c", str(4096 + CLIENTS * trial.threads)),
+            ],
+            variables={"MEMCACHED_PORT_FILENAME": str(told)},
+        )
+        servers.reached(server, lambda: _port(told) is not None)
+        port = _port(told)
+        assert port is not None
+        if trial.warm_up:
+            trial.run(self._client(trial, port, trial.warm_up), trial.patience + trial.warm_up)
+        trial.begin()
+        answer = self._loaded(trial, port)
+        trial.end(answer)
+        if not answer.cut and not answer.wrong:
+            answer.wrong = _server_says(port)
+        trial.stop(server, signal.SIGTERM)
+        return answer
+
+    def _client(self, trial: Trial, port: int, seconds: float) -> list[str]:
+        threads = machine.cpus()
+        clients = -(-CLIENTS * trial.threads // threads) * threads  # memcaslap wants a multiple
+        return [
+            *(app.program("memcaslap"), "-s", f"{ADDRESS}:{port}", "-t", f"{whole(seconds)}s"),
+            *("-T", str(threads), "-c", str(clients), "-v", "1", "-w", "1k"),
+            *("-F", str(self.mix)),
+        ]
+
+    def _loaded(self, trial: Trial, port: int) -> Answer:
+        out = trial.folder / "memcaslap.out"
+        client = trial.start(self._client(trial, port, trial.seconds), out, locked=False)
+        began = time.monotonic()
+        if not client.ended(whole(trial.seconds) + trial.patience):
+            return Answer(1, time.monotonic() - began, cut=True)
+        return _answer(out, client, trial)
+
+
+def _answer(out: Path, client: Process, trial: Trial) -> Answer:
+    said = out.read_text(errors="replace")
+    rate = re.search(r"Run time: ([\d.]+)s Ops: (\d+)", said)
+    if client.code or not rate:
+        raise Broken(trial.failure(client))
+    counts = {name: int(n) for name, n in re.findall(r"^(\w+): (\d+)$", said, re.MULTILINE)}
+    bad = [f"{name} {counts[name]}" for name in COUNTED if counts.get(name)]
+    return Answer(int(rate[2]), float(rate[1]), wrong=", ".join(bad))
+
+
+def _port(told: Path) -> int | None:
+    """memcached chooses it, and writes the file beside its name and renames it."""
+    try:
+        found = re.search(r"TCP INET: (\d+)", told.read_text())
+    except OSError:
+        return None
+    return int(found[1]) if found else None
+
+
+def _server_says(port: int) -> str:
+    """What it counts has to add up."""
+    with socket.create_connection((ADDRESS, port), 10) as one:
+        one.sendall(b"stats\r\n")
+        text = b""
+        while not text.endswith(b"END\r\n"):
+            if not (came := one.recv(65536)):
+                return "memcached closed the connection while it was asked for its counters"
+            text += came
+    stats = dict(re.findall(r"STAT (\w+) (\d+)\r", text.decode()))
+    gets, hits, misses = (int(stats[name]) for name in ("cmd_get", "get_hits", "get_misses"))
+    return "" if gets == hits + misses else f"{gets} gets, {hits} hits and {misses} misses"

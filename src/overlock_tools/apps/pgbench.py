@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""PostgreSQL under pgbench, as 001 had it. Its processes share their locks: they stay."""
+
+import re
+import signal
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from overlock_tools import machine
+from overlock_tools.answers import Answer
+from overlock_tools.apps import app, servers
+from overlock_tools.apps.servers import whole
+from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
+from overlock_tools.errors import FAILED, Fail
+
+USER, DATABASE = "overlock", "postgres"
+CONNECTIONS_BESIDE = 10
+
+
+class Pgbench(app.App):
+    name = "pgbench"
+    what = "PostgreSQL under pgbench's TPC-B, so many clients"
+    unit = "transactions"
+    papers = "001"
+    packages = ("postgresql-15", "postgresql-client-15")
+    programs = ("postgres", "initdb", "pgbench", "psql")
+    note = "Debian's package makes and starts a cluster of its own, which is not used"
+    reach = "none that matters: its own s_lock and LWLocks, shared by processes, are no mutexes"
+    control = True
+    service = True
+    overhead_seconds = 3.0
+    presets: ClassVar[dict[str, str]] = {"scale": "4"}
+
+    def set_up(self) -> None:
+        folder, user = self.ground.folder, self.ground.user
+        self.data = folder / "data"
+        install = [app.program("initdb"), "-D", str(self.data), "-U", USER, "--auth=trust"]
+        app.natively([*install, "--no-sync", "--no-locale", "-E", "UTF8"], self.ground, user=user)
+        with app.beside(self._server(folder, self.data), self.ground) as server:
+            servers.reached(server, lambda: self._answers(folder))
+            app.natively(
+                [*self._pgbench(folder), "-i", "-q", "-s", str(self.number("scale"))], self.ground
+            )
+            server.stop(signal.SIGINT)
+            if not server.ended(READY_SECONDS):
+                raise Fail("postgres did not end after it was set up", FAILED)
+
+    def _server(self, folder: Path, data: Path) -> list[str]:
+        return [
+            *(app.program("postgres"), "-D", str(data), "-k", str(folder)),
+            *("-c", "listen_addresses=", "-c", "shared_buffers=128MB"),
+            *("-c", f"max_connections={max(self.ground.threads) + CONNECTIONS_BESIDE}"),
+        ]
+
+    def _pgbench(self, folder: Path) -> list[str]:
+        return [app.program("pgbench"), "-h", str(folder), "-U", USER, DATABASE]
+
+    def _sql(self, folder: Path, text: str) -> str:
+        command = [app.program("psql"), "-h", str(folder), "-U", USER, "-X", "-A", "-t", "-c"]
+        return app.natively([*command, text, DATABASE], self.ground).decode().strip()
+
+    def _answers(self, folder: Path) -> bool:
+        if not (folder / ".s.PGSQL.5432").exists():
+            return False
+        try:
+            return self._sql(folder, "SELECT 1") == "1"
+        except Fail:
+            return False
+
+    def cell(self, trial: Trial) -> Answer:
+        data = servers.copied(self.data, trial)
+        server = trial.start(self._server(trial.folder, data))
+        servers.reached(server, lambda: self._answers(trial.folder))
+        before = 0
+        if trial.warm_up:
+            said = trial.run(self._client(trial, trial.warm_up), trial.warm_up + trial.patience)
+            before = _processed(said)
+        trial.begin()
+        answer = self._loaded(trial)
+        trial.end(answer)
+        if not answer.cut:
+            answer.wrong = self._wrong(trial.folder, before + int(answer.work))
+        trial.stop(server, signal.SIGINT)
+        return answer
+
+    def _client(self, trial: Trial, seconds: float) -> list[str]:
+        jobs = min(trial.threads, machine.cpus())
+        return [
+            *self._pgbench(trial.folder),
+            *("-n", "-c", str(trial.threads), "-j", str(jobs), "-T", str(whole(seconds))),
+        ]
+
+    def _loaded(self, trial: Trial) -> Answer:
+        out = trial.folder / "pgbench.out"
+        client = trial.start(self._client(trial, trial.seconds), out, locked=False)
+        began = time.monotonic()
+        if not client.ended(whole(trial.seconds) + trial.patience):
+            return Answer(1, time.monotonic() - began, cut=True)
+        said = out.read_text(errors="replace")
+        rate = re.search(r"^tps = ([\d.]+)", said, re.MULTILINE)
+        if client.code or not rate or not _processed(said):
+            raise Broken(trial.failure(client))
+        return Answer(_processed(said), _processed(said) / float(rate[1]))
+
+    def _wrong(self, folder: Path, transactions: int) -> str:
+        """TPC-B's: what was moved is the same in all four tables, and each move was noted."""
+        sums = self._sql(
+            folder,
+            "SELECT (SELECT SUM(abalance) FROM pgbench_accounts), "
+            "(SELECT SUM(tbalance) FROM pgbench_tellers), "
+            "(SELECT SUM(bbalance) FROM pgbench_branches), "
+            "(SELECT SUM(delta) FROM pgbench_history), (SELECT COUNT(*) FROM pgbench_history)",
+        ).split("|")
+        if len(set(sums[:4])) != 1:
+            return f"accounts, tellers, branches and history have {', '.join(sums[:4])}"
+        if sums[4] != str(transactions):
+            return f"{transactions} transactions were done, and {sums[4]} are noted"
+        return ""
+
+
+def _processed(said: str) -> int:
+    found = re.search(r"number of transactions actually processed: (\d+)", said)
+    return int(found[1]) if found else 0
