@@ -115,7 +115,7 @@ def _variables(facts: dict[str, Any]) -> str:
     )
 
 
-def _cell(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
+def cell_of(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
     told = ("latency", "handover", "hold", "queue")
     latency, handover, hold, queue = (answer.get(key, {}) for key in told)
     return Cell(
@@ -218,7 +218,7 @@ class Run:
             self.result.hung.append(GivenUp(place.variant, place.threads, why))
             self.count()
         else:
-            self.result.cells.append(_cell(answer, round_number, place.variant))
+            self.result.cells.append(cell_of(answer, round_number, place.variant))
             self.to_do -= 1
         self.measured += 1
 

@@ -134,6 +134,8 @@ def _times(ratio: Ratio) -> str:
     return f"{factor(ratio.value)}× [{factor(ratio.low)} – {factor(ratio.high)}]"
 
 
+CSD_NS = 6000.0  # 002: 2^14 cycles of its machines, the most that a critical section takes
+MEAN_CSD_NS = 1500.0  # 002: 2^12, the average
 Range = tuple[float, float]
 MORE: Range = (1.0, float("inf"))
 LESS: Range = (0.0, 1.0)

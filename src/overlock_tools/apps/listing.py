@@ -2,6 +2,7 @@
 """`overlock apps list`."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
@@ -9,10 +10,12 @@ from rich.table import Table
 from overlock_tools import files
 from overlock_tools.apps.catalogue import APPS
 from overlock_tools.apps.outcome import installed
+from overlock_tools.apps.probe import Probe, facts
 from overlock_tools.terminal import console
 
 
-def show(json_file: Path | None) -> int:
+def show(probe: Probe | None, json_file: Path | None) -> int:
+    """`probe`: measure whether each program's locks matter."""
     out = console()
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("program", "here", "what it does", "papers", "locks that are replaced"):
@@ -22,6 +25,8 @@ def show(json_file: Path | None) -> int:
     out.print(table)
     if lacking := [app.name for app in APPS.values() if app.missing()]:
         out.print(f"overlock apps install {' '.join(lacking)}", highlight=False)
+    here = [app for app in APPS.values() if not app.missing()]
+    found = {fact.name: fact for fact in facts(here, probe, out)} if probe else {}
     if json_file:
         listed = [
             {
@@ -35,6 +40,7 @@ def show(json_file: Path | None) -> int:
                 "reach": app.reach,
                 "control": app.control,
                 "parameters": dict(app.presets),
+                "facts": asdict(found[app.name]) if app.name in found else None,
             }
             for app in APPS.values()
         ]

@@ -146,9 +146,11 @@ class DvdStore(MariaDb):
         """What was sold is what was ordered, line by line and customer by customer."""
         (sums,) = self.sql(
             folder,
-            "SELECT (SELECT SUM(sold) FROM inventory), (SELECT SUM(quantity) FROM orderlines), "
+            "SELECT (SELECT SUM(sold) FROM inventory), "
+            "(SELECT COALESCE(SUM(quantity), 0) FROM orderlines), "
             "(SELECT COUNT(*) FROM orders), (SELECT SUM(orders) FROM customers), "
-            "(SELECT SUM(total) FROM orders), (SELECT SUM(price * quantity) FROM orderlines)",
+            "(SELECT COALESCE(SUM(total), 0) FROM orders), "
+            "(SELECT COALESCE(SUM(price * quantity), 0) FROM orderlines)",
         )
         sold, ordered, orders, of_customers, asked, due = sums
         for one, other, words in (

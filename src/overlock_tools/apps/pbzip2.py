@@ -47,16 +47,16 @@ class Pbzip2(app.App):
     def cell(self, trial: Trial) -> Answer:
         return trial.pieces(self._command(trial.threads), self.size, self._wrong, took)
 
-    def _wrong(self, folder: Path) -> str:
+    def _wrong(self, outs: list[Path]) -> str:
         try:
-            right = self._unpacked((folder / "out").read_bytes()) == self.right
+            right = all(self._unpacked(out.read_bytes()) == self.right for out in outs)
         except Fail as error:
             return error.message
         return "" if right else "what it packed does not unpack to what it was given"
 
 
-def took(folder: Path) -> float | None:
+def took(out: Path) -> float | None:
     """As it says itself."""
-    said = (folder / "pbzip2.err").read_text(errors="replace")
+    said = out.with_name("pbzip2.err").read_text(errors="replace")
     times = re.findall(r"Wall Clock: ([\d.]+) seconds", said)
     return float(times[-1]) if times else None

@@ -222,6 +222,10 @@ class Process:
         """Waits so long for its end, None: until it comes, without looking again and again."""
         left = None if seconds is None else max(0.0, seconds)
         if self.code is None and select.select([self._ends], [], [], left)[0]:
+            with contextlib.suppress(
+                ProcessLookupError
+            ):  # what it left behind, while it has its id
+                os.killpg(self.pid, signal.SIGKILL)
             _, status, usage = os.wait4(self.pid, 0)
             self.code = self.child.returncode = os.waitstatus_to_exitcode(status)
             self.used = Used.of(usage)

@@ -16,7 +16,7 @@ from overlock_tools.answers import Answer
 from overlock_tools.apps import processes
 from overlock_tools.apps.app import App, Ground
 from overlock_tools.apps.processes import Place, Under, Used, User
-from overlock_tools.apps.trial import RECORDS, Broken, Trial
+from overlock_tools.apps.trial import RECORDS, Alone, Broken, Trial
 from overlock_tools.commands import run
 from overlock_tools.errors import Fail
 from overlock_tools.program import scratch
@@ -194,7 +194,7 @@ def _run(copies: list[Copy], app: App) -> None:
             thread.join()
         raise
     errors = [copy.error for copy in copies if copy.error]
-    for error in sorted(errors, key=lambda error: isinstance(error, threading.BrokenBarrierError)):
+    for error in sorted(errors, key=lambda error: isinstance(error, Alone)):
         if isinstance(error, processes.Late | processes.Ended):
             raise Broken(f"{type(error).__name__}: {error}") from error
         raise error

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A trial: one copy of a program in one cell, with what it may start and how it is counted."""
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,10 @@ RECORDS = "records"
 
 class Broken(Impossible):
     """A program ended as it should not: in one line, with the last it said."""
+
+
+class Alone(Broken):
+    """What happened to another copy is the reason."""
 
 
 @dataclass
@@ -49,6 +54,7 @@ class Trial:
     span: tuple[float, float] = (0.0, 0.0)  # time.monotonic() of the counted time
     _begun: Begun | None = None
     _processes: list[Process] = field(default_factory=list)
+    _abandoned: bool = False
 
     @property
     def folder(self) -> Path:
@@ -67,6 +73,8 @@ class Trial:
         place = replace(self.place, environment={**self.place.environment, **(variables or {})})
         process = Process(command, under, place, out)
         self._processes.append(process)
+        if self._abandoned:
+            raise Broken("somebody else ended the measurement")
         if under.library and not self.proven:
             seen = process.interposed()
             if seen is False:
@@ -102,11 +110,14 @@ class Trial:
 
     def begin(self) -> None:
         """All copies begin together; what is used from here on counts."""
-        try:
-            self.together.wait(READY_SECONDS * 2)
-        except threading.BrokenBarrierError as error:
-            raise Broken("another copy did not get ready") from error
+        self._meet(2 * READY_SECONDS)
         self.mark()
+
+    def _meet(self, seconds: float) -> None:
+        try:
+            self.together.wait(seconds)
+        except threading.BrokenBarrierError as error:
+            raise Alone("another copy did not come so far") from error
 
     def mark(self) -> None:
         """The counted time begins: after begin(), if the program warms up by itself."""
@@ -115,7 +126,10 @@ class Trial:
         self._begun = Begun(time.monotonic(), used_by(pids), counts, holds)
 
     def end(self, answer: Answer) -> Answer:
-        """The counted time has ended; the answer with what the lock counted."""
+        """The counted time has ended; the answer with what the lock counted.
+
+        Returns when that of all copies has: nobody checks his work while others are measured.
+        """
         assert self._begun is not None
         begun, now = self._begun, time.monotonic()
         pids = [process.pid for process in self._processes if process.code is None]
@@ -125,6 +139,7 @@ class Trial:
         if self.counted and self.under.library:
             _note(answer, live.summed(live.difference(counts, begun.counts)))
             answer.hold = holds.since(begun.holds).pairs()
+        self._meet(READY_SECONDS + self.seconds + self.patience)
         return answer
 
     def _counted(self) -> tuple[dict[live.Site, live.Counts], live.Holds]:
@@ -142,34 +157,33 @@ class Trial:
         self,
         command: Sequence[str],
         work: float,
-        check: Callable[[Path], str],
+        check: Callable[[list[Path]], str],
         took: Callable[[Path], float | None] = lambda _: None,
     ) -> Answer:
         """A piece of work again and again, until the time is over; the last is finished.
 
-        `took`: the time that the program itself tells; None: the one from its start to its end.
+        `took`: of what a piece printed and wrote, the time that it tells itself; None: the one from
+        its start to its end. `check`: of all that was printed, why it is wrong.
         """
         self.begin()
-        began = time.monotonic()
-        done, busy, wrong = 0, 0.0, ""
-        while busy < self.seconds and not wrong:
-            out = self.folder / "out"
+        began, busy = time.monotonic(), 0.0
+        outs: list[Path] = []
+        while busy < self.seconds:
+            outs.append(self.folder / f"out-{len(outs)}")
             since = time.monotonic()
-            process = self.start(command, out)
-            left = began + self.seconds + self.patience - time.monotonic()
-            ended = process.ended(left)
+            process = self.start(command, outs[-1])
+            ended = process.ended(began + self.seconds + self.patience - since)
             seconds = time.monotonic() - since
             self._leave(process)
             self.used.add(process.used)
             if not ended:  # its rate is at most as if it had just ended
-                busy += seconds
-                return self.end(Answer(work * (done + 1), busy, cut=True))
+                return self.end(Answer(work * len(outs), busy + seconds, cut=True))
             if process.code:
                 raise Broken(self.failure(process))
-            busy += took(self.folder) or seconds
-            wrong = check(self.folder)
-            done += 1
-        return self.end(Answer(work * done, busy, wrong=wrong))
+            busy += took(outs[-1]) or seconds
+        answer = self.end(Answer(work * len(outs), busy))
+        answer.wrong = check(outs)
+        return answer
 
     def _leave(self, process: Process) -> None:
         process.close()
@@ -183,9 +197,10 @@ class Trial:
 
     def abandon(self) -> None:
         """From another thread: whoever waits for these learns that they have ended."""
+        self._abandoned = True
         self.together.abort()
         for process in list(self._processes):
-            process.stop(9)
+            process.stop(signal.SIGKILL)
 
     def close(self) -> None:
         for process in reversed(self._processes):

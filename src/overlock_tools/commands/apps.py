@@ -43,18 +43,123 @@ def command() -> None:
     """
 
 
+def _json(function: Command) -> Command:
+    kind = click.Path(path_type=Path)
+    return click.option("--json", "json_file", type=kind, help="Write it to this file.")(function)
+
+
+# Of what is counted once.
+PROBE = (
+    click.option("--lock", default="tas_yield", show_default=True, help="Under this one."),
+    click.option("--threads", default="4x", show_default=True, help="A number, or 4x: CPUs."),
+    click.option(
+        "--seconds", type=Within(0.2, 3600), default=1.0, show_default=True, help="Of each."
+    ),
+)
+
+
+def _probed(function: Command) -> Command:
+    for option in reversed(PROBE):
+        function = option(function)
+    return function
+
+
+def _probe(options: dict[str, Any]) -> Any:
+    from overlock_tools import machine
+    from overlock_tools.apps import probe, rig
+
+    threads = probe.threads_of(options["threads"], machine.cpus())
+    return probe.Probe(rig.checked(options["lock"]), threads, options["seconds"])
+
+
 @command.command(name="list")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write it to this file.")
-def list_command(json_file: Path | None) -> int:
+@click.option("--facts", is_flag=True, help="Count whether its locks matter, in each that is here.")
+@_probed
+@_json
+def list_command(facts: bool, json_file: Path | None, **options: Any) -> int:
     """The programs there are, what each needs, and which of its locks are replaced.
 
     \b
     Examples:
       overlock apps list
+      overlock apps list --facts --threads 8
     """
     from overlock_tools.apps import listing
 
-    return listing.show(json_file)
+    return listing.show(_probe(options) if facts else None, json_file)
+
+
+@command.command()
+@NAMES
+@_probed
+@_json
+def csd(names: tuple[str, ...], json_file: Path | None, **options: Any) -> int:
+    """How long programs hold their locks, beside 002's Figure 3.
+
+    \b
+    Examples:
+      overlock apps csd leveldb memcached
+      overlock apps csd all --seconds 5 --json csd.json
+    """
+    from overlock_tools.apps import probe, session
+    from overlock_tools.terminal import console
+
+    return probe.csd(session.chosen(names), _probe(options), json_file, console())
+
+
+PATHS = click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="RESULT...",
+)
+
+
+@command.command()
+@PATHS
+@click.option(
+    "--margin",
+    type=Within(0.1, 50),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Less is no difference, if the whole interval lies within.",
+)
+@click.option("--fail-on-regression", "fails", is_flag=True, help="Exit code 1 if there is one.")
+@_json
+def compare(paths: tuple[Path, ...], margin: float, fails: bool, json_file: Path | None) -> int:
+    """Is a lock a regression for a program? As 001 asked, and by intervals over rounds.
+
+    RESULT: files of `overlock apps run`, or folders of them.
+
+    \b
+    Examples:
+      overlock apps compare apps-results
+      overlock apps compare apps-results --margin 2 --fail-on-regression
+    """
+    from overlock_tools.apps import comparing
+    from overlock_tools.terminal import console
+
+    return comparing.show_comparison(paths, margin / 100, fails, json_file, console())
+
+
+@command.command()
+@PATHS
+@_json
+def advise(paths: tuple[Path, ...], json_file: Path | None) -> int:
+    """Which lock a program is better off with, by how much, or that glibc's is best kept.
+
+    Half of the rounds choose the lock, the other half judge it.
+
+    \b
+    Examples:
+      overlock apps advise apps-results
+    """
+    from overlock_tools.apps import comparing
+    from overlock_tools.terminal import console
+
+    return comparing.show_advice(paths, json_file, console())
 
 
 @command.command()

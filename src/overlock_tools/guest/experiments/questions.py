@@ -9,12 +9,19 @@ from collections.abc import Callable, Sequence
 from overlock_tools import ministat
 from overlock_tools.guest.experiments.experiment import Results, Values
 from overlock_tools.histograms import Times
-from overlock_tools.papers import ALIKE, Finding, Verdict, compared, everywhere, within
+from overlock_tools.papers import (
+    ALIKE,
+    CSD_NS,
+    MEAN_CSD_NS,
+    Finding,
+    Verdict,
+    compared,
+    everywhere,
+    within,
+)
 from overlock_tools.results import Result, value_of
 from overlock_tools.tables import duration, factor, plain
 
-CSD_NS = 6000.0  # 002: 2^14 cycles of its machines
-MEAN_CSD_NS = 1500.0  # 002: 2^12
 # "Negligible": less than one of so many.
 RARE = 1000
 
