@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import answers, defs, native, outside
+from overlock_tools import answers, defs, interposing, native, outside
 from overlock_tools.answers import Answer
 from overlock_tools.apps import processes
 from overlock_tools.apps.app import App, Ground
 from overlock_tools.apps.processes import Place, Under, Used, User
 from overlock_tools.apps.trial import RECORDS, Alone, Broken, Trial
-from overlock_tools.commands import run
 from overlock_tools.errors import Fail
 from overlock_tools.program import scratch
 from overlock_tools.results import Result
 
 NATIVE = "native"
+ELIDES = "elides"  # the trait of who knows its holder
 PATIENCE_SECONDS, PATIENCE_TIMES = 10.0, 5.0
 # Of the counted time, what copies may not have had in common.
 APART = 0.2
@@ -48,15 +48,20 @@ def checked(variant: str) -> str:
         outside.lock_id(Path(name))
         return variant
     where = "`overlock locks` lists them, and there is native"
-    checked = defs.checked_variant(variant, defs.load().locks, where)
-    if name == "tx":
-        raise Fail("tx cannot stand in for a mutex: `overlock run` refuses it; leave it out")
-    return checked
+    known = defs.checked_variant(variant, defs.load().locks, where)
+    if name not in mutexes():
+        raise Fail(f"{name} cannot stand in for a mutex: `overlock run` refuses it; leave it out")
+    return known
+
+
+def mutexes() -> list[str]:
+    """Locks that may be released by another than who acquired them, as mutexes are."""
+    return [lock.id for lock in defs.load().locks.values() if ELIDES not in lock.traits]
 
 
 def base() -> dict[str, str]:
     """The environment of everything, without an outer `overlock run`."""
-    rest, kept = run.outer()
+    rest, kept = interposing.outer()
     return rest | ({"LD_PRELOAD": ":".join(kept)} if kept else {})
 
 
@@ -70,12 +75,12 @@ def under(variant: str, setting: Setting, records: Path) -> Under:
         tunable, _, value = word.partition("=")
         tunables[tunable] = value
     library = native.file(f"liboverlock-run{'-counted' if setting.counted else ''}.so")
-    ours = run.lock_settings(name, tunables, setting.counted)
+    ours = interposing.lock_settings(name, tunables, setting.counted)
     if setting.counted:
         ours |= {"OVERLOCK_LIVE": str(records)}
     if setting.histograms:
         ours |= {"OVERLOCK_HISTOGRAMS": "1"}
-    return Under(variant, library, run.preloaded(library, ours))
+    return Under(variant, library, interposing.preloaded(library, ours))
 
 
 @dataclass

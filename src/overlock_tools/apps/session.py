@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from overlock_tools import bench, defs, machine, matrix, measure, plan, resuming, scenarios, tables
+from overlock_tools import bench, machine, matrix, measure, plan, resuming, scenarios, tables
 from overlock_tools.apps import catalogue, outcome, rig
 from overlock_tools.apps.app import App
 from overlock_tools.apps.rig import NATIVE, Rig, Setting
@@ -46,8 +46,7 @@ def variants(texts: Sequence[str], baseline: str) -> list[str]:
     names = [name for text in texts or (LOCKS,) for name in text.split(",") if name.strip()]
     listed: dict[str, None] = {rig.checked(baseline): None, NATIVE: None}
     for name in names:
-        every = [lock for lock in defs.load().locks if lock != "tx"]
-        listed.update(dict.fromkeys(every if name == "all" else [rig.checked(name)]))
+        listed.update(dict.fromkeys(rig.mutexes() if name == "all" else [rig.checked(name)]))
     return list(listed)
 
 

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: MIT
 """overlock run: another lock for an unmodified program."""
 
-import hashlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from overlock_tools import defs, elf, files, live, native, outside
+from overlock_tools import defs, files, interposing, live
 from overlock_tools.errors import Fail
 
 CANNOT_START = 125
@@ -92,52 +89,6 @@ def find_program(name: str) -> Path:
     return path
 
 
-def compiled(header: Path) -> Path:
-    """The lock of a header from outside the tree, kept where programs started later find it too."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overlock"
-    name = hashlib.sha256(os.fsencode(header.resolve())).hexdigest()[:16]
-    try:
-        (cache / name).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            made = outside.compile_lock(header, Path(folder))
-            return made.replace(cache / name / made.name)
-    except OSError as error:
-        raise Fail(f"{error.filename} cannot be written: {error.strerror}") from error
-
-
-def lock_variables(name: str, counters: bool) -> dict[str, str]:
-    if not outside.is_header(name):
-        return {"OVERLOCK_LOCK": defs.load().lock(name).id}
-    if counters:
-        raise Fail(f"--counters counts only built-in locks, not {name}; leave one of them out")
-    header = Path(name)
-    return {
-        "OVERLOCK_LOCK": outside.lock_id(header),
-        "OVERLOCK_LOCK_SO": str(compiled(header)),
-    }
-
-
-def spin_refusal(lock: defs.Lock) -> str | None:
-    """As preload/spin.c has it, whose comment says why."""
-    if "fits4" not in lock.traits:
-        return "is larger than the 4 bytes of a spinlock"
-    if {"fifo", "late_fifo", "private", "elides"} & set(lock.traits):
-        return "has a line, which does not survive a fork in 4 bytes"
-    if "needs_park" in lock.traits:
-        return "sleeps, and another process that has the spinlock could not wake it"
-    return None
-
-
-def spinlock_variable(name: str) -> dict[str, str]:
-    if name == "glibc":
-        return {}
-    lock = defs.load().lock(name)
-    if why := spin_refusal(lock):
-        fit = [lock.id for lock in defs.load().locks.values() if not spin_refusal(lock)]
-        raise Fail(f"--spinlock: {lock.id} {why}; choose one of {', '.join(fit)}")
-    return {"OVERLOCK_SPINLOCK": lock.id}
-
-
 def check_reporting(options: dict[str, Any]) -> None:
     if options["as_json"] and not options["every"]:
         raise Fail("--json goes with --counters=1s; at the end, --output FILE is JSON already")
@@ -158,22 +109,6 @@ def report_variables(output: str | None) -> dict[str, str]:
     except OSError:
         raise Fail("there is no terminal for --counters to report to; add --output FILE") from None
     return where
-
-
-def outer() -> tuple[dict[str, str], list[str]]:
-    """The environment without what an outer `overlock run` set, and what else is preloaded."""
-    old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
-    kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
-    replaced = ("LOCK", "LOCK_SO", "RWLOCK", "SPINLOCK", "OUTPUT", "PID", "LIVE", "HISTOGRAMS")
-    names = {"LD_PRELOAD", *(f"OVERLOCK_{name}" for name in replaced)}
-    return {k: v for k, v in os.environ.items() if k not in names}, kept
-
-
-def preloaded(library: Path, ours: dict[str, str]) -> dict[str, str]:
-    """What is set beside outer()."""
-    if any(c in str(library) for c in ": \t"):
-        raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
-    return ours | {"LD_PRELOAD": ":".join([str(library), *outer()[1]])}
 
 
 def execute(program: Path, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
@@ -205,35 +140,18 @@ def follow(
     sys.exit(code)
 
 
-def library_for(program: Path, counters: bool) -> Path:
-    library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
-    if why := elf.obstacle(program, library):
-        raise Fail(f"{why}; run it without overlock")
-    return library
-
-
-def lock_settings(lock: str, tunables: Mapping[str, str | None], counters: bool) -> dict[str, str]:
-    """The lock and, by name, the tunables that are set."""
-    ours = lock_variables(lock, counters)
-    for tunable in defs.load().tunables.values():
-        if (text := tunables.get(tunable.name)) is not None:
-            ours[tunable.variable] = tunable.check(text)
-    return ours
-
-
 def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     output: str | None = options["output"]
     check_reporting(options)
     counters = any(options[name] for name in ("counters", "every", "histograms")) or bool(output)
-    library = library_for(program, counters)
-    ours = lock_settings(options["lock"], options, counters) | spinlock_variable(options["spinlock"])
-    if options["rwlock"] != "glibc":
-        ours["OVERLOCK_RWLOCK"] = options["rwlock"]
+    library = interposing.library_for(program, counters)
+    ours = interposing.lock_settings(options["lock"], options, counters)
+    ours |= interposing.other_kinds(options["rwlock"], options["spinlock"])
     if counters:
         ours |= report_variables(output)
     if options["histograms"]:
         ours["OVERLOCK_HISTOGRAMS"] = "1"
-    return outer()[0] | preloaded(library, ours)
+    return interposing.outer()[0] | interposing.preloaded(library, ours)
 
 
 @click.command(

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""What a program is started with to have another lock: a library before its own, and variables."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from overlock_tools import defs, elf, native, outside
+from overlock_tools.errors import Fail
+
+
+def compiled(header: Path) -> Path:
+    """The lock of a header from outside the tree, kept where programs started later find it too."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overlock"
+    name = hashlib.sha256(os.fsencode(header.resolve())).hexdigest()[:16]
+    try:
+        (cache / name).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            made = outside.compile_lock(header, Path(folder))
+            return made.replace(cache / name / made.name)
+    except OSError as error:
+        raise Fail(f"{error.filename} cannot be written: {error.strerror}") from error
+
+
+def lock_variables(name: str, counters: bool) -> dict[str, str]:
+    if not outside.is_header(name):
+        return {"OVERLOCK_LOCK": defs.load().lock(name).id}
+    if counters:
+        raise Fail(f"--counters counts only built-in locks, not {name}; leave one of them out")
+    header = Path(name)
+    return {
+        "OVERLOCK_LOCK": outside.lock_id(header),
+        "OVERLOCK_LOCK_SO": str(compiled(header)),
+    }
+
+
+def lock_settings(lock: str, tunables: Mapping[str, str | None], counters: bool) -> dict[str, str]:
+    """The lock and, by name, the tunables that are set."""
+    ours = lock_variables(lock, counters)
+    for tunable in defs.load().tunables.values():
+        if (text := tunables.get(tunable.name)) is not None:
+            ours[tunable.variable] = tunable.check(text)
+    return ours
+
+
+def library_for(program: Path, counters: bool) -> Path:
+    library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
+    if why := elf.obstacle(program, library):
+        raise Fail(f"{why}; run it without overlock")
+    return library
+
+
+def outer() -> tuple[dict[str, str], list[str]]:
+    """The environment without what an outer `overlock run` set, and what else is preloaded."""
+    old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
+    replaced = ("LOCK", "LOCK_SO", "RWLOCK", "SPINLOCK", "OUTPUT", "PID", "LIVE", "HISTOGRAMS")
+    names = {"LD_PRELOAD", *(f"OVERLOCK_{name}" for name in replaced)}
+    return {k: v for k, v in os.environ.items() if k not in names}, kept
+
+
+def preloaded(library: Path, ours: dict[str, str]) -> dict[str, str]:
+    """What is set beside outer()."""
+    if any(c in str(library) for c in ": \t"):
+        raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
+    return ours | {"LD_PRELOAD": ":".join([str(library), *outer()[1]])}
+
+
+def spin_refusal(lock: defs.Lock) -> str | None:
+    """As preload/spin.c has it, whose comment says why."""
+    if "fits4" not in lock.traits:
+        return "is larger than the 4 bytes of a spinlock"
+    if {"fifo", "late_fifo", "private", "elides"} & set(lock.traits):
+        return "has a line, which does not survive a fork in 4 bytes"
+    if "needs_park" in lock.traits:
+        return "sleeps, and another process that has the spinlock could not wake it"
+    return None
+
+
+def spinlock_variable(name: str) -> dict[str, str]:
+    if name == "glibc":
+        return {}
+    lock = defs.load().lock(name)
+    if why := spin_refusal(lock):
+        fit = [lock.id for lock in defs.load().locks.values() if not spin_refusal(lock)]
+        raise Fail(f"--spinlock: {lock.id} {why}; choose one of {', '.join(fit)}")
+    return {"OVERLOCK_SPINLOCK": lock.id}
+
+
+def other_kinds(rwlock: str, spinlock: str) -> dict[str, str]:
+    """What serves reader-writer locks and spinlocks, where it is not glibc."""
+    ours = spinlock_variable(spinlock)
+    return ours if rwlock == "glibc" else ours | {"OVERLOCK_RWLOCK": rwlock}
