@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from overlock_tools import cli, results
+from overlock_tools.answers import Answer
 from overlock_tools.apps import (
     app,
     leveldb,
@@ -23,8 +24,10 @@ from overlock_tools.apps import (
 )
 from overlock_tools.apps.app import App, Ground
 from overlock_tools.apps.catalogue import APPS
+from overlock_tools.apps.probe import Fact
 from overlock_tools.apps.rig import NATIVE, Setting, base, ready
 from overlock_tools.apps.trial import Trial
+from overlock_tools.results import Cell
 
 
 def needs(kind: type[App]) -> None:
@@ -181,6 +184,38 @@ def test_rocksdbs_line_says_what_was_not_found() -> None:
     found = rocksdb.LINE.search(said)
     assert found
     assert found.groups() == ("2.001", "1200600", "150000", "150075")
+
+
+def counted(**events: int) -> Cell:
+    cell = Cell(1, "tas", 4, 1, 2.0, 1.0, events=events)
+    cell.wait_ns = events.get("wait_ns", 0)
+    return cell
+
+
+def test_facts_say_whether_a_lock_matters() -> None:
+    second = 10**9
+    contended = Fact.of("a", counted(ACQUIRE=1000, SLOW_PATH=250, wait_ns=2 * second))
+    assert (contended.per_second, contended.waited, contended.waiting) == (500, 0.25, 0.25)
+    assert contended.words == "matters"
+    assert Fact.of("b", counted(ACQUIRE=1000)).words == "hardly matters"
+    assert Fact.of("c", counted(ACQUIRE=1)).words == "none is replaced"
+    assert Fact.of("d", counted()).words == "none is replaced"
+
+
+def test_clients_time_is_counted(tmp_path: Path) -> None:
+    """Also if they have ended; what was used before the counted time is not."""
+    place = processes.Place(tmp_path, base())
+    trial = Trial(place, 1, 0.1, 0.0, 1, 10, processes.NATIVE, threading.Barrier(1))
+    burn = ["/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"]
+    try:
+        assert trial.start(burn, locked=False).ended(60)
+        trial.begin()
+        client = trial.start(burn, locked=False)
+        assert client.ended(60)
+        trial.end(Answer(1, 1.0))
+    finally:
+        trial.close()
+    assert trial.used.cpu_seconds == client.used.cpu_seconds > 0
 
 
 def test_native_is_a_variant() -> None:

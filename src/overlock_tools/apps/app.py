@@ -82,9 +82,9 @@ class App(ABC):
     def cell(self, trial: Trial) -> Answer:
         """Started, warmed up, measured, checked, ended. Answer.wrong: why its work is not right."""
 
-    def build(self) -> str:
-        """Of what is measured, beside Debian's packages: another is another program."""
-        return ""
+    def sources(self) -> list[Path]:
+        """What is measured, beside Debian's packages: with another it is another program."""
+        return []
 
 
 def found(name: str) -> str | None:

@@ -37,11 +37,14 @@ class Ebizzy(app.App):
     reach = "none: the kernel's mmap lock is where it contends"
     control = True
 
-    def set_up(self) -> None:
+    def sources(self) -> list[Path]:
         top = native.checkout()
         if not top:
             raise Fail("ebizzy's source is in a checkout only; run it there", MISSING)
-        self.program = str(app.compiled(top / EBIZZY))
+        return [top / EBIZZY]
+
+    def set_up(self) -> None:
+        self.program = str(app.compiled(self.sources()[0]))
 
     def cell(self, trial: Trial) -> Answer:
         trial.begin()

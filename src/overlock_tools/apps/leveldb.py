@@ -5,6 +5,7 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from overlock_tools.answers import Answer
@@ -23,8 +24,11 @@ class LevelDb(app.App):
     presets: ClassVar[dict[str, str]] = {"entries": "200000"}
     writers: ClassVar[int] = 0
 
+    def sources(self) -> list[Path]:
+        return [app.SOURCES / "leveldb.cpp"]
+
     def set_up(self) -> None:
-        self.driver = str(app.compiled(app.SOURCES / "leveldb.cpp", ["-lleveldb"]))
+        self.driver = str(app.compiled(self.sources()[0], ["-lleveldb"]))
         self.entries = str(self.number("entries"))
         self.data = self.ground.folder / "data"
         app.natively([self.driver, "fill", str(self.data), self.entries], self.ground)

@@ -138,9 +138,12 @@ class DvdStore(MariaDb):
     papers = "000"
     presets: ClassVar[dict[str, str]] = {"customers": "20000", "products": "10000"}
 
+    def sources(self) -> list[Path]:
+        return [app.SOURCES / "dvdstore.lua"]
+
     def script(self) -> Sequence[str]:
         sizes = (f"--{name}={self.number(name)}" for name in self.presets)
-        return [str(app.SOURCES / "dvdstore.lua"), *sizes]
+        return [str(self.sources()[0]), *sizes]
 
     def wrong(self, folder: Path, said: str) -> str:
         """What was sold is what was ordered, line by line and customer by customer."""

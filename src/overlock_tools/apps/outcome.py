@@ -74,8 +74,8 @@ def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -
     library = native.file(f"liboverlock-run{counted}.so")
     versions = installed(app.packages)
     settings = plan.settings(plan.cpus or machine.cpus())
-    told = [hashlib.sha256(library.read_bytes()).hexdigest(), app.build(), *versions.values()]
-    settings["build"] = " ".join(filter(None, told))
+    texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (library, *app.sources())]
+    settings["build"] = " ".join([*texts, *versions.values()])
     settings["plugins"] = {}
     copies = copies_of(plan)
     scenario = {**({NEIGHBOURS: str(copies)} if copies > 1 else {}), **plan.scenario}

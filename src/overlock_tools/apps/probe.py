@@ -25,6 +25,7 @@ from overlock_tools.tables import duration, si
 
 # Waits of less than this share of the threads' time: another lock can hardly make a difference.
 MATTERS = 0.01
+WARM_UP_SECONDS = 0.5
 MICROSECOND_NS = 1000.0
 
 
@@ -35,8 +36,10 @@ class Probe:
     seconds: float
 
 
-def cells(apps: Sequence[type[App]], probe: Probe, setting: Setting) -> Iterator[tuple[str, Cell]]:
-    """By program's name; one that does not run is told with the others' left to be seen."""
+def cells(
+    apps: Sequence[type[App]], probe: Probe, setting: Setting, out: Console
+) -> Iterator[tuple[str, Cell]]:
+    """By program's name; of one that does not run it is said why."""
     options = {
         "baseline": probe.lock,
         "seed": 1,
@@ -45,18 +48,19 @@ def cells(apps: Sequence[type[App]], probe: Probe, setting: Setting) -> Iterator
         "counters": True,
         "pilot": False,
     }
+    place = Place(probe.lock, probe.threads)
     with ended_in_order(), rig.ready(setting) as ready:
         for app in apps:
             ready.take(app, app.parameters({}), [probe.threads])
             planned = outcome.planned(app, [probe.lock], [probe.threads], {}, options)
             one = ready.apps[app.name]
             ready.results[app.name] = outcome.new_result(planned, one, setting, [])
-            one.set_up()
-            line = planned.line(1, Place(probe.lock, probe.threads), probe.seconds)
             try:
-                yield app.name, measure.cell_of(ready.measure(line), 1, probe.lock)
-            except Impossible as error:
-                raise Fail(f"{app.name}: {error}") from error
+                one.set_up()
+                answer = ready.measure(planned.line(1, place, probe.seconds))
+                yield app.name, measure.cell_of(answer, 1, probe.lock)
+            except (Fail, Impossible) as error:
+                out.print(f"{app.name}: {error}", soft_wrap=True, highlight=False)
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ def facts(apps: Sequence[type[App]], probe: Probe, out: Console) -> list[Fact]:
     table.add_column("program", no_wrap=True)
     for heading in ("acquisitions", "waited", "of threads' time", "another lock"):
         table.add_column(heading, justify="right", no_wrap=True)
-    found = [Fact.of(name, cell) for name, cell in cells(apps, probe, Setting(0.5, True))]
+    counting = Setting(WARM_UP_SECONDS, counted=True)
+    found = [Fact.of(name, cell) for name, cell in cells(apps, probe, counting, out)]
     for fact in found:
         rate = f"{si(fact.per_second)}/s"
         table.add_row(fact.name, rate, f"{fact.waited:.1%}", f"{fact.waiting:.1%}", fact.words)
@@ -139,8 +144,8 @@ def csd(apps: Sequence[type[App]], probe: Probe, file: Path | None, out: Console
     for heading in HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
     found: list[dict[str, Any]] = []
-    setting = Setting(0.5, counted=True, histograms=True)
-    for name, cell in cells(apps, probe, setting):
+    setting = Setting(WARM_UP_SECONDS, counted=True, histograms=True)
+    for name, cell in cells(apps, probe, setting, out):
         held = Held.of(name, cell)
         if not held:
             table.add_row(name, "none")

@@ -155,6 +155,7 @@ class Process:
         self.errors = place.folder / f"{self.name}.err"
         self.code: int | None = None
         self.used = Used()  # once it has ended
+        self.began = time.monotonic()
         self._rest = b""
         with (
             contextlib.ExitStack() as stack,

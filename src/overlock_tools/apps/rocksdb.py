@@ -62,9 +62,7 @@ class RocksDb(app.App):
         began = time.monotonic()
         process = trial.start(command, out)
         if not process.ended(seconds + trial.patience):
-            trial.used.add(process.used)
             return trial.end(Answer(1, time.monotonic() - began, cut=True))
-        trial.used.add(process.used)
         said = LINE.search(out.read_text(errors="replace"))
         if process.code or not said:
             raise Broken(trial.failure(process))

@@ -134,6 +134,9 @@ class Trial:
         begun, now = self._begun, time.monotonic()
         pids = [process.pid for process in self._processes if process.code is None]
         self.used.add(used_by(pids).since(begun.used))
+        for process in self._processes:  # a client that has ended
+            if process.code is not None and process.began >= begun.when:
+                self.used.add(process.used)
         self.span = (begun.when, now)
         counts, holds = self._counted()
         if self.counted and self.under.library:
