@@ -42,7 +42,7 @@ def together(answers: Sequence[Answer], used: Spent, threads: int) -> dict[str, 
     seconds = sum(answer.seconds for answer in answers) / len(answers)
     gaps = [answer.gap_ns for answer in answers if answer.gap_ns is not None]
     # Each over its own time, which can be some ms longer than another's.
-    work = [answer.work / answer.seconds * seconds for answer in answers]
+    work = [answer.work * (seconds / answer.seconds) for answer in answers]
     return {
         "threads": threads,
         "acquisitions": sum(work),

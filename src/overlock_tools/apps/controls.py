@@ -113,14 +113,14 @@ class Kernbench(app.App):
 
     def set_up(self) -> None:
         self.right = kernbench.expected()
-        self.sources = self.ground.folder / "sources"
-        self.sources.mkdir()
+        self.files = self.ground.folder / "files"
+        self.files.mkdir()
         for name, text in kernbench.sources().items():
-            (self.sources / name).write_text(text)
-        (self.sources / "Makefile").write_text(MAKEFILE)
+            (self.files / name).write_text(text)
+        (self.files / "Makefile").write_text(MAKEFILE)
 
     def cell(self, trial: Trial) -> Answer:
-        for file in self.sources.iterdir():
+        for file in self.files.iterdir():
             (trial.folder / file.name).write_bytes(file.read_bytes())
         make = [app.program("make"), "-B", "-s", f"-j{trial.threads}", "program"]
         return trial.pieces(make, 1, self._wrong)

@@ -182,11 +182,9 @@ class Process:
         library = str(self.under.library)
         until = time.monotonic() + EXEC_SECONDS
         while time.monotonic() < until:
-            try:
+            with contextlib.suppress(OSError):  # while it becomes another program
                 if library in Path(f"/proc/{self.pid}/maps").read_text():
                     return True
-            except OSError:
-                return None
             if self.ended(LOOK_AGAIN_SECONDS):
                 return None
         return False
