@@ -17,7 +17,7 @@ BUILD = TOP / os.environ.get("BUILD", "build")
 os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
 from overlock_tools import defs, native  # noqa: E402 - after it knows where
-from overlock_tools.commands.run import spin_refusal  # noqa: E402
+from overlock_tools.interposing import spin_refusal  # noqa: E402
 
 LOCKS = [lock.id for lock in defs.load().locks.values() if "elides" not in lock.traits]
 REFUSED = [lock for lock in defs.load().locks if lock not in LOCKS]
