@@ -38,7 +38,7 @@ def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
     asked = ("--lock", "busted", "--baseline", "busted", "--seconds", "1")
     done = overlock(*RUN, *asked, seconds=200)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "WRONG: busted with 2 threads" in done.stdout
+    assert "WRONG: busted with 2 vCPUs" in done.stdout
 
 
 def test_sections_are_as_long_as_they_were_asked_for(overlock: Overlock, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@
 
 Exits with 1 if a lock takes more than Concurrency Kit's of the same kind, or if a lock that is said
 to fit 4 bytes does not. The counts are those of this compiler, and repeat exactly, but for those
-counted with times: what is done then depends on the times that are read.
+counted with times, for what is done then depends on the times that are read, and for those with a
+second thread alive, which has a few of its own.
 
 --ticks instead measures the time of a pair, plain and counted in turn; --mutex-ticks that of a
 mutex, glibc's and interposed in turn. Both are rough on a busy machine.
@@ -104,8 +105,8 @@ def read_dump(path: Path) -> tuple[str, int]:
 
 def interposed(program: Path, lock: str, counted: bool = False) -> int:
     library = native.file(f"liboverlock-run{'-counted' if counted else ''}.so")
-    counts = instructions(program, "company", LD_PRELOAD=str(library), OVERLOCK_LOCK=lock)
-    return counts["mutex"]
+    more = {"LD_PRELOAD": str(library), "OVERLOCK_LOCK": lock}
+    return instructions(program, "company", exact=False, **more)["mutex"]
 
 
 def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str, Counts]:
@@ -113,7 +114,8 @@ def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str,
     with tempfile.TemporaryDirectory() as name:
         plain = compile_pairs(Path(name), False, before)
         columns = {"inlined": instructions(plain, "inlined"), "peers": instructions(plain, "peers")}
-        columns["glibc"] = {way: instructions(plain, way)["mutex"] for way in ("mutex", "company")}
+        ways = ("mutex", "company")
+        columns["glibc"] = {w: instructions(plain, w, w == "mutex")["mutex"] for w in ways}
         if inlined_only:
             return columns
         counted = compile_pairs(Path(name), True, before)
