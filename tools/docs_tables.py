@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import apps_measured
 import guest_measured
 import lock_pages
 from lock_pages import PROPERTIES, linked, table
@@ -132,7 +133,7 @@ def check_budgets_table() -> str:
 
 def guest_rates(load: str) -> str:
     found = guest_measured.known(load)
-    crowded = found.rigs[-2:]
+    crowded = [rig for rig in found.rigs[-2:] if found.tells("even", rig)]
     rows = [
         [
             f"`{lock}`",
@@ -170,6 +171,16 @@ def guest_claims(load: str) -> str:
     return guest_measured.claims(guest_measured.known(load))
 
 
+def apps_about(program: str) -> str:
+    return apps_measured.about(apps_measured.known(program))
+
+
+def apps_rates(program: str) -> str:
+    found = apps_measured.known(program)
+    rows = [[f"`{v}`", *(found.cell(v, n) for n in found.threads)] for v in found.locks]
+    return table(["lock", *(f"{n} threads" for n in found.threads)], rows)
+
+
 def on_page(of: Callable[[defs.Lock], str]) -> Callable[[str], str]:
     """A part of a lock's page."""
     return lambda lock: of(defs.load().lock(lock))
@@ -193,6 +204,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "lock-text": on_page(lock_pages.text),
     "lock-handover": on_page(lock_pages.handover),
     "lock-measured": on_page(lock_pages.measured),
+    "apps-about": apps_about,
+    "apps-rates": apps_rates,
     "guest-about": guest_about,
     "guest-rates": guest_rates,
     "guest-hosted": guest_hosted,

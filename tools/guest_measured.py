@@ -70,6 +70,9 @@ class Load:
         value = self.locks[lock].get(rig, {}).get(name)
         return f"{value:.2f}" if value is not None else NONE
 
+    def tells(self, name: str, rig: str) -> bool:
+        return any(name in rates.get(rig, {}) for rates in self.locks.values())
+
     def in_force(self, lock: str) -> str:
         """As the guests said; empty if that is only the name."""
         words = str(self.raw["in_force"].get(lock, lock))
