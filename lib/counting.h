@@ -38,6 +38,7 @@ struct ol_call {
 	/* From then on: */
 	ol_ticks_t asleep; /* parked or yielding, in all */
 	uint64_t slice;
+	ol_ticks_t look_at; /* ol_sites_watch() */
 	uint8_t preempted, stalled;
 };
 
@@ -125,8 +126,8 @@ static inline void ol_acquire_end(struct ol_call *c, unsigned outcome)
 			} else {
 				me->top = h + 1; /* ours, before a handler comes */
 				h->slice = slice;
-				h->counts = c->counts;
-				ol_store_relaxed(&h->lock, c->lock); /* others look */
+				ol_store_relaxed(&h->counts, c->counts); /* others look at it */
+				ol_store_relaxed(&h->lock, c->lock);	 /* others look */
 			}
 		}
 	}

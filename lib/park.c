@@ -18,6 +18,7 @@ static void count_if_unchanged(const uint32_t *word, uint32_t seen)
 #else
 #define ol_count_sleep()		((void)0)
 #define ol_count_wake()			((void)0)
+#define ol_count_until(until)		(until)
 #define count_if_unchanged(word, seen)	((void)0)
 #endif
 
@@ -50,6 +51,7 @@ void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until
 	struct timespec ts;
 
 	ol_count_sleep();
+	until = ol_count_until(until);
 	if (until == OL_NEVER)
 		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, 0, 0, key);
 	else if (deadline(&ts, until))

@@ -299,7 +299,7 @@ static void held_store(struct ol_held *to, const struct ol_held *from)
 {
 	to->slice = from->slice;
 	to->since = from->since;
-	to->counts = from->counts;
+	ol_store_relaxed(&to->counts, from->counts);
 	ol_store_relaxed(&to->lock, from->lock);
 }
 
@@ -466,6 +466,22 @@ enum { NOT_STALLED, FOUND_HELD, FOUND_FREE };
 
 static ol_ticks_t stall_ticks;
 
+/* ol_sites_watch(). */
+static ol_ticks_t (*watch)(ol_ticks_t began);
+static ol_ticks_t watch_first = OL_NEVER;
+
+void ol_sites_watch(ol_ticks_t first, ol_ticks_t (*look)(ol_ticks_t began))
+{
+	watch = look;
+	watch_first = first;
+}
+
+static void look_if_due(struct ol_call *c)
+{
+	if (OL_UNLIKELY(watch != 0) && ol_passed(c->look_at))
+		c->look_at = watch(c->since);
+}
+
 static void wait_begin(struct ol_call *c)
 {
 	c->asleep = 0;
@@ -473,19 +489,33 @@ static void wait_begin(struct ol_call *c)
 	c->preempted = 0;
 	c->stalled = NOT_STALLED;
 	c->since = ol_now();
+	c->look_at = ol_after(1, watch_first);
 }
 
-static bool holds(const struct ol_table *t, const void *lock)
+static const struct ol_held *held_by(const struct ol_table *t, const void *lock)
 {
 	const struct held_map *map = ol_load_acquire(&t->others);
 
 	for (size_t i = 1; i <= DEEP; i++)
 		if (ol_load_relaxed(&t->stack[i].lock) == lock)
-			return true;
+			return &t->stack[i];
 	for (size_t i = 0; map && i <= map->mask; i++)
 		if (ol_load_relaxed(&map->held[i].lock) == lock)
-			return true;
-	return false;
+			return &map->held[i];
+	return 0;
+}
+
+/* The entry may be given to another lock meanwhile, whose record it then is: a record all the same. */
+const void *ol_sites_holder(const void *lock)
+{
+	for (const struct ol_table *t = ol_load_acquire(&tables); t; t = t->next) {
+		const struct ol_held *h = held_by(t, lock);
+		const struct ol_counts *counts = h ? ol_load_relaxed(&h->counts) : 0;
+
+		if (counts)
+			return counts->record.site;
+	}
+	return 0;
 }
 
 /*
@@ -496,7 +526,7 @@ static void look_for_holder(struct ol_call *c)
 {
 	const struct ol_table *t = ol_load_acquire(&tables);
 
-	while (t && !holds(t, c->lock))
+	while (t && !held_by(t, c->lock))
 		t = t->next;
 	c->stalled = t ? FOUND_HELD : FOUND_FREE;
 }
@@ -505,8 +535,18 @@ void ol_count_poll(void)
 {
 	struct ol_call *c = me.current;
 
-	if (c && c->since && !c->stalled && ol_now() - c->since > stall_ticks)
+	if (!c || !c->since)
+		return;
+	if (!c->stalled && ol_now() - c->since > stall_ticks)
 		look_for_holder(c);
+	look_if_due(c);
+}
+
+ol_ticks_t ol_count_until(ol_ticks_t until)
+{
+	const struct ol_call *c = me.current;
+
+	return c && c->since ? ol_earlier(until, c->look_at) : until;
 }
 
 /* Who goes to sleep will have waited for long enough. */
@@ -518,6 +558,7 @@ void ol_count_sleep(void)
 		return;
 	if (!c->stalled)
 		look_for_holder(c);
+	look_if_due(c);
 	c->preempted |= c->slice != ol_counting_slice(&me);
 	c->asleep -= ol_now();
 }

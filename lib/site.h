@@ -57,6 +57,17 @@ int ol_sites_read(void (*each)(const struct ol_site_record *record, void *arg), 
  */
 uint64_t ol_sites_missed(void);
 
+/*
+ * From now on every wait for a lock is looked at by the thread that waits, first when it has lasted for
+ * `first` ticks. `look` is told when it began, and answers when it will look again: never, if so, but in
+ * the next wait. It is called at any poll, before each sleep, and once woken for it; it must take no
+ * lock and allocate nothing that locks. Before threads wait.
+ */
+void ol_sites_watch(ol_ticks_t first, ol_ticks_t (*look)(ol_ticks_t began));
+
+/* Where the call is that acquired the lock, for the thread that has it; null if nobody is known to. */
+const void *ol_sites_holder(const void *lock);
+
 /* Forgets everything counted so far; only while no thread is inside a lock operation. */
 void ol_sites_reset(void);
 
@@ -71,6 +82,12 @@ void ol_sites_reset(void);
 #define OL_LIVE_USED	(2 * sizeof(void *))
 #define OL_LIVE_FIRST	(3 * sizeof(void *))
 #define OL_LIVE_RECORD	((sizeof(struct ol_site_record) + sizeof(void *) + 15) / 16 * 16)
+
+/*
+ * Who knows more names than the dynamic symbols tell: what `name` answers for a call's address, until
+ * it is asked again, is written as the call's function; null where it does not know either.
+ */
+void ol_sites_name_by(const char *(*name)(const void *site));
 
 /* Writes all records to `fd` as one JSON object (docs/counters.md); 0, or an errno. */
 int ol_sites_write(int fd);

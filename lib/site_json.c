@@ -60,10 +60,18 @@ static void put_text(struct writer *w, const char *text)
 	put(w, "\"");
 }
 
+static const char *(*namer)(const void *site);
+
+void ol_sites_name_by(const char *(*name)(const void *site))
+{
+	namer = name;
+}
+
 /* Where the call is, as addr2line wants it. */
 static void put_site(struct writer *w, const void *site)
 {
 	Dl_info where;
+	const char *name = namer ? namer(site) : 0;
 
 	put(w, "\"site\": \"%#" PRIxPTR "\"", (uintptr_t)site);
 	if (!dladdr(site, &where) || !where.dli_fname)
@@ -71,9 +79,10 @@ static void put_site(struct writer *w, const void *site)
 	put(w, ", \"module\": ");
 	put_text(w, where.dli_fname);
 	put(w, ", \"offset\": %zu", (size_t)((const char *)site - (const char *)where.dli_fbase));
-	if (where.dli_sname) {
+	name = name ? name : where.dli_sname;
+	if (name) {
 		put(w, ", \"function\": ");
-		put_text(w, where.dli_sname);
+		put_text(w, name);
 	}
 }
 

@@ -20,40 +20,43 @@ static struct cond *cond_in(void *storage)
 
 int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
 {
-	return mutex_init(mutex_in(mutex), attr);
+	CALLED_TO_END();
+	return mutex_init(mutex_in(mutex), attr, CALLER);
 }
 
 int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
+	CALLED_TO_END();
 	return mutex_destroy(mutex_in(mutex));
 }
 
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	CALLED();
-	return mutex_lock(mutex_in(mutex));
+	return mutex_lock(mutex_in(mutex), CALLER);
 }
 
 int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
 	CALLED();
-	return mutex_trylock(mutex_in(mutex));
+	return mutex_trylock(mutex_in(mutex), CALLER);
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
 	CALLED();
-	return mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until);
+	return mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until, CALLER);
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
 	CALLED();
-	return mutex_timedlock(mutex_in(mutex), clock, until);
+	return mutex_timedlock(mutex_in(mutex), clock, until, CALLER);
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
+	CALLED_TO_END();
 	return mutex_unlock(mutex_in(mutex));
 }
 
@@ -235,37 +238,40 @@ int mtx_init(mtx_t *mutex, int type)
 {
 	pthread_mutexattr_t attr;
 
+	CALLED_TO_END();
 	pthread_mutexattr_init(&attr);
 	if ((type | mtx_timed) == (mtx_recursive | mtx_timed))
 		pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	return thrd_code(mutex_init(mutex_in(mutex), &attr));
+	return thrd_code(mutex_init(mutex_in(mutex), &attr, CALLER));
 }
 
 void mtx_destroy(mtx_t *mutex)
 {
+	CALLED_TO_END();
 	mutex_destroy(mutex_in(mutex));
 }
 
 int mtx_lock(mtx_t *mutex)
 {
 	CALLED();
-	return thrd_code(mutex_lock(mutex_in(mutex)));
+	return thrd_code(mutex_lock(mutex_in(mutex), CALLER));
 }
 
 int mtx_trylock(mtx_t *mutex)
 {
 	CALLED();
-	return thrd_code(mutex_trylock(mutex_in(mutex)));
+	return thrd_code(mutex_trylock(mutex_in(mutex), CALLER));
 }
 
 int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
 {
 	CALLED();
-	return thrd_code(mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until));
+	return thrd_code(mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until, CALLER));
 }
 
 int mtx_unlock(mtx_t *mutex)
 {
+	CALLED_TO_END();
 	return thrd_code(mutex_unlock(mutex_in(mutex)));
 }
 

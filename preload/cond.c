@@ -157,7 +157,7 @@ static void cancelled(void *arg)
 		wake(s->cond, false); /* the signal we slept through may be another's */
 		leave(s->cond);
 	}
-	mutex_lock(s->mutex);
+	mutex_lock(s->mutex, 0);
 }
 
 /* The raw call is no cancellation point, so while in it we may be cancelled at any instruction. */
@@ -196,7 +196,7 @@ static int wait_here(struct cond *c, struct mutex *m, clockid_t clock, const str
 		pass_on(c, s.seen);
 	take_back(c, s.seen);
 	leave(c);
-	locked = mutex_lock(m);
+	locked = mutex_lock(m, 0);
 	return locked ? locked : error == ETIMEDOUT ? ETIMEDOUT : 0;
 }
 
@@ -254,7 +254,7 @@ static int wait_mixed(struct cond *c, struct mutex *m, clockid_t clock,
 	ol_add_relaxed(turn, -ONE_WAITER);
 	if (error)
 		return error;
-	locked = mutex_lock(m);
+	locked = mutex_lock(m, 0);
 	return locked ? locked : until && !ns_left(clock, until) ? ETIMEDOUT : 0;
 }
 

@@ -131,7 +131,7 @@ static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	struct ol_call c;
 
-	ol_release_begin(&c, outside_at(m->lock), ops, caller);
+	ol_release_begin(&c, outside_at(m, ops), ops, caller);
 	ol_release_end(&c);
 }
 #else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mutexes of every kind, over the chosen lock. */
-#include "preload.h"
+/* Mutexes of every kind, over the lock that was chosen for them. */
+#include "check.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,17 +10,45 @@ static pthread_mutex_t *glibc(struct mutex *m)
 	return (pthread_mutex_t *)(void *)m;
 }
 
-bool mutex_is_foreign(const struct mutex *m)
+/* Relaxed: who decides for a mutex changes it while others look, and it orders nothing. */
+static inline uint32_t kind_of(const struct mutex *m)
 {
-	return (m->kind & ~(uint32_t)KIND_OURS) != 0 || !lock_ops();
+	return ol_load_relaxed(&m->kind);
+}
+
+static bool may_be_ours(const struct mutex *m)
+{
+	return !(kind_of(m) & ~(uint32_t)(KIND_OURS | KIND_CHOICE)) && lock_ops();
+}
+
+/* The lock of a mutex, if it has one already, else the default; null: it is glibc's. */
+const struct ol_lock_ops *mutex_ops(const struct mutex *m)
+{
+	uint32_t choice = kind_of(m) >> KIND_CHOICE_SHIFT;
+
+	if (!may_be_ours(m))
+		return 0;
+	return choice || !has_rules ? choices[choice] : chosen;
+}
+
+/* The same for one that is about to be used from there: now it gets one. */
+static inline const struct ol_lock_ops *ops_for(struct mutex *m, const void *site)
+{
+	if (!may_be_ours(m))
+		return 0;
+	if (OL_UNLIKELY(has_rules && !(kind_of(m) & KIND_CHOICE)))
+		decide(m, site);
+	return choices[kind_of(m) >> KIND_CHOICE_SHIFT];
 }
 
 static void count_foreign(const struct mutex *m)
 {
-	if (m->kind & KIND_ROBUST)
+	if (kind_of(m) & KIND_ROBUST)
 		LEFT(robust_mutex);
-	else if (m->kind & KIND_PRIORITY)
+	else if (kind_of(m) & KIND_PRIORITY)
 		LEFT(priority_mutex);
+	else if (may_be_ours(m))
+		LEFT(mutex_by_rule);
 	else
 		LEFT(shared_mutex);
 }
@@ -32,6 +60,7 @@ static void count_foreign(const struct mutex *m)
 static OL_COLD bool acquire_first(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
 {
 	uint64_t step_ns = 0;
+	ol_ticks_t began = IS_CHECKED ? ol_now() : 0;
 
 	for (;;) {
 		FOR_CALLER();
@@ -42,6 +71,7 @@ static OL_COLD bool acquire_first(struct mutex *m, const struct ol_lock_ops *ops
 		}
 		if (ol_load_relaxed(&m->epoch) == epoch || ol_passed(until))
 			return false;
+		check_nap(began);
 		nap(&step_ns, until);
 	}
 }
@@ -53,10 +83,12 @@ static bool is_of_this_epoch(const struct mutex *m)
 
 static inline void acquire(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	if (OL_UNLIKELY(!is_of_this_epoch(m)) && acquire_first(m, ops, OL_NEVER))
-		return;
-	FOR_CALLER();
-	ops->lock(m->lock);
+	check_wait(m);
+	if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {
+		FOR_CALLER();
+		ops->lock(m->lock);
+	}
+	check_wait_over();
 }
 
 static inline bool try_acquire(struct mutex *m, const struct ol_lock_ops *ops)
@@ -128,7 +160,10 @@ static inline void release(struct mutex *m, const struct ol_lock_ops *ops)
 	ops->unlock(m->lock);
 }
 
-/* Recursive and errorcheck. Only the holder itself can find its own id in `owner`. */
+/*
+ * Recursive and errorcheck, and all in the checked library. Only the holder itself can find its own id
+ * in `owner`.
+ */
 
 static uint32_t id_in(const struct mutex *m)
 {
@@ -158,58 +193,68 @@ static int acquire_again(struct mutex *m)
 
 static bool is_recursive(const struct mutex *m)
 {
-	return (m->kind & KIND_TYPE) == PTHREAD_MUTEX_RECURSIVE_NP;
+	return (kind_of(m) & KIND_TYPE) == PTHREAD_MUTEX_RECURSIVE_NP;
 }
 
 static bool is_owned_kind(const struct mutex *m)
 {
-	return is_recursive(m) || (m->kind & KIND_TYPE) == PTHREAD_MUTEX_ERRORCHECK_NP;
+	return is_recursive(m) || (kind_of(m) & KIND_TYPE) == PTHREAD_MUTEX_ERRORCHECK_NP;
 }
 
-static OL_COLD int lock_other(struct mutex *m)
+static bool has_owner(const struct mutex *m)
 {
-	if (mutex_is_foreign(m)) {
+	return IS_CHECKED || is_owned_kind(m);
+}
+
+static __attribute__((noinline)) int lock_other(struct mutex *m, const void *site)
+{
+	const struct ol_lock_ops *ops = ops_for(m, site);
+
+	if (!ops) {
 		count_foreign(m);
 		return real.mutex_lock(glibc(m));
 	}
 	if (is_owned_kind(m)) {
 		if (is_mine(m))
 			return is_recursive(m) ? acquire_again(m) : EDEADLK;
-		acquire(m, lock_ops());
-		return own(m);
+	} else if (IS_CHECKED && is_mine(m)) {
+		check_relock(m);
 	}
-	acquire(m, lock_ops());
-	return 0;
+	acquire(m, ops);
+	return has_owner(m) ? own(m) : 0;
 }
 
-static OL_COLD int trylock_other(struct mutex *m)
+static __attribute__((noinline)) int trylock_other(struct mutex *m, const void *site)
 {
-	if (mutex_is_foreign(m)) {
+	const struct ol_lock_ops *ops = ops_for(m, site);
+
+	if (!ops) {
 		count_foreign(m);
 		return real.mutex_trylock(glibc(m));
 	}
 	if (is_recursive(m) && is_mine(m))
 		return acquire_again(m);
-	if (!try_acquire(m, lock_ops()))
+	if (!try_acquire(m, ops))
 		return EBUSY;
-	return is_owned_kind(m) ? own(m) : 0;
+	return has_owner(m) ? own(m) : 0;
 }
 
-static int timedlock_ours(struct mutex *m, clockid_t clock, const struct timespec *until)
+static int timedlock_ours(struct mutex *m, const struct ol_lock_ops *ops, clockid_t clock,
+			  const struct timespec *until)
 {
 	int error;
 
-	if (!is_owned_kind(m))
-		return acquire_by(m, lock_ops(), clock, until);
-	if (is_mine(m))
+	if (is_owned_kind(m) && is_mine(m))
 		return is_recursive(m) ? acquire_again(m) : EDEADLK;
-	error = acquire_by(m, lock_ops(), clock, until);
-	return error ? error : own(m);
+	error = acquire_by(m, ops, clock, until);
+	return error || !has_owner(m) ? error : own(m);
 }
 
-static OL_COLD int unlock_other(struct mutex *m)
+static __attribute__((noinline)) int unlock_other(struct mutex *m)
 {
-	if (mutex_is_foreign(m))
+	const struct ol_lock_ops *ops = mutex_ops(m);
+
+	if (!ops)
 		return real.mutex_unlock(glibc(m));
 	if (is_owned_kind(m)) {
 		if (!is_mine(m))
@@ -218,84 +263,121 @@ static OL_COLD int unlock_other(struct mutex *m)
 			m->depth--;
 			return 0;
 		}
-		ol_store_relaxed(&m->owner, 0u);
+	} else if (IS_CHECKED && !check_unlock(m, is_mine(m))) {
+		return 0;
 	}
-	release(m, lock_ops());
+	if (has_owner(m))
+		ol_store_relaxed(&m->owner, 0u);
+	release(m, ops);
 	return 0;
 }
 
-/* The normal kind of a process that has started is the straight way through. */
-
-static inline bool is_plain(const struct mutex *m, const struct ol_lock_ops *ops)
+/*
+ * The normal kind under the chosen lock, in a process that has started, is the straight way through;
+ * under a lock that a rule chose it is the next best. Acquire: with what start() wrote.
+ */
+static inline bool is_plain(const struct mutex *m)
 {
-	return ops && !m->kind;
+	return kind_of(m) == ol_load_acquire(&plain_kind);
 }
 
-int mutex_lock(struct mutex *m)
+/* Null: not of that sort. */
+static inline const struct ol_lock_ops *by_rule(const struct mutex *m)
 {
-	const struct ol_lock_ops *ops = ol_load_acquire(&chosen);
+	uint32_t kind = kind_of(m);
 
-	if (OL_UNLIKELY(!is_plain(m, ops)))
-		return lock_other(m);
+	return (kind ^ ol_load_acquire(&plain_kind)) & ~(uint32_t)KIND_CHOICE
+		       ? 0
+		       : choices[kind >> KIND_CHOICE_SHIFT];
+}
+
+int mutex_lock(struct mutex *m, const void *site)
+{
+	const struct ol_lock_ops *ops;
+
+	if (!OL_UNLIKELY(!is_plain(m))) {
+		ops = chosen;
+	} else {
+		ops = by_rule(m);
+		if (!ops)
+			return lock_other(m, site);
+	}
 	acquire(m, ops);
 	return 0;
 }
 
-int mutex_trylock(struct mutex *m)
+int mutex_trylock(struct mutex *m, const void *site)
 {
-	const struct ol_lock_ops *ops = ol_load_acquire(&chosen);
+	const struct ol_lock_ops *ops;
 
-	if (OL_UNLIKELY(!is_plain(m, ops)))
-		return trylock_other(m);
+	if (!OL_UNLIKELY(!is_plain(m))) {
+		ops = chosen;
+	} else {
+		ops = by_rule(m);
+		if (!ops)
+			return trylock_other(m, site);
+	}
 	return try_acquire(m, ops) ? 0 : EBUSY;
 }
 
 int mutex_unlock(struct mutex *m)
 {
-	const struct ol_lock_ops *ops = ol_load_acquire(&chosen);
+	const struct ol_lock_ops *ops;
 
-	if (OL_UNLIKELY(!is_plain(m, ops)))
-		return unlock_other(m);
+	if (!OL_UNLIKELY(!is_plain(m))) {
+		ops = chosen;
+	} else {
+		ops = by_rule(m);
+		if (!ops)
+			return unlock_other(m);
+	}
 	release(m, ops);
 	return 0;
 }
 
-int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until)
+int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until,
+		    const void *site)
 {
+	const struct ol_lock_ops *ops = ops_for(m, site);
+
 	if (!clock_is_known(clock))
 		return EINVAL;
-	if (mutex_is_foreign(m)) {
-		count_foreign(m);
-		if (clock == CLOCK_REALTIME)
-			return real.mutex_timedlock(glibc(m), until);
-		return real.mutex_clocklock(glibc(m), clock, until);
-	}
-	return timedlock_ours(m, clock, until);
+	if (ops)
+		return timedlock_ours(m, ops, clock, until);
+	count_foreign(m);
+	if (clock == CLOCK_REALTIME)
+		return real.mutex_timedlock(glibc(m), until);
+	return real.mutex_clocklock(glibc(m), clock, until);
 }
 
 /* glibc reads the attributes, and leaves all zero but for the kind. */
-int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr)
+int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site)
 {
 	int error;
 
-	if (!attr && lock_ops()) {
+	check_init(m);
+	if (!attr && lock_ops() && !has_rules) {
 		memset(m, 0, sizeof(pthread_mutex_t));
 		return 0;
 	}
 	lock_ops(); /* for `real` */
 	error = real.mutex_init(glibc(m), attr);
-	if (!error && !mutex_is_foreign(m) && !is_owned_kind(m))
-		m->kind = 0; /* adaptive and plain are one to us: both the straight way */
+	if (!error && ops_for(m, site) && !is_owned_kind(m))
+		m->kind &=
+			KIND_CHOICE; /* adaptive and plain are one to us: both the straight way */
 	return error;
 }
 
 /* Marked as glibc marks them, so that any use before the next init is refused by glibc: EINVAL. */
 int mutex_destroy(struct mutex *m)
 {
-	if (mutex_is_foreign(m))
+	const struct ol_lock_ops *ops = mutex_ops(m);
+
+	if (!ops)
 		return real.mutex_destroy(glibc(m));
-	if (lock_ops()->is_locked(m->lock))
+	check_destroy(m, ops->is_locked(m->lock));
+	if (ops->is_locked(m->lock))
 		return EBUSY;
-	m->kind = (uint32_t)-1;
+	ol_store_relaxed(&m->kind, (uint32_t)-1);
 	return 0;
 }

@@ -8,6 +8,9 @@
  * are never more locks than addresses that held a mutex, but for those that a fork left held.
  *
  *	mutex.lock[0]	null: free and unused; else the lock
+ *
+ * Functions of a lock are told nothing but where it is, which is where the mutex is; what is outside
+ * says in front of the lock whose it is, and for the first use the mutex's kind does.
  */
 #include "preload.h"
 
@@ -18,17 +21,36 @@ enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, LINE = 128 };
 struct outside {
 	struct outside *next;
 	const void *mutex;
+	const struct ol_lock_ops *inner;
 };
 
 static struct outside *buckets[BUCKETS];
-static const struct ol_lock_ops *inner;
+
+/* What a mutex is told of a lock that lies outside. */
+struct adapted {
+	struct ol_lock_ops here;
+	const struct ol_lock_ops *inner;
+};
+
+static const struct ol_lock_ops *inner_of(const void *mutex)
+{
+	const struct mutex *m = mutex;
+
+	return ((const struct adapted *)choices[ol_load_relaxed(&m->kind) >> KIND_CHOICE_SHIFT])
+		->inner;
+}
 
 static void *lock_in(struct outside *o)
 {
 	return (char *)o + LINE;
 }
 
-/* Room, all zero, is cut from chunks; who finds one used up makes the next. */
+static const struct ol_lock_ops *inner_at(const void *lock)
+{
+	return ((const struct outside *)((const char *)lock - LINE))->inner;
+}
+
+/* Room is cut from chunks; who finds one used up makes the next. */
 struct chunk {
 	size_t used;
 };
@@ -40,7 +62,7 @@ static struct chunk *new_chunk(struct chunk *full)
 		mmap(0, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (c == MAP_FAILED)
-		refuse(inner->id, "no memory left for a lock that does not fit into a mutex");
+		refuse("outside", "no memory left for a lock that does not fit into a mutex");
 	c->used = LINE;
 	if (ol_cas_release(&chunk, full, c)) /* shows the mark above */
 		return c;
@@ -48,9 +70,11 @@ static struct chunk *new_chunk(struct chunk *full)
 	return ol_load_acquire(&chunk);
 }
 
-static void *take_room(size_t bytes)
+void *take_room(size_t bytes)
 {
 	struct chunk *c = ol_load_acquire(&chunk);
+
+	bytes = (bytes + LINE - 1) / LINE * LINE;
 
 	for (;;) {
 		size_t at = c ? ol_add_relaxed(&c->used, bytes) : CHUNK;
@@ -69,12 +93,12 @@ static struct outside **bucket_of(const void *mutex)
 }
 _Static_assert(BUCKETS == 1 << (64 - 48), "the hash's upper bits are the bucket");
 
-static struct outside *insert(const void *mutex)
+static struct outside *insert(const void *mutex, const struct ol_lock_ops *inner)
 {
-	size_t bytes = (LINE + inner->size + LINE - 1) / LINE * LINE;
-	struct outside **bucket = bucket_of(mutex), *o = take_room(bytes);
+	struct outside **bucket = bucket_of(mutex), *o = take_room(LINE + inner->size);
 
 	o->mutex = mutex;
+	o->inner = inner;
 	do {
 		o->next = ol_load_relaxed(bucket);
 	} while (!ol_cas_release(bucket, o->next, o)); /* shows what we wrote in it */
@@ -82,21 +106,31 @@ static struct outside *insert(const void *mutex)
 }
 
 /* What an earlier mutex at this address left, if nobody holds it nor waits: not even a fork's parent. */
-static struct outside *find_left(const void *mutex)
+static struct outside *find_left(const void *mutex, const struct ol_lock_ops *inner)
 {
 	struct outside *o = ol_load_acquire(bucket_of(mutex));
 
-	while (o && !(o->mutex == mutex && !inner->is_locked(lock_in(o))))
+	while (o && !(o->mutex == mutex && o->inner == inner && !inner->is_locked(lock_in(o))))
 		o = o->next;
 	return o;
 }
 
+const void *outside_find(const struct mutex *m, bool (*is)(const void *lock))
+{
+	struct outside *o = ol_load_acquire(bucket_of(m));
+
+	while (o && !(o->mutex == m && is(lock_in(o))))
+		o = o->next;
+	return o ? lock_in(o) : 0;
+}
+
 static OL_COLD void *attach(void **place)
 {
-	struct outside *o = find_left(place);
+	const struct ol_lock_ops *inner = inner_of(place);
+	struct outside *o = find_left(place, inner);
 
 	if (!o)
-		o = insert(place);
+		o = insert(place, inner);
 	/* Release and acquire: the lock's zeroes, whoever of us cut its room. */
 	if (ol_cas_release(place, (void *)0, lock_in(o)))
 		return lock_in(o);
@@ -112,59 +146,68 @@ static inline void *lock_of(void *l)
 
 static void do_lock(void *l)
 {
-	inner->lock(lock_of(l));
+	void *lock = lock_of(l);
+
+	inner_at(lock)->lock(lock);
 }
 
 static bool do_trylock(void *l)
 {
-	return inner->trylock(lock_of(l));
+	void *lock = lock_of(l);
+
+	return inner_at(lock)->trylock(lock);
 }
 
 static bool do_timedlock(void *l, ol_ticks_t until)
 {
-	return inner->timedlock(lock_of(l), until);
+	void *lock = lock_of(l);
+
+	return inner_at(lock)->timedlock(lock, until);
 }
 
 static void do_unlock(void *l)
 {
-	inner->unlock(lock_of(l));
+	void *lock = lock_of(l);
+
+	inner_at(lock)->unlock(lock);
 }
 
 static bool do_is_locked(const void *l)
 {
 	void *lock = ol_load_acquire((void *const *)l);
 
-	return lock && inner->is_locked(lock);
+	return lock && inner_at(lock)->is_locked(lock);
 }
 
 static bool do_is_contended(const void *l)
 {
 	void *lock = ol_load_acquire((void *const *)l);
 
-	return lock && inner->is_contended(lock);
+	return lock && inner_at(lock)->is_contended(lock);
 }
 
-void *outside_at(void *in_mutex)
+void *outside_at(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	return inner ? lock_of(in_mutex) : in_mutex;
+	return ops->lock == do_lock ? lock_of(m->lock) : (void *)m->lock;
 }
 
 /* The same lock, to be kept in the 8 bytes of a pointer. */
 const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops)
 {
-	static struct ol_lock_ops here;
+	struct adapted *a;
 
 	if (ops->align > LINE || ops->size > CHUNK / 2)
 		refuse(ops->id, "is larger or more aligned than 512 KiB on 128 bytes");
-	inner = ops;
-	here = *ops;
-	here.size = sizeof(void *);
-	here.align = _Alignof(void *);
-	here.lock = do_lock;
-	here.trylock = do_trylock;
-	here.timedlock = ops->timedlock ? do_timedlock : 0;
-	here.unlock = do_unlock;
-	here.is_locked = do_is_locked;
-	here.is_contended = do_is_contended;
-	return &here;
+	a = take_room(sizeof(*a));
+	a->inner = ops;
+	a->here = *ops;
+	a->here.size = sizeof(void *);
+	a->here.align = _Alignof(void *);
+	a->here.lock = do_lock;
+	a->here.trylock = do_trylock;
+	a->here.timedlock = ops->timedlock ? do_timedlock : 0;
+	a->here.unlock = do_unlock;
+	a->here.is_locked = do_is_locked;
+	a->here.is_contended = do_is_contended;
+	return &a->here;
 }

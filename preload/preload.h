@@ -39,11 +39,18 @@ _Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.
 	       "static initialisers set it");
 
 enum {
-	KIND_TYPE = 3,			      /* normal, recursive, errorcheck, adaptive */
-	KIND_ROBUST = 0x10,		      /* these three as in glibc's <pthreadP.h> */
-	KIND_PRIORITY = 0x20 | 0x40,	      /* inherit, protect */
-	KIND_OURS = KIND_TYPE | 0x100 | 0x200 /* its marks for and against lock elision */
+	KIND_TYPE = 3,			       /* normal, recursive, errorcheck, adaptive */
+	KIND_ROBUST = 0x10,		       /* these three as in glibc's <pthreadP.h> */
+	KIND_PRIORITY = 0x20 | 0x40,	       /* inherit, protect */
+	KIND_OURS = KIND_TYPE | 0x100 | 0x200, /* its marks for and against lock elision */
+	/*
+	 * Which lock, as choice.c has decided, in bits that glibc neither sets nor looks at: an index
+	 * into `choices`, 0 while it is undecided, and always if there are no rules.
+	 */
+	KIND_CHOICE_SHIFT = 16,
+	KIND_CHOICE = 0x7fff0000
 };
+#define KIND_NONE 0x80000000u /* no mutex's */
 
 /*
  * What a pthread_cond_t holds while it is ours; cond.c. `flags` lies where glibc keeps the same two
@@ -100,6 +107,12 @@ extern const struct ol_lock_ops *chosen;
 extern const struct ol_lock_ops *chosen_rwlock, *chosen_spin; /* null: glibc's */
 extern uint32_t epoch; /* changes only in the child of a fork, which has one thread */
 
+/*
+ * The kind of those that go straight through: normal ones that have the chosen lock. KIND_NONE before
+ * the start and when everything is left to glibc.
+ */
+extern uint32_t plain_kind;
+
 /* Starts if need be; the chosen lock, or null if glibc is to do the work. */
 const struct ol_lock_ops *start(void);
 
@@ -153,17 +166,49 @@ uint32_t self(void); /* this thread's id in the kernel, never 0 */
 uint32_t
 former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */
 
-/* mutex.c; errors as POSIX has them */
+/* The built-in lock of that name, ready to lie in a mutex; refuses what cannot. */
+const struct ol_lock_ops *lock_named(const char *id);
 
-int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr);
+/* choice.c */
+
+/*
+ * By the number in a mutex's kind; null where it is glibc's mutex, and where rules have yet to decide.
+ * Constant after the start.
+ */
+extern const struct ol_lock_ops **choices;
+
+extern bool has_rules; /* else nothing is decided */
+
+/* With that lock where no rule says another; the kind of the mutexes that have it. */
+uint32_t choices_start(const struct ol_lock_ops *preset);
+
+/* Sees to it that the mutex has its lock, for good; its kind from then on. */
+uint32_t decide(struct mutex *m, const void *site);
+
+/* Calls `each` for every rule, in order, until it answers false; then it does too. */
+bool rules_each(bool (*each)(const char *pattern, const char *lock, uint64_t mutexes, void *arg),
+		void *arg);
+
+/*
+ * mutex.c; errors as POSIX has them. `site` is where the program calls from, by which a mutex that has
+ * no lock yet gets one; null: unknown.
+ */
+
+int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site);
 int mutex_destroy(struct mutex *m);
-int mutex_lock(struct mutex *m);
-int mutex_trylock(struct mutex *m);
-int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until);
+int mutex_lock(struct mutex *m, const void *site);
+int mutex_trylock(struct mutex *m, const void *site);
+int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until,
+		    const void *site);
 int mutex_unlock(struct mutex *m);
 
-/* True if it is not ours. */
-bool mutex_is_foreign(const struct mutex *m);
+/* Its lock, if it has one already, else the default; null if it is not ours. */
+const struct ol_lock_ops *mutex_ops(const struct mutex *m);
+
+static inline bool mutex_is_foreign(const struct mutex *m)
+{
+	return !mutex_ops(m);
+}
 
 /* gate.c */
 
@@ -175,8 +220,17 @@ bool gate_offer(struct mutex *m, const struct ol_lock_ops *ops);
 /* The same lock, to be kept in the 8 bytes of a pointer; refuses what is larger than sense. */
 const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops);
 
-/* Where the chosen lock itself lies, of which `in_mutex` may be the pointer. */
-void *outside_at(void *in_mutex);
+/*
+ * The lock outside of which that is true, for this mutex or an earlier one there; null if there is none.
+ * The mutex's memory is not looked at.
+ */
+const void *outside_find(const struct mutex *m, bool (*is)(const void *lock));
+
+/* All zero, on a line of its own, for good; refuses if there is no memory. */
+void *take_room(size_t bytes);
+
+/* Where the mutex's lock itself lies: in it, or where it points to. */
+void *outside_at(struct mutex *m, const struct ol_lock_ops *ops);
 
 /* cond.c */
 
@@ -221,6 +275,9 @@ void nap(uint64_t *step_ns, ol_ticks_t until);
 
 /* report.c: the counted library only. */
 
+/* In a function that programs call: where from. */
+#define CALLER		__builtin_return_address(0)
+
 #ifdef OL_COUNTED
 #include "counting.h"
 
@@ -229,6 +286,7 @@ void nap(uint64_t *step_ns, ol_ticks_t until);
 	OL_LEFT(shared_mutex, "acquisitions of process-shared mutexes, left to glibc")    \
 	OL_LEFT(robust_mutex, "acquisitions of robust mutexes, left to glibc")            \
 	OL_LEFT(priority_mutex, "acquisitions of mutexes with a priority protocol, left to glibc") \
+	OL_LEFT(mutex_by_rule, "acquisitions of mutexes left to glibc by a rule")         \
 	OL_LEFT(shared_condition, "waits on process-shared condition variables, left to glibc") \
 	OL_LEFT(mixed_wait, "waits on process-shared condition variables with a mutex of ours")   \
 	OL_LEFT(rwlock, "acquisitions of rwlocks, left to glibc: see --rwlock")                   \
@@ -246,12 +304,19 @@ extern _Thread_local const void *caller __attribute__((tls_model("initial-exec")
 
 #define LEFT(what)	((void)ol_add_relaxed(&left.what, 1u)) /* a statistic: orders nothing */
 /* Every function a program calls says so first; every acquisition is made for that caller. */
-#define CALLED()	((void)(caller = __builtin_return_address(0)))
+#define CALLED()	((void)(caller = CALLER))
 #define FOR_CALLER()	ol_at_site(caller)
 void report_start(const char *output);
+void report_found(const char *text, size_t size); /* check.h: at once */
 #else
 #define LEFT(what)	((void)0)
 #define CALLED()	((void)0)
 #define FOR_CALLER()	((void)0)
+#endif
+
+#ifdef OL_CHECKED /* what releases and destroys is told of as well */
+#define CALLED_TO_END()	CALLED()
+#else
+#define CALLED_TO_END()	((void)0)
 #endif
 #endif

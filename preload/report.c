@@ -2,11 +2,12 @@
 /*
  * What happened, at exit: as JSON to OVERLOCK_OUTPUT, else as a table to the terminal, if there is
  * one; never to the program's streams. It is written when the program returns from main or calls
- * exit(), not when it dies by _exit(), exec or a signal.
+ * exit(), not when it dies by _exit(), exec or a signal. What the checked library finds is written at
+ * once; then the file has no sites yet.
  */
-#include "preload.h"
+#include "check.h"
+#include "symbols.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,8 +22,8 @@
 struct left left;
 _Thread_local const void *caller __attribute__((tls_model("initial-exec")));
 
-static char *output; /* null: the terminal */
-static bool reports;
+static char *output, *temporary; /* null: the terminal */
+static bool reports, is_quiet;	 /* quiet: there is nothing to say but of findings */
 
 /*
  * Every program that the one under `run` starts is interposed too, and would overwrite its report:
@@ -35,11 +36,14 @@ void report_start(const char *named)
 
 	if (secure_getenv("OVERLOCK_LIVE"))
 		return; /* somebody reads the records, to the last */
+	objects_start();
+	is_quiet = secure_getenv("OVERLOCK_QUIET") != 0;
 	reports = p || !first || strtol(first, 0, 10) == (long)getpid();
 	if (!reports || !named || !*named)
 		return;
 	if (asprintf(&output, "%.*s%.0ld%s", (int)(p ? p - named : (long)strlen(named)), named,
-		     p ? (long)getpid() : 0L, p ? p + 2 : "") < 0)
+		     p ? (long)getpid() : 0L, p ? p + 2 : "") < 0 ||
+	    asprintf(&temporary, "%s.XXXXXX", output) < 0)
 		reports = false;
 }
 
@@ -54,31 +58,110 @@ static void write_left(int fd)
 #undef OL_LEFT
 }
 
-static bool write_json(int fd)
+static void write_text(int fd, const char *text)
 {
+	dprintf(fd, "\"");
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		dprintf(fd, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
+	}
+	dprintf(fd, "\"");
+}
+
+struct rules_writer {
+	int fd;
+	const char *comma;
+};
+
+static bool write_rule(const char *pattern, const char *lock, uint64_t mutexes, void *arg)
+{
+	struct rules_writer *w = arg;
+
+	dprintf(w->fd, "%s{\"pattern\": ", w->comma);
+	write_text(w->fd, pattern);
+	dprintf(w->fd, ", \"lock\": \"%s\", \"mutexes\": %" PRIu64 "}", lock, mutexes);
+	w->comma = ", ";
+	return true;
+}
+
+static void write_rules(int fd)
+{
+	struct rules_writer w = { fd, "" };
+
+	dprintf(fd, "\"rules\": [");
+	rules_each(write_rule, &w);
+	dprintf(fd, "], ");
+}
+
+/* Of any length; dprintf() would allocate. */
+static bool write_all(int fd, const char *text, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(fd, text + done, size - done);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+static bool write_json(int fd, bool has_ended)
+{
+	const char *found = findings();
+
 	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, ", chosen->id, (long)getpid()) < 0)
 		return false;
+	write_rules(fd);
 	write_left(fd);
+	if (IS_CHECKED) {
+		dprintf(fd, ", \"findings\": [");
+		if (!write_all(fd, found, strlen(found)))
+			return false;
+		dprintf(fd, "]");
+	}
 	dprintf(fd, ", \"sites\": ");
+	if (!has_ended)
+		return dprintf(fd, "null}\n") > 0;
 	return !ol_sites_write(fd) && dprintf(fd, "}\n") > 0;
 }
 
 /* A reader finds the whole report or none. */
-static void write_file(void)
+static void write_file(bool has_ended)
 {
-	char *temporary;
+	char *random = temporary + strlen(temporary) - strlen("XXXXXX");
 	int fd;
 
-	if (asprintf(&temporary, "%s.XXXXXX", output) < 0)
-		return;
+	memcpy(random, "XXXXXX", strlen("XXXXXX"));
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd >= 0) {
-		bool fine = write_json(fd) && !fchmod(fd, 0644);
+		bool fine = write_json(fd, has_ended) && !fchmod(fd, 0644);
 
 		if (close(fd) || !fine || rename(temporary, output))
 			unlink(temporary);
 	}
-	free(temporary);
+}
+
+static int open_terminal(void)
+{
+	return open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+}
+
+void report_found(const char *text, size_t size)
+{
+	int fd;
+
+	if (output) {
+		if (reports && !epoch)
+			write_file(false);
+		return;
+	}
+	fd = open_terminal();
+	if (fd < 0)
+		return;
+	(void)write_all(fd, text, size);
+	close(fd);
 }
 
 struct table {
@@ -88,18 +171,26 @@ struct table {
 	uint64_t wait[OL_BUCKETS], hold[OL_BUCKETS];
 };
 
-/* The function the call is in, as well as the dynamic symbols know. */
+/* The function that the call is in; not where it returns to, which may be the next one. */
+static const char *name_of(const void *site)
+{
+	static struct text plain, cpp;
+
+	return symbol_at(&plain, &cpp, (const char *)site - 1, true);
+}
+
 static void write_place(int fd, const void *site)
 {
-	Dl_info at;
+	const char *name = name_of(site);
+	struct object o;
 
-	if (!dladdr(site, &at) || !at.dli_fname)
-		dprintf(fd, "%p", site);
-	else if (at.dli_sname)
-		dprintf(fd, "%s+%#tx", at.dli_sname, (const char *)site - (char *)at.dli_saddr);
+	if (name)
+		write_all(fd, name, strlen(name));
+	if (!object_at(site, &o))
+		dprintf(fd, "%s%p", name ? " " : "", site);
 	else
-		dprintf(fd, "%s+%#tx", basename(at.dli_fname),
-			(const char *)site - (char *)at.dli_fbase);
+		dprintf(fd, name ? " (%s+%#zx)" : "%s+%#zx", object_name(&o),
+			(size_t)((uintptr_t)site - o.base));
 }
 
 static void write_row(const struct ol_site_record *r, void *arg)
@@ -162,6 +253,16 @@ static void write_histogram(int fd, const char *what, const uint64_t *buckets)
 	dprintf(fd, "\n");
 }
 
+static bool write_idle_rule(const char *pattern, const char *lock, uint64_t mutexes, void *arg)
+{
+	if (!mutexes)
+		dprintf(*(int *)arg,
+			"no mutex got %s by '%s': nothing that it fits initialised "
+			"one, or locked one first\n",
+			lock, pattern);
+	return true;
+}
+
 static void write_table(int fd)
 {
 	struct table t = { .fd = fd, .timed = ol_sites_times_kept() };
@@ -182,21 +283,29 @@ static void write_table(int fd)
 		dprintf(fd, "%14" PRIu64 " %s\n", left.name, what);
 	LEFT_LIST
 #undef OL_LEFT
+	rules_each(write_idle_rule, &fd);
 }
 
-__attribute__((destructor)) static void report(void)
+/* On a large stack, for the names. */
+static void write_report(void *unused)
 {
 	int fd;
 
-	if (!chosen || !reports || epoch) /* a forked child is not the program */
-		return;
+	(void)unused;
+	ol_sites_name_by(name_of);
 	if (output) {
-		write_file();
+		write_file(true);
 		return;
 	}
-	fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	fd = is_quiet ? -1 : open_terminal();
 	if (fd >= 0) {
 		write_table(fd);
 		close(fd);
 	}
+}
+
+__attribute__((destructor)) static void report(void)
+{
+	if (chosen && reports && !epoch) /* a forked child is not the program */
+		on_large_stack(write_report, 0);
 }

@@ -5,7 +5,7 @@
  * It happens in our constructor or at the first call, whichever comes first: constructors of other
  * libraries may use mutexes before ours has run.
  */
-#include "preload.h"
+#include "check.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #define DEFAULT_LOCK	"tas_yield"
 
 const struct ol_lock_ops *chosen, *chosen_rwlock, *chosen_spin;
+uint32_t plain_kind = KIND_NONE;
 struct real real;
 uint32_t epoch;
 
@@ -129,15 +130,9 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 	return ops;
 }
 
-static const struct ol_lock_ops *choose(void)
+/* Fit to lie in a mutex, or refused. */
+static const struct ol_lock_ops *in_mutex(const char *id, const struct ol_lock_ops *ops)
 {
-	const char *id = secure_getenv("OVERLOCK_LOCK");
-	const char *so = secure_getenv("OVERLOCK_LOCK_SO");
-	const struct ol_lock_ops *ops;
-
-	if (!id || !*id)
-		id = DEFAULT_LOCK;
-	ops = so && *so ? load(id, so) : ol_find_lock(id);
 	if (!ops)
 		refuse(id, "no such lock was built in; set OVERLOCK_LOCK to one that `overlock "
 			   "locks` lists");
@@ -147,6 +142,21 @@ static const struct ol_lock_ops *choose(void)
 	if (ops->size > sizeof(((struct mutex *)0)->lock) || ops->align > _Alignof(struct mutex))
 		return outside_ops(ops);
 	return ops;
+}
+
+const struct ol_lock_ops *lock_named(const char *id)
+{
+	return in_mutex(id, ol_find_lock(id));
+}
+
+static const struct ol_lock_ops *choose(void)
+{
+	const char *id = secure_getenv("OVERLOCK_LOCK");
+	const char *so = secure_getenv("OVERLOCK_LOCK_SO");
+
+	if (!id || !*id)
+		id = DEFAULT_LOCK;
+	return so && *so ? in_mutex(id, load(id, so)) : lock_named(id);
 }
 
 /* That of --rwlock and --spinlock; null for glibc's, which is the default. */
@@ -184,6 +194,7 @@ static const struct ol_lock_ops *choose_spin(void)
 static void child(void)
 {
 	epoch++;
+	check_renew();
 	my_former_id =
 		my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
 	my_id = 0;
@@ -191,6 +202,17 @@ static void child(void)
 
 enum { FRESH, STARTING, STARTED };
 static uint32_t state, starter;
+
+/* Releases: with `real`, with the choices, and the kind after the lock that it stands for. */
+static void choose_all(void)
+{
+	const struct ol_lock_ops *ops = choose();
+	uint32_t kind = choices_start(ops);
+
+	ol_store_release(&chosen, ops);
+	if (!IS_CHECKED) /* there nobody goes straight through */
+		ol_store_release(&plain_kind, kind);
+}
 
 static bool is_enabled(void)
 {
@@ -209,13 +231,15 @@ static void start_once(void)
 		ol_store_release(&chosen_spin, choose_spin());
 	find_real();
 	if (is_enabled()) {
-		ol_store_release(&chosen, choose()); /* with `real` */
-		ol_store_release(&chosen_rwlock, choose_rwlock());
+		choose_all();
+		ol_store_release(&chosen_rwlock, choose_rwlock()); /* with `real` */
 	}
 	real.register_atfork(0, 0, child, 0);
 #ifdef OL_COUNTED
 	if (chosen)
 		report_start(secure_getenv("OVERLOCK_OUTPUT"));
+	if (chosen)
+		check_start();
 #endif
 }
 

@@ -25,6 +25,7 @@ CARRIED = (
     "liboverlock.so.0",
     "liboverlock-run.so",
     "liboverlock-run-counted.so",
+    "liboverlock-run-checked.so",
 )
 SOURCES = ("include", "lib/lock_unit.c", "lib/counting.h", "lib/site.h")
 

@@ -4,10 +4,10 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from overlock_tools import defs, elf, native, outside
+from overlock_tools import choices, defs, elf, live, native, outside
 from overlock_tools.errors import Fail
 
 
@@ -28,7 +28,9 @@ def lock_variables(name: str, counters: bool) -> dict[str, str]:
     if not outside.is_header(name):
         return {"OVERLOCK_LOCK": defs.load().lock(name).id}
     if counters:
-        raise Fail(f"--counters counts only built-in locks, not {name}; leave one of them out")
+        raise Fail(
+            f"--counters and --check know only built-in locks, not {name}; leave one of them out"
+        )
     header = Path(name)
     return {
         "OVERLOCK_LOCK": outside.lock_id(header),
@@ -45,8 +47,33 @@ def lock_settings(lock: str, tunables: Mapping[str, str | None], counters: bool)
     return ours
 
 
-def library_for(program: Path, counters: bool) -> Path:
-    library = native.file(f"liboverlock-run{'-counted' if counters else ''}.so")
+def chosen(
+    lock: str | None,
+    sites: Iterable[str],
+    config: str | None,
+    tunables: Mapping[str, str | None],
+    counters: bool,
+) -> dict[str, str]:
+    """Lock, tunables and sites: what is named before what the file has."""
+    kept = choices.from_file(Path(config)) if config else choices.Choices()
+    rules = [choices.parse_site(text) for text in sites] + kept.sites
+    named = {name: text for name, text in tunables.items() if text is not None}
+    settings = lock_settings(lock or kept.lock or choices.PRESET, kept.tunables | named, counters)
+    return settings | choices.variables(rules)
+
+
+def checks(misuse: bool, deadlock_timeout: str | None) -> dict[str, str]:
+    """What the checked library is to look for; empty if it is not needed."""
+    ours = {"OVERLOCK_CHECK": "1"} if misuse else {}
+    if deadlock_timeout:
+        seconds = live.parse_interval(deadlock_timeout, "--deadlock-timeout")
+        ours["OVERLOCK_DEADLOCK_NS"] = str(round(seconds * 1e9))
+    return ours
+
+
+def library_for(program: Path, flavour: str) -> Path:
+    """The interposer of that flavour: "", "-counted" or "-checked"."""
+    library = native.file(f"liboverlock-run{flavour}.so")
     if why := elf.obstacle(program, library):
         raise Fail(f"{why}; run it without overlock")
     return library
@@ -56,7 +83,10 @@ def outer() -> tuple[dict[str, str], list[str]]:
     """The environment without what an outer `overlock run` set, and what else is preloaded."""
     old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
     kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
-    replaced = ("LOCK", "LOCK_SO", "RWLOCK", "SPINLOCK", "OUTPUT", "PID", "LIVE", "HISTOGRAMS")
+    replaced = (
+        *("LOCK", "LOCK_SO", "RWLOCK", "SPINLOCK", "SITES", "OUTPUT", "PID", "LIVE", "HISTOGRAMS"),
+        *("CHECK", "DEADLOCK_NS", "QUIET"),
+    )
     names = {"LD_PRELOAD", *(f"OVERLOCK_{name}" for name in replaced)}
     return {k: v for k, v in os.environ.items() if k not in names}, kept
 

@@ -29,7 +29,7 @@ Counts = dict[str, int]
 Site = tuple[int, int]  # process, address
 
 
-def parse_interval(text: str) -> float:
+def parse_interval(text: str, option: str = "--counters") -> float:
     """`1s`, `200ms`, `2.5` as seconds."""
     number, factor = text, 1.0
     for unit, size in (("ms", 1e-3), ("s", 1.0)):
@@ -41,7 +41,7 @@ def parse_interval(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.01 <= seconds <= 3600:
-        raise Fail(f"--counters={text} is not a time from 10ms to 3600s, as in --counters=1s")
+        raise Fail(f"{option}={text} is not a time from 10ms to 3600s, as in {option}=1s")
     return seconds
 
 

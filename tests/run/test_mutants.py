@@ -18,8 +18,8 @@ from conftest import BUILD, TOP, Compile, environment, output
 
 PRELOAD = TOP / "preload"
 SOURCES = (
-    *("api.c", "clock.c", "cond.c", "gate.c", "mutex.c", "outside.c", "rwlock.c", "spin.c"),
-    "start.c",
+    *("api.c", "choice.c", "clock.c", "cond.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
+    *("spin.c", "start.c", "symbols.c"),
 )
 
 
@@ -33,6 +33,8 @@ class Mutant:
     program: tuple[str, ...]
     also: tuple[tuple[str, str, str], ...] = ()  # changes that are harmless alone
     spinlock: str = "tas_yield"
+    sites: str = ""  # rules
+    source: tuple[str, ...] = ()  # options to compile the program with
 
 
 GATE = (
@@ -56,6 +58,7 @@ SLOW_SIGNAL = (
     "\tusleep(150000);\n\tfutex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
 )
 
+LOADED = "loading.so"
 LATE_WAITER = "a late waiter keeps the wake-up"
 
 MUTANTS = [
@@ -87,8 +90,8 @@ MUTANTS = [
     Mutant(
         "queues before the first in this epoch",
         "mutex.c",
-        "if (OL_UNLIKELY(!is_of_this_epoch(m)) && acquire_first(m, ops, OL_NEVER))\n\t\treturn;",
-        "ol_store_relaxed(&m->epoch, epoch);",
+        "if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {",
+        "ol_store_relaxed(&m->epoch, epoch);\n\t{",
         "ticket",
         ("fork.c", "3"),
     ),
@@ -111,7 +114,7 @@ MUTANTS = [
     Mutant(
         "cancelled without the mutex",
         "cond.c",
-        "\tmutex_lock(s->mutex);\n}",
+        "\tmutex_lock(s->mutex, 0);\n}",
         "}",
         "tas_yield",
         ("cancel.c",),
@@ -171,7 +174,7 @@ MUTANTS = [
     Mutant(
         "a lock left behind for each mutex",
         "outside.c",
-        "= find_left(place);",
+        "= find_left(place, inner);",
         "= 0;\n\n\t(void)find_left;",
         "partitioned_ticket",
         ("reborn.c",),
@@ -198,15 +201,15 @@ MUTANTS = [
     Mutant(
         "destroy when held",
         "mutex.c",
-        "\t\treturn EBUSY;\n\tm->kind",
-        "\t\treturn 0;\n\tm->kind",
+        "\t\treturn EBUSY;\n\tol_store",
+        "\t\treturn 0;\n\tol_store",
         "mcs",
         (CASES, "mutex/*/held-by-self/destroy"),
     ),
     Mutant(
         "destroyed is as good as new",
         "mutex.c",
-        "m->kind = (uint32_t)-1;",
+        "ol_store_relaxed(&m->kind, (uint32_t)-1);",
         "m->kind = 0;",
         "mcs",
         (CASES, "mutex/normal/destroyed/*"),
@@ -246,8 +249,8 @@ MUTANTS = [
     Mutant(
         "a checked mutex waits for itself",
         "mutex.c",
-        "return is_recursive(m) ? acquire_again(m) : EDEADLK;\n\t\tacquire(",
-        "return acquire_again(m);\n\t\tacquire(",
+        "return is_recursive(m) ? acquire_again(m) : EDEADLK;\n\t} else if (IS_CHECKED",
+        "return acquire_again(m);\n\t} else if (IS_CHECKED",
         "tas_yield",
         (CASES, "mutex/errorcheck/held-by-self/lock"),
     ),
@@ -396,10 +399,41 @@ MUTANTS = [
         ("spinlock.c", "10", "10"),
         spinlock="ticket",
     ),
+    Mutant(
+        "whoever decides last prevails",
+        "choice.c",
+        "if (ol_cas_relaxed(&m->kind, kind, kind | choice << KIND_CHOICE_SHIFT))",
+        "ol_yield();\n\t\t"
+        "ol_store_relaxed(&m->kind, kind | choice << KIND_CHOICE_SHIFT);\n\t\tif (1)",
+        "tas_yield",
+        ("sites.cpp",),
+        sites="mcs *meet<1>\nticket *meet<2>",
+    ),
+    Mutant(
+        "deciding asks the loader",
+        "choice.c",
+        "\tif (!k)\n\t\treturn best;",
+        "\tDl_info info;\n\n\tdladdr(address, &info);\n\tif (!k)\n\t\treturn best;",
+        "tas_yield",
+        ("loading.c", LOADED),
+        (("choice.c", "#include <stdio.h>", "#include <dlfcn.h>\n#include <stdio.h>"),),
+        "mcs *any*",
+        ("-rdynamic",),
+    ),
+    Mutant(
+        "deciding allocates",
+        "choice.c",
+        "\tuintptr_t reach = 0;",
+        "\tchar *volatile p = malloc(100);\n\tuintptr_t reach = 0;\n\n\tfree(p);",
+        "tas_yield",
+        ("allocator.c",),
+        sites="mcs allocate",
+        source=("-fno-builtin",),
+    ),
 ]
 
 
-def build(folder: Path, mutant: Mutant) -> Path:
+def build(folder: Path, mutant: Mutant, checked: bool = False) -> Path:
     for source in PRELOAD.iterdir():
         text = source.read_text()
         for file, right, wrong in ((mutant.file, mutant.right, mutant.wrong), *mutant.also):
@@ -413,21 +447,26 @@ def build(folder: Path, mutant: Mutant) -> Path:
     library = BUILD / "lib/liboverlock.a"
     script = f"-Wl,--version-script={folder}/exports.map"
     files = [folder / name for name in SOURCES]
-    subprocess.run([*command, *folders, *files, library, script, "-ldl", "-o", out], check=True)
+    if checked:
+        library = BUILD / "lib/liboverlock_counted.a"
+        command += ["-DOL_COUNTED", "-DOL_CHECKED"]
+        files += [folder / "check.c", folder / "report.c"]
+    subprocess.run(
+        [*command, *folders, *files, library, script, "-ldl", "-l:libstdc++.a", "-o", out],
+        check=True,
+    )
     return out
 
 
-def served(library: Path, lock: str, spinlock: str) -> dict[str, str]:
-    more = {"OVERLOCK_RWLOCK": "qrw", "OVERLOCK_SPINLOCK": spinlock}
-    return environment(lock, library, **more)
+def served(library: Path, mutant: Mutant) -> dict[str, str]:
+    more = {"OVERLOCK_RWLOCK": "qrw", "OVERLOCK_SPINLOCK": mutant.spinlock}
+    return environment(mutant.lock, library, OVERLOCK_SITES=mutant.sites, **more)
 
 
-def healthy(
-    command: list[str | Path], library: Path, lock: str, expected: str, spinlock: str = "tas_yield"
-) -> bool:
+def healthy(command: list[str | Path], env: dict[str, str], expected: str) -> bool:
     done = subprocess.run(
         [*map(str, command)],
-        env=served(library, lock, spinlock),
+        env=env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -439,8 +478,8 @@ def healthy(
 
 
 @cache
-def natively(program: Path, *args: str) -> str:
-    return output([program, *args], environment(None))
+def natively(*command: str | Path) -> str:
+    return output([*command], environment(None))
 
 
 def cases_of(patterns: tuple[str, ...]) -> dict[str, tuple[Case, str]]:
@@ -451,27 +490,33 @@ def cases_of(patterns: tuple[str, ...]) -> dict[str, tuple[Case, str]]:
 def case_differs(program: Path, library: Path, mutant: Mutant) -> bool:
     chosen = cases_of(mutant.program[1:])
     assert chosen, f"{mutant.name}: no case is called {mutant.program[1:]}"
-    env = served(library, mutant.lock, mutant.spinlock)
+    env = served(library, mutant)
     return bool(differences(program, chosen, env=env, seconds=3))
 
 
-def is_caught(program: Compile, asked: Path, folder: Path, mutant: Mutant) -> bool:
+def to_run(program: Compile, mutant: Mutant) -> list[str | Path]:
     source, *args = mutant.program
+    made = program(source, *mutant.source)
+    return [made, *(made.parent / arg if arg == LOADED else arg for arg in args)]
+
+
+def is_caught(program: Compile, asked: Path, folder: Path, mutant: Mutant) -> bool:
     folder.mkdir()
-    if source == CASES:
-        return case_differs(asked, build(folder, mutant), mutant)
-    command: list[str | Path] = ["timeout", "-s", "KILL", "5", program(source), *args]
-    expected = natively(program(source), *args)
     library = build(folder, mutant)
-    return not healthy(command, library, mutant.lock, expected, mutant.spinlock)
+    if mutant.program[0] == CASES:
+        return case_differs(asked, library, mutant)
+    command = to_run(program, mutant)
+    killed: list[str | Path] = ["timeout", "-s", "KILL", "5", *command]
+    return not healthy(killed, served(library, mutant), natively(*command))
 
 
 @pytest.fixture(scope="session")
 def caught(program: Compile, cases: Path, folder: Path) -> dict[str, Future[bool]]:
     """Several at a time: most of them hang when they are caught."""
+    program("loading.c", "-DLIBRARY", "-shared", "-fPIC", name=LOADED)
     for mutant in MUTANTS:
         if mutant.program[0] != CASES:
-            natively(program(mutant.program[0]), *mutant.program[1:])
+            natively(*to_run(program, mutant))
     with ThreadPoolExecutor(4) as pool:
         return {
             m.name: pool.submit(is_caught, program, cases, folder / f"twin-{i}", m)
@@ -484,7 +529,7 @@ def test_every_case_is_well_without_a_mutant(cases: Path) -> None:
     library = BUILD / "native/liboverlock-run.so"
     for mutant in MUTANTS:
         if mutant.program[0] == CASES:
-            env = served(library, mutant.lock, mutant.spinlock)
+            env = served(library, mutant)
             assert not differences(cases, cases_of(mutant.program[1:]), env=env)
 
 
@@ -496,9 +541,10 @@ def needs_real_time(stolen: Path) -> None:
 def test_a_late_waiter_passes_the_wake_up_on(program: Compile, folder: Path) -> None:
     needs_real_time(program("stolen.c"))
     (folder / "slow").mkdir()
-    slow = build(folder / "slow", Mutant("slow signal", *SLOW_SIGNAL, "tas_yield", ("stolen.c",)))
+    mutant = Mutant("slow signal", *SLOW_SIGNAL, "tas_yield", ("stolen.c",))
+    slow = build(folder / "slow", mutant)
     stolen = program("stolen.c")
-    assert healthy([stolen], slow, "tas_yield", natively(stolen))
+    assert healthy([stolen], served(slow, mutant), natively(stolen))
 
 
 @pytest.mark.parametrize("name", [mutant.name for mutant in MUTANTS])

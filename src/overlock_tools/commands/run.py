@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from overlock_tools import defs, files, interposing, live
+from overlock_tools import choices, defs, files, interposing, live
 from overlock_tools.errors import Fail
 
 CANNOT_START = 125
@@ -28,6 +28,10 @@ def tunable_options() -> list[click.Parameter]:
         )
         for tunable in defs.load().tunables.values()
     ]
+
+
+def tunable_names() -> list[str]:
+    return list(defs.load().tunables)
 
 
 def with_interval(args: list[str], params: list[click.Parameter]) -> list[str]:
@@ -96,6 +100,10 @@ def check_reporting(options: dict[str, Any]) -> None:
         live.parse_interval(options["every"])
         if "%p" in (options["output"] or ""):
             raise Fail("--counters=1s writes one file for all processes; name it without %p")
+        if options["check"] or options["deadlock_timeout"]:
+            raise Fail(
+                "--check and --deadlock-timeout report by themselves; leave --counters=1s out"
+            )
 
 
 def report_variables(output: str | None) -> dict[str, str]:
@@ -107,7 +115,7 @@ def report_variables(output: str | None) -> dict[str, str]:
     try:
         os.close(os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY))
     except OSError:
-        raise Fail("there is no terminal for --counters to report to; add --output FILE") from None
+        raise Fail("there is no terminal to report to; add --output FILE") from None
     return where
 
 
@@ -144,11 +152,17 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     output: str | None = options["output"]
     check_reporting(options)
     counters = any(options[name] for name in ("counters", "every", "histograms")) or bool(output)
-    library = interposing.library_for(program, counters)
-    ours = interposing.lock_settings(options["lock"], options, counters)
-    ours |= interposing.other_kinds(options["rwlock"], options["spinlock"])
-    if counters:
+    checks = interposing.checks(options["check"], options["deadlock_timeout"])
+    flavour = "-checked" if checks else "-counted" if counters else ""
+    library = interposing.library_for(program, flavour)
+    ours = interposing.chosen(
+        options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
+    )
+    ours |= interposing.other_kinds(options["rwlock"], options["spinlock"]) | checks
+    if flavour:
         ours |= report_variables(output)
+    if not counters:
+        ours["OVERLOCK_QUIET"] = "1"
     if options["histograms"]:
         ours["OVERLOCK_HISTOGRAMS"] = "1"
     return interposing.outer()[0] | interposing.preloaded(library, ours)
@@ -162,10 +176,23 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
 )
 @click.option(
     "--lock",
-    default="tas_yield",
-    show_default=True,
     metavar="NAME",
-    help="A lock of `overlock locks`, or a header (./mine.h).",
+    help=f"A lock of `overlock locks`, or a header (./mine.h). [default: {choices.PRESET}]",
+)
+@click.option(
+    "--site",
+    "sites",
+    multiple=True,
+    metavar="PATTERN=NAME",
+    help="Another lock for some mutexes, or `glibc`: those that a function initialises, or locks "
+    "first ('leveldb*Mutex=mcs'), that an object's functions do ('libfoo.so:*=glibc'), or of that "
+    "name ('&global_lock=ticket'). The first that fits decides.",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Lock, tunables and sites from a TOML file, as `overlock tune --write` writes it; options "
+    "on the command line come first.",
 )
 @click.option(
     "--rwlock",
@@ -194,6 +221,18 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     help="Keep the times of waits, holds and hand-overs as well, at two looks at the clock per "
     "acquisition; implies --counters.",
 )
+@click.option(
+    "--deadlock-timeout",
+    metavar="TIME",
+    help="A thread that has waited so long for a mutex (5s) tells who waits for whom, with "
+    "stacks, once, and waits on.",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Tell of mutexes that are unlocked by others or while free, locked twice by one thread, "
+    "destroyed while held, or initialised twice.",
+)
 @click.option("--json", "as_json", is_flag=True, help="With --counters=1s: lines of JSON.")
 @click.option(
     "--output",
@@ -216,8 +255,11 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run -- pbzip2 -k FILE
       overlock run --lock pv_preemptable_ticket --tau-ns 2000 -- sysbench mutex run
       overlock run --lock twa --counters -- ./server --port 8080
+      overlock run --site 'leveldb*Mutex=mcs' --site 'libjemalloc.so:*=glibc' -- ./server
+      overlock run --config locks.toml -- ./server --port 8080
       overlock run --counters=1s -- ./server --port 8080
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
+      overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py
     """
     path = find_program(program)

@@ -160,7 +160,7 @@ def asleep_in(w: World) -> Found:
 
 # Libraries by which a program's way of waiting can be told; a pattern on the file's name.
 LIBRARIES = (
-    (r"liboverlock-run(-counted)?\.so", "overlock run"),
+    (r"liboverlock-run(-counted|-checked)?\.so", "overlock run"),
     (r"liboverlock\.so", "Overlock"),
     (r"libjemalloc", "jemalloc"),
     (r"libtcmalloc", "tcmalloc"),

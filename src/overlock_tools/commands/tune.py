@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""overlock tune: what a program's critical sections say about the lock and its tunables."""
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from overlock_tools import choices, files, live, tuning
+from overlock_tools.commands import run
+from overlock_tools.errors import FAILED, Fail
+from overlock_tools.tables import duration
+
+ROWS = 12
+
+
+def measured(path: Path, args: tuple[str, ...], lock: str) -> dict[str, Any]:
+    """The report of one run; its streams are the program's."""
+    child: subprocess.Popen[bytes] | None = None
+    with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
+        report = Path(folder) / "report"
+        preset = {parameter.name: None for parameter in run.command.params}
+        wanted = {"lock": lock, "sites": (), "histograms": True, "output": str(report)}
+        wanted |= {"rwlock": "glibc", "spinlock": "glibc"}
+        variables = run.prepare(path, preset | dict.fromkeys(run.tunable_names()) | wanted)
+        del variables["OVERLOCK_PID"]  # it is a child of ours
+        variables["OVERLOCK_OUTPUT"] += ".%p"
+        live.forwarding(lambda: child)
+        child = subprocess.Popen(args, executable=path, env=variables)
+        code = child.wait()
+        own = Path(f"{report}.{child.pid}")
+        if not own.exists():
+            how = f"by signal {-code}" if code < 0 else "by _exit() or exec"
+            raise Fail(
+                f"{path.name} ended {how}, without a report; end it so that it returns from main "
+                "or calls exit()",
+                FAILED,
+            )
+        return dict(json.loads(own.read_text()))
+
+
+def table(advice: tuning.Advice) -> str:
+    short = list(tuning.SHORT_NS)
+    lines = [
+        f"{'acquisitions':>13} {'waited':>7} {'ahead':>6} {'p50':>8} {'p99':>8} {'longest':>8} "
+        f"{short[0]:>12} {short[1]:>12}  call"
+    ]
+    for site in advice.sites[:ROWS]:
+        ahead = "" if site.ahead is None else f"{site.ahead:.1f}"
+        times = " ".join(f"{duration(tuning.quantile(site.hold, q)):>8}" for q in (0.5, 0.99, 1))
+        under = " ".join(
+            f"{tuning.share_under(site.hold, ns):>12.2%}" for ns in tuning.SHORT_NS.values()
+        )
+        waits = f"{site.acquisitions:>13} {site.contended:>7.1%} {ahead:>6}"
+        lines.append(f"{waits} {times} {under}  {site.name}")
+    if advice.sites[ROWS:]:
+        rest = sum(site.acquisitions for site in advice.sites[ROWS:])
+        lines.append(f"{rest:>13} at {len(advice.sites) - ROWS} other calls")
+    lines += ["", "p50, p99, longest: held for less than; 2^12, 2^14 cycles: share of the sections"]
+    lines += ["under 1.5 and 6.1 us, as 002 counts them", ""]
+    lines += [f"{p.what} = {p.value}: {p.why}" for p in advice.proposals]
+    lines += [f"  {name}: {p.value}: {p.why}" for name, p in advice.apart.items()]
+    return "\n".join(lines)
+
+
+def as_file(advice: tuning.Advice, program: str) -> str:
+    lines = [f"What `overlock tune` proposes for {program}; `overlock run --config` reads it."]
+    lines += [f"{p.what} = {p.value}: {p.why}" for p in advice.proposals]
+    if advice.apart:
+        lines += ["For mutexes that these functions lock, a [[site]] that names who initialises"]
+        lines += ["them, or locks them first, could choose apart:"]
+        lines += [f"  {name}: {p.value}: {p.why}" for name, p in advice.apart.items()]
+    return choices.to_text(advice.chosen, "\n".join(lines))
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog="Exit codes: 0 fine, 1 the program wrote no report, 2 bad usage, 125 to 127 as in "
+    "`overlock run`. The program's own is not passed on.",
+)
+@click.option(
+    "--lock",
+    default="pv_preemptable_ticket",
+    show_default=True,
+    metavar="NAME",
+    help="The lock to count with; one that has a line tells how long it is.",
+)
+@click.option(
+    "--json", "json_path", metavar="FILE", type=click.Path(path_type=Path), help="As JSON."
+)
+@click.option(
+    "--write",
+    "config",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write what is proposed, for `overlock run --config`.",
+)
+@click.argument("program")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(
+    program: str, args: tuple[str, ...], lock: str, json_path: Path | None, config: Path | None
+) -> None:
+    """Run PROGRAM, counting, and propose a lock, tau, csd and spin for it, with reasons.
+
+    What counts is how long its own critical sections are, how long its lines get and whether
+    holders lose their CPUs. Give it the work, and the neighbours, that it is to be tuned for.
+
+    \b
+    Examples:
+      overlock tune -- pbzip2 -k FILE
+      overlock tune --write locks.toml -- ./server --once
+      overlock run --config locks.toml -- ./server --port 8080
+    """
+    for path in (json_path, config):
+        if path:
+            files.check_writable(path)
+    advice = tuning.advice(measured(run.find_program(program), (program, *args), lock))
+    if json_path:
+        files.write(json_path, json.dumps(advice.to_json(), indent=1) + "\n")
+    if not advice.sites:
+        click.echo(f"{program} acquired no mutex that can be replaced: there is nothing to tune")
+        return
+    click.echo(table(advice))
+    if config:
+        files.write(config, as_file(advice, program))
