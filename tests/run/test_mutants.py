@@ -417,8 +417,8 @@ MUTANTS = [
         "tas_yield",
         ("loading.c", LOADED),
         (("choice.c", "#include <stdio.h>", "#include <dlfcn.h>\n#include <stdio.h>"),),
-        "mcs *any*",
-        ("-rdynamic",),
+        sites="mcs *any*",
+        source=("-rdynamic",),
     ),
     Mutant(
         "deciding allocates",
