@@ -272,8 +272,8 @@ static uint32_t rule_at(const void *address, bool by_variable)
 		else
 			high = middle;
 	}
-	while (low-- > 0 && k->ranges[low].reach > at) {
-		const struct range *r = &k->ranges[low];
+	for (; low > 0 && k->ranges[low - 1].reach > at; low--) {
+		const struct range *r = &k->ranges[low - 1];
 
 		if (r->end > at && rules[r->rule].by_variable == by_variable && r->rule < best)
 			best = r->rule;

@@ -130,10 +130,10 @@ static bool write_json(int fd, bool has_ended)
 /* A reader finds the whole report or none. */
 static void write_file(bool has_ended)
 {
-	char *random = temporary + strlen(temporary) - strlen("XXXXXX");
+	static const char random[] = "XXXXXX";
 	int fd;
 
-	memcpy(random, "XXXXXX", strlen("XXXXXX"));
+	memcpy(temporary + strlen(temporary) + 1 - sizeof(random), random, sizeof(random));
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd >= 0) {
 		bool fine = write_json(fd, has_ended) && !fchmod(fd, 0644);
