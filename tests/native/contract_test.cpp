@@ -22,7 +22,8 @@ bool shows_waiters(const Lock &lock) {
 bool keeps_places(const Lock &lock) { return !strcmp(lock.ops->id, "mcs_tp"); }
 
 // Starts a waiter and returns once it has joined the line, if the lock shows that: above the lowest
-// of four bytes, for one that waited before may set a flag there.
+// of four bytes, for one that waited before may set a flag there. Who is on the way to the line may
+// have changed the word already, as a transaction that looks whether it may begin.
 std::thread waiter(Lock &lock, auto then) {
     auto tail = [&] { return lock.snapshot() >> (lock.ops->size == 4 ? 8 : 0); };
     const uint64_t before = tail();
@@ -32,7 +33,7 @@ std::thread waiter(Lock &lock, auto then) {
         lock.unlock();
     });
     if (shows_waiters(lock))
-        eventually([&] { return tail() != before; });
+        eventually([&] { return tail() != before && lock.is_contended(); });
     return t;
 }
 

@@ -98,8 +98,14 @@ inline void together(unsigned threads, auto body) {
 }
 
 inline bool eventually(auto condition) {
-    while (!condition())
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > until) {
+            ADD_FAILURE() << "what is waited for did not come about within a minute";
+            return false;
+        }
         std::this_thread::yield();
+    }
     return true;
 }
 

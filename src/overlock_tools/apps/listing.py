@@ -24,7 +24,7 @@ def show(probe: Probe | None, json_file: Path | None) -> int:
         table.add_row(app.name, "no" if app.missing() else "yes", app.what, app.papers, app.reach)
     out.print(table)
     if lacking := [app.name for app in APPS.values() if app.missing()]:
-        out.print(f"overlock apps install {' '.join(lacking)}", highlight=False)
+        out.print(f"overlock apps install {' '.join(lacking)}", highlight=False, soft_wrap=True)
     here = [app for app in APPS.values() if not app.missing()]
     found = {fact.name: fact for fact in facts(here, probe, out)} if probe else {}
     if json_file:
