@@ -71,9 +71,14 @@ def checks(misuse: bool, deadlock_timeout: str | None) -> dict[str, str]:
     return ours
 
 
-def library_for(program: Path, flavour: str) -> Path:
+def built(flavour: str) -> Path:
+    """The library that is preloaded: plain, "-counted" or "-checked"."""
+    return native.file(f"liboverlock-run{flavour}.so")
+
+
+def fit_for(program: Path, flavour: str) -> Path:
     """The interposer of that flavour: "", "-counted" or "-checked"."""
-    library = native.file(f"liboverlock-run{flavour}.so")
+    library = built(flavour)
     if why := elf.obstacle(program, library):
         raise Fail(f"{why}; run it without overlock")
     return library

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from overlock_tools import machine, native
+from overlock_tools import interposing, machine
 from overlock_tools import plan as plans
 from overlock_tools.apps.app import App
 from overlock_tools.apps.rig import NATIVE, Setting
@@ -70,11 +70,10 @@ def copies_of(plan: Plan) -> int:
 
 
 def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -> Result:
-    counted = "-counted" if setting.counted else ""
-    library = native.file(f"liboverlock-run{counted}.so")
+    interposer = interposing.built("-counted" if setting.counted else "")
     versions = installed(app.packages)
     settings = plan.settings(plan.cpus or machine.cpus())
-    texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (library, *app.sources())]
+    texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (interposer, *app.sources())]
     settings["build"] = " ".join([*texts, *versions.values()])
     settings["plugins"] = {}
     copies = copies_of(plan)

@@ -130,7 +130,7 @@ class Under:
     """What a program is started with to have another lock; nothing, natively."""
 
     variant: str
-    library: Path | None = None
+    interposer: Path | None = None
     variables: Mapping[str, str] | None = None
 
     def words(self) -> list[str]:
@@ -179,11 +179,11 @@ class Process:
 
     def interposed(self) -> bool | None:
         """Whether the lock's library is in the program; None if it ended before that was seen."""
-        library = str(self.under.library)
+        interposer = str(self.under.interposer)
         until = time.monotonic() + EXEC_SECONDS
         while time.monotonic() < until:
             with contextlib.suppress(OSError):  # while it becomes another program
-                if library in Path(f"/proc/{self.pid}/maps").read_text():
+                if interposer in Path(f"/proc/{self.pid}/maps").read_text():
                     return True
             if self.ended(LOOK_AGAIN_SECONDS):
                 return None

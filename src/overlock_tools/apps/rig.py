@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import answers, defs, interposing, native, outside
+from overlock_tools import answers, defs, interposing, outside
 from overlock_tools.answers import Answer
 from overlock_tools.apps import processes
 from overlock_tools.apps.app import App, Ground
@@ -74,13 +74,13 @@ def under(variant: str, setting: Setting, records: Path) -> Under:
     for word in settings:
         tunable, _, value = word.partition("=")
         tunables[tunable] = value
-    library = native.file(f"liboverlock-run{'-counted' if setting.counted else ''}.so")
+    interposer = interposing.built("-counted" if setting.counted else "")
     ours = interposing.lock_settings(name, tunables, setting.counted)
     if setting.counted:
         ours |= {"OVERLOCK_LIVE": str(records)}
     if setting.histograms:
         ours |= {"OVERLOCK_HISTOGRAMS": "1"}
-    return Under(variant, library, interposing.preloaded(library, ours))
+    return Under(variant, interposer, interposing.preloaded(interposer, ours))
 
 
 @dataclass

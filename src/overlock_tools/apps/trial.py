@@ -75,11 +75,11 @@ class Trial:
         self._processes.append(process)
         if self._abandoned:
             raise Broken("somebody else ended the measurement")
-        if under.library and not self.proven:
+        if under.interposer and not self.proven:
             seen = process.interposed()
             if seen is False:
                 raise Broken(
-                    f"{under.library} is not in {process.name}: can {self._who} read it? "
+                    f"{under.interposer} is not in {process.name}: can {self._who} read it? "
                     f"{process.complaint()}"
                 )
             self.proven = bool(seen)
@@ -139,14 +139,14 @@ class Trial:
                 self.used.add(process.used)
         self.span = (begun.when, now)
         counts, holds = self._counted()
-        if self.counted and self.under.library:
+        if self.counted and self.under.interposer:
             _note(answer, live.summed(live.difference(counts, begun.counts)))
             answer.hold = holds.since(begun.holds).pairs()
         self._meet(READY_SECONDS + self.seconds + self.patience)
         return answer
 
     def _counted(self) -> tuple[dict[live.Site, live.Counts], live.Holds]:
-        if not self.counted or not self.under.library:
+        if not self.counted or not self.under.interposer:
             return {}, live.Holds()
         reader = live.Reader(self.records)
         holds = reader.holds() if self.histograms else live.Holds()

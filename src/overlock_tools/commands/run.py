@@ -154,7 +154,7 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     counters = any(options[name] for name in ("counters", "every", "histograms")) or bool(output)
     checks = interposing.checks(options["check"], options["deadlock_timeout"])
     flavour = "-checked" if checks else "-counted" if counters else ""
-    library = interposing.library_for(program, flavour)
+    library = interposing.fit_for(program, flavour)
     ours = interposing.chosen(
         options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
     )
