@@ -123,7 +123,7 @@ def main() -> None:
         sys.exit(f"no results in {sys.argv[1]}; `overlock apps run -o` makes them")
     found = json.loads(FILE.read_text()) if FILE.exists() else {}
     for result in map(from_file, files):
-        found[result.kind.removeprefix("app-")] = shortened(result)
+        found[result.kind.removeprefix("program-")] = shortened(result)
     FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 
