@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: MIT
 """What docs/apps-measured.md says: results of `overlock apps run`, shortened.
 
-tools/apps_measured.py FOLDER writes into docs/measured/apps.json, of the programs in that folder:
-of each lock and number of threads the median rate, the ratio to glibc's with its interval, or why
-there is none. Other programs stay as they are: each says what it was measured on.
+tools/apps_measured.py PATH... writes into docs/measured/apps.json, of the programs in folders among
+these: of each lock, number of threads and number of copies the median rate, the ratio to glibc's
+with its interval, or why there is none. What was measured on another machine is forgotten; other
+places of the same program stay. What `overlock apps csd --json FILE` wrote is kept whole, as
+docs/measured/csd.json.
 """
 
 import json
+import re
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,10 +22,11 @@ from typing import Any
 from overlock_tools.errors import Fail
 from overlock_tools.papers import compared
 from overlock_tools.results import Result, from_file
-from overlock_tools.tables import factor, si
+from overlock_tools.tables import duration, factor, si
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/apps.json"
+HELD = TOP / "docs/measured/csd.json"
 NONE = "·"
 
 
@@ -30,8 +35,9 @@ class Program:
     raw: dict[str, Any]
 
     @property
-    def threads(self) -> list[str]:
-        return list(self.raw["threads"])
+    def places(self) -> list[str]:
+        """Threads, or copies and threads: `8`, `2x2`."""
+        return list(self.raw["places"])
 
     @property
     def locks(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -42,17 +48,28 @@ class Program:
     def baseline(self) -> str:
         return str(self.raw["baseline"])
 
-    def cell(self, lock: str, threads: str) -> str:
-        numbers = self.locks[lock].get(threads)
-        if not numbers:
-            return NONE
-        if "why" in numbers:
-            return str(numbers["why"])
-        if lock == self.baseline:
-            return f"{si(numbers['rate']).strip()}/s"
-        low, high = (factor(value) for value in numbers["interval"])
+    def ratio(self, lock: str, place: str) -> str:
+        """To glibc's; bold if the interval is on one side of 1."""
+        numbers = self.locks.get(lock, {}).get(place, {})
+        if "ratio" not in numbers:
+            return str(numbers.get("why", NONE))
         mark = "**" if numbers["interval"][0] > 1 or numbers["interval"][1] < 1 else ""
-        return f"{mark}{factor(numbers['ratio'])}×{mark} ({low} – {high})"
+        return f"{mark}{factor(numbers['ratio'])}×{mark}"
+
+    def cell(self, lock: str, place: str) -> str:
+        numbers = self.locks[lock].get(place, {})
+        if lock == self.baseline and numbers:
+            return f"{si(numbers['rate']).strip()}/s"
+        if "interval" not in numbers:
+            return self.ratio(lock, place)
+        low, high = (factor(value) for value in numbers["interval"])
+        return f"{self.ratio(lock, place)} ({low} – {high})"
+
+
+def heading(place: str) -> str:
+    copies, times, threads = place.rpartition("x")
+    words = f"{threads} thread{'s' if threads != '1' else ''}"
+    return f"{copies} copies of {words}" if times else words
 
 
 @cache
@@ -70,7 +87,21 @@ def known(program: str) -> Program:
 
 def about(program: Program) -> str:
     raw = program.raw
-    return f"{raw['unit'].capitalize()} per second. On {raw['machine']}:\n\n    {raw['command']}\n"
+    commands = "\n".join(f"    {command}" for command in raw["commands"])
+    return f"{raw['unit'].capitalize()} per second. On {raw['machine']}:\n\n{commands}\n"
+
+
+def held() -> list[list[str]]:
+    """Of each program how long its locks are held, and how many no longer than 002 says."""
+    found = json.loads(HELD.read_text())["programs"]
+    return [
+        [
+            f"`{one['name']}`",
+            *(duration(one[f"{name}_ns"]) for name in ("median", "mean", "p99")),
+            *(f"{1 - one[f'over_{name}']:.2%}" for name in ("1_us", "mean_csd", "csd")),
+        ]
+        for one in found
+    ]
 
 
 def _rounded(value: float) -> float:
@@ -100,30 +131,42 @@ def _short(why: str) -> str:
     return "cut" if why.startswith("cut") else "< 0.1×" if "tenth" in why else why
 
 
-def shortened(result: Result) -> dict[str, Any]:
+def _place(result: Result, threads: int) -> str:
+    copies = result.scenario.get("settings", {}).get("neighbours", "")
+    return f"{copies}x{threads}" if copies else str(threads)
+
+
+def shortened(result: Result, known: dict[str, Any]) -> dict[str, Any]:
+    """With what is known of the same program on the same machine."""
     host = str(result.machine["kernel"]).partition("-")[0]
-    locks: dict[str, dict[str, Any]] = {}
-    for lock, n, numbers in _numbers(result):
-        locks.setdefault(lock, {})[str(n)] = numbers
-    return {
+    about = {
         "unit": result.unit,
         "machine": f"{result.machine['cpu']}, {result.cpus} CPUs, Linux {host}",
-        "command": result.command,
         "baseline": result.baseline,
-        "threads": [str(n) for n in result.threads],
-        "locks": locks,
     }
+    if any(known.get(name) != value for name, value in about.items()):
+        known = {**about, "commands": [], "places": [], "locks": {}}
+    if (command := re.sub(r"-o \S+", "-o results", result.command)) not in known["commands"]:
+        known["commands"].append(command)
+    known["places"] += [
+        place for n in result.threads if (place := _place(result, n)) not in known["places"]
+    ]
+    for lock, n, numbers in _numbers(result):
+        known["locks"].setdefault(lock, {})[_place(result, n)] = numbers
+    return known
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit("usage: tools/apps_measured.py FOLDER")
-    files = sorted(Path(sys.argv[1]).glob("*.json"))
-    if not files:
-        sys.exit(f"no results in {sys.argv[1]}; `overlock apps run -o` makes them")
+    paths = [Path(word) for word in sys.argv[1:]]
+    if not paths:
+        sys.exit("usage: tools/apps_measured.py PATH...")
     found = json.loads(FILE.read_text()) if FILE.exists() else {}
-    for result in map(from_file, files):
-        found[result.kind.removeprefix("program-")] = shortened(result)
+    for path in paths:
+        if path.is_file():
+            shutil.copyfile(path, HELD)
+        for result in map(from_file, sorted(path.glob("*.json"))):
+            name = result.kind.removeprefix("program-")
+            found[name] = shortened(result, found.get(name, {}))
     FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 

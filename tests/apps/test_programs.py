@@ -14,6 +14,7 @@ from overlock_tools import cli, results
 from overlock_tools.answers import Answer
 from overlock_tools.apps import (
     app,
+    dvdstore_web,
     leveldb,
     mariadb,
     memcached,
@@ -132,6 +133,23 @@ def test_the_dvd_stores_books_have_to_balance(
     one = mariadb.DvdStore(ground(tmp_path, mariadb.DvdStore))
     monkeypatch.setattr(one, "sql", lambda *_: [sums])
     assert one.wrong(tmp_path, said) == wrong
+
+
+PAGES = (
+    "Time taken for tests:   2.001 seconds\nComplete requests:      500\n"
+    "Failed requests:        {}\nKeep-Alive requests:    500\n"
+)
+
+
+def test_pages_that_fail_are_told(tmp_path: Path) -> None:
+    one = dvdstore_web.DvdStoreWeb(ground(tmp_path, dvdstore_web.DvdStoreWeb))
+    answer = one.answered(PAGES.format(0))
+    assert answer is not None
+    assert (answer.work, answer.seconds, answer.wrong) == (500, 2.001, "")
+    answer = one.answered(PAGES.format(3) + "Non-2xx responses:      2\n")
+    assert answer is not None
+    assert answer.wrong == "Failed requests 3, Non-2xx responses 2"
+    assert one.answered("apr_socket_recv: Connection refused") is None
 
 
 def test_sysbenchs_tables_keep_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

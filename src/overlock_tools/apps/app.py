@@ -88,7 +88,9 @@ class App(ABC):
 
 
 def found(name: str) -> str | None:
-    """A program as a shell or a server's administrator finds it; a header of the compiler's."""
+    """A program as a shell or a server's administrator finds it; a header; a file."""
+    if name.startswith("/"):
+        return name if Path(name).exists() else None
     if name.endswith(".h"):
         return next((str(p) for p in [Path("/usr/include") / name] if p.exists()), None)
     folders = ":".join(SERVER_FOLDERS)

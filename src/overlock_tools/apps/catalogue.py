@@ -4,6 +4,7 @@
 from overlock_tools import defs
 from overlock_tools.apps.app import App
 from overlock_tools.apps.controls import Ebizzy, Hackbench, Kernbench
+from overlock_tools.apps.dvdstore_web import DvdStoreWeb
 from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
 from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
 from overlock_tools.apps.memcached import Memcached
@@ -21,6 +22,7 @@ APPS: dict[str, type[App]] = {
         Memcached,
         SysbenchOltp,
         DvdStore,
+        DvdStoreWeb,
         Pgbench,
         Ebizzy,
         Hackbench,

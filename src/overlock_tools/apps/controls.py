@@ -48,7 +48,8 @@ class Ebizzy(app.App):
 
     def cell(self, trial: Trial) -> Answer:
         trial.begin()
-        process = trial.start([self.program, f"{trial.seconds:g}", str(trial.threads)])
+        seconds = max(trial.seconds, LOOK_SECONDS)  # it tells of nothing shorter
+        process = trial.start([self.program, f"{seconds:g}", str(trial.threads)])
         limit = time.monotonic() + trial.seconds + trial.patience
         began, before = _total(process.line(limit))
         trial.mark()

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from overlock_tools.answers import Answer
 from overlock_tools.apps import app, servers
+from overlock_tools.apps.processes import Process
 from overlock_tools.apps.servers import whole
 from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
 from overlock_tools.errors import FAILED, Fail
@@ -21,8 +22,10 @@ CONNECTIONS_BESIDE = 10
 
 
 class MariaDb(app.App):
-    packages = ("mariadb-client-core", "mariadb-server-core", "sysbench")
-    programs = ("mariadbd", "mariadb-install-db", "mariadb", "sysbench")
+    packages: ClassVar[tuple[str, ...]] = ("mariadb-client-core", "mariadb-server-core", "sysbench")
+    programs: ClassVar[tuple[str, ...]] = (
+        *("mariadbd", "mariadb-install-db", "mariadb", "sysbench"),
+    )
     reach = "pthread mutexes of the server; InnoDB's own latches are futexes and stay"
     service = True
     overhead_seconds = 4.0
@@ -74,38 +77,56 @@ class MariaDb(app.App):
     @abstractmethod
     def wrong(self, folder: Path, said: str) -> str: ...
 
+    def before(self, trial: Trial) -> Process | None:
+        """Whatever stands between clients and server: started."""
+        return None
+
+    def load(self, folder: Path, threads: int, seconds: int) -> list[str]:
+        """So many clients for so long."""
+        return self.client(folder, "run", threads, seconds)
+
+    def answered(self, said: str) -> Answer | None:
+        """What clients tell of their load; None: nothing."""
+        done = re.search(r"^ +transactions: +(\d+) ", said, re.MULTILINE)
+        took = re.search(r"^ +total time: +([\d.]+)s", said, re.MULTILINE)
+        return Answer(int(done[1]), float(took[1])) if done and took else None
+
+    def after(self, trial: Trial, front: Process) -> str:
+        """It has ended, with whatever it was still doing; what it tells."""
+        raise NotImplementedError
+
     def cell(self, trial: Trial) -> Answer:
         data = servers.copied(self.data, trial)
         server = trial.start(self.server(trial.folder, data))
         servers.reached(server, lambda: servers.greets(trial.folder / "socket"))
+        front = self.before(trial)
         warm = ""
         if trial.warm_up:
-            warm = trial.run(
-                self.client(trial.folder, "run", trial.threads, whole(trial.warm_up)),
-                whole(trial.warm_up) + trial.patience,
-            )
+            seconds = whole(trial.warm_up)
+            clients = self.load(trial.folder, trial.threads, seconds)
+            warm = trial.run(clients, seconds + trial.patience)
         trial.begin()
         answer, said = self._loaded(trial)
         trial.end(answer)
+        said = warm + said + (self.after(trial, front) if front else "")
         if not answer.cut:
-            answer.wrong = self.wrong(trial.folder, warm + said)
+            answer.wrong = answer.wrong or self.wrong(trial.folder, said)
         trial.stop(server, signal.SIGTERM)
         return answer
 
     def _loaded(self, trial: Trial) -> tuple[Answer, str]:
         seconds = whole(trial.seconds)
-        out = trial.folder / "sysbench.out"
-        command = self.client(trial.folder, "run", trial.threads, seconds)
+        out = trial.folder / "clients.out"
+        command = self.load(trial.folder, trial.threads, seconds)
         client = trial.start(command, out, locked=False)
         began = time.monotonic()
         if not client.ended(seconds + trial.patience):
             return Answer(1, time.monotonic() - began, cut=True), ""
         said = out.read_text(errors="replace")
-        done = re.search(r"^ +transactions: +(\d+) ", said, re.MULTILINE)
-        took = re.search(r"^ +total time: +([\d.]+)s", said, re.MULTILINE)
-        if client.code or not done or not took:
+        answer = self.answered(said)
+        if client.code or not answer:
             raise Broken(f"{trial.failure(client)} {said.strip().splitlines()[-1:]}")
-        return Answer(int(done[1]), float(took[1])), said
+        return answer, said
 
 
 class SysbenchOltp(MariaDb):

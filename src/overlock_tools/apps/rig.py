@@ -38,11 +38,13 @@ class Setting:
 
 
 def checked(variant: str) -> str:
-    """A lock of `overlock run`, with settings, or a header; or native."""
+    """A lock of `overlock run`, with settings, or a header; or native, or glibc's adaptive."""
     name = variant.partition("@")[0]
     if name == NATIVE:
         if variant != NATIVE:
             raise Fail(f"{variant}: native has no settings")
+        return variant
+    if variant == interposing.ADAPTIVE:
         return variant
     if outside.is_header(name):
         outside.lock_id(Path(name))
