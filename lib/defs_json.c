@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints what the .def files say, as JSON, for those who do not read C. */
 #include "site.h"
+#include <defaults.h>
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -45,6 +46,7 @@ static void lock(const struct ol_lock_ops *l)
 	text("gives_up", l->timedlock ? "timed" : "waits", ", ");
 	traits(l->traits);
 	printf("\"size\": %" PRIu32 ", ", l->size);
+	text("no_spinlock", spin_refusal(l->traits) ? spin_refusal(l->traits) : "", ", ");
 	text("source", l->source, ", ");
 	text("what", l->what, "}");
 	separator = ",";
@@ -62,7 +64,8 @@ static void peer(const char *id, const char *family, const char *package, const 
 	separator = ",";
 }
 
-static void event(const char *name, const char *what)
+/* A name and what it means: events, variables. */
+static void entry(const char *name, const char *what)
 {
 	printf("%s\n    {", separator);
 	text("name", name, ", ");
@@ -119,13 +122,17 @@ int main(void)
 #include <peers.def>
 	printf("\n  ]");
 	list("events");
-#define OL_EVENT(name, what) event(#name, what);
+#define OL_EVENT(name, what) entry(#name, what);
 #include <overlock/events.def>
 	printf("\n  ]");
 	list("tunables");
 #define OL_TUNABLE(name, unit, preset, least, most, when, source, what) \
 	tunable(#name, #unit, preset, least, most, #when, source, what);
 #include <overlock/tunables.def>
+	printf("\n  ]");
+	list("variables");
+#define OL_VARIABLE(name, what) entry("OVERLOCK_" #name, what);
+#include <variables.def>
 	printf("\n  ]");
 	live();
 	printf("\n}\n");

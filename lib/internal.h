@@ -30,7 +30,7 @@ bool ol_thread_register(void);
 void ol_sites_leave(void); /* the thread is about to be gone */
 
 /* The counted build: this thread is about to park or yield; it is back. */
-void ol_count_sleep(void);
+void ol_count_sleep(bool parks);	     /* else it gives its CPU away and is back */
 ol_ticks_t ol_count_until(ol_ticks_t until); /* when it must wake to look, if that is earlier */
 void ol_count_wake(void);
 void ol_slice_watch(void); /* counting.h: slice_word, slice_mark */

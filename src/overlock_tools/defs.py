@@ -20,6 +20,7 @@ class Lock:
     gives_up: str  # "timed" or "waits"
     traits: tuple[str, ...]
     size: int
+    no_spinlock: str  # why it cannot be a pthread_spinlock_t; empty if it can
     source: str
     what: str
 
@@ -90,6 +91,7 @@ class Defs:
     peers: dict[str, Peer]
     events: dict[str, Event]
     tunables: dict[str, Tunable]
+    variables: dict[str, str]  # what `overlock run` tells the preloaded library, and what it means
     live: dict[str, int]  # where the counters are in a file of OVERLOCK_LIVE
 
     def lock(self, name: str) -> Lock:
@@ -132,5 +134,6 @@ def load() -> Defs:
         {entry["id"]: Peer(**entry) for entry in raw["peers"]},
         {entry["name"]: Event(**entry) for entry in raw["events"]},
         {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},
+        {entry["name"]: entry["what"] for entry in raw["variables"]},
         raw["live"],
     )

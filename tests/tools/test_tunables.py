@@ -50,7 +50,7 @@ def compiled(tmp_path: Path, **line: str | int) -> str:
     includes = (f"-I{folder}" for folder in (tmp_path, TOP / "include", TOP / "lib"))
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", *includes]
     done = subprocess.run(
-        [*command, TOP / "lib/tuning.c"], capture_output=True, text=True, check=False
+        [*command, TOP / "lib/tunable.c"], capture_output=True, text=True, check=False
     )
     return done.stderr
 
