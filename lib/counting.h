@@ -27,6 +27,7 @@ struct ol_held {
 	uint64_t slice;
 	ol_ticks_t since; /* only while times are kept */
 	struct ol_counts *counts;
+	struct ol_stack *stack; /* that the hold is added to, or null; only while times are kept */
 };
 
 /* An operation under way, on the stack of who makes it. */
@@ -38,7 +39,9 @@ struct ol_call {
 	/* From then on: */
 	ol_ticks_t asleep; /* parked or yielding, in all */
 	uint64_t slice;
-	ol_ticks_t look_at; /* ol_sites_watch() */
+	ol_ticks_t look_at;  /* ol_sites_watch() */
+	ol_ticks_t stack_at; /* ol_sites_take_stacks() */
+	struct ol_stack *stack;
 	uint8_t preempted, stalled;
 };
 
@@ -54,6 +57,9 @@ struct ol_counting {
 	uint64_t slice;
 	struct ol_table *table;
 	struct ol_held *put_away; /* `top`, while busy */
+	struct ol_stack *hold;	  /* ol_sites_take_for_hold() */
+	ol_ticks_t stack_due;	  /* from when on it may take another one */
+	uint64_t chance;
 	uint8_t busy;
 };
 extern _Thread_local struct ol_counting ol_counting __attribute__((tls_model("initial-exec")));

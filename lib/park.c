@@ -16,7 +16,7 @@ static void count_if_unchanged(const uint32_t *word, uint32_t seen)
 		ol_count(OL_SPURIOUS);
 }
 #else
-#define ol_count_sleep()		((void)0)
+#define ol_count_sleep(parks)		((void)0)
 #define ol_count_wake()			((void)0)
 #define ol_count_until(until)		(until)
 #define count_if_unchanged(word, seen)	((void)0)
@@ -50,7 +50,7 @@ void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until
 	int saved = errno;
 	struct timespec ts;
 
-	ol_count_sleep();
+	ol_count_sleep(true);
 	until = ol_count_until(until);
 	if (until == OL_NEVER)
 		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, 0, 0, key);
@@ -72,7 +72,7 @@ void ol_kick(const uint32_t *word, uint32_t key, int n)
 
 void ol_yield(void)
 {
-	ol_count_sleep();
+	ol_count_sleep(false);
 	sched_yield();
 	ol_count_wake();
 }

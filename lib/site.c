@@ -299,6 +299,7 @@ static void held_store(struct ol_held *to, const struct ol_held *from)
 {
 	to->slice = from->slice;
 	to->since = from->since;
+	to->stack = from->stack;
 	ol_store_relaxed(&to->counts, from->counts);
 	ol_store_relaxed(&to->lock, from->lock);
 }
@@ -417,11 +418,25 @@ static void time_handover(const struct ol_call *c, ol_ticks_t now)
 	ol_more(&c->counts->record.handover_ns, ol_ns_from_ticks(now - at));
 }
 
+/* What a stack was taken for is over, and how long it lasted is known. */
+static void add_wait(struct ol_stack *s, uint64_t ns)
+{
+	ol_add_relaxed(&s->waits, (uint64_t)1); /* sums of statistics: they order nothing */
+	ol_add_relaxed(&s->wait_ns, ns);
+}
+
+static void add_hold(struct ol_stack *s, uint64_t ns)
+{
+	ol_add_relaxed(&s->holds, (uint64_t)1);
+	ol_add_relaxed(&s->hold_ns, ns);
+}
+
 void ol_held_push(struct ol_call *c, uint64_t slice)
 {
-	struct ol_held now = { c->lock, slice, ol_times_kept ? ol_now() : 0, c->counts };
+	struct ol_held now = { c->lock, slice, ol_times_kept ? ol_now() : 0, c->counts, me.hold };
 	struct ol_held *h;
 
+	me.hold = 0;
 	if (!enter())
 		return;
 	h = me.put_away;
@@ -449,6 +464,8 @@ struct ol_counts *ol_held_pop(const void *lock, const struct ol_lock_ops *ops, c
 		ns = ol_ns_from_ticks(now - h.since);
 		ol_more(&h.counts->record.hold_ns, ns);
 		ol_more(&h.counts->record.hold[bucket(ns)], 1);
+		if (h.stack)
+			add_hold(h.stack, ns);
 	}
 	if (now) {
 		ol_store_relaxed(&release_of(lock)->lock, lock);
@@ -476,10 +493,69 @@ void ol_sites_watch(ol_ticks_t first, ol_ticks_t (*look)(ol_ticks_t began))
 	watch_first = first;
 }
 
+/*
+ * Stacks. To take one takes far longer than a short wait, so a wait has to last first, and who has taken
+ * one takes none for 50 times as long, by chance half or one and a half of that: a fixed rhythm could
+ * be the program's own. Whether a wait may have one is decided when it begins; decided later, waits
+ * would be chosen by their length.
+ */
+enum { STACK_SHARE = 50 };
+static const uint64_t STACK_MOST_NS = 1000000; /* who took longer had lost its CPU */
+
+static struct ol_stack *(*take_stack)(const void *site);
+static ol_ticks_t stack_first = OL_NEVER;
+
+void ol_sites_take_stacks(ol_ticks_t first, struct ol_stack *(*take)(const void *site))
+{
+	take_stack = take;
+	stack_first = first;
+}
+
+/* Knuth's constants for a linear congruential generator; begun by where the thread's variables are. */
+static uint64_t by_chance(uint64_t below)
+{
+	if (!me.chance)
+		me.chance = (uintptr_t)&me;
+	me.chance = me.chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (me.chance >> 33) % (below + 1);
+}
+
+static struct ol_stack *stack_of(const void *site)
+{
+	ol_ticks_t began = ol_now(), took, most = ol_ticks_from_ns(STACK_MOST_NS);
+	struct ol_stack *s;
+
+	me.stack_due = OL_NEVER; /* for handlers too, and for what is called to unwind */
+	s = take_stack(site);
+	took = ol_now() - began;
+	took = took < most ? took : most;
+	me.stack_due = ol_after(1, STACK_SHARE / 2 * took + by_chance(STACK_SHARE * took));
+	return s;
+}
+
+static bool stack_is_due(void)
+{
+	return OL_UNLIKELY(take_stack != 0) && me.stack_due != OL_NEVER &&
+	       (!me.stack_due || ol_passed(me.stack_due));
+}
+
+void ol_sites_take_for_hold(const void *site)
+{
+	me.hold = stack_is_due() ? stack_of(site) : 0;
+}
+
+static void take_for_wait(struct ol_call *c)
+{
+	c->stack_at = OL_NEVER;
+	c->stack = stack_of(c->counts->record.site);
+}
+
 static void look_if_due(struct ol_call *c)
 {
 	if (OL_UNLIKELY(watch != 0) && ol_passed(c->look_at))
 		c->look_at = watch(c->since);
+	if (OL_UNLIKELY(take_stack != 0) && ol_passed(c->stack_at))
+		take_for_wait(c);
 }
 
 static void wait_begin(struct ol_call *c)
@@ -490,6 +566,8 @@ static void wait_begin(struct ol_call *c)
 	c->stalled = NOT_STALLED;
 	c->since = ol_now();
 	c->look_at = ol_after(1, watch_first);
+	c->stack = 0;
+	c->stack_at = stack_is_due() ? ol_after(1, stack_first) : OL_NEVER;
 }
 
 static const struct ol_held *held_by(const struct ol_table *t, const void *lock)
@@ -549,8 +627,11 @@ ol_ticks_t ol_count_until(ol_ticks_t until)
 	return c && c->since ? ol_earlier(until, c->look_at) : until;
 }
 
-/* Who goes to sleep will have waited for long enough. */
-void ol_count_sleep(void)
+/*
+ * Who goes to sleep will have waited for long enough. A stack must be taken before it parks: it may be
+ * woken with the lock in its hands.
+ */
+void ol_count_sleep(bool parks)
 {
 	struct ol_call *c = me.current;
 
@@ -559,6 +640,8 @@ void ol_count_sleep(void)
 	if (!c->stalled)
 		look_for_holder(c);
 	look_if_due(c);
+	if (parks && c->stack_at != OL_NEVER)
+		take_for_wait(c);
 	c->preempted |= c->slice != ol_counting_slice(&me);
 	c->asleep -= ol_now();
 }
@@ -581,6 +664,8 @@ void ol_wait_over(struct ol_call *c, unsigned outcome)
 	uint64_t ns = ol_ns_from_ticks(waited);
 
 	ol_more(&r->wait_ns, ns);
+	if (c->stack)
+		add_wait(c->stack, ns);
 	ol_more(&r->spin_ns, ol_ns_from_ticks(waited - c->asleep));
 	if (ol_times_kept)
 		ol_more(&r->wait[bucket(ns)], 1);
@@ -711,6 +796,8 @@ void ol_sites_renew(void)
 	me.last = &no_counts;
 	me.top = &no_place[1];
 	me.busy = 0;
+	me.hold = 0;
+	take_stack = 0; /* nobody reads a child's */
 	memset(releases, 0, sizeof(releases));
 	live_start();
 }

@@ -65,6 +65,23 @@ uint64_t ol_sites_missed(void);
  */
 void ol_sites_watch(ol_ticks_t first, ol_ticks_t (*look)(ol_ticks_t began));
 
+/* What was seen of the waits and holds that have one stack; others add to it at the same time. */
+struct ol_stack {
+	uint64_t waits, wait_ns;
+	uint64_t holds, hold_ns; /* only while times are kept */
+};
+
+/*
+ * From now on `take` notes the stack of the thread that calls it, for the call at `site`, and answers
+ * where what is seen there is added up, for good; null if it cannot. It is asked in waits that have
+ * lasted for `first` ticks, or that are about to sleep, and by ol_sites_take_for_hold(); of each thread
+ * for a 50th of its time at most. What holds for `look` above holds for it. Before threads wait.
+ */
+void ol_sites_take_stacks(ol_ticks_t first, struct ol_stack *(*take)(const void *site));
+
+/* This thread's next acquisition is a hold whose stack is taken, now, if it is time for one. */
+void ol_sites_take_for_hold(const void *site);
+
 /* Where the call is that acquired the lock, for the thread that has it; null if nobody is known to. */
 const void *ol_sites_holder(const void *lock);
 

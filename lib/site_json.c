@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -67,18 +69,30 @@ void ol_sites_name_by(const char *(*name)(const void *site))
 	namer = name;
 }
 
+/* Of the program itself the loader knows no more than what it was started as. */
+static void put_file(struct writer *w, const struct link_map *object, const char *started_as)
+{
+	char path[PATH_MAX];
+	ssize_t n = *object->l_name ? -1 : readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n >= 0)
+		path[n] = 0;
+	put_text(w, n >= 0 ? path : *object->l_name ? object->l_name : started_as);
+}
+
 /* Where the call is, as addr2line wants it. */
 static void put_site(struct writer *w, const void *site)
 {
 	Dl_info where;
+	struct link_map *object;
 	const char *name = namer ? namer(site) : 0;
 
 	put(w, "\"site\": \"%#" PRIxPTR "\"", (uintptr_t)site);
-	if (!dladdr(site, &where) || !where.dli_fname)
+	if (!dladdr1(site, &where, (void **)&object, RTLD_DL_LINKMAP) || !where.dli_fname)
 		return;
 	put(w, ", \"module\": ");
-	put_text(w, where.dli_fname);
-	put(w, ", \"offset\": %zu", (size_t)((const char *)site - (const char *)where.dli_fbase));
+	put_file(w, object, where.dli_fname);
+	put(w, ", \"offset\": %zu", (size_t)((uintptr_t)site - object->l_addr));
 	name = name ? name : where.dli_sname;
 	if (name) {
 		put(w, ", \"function\": ");

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Names, files and lines of calls, those that were inlined too: llvm-symbolizer tells them."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+TOOL = "llvm-symbolizer"
+PACKAGE = "llvm"  # Debian's
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function, and where in it somebody is; of what is unknown nothing is said."""
+
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    inlined: bool = False  # into the one after it
+
+    @property
+    def where(self) -> str:
+        """`queue.h:31`; empty if it is unknown, as of files without debug information."""
+        return f"{Path(self.file).name}:{self.line}" if self.file and self.line else ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@cache
+def tool() -> str | None:
+    """By its name alone, or with a version, of which the newest."""
+    versions = (f"{TOOL}-{n}" for n in range(40, 13, -1))
+    return next(filter(None, map(shutil.which, (TOOL, *versions))), None)
+
+
+def look_up(module: Path, offsets: Iterable[int]) -> dict[int, tuple[Call, ...]]:
+    """By offset, innermost first; nothing where the file tells nothing, or nobody can ask it."""
+    asked = sorted(set(offsets))
+    if not asked or not tool() or not module.is_file():
+        return {}
+    done = subprocess.run(
+        [str(tool()), "-e", str(module), "--inlines", "--demangle", "--output-style=JSON"],
+        input="".join(f"{offset:#x}\n" for offset in asked),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        start_new_session=True,  # Ctrl-C ends the program that is looked at, not this
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    found = {int(answer["Address"], 16): _calls(answer.get("Symbol", [])) for answer in answers}
+    return {offset: calls for offset, calls in found.items() if calls}
+
+
+def _calls(symbols: list[dict[str, Any]]) -> tuple[Call, ...]:
+    calls = tuple(
+        Call(
+            symbol.get("FunctionName") or None,
+            symbol.get("FileName") or None,
+            symbol.get("Line") or None,
+            i + 1 < len(symbols),
+        )
+        for i, symbol in enumerate(symbols)
+    )
+    return calls if any(call.function or call.file for call in calls) else ()
