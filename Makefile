@@ -32,6 +32,11 @@ build: ## build the library, the interposer and the benchmarks into build/
 	@tools/setup demo
 	@$(MAKE) --no-print-directory native
 
+# The launcher takes the place of tools/overlock.py, and finds the rest by the link.
+LAUNCHER = { ln -sfn $(OVERLOCK_NATIVE) .venv/lib/overlock && \
+	{ cmp -s $(BUILD)/native/overlock .venv/bin/overlock || \
+		install $(BUILD)/native/overlock .venv/bin/overlock; }; }
+
 # CI's log and a newcomer's terminal want to hear of errors and warnings, not of every file.
 native:
 	@[ -d $(BUILD) ] || echo "building into $(BUILD)/: $(if $(WITH_TESTS),two minutes,twenty seconds) ..."
@@ -39,6 +44,7 @@ native:
 		-DCMAKE_TARGET_MESSAGES=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) \
 		--log-level=WARNING >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
+	@[ ! -x .venv/bin/overlock-tools ] || $(LAUNCHER)
 
 checker: ## build the model checker too, for `overlock check`
 	@tools/setup test
@@ -65,6 +71,16 @@ guest-nested-test: ## a kernel with KVM too, its guest booted in a host that QEM
 
 install: build ## install library and headers; DESTDIR= and PREFIX= as usual
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+.PHONY: deb foreign
+deb: ## build Debian packages of library, headers and interposer into build/deb
+	@tools/setup deb
+	@tools/deb $(BUILD)/deb
+
+foreign: ## other people's test suites under locks, beside natively; an hour; ARGS="--only NAME", --help
+	@tools/setup foreign
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/foreign/run.py --build $(BUILD) $(ARGS)
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
@@ -120,6 +136,10 @@ instructions: ## count the instructions of each lock, beside Concurrency Kit's; 
 	@tools/setup test
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
+
+.PHONY: start-up
+start-up: build ## how long `overlock run` takes to start a program, beside none and a bare LD_PRELOAD; ARGS="--json FILE"
+	@$(PYTHON) tools/start_up.py $(ARGS)
 
 aa: build ## are equal locks called equal, is 5 % found? 100 comparisons; 13 minutes, an idle machine
 	@$(PYTHON) tools/aa.py $(ARGS)

@@ -34,7 +34,8 @@ endfunction()
 # keep the API visible, so that an executable can lend it to locks it loads; a shared object that
 # contains one must hide it again (-Wl,--exclude-libs,ALL or a version script).
 function(overlock_library name kind)
-	set(sources calibrate.c context.c knowledge.c locks.c park.c tuning.c world.c)
+	set(sources calibrate.c context.c knowledge.c locks.c park.c tunable.c
+		tuning.c world.c)
 	if(ARGN)
 		list(APPEND sources site.c site_json.c)
 	endif()

@@ -13,11 +13,9 @@
 #include "symbols.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,29 +97,6 @@ static struct text told;	    /* all findings, as JSON */
 static struct text line, name, cpp; /* while one is told of */
 static uint32_t telling, walks;
 
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
-{
-	char piece[256];
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(piece, sizeof(piece), format, args);
-	va_end(args);
-	text_add(piece, n < (int)sizeof(piece) ? (size_t)n : sizeof(piece) - 1, t);
-}
-
-static void put_quoted(struct text *t, const char *s)
-{
-	put(t, "\"");
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		put(t, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
-	}
-	put(t, "\"");
-}
-
 /* Of /proc/self/task/ID, a file's first line. */
 static void of_task(uint32_t id, const char *file, char *into, size_t size)
 {
@@ -158,39 +133,39 @@ static void put_place(const void *address, bool is_function)
 	struct object o;
 	bool known = object_at(address, &o);
 
-	put(&told, "{\"address\": \"%p\"", address);
+	text_put(&told, "{\"address\": \"%p\"", address);
 	if (known) {
-		put(&told, ", \"module\": ");
-		put_quoted(&told, o.path);
-		put(&told, ", \"offset\": %zu", (size_t)((uintptr_t)address - o.base));
+		text_put(&told, ", \"module\": ");
+		text_quote(&told, o.path);
+		text_put(&told, ", \"offset\": %zu", (size_t)((uintptr_t)address - o.base));
 	}
 	if (at) {
-		put(&told, ", \"%s\": ", is_function ? "function" : "variable");
-		put_quoted(&told, at);
+		text_put(&told, ", \"%s\": ", is_function ? "function" : "variable");
+		text_quote(&told, at);
 		text_add(at, strlen(at), &line);
 	} else {
-		put(&line, "%p", address);
+		text_put(&line, "%p", address);
 	}
-	put(&told, "}");
+	text_put(&told, "}");
 	if (known && is_function) {
-		put(&line, " (");
+		text_put(&line, " (");
 		text_add(object_name(&o), strlen(object_name(&o)), &line);
-		put(&line, "+%#zx)", (size_t)((uintptr_t)address - o.base));
+		text_put(&line, "+%#zx)", (size_t)((uintptr_t)address - o.base));
 	}
 }
 
 static void put_stack(void *const *stack, uint32_t depth)
 {
-	put(&told, ", \"stack\": [");
+	text_put(&told, ", \"stack\": [");
 	for (uint32_t i = 0; i < depth; i++) {
-		put(&told, i ? ", " : "");
-		put(&line, "    #%-2u ", i);
+		text_put(&told, i ? ", " : "");
+		text_put(&line, "    #%-2u ", i);
 		put_place((const char *)stack[i] - 1, true); /* the call, not where it returns to */
-		put(&line, "\n");
+		text_put(&line, "\n");
 	}
-	put(&told, "]");
+	text_put(&told, "]");
 	if (!depth)
-		put(&line, "    its stack is not known\n");
+		text_put(&line, "    its stack is not known\n");
 }
 
 static bool is_held(const void *lock)
@@ -211,17 +186,17 @@ static void put_holder(const struct mutex *m, uint32_t owner)
 {
 	const void *site = holder_site(m);
 
-	put(&told, ", \"owner\": %u", owner);
+	text_put(&told, ", \"owner\": %u", owner);
 	if (owner)
-		put(&line, "    held by thread %u", owner);
+		text_put(&line, "    held by thread %u", owner);
 	else
-		put(&line, site ? "    held" : "    held by nobody");
+		text_put(&line, site ? "    held" : "    held by nobody");
 	if (site) {
-		put(&told, ", \"acquired\": ");
-		put(&line, ", locked in ");
+		text_put(&told, ", \"acquired\": ");
+		text_put(&line, ", locked in ");
 		put_place((const char *)site - 1, true);
 	}
-	put(&line, "\n");
+	text_put(&line, "\n");
 }
 
 static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
@@ -230,15 +205,16 @@ static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
 	char comm[64];
 
 	of_task(t->id, "comm", comm, sizeof(comm));
-	put(&told, "{\"thread\": %u, \"name\": ", t->id);
-	put_quoted(&told, comm);
-	put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
-	put(&line, "  thread %u (%s) has waited for %.3f s for ", t->id, comm, (double)ns / 1e9);
+	text_put(&told, "{\"thread\": %u, \"name\": ", t->id);
+	text_quote(&told, comm);
+	text_put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
+	text_put(&line, "  thread %u (%s) has waited for %.3f s for ", t->id, comm,
+		 (double)ns / 1e9);
 	put_place(m, false);
-	put(&line, "\n");
+	text_put(&line, "\n");
 	put_stack(t->stack, ol_load_acquire(&t->depth));
 	put_holder(m, owner);
-	put(&told, "}");
+	text_put(&told, "}");
 }
 
 /* The owner's owner and so on, until nobody waits or somebody comes again. */
@@ -248,24 +224,25 @@ static void put_chain(struct thread *t)
 	uint32_t owner = 0;
 	const char *comma = "";
 
-	put(&told, ", \"waits\": [");
+	text_put(&told, ", \"waits\": [");
 	walks++;
 	while (t && t->seen != walks && (m = ol_load_relaxed(&t->waits_for))) {
 		t->seen = walks;
 		ol_store_relaxed(&t->told, 1u);
 		owner = ol_load_relaxed(&m->owner);
-		put(&told, "%s", comma);
+		text_put(&told, "%s", comma);
 		put_waiter(t, m, owner);
 		comma = ", ";
 		t = owner ? thread_of(owner) : 0;
 	}
-	put(&told, "]");
+	text_put(&told, "]");
 	if (t && t->seen == walks) {
-		put(&line, "  thread %u is waiting itself: see above\n", t->id);
+		text_put(&line, "  thread %u is waiting itself: see above\n", t->id);
 	} else if (owner) {
-		put(&told, ", \"last\": {\"thread\": %u, \"state\": \"%s\"}", owner,
-		    state_of(owner));
-		put(&line, "  thread %u waits for no mutex; it is %s\n", owner, state_of(owner));
+		text_put(&told, ", \"last\": {\"thread\": %u, \"state\": \"%s\"}", owner,
+			 state_of(owner));
+		text_put(&line, "  thread %u waits for no mutex; it is %s\n", owner,
+			 state_of(owner));
 	}
 }
 
@@ -307,21 +284,21 @@ static void put_found(void *arg)
 	if (f->waiter && is_deadlock(f->waiter))
 		f->what = FOUND_deadlock;
 	line.used = 0;
-	put(&told, "%s\n  {\"what\": \"%s\"", told.used ? "," : "", kinds[f->what].name);
-	put(&line, "overlock: %s: %s\n", kinds[f->what].name, kinds[f->what].what);
+	text_put(&told, "%s\n  {\"what\": \"%s\"", told.used ? "," : "", kinds[f->what].name);
+	text_put(&line, "overlock: %s: %s\n", kinds[f->what].name, kinds[f->what].what);
 	if (f->waiter) {
 		put_chain(f->waiter);
 	} else {
 		bool is_mutex = f->what != FOUND_init_held && f->what != FOUND_init_again;
 
-		put(&told, ", \"thread\": %u, \"mutex\": ", self());
-		put(&line, "  thread %u, mutex ", self());
+		text_put(&told, ", \"thread\": %u, \"mutex\": ", self());
+		text_put(&line, "  thread %u, mutex ", self());
 		put_place(f->mutex, false);
-		put(&line, "\n");
+		text_put(&line, "\n");
 		put_stack(f->stack, f->depth);
 		put_holder(f->mutex, is_mutex ? ol_load_relaxed(&f->mutex->owner) : 0);
 	}
-	put(&told, "}");
+	text_put(&told, "}");
 	report_found(line.at, line.used);
 }
 
@@ -367,19 +344,6 @@ const char *findings(void)
 	return told.used ? told.at : "";
 }
 
-/* From the program's call on; all there is, if that is not on the stack. */
-static uint32_t unwind(void **stack)
-{
-	int all = backtrace(stack, FRAMES), first = 0;
-
-	while (first < all && stack[first] != caller)
-		first++;
-	if (first == all)
-		first = 0;
-	memmove(stack, stack + first, (size_t)(all - first) * sizeof(*stack));
-	return (uint32_t)(all - first);
-}
-
 /* Waits. */
 
 static const uint64_t NOTE_AFTER_NS = 10000000; /* by far longer than a wait that ends */
@@ -387,12 +351,15 @@ static const uint64_t NOTE_AFTER_NS = 10000000; /* by far longer than a wait tha
 static ol_ticks_t look(ol_ticks_t began)
 {
 	struct thread *t = mine;
+	uint32_t depth;
+	bool is_cut;
 
 	if (!t || !t->waits_for)
 		return OL_NEVER; /* it has a deadline */
 	if (!t->depth) {
 		ol_store_relaxed(&t->since, began);
-		ol_store_release(&t->depth, unwind(t->stack)); /* with the stack */
+		depth = unwind(t->stack, FRAMES, caller, &is_cut);
+		ol_store_release(&t->depth, depth); /* with the stack */
 		return began + timeout;
 	}
 	tell(&(struct found){ .what = FOUND_long_wait, .waiter = t });
@@ -431,8 +398,9 @@ void check_nap(ol_ticks_t began)
 static void misuse(enum finding what, const struct mutex *m)
 {
 	struct found f = { .what = what, .mutex = m };
+	bool is_cut;
 
-	f.depth = unwind(f.stack);
+	f.depth = unwind(f.stack, FRAMES, caller, &is_cut);
 	tell(&f);
 }
 
@@ -519,12 +487,11 @@ static uint64_t from_environment(const char *variable)
 void check_start(void)
 {
 	uint64_t ns = from_environment("OVERLOCK_DEADLOCK_NS");
-	void *stack[1];
 
 	checks = from_environment("OVERLOCK_CHECK") != 0;
 	pthread_key_create(&at_exit, leave);
 	objects_start();
-	(void)backtrace(stack, 1); /* loads what it needs, now that nobody waits */
+	unwind_start();
 	if (!ns)
 		return;
 	timeout = ol_ticks_from_ns(ns);

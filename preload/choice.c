@@ -14,6 +14,7 @@
  * fits is looked up once for each object, as ranges of addresses: a mutex on the heap then costs
  * two searches. All of it grows only, and is read without locks (symbols.h says why).
  */
+#include "defaults.h"
 #include "preload.h"
 #include "symbols.h"
 
@@ -391,7 +392,7 @@ static void rules_start(const char *text, const struct ol_lock_ops *preset)
 	parse_all(text);
 	choices[DEFAULT] = preset; /* and none for the undecided */
 	for (uint32_t i = 0; i < n_rules; i++)
-		if (strcmp(rules[i].lock, "glibc") != 0)
+		if (strcmp(rules[i].lock, GLIBC) != 0)
 			choices[FIRST_RULE + i] = lock_named(rules[i].lock);
 	has_rules = true;
 }

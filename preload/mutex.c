@@ -16,6 +16,19 @@ static inline uint32_t kind_of(const struct mutex *m)
 	return ol_load_relaxed(&m->kind);
 }
 
+/*
+ * Left to glibc; under `pthread_adaptive` a normal one becomes adaptive by its first use. Both kinds
+ * do the same to the word that is the lock, so that one may acquire as the old and another as the new;
+ * relaxed, as it orders nothing.
+ */
+static pthread_mutex_t *left_to_glibc(struct mutex *m)
+{
+	if (makes_adaptive && kind_of(m) == PTHREAD_MUTEX_TIMED_NP)
+		ol_cas_relaxed(&m->kind, (uint32_t)PTHREAD_MUTEX_TIMED_NP,
+			       (uint32_t)PTHREAD_MUTEX_ADAPTIVE_NP);
+	return glibc(m);
+}
+
 static bool may_be_ours(const struct mutex *m)
 {
 	return !(kind_of(m) & ~(uint32_t)(KIND_OURS | KIND_CHOICE)) && lock_ops();
@@ -212,7 +225,7 @@ static __attribute__((noinline)) int lock_other(struct mutex *m, const void *sit
 
 	if (!ops) {
 		count_foreign(m);
-		return real.mutex_lock(glibc(m));
+		return real.mutex_lock(left_to_glibc(m));
 	}
 	if (is_owned_kind(m)) {
 		if (is_mine(m))
@@ -230,7 +243,7 @@ static __attribute__((noinline)) int trylock_other(struct mutex *m, const void *
 
 	if (!ops) {
 		count_foreign(m);
-		return real.mutex_trylock(glibc(m));
+		return real.mutex_trylock(left_to_glibc(m));
 	}
 	if (is_recursive(m) && is_mine(m))
 		return acquire_again(m);
@@ -274,63 +287,46 @@ static __attribute__((noinline)) int unlock_other(struct mutex *m)
 
 /*
  * The normal kind under the chosen lock, in a process that has started, is the straight way through;
- * under a lock that a rule chose it is the next best. Acquire: with what start() wrote.
+ * under a lock that a rule chose it is the next best. Null: neither. Acquire: with what start() wrote.
  */
-static inline bool is_plain(const struct mutex *m)
+static inline const struct ol_lock_ops *straight(const struct mutex *m)
 {
-	return kind_of(m) == ol_load_acquire(&plain_kind);
-}
+	uint32_t kind = kind_of(m), plain = ol_load_acquire(&plain_kind);
+	const struct ol_lock_ops *ops = chosen;
 
-/* Null: not of that sort. */
-static inline const struct ol_lock_ops *by_rule(const struct mutex *m)
-{
-	uint32_t kind = kind_of(m);
-
-	return (kind ^ ol_load_acquire(&plain_kind)) & ~(uint32_t)KIND_CHOICE
-		       ? 0
-		       : choices[kind >> KIND_CHOICE_SHIFT];
+	if (OL_UNLIKELY(kind != plain))
+		return (kind ^ plain) & ~(uint32_t)KIND_CHOICE ? 0
+							       : choices[kind >> KIND_CHOICE_SHIFT];
+	if (!ops)
+		__builtin_unreachable(); /* there is no plain kind without it: nobody asks again */
+	return ops;
 }
 
 int mutex_lock(struct mutex *m, const void *site)
 {
-	const struct ol_lock_ops *ops;
+	const struct ol_lock_ops *ops = straight(m);
 
-	if (!OL_UNLIKELY(!is_plain(m))) {
-		ops = chosen;
-	} else {
-		ops = by_rule(m);
-		if (!ops)
-			return lock_other(m, site);
-	}
+	if (!ops)
+		return lock_other(m, site);
 	acquire(m, ops);
 	return 0;
 }
 
 int mutex_trylock(struct mutex *m, const void *site)
 {
-	const struct ol_lock_ops *ops;
+	const struct ol_lock_ops *ops = straight(m);
 
-	if (!OL_UNLIKELY(!is_plain(m))) {
-		ops = chosen;
-	} else {
-		ops = by_rule(m);
-		if (!ops)
-			return trylock_other(m, site);
-	}
+	if (!ops)
+		return trylock_other(m, site);
 	return try_acquire(m, ops) ? 0 : EBUSY;
 }
 
 int mutex_unlock(struct mutex *m)
 {
-	const struct ol_lock_ops *ops;
+	const struct ol_lock_ops *ops = straight(m);
 
-	if (!OL_UNLIKELY(!is_plain(m))) {
-		ops = chosen;
-	} else {
-		ops = by_rule(m);
-		if (!ops)
-			return unlock_other(m);
-	}
+	if (!ops)
+		return unlock_other(m);
 	release(m, ops);
 	return 0;
 }
@@ -346,8 +342,8 @@ int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *unt
 		return timedlock_ours(m, ops, clock, until);
 	count_foreign(m);
 	if (clock == CLOCK_REALTIME)
-		return real.mutex_timedlock(glibc(m), until);
-	return real.mutex_clocklock(glibc(m), clock, until);
+		return real.mutex_timedlock(left_to_glibc(m), until);
+	return real.mutex_clocklock(left_to_glibc(m), clock, until);
 }
 
 /* glibc reads the attributes, and leaves all zero but for the kind. */

@@ -62,7 +62,7 @@ static struct chunk *new_chunk(struct chunk *full)
 		mmap(0, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (c == MAP_FAILED)
-		refuse("outside", "no memory left for a lock that does not fit into a mutex");
+		return 0;
 	c->used = LINE;
 	if (ol_cas_release(&chunk, full, c)) /* shows the mark above */
 		return c;
@@ -70,7 +70,7 @@ static struct chunk *new_chunk(struct chunk *full)
 	return ol_load_acquire(&chunk);
 }
 
-void *take_room(size_t bytes)
+void *find_room(size_t bytes)
 {
 	struct chunk *c = ol_load_acquire(&chunk);
 
@@ -82,7 +82,18 @@ void *take_room(size_t bytes)
 		if (at + bytes <= CHUNK)
 			return (char *)c + at;
 		c = new_chunk(c);
+		if (!c)
+			return 0;
 	}
+}
+
+void *take_room(size_t bytes)
+{
+	void *room = find_room(bytes);
+
+	if (!room)
+		refuse("outside", "no memory left for a lock that does not fit into a mutex");
+	return room;
 }
 
 static struct outside **bucket_of(const void *mutex)

@@ -105,7 +105,8 @@ static inline half_t *low_half(uint64_t *word)
 /* Null before the start and when everything is left to glibc. */
 extern const struct ol_lock_ops *chosen;
 extern const struct ol_lock_ops *chosen_rwlock, *chosen_spin; /* null: glibc's */
-extern uint32_t epoch; /* changes only in the child of a fork, which has one thread */
+extern bool makes_adaptive; /* of glibc's normal mutexes; then all is left to glibc */
+extern uint32_t epoch;	    /* changes only in the child of a fork, which has one thread */
 
 /*
  * The kind of those that go straight through: normal ones that have the chosen lock. KIND_NONE before
@@ -226,7 +227,8 @@ const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops);
  */
 const void *outside_find(const struct mutex *m, bool (*is)(const void *lock));
 
-/* All zero, on a line of its own, for good; refuses if there is no memory. */
+/* All zero, on a line of its own, for good; null if there is no memory, or refuses. */
+void *find_room(size_t bytes);
 void *take_room(size_t bytes);
 
 /* Where the mutex's lock itself lies: in it, or where it points to. */
@@ -256,8 +258,6 @@ int rwlock_unlock(struct rwlock *r);
 
 /* spin.c */
 
-/* Why that lock cannot be a spinlock; null if it can. */
-const char *spin_refusal(const struct ol_lock_ops *ops);
 int spin_init(pthread_spinlock_t *l, int shared);
 int spin_destroy(pthread_spinlock_t *l);
 int spin_lock(pthread_spinlock_t *l);
@@ -305,9 +305,45 @@ extern _Thread_local const void *caller __attribute__((tls_model("initial-exec")
 #define LEFT(what)	((void)ol_add_relaxed(&left.what, 1u)) /* a statistic: orders nothing */
 /* Every function a program calls says so first; every acquisition is made for that caller. */
 #define CALLED()	((void)(caller = CALLER))
-#define FOR_CALLER()	ol_at_site(caller)
 void report_start(const char *output);
+bool report_is_wanted(void);			  /* of this process */
+void report_on_demand(void);			  /* by nobody who holds a lock of the program's */
 void report_found(const char *text, size_t size); /* check.h: at once */
+
+/* demand.c */
+
+/* From now on a report whenever the process gets OVERLOCK_SIGNAL. Takes locks, and makes a thread. */
+void demand_start(void);
+int demand_number(void);    /* of the signal; 0: none */
+bool demand_is_taken(void); /* the program has a handler of its own for it now */
+
+/* stacks.c */
+
+extern bool stacks_of_holds;
+
+/* With OVERLOCK_STACKS, `wait` or `hold`, from now on. May take locks. */
+void stacks_start(void);
+
+/* Once, before unwind(): loads what it needs. May take locks. */
+void unwind_start(void);
+
+/*
+ * This thread's stack, as addresses to return to: from the call that returns to `from` on, or all there
+ * is if that is not on it. Cut: there are more than `most`, of which it is the innermost.
+ */
+uint32_t unwind(void **stack, uint32_t most, const void *from, bool *is_cut);
+
+/* All stacks as JSON, an object; nothing if none are taken. */
+struct text;
+void stacks_write(struct text *t);
+
+static inline void for_caller(void)
+{
+	ol_at_site(caller);
+	if (OL_UNLIKELY(stacks_of_holds))
+		ol_sites_take_for_hold(caller);
+}
+#define FOR_CALLER()	for_caller()
 #else
 #define LEFT(what)	((void)0)
 #define CALLED()	((void)0)

@@ -2,8 +2,8 @@
 /*
  * What happened, at exit: as JSON to OVERLOCK_OUTPUT, else as a table to the terminal, if there is
  * one; never to the program's streams. It is written when the program returns from main or calls
- * exit(), not when it dies by _exit(), exec or a signal. What the checked library finds is written at
- * once; then the file has no sites yet.
+ * exit(), not when it dies by _exit(), exec or a signal; and on demand (demand.c). What the checked
+ * library finds is written at once; then the file has no sites yet.
  */
 #include "check.h"
 #include "symbols.h"
@@ -17,13 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TABLE_ROWS 12
-
 struct left left;
 _Thread_local const void *caller __attribute__((tls_model("initial-exec")));
 
 static char *output, *temporary; /* null: the terminal */
 static bool reports, is_quiet;	 /* quiet: there is nothing to say but of findings */
+static int table_rows = 12;
+
+enum occasion { FINDING, DEMAND, END };
 
 /*
  * Every program that the one under `run` starts is interposed too, and would overwrite its report:
@@ -31,14 +32,18 @@ static bool reports, is_quiet;	 /* quiet: there is nothing to say but of finding
  */
 void report_start(const char *named)
 {
-	const char *first = secure_getenv("OVERLOCK_PID");
+	const char *first = secure_getenv("OVERLOCK_PID"), *top = secure_getenv("OVERLOCK_TOP");
 	const char *p = named ? strstr(named, "%p") : 0;
 
 	if (secure_getenv("OVERLOCK_LIVE"))
 		return; /* somebody reads the records, to the last */
 	objects_start();
 	is_quiet = secure_getenv("OVERLOCK_QUIET") != 0;
+	if (top && atoi(top) > 0)
+		table_rows = atoi(top);
 	reports = p || !first || strtol(first, 0, 10) == (long)getpid();
+	if (reports)
+		stacks_start();
 	if (!reports || !named || !*named)
 		return;
 	if (asprintf(&output, "%.*s%.0ld%s", (int)(p ? p - named : (long)strlen(named)), named,
@@ -107,12 +112,35 @@ static bool write_all(int fd, const char *text, size_t size)
 	return true;
 }
 
-static bool write_json(int fd, bool has_ended)
+static bool write_stacks(int fd)
+{
+	struct text t = { 0 };
+	bool fine = true;
+
+	stacks_write(&t);
+	if (t.used)
+		fine = dprintf(fd, "\"stacks\": ") > 0 && write_all(fd, t.at, t.used) &&
+		       dprintf(fd, ", ") > 0;
+	text_free(&t);
+	return fine;
+}
+
+/* The program may have taken the signal for itself; then it is not told of here. */
+static void write_demand(int fd)
+{
+	if (demand_number())
+		dprintf(fd, "\"signal\": {\"number\": %d, \"taken\": %s}, ", demand_number(),
+			demand_is_taken() ? "true" : "false");
+}
+
+static bool write_json(int fd, enum occasion when)
 {
 	const char *found = findings();
 
-	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, ", chosen->id, (long)getpid()) < 0)
+	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, \"ended\": %s, ", chosen->id,
+		    (long)getpid(), when == END ? "true" : "false") < 0)
 		return false;
+	write_demand(fd);
 	write_rules(fd);
 	write_left(fd);
 	if (IS_CHECKED) {
@@ -121,14 +149,15 @@ static bool write_json(int fd, bool has_ended)
 			return false;
 		dprintf(fd, "]");
 	}
-	dprintf(fd, ", \"sites\": ");
-	if (!has_ended)
-		return dprintf(fd, "null}\n") > 0;
-	return !ol_sites_write(fd) && dprintf(fd, "}\n") > 0;
+	dprintf(fd, ", ");
+	if (when == FINDING) /* whoever found it may hold locks: no time for more */
+		return dprintf(fd, "\"sites\": null}\n") > 0;
+	return write_stacks(fd) && dprintf(fd, "\"sites\": ") > 0 && !ol_sites_write(fd) &&
+	       dprintf(fd, "}\n") > 0;
 }
 
 /* A reader finds the whole report or none. */
-static void write_file(bool has_ended)
+static void write_file(enum occasion when)
 {
 	static const char random[] = "XXXXXX";
 	int fd;
@@ -136,7 +165,7 @@ static void write_file(bool has_ended)
 	memcpy(temporary + strlen(temporary) + 1 - sizeof(random), random, sizeof(random));
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd >= 0) {
-		bool fine = write_json(fd, has_ended) && !fchmod(fd, 0644);
+		bool fine = write_json(fd, when) && !fchmod(fd, 0644);
 
 		if (close(fd) || !fine || rename(temporary, output))
 			unlink(temporary);
@@ -148,13 +177,18 @@ static int open_terminal(void)
 	return open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
 }
 
+bool report_is_wanted(void)
+{
+	return reports;
+}
+
 void report_found(const char *text, size_t size)
 {
 	int fd;
 
 	if (output) {
 		if (reports && !epoch)
-			write_file(false);
+			write_file(FINDING);
 		return;
 	}
 	fd = open_terminal();
@@ -203,7 +237,7 @@ static void write_row(const struct ol_site_record *r, void *arg)
 		t->wait[i] += r->wait[i];
 		t->hold[i] += r->hold[i];
 	}
-	if (t->rows++ >= TABLE_ROWS) {
+	if (t->rows++ >= table_rows) {
 		t->rest += r->events[OL_ACQUIRE];
 		return;
 	}
@@ -263,13 +297,14 @@ static bool write_idle_rule(const char *pattern, const char *lock, uint64_t mute
 	return true;
 }
 
-static void write_table(int fd)
+static void write_table(int fd, enum occasion when)
 {
 	struct table t = { .fd = fd, .timed = ol_sites_times_kept() };
 
-	dprintf(fd, "overlock: %s under %s\n%14s %12s %12s %12s%s  %s\n",
-		program_invocation_short_name, chosen->id, "acquisitions", "waited", "wait ms",
-		"spin ms", t.timed ? "      hold ms" : "", "call");
+	dprintf(fd, "overlock: %s under %s%s\n%14s %12s %12s %12s%s  %s\n",
+		program_invocation_short_name, chosen->id, when == END ? "" : ", so far",
+		"acquisitions", "waited", "wait ms", "spin ms", t.timed ? "      hold ms" : "",
+		"call");
 	ol_sites_read(write_row, &t);
 	write_preemptions(fd, t.events);
 	if (t.timed) {
@@ -277,35 +312,56 @@ static void write_table(int fd)
 		write_histogram(fd, "holds", t.hold);
 	}
 	if (t.rest)
-		dprintf(fd, "%14" PRIu64 " at %d other calls\n", t.rest, t.rows - TABLE_ROWS);
+		dprintf(fd, "%14" PRIu64 " at %d other calls\n", t.rest, t.rows - table_rows);
 #define OL_LEFT(name, what)	\
 	if (left.name)		\
 		dprintf(fd, "%14" PRIu64 " %s\n", left.name, what);
 	LEFT_LIST
 #undef OL_LEFT
+	if (when == END && demand_is_taken())
+		dprintf(fd, "the program handles signal %d itself: it got no report by it\n",
+			demand_number());
 	rules_each(write_idle_rule, &fd);
 }
 
 /* On a large stack, for the names. */
-static void write_report(void *unused)
+static void write_report(void *arg)
 {
+	enum occasion when = *(enum occasion *)arg;
 	int fd;
 
-	(void)unused;
 	ol_sites_name_by(name_of);
 	if (output) {
-		write_file(true);
+		write_file(when);
 		return;
 	}
 	fd = is_quiet ? -1 : open_terminal();
 	if (fd >= 0) {
-		write_table(fd);
+		write_table(fd, when);
 		close(fd);
 	}
+}
+
+/* One at a time, and none after the last. */
+static void write_now(enum occasion when)
+{
+	static uint32_t writing;
+	uint64_t step_ns = 0;
+
+	while (!ol_cas_acquire(&writing, 0u, 1u)) /* what the one before wrote in `temporary` */
+		nap(&step_ns, OL_NEVER);
+	on_large_stack(write_report, &when);
+	if (when != END)
+		ol_store_release(&writing, 0u);
+}
+
+void report_on_demand(void)
+{
+	write_now(DEMAND);
 }
 
 __attribute__((destructor)) static void report(void)
 {
 	if (chosen && reports && !epoch) /* a forked child is not the program */
-		on_large_stack(write_report, 0);
+		write_now(END);
 }

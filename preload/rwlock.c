@@ -55,6 +55,8 @@ static void count_foreign(const struct rwlock *r)
 #ifdef OL_COUNTED
 static void begin(struct ol_call *c, struct rwlock *r)
 {
+	if (OL_UNLIKELY(stacks_of_holds))
+		ol_sites_take_for_hold(caller);
 	ol_acquire_begin(c, &r->lock, rwlock_ops(), caller);
 }
 

@@ -18,19 +18,6 @@
 #include <errno.h>
 #include <string.h>
 
-const char *spin_refusal(const struct ol_lock_ops *ops)
-{
-	if (!(ops->traits & OL_FITS4))
-		return "is larger than the 4 bytes of a spinlock; choose another --spinlock";
-	if (ops->traits & (OL_FIFO | OL_LATE_FIFO | OL_PRIVATE | OL_ELIDES))
-		return "has a line, which does not survive a fork in 4 bytes; choose another "
-		       "--spinlock";
-	if (ops->traits & OL_NEEDS_PARK)
-		return "sleeps, and another process that has the spinlock could not wake it; "
-		       "choose another --spinlock";
-	return 0;
-}
-
 static const struct ol_lock_ops *spin_ops(void)
 {
 	const struct ol_lock_ops *ops = ol_load_acquire(&chosen_spin); /* with what start() wrote */

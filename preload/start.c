@@ -6,6 +6,8 @@
  * libraries may use mutexes before ours has run.
  */
 #include "check.h"
+#include "environment.h"
+#include "defaults.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -14,11 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define DEFAULT_LOCK	"tas_yield"
-
 const struct ol_lock_ops *chosen, *chosen_rwlock, *chosen_spin;
 uint32_t plain_kind = KIND_NONE;
 struct real real;
+bool makes_adaptive;
 uint32_t epoch;
 
 static _Thread_local uint32_t my_id __attribute__((tls_model("initial-exec")));
@@ -149,6 +150,7 @@ const struct ol_lock_ops *lock_named(const char *id)
 	return in_mutex(id, ol_find_lock(id));
 }
 
+/* Null: all is left to glibc. */
 static const struct ol_lock_ops *choose(void)
 {
 	const char *id = secure_getenv("OVERLOCK_LOCK");
@@ -156,6 +158,9 @@ static const struct ol_lock_ops *choose(void)
 
 	if (!id || !*id)
 		id = DEFAULT_LOCK;
+	makes_adaptive = !strcmp(id, GLIBC_ADAPTIVE);
+	if (makes_adaptive)
+		return 0;
 	return so && *so ? in_mutex(id, load(id, so)) : lock_named(id);
 }
 
@@ -165,7 +170,7 @@ static const struct ol_lock_ops *asked_for(const char *variable)
 	const char *id = secure_getenv(variable);
 	const struct ol_lock_ops *ops;
 
-	if (!id || !*id || !strcmp(id, "glibc"))
+	if (!id || !*id || !strcmp(id, GLIBC))
 		return 0;
 	ops = ol_find_lock(id);
 	if (!ops)
@@ -177,17 +182,21 @@ static const struct ol_lock_ops *choose_rwlock(void)
 {
 	const struct ol_lock_ops *ops = asked_for("OVERLOCK_RWLOCK");
 
-	if (ops && strcmp(ops->id, "qrw") != 0)
-		refuse(ops->id, "has no readers; set OVERLOCK_RWLOCK to qrw or glibc");
+	if (ops && strcmp(ops->id, RWLOCK) != 0)
+		refuse(ops->id, "has no readers; set OVERLOCK_RWLOCK to " RWLOCK " or " GLIBC);
 	return ops;
 }
 
 static const struct ol_lock_ops *choose_spin(void)
 {
 	const struct ol_lock_ops *ops = asked_for("OVERLOCK_SPINLOCK");
+	const char *why = ops ? spin_refusal(ops->traits) : 0;
+	char line[200];
 
-	if (ops && spin_refusal(ops))
-		refuse(ops->id, spin_refusal(ops));
+	if (why) {
+		snprintf(line, sizeof(line), "%s; choose another --spinlock", why);
+		refuse(ops->id, line);
+	}
 	return ops;
 }
 
@@ -207,8 +216,11 @@ static uint32_t state, starter;
 static void choose_all(void)
 {
 	const struct ol_lock_ops *ops = choose();
-	uint32_t kind = choices_start(ops);
+	uint32_t kind;
 
+	if (!ops)
+		return;
+	kind = choices_start(ops);
 	ol_store_release(&chosen, ops);
 	if (!IS_CHECKED) /* there nobody goes straight through */
 		ol_store_release(&plain_kind, kind);
@@ -221,6 +233,16 @@ static bool is_enabled(void)
 	return !disable || !*disable || !strcmp(disable, "0");
 }
 
+/*
+ * ThreadSanitizer looks for the next pthread_mutex_lock() by dlsym(), which is ours, but for the next
+ * pthread_cond_wait() by dlvsym(), which is glibc's, as ours has no version; and glibc's would wait with a
+ * mutex that it takes for its own. So all is glibc's.
+ */
+static bool is_under_tsan(void)
+{
+	return dlsym(RTLD_DEFAULT, "__tsan_init") != 0;
+}
+
 static void start_once(void)
 {
 	/*
@@ -230,7 +252,7 @@ static void start_once(void)
 	if (is_enabled())
 		ol_store_release(&chosen_spin, choose_spin());
 	find_real();
-	if (is_enabled()) {
+	if (is_enabled() && !is_under_tsan()) {
 		choose_all();
 		ol_store_release(&chosen_rwlock, choose_rwlock()); /* with `real` */
 	}
@@ -262,7 +284,34 @@ OL_COLD const struct ol_lock_ops *start(void)
 	return ol_load_acquire(&chosen);
 }
 
+/*
+ * `--no-children`: whatever the program starts finds the environment without us. Everything has been
+ * read by now but the folder of the records, which a forked child, that is still ours, asks for again.
+ */
+static void leave_children_alone(void)
+{
+	const char *children = secure_getenv("OVERLOCK_CHILDREN"), *live = getenv("OVERLOCK_LIVE");
+	char *beside;
+
+	if (!children || strcmp(children, "0") != 0)
+		return;
+	beside = preloaded_beside(0, getenv("LD_PRELOAD"));
+	if (!beside)
+		refuse("OVERLOCK_CHILDREN", "no memory left for the environment of children");
+	remove_told();
+	if (*beside)
+		setenv("LD_PRELOAD", beside, 1);
+	if (live)
+		setenv("OVERLOCK_LIVE", live, 1);
+	free(beside);
+}
+
 __attribute__((constructor(102))) static void constructor(void)
 {
 	start();
+#ifdef OL_COUNTED
+	if (chosen)
+		demand_start();
+#endif
+	leave_children_alone();
 }

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -223,6 +225,29 @@ void text_add(const char *piece, size_t n, void *text)
 	memcpy(t->at + t->used, piece, n);
 	t->used += n;
 	t->at[t->used] = 0;
+}
+
+void text_put(struct text *t, const char *format, ...)
+{
+	char piece[256];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(piece, sizeof(piece), format, args);
+	va_end(args);
+	text_add(piece, n < (int)sizeof(piece) ? (size_t)n : sizeof(piece) - 1, t);
+}
+
+void text_quote(struct text *t, const char *s)
+{
+	text_put(t, "\"");
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		text_put(t, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
+	}
+	text_put(t, "\"");
 }
 
 /*

@@ -48,6 +48,9 @@ struct text {
 };
 void text_free(struct text *t);
 void text_add(const char *piece, size_t n, void *text); /* ends with a zero */
+void text_put(struct text *t, const char *format, ...)	/* a piece of less than 256 letters */
+	__attribute__((format(printf, 2, 3)));
+void text_quote(struct text *t, const char *s); /* as JSON has strings */
 
 /* The name as C++ has it, in `t`, good until the next; null if it is no C++ name. */
 const char *demangle(struct text *t, const char *name);

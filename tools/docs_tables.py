@@ -86,6 +86,11 @@ def events_table() -> str:
     return table(["event", "what is counted"], rows)
 
 
+def variables_table() -> str:
+    rows = [[f"`{name}`", what] for name, what in defs.load().variables.items()]
+    return table(["environment", "what the library is told"], rows)
+
+
 def tunables_table() -> str:
     rows = []
     for t in defs.load().tunables.values():
@@ -177,8 +182,26 @@ def apps_about(program: str) -> str:
 
 def apps_rates(program: str) -> str:
     found = apps_measured.known(program)
-    rows = [[f"`{v}`", *(found.cell(v, n) for n in found.threads)] for v in found.locks]
-    return table(["lock", *(f"{n} threads" for n in found.threads)], rows)
+    rows = [[f"`{v}`", *(found.cell(v, place) for place in found.places)] for v in found.locks]
+    return table(["lock", *map(apps_measured.heading, found.places)], rows)
+
+
+def apps_ratios(place: str) -> str:
+    """Of every program that was measured there, the rate under each lock beside glibc's."""
+    there = {
+        name: program
+        for name, program in apps_measured.programs().items()
+        if place in program.places
+    }
+    locks = dict.fromkeys(v for p in there.values() for v in p.locks if v != p.baseline)
+    rows = [[f"`{name}`", *(p.ratio(v, place) for v in locks)] for name, p in there.items()]
+    return table(["program", *(f"`{lock}`" for lock in locks)], rows)
+
+
+def apps_held() -> str:
+    """002's Figure 3, of these programs."""
+    headings = ("median", "mean", "99 %", "≤ 1 µs", "≤ 2^12 cycles", "≤ 2^14 cycles")
+    return table(["program", *headings], apps_measured.held())
 
 
 def on_page(of: Callable[[defs.Lock], str]) -> Callable[[str], str]:
@@ -195,6 +218,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "scenarios": scenarios_table,
     "events": events_table,
     "tunables": tunables_table,
+    "variables": variables_table,
     "doctor-rules": rules_table,
     "doctor-facts": facts_table,
     "check-scenarios": check_scenarios_table,
@@ -206,6 +230,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "lock-measured": on_page(lock_pages.measured),
     "apps-about": apps_about,
     "apps-rates": apps_rates,
+    "apps-ratios": apps_ratios,
+    "apps-held": apps_held,
     "guest-about": guest_about,
     "guest-rates": guest_rates,
     "guest-hosted": guest_hosted,

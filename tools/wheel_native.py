@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Puts the native parts into a wheel: what build/native holds, and what a lock is compiled from.
 
-It carries no peers but what is built in: plug-ins need the libraries they were built with.
+`overlock` is the launcher, preload/launch.c; of a checkout, tools/overlock.py until it is built.
+The wheel carries no peers but what is built in: plug-ins need the libraries they were built with.
 
 OVERLOCK_NATIVE names a native folder that is already built; without it one is built.
 """
@@ -15,6 +16,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 IN_WHEEL = "overlock_tools/native"
+LAUNCHER = "overlock"
 CARRIED = (
     "defs.json",
     "overlock-bench",
@@ -33,8 +35,10 @@ SOURCES = ("include", "lib/lock_unit.c", "lib/counting.h", "lib/site.h")
 class NativeParts(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":  # a checkout finds its own build/native
+            build_data["shared_scripts"]["tools/overlock.py"] = LAUNCHER
             return
         native = self.native()
+        build_data["shared_scripts"][str(native / LAUNCHER)] = LAUNCHER
         for name in CARRIED:
             build_data["force_include"][str(native / name)] = f"{IN_WHEEL}/{name}"
         for name in SOURCES:

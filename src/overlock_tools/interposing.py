@@ -3,12 +3,16 @@
 
 import hashlib
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from overlock_tools import choices, defs, elf, live, native, outside
 from overlock_tools.errors import Fail
+
+# No lock of ours: glibc's own mutexes, of the kind that spins a little before it sleeps.
+ADAPTIVE = "pthread_adaptive"
 
 
 def compiled(header: Path) -> Path:
@@ -25,6 +29,10 @@ def compiled(header: Path) -> Path:
 
 
 def lock_variables(name: str, counters: bool) -> dict[str, str]:
+    if name == ADAPTIVE:
+        if counters:
+            raise Fail(f"--counters and --check know nothing of {name}, which is glibc's own")
+        return {"OVERLOCK_LOCK": name}
     if not outside.is_header(name):
         return {"OVERLOCK_LOCK": defs.load().lock(name).id}
     if counters:
@@ -57,6 +65,8 @@ def chosen(
     """Lock, tunables and sites: what is named before what the file has."""
     kept = choices.from_file(Path(config)) if config else choices.Choices()
     rules = [choices.parse_site(text) for text in sites] + kept.sites
+    if rules and (lock or kept.lock) == ADAPTIVE:
+        raise Fail(f"{ADAPTIVE} is for all mutexes of a program or for none; leave the sites out")
     named = {name: text for name, text in tunables.items() if text is not None}
     settings = lock_settings(lock or kept.lock or choices.PRESET, kept.tunables | named, counters)
     return settings | choices.variables(rules)
@@ -86,41 +96,26 @@ def fit_for(program: Path, flavour: str) -> Path:
 
 def outer() -> tuple[dict[str, str], list[str]]:
     """The environment without what an outer `overlock run` set, and what else is preloaded."""
-    old = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
-    kept = [name for name in old if not Path(name).name.startswith("liboverlock-run")]
-    replaced = (
-        *("LOCK", "LOCK_SO", "RWLOCK", "SPINLOCK", "SITES", "OUTPUT", "PID", "LIVE", "HISTOGRAMS"),
-        *("CHECK", "DEADLOCK_NS", "QUIET"),
-    )
-    names = {"LD_PRELOAD", *(f"OVERLOCK_{name}" for name in replaced)}
+    old = re.split("[: ]", os.environ.get("LD_PRELOAD", ""))  # as the loader does
+    kept = [name for name in old if name and not Path(name).name.startswith("liboverlock-run")]
+    names = {"LD_PRELOAD", *defs.load().variables}
     return {k: v for k, v in os.environ.items() if k not in names}, kept
 
 
-def preloaded(library: Path, ours: dict[str, str]) -> dict[str, str]:
-    """What is set beside outer()."""
+def preloaded(library: Path, ours: dict[str, str], before: Sequence[str] = ()) -> dict[str, str]:
+    """What is set beside outer(); `before` are libraries that must come first."""
     if any(c in str(library) for c in ": \t"):
         raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
-    return ours | {"LD_PRELOAD": ":".join([str(library), *outer()[1]])}
-
-
-def spin_refusal(lock: defs.Lock) -> str | None:
-    """As preload/spin.c has it, whose comment says why."""
-    if "fits4" not in lock.traits:
-        return "is larger than the 4 bytes of a spinlock"
-    if {"fifo", "late_fifo", "private", "elides"} & set(lock.traits):
-        return "has a line, which does not survive a fork in 4 bytes"
-    if "needs_park" in lock.traits:
-        return "sleeps, and another process that has the spinlock could not wake it"
-    return None
+    return ours | {"LD_PRELOAD": ":".join([*before, str(library), *outer()[1]])}
 
 
 def spinlock_variable(name: str) -> dict[str, str]:
     if name == "glibc":
         return {}
     lock = defs.load().lock(name)
-    if why := spin_refusal(lock):
-        fit = [lock.id for lock in defs.load().locks.values() if not spin_refusal(lock)]
-        raise Fail(f"--spinlock: {lock.id} {why}; choose one of {', '.join(fit)}")
+    if lock.no_spinlock:
+        fit = [lock.id for lock in defs.load().locks.values() if not lock.no_spinlock]
+        raise Fail(f"--spinlock: {lock.id} {lock.no_spinlock}; choose one of {', '.join(fit)}")
     return {"OVERLOCK_SPINLOCK": lock.id}
 
 

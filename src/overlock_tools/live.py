@@ -186,7 +186,7 @@ def preemptions(sums: Counts, knows_slices: bool) -> str:
     return f"{first}; 002: LHP {lhp}, LWP {lwp}, PSP {lhp + lwp}"
 
 
-def table(title: str, sites: dict[Site, Counts], reader: Reader) -> str:
+def table(title: str, sites: dict[Site, Counts], reader: Reader, rows: int = ROWS) -> str:
     """The busiest calls of the interval."""
     sums = summed(sites)
     ordered = sorted(sites, key=lambda site: -sites[site]["ACQUIRE"])
@@ -194,15 +194,15 @@ def table(title: str, sites: dict[Site, Counts], reader: Reader) -> str:
     lines = [f"overlock: {title}: {sums.get('ACQUIRE', 0)} acquisitions"]
     if ordered:
         lines.append(f"{'acquisitions':>14} {'waited':>12} {'wait ms':>12} {'spin ms':>12}  call")
-    for site in ordered[:ROWS]:
+    for site in ordered[:rows]:
         counts = sites[site]
         numbers = f"{counts['ACQUIRE']:>14} {counts['SLOW_PATH']:>12}"
         times = f"{counts['wait_ns'] / 1e6:>12.3f} {counts['spin_ns'] / 1e6:>12.3f}"
         process = f" in {site[0]}" if several else ""
         lines.append(f"{numbers} {times}  {reader.place(site)}{process}")
-    if ordered[ROWS:]:
-        rest = sum(sites[site]["ACQUIRE"] for site in ordered[ROWS:])
-        lines.append(f"{rest:>14} at {len(ordered) - ROWS} other calls")
+    if ordered[rows:]:
+        rest = sum(sites[site]["ACQUIRE"] for site in ordered[rows:])
+        lines.append(f"{rest:>14} at {len(ordered) - rows} other calls")
     if sums:
         lines.append(f"  {preemptions(sums, reader.knows_slices)}")
     return "\n".join(lines) + "\n"
@@ -230,6 +230,7 @@ class Follower:
     reader: Reader
     out: TextIO
     json_lines: bool
+    rows: int = ROWS
     began: float = field(default_factory=time.monotonic)
     said: dict[Site, Counts] = field(default_factory=dict)
 
@@ -248,7 +249,7 @@ class Follower:
         if self.json_lines:
             self.out.write(as_json(seconds, final, sites, self.reader))
         else:
-            self.out.write(table(title, sites, self.reader))
+            self.out.write(table(title, sites, self.reader, self.rows))
         self.out.flush()
 
 
@@ -258,7 +259,7 @@ def folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="overlock-", dir=shared if shared.is_dir() else None))
 
 
-def forwarding(child: Callable[[], "subprocess.Popen[bytes] | None"]) -> None:
+def forwarding(child: Callable[[], "subprocess.Popen[bytes] | None"], *more: int) -> None:
     """Ctrl-C reaches the program by itself; what is sent to us alone goes on to it."""
 
     def forward(number: int, _: Any) -> None:
@@ -268,9 +269,10 @@ def forwarding(child: Callable[[], "subprocess.Popen[bytes] | None"]) -> None:
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, forward)
+    numbers: set[int] = {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, *more}
+    for passed in numbers:
+        if signal.getsignal(passed) != signal.SIG_IGN:
+            signal.signal(passed, forward)
 
 
 def follow(child: "subprocess.Popen[bytes]", follower: Follower, interval: float) -> int:
@@ -299,6 +301,7 @@ def run(
     interval: float,
     out: TextIO,
     json_lines: bool,
+    rows: int | None = None,
 ) -> int:
     """Starts the program as a child of ours, with that folder, and follows it to its end."""
     child: subprocess.Popen[bytes] | None = None
@@ -306,7 +309,7 @@ def run(
     try:
         forwarding(lambda: child)
         child = start(records)
-        code = follow(child, Follower(Reader(records), out, json_lines), interval)
+        code = follow(child, Follower(Reader(records), out, json_lines, rows or ROWS), interval)
     finally:
         shutil.rmtree(records, ignore_errors=True)
     return end_as(code)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools import choices, defs
+from overlock_tools.symbols import Call
 from overlock_tools.tables import duration
 
 # 002 4.1 and Figure 3: 2^12 and 2^14 cycles, on CPUs of 2.67 GHz; both are bounds of buckets.
@@ -65,6 +66,7 @@ class Site:
     preempted: int | None  # 002's LHP; None: nothing here tells of slices
     hold: Buckets
     ahead: float | None  # on average, of who queued; None: nobody did, or the lock has no line
+    where: str = ""  # `queue.h:31`, of the call that acquired most; empty: unknown
 
     @property
     def contended(self) -> float:
@@ -96,6 +98,12 @@ def _place(site: dict[str, Any]) -> str:
     return str(site["site"])
 
 
+def _where(site: dict[str, Any]) -> str:
+    """In the function that has a name, not in what was inlined there."""
+    calls = site.get("calls")
+    return Call(**calls[-1]).where if calls else ""
+
+
 def sites_of(report: dict[str, Any]) -> list[Site]:
     """Those that acquired anything, busiest first; calls from one function are one."""
     by_name: dict[str, list[Site]] = {}
@@ -110,6 +118,7 @@ def sites_of(report: dict[str, Any]) -> list[Site]:
             preempted["LHP"] if preempted else None,
             dict(site["hold"]),
             _ahead(site["places"]),
+            _where(site),
         )
         by_name.setdefault(one.name, []).append(one)
     return sorted((merged(same) for same in by_name.values()), key=lambda s: -s.acquisitions)
@@ -126,6 +135,7 @@ def merged(same: list[Site], name: str = "") -> Site:
         sum(known) if known else None,
         added(s.hold for s in same),
         sum(a * n for a, n in queued) / weight if weight else None,
+        max(same, key=lambda s: s.acquisitions).where,
     )
 
 
@@ -228,6 +238,7 @@ class Advice:
             "sites": [
                 {
                     "function": site.name,
+                    "where": site.where or None,
                     "acquisitions": site.acquisitions,
                     "waited": site.waited,
                     "LHP": site.preempted,

@@ -60,6 +60,17 @@ def test_examples_build_by_cmake(installed: Installed, tmp_path: Path) -> None:
     assert run(build / "queue") == "499500\n"
 
 
+def test_run_finds_what_it_preloads(installed: Installed) -> None:
+    """By itself; what it leaves to Python needs the package."""
+    launcher, libraries = installed.prefix / "bin/overlock", installed.prefix / "lib/overlock"
+    env = {"OVERLOCK_NATIVE": "", "PATH": "/usr/bin:/bin"}
+    said = run(launcher, "run", "--lock", "mcs", "--", "env", env=env)
+    assert f"LD_PRELOAD={libraries}/liboverlock-run.so\n" in said
+    assert "OVERLOCK_LOCK=mcs\n" in said
+    assert "overlock-tools" in run(launcher, "run", "--counters", "true", env=env, code=125)
+    assert "overlock-tools" in run(launcher, "locks", env=env, code=3)
+
+
 def test_the_example_has_about_twenty_lines() -> None:
     body = (EXAMPLES / "counter.c").read_text().split("#include <stdio.h>\n")[1]
     assert len([line for line in body.splitlines() if line.strip(" \t{}")]) <= 20

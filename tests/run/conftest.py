@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Programs compiled once, and how to run them under a lock or natively."""
 
+import atexit
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,11 +21,10 @@ BUILD = TOP / os.environ.get("BUILD", "build")
 os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
 from overlock_tools import defs, native  # noqa: E402 - after it knows where
-from overlock_tools.interposing import spin_refusal  # noqa: E402
 
 LOCKS = [lock.id for lock in defs.load().locks.values() if "elides" not in lock.traits]
 REFUSED = [lock for lock in defs.load().locks if lock not in LOCKS]
-SPINLOCKS = [lock for lock in LOCKS if not spin_refusal(defs.load().lock(lock))]
+SPINLOCKS = [lock for lock in LOCKS if not defs.load().lock(lock).no_spinlock]
 X86_64 = platform.machine() == "x86_64"
 Compile = Callable[..., Path]
 
@@ -66,8 +69,19 @@ def output(command: list[str | Path], env: dict[str, str]) -> str:
     return done.stdout
 
 
+@cache
+def installed() -> Path:
+    """`overlock` as it is installed: the launcher, and beside it what it leaves the rest to."""
+    folder = tempfile.mkdtemp(prefix="overlock-bin-")
+    atexit.register(shutil.rmtree, folder)
+    tools = Path(folder) / "overlock-tools"
+    tools.write_text(f"#!{sys.executable}\nfrom overlock_tools.cli import main\n\nmain()\n")
+    tools.chmod(0o755)
+    return Path(shutil.copy(native.file("overlock"), folder))
+
+
 def overlock(*args: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "overlock_tools", "run", *args]
+    command = [installed(), "run", *args]
     return run(command, environment(None) | {"OVERLOCK_NATIVE": str(native.folder())} | more)
 
 

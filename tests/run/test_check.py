@@ -185,7 +185,7 @@ def test_twin_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
     healthy = told_by(native.file("liboverlock-run-checked.so"), misuse, what, out)
     assert healthy == ([] if what == "as_it_should_be" else [what, *healthy[1:]])
     (tmp_path / "twin").mkdir()
-    twin = build(tmp_path / "twin", Mutant(name, file, right, wrong, "tas_yield", ()), True)
+    twin = build(tmp_path / "twin", Mutant(name, file, right, wrong, "tas_yield", ()), "checked")
     assert told_by(twin, misuse, what, out) != healthy
 
 

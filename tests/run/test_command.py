@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import REFUSED, SPINLOCKS, TOP, Compile, environment, overlock, run
+from conftest import REFUSED, SPINLOCKS, TOP, Compile, environment, installed, overlock, run
 
 from overlock_tools import native
 
@@ -134,10 +134,17 @@ def test_help_has_examples_and_every_tunable() -> None:
         assert word in done.stdout
 
 
-def test_exit_code_and_streams_are_the_programs() -> None:
+WAYS: dict[str, list[str | Path]] = {
+    "launcher": [installed()],
+    "python": [sys.executable, "-m", "overlock_tools"],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_exit_code_and_streams_are_the_programs(way: str) -> None:
     code = "import sys; print(sys.stdin.read()); print('e', file=sys.stderr); sys.exit(42)"
     done = subprocess.run(
-        [sys.executable, "-m", "overlock_tools", "run", "--", sys.executable, "-c", code],
+        [*WAYS[way], "run", "--", sys.executable, "-c", code],
         input="in",
         capture_output=True,
         text=True,
@@ -158,27 +165,28 @@ def test_signals_are_the_programs(number: signal.Signals) -> None:
     assert overlock("--", "sh", "-c", kill).returncode == -number
 
 
-def test_interrupt_reaches_the_handler_of_the_program() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_interrupt_reaches_the_handler_of_the_program(way: str) -> None:
     """No process of ours stays: the one we started is the program."""
     code = """
-import signal, sys, threading
+import os, signal, sys, threading
 stop = threading.Event()
 def handler(number, frame):
     print("interrupted", flush=True)
     sys.exit(5)
 signal.signal(signal.SIGINT, handler)
-print("ready", flush=True)
+print(os.getpid(), os.getppid(), flush=True)
 while True:
     stop.wait(1)
 """
     child = subprocess.Popen(
-        [sys.executable, "-m", "overlock_tools", "run", "--", sys.executable, "-c", code],
+        [*WAYS[way], "run", "--", sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         text=True,
         env=environment(None, OVERLOCK_NATIVE=str(native.folder())),
     )
     assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
+    assert child.stdout.readline() == f"{child.pid} {os.getpid()}\n"
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=60)[0] == "interrupted\n"
     assert child.returncode == 5
@@ -265,8 +273,7 @@ def test_report_on_the_terminal(program: Compile, tmp_path: Path) -> None:
             os.dup2(streams.fileno(), 2)
         args = ["run", "--lock", "mcs", "--counters", "--", str(program("conditions.c")), "20"]
         variables = environment(None, OVERLOCK_NATIVE=str(native.folder()))
-        command = [sys.executable, "-m", "overlock_tools", *args]
-        os.execve(command[0], command, variables)  # noqa: S606 - in the child of forkpty()
+        os.execve(installed(), ["overlock", *args], variables)  # noqa: S606 - in the child of forkpty()
     said = b""
     try:
         while chunk := os.read(terminal, 4096):
@@ -299,3 +306,53 @@ def test_lock_from_a_header(program: Compile, tmp_path: Path) -> None:
     header.write_text("nonsense\n")
     refused(125, "mine.h does not compile", args=("--lock", header, "true"))
     refused(125, "--counters", args=("--lock", header, "--output", tmp_path / "o", "true"))
+
+
+def test_glibcs_own_mutexes_become_adaptive(program: Compile) -> None:
+    kinds = program("adaptive.c")
+    natively = subprocess.run([kinds], capture_output=True, text=True, check=True)
+    assert natively.stdout == "0 0 0 0 1\n"
+    done = overlock("--lock", "pthread_adaptive", kinds)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3 3 3 3 1\n", "")
+    refused(125, "glibc's own", args=("--lock", "pthread_adaptive", "--counters", "true"))
+    with_site = ("--lock", "pthread_adaptive", "--site", "f=ticket", "true")
+    refused(125, "leave the sites out", args=with_site)
+
+
+SEEN = (
+    "import os, subprocess, sys\n"
+    "look = 'grep -c liboverlock-run /proc/self/maps; env | grep -E \"^(LD_PRELOAD|OVERLOCK_)\"'\n"
+    "print('liboverlock-run' in open('/proc/self/maps').read(), flush=True)\n"
+    "subprocess.run(['sh', '-c', look])\n"
+    "os.system(look)\n"
+    "if not (pid := os.fork()):\n"
+    "    print('liboverlock-run' in open('/proc/self/maps').read(), flush=True)\n"
+    "    os.execvp('sh', ['sh', '-c', look])\n"
+    "os.waitpid(pid, 0)\n"
+)
+
+
+def seen(*options: str, **more: str) -> list[str]:
+    """By a program, by what it starts in three ways, and by its forked child."""
+    done = overlock(*options, sys.executable, "-c", SEEN, **more)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line for line in done.stdout.splitlines() if "OVERLOCK_NATIVE" not in line]
+
+
+def test_children_have_the_lock_unless_they_are_not_to() -> None:
+    inherited = seen("--lock", "ticket")
+    assert inherited.count("True") == 2
+    assert inherited.count("OVERLOCK_LOCK=ticket") == 3
+    assert "0" not in inherited
+    assert seen("--lock", "ticket", "--no-children") == ["True", "0", "0", "True", "0"]
+
+
+def test_children_keep_what_else_is_preloaded() -> None:
+    alone = seen("--no-children", LD_PRELOAD="libdl.so.2")
+    assert alone == [
+        "True",
+        *["0", "LD_PRELOAD=libdl.so.2"] * 2,
+        "True",
+        "0",
+        "LD_PRELOAD=libdl.so.2",
+    ]

@@ -18,7 +18,17 @@ from conftest import BUILD, TOP, Compile, environment, output
 
 PRELOAD = TOP / "preload"
 SOURCES = (
-    *("api.c", "choice.c", "clock.c", "cond.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
+    *(
+        "api.c",
+        "choice.c",
+        "clock.c",
+        "cond.c",
+        "environment.c",
+        "gate.c",
+        "mutex.c",
+        "outside.c",
+        "rwlock.c",
+    ),
     *("spin.c", "start.c", "symbols.c"),
 )
 
@@ -392,7 +402,7 @@ MUTANTS = [
     ),
     Mutant(
         "a spinlock with a line",
-        "spin.c",
+        "defaults.h",
         "OL_FIFO | OL_LATE_FIFO |",
         "0u |",
         "tas_yield",
@@ -433,7 +443,8 @@ MUTANTS = [
 ]
 
 
-def build(folder: Path, mutant: Mutant, checked: bool = False) -> Path:
+def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
+    """Plain, "counted" or "checked"."""
     for source in PRELOAD.iterdir():
         text = source.read_text()
         for file, right, wrong in ((mutant.file, mutant.right, mutant.wrong), *mutant.also):
@@ -447,10 +458,13 @@ def build(folder: Path, mutant: Mutant, checked: bool = False) -> Path:
     library = BUILD / "lib/liboverlock.a"
     script = f"-Wl,--version-script={folder}/exports.map"
     files = [folder / name for name in SOURCES]
-    if checked:
+    if flavour:
         library = BUILD / "lib/liboverlock_counted.a"
-        command += ["-DOL_COUNTED", "-DOL_CHECKED"]
-        files += [folder / "check.c", folder / "report.c"]
+        command.append("-DOL_COUNTED")
+        files += [folder / name for name in ("demand.c", "report.c", "stacks.c")]
+    if flavour == "checked":
+        command.append("-DOL_CHECKED")
+        files.append(folder / "check.c")
     subprocess.run(
         [*command, *folders, *files, library, script, "-ldl", "-l:libstdc++.a", "-o", out],
         check=True,

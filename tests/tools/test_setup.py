@@ -35,7 +35,7 @@ def run(clone: Path, *command: str, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize("what", ["demo", "guest", "peers", "test"])
+@pytest.mark.parametrize("what", ["deb", "demo", "foreign", "guest", "peers", "test"])
 def test_no_install_only_says_what_is_missing(clone: Path, what: str) -> None:
     done = run(clone, "tools/setup", what, OVERLOCK_NO_INSTALL="1")
     assert done.returncode == 3
@@ -76,7 +76,10 @@ def test_make_demo_stops_there(clone: Path) -> None:
 def test_unknown_set(clone: Path) -> None:
     done = run(clone, "tools/setup", "everything")
     assert done.returncode == 2
-    assert done.stderr == "tools/setup: 'everything' is none of demo, guest, peers and test\n"
+    assert (
+        done.stderr
+        == "tools/setup: 'everything' is none of deb, demo, foreign, guest, peers and test\n"
+    )
 
 
 def test_make_alone_lists_the_targets(clone: Path) -> None:

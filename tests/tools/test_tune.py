@@ -105,7 +105,8 @@ print("the program")
 
 def test_end_to_end(overlock: Overlock, tmp_path: Path) -> None:
     out, config = tmp_path / "tune.json", tmp_path / "locks.toml"
-    options = ("--json", str(out), "--write", str(config))
+    folded = tmp_path / "waits"
+    options = ("--json", str(out), "--write", str(config), "--folded", str(folded))
     done = overlock("tune", *options, "--", sys.executable, "-c", PROGRAM)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("the program\n")
@@ -116,7 +117,9 @@ def test_end_to_end(overlock: Overlock, tmp_path: Path) -> None:
         assert sum(n for _, n in one["hold"]) <= one["acquisitions"]
     kept = choices.from_file(config)
     assert kept.lock or kept.sites
-    assert sorted(tmp_path.iterdir()) == [config, out]
+    assert sorted(tmp_path.iterdir()) == [config, out, folded]
+    waits = [line.rpartition(" ") for line in folded.read_text().splitlines()]
+    assert all(stack and int(ns) > 0 for stack, _, ns in waits)
     again = overlock("run", "--config", str(config), "--", sys.executable, "-c", PROGRAM)
     assert (again.returncode, again.stdout, again.stderr) == (0, "the program\n", "")
 

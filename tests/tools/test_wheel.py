@@ -62,3 +62,24 @@ def test_bench_with_a_lock_from_outside(installed: Path, tmp_path: Path, build: 
 def test_run(installed: Path, tmp_path: Path) -> None:
     done = run(installed, tmp_path, "run", "--lock", "tas", "--", "sh", "-c", "echo fine; exit 5")
     assert (done.returncode, done.stdout, done.stderr) == (5, "fine\n", "")
+
+
+def test_its_overlock_is_the_launcher(installed: Path, tmp_path: Path) -> None:
+    launcher = installed / "bin/overlock"
+    assert launcher.read_bytes().startswith(b"\x7fELF")
+
+    def said(*words: str) -> str:
+        return subprocess.run(
+            [launcher, *words],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    preloaded = f"LD_PRELOAD={installed}/overlock_tools/native/liboverlock-run.so\n"
+    assert preloaded in said("run", "--", "env")
+    (tmp_path / "locks.toml").write_text('lock = "mcs"\n')
+    assert preloaded in said("run", "--config", "locks.toml", "--", "env")
+    assert said("--version").startswith("overlock, version ")

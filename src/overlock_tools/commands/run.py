@@ -11,7 +11,16 @@ from typing import Any, NoReturn
 
 import click
 
-from overlock_tools import choices, defs, files, interposing, live
+from overlock_tools import (
+    choices,
+    defs,
+    elf,
+    files,
+    interposing,
+    live,
+    printing,
+    profiling,
+)
 from overlock_tools.errors import Fail
 
 CANNOT_START = 125
@@ -74,36 +83,59 @@ class RunCommand(click.Command):
             raise Fail(error.message, CANNOT_START) from error
 
 
-def find_program(name: str) -> Path:
-    """As a shell finds it."""
-    if "/" in name:
-        path = Path(name)
-    elif found := shutil.which(name):
-        return Path(found)
-    else:
-        dead = [Path(d) / name for d in os.get_exec_path() if (Path(d) / name).is_file()]
-        if not dead:
+def find_program(name: str) -> str:
+    """As a shell finds it, and spelt as given: a script is told that name."""
+    path = name
+    if "/" not in name:
+        if found := shutil.which(name):
+            return found
+        dead = [os.path.join(d, name) for d in os.get_exec_path()]
+        path = next(filter(os.path.isfile, dead), "")
+        if not path:
             raise Fail(f"there is no program {name} on PATH; check its name", NOT_FOUND)
-        path = dead[0]
-    if not path.exists():
+    if not os.path.exists(path):
         raise Fail(f"there is no program {path}; check its name", NOT_FOUND)
-    if path.is_dir() or not os.access(path, os.X_OK):
-        what = "is a folder" if path.is_dir() else "is not executable"
+    if os.path.isdir(path) or not os.access(path, os.X_OK):
+        what = "is a folder" if os.path.isdir(path) else "is not executable"
         raise Fail(f"{path} {what}; name a program", CANNOT_EXECUTE)
     return path
+
+
+def stacks_wanted(options: dict[str, Any]) -> bool:
+    return any(options[name] for name in ("stacks", "folded", "weight"))
+
+
+def stays_for(options: dict[str, Any]) -> str:
+    """The option for which we stay while the program runs; empty if there is none."""
+    if options["every"]:
+        return "--counters=1s"
+    return "--stacks" if stacks_wanted(options) else ""
 
 
 def check_reporting(options: dict[str, Any]) -> None:
     if options["as_json"] and not options["every"]:
         raise Fail("--json goes with --counters=1s; at the end, --output FILE is JSON already")
+    checks = options["check"] or options["deadlock_timeout"]
+    one_file = stays_for(options)
+    if one_file and "%p" in (options["output"] or ""):
+        raise Fail(f"{one_file} writes one file; name it without %p")
     if options["every"]:
         live.parse_interval(options["every"])
-        if "%p" in (options["output"] or ""):
-            raise Fail("--counters=1s writes one file for all processes; name it without %p")
-        if options["check"] or options["deadlock_timeout"]:
+        if checks:
             raise Fail(
                 "--check and --deadlock-timeout report by themselves; leave --counters=1s out"
             )
+        if stacks_wanted(options):
+            raise Fail("stacks are told at the end; leave --counters=1s out, or --stacks, --folded")
+    if options["signal"]:
+        profiling.parse_signal(options["signal"])
+        if options["every"] or checks:
+            raise Fail(
+                "--counters=1s, --check and --deadlock-timeout report while the program runs by "
+                "themselves; leave --counters-signal out"
+            )
+    if options["folded"]:
+        files.check_writable(Path(options["folded"]))
 
 
 def report_variables(output: str | None) -> dict[str, str]:
@@ -119,7 +151,21 @@ def report_variables(output: str | None) -> dict[str, str]:
     return where
 
 
-def execute(program: Path, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
+def reporting_variables(options: dict[str, Any]) -> dict[str, str]:
+    """What the report is to have, and when it is written."""
+    ours = {}
+    if options["histograms"] or options["weight"] == "hold":
+        ours["OVERLOCK_HISTOGRAMS"] = "1"
+    if stacks_wanted(options):
+        ours["OVERLOCK_STACKS"] = options["weight"] or profiling.WEIGHTS[0]
+    if options["signal"]:
+        ours["OVERLOCK_SIGNAL"] = str(profiling.parse_signal(options["signal"]))
+    if options["top"]:
+        ours["OVERLOCK_TOP"] = str(options["top"])
+    return ours
+
+
+def execute(program: str, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; it is not the program's wish
         signal.signal(ignored, signal.SIG_DFL)
     try:
@@ -130,42 +176,72 @@ def execute(program: Path, args: tuple[str, ...], variables: dict[str, str]) -> 
 
 
 def follow(
-    program: Path, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
+    program: str, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
 ) -> NoReturn:
     """Stays, and reports while the program runs."""
     interval = live.parse_interval(options["every"])
 
     def start(records: Path) -> "subprocess.Popen[bytes]":
         env = variables | {"OVERLOCK_LIVE": str(records)}
-        return subprocess.Popen(args, executable=program, env=env)
+        return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
 
     with open(options["output"] or "/dev/tty", "w", encoding="utf-8") as out:
         try:
-            code = live.run(start, interval, out, options["as_json"])
+            code = live.run(start, interval, out, options["as_json"], options["top"])
         except OSError as error:
             wrong = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
             raise Fail(f"{program} cannot be executed: {error.strerror}", wrong) from error
     sys.exit(code)
 
 
-def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
+def profile(
+    program: str, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
+) -> NoReturn:
+    """Stays, and names the stacks when the program reports."""
+    to = profiling.To(
+        Path(program).name,
+        Path(options["output"]) if options["output"] else None,
+        Path(options["folded"]) if options["folded"] else None,
+        options["top"] or live.ROWS,
+    )
+    number = profiling.parse_signal(options["signal"]) if options["signal"] else None
+    try:
+        ended = profiling.run(Path(program), args, variables, to.write, number)
+    except OSError as error:
+        wrong = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
+        raise Fail(f"{program} cannot be executed: {error.strerror}", wrong) from error
+    if not ended.last:
+        profiling.tell(f"{Path(program).name} {ended.how}, without a last report")
+    sys.exit(live.end_as(ended.code))
+
+
+def asked(program: str, options: dict[str, Any]) -> dict[str, str]:
+    """The variables that the program is to have."""
     output: str | None = options["output"]
     check_reporting(options)
-    counters = any(options[name] for name in ("counters", "every", "histograms")) or bool(output)
+    asking = ("counters", "every", "histograms", "signal")
+    counters = any(options[name] for name in asking) or bool(output) or stacks_wanted(options)
     checks = interposing.checks(options["check"], options["deadlock_timeout"])
     flavour = "-checked" if checks else "-counted" if counters else ""
-    library = interposing.fit_for(program, flavour)
+    if options.get("form"):
+        printing.check(stays_for(options), bool(flavour), output)
+    library = interposing.fit_for(Path(program), flavour)
     ours = interposing.chosen(
         options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
     )
     ours |= interposing.other_kinds(options["rwlock"], options["spinlock"]) | checks
     if flavour:
-        ours |= report_variables(output)
+        ours |= report_variables(output or options["folded"]) | reporting_variables(options)
     if not counters:
         ours["OVERLOCK_QUIET"] = "1"
-    if options["histograms"]:
-        ours["OVERLOCK_HISTOGRAMS"] = "1"
-    return interposing.outer()[0] | interposing.preloaded(library, ours)
+    if not options.get("children", True):
+        ours["OVERLOCK_CHILDREN"] = "0"
+    return interposing.preloaded(library, ours, elf.before_all(Path(program)))
+
+
+def prepare(program: str, options: dict[str, Any]) -> dict[str, str]:
+    """The environment of the program."""
+    return interposing.outer()[0] | asked(program, options)
 
 
 @click.command(
@@ -177,7 +253,8 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
 @click.option(
     "--lock",
     metavar="NAME",
-    help=f"A lock of `overlock locks`, or a header (./mine.h). [default: {choices.PRESET}]",
+    help=f"A lock of `overlock locks`, a header (./mine.h), or "
+    f"{interposing.ADAPTIVE}: glibc's, which spins before it sleeps. [default: {choices.PRESET}]",
 )
 @click.option(
     "--site",
@@ -222,6 +299,37 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     "acquisition; implies --counters.",
 )
 @click.option(
+    "--counters-signal",
+    "signal",
+    metavar="NAME",
+    help="Report also whenever the process gets this signal (USR2), and go on; implies --counters. "
+    "A program that handles it itself gets no report by it.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Calls in the table. [default: {live.ROWS}]",
+)
+@click.option(
+    "--stacks",
+    is_flag=True,
+    help="Tell also who made the calls that waited, with files and lines; implies --counters, and "
+    "overlock stays until the program has ended.",
+)
+@click.option(
+    "--folded",
+    metavar="FILE",
+    help="Write these stacks as flamegraph.pl, inferno and speedscope read them, with the ns of "
+    "their waits; implies --stacks.",
+)
+@click.option(
+    "--weight",
+    type=click.Choice(profiling.WEIGHTS),
+    help="Stacks of waits, or of how long locks were held, which implies --histograms; implies "
+    "--stacks. [default: wait]",
+)
+@click.option(
     "--deadlock-timeout",
     metavar="TIME",
     help="A thread that has waited so long for a mutex (5s) tells who waits for whom, with "
@@ -233,12 +341,25 @@ def prepare(program: Path, options: dict[str, Any]) -> dict[str, str]:
     help="Tell of mutexes that are unlocked by others or while free, locked twice by one thread, "
     "destroyed while held, or initialised twice.",
 )
+@click.option(
+    "--children/--no-children",
+    default=True,
+    show_default=True,
+    help="Programs that PROGRAM starts have the lock too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="With --counters=1s: lines of JSON.")
 @click.option(
     "--output",
     metavar="FILE",
     help="Report as JSON to this file, not to the terminal; implies --counters. With %p in the "
     "name, for its process id, programs started by the program report too.",
+)
+@click.option(
+    "--print",
+    "form",
+    type=click.Choice([*printing.FORMS]),
+    help="Print what PROGRAM would be started with, and do not start it: a systemd drop-in, a file "
+    "for a container's --env-file, or a shell's commands.",
 )
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -258,15 +379,25 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --site 'leveldb*Mutex=mcs' --site 'libjemalloc.so:*=glibc' -- ./server
       overlock run --config locks.toml -- ./server --port 8080
       overlock run --counters=1s -- ./server --port 8080
+      overlock run --counters-signal USR2 --output now.json -- ./server --port 8080
+      overlock run --folded waits.folded --top 5 -- ./server --port 8080
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py
+      overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached
     """
     path = find_program(program)
     try:
-        variables = prepare(path, options)
+        ours = asked(path, options)
+        printed = printing.text(options["form"], ours) if options["form"] else ""
     except Fail as error:
         raise Fail(error.message, CANNOT_START) from error
+    if printed:
+        click.echo(printed, nl=False)
+        return
+    variables = interposing.outer()[0] | ours
     if options["every"]:
         follow(path, (program, *args), variables, options)
+    if stacks_wanted(options):
+        profile(path, (program, *args), variables, options)
     execute(path, (program, *args), variables)

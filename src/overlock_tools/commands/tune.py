@@ -2,63 +2,52 @@
 """overlock tune: what a program's critical sections say about the lock and its tunables."""
 
 import json
-import subprocess
-import tempfile
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from overlock_tools import choices, files, live, tuning
+from overlock_tools import choices, files, live, profiling, stacks, tuning
 from overlock_tools.commands import run
 from overlock_tools.errors import FAILED, Fail
 from overlock_tools.tables import duration
 
-ROWS = 12
+
+def measured(path: Path, args: tuple[str, ...], lock: str, folded: Path | None) -> dict[str, Any]:
+    """The report of one run, its calls named; its streams are the program's."""
+    preset = {parameter.name: None for parameter in run.command.params}
+    wanted = {"lock": lock, "sites": (), "histograms": True, "output": os.devnull}
+    wanted |= {"rwlock": "glibc", "spinlock": "glibc", "folded": folded}
+    variables = run.prepare(str(path), preset | dict.fromkeys(run.tunable_names()) | wanted)
+    ended = profiling.run(path, args, variables, lambda _: None)
+    if not ended.last:
+        raise Fail(
+            f"{path.name} {ended.how}, without a report; end it so that it returns from main "
+            "or calls exit()",
+            FAILED,
+        )
+    return profiling.named(ended.last)
 
 
-def measured(path: Path, args: tuple[str, ...], lock: str) -> dict[str, Any]:
-    """The report of one run; its streams are the program's."""
-    child: subprocess.Popen[bytes] | None = None
-    with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
-        report = Path(folder) / "report"
-        preset = {parameter.name: None for parameter in run.command.params}
-        wanted = {"lock": lock, "sites": (), "histograms": True, "output": str(report)}
-        wanted |= {"rwlock": "glibc", "spinlock": "glibc"}
-        variables = run.prepare(path, preset | dict.fromkeys(run.tunable_names()) | wanted)
-        del variables["OVERLOCK_PID"]  # it is a child of ours
-        variables["OVERLOCK_OUTPUT"] += ".%p"
-        live.forwarding(lambda: child)
-        child = subprocess.Popen(args, executable=path, env=variables)
-        code = child.wait()
-        own = Path(f"{report}.{child.pid}")
-        if not own.exists():
-            how = f"by signal {-code}" if code < 0 else "by _exit() or exec"
-            raise Fail(
-                f"{path.name} ended {how}, without a report; end it so that it returns from main "
-                "or calls exit()",
-                FAILED,
-            )
-        return dict(json.loads(own.read_text()))
-
-
-def table(advice: tuning.Advice) -> str:
+def table(advice: tuning.Advice, rows: int) -> str:
     short = list(tuning.SHORT_NS)
     lines = [
         f"{'acquisitions':>13} {'waited':>7} {'ahead':>6} {'p50':>8} {'p99':>8} {'longest':>8} "
         f"{short[0]:>12} {short[1]:>12}  call"
     ]
-    for site in advice.sites[:ROWS]:
+    for site in advice.sites[:rows]:
         ahead = "" if site.ahead is None else f"{site.ahead:.1f}"
         times = " ".join(f"{duration(tuning.quantile(site.hold, q)):>8}" for q in (0.5, 0.99, 1))
         under = " ".join(
             f"{tuning.share_under(site.hold, ns):>12.2%}" for ns in tuning.SHORT_NS.values()
         )
         waits = f"{site.acquisitions:>13} {site.contended:>7.1%} {ahead:>6}"
-        lines.append(f"{waits} {times} {under}  {site.name}")
-    if advice.sites[ROWS:]:
-        rest = sum(site.acquisitions for site in advice.sites[ROWS:])
-        lines.append(f"{rest:>13} at {len(advice.sites) - ROWS} other calls")
+        where = f" ({site.where})" if site.where else ""
+        lines.append(f"{waits} {times} {under}  {site.name}{where}")
+    if advice.sites[rows:]:
+        rest = sum(site.acquisitions for site in advice.sites[rows:])
+        lines.append(f"{rest:>13} at {len(advice.sites) - rows} other calls")
     lines += ["", "p50, p99, longest: held for less than; 2^12, 2^14 cycles: share of the sections"]
     lines += ["under 1.5 and 6.1 us, as 002 counts them", ""]
     lines += [f"{p.what} = {p.value}: {p.why}" for p in advice.proposals]
@@ -98,11 +87,23 @@ def as_file(advice: tuning.Advice, program: str) -> str:
     type=click.Path(path_type=Path),
     help="Write what is proposed, for `overlock run --config`.",
 )
+@click.option(
+    "--folded",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write who waited, as `overlock run --folded` does.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=live.ROWS,
+    show_default=True,
+    metavar="N",
+    help="Calls in the table.",
+)
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def command(
-    program: str, args: tuple[str, ...], lock: str, json_path: Path | None, config: Path | None
-) -> None:
+def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> None:
     """Run PROGRAM, counting, and propose a lock, tau, csd and spin for it, with reasons.
 
     What counts is how long its own critical sections are, how long its lines get and whether
@@ -112,17 +113,21 @@ def command(
     Examples:
       overlock tune -- pbzip2 -k FILE
       overlock tune --write locks.toml -- ./server --once
+      overlock tune --folded waits.folded --top 5 -- ./server --once
       overlock run --config locks.toml -- ./server --port 8080
     """
-    for path in (json_path, config):
-        if path:
-            files.check_writable(path)
-    advice = tuning.advice(measured(run.find_program(program), (program, *args), lock))
+    json_path, config, folded = (options[name] for name in ("json_path", "config", "folded"))
+    for path in filter(None, (json_path, config, folded)):
+        files.check_writable(path)
+    report = measured(Path(run.find_program(program)), (program, *args), lock, folded)
+    advice = tuning.advice(report)
     if json_path:
         files.write(json_path, json.dumps(advice.to_json(), indent=1) + "\n")
+    if folded:
+        files.write(folded, stacks.folded(report))
     if not advice.sites:
         click.echo(f"{program} acquired no mutex that can be replaced: there is nothing to tune")
         return
-    click.echo(table(advice))
+    click.echo(table(advice, options["top"]))
     if config:
         files.write(config, as_file(advice, program))

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_DEFAULTS_H
+#define OL_DEFAULTS_H
+/* What the interposer and who starts programs under it must agree on. */
+#include <overlock/ops.h>
+
+#define DEFAULT_LOCK "tas_yield"
+#define RWLOCK	     "qrw" /* the one that has readers */
+#define GLIBC	     "glibc"
+#define GLIBC_ADAPTIVE "pthread_adaptive" /* as overlock-bench calls it */
+
+/* Why a lock of these traits cannot be a pthread_spinlock_t, as spin.c explains; null if it can. */
+static inline const char *spin_refusal(uint32_t traits)
+{
+	if (!(traits & OL_FITS4))
+		return "is larger than the 4 bytes of a spinlock";
+	if (traits & (OL_FIFO | OL_LATE_FIFO | OL_PRIVATE | OL_ELIDES))
+		return "has a line, which does not survive a fork in 4 bytes";
+	if (traits & OL_NEEDS_PARK)
+		return "sleeps, and another process that has the spinlock could not wake it";
+	return 0;
+}
+#endif

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: MIT
+"""overlock run among what production has: other allocators, sanitizers, gdb, upgrades, systemd."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import LOCKS, TOP, X86_64, Compile, collapses, environment, overlock, run
+
+from overlock_tools import native
+
+FLAVOURS = ("", "-counted", "-checked")
+ALLOCATORS = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")
+LIBRARIES = Path(f"/usr/lib/{'x86_64' if X86_64 else 'aarch64'}-linux-gnu")
+
+
+def library(flavour: str = "") -> Path:
+    return native.file(f"liboverlock-run{flavour}.so")
+
+
+def rounds(lock: str | None) -> str:
+    return "20" if lock and collapses(lock) else "2000"
+
+
+def served(
+    command: list[str | Path], env: dict[str, str], lines: int = 2
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command],
+        env=env,
+        input="\n" * lines,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def counted(threads: int, each: str, lines: int = 2) -> str:
+    return "".join(f"{threads * int(each) * (i + 1)}\n" for i in range(lines))
+
+
+# Allocators, which use mutexes before any constructor has run, ours included.
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("lock", ["tas_yield", "ticket", "mcs", "partitioned_ticket"])
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_other_allocators(program: Compile, allocator: str, lock: str, flavour: str) -> None:
+    """Preloaded before us, preloaded behind us, and linked."""
+    if not (LIBRARIES / allocator).exists():
+        pytest.skip(f"{allocator} is not installed")
+    plain = program("guarded.c")
+    linked = program("guarded.c", f"-l:{allocator}", name=f"guarded-{allocator}")
+    ours = str(library(flavour))
+    for preload, file in (
+        (f"{allocator}:{ours}", plain),
+        (f"{ours}:{allocator}", plain),
+        (ours, linked),
+    ):
+        env = environment(lock, LD_PRELOAD=preload, OVERLOCK_QUIET="1")
+        done = served([file, "4", rounds(lock)], env)
+        said = (done.returncode, done.stdout, done.stderr)
+        assert said == (0, counted(4, rounds(lock)), ""), (preload, file)
+
+
+@pytest.mark.skipif(not (LIBRARIES / ALLOCATORS[0]).exists(), reason="there is no jemalloc")
+def test_an_allocators_own_mutexes_are_served(program: Compile, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    env = environment("tas_yield", library("-counted"), OVERLOCK_OUTPUT=str(out))
+    linked = program("guarded.c", f"-l:{ALLOCATORS[0]}", name=f"guarded-{ALLOCATORS[0]}")
+    assert served([linked, "2", "100"], env).returncode == 0
+    modules = {Path(s["module"]).name for s in json.loads(out.read_text())["sites"]["sites"]}
+    assert {ALLOCATORS[0], linked.name} <= modules
+
+
+# Sanitizers.
+
+RUNTIMES = [("gcc", "address"), ("gcc", "undefined"), ("clang", "address"), ("clang", "memory")]
+
+
+def sanitized(folder: Path, compiler: str, sanitizer: str) -> Path:
+    if not shutil.which(compiler):
+        pytest.skip(f"there is no {compiler}")
+    out = folder / f"guarded-{compiler}-{sanitizer}"
+    source = TOP / "tests/run/programs/guarded.c"
+    flags = ["-O1", "-g", "-pthread", f"-fsanitize={sanitizer}"]
+    command: list[str | Path] = [compiler, *flags, source, "-o", out]
+    if not out.exists():
+        subprocess.run(command, check=True)
+    return out
+
+
+@pytest.mark.parametrize(("compiler", "sanitizer"), RUNTIMES)
+def test_sanitizers_find_what_they_should(folder: Path, compiler: str, sanitizer: str) -> None:
+    file = sanitized(folder, compiler, sanitizer)
+    for lock in ("tas_yield", "ticket", "partitioned_ticket"):
+        done = run_with_lines("--lock", lock, "--", file, "3", "20")
+        assert (done.returncode, done.stdout, done.stderr) == (0, counted(3, "20"), "")
+    if sanitizer == "address":
+        done = run_with_lines("--", file, "3", "20", "overflows")
+        assert "heap-buffer-overflow" in done.stderr
+        assert done.returncode == 1
+
+
+def run_with_lines(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "overlock_tools", "run", *args]
+    return served(command, environment(None, OVERLOCK_NATIVE=str(native.folder())))
+
+
+def test_behind_us_addresses_would_not_be_checked(folder: Path) -> None:
+    """Why `run` puts GCC's runtime first: without, as when a program starts this one."""
+    done = served([sanitized(folder, "gcc", "address"), "3", "20"], environment("tas_yield"))
+    assert done.returncode
+    assert "does not come first" in done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_thread_sanitizer_is_left_alone(folder: Path, compiler: str) -> None:
+    """`run` refuses it; where another program starts it, all is glibc's."""
+    file = sanitized(folder, compiler, "thread")
+    done = run_with_lines("--", file, "3", "20")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1)
+    assert "ThreadSanitizer" in done.stderr
+    out = folder / f"report-{compiler}"
+    env = environment("ticket", library("-counted"), OVERLOCK_OUTPUT=str(out))
+    assert served([file, "3", "200"], env).stdout == counted(3, "200")
+    assert not out.exists()
+
+
+# gdb.
+
+GDB = TOP / "preload/overlock-gdb.py"
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="there is no gdb")
+def test_gdb_reads_a_core(program: Compile, tmp_path: Path) -> None:
+    """Of a program that was deadlocked: the same as of the process while it lived."""
+    misuse = program("misuse.c")
+    env = environment("ticket", library("-checked"), OVERLOCK_CHECK="1", OVERLOCK_QUIET="1")
+    core = tmp_path / "core"
+    child = subprocess.Popen([misuse, "deadlock", "90"], env=env, stdout=subprocess.DEVNULL)
+    look = ["-ex", f"source {GDB}", "-ex", "overlock-mutex"]
+    try:
+        said = ""
+        while said.count("waits for it") < 2 and child.poll() is None:
+            attach = ["gdb", "-nx", "--batch", "-p", str(child.pid), *look]
+            done = run([*attach, "-ex", f"generate-core-file {core}"], environment(None))
+            if "ptrace" in done.stderr:
+                pytest.skip("this user may not trace")
+            said = done.stdout
+    finally:
+        child.kill()
+        child.wait()
+    done = run(["gdb", "-nx", "--batch", misuse, core, *look], environment(None))
+    assert told(done.stdout) == told(said), done.stderr
+    assert len(told(said)) == 6
+
+
+def told(said: str) -> list[str]:
+    mine = ("mutex 0x", "held by LWP", "LWP ")
+    lines = [line.strip() for line in said.splitlines()]
+    return [line.split(", gdb's")[0] for line in lines if line.startswith(mine)]
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="there is no gdb")
+def test_breakpoints_under_gdb(program: Compile) -> None:
+    """On a call that is ours, and on the program's own function, in a program that gdb started."""
+    command = ["gdb", "-nx", "--batch", "-ex", "set breakpoint pending on"]
+    for name in ("LD_PRELOAD", "OVERLOCK_LOCK"):
+        command += ["-ex", f"set environment {name}={environment('mcs')[name]}"]
+    command += ["-ex", "set startup-with-shell off", "-ex", "break serve", "-ex", "run <<< ''"]
+    file = program("guarded.c")
+    script = ["-ex", "tbreak count", "-ex", "run 2 5 < /dev/zero", "-ex", "bt 1"]
+    command = [*command[:-6], *script, "-ex", "tbreak pthread_mutex_lock", "-ex", "continue"]
+    done = run([*command, "-ex", "bt 2", "-ex", "kill", file], environment(None))
+    if "ptrace" in done.stderr:
+        pytest.skip("this user may not trace")
+    assert "count (" in done.stdout
+    assert "pthread_mutex_lock" in done.stdout
+
+
+# Upgrades.
+
+
+@contextlib.contextmanager
+def server(command: list[str | Path], env: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    child = subprocess.Popen(
+        [str(word) for word in command],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def ask(child: "subprocess.Popen[str]") -> str:
+    assert child.stdin
+    assert child.stdout
+    child.stdin.write("\n")
+    child.stdin.flush()
+    return child.stdout.readline()
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> dict[str, Path]:
+    """The libraries in a folder where they can come to harm."""
+    return {
+        flavour: Path(shutil.copy(library(flavour), tmp_path / library(flavour).name))
+        for flavour in FLAVOURS
+    }
+
+
+def replace(path: Path) -> None:
+    fresh = path.with_suffix(".new")
+    shutil.copy(path, fresh)
+    fresh.rename(path)
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("change", [replace, delete])
+def test_a_running_program_keeps_its_library(
+    program: Compile, copies: dict[str, Path], tmp_path: Path, flavour: str, change: object
+) -> None:
+    assert callable(change)
+    out = tmp_path / "report"
+    report = {"OVERLOCK_OUTPUT": str(out)} if flavour else {}
+    env = environment("tas_yield", copies[flavour], **report)
+    with server([program("guarded.c"), "4", "100"], env) as child:
+        assert ask(child) == "400\n"
+        change(copies[flavour])
+        assert f"{copies[flavour]} (deleted)" in Path(f"/proc/{child.pid}/maps").read_text()
+        assert ask(child) == "800\n"
+        _, said = child.communicate(timeout=60)
+        assert (child.returncode, said) == (0, "")
+    if flavour:
+        sites = json.loads(out.read_text())["sites"]["sites"]
+        assert sum(site["events"].get("ACQUIRE", 0) for site in sites) >= 800
+
+
+def test_a_library_overwritten_in_place_takes_programs_with_it(
+    program: Compile, copies: dict[str, Path]
+) -> None:
+    """As `cp` does it: what is mapped changes. Why the page says to replace it by renaming."""
+    with server([program("guarded.c"), "4", "100"], environment("tas_yield", copies[""])) as child:
+        assert ask(child) == "400\n"
+        os.truncate(copies[""], 0)
+        assert ask(child) == ""
+        assert child.wait(60) in (-signal.SIGBUS, -signal.SIGSEGV)
+
+
+def test_installing_again_replaces_by_a_new_file(tmp_path: Path) -> None:
+    """`make install` over a library that programs have in memory."""
+    build = native.folder().parent
+    where = {**environment(None), "DESTDIR": str(tmp_path)}
+    command: list[str | Path] = ["cmake", "--install", build, "--prefix", "/usr"]
+    files = []
+    for _ in range(2):
+        done = run(command, where)
+        assert done.returncode == 0, done.stderr
+        (installed,) = tmp_path.rglob("liboverlock-run.so")
+        files.append(installed.open("rb"))
+        # CMake leaves alone what has not changed.
+        os.utime(installed, (0, 0))
+    first, second = (os.fstat(file.fileno()) for file in files)
+    assert first.st_ino != second.st_ino
+    assert first.st_size == second.st_size
+    for file in files:
+        file.close()
+
+
+def test_programs_started_after_the_library_is_gone_run_natively(
+    program: Compile, copies: dict[str, Path]
+) -> None:
+    """The loader says so, on the program's standard error, and goes on."""
+    env = environment("tas_yield", copies[""])
+    copies[""].unlink()
+    done = served([program("guarded.c"), "4", "100"], env)
+    assert (done.returncode, done.stdout) == (0, counted(4, "100"))
+    assert str(copies[""]) in done.stderr
+    assert "cannot be preloaded" in done.stderr
+
+
+def test_run_says_that_the_library_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "defs.json").symlink_to(native.file("defs.json"))
+    done = overlock("true", OVERLOCK_NATIVE=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1)
+    assert "liboverlock-run.so is not in" in done.stderr
+
+
+@pytest.mark.parametrize("lock", LOCKS[:1])
+def test_whether_a_process_has_it(program: Compile, lock: str) -> None:
+    """As the page says to look."""
+    with server([program("guarded.c"), "1", "1"], environment(lock)) as child:
+        assert ask(child) == "1\n"
+        looked = run(["grep", "-l", "liboverlock-run", f"/proc/{child.pid}/maps"], {**os.environ})
+        assert looked.stdout == f"/proc/{child.pid}/maps\n"
+        variables = Path(f"/proc/{child.pid}/environ").read_bytes().split(b"\0")
+        assert f"OVERLOCK_LOCK={lock}".encode() in variables
+
+
+# What others start programs with.
+
+AWKWARD = ("--lock", "ticket", "--site", "a b*=mcs", "--site", 'c%Q"\\=glibc')
+SITES = 'mcs a b*\nglibc c%Q"\\'
+
+
+def printed(form: str, *options: str) -> str:
+    done = overlock(*options, "--print", form, "--", "true")
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def test_printed_for_a_shell() -> None:
+    shell = f'{printed("sh", *AWKWARD)}\nprintf %s "$OVERLOCK_SITES"'
+    done = run(["bash", "-c", shell], environment(None))
+    assert (done.stdout, done.stderr) == (SITES, "")
+
+
+def test_printed_for_a_container() -> None:
+    lines = printed("env", "--lock", "ticket", "--output", "/tmp/%p.json").splitlines()  # noqa: S108
+    told = dict(line.split("=", 1) for line in lines)
+    assert told["OVERLOCK_LOCK"] == "ticket"
+    assert told["LD_PRELOAD"] == str(library("-counted"))
+    assert "OVERLOCK_PID" not in told  # each process of the container reports
+    done = overlock(*AWKWARD, "--print", "env", "--", "true")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
+def test_printed_for_systemd(tmp_path: Path) -> None:
+    text = printed("systemd", *AWKWARD)
+    assert verified(tmp_path, text) == ""
+    for wrong in (text.replace("%%", "%"), text.replace('Q\\"', 'Q"')):
+        assert wrong != text
+        assert verified(tmp_path, wrong) != ""
+    quoted = next(line for line in text.splitlines() if "OVERLOCK_SITES" in line)
+    value = quoted.removeprefix('Environment="').removesuffix('"')
+    assert value.encode().decode("unicode_escape").replace("%%", "%") == f"OVERLOCK_SITES={SITES}"
+
+
+def verified(folder: Path, drop_in: str) -> str:
+    """What systemd has against it."""
+    unit = folder / "served.service"
+    unit.write_text(f"[Service]\nExecStart=/bin/true\n{drop_in}")
+    done = run(["systemd-analyze", "verify", "--man=no", unit], {**os.environ})
+    return done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
+def test_the_example_for_systemd(tmp_path: Path) -> None:
+    assert verified(tmp_path, (TOP / "packaging/overlock.service.conf").read_text()) == ""
+
+
+STAYS = [("--counters=1s",), ("--stacks", "--output", "x"), ("--folded", "x")]
+
+
+@pytest.mark.parametrize("options", [("--counters",), ("--output", "x"), *STAYS])
+def test_what_cannot_be_printed(options: tuple[str, ...]) -> None:
+    done = overlock(*options, "--print", "sh", "--", "true")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1)
+    assert "%p" in done.stderr
+    assert ("nobody stays" in done.stderr) is (options in STAYS)

@@ -1,0 +1,7 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `overlock` is in a .venv until `make native` puts the launcher in its place."""
+
+from overlock_tools.cli import main
+
+main()
