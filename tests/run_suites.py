@@ -19,6 +19,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 TOTAL_BUDGET_S = 75 * 60
 TAIL_LINES = 60
+REASONS = ("FAILED", "ERROR", "E  ")  # as pytest begins what it says of them
+REASON_LINES = 12
 LANES = 2  # suites that share, at a time: one for each CPU of the machine that the budgets are for
 # A suite over its budget has failed, but by how much is worth knowing; a hang is not waited for.
 KILL_AFTER = 2.0
@@ -128,6 +130,14 @@ def tail(log: Path) -> Iterator[str]:
         yield f"    | {line}"
 
 
+def reasons(outcome: Outcome, log: Path) -> Iterator[str]:
+    """Once more below the table, for whoever is shown no more than the end."""
+    lines = [] if outcome.verdict == "passed" else log.read_text(errors="replace").splitlines()
+    told = [line for line in lines if line.startswith(REASONS)][:REASON_LINES]
+    for line in told or lines[-REASON_LINES:]:
+        yield f"{outcome.suite.name}: {line[:300]}"
+
+
 def tell(outcome: Outcome, log: Path) -> None:
     suite = outcome.suite
     print(f"      {suite.name}: {outcome.verdict} in {outcome.seconds:.1f} s", flush=True)
@@ -159,7 +169,7 @@ def run_all(suites: list[Suite], logs: Path, build: str) -> list[Outcome]:
     return [*run_lanes(sharing, LANES, logs, build), *run_lanes(alone, 1, logs, build)]
 
 
-def print_summary(outcomes: list[Outcome], elapsed: float) -> int:
+def print_summary(outcomes: list[Outcome], logs: Path, elapsed: float) -> int:
     failed = sum(outcome.verdict != "passed" for outcome in outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes)
     budget = sum(outcome.suite.budget_s for outcome in outcomes)
@@ -167,6 +177,9 @@ def print_summary(outcomes: list[Outcome], elapsed: float) -> int:
     print(*map(outcome_row, outcomes), sep="\n")
     verdict = "FAILED" if failed else "passed"
     print(row("all", verdict, f"{seconds:.1f} s", f"{budget:g} s", f"in {elapsed:.1f} s"))
+    for outcome in outcomes:
+        for line in reasons(outcome, logs / f"{outcome.suite.name}.log"):
+            print(line)
     print("", f"{len(outcomes) - failed} passed, {failed} failed", sep="\n", flush=True)
     return 1 if failed or not outcomes else 0
 
@@ -205,7 +218,7 @@ def main() -> int:
     logs = TOP / options.build / "suites"
     logs.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    return print_summary(run_all(suites, logs, options.build), time.monotonic() - start)
+    return print_summary(run_all(suites, logs, options.build), logs, time.monotonic() - start)
 
 
 if __name__ == "__main__":

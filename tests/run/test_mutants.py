@@ -514,14 +514,19 @@ def to_run(program: Compile, mutant: Mutant) -> list[str | Path]:
     return [made, *(made.parent / arg if arg == LOADED else arg for arg in args)]
 
 
-def is_caught(program: Compile, asked: Path, folder: Path, mutant: Mutant) -> bool:
-    folder.mkdir()
-    library = build(folder, mutant)
+def fails(program: Compile, asked: Path, library: Path, mutant: Mutant) -> bool:
     if mutant.program[0] == CASES:
         return case_differs(asked, library, mutant)
     command = to_run(program, mutant)
     killed: list[str | Path] = ["timeout", "-s", "KILL", "5", *command]
     return not healthy(killed, served(library, mutant), natively(*command))
+
+
+def is_caught(program: Compile, asked: Path, folder: Path, mutant: Mutant) -> bool:
+    """In three runs: a few faults need others to come at the right time, on a machine in use."""
+    folder.mkdir()
+    library = build(folder, mutant)
+    return any(fails(program, asked, library, mutant) for _ in range(3))
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,7 @@ def test_fails_when_one_fails_and_shows_its_end(tmp_path: Path) -> None:
     done = run(tmp_path, suite("good", "true") + suite("bad", "echo the reason; exit 7"))
     assert done.returncode == 1
     assert "    | the reason" in done.stdout
+    assert done.stdout.splitlines()[-3] == "bad: the reason"
     assert done.stdout.splitlines()[-1] == "1 passed, 1 failed"
 
 
