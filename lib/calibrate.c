@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tick, a pause and a yield cost on this machine, measured once at start in about a
- * millisecond.
+ * How long a tick is on this machine, and what a pause and a yield cost.
+ *
+ * Every program under `overlock run` waits for this at its start, a compiler's thousand children too,
+ * so a tick is measured over a short span there, and again by the first conversion that comes when
+ * the process is old enough to know better. Costs are measured for whoever asks.
  */
 #include "internal.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
@@ -15,12 +19,12 @@
 #endif
 
 /*
- * The two ends of the span are each known to about 20 ns, which makes the length of a tick good to
- * some 40 parts per million.
+ * The two ends of a span are each known to about 20 ns: a tick is good to some 800 parts per million
+ * at start, which is plenty for tunables, and later to 4.
  */
-#define SPAN_NS	1000000u
-
-static struct ol_calibration calibration = { .tick_ns = 1.0 };
+#define SPAN_NS	     50000u
+#define LONG_SPAN_NS 10000000u
+#define TOLERANCE    0.002 /* of the first length, for the second */
 
 /* Fixed point, 32 bits after the point. Until calibrated a tick is a nanosecond. */
 static uint64_t ticks_per_ns = 1ull << 32, ns_per_tick = 1ull << 32;
@@ -42,26 +46,11 @@ static uint64_t scale(uint64_t n, uint64_t factor)
 	return (uint64_t)(product >> 32);
 }
 
-uint64_t ol_ticks_from_ns(uint64_t ns)
-{
-	return scale(ns, ticks_per_ns);
-}
-
-uint64_t ol_ns_from_ticks(ol_ticks_t ticks)
-{
-	return scale(ticks, ns_per_tick);
-}
-
-const struct ol_calibration *ol_calibration(void)
-{
-	return &calibration;
-}
-
+/* Relaxed: either of two lengths of a tick will do, and nothing else is told by them. */
 static void set_tick(double tick_ns)
 {
-	calibration.tick_ns = tick_ns;
-	ns_per_tick = (uint64_t)(tick_ns * 0x1p32 + 0.5);
-	ticks_per_ns = (uint64_t)(0x1p32 / tick_ns + 0.5);
+	ol_store_relaxed(&ns_per_tick, (uint64_t)(tick_ns * 0x1p32 + 0.5));
+	ol_store_relaxed(&ticks_per_ns, (uint64_t)(0x1p32 / tick_ns + 0.5));
 }
 
 #if defined(__x86_64__)
@@ -131,6 +120,49 @@ static struct instant look(void)
 	}
 	return best;
 }
+
+static struct instant first;
+static uint32_t is_coarse;
+
+static double tick_since_first(struct instant now)
+{
+	return (double)(now.ns - first.ns) / (double)(now.ticks - first.ticks);
+}
+
+static void measure_tick(void)
+{
+	struct instant last;
+
+	first = look();
+	while (ol_clock() - first.ns < SPAN_NS)
+		ol_relax();
+	last = look();
+	set_tick(tick_since_first(last));
+	ol_store_release(&is_coarse, 1u); /* after `first` */
+}
+
+/*
+ * By one thread, once. A counter that ran on while the machine slept, or that of another machine since,
+ * would tell a wrong length: then the first stays.
+ */
+static OL_COLD void measure_tick_again(void)
+{
+	struct instant now = look();
+	double before, tick;
+
+	if (now.ns - first.ns < LONG_SPAN_NS || !ol_cas_acquire(&is_coarse, 1u, 0u))
+		return;
+	before = (double)ol_load_relaxed(&ns_per_tick) * 0x1p-32;
+	tick = tick_since_first(now);
+	if (tick > before * (1 - TOLERANCE) && tick < before * (1 + TOLERANCE))
+		set_tick(tick);
+}
+#else
+static uint32_t is_coarse;
+
+static void measure_tick_again(void)
+{
+}
 #endif
 
 /* The least of a few rounds: whoever interrupts us only adds. */
@@ -161,25 +193,49 @@ static void yield(int n)
 		sched_yield();
 }
 
+static void tick_to_date(void)
+{
+	if (OL_UNLIKELY(ol_load_acquire(&is_coarse))) /* `first` is there */
+		measure_tick_again();
+}
+
+uint64_t ol_ticks_from_ns(uint64_t ns)
+{
+	tick_to_date();
+	return scale(ns, ol_load_relaxed(&ticks_per_ns));
+}
+
+uint64_t ol_ns_from_ticks(ol_ticks_t ticks)
+{
+	tick_to_date();
+	return scale(ticks, ol_load_relaxed(&ns_per_tick));
+}
+
+static struct ol_calibration calibration;
+
 static void measure_costs(void)
 {
+	tick_to_date();
+	calibration.tick_ns = (double)ol_load_relaxed(&ns_per_tick) * 0x1p-32;
 	calibration.relax_ns = cost_ns(relax, 200);
 	calibration.yield_ns = cost_ns(yield, 20);
+}
+
+const struct ol_calibration *ol_calibration(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, measure_costs);
+	return &calibration;
 }
 
 void ol_calibrate(struct ol_world *world)
 {
 	uint64_t since = ol_clock();
 #if defined(__x86_64__)
-	struct instant first = look(), last;
-
 	world->htm = transactions_commit(world);
-	measure_costs();
 	if (counter_is_steady()) {
-		while (ol_clock() - first.ns < SPAN_NS)
-			ol_relax();
-		last = look();
-		set_tick((double)(last.ns - first.ns) / (double)(last.ticks - first.ticks));
+		measure_tick();
 		world->tsc = 1;
 	}
 #elif defined(__aarch64__)
@@ -187,13 +243,10 @@ void ol_calibrate(struct ol_world *world)
 
 	/* The architecture's timer says its own rate, and is the same on every CPU. */
 	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
-	measure_costs();
 	if (hz) {
 		set_tick(1e9 / (double)hz);
 		world->tsc = 1;
 	}
-#else
-	measure_costs();
 #endif
 	calibration.tsc = world->tsc;
 	calibration.took_ns = ol_clock() - since;

@@ -4,8 +4,8 @@
 
 tools/apps_measured.py PATH... writes into docs/measured/apps.json, of the programs in folders among
 these: of each lock, number of threads and number of copies the median rate, the ratio to glibc's
-with its interval, or why there is none. What was measured on another machine is forgotten; other
-places of the same program stay. What `overlock apps csd --json FILE` wrote is kept whole, as
+with its interval, or why there is none. Other places of the same program stay, on whichever machine
+they were measured: a ratio is of one run. What `overlock apps csd --json FILE` wrote is kept whole, as
 docs/measured/csd.json.
 """
 
@@ -86,9 +86,11 @@ def known(program: str) -> Program:
 
 
 def about(program: Program) -> str:
-    raw = program.raw
-    commands = "\n".join(f"    {command}" for command in raw["commands"])
-    return f"{raw['unit'].capitalize()} per second. On {raw['machine']}:\n\n{commands}\n"
+    runs: dict[str, list[str]] = program.raw["runs"]
+    said = [f"{program.raw['unit'].capitalize()} per second."]
+    for machine, commands in runs.items():
+        said += [f"On {machine}:", "\n".join(f"    {command}" for command in commands)]
+    return "\n\n".join(said) + "\n"
 
 
 def held() -> list[list[str]]:
@@ -137,17 +139,15 @@ def _place(result: Result, threads: int) -> str:
 
 
 def shortened(result: Result, known: dict[str, Any]) -> dict[str, Any]:
-    """With what is known of the same program on the same machine."""
-    host = str(result.machine["kernel"]).partition("-")[0]
-    about = {
-        "unit": result.unit,
-        "machine": f"{result.machine['cpu']}, {result.cpus} CPUs, Linux {host}",
-        "baseline": result.baseline,
-    }
+    """With what is known of the same program."""
+    about = {"unit": result.unit, "baseline": result.baseline}
     if any(known.get(name) != value for name, value in about.items()):
-        known = {**about, "commands": [], "places": [], "locks": {}}
-    if (command := re.sub(r"-o \S+", "-o results", result.command)) not in known["commands"]:
-        known["commands"].append(command)
+        known = {**about, "runs": {}, "places": [], "locks": {}}
+    host = str(result.machine["kernel"]).partition("-")[0]
+    machine = f"{result.machine['cpu']}, {result.cpus} CPUs, Linux {host}"
+    commands = known["runs"].setdefault(machine, [])
+    if (command := re.sub(r"-o \S+", "-o results", result.command)) not in commands:
+        commands.append(command)
     known["places"] += [
         place for n in result.threads if (place := _place(result, n)) not in known["places"]
     ]

@@ -384,6 +384,7 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py
+      overlock run --no-children -- ./supervisor --workers 4
       overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached
     """
     path = find_program(program)
