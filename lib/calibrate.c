@@ -19,12 +19,12 @@
 #endif
 
 /*
- * The two ends of a span are each known to about 20 ns: a tick is good to some 800 parts per million
- * at start, which is plenty for tunables, and later to 4.
+ * The two ends of a span are each known to about 20 ns: a tick is good to some two parts in a thousand
+ * at start, which is plenty for tunables, and later to four in a million.
  */
-#define SPAN_NS	     50000u
+#define SPAN_NS	     20000u
 #define LONG_SPAN_NS 10000000u
-#define TOLERANCE    0.002 /* of the first length, for the second */
+#define TOLERANCE    0.01 /* of the first length, for the second */
 
 /* Fixed point, 32 bits after the point. Until calibrated a tick is a nanosecond. */
 static uint64_t ticks_per_ns = 1ull << 32, ns_per_tick = 1ull << 32;

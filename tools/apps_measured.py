@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: MIT
 """What docs/apps-measured.md says: results of `overlock apps run`, shortened.
 
-tools/apps_measured.py PATH... writes into docs/measured/apps.json, of the programs in folders among
-these: of each lock, number of threads and number of copies the median rate, the ratio to glibc's
-with its interval, or why there is none. Other places of the same program stay, on whichever machine
+tools/apps_measured.py [--as PAPER] PATH... writes into docs/measured/apps.json, of the programs in
+folders among these: of each lock, number of threads and number of copies the median rate, the ratio to
+the baseline's with its interval, or why there is none; of a folder with counters what they tell. What
+was measured as a paper has it is PROGRAM@PAPER. Other places of the same program stay, on whichever machine
 they were measured: a ratio is of one run. What `overlock apps csd --json FILE` wrote is kept whole, as
 docs/measured/csd.json.
 """
 
+import argparse
 import json
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -47,6 +48,11 @@ class Program:
     @property
     def baseline(self) -> str:
         return str(self.raw["baseline"])
+
+    @property
+    def counted(self) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = self.raw.get("counted", {})
+        return found
 
     def ratio(self, lock: str, place: str) -> str:
         """To glibc's; bold if the interval is on one side of 1."""
@@ -91,6 +97,15 @@ def about(program: Program) -> str:
     for machine, commands in runs.items():
         said += [f"On {machine}:", "\n".join(f"    {command}" for command in commands)]
     return "\n\n".join(said) + "\n"
+
+
+def why(numbers: dict[str, float]) -> list[str]:
+    return [
+        si(numbers["stalls_per_million"]).strip(),
+        f"{numbers['waiters']:.0%}",
+        si(numbers["psp_per_million"]).strip(),
+        f"{numbers['spun']:.1%}",
+    ]
 
 
 def held() -> list[list[str]]:
@@ -156,17 +171,34 @@ def shortened(result: Result, known: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
+WHY = ("stalls_per_million", "waiters", "psp_per_million", "spun")
+
+
+def counted(result: Result) -> dict[str, dict[str, float]]:
+    """Of each lock what the counters tell at the last number of threads."""
+    return {
+        row["variant"]: {name: _rounded(row["measures"][name]) for name in WHY}
+        for row in result.summary()
+        if row["threads"] == result.threads[-1] and row["measures"].get(WHY[0]) is not None
+    }
+
+
 def main() -> None:
-    paths = [Path(word) for word in sys.argv[1:]]
-    if not paths:
-        sys.exit("usage: tools/apps_measured.py PATH...")
+    parser = argparse.ArgumentParser(description="Results of overlock apps run, for docs/.")
+    parser.add_argument("--as", dest="paper", metavar="PAPER", default="")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    options = parser.parse_args()
     found = json.loads(FILE.read_text()) if FILE.exists() else {}
-    for path in paths:
+    for path in options.paths:
         if path.is_file():
             shutil.copyfile(path, HELD)
         for result in map(from_file, sorted(path.glob("*.json"))):
             name = result.kind.removeprefix("program-")
-            found[name] = shortened(result, found.get(name, {}))
+            if why := counted(result):
+                found[name]["counted"] = why
+            else:
+                key = f"{name}@{options.paper}" if options.paper else name
+                found[key] = shortened(result, found.get(key, {}))
     FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 

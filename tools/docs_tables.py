@@ -191,11 +191,22 @@ def apps_ratios(place: str) -> str:
     there = {
         name: program
         for name, program in apps_measured.programs().items()
-        if place in program.places
+        if place in program.places and "@" not in name
     }
     locks = dict.fromkeys(v for p in there.values() for v in p.locks if v != p.baseline)
     rows = [[f"`{name}`", *(p.ratio(v, place) for v in locks)] for name, p in there.items()]
     return table(["program", *(f"`{lock}`" for lock in locks)], rows)
+
+
+def apps_why() -> str:
+    """Of every program that was counted, what waiting cost under each lock."""
+    rows = [
+        [f"`{name}`", f"`{lock}`", *apps_measured.why(numbers)]
+        for name, program in apps_measured.programs().items()
+        for lock, numbers in program.counted.items()
+    ]
+    headings = ("stalls in a million", "behind waiters", "PSP in a million", "spun")
+    return table(["program", "lock", *headings], rows)
 
 
 def apps_held() -> str:
@@ -231,6 +242,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "apps-about": apps_about,
     "apps-rates": apps_rates,
     "apps-ratios": apps_ratios,
+    "apps-why": apps_why,
     "apps-held": apps_held,
     "guest-about": guest_about,
     "guest-rates": guest_rates,
