@@ -3,11 +3,11 @@
 """What docs/apps-measured.md says: results of `overlock apps run`, shortened.
 
 tools/apps_measured.py [--as PAPER] PATH... writes into docs/measured/apps.json, of the programs in
-folders among these: of each lock, number of threads and number of copies the median rate, the ratio to
-the baseline's with its interval, or why there is none; of a folder with counters what they tell. What
-was measured as a paper has it is PROGRAM@PAPER. Other places of the same program stay, on whichever machine
-they were measured: a ratio is of one run. What `overlock apps csd --json FILE` wrote is kept whole, as
-docs/measured/csd.json.
+folders among these: of each lock, number of threads and number of copies the median rate, the ratio
+to the baseline's with its interval, or why there is none; of a folder with counters what they tell.
+What was measured as a paper has it is PROGRAM@PAPER. Other places of the same program stay, on
+whichever machine they were measured: a ratio is of one run. What `overlock apps csd --json FILE`
+wrote is kept whole, as docs/measured/csd.json.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def why(numbers: dict[str, float]) -> list[str]:
         si(numbers["stalls_per_million"]).strip(),
         f"{numbers['waiters']:.0%}",
         si(numbers["psp_per_million"]).strip(),
-        f"{numbers['spun']:.1%}",
+        f"{factor(numbers['cpu'])}×" if numbers["cpu"] < 1000 else "> 1000×",
     ]
 
 
@@ -128,7 +128,8 @@ def _rounded(value: float) -> float:
 def _numbers(result: Result) -> Iterator[tuple[str, int, dict[str, Any]]]:
     for lock in result.variants:
         for n in result.threads:
-            if given_up := result.given_up(lock, n):
+            no = [c for c in result.impossible if (c.variant, c.threads) == (lock, n)]
+            if given_up := result.given_up(lock, n) or next(iter(no), None):
                 yield lock, n, {"why": _short(given_up.why)}
                 continue
             rate, base = result.median_rate(lock, n), (result.baseline, n)
@@ -145,7 +146,9 @@ def _numbers(result: Result) -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 
 def _short(why: str) -> str:
-    return "cut" if why.startswith("cut") else "< 0.1×" if "tenth" in why else why
+    if why.startswith("cut") or "not done within" in why:
+        return "cut"
+    return "< 0.1×" if "tenth" in why else why
 
 
 def _place(result: Result, threads: int) -> str:
@@ -171,15 +174,20 @@ def shortened(result: Result, known: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
-WHY = ("stalls_per_million", "waiters", "psp_per_million", "spun")
+WHY = ("stalls_per_million", "waiters", "psp_per_million")
 
 
 def counted(result: Result) -> dict[str, dict[str, float]]:
-    """Of each lock what the counters tell at the last number of threads."""
+    """Of each lock what the counters tell at most threads, and its CPU time beside glibc's."""
+    most = result.threads[-1]
+    rows = {r["variant"]: r["measures"] for r in result.summary() if r["threads"] == most}
     return {
-        row["variant"]: {name: _rounded(row["measures"][name]) for name in WHY}
-        for row in result.summary()
-        if row["threads"] == result.threads[-1] and row["measures"].get(WHY[0]) is not None
+        lock: {
+            **{name: _rounded(measures[name]) for name in WHY},
+            "cpu": _rounded(measures["cpu"] / rows[result.baseline]["cpu"]),
+        }
+        for lock, measures in rows.items()
+        if measures.get(WHY[0]) is not None
     }
 
 

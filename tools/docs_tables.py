@@ -31,7 +31,7 @@ from overlock_tools.scenarios import SCENARIOS
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
 PART = re.compile(
-    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>[\w-]+))? -->\n)"
+    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>[\w@-]+))? -->\n)"
     r"(?P<text>.*?)(?P<end><!-- end -->)",
     re.DOTALL,
 )
@@ -198,6 +198,22 @@ def apps_ratios(place: str) -> str:
     return table(["program", *(f"`{lock}`" for lock in locks)], rows)
 
 
+def apps_as(paper: str) -> str:
+    """What was measured as that paper has it: a row for each program and number of threads."""
+    those = {
+        name.partition("@")[0]: program
+        for name, program in apps_measured.programs().items()
+        if name.endswith(f"@{paper}")
+    }
+    locks = list(next(iter(those.values())).locks)
+    rows = [
+        [f"`{name}`", apps_measured.heading(place), *(p.cell(v, place) for v in locks)]
+        for name, p in those.items()
+        for place in p.places
+    ]
+    return table(["program", "", *(f"`{lock}`" for lock in locks)], rows)
+
+
 def apps_why() -> str:
     """Of every program that was counted, what waiting cost under each lock."""
     rows = [
@@ -205,7 +221,7 @@ def apps_why() -> str:
         for name, program in apps_measured.programs().items()
         for lock, numbers in program.counted.items()
     ]
-    headings = ("stalls in a million", "behind waiters", "PSP in a million", "spun")
+    headings = ("stalls in a million", "behind waiters", "PSP in a million", "CPU time")
     return table(["program", "lock", *headings], rows)
 
 
@@ -242,6 +258,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "apps-about": apps_about,
     "apps-rates": apps_rates,
     "apps-ratios": apps_ratios,
+    "apps-as": apps_as,
     "apps-why": apps_why,
     "apps-held": apps_held,
     "guest-about": guest_about,
