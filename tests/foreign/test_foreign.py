@@ -35,14 +35,15 @@ def run(*args: str | Path, seconds: float = 200) -> subprocess.CompletedProcess[
 
 def test_tap_is_read() -> None:
     said = """TAP version 13
-1..6
+1..7
 ok 1 /mutex/one
 not ok 2 /mutex/two
 ok 3 /mutex/three # SKIP not here
     ok 1 - inner
 not ok 5 - later # TODO
 ok 6
-# ok 7 is no test
+ok 7 /queue/random/seed:1431056458
+# ok 8 is no test
 """
     assert reading.tap(said, HERE) == {
         "/mutex/one": "passed",
@@ -51,6 +52,7 @@ ok 6
         "inner": "passed",
         "later": "skipped",
         "test 6": "passed",
+        "/queue/random/seed": "passed",
     }
 
 
