@@ -34,7 +34,11 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     if not shutil.which("dh"):
         pytest.skip("there is no debhelper; make deb brings it")
     folder = tmp_path_factory.mktemp("deb")
+    others = folder / "other_0.1.0_all.deb"
+    others.touch()
     files = [Path(line) for line in run(TOP / "tools/deb", folder).splitlines()]
+    assert others.exists()
+    assert others not in files
     found = {path.name.split("_")[0]: path for path in files}
     assert set(PACKAGES) <= set(found)
     return found
