@@ -5,6 +5,7 @@
 import argparse
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 TOTAL_BUDGET_S = 75 * 60
 TAIL_LINES = 60
-REASONS = ("FAILED", "ERROR", "E  ")  # as pytest begins what it says of them
+REASONS = re.compile(r"^(ERROR|E   )|\bFAILED\b")  # as pytest and tests/lint put it
 REASON_LINES = 12
 LANES = 2  # suites that share, at a time: one for each CPU of the machine that the budgets are for
 # A suite over its budget has failed, but by how much is worth knowing; a hang is not waited for.
@@ -133,7 +134,7 @@ def tail(log: Path) -> Iterator[str]:
 def reasons(outcome: Outcome, log: Path) -> Iterator[str]:
     """Once more below the table, for whoever is shown no more than the end."""
     lines = [] if outcome.verdict == "passed" else log.read_text(errors="replace").splitlines()
-    told = [line for line in lines if line.startswith(REASONS)][:REASON_LINES]
+    told = [line for line in lines if REASONS.search(line)][:REASON_LINES]
     for line in told or lines[-REASON_LINES:]:
         yield f"{outcome.suite.name}: {line[:300]}"
 

@@ -198,11 +198,15 @@ def main() -> None:
     options = parser.parse_args()
     found = json.loads(FILE.read_text()) if FILE.exists() else {}
     for path in options.paths:
+        if not path.is_file() and not any(path.glob("*.json")):
+            parser.error(f"{path}: neither a file nor a folder of results")
         if path.is_file():
             shutil.copyfile(path, HELD)
         for result in map(from_file, sorted(path.glob("*.json"))):
             name = result.kind.removeprefix("program-")
             if why := counted(result):
+                if name not in found:
+                    parser.error(f"{path}: {name} has counters, but was never measured without")
                 found[name]["counted"] = why
             else:
                 key = f"{name}@{options.paper}" if options.paper else name
