@@ -150,7 +150,8 @@ static OL_COLD void measure_tick_again(void)
 	struct instant now = look();
 	double before, tick;
 
-	if (now.ns - first.ns < LONG_SPAN_NS || !ol_cas_acquire(&is_coarse, 1u, 0u))
+	/* The CAS elects, no more: who calls has acquired `first`. */
+	if (now.ns - first.ns < LONG_SPAN_NS || !ol_cas_relaxed(&is_coarse, 1u, 0u))
 		return;
 	before = (double)ol_load_relaxed(&ns_per_tick) * 0x1p-32;
 	tick = tick_since_first(now);
