@@ -42,7 +42,9 @@ def test_a_guest_that_sees_its_hypervisor_and_kvm() -> None:
     seen = spec(hidden=False).machine()
     assert seen[seen.index("-cpu") + 1] == "max"
     under_kvm = spec(accel="kvm", hidden=False).machine()
-    assert under_kvm[under_kvm.index("-cpu") + 1] == "host"
+    assert under_kvm[under_kvm.index("-cpu") + 1] == vm.host_cpu()
+    assert vm.host_cpu("flags : fpu arch_capabilities\n") == "host"
+    assert vm.host_cpu("flags : fpu svm\n") == "host,-arch-capabilities"
     assert under_kvm[under_kvm.index("-accel") + 1] == "kvm"
 
 

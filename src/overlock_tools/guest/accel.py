@@ -33,7 +33,7 @@ class Accel:
 
 
 def _about() -> dict[str, object]:
-    """What the answer depends on; a new kernel, boot or QEMU is asked again."""
+    """What the answer depends on; a new kernel, boot, QEMU or CPU is asked again."""
     qemu = shutil.which(vm.QEMU)
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -41,6 +41,7 @@ def _about() -> dict[str, object]:
             "boot": boot,
             "kernel": platform.release(),
             "qemu": [qemu, os.stat(qemu).st_mtime] if qemu else None,
+            "cpu": vm.host_cpu(),
         }
     return {}
 

@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from overlock_tools import machine
 from overlock_tools.errors import FAILED, MISSING, Fail
 from overlock_tools.guest import placement, slices
 from overlock_tools.guest.channel import Ended, Late, Lines
@@ -36,6 +38,14 @@ TOLD_LINES = 4  # of a guest's console, when it did not come up
 
 
 Tell = Callable[[str], None]
+
+
+@cache
+def host_cpu(cpuinfo: str | None = None) -> str:
+    """The host's, as KVM has it for a guest. KVM offers ARCH_CAPABILITIES on every CPU; on one that
+    has no such register, AMD's, newer kernels refuse to set it, and QEMU ends."""
+    flags = machine.cpu_flags(cpuinfo or Path("/proc/cpuinfo").read_text())
+    return "host" if "arch_capabilities" in flags else "host,-arch-capabilities"
 
 
 class NoBoot(Exception):
@@ -60,7 +70,7 @@ class Spec:
 
     @property
     def cpu(self) -> str:
-        model = "host" if self.accel == "kvm" else "max"
+        model = host_cpu() if self.accel == "kvm" else "max"
         return f"{model},-hypervisor" if self.hidden else model
 
     @property
