@@ -163,27 +163,29 @@ chmod +x "$2"
 STUBS = {"tcc": TCC, "nproc": "#!/bin/sh\necho 2\n"}
 
 
-@pytest.mark.parametrize(
-    ("prints", "wrong"), [("12345678", ""), ("87654321", "does not print 12345678")]
-)
-def test_kernbench_runs_what_it_has_made(tmp_path: Path, prints: str, wrong: str) -> None:
-    """Its script with a compiler that makes the program at once."""
-    folder, sources = tmp_path / "bin", tmp_path / "sources"
-    folder.mkdir()
+def kernbench_ran(folder: Path, prints: str, look: float = 0.5) -> Answer:
+    """Its script for a second, with a compiler that makes the program at once; who looks how far it
+    is does so after `look` seconds."""
+    programs, sources = folder / "bin", folder / "sources"
+    programs.mkdir()
     sources.mkdir()
     for name, text in STUBS.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
     (sources / "expected").write_text("12345678\n")
     (sources / "a.c").write_text("")
     script = (TOP / "guest/loads/kernbench").read_text()
-    script = script.replace("/usr/src/kernbench", str(sources)).replace(
-        "out=/tmp/kernbench", f"out={tmp_path / 'out'}"
-    )
-    script = script.replace('echo >>"$1/done"', 'echo >>"$1/done"; sleep 0.1')
+    for old, new in (
+        ("/usr/src/kernbench", str(sources)),
+        ("out=/tmp/kernbench", f"out={folder / 'out'}"),
+        ('echo >>"$1/done"', 'echo >>"$1/done"; sleep 0.1'),
+        ("sleep 0.5", f"sleep {look:g}"),
+    ):
+        assert old in script
+        script = script.replace(old, new)
     environment = {
         **os.environ,
-        "PATH": f"{folder}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{os.environ['PATH']}",
         "TCC_MAKES": f"#!/bin/sh\necho {prints}",
     }
     done = subprocess.run(
@@ -193,10 +195,22 @@ def test_kernbench_runs_what_it_has_made(tmp_path: Path, prints: str, wrong: str
         text=True,
         check=False,
     )
-    answer = loads.known("kernbench").answer(done.stdout.splitlines())
+    return loads.known("kernbench").answer(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("prints", "wrong"), [("12345678", ""), ("87654321", "does not print 12345678")]
+)
+def test_kernbench_runs_what_it_has_made(tmp_path: Path, prints: str, wrong: str) -> None:
+    answer = kernbench_ran(tmp_path, prints)
     assert answer.work > 0
     assert wrong in answer.wrong
     assert bool(wrong) == bool(answer.wrong)
+
+
+def test_kernbench_looks_twice_however_late_it_is(tmp_path: Path) -> None:
+    """In a guest that stands still its first look can come after the end."""
+    assert kernbench_ran(tmp_path, "12345678", look=1.6).seconds > 1
 
 
 # Parts
