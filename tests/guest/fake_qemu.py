@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Stands in for QEMU. FAKE_QEMU says how: good, silent, dead, late-once, other-lock,
-hung, page-unseen.
+hung, page-unseen, told (of its slices).
 
 With a line for a guest of its own it is a host: FAKE_QEMU is then its guest's behaviour, too.
 """
@@ -62,7 +62,7 @@ def guest_facts(asked: str, smp: int) -> str:
     lock = "native qspinlock" if lock == "native" else lock
     known = {"kernel": "6.1-fake", "cpus": smp, "lock": lock, "parking": "spin", "said": ""}
     paged = "ivshmem-plain" in TEXT and BEHAVIOUR != "page-unseen"
-    known |= {"slices": "ivshmem" if paged else "none"}
+    known |= {"slices": "ivshmem" if paged else "kvm" if BEHAVIOUR == "told" else "none"}
     known |= {"clocksource": "tsc", "hypervisor": False, "steal_ticks": 0, "uptime": "1.0"}
     return json.dumps(known)
 
@@ -71,13 +71,20 @@ def guest_facts(asked: str, smp: int) -> str:
 PAIRS = {"native": (12, 8), "ticket": (15, 9)}
 LOOK = 2
 
+SLICES = """source ivshmem
+looks 50 2
+age 900 1800 900:40 1800:8
+early 300000 2000000 300000:2 2000000:1
+late 40000 40000 40000:1
+clock 70"""
+
 
 def answer(line: str, lock: str, smp: int) -> str:
     if line.strip() == "pair":
         taken, given = PAIRS[lock]
         return json.dumps({"lock": taken + LOOK, "unlock": given + LOOK, "nothing": LOOK})
     if "debug/overlock/slice" in line:
-        return "source ivshmem\nlooks 50 2\nage 900 1800 900:40 1800:8\nclock 70"
+        return SLICES
     if "/proc/stat" in line:
         return str(100 * smp)
     words = dict(word.split("=", 1) for word in line.split()[1:])

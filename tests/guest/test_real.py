@@ -74,8 +74,8 @@ def test_a_guest_takes_its_slice_page(overlock: Overlock, tmp_path: Path) -> Non
     assert told["begun"]["watching"] == 2
     assert told["ended"]["slices"] > 10
     assert told["ended"]["error_ns"]["count"]
-    if ages := told["ages"]:  # a kernel that counts
-        assert ages["looks"] > 100 * ages["unknown"]
+    if looked := told["looked"]:  # a kernel that counts
+        assert looked["looks"] > 100 * looked["unknown"]
 
 
 LONG = pytest.mark.skipif(not REQUIRED, reason="takes minutes; `make guest-test` runs it")

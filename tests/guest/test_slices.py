@@ -111,6 +111,12 @@ def test_an_agent_that_cannot_watch_is_quoted(fake: Fake, agent: Agent) -> None:
 RUN = ("guest", "run", "--smp", "2", "--rounds", "1", "--seconds", "0.1", "--accel", "tcg")
 
 
+ENDS = (
+    "i_spin: of 4 slices whose end was told 75% ended before by 0.3 ms, 2 ms, 25% after by "
+    "0.04 ms, 0.04 ms."
+)
+
+
 def test_a_run_notes_what_was_told_and_how_old_it_was(
     fake: Fake, agent: Agent, home: Path, overlock: Overlock, tmp_path: Path
 ) -> None:
@@ -123,17 +129,29 @@ def test_a_run_notes_what_was_told_and_how_old_it_was(
         done.stdout
     )
     assert "so long before a guest looked: 0.0009 ms, 0.0018 ms" in done.stdout
+    assert ENDS in done.stdout
     result = json.loads((tmp_path / "r.json").read_text())
     assert result["parameters"]["slice_page"] is True
     noted = result["native"]["slices"]["i_spin"]
     assert noted["begun"]["watching"] == 1
     assert noted["ended"]["error_ns"]["count"] == 9
-    assert noted["ages"] == {
+    assert noted["looked"] == {
         "looks": 50,
         "unknown": 2,
-        "age_ns": {"p50": 900, "p99": 1800},
+        "age_ns": {"p50": 900, "p99": 1800, "count": 48},
+        "early_ns": {"p50": 300000, "p99": 2000000, "count": 3},
+        "late_ns": {"p50": 40000, "p99": 40000, "count": 1},
         "clock_moves_ns": 70,
     }
+
+
+def test_a_kernel_that_counts_tells_of_its_hypervisors_ends(
+    fake: Fake, home: Path, overlock: Overlock
+) -> None:
+    fake("told")
+    done = overlock(*RUN, "--dir", home, "--lock", "i_spin")
+    assert done.returncode == 0, done.stderr
+    assert ENDS in done.stdout
 
 
 def test_a_kernel_that_does_not_see_its_page_is_no_result(

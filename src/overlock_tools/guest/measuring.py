@@ -142,19 +142,21 @@ def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
 
 
 def note_slices(result: Result, lock: str, guests: Sequence[Told]) -> None:
-    """What the last guest of that lock was told, and how old it was when it looked."""
+    """What the last guest of that lock was told, how old it was when it looked, and how true."""
     for guest in guests:
-        if not guest.agent:
+        if guest.facts.get("slices") in slices.NOBODY:
             continue
         lines: list[str] = []
         with contextlib.suppress(Late, Ended):  # it has done its work, and is not needed any more
             guest.tell(slices.ASK)
             lines, _ = guest.answer(vm.QEMU_SECONDS)
+        if not guest.agent and not lines:
+            continue  # its kernel does not count
         noted = result.native.setdefault("slices", {})
         noted[lock] = {
-            "begun": guest.agent.begun,
-            "ended": guest.agent.end(),
-            "ages": slices.ages(lines),
+            "begun": guest.agent.begun if guest.agent else {},
+            "ended": guest.agent.end() if guest.agent else {},
+            "looked": slices.looked(lines),
         }
 
 

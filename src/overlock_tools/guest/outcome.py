@@ -117,7 +117,8 @@ def said(result: Result) -> list[str]:
         lines.append("The hypervisor tells the guests when their slices end.")
     if stolen := _stolen(result):
         lines.append(f"Steal time, of all the vCPUs' time: {stolen}.")
-    lines += _told_of_slices(result.native.get("slices", {}))
+    slices = result.native.get("slices", {})
+    lines += _told_of_slices(slices) + _seen_of_slices(slices)
     if failed := result.native.get("boots_failed"):
         lines.append(f"{failed} boot{'' if failed == 1 else 's'} failed and had to be tried again.")
     if failed := result.native.get("loads_failed"):
@@ -137,10 +138,26 @@ def _told_of_slices(slices: Mapping[str, Any]) -> list[str]:
         f"Slices are told {told['publisher']}; their ends ({told['end_by']}) were off by "
         f"{_ms(error)} (median), {_ms(worst)} (99 of 100)."
     ]
-    aged = [seen["ages"]["age_ns"] for seen in slices.values() if "age_ns" in seen["ages"]]
+    aged = [age for seen in slices.values() if (age := seen.get("looked", {}).get("age_ns"))]
     if aged:
         p50, p99 = (max(age[part] for age in aged) for part in ("p50", "p99"))
         lines.append(f"Told so long before a guest looked: {_ms(p50)}, {_ms(p99)}.")
+    return lines
+
+
+def _seen_of_slices(slices: Mapping[str, Any]) -> list[str]:
+    """How true what each lock's guests were told was, as they saw it themselves."""
+    lines = []
+    for lock, seen in slices.items():
+        early, late = (seen.get("looked", {}).get(name) for name in ("early_ns", "late_ns"))
+        if not early or not late or not (ends := early["count"] + late["count"]):
+            continue
+        told = [
+            f"{times['count'] / ends:.0%} {words} by {_ms(times['p50'])}, {_ms(times['p99'])}"
+            for times, words in ((early, "ended before"), (late, "after"))
+            if times["count"]
+        ]
+        lines.append(f"{lock}: of {ends:,} slices whose end was told {', '.join(told)}.")
     return lines
 
 

@@ -18,6 +18,7 @@ from overlock_tools import native
 from overlock_tools.errors import FAILED, MISSING, USAGE, Fail
 
 SOURCE = "ivshmem"  # as a guest's kernel calls it
+NOBODY = (None, "none", "off")  # tells it
 # A page of x86 memory has room for more vCPUs than a guest of the rig has.
 PAGE_BYTES = 4096
 SHARED = "/dev/shm"  # noqa: S108 - it has to be memory
@@ -110,17 +111,20 @@ def told(path: Path, threads: Sequence[int]) -> Iterator[Agent]:
                 pipe.close()
 
 
+TIMES = {"age": "age_ns", "early": "early_ns", "late": "late_ns"}
 ASK = "cat /sys/kernel/debug/overlock/slice 2>/dev/null || true"
 
 
-def ages(lines: Sequence[str]) -> dict[str, Any]:
-    """What a counting kernel says of how old the page was when it looked; else nothing."""
+def looked(lines: Sequence[str]) -> dict[str, Any]:
+    """What a counting kernel says of how old the page was when it looked, and of how true what it
+    said of slices' ends; else nothing."""
     found: dict[str, Any] = {}
     for name, *words in (line.split() for line in lines if line.strip()):
         if name == "looks" and len(words) == 2:
             found |= {"looks": int(words[0]), "unknown": int(words[1])}
-        elif name == "age" and len(words) > 1:
-            found["age_ns"] = {"p50": int(words[0]), "p99": int(words[1])}
+        elif name in TIMES and len(words) > 1:
+            count = sum(int(word.partition(":")[2]) for word in words[2:])
+            found[TIMES[name]] = {"p50": int(words[0]), "p99": int(words[1]), "count": count}
         elif name == "clock" and len(words) == 1:
             found["clock_moves_ns"] = int(words[0])
     return found

@@ -62,7 +62,7 @@ void overlock_slice_from(const struct overlock_slice_source *source);
 const char *overlock_slices(void);
 const struct overlock_slice_source *overlock_slice_source(void);
 
-/* Of slice_ages.c, in the counted kernel. */
+/* Of slice_looks.c, in the counted kernel. */
 void overlock_slice_seen(const struct overlock_slice *slice);
 void overlock_slice_unknown(void);
 #endif
