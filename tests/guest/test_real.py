@@ -16,6 +16,8 @@ pytestmark = pytest.mark.skipif(
     BUILT is None and not REQUIRED,
     reason="no guest kernel is built, so only the parts are tested; `make guest-test` builds one",
 )
+# What `make test` does not need to know, if somebody has built a kernel.
+LONG = pytest.mark.skipif(not REQUIRED, reason="`make guest-test` runs it, and takes minutes")
 RUN = ("guest", "run", "--smp", "2", "--rounds", "1")
 
 
@@ -41,6 +43,7 @@ def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
     assert "WRONG: busted with 2 vCPUs" in done.stdout
 
 
+@LONG
 def test_sections_are_as_long_as_they_were_asked_for(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "tas", "--baseline", "tas", "--parameter", "sections_cs=40000")
     done = overlock(*RUN, *asked, "--seconds", "1", "--json", "r.json", seconds=200)
@@ -49,6 +52,7 @@ def test_sections_are_as_long_as_they_were_asked_for(overlock: Overlock, tmp_pat
     assert summary["measures"]["hold"] > 30_000  # ns; nothing shortens it, much can lengthen it
 
 
+@LONG
 def test_a_guest_that_sees_a_hypervisor_falls_back(overlock: Overlock) -> None:
     done = overlock("guest", "boot", "--smp", "2", "--accel", "tcg", "--hypervisor")
     assert done.returncode == 0, done.stderr
@@ -78,9 +82,6 @@ def test_a_guest_takes_its_slice_page(overlock: Overlock, tmp_path: Path) -> Non
         assert looked["looks"] > 100 * looked["unknown"]
 
 
-LONG = pytest.mark.skipif(not REQUIRED, reason="takes minutes; `make guest-test` runs it")
-
-
 @LONG
 @pytest.mark.parametrize("load", ["hackbench", "ebizzy", "kernbench", "pbzip2", "pgbench"])
 def test_a_load_works_and_checks_itself(overlock: Overlock, tmp_path: Path, load: str) -> None:
@@ -94,6 +95,7 @@ def test_a_load_works_and_checks_itself(overlock: Overlock, tmp_path: Path, load
     assert not cell["cut"]
 
 
+@LONG
 def test_the_loop_counts_who_had_lost_its_cpu(overlock: Overlock, tmp_path: Path) -> None:
     """With four times as many vCPUs as CPUs somebody has; of a lock that is not ours, too."""
     asked = ("--lock", "tas", "--parameter", "preemptions=1", "--pool", "0", "--seconds", "2")
