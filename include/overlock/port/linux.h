@@ -14,7 +14,6 @@
  */
 #include <linux/atomic.h>
 #include <linux/compiler.h>
-#include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/sched/clock.h>
 #include <linux/types.h>
@@ -241,15 +240,17 @@ static inline void ol_defer_end(void)
 
 /*
  * What the hypervisor tells of slices: guest/linux/kernel/locking/overlock/slice.c. Where it tells
- * nothing, asking costs a no-op. A module in somebody else's kernel has nobody to ask.
+ * nothing, asking costs a look at a word that never changes. Not a static key: it would be patched
+ * while all CPUs run through it, and under QEMU's translation some were seen to meet the patching's
+ * breakpoint after its end. A module in somebody else's kernel has nobody to ask.
  */
 #ifdef CONFIG_OVERLOCK_SPINLOCKS
-DECLARE_STATIC_KEY_FALSE(ol_slices_told);
+extern bool ol_slices_told;
 u64 ol_slice_id_told(void);
 ol_ticks_t ol_slice_end_told(void);
 ol_ticks_t ol_slice_min_told(void);
 #define OL_SLICE_TOLD(what, unknown)	\
-	(static_branch_unlikely(&ol_slices_told) ? ol_slice_##what##_told() : (unknown))
+	(unlikely(READ_ONCE(ol_slices_told)) ? ol_slice_##what##_told() : (unknown))
 #else
 #define OL_SLICE_TOLD(what, unknown)	(unknown)
 #endif

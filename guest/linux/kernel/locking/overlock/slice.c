@@ -9,8 +9,8 @@
  *
  * Locks ask while they hold or want spinlocks, so nothing here takes one.
  */
+#include <linux/cache.h>
 #include <linux/init.h>
-#include <linux/jump_label.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/static_call.h>
@@ -23,7 +23,7 @@ static bool nobody(struct overlock_slice *slice)
 }
 
 /* Is there anybody to ask? */
-struct static_key_false ol_slices_told = STATIC_KEY_FALSE_INIT;
+bool ol_slices_told __read_mostly;
 EXPORT_SYMBOL(ol_slices_told);
 DEFINE_STATIC_CALL(overlock_slice_look, nobody);
 
@@ -75,14 +75,17 @@ static bool is_wanted(const char *name)
 	return !strcmp(wanted, "auto") || !strcmp(wanted, name);
 }
 
-/* The call first, the key last: who asks meanwhile is told nothing, as before. */
+/*
+ * The call first, which brings all CPUs up to date, and then that there is one: who asks meanwhile is
+ * told nothing, as before.
+ */
 void overlock_slice_from(const struct overlock_slice_source *found)
 {
 	if (source || !is_wanted(found->name))
 		return;
 	source = found;
 	static_call_update(overlock_slice_look, found->look);
-	static_branch_enable(&ol_slices_told);
+	WRITE_ONCE(ol_slices_told, true);
 	pr_info("overlock: slices: %s\n", found->name);
 }
 
