@@ -170,8 +170,9 @@ proof: checker ## docs/proof.md's tables: every lock, larger sizes, PROOF_SECOND
 
 # KERNEL_SOURCE=FOLDER for another kernel than Debian's linux-source-6.1.
 .PHONY: kernel-series
-kernel-series: ## build a Linux kernel with the locks and boot it with each; 10 to 20 minutes
+kernel-series: ## build a Linux kernel with the locks, four ways, and boot it with each; an hour
 	@tools/setup test
+	@tools/setup guest
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(PYTHON) tests/run_suites.py --build $(BUILD) --long --only kernel-series $(ARGS)
 

@@ -148,9 +148,9 @@ def test_003_thefts_by_their_place() -> None:
 
 
 def test_001_a_penalty_is_one_that_ministat_proves() -> None:
-    def told(slower: float) -> str:
+    def told(slower: float, noise: float = 0.001) -> str:
         cells = [
-            cell(kernel, 2, i, rate * (1 + 0.001 * (i % 3)))
+            cell(kernel, 2, i, rate * (1 + noise * (i % 3)))
             for kernel, rate in (
                 (OFF, 100.0),
                 ("native", 100.0 - slower),
@@ -163,6 +163,8 @@ def test_001_a_penalty_is_one_that_ministat_proves() -> None:
 
     assert told(0.0) == Verdict.SEEN
     assert told(2.0) == Verdict.NOT_SEEN
+    assert told(1.0, noise=0.02) == Verdict.SEEN  # less than five percent, if anything
+    assert told(0.0, noise=0.2) == Verdict.OPEN  # a fifth would not have been proven
 
 
 def test_004_is_asked_of_vcpus_that_have_a_cpu() -> None:

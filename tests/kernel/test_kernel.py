@@ -20,6 +20,7 @@ import pytest
 from conftest import TOP
 
 from overlock_tools import defs
+from overlock_tools.guest import initramfs
 from overlock_tools.guest.qmp import Monitor
 
 FOLDER = Path(os.environ.get("BUILD", "build")).resolve() / "kernel"
@@ -233,23 +234,14 @@ def kernel(patched: Path, request: pytest.FixtureRequest) -> Tree:
 @pytest.fixture(scope="module")
 def boot(kernel: Tree, tmp_path_factory: pytest.TempPathFactory) -> Boot:
     folder = tmp_path_factory.mktemp("boot")
-    root, image, log = folder / "root", folder / "initramfs", folder / "log"
-    monitor = folder / "qmp"
-    (root / "bin").mkdir(parents=True)
-    shutil.copy(shutil.which("busybox") or "/bin/busybox", root / "bin/busybox")
+    image, log, monitor = folder / "initramfs", folder / "log", folder / "qmp"
+    busybox = Path(shutil.which("busybox") or "/bin/busybox")
+    init = INIT % {"cpus": CPUS, "seconds": TORTURE_SECONDS}
+    contents = {"bin/busybox": (0o755, busybox.read_bytes()), "init": (0o755, init.encode())}
     for module in ("kernel/torture.ko", "kernel/locking/locktorture.ko"):
-        shutil.copy(kernel.objects / module, root)
-    (root / "init").write_text(INIT % {"cpus": CPUS, "seconds": TORTURE_SECONDS})
-    (root / "init").chmod(0o755)
-    names = "\n".join(str(p.relative_to(root)) for p in root.rglob("*"))
-    packed = subprocess.run(
-        ["cpio", "-o", "-H", "newc", "--quiet"],
-        cwd=root,
-        input=names.encode(),
-        capture_output=True,
-        check=True,
-    )
-    image.write_bytes(packed.stdout)
+        built = kernel.objects / module
+        contents[built.name] = (0o644, built.read_bytes())
+    image.write_bytes(initramfs.archive(contents))
 
     def boot(parameters: str, nmi_at: str = "") -> str:
         log.unlink(missing_ok=True)

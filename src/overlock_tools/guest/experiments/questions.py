@@ -24,6 +24,8 @@ from overlock_tools.tables import duration, factor, plain
 
 # "Negligible": less than one of so many.
 RARE = 1000
+# So many percent at most are no penalty.
+NEGLIGIBLE = 5.0
 
 
 def values(result: Result | None, variant: str, n: int, measure: str) -> Values:
@@ -248,6 +250,13 @@ def rarer_further_back(lock: str) -> Callable[[Results], Finding]:
     return check
 
 
+def _penalty(than: ministat.Difference) -> Verdict:
+    """That none is proven says little where much would not have been."""
+    if than.proven:
+        return Verdict.NOT_SEEN if than.absolute < 0 else Verdict.SEEN
+    return Verdict.SEEN if than.relative - than.relative_error > -NEGLIGIBLE else Verdict.OPEN
+
+
 def no_penalty(base: str, others: Sequence[str]) -> Callable[[Results], Finding]:
     """By 001's statistic."""
 
@@ -262,10 +271,8 @@ def no_penalty(base: str, others: Sequence[str]) -> Callable[[Results], Finding]
                         continue
                     than = ministat.difference(first, rates)
                     told = f"{than.relative:+.1f} % ± {than.relative_error:.1f}"
-                    told = told if than.proven else "no difference proven"
-                    slower = than.proven and than.absolute < 0
-                    verdict = Verdict.NOT_SEEN if slower else Verdict.SEEN
-                    found.append((verdict, f"{part}, {other}: {told}"))
+                    told += "" if than.proven else ", none proven"
+                    found.append((_penalty(than), f"{part}, {other}: {told}"))
         return everywhere(found, f"it takes {ministat.LEAST_VALUES} rounds")
 
     return check

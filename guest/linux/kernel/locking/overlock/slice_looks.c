@@ -67,7 +67,8 @@ void overlock_slice_unknown(void)
 	this_cpu_inc(looks.unknown);
 }
 
-static void show_times(struct seq_file *out, const char *name, struct overlock_times __percpu *times)
+static void show_times(struct seq_file *out, const char *name,
+		       struct overlock_times __percpu *times)
 {
 	seq_printf(out, "%s %llu %llu", name, overlock_times_percentile(times, 50),
 		   overlock_times_percentile(times, 99));
