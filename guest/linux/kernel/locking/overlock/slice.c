@@ -76,8 +76,9 @@ static bool is_wanted(const char *name)
 }
 
 /*
- * The call first, which brings all CPUs up to date, and then that there is one: who asks meanwhile is
- * told nothing, as before.
+ * The call first, whose patching is a full barrier on all CPUs, and then that there is one, for which a
+ * plain store is enough: who sees it sees the call, and what it reads. Who asks meanwhile is told
+ * nothing, as before.
  */
 void overlock_slice_from(const struct overlock_slice_source *found)
 {
