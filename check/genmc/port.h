@@ -119,14 +119,14 @@ static _Thread_local enum {
 	OL_WHOLE,  /* a poll that is one attempt from its first word on */
 	OL_BROKEN, /* a poll with an attempt inside */
 } ol_poll;
-OL_DEFINE_SEEN(0)
-OL_DEFINE_SEEN(1)
-OL_DEFINE_SEEN(2)
-OL_DEFINE_SEEN(3)
+/* As many as the longest poll looks at: a release that passes over a waiter, who may be gone, too. */
+#define OL_EACH_SEEN(X)	X(0) X(1) X(2) X(3) X(4) X(5)
+OL_EACH_SEEN(OL_DEFINE_SEEN)
 
 OL_INLINE void ol_forget(void)
 {
-	ol_seen_at0 = ol_seen_at1 = ol_seen_at2 = ol_seen_at3 = NULL;
+#define OL_FORGET(n)	ol_seen_at##n = NULL;
+	OL_EACH_SEEN(OL_FORGET)
 	ol_seen_moved = false;
 	ol_poll = OL_BLANK;
 }
@@ -146,8 +146,8 @@ OL_INLINE void ol_looks(void)
 
 OL_INLINE void ol_saw(const void *at, enum ol_width width, uint64_t mask, uint64_t value)
 {
-	bool kept = ol_saw0(at, width, mask, value) || ol_saw1(at, width, mask, value) ||
-		    ol_saw2(at, width, mask, value) || ol_saw3(at, width, mask, value);
+#define OL_OR_SAW(n)	|| ol_saw##n(at, width, mask, value)
+	bool kept = false OL_EACH_SEEN(OL_OR_SAW);
 
 	assert(kept); /* or this port must remember more */
 	(void)kept;
@@ -319,14 +319,8 @@ OL_INLINE uint32_t ol_last(_Atomic(uint32_t) *word)
 {
 	const void *at = (const void *)word;
 
-	if (ol_seen_at0 == at)
-		return (uint32_t)ol_seen_value0;
-	if (ol_seen_at1 == at)
-		return (uint32_t)ol_seen_value1;
-	if (ol_seen_at2 == at)
-		return (uint32_t)ol_seen_value2;
-	if (ol_seen_at3 == at)
-		return (uint32_t)ol_seen_value3;
+#define OL_LAST(n)	if (ol_seen_at##n == at) return (uint32_t)ol_seen_value##n;
+	OL_EACH_SEEN(OL_LAST)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
@@ -501,16 +495,15 @@ OL_INLINE ol_ticks_t ol_now(void)
 
 /* Waiting. */
 
-#define OL_CHANGED(n)									\
-	(ol_seen_at##n &&								\
-	 ((ol_look(ol_seen_at##n, ol_seen_width##n) ^ ol_seen_value##n) & ol_seen_mask##n))
+#define OL_OR_CHANGED(n)								\
+	|| (ol_seen_at##n &&								\
+	    ((ol_look(ol_seen_at##n, ol_seen_width##n) ^ ol_seen_value##n) & ol_seen_mask##n))
 
 /* Looks again until something has changed or `t` has come. */
 OL_INLINE void ol_await(ol_ticks_t t)
 {
 	ol_attempt();
-	ol_attempted(OL_CHANGED(0) || OL_CHANGED(1) || OL_CHANGED(2) || OL_CHANGED(3) ||
-		     (t != OL_PAST && ol_passed(t)));
+	ol_attempted(false OL_EACH_SEEN(OL_OR_CHANGED) || (t != OL_PAST && ol_passed(t)));
 }
 
 static _Thread_local unsigned ol_polls;
