@@ -51,7 +51,8 @@ class Load:
             return NONE
         bound = "< " if numbers.get("cut") else ""
         least, most = (si(numbers[name]) for name in ("least", "most"))
-        return f"{bound}{si(numbers['median']).strip()} ({span(least, most)})"
+        rounds = "once" if least == most else span(least, most)
+        return f"{bound}{si(numbers['median']).strip()} ({rounds})"
 
     @property
     def base(self) -> str:
