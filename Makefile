@@ -60,7 +60,8 @@ guest: ## set up what is missing, then build a kernel with all the locks, for `o
 	@$(MAKE) --no-print-directory native
 	@$(OVERLOCK) guest build $(ARGS)
 
-guest-test: guest ## that kernel, booted: two locks under locktorture, and one that excludes nobody is caught
+guest-test: guest ## that kernel and one that counts, booted: locktorture, loads, one that excludes nobody is caught
+	@$(OVERLOCK) guest build --variant counted
 	@tools/setup test
 	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/guest
 

@@ -47,7 +47,10 @@ static inline const struct ol_slice_entry *ol_slice_entry(const struct ol_slice_
 #define OL_SLICE_TRIES	8	/* a writer needs some ns; one that was stopped half-way may need for ever */
 #endif
 
-/* A whole entry, or false. The loads are acquiring, so that the second look at `seq` comes last. */
+/*
+ * A whole entry, or false. The loads are acquiring, so that the second look at `seq` comes last. No
+ * ol_relax() between the tries: where polls are counted it asks for the slice, and would come here.
+ */
 static inline bool ol_slice_read(const struct ol_slice_entry *there, struct ol_slice_entry *copy)
 {
 	unsigned tries;
@@ -63,7 +66,6 @@ static inline bool ol_slice_read(const struct ol_slice_entry *there, struct ol_s
 		copy->published = ol_load_acquire(&there->published);
 		if (!(seq & 1) && ol_load_relaxed(&there->seq) == seq)
 			return true;
-		ol_relax();
 	}
 	return false;
 }

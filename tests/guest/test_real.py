@@ -3,7 +3,10 @@
 
 import json
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Overlock
@@ -19,6 +22,7 @@ pytestmark = pytest.mark.skipif(
 # What `make test` does not need to know, if somebody has built a kernel.
 LONG = pytest.mark.skipif(not REQUIRED, reason="`make guest-test` runs it, and takes minutes")
 RUN = ("guest", "run", "--smp", "2", "--rounds", "1")
+LIAR = Path(__file__).with_name("lying_hostd.py")
 
 
 def test_the_guest_says_which_lock_it_runs(overlock: Overlock) -> None:
@@ -80,6 +84,58 @@ def test_a_guest_takes_its_slice_page(overlock: Overlock, tmp_path: Path) -> Non
     assert told["ended"]["error_ns"]["count"]
     if looked := told["looked"]:  # a kernel that counts
         assert looked["looks"] > 100 * looked["unknown"]
+
+
+@pytest.fixture
+def liar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """An agent that tells of slices what the test says."""
+    folder = tmp_path / "native"
+    folder.mkdir()
+    for path in Path(os.environ["OVERLOCK_NATIVE"]).iterdir():
+        if path.name != "overlock-hostd":
+            (folder / path.name).symlink_to(path)
+    program = folder / "overlock-hostd"
+    program.write_text(f"#!{sys.executable}\n" + LIAR.read_text())
+    program.chmod(0o755)
+    monkeypatch.setenv("OVERLOCK_NATIVE", str(folder))
+
+    def lie(**ms: int) -> None:
+        for name, value in ms.items():
+            monkeypatch.setenv(name.upper(), str(value))
+
+    return lie
+
+
+def looked_at(overlock: Overlock, folder: Path) -> dict[str, Any]:
+    """What a counting kernel saw of its slices while i_spin was used."""
+    asked = ("--variant", "counted", "--lock", "i_spin", "--baseline", "i_spin", "--slice-page")
+    done = overlock(*RUN, *asked, "--seconds", "2", "--json", "r.json", seconds=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    body = json.loads((folder / "r.json").read_text())
+    found: dict[str, Any] = body["native"]["slices"]["i_spin"]["looked"]
+    return found
+
+
+@LONG
+@pytest.mark.parametrize(("lasts", "told"), [(20, 60), (25, 5)])
+def test_a_guest_sees_how_true_the_ends_are(
+    overlock: Overlock, tmp_path: Path, liar: Callable[..., None], lasts: int, told: int
+) -> None:
+    liar(lasts=lasts, told=told, stopped=0)
+    looked = looked_at(overlock, tmp_path)
+    ended, other = ("early_ns", "late_ns") if lasts < told else ("late_ns", "early_ns")
+    assert looked[ended]["count"] > 50  # of two vCPUs and some 80 slices
+    assert looked[other]["count"] < looked[ended]["count"] / 5
+    assert 0.7 < looked[ended]["p50"] * 1e-6 / abs(lasts - told) < 1.5
+
+
+@LONG
+def test_who_tells_may_be_stopped_half_way(
+    overlock: Overlock, tmp_path: Path, liar: Callable[..., None]
+) -> None:
+    liar(lasts=20, told=60, stopped=5)
+    looked = looked_at(overlock, tmp_path)
+    assert looked["looks"] / 20 < looked["unknown"] < looked["looks"] / 2
 
 
 @LONG

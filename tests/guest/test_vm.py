@@ -82,6 +82,26 @@ def test_one_that_never_boots_is_named_with_its_last_words(fake: Fake, tmp_path:
     assert not list((tmp_path / "tmp").iterdir())
 
 
+OOPS = """\
+Run /init as init process
+BUG: unable to handle page fault for address: ffff888001c00000
+CPU: 0 PID: 0 Comm: swapper/0 Not tainted 6.1.192 #5
+RIP: 0010:clear_page_erms+0x7/0x10
+RSP: 0000:ffffc90000003f18 EFLAGS: 00010086
+Call Trace:
+CR2: ffff888001c00000 CR3: 0000000001a09000 CR4: 00000000003506b0
+Kernel panic - not syncing: Fatal exception in interrupt
+Rebooting
+"""
+
+
+def test_a_kernel_that_fails_is_told_by_its_fault_else_by_its_last_words() -> None:
+    said = vm.telling(OOPS.splitlines()).split(" | ")
+    assert [line.split()[0] for line in said] == ["BUG:", "RIP:", "Kernel"]
+    assert vm.telling(["a", "b", "c", "d", "e"]) == "b | c | d | e"
+    assert vm.telling([]) == ""
+
+
 def test_qemu_that_refuses_is_told_in_its_own_words(fake: Fake) -> None:
     fake("dead")
     with pytest.raises(Fail, match="no such machine"), vm.booted([spec()], HERE):

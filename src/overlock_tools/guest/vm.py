@@ -35,6 +35,9 @@ TRIES = 3
 DONE = "done "
 GONE = "gone "  # QEMU has ended, says the host that is a guest itself
 TOLD_LINES = 4  # of a guest's console, when it did not come up
+# On a busy host the first ticks come late, and Linux would stop, for its timer seems broken.
+NO_TIMER_CHECK = "no_timer_check"
+FAULT = re.compile(r"\b(BUG|RIP|Oops|INFO|panic)\b")
 
 
 Tell = Callable[[str], None]
@@ -87,7 +90,7 @@ class Spec:
     @property
     def append(self) -> str:
         words = [f"console={self.console}", "rdinit=/init", "panic=-1", "quiet", "nokaslr"]
-        return " ".join([*words, f"spinlock={self.lock}", *self.words])
+        return " ".join([*words, NO_TIMER_CHECK, f"spinlock={self.lock}", *self.words])
 
     def machine(self) -> list[str]:
         accel = {"tcg": "tcg,thread=multi", ICOUNT: "tcg,thread=single"}.get(self.accel, self.accel)
@@ -291,14 +294,20 @@ def started(spec: Spec, places: list[set[int]]) -> Iterator[Guest]:
         yield guest
 
 
+def telling(console: Sequence[str]) -> str:
+    """Where a kernel says what went wrong, without registers and stacks; else its last words."""
+    faults = [line for line in console if FAULT.search(line)]
+    return " | ".join(faults[:TOLD_LINES] or console[-TOLD_LINES:])
+
+
 def why(guest: Guest, error: Exception) -> str:
     seconds = time.monotonic() - guest.began
     code = guest.process.poll()
     what = f"nothing heard for {seconds:.0f} s" if isinstance(error, Late) else "it ended"
     if code is not None and code not in (0, -signal.SIGKILL):
         what = f"QEMU ended with status {code}: {_complaint(guest.folder)}"
-    last = " | ".join(guest.console()[-TOLD_LINES:])
-    return f"{what}; its console: {last}" if last else f"{what}, its console is empty"
+    said = telling(guest.console())
+    return f"{what}; its console: {said}" if said else f"{what}, its console is empty"
 
 
 @dataclass
