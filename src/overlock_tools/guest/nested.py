@@ -78,7 +78,7 @@ class Inner(Told):
         with suppress(Late, Ended):
             last, _ = self.host.asked("inner console", ORDER_SECONDS)
             if last:
-                return f"{what}; its console: {' | '.join(last)}"
+                return f"{what}; its console: {vm.telling(last)}"
         return f"{what}, and so did its host" if not self.host.lives() else what
 
 
