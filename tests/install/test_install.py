@@ -51,6 +51,12 @@ def test_examples_build_statically(installed: Installed, tmp_path: Path) -> None
     assert "liboverlock" not in run("ldd", program)
 
 
+def test_tests_are_built_where_the_program_was(tmp_path: Path) -> None:
+    """As by `make demo` and then `make test`: what was answered the first time is kept."""
+    for tests in ("OFF", "ON"):
+        run("cmake", "-S", ROOT, "-B", tmp_path, f"-DOVERLOCK_TESTS={tests}")
+
+
 def test_examples_build_by_cmake(installed: Installed, tmp_path: Path) -> None:
     source = shutil.copytree(EXAMPLES, tmp_path / "examples")
     build = tmp_path / "build"
