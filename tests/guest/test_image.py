@@ -2,13 +2,14 @@
 """PAUSE made a NOP in an ELF file, and what the kernel is to unpack."""
 
 import gzip
+import os
 import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from overlock_tools.guest import initramfs, pause
+from overlock_tools.guest import initramfs, packages, parts, pause
 
 # The bytes of a PAUSE are also inside of the constant; the program says whether that is whole.
 PROGRAM = """
@@ -93,3 +94,27 @@ def test_the_archive_has_every_file_after_its_folders() -> None:
         assert found[name] == (stat.S_IFREG | mode, data)
     assert gzip.decompress(initramfs.compressed(packed)) == packed
     assert initramfs.compressed(packed) == initramfs.compressed(packed)
+
+
+def test_who_is_not_root_gets_a_copy_of_what_root_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL does not run as root, and root's cache is root's."""
+    cache, top = tmp_path / "cache", tmp_path / "top"
+    server = cache / f"postgresql-{parts.POSTGRES}" / parts.Postgres.bin_name / "postgres"
+    client = cache / f"postgresql-client-{parts.POSTGRES}" / parts.Postgres.bin_name / "psql"
+    for program in (server, client):
+        program.parent.mkdir(parents=True)
+        program.write_text("a program")
+    found = {program.name: program for program in (server, client)}
+    monkeypatch.setattr(packages.Packages, "file", lambda _, __, name: found[Path(name).name])
+    monkeypatch.setattr(packages, "fetch", lambda _, target: target.mkdir())
+    postgres = parts.Postgres(packages.Packages(cache, lambda _: None))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert postgres.for_nobody(top) is postgres
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    lent = postgres.for_nobody(top)
+    for folder in (lent.bin, lent.client_bin, *lent.roots):
+        assert folder.is_relative_to(top)
+        assert folder.is_dir()
+    assert (lent.bin / "postgres").read_text() == "a program"

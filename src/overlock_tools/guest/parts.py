@@ -4,6 +4,7 @@
 The kernel unpacks several archives one after the other from one file, each compressed by itself.
 """
 
+import copy
 import hashlib
 import os
 import random
@@ -130,6 +131,7 @@ class Postgres:
         server = packages.file(f"postgresql-{POSTGRES}", f"{self.bin_name}/postgres")
         client = packages.file(f"postgresql-client-{POSTGRES}", f"{self.bin_name}/psql")
         self.bin, self.client_bin = server.parent, client.parent
+        self.folder = packages.folder
         self.roots: list[Path] = []
         self.share = self._share(server)
         if not self.bin.is_relative_to("/usr/lib"):
@@ -162,6 +164,21 @@ class Postgres:
         if done.returncode:
             raise Fail(f"{name} failed: {last_line(done.stderr)}", FAILED)
 
+    def for_nobody(self, top: Path) -> "Postgres":
+        """With a copy of what was fetched: to root's cache nobody may go."""
+        if os.geteuid() or not self.roots:
+            return self
+        there = shutil.copytree(self.folder, top / "packages", symlinks=True)
+
+        def moved(path: Path) -> Path:
+            inside = path.is_relative_to(self.folder)
+            return there / path.relative_to(self.folder) if inside else path
+
+        other = copy.copy(self)
+        other.bin, other.client_bin = moved(self.bin), moved(self.client_bin)
+        other.roots = [moved(root) for root in self.roots]
+        return other
+
     def programs(self) -> Contents:
         """In the guest the server has to be where it finds its other files."""
         found: Contents = {f"{Path(self.bin_name).parent}/lib/": (PROGRAM, b"")}
@@ -190,10 +207,11 @@ class Postgres:
             top, data = Path(name), Path(name) / "data"
             if not os.geteuid():
                 os.chown(top, 65534, 65534)
-            self._run("initdb", "-D", str(data), "-U", "postgres", *INITDB)
-            with self._served(data):
+            server = self.for_nobody(top)
+            server._run("initdb", "-D", str(data), "-U", "postgres", *INITDB)
+            with server._served(data):
                 words = ["-i", "-q", "-s", str(BANK_SCALE), "-h", name, "-U", "postgres"]
-                self._run("pgbench", *words, "postgres")
+                server._run("pgbench", *words, "postgres")
             with (data / "postgresql.conf").open("a") as settings:
                 settings.write(POSTGRES_SETTINGS)
             return _tree(data, "var/lib/postgresql/data")
