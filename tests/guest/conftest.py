@@ -42,6 +42,24 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pat
 
 
 @pytest.fixture
+def hostd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a program in Python among the native parts, in the place of overlock-hostd."""
+
+    def install(text: str) -> None:
+        folder = tmp_path / "native"
+        folder.mkdir()
+        for path in Path(os.environ["OVERLOCK_NATIVE"]).iterdir():
+            if path.name != "overlock-hostd":
+                (folder / path.name).symlink_to(path)
+        program = folder / "overlock-hostd"
+        program.write_text(f"#!{sys.executable}\n" + text)
+        program.chmod(0o755)
+        monkeypatch.setenv("OVERLOCK_NATIVE", str(folder))
+
+    return install
+
+
+@pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A --dir with an image that the fake boots as well as any."""
     from overlock_tools.guest import places

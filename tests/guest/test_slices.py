@@ -3,7 +3,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,7 @@ Agent = Callable[..., Path]
 HERE = Placement("free", (tuple(sorted(os.sched_getaffinity(0))),))
 SHARED = Path(slices.SHARED)
 
-AGENT = """#!{python}
-import json, os, signal, sys
+AGENT = """import json, os, signal, sys
 words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 with open({log!r}, "a") as out:
     out.write(json.dumps({{"pid": os.getpid(), "words": words}}) + chr(10))
@@ -38,21 +36,13 @@ print(json.dumps({{"slices": 9, "error_ns": error, "publisher": "by a fake", "en
 
 
 @pytest.fixture
-def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """Puts an overlock-hostd among the native parts that is none; gives what it writes down."""
+def agent(tmp_path: Path, hostd: Callable[[str], None]) -> Agent:
+    """Installs an overlock-hostd that is none; gives what it writes down."""
 
     def install(dead: bool = False) -> Path:
-        folder = tmp_path / "native"
-        folder.mkdir()
-        for path in Path(os.environ["OVERLOCK_NATIVE"]).iterdir():
-            if path.name != "overlock-hostd":
-                (folder / path.name).symlink_to(path)
         log = tmp_path / "agents"
         log.touch()
-        program = folder / "overlock-hostd"
-        program.write_text(AGENT.format(python=sys.executable, log=str(log), dead=dead))
-        program.chmod(0o755)
-        monkeypatch.setenv("OVERLOCK_NATIVE", str(folder))
+        hostd(AGENT.format(log=str(log), dead=dead))
         return log
 
     return install

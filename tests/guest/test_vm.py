@@ -34,6 +34,7 @@ def test_the_command_line_says_what_was_asked_for() -> None:
     assert "-S" in words
     append = words[words.index("-append") + 1].split()
     assert {"spinlock=ticket", "overlock.tau_ns=5", "rdinit=/init", "panic=-1"} <= set(append)
+    assert vm.NO_TIMER_CHECK in append
     assert "rig=console" not in append
     assert "rig=console" in " ".join(spec().at_terminal())
 
