@@ -33,6 +33,8 @@
         [](void *l) { ol_##id##_unlock(static_cast<ol_##id##_t *>(l)); },                          \
         [](const void *l) { return ol_##id##_is_locked(static_cast<const ol_##id##_t *>(l)); },    \
         [](const void *l) { return ol_##id##_is_contended(static_cast<const ol_##id##_t *>(l)); }, \
+        nullptr,                                                                                   \
+        nullptr,                                                                                   \
     };                                                                                             \
     }                                                                                              \
     extern const ol_lock_ops OL_SUBJECT_OPS;                                                       \

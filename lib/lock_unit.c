@@ -4,6 +4,7 @@
  *
  *	cc -DOL_ID=ticket -DOL_THIS_ticket=OL_YES -DOL_HEADER='<overlock/lock/ticket.h>' lock_unit.c
  */
+#define OL_POLL_HOOK
 #include OL_HEADER
 #include <overlock/ops.h>
 #ifdef OL_COUNTED
@@ -67,6 +68,7 @@
 		return ol_##id##_timedlock((ol_##id##_t *)l, until);			\
 	})
 #endif
+#define OL_FLATTEN	__attribute__((flatten)) /* no call within the first attempt */
 #define OL_TIMED_timed(...)	__VA_ARGS__
 #define OL_TIMED_waits(...)
 
@@ -76,6 +78,21 @@
 #define OL_DEFINE_OPS(id, gives_up, traits, source, what)				\
 	extern const struct ol_lock_ops ol_ops_##id;					\
 	OL_FUNCTIONS(id, gives_up)							\
+	OL_FLATTEN static int do_take(void *l)						\
+	{										\
+		if (!((traits) & OL_AVOIDS))						\
+			return !do_trylock(l);						\
+		if (ol_##id##_is_locked((ol_##id##_t *)l))				\
+			return 1;							\
+		do_lock(l);								\
+		return 0;								\
+	}										\
+	static int do_release(void *l)							\
+	{										\
+		if (((traits) & OL_FORGIVES) || ol_##id##_is_locked((ol_##id##_t *)l))	\
+			do_unlock(l);							\
+		return 0;								\
+	}										\
 	static bool do_is_locked(const void *l)						\
 	{										\
 		return ol_##id##_is_locked((const ol_##id##_t *)l);			\
@@ -88,7 +105,7 @@
 		#id, source, what,							\
 		OL_ABI, sizeof(ol_##id##_t), _Alignof(ol_##id##_t), (traits),		\
 		do_lock, do_trylock, OL_TIMED_POINTER_##gives_up, do_unlock,		\
-		do_is_locked, do_is_contended,						\
+		do_is_locked, do_is_contended, do_take, do_release,			\
 	};										\
 	_Static_assert(!((traits) & OL_FITS4) || sizeof(ol_##id##_t) == 4,		\
 		       #id " is said to fit 4 bytes")

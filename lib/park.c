@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parking and yielding: futexes with bit sets for keys. */
+#define OL_POLL_HOOK
 #include "internal.h"
 
 #include <errno.h>
@@ -75,6 +76,7 @@ void ol_yield(void)
 	ol_count_sleep(false);
 	sched_yield();
 	ol_count_wake();
+	ol_polled(OL_NEVER);
 }
 
 /* Linux lets nobody name the thread that should run next. */

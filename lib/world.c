@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The world state of the process, and the one constructor that sets it up. */
+#define OL_POLL_HOOK
 #include "internal.h"
 
 #include <pthread.h>
@@ -21,6 +22,13 @@ static struct ol_world world = {
 	},
 };
 struct ol_world *const ol_world = &world;
+
+void (*ol_poll_hook)(ol_ticks_t until);
+
+void ol_on_poll(void (*hook)(ol_ticks_t until))
+{
+	ol_poll_hook = hook;
+}
 
 struct ol_world *ol_world_for_writing(void)
 {

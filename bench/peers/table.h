@@ -31,7 +31,7 @@
 #define PEERS_HERE(id, what)								\
 	static const struct ol_lock_ops id##_ops = {					\
 		#id, peers_source, what, OL_ABI, sizeof(id##_type), alignof(id##_type),	\
-		0, id##_do_lock, id##_do_trylock, 0, id##_do_unlock, 0, 0,		\
+		0, id##_do_lock, id##_do_trylock, 0, id##_do_unlock, 0, 0, 0, 0,	\
 	};
 #include "peers.def"
 #undef PEERS_HERE

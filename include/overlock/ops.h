@@ -38,7 +38,8 @@
 	OL_TRAIT(NEEDS_PREEMPTED, 16, "ol_is_preempted()")				\
 	OL_TRAIT(NEEDS_ARRAY,	  17, "ol_wait_slot()")					\
 	OL_TRAIT(NEEDS_RTM,	  18, "ol_htm_begin()")					\
-	OL_TRAIT(ELIDES,	  19, "sections may run more than once, and end where they began")
+	OL_TRAIT(ELIDES,	  19, "sections may run more than once, and end where they began") \
+	OL_TRAIT(FORGIVES,	  20, "unlocking it while it is free changes nothing")
 
 enum ol_trait {
 #define OL_TRAIT(name, bit, what) OL_##name = 1 << (bit),
@@ -49,6 +50,13 @@ enum ol_trait {
 /*
  * `l` points to `size` bytes, aligned to `align`, all zero while the lock is free and unused.
  * lock, trylock and timedlock acquire; unlock releases; is_locked and is_contended are relaxed.
+ *
+ * For callers that do more about a wait, or a mistake, than the lock itself. Both answer as pthread
+ * functions do, for which they may thus be tail calls:
+ *
+ *	take	acquires the free lock and returns 0, else returns 1; a lock that avoids the end of a
+ *		time slice waits for the next one as ever
+ *	release	unlocks, but leaves a free lock as it is; returns 0
  */
 struct ol_lock_ops {
 	const char *id, *source, *what;
@@ -59,6 +67,8 @@ struct ol_lock_ops {
 	void (*unlock)(void *l);
 	bool (*is_locked)(const void *l);
 	bool (*is_contended)(const void *l);
+	int (*take)(void *l);
+	int (*release)(void *l);
 };
 
 #ifdef __cplusplus
@@ -96,6 +106,14 @@ struct ol_calibration {
 	bool tsc;	  /* ticks are the time stamp counter's */
 };
 const struct ol_calibration *ol_calibration(void);
+
+/*
+ * Has `hook` called after each poll of a lock that is chosen at run time, and after each ol_yield(): a
+ * waiter may then sleep for a while. `until` is when the lock must look again, or OL_NEVER; 0: very soon,
+ * for it waits for another waiter, not for a release. Call it before any thread waits; null, the default,
+ * for none.
+ */
+void ol_on_poll(void (*hook)(ol_ticks_t until));
 
 /* Where this process may learn about its preemption: one list, ended by a null name. */
 struct ol_source {

@@ -37,6 +37,7 @@
  * Waiting. ol_relax() says "I polled, nothing yet"; ol_relax_until(t) adds "and I want to look
  * again by time t". Both may return at any moment. A loop that ends on time must use the latter:
  * the simulator puts a relaxing context to sleep until something it has read changes.
+ * ol_relax_briefly() is for a wait that no release ends, but another waiter by its next few steps.
  *
  * Time, in ticks of an unspecified length. Times are compared only through these calls, because a
  * model checker answers them without a clock.
@@ -151,6 +152,10 @@ static inline uint32_t ol_word(uint16_t hi, uint16_t lo)
 {
 	return (uint32_t)hi << 16 | lo;
 }
+
+#ifndef ol_relax_briefly
+#define ol_relax_briefly()	ol_relax()
+#endif
 
 #ifndef ol_bump_lo_release
 #define ol_bump_lo_release(p, n)	\

@@ -14,7 +14,7 @@ static bool is_locked(const void *l) { return ol_load_relaxed((const uint32_t *)
 
 const struct ol_lock_ops ol_ops_absent = {
     "absent", "twin", "excludes nobody", OL_ABI,    4, 4, OL_FITS4, absent, absent_trylock,
-    0,        absent, is_locked,         is_locked,
+    0,        absent, is_locked,         is_locked, 0, 0,
 };
 
 static bool relaxed_trylock(void *l) { return !ol_xchg_acquire((uint32_t *)l, 1u); }
@@ -40,6 +40,8 @@ const struct ol_lock_ops ol_ops_relaxed = {
     relaxed_unlock,
     is_locked,
     is_locked,
+    0,
+    0,
 };
 
 /* A ticket lock, waiting by yielding: the next ticket above, the one being served below. */
@@ -90,6 +92,8 @@ const struct ol_lock_ops ol_ops_forgetful = {
     forgetful_unlock,
     forgetful_is_locked,
     forgetful_is_locked,
+    0,
+    0,
 };
 
 /* Test-and-set locks. */
@@ -120,6 +124,8 @@ const struct ol_lock_ops ol_ops_hasty = {
     plain_unlock,
     is_locked,
     not_contended,
+    0,
+    0,
 };
 
 static uint64_t own_cpu_ns(void) {
@@ -156,4 +162,6 @@ const struct ol_lock_ops ol_ops_late = {
     plain_unlock,
     is_locked,
     not_contended,
+    0,
+    0,
 };

@@ -74,7 +74,7 @@ static inline struct ol_node *ol_atm_await_link(struct ol_node *mine)
 	struct ol_node *next;
 
 	while (!(next = ol_load_acquire(&mine->next))) /* [F] */
-		ol_relax();
+		ol_relax_briefly();
 	return next;
 }
 

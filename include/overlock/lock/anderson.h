@@ -86,6 +86,7 @@ static OL_COLD void ol_anderson_wait(ol_anderson_t *l, uint64_t mine)
 		ol_relax();
 	while (!ol_anderson_is_open(l, mine))
 		ol_relax();
+	ol_anderson_shut(l, mine);
 }
 
 static inline void ol_anderson_lock(ol_anderson_t *l)
@@ -94,7 +95,8 @@ static inline void ol_anderson_lock(ol_anderson_t *l)
 
 	if (OL_UNLIKELY(!ol_anderson_has_slot(l, mine) || !ol_anderson_is_open(l, mine)))
 		ol_anderson_wait(l, mine);
-	ol_anderson_shut(l, mine);
+	else
+		ol_anderson_shut(l, mine);
 }
 
 static inline void ol_anderson_unlock(ol_anderson_t *l)

@@ -58,15 +58,19 @@ static inline bool ol_dec_timedlock(ol_dec_t *l, ol_ticks_t until)
 	return true;
 }
 
-/* Free is the common case, so the first decrement is not preceded by a look; all later ones are. */
-static inline void ol_dec_lock(ol_dec_t *l)
+static OL_COLD void ol_dec_lock_slow(ol_dec_t *l)
 {
-	if (ol_dec_take(l))
-		return;
 	ol_count(OL_SLOW_PATH);
 	do {
 		ol_relax();
 	} while (!ol_dec_trylock(l));
+}
+
+/* Free is the common case, so the first decrement is not preceded by a look; all later ones are. */
+static inline void ol_dec_lock(ol_dec_t *l)
+{
+	if (OL_UNLIKELY(!ol_dec_take(l)))
+		ol_dec_lock_slow(l);
 }
 
 static inline void ol_dec_unlock(ol_dec_t *l)

@@ -43,18 +43,17 @@ static inline struct ol_slice ol_slice_now(void)
 
 	s.id = ol_slice_id(); /* first: with a later id, an end that is past would be waited for */
 	s.over = ol_slice_end();
-	s.usable = ol_tune(ratelimit) && s.over != OL_NEVER ? ol_slice_min() : s.over;
+	s.usable = s.over != OL_NEVER && ol_tune(ratelimit) ? ol_slice_min() : s.over;
 	return s;
 }
 
-/* Does the slice outlast n times d? Yes if nobody knows: then there is nothing to avoid. */
-static inline bool ol_slice_outlasts(const struct ol_slice *s, unsigned n, ol_ticks_t d)
+/* An unknown slice outlasts everything: there is nothing to avoid. */
+static inline bool ol_slice_is_unknown(const struct ol_slice *s)
 {
-	if (s->usable == OL_NEVER) {
-		ol_count(OL_UNKNOWN_SLICE);
-		return true;
-	}
-	return ol_before(ol_after(n, d), s->usable);
+	if (s->usable != OL_NEVER)
+		return false;
+	ol_count(OL_UNKNOWN_SLICE);
+	return true;
 }
 
 /* Are we still in it, and `end` ahead? */
@@ -70,8 +69,15 @@ static inline ol_ticks_t ol_i_spin_csd(void)
 	return learnt ? learnt : ol_tune(csd);
 }
 
+/* Does the slice outlast the sections of those ahead and our own? */
+static inline bool ol_i_spin_is_capable(const struct ol_slice *s, unsigned tickets)
+{
+	return ol_slice_is_unknown(s) ||
+	       ol_before(ol_after(tickets + 1, ol_i_spin_csd()), s->usable);
+}
+
 /* Waits in line for the turn of the ticket that `w` had to give. */
-static inline void ol_i_spin_queue(ol_ticket_t *line, uint32_t w, uint64_t slice)
+static OL_COLD void ol_i_spin_queue(ol_ticket_t *line, uint32_t w, uint64_t slice)
 {
 	ol_ticks_t since = ol_tune(csd_learned) ? ol_now() : 0;
 	uint16_t ahead = (uint16_t)(ol_hi(w) - ol_lo(w));
@@ -94,8 +100,7 @@ static inline bool ol_i_spin_join(ol_ticket_t *line, unsigned slices, struct ol_
 		*s = ol_slice_now();
 		w = ol_load_relaxed(&line->word);
 		tickets = (uint16_t)(ol_hi(w) - ol_lo(w));
-		if (slices < OL_I_SPIN_SLICES &&
-		    !ol_slice_outlasts(s, tickets + 1u, ol_i_spin_csd())) {
+		if (slices < OL_I_SPIN_SLICES && !ol_i_spin_is_capable(s, tickets)) {
 			ol_count_at(OL_INCAPABLE, tickets);
 			return false;
 		}

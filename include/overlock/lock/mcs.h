@@ -58,12 +58,12 @@ static inline bool ol_mcs_trylock(ol_mcs_t *l)
 }
 
 /* Whoever took the tail after us is about to link itself here. */
-static inline struct ol_node *ol_mcs_await_link(struct ol_node **next)
+static OL_COLD struct ol_node *ol_mcs_await_link(struct ol_node **next)
 {
 	struct ol_node *node;
 
 	while (!(node = ol_load_acquire(next))) /* [F] */
-		ol_relax();
+		ol_relax_briefly();
 	return node;
 }
 

@@ -169,12 +169,17 @@ static inline bool ol_tp_grant(struct ol_node *node, bool judged)
 	       ol_cas_release(&node->wait, OL_TP_WAITING, OL_TP_GRANTED); /* [R] */
 }
 
-/* Hands over to the first waiter that seems to run; if there is none the lock is free. */
+/*
+ * Hands over to the first waiter that seems to run; if there is none the lock is free. `node` is the
+ * first of all, or null if it is about to link itself.
+ */
 static OL_COLD void ol_tp_hand_over(ol_mcs_t *q, struct ol_node *node)
 {
 	struct ol_node *last = 0, *after;
 	bool judged = true;
 
+	if (!node)
+		node = ol_mcs_await_link(&q->next);
 	while (node && !ol_tp_grant(node, judged)) {
 		if (!last)
 			last = ol_load_relaxed(&q->tail);
@@ -191,12 +196,9 @@ static inline void ol_mcs_tp_unlock(ol_mcs_tp_t *l)
 
 	if (ol_load_relaxed(&l->left))
 		ol_store_relaxed(&l->left, 0u);
-	if (!first) {
-		if (ol_cas_release(&l->queue.tail, ol_mcs_here(&l->queue),
-				   (struct ol_node *)0)) /* [R] */
-			return;
-		first = ol_mcs_await_link(&l->queue.next);
-	}
+	if (!first &&
+	    ol_cas_release(&l->queue.tail, ol_mcs_here(&l->queue), (struct ol_node *)0)) /* [R] */
+		return;
 	ol_tp_hand_over(&l->queue, first);
 }
 #endif

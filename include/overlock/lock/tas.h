@@ -50,14 +50,18 @@ static inline bool ol_tas_timedlock(ol_tas_t *l, ol_ticks_t until)
 	return true;
 }
 
-static inline void ol_tas_lock(ol_tas_t *l)
+static OL_COLD void ol_tas_lock_slow(ol_tas_t *l)
 {
-	if (ol_tas_trylock(l))
-		return;
 	ol_count(OL_SLOW_PATH);
 	do {
 		ol_relax();
 	} while (!ol_tas_trylock(l));
+}
+
+static inline void ol_tas_lock(ol_tas_t *l)
+{
+	if (OL_UNLIKELY(!ol_tas_trylock(l)))
+		ol_tas_lock_slow(l);
 }
 
 static inline void ol_tas_unlock(ol_tas_t *l)

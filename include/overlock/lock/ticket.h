@@ -56,7 +56,7 @@ static inline bool ol_ticket_take(ol_ticket_t *l)
 }
 
 /* Without an id our ticket might alias another waiter's, and both would enter: wait out of line. */
-static inline void ol_ticket_lock_out_of_line(ol_ticket_t *l)
+static OL_COLD void ol_ticket_lock_out_of_line(ol_ticket_t *l)
 {
 	ol_count(OL_NO_ID);
 	while (!ol_ticket_trylock(l))

@@ -49,15 +49,19 @@ static inline bool ol_ttas_timedlock(ol_ttas_t *l, ol_ticks_t until)
 	return true;
 }
 
-/* Free is the common case, so the first exchange is not preceded by a look; all later ones are. */
-static inline void ol_ttas_lock(ol_ttas_t *l)
+static OL_COLD void ol_ttas_lock_slow(ol_ttas_t *l)
 {
-	if (!ol_xchg_acquire(&l->word, 1u)) /* [A] */
-		return;
 	ol_count(OL_SLOW_PATH);
 	do {
 		ol_relax();
 	} while (!ol_ttas_trylock(l));
+}
+
+/* Free is the common case, so the first exchange is not preceded by a look; all later ones are. */
+static inline void ol_ttas_lock(ol_ttas_t *l)
+{
+	if (OL_UNLIKELY(ol_xchg_acquire(&l->word, 1u))) /* [A] */
+		ol_ttas_lock_slow(l);
 }
 
 static inline void ol_ttas_unlock(ol_ttas_t *l)

@@ -49,7 +49,9 @@ static inline bool ol_warned_is_contended(const ol_warned_t *l)
 /* The mark, if our warning has come. */
 static inline uint32_t ol_warned_mark(const struct ol_slice *s)
 {
-	return ol_slice_outlasts(s, 1, ol_tune(warning)) ? 0 : OL_WARNED_MARK;
+	if (ol_slice_is_unknown(s) || ol_before(ol_after(1, ol_tune(warning)), s->usable))
+		return 0;
+	return OL_WARNED_MARK;
 }
 
 /* Take the free lock, or wait for the next slice, of which `slices` are over. */

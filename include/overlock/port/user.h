@@ -325,9 +325,33 @@ OL_INLINE uint64_t *ol_wait_slot(size_t i)
 #define ol_count_poll()		((void)0)
 #endif
 
+/*
+ * Polling. Locks in a table of functions (struct ol_lock_ops) say when they have polled in vain, if
+ * somebody asks by ol_on_poll(); locks that are inlined into a program never do.
+ */
+
+#ifdef OL_POLL_HOOK
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+	void (*ol_poll_hook)(ol_ticks_t until);
+#endif
+
+OL_INLINE void ol_polled(ol_ticks_t until)
+{
+#ifdef OL_POLL_HOOK
+	if (OL_UNLIKELY(ol_poll_hook))
+		ol_poll_hook(until);
+#else
+	(void)until;
+#endif
+}
+
 /* Waiting and time. */
 
-OL_INLINE void ol_relax(void)
+OL_INLINE void ol_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
@@ -341,11 +365,24 @@ OL_INLINE void ol_relax(void)
 	ol_count_poll(); /* the counted build tells a long wait from a stalled one */
 }
 
+OL_INLINE void ol_relax(void)
+{
+	ol_pause();
+	ol_polled(OL_NEVER);
+}
+
 OL_INLINE void ol_relax_until(ol_ticks_t t)
 {
-	(void)t;
-	ol_relax();
+	ol_pause();
+	ol_polled(t);
 }
+
+OL_INLINE void ol_relax_briefly(void)
+{
+	ol_pause();
+	ol_polled(0);
+}
+#define ol_relax_briefly	ol_relax_briefly
 
 OL_INLINE ol_ticks_t ol_now(void)
 {

@@ -12,7 +12,7 @@ static inline void ol_i_spin_lock(ol_i_spin_t *l)
 	uint32_t w = ol_load_relaxed(&l->line.word);
 	uint16_t tickets = (uint16_t)(ol_hi(w) - ol_lo(w));
 
-	if (!ol_slice_outlasts(&s, tickets + 1u, ol_i_spin_csd()))
+	if (!ol_i_spin_is_capable(&s, tickets))
 		while (ol_slice_lasts(&s, s.over))
 			ol_relax_until(s.over);
 	w = ol_add_hi_relaxed(&l->line.word, 1);
