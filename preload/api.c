@@ -30,12 +30,6 @@ int pthread_mutex_destroy(pthread_mutex_t *mutex)
 	return mutex_destroy(mutex_in(mutex));
 }
 
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	CALLED();
-	return mutex_lock(mutex_in(mutex), CALLER);
-}
-
 int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
 	CALLED();
@@ -54,24 +48,9 @@ int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struc
 	return mutex_timedlock(mutex_in(mutex), clock, until, CALLER);
 }
 
-int pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	CALLED_TO_END();
-	return mutex_unlock(mutex_in(mutex));
-}
-
-/* glibc exports these names too, and old libraries call them. */
-#if __has_attribute(copy)
-#define LIKE(name) , copy(name)
-#else
-#define LIKE(name)
-#endif
-#define ALIAS(name) extern __typeof__(name) __##name __attribute__((alias(#name) LIKE(name)))
 ALIAS(pthread_mutex_init);
 ALIAS(pthread_mutex_destroy);
-ALIAS(pthread_mutex_lock);
 ALIAS(pthread_mutex_trylock);
-ALIAS(pthread_mutex_unlock);
 
 int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 {

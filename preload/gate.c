@@ -7,10 +7,10 @@
  * in the mutex's `gate`, and a holder that releases and sees it leaves the lock locked and puts it
  * on offer. Any announced caller may take the offer, by which the lock is its own.
  *
- *	 63	    32 31 30 29	      0
- *	+-------------+--+--+----------+   O: the lock is held by nobody and on offer
- *	|    epoch    |O |S | announced|   S: the holder had it by an offer
- *	+-------------+--+--+----------+
+ *	 63	    32 31 30 29 28     0
+ *	+-------------+--+--+--+---------+   O: the lock is held by nobody and on offer
+ *	|    epoch    |O |S |Z |announced|   S: the holder had it by an offer
+ *	+-------------+--+--+--+---------+   Z: waiters in the lock's queue sleep (sleep.c)
  *
  * No lock is lost: O is set only while somebody is announced, and an announced caller can leave
  * only by an exchange that fails while O is set; whoever gives up meets the offer there and has the
@@ -32,7 +32,8 @@
 
 #define OFFER	  (1u << 31)
 #define SERVED	  (1u << 30)
-#define ANNOUNCED (SERVED - 1)
+#define SLEEPERS  (1u << 29)
+#define ANNOUNCED (SLEEPERS - 1)
 
 /* The word as it is in this epoch. */
 static uint64_t look(const struct mutex *m)
@@ -149,8 +150,22 @@ OL_COLD bool gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_
 	return wait_announced(m, ops, until);
 }
 
+bool gate_has_sleepers(const struct mutex *m)
+{
+	return look(m) & SLEEPERS;
+}
+
+void gate_set_sleepers(struct mutex *m, bool any)
+{
+	uint64_t w;
+
+	do {
+		w = look(m);
+	} while (!change(m, w, any ? w | SLEEPERS : w & ~(uint64_t)SLEEPERS));
+}
+
 /* For the holder that is about to release: true if there was no need, the lock is on offer. */
-OL_COLD bool gate_offer(struct mutex *m, const struct ol_lock_ops *ops)
+static bool offer(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	uint64_t w, next;
 
@@ -165,4 +180,17 @@ OL_COLD bool gate_offer(struct mutex *m, const struct ol_lock_ops *ops)
 	count_release(m, ops);
 	ol_kick(low_half(&m->gate), OL_ANY, 1);
 	return true;
+}
+
+OL_COLD int gate_release(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	if (!ops->is_locked(m->lock))
+		return 0; /* a free one is left as it is */
+	if ((look(m) & (ANNOUNCED | SERVED)) && offer(m, ops))
+		return 0;
+	if (gate_has_sleepers(m))
+		sleepers_release(m, ops);
+	else
+		ops->unlock(m->lock);
+	return 0;
 }

@@ -94,14 +94,28 @@ static bool is_of_this_epoch(const struct mutex *m)
 	return ol_load_relaxed(&m->epoch) == epoch;
 }
 
-static inline void acquire(struct mutex *m, const struct ol_lock_ops *ops)
+static OL_COLD int acquire_slow(struct mutex *m)
 {
+	const struct ol_lock_ops *ops = mutex_ops(m);
+	struct wait w;
+
 	check_wait(m);
 	if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {
+		wait_begin(&w, m, ops, OL_NEVER);
 		FOR_CALLER();
 		ops->lock(m->lock);
+		wait_end(&w);
 	}
 	check_wait_over();
+	return 0;
+}
+
+/* What counts leaves the first attempt to the lock, lest it be counted as a trylock. */
+static inline int acquire(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	int busy = IS_COUNTED || !is_of_this_epoch(m) ? EBUSY : ops->take(m->lock);
+
+	return OL_UNLIKELY(busy) ? acquire_slow(m) : busy;
 }
 
 static inline bool try_acquire(struct mutex *m, const struct ol_lock_ops *ops)
@@ -115,6 +129,9 @@ static inline bool try_acquire(struct mutex *m, const struct ol_lock_ops *ops)
 
 static bool acquire_until(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
 {
+	struct wait w;
+	bool ok;
+
 	if (!is_of_this_epoch(m)) {
 		if (acquire_first(m, ops, until))
 			return true;
@@ -122,9 +139,13 @@ static bool acquire_until(struct mutex *m, const struct ol_lock_ops *ops, ol_tic
 			return false;
 	}
 	FOR_CALLER();
-	/* A lock that is handed from waiter to waiter is never free to whoever polls it. */
-	return ops->timedlock && !(ops->traits & OL_POLLS) ? ops->timedlock(m->lock, until)
-							   : gate_wait(m, ops, until);
+	/* A lock that is handed from waiter to waiter is never free to a thread that polls it. */
+	if (!ops->timedlock || (ops->traits & OL_POLLS))
+		return gate_wait(m, ops, until);
+	wait_begin(&w, m, ops, until);
+	ok = ops->timedlock(m->lock, until);
+	wait_end(&w);
+	return ok;
 }
 
 /*
@@ -155,22 +176,21 @@ static int acquire_by(struct mutex *m, const struct ol_lock_ops *ops, clockid_t 
  * The words of the lock become zero, the first one last: a lock that is free says so there. No
  * thread of this process is in its queue (struct mutex). Nothing is touched afterwards.
  */
-static OL_COLD void renounce(struct mutex *m)
+static OL_COLD int renounce(struct mutex *m)
 {
 	ol_store_relaxed(&m->gate, (uint64_t)0);
 	ol_store_relaxed(&m->lock[1], (uint64_t)0);
 	ol_store_release(&m->lock[0], (uint64_t)0);
+	return 0;
 }
 
-static inline void release(struct mutex *m, const struct ol_lock_ops *ops)
+static inline int release(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	if (OL_UNLIKELY(!is_of_this_epoch(m))) {
-		renounce(m);
-		return;
-	}
-	if (OL_UNLIKELY(ol_load_relaxed(low_half(&m->gate))) && gate_offer(m, ops))
-		return;
-	ops->unlock(m->lock);
+	if (OL_UNLIKELY(!is_of_this_epoch(m)))
+		return renounce(m);
+	if (OL_UNLIKELY(ol_load_relaxed(low_half(&m->gate))))
+		return gate_release(m, ops);
+	return ops->release(m->lock);
 }
 
 /*
@@ -281,8 +301,7 @@ static __attribute__((noinline)) int unlock_other(struct mutex *m)
 	}
 	if (has_owner(m))
 		ol_store_relaxed(&m->owner, 0u);
-	release(m, ops);
-	return 0;
+	return release(m, ops);
 }
 
 /*
@@ -302,15 +321,46 @@ static inline const struct ol_lock_ops *straight(const struct mutex *m)
 	return ops;
 }
 
-int mutex_lock(struct mutex *m, const void *site)
+static inline int lock_at(struct mutex *m, const void *site)
 {
 	const struct ol_lock_ops *ops = straight(m);
 
-	if (!ops)
-		return lock_other(m, site);
-	acquire(m, ops);
-	return 0;
+	return ops ? acquire(m, ops) : lock_other(m, site);
 }
+
+static inline int unlock(struct mutex *m)
+{
+	const struct ol_lock_ops *ops = straight(m);
+
+	return ops ? release(m, ops) : unlock_other(m);
+}
+
+int mutex_lock(struct mutex *m, const void *site)
+{
+	return lock_at(m, site);
+}
+
+int mutex_unlock(struct mutex *m)
+{
+	return unlock(m);
+}
+
+/* Programs call these two most, so they are here and not in api.c: one function each, without a jump. */
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	CALLED();
+	return lock_at((struct mutex *)(void *)mutex, CALLER);
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	CALLED_TO_END();
+	return unlock((struct mutex *)(void *)mutex);
+}
+
+ALIAS(pthread_mutex_lock);
+ALIAS(pthread_mutex_unlock);
 
 int mutex_trylock(struct mutex *m, const void *site)
 {
@@ -319,16 +369,6 @@ int mutex_trylock(struct mutex *m, const void *site)
 	if (!ops)
 		return trylock_other(m, site);
 	return try_acquire(m, ops) ? 0 : EBUSY;
-}
-
-int mutex_unlock(struct mutex *m)
-{
-	const struct ol_lock_ops *ops = straight(m);
-
-	if (!ops)
-		return unlock_other(m);
-	release(m, ops);
-	return 0;
 }
 
 int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until,

@@ -176,6 +176,20 @@ static bool do_timedlock(void *l, ol_ticks_t until)
 	return inner_at(lock)->timedlock(lock, until);
 }
 
+static int do_take(void *l)
+{
+	void *lock = lock_of(l);
+
+	return inner_at(lock)->take(lock);
+}
+
+static int do_release(void *l)
+{
+	void *lock = lock_of(l);
+
+	return inner_at(lock)->release(lock);
+}
+
 static void do_unlock(void *l)
 {
 	void *lock = lock_of(l);
@@ -218,6 +232,8 @@ const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops)
 	a->here.trylock = do_trylock;
 	a->here.timedlock = ops->timedlock ? do_timedlock : 0;
 	a->here.unlock = do_unlock;
+	a->here.take = do_take;
+	a->here.release = do_release;
 	a->here.is_locked = do_is_locked;
 	a->here.is_contended = do_is_contended;
 	return &a->here;

@@ -8,8 +8,9 @@
  * A mutex that more than one process, a robust list or a priority protocol has a say in is left to
  * glibc, and so is everything under OVERLOCK_DISABLE=1.
  */
+#include "wait.h"
+
 #include <overlock/lock/qrw.h>
-#include <overlock/ops.h>
 
 #include <pthread.h>
 #include <time.h>
@@ -29,7 +30,7 @@ struct mutex {
 	uint64_t lock[2];
 	uint32_t kind;
 	uint32_t owner; /* recursive, errorcheck: who holds it, else 0 */
-	uint64_t gate;	/* gate.c */
+	uint64_t gate;	/* gate.c: callers with a deadline; sleep.c: SLEEPERS */
 	uint32_t depth; /* recursive: acquisitions beyond the first */
 	uint32_t epoch;
 };
@@ -99,6 +100,9 @@ static inline half_t *low_half(uint64_t *word)
 {
 	return (half_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
+
+/* All but what the program calls, which api.c exports. */
+#pragma GCC visibility push(hidden)
 
 /* start.c */
 
@@ -214,7 +218,21 @@ static inline bool mutex_is_foreign(const struct mutex *m)
 /* gate.c */
 
 bool gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
-bool gate_offer(struct mutex *m, const struct ol_lock_ops *ops);
+bool gate_has_sleepers(const struct mutex *m);
+
+/* The holder's release of a mutex whose gate is not zero; returns 0. */
+int gate_release(struct mutex *m, const struct ol_lock_ops *ops);
+
+/* sleep.c */
+
+/* Around a wait of the calling thread, that may sleep then; `until` is for those that may give up. */
+void wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
+void wait_end(struct wait *w);
+
+/* Unlocks, and wakes a sleeper. */
+void sleepers_release(struct mutex *m, const struct ol_lock_ops *ops);
+void sleepers_start(void);
+void sleepers_renew(void); /* in the child of a fork */
 
 /* outside.c */
 
@@ -279,6 +297,7 @@ void nap(uint64_t *step_ns, ol_ticks_t until);
 #define CALLER		__builtin_return_address(0)
 
 #ifdef OL_COUNTED
+#define IS_COUNTED	true
 #include "counting.h"
 
 /* What was left to glibc, or served at a price; OL_LEFT(name, what). */
@@ -345,10 +364,21 @@ static inline void for_caller(void)
 }
 #define FOR_CALLER()	for_caller()
 #else
+#define IS_COUNTED	false
 #define LEFT(what)	((void)0)
 #define CALLED()	((void)0)
 #define FOR_CALLER()	((void)0)
 #endif
+
+#pragma GCC visibility pop
+
+/* glibc exports functions as __NAME too, and old libraries call them. */
+#if __has_attribute(copy)
+#define LIKE(name) , copy(name)
+#else
+#define LIKE(name)
+#endif
+#define ALIAS(name) extern __typeof__(name) __##name __attribute__((alias(#name) LIKE(name)))
 
 #ifdef OL_CHECKED /* what releases and destroys is told of as well */
 #define CALLED_TO_END()	CALLED()

@@ -14,6 +14,7 @@
  * count goes with it; who holds the lock, for reading or writing, still does. Readers therefore enter
  * by compare-exchange and not by qrw's adding and taking back: the count never has one too many.
  */
+#define OL_POLL_HOOK
 #include "preload.h"
 
 #include <overlock/lock/qrw.h>
@@ -183,31 +184,48 @@ static int poll(struct rwlock *r, int (*attempt)(struct rwlock *), clockid_t clo
 	return error;
 }
 
+static int wait_to_read(struct rwlock *r, clockid_t clock, const struct timespec *until)
+{
+	if (until || r->flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+		return poll(r, try_read, clock, until);
+	ol_qrw_read_lock_slow(&r->lock);
+	return 0;
+}
+
+static int wait_to_write(struct rwlock *r, clockid_t clock, const struct timespec *until)
+{
+	if (until)
+		return poll(r, steal, clock, until);
+	ol_qrw_lock_slow(&r->lock);
+	return own(r);
+}
+
+/* Naps if it takes long. */
+static int wait(struct rwlock *r, int (*way)(struct rwlock *, clockid_t, const struct timespec *),
+		clockid_t clock, const struct timespec *until)
+{
+	struct wait w;
+	int error;
+
+	wait_begin(&w, 0, rwlock_ops(), OL_NEVER);
+	error = way(r, clock, until);
+	wait_end(&w);
+	return error;
+}
+
 static int read_until(struct rwlock *r, clockid_t clock, const struct timespec *until)
 {
 	int error = try_read(r);
 
-	if (OL_UNLIKELY(error == EBUSY)) {
-		if (is_mine(r))
-			return EDEADLK;
-		if (until || r->flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
-			return poll(r, try_read, clock, until);
-		ol_qrw_read_lock_slow(&r->lock);
-		return 0;
-	}
+	if (OL_UNLIKELY(error == EBUSY))
+		return is_mine(r) ? EDEADLK : wait(r, wait_to_read, clock, until);
 	return error;
 }
 
 static int write_until(struct rwlock *r, clockid_t clock, const struct timespec *until)
 {
-	if (OL_UNLIKELY(try_write(r))) {
-		if (is_mine(r))
-			return EDEADLK;
-		if (until)
-			return poll(r, steal, clock, until);
-		ol_qrw_lock_slow(&r->lock);
-		return own(r);
-	}
+	if (OL_UNLIKELY(try_write(r)))
+		return is_mine(r) ? EDEADLK : wait(r, wait_to_write, clock, until);
 	return 0;
 }
 

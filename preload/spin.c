@@ -49,6 +49,16 @@ int spin_destroy(pthread_spinlock_t *l)
 	return spin_ops() ? 0 : real.spin_destroy(l);
 }
 
+static OL_COLD void spin_slow(pthread_spinlock_t *l, const struct ol_lock_ops *ops)
+{
+	struct wait w;
+
+	wait_begin(&w, 0, ops, OL_NEVER);
+	FOR_CALLER();
+	ops->lock(word_of(l));
+	wait_end(&w);
+}
+
 int spin_lock(pthread_spinlock_t *l)
 {
 	const struct ol_lock_ops *ops = spin_ops();
@@ -57,8 +67,8 @@ int spin_lock(pthread_spinlock_t *l)
 		LEFT(spinlock);
 		return real.spin_lock(l);
 	}
-	FOR_CALLER();
-	ops->lock(word_of(l));
+	if (OL_UNLIKELY(IS_COUNTED || ops->take(word_of(l))))
+		spin_slow(l, ops);
 	return 0;
 }
 

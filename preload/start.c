@@ -137,6 +137,8 @@ static const struct ol_lock_ops *in_mutex(const char *id, const struct ol_lock_o
 	if (!ops)
 		refuse(id, "no such lock was built in; set OVERLOCK_LOCK to one that `overlock "
 			   "locks` lists");
+	if (!ops->take || !ops->release)
+		refuse(id, "has no take() or release(); compile it again with this overlock");
 	if (ops->traits & OL_ELIDES) /* it knows its holder: no gate, no release from a child */
 		refuse(id, "must be released by whoever acquired it, which mutexes are not; choose "
 			   "another lock");
@@ -203,6 +205,7 @@ static const struct ol_lock_ops *choose_spin(void)
 static void child(void)
 {
 	epoch++;
+	sleepers_renew();
 	check_renew();
 	my_former_id =
 		my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
@@ -257,6 +260,7 @@ static void start_once(void)
 		ol_store_release(&chosen_rwlock, choose_rwlock()); /* with `real` */
 	}
 	real.register_atfork(0, 0, child, 0);
+	sleepers_start();
 #ifdef OL_COUNTED
 	if (chosen)
 		report_start(secure_getenv("OVERLOCK_OUTPUT"));

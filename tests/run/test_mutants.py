@@ -29,7 +29,7 @@ SOURCES = (
         "outside.c",
         "rwlock.c",
     ),
-    *("spin.c", "start.c", "symbols.c"),
+    *("sleep.c", "spin.c", "start.c", "symbols.c"),
 )
 
 
@@ -47,20 +47,18 @@ class Mutant:
     source: tuple[str, ...] = ()  # options to compile the program with
 
 
-GATE = (
-    "return ops->timedlock && !(ops->traits & OL_POLLS) ? ops->timedlock(m->lock, until)\n"
-    "\t\t\t\t\t\t\t   : gate_wait(m, ops, until);"
-)
-POLL = """do {
-		if (ops->trylock(m->lock))
-			return true;
-		ol_yield();
-	} while (!ol_passed(until));
-	return false;"""
+GATE = "return gate_wait(m, ops, until);"
+POLL = """{
+		do {
+			if (ops->trylock(m->lock))
+				return true;
+			ol_yield();
+		} while (!ol_passed(until));
+		return false;
+	}"""
 DEADLINE = ("deadline.c", "1", "3", "2")
 CONFORMANCE = ("conformance.c",)
 CASES = "cases of the table"
-RENOUNCE = "\t\trenounce(m);\n\t\treturn;\n"
 
 SLOW_SIGNAL = (
     "cond.c",
@@ -92,10 +90,18 @@ MUTANTS = [
     Mutant(
         "hands over to ghosts",
         "mutex.c",
-        RENOUNCE,
-        "\t\tops->unlock(m->lock);\n\t\treturn;\n",
+        "return renounce(m);",
+        "return ops->release(m->lock);",
         "ticket",
         ("fork.c", "3"),
+    ),
+    Mutant(
+        "a free mutex is unlocked",
+        "mutex.c",
+        "return ops->release(m->lock);",
+        "{\n\t\tops->unlock(m->lock);\n\t\treturn 0;\n\t}",
+        "ticket",
+        ("free_unlock.c",),
     ),
     Mutant(
         "queues before the first in this epoch",
@@ -331,8 +337,8 @@ MUTANTS = [
     Mutant(
         "a writer waits for itself",
         "rwlock.c",
-        "\t\tif (is_mine(r))\n\t\t\treturn EDEADLK;\n\t\tif (until)\n",
-        "\t\tif (until)\n",
+        "return is_mine(r) ? EDEADLK : wait(r, wait_to_write, clock, until);",
+        "return wait(r, wait_to_write, clock, until);",
         "tas_yield",
         (CASES, "rwlock/static/written-by-self/wrlock"),
     ),

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Long waits: under any lock, a waiter that has polled for `longest_spin` sleeps until the release.
+ *
+ * A lock that spins or yields relies on the scheduler to run the holder. The scheduler does not if the
+ * waiter has a real-time priority and the holder a lower one, if the holder is stopped, frozen, traced,
+ * throttled or SCHED_IDLE; then polling burns the CPU, perhaps for ever. So the locks call polled()
+ * after each poll in vain (ol_on_poll()), and it decides:
+ *
+ *	polled for `spin`	a real-time thread sleeps; so does a waiter of a lock that hands over, if
+ *				others sleep already, since they are ahead of it
+ *	for `longest_spin`	every thread sleeps
+ *
+ * A sleeper keeps its place in the lock's queue, so FIFO locks stay FIFO. It adds itself to a list by
+ * mutex, sets SLEEPERS in the mutex's gate, polls once more, and sleeps. A release that finds SLEEPERS
+ * wakes the first of the list after it has unlocked. The list is by the time at which waits began, which
+ * is nearly the order of the lock's queue. Where it is not, the thread that was woken in vain wakes the
+ * next in the list, RELAYS times at most.
+ *
+ * A release looks at the gate before it unlocks, since the mutex may be gone afterwards. Thus it may miss
+ * a waiter that has not set SLEEPERS yet, and if it unlocks only after that waiter's last poll the
+ * waiter sleeps on. Therefore all sleep is timed: an eighth of what the wait has lasted, from 1 to 100 ms.
+ *
+ * Waits that no mutex is known for (rwlocks, spinlocks, a release that waits for a waiter to join the
+ * queue) have nobody to wake them, and nap for shorter times.
+ *
+ * All of this lies behind the lock's first attempt: an uncontended acquisition pays nothing.
+ */
+#define OL_POLL_HOOK
+#include "preload.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUCKETS = 1 << 10, RELAYS = 3, LONGEST_NAP_NS = 100000000 };
+
+static struct bucket {
+	pthread_mutex_t mutex; /* glibc's: it sleeps, whatever runs under us */
+	struct wait *first, *last;
+} OL_OWN_LINE buckets[BUCKETS];
+
+static _Thread_local struct wait *waiting __attribute__((tls_model("initial-exec")));
+
+static struct bucket *bucket_of(const struct mutex *m)
+{
+	uint64_t hash = (uintptr_t)m * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
+
+	return &buckets[hash >> 54];
+}
+_Static_assert(BUCKETS == 1 << (64 - 54), "the hash's upper bits are the bucket");
+
+/*
+ * This thread has a bucket, or is about to. A signal handler that finds it so does without: it naps
+ * instead of sleeping in the list, and wakes nobody.
+ */
+static _Thread_local volatile bool has_bucket __attribute__((tls_model("initial-exec")));
+
+static struct bucket *enter(const struct mutex *m)
+{
+	struct bucket *b = bucket_of(m);
+
+	has_bucket = true;
+	real.mutex_lock(&b->mutex);
+	return b;
+}
+
+static void leave(struct bucket *b)
+{
+	real.mutex_unlock(&b->mutex);
+	has_bucket = false;
+}
+
+#include "sleepers.h"
+
+void sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	if (has_bucket)
+		ops->unlock(m->lock);
+	else
+		unlock_and_wake(m, ops, m->lock);
+}
+
+static uint64_t limited(uint64_t ns, uint64_t least, uint64_t most)
+{
+	return ns < least ? least : ns > most ? most : ns;
+}
+
+/* An eighth of the time waited. */
+static ol_ticks_t nap_end(ol_ticks_t began, ol_ticks_t now, uint64_t least_ns, uint64_t most_ns)
+{
+	uint64_t ns = limited(ol_ns_from_ticks(now - began) / 8, least_ns, most_ns);
+
+	return ol_after(1, ol_ticks_from_ns(ns));
+}
+
+static void nap_until(ol_ticks_t end)
+{
+	uint32_t alone = 0; /* not clock_nanosleep(): that is a cancellation point */
+
+	ol_park(&alone, 0, OL_ANY, end);
+}
+
+/*
+ * Asked at most every 100 ms: a thread that changes its policy in between polls for `longest_spin` at
+ * the worst, or sleeps early.
+ */
+static _Thread_local struct {
+	ol_ticks_t ask_again;
+	bool is_realtime;
+} policy __attribute__((tls_model("initial-exec")));
+
+static bool is_realtime(ol_ticks_t now)
+{
+	int is;
+
+	if (!ol_before(now, policy.ask_again)) {
+		policy.ask_again = now + ol_ticks_from_ns(100000000);
+		is = sched_getscheduler(0);
+		policy.is_realtime = is == SCHED_FIFO || is == SCHED_RR || is == SCHED_DEADLINE;
+	}
+	return policy.is_realtime;
+}
+
+/* May be a wait as short as any: looked at after `spin`, and then after `longest_spin`. */
+static bool is_long(struct wait *w, ol_ticks_t now)
+{
+	if (ol_before(now, w->due))
+		return false;
+	if (w->looked)
+		return true;
+	w->looked = true;
+	w->is_realtime = is_realtime(now);
+	if (w->is_realtime || (w->mutex && hands_over(w) && gate_has_sleepers(w->mutex)))
+		return true;
+	w->due = w->began + ol_tune(longest_spin);
+	return false;
+}
+
+/*
+ * Woken, and not in time. Where anybody may have the lock we compete for another while; else it is not
+ * our turn.
+ */
+static bool may_compete(struct wait *w, ol_ticks_t now)
+{
+	if (hands_over(w) || w->is_realtime)
+		return false;
+	if (!w->competes)
+		w->due = now + ol_tune(longest_spin); /* is_long() answers for us until then */
+	w->competes = !w->competes;
+	return w->competes;
+}
+
+/*
+ * Told once, and before the wait: what a FIFO lock does to a program of more threads than CPUs. To the
+ * terminal, if there is one; never to the program's streams.
+ */
+static void fifo_note(const struct ol_lock_ops *ops)
+{
+	static uint32_t told;
+	static ol_ticks_t next_look;
+	struct stat tasks;
+	cpu_set_t cpus;
+	int fd, cancels;
+
+	/* Relaxed: these order nothing. */
+	if (!(ops->traits & (OL_FIFO | OL_LATE_FIFO)) || ol_load_relaxed(&told) ||
+	    !ol_passed(ol_load_relaxed(&next_look)))
+		return;
+	ol_store_relaxed(&next_look, ol_after(1, ol_ticks_from_ns(1000000000)));
+	if (stat("/proc/self/task", &tasks) || sched_getaffinity(0, sizeof(cpus), &cpus))
+		return;
+	/* The folder's links are its entries. */
+	if (tasks.st_nlink - 2 <= (nlink_t)CPU_COUNT(&cpus) || ol_xchg_relaxed(&told, 1u))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+			       &cancels); /* locking is no cancellation point */
+	fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		dprintf(fd,
+			"overlock: %s is a FIFO lock, and this program has %ld threads on %d CPUs: "
+			"each time "
+			"the next waiter has no CPU, all others wait for it. Try another lock: "
+			"docs/choosing.md\n",
+			ops->id, (long)tasks.st_nlink - 2, CPU_COUNT(&cpus));
+	if (fd >= 0)
+		close(fd);
+	pthread_setcancelstate(cancels, 0);
+}
+
+static void sleep_in_list(struct wait *w, ol_ticks_t now)
+{
+	if (is_listed(w) && ol_load_relaxed(&w->state) == ASLEEP) {
+		ol_park(&w->state, ASLEEP, OL_ANY,
+			ol_earlier(nap_end(w->began, now, 1000000, LONGEST_NAP_NS), w->until));
+		return;
+	}
+	if (w->slept && may_compete(w, now))
+		return;
+	if (!w->slept) {
+		ol_count(OL_LONG_WAIT);
+		fifo_note(w->ops);
+	}
+	w->slept = true;
+	lie_down(w);
+}
+
+/*
+ * A wait for another thread's next steps, or in a release or at the start, which no wait_begin()
+ * announces: its polls follow each other closely. Naps are short, for several such waits may look like
+ * one.
+ */
+static void polled_loose(ol_ticks_t until, ol_ticks_t now)
+{
+	static _Thread_local struct {
+		ol_ticks_t began, last;
+	} loose __attribute__((tls_model("initial-exec")));
+	ol_ticks_t gap = ol_ticks_from_ns(1000000);
+
+	if (!loose.began || ol_before(loose.last + gap, now))
+		loose.began = now;
+	loose.last = now;
+	if (ol_before(now, loose.began + ol_tune(spin)))
+		return;
+	if (ol_before(now, loose.began + gap) && !is_realtime(now))
+		return;
+	nap_until(ol_earlier(nap_end(loose.began, now, 10000, 200000), until));
+	loose.last = ol_now();
+}
+
+/* After each poll in vain, by whichever lock. */
+static void polled(ol_ticks_t until)
+{
+	struct wait *w = waiting;
+	ol_ticks_t now;
+
+	if (ol_tune(longest_spin) == OL_NEVER)
+		return;
+	now = ol_now();
+	if (OL_UNLIKELY(!w || !until)) {
+		polled_loose(until ? until : OL_NEVER, now);
+	} else if (!is_long(w, now)) {
+		return;
+	} else if (w->mutex) {
+		sleep_in_list(w, now);
+	} else {
+		if (!w->slept)
+			ol_count(OL_LONG_WAIT);
+		w->slept = true;
+		nap_until(ol_earlier(nap_end(w->began, now, 10000, LONGEST_NAP_NS), until));
+	}
+}
+
+void wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
+{
+	*w = (struct wait){ .outer = waiting, .ops = ops, .until = until };
+	w->mutex = has_bucket ? 0 : m;
+	w->began = ol_now();
+	w->due = w->began + (policy.is_realtime ? 0 : ol_tune(spin));
+	waiting = w; /* a handler that interrupts us here, or later, restores what it finds */
+}
+
+void wait_end(struct wait *w)
+{
+	waiting = w->outer;
+	if (w->mutex && is_listed(w))
+		get_up(w);
+}
+
+/* In the child of a fork the list has the parent's threads. */
+void sleepers_renew(void)
+{
+	for (struct bucket *b = buckets; b < buckets + BUCKETS; b++)
+		*b = (struct bucket){ .mutex = PTHREAD_MUTEX_INITIALIZER };
+}
+
+void sleepers_start(void)
+{
+	ol_on_poll(polled);
+}

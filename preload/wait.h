@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_WAIT_H
+#define OL_WAIT_H
+#include <overlock/ops.h>
+
+struct mutex;
+struct bucket;
+
+/* An acquisition that did not succeed at once, on the stack of its thread. */
+struct wait {
+	struct wait *outer;  /* what a signal handler that waits has interrupted, or null */
+	struct mutex *mutex; /* null: nobody wakes us */
+	const struct ol_lock_ops *ops;
+	ol_ticks_t began, until;
+	ol_ticks_t due;		  /* when a decision is due: to sleep, or to look at our policy */
+	struct wait *prev, *next; /* in the list; with `listed`, by the bucket's mutex */
+	uint32_t state;		  /* a futex */
+	uint32_t listed;	  /* in the list, in that epoch */
+	uint32_t epoch;
+	unsigned relays; /* how many more may be woken if we were in vain */
+	bool looked, slept, competes, is_realtime;
+};
+
+/* Whether a release shall look for sleepers; by waiters, one at a time. */
+void gate_set_sleepers(struct mutex *m, bool any);
+#endif

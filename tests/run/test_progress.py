@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""A waiter lets the holder run, whatever the lock and the scheduling policies (preload/sleep.c)."""
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import LOCKS, SPINLOCKS, Compile, environment, run
+
+from overlock_tools import native
+
+# Far above what any of this takes, far below what a waiter takes that never lets the holder run.
+PATIENCE_S = 60
+NO_RIGHT = 77  # progress.c: real-time scheduling or ptrace is not allowed
+
+
+def progress(
+    program: Path, *words: str, lock: str | None, patience_s: float = PATIENCE_S, **more: str
+) -> int:
+    done = run([program, *words], environment(lock, **more), timeout=patience_s)
+    if done.returncode == NO_RIGHT:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    return int(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def shared_cpu(program: Compile) -> Path:
+    return program("progress.c")
+
+
+@pytest.mark.parametrize("holder", ["fifo", "other", "idle"])
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_realtime_waiter_lets_a_lower_holder_run(
+    shared_cpu: Path, lock: str, holder: str
+) -> None:
+    progress(shared_cpu, "20", "200", holder, "3", lock=lock)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_so_does_one_with_a_deadline(shared_cpu: Path, lock: str) -> None:
+    progress(shared_cpu, "20", "200", "fifo", "3", "timed", lock=lock)
+
+
+def test_so_does_a_writer(shared_cpu: Path) -> None:
+    more = {"OVERLOCK_RWLOCK": "qrw"}
+    progress(shared_cpu, "20", "200", "fifo", "3", "rwlock", lock="tas_yield", **more)
+
+
+@pytest.mark.parametrize("lock", SPINLOCKS)
+def test_so_does_a_spinlock(shared_cpu: Path, lock: str) -> None:
+    more = {"OVERLOCK_SPINLOCK": lock}
+    progress(shared_cpu, "20", "200", "fifo", "3", "spin", lock="tas_yield", **more)
+
+
+def test_without_sleeping_it_does_not(shared_cpu: Path) -> None:
+    """The same test catches a library in which nobody sleeps: `longest_spin` is for ever."""
+    more = {"OVERLOCK_LONGEST_SPIN_NS": "inf"}
+    with pytest.raises(subprocess.TimeoutExpired):
+        progress(shared_cpu, "20", "200", "fifo", "1", lock="tas", patience_s=3, **more)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_stopped_holder_costs_no_cpu(shared_cpu: Path, lock: str) -> None:
+    """A tracer holds the holder for a second. CPU time, which other work does not add to."""
+    assert progress(shared_cpu, "traced", "1000", lock=lock) < 200_000_000
+
+
+def test_nor_does_it_spin_for_ever(shared_cpu: Path) -> None:
+    more = {"OVERLOCK_LONGEST_SPIN_NS": "inf"}
+    assert progress(shared_cpu, "traced", "1000", lock="tas", **more) > 200_000_000
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_unlocking_a_free_mutex_changes_nothing(program: Compile, lock: str) -> None:
+    done = run([program("free_unlock.c")], environment(lock), timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout) == (0, "0\n"), (done.stdout, done.stderr)
+
+
+def on_terminal(command: list[str], env: dict[str, str]) -> str:
+    """What the command, and the library within it, say on their controlling terminal."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execve(command[0], command, env)  # noqa: S606 - ours
+    said = b""
+    while True:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        said += part
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return said.decode()
+
+
+@pytest.mark.parametrize(("lock", "says"), [("ticket", True), ("mcs", True), ("tas_yield", False)])
+def test_a_fifo_lock_says_what_it_does_to_many_threads(
+    program: Compile, lock: str, says: bool
+) -> None:
+    crowd = [str(program("crowd.c")), "16"]
+    said = on_terminal(crowd, environment(lock))
+    assert ("is a FIFO lock, and this program has" in said) == says, said
+    assert said.count("overlock:") <= 1
+    assert native.file("liboverlock-run.so").exists()
