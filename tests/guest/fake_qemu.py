@@ -54,12 +54,21 @@ def facts() -> str:
     assert LOCK
     if INNER:
         return json.dumps({"kernel": "6.1-host", "cpus": SMP, "line": "/dev/ttyS2"})
-    return guest_facts(LOCK[1], SMP)
+    return guest_facts(LOCK[1], SMP, TEXT)
 
 
-def guest_facts(asked: str, smp: int) -> str:
+def own_lock(told: str) -> str:
+    """What Linux takes under such a QEMU: native_pv_lock_init(), kvm_spinlock_init()."""
+    if "-hypervisor" in told:
+        return "native qspinlock"
+    if "-accel kvm" not in told or "-kvm-pv-unhalt" in told:
+        return "native test-and-set"
+    return "native qspinlock" if "nopvspin" in told else "native pv_qspinlock"
+
+
+def guest_facts(asked: str, smp: int, told: str) -> str:
     lock = "ticket" if BEHAVIOUR == "other-lock" else asked
-    lock = "native qspinlock" if lock == "native" else lock
+    lock = own_lock(told) if lock == "native" else lock
     known = {"kernel": "6.1-fake", "cpus": smp, "lock": lock, "parking": "spin", "said": ""}
     paged = "ivshmem-plain" in TEXT and BEHAVIOUR != "page-unseen"
     known |= {"slices": "ivshmem" if paged else "kvm" if BEHAVIOUR == "told" else "none"}
@@ -122,7 +131,7 @@ def nested(line: socket.socket, told: str, silent: bool) -> None:
     line.sendall(b"of the one before\nbegin\n")
     if silent:
         return
-    line.sendall(f"{guest_facts(lock[1], int(smp[1]))}\ndone 0\n".encode())
+    line.sendall(f"{guest_facts(lock[1], int(smp[1]), told)}\ndone 0\n".encode())
     for asked in line.makefile():
         line.sendall(f"{answer(asked, lock[1], int(smp[1]))}\ndone 0\n".encode())
 

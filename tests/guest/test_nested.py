@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,20 @@ def test_a_host_stays_for_the_next_guest(fake: Fake) -> None:
         assert found.hosts == 1
         assert len(alive(pids)) == 1
     assert not alive(pids)
+
+
+def test_each_kind_of_the_kernel_s_own_lock_in_a_nested_guest(fake: Fake) -> None:
+    fake("good")
+    own = guest(locks.NATIVE)
+    kinds = {
+        "native pv_qspinlock": own,
+        "native test-and-set": replace(own, helped=False),
+        "native qspinlock": replace(own, words=("nopvspin",)),
+    }
+    with nest() as found:
+        for kind, asked in kinds.items():
+            with found.booted([asked], TWO) as up:
+                assert up.guests[0].facts["lock"] == kind
 
 
 def test_a_guest_that_does_not_boot_gets_a_new_host(fake: Fake) -> None:

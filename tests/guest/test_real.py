@@ -62,6 +62,8 @@ def test_a_guest_that_sees_a_hypervisor_falls_back(overlock: Overlock) -> None:
     assert "test-and-set" in done.stdout
     hidden = overlock("guest", "boot", "--smp", "2", "--accel", "tcg", "--no-hypervisor")
     assert "qspinlock" in hidden.stdout
+    by_name = overlock("guest", "boot", "--smp", "2", "--accel", "tcg", "--lock", "native_tas")
+    assert "lock in force: native test-and-set" in by_name.stdout
 
 
 def lacking_for_slices() -> str:

@@ -11,7 +11,7 @@ from conftest import TOP, Overlock
 
 from overlock_tools.answers import Answer, together
 from overlock_tools.errors import Fail
-from overlock_tools.guest import loads, locks, outcome
+from overlock_tools.guest import loads, locks, outcome, session
 from overlock_tools.guest.loads import Wrong
 from overlock_tools.guest.measuring import Used
 from overlock_tools.results import Cell, Result
@@ -119,7 +119,7 @@ def test_only_disjoint_ranges_are_claimed() -> None:
 
 
 def test_native_and_busted_are_locks_here_and_large_ones_are_not() -> None:
-    assert {"ticket", "tas", "native", "busted"} <= set(locks.known())
+    assert {"ticket", "tas", "native", "native_tas", "native_pv", "busted"} <= set(locks.known())
     assert "mcs" not in locks.known()
     with pytest.raises(Fail, match="no 4-byte lock 'mcs'"):
         locks.checked("mcs")
@@ -156,6 +156,45 @@ def test_a_lock_that_does_not_exclude_fails_the_run(
     done = overlock(*RUN, "--dir", home, "--lock", "busted", "--rounds", "1")
     assert done.returncode == 1
     assert "two contexts were in the critical section at once" in done.stdout
+
+
+def test_the_kernel_s_own_lock_of_one_kind(
+    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
+) -> None:
+    fake("good")
+    asked = ("--dir", home, "--lock", "native_tas,ticket", "--rounds", "1", "--json", "r.json")
+    done = overlock(*RUN, *asked)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "native is: native qspinlock (spin)" in done.stdout
+    assert "native_tas is: native test-and-set (spin)" in done.stdout
+    body = json.loads((tmp_path / "r.json").read_text())
+    assert body["peers"] == ["native", "native_tas"]
+    shown = overlock("report", "r.json", "-o", "r.html")
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_another_kind_than_was_asked_for_is_no_result(
+    overlock: Overlock, fake: Fake, home: Path
+) -> None:
+    fake("other-lock")
+    asked = ("--lock", "native_tas", "--baseline", "native_tas", "--rounds", "1")
+    done = overlock(*RUN, "--dir", home, *asked)
+    assert done.returncode == 1
+    wanted = "asked for native_tas (native test-and-set), the guest runs ticket"
+    assert wanted in done.stdout
+
+
+def test_a_kind_that_the_hypervisor_cannot_have_is_refused(overlock: Overlock, home: Path) -> None:
+    done = overlock(*RUN, "--dir", home, "--lock", "native_pv")
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert "native_pv: guests under tcg have no PV spinlocks; give --accel" in last
+
+
+def test_all_is_every_lock_of_ours_and_native() -> None:
+    found = session.variants(["all"], "native")
+    assert "native" in found
+    assert not {"native_tas", "native_pv", "busted"} & set(found)
 
 
 def test_without_a_built_kernel_it_says_how_to_have_one(overlock: Overlock, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,13 @@ def test_a_guest_that_sees_its_hypervisor_and_kvm() -> None:
     assert vm.host_cpu("flags : fpu arch_capabilities\n") == "host"
     assert vm.host_cpu("flags : fpu svm\n") == "host,-arch-capabilities"
     assert under_kvm[under_kvm.index("-accel") + 1] == "kvm"
+
+
+def test_a_hypervisor_can_be_told_not_to_help() -> None:
+    alone = replace(spec(accel="kvm", hidden=False), helped=False).machine()
+    assert alone[alone.index("-cpu") + 1] == f"{vm.host_cpu()},-kvm-pv-unhalt"
+    translated = replace(spec(hidden=False), helped=False).machine()
+    assert translated[translated.index("-cpu") + 1] == "max"  # it never helps
 
 
 def test_guests_come_up_and_are_gone_after(fake: Fake, tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ import pytest
 from overlock_tools import errors
 from overlock_tools.errors import Fail
 from overlock_tools.guest import build, debsource, packages, places, xen, xen_build
+from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.guest.ground import Ground
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
 
@@ -32,6 +34,13 @@ def test_xen_boots_the_kernel_as_its_first_domain() -> None:
     assert modules.endswith("a=1,,2,/i")
     with pytest.raises(Fail, match="whole ms"):
         xen.tslice(0.5)
+
+
+def test_a_guest_under_xen_has_no_test_and_set() -> None:
+    home = places.Home(Path("/g"), "6.1")
+    ground = Ground({"seen": None}, home, TWO, Accel(xen.NAME, ""))
+    with pytest.raises(Fail, match="Linux under Xen has no test-and-set; give --accel"):
+        ground.spec("native_tas", 4)
 
 
 def quiet() -> Terms:

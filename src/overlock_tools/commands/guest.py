@@ -48,8 +48,8 @@ LOCK = click.option(
     show_default=True,
     shell_complete=_locks,
     metavar="NAME",
-    help="A 4-byte lock of `overlock locks`, busted (excludes nobody), or native; NAME@WORD: that "
-    "word on its kernel's command line.",
+    help="A 4-byte lock of `overlock locks`, busted (excludes nobody), native (the kernel's own), "
+    "native_tas or native_pv (of that kind); NAME@WORD: that word on its kernel's command line.",
 )
 MACHINE = (
     DIR,
@@ -201,7 +201,7 @@ def boot(**options: Any) -> int:
     \b
     Examples:
       overlock guest boot --lock preemptable_ticket --smp 4
-      overlock guest boot --hypervisor          what a stock guest falls back to
+      overlock guest boot --lock native_tas     what a stock guest falls back to
     """
     from overlock_tools.guest import session
 
@@ -244,8 +244,9 @@ CELLS = (
         multiple=True,
         metavar="LIST",
         shell_complete=_locks,
-        help="4-byte locks, all, native (the kernel's own), busted (excludes nobody); NAME@WORD: "
-        "that word on its kernel's command line, as in native@nopvspin; @kernel=VARIANT: another.",
+        help="4-byte locks, all, native (the kernel's own), native_tas or native_pv (of that "
+        "kind), busted (excludes nobody); NAME@WORD: that word on its kernel's command line, as in "
+        "native@nopvspin; @kernel=VARIANT: another.",
     ),
     click.option("--baseline", default="native", show_default=True, help="Ratios are to this one."),
     click.option(

@@ -59,8 +59,21 @@ class Ground:
         kernel.needed()
         return kernel
 
+    def _check_kind(self, name: str) -> None:
+        """The kernel's own lock depends on what the hypervisor offers."""
+        under = self.accel.name
+        if name == locks.PARAVIRTUAL and under in ("tcg", vm.ICOUNT):
+            raise Fail(
+                f"{name}: guests under {under} have no PV spinlocks; "
+                "give --accel kvm, nested or xen"
+            )
+        if name == locks.TEST_AND_SET and under == xen.NAME:
+            raise Fail(f"{name}: Linux under Xen has no test-and-set; give --accel tcg or nested")
+
     def spec(self, lock: str, smp: int, load: Load | None = None) -> Spec:
         variant, options = locks.checked(lock), self.options
+        name = locks.name_of(variant)
+        self._check_kind(name)
         kernel, part = self.kernel_of(variant), load.part if load else ""
         spec = Spec(
             kernel=kernel.kernel(options["pause"]),
@@ -68,8 +81,9 @@ class Ground:
             smp=smp,
             memory_mb=max(vm.MEMORY_MB, load.memory_mb if load else 0),
             accel=self.accel.name,
-            lock=locks.name_of(variant),
-            hidden=not self.is_seen,
+            lock=locks.NATIVE if name in locks.KINDS else name,
+            hidden=not self.is_seen and name not in locks.KINDS,
+            helped=name != locks.TEST_AND_SET,
             words=(*options["append"].split(), *locks.words_of(variant)),
             slice_page=options.get("slice_page", False),
         )

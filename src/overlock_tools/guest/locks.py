@@ -8,6 +8,9 @@ from overlock_tools.errors import Fail
 from overlock_tools.guest import places
 
 NATIVE = "native"  # the kernel's own, whichever that is
+TEST_AND_SET, PARAVIRTUAL = "native_tas", "native_pv"
+# The kernel's own lock of one kind, and what a guest that runs it says.
+KINDS = {TEST_AND_SET: "native test-and-set", PARAVIRTUAL: "native pv_qspinlock"}
 WORD = re.compile(r"[\w.-]+(?:=[\w.:/-]+)?")
 KERNEL = "kernel="  # a word that chooses a kernel, and is not for its command line
 BUSTED = "busted"  # excludes nobody, to show that it would be noticed
@@ -15,7 +18,16 @@ BUSTED = "busted"  # excludes nobody, to show that it would be noticed
 
 def known() -> list[str]:
     ours = [lock.id for lock in defs.load().locks.values() if "fits4" in lock.traits]
-    return [*ours, NATIVE, BUSTED]
+    return [*ours, NATIVE, *KINDS, BUSTED]
+
+
+def every() -> list[str]:
+    """What `all` means: not every hypervisor has each kind of the kernel's own lock."""
+    return [lock for lock in known() if lock not in (*KINDS, BUSTED)]
+
+
+def is_native(variant: str) -> bool:
+    return name_of(variant) in (NATIVE, *KINDS)
 
 
 def checked(variant: str) -> str:
@@ -53,4 +65,4 @@ def _checked_name(name: str) -> str:
 
 
 def _where() -> str:
-    return "`overlock locks` lists them; native and busted are there, too"
+    return "`overlock locks` lists them; native, native_tas, native_pv and busted are there, too"

@@ -119,8 +119,9 @@ def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
     notes, lock = result.native, locks.name_of(variant)
     for guest in guests:
         runs, parking = guest.facts["lock"], guest.facts["parking"]
-        if lock not in (locks.NATIVE, runs):
-            raise Impossible(f"asked for {lock}, the guest runs {runs}")
+        if lock != locks.NATIVE and locks.KINDS.get(lock, lock) != runs:
+            kind = f" ({locks.KINDS[lock]})" if lock in locks.KINDS else ""
+            raise Impossible(f"asked for {lock}{kind}, the guest runs {runs}")
         if guest.agent and guest.facts.get("slices") != slices.SOURCE:
             raise Impossible(f"its slice page was not taken: {guest.facts.get('slices')}")
         notes["in_force"][variant] = f"{runs} ({parking})" if parking else runs

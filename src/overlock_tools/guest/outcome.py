@@ -75,7 +75,7 @@ def new_result(
         native=_notes(setting),
         variants=plan.variants,
         threads=plan.threads,
-        peers=[v for v in plan.variants if locks.name_of(v) == locks.NATIVE],
+        peers=[v for v in plan.variants if locks.is_native(v)],
         parameters={
             **parameters,
             "guests": vms,
@@ -106,7 +106,7 @@ def said(result: Result) -> list[str]:
     lines = [
         f"{variant} is: {words}."
         for variant, words in result.native.get("in_force", {}).items()
-        if locks.name_of(variant) == locks.NATIVE
+        if locks.is_native(variant)
     ]
     parked = {words for lock, words in result.native.get("in_force", {}).items() if "(" in words}
     if parked:

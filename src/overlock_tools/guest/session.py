@@ -152,8 +152,7 @@ def variants(texts: Sequence[str], baseline: str) -> list[str]:
     names = [name for text in texts for name in text.split(",") if name.strip()]
     listed: dict[str, None] = {locks.checked(baseline): None}
     for name in names:
-        every = [lock for lock in locks.known() if lock != locks.BUSTED]
-        listed.update(dict.fromkeys(every if name == "all" else [locks.checked(name)]))
+        listed.update(dict.fromkeys(locks.every() if name == "all" else [locks.checked(name)]))
     return list(listed)
 
 

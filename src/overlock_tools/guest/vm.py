@@ -70,11 +70,14 @@ class Spec:
     memory_mb: int = MEMORY_MB
     qemu: str = QEMU
     devices: tuple[str, ...] = ()  # more for QEMU; {folder} is where its sockets are
+    helped: bool = True  # KVM offers it PV spinlocks
 
     @property
     def cpu(self) -> str:
-        model = host_cpu() if self.accel == "kvm" else "max"
-        return f"{model},-hypervisor" if self.hidden else model
+        kvm = self.accel == "kvm"
+        model = host_cpu() if kvm else "max"
+        model += ",-hypervisor" if self.hidden else ""
+        return model if self.helped or not kvm else f"{model},-kvm-pv-unhalt"
 
     @property
     def cpus(self) -> int:
