@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What is found on recorded machines, and that nothing missing or mad stops it."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from conftest import TOP
 from recorded import NAMES, Machine, machine
 
 from overlock_tools import limits
@@ -27,6 +29,15 @@ def test_every_fact_says_how_it_is_found_and_what_it_means() -> None:
         assert fact.name
         assert fact.how
         assert fact.means
+
+
+def test_the_locks_that_collapse_are_those_that_did(machines: Machines) -> None:
+    """A collapsed lock lost three orders of magnitude from 2 threads on 2 CPUs to 4."""
+    rates = json.loads((TOP / "docs/measured/sections.json").read_text())["rates"]
+    said = known(machines["bare"][1])["locks"].value
+    for lock in said:
+        two, four = (rates[lock["id"]][threads]["median"] for threads in ("2", "4"))
+        assert lock["collapses"] == (four < two / 1000), lock["id"]
 
 
 @pytest.mark.parametrize("name", NAMES)

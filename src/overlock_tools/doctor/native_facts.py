@@ -363,7 +363,7 @@ def knowledge(w: World) -> Found:
     "locks",
     "knowledge",
     "locks that work here",
-    how="locks.def; no lock of this version needs a source of knowledge or transactions",
+    how="locks.def; without knowledge or transactions a lock is slower, not wrong",
     means="those that serve in order and never yield collapse when threads outnumber the CPUs",
 )
 def locks(_: World) -> Found:
@@ -371,6 +371,7 @@ def locks(_: World) -> Found:
         known = defs.load().locks.values()
     except Fail as error:
         raise Unknown(error.message) from error
-    fragile = [lock.id for lock in known if "fifo" in lock.traits and "yields" not in lock.traits]
+    in_order = {"fifo", "late_fifo"}
+    fragile = [v.id for v in known if in_order & set(v.traits) and "yields" not in v.traits]
     value = [{"id": lock.id, "collapses": lock.id in fragile} for lock in known]
     return Found(value, f"all {len(value)}; {', '.join(fragile)} only while threads fit the CPUs")
