@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """What docs/guest-measured.md says: results of `overlock guest matrix`, shortened.
 
-tools/guest_measured.py FOLDER writes into docs/measured/guest.json, of the loads in that folder:
-of each lock and rig the median of the rounds, the least and the most, how evenly the vCPUs had
-turns, and, of a load under a hypervisor that tells, the share of the vCPUs' time that was stolen. A
-load under another hypervisor than QEMU alone is LOAD-nested or LOAD-xen. Other loads stay as they
-are: each says what it was measured on.
+tools/guest_measured.py FOLDER [WORD] writes into docs/measured/guest.json, of the loads in that
+folder: of each lock and rig the median of the rounds, the least and the most, how evenly the vCPUs
+had turns, and, of a load under a hypervisor that tells, the share of the vCPUs' time that was stolen. A
+load under another hypervisor than QEMU alone is LOAD-nested or LOAD-xen; with a WORD, LOAD-WORD or
+LOAD-nested-WORD, for another measurement of the same. Other loads stay as they are: each says what
+it was measured on.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,7 +53,7 @@ class Load:
             return NONE
         bound = "< " if numbers.get("cut") else ""
         least, most = (si(numbers[name]) for name in ("least", "most"))
-        rounds = "once" if least == most else span(least, most)
+        rounds = "once" if ran_once(numbers) else span(least, most)
         return f"{bound}{si(numbers['median']).strip()} ({rounds})"
 
     @property
@@ -78,6 +80,11 @@ class Load:
         """As the guests said; empty if that is only the name."""
         words = str(self.raw["in_force"].get(lock, lock))
         return "" if words == lock else words
+
+
+def ran_once(numbers: dict[str, float]) -> bool:
+    """Rounds of a real load never have the same rate."""
+    return numbers["least"] == numbers["most"]
 
 
 @cache
@@ -135,14 +142,21 @@ def _about(result: Result) -> dict[str, str]:
     }
 
 
-def shortened(results: list[Result]) -> dict[str, Any]:
+def _busy_percent(result: Result) -> int:
+    """What other work took of the CPUs, in the worst round; 0: too little for a warning."""
+    found = (re.match(r"other work took up to (\d+)%", text) for text in result.warnings)
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+def shortened(results: list[Result], word: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for result in results:
-        under = str(result.parameters["accelerator"])
-        name = result.kind.removeprefix("guest-") + (f"-{under}" if under != "tcg" else "")
+        under = str(result.parameters["accelerator"]).replace("tcg", "")
+        name = "-".join(filter(None, (result.kind.removeprefix("guest-"), under, word)))
         empty: dict[str, Any] = {**_about(result), "rigs": [], "rates": {}, "in_force": {}}
         load = found.setdefault(name, empty)
         load["in_force"].update(result.native["in_force"])
+        load["busy_percent"] = max(load.get("busy_percent", 0), _busy_percent(result))
         for lock, rig, numbers in _cells(result):
             if rig not in load["rigs"]:
                 load["rigs"].append(rig)
@@ -151,27 +165,37 @@ def shortened(results: list[Result]) -> dict[str, Any]:
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit("usage: tools/guest_measured.py FOLDER")
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: tools/guest_measured.py FOLDER [WORD]")
     files = sorted(Path(sys.argv[1]).glob("*.json"))
     if not files:
         sys.exit(f"no results in {sys.argv[1]}; `overlock guest matrix -o` makes them")
     known = json.loads(FILE.read_text())["loads"] if FILE.exists() else {}
-    found = known | shortened([from_file(file) for file in files])
+    found = known | shortened([from_file(file) for file in files], *sys.argv[2:])
     FILE.write_text(json.dumps({"loads": found}, indent=1) + "\n")
 
 
 def about(load: Load) -> str:
     machine, guest, rounds = (load.raw[name] for name in ("machine", "guest", "rounds"))
-    return f"On {machine}; guests of {guest}; {rounds}.\n"
+    busy = load.raw.get("busy_percent")
+    noise = f" Other work took up to {busy} % of the CPUs." if busy else ""
+    return f"On {machine}; guests of {guest}; {rounds}.{noise}\n"
 
 
 def claims(load: Load) -> str:
+    """Each lock's worst round against the base's best; says where there was but one round."""
     lines = []
     for rig in load.rigs:
+        one_round = {
+            lock for lock, rates in load.locks.items() if rig in rates and ran_once(rates[rig])
+        }
         if found := load.beyond(rig):
-            told = ", ".join(f"`{lock}` {factor(ratio)}×" for lock, ratio in found)
-            lines.append(f"- {rig}: {told}.\n")
+            where = f", where `{load.base}` ran one round" if load.base in one_round else ""
+            told = ", ".join(
+                f"`{lock}` {factor(ratio)}×{' (one round)' if lock in one_round else ''}"
+                for lock, ratio in found
+            )
+            lines.append(f"- {rig}{where}: {told}.\n")
     return "".join(lines) or f"No lock is {CLAIMED:g}× `{load.base}` in all rounds.\n"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools import commands, defs
+from overlock_tools.results import Cell, Result
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
@@ -71,6 +72,51 @@ def test_generated_parts_are_true(page: Path) -> None:
 def test_untrue_parts_are_found() -> None:
     text = (TOP / "docs/tuning.md").read_text()
     assert stale(text.replace("| 400 |", "| 401 |"))
+
+
+def test_a_claim_tells_what_was_measured_once() -> None:
+    several, once = {"least": 100.0, "most": 130.0}, {"least": 2000.0, "most": 2000.0}
+    many = {"least": 4000.0, "most": 5000.0}
+    rates = {
+        "native": {"1×2": several, "1×4": {"least": 90.0, "most": 90.0}},
+        "tas": {"1×2": many, "1×4": many},
+        "byte": {"1×4": once},
+    }
+    load = docs.guest_measured.Load({"rigs": ["1×2", "1×4"], "rates": rates, "in_force": {}})
+    assert docs.guest_measured.claims(load).splitlines() == [
+        "- 1×2: `tas` 30.8×.",
+        "- 1×4, where `native` ran one round: `tas` 44.4×, `byte` 22.2× (one round).",
+    ]
+
+
+def measured_guests(guests: int, warning: str) -> Result:
+    cells = [Cell(1, "native", 4, work, 1, 1) for work in (100, 200)]
+    return Result(
+        kind="guest-loop",
+        title="",
+        unit="acquisitions",
+        baseline="native",
+        command="",
+        settings={"cpus": 2, "rounds": 2, "seconds": 1.0},
+        machine={"cpu": "a CPU", "kernel": "6.1-x"},
+        native={"kernel": "6.1", "in_force": {"native": "native qspinlock (spin)"}},
+        variants=["native"],
+        threads=[4],
+        parameters={"guests": guests, "accelerator": "tcg"},
+        warnings=[warning],
+        cells=cells,
+    )
+
+
+def test_guests_measured_on_a_busy_machine_say_so() -> None:
+    busy = "other work took up to {}% of the CPUs in round 1: expect noise"
+    results = [measured_guests(1, busy.format(40)), measured_guests(2, busy.format(60))]
+    found = docs.guest_measured.shortened(results, "stock")["loop-stock"]
+    told = docs.guest_measured.about(docs.guest_measured.Load(found))
+    assert told.endswith("2 rounds of 1 s. Other work took up to 60 % of the CPUs.\n")
+    assert set(found["rates"]["native"]) == {"1×4", "2×4"}
+    quiet = docs.guest_measured.shortened([measured_guests(1, "few rounds")])["loop"]
+    assert "Other work" not in docs.guest_measured.about(docs.guest_measured.Load(quiet))
 
 
 def test_built_docs_have_every_entry(tmp_path: Path) -> None:
