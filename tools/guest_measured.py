@@ -4,10 +4,10 @@
 
 tools/guest_measured.py FOLDER [WORD] writes into docs/measured/guest.json, of the loads in that
 folder: of each lock and rig the median of the rounds, the least and the most, how evenly the vCPUs
-had turns, and, of a load under a hypervisor that tells, the share of the vCPUs' time that was stolen. A
-load under another hypervisor than QEMU alone is LOAD-nested or LOAD-xen; with a WORD, LOAD-WORD or
-LOAD-nested-WORD, for another measurement of the same. Other loads stay as they are: each says what
-it was measured on.
+had turns, and, of a load under a hypervisor that tells, the share of the vCPUs' time that was
+stolen. A load under another hypervisor than QEMU alone is LOAD-nested or LOAD-xen; with a WORD,
+LOAD-WORD or LOAD-nested-WORD, for another measurement of the same. Other loads stay as they are:
+each says what it was measured on.
 """
 
 import json
