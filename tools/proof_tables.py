@@ -4,7 +4,8 @@
 
 tools/proof_tables.py FILE.json ... [--in-place]. A page marks a table by <!-- proof: NAME --> and
 <!-- end -->. `make proof` makes the files, and the page. A number stands alone only if the search
-was exhausted and the lock held; what was not asked is left empty.
+was exhausted and the lock held. A cell that was not asked is empty; a column without any cell is
+left out.
 """
 
 import argparse
@@ -93,12 +94,30 @@ def cell(result: Result | None) -> str:
 
 
 def sizes(results: Results) -> str:
-    headings = ["lock", *(f"{size} {model}" for size, model in SIZES)]
+    asked = [(s, m) for s, m in SIZES if any(results.get(lock, m, s) for lock in results.locks)]
+    headings = ["lock", *(f"{size} {model}" for size, model in asked)]
     rows = [
-        [f"`{lock}`", *(cell(results.get(lock, model, size)) for size, model in SIZES)]
+        [f"`{lock}`", *(cell(results.get(lock, model, size)) for size, model in asked)]
         for lock in results.locks
     ]
     return table(headings, rows)
+
+
+def summary(results: Results) -> str:
+    """Of how many locks a size was exhausted, and of which it was not."""
+    rows = []
+    for size, model in [*(("2x1", model) for model in MODELS), *SIZES]:
+        found = {lock: one for lock in results.locks if (one := results.get(lock, model, size))}
+        if not found:
+            continue
+        holds, opened, fails = (of_verdict(found, name) for name in ("holds", "open", "fails"))
+        done, every = f"{len(holds)} of {len(found)}", list(found)
+        rows.append([f"{size} {model}", done, named(opened, every), named(fails, every)])
+    return table(["size, model", "exhausted: holds", "not exhausted", "fails"], rows)
+
+
+def of_verdict(found: dict[str, Result], verdict: str) -> list[str]:
+    return [f"`{lock}`" for lock, one in found.items() if one["verdict"] == verdict]
 
 
 def factor(results: Results, lock: str, before: str, after: str) -> str:
@@ -123,7 +142,8 @@ def within(size: str, other: str) -> bool:
 
 
 def growth(results: Results) -> str:
-    steps = [("2x1", "2x2"), ("2x2", "2x3"), ("2x1", "3x1"), ("3x1", "3x2"), ("3x1", "4x1")]
+    every = [("2x1", "2x2"), ("2x2", "2x3"), ("2x1", "3x1"), ("3x1", "3x2"), ("3x1", "4x1")]
+    steps = [step for step in every if any(factor(results, lock, *step) for lock in results.locks)]
     headings = ["lock", "largest exhausted", *(f"{a} → {b}" for a, b in steps)]
     rows = [
         [f"`{lock}`", largest(results, lock), *(factor(results, lock, a, b) for a, b in steps)]
@@ -153,6 +173,14 @@ def outcome(results: Results, lock: str, scenario: str) -> str:
     return ", ".join(f"{model}: {end}" for model, end in found.items())
 
 
+def named(some: list[str], every: list[str]) -> str:
+    """The shorter list: of these, or of the others."""
+    others = [f"`{lock}`" for lock in every if f"`{lock}`" not in some]
+    if not others:
+        return "all"
+    return f"all but {', '.join(others)}" if len(others) < len(some) / 2 else ", ".join(some)
+
+
 def scenarios(results: Results) -> str:
     rows = []
     for scenario in results.scenarios():
@@ -160,8 +188,7 @@ def scenarios(results: Results) -> str:
         for lock in results.locks:
             if said := outcome(results, lock, scenario):
                 locks.setdefault(said, []).append(f"`{lock}`")
-        every = len(locks) == 1 and len(next(iter(locks.values()))) == len(results.locks)
-        found = (f"{end}: {'all' if every else ', '.join(of)}" for end, of in locks.items())
+        found = (f"{end}: {named(of, results.locks)}" for end, of in locks.items())
         rows.append([f"`{scenario}`", "; ".join(found)])
     return table(["scenario", "what comes of it"], rows)
 
@@ -192,6 +219,7 @@ def verdict(result: Result) -> str:
 
 
 PARTS: dict[str, Callable[[Results], str]] = {
+    "summary": summary,
     "sizes": sizes,
     "growth": growth,
     "scenarios": scenarios,

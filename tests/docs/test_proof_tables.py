@@ -45,7 +45,9 @@ def made(*found: dict[str, Any]) -> proof.Results:
 
 
 def test_a_number_alone_is_exhausted() -> None:
-    assert "| `ticket` | 1,234,567 |  |" in proof.sizes(made(result()))
+    assert "| `ticket` | 1,234,567 |\n" in proof.sizes(made(result()))
+    both = proof.sizes(made(result(), result("3x1", lock="tas")))
+    assert "| `ticket` | 1,234,567 |  |\n" in both  # 3x1 was asked of another lock only
     assert "1,234,567 (5 min)" in proof.sizes(made(result(seconds=300.0)))
     assert "| not exhausted: 1,234,567 in 3 s |" in proof.sizes(made(result(**OPEN)))
     assert "| **FAILS: deadlock** |" in proof.sizes(made(result(**FAILS)))
@@ -83,6 +85,22 @@ def test_scenarios_group_locks_and_say_what_is_missing() -> None:
     stuck = [result("2x1", model, words=words) for model in proof.MODELS]
     text = proof.scenarios(made(*other, *stuck))
     assert "| holds: `tas`; the others spin for ever: `ticket` |" in text
+
+
+def test_a_long_list_names_the_locks_that_are_missing() -> None:
+    locks = ["one", "two", "three", "four"]
+    lock = [result("2x1", model, lock=name) for model in proof.MODELS for name in locks]
+    frees = [result("2x1", m, lock=v, scenario="frees") for m in proof.MODELS for v in locks[:3]]
+    timed = [result("2x1", m, lock=v, scenario="timed") for m in proof.MODELS for v in locks[:2]]
+    text = proof.scenarios(made(*lock, *frees, *timed))
+    assert "| `frees` | holds: all but `four` |" in text
+    assert "| `timed` | holds: `one`, `two` |" in text
+
+
+def test_the_summary_counts_what_is_exhausted_and_names_the_rest() -> None:
+    text = proof.summary(made(result(), result(lock="tx", **OPEN), result(lock="bad", **FAILS)))
+    assert "| 2x2 sc | 1 of 3 | `tx` | `bad` |" in text
+    assert "3x1" not in text  # it was not asked
 
 
 def test_random_proves_nothing() -> None:
