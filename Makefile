@@ -148,7 +148,7 @@ aa: build ## are equal locks called equal, is 5 % found? 100 comparisons; 13 min
 # Another checker's opinion; its program is yours to bring. ARGS="--page docs/cross-examination.md"
 # renews the page's tables.
 .PHONY: genmc
-genmc: build ## every lock, broken twin and order asked of GENMC=PATH, into build/genmc; half an hour
+genmc: build ## every lock and order, and check/genmc/twins.txt, asked of GENMC=PATH, two minutes each at most, into build/genmc
 	@mkdir -p $(BUILD)/genmc
 	@twins=$$(sed -n 's|^[a-z].*|tests/twins/&.patch|p' check/genmc/twins.txt); set -e; \
 	for what in locks "twins $$twins" orders; do \

@@ -14,6 +14,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 import diagrams  # noqa: E402
 import docs_tables as docs  # noqa: E402
+import guest_measured  # noqa: E402
 import tree_diagram  # noqa: E402
 
 PAGES = sorted(
@@ -82,8 +83,8 @@ def test_a_claim_tells_what_was_measured_once() -> None:
         "tas": {"1×2": many, "1×4": many},
         "byte": {"1×4": once},
     }
-    load = docs.guest_measured.Load({"rigs": ["1×2", "1×4"], "rates": rates, "in_force": {}})
-    assert docs.guest_measured.claims(load).splitlines() == [
+    load = guest_measured.Load({"rigs": ["1×2", "1×4"], "rates": rates, "in_force": {}})
+    assert guest_measured.claims(load).splitlines() == [
         "- 1×2: `tas` 30.8×.",
         "- 1×4, where `native` ran one round: `tas` 44.4×, `byte` 22.2× (one round).",
     ]
@@ -111,12 +112,12 @@ def measured_guests(guests: int, warning: str) -> Result:
 def test_guests_measured_on_a_busy_machine_say_so() -> None:
     busy = "other work took up to {}% of the CPUs in round 1: expect noise"
     results = [measured_guests(1, busy.format(40)), measured_guests(2, busy.format(60))]
-    found = docs.guest_measured.shortened(results, "stock")["loop-stock"]
-    told = docs.guest_measured.about(docs.guest_measured.Load(found))
+    found = guest_measured.shortened(results, "stock")["loop-stock"]
+    told = guest_measured.about(guest_measured.Load(found))
     assert told.endswith("2 rounds of 1 s. Other work took up to 60 % of the CPUs.\n")
     assert set(found["rates"]["native"]) == {"1×4", "2×4"}
-    quiet = docs.guest_measured.shortened([measured_guests(1, "few rounds")])["loop"]
-    assert "Other work" not in docs.guest_measured.about(docs.guest_measured.Load(quiet))
+    quiet = guest_measured.shortened([measured_guests(1, "few rounds")])["loop"]
+    assert "Other work" not in guest_measured.about(guest_measured.Load(quiet))
 
 
 def test_built_docs_have_every_entry(tmp_path: Path) -> None:
@@ -163,6 +164,20 @@ def test_make_targets_exist() -> None:
     named = mentioned(r"^make ([a-z-]+)\b")
     assert named
     assert named <= targets
+
+
+def test_as_many_locks_are_told_as_there_are() -> None:
+    ours = len(defs.load().locks)
+    told = re.search(r"any of the (\d+) locks here", (TOP / "README.md").read_text())
+    assert told
+    assert int(told[1]) == ours
+    page = (TOP / "docs/cross-examination.md").read_text()
+    judged = re.search(r"GenMC has judged (\d+) of the (\d+) locks", page)
+    rows = re.search(r"<!-- genmc: locks -->(.*?)<!-- end -->", page, re.DOTALL)
+    assert judged
+    assert rows
+    in_table = {row.split("|")[1].strip() for row in rows[1].splitlines()[2:] if row}
+    assert tuple(map(int, judged.groups())) == (len(in_table - {"---", "lock"}), ours)
 
 
 def test_every_file_of_the_checker_is_explained() -> None:
