@@ -15,6 +15,7 @@ LABELS = {
     "avoids": "looks at its slice",
     "polls": "polls if timed",
     "elides": "sections may run more than once",
+    "forgives": "a free one may be unlocked",
 }
 NEEDS = "needs_"
 NEED_LABELS = {"nodes": "queue nodes", "array": "wait array", "rtm": "RTM"}

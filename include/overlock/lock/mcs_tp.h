@@ -169,10 +169,7 @@ static inline bool ol_tp_grant(struct ol_node *node, bool judged)
 	       ol_cas_release(&node->wait, OL_TP_WAITING, OL_TP_GRANTED); /* [R] */
 }
 
-/*
- * Hands over to the first waiter that seems to run; if there is none the lock is free. `node` is the
- * first of all, or null if it is about to link itself.
- */
+/* Hands over to the first waiter from `node` on that seems to run, or frees the lock; null: await one. */
 static OL_COLD void ol_tp_hand_over(ol_mcs_t *q, struct ol_node *node)
 {
 	struct ol_node *last = 0, *after;
