@@ -44,7 +44,7 @@ def check(subject: Path, scenario: str, size: str, model: str) -> dict[str, Any]
     """The checker's last word."""
     compiled = outside.compile_subject(subject, subject.parent)
     contexts, acquisitions = size.split("x")
-    command = [BUILD / "native/overlock-check", f"--load={compiled}"]
+    command = [str(BUILD / "native/overlock-check"), f"--load={compiled}"]
     command += ["--scenario", scenario, "--model", model]
     command += ["--contexts", contexts, "--acquisitions", acquisitions]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

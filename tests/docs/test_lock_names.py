@@ -72,8 +72,7 @@ LISTS = {
     '"lock", ["tas_yield", "ticket", "mcs", "partitioned_ticket"]': "one of each size and kind",
     '"tas_yield,ticket,preemptable_ticket,pv_preemptable_ticket,owner': "one of each kind",
     'KINDS = ("ticket", "tas_yield", "pv_ticket", "mcs",': "one of each way to wait and to lie",
-    'KINDS = ["tas", "tas_yield", "ticket", "mcs", "clh", "preemptable_ticket", "qspin", "twa"]': "one"
-    " of each way to wait",
+    'KINDS = ["tas", "tas_yield", "ticket", "mcs", "clh",': "one of each way to wait",
     'lock: {4: 100.0} for lock in ("ticket",': "what a paper compares",
     '<= {lock["id"] for lock in listed}': "some of the list, to see that it is one",
 }

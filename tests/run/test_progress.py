@@ -11,15 +11,17 @@ from conftest import LOCKS, SPINLOCKS, Compile, environment, run
 
 from overlock_tools import native
 
+Env = dict[str, str]
+
 # Far above what any of this takes, far below what a waiter takes that never lets the holder run.
 PATIENCE_S = 60
 NO_RIGHT = 77  # progress.c: real-time scheduling or ptrace is not allowed
 
 
 def progress(
-    program: Path, *words: str, lock: str | None, patience_s: float = PATIENCE_S, **more: str
+    program: Path, *words: str, lock: str, patience_s: float = PATIENCE_S, more: Env | None = None
 ) -> int:
-    done = run([program, *words], environment(lock, **more), timeout=patience_s)
+    done = run([program, *words], environment(lock) | (more or {}), timeout=patience_s)
     if done.returncode == NO_RIGHT:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
@@ -46,20 +48,20 @@ def test_so_does_one_with_a_deadline(shared_cpu: Path, lock: str) -> None:
 
 def test_so_does_a_writer(shared_cpu: Path) -> None:
     more = {"OVERLOCK_RWLOCK": "qrw"}
-    progress(shared_cpu, "20", "200", "fifo", "3", "rwlock", lock="tas_yield", **more)
+    progress(shared_cpu, "20", "200", "fifo", "3", "rwlock", lock="tas_yield", more=more)
 
 
 @pytest.mark.parametrize("lock", SPINLOCKS)
 def test_so_does_a_spinlock(shared_cpu: Path, lock: str) -> None:
     more = {"OVERLOCK_SPINLOCK": lock}
-    progress(shared_cpu, "20", "200", "fifo", "3", "spin", lock="tas_yield", **more)
+    progress(shared_cpu, "20", "200", "fifo", "3", "spin", lock="tas_yield", more=more)
 
 
 def test_without_sleeping_it_does_not(shared_cpu: Path) -> None:
     """The same test catches a library in which nobody sleeps: `longest_spin` is for ever."""
     more = {"OVERLOCK_LONGEST_SPIN_NS": "inf"}
     with pytest.raises(subprocess.TimeoutExpired):
-        progress(shared_cpu, "20", "200", "fifo", "1", lock="tas", patience_s=3, **more)
+        progress(shared_cpu, "20", "200", "fifo", "1", lock="tas", patience_s=3, more=more)
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -70,7 +72,7 @@ def test_a_stopped_holder_costs_no_cpu(shared_cpu: Path, lock: str) -> None:
 
 def test_nor_does_it_spin_for_ever(shared_cpu: Path) -> None:
     more = {"OVERLOCK_LONGEST_SPIN_NS": "inf"}
-    assert progress(shared_cpu, "traced", "1000", lock="tas", **more) > 200_000_000
+    assert progress(shared_cpu, "traced", "1000", lock="tas", more=more) > 200_000_000
 
 
 @pytest.mark.parametrize("lock", LOCKS)
