@@ -29,6 +29,7 @@
 #define OL_POLL_HOOK
 #include "preload.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -41,6 +42,8 @@ static struct bucket {
 	pthread_mutex_t mutex; /* glibc's: it sleeps, whatever runs under us */
 	struct wait *first, *last;
 } OL_OWN_LINE buckets[BUCKETS];
+
+static bool any_was_used; /* else a fork's child leaves their memory untouched */
 
 static _Thread_local struct wait *waiting __attribute__((tls_model("initial-exec")));
 
@@ -62,6 +65,7 @@ static struct bucket *enter(const struct mutex *m)
 {
 	struct bucket *b = bucket_of(m);
 
+	ol_store_relaxed(&any_was_used, true);
 	has_bucket = true;
 	real.mutex_lock(&b->mutex);
 	return b;
@@ -81,6 +85,12 @@ void sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
 		ops->unlock(m->lock);
 	else
 		unlock_and_wake(m, ops, m->lock);
+}
+
+/* Saturates: tunables may be `inf`. */
+static ol_ticks_t later(ol_ticks_t t, ol_ticks_t by)
+{
+	return by > OL_NEVER - t ? OL_NEVER : t + by;
 }
 
 static uint64_t limited(uint64_t ns, uint64_t least, uint64_t most)
@@ -124,6 +134,12 @@ static bool is_realtime(ol_ticks_t now)
 	return policy.is_realtime;
 }
 
+/* Until the first look at who we are. */
+static ol_ticks_t shortest_spin(void)
+{
+	return ol_earlier(ol_tune(spin), ol_tune(longest_spin));
+}
+
 /* May be a wait as short as any: looked at after `spin`, and then after `longest_spin`. */
 static bool is_long(struct wait *w, ol_ticks_t now)
 {
@@ -135,7 +151,7 @@ static bool is_long(struct wait *w, ol_ticks_t now)
 	w->is_realtime = is_realtime(now);
 	if (w->is_realtime || (w->mutex && hands_over(w) && gate_has_sleepers(w->mutex)))
 		return true;
-	w->due = w->began + ol_tune(longest_spin);
+	w->due = later(w->began, ol_tune(longest_spin));
 	return false;
 }
 
@@ -148,9 +164,27 @@ static bool may_compete(struct wait *w, ol_ticks_t now)
 	if (hands_over(w) || w->is_realtime)
 		return false;
 	if (!w->competes)
-		w->due = now + ol_tune(longest_spin); /* is_long() answers for us until then */
+		w->due =
+			later(now, ol_tune(longest_spin)); /* is_long() answers for us until then */
 	w->competes = !w->competes;
 	return w->competes;
+}
+
+#define FIFO_NOTE                                                                               \
+	"overlock: %s is a FIFO lock, and this program has %ld threads on %d CPUs: each time the "  \
+	"next waiter has no CPU, all others wait for it. Try another lock: docs/choosing.md\n"
+
+/* False also if it cannot be known. */
+static bool outnumber_cpus(long *threads, int *cpus)
+{
+	struct stat tasks;
+	cpu_set_t mine;
+
+	if (stat("/proc/self/task", &tasks) || sched_getaffinity(0, sizeof(mine), &mine))
+		return false;
+	*threads = (long)tasks.st_nlink - 2; /* the folder's links are its entries */
+	*cpus = CPU_COUNT(&mine);
+	return *threads > *cpus;
 }
 
 /*
@@ -161,33 +195,25 @@ static void fifo_note(const struct ol_lock_ops *ops)
 {
 	static uint32_t told;
 	static ol_ticks_t next_look;
-	struct stat tasks;
-	cpu_set_t cpus;
-	int fd, cancels;
+	long threads;
+	int cpus;
+	int fd, cancels, saved = errno;
 
 	/* Relaxed: these order nothing. */
 	if (!(ops->traits & (OL_FIFO | OL_LATE_FIFO)) || ol_load_relaxed(&told) ||
 	    !ol_passed(ol_load_relaxed(&next_look)))
 		return;
 	ol_store_relaxed(&next_look, ol_after(1, ol_ticks_from_ns(1000000000)));
-	if (stat("/proc/self/task", &tasks) || sched_getaffinity(0, sizeof(cpus), &cpus))
-		return;
-	/* The folder's links are its entries. */
-	if (tasks.st_nlink - 2 <= (nlink_t)CPU_COUNT(&cpus) || ol_xchg_relaxed(&told, 1u))
-		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
-			       &cancels); /* locking is no cancellation point */
-	fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
-	if (fd >= 0)
-		dprintf(fd,
-			"overlock: %s is a FIFO lock, and this program has %ld threads on %d CPUs: "
-			"each time "
-			"the next waiter has no CPU, all others wait for it. Try another lock: "
-			"docs/choosing.md\n",
-			ops->id, (long)tasks.st_nlink - 2, CPU_COUNT(&cpus));
-	if (fd >= 0)
-		close(fd);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels); /* locking does not cancel */
+	if (outnumber_cpus(&threads, &cpus) && !ol_xchg_relaxed(&told, 1u)) {
+		fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+		if (fd >= 0) {
+			dprintf(fd, FIFO_NOTE, ops->id, threads, cpus);
+			close(fd);
+		}
+	}
 	pthread_setcancelstate(cancels, 0);
+	errno = saved;
 }
 
 static void sleep_in_list(struct wait *w, ol_ticks_t now)
@@ -222,7 +248,7 @@ static void polled_loose(ol_ticks_t until, ol_ticks_t now)
 	if (!loose.began || ol_before(loose.last + gap, now))
 		loose.began = now;
 	loose.last = now;
-	if (ol_before(now, loose.began + ol_tune(spin)))
+	if (ol_before(now, later(loose.began, shortest_spin())))
 		return;
 	if (ol_before(now, loose.began + gap) && !is_realtime(now))
 		return;
@@ -258,7 +284,7 @@ void wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops, 
 	*w = (struct wait){ .outer = waiting, .ops = ops, .until = until };
 	w->mutex = has_bucket ? 0 : m;
 	w->began = ol_now();
-	w->due = w->began + (policy.is_realtime ? 0 : ol_tune(spin));
+	w->due = later(w->began, policy.is_realtime ? 0 : shortest_spin());
 	waiting = w; /* a handler that interrupts us here, or later, restores what it finds */
 }
 
@@ -272,7 +298,7 @@ void wait_end(struct wait *w)
 /* In the child of a fork the list has the parent's threads. */
 void sleepers_renew(void)
 {
-	for (struct bucket *b = buckets; b < buckets + BUCKETS; b++)
+	for (struct bucket *b = buckets; any_was_used && b < buckets + BUCKETS; b++)
 		*b = (struct bucket){ .mutex = PTHREAD_MUTEX_INITIALIZER };
 }
 
