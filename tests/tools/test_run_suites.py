@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The suite runner: what it calls failed, and what it prints last."""
+"""The suite runner: its verdicts, and what it prints last."""
 
+import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -29,6 +31,11 @@ def suite(name: str, command: str, budget: float = 30, more: str = "") -> str:
     return f"[[suite]]\n{fields}\n{more}\n"
 
 
+def ended(pid: Path) -> bool:
+    state = Path(f"/proc/{pid.read_text().strip()}/stat")
+    return not state.exists() or " Z " in state.read_text()
+
+
 def test_passes_when_all_pass(tmp_path: Path) -> None:
     done = run(tmp_path, suite("one", "echo fine") + suite("two", "test $BUILD = " + str(tmp_path)))
     assert done.returncode == 0
@@ -44,19 +51,72 @@ def test_fails_when_one_fails_and_shows_its_end(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 passed, 1 failed"
 
 
-def test_over_budget_fails(tmp_path: Path) -> None:
-    done = run(tmp_path, suite("slow", "sleep 2.3", 2))
+def test_over_budget_is_reported_and_passes(tmp_path: Path) -> None:
+    done = run(tmp_path, suite("late", "sleep 1.2", 1) + suite("prompt", "true"))
+    assert done.returncode == 0
+    table, _, below = done.stdout.partition("\nall ")
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("late ")] == ["slow"]
+    assert re.search(r"^late: slow, \d+\.\d s of a budget of 1 s$", below, re.MULTILINE)
+    assert "prompt: slow" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "2 passed, 0 failed"
+
+
+def test_a_suite_that_is_late_and_fails_has_failed(tmp_path: Path) -> None:
+    done = run(tmp_path, suite("late", "sleep 1.2; echo the reason; exit 1", 1))
     assert done.returncode == 1
-    assert "OVER BUDGET" in done.stdout
+    assert "late: the reason" in done.stdout.splitlines()
+    assert done.stdout.splitlines()[-1] == "0 passed, 1 failed"
 
 
 def test_a_hang_is_ended_with_its_children(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    done = run(tmp_path, suite("hang", f"sleep 1000 & echo $! > {pid}; wait", 0.3))
+    hang = suite("stuck", f"sleep 1000 & echo $! > {pid}; wait", 0.1)
+    done = run(tmp_path, hang, "--hang-after", "1")
     assert done.returncode == 1
-    assert "HUNG" in done.stdout
-    state = Path(f"/proc/{pid.read_text().strip()}/stat")
-    assert not state.exists() or " Z " in state.read_text()
+    assert re.search(r"^stuck +hang ", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1] == "0 passed, 1 failed"
+    assert ended(pid)
+
+
+def test_a_hang_is_one_only_at_ten_budgets(tmp_path: Path) -> None:
+    """However short the least time is."""
+    done = run(tmp_path, suite("late", "sleep 1.5", 0.5), "--hang-after", "0.1")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_preset_limits_are_generous() -> None:
+    namespace = runpy.run_path(RUNNER[1])
+    short = namespace["Suite"]("x", "w", "true", 40)
+    long = namespace["Suite"]("x", "w", "true", 100)
+    assert namespace["hang_limit"](short, namespace["HANG_AFTER_S"]) == 900
+    assert namespace["hang_limit"](long, namespace["HANG_AFTER_S"]) == 1000
+
+
+def test_a_run_ends_in_time_and_says_what_it_did_not_run(tmp_path: Path) -> None:
+    """CI would else end it, and nobody would see the table."""
+    pid = tmp_path / "pid"
+    suites = suite("first", "true") + suite("cut", f"echo $$ > {pid}; sleep 1000", 900)
+    done = run(tmp_path, suites + suite("never", "true"), "--end-after", "1")
+    assert done.returncode == 1  # what has not run has not passed
+    assert re.search(r"^cut +not run ", done.stdout, re.MULTILINE)
+    assert re.search(r"^never +not run ", done.stdout, re.MULTILINE)
+    assert re.search(r"^all +not run ", done.stdout, re.MULTILINE)
+    assert "never: not run, for all suites together were given 1 s" in done.stdout.splitlines()
+    assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 2 skipped"
+    assert ended(pid)
+
+
+def test_a_hang_at_the_end_of_a_run_is_one(tmp_path: Path) -> None:
+    """A suite that has had its budget by then is not excused by the others' time."""
+    done = run(tmp_path, suite("stuck", "sleep 1000", 0.2), "--end-after", "1")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "0 passed, 1 failed"
+
+
+def test_long_suites_are_not_held_to_the_time_of_a_run(tmp_path: Path) -> None:
+    more = "long = true"
+    done = run(tmp_path, suite("x", "sleep 1", more=more), "--long", "--end-after", "0.3")
+    assert done.stdout.splitlines()[-1] == "1 passed, 0 failed"
 
 
 def test_those_that_share_run_two_at_a_time_and_first(tmp_path: Path) -> None:
@@ -85,8 +145,7 @@ def test_stopped_it_ends_the_suite_too(tmp_path: Path, number: int, more: str) -
             time.sleep(0.02)
         runner.send_signal(number)
         assert runner.wait(20) == 128 + number
-    state = Path(f"/proc/{pid.read_text().strip()}/stat")
-    assert not state.exists() or " Z " in state.read_text()
+    assert ended(pid)
 
 
 def test_no_suite_is_not_a_pass(tmp_path: Path) -> None:
@@ -108,17 +167,26 @@ def test_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suites", "message"),
+    ("suites", "allowed"),
     [
-        (suite("a", "true", 4499) + suite("b", "true", 2), "more than 4500 s"),
-        (suite("a", "true", 4500) + suite("b", "true", 2, "shares = true"), "4501 s, more than"),
-        (suite("a", "true") + suite("a", "true"), "more than one suite is named a"),
+        (suite("a", "true", 4499) + suite("b", "true", 2), "4501 s"),
+        (suite("a", "true", 4500) + suite("b", "true", 2, "shares = true"), "4501 s"),
+        (suite("a", "true", 4500), ""),
     ],
 )
-def test_bad_lists_are_refused(tmp_path: Path, suites: str, message: str) -> None:
+def test_budgets_that_are_too_long_are_reported(tmp_path: Path, suites: str, allowed: str) -> None:
     done = run(tmp_path, suites)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stdout.splitlines() if "the budgets allow" in line]
+    assert told == (
+        [f"the budgets allow {allowed}, more than 4500 s: lower some"] if allowed else []
+    )
+
+
+def test_two_suites_of_one_name_are_refused(tmp_path: Path) -> None:
+    done = run(tmp_path, suite("a", "true") + suite("a", "true"))
     assert done.returncode == 1
-    assert message in done.stderr
+    assert "more than one suite is named a" in done.stderr
 
 
 def test_the_list_of_this_project_is_good() -> None:
