@@ -3,7 +3,8 @@
  * Reads a slice page as a guest's kernel does.
  *
  *	look judge FILE ENTRY	 for each line of our time, in ns, on stdin: what the entry means then
- *	look race READS		 a thread writes an entry, all its fields alike: how many reads were mixed
+ *	look race READS		 a thread writes an entry, all its fields alike: how many of so many whole
+ *				 reads were mixed
  *	look spin FILE N SECONDS N threads on one CPU look at their own entries, by the host's clock, so
  *				 long or somewhat longer
  */
@@ -110,9 +111,9 @@ static int race(uint64_t reads)
 	pthread_t writer;
 
 	pthread_create(&writer, NULL, write_alike, NULL);
-	for (uint64_t n = 0; n < reads && !mixed; n++) {
+	while (whole < reads && !mixed) {
 		if (!ol_slice_read(&raced, &e))
-			continue;
+			continue; /* the writer may be off its CPU for long, half-way */
 		whole++;
 		mixed += e.id != e.begin || e.id != e.end || e.id != e.sure || e.id != e.published;
 	}
