@@ -14,6 +14,7 @@ from overlock_tools import defs
 SERIES = TOP / "guest/series"
 PATCH = TOP / "guest/patch/spinlocks.patch"
 MOST_CHANGED_LINES = 15
+MOST_COLUMNS = 100
 
 Run = subprocess.CompletedProcess[str]
 
@@ -75,6 +76,13 @@ def texts(folder: Path) -> dict[str, str]:
 def test_few_lines_of_the_kernel_change() -> None:
     changed = re.findall(r"^[-+](?![-+]).*$", PATCH.read_text(), re.MULTILINE)
     assert 0 < len(changed) <= MOST_CHANGED_LINES
+
+
+def test_lines_are_as_long_as_checkpatch_allows() -> None:
+    """A check of seconds, since checkpatch itself needs an unpacked kernel (test_kernel.py)."""
+    brought = (p for p in (TOP / "guest/linux").rglob("*") if p.is_file())
+    lines = ((p, line) for p in brought for line in p.read_text().splitlines())
+    assert [(p, line) for p, line in lines if len(line.expandtabs(8)) > MOST_COLUMNS] == []
 
 
 def test_mail_and_tree_are_the_same_kernel(tree: Path, tmp_path: Path) -> None:

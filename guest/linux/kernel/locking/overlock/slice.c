@@ -76,9 +76,9 @@ static bool is_wanted(const char *name)
 }
 
 /*
- * The call first, whose patching is a full barrier on all CPUs, and then that there is one, for which a
- * plain store is enough: who sees it sees the call, and what it reads. Who asks meanwhile is told
- * nothing, as before.
+ * The call first: patching it is a full barrier on all CPUs. So a plain store suffices to say that
+ * there is one: a CPU that sees the store sees the call and its data. A CPU that asks meanwhile is
+ * told nothing, as before.
  */
 void overlock_slice_from(const struct overlock_slice_source *found)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * How old what is told of slices was when somebody looked, and how true it was, in overlock/slice in
+ * How old the published ends of slices were when a CPU looked, and how true: overlock/slice in
  * debugfs. Writing anything forgets it.
  *
  *	source		who tells
  *	looks		how often somebody asked, and how often nothing was known
  *	age		ns from the telling to the look: median, 99th of a hundred, and all as
  *			NS:LOOKS
- *	early, late	ns from the last look in a slice to the end that was told then, where that was
- *			still to come, and where it had passed: the same three. The slice itself ended
- *			between that look and the next one, which is in another slice
+ *	early, late	ns from the last look in a slice to the end published then, where that was
+ *			still to come, and where it had passed: the same three. The slice itself
+ *			ended between that look and the next one, which is in another slice
  *	clock		ns by which the last two calibrations of the source's clock differ at most
  */
 #include <linux/debugfs.h>
@@ -24,7 +24,7 @@ struct looks {
 	u64 all, unknown;
 };
 
-/* A look that found a slice. An interrupt's in the midst of another may lose one or count it twice. */
+/* A look that found a slice. An interrupt's look amid another may lose one or count it twice. */
 struct sight {
 	u64 id;
 	ol_ticks_t end, at;
@@ -36,7 +36,7 @@ static DEFINE_PER_CPU(struct overlock_times, ages);
 static DEFINE_PER_CPU(struct overlock_times, early);
 static DEFINE_PER_CPU(struct overlock_times, late);
 
-/* Of a slice's last look; nothing is said of one whose end was unknown, or not believed any more. */
+/* Counts a slice's last look, unless its end was unknown, or not believed any more. */
 static void compare_with_told(const struct sight *last)
 {
 	s64 left = last->end - last->at;

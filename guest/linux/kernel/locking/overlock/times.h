@@ -2,8 +2,8 @@
 #ifndef OVERLOCK_TIMES_H
 #define OVERLOCK_TIMES_H
 /*
- * Times counted by their logarithm, on each CPU for itself: eight steps for each doubling, so that what
- * is told of one is within 6 % of what it was, from 0 to 18 minutes.
+ * Times counted by their logarithm, on each CPU for itself: eight steps for each doubling, so that
+ * a time is told within 6 % of its value, from 0 to 18 minutes.
  */
 #include <linux/percpu.h>
 #include <linux/types.h>
