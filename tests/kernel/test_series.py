@@ -85,6 +85,16 @@ def test_lines_are_as_long_as_checkpatch_allows() -> None:
     assert [(p, line) for p, line in lines if len(line.expandtabs(8)) > MOST_COLUMNS] == []
 
 
+def test_modules_of_the_stock_kernel_have_another_vermagic(tree: Path) -> None:
+    """They have the stock spin_unlock() in line."""
+    fine(SERIES, "--into", tree)
+    header = tree / "arch/x86/include/asm/vermagic.h"
+    header.write_text(f"{header.read_text().replace('# not shown', '')}\nMODULE_ARCH_VERMAGIC\n")
+    stock = fine("cc", "-E", "-P", header).split()
+    ours = fine("cc", "-E", "-P", "-DCONFIG_OVERLOCK_SPINLOCKS", header)
+    assert (stock, ours.strip()) == (['""'], '"overlock "')
+
+
 def test_mail_and_tree_are_the_same_kernel(tree: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     fine("cp", "-r", tree, other)
