@@ -4,7 +4,7 @@
 /*
  * The six operations on a spinlock: those of the lock that was chosen at boot, else the queued
  * spinlock's, which asm/qspinlock.h has defined just before. Not chosen costs a no-op; chosen, each
- * is a direct call.
+ * is a direct call. static_call_mod() lets modules call what only the kernel may choose.
  *
  * What only looks gets the word and not its address: lockref and hpet ask about copies.
  */
@@ -26,7 +26,7 @@ DECLARE_STATIC_CALL(overlock_is_contended, overlock_look_t);
 static __always_inline void overlock_spin_lock(arch_spinlock_t *lock)
 {
 	if (static_branch_unlikely(&overlock_chosen))
-		static_call(overlock_lock)(lock);
+		static_call_mod(overlock_lock)(lock);
 	else
 		queued_spin_lock(lock);
 }
@@ -34,7 +34,7 @@ static __always_inline void overlock_spin_lock(arch_spinlock_t *lock)
 static __always_inline int overlock_spin_trylock(arch_spinlock_t *lock)
 {
 	if (static_branch_unlikely(&overlock_chosen))
-		return static_call(overlock_trylock)(lock);
+		return static_call_mod(overlock_trylock)(lock);
 	return queued_spin_trylock(lock);
 }
 
@@ -42,7 +42,7 @@ static __always_inline void overlock_spin_unlock(arch_spinlock_t *lock)
 {
 	if (static_branch_unlikely(&overlock_chosen)) {
 		kcsan_release();
-		static_call(overlock_unlock)(lock);
+		static_call_mod(overlock_unlock)(lock);
 	} else {
 		queued_spin_unlock(lock);
 	}
@@ -51,21 +51,21 @@ static __always_inline void overlock_spin_unlock(arch_spinlock_t *lock)
 static __always_inline int overlock_spin_is_locked(arch_spinlock_t *lock)
 {
 	if (static_branch_unlikely(&overlock_chosen))
-		return static_call(overlock_is_locked)(atomic_read(&lock->val));
+		return static_call_mod(overlock_is_locked)(atomic_read(&lock->val));
 	return queued_spin_is_locked(lock);
 }
 
 static __always_inline int overlock_spin_value_unlocked(arch_spinlock_t lock)
 {
 	if (static_branch_unlikely(&overlock_chosen))
-		return !static_call(overlock_is_locked)(lock.val.counter);
+		return !static_call_mod(overlock_is_locked)(lock.val.counter);
 	return queued_spin_value_unlocked(lock);
 }
 
 static __always_inline int overlock_spin_is_contended(arch_spinlock_t *lock)
 {
 	if (static_branch_unlikely(&overlock_chosen))
-		return static_call(overlock_is_contended)(atomic_read(&lock->val));
+		return static_call_mod(overlock_is_contended)(atomic_read(&lock->val));
 	return queued_spin_is_contended(lock);
 }
 
