@@ -6,6 +6,7 @@ trees stay in $BUILD/kernel, where the next run finds them. `-k plain`, `-k lock
 choose one of the kernels.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -33,9 +34,15 @@ HANGS_SECONDS = 80  # of one that may hang
 BUSTED_BOOTS = 4
 LOCKS = [lock.id for lock in defs.load().locks.values() if "fits4" in lock.traits]
 
-# Beyond guest.config, so that what asks about a lock's word is compiled (lockref always is), and an
-# NMI can be sent to all.
-ALL = ("CONFIG_BPF_SYSCALL=y", "CONFIG_HPET_TIMER=y", "CONFIG_HPET=y", "CONFIG_MAGIC_SYSRQ=y")
+# Beyond guest.config, so that what asks about a lock's word is compiled (lockref always is), an NMI
+# can be sent to all, and the kernel says where it takes no probe.
+ALL = (
+    "CONFIG_BPF_SYSCALL=y",
+    "CONFIG_HPET_TIMER=y",
+    "CONFIG_HPET=y",
+    "CONFIG_MAGIC_SYSRQ=y",
+    "CONFIG_KPROBES=y",
+)
 OPTIONS = {
     "plain": (),
     "voluntary": (
@@ -50,6 +57,7 @@ OPTIONS = {
         "CONFIG_DEBUG_ATOMIC_SLEEP=y",
         "CONFIG_DEBUG_PREEMPT=y",
         "CONFIG_DEBUG_LOCKING_API_SELFTESTS=y",
+        "CONFIG_DEBUG_ENTRY=y",  # an NMI at once lets in others; objtool judges what is noinstr
         "CONFIG_OVERLOCK_COUNT=y",
     ),
     "kcsan": (
@@ -95,7 +103,7 @@ EXEMPT = {
     3: set[str](),
 }
 
-INIT = """#!/bin/busybox sh
+INIT = r"""#!/bin/busybox sh
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys
 /bin/busybox --install -s
 mount -t proc proc /proc; mount -t sysfs sysfs /sys
@@ -103,6 +111,11 @@ sys=/sys/kernel/overlock; tau=/sys/module/overlock/parameters/tau_ns
 echo "LOCK $(cat $sys/lock)"; echo "PARKING $(cat $sys/parking)"
 echo "YIELDING $(cat $sys/yielding)"
 echo "AVAILABLE $(cat $sys/available)"
+mount -t debugfs debugfs /sys/kernel/debug
+sed -nE "s/^(0x.*)-(0x.*)\t(.*(halt|trial|woken).*)/UNPROBED \1 \2 \3/p" \
+	/sys/kernel/debug/kprobes/blacklist
+sed -nE "s/(.*) . (overlock_(halt|trial)_(begin|end))$/LABEL \1 \2/p" /proc/kallsyms
+echo "STOCK $(insmod /stock.ko 2>&1)"
 echo "TAU $(cat $tau)"; echo inf >$tau; echo "THEN $(cat $tau)"; echo -1 >$tau
 insmod /torture.ko
 case $(cat /proc/cmdline) in
@@ -116,23 +129,33 @@ case $(cat /proc/cmdline) in
 	done
 	rmmod locktorture
 	echo STORM OVER ;;
+*nmi_kick*)
+	insmod /nmi_kick.ko && echo IPI LEFT ALONE ;;
 *calm*)
 	sleep 1
 	echo CALM
 	sleep 3 ;;
 *)
-	insmod /locktorture.ko torture_type=spin_lock_irq nwriters_stress=%(cpus)d
+	case $(cat /proc/cmdline) in *irqs_on*) type=spin_lock ;; *) type=spin_lock_irq ;; esac
+	insmod /locktorture.ko torture_type=$type nwriters_stress=%(cpus)d
 	sleep %(seconds)d; rmmod locktorture ;;
 esac
 reboot -f
 """
 
 
+QEMU = "qemu-system-x86_64"
+TRANSLATOR = b"TCGTCGTCGTCG"
+
+
 class Boot(Protocol):
     """Boots with these parameters and runs INIT; what the kernel and INIT said. With `nmi_at`,
-    an operator sends an NMI to all CPUs once these words were said."""
+    an operator sends an NMI to all CPUs once these words were said. `cpu` is QEMU's model,
+    `hypervisor` the signature that the guest sees."""
 
-    def __call__(self, parameters: str, nmi_at: str = "") -> str: ...
+    def __call__(
+        self, parameters: str, nmi_at: str = "", cpu: str = "max", hypervisor: bytes = TRANSLATOR
+    ) -> str: ...
 
 
 # locktorture marks a count with which exclusion failed.
@@ -194,8 +217,46 @@ class Tree:
         assert [line for line in more if line.endswith("=y") and line not in there] == []
 
 
+def with_signature(signature: bytes, folder: Path) -> Path:
+    """QEMU that calls itself another hypervisor. It has its signature as three words of code, and
+    its modules and ROMs beside its folder."""
+    installed = Path(shutil.which(QEMU) or QEMU).resolve()
+    program = installed.read_bytes()
+    for at in range(0, len(TRANSLATOR), 4):
+        word = TRANSLATOR[at : at + 4]
+        assert program.count(word) == 1, f"this QEMU has no single {word!r}; mend with_signature()"
+        program = program.replace(word, signature[at : at + 4])
+    qemu = folder / "bin/qemu"
+    qemu.parent.mkdir(exist_ok=True)
+    qemu.write_bytes(program)
+    qemu.chmod(0o755)
+    for beside in ("lib", "share"):
+        with contextlib.suppress(FileExistsError):
+            (folder / beside).symlink_to(installed.parents[1] / beside)
+    return qemu
+
+
+def changed() -> list[str]:
+    """The files that the series changes."""
+    patch = (TOP / "guest/patch/spinlocks.patch").read_text()
+    return re.findall(r"^--- a/(\S+)$", patch, re.M)
+
+
+def first_commit(source: Path) -> str:
+    return run("git", "-C", source, "rev-list", "--max-parents=0", "HEAD").strip()
+
+
+def is_unpacked(source: Path) -> bool:
+    if not (source / ".git").exists():
+        return False
+    known = run("git", "-C", source, "ls-tree", "-r", "--name-only", first_commit(source))
+    return set(known.split()) == set(changed())
+
+
 def unpack(source: Path) -> None:
     """A source as it came, into a git repository of the files that the series changes."""
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
     given = os.environ.get("KERNEL_SOURCE")
     if given:
         run("cp", "-r", f"{given}/.", source)
@@ -203,9 +264,8 @@ def unpack(source: Path) -> None:
     else:
         assert PACKED.exists(), f"no {PACKED}; install linux-source-6.1 or set KERNEL_SOURCE"
         run("tar", "-xf", PACKED, "-C", source, "--strip-components=1")
-    changed = re.findall(r"^--- a/(\S+)$", (TOP / "guest/patch/spinlocks.patch").read_text(), re.M)
     run("git", "-C", source, "init", "-q")
-    run("git", "-C", source, "add", "-f", *changed)
+    run("git", "-C", source, "add", "-f", *changed())
     run("git", "-C", source, *NAMED, "commit", "-qm", "as it came")
 
 
@@ -219,12 +279,9 @@ def mails() -> list[Path]:
 def patched(mails: list[Path]) -> Path:
     """The patches one by one on the source as it came, and what they touch compiled after each."""
     source = FOLDER / "source"
-    if not (source / ".git").exists():
-        shutil.rmtree(source, ignore_errors=True)
-        source.mkdir(parents=True)
+    if not is_unpacked(source):
         unpack(source)
-    first = run("git", "-C", source, "rev-list", "--max-parents=0", "HEAD").strip()
-    run("git", "-C", source, "reset", "-q", "--hard", first)
+    run("git", "-C", source, "reset", "-q", "--hard", first_commit(source))
     for number, mail in enumerate(mails, 1):
         run("git", "-C", source, *NAMED, "am", "-q", mail)
         steps = Tree.of("steps")
@@ -232,6 +289,15 @@ def patched(mails: list[Path]) -> Path:
         steps.make("prepare", "kernel/locking/", "arch/x86/kernel/paravirt-spinlocks.o")
         assert len(run("git", "-C", source, "rev-list", "HEAD").split()) == 1 + number
     return source
+
+
+@pytest.fixture(scope="module")
+def stock_module(patched: Path) -> Path:
+    """Of the same source and configuration, but for CONFIG_OVERLOCK_SPINLOCKS."""
+    assert patched == FOLDER / "source"
+    tree = Tree.of("steps")
+    tree.make("modules")
+    return tree.objects / "kernel/torture.ko"
 
 
 @pytest.fixture(scope="module")
@@ -244,25 +310,34 @@ def kernel(patched: Path, request: pytest.FixtureRequest) -> Tree:
 
 
 @pytest.fixture(scope="module")
-def boot(kernel: Tree, tmp_path_factory: pytest.TempPathFactory) -> Boot:
+def boot(kernel: Tree, stock_module: Path, tmp_path_factory: pytest.TempPathFactory) -> Boot:
     folder = tmp_path_factory.mktemp("boot")
     image, log, monitor = folder / "initramfs", folder / "log", folder / "qmp"
     busybox = Path(shutil.which("busybox") or "/bin/busybox")
     init = INIT % {"cpus": CPUS, "seconds": TORTURE_SECONDS}
     contents = {"bin/busybox": (0o755, busybox.read_bytes()), "init": (0o755, init.encode())}
-    for module in ("kernel/torture.ko", "kernel/locking/locktorture.ko"):
-        built = kernel.objects / module
+    nmi_kick = folder / "nmi_kick"
+    shutil.copytree(Path(__file__).with_name("nmi_kick"), nmi_kick)
+    kernel.make(f"M={nmi_kick}", "W=1", "KCFLAGS=-Werror", "modules")
+    modules = [kernel.objects / m for m in ("kernel/torture.ko", "kernel/locking/locktorture.ko")]
+    for built in (*modules, nmi_kick / "nmi_kick.ko"):
         contents[built.name] = (0o644, built.read_bytes())
+    contents["stock.ko"] = (0o644, stock_module.read_bytes())
     image.write_bytes(initramfs.archive(contents))
 
-    def boot(parameters: str, nmi_at: str = "") -> str:
+    def boot(
+        parameters: str, nmi_at: str = "", cpu: str = "max", hypervisor: bytes = TRANSLATOR
+    ) -> str:
         log.unlink(missing_ok=True)
+        program = QEMU if hypervisor == TRANSLATOR else with_signature(hypervisor, folder)
         may_hang = "hangs" in parameters.split()
-        command = "qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot"
-        command += f" -accel tcg,thread=multi -machine q35 -cpu max -smp {CPUS} -m 512"
+        command = f"{program} -nodefaults -no-user-config -display none -no-reboot"
+        command += f" -accel tcg,thread=multi -machine q35 -cpu {cpu} -smp {CPUS} -m 512"
         given = f"console=ttyS0 rdinit=/init panic=-1 loglevel=7 {NO_TIMER_CHECK} {parameters}"
         words = [*command.split(), "-serial", f"file:{log}", "-append", given]
         words += ["-kernel", str(kernel.objects / "arch/x86/boot/bzImage"), "-initrd", str(image)]
+        if hypervisor != TRANSLATOR:
+            words += ["-bios", "qboot.rom"]  # QEMU's own BIOS asks Xen for what is not there
         words += ["-qmp", f"unix:{monitor},server=on,wait=off"]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as qemu:
             try:
@@ -381,14 +456,99 @@ def test_parking(boot: Boot, way: str) -> None:
     said = boot(f"spinlock=pv_ticket overlock.park={way}")
     parking = re.findall(r"^PARKING (.*)$", said, re.M)
     assert parking == ["spin" if way == "spin" else "halt+nmi"]
-    assert ("overlock: park=pv cannot be had here: park=halt" in said) == (way == "pv")
+    refused = "overlock: park=pv refused: no hypervisor parks waiters here; park=halt instead"
+    assert (refused in said) == (way == "pv")
     assert ("overlock: park=nonsense is none of" in said) == (way == "nonsense")
     assert tortured(said) == "SUCCESS"
 
 
-# Changes of park.c that make an NMI, or what is made of it, go wrong.
-RETURNS_BY_ONE_FRAME = ("copy->ip = (unsigned long)place;", "(void)copy;")
-SENDS_UNANNOUNCED = ("\tatomic_inc(&per_cpu(woken, cpu));\n\tapic", "\tapic")
+def refused(said: str) -> str:
+    """Why waiters do not park by HLT; they spin, and the lock works."""
+    assert re.findall(r"^PARKING (.*)$", said, re.M) == ["spin"]
+    assert tortured(said) == "SUCCESS"
+    (why,) = re.findall(r"overlock: park=halt refused: (.*); park=spin instead$", said, re.M)
+    return str(why)
+
+
+@plain
+def test_waiters_halt_where_there_is_no_hypervisor(boot: Boot) -> None:
+    said = boot("spinlock=pv_ticket", cpu="max,-hypervisor")
+    assert re.findall(r"^PARKING (.*)$", said, re.M) == ["halt+nmi"]
+    assert "refused" not in said
+
+
+@plain
+@on("way", ["auto", "halt"])
+def test_they_do_not_under_a_hypervisor_without_a_signature(boot: Boot, way: str) -> None:
+    said = boot(f"spinlock=pv_ticket overlock.park={way}", cpu="max,tcg-cpuid=off")
+    assert refused(said) == "no NMI is known to end a HLT under hypervisor without a signature"
+
+
+@plain
+@on("name", ["XenVMMXenVMM", "Microsoft Hv", "bhyve bhyve "])
+def test_nor_where_a_halted_vcpu_may_stay_down(boot: Boot, name: str) -> None:
+    said = boot("spinlock=pv_ticket", hypervisor=name.encode())
+    assert refused(said) == f"no NMI is known to end a HLT under hypervisor {name}"
+
+
+@plain
+def test_they_halt_under_kvm_that_offers_nothing_else(boot: Boot) -> None:
+    said = boot("spinlock=pv_ticket", hypervisor=b"KVMKVMKVM\0\0\0")
+    assert "Hypervisor detected: KVM" in said
+    assert re.findall(r"^PARKING (.*)$", said, re.M) == ["halt+nmi"]
+    assert tortured(said) == "SUCCESS"
+
+
+@plain
+def test_a_lock_that_does_not_park_works_there(boot: Boot) -> None:
+    said = boot("spinlock=preemptable_ticket", cpu="max,tcg-cpuid=off")
+    assert in_force(said) == "preemptable_ticket"
+    assert tortured(said) == "SUCCESS"
+
+
+@plain
+def test_a_module_of_the_stock_kernel_is_refused(boot: Boot) -> None:
+    said = boot("spinlock=ticket calm")
+    magic = re.search(r"torture: version magic '(.*)' should be '(.*)'", said)
+    assert magic, said[-2000:]
+    assert magic[2] == f"{magic[1]}overlock "
+    assert re.search("^STOCK insmod: .*invalid module format", said, re.M)
+
+
+@each_kernel
+def test_no_probe_comes_near_a_hlt(boot: Boot) -> None:
+    said = boot("spinlock=ticket calm")
+    labels = {name: int(at, 16) for at, name in re.findall(r"^LABEL (\S+) (\S+)$", said, re.M)}
+    unprobed = re.findall(r"^UNPROBED (\S+) (\S+) (\S+)$", said, re.M)
+    assert {name for *_, name in unprobed} >= {"woken_by_nmi", "woken_unknowingly"}
+    spans = [range(int(begin, 16), int(end, 16)) for begin, end, _ in unprobed]
+    for which in ("halt", "trial"):
+        code = range(labels[f"overlock_{which}_begin"], labels[f"overlock_{which}_end"])
+        assert code
+        assert [hex(at) for at in code if not any(at in span for span in spans)] == []
+
+
+@plain
+def test_a_kick_in_an_nmi_leaves_the_interrupted_ipi_alone(boot: Boot) -> None:
+    said = boot("spinlock=pv_ticket nmi_kick")
+    assert re.search(r"nmi_kick: [1-9]\d* kicks in", said), said[-2000:]
+    assert "IPI LEFT ALONE" in said
+
+
+# Changes of park.c that make an NMI, or what is made of it, go wrong, or the machine another one.
+CHANGES_THE_COPY = "cmpxchg_local(copied_ip, judged, (unsigned long)place);"
+RETURNS_BY_ONE_FRAME = (CHANGES_THE_COPY, "(void)copied_ip;")
+CHANGES_ANY_COPY = (CHANGES_THE_COPY, "WRITE_ONCE(*copied_ip, (unsigned long)place);")
+NMI_NESTS = (
+    "\tif (!has_one_frame())\n\t\t",
+    "\tatomic_inc(this_cpu_ptr(&woken));\n"
+    '\tasm volatile("int $2" ::: "memory");\n'
+    "\tif (!has_one_frame())\n\t\t",
+)
+LEAVES_ICR2_CHANGED = ("apic_write(APIC_ICR2, destination);", "(void)destination;")
+ENCRYPTED = "cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT)"
+IS_CONFIDENTIAL = (ENCRYPTED, f"!{ENCRYPTED}")
+SENDS_UNANNOUNCED = ("\tatomic_inc(&per_cpu(woken, cpu));\n\tsend_nmi", "\tsend_nmi")
 OURS_IF_JUST_SENT = "atomic_read(this_cpu_ptr(&sending)) || since < JUST_NOW_NS ? NMI_HANDLED : "
 KNOWS_NONE = (OURS_IF_JUST_SENT, "since ? NMI_DONE : ")
 TAKES_ALL = (f"{OURS_IF_JUST_SENT}NMI_DONE", "since ? NMI_HANDLED : NMI_HANDLED")
@@ -423,6 +583,41 @@ def test_an_nmi_that_does_not_lead_past_a_hlt_is_found_at_boot(boot: Boot) -> No
     assert "overlock: an NMI does not lead past a HLT here: park=spin" in said
     assert re.findall(r"^PARKING (.*)$", said, re.M) == ["spin"]
     assert tortured(said) == "SUCCESS"
+
+
+@plain
+@with_twin(NMI_NESTS)
+@pytest.mark.usefixtures("twin")
+def test_an_nmi_may_nest_where_another_is_led_past_a_hlt(boot: Boot) -> None:
+    said = boot("spinlock=pv_ticket irqs_on")
+    assert re.findall(r"^PARKING (.*)$", said, re.M) == ["halt+nmi"]
+    assert tortured(said) == "SUCCESS"
+    assert not WRONG.search(said), said
+
+
+@plain
+@with_twin(NMI_NESTS, CHANGES_ANY_COPY)
+@pytest.mark.usefixtures("twin")
+def test_a_nested_nmis_copy_that_is_changed_is_found(boot: Boot) -> None:
+    said = boot("spinlock=pv_ticket irqs_on hangs")
+    assert "Linux version" in said
+    assert "End of test: SUCCESS" not in said
+
+
+@plain
+@with_twin(LEAVES_ICR2_CHANGED)
+@pytest.mark.usefixtures("twin")
+def test_an_interrupted_ipi_that_is_led_astray_is_found(boot: Boot) -> None:
+    said = boot("spinlock=pv_ticket nmi_kick")
+    assert re.search("nmi_kick: the interrupted IPI goes to .* instead of", said)
+    assert "IPI LEFT ALONE" not in said
+
+
+@plain
+@with_twin(IS_CONFIDENTIAL)
+@pytest.mark.usefixtures("twin")
+def test_waiters_do_not_halt_in_a_confidential_guest(boot: Boot) -> None:
+    assert refused(boot("spinlock=pv_ticket")) == "HLT is unsafe in a confidential guest"
 
 
 UNKNOWN = "NMI received for unknown reason"

@@ -17,12 +17,14 @@
  *
  * Either the parker sees the word changed, or the kicker sees the record.
  */
+#include <linux/cc_platform.h>
 #include <linux/cpumask.h>
 #include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/jump_label.h>
 #include <linux/kcsan-checks.h>
+#include <linux/kprobes.h>
 #include <linux/moduleparam.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
@@ -32,6 +34,7 @@
 #include <asm/apic.h>
 #include <asm/nmi.h>
 #include <asm/paravirt.h>
+#include <asm/processor.h>
 #include <asm/ptrace.h>
 #include "counting.h"
 #include "overlock.h"
@@ -93,12 +96,14 @@ static DEFINE_PER_CPU(ol_ticks_t, last_sent);
 /*
  * Halts unless the record was claimed. The kick of whoever claims it between our look and the HLT
  * comes as an NMI at one of these instructions, and its handler leads behind them. Entered with
- * interrupts disabled, else the kick could come in the handler of one that returns to the HLT.
+ * interrupts disabled, else the kick could come in the handler of one that returns to the HLT. It
+ * could come in a breakpoint's handler, too: noinstr keeps kprobes and breakpoints out, also behind
+ * the label, where kallsyms ends the function.
  */
 extern const char overlock_halt_begin[], overlock_halt_end[];
 extern const char overlock_trial_begin[], overlock_trial_end[];
 
-static noinline __noclone void halt_while_asleep(const u64 *claim, bool enable_interrupts)
+static noinstr __noclone void halt_while_asleep(const u64 *claim, bool enable_interrupts)
 {
 	asm volatile("overlock_halt_begin:\n\t"
 		     "cmpb %[asleep], %[state]\n\t"
@@ -126,33 +131,46 @@ static void halt_wait(const u64 *claim)
 		raw_local_irq_enable();
 }
 
-/* What IRET pops. */
-struct return_frame {
-	unsigned long ip, cs, flags, sp, ss;
-};
-
-/*
- * Where the NMI will return to. The entry code (entry_64.S, asm_exc_nmi) returns by a copy of the
- * frame, which lies behind the registers: a change of regs->ip alone is lost, unless another NMI
- * comes meanwhile, and the copy, which then leads back into the entry code, is made anew.
- */
-static void return_to(struct pt_regs *regs, const char *place)
+/* With FRED an NMI returns by regs itself, and INT 2 is no way to have one. */
+static bool has_one_frame(void)
 {
-	struct return_frame *copy = (struct return_frame *)(regs + 1);
-
-	if (!memcmp(copy, &regs->ip, sizeof(*copy)))
-		copy->ip = (unsigned long)place;
-	regs->ip = (unsigned long)place;
+#ifdef X86_FEATURE_FRED
+	return cpu_feature_enabled(X86_FEATURE_FRED);
+#else
+	return false;
+#endif
 }
 
-static bool within(const struct pt_regs *regs, const char *begin, const char *end)
+/*
+ * Where an NMI that interrupted the kernel will return to. The entry code (entry_64.S, asm_exc_nmi)
+ * returns by the "iret" frame, a copy of the frame in regs, which lies behind the registers.
+ *
+ * An exception in an NMI handler ends by IRET, which lets in NMIs. A nested NMI points the copy
+ * back into the entry code, which then copies the frame in regs and calls us once more: such a copy
+ * must stay. So the copy changes only while it has the ip that was judged; the entry code's is
+ * another. cmpxchg_local() suffices, for the nested NMI comes on this CPU: before that instruction,
+ * which then changes nothing, or after it, and then replaces the copy.
+ */
+static nokprobe_inline void return_to(struct pt_regs *regs, const char *place)
 {
-	return regs->ip >= (unsigned long)begin && regs->ip < (unsigned long)end;
+	unsigned long *copied_ip = (unsigned long *)(regs + 1);
+	unsigned long judged = regs->ip;
+
+	regs->ip = (unsigned long)place;
+	if (!has_one_frame())
+		cmpxchg_local(copied_ip, judged, (unsigned long)place);
+}
+
+/* User code may jump to our addresses, too. The frame of its NMI has no copy. */
+static nokprobe_inline bool within(const struct pt_regs *regs, const char *begin, const char *end)
+{
+	return !user_mode(regs) && regs->ip >= (unsigned long)begin &&
+	       regs->ip < (unsigned long)end;
 }
 
 enum { JUST_NOW_NS = 100 * NSEC_PER_MSEC }; /* the CPU may have been stopped meanwhile */
 
-static int woken_by_nmi(unsigned int type, struct pt_regs *regs)
+static int __kprobes woken_by_nmi(unsigned int type, struct pt_regs *regs)
 {
 	int sent = atomic_xchg(this_cpu_ptr(&woken), 0);
 
@@ -170,11 +188,10 @@ static int woken_by_nmi(unsigned int type, struct pt_regs *regs)
  * Does an NMI just before a HLT lead past it? A HLT that is executed nevertheless ends with the
  * next timer interrupt, here where interrupts are enabled; halt_wait() would have lost a kick.
  */
-static noinline __noclone bool nmi_leads_past_halt(void)
+static noinstr __noclone bool nmi_leads_past_halt(void)
 {
 	bool halted = false;
 
-	atomic_inc(this_cpu_ptr(&woken)); /* what comes is ours, not an unknown NMI */
 	asm volatile("overlock_trial_begin:\n\t"
 		     "int $2\n\t" /* by the NMI's entry, and precisely here */
 		     "hlt\n\t"
@@ -187,6 +204,24 @@ static noinline __noclone bool nmi_leads_past_halt(void)
 }
 
 /*
+ * xAPIC sends an IPI by two writes: the destination to ICR2, then the rest to ICR. An NMI may come
+ * between the two. So a kick in an NMI leaves ICR2 as it was, and ICR idle, for which the
+ * interrupted code has waited. An irq_work could be too late: the interrupted code may have
+ * interrupts disabled and wait for a lock that the CPU to be kicked holds. x2APIC has one write.
+ */
+static void send_nmi(int cpu)
+{
+	bool between = in_nmi() && !x2apic_mode;
+	u32 destination = between ? apic_read(APIC_ICR2) : 0;
+
+	apic->send_IPI(cpu, NMI_VECTOR);
+	if (!between)
+		return;
+	safe_apic_wait_icr_idle();
+	apic_write(APIC_ICR2, destination);
+}
+
+/*
  * Each step is to be seen by the NMI, and whoever counts down leaves the time behind. The counters'
  * steps are full barriers on x86, and send_IPI() has a fence where the APIC needs one.
  */
@@ -194,7 +229,7 @@ static void halt_kick(int cpu)
 {
 	atomic_inc(&per_cpu(sending, cpu));
 	atomic_inc(&per_cpu(woken, cpu));
-	apic->send_IPI(cpu, NMI_VECTOR);
+	send_nmi(cpu);
 	WRITE_ONCE(per_cpu(last_sent, cpu), ol_now());
 	atomic_dec(&per_cpu(sending, cpu));
 }
@@ -204,7 +239,7 @@ static void halt_kick(int cpu)
  * NMI, and was taken for it. So it is if one was sent just now. In a system that hangs nobody sends
  * any: there an operator's NMI is not mistaken for a kick.
  */
-static int woken_unknowingly(unsigned int type, struct pt_regs *regs)
+static int __kprobes woken_unknowingly(unsigned int type, struct pt_regs *regs)
 {
 	s64 since = ol_now() - READ_ONCE(*this_cpu_ptr(&last_sent));
 
@@ -358,27 +393,64 @@ void ol_kick(const u32 *word, u32 key, int n)
 
 /* Which way. */
 
-static bool possible(enum way asked)
+/*
+ * An NMI must end a HLT with interrupts disabled. It does on a CPU (SDM, HLT), under KVM
+ * (kvm_vcpu_has_events()) and under QEMU's translator (x86_cpu_pending_interrupt()). Elsewhere it
+ * need not: Xen takes such a vCPU down for good (hvm_hlt()); bhyve stops the machine when all vCPUs
+ * halt that way (vm_handle_hlt()).
+ */
+static bool __init hypervisor_ends_halt(void)
 {
-	switch (asked) {
-	case PV:
-		return pv_is_there();
-	case HALT: /* a Xen PV guest can do neither HLT nor send NMIs by an APIC */
-		return num_possible_cpus() > 1 && !boot_cpu_has(X86_FEATURE_XENPV) &&
-		       boot_cpu_has(X86_FEATURE_APIC);
-	default:
-		return asked == SPIN;
-	}
+	return !boot_cpu_has(X86_FEATURE_HYPERVISOR) ||
+	       hypervisor_cpuid_base("KVMKVMKVM\0\0\0", 0) ||
+	       hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
 }
 
-/* With FRED an NMI returns by regs itself, and INT 2 is no way to have one. */
-static bool __init has_one_frame(void)
+/* What its first leaf says, for people. */
+static const char *__init hypervisor(void)
 {
-#ifdef X86_FEATURE_FRED
-	return cpu_feature_enabled(X86_FEATURE_FRED);
-#else
-	return false;
-#endif
+	static char signature[13] __initdata;
+	u32 words[4];
+
+	cpuid(0x40000000, &words[0], &words[1], &words[2], &words[3]);
+	memcpy(signature, &words[1], 12);
+	return signature[0] ? signature : "without a signature";
+}
+
+/*
+ * The reason against HLT, or null. In a confidential guest HLT raises #VC or #VE, and the NMI may
+ * come in its handler, which then halts.
+ */
+static const char *__init against_halt(void)
+{
+	static char reason[100] __initdata;
+
+	if (boot_cpu_has(X86_FEATURE_XENPV))
+		return "a Xen PV guest cannot halt or send NMIs by itself";
+	if (!boot_cpu_has(X86_FEATURE_APIC))
+		return "no local APIC sends NMIs";
+	if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+		return "HLT is unsafe in a confidential guest";
+	if (hypervisor_ends_halt())
+		return NULL;
+	snprintf(reason, sizeof(reason), "no NMI is known to end a HLT under hypervisor %s",
+		 hypervisor());
+	return reason;
+}
+
+static const char *__init against(enum way asked)
+{
+	if (asked == PV)
+		return pv_is_there() ? NULL : "no hypervisor parks waiters here";
+	return asked == HALT ? against_halt() : NULL;
+}
+
+static bool __init trial_passes(void)
+{
+	if (has_one_frame())
+		return true;
+	atomic_inc(this_cpu_ptr(&woken)); /* what comes is ours, not an unknown NMI */
+	return nmi_leads_past_halt();
 }
 
 static bool __init halt_works(void)
@@ -387,12 +459,19 @@ static bool __init halt_works(void)
 		pr_warn("overlock: no NMI handler: park=spin\n");
 		return false;
 	}
-	if (has_one_frame() || nmi_leads_past_halt())
+	if (trial_passes())
 		/* Without it an NMI now and then is called unknown, which is all. */
 		return register_nmi_handler(NMI_UNKNOWN, woken_unknowingly, 0, "overlock") || true;
 	unregister_nmi_handler(NMI_LOCAL, "overlock");
 	pr_warn("overlock: an NMI does not lead past a HLT here: park=spin\n");
 	return false;
+}
+
+static enum way __init best_way(void)
+{
+	if (!against(PV))
+		return PV;
+	return against(HALT) ? SPIN : HALT;
 }
 
 /*
@@ -401,15 +480,17 @@ static bool __init halt_works(void)
  */
 static int __init choose_way(void)
 {
-	enum way asked = wanted;
+	enum way best = best_way(), asked = wanted;
 
-	if (!static_key_enabled(&overlock_chosen))
+	if (!static_key_enabled(&overlock_chosen) || num_possible_cpus() == 1)
 		return 0; /* nobody will park */
-	if (!possible(asked))
-		asked = possible(PV) ? PV : possible(HALT) ? HALT : SPIN;
-	if (wanted != AUTO && asked != wanted)
-		pr_warn("overlock: park=%s cannot be had here: park=%s\n", names[wanted],
-			names[asked]);
+	if (asked == AUTO)
+		asked = best == PV ? PV : HALT;
+	if (against(asked)) {
+		pr_warn("overlock: park=%s refused: %s; park=%s instead\n", names[asked],
+			against(asked), names[best]);
+		asked = best;
+	}
 	way = asked == HALT && !halt_works() ? SPIN : asked;
 	return 0;
 }
