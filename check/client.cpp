@@ -148,6 +148,8 @@ void Client::finish() {
         bool all = true;
         for (size_t i = 0; i < setting_.contexts; i++)
             all &= world_.is_done(i) || world_.is_off(i);
+        if (!all && is_held_by_waiter())
+            return;
         (all ? notes_.went_on : notes_.stuck)++;
         for (size_t i = 0; i < setting_.contexts; i++)
             if (!world_.is_off(i) && !world_.is_done(i))
@@ -191,13 +193,23 @@ bool Client::is_fifo() const {
 // Nobody can go on: fine if somebody stopped for ever, but not if it only waited in a lock whose
 // waiters may pass it. One in a line of nodes may have the lock, and the line still to mend.
 bool Client::may_stick() {
+    const bool endless = ops_.traits & OL_PATIENT && world_.tuning().tau == engine::never;
+    const bool leaves_reader = ops_.traits & OL_ELIDES && world_.has_transactions();
     bool stopped = false;
 
     for (size_t i = 0; i < setting_.contexts; i++)
         stopped |= world_.is_off(i);
     return stopped && !forked_ &&
-           (setting_.scenario != Scenario::waiter_ || is_fifo() ||
-            ops_.traits & (OL_LATE_FIFO | OL_NEEDS_NODES));
+           (setting_.scenario != Scenario::waiter_ || is_fifo() || endless || leaves_reader ||
+            is_held_by_waiter() || ops_.traits & (OL_LATE_FIFO | OL_NEEDS_NODES));
+}
+
+// The context that stopped as it acquired has the lock already. A lock that elides notes its holder
+// after the acquiring step, and without transactions it is locked only while somebody is inside.
+bool Client::is_held_by_waiter() {
+    return setting_.scenario == Scenario::waiter_ && ops_.traits & OL_ELIDES &&
+           !world_.has_transactions() &&
+           world_.from_outside([this] { return ops_.is_locked(locks_[0].at); });
 }
 
 // From outside, with nobody else there: waiting is a failure now.

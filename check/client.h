@@ -71,6 +71,7 @@ private:
     void body(size_t me);
     void finish();
     bool may_stick();
+    bool is_held_by_waiter();
     bool is_fifo() const;
     void idle_lock_works(Lock &l);
     void first_come_first_served();

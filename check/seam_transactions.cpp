@@ -182,7 +182,11 @@ bool World::htm_active(Place) {
 }
 
 bool World::htm_works(Place) {
-    return is_inside() && loads_->watch() && rules_.capacity.read + rules_.capacity.written > 0;
+    return is_inside() && has_transactions();
+}
+
+bool World::has_transactions() const {
+    return loads_->watch() && rules_.capacity.read + rules_.capacity.written > 0;
 }
 
 void World::htm_set_owner(const void *p, Place) {

@@ -292,6 +292,16 @@ void World::force(size_t who) {
 }
 
 // A timed caller whose wait can end only after its deadline.
+bool World::from_outside(const std::function<bool()> &look) {
+    Agent *here = std::exchange(here_, nullptr);
+    size_t self = std::exchange(self_, nobody);
+    bool answer = look();
+
+    self_ = self;
+    here_ = here;
+    return answer;
+}
+
 bool World::waits_too_long(const Agent &a) {
     bool parks = a.doing == Doing::parks, relaxes = a.doing == Doing::runs && a.watches;
 

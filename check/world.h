@@ -130,6 +130,10 @@ public:
     // than values: what was explored must be explored again.
     bool met_transactions() { return std::exchange(met_, false); }
 
+    // What a call answers to one that looks on from outside, while an execution is under way.
+    bool from_outside(const std::function<bool()> &look);
+    bool has_transactions() const;
+
     size_t running() const { return self_; }
     size_t step() const { return steps_; } // the number of the last one in this execution
     Memory &memory() { return memory_; }
