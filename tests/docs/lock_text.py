@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+COMMENT = re.compile(r"[ \t]*(?:/\*.*?\*/|//[^\n]*)", re.DOTALL)
 INCLUDED = re.compile(r"^#include <(overlock/(?!port)[\w/]+\.h)>$", re.MULTILINE)
 FUNCTION = re.compile(r"^[^\s#/*}][^;{}=]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", re.M | re.S)
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\(.*?)$(?<!\\)", re.M | re.S)

@@ -45,6 +45,8 @@ def test_calls_are_found_where_they_hide() -> None:
     macro = "#define OL_MINE_NAP(l)\t\\\n\tol_park(l, 1, 1, 1)\n"
     lock = "static inline void ol_mine_lock(ol_mine_t *l)\n{\n\tOL_MINE_NAP(l);\n}\n"
     assert needed(macro + lock) == {"needs_park"}
+    told = "static inline void ol_mine_lock(ol_mine_t *l) /* now */\n{\n\tol_yield();\n}\n"
+    assert needed(told) == {"needs_yield"}
     assert needed(lock) == needed("/* ol_park() */\n" + lock) == set()
     base = "#include <overlock/lock/ticket.h>\n"
     outside = "static inline void ol_mine_lock(ol_ticket_t *l)\n{\n\tol_ticket_lock(l);\n}\n"
