@@ -5,7 +5,7 @@ import re
 
 import claims_page as page
 import pytest
-from claim_cases import Run, all_runs, ids
+from claim_cases import TOP, Run, all_runs, ids
 
 RUNS = all_runs()
 
@@ -50,6 +50,21 @@ def test_what_always_holds_would_fail(claim: str) -> None:
     result = Run("", "", lock, run, (claim,), "fails").explore()
     assert result["failure"]
     assert result["failure"]["property"] == "out of order"
+
+
+def orders_of_qrw() -> list[str]:
+    lines = (TOP / "include/overlock/lock/qrw.h").read_text().splitlines()
+    order = re.compile(r"\bol_\w+_(acquire|release)\(")
+    return [f"qrw.h:{n}:{m[1]}" for n, line in enumerate(lines, 1) if (m := order.search(line))]
+
+
+@pytest.mark.parametrize("site", orders_of_qrw())
+def test_each_order_of_readers_and_writers_is_needed(site: str) -> None:
+    """test_weakening.py has the writers alone."""
+    run = Run("", "", "qrw_with_readers", "2x2 c11 order roles=rw", (), "fails")
+    failure = run.explore("--weaken", site)["failure"]
+    assert failure, f"nothing misses {site}"
+    assert failure["property"] == "not ordered by happens-before"
 
 
 @pytest.mark.parametrize("lock", ids("locks"))
