@@ -14,6 +14,7 @@ MOST = 165  # lines, with comments and empty ones: about 150, and a tenth more
 LARGE = {
     "mcs_tp": (202, "how a waiter leaves, is passed over and queues anew"),
     "preemptable_ticket": (190, "its line is its parking form's, too"),
+    "tx": (207, "how a waiter of its rwlock is passed, beside the transactions"),
     "owner_qspin": (205, "what it does for a preempted owner, at each place in the queue"),
 }
 

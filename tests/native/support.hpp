@@ -161,7 +161,8 @@ inline auto timed_locks() {
 }
 inline auto locks_with_tau() {
     return locks_with([](const ol_lock_ops *l) {
-        return strstr(l->id, "preemptable") || !strcmp(l->id, "mcs_tp"); // of mcs_tp it is `stale`
+        return strstr(l->id, "preemptable") || !strcmp(l->id, "tx") ||
+               !strcmp(l->id, "mcs_tp"); // of mcs_tp it is `stale`
     });
 }
 

@@ -2,7 +2,8 @@
 #ifndef OL_TX_H
 #define OL_TX_H
 /*
- * Transactional spinlock. Long: Kernel Transactional Spinlocks (003, its second half).
+ * Transactional spinlock. Long: Kernel Transactional Spinlocks (003, its second half). Its queue is
+ * preemptable: Ouyang, Lange (000), section 4.
  *
  * A critical section runs as a transaction within the read side of a queued rwlock; one that cannot
  * runs within its write side, for which the read side is dropped first. So what fails waits for the
@@ -13,6 +14,13 @@
  *  | queued rwlock |	id   | depth |	id: who has the write side	depth: how often more
  *  +---------------+--------+-------+
  *
+ *  003 takes Linux's rwlock, whose queue is FIFO: a preempted waiter there stops all sections for a time
+ *  slice. Here the n-th waiter may go out of turn once it has waited n * tau. A waiter that is due, in
+ *  turn or out of it, competes for `count` and sets W, which keeps out all that have not waited. The
+ *  first to enter clears W, and any other that is due sets it again. So a waiter that is due and has no
+ *  CPU costs the next one tau. While W is clear, a section enters the free lock past the queue, so FIFO
+ *  begins when the first waiter sets W.
+ *
  *  No transaction reads or writes any of this, so nothing else may be on its line; that we are in a
  *  transaction, and of which lock, is known by the context alone: ol_htm_owner().
  *
@@ -21,8 +29,11 @@
  *  A section may run more than once, and must end in the context that began it. After the commit the
  *  read side is still to be released: whoever frees the lock takes it by ol_tx_lock_non() first.
  *
- *  Pairing: the rwlock's. `holder` orders nothing: whoever finds its id there put it there.
+ *  Pairing: the rwlock's. The queue orders nothing and is relaxed: it says when a waiter competes, and
+ *  exclusion rests on `count` alone. Every change of `count` is a read-modify-write, so W does not end
+ *  a release sequence. `holder` orders nothing: a context that finds its id there put it there.
  */
+#include <overlock/lock/preemptable_ticket.h>
 #include <overlock/lock/qrw.h>
 
 typedef struct OL_CAPABILITY ol_tx {
@@ -31,6 +42,7 @@ typedef struct OL_CAPABILITY ol_tx {
 } OL_OWN_LINE ol_tx_t;
 
 #define OL_TX_INIT	{ OL_QRW_INIT, 0 }
+#define OL_TX_TICKET	1u /* in either half of the queue's word, which has no flags */
 
 /* Transactions: what comes after a begin may be undone, and then begin returns once more. */
 static inline bool ol_tx_is_elided(const ol_tx_t *l)
@@ -66,6 +78,43 @@ static inline void ol_tx_commit(ol_tx_t *l)
 	ol_htm_set_owner((const void *)0);
 	ol_count(OL_TX_COMMIT);
 	ol_qrw_read_unlock(&l->lock);
+}
+
+/*
+ * One try of a waiter that is due. Where W is set, a reader does not join other readers, as newcomers
+ * may not: else readers that come and go in turn could keep a writer out for ever.
+ */
+static inline bool ol_tx_compete(uint32_t *count, uint32_t side)
+{
+	uint32_t w = ol_load_relaxed(count), inside = w & ~OL_QRW_WAITING;
+
+	if (!inside || (side == OL_QRW_READER && !(w & OL_QRW_BARS)))
+		return ol_cas_acquire(count, w, inside + side); /* [A]; clears W */
+	if (w == inside)
+		ol_or_relaxed(count, OL_QRW_WAITING); /* says no more than "look at the queue" */
+	return false;
+}
+
+/* Relaxed: see above. Leaving is atomic, for two readers may leave at once. */
+static OL_COLD void ol_tx_wait(ol_tx_t *l, uint32_t side)
+{
+	uint32_t *line = &l->lock.line.word;
+	uint32_t w = ol_add_hi_relaxed(line, OL_TX_TICKET);
+	uint16_t mine = ol_hi(w);
+
+	ol_count(OL_SLOW_PATH);
+	ol_count_at(OL_QUEUE, (uint16_t)(mine - ol_lo(w)));
+	ol_pt_queue(line, mine, OL_TX_TICKET, OL_NEVER);
+	while (!ol_tx_compete(&l->lock.count, side))
+		ol_relax();
+	ol_add_lo_relaxed(line, OL_TX_TICKET);
+}
+
+/* Does not look at the queue, as Linux's: the first waiter may have no CPU, and one that has sets W. */
+static inline bool ol_tx_write_trylock(ol_tx_t *l)
+{
+	return !ol_load_relaxed(&l->lock.count) &&
+	       ol_cas_acquire(&l->lock.count, 0u, OL_QRW_HELD); /* [A] */
 }
 
 static inline void ol_tx_hold(ol_tx_t *l) /* the write side is ours */
@@ -109,7 +158,8 @@ static inline void ol_tx_lock_non(ol_tx_t *l) /* never elides */
 		ol_store_relaxed(&l->holder, ol_load_relaxed(&l->holder) + 1u);
 		return;
 	}
-	ol_qrw_lock(&l->lock);
+	if (OL_UNLIKELY(!ol_tx_write_trylock(l)))
+		ol_tx_wait(l, OL_QRW_HELD);
 	ol_tx_hold(l);
 }
 
@@ -119,7 +169,8 @@ static inline void ol_tx_lock_retry(ol_tx_t *l, uint64_t retries)
 	if (ol_tx_is_elided(l) && ol_htm_begin()) /* counts how deep */
 		return;
 	if (ol_htm_works() && !ol_htm_active() && !ol_tx_is_held(l)) {
-		ol_qrw_read_lock(&l->lock);
+		if (OL_UNLIKELY(!ol_qrw_read_trylock(&l->lock)))
+			ol_tx_wait(l, OL_QRW_READER);
 		if (ol_tx_begin(l, retries))
 			return;
 	}
@@ -140,7 +191,7 @@ static inline bool ol_tx_trylock(ol_tx_t *l)
 		ol_htm_abort();
 	if (ol_htm_works() && ol_qrw_read_trylock(&l->lock) && ol_tx_begin(l, ol_tune(tx_retries)))
 		return true;
-	if (!ol_qrw_trylock(&l->lock))
+	if (!ol_tx_write_trylock(l))
 		return false;
 	ol_tx_hold(l);
 	return true;
