@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A waiter lets the holder run, whatever the lock and the scheduling policies (preload/sleep.c)."""
 
+import json
 import os
 import pty
 import subprocess
@@ -81,6 +82,15 @@ def test_unlocking_a_free_mutex_changes_nothing(program: Compile, lock: str) -> 
     assert (done.returncode, done.stdout) == (0, "0\n"), (done.stdout, done.stderr)
 
 
+def test_long_waits_are_counted(program: Compile, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    counted = native.file("liboverlock-run-counted.so")
+    env = environment("ticket", counted, OVERLOCK_OUTPUT=str(report))
+    assert run([program("crowd.c"), "4"], env).returncode == 0
+    sites = json.loads(report.read_text())["sites"]["sites"]
+    assert sum(site["events"].get("LONG_WAIT", 0) for site in sites) == 4
+
+
 def on_terminal(command: list[str], env: dict[str, str]) -> str:
     """What the command, and the library within it, say on their controlling terminal."""
     pid, terminal = pty.fork()
@@ -108,4 +118,3 @@ def test_a_fifo_lock_says_what_it_does_to_many_threads(
     said = on_terminal(crowd, environment(lock))
     assert ("is a FIFO lock, and this program has" in said) == says, said
     assert said.count("overlock:") <= 1
-    assert native.file("liboverlock-run.so").exists()
