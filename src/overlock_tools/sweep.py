@@ -182,14 +182,15 @@ def locks(tunable: Tunable, asked: Asked) -> list[str]:
     for lock in asked.names if asked["locks"] else ():
         found += readers if lock == "all" else [lock]
     if not found:
-        raise Fail(f"no lock's header reads {tunable.name}; name the locks with --lock")
+        raise Fail(f"no lock reads {tunable.name}: sweep a program under `overlock run` instead")
     for lock in found:
         name = lock.partition("@")[0]
         if f"@{tunable.name}=" in lock:
             raise Fail(f"--lock {lock}: {tunable.name} is what the sweep sets")
-        if readers and not outside.is_header(name) and name not in readers:
+        if not outside.is_header(name) and name not in readers:
             defs.load().lock(name)
-            raise Fail(f"{name} does not read {tunable.name}; {', '.join(readers)} do")
+            others = f"{', '.join(readers)} do" if readers else "only `overlock run` does"
+            raise Fail(f"{name} does not read {tunable.name}; {others}")
     return list(dict.fromkeys(found))
 
 

@@ -451,22 +451,19 @@ def test_a_cache_that_cannot_be_written_is_no_error(fake: Fake) -> None:
 
 def on_terminal(fake: Fake, *args: str, width: int = 80) -> str:
     """Without its colours."""
+    # The shell leads the session until all is read: at its end the kernel discards the rest.
+    command = ["sh", "-c", '"$@"; echo "exit code: $?"; read -r end', "sh", *COMMAND, *args]
     pid, handle = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         os.chdir(fake.folder)
         os.execve(  # noqa: S606 - the terminal is what this is about
-            COMMAND[0], [*COMMAND, *args], {**fake.environment, "TERM": "xterm-256color"}
+            "/bin/sh", command, {**fake.environment, "TERM": "xterm-256color"}
         )
     out = b""
-    while True:
-        try:
-            data = os.read(handle, 1 << 16)
-        except OSError:  # closed by its end
-            break
-        if not data:
-            break
-        out += data
+    while b"exit code: " not in out:
+        out += os.read(handle, 1 << 16)
+    os.write(handle, b"\n")
     os.waitpid(pid, 0)
     os.close(handle)
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.decode())

@@ -4,6 +4,8 @@
 import atexit
 import os
 import platform
+import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +47,27 @@ def environment(lock: str | None, library: Path | None = None, **more: str) -> d
         return clean | more
     preload = library or native.file("liboverlock-run.so")
     return clean | {"LD_PRELOAD": str(preload), "OVERLOCK_LOCK": lock} | more
+
+
+def on_terminal(command: list[str], env: dict[str, str], streams: Path | None = None) -> str:
+    """What the command, and the library within it, say on their controlling terminal.
+
+    Standard output and error go there too, or to `streams`. The command has to succeed. The shell
+    leads the session and ends when all is read: at its end the kernel discards the rest.
+    """
+    then = f" >'{streams}' 2>&1" if streams else ""
+    script = f'"$@"{then}; echo "exit code: $?."; read -r end'
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execve("/bin/sh", ["sh", "-c", script, "sh", *command], env)  # noqa: S606 - ours
+    said = b""
+    while not (end := re.search(r"exit code: (\d+)\.", said.decode())):
+        said += os.read(terminal, 4096)
+    os.write(terminal, b"\n")
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    assert end[1] == "0", said
+    return said.decode()[: end.start()]
 
 
 def run(

@@ -3,7 +3,6 @@
 
 import json
 import os
-import pty
 import shutil
 import signal
 import stat
@@ -12,7 +11,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import REFUSED, SPINLOCKS, TOP, Compile, environment, installed, overlock, run
+from conftest import (
+    REFUSED,
+    SPINLOCKS,
+    TOP,
+    Compile,
+    environment,
+    installed,
+    on_terminal,
+    overlock,
+    run,
+)
 
 from overlock_tools import native
 
@@ -266,24 +275,13 @@ def test_report_survives_fork_and_exec(tmp_path: Path) -> None:
 
 def test_report_on_the_terminal(program: Compile, tmp_path: Path) -> None:
     """To the terminal, although both streams go elsewhere."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        with (tmp_path / "streams").open("wb") as streams:
-            os.dup2(streams.fileno(), 1)
-            os.dup2(streams.fileno(), 2)
-        args = ["run", "--lock", "mcs", "--counters", "--", str(program("conditions.c")), "20"]
-        variables = environment(None, OVERLOCK_NATIVE=str(native.folder()))
-        os.execve(installed(), ["overlock", *args], variables)  # noqa: S606 - in the child of forkpty()
-    said = b""
-    try:
-        while chunk := os.read(terminal, 4096):
-            said += chunk
-    except OSError:  # the other side is closed
-        pass
-    assert os.waitpid(pid, 0)[1] == 0
-    assert b"overlock: conditions under mcs" in said
-    assert b"acquisitions" in said
-    assert (tmp_path / "streams").read_text() == "fine\n"
+    streams = tmp_path / "streams"
+    args = ["run", "--lock", "mcs", "--counters", "--", str(program("conditions.c")), "20"]
+    variables = environment(None, OVERLOCK_NATIVE=str(native.folder()))
+    said = on_terminal([installed(), *args], variables, streams)
+    assert "overlock: conditions under mcs" in said
+    assert "acquisitions" in said
+    assert streams.read_text() == "fine\n"
 
 
 def test_disabled(tmp_path: Path) -> None:

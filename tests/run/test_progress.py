@@ -2,13 +2,11 @@
 """A waiter lets the holder run, whatever the lock and the scheduling policies (preload/sleep.c)."""
 
 import json
-import os
-import pty
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import LOCKS, SPINLOCKS, Compile, environment, run
+from conftest import LOCKS, SPINLOCKS, Compile, environment, on_terminal, run
 
 from overlock_tools import native
 
@@ -89,25 +87,6 @@ def test_long_waits_are_counted(program: Compile, tmp_path: Path) -> None:
     assert run([program("crowd.c"), "4"], env).returncode == 0
     sites = json.loads(report.read_text())["sites"]["sites"]
     assert sum(site["events"].get("LONG_WAIT", 0) for site in sites) == 4
-
-
-def on_terminal(command: list[str], env: dict[str, str]) -> str:
-    """What the command, and the library within it, say on their controlling terminal."""
-    pid, terminal = pty.fork()
-    if not pid:
-        os.execve(command[0], command, env)  # noqa: S606 - ours
-    said = b""
-    while True:
-        try:
-            part = os.read(terminal, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        said += part
-    os.waitpid(pid, 0)
-    os.close(terminal)
-    return said.decode()
 
 
 @pytest.mark.parametrize(("lock", "says"), [("ticket", True), ("mcs", True), ("tas_yield", False)])

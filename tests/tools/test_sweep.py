@@ -63,7 +63,8 @@ def test_reads_what_headers_ask_for() -> None:
     assert {"long_term", "wait_slots"} <= headers["twa"]
     assert "tau" in headers["pv_preemptable_ticket"]
     assert not headers["tas"]
-    assert set.union(*headers.values()) == set(defs.load().tunables)
+    by_run_alone = {"longest_spin"}
+    assert set.union(*headers.values()) == set(defs.load().tunables) - by_run_alone
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,8 @@ def test_reads_what_headers_ask_for() -> None:
         (("tau", "--to", "inf"), "inf is no end to go to in steps; name it with --values"),
         (("tau", "--values", "1", "--steps", "4"), "it excludes --from, --to and --steps"),
         (("tau", "--lock", "mcs"), "mcs does not read tau; preemptable_ticket"),
+        (("longest_spin",), "no lock reads longest_spin"),
+        (("longest_spin", "--lock", "mcs"), "mcs does not read longest_spin; only `overlock run`"),
         (("tau", "--lock", "mcz"), "there is no lock 'mcz'"),
         (("tau", "--lock", "preemptable_ticket@tau=3"), "tau is what the sweep sets"),
         (("tau", "--workload", "sektions"), "did you mean sections"),
