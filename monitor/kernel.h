@@ -26,6 +26,7 @@ struct sched_entity {
 	__u64 vruntime;
 	__u64 deadline; /* Linux 6.6 */
 	__u64 vprot;	/* Linux 6.17 */
+	__u64 slice;	/* Linux 6.6 */
 	struct sched_entity *parent;
 	struct cfs_rq *cfs_rq; /* the queue that it is in */
 } KERNELS;
@@ -33,6 +34,7 @@ struct sched_entity {
 struct task_struct {
 	__u32 pid; /* the thread; the kernel has it signed */
 	unsigned int policy;
+	__u64 start_boottime;
 	struct sched_entity se;
 } KERNELS;
 

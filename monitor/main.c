@@ -3,8 +3,8 @@
  * overlock-hostd: tells guests, or programs, of the time slices of their vCPUs' threads.
  *
  * It watches the scheduler by BPF and publishes on a page of shared memory (slice_page.h). Needs root
- * to begin with, and gives that up once the programs are attached. Ends when it is told to, or when the
- * threads' processes have; the page then says that it is over.
+ * to begin with, and gives that up once the programs are attached. Ends when it is told to, when the
+ * threads have ended, or when the page's file has been truncated; the page then says that it is over.
  */
 #define _GNU_SOURCE
 #include "page.h"
@@ -39,10 +39,9 @@ static struct asked {
 	const char *page;
 	pid_t threads[MOST_THREADS];
 	unsigned n;
-	enum way first, last;
 	unsigned poll_us;
-	__u64 slice_ns;
-} asked = { .first = WAY_DIRECT, .last = WAY_COPY, .poll_us = PRESET_POLL_US };
+	struct how how;
+} asked = { .how = { .first = WAY_DIRECT, .last = WAY_COPY }, .poll_us = PRESET_POLL_US };
 
 #define FAIL(code, ...)						\
 	do {							\
@@ -55,7 +54,7 @@ static struct asked {
 
 static const char usage[] =
 	"usage: overlock-hostd --page FILE --threads TID,... [--publisher auto|direct|copy]\n"
-	"                      [--poll-us N] [--slice-ns N]\n"
+	"                      [--detail least|full] [--poll-us N] [--slice-ns N]\n"
 	"Tells of the slices of these threads in FILE, until SIGTERM or until they end.\n";
 
 static unsigned long long number(const char *option, const char *text, unsigned long long least,
@@ -84,11 +83,18 @@ static void set_threads(char *list)
 static void set_publisher(const char *name)
 {
 	if (!strcmp(name, "direct"))
-		asked.last = WAY_DIRECT;
+		asked.how.last = WAY_DIRECT;
 	else if (!strcmp(name, "copy"))
-		asked.first = WAY_COPY;
+		asked.how.first = WAY_COPY;
 	else if (strcmp(name, "auto"))
 		FAIL(USAGE, "--publisher=%s is none of auto, direct, copy", name);
+}
+
+static void set_detail(const char *name)
+{
+	asked.how.full = !strcmp(name, "full");
+	if (!asked.how.full && strcmp(name, "least"))
+		FAIL(USAGE, "--detail=%s is none of least, full", name);
 }
 
 static void read_options(int argc, char **argv)
@@ -97,6 +103,7 @@ static void read_options(int argc, char **argv)
 		{ "page", required_argument, NULL, 'p' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "publisher", required_argument, NULL, 'u' },
+		{ "detail", required_argument, NULL, 'd' },
 		{ "poll-us", required_argument, NULL, 'i' },
 		{ "slice-ns", required_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
@@ -114,11 +121,14 @@ static void read_options(int argc, char **argv)
 		case 'u':
 			set_publisher(optarg);
 			break;
+		case 'd':
+			set_detail(optarg);
+			break;
 		case 'i':
 			asked.poll_us = (unsigned)number("--poll-us", optarg, 10, MOST_POLL_US);
 			break;
 		case 's':
-			asked.slice_ns = number("--slice-ns", optarg, 1000, 10000000000ull);
+			asked.how.slice_ns = number("--slice-ns", optarg, 1000, 10000000000ull);
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -150,7 +160,9 @@ static __u64 slice_of_scheduler(void)
 	return ns ? ns : PRESET_SLICE_NS;
 }
 
-/* The processes of the threads. */
+/* The threads, and their processes. */
+
+static struct thread threads[MOST_THREADS];
 
 static struct {
 	pid_t pids[MOST_THREADS];
@@ -158,42 +170,39 @@ static struct {
 	nfds_t n;
 } processes;
 
-static pid_t process_of(pid_t thread)
+static void watch_process(pid_t process)
 {
-	char path[64], line[256];
-	pid_t process = 0;
-	FILE *file;
+	nfds_t known = 0;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", thread);
-	file = fopen(path, "re");
-	while (file && !process && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Tgid: %d", &process) != 1)
-			process = 0;
-	if (file)
-		fclose(file);
-	return process;
+	while (known < processes.n && processes.pids[known] != process)
+		known++;
+	if (known < processes.n)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, process, 0);
+	if (fd < 0)
+		FAIL(FAILED, "process %d cannot be watched: %s", process, strerror(errno));
+	processes.pids[known] = process;
+	processes.ends[known] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	processes.n++;
 }
 
-static void find_processes(void)
+static void find_threads(void)
 {
 	for (unsigned i = 0; i < asked.n; i++) {
-		pid_t process = process_of(asked.threads[i]);
-		nfds_t known = 0;
-		int fd;
-
-		if (!process)
+		if (!thread_find(&threads[i], asked.threads[i]))
 			FAIL(USAGE, "there is no thread %d", asked.threads[i]);
-		while (known < processes.n && processes.pids[known] != process)
-			known++;
-		if (known < processes.n)
-			continue;
-		fd = (int)syscall(SYS_pidfd_open, process, 0);
-		if (fd < 0)
-			FAIL(FAILED, "process %d cannot be watched: %s", process, strerror(errno));
-		processes.pids[known] = process;
-		processes.ends[known] = (struct pollfd){ .fd = fd, .events = POLLIN };
-		processes.n++;
+		watch_process(threads[i].process);
 	}
+}
+
+/* May have the page, besides us: the threads' user, if they have one. */
+static uid_t user_of_threads(void)
+{
+	for (unsigned i = 1; i < asked.n; i++)
+		if (threads[i].user != threads[0].user)
+			return geteuid();
+	return threads[0].user;
 }
 
 /* Watching. */
@@ -203,13 +212,22 @@ static struct watch watch;
 
 static void begin(void)
 {
-	if (!watch_open(&watch, asked.first, asked.last, asked.n, asked.slice_ns))
+	if (!watch_open(&watch, asked.n, &asked.how))
 		FAIL(geteuid() ? MISSING : FAILED, "the scheduler cannot be watched%s: %s",
 		     geteuid() ? " without root" : "", watch.why);
+	for (unsigned i = 0; i < asked.n; i++) {
+		if (watch_thread(&watch, i, &threads[i], page_entry(&page, i)))
+			continue;
+		if (errno == EFAULT) /* of a disk's file system */
+			FAIL(USAGE,
+			     "%s cannot be pinned; put it into /dev/shm, or give --publisher copy",
+			     asked.page);
+		FAIL(FAILED, "thread %d cannot be watched: %s", threads[i].id, strerror(errno));
+	}
+	/* The programs see threads exit from now on; before, an id may have become another thread's. */
 	for (unsigned i = 0; i < asked.n; i++)
-		if (!watch_thread(&watch, i, asked.threads[i], page_entry(&page, i)))
-			FAIL(FAILED, "thread %d cannot be watched: %s", asked.threads[i],
-			     strerror(errno));
+		if (!thread_lives(&threads[i]) && !watch_gone(&watch, i))
+			FAIL(USAGE, "thread %d has ended; give threads that run", threads[i].id);
 }
 
 /* Who competes with the threads for their CPUs must not wait for a slice to tell of it. */
@@ -253,7 +271,15 @@ static void copy_all(void)
 		copied += page_copy(&page, i, &watch.records[i].entry, &last[i]);
 }
 
-/* Until a signal comes, or all processes have ended. */
+static bool any_left(void)
+{
+	for (unsigned i = 0; i < asked.n; i++)
+		if (!watch_gone(&watch, i))
+			return true;
+	return false;
+}
+
+/* Until a signal comes, all threads or their processes have ended, or the page is lost. */
 static void publish(int signals)
 {
 	const bool copies = watch.way == WAY_COPY;
@@ -263,8 +289,8 @@ static void publish(int signals)
 	nfds_t left = processes.n;
 
 	processes.ends[processes.n] = (struct pollfd){ .fd = signals, .events = POLLIN };
-	while (left) {
-		uint64_t now = page_now();
+	while (left && any_left() && !page_lost(&page)) {
+		uint64_t now = page_now(&page);
 
 		if (copies)
 			copy_all();
@@ -298,6 +324,13 @@ static int block_signals(void)
 	return signalfd(-1, &ends, SFD_CLOEXEC);
 }
 
+static void open_page(void)
+{
+	if (!page_open(&page, asked.page, asked.n, user_of_threads(), !asked.how.full))
+		FAIL(USAGE, "%s cannot be the page: %s", asked.page, page.why);
+	asked.how.shift = page.shift;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t began;
@@ -305,22 +338,24 @@ int main(int argc, char **argv)
 
 	read_options(argc, argv);
 	signals = block_signals();
-	find_processes();
-	if (!asked.slice_ns)
-		asked.slice_ns = slice_of_scheduler();
-	if (!page_open(&page, asked.page, asked.n))
-		FAIL(USAGE, "%s cannot be the page: %s", asked.page, strerror(errno));
+	find_threads();
+	if (!asked.how.slice_ns)
+		asked.how.slice_ns = slice_of_scheduler();
+	open_page();
 	begin();
 	be_prompt();
 	drop_privileges();
 	page_begin(&page);
 	tell_begin(&watch, asked.n);
-	began = page_now();
+	began = page_now(&page);
 	publish(signals);
 	watch_detach(&watch);
 	page_over(&page);
-	tell_end(&watch, asked.n, (double)(page_now() - began) * 1e-9, copied);
+	tell_end(&watch, asked.n, (double)(page_now(&page) - began) * 1e-9, copied);
 	watch_close(&watch);
+	if (page_lost(&page))
+		FAIL(FAILED, "%s was truncated; make it anew, and start its readers and this again",
+		     asked.page);
 	page_close(&page);
 	return 0;
 }

@@ -12,13 +12,26 @@ struct page {
 	size_t size;
 	unsigned entries; /* kept here: a guest can write to the page */
 	uid_t owner;
+	uint64_t shift; /* the page's clock is ahead of CLOCK_MONOTONIC by this */
+	int fd;		/* keeps the lock on the file */
+	char why[160];	/* it could not be opened */
 };
 
-/* Makes it, for so many entries; false: `errno` says why. Readers are told nothing yet. */
-bool page_open(struct page *page, const char *path, unsigned entries);
+/*
+ * Makes it, for so many entries; false: `why` says why not. Readers are told nothing yet. A file that
+ * exists must belong to us or to `user`, and be empty, zeros, or a page that was made before. If it is
+ * `shifted` the page's clock begins at a random time.
+ */
+bool page_open(struct page *page, const char *path, unsigned entries, uid_t user, bool shifted);
 
-/* The host's time. */
-uint64_t page_now(void);
+/* May a file with these bytes become a page: are they zeros, or one that was made before? */
+bool page_is_free(const void *bytes, size_t size);
+
+/* Has somebody truncated the file? Nothing that is written is seen by anybody any more. */
+bool page_lost(const struct page *page);
+
+/* The page's time. */
+uint64_t page_now(const struct page *page);
 
 void page_begin(struct page *page); /* from now on readers are told */
 void page_beat(struct page *page);  /* we live */

@@ -20,6 +20,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* Before LLVM 15 the mark on the pointer in `struct place_on_page` is dropped. */
 const volatile bool lends = __clang_major__ >= 15;
 const volatile bool direct;
+const volatile bool full;	    /* tell when nobody else wants the CPU, and what is sure */
+const volatile __u64 shift;	    /* the page's clock is ahead of the host's by this */
+const volatile __u64 clock_tick_ns; /* of /proc's clock */
 const volatile __u64 slice_ns;	    /* where the scheduler has no deadlines */
 const volatile __u64 tick_function; /* of the timer of the scheduler's ticks; 0: not known */
 const volatile __u32 publisher; /* the thread that copies the notes to the page; 0: nobody does */
@@ -31,8 +34,8 @@ extern unsigned int CONFIG_HZ __kconfig __weak;
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, __u32);   /* thread */
-	__type(value, __u32); /* its record */
+	__type(key, __u32); /* thread */
+	__type(value, struct place);
 } places SEC(".maps");
 
 struct {
@@ -43,9 +46,9 @@ struct {
 	__type(value, struct watched);
 } records SEC(".maps");
 
-/* Whom the publisher has interrupted on this CPU, in which slice; 0: nobody. */
+/* The record of the thread that the publisher interrupted on this CPU, and its slice; 0: none. */
 struct interruption {
-	__u32 place;
+	__u32 record;
 	__u64 id;
 };
 
@@ -76,16 +79,31 @@ struct {
 	__type(value, struct place_on_page);
 } places_on_page SEC(".maps");
 
-static __always_inline struct watched *record_of(__u32 thread)
+/* The id of a thread that has exited is another's soon: that one started later. */
+static __always_inline struct place *place_of(const struct task_struct *task)
 {
-	__u32 *place = bpf_map_lookup_elem(&places, &thread);
+	__u32 thread = task->pid;
+	struct place *place = bpf_map_lookup_elem(&places, &thread);
 
-	return place ? bpf_map_lookup_elem(&records, place) : 0;
+	return place && task->start_boottime / clock_tick_ns == place->start ? place : 0;
+}
+
+static __always_inline struct watched *record_of(const struct task_struct *task)
+{
+	struct place *place = place_of(task);
+
+	return place ? bpf_map_lookup_elem(&records, &place->record) : 0;
+}
+
+/* The page's time. */
+static __always_inline __u64 now_there(void)
+{
+	return bpf_ktime_get_ns() + shift;
 }
 
 /* Histograms. */
 
-static __always_inline __u32 place_of(__u64 ns)
+static __always_inline __u32 step_of(__u64 ns)
 {
 	__u32 top = 0, step;
 	__u64 v = ns;
@@ -103,7 +121,7 @@ static __always_inline __u32 place_of(__u64 ns)
 
 static __always_inline void note(__u64 *times, __u64 ns)
 {
-	times[place_of(ns) % PLACES]++;
+	times[step_of(ns) % PLACES]++;
 }
 
 /* When a slice ends. */
@@ -174,7 +192,7 @@ static __always_inline __u64 at_a_tick(__u64 now, __u64 end)
 
 	if (!mine || !*mine || !CONFIG_HZ)
 		return end;
-	tick = BPF_CORE_READ((const struct hrtimer *)*mine, node.expires);
+	tick = BPF_CORE_READ((const struct hrtimer *)*mine, node.expires) + shift;
 	period = 1000000000ULL / CONFIG_HZ;
 	if (tick <= now || tick - now > period)
 		return end; /* it is off */
@@ -185,19 +203,39 @@ static __always_inline __u64 at_a_tick(__u64 now, __u64 end)
 
 enum { SCHED_NORMAL = 0, SCHED_BATCH = 3 };
 
-static __always_inline void expect_end(struct ol_slice_entry *e, const struct task_struct *task,
-				       __u64 now)
+/* How long the scheduler would let it run if another thread came. */
+static __always_inline __u64 slice_of(const struct sched_entity *se)
+{
+	return bpf_core_field_exists(se->slice) ? BPF_CORE_READ(se, slice) : slice_ns;
+}
+
+/*
+ * A thread that is alone on its CPU is told the end that it would have if it were not, anew at each
+ * tick: whether others wait is theirs.
+ */
+static __always_inline void tell_end(struct watched *w, const struct task_struct *task, __u64 now)
+{
+	struct ol_slice_entry *e = &w->entry;
+
+	e->end = w->end;
+	e->sure = full ? w->sure : OL_SLICE_UNKNOWN;
+	if (w->end == OL_SLICE_NO_END && !full)
+		e->end = at_a_tick(now, now + slice_of(&task->se));
+}
+
+static __always_inline void expect_end(struct watched *w, const struct task_struct *task, __u64 now)
 {
 	__u32 policy = BPF_CORE_READ(task, policy);
 	struct outlook o;
 
-	e->end = e->sure = OL_SLICE_UNKNOWN;
-	if (policy != SCHED_NORMAL && policy != SCHED_BATCH)
-		return; /* real time: who knows */
-	o = outlook_of(&task->se);
-	e->end = o.left == ~0ULL ? OL_SLICE_NO_END : at_a_tick(now, now + o.left);
-	if (o.sure != ~0ULL)
-		e->sure = now + o.sure;
+	w->end = w->sure = OL_SLICE_UNKNOWN;
+	if (policy == SCHED_NORMAL || policy == SCHED_BATCH) { /* else real time: not known */
+		o = outlook_of(&task->se);
+		w->end = o.left == ~0ULL ? OL_SLICE_NO_END : at_a_tick(now, now + o.left);
+		if (o.sure != ~0ULL)
+			w->sure = now + o.sure;
+	}
+	tell_end(w, task, now);
 }
 
 /* Writing. */
@@ -239,17 +277,16 @@ static __always_inline void write_there(struct watched *w, struct task_struct *t
 
 static __always_inline void note_end(struct watched *w, __u64 now, bool able)
 {
-	const struct ol_slice_entry *e = &w->entry;
 	/* What was told anew on the way out was seen by nobody. */
-	__u64 end = now - w->renewed < TICK_NS ? w->end_before : e->end;
+	__u64 end = now - w->renewed < TICK_NS ? w->end_before : w->end;
 
-	note(w->length, now - e->begin);
+	note(w->length, now - w->entry.begin);
 	if (!able) {
 		w->left++;
 		return;
 	}
 	w->taken++;
-	if (e->sure != OL_SLICE_UNKNOWN && now < e->sure)
+	if (w->sure != OL_SLICE_UNKNOWN && now < w->sure)
 		w->broken++;
 	if (end == OL_SLICE_NO_END)
 		w->endless++;
@@ -286,7 +323,7 @@ static __always_inline void comes(struct watched *w, const struct task_struct *t
 		e->id = now;
 	e->running = OL_SLICE_ON;
 	e->begin = e->published = now;
-	expect_end(e, task, now);
+	expect_end(w, task, now);
 	w->slices++;
 	end_writing(w);
 }
@@ -295,22 +332,24 @@ static __always_inline void comes(struct watched *w, const struct task_struct *t
  * The publisher's own turns on a CPU are like an interrupt: if the thread that it took the CPU from has
  * it back afterwards, this is still the same slice. Else it ended when the publisher came.
  */
-static __always_inline bool publisher_came(__u32 from)
+static __always_inline bool publisher_came(const struct task_struct *from)
 {
-	__u32 zero = 0, *place = bpf_map_lookup_elem(&places, &from);
+	__u32 zero = 0;
+	struct place *place = place_of(from);
 	struct interruption *mine = bpf_map_lookup_elem(&interruptions, &zero);
-	struct watched *w = place ? bpf_map_lookup_elem(&records, place) : 0;
+	struct watched *w = place ? bpf_map_lookup_elem(&records, &place->record) : 0;
 
 	if (!w || !mine)
 		return false;
-	mine->place = *place;
+	mine->record = place->record;
 	mine->id = w->entry.id;
 	return true;
 }
 
-static __always_inline bool publisher_went(__u32 to, __u64 now)
+static __always_inline bool publisher_went(const struct task_struct *to, __u64 now)
 {
-	__u32 zero = 0, *place = bpf_map_lookup_elem(&places, &to);
+	__u32 zero = 0;
+	struct place *place = place_of(to);
 	struct interruption *mine = bpf_map_lookup_elem(&interruptions, &zero);
 	struct watched *w;
 	__u64 id;
@@ -319,10 +358,10 @@ static __always_inline bool publisher_went(__u32 to, __u64 now)
 		return false;
 	id = mine->id;
 	mine->id = 0;
-	w = bpf_map_lookup_elem(&records, &mine->place);
+	w = bpf_map_lookup_elem(&records, &mine->record);
 	if (!w || w->entry.id != id)
 		return false;
-	if (place && *place == mine->place)
+	if (place && place->record == mine->record)
 		return true;
 	leaves(w, now, true);
 	return false;
@@ -332,20 +371,20 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_struct *to,
 	     unsigned int state)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = now_there();
 	struct watched *w;
 
-	if (publisher && to->pid == publisher && !state && publisher_came(from->pid))
+	if (publisher && to->pid == publisher && !state && publisher_came(from))
 		return 0;
-	if (publisher && from->pid == publisher && publisher_went(to->pid, now))
+	if (publisher && from->pid == publisher && publisher_went(to, now))
 		return 0;
-	w = record_of(from->pid);
+	w = record_of(from);
 	if (w) {
 		leaves(w, now, !state);
 		if (direct)
 			write_there(w, from);
 	}
-	w = record_of(to->pid);
+	w = record_of(to);
 	if (w) {
 		comes(w, to, now);
 		if (direct)
@@ -364,10 +403,10 @@ static __always_inline void goes_on(struct watched *w, struct task_struct *task,
 
 	if (e->running != OL_SLICE_ON)
 		return;
-	w->end_before = e->end;
+	w->end_before = w->end;
 	w->renewed = now;
 	begin_writing(w);
-	expect_end(e, task, now);
+	expect_end(w, task, now);
 	e->published = now;
 	end_writing(w);
 	if (direct)
@@ -387,8 +426,33 @@ int BPF_PROG(ticked, struct hrtimer *timer)
 	mine = bpf_map_lookup_elem(&ticks, &zero);
 	if (mine)
 		*mine = (__u64)timer;
-	w = record_of(task->pid);
+	w = record_of(task);
 	if (w)
-		goes_on(w, task, bpf_ktime_get_ns());
+		goes_on(w, task, now_there());
+	return 0;
+}
+
+/* Nothing is known of a thread that is no more. Its place goes first: no tick comes between the writes. */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exits, struct task_struct *task)
+{
+	struct watched *w = record_of(task);
+	__u32 thread = task->pid;
+	__u64 now = now_there();
+
+	if (!w)
+		return 0;
+	bpf_map_delete_elem(&places, &thread);
+	if (w->entry.running == OL_SLICE_ON)
+		note_end(w, now, false);
+	begin_writing(w);
+	w->entry.running = OL_SLICE_OFF;
+	w->entry.id = w->entry.begin = OL_SLICE_UNKNOWN;
+	w->entry.end = w->entry.sure = OL_SLICE_UNKNOWN;
+	w->entry.published = now;
+	end_writing(w);
+	if (direct)
+		write_there(w, task);
+	__sync_lock_test_and_set(&w->gone, 1); /* a full barrier: the entry is there before */
 	return 0;
 }

@@ -83,7 +83,7 @@ static __u64 tick_function(void)
 	return found;
 }
 
-static bool load(struct watch *watch, enum way way, unsigned threads, __u64 slice_ns)
+static bool load(struct watch *watch, enum way way, unsigned threads, const struct how *how)
 {
 	struct slices_bpf *programs = slices_bpf__open();
 
@@ -94,7 +94,10 @@ static bool load(struct watch *watch, enum way way, unsigned threads, __u64 slic
 		return refused(watch, way, "overlock-hostd was built with a clang before 15", 0);
 	programs->rodata->direct = way == WAY_DIRECT;
 	programs->rodata->publisher = way == WAY_COPY ? (__u32)gettid() : 0;
-	programs->rodata->slice_ns = slice_ns;
+	programs->rodata->slice_ns = how->slice_ns;
+	programs->rodata->shift = how->shift;
+	programs->rodata->full = how->full;
+	programs->rodata->clock_tick_ns = 1000000000ull / (__u64)sysconf(_SC_CLK_TCK);
 	programs->rodata->tick_function = tick_function();
 	watch->ticks = programs->rodata->tick_function;
 	bpf_program__set_autoload(programs->progs.ticked, watch->ticks);
@@ -118,31 +121,32 @@ static bool tried(struct watch *watch, enum way way, unsigned place)
 {
 	static struct ol_slice_entry mine __attribute__((aligned(64)));
 	const struct timespec moment = { 0, 500000 };
+	struct thread self;
 	__u32 thread = (__u32)gettid();
 
 	memset(&mine, 0, sizeof(mine));
-	if (!watch_thread(watch, place, gettid(), &mine))
+	if (!thread_find(&self, gettid()) || !watch_thread(watch, place, &self, &mine))
 		return refused(watch, way, "it cannot be told a thread", errno);
 	for (int i = 0; i < 5; i++)
 		nanosleep(&moment, NULL);
 	bpf_map_delete_elem(bpf_map__fd(watch->programs->maps.places), &thread);
 	if (!watch->records[place].slices)
 		return refused(watch, way,
-			       "it does not see us; run in the host's own PID namespace", 0);
+			       "it does not see us; run in the host's own PID and time namespaces",
+			       0);
 	if (way == WAY_DIRECT && (!mine.id || mine.seq & 1 || mine.running != OL_SLICE_ON))
 		return refused(watch, way, "nothing was written in a trial", 0);
 	return true;
 }
 
-bool watch_open(struct watch *watch, enum way first, enum way last, unsigned threads,
-		__u64 slice_ns)
+bool watch_open(struct watch *watch, unsigned threads, const struct how *how)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(keep);
-	for (enum way way = first; way <= last; way++) {
+	for (enum way way = how->first; way <= how->last; way++) {
 		said[0] = 0;
 		/* One record more, for the trial. */
-		if (load(watch, way, threads + 1, slice_ns) && tried(watch, way, threads)) {
+		if (load(watch, way, threads + 1, how) && tried(watch, way, threads)) {
 			watch->way = way;
 			return true;
 		}
@@ -168,14 +172,22 @@ static bool lend(struct watch *watch, pid_t thread, struct ol_slice_entry *entry
 	return !error;
 }
 
-bool watch_thread(struct watch *watch, unsigned i, pid_t thread, struct ol_slice_entry *entry)
+bool watch_thread(struct watch *watch, unsigned i, const struct thread *thread,
+		  struct ol_slice_entry *entry)
 {
 	bool direct = watch->programs->rodata->direct;
-	__u32 key = (__u32)thread, place = i;
+	const struct place place = { .start = thread->start, .record = i };
+	__u32 key = (__u32)thread->id;
 
-	return (!direct || lend(watch, thread, entry)) &&
+	return (!direct || lend(watch, thread->id, entry)) &&
 	       !bpf_map_update_elem(bpf_map__fd(watch->programs->maps.places), &key, &place,
 				    BPF_ANY);
+}
+
+bool watch_gone(const struct watch *watch, unsigned i)
+{
+	/* Acquires what the program wrote before: the entry, which is then copied once more. */
+	return __atomic_load_n(&watch->records[i].gone, __ATOMIC_ACQUIRE);
 }
 
 void watch_detach(struct watch *watch)

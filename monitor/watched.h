@@ -16,9 +16,17 @@ enum ending {
 	ENDING_ASSUMED,	  /* none of these: a slice of `slice_ns` */
 };
 
+/* A thread to be watched: its record, and when it started, by which it differs from a later one. */
+struct place {
+	__u64 start; /* in ticks of the clock as /proc counts them */
+	__u32 record;
+	__u32 unused;
+};
+
 struct watched {
 	struct ol_slice_entry entry; /* as it is, or shall be, on the page */
-	__u64 end_before;	     /* what was told before the last tick, */
+	__u64 end, sure;	     /* expected: the entry may tell less */
+	__u64 end_before;	     /* what was expected before the last tick, */
 	__u64 renewed;		     /* which was then */
 	__u64 slices;		     /* that began */
 	__u64 taken;		     /* that ended with the thread able to go on */
@@ -27,6 +35,7 @@ struct watched {
 	__u64 broken;		     /* taken before what was sure had passed */
 	__u64 written;		     /* to the page, by the scheduler */
 	__u64 refused;
+	__u64 gone; /* 1: the thread has exited */
 	/* Of those taken: how much before the end predicted, or after. */
 	__u64 early[PLACES], after[PLACES];
 	__u64 length[PLACES]; /* of all slices */

@@ -36,6 +36,11 @@ class Entry:
     sure: int = 0
     published: int = 0
 
+    @classmethod
+    def on(cls, page: Path, number: int = 0) -> "Entry":
+        """As a host has written it."""
+        return cls(*ENTRY.unpack_from(page.read_bytes(), HEADER.size + number * ENTRY.size)[:7])
+
     def packed(self) -> bytes:
         times = (self.begin, self.end, self.sure, self.published)
         return ENTRY.pack(self.seq, self.running, self.id, *times, 0, 0)

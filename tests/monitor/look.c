@@ -5,23 +5,29 @@
  *	look judge FILE ENTRY	 for each line of our time, in ns, on stdin: what the entry means then
  *	look race READS		 a thread writes an entry, all its fields alike: how many of so many whole
  *				 reads were mixed
- *	look spin FILE N SECONDS N threads on one CPU look at their own entries, by the host's clock, so
- *				 long or somewhat longer
+ *	look spin FILE N SECONDS N threads on one CPU look at their own entries, so long or somewhat longer
+ *	look reuse		 tells two threads; after a line on stdin the first ends, and a process that
+ *				 spins gets its id; until another line
  */
 #define _GNU_SOURCE
 #include <overlock/slice_reader.h>
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -131,7 +137,8 @@ static struct spinner {
 	unsigned index;
 	pthread_t thread;
 	pid_t id;
-	uint64_t looks, unread, untold, unknown, ahead, passed, changes, away_unseen;
+	struct ol_slice_clock clock;
+	uint64_t looks, unread, untold, unknown, ahead, passed, endless, sure, changes, away_unseen;
 	uint64_t ids;	   /* the last id and the first, between two looks */
 	uint64_t switches; /* of the thread, between the same looks */
 } spinners[MOST];
@@ -187,7 +194,9 @@ static void *spin(void *arg)
 			s->unread++;
 			continue;
 		}
-		now = now_ns();
+		now = now_ns(); /* after the look, as slice_page.c has it */
+		ol_slice_clock_learn(&s->clock, now, e.published);
+		now -= (uint64_t)ol_slice_offset(&s->clock);
 		if (!ol_slice_told(&shared, now)) {
 			s->untold++;
 			continue;
@@ -196,6 +205,8 @@ static void *spin(void *arg)
 		s->unknown += e.end == OL_SLICE_UNKNOWN;
 		s->ahead += e.end > now;
 		s->passed += e.end != OL_SLICE_UNKNOWN && e.end <= now;
+		s->endless += e.end == OL_SLICE_NO_END;
+		s->sure += e.sure != OL_SLICE_UNKNOWN;
 		s->changes += id && e.id != id;
 		/* The look lies wholly behind the gap: it must have been another slice before. */
 		s->away_unseen += id && e.id == id && began - last > GAP_NS;
@@ -216,10 +227,12 @@ static void tell(unsigned n)
 
 		printf("%s{\"looks\": %" PRIu64 ", \"unread\": %" PRIu64 ", \"untold\": %" PRIu64
 		       ", \"unknown\": %" PRIu64 ", \"ahead\": %" PRIu64 ", \"passed\": %" PRIu64
-		       ", \"changes\": %" PRIu64 ", \"away_unseen\": %" PRIu64 ", \"ids\": %" PRIu64
+		       ", \"endless\": %" PRIu64 ", \"sure\": %" PRIu64 ", \"changes\": %" PRIu64
+		       ", \"away_unseen\": %" PRIu64 ", \"ids\": %" PRIu64
 		       ", \"switches\": %" PRIu64 "}",
 		       i ? ", " : "", s->looks, s->unread, s->untold, s->unknown, s->ahead,
-		       s->passed, s->changes, s->away_unseen, s->ids, s->switches);
+		       s->passed, s->endless, s->sure, s->changes, s->away_unseen, s->ids,
+		       s->switches);
 	}
 	printf("]\n");
 }
@@ -287,8 +300,60 @@ static int spin_all(const char *path, unsigned n, double seconds)
 	return !fgets(line, sizeof(line), stdin); /* until we may end */
 }
 
+/* An id that is used again. */
+
+static _Atomic pid_t first_id;
+
+static void *spin_until_over(void *unused)
+{
+	first_id = gettid();
+	while (!ol_load_relaxed(&over))
+		;
+	return unused;
+}
+
+/* A process of that id, as soon as its thread has wholly gone. */
+static pid_t process_of_id(pid_t id)
+{
+	const uint64_t ids = (uint64_t)(uintptr_t)&id;
+	struct clone_args how = { .exit_signal = SIGCHLD, .set_tid = ids, .set_tid_size = 1 };
+	long child;
+
+	do {
+		child = syscall(SYS_clone3, &how, sizeof(how));
+	} while (child < 0 && errno == EEXIST);
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!child)
+		;
+	return (pid_t)child;
+}
+
+static int reuse(void)
+{
+	pthread_t first;
+	char line[16];
+	pid_t child;
+
+	pthread_create(&first, NULL, spin_until_over, NULL);
+	while (!first_id)
+		sched_yield();
+	printf("%d,%d\n", first_id, gettid());
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return 2;
+	ol_store_relaxed(&over, 1u);
+	pthread_join(first, NULL);
+	child = process_of_id(first_id);
+	printf("%d\n", child);
+	fflush(stdout);
+	return child < 0 || !fgets(line, sizeof(line), stdin) || kill(child, SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "reuse"))
+		return reuse();
 	if (argc == 4 && !strcmp(argv[1], "judge"))
 		return judge(argv[2], (unsigned)atoi(argv[3]));
 	if (argc == 3 && !strcmp(argv[1], "race"))

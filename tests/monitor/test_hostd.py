@@ -6,21 +6,23 @@ import json
 import os
 import signal
 import socketserver
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from conftest import HEADER, MADE, NATIVE, OVER, TOLD, Look
+from conftest import HEADER, MADE, NATIVE, OVER, TOLD, Entry, Look, Page
 
 HOSTD = NATIVE / "overlock-hostd"
 BTF = Path("/sys/kernel/btf/vmlinux")
+HANG_SECONDS = 60
 
 
 def lacking() -> str:
@@ -60,9 +62,12 @@ def started(*command: str | Path) -> Iterator[Child]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    hang = threading.Timer(HANG_SECONDS, child.kill)  # its line is waited for without end
+    hang.start()
     try:
         yield child
     finally:
+        hang.cancel()
         child.kill()
         child.communicate()
 
@@ -170,6 +175,312 @@ def test_it_ends_with_the_threads_it_watches(spinner: Path, page: Path) -> None:
         assert state(page) == OVER
 
 
+# Threads whose ids are used again.
+
+
+def until(what: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@contextmanager
+def reused(look: Path, page: Path, *options: str, which: slice) -> Iterator[tuple[Child, Child]]:
+    """An agent that watches threads, of which the first will end; its id will be another's."""
+    with started(look, "reuse") as program:
+        threads = ",".join(line(program).split(",")[which])
+        with started(HOSTD, "--page", page, "--threads", threads, *options) as agent:
+            line(agent)
+            until(lambda: Entry.on(page).begin > 0)
+            yield program, agent
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["auto", "copy"])
+def test_a_stranger_of_the_same_id_is_not_told_of(spinner: Path, page: Path, way: str) -> None:
+    with reused(spinner, page, "--publisher", way, which=slice(2)) as (program, agent):
+        go(program)
+        assert int(line(program)) > 0
+        until(lambda: not Entry.on(page).id)
+        last = Entry.on(page)
+        assert (last.running, last.begin, last.end) == (0, 0, 0)
+        time.sleep(0.3)  # of the stranger's spinning
+        assert Entry.on(page) == last
+        assert state(page) == TOLD  # for the other thread
+        go(program)
+        ended(agent)
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["auto", "copy"])
+def test_it_ends_with_the_last_thread_it_watches(spinner: Path, page: Path, way: str) -> None:
+    """The process lives on."""
+    with reused(spinner, page, "--publisher", way, which=slice(1)) as (program, agent):
+        go(program)
+        assert line(agent)["slices"]
+        assert agent.wait(10) == 0
+        assert state(page) == OVER
+        assert program.poll() is None
+
+
+@needs_root
+def test_what_has_exited_is_no_thread(page: Path) -> None:
+    with started("true") as program:
+        stat = Path(f"/proc/{program.pid}/stat")
+        until(lambda: ") Z " in stat.read_text())
+        done = asked(HOSTD, "--page", page, "--threads", str(program.pid))
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"overlock-hostd: there is no thread {program.pid}\n",
+    )
+
+
+# Pages that others have at their hands.
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["auto", "copy"])
+@pytest.mark.parametrize("bytes_", [0, 100])
+def test_a_page_that_is_truncated_ends_it(page: Path, way: str, bytes_: int) -> None:
+    with started(sys.executable, "-c", "while True: pass") as program:
+        words = ("--page", page, "--threads", str(program.pid), "--publisher", way)
+        with started(HOSTD, *words) as agent:
+            line(agent)
+            until(lambda: state(page) == TOLD)
+            os.truncate(page, bytes_)
+            assert "slices" in line(agent)
+            assert agent.wait(10) == 1
+            assert agent.stderr
+            assert agent.stderr.read() == (
+                f"overlock-hostd: {page} was truncated; make it anew, and start its readers "
+                "and this again\n"
+            )
+
+
+def folder_at(path: Path) -> None:
+    path.mkdir()
+
+
+def link_at(path: Path) -> None:
+    path.symlink_to(path.with_name("other"))
+
+
+def dangling_at(path: Path) -> None:
+    path.symlink_to(path.with_name("none"))
+
+
+def second_name_at(path: Path) -> None:
+    path.hardlink_to(path.with_name("other"))
+
+
+def pipe_at(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device_at(path: Path) -> None:
+    os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))  # as /dev/null
+
+
+def strangers_at(path: Path) -> None:
+    path.write_bytes(bytes(4096))
+    os.chown(path, 12345, 12345)
+
+
+def everybodys_at(path: Path) -> None:
+    path.write_bytes(bytes(4096))
+    path.chmod(0o666)
+
+
+def text_at(path: Path) -> None:
+    path.write_bytes(b"root:x:0:0\n".ljust(4096, b"\0"))
+
+
+def later_zeros_at(path: Path) -> None:
+    path.write_bytes(bytes(4095) + b"\n")
+
+
+def later_version_at(path: Path) -> None:
+    Page(path, version=2).write(Entry())
+
+
+def others_size_at(path: Path) -> None:
+    Page(path, size=8192).write(Entry())
+
+
+def small_at(path: Path) -> None:
+    path.write_bytes(bytes(64))
+
+
+def odd_at(path: Path) -> None:
+    path.write_bytes(bytes(4097))
+
+
+def large_at(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+REFUSED: dict[Callable[[Path], None], str] = {
+    folder_at: "it is no regular file; name one, or one that is still to be made",
+    link_at: "it is a symbolic link; name the file itself",
+    dangling_at: "it is a symbolic link; name the file itself",
+    second_name_at: "it has 2 names instead of 1; remove the others, or take another file",
+    pipe_at: "it is no regular file; name one, or one that is still to be made",
+    device_at: "it is no regular file; name one, or one that is still to be made",
+    strangers_at: "it belongs to user 12345 instead of 0 (ours) or 0 (the threads'); chown it",
+    everybodys_at: "everybody may write to it; chmod o-w it",
+    text_at: "it holds something else than a slice page; remove it, or take another file",
+    later_zeros_at: "it holds something else than a slice page; remove it, or take another file",
+    later_version_at: "it holds something else than a slice page; remove it, or take another file",
+    others_size_at: "it holds something else than a slice page; remove it, or take another file",
+    small_at: "it has 64 bytes instead of a power of two from 4096 to 1048576; truncate -s 4096 it",
+    odd_at: "it has 4097 bytes instead of a power of two from 4096 to 1048576; truncate -s 4096 it",
+    large_at: "it has 1099511627776 bytes instead of a power of two from 4096 to 1048576; "
+    "truncate -s 4096 it",
+}
+
+
+def seen_at(path: Path) -> tuple[Any, ...]:
+    """What a writer would have changed."""
+    found = path.lstat()
+    held = path.read_bytes() if path.is_file() and found.st_size < 1 << 20 else b""
+    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, held
+
+
+@needs_root
+@pytest.mark.parametrize("made_at", REFUSED, ids=lambda made_at: made_at.__name__)
+def test_a_file_that_is_no_page_is_left_alone(
+    tmp_path: Path, made_at: Callable[[Path], None]
+) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(bytes(4096))
+    path = tmp_path / "page"
+    made_at(path)
+    before = seen_at(path), seen_at(other)
+    done = asked(HOSTD, "--page", path, "--threads", str(os.getpid()))
+    assert done.stderr == f"overlock-hostd: {path} cannot be the page: {REFUSED[made_at]}\n"
+    assert done.returncode == 2
+    assert (seen_at(path), seen_at(other)) == before
+    assert not (tmp_path / "none").exists()
+
+
+@needs_root
+def test_a_page_has_one_agent(spinner: Path, page: Path) -> None:
+    with watched(spinner, page, seconds=0.1) as (_, agent, _):
+        done = asked(HOSTD, "--page", page, "--threads", str(os.getpid()))
+        assert done.returncode == 2
+        assert done.stderr.endswith("another overlock-hostd writes to it; end that first\n")
+        assert state(page) == TOLD
+        ended(agent)
+
+
+def used(path: Path) -> None:
+    """Two agents, one after the other: the second finds a page that the first has made."""
+    for _ in range(2):
+        with started(HOSTD, "--page", path, "--threads", str(os.getpid())) as agent:
+            line(agent)
+            assert state(path) == TOLD
+            ended(agent)
+        assert state(path) == OVER
+
+
+@needs_root
+def test_a_new_page_is_ours_alone(page: Path) -> None:
+    page.unlink()
+    used(page)
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert page.stat().st_size == 4096
+
+
+@needs_root
+def test_an_empty_file_and_the_threads_users_are_taken(page: Path) -> None:
+    os.truncate(page, 0)
+    used(page)
+    words = ("setpriv", "--reuid", "12345", "--clear-groups", "sleep", "60")
+    with started(*words) as program:
+        until(lambda: "\nUid:\t12345" in Path(f"/proc/{program.pid}/status").read_text())
+        os.chown(page, 12345, 12345)
+        with started(HOSTD, "--page", page, "--threads", str(program.pid)) as agent:
+            line(agent)
+            assert "\nUid:\t12345" in Path(f"/proc/{agent.pid}/status").read_text()
+            ended(agent)
+
+
+@needs_root
+def test_a_page_on_a_disk_is_named(tmp_path: Path) -> None:
+    """What cannot be pinned cannot be written while the scheduler switches."""
+    kind = asked("stat", "--file-system", "--format", "%T", tmp_path).stdout.strip()
+    if kind in {"tmpfs", "ramfs"}:
+        pytest.skip(f"{tmp_path} is in memory")
+    words = ("--threads", str(os.getpid()), "--publisher", "direct")
+    done = asked(HOSTD, "--page", tmp_path / "page", *words)
+    if "the scheduler cannot be watched" in done.stderr:
+        pytest.skip(f"this kernel refuses it: {done.stderr}")
+    assert done.returncode == 2
+    assert done.stderr.endswith("put it into /dev/shm, or give --publisher copy\n")
+
+
+# What a guest can learn. The host's clock would tell when the host was booted, and which guests
+# share it.
+
+DAYS_NS = 10**9 * 86400
+
+
+def clock_of(page: Path, *options: str) -> int:
+    """By how much the page's clock is ahead of the host's."""
+    with started(sys.executable, "-c", "while True: pass") as program:
+        words = ("--page", page, "--threads", str(program.pid), *options)
+        with started(HOSTD, *words) as agent:
+            line(agent)
+            until(lambda: Entry.on(page).begin > 0)
+            head, entry = HEADER.unpack(page.read_bytes()[: HEADER.size]), Entry.on(page)
+            now = time.monotonic_ns()
+            ended(agent)
+    found = int(head[7]) - now
+    for told in (entry.id, entry.begin, entry.published):  # all by the same clock
+        assert abs(told - now - found) < DAYS_NS
+    return found
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["auto", "copy"])
+def test_the_hosts_clock_is_not_told_unless_asked_for(page: Path, way: str) -> None:
+    first, second = (clock_of(page, "--publisher", way) for _ in range(2))
+    assert abs(first - second) > DAYS_NS
+    assert min(first, second) > 2**61 - DAYS_NS
+    assert max(first, second) < 2**62
+    assert abs(clock_of(page, "--publisher", way, "--detail", "full")) < DAYS_NS
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["auto", "copy"])
+def test_whether_others_want_the_cpu_is_not_told(spinner: Path, page: Path, way: str) -> None:
+    with watched(spinner, page, "--publisher", way, n=1) as (program, agent, _):
+        (thread,) = line(program)
+        seen = ended(agent)
+    assert not thread["endless"]
+    assert thread["ahead"]
+    assert seen["slices"]
+    # It was alone at times, else nothing was shown.
+    with watched(spinner, page, "--publisher", way, "--detail", "full", n=1) as (program, agent, _):
+        (thread,) = line(program)
+        ended(agent)
+    if not thread["endless"]:
+        pytest.skip("this machine is too busy: the thread never was alone on its CPU")
+
+
+@needs_root
+def test_what_is_sure_is_told_only_if_asked_for(spinner: Path, page: Path) -> None:
+    with watched(spinner, page) as (program, agent, _):
+        assert not any(thread["sure"] for thread in line(program))
+        if "protected" not in ended(agent)["end_by"]:
+            pytest.skip("this kernel protects no part of a slice")
+    with watched(spinner, page, "--detail", "full") as (program, agent, _):
+        assert any(thread["sure"] for thread in line(program))
+        ended(agent)
+
+
 @needs_root
 def test_one_that_is_killed_is_not_believed_for_long(spinner: Path, page: Path) -> None:
     with watched(spinner, page, seconds=4) as (program, agent, _):
@@ -234,6 +545,7 @@ def asked(*words: str | Path) -> "subprocess.CompletedProcess[str]":
         (("--threads", "0"), "--threads=0 is not a number from 1"),
         (("--threads", "1,x"), "--threads=x is not a number"),
         (("--threads", "1", "--publisher", "me"), "none of auto, direct, copy"),
+        (("--threads", "1", "--detail", "all"), "none of least, full"),
         (("--threads", "1", "--poll-us", "1"), "--poll-us=1 is not a number from 10"),
         (("--threads", "4194304"), "there is no thread 4194304"),
     ],
@@ -254,7 +566,7 @@ def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 @needs_root
 def test_without_root_it_says_so(page: Path) -> None:
-    page.chmod(0o666)
+    os.chown(page, 65534, 65534)
     words = ("--page", page, "--threads", str(os.getpid()))
     done = asked("setpriv", "--reuid", "65534", "--clear-groups", "--", HOSTD, *words)
     assert done.returncode == 3, done.stderr

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MONITOR_THREAD_H
+#define MONITOR_THREAD_H
+/* A thread as /proc shows it. Its id alone does not identify it, because ids are used again. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct thread {
+	pid_t id, process;
+	uid_t user;	/* the effective one */
+	uint64_t start; /* in ticks of sysconf(_SC_CLK_TCK) since the boot */
+};
+
+/* False if there is no such thread, or no more than its exit code is left. */
+bool thread_find(struct thread *thread, pid_t id);
+
+/* Is it the same thread still, and alive? */
+bool thread_lives(const struct thread *thread);
+
+/*
+ * The parsers: the texts of /proc/ID/stat and /proc/ID/status, in which the thread chooses its name.
+ * False if the thread has exited or the text is not what Linux writes.
+ */
+bool thread_parse_stat(struct thread *thread, const char *text);
+bool thread_parse_status(struct thread *thread, const char *text);
+#endif
