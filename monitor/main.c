@@ -4,7 +4,7 @@
  *
  * It watches the scheduler by BPF and publishes on a page of shared memory (slice_page.h). Needs root
  * to begin with, and gives that up once the programs are attached. Ends when it is told to, when the
- * threads have ended, or when the page's file has been truncated; the page then says that it is over.
+ * threads have ended, or when the page's file has been truncated or overwritten; the page then says that it is over.
  */
 #define _GNU_SOURCE
 #include "page.h"
@@ -354,7 +354,9 @@ int main(int argc, char **argv)
 	tell_end(&watch, asked.n, (double)(page_now(&page) - began) * 1e-9, copied);
 	watch_close(&watch);
 	if (page_lost(&page))
-		FAIL(FAILED, "%s was truncated; make it anew, and start its readers and this again",
+		FAIL(FAILED,
+		     "%s was truncated or overwritten; make it anew, and start its readers and "
+		     "this again",
 		     asked.page);
 	page_close(&page);
 	return 0;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,6 +156,19 @@ static bool check_content(struct page *page)
 	return true;
 }
 
+/*
+ * No link is followed, in no folder of the path: the owner of a folder on the way could lead us to a
+ * file that only we may write to.
+ */
+static int open_at(const char *path, uint64_t flags, uint64_t mode)
+{
+	const struct open_how how = { .flags = flags | O_CLOEXEC | O_NOFOLLOW,
+				      .mode = mode,
+				      .resolve = RESOLVE_NO_SYMLINKS };
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
 /* By way of O_PATH, because to open a device can do something already. */
 static bool open_existing(struct page *page, int at, uid_t user)
 {
@@ -178,7 +193,7 @@ static bool make(struct page *page, const char *path)
 {
 	page->size = size_for(page->entries);
 	page->owner = geteuid();
-	page->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_CREAT | O_EXCL, 0600);
+	page->fd = open_at(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (page->fd < 0 || flock(page->fd, LOCK_EX | LOCK_NB))
 		return REFUSE(page, "%s", strerror(errno));
 	return true;
@@ -186,9 +201,12 @@ static bool make(struct page *page, const char *path)
 
 static bool open_or_make(struct page *page, const char *path, uid_t user)
 {
-	int at = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	int at = open_at(path, O_PATH, 0);
 	bool done;
 
+	if (at < 0 && errno == ELOOP)
+		return REFUSE(page, "a folder of its path is a symbolic link; name it as "
+				    "`realpath` does");
 	if (at < 0 && errno != ENOENT)
 		return REFUSE(page, "%s", strerror(errno));
 	if (at < 0)
@@ -239,11 +257,16 @@ static void guard(struct page *page)
 	sigaction(SIGBUS, &action, NULL);
 }
 
+/*
+ * A file that was truncated, and is large again, has other memory than what we told the kernel to write
+ * to. It begins with zeros. Its readers can write them, too, and deceive only themselves.
+ */
 bool page_lost(const struct page *page)
 {
 	struct stat found;
 
-	return lost || fstat(page->fd, &found) || (size_t)found.st_size < page->size;
+	return __atomic_load_n(&page->memory->magic, __ATOMIC_RELAXED) != OL_SLICE_PAGE_MAGIC ||
+	       lost || fstat(page->fd, &found) || (size_t)found.st_size < page->size;
 }
 
 static void write_header(struct page *page)

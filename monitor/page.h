@@ -18,16 +18,16 @@ struct page {
 };
 
 /*
- * Makes it, for so many entries; false: `why` says why not. Readers are told nothing yet. A file that
- * exists must belong to us or to `user`, and be empty, zeros, or a page that was made before. If it is
- * `shifted` the page's clock begins at a random time.
+ * Makes it, for so many entries; false: `why` says why not. Readers are told nothing yet. No part of
+ * the path may be a symbolic link. A file that exists must belong to us or to `user`, and be empty,
+ * zeros, or a page that was made before. If it is `shifted` the page's clock begins at a random time.
  */
 bool page_open(struct page *page, const char *path, unsigned entries, uid_t user, bool shifted);
 
 /* May a file with these bytes become a page: are they zeros, or one that was made before? */
 bool page_is_free(const void *bytes, size_t size);
 
-/* Has somebody truncated the file? Nothing that is written is seen by anybody any more. */
+/* Has somebody truncated or overwritten the file? What is written is seen by nobody any more. */
 bool page_lost(const struct page *page);
 
 /* The page's time. */

@@ -241,20 +241,21 @@ def test_what_has_exited_is_no_thread(page: Path) -> None:
 
 @needs_root
 @pytest.mark.parametrize("way", ["auto", "copy"])
-@pytest.mark.parametrize("bytes_", [0, 100])
-def test_a_page_that_is_truncated_ends_it(page: Path, way: str, bytes_: int) -> None:
+@pytest.mark.parametrize("sizes", [(0,), (100,), (0, 4096)], ids=str)
+def test_a_page_that_is_truncated_ends_it(page: Path, way: str, sizes: tuple[int, ...]) -> None:
     with started(sys.executable, "-c", "while True: pass") as program:
         words = ("--page", page, "--threads", str(program.pid), "--publisher", way)
         with started(HOSTD, *words) as agent:
             line(agent)
             until(lambda: state(page) == TOLD)
-            os.truncate(page, bytes_)
+            for size in sizes:
+                os.truncate(page, size)
             assert "slices" in line(agent)
             assert agent.wait(10) == 1
             assert agent.stderr
             assert agent.stderr.read() == (
-                f"overlock-hostd: {page} was truncated; make it anew, and start its readers "
-                "and this again\n"
+                f"overlock-hostd: {page} was truncated or overwritten; make it anew, and "
+                "start its readers and this again\n"
             )
 
 
@@ -363,6 +364,24 @@ def test_a_file_that_is_no_page_is_left_alone(
     assert done.returncode == 2
     assert (seen_at(path), seen_at(other)) == before
     assert not (tmp_path / "none").exists()
+
+
+@needs_root
+@pytest.mark.parametrize("exists", [True, False])
+def test_no_folder_of_its_path_is_a_link(tmp_path: Path, exists: bool) -> None:
+    """Its owner could lead root to a file, or to a folder, that only root may write to."""
+    ours, linked = tmp_path / "ours", tmp_path / "linked"
+    ours.mkdir()
+    linked.symlink_to(ours)
+    if exists:
+        (ours / "page").touch()
+    done = asked(HOSTD, "--page", linked / "page", "--threads", str(os.getpid()))
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"overlock-hostd: {linked}/page cannot be the page: a folder of its path is a symbolic "
+        "link; name it as `realpath` does\n",
+    )
+    assert [(path.name, path.stat().st_size) for path in ours.iterdir()] == [("page", 0)] * exists
 
 
 @needs_root
