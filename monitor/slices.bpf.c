@@ -433,15 +433,10 @@ int BPF_PROG(ticked, struct hrtimer *timer)
 }
 
 /* Nothing is known of a thread that is no more. Its place goes first: no tick comes between the writes. */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(exits, struct task_struct *task)
+static __always_inline void forget(__u32 thread, struct watched *w, struct task_struct *task)
 {
-	struct watched *w = record_of(task);
-	__u32 thread = task->pid;
 	__u64 now = now_there();
 
-	if (!w)
-		return 0;
 	bpf_map_delete_elem(&places, &thread);
 	if (w->entry.running == OL_SLICE_ON)
 		note_end(w, now, false);
@@ -454,5 +449,27 @@ int BPF_PROG(exits, struct task_struct *task)
 	if (direct)
 		write_there(w, task);
 	__sync_lock_test_and_set(&w->gone, 1); /* a full barrier: the entry is there before */
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exits, struct task_struct *task)
+{
+	struct watched *w = record_of(task);
+
+	if (w)
+		forget(task->pid, w, task);
+	return 0;
+}
+
+/* A thread that starts a program takes the id and the start of its process's first one: its own is free. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executes, struct task_struct *task, int before)
+{
+	__u32 thread = before;
+	struct place *place = thread != task->pid ? bpf_map_lookup_elem(&places, &thread) : 0;
+	struct watched *w = place ? bpf_map_lookup_elem(&records, &place->record) : 0;
+
+	if (w)
+		forget(thread, w, task);
 	return 0;
 }

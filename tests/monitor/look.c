@@ -6,8 +6,8 @@
  *	look race READS		 a thread writes an entry, all its fields alike: how many of so many whole
  *				 reads were mixed
  *	look spin FILE N SECONDS N threads on one CPU look at their own entries, so long or somewhat longer
- *	look reuse		 tells two threads; after a line on stdin the first ends, and a process that
- *				 spins gets its id; until another line
+ *	look reuse exit|exec	 tells two threads; after a line on stdin the first ends, or executes another
+ *				 program, and a process that spins gets its id; until another line
  */
 #define _GNU_SOURCE
 #include <overlock/slice_reader.h>
@@ -304,12 +304,18 @@ static int spin_all(const char *path, unsigned n, double seconds)
 
 static _Atomic pid_t first_id;
 
-static void *spin_until_over(void *unused)
+static void *spin_until_over(void *executes)
 {
 	first_id = gettid();
 	while (!ol_load_relaxed(&over))
 		;
-	return unused;
+	if (executes) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "%d", first_id);
+		execl("/proc/self/exe", "look", "reused", id, NULL);
+	}
+	return NULL;
 }
 
 /* A process of that id, as soon as its thread has wholly gone. */
@@ -329,13 +335,22 @@ static pid_t process_of_id(pid_t id)
 	return (pid_t)child;
 }
 
-static int reuse(void)
+static int reused(pid_t id)
+{
+	pid_t child = process_of_id(id);
+	char line[16];
+
+	printf("%d\n", child);
+	fflush(stdout);
+	return child < 0 || !fgets(line, sizeof(line), stdin) || kill(child, SIGKILL);
+}
+
+static int reuse(bool executes)
 {
 	pthread_t first;
 	char line[16];
-	pid_t child;
 
-	pthread_create(&first, NULL, spin_until_over, NULL);
+	pthread_create(&first, NULL, spin_until_over, executes ? &over : NULL);
 	while (!first_id)
 		sched_yield();
 	printf("%d,%d\n", first_id, gettid());
@@ -344,16 +359,15 @@ static int reuse(void)
 		return 2;
 	ol_store_relaxed(&over, 1u);
 	pthread_join(first, NULL);
-	child = process_of_id(first_id);
-	printf("%d\n", child);
-	fflush(stdout);
-	return child < 0 || !fgets(line, sizeof(line), stdin) || kill(child, SIGKILL);
+	return reused(first_id);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "reuse"))
-		return reuse();
+	if (argc == 3 && !strcmp(argv[1], "reuse"))
+		return reuse(!strcmp(argv[2], "exec"));
+	if (argc == 3 && !strcmp(argv[1], "reused"))
+		return reused(atoi(argv[2]));
 	if (argc == 4 && !strcmp(argv[1], "judge"))
 		return judge(argv[2], (unsigned)atoi(argv[3]));
 	if (argc == 3 && !strcmp(argv[1], "race"))

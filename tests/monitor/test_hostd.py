@@ -186,9 +186,11 @@ def until(what: Callable[[], bool], seconds: float = 20) -> None:
 
 
 @contextmanager
-def reused(look: Path, page: Path, *options: str, which: slice) -> Iterator[tuple[Child, Child]]:
+def reused(
+    look: Path, page: Path, *options: str, which: slice, how: str = "exit"
+) -> Iterator[tuple[Child, Child]]:
     """An agent that watches threads, of which the first will end; its id will be another's."""
-    with started(look, "reuse") as program:
+    with started(look, "reuse", how) as program:
         threads = ",".join(line(program).split(",")[which])
         with started(HOSTD, "--page", page, "--threads", threads, *options) as agent:
             line(agent)
@@ -218,6 +220,20 @@ def test_it_ends_with_the_last_thread_it_watches(spinner: Path, page: Path, way:
     """The process lives on."""
     with reused(spinner, page, "--publisher", way, which=slice(1)) as (program, agent):
         go(program)
+        assert line(agent)["slices"]
+        assert agent.wait(10) == 0
+        assert state(page) == OVER
+        assert program.poll() is None
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["auto", "copy"])
+def test_a_thread_that_executes_a_program_is_no_more(spinner: Path, page: Path, way: str) -> None:
+    """It goes on as its process's first thread, and does not exit; its id can be a stranger's."""
+    options = ("--publisher", way)
+    with reused(spinner, page, *options, which=slice(1), how="exec") as (program, agent):
+        go(program)
+        assert int(line(program)) > 0
         assert line(agent)["slices"]
         assert agent.wait(10) == 0
         assert state(page) == OVER
