@@ -20,7 +20,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* Before LLVM 15 the mark on the pointer in `struct place_on_page` is dropped. */
 const volatile bool lends = __clang_major__ >= 15;
 const volatile bool direct;
-const volatile bool full;	    /* tell when nobody else wants the CPU, and what is sure */
+const volatile bool full;	    /* what depends on other threads, too */
 const volatile __u64 shift;	    /* the page's clock is ahead of the host's by this */
 const volatile __u64 clock_tick_ns; /* of /proc's clock */
 const volatile __u64 slice_ns;	    /* where the scheduler has no deadlines */
@@ -153,9 +153,34 @@ struct outlook {
 	__u64 left, sure; /* ns from now; ~0: no end */
 };
 
+/* How long the scheduler lets it run if others want the CPU. */
+static __always_inline __u64 slice_of(const struct sched_entity *se)
+{
+	return bpf_core_field_exists(se->slice) ? BPF_CORE_READ(se, slice) : slice_ns;
+}
+
+/*
+ * What is left of the slice. The protected part is the more exact answer, but it is shorter if a
+ * thread of shorter slices is queued; the deadline depends on the thread alone.
+ */
+static __always_inline __u64 left_of(const struct sched_entity *se)
+{
+	if (full && bpf_core_field_exists(se->vprot)) {
+		ending = ENDING_PROTECTED;
+		return to_ns(se, BPF_CORE_READ(se, vprot));
+	}
+	if (bpf_core_field_exists(se->deadline)) {
+		ending = ENDING_DEADLINE;
+		return to_ns(se, BPF_CORE_READ(se, deadline));
+	}
+	ending = ENDING_ASSUMED;
+	return slice_ns;
+}
+
 /*
  * A task's slice ends when it has run out on any level of groups where somebody else is queued; but
- * for that others wake up, and may come earlier.
+ * for that others wake up, and may come earlier. Without `full` nothing here depends on whether
+ * somebody is queued: a slice that has run out and goes on is followed by another one.
  */
 static __always_inline struct outlook outlook_of(const struct sched_entity *se)
 {
@@ -163,22 +188,17 @@ static __always_inline struct outlook outlook_of(const struct sched_entity *se)
 	int level;
 
 	for (level = 0; level < MOST_LEVELS && se; level++) {
-		__u64 ns;
+		__u64 left = left_of(se), sure;
 
+		if (!full && !left)
+			left = slice_of(se);
+		if (left < o.left && !(full && alone(se)))
+			o.left = left;
 		if (bpf_core_field_exists(se->vprot)) {
-			ns = to_ns(se, BPF_CORE_READ(se, vprot));
-			if (ns < o.sure)
-				o.sure = ns;
-			ending = ENDING_PROTECTED;
-		} else if (bpf_core_field_exists(se->deadline)) {
-			ns = to_ns(se, BPF_CORE_READ(se, deadline));
-			ending = ENDING_DEADLINE;
-		} else {
-			ns = slice_ns;
-			ending = ENDING_ASSUMED;
+			sure = to_ns(se, BPF_CORE_READ(se, vprot));
+			if (sure < o.sure)
+				o.sure = sure;
 		}
-		if (ns < o.left && !alone(se))
-			o.left = ns;
 		se = BPF_CORE_READ(se, parent);
 	}
 	return o;
@@ -203,39 +223,22 @@ static __always_inline __u64 at_a_tick(__u64 now, __u64 end)
 
 enum { SCHED_NORMAL = 0, SCHED_BATCH = 3 };
 
-/* How long the scheduler would let it run if another thread came. */
-static __always_inline __u64 slice_of(const struct sched_entity *se)
-{
-	return bpf_core_field_exists(se->slice) ? BPF_CORE_READ(se, slice) : slice_ns;
-}
-
-/*
- * A thread that is alone on its CPU is told the end that it would have if it were not, anew at each
- * tick: whether others wait is theirs.
- */
-static __always_inline void tell_end(struct watched *w, const struct task_struct *task, __u64 now)
-{
-	struct ol_slice_entry *e = &w->entry;
-
-	e->end = w->end;
-	e->sure = full ? w->sure : OL_SLICE_UNKNOWN;
-	if (w->end == OL_SLICE_NO_END && !full)
-		e->end = at_a_tick(now, now + slice_of(&task->se));
-}
-
 static __always_inline void expect_end(struct watched *w, const struct task_struct *task, __u64 now)
 {
+	struct ol_slice_entry *e = &w->entry;
 	__u32 policy = BPF_CORE_READ(task, policy);
 	struct outlook o;
 
-	w->end = w->sure = OL_SLICE_UNKNOWN;
-	if (policy == SCHED_NORMAL || policy == SCHED_BATCH) { /* else real time: not known */
-		o = outlook_of(&task->se);
-		w->end = o.left == ~0ULL ? OL_SLICE_NO_END : at_a_tick(now, now + o.left);
-		if (o.sure != ~0ULL)
-			w->sure = now + o.sure;
-	}
-	tell_end(w, task, now);
+	e->end = e->sure = w->sure = OL_SLICE_UNKNOWN;
+	if (policy != SCHED_NORMAL && policy != SCHED_BATCH)
+		return; /* real time: not known */
+	o = outlook_of(&task->se);
+	e->end = o.left == ~0ULL ? OL_SLICE_NO_END : at_a_tick(now, now + o.left);
+	if (o.sure == ~0ULL)
+		return;
+	w->sure = now + o.sure;
+	if (full)
+		e->sure = w->sure;
 }
 
 /* Writing. */
@@ -278,7 +281,7 @@ static __always_inline void write_there(struct watched *w, struct task_struct *t
 static __always_inline void note_end(struct watched *w, __u64 now, bool able)
 {
 	/* What was told anew on the way out was seen by nobody. */
-	__u64 end = now - w->renewed < TICK_NS ? w->end_before : w->end;
+	__u64 end = now - w->renewed < TICK_NS ? w->end_before : w->entry.end;
 
 	note(w->length, now - w->entry.begin);
 	if (!able) {
@@ -403,7 +406,7 @@ static __always_inline void goes_on(struct watched *w, struct task_struct *task,
 
 	if (e->running != OL_SLICE_ON)
 		return;
-	w->end_before = w->end;
+	w->end_before = e->end;
 	w->renewed = now;
 	begin_writing(w);
 	expect_end(w, task, now);

@@ -17,7 +17,7 @@ struct how {
 	enum way first, last;
 	__u64 slice_ns; /* where the scheduler has no deadlines */
 	__u64 shift;	/* the page's clock is ahead of the host's by this */
-	bool full;	/* the page tells when nobody else wants the CPU, and what is sure */
+	bool full;	/* the page tells what depends on other threads, too */
 };
 
 struct watch {

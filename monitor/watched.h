@@ -25,7 +25,7 @@ struct place {
 
 struct watched {
 	struct ol_slice_entry entry; /* as it is, or shall be, on the page */
-	__u64 end, sure;	     /* expected: the entry may tell less */
+	__u64 sure;		     /* whether or not the entry tells it */
 	__u64 end_before;	     /* what was expected before the last tick, */
 	__u64 renewed;		     /* which was then */
 	__u64 slices;		     /* that began */

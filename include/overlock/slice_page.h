@@ -5,8 +5,9 @@
  * The slice page: what a hypervisor tells its guest of the time slices of the guest's vCPUs. The ABI,
  * for both sides; docs/slice-page.md says what may be concluded from it and what not.
  *
- * A header, and an entry for each vCPU in the order of their numbers. All times are ns of the *host's*
- * CLOCK_MONOTONIC. The host writes, the guest reads, the host never reads back. Little-endian.
+ * A header, and an entry for each vCPU in the order of their numbers. All times are ns of one clock of
+ * the *host's*, which runs as its CLOCK_MONOTONIC does and may have begun at any time. The host writes,
+ * the guest reads, and no answer of the host depends on what a guest writes. Little-endian.
  *
  * An entry is written between two changes of `seq`, which is odd meanwhile: a reader whose two looks at
  * it differ, or are odd, has read nothing.

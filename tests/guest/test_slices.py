@@ -75,6 +75,7 @@ def test_each_guest_has_a_page_and_an_agent_as_long_as_it_lives(fake: Fake, agen
             assert isinstance(guest, vm.Guest)
             assert one["words"]["--threads"] == ",".join(map(str, guest.threads))
             assert Path(one["words"]["--page"]) in pages()
+            assert one["words"]["--detail"] == "full"
             assert guest.facts["slices"] == slices.SOURCE
         assert len(running(log)) == 2
         assert up.guests[0].agent

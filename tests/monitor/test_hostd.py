@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from conftest import HEADER, MADE, NATIVE, OVER, TOLD, Entry, Look, Page
+from conftest import HEADER, MADE, NATIVE, NO_END, OVER, TOLD, Entry, Look, Page
 
 HOSTD = NATIVE / "overlock-hostd"
 BTF = Path("/sys/kernel/btf/vmlinux")
@@ -45,12 +45,24 @@ def spinner(look: Look) -> Path:
     return look()
 
 
-@pytest.fixture
-def page() -> Iterator[Path]:
+@contextmanager
+def empty_page() -> Iterator[Path]:
     folder = "/dev/shm"  # noqa: S108 - as a guest's is
     with tempfile.NamedTemporaryFile(prefix="overlock-test-", dir=folder) as file:
         file.truncate(4096)
         yield Path(file.name)
+
+
+@pytest.fixture
+def page() -> Iterator[Path]:
+    with empty_page() as path:
+        yield path
+
+
+@pytest.fixture
+def other_page() -> Iterator[Path]:
+    with empty_page() as path:
+        yield path
 
 
 @contextmanager
@@ -465,8 +477,8 @@ DAYS_NS = 10**9 * 86400
 def clock_of(page: Path, *options: str) -> int:
     """By how much the page's clock is ahead of the host's."""
     with started(sys.executable, "-c", "while True: pass") as program:
-        words = ("--page", page, "--threads", str(program.pid), *options)
-        with started(HOSTD, *words) as agent:
+        words = ("--page", page, "--threads", str(program.pid))
+        with started(HOSTD, *words, *options) as agent:
             line(agent)
             until(lambda: Entry.on(page).begin > 0)
             head, entry = HEADER.unpack(page.read_bytes()[: HEADER.size]), Entry.on(page)
@@ -505,10 +517,66 @@ def test_whether_others_want_the_cpu_is_not_told(spinner: Path, page: Path, way:
         pytest.skip("this machine is too busy: the thread never was alone on its CPU")
 
 
+# On one CPU, with slices of 0.1 s (Linux 6.12), which are some ticks.
+LONG_SLICES = """import ctypes, os, struct, sys
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+number = 314 if os.uname().machine == "x86_64" else 274
+attributes = struct.pack("<IIQiIQQQII", 56, 0, 0, 0, 0, 10**8, 0, 0, 0, 0)
+if ctypes.CDLL(None).syscall(number, 0, attributes, 0):
+    sys.exit(print("refused"))
+print("spins", flush=True)
+while True: pass
+"""
+TICK_NS = 10_000_000  # at the most
+
+
+def ends_told_anew(page: Path, full: Path, enough: int) -> list[bool]:
+    """Of the times that the end of a slice was told anew, long before it, and that nobody else
+    wanted the CPU: did it change?"""
+    found: list[bool] = []
+    last = Entry.on(page)
+    end = time.monotonic() + 20
+    while len(found) < enough and time.monotonic() < end:
+        now = Entry.on(page)
+        if now.seq % 2 or now.published == last.published:
+            continue
+        lasts = now.id == last.id and now.running and last.end > now.published + 2 * TICK_NS
+        if lasts and Entry.on(full).end == NO_END:
+            found.append(now.end != last.end)
+        last = now
+    return found
+
+
+@needs_root
+def test_an_end_is_the_same_whether_or_not_others_wait(page: Path, other_page: Path) -> None:
+    """A thread that is alone is told the end that it would have if it were not, and keeps it."""
+    with started(sys.executable, "-c", LONG_SLICES) as program:
+        if line(program) != "spins":
+            pytest.skip("this kernel has slices of one length only")
+        words = ("--threads", str(program.pid))
+        with (
+            started(HOSTD, "--page", page, *words) as agent,
+            started(HOSTD, "--page", other_page, *words, "--detail", "full") as knowing,
+        ):
+            line(knowing)
+            if not line(agent)["direct"]:
+                pytest.skip("this kernel refuses to have it written at each tick")
+            changed = ends_told_anew(page, other_page, 20)
+            ended(agent)
+            ended(knowing)
+    if len(changed) < 10:
+        pytest.skip("this machine is too busy: the thread was alone at few ticks only")
+    # The time that a host or interrupts take can move an end by a tick.
+    assert sum(changed) < len(changed) / 2
+
+
 @needs_root
 def test_what_is_sure_is_told_only_if_asked_for(spinner: Path, page: Path) -> None:
     with watched(spinner, page) as (program, agent, _):
         assert not any(thread["sure"] for thread in line(program))
+        assert "protected" not in ended(agent)["end_by"]
+    with watched(spinner, page, "--detail", "full") as (program, agent, _):
+        threads = line(program)
         if "protected" not in ended(agent)["end_by"]:
             pytest.skip("this kernel protects no part of a slice")
     with watched(spinner, page, "--detail", "full") as (program, agent, _):

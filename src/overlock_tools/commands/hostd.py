@@ -54,6 +54,14 @@ def _threads(text: str) -> list[int]:
     show_default=True,
     help="direct: the scheduler writes, while it switches. copy: a thread of hostd does, later.",
 )
+@click.option(
+    "--detail",
+    type=click.Choice(("least", "full")),
+    default="least",
+    show_default=True,
+    help="full: tell of other threads, too, and the host's time: whether others wait for the CPU, "
+    "and how long a slice is protected from them.",
+)
 @click.option("--poll-us", type=click.IntRange(10, 1_000_000), help="How often copy copies.")
 @click.option(
     "--slice-ns",
@@ -79,7 +87,9 @@ def command(**options: Any) -> int:
     program = str(native.hostd())
     ids = _vcpus(qmp) if qmp else _threads(threads)
     words = ["--page", str(options["page"]), "--threads", ",".join(map(str, ids))]
-    for name in ("publisher", "poll_us", "slice_ns"):
+    if process:
+        words += ["--process", str(process)]
+    for name in ("publisher", "detail", "poll_us", "slice_ns"):
         if (given := options[name]) is not None:
             words += [f"--{name.replace('_', '-')}", str(given)]
     os.execv(program, [program, *words])  # noqa: S606 - no shell is wanted

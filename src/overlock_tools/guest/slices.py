@@ -91,6 +91,7 @@ class Agent:
 def told(path: Path, threads: Sequence[int]) -> Iterator[Agent]:
     """The agent tells on the page what becomes of these threads, until the context ends."""
     command = [str(native.hostd()), "--page", str(path), "--threads", ",".join(map(str, threads))]
+    command += ["--detail", "full"]  # the guests are ours, and some locks are measured by it
     child = subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *command],
         stdin=subprocess.DEVNULL,
