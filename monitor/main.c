@@ -39,6 +39,7 @@ static struct asked {
 	const char *page;
 	pid_t threads[MOST_THREADS];
 	unsigned n;
+	pid_t process; /* of all the threads; 0: of any */
 	unsigned poll_us;
 	struct how how;
 } asked = { .how = { .first = WAY_DIRECT, .last = WAY_COPY }, .poll_us = PRESET_POLL_US };
@@ -53,8 +54,9 @@ static struct asked {
 /* What is asked. */
 
 static const char usage[] =
-	"usage: overlock-hostd --page FILE --threads TID,... [--publisher auto|direct|copy]\n"
-	"                      [--detail least|full] [--poll-us N] [--slice-ns N]\n"
+	"usage: overlock-hostd --page FILE --threads TID,... [--process PID]\n"
+	"                      [--publisher auto|direct|copy] [--detail least|full]\n"
+	"                      [--poll-us N] [--slice-ns N]\n"
 	"Tells of the slices of these threads in FILE, until SIGTERM or until they end.\n";
 
 static unsigned long long number(const char *option, const char *text, unsigned long long least,
@@ -70,14 +72,22 @@ static unsigned long long number(const char *option, const char *text, unsigned 
 	return n;
 }
 
+static void add_thread(pid_t thread)
+{
+	if (asked.n == MOST_THREADS)
+		FAIL(USAGE, "--threads names more than %d threads; give each guest its own page",
+		     MOST_THREADS);
+	for (unsigned i = 0; i < asked.n; i++)
+		if (asked.threads[i] == thread)
+			FAIL(USAGE, "--threads names thread %d twice; name it once", thread);
+	asked.threads[asked.n++] = thread;
+}
+
 static void set_threads(char *list)
 {
 	for (char *rest, *word = strtok_r(list, ",", &rest); word;
-	     word = strtok_r(NULL, ",", &rest)) {
-		if (asked.n == MOST_THREADS)
-			FAIL(USAGE, "more than %d threads", MOST_THREADS);
-		asked.threads[asked.n++] = (pid_t)number("--threads", word, 1, INT32_MAX);
-	}
+	     word = strtok_r(NULL, ",", &rest))
+		add_thread((pid_t)number("--threads", word, 1, INT32_MAX));
 }
 
 static void set_publisher(const char *name)
@@ -102,6 +112,7 @@ static void read_options(int argc, char **argv)
 	static const struct option options[] = {
 		{ "page", required_argument, NULL, 'p' },
 		{ "threads", required_argument, NULL, 't' },
+		{ "process", required_argument, NULL, 'o' },
 		{ "publisher", required_argument, NULL, 'u' },
 		{ "detail", required_argument, NULL, 'd' },
 		{ "poll-us", required_argument, NULL, 'i' },
@@ -117,6 +128,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 't':
 			set_threads(optarg);
+			break;
+		case 'o':
+			asked.process = (pid_t)number("--process", optarg, 1, INT32_MAX);
 			break;
 		case 'u':
 			set_publisher(optarg);
@@ -192,6 +206,9 @@ static void find_threads(void)
 	for (unsigned i = 0; i < asked.n; i++) {
 		if (!thread_find(&threads[i], asked.threads[i]))
 			FAIL(USAGE, "there is no thread %d", asked.threads[i]);
+		if (asked.process && threads[i].process != asked.process)
+			FAIL(USAGE, "thread %d is of process %d; give threads of --process %d",
+			     asked.threads[i], threads[i].process, asked.process);
 		watch_process(threads[i].process);
 	}
 }

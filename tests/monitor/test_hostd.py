@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import signal
-import socketserver
 import stat
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from conftest import HEADER, MADE, NATIVE, NO_END, OVER, TOLD, Entry, Look, Page
@@ -579,9 +578,7 @@ def test_what_is_sure_is_told_only_if_asked_for(spinner: Path, page: Path) -> No
         threads = line(program)
         if "protected" not in ended(agent)["end_by"]:
             pytest.skip("this kernel protects no part of a slice")
-    with watched(spinner, page, "--detail", "full") as (program, agent, _):
-        assert any(thread["sure"] for thread in line(program))
-        ended(agent)
+        assert any(thread["sure"] for thread in threads)
 
 
 @needs_root
@@ -647,6 +644,8 @@ def asked(*words: str | Path) -> "subprocess.CompletedProcess[str]":
         ((), "give --page FILE and --threads"),
         (("--threads", "0"), "--threads=0 is not a number from 1"),
         (("--threads", "1,x"), "--threads=x is not a number"),
+        (("--threads", "7,1,7"), "--threads names thread 7 twice; name it once"),
+        (("--threads", "1", "--process", "-1"), "--process=-1 is not a number from 1"),
         (("--threads", "1", "--publisher", "me"), "none of auto, direct, copy"),
         (("--threads", "1", "--detail", "all"), "none of least, full"),
         (("--threads", "1", "--poll-us", "1"), "--poll-us=1 is not a number from 10"),
@@ -677,36 +676,55 @@ def test_without_root_it_says_so(page: Path) -> None:
     assert state(page) == MADE
 
 
-class Qemu(socketserver.StreamRequestHandler):
-    """QEMU's monitor, as far as it is asked."""
-
-    threads: ClassVar[list[int]] = []
-
-    def handle(self) -> None:
-        self.wfile.write(b'{"QMP": {}}\n')
-        for told in self.rfile:
-            cpus = [{"cpu-index": i, "thread-id": tid} for i, tid in enumerate(self.threads)]
-            asked_for_them = json.loads(told)["execute"] == "query-cpus-fast"
-            answer: dict[str, Any] = {"return": cpus[::-1] if asked_for_them else {}}
-            self.wfile.write(json.dumps(answer).encode() + b"\n")
+# A QEMU of two vCPUs, as far as it is asked; its threads are its own unless it is told others.
+QEMU = """import json, os, socketserver, sys, threading, time
+def vcpu():
+    while True:
+        time.sleep(0.001)
+vcpus = [threading.Thread(target=vcpu, daemon=True) for _ in range(2)]
+for one in vcpus:
+    one.start()
+told = json.loads(sys.argv[2]) or [one.native_id for one in vcpus]
+class Monitor(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.wfile.write(b'{"QMP": {}}\\n')
+        for line in self.rfile:
+            cpus = [{"cpu-index": i, "thread-id": tid} for i, tid in enumerate(told)][::-1]
+            answer = {"return": cpus if json.loads(line)["execute"] == "query-cpus-fast" else {}}
+            self.wfile.write(json.dumps(answer).encode() + b"\\n")
+with socketserver.UnixStreamServer(sys.argv[1], Monitor) as server:
+    print(",".join(map(str, told)), flush=True)
+    server.serve_forever()
+"""
 
 
 @needs_root
-def test_the_command_asks_qemu_for_the_threads(spinner: Path, page: Path, tmp_path: Path) -> None:
+def test_the_command_asks_qemu_for_the_threads(page: Path, tmp_path: Path) -> None:
     socket = tmp_path / "qmp"
-    with (
-        started(spinner, "spin", page, "2", "0.3") as program,
-        socketserver.ThreadingUnixStreamServer(str(socket), Qemu) as server,
-    ):
-        Qemu.threads = [int(word) for word in line(program).split(",")]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with started(sys.executable, "-c", QEMU, socket, "[]") as qemu:
+        threads = line(qemu)
         with started(*COMMAND, "--page", page, "--qmp", socket) as agent:
             assert line(agent)["watching"] == 2
-            go(program)
-            threads = line(program)
-            server.shutdown()
-            assert all(thread["changes"] for thread in threads)
+            # It has taken its own word apart.
+            words = Path(f"/proc/{agent.pid}/cmdline").read_text().replace(",", "\0").split("\0")
+            first = words.index("--threads") + 1
+            assert words[first : first + 2] == threads.split(",")
+            until(lambda: all(Entry.on(page, vcpu).begin > 0 for vcpu in range(2)))
             ended(agent, signal.SIGINT)
+
+
+@needs_root
+def test_a_qemu_that_names_threads_of_others_is_not_believed(page: Path, tmp_path: Path) -> None:
+    socket = tmp_path / "qmp"
+    with started(sys.executable, "-c", QEMU, socket, json.dumps([os.getpid()])) as qemu:
+        line(qemu)
+        done = asked(*COMMAND, "--page", page, "--qmp", socket)
+        assert (done.returncode, done.stderr) == (
+            2,
+            f"overlock-hostd: thread {os.getpid()} is of process {os.getpid()}; "
+            f"give threads of --process {qemu.pid}\n",
+        )
+    assert not any(page.read_bytes())
 
 
 COMMAND = (sys.executable, "-m", "overlock_tools", "hostd")

@@ -10,21 +10,28 @@ import click
 from overlock_tools.errors import FAILED, Fail
 
 QMP_SECONDS = 10.0
+MOST_THREADS = 1024  # of overlock-hostd
 
 
-def _vcpus(socket: Path) -> list[int]:
+def _vcpus(socket: Path) -> tuple[list[int], int]:
+    """The vCPUs' threads, as QEMU says, and its process, whose they must be."""
     from overlock_tools.guest.channel import Ended, Late
     from overlock_tools.guest.qmp import Monitor
 
     try:
         monitor = Monitor(socket, QMP_SECONDS, socket.exists)
         try:
-            return monitor.vcpu_threads()
+            ids, process = monitor.vcpu_threads(), monitor.process()
         finally:
             monitor.close()
     except (Late, Ended, OSError, ValueError) as error:
         why = str(error) or "nobody answers"
         raise Fail(f"--qmp {socket}: {why}; give QEMU `-qmp unix:FILE,server`", FAILED) from error
+    if not process:
+        raise Fail(f"--qmp {socket}: QEMU is in another PID namespace; give --threads", FAILED)
+    if not 0 < len(ids) <= MOST_THREADS:
+        raise Fail(f"--qmp {socket}: {len(ids)} vCPUs instead of 1 to {MOST_THREADS}", FAILED)
+    return ids, process
 
 
 def _threads(text: str) -> list[int]:
@@ -85,7 +92,7 @@ def command(**options: Any) -> int:
     if (threads is None) == (qmp is None):
         raise Fail("give --threads or --qmp, one of them")
     program = str(native.hostd())
-    ids = _vcpus(qmp) if qmp else _threads(threads)
+    ids, process = _vcpus(qmp) if qmp else (_threads(threads), 0)
     words = ["--page", str(options["page"]), "--threads", ",".join(map(str, ids))]
     if process:
         words += ["--process", str(process)]

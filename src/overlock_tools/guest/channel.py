@@ -2,11 +2,14 @@
 """Lines to and from a Unix socket, none of them waited for without end."""
 
 import socket
+import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 STEP_SECONDS = 0.01
+PEER = struct.Struct("3i")  # pid, uid, gid
+LINE_BYTES = 1 << 24  # a hostile side may never end its line
 
 
 class Late(Exception):
@@ -49,6 +52,8 @@ class Lines:
     def line(self, seconds: float) -> str:
         until = time.monotonic() + seconds
         while b"\n" not in self._rest:
+            if len(self._rest) > LINE_BYTES:
+                raise Late(f"no end of a line within {LINE_BYTES} bytes")
             left = until - time.monotonic()
             if left <= 0:
                 raise Late(f"no line within {seconds:g} s")
@@ -64,6 +69,11 @@ class Lines:
             self._rest += came
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace").rstrip("\r")
+
+    def process(self) -> int:
+        """Which listens there; 0 if that is in another PID namespace."""
+        found = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size)
+        return int(PEER.unpack(found)[0])
 
     def close(self) -> None:
         self._socket.close()

@@ -287,7 +287,7 @@ def started(spec: Spec, places: list[set[int]]) -> Iterator[Guest]:
         process = stack.enter_context(_process(command, folder))
         try:
             guest = Guest(spec, process, folder)
-        except (Late, Ended, OSError) as error:
+        except (Late, Ended, OSError, ValueError) as error:
             said = _complaint(folder) or str(error) or "it ended"
             raise Fail(f"QEMU does not run: {said}", FAILED) from error
         stack.callback(guest.close)
