@@ -138,6 +138,16 @@ instructions: ## count the instructions of each lock, beside Concurrency Kit's; 
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
 
+# Its corpus is kept in build/fuzz, and an input that fails, too; the seeds are tests/monitor/seeds.
+FUZZ_SECONDS ?= 600
+.PHONY: fuzz
+fuzz: ## what overlock-hostd reads of guests, files and /proc, and readers of its page, under libFuzzer; FUZZ_SECONDS=600
+	@tools/setup test
+	@mkdir -p $(BUILD)/fuzz/corpus
+	@tests/monitor/build_fuzz $(BUILD)/fuzz/fuzz
+	@$(BUILD)/fuzz/fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1 \
+		-artifact_prefix=$(BUILD)/fuzz/ $(ARGS) $(BUILD)/fuzz/corpus tests/monitor/seeds
+
 .PHONY: start-up
 start-up: build ## how long `overlock run` takes to start a program, beside none and a bare LD_PRELOAD; ARGS="--json FILE"
 	@$(PYTHON) tools/start_up.py $(ARGS)
