@@ -278,7 +278,7 @@ def test_report_on_the_terminal(program: Compile, tmp_path: Path) -> None:
     streams = tmp_path / "streams"
     args = ["run", "--lock", "mcs", "--counters", "--", str(program("conditions.c")), "20"]
     variables = environment(None, OVERLOCK_NATIVE=str(native.folder()))
-    said = on_terminal([installed(), *args], variables, streams)
+    said = on_terminal([str(installed()), *args], variables, streams)
     assert "overlock: conditions under mcs" in said
     assert "acquisitions" in said
     assert streams.read_text() == "fine\n"
