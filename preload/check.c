@@ -331,7 +331,7 @@ static void tell(struct found *f)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &type);
 	while (!ol_cas_acquire(&telling, 0u, 1u))
-		ol_yield();
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, 0); /* ol_yield() looks again */
 	if (f->waiter ? !ol_load_relaxed(&f->waiter->told) : is_new(f))
 		on_large_stack(put_found, f);
 	ol_store_release(&telling, 0u);

@@ -72,6 +72,13 @@ def test_a_deadlock_is_told_once(program: Compile, tmp_path: Path, lock: str) ->
     assert held == {"subject": "locks_one_way", "other": "locks_other_way"}
 
 
+def test_two_waiters_report_at_once(program: Compile, tmp_path: Path) -> None:
+    slowly = program("slow_rename.c", "-shared", "-fPIC")  # the second has to wait for the first
+    library = native.file("liboverlock-run-checked.so")
+    report = told_by(library, program("misuse.c"), "deadlock", tmp_path / "report", slowly)
+    assert report == ["deadlock"]
+
+
 @pytest.mark.parametrize("lock", KINDS)
 def test_a_long_wait_is_told_and_goes_on(program: Compile, tmp_path: Path, lock: str) -> None:
     options = ("--deadlock-timeout", "200ms", "--lock", lock)
@@ -170,9 +177,12 @@ TWINS = {
 }
 
 
-def told_by(library: Path, program: Path, what: str, out: Path) -> list[str]:
+def told_by(
+    library: Path, program: Path, what: str, out: Path, *preloaded_too: Path
+) -> list[str]:
     more = {"OVERLOCK_CHECK": "1", "OVERLOCK_DEADLOCK_NS": "200000000", "OVERLOCK_QUIET": "1"}
     env = environment("tas_yield", library, OVERLOCK_OUTPUT=str(out), **more)
+    env["LD_PRELOAD"] = " ".join(str(path) for path in (library, *preloaded_too))
     done = run([program, what], env)
     assert (done.returncode, done.stdout) == (0, "ended\n"), done
     return [finding["what"] for finding in json.loads(out.read_text())["findings"]]
