@@ -32,18 +32,20 @@ class Choices:
 
 def checked_site(pattern: str, lock: str, where: str) -> Site:
     if not pattern or pattern != pattern.strip() or "\n" in pattern:
-        raise Fail(f"{where}: a pattern is one line of text, as in --site 'leveldb*Mutex=mcs'")
+        raise Fail(f"{where}: expected a pattern of one line, as in --site 'leveldb*Mutex=mcs'")
     if pattern.lstrip("&").endswith(":"):
-        raise Fail(f"{where}: a pattern for a whole object ends with `:*`, as in 'libfoo.so:*=mcs'")
+        raise Fail(
+            f"{where}: a pattern for a whole object must end with `:*`, as in 'libfoo.so:*=mcs'"
+        )
     if lock == GLIBC:
         return Site(pattern, lock)
     known = defs.known(
-        defs.load().locks, lock, "lock", f"`overlock locks` lists them, and {GLIBC} is the mutex"
+        defs.load().locks, lock, "lock", f"`overlock locks` lists them, and {GLIBC} keeps the mutex"
     )
     if "elides" in known.traits:
         raise Fail(
-            f"{where}: {lock} must be released by whoever acquired it, which mutexes are not; "
-            "choose another lock"
+            f"{where}: {lock} must be released by the thread that acquired it, and programs do not "
+            "guarantee that for mutexes; choose another lock"
         )
     return Site(pattern, lock)
 
@@ -59,12 +61,12 @@ def parse_site(text: str) -> Site:
 def _only(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     for key in table:
         if key not in known:
-            raise Fail(f"{where}: there is no {key!r}; expected {', '.join(known)}")
+            raise Fail(f"{where}: unknown key {key!r}; expected {', '.join(known)}")
 
 
 def _text(table: Mapping[str, Any], key: str, where: str) -> str:
     if not isinstance(table.get(key), str):
-        raise Fail(f'{where}: {key} must be text, as in {key} = "…"')
+        raise Fail(f'{where}: {key} must be a string, as in {key} = "…"')
     return str(table[key])
 
 
@@ -79,7 +81,7 @@ def _from_text(text: str) -> Choices:
     raw = tomllib.loads(text)
     _only(raw, ("lock", "tunables", "site"), "the file")
     if not isinstance(raw.get("tunables", {}), dict) or not isinstance(raw.get("site", []), list):
-        raise Fail("tunables is a table, [tunables]; sites are tables, [[site]] each")
+        raise Fail("expected a table [tunables] and an array of tables [[site]]")
     choices = Choices()
     if "lock" in raw:
         choices.lock = _text(raw, "lock", "the file")

@@ -34,14 +34,14 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in known:
             near = get_close_matches(args[0], known, 1)
             hint = f" (did you mean {near[0]}?)" if near else ""
-            ctx.fail(f"there is no command {args[0]}{hint}; there are {', '.join(known)}")
+            ctx.fail(f"there is no command {args[0]}{hint}; the commands are {', '.join(known)}")
         return super().resolve_command(ctx, args)
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 the work failed, 2 bad usage, 3 something is missing here, "
+    epilog="Exit codes: 0 success, 1 failure, 2 bad usage, 3 something needed is missing, "
     "130 interrupted.",
 )
 @click.version_option(__version__, prog_name="overlock")
@@ -50,7 +50,7 @@ def cli() -> None:
 
     \b
     Examples:
-      overlock locks                       the locks there are
+      overlock locks                       list the locks
       overlock bench sections              compare them on this machine
       overlock run -- pbzip2 -k FILE       give an unmodified program another lock
     """

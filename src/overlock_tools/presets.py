@@ -83,8 +83,8 @@ def setting(paper: str, workload: str) -> Setting:
     having = ", ".join(s.workload for s in of_paper)
     other = ", ".join(sorted({s.paper for s in _of(workload)}))
     raise Fail(
-        f"--as-in {paper}: {paper} does not measure {workload}, but {having}; for {workload} there "
-        f"is --as-in {other}"
+        f"--as-in {paper}: paper {paper} measures {having}, not {workload}; for {workload}, give "
+        f"--as-in {other}"
     )
 
 

@@ -32,7 +32,7 @@ def _scenarios(function: Command) -> Command:
 
 @click.group()
 def command() -> None:
-    """Real programs of Debian 12 under each lock, their work checked in every cell.
+    """Run real Debian 12 programs under each lock; every cell checks the program's work.
 
     \b
     Examples:
@@ -45,15 +45,24 @@ def command() -> None:
 
 def _json(function: Command) -> Command:
     kind = click.Path(path_type=Path)
-    return click.option("--json", "json_file", type=kind, help="Write it to this file.")(function)
+    return click.option("--json", "json_file", type=kind, help="Write the result to FILE as JSON.")(function)
 
 
-# Of what is counted once.
+# Options of a single counting run.
 PROBE = (
-    click.option("--lock", default="tas_yield", show_default=True, help="Under this one."),
-    click.option("--threads", default="4x", show_default=True, help="A number, or 4x: CPUs."),
+    click.option("--lock", default="tas_yield", show_default=True, help="Lock to count with."),
     click.option(
-        "--seconds", type=Within(0.2, 3600), default=1.0, show_default=True, help="Of each."
+        "--threads",
+        default="4x",
+        show_default=True,
+        help="Number of threads, or a multiple of the CPUs (4x).",
+    ),
+    click.option(
+        "--seconds",
+        type=Within(0.2, 3600),
+        default=1.0,
+        show_default=True,
+        help="Measured time of each program.",
     ),
 )
 
@@ -73,11 +82,13 @@ def _probe(options: dict[str, Any]) -> Any:
 
 
 @command.command(name="list")
-@click.option("--facts", is_flag=True, help="Count whether its locks matter, in each that is here.")
+@click.option(
+    "--facts", is_flag=True, help="Measure how much locks matter in each installed program."
+)
 @_probed
 @_json
 def list_command(facts: bool, json_file: Path | None, **options: Any) -> int:
-    """The programs there are, what each needs, and which of its locks are replaced.
+    """List the programs, the packages that each needs, and the locks that Overlock replaces.
 
     \b
     Examples:
@@ -94,7 +105,7 @@ def list_command(facts: bool, json_file: Path | None, **options: Any) -> int:
 @_probed
 @_json
 def csd(names: tuple[str, ...], json_file: Path | None, **options: Any) -> int:
-    """How long programs hold their locks, beside 002's Figure 3.
+    """Measure how long programs hold their locks, next to Figure 3 of Teabe et al. 2017.
 
     \b
     Examples:
@@ -124,14 +135,16 @@ PATHS = click.argument(
     default=5.0,
     show_default=True,
     metavar="PERCENT",
-    help="Less is no difference, if the whole interval lies within.",
+    help="Equivalence margin: an interval within ±PERCENT counts as no difference.",
 )
-@click.option("--fail-on-regression", "fails", is_flag=True, help="Exit code 1 if there is one.")
+@click.option(
+    "--fail-on-regression", "fails", is_flag=True, help="Exit with 1 if a lock is a regression."
+)
 @_json
 def compare(paths: tuple[Path, ...], margin: float, fails: bool, json_file: Path | None) -> int:
-    """Is a lock a regression for a program? As 001 asked, and by intervals over rounds.
+    """Check whether a lock makes a program slower, by Rao & Dunlap's method and by intervals.
 
-    RESULT: files of `overlock apps run`, or folders of them.
+    The intervals are over rounds. RESULT: a file of `overlock apps run`, or a folder of such files.
 
     \b
     Examples:
@@ -148,9 +161,9 @@ def compare(paths: tuple[Path, ...], margin: float, fails: bool, json_file: Path
 @PATHS
 @_json
 def advise(paths: tuple[Path, ...], json_file: Path | None) -> int:
-    """Which lock a program is better off with, by how much, or that glibc's is best kept.
+    """Recommend a lock for each program, with the expected gain, or recommend glibc's mutex.
 
-    Half of the rounds choose the lock, the other half judge it.
+    Half of the rounds select the lock; the other half estimate its gain.
 
     \b
     Examples:
@@ -164,11 +177,12 @@ def advise(paths: tuple[Path, ...], json_file: Path | None) -> int:
 
 @command.command()
 @NAMES
-@click.option("--dry-run", is_flag=True, help="Only say which packages; exit code 3 if any.")
+@click.option("--dry-run", is_flag=True, help="Only print the missing packages; exit with 3 if there are any."
+)
 def install(names: tuple[str, ...], dry_run: bool) -> int:
-    """Install what programs need: says which of Debian's packages, then calls apt.
+    """Install the Debian packages that programs need: print their names, then run apt.
 
-    OVERLOCK_NO_INSTALL=1 in the environment is as --dry-run.
+    OVERLOCK_NO_INSTALL=1 in the environment has the effect of --dry-run.
 
     \b
     Examples:
@@ -189,26 +203,32 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     "--lock",
     multiple=True,
     metavar="LIST",
-    help="Locks, with settings after @ (preemptable_ticket@tau=0), headers (./mine.h), all, or "
-    "native, which is always among them.  [default: three that collapse and three that do not]",
+    help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), or all. "
+    "native is always measured.  [default: three that collapse and three that do not]",
 )
-@click.option("--baseline", default="native", show_default=True, help="Ratios are to this one.")
+@click.option(
+    "--baseline", default="native", show_default=True, help="Denominator of the ratios."
+)
 @click.option(
     "--threads",
     default="1x,4x",
     show_default=True,
-    help="Numbers, or 2x: CPUs; a program's "
-    "threads, clients or jobs, as `overlock apps list` says.",
+    help="Numbers of threads, or multiples of the CPUs (2x). They set a program's threads, clients "
+    "or jobs: see `overlock apps list`.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(1, 10_000), default=10, show_default=True, help="001's."
+    "--rounds",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    show_default=True,
+    help="Number of rounds; Rao & Dunlap 2012 ran 10.",
 )
 @click.option(
     "--seconds",
     type=Within(0.2, 3600),
     default=2.0,
     show_default=True,
-    help="Counted in each cell.",
+    help="Measured time per cell.",
 )
 @click.option(
     "--warm-up",
@@ -216,36 +236,38 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     default=0.5,
     show_default=True,
     metavar="SECONDS",
-    help="Before that, of programs that go on by themselves; the others have no need.",
+    help="Warm-up before the measured time, for programs that run until stopped.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31), help="Of the order in each round.")
+@click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round.")
 @click.option(
     "--parameter",
     "parameters",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of the program, as in megabytes=16.",
+    help="Parameter of the program, such as megabytes=16; repeatable.",
 )
 @click.option(
     "--pilot/--no-pilot",
     default=True,
     show_default=True,
-    help="Do not repeat what collapses in round 1.",
+    help="Skip cells that collapse in round 1 in later rounds.",
 )
 @click.option(
     "--budget",
     type=Within(0.01, 100_000),
     metavar="MINUTES",
-    help="Choose rounds and seconds so that all ends in time.",
+    help="Time limit; rounds and seconds are chosen to fit.",
 )
-@click.option("--counters", is_flag=True, help="The counted library: why, not how fast.")
-@click.option("--histograms", is_flag=True, help="And how long locks are held.")
+@click.option(
+    "--counters", is_flag=True, help="Use the instrumented library: events instead of speed."
+)
+@click.option("--histograms", is_flag=True, help="Also record how long locks are held.")
 @click.option(
     "--if-busy",
     type=click.Choice(("warn", "refuse", "wait")),
     default="warn",
     show_default=True,
-    help="If something else uses the CPUs at the start.",
+    help="Reaction to other load on the CPUs at the start.",
 )
 @click.option(
     "-o",
@@ -253,13 +275,14 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("apps-results"),
     show_default=True,
-    help="The folder for the results, one file for each program.",
+    help="Folder for the results, one file per program.",
 )
 @_scenarios
 def run(**options: Any) -> int:
-    """Measure programs natively and under each lock; the same command again completes it.
+    """Measure programs natively and under each lock.
 
-    Locks are interleaved, round after round, and what a program did is checked in every cell.
+    The locks are interleaved in every round, and every cell checks the program's work. Repeat the
+    command to complete an interrupted measurement.
 
     \b
     Examples:

@@ -28,61 +28,70 @@ def _file(name: str, what: str, key: str) -> Any:
 
 
 BASELINE = click.option(
-    "--baseline", default="ticket", show_default=True, help="Ratios are to this one."
+    "--baseline", default="ticket", show_default=True, help="Denominator of the ratios."
 )
-# What every measurement can be asked; what is not given is as in presets.py or plan.py.
+# Options of every measurement; presets.py and plan.py have the defaults.
 COMMON = (
     click.option(
         "--locks",
         "--lock",
         multiple=True,
         metavar="LIST",
-        help="Locks, with settings after @ (preemptable_ticket@tau=0), headers (./mine.h), peers, "
+        help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), peers, "
         "or all. [default: all]",
     ),
-    click.option("--threads", help="Numbers, or 2x: CPUs."),
+    click.option("--threads", help="Numbers of threads, or multiples of the CPUs (2x)."),
     click.option(
-        "--rounds", type=click.IntRange(1, 100_000), help=f"Repetitions. [default: {plan.ROUNDS}]"
+        "--rounds",
+        type=click.IntRange(1, 100_000),
+        help=f"Number of rounds. [default: {plan.ROUNDS}]",
     ),
     click.option(
         "--seconds",
         type=Within(0.01, 3600),
-        help=f"Per cell; with fixed work its limit. [default: {plan.SECONDS}, "
-        f"{plan.LIMIT_SECONDS:g}]",
+        help="Measured time per cell, or the time limit with --turns. [default: "
+        f"{plan.SECONDS}, {plan.LIMIT_SECONDS:g}]",
     ),
     click.option(
-        "--turns", type=click.IntRange(1, 10**12), help="Fixed work: so many turns of each thread."
+        "--turns",
+        type=click.IntRange(1, 10**12),
+        help="Fixed work: number of iterations of each thread.",
     ),
     BASELINE,
     click.option(
         "--as-in",
         type=click.Choice(presets.PAPERS),
-        help="The settings and the statistic of that paper.",
+        help="Settings and statistic of a paper: docs/papers.md lists them by number.",
     ),
-    click.option("--seed", type=click.IntRange(0), help="Of the order in each round."),
+    click.option("--seed", type=click.IntRange(0), help="Seed of the order in each round."),
     click.option(
         "--pilot/--no-pilot",
         default=None,
-        help="Do not repeat what collapses in round 1. [default: in a matrix, or with --turns]",
+        help="Skip cells that collapse in round 1 in later rounds. [default: --pilot for a matrix "
+        "and with --turns]",
     ),
-    click.option("--cpus", type=click.IntRange(1), help="Use only so many CPUs."),
-    click.option("--counters", is_flag=True, help="The counted build: why, not how fast."),
-    click.option("--no-latency", is_flag=True, help="Measure nothing inside a turn but its count."),
+    click.option("--cpus", type=click.IntRange(1), help="Number of CPUs to use."),
+    click.option(
+        "--counters", is_flag=True, help="Use the instrumented build: events instead of speed."
+    ),
+    click.option(
+        "--no-latency", is_flag=True, help="Count iterations only; do not measure latencies."
+    ),
     click.option(
         "--if-busy",
         type=click.Choice(bench.IF_BUSY),
         default="warn",
         show_default=True,
-        help="If something else uses the CPUs at the start.",
+        help="Reaction to other load on the CPUs at the start.",
     ),
     *(click.option(f"--{s.name}", metavar=s.metavar, help=s.help) for s in scenarios.SCENARIOS),
 )
 
 
 FILES = (
-    _file("--json", "Write the result to this file, for `overlock report`.", "json_file"),
-    _file("--csv", "Write every cell to this file, for other programs.", "csv_file"),
-    click.option("--resume", is_flag=True, help="Complete the interrupted result of --json."),
+    _file("--json", "File for the result, for `overlock report`.", "json_file"),
+    _file("--csv", "File for every cell as a CSV line.", "csv_file"),
+    click.option("--resume", is_flag=True, help="Complete the interrupted result in the --json file."),
 )
 
 
@@ -137,17 +146,19 @@ def _command(workload: Workload) -> click.Command:
     "--output",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder for the results, one file for each workload.",
+    help="Folder for the results, one file per workload.",
 )
-@click.option("--workloads", metavar="LIST", help="[default: all]")
+@click.option("--workloads", metavar="LIST", help="Workloads to measure. [default: all]")
 @click.option(
     "--budget",
     type=Within(0.01, 100_000),
     metavar="MINUTES",
-    help="Choose rounds and seconds so that all ends in time.",
+    help="Time limit; rounds and seconds are chosen to fit.",
 )
 def matrix_command(**options: Any) -> int:
-    """Measure many workloads, one result file each; the same command again completes them.
+    """Measure many workloads, one result file each.
+
+    Repeat the command to complete an interrupted matrix.
 
     \b
     Examples:
@@ -158,23 +169,39 @@ def matrix_command(**options: Any) -> int:
 
 
 SWEEP = (
-    click.option("--values", metavar="LIST", help="Of the tunable: 0,100,1000,inf."),
-    click.option("--from", "low", metavar="N", help="[default: a 16th of the default, and 0]"),
-    click.option("--to", "high", metavar="N", help="[default: 16 times the default, and inf]"),
+    click.option("--values", metavar="LIST", help="Values of the tunable: 0,100,1000,inf."),
+    click.option(
+        "--from",
+        "low",
+        metavar="N",
+        help="Lowest value. [default: 1/16 of the tunable's default, and 0]",
+    ),
+    click.option(
+        "--to",
+        "high",
+        metavar="N",
+        help="Highest value. [default: 16 times the tunable's default, and inf]",
+    ),
     click.option(
         "--steps",
         type=click.IntRange(2, 1000),
         default=sweep.STEPS,
         show_default=True,
-        help="Values from the one to the other, by equal ratios.",
+        help="Number of values from --from to --to, spaced by equal ratios.",
     ),
-    click.option("--workload", default="sections", show_default=True, metavar="NAME"),
+    click.option(
+        "--workload",
+        default="sections",
+        show_default=True,
+        metavar="NAME",
+        help="Workload to measure.",
+    ),
     click.option(
         "--parameter",
         "parameters",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Of the workload, as in cs=300; `overlock bench NAME --help` has them all.",
+        help="Parameter of the workload, such as cs=300; `overlock bench NAME --help` lists them.",
     ),
     *(option for option in COMMON if option is not BASELINE),
     *FILES,
@@ -184,7 +211,7 @@ SWEEP = (
         "pictures",
         multiple=True,
         type=click.Path(path_type=Path),
-        help="Draw it to this file: NAME.png or NAME.svg; repeatable.",
+        help="File for the plot: NAME.png or NAME.svg; repeatable.",
     ),
 )
 
@@ -197,10 +224,10 @@ def _swept(function: Callable[..., int]) -> Callable[..., int]:
 @click.argument("tunable")
 @_swept
 def sweep_command(tunable: str, **options: Any) -> int:
-    """Measure locks over the values of a TUNABLE of `overlock tunables`.
+    """Measure locks at several values of a TUNABLE (see `overlock tunables`).
 
-    The default is always among the values, and each lock is compared with itself there. Without
-    --lock: all locks that read the tunable.
+    The default value is always included, and each lock is compared with itself at the default.
+    Without --lock, the sweep measures all locks that read the tunable.
 
     \b
     Examples:
@@ -240,10 +267,10 @@ class Workloads(click.Group):
 
 @click.group(cls=Workloads)
 def command() -> None:
-    """Compare locks, and other people's, on this machine.
+    """Compare locks with each other and with other libraries' locks on this machine.
 
-    All contenders of a run are interleaved, round after round; ratios come with a bootstrap
-    interval over the rounds.
+    The contenders of a run are interleaved in every round. Ratios come with a bootstrap interval
+    over the rounds.
 
     \b
     Examples:

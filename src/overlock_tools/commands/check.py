@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock check: explore what a lock can do, whoever loses its CPU and whenever."""
+"""overlock check: model-check a lock under an adversary that preempts any context at any step."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Command = Callable[..., int]
 
 
 def _listed(kind: str) -> Any:
-    """Completes with what overlock-check knows; with nothing where it is not built."""
+    """Completes from overlock-check's lists; nothing if the checker is not built."""
 
     def complete(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
         from overlock_tools.checking import lists
@@ -46,16 +46,24 @@ def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
 @click.argument(
     "locks", nargs=-1, metavar="[LOCK|all|./mine.h]...", shell_complete=_listed("locks")
 )
-@click.option("--contexts", type=int, metavar="C", help="That contend.  [default: 2]")
-@click.option("--acquisitions", type=int, metavar="A", help="By each context.  [default: 2]")
-@click.option("--size", "sizes", multiple=True, metavar="CxA", help="Both at once; repeatable.")
+@click.option("--contexts", type=int, metavar="C", help="Number of contexts.  [default: 2]")
+@click.option(
+    "--acquisitions", type=int, metavar="A", help="Acquisitions per context.  [default: 2]"
+)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="CxA",
+    help="Contexts and acquisitions in one option (3x1); repeatable.",
+)
 @click.option(
     "--model",
     "models",
     multiple=True,
     metavar="NAME|all",
     shell_complete=_listed("models"),
-    help="Of memory; repeatable.  [default: sc]",
+    help="Memory model; repeatable.  [default: sc]",
 )
 @click.option(
     "--scenario",
@@ -63,7 +71,7 @@ def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
     multiple=True,
     metavar="NAME|all",
     shell_complete=_listed("scenarios"),
-    help="What the contexts do; repeatable.  [default: lock]",
+    help="Client program of the contexts; repeatable.  [default: lock]",
 )
 @click.option(
     "--budget",
@@ -71,48 +79,64 @@ def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
     multiple=True,
     metavar="KIND=N",
     shell_complete=_listed("budgets"),
-    help="So many of the world's ill turns for each context; repeatable.",
+    help="Allow N adversary events of KIND per context; repeatable.",
 )
 @click.option(
     "--clock",
     type=click.IntRange(0, MOST_CLOCK),
     metavar="N",
-    help="Concrete clocks, with slices of N ticks; 0: there are none.  "
-    "[default: 2 for locks that judge their slices, else 0]",
+    help="Length of a time slice in ticks of a concrete clock; 0: no clock.  "
+    "[default: 2 for locks that read their slice, else 0]",
 )
-@click.option("--search", type=click.Choice(SEARCHES), default=DPOR, show_default=True)
+@click.option(
+    "--search",
+    type=click.Choice(SEARCHES),
+    default=DPOR,
+    show_default=True,
+    help="Search strategy: exhaustive (dpor) or random (pct).",
+)
 @click.option(
     "--seconds",
     type=Within(0, 1_000_000),
     default=SECONDS,
     show_default=True,
-    help="For each check; 0 for no limit.",
+    help="Time limit of each check; 0: no limit.",
 )
-@click.option("--executions", type=click.IntRange(1), help="At most so many in each check.")
-@click.option("--seed", type=click.IntRange(0), help="Of a random search (pct).")
-@click.option("--jobs", type=click.IntRange(1), help="At once.  [default: the CPUs]")
-@_path("--json", "json_file", "Write the results to this file.")
-@_path("--trace", "trace_file", "Write what failed as a timeline for ui.perfetto.dev.")
-@click.option("--replay", metavar="LOCK@SCHEDULE", help="Tell one execution step by step.")
-@click.option("--weaken", metavar="LOCK", help="Drop each of its memory orders: is it missed?")
-@click.option("--weaken-line", metavar="FILE:LINE:ORDER", default="", help="Drop just this order.")
+@click.option("--executions", type=click.IntRange(1), help="Limit of executions per check.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of a random search (pct).")
+@click.option(
+    "--jobs", type=click.IntRange(1), help="Checks to run in parallel.  [default: number of CPUs]"
+)
+@_path("--json", "json_file", "File for the results.")
+@_path("--trace", "trace_file", "File for failing executions as timelines for ui.perfetto.dev.")
+@click.option("--replay", metavar="LOCK@SCHEDULE", help="Replay and print one execution.")
+@click.option(
+    "--weaken",
+    metavar="LOCK",
+    help="Relax each memory order of LOCK in turn; report those that no check misses.",
+)
+@click.option(
+    "--weaken-line", metavar="FILE:LINE:ORDER", default="", help="Relax only this memory order."
+)
 @click.option(
     "--emit",
     nargs=2,
     type=(click.Choice(EMITTERS), str),
     metavar="genmc LOCK",
-    help="Print a client for another checker.",
+    help="Print a client program for another model checker.",
 )
-@click.option("--list", "listing", is_flag=True, help="The scenarios, models, budgets and locks.")
-@click.option("--no-cache", is_flag=True, help="Explore again what is known.")
+@click.option(
+    "--list", "listing", is_flag=True, help="List the scenarios, models, budgets and locks."
+)
+@click.option("--no-cache", is_flag=True, help="Ignore cached results.")
 def command(**options: Any) -> int:
-    """Explore every interleaving of a lock, under an adversary that may take any CPU anywhere.
+    """Explore every interleaving of a lock, with an adversary that preempts at any step.
 
-    Says "exhausted: holds" only if nothing of the stated size was left out. What fails is told step
-    by step, with a command that replays it.
+    "exhausted: holds" means that every execution of the stated size was explored. For a failure,
+    the command prints a trace and a command that replays it.
 
-    Exit codes: 0 all exhausted and hold, 1 something fails, 2 bad usage, 3 not exhausted or the
-    checker is not built, 130 interrupted.
+    Exit codes: 0 all checks exhausted and hold, 1 a check fails, 2 bad usage, 3 a check is not
+    exhausted or the checker is not built, 130 interrupted.
 
     \b
     Examples:
@@ -145,7 +169,7 @@ def _check(options: dict[str, Any]) -> int:
     from overlock_tools.terminal import console
 
     if options["replay"] and options["weaken"]:
-        raise Fail("--replay and --weaken exclude each other")
+        raise Fail("--replay and --weaken exclude each other; give one of them")
     terms = session.Terms(
         at_once=options["jobs"] or len(os.sched_getaffinity(0)),
         cached=not options["no_cache"],

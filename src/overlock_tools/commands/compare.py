@@ -24,36 +24,36 @@ from overlock_tools.terminal import console as terminal
 @click.argument(
     "inputs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE [FILE]"
 )
-@click.option("--variants", metavar="X,Y", help="Two or more contenders of one file.")
-@click.option("--control", metavar="LOCK", help="Of two files: compare ratios to this one.")
+@click.option("--variants", metavar="X,Y", help="Contenders of one file to compare, two or more.")
+@click.option("--control", metavar="LOCK", help="Control lock for the comparison of two files.")
 @click.option(
     "--confidence",
     type=click.Choice([f"{c:g}" for c in ministat.CONFIDENCES]),
     default="95",
     show_default=True,
-    help="In percent.",
+    help="Confidence level in percent.",
 )
 @click.option(
     "--fail-on-regression",
     "regression",
     metavar="PERCENT",
     type=Within(0, 100),
-    help="Exit code 1 if a lock, peers aside, is proven slower by more than that.",
+    help="Exit with 1 if a lock, peers excluded, is significantly slower by more than PERCENT.",
 )
 @click.option(
     "--json",
     "json_file",
     type=click.Path(path_type=Path),
-    help="Write the comparison to this file.",
+    help="File for the comparison.",
 )
 def command(inputs: tuple[Path, ...], **options: Any) -> int:
-    """Compare two results, before and after, or contenders of one.
+    """Compare two results (before and after), or contenders of one result.
 
-    Rates of two runs are never compared as they are: between them the machine did as it liked. Each
-    lock's ratio to a control is, one that is in both files: the first peer, else the baseline. How
-    the control itself moved is shown beside it.
+    The machine's speed can change between two runs, so their rates are not compared directly. The
+    comparison divides each lock's rate by that of a control in both files: the first peer, else
+    the baseline. It also shows how the control's own rate changed.
 
-    Within one file, contenders are compared round by round, and as ministat does.
+    Within one file, contenders are compared round by round, and by ministat's method.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def command(inputs: tuple[Path, ...], **options: Any) -> int:
         files.check_writable(options["json_file"])
     read = [results.from_file(path) for path in inputs]
     if empty := [str(path) for path, result in zip(inputs, read, strict=True) if not result.cells]:
-        raise Fail(f"{empty[0]} has no complete cell; measure for longer")
+        raise Fail(f"{empty[0]} has no complete cell; measure longer")
     match read, options["variants"]:
         case [before, after], None:
             return _runs(before, after, options)
@@ -100,7 +100,7 @@ def _runs(before: Result, after: Result, options: dict[str, Any]) -> int:
 def _show_drift(found: Comparison, console: Console) -> None:
     console.print(
         f"The control is {found.control}: each lock's rate is divided by its rate in the same "
-        "round.\nIts own, which tells what the machine did rather than any lock:"
+        "round.\nThe control's own rates show changes of the machine:"
     )
     table = _table("threads", "before", "after", "after ÷ before")
     for drift in found.drifts:
@@ -140,11 +140,11 @@ def _regressions(found: Comparison, percent: float | None, console: Console) -> 
     for change in slower:
         where = ", ".join(map(str, change.threads))
         console.print(
-            f"regression: {change.variant} at {where} threads is proven slower by more than "
+            f"regression: {change.variant} at {where} threads is significantly slower, by more than "
             f"{percent:g} %: {_interval(change.change)}"
         )
     if not slower:
-        console.print(f"No lock is proven slower by more than {percent:g} %.")
+        console.print(f"No lock is significantly slower by more than {percent:g} %.")
     return FAILED if slower else 0
 
 
@@ -164,7 +164,7 @@ def _contenders(result: Result, text: str, options: dict[str, Any]) -> int:
         console.print(Text(f"{tables.count(n)}, {result.unit} per second", style="bold"))
         if rounds < ministat.LEAST_VALUES:
             need = ministat.LEAST_VALUES
-            console.print(f"{rounds} rounds have all of them; a comparison needs {need}", "")
+            console.print(f"{rounds} rounds have all contenders; a comparison needs {need}", "")
             continue
         console.print(ministat.text(rates, 100 * confidence), end="", markup=False)
         for pair in comparison.pairs(rates, n, confidence):
@@ -187,7 +187,10 @@ def _named(result: Result, text: str) -> list[str]:
     variants = list(dict.fromkeys(filter(None, (word.strip() for word in text.split(",")))))
     for variant in variants:
         if variant not in result.variants:
-            raise Fail(f"--variants: {variant} is not in it; it has {', '.join(result.variants)}")
+            raise Fail(
+                f"--variants: {variant} is not in the file; choose from "
+                f"{', '.join(result.variants)}"
+            )
     if len(variants) < 2:
         raise Fail("--variants takes two contenders or more, as in ticket,pthread_mutex")
     return variants
@@ -203,5 +206,6 @@ def _verdict(pair: Pair) -> str:
     if ratio.low is None:
         needed = stats.least_rounds(pair.confidence)
         return f"{_interval(ratio)}; an interval at {percent} needs {needed} rounds"
-    proven = "a difference" if ratio.above_one or ratio.below_one else "no difference proven"
+    differs = ratio.above_one or ratio.below_one
+    proven = "a significant difference" if differs else "no significant difference"
     return f"{_interval(ratio)} at {percent}: {proven}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock completion: what a shell needs to complete this command."""
+"""overlock completion: completion scripts for shells."""
 
 import click
 from click.shell_completion import get_completion_class

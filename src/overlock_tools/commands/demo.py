@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock demo: the collapse and its cure, on this machine, in five minutes."""
+"""overlock demo: lock collapse and its cure on this machine, in five minutes."""
 
 import random
 import shlex
@@ -64,8 +64,8 @@ class Demo:
         self.say(machine.headline(facts))
         pause = measure.subjects().facts["relax_ns"]
         self.say(
-            f"A spinning thread looks again every {pause:.0f} ns; when its CPU is taken away it "
-            "comes back milliseconds later. That is the whole problem."
+            f"A spinning thread rereads the lock every {pause:.0f} ns. A preempted thread returns "
+            "milliseconds later, and a FIFO lock makes all other waiters wait for it."
         )
         if warning := machine.busy_now(0.5):
             self.say(f"warning: {warning}", "yellow")
@@ -167,8 +167,8 @@ def conclusions(results: list[Result]) -> list[str]:
             stopped = all(ratio.above_one for ratio in ratios.values() if ratio)
             said.append(
                 "When threads outnumber the CPUs, a FIFO spinlock "
-                f"{'stops' if stopped else 'can stop; it is not proven that it did here'}. Times "
-                f"the rate of {result.baseline} here: {verdict.listed(words)}."
+                f"{'collapses' if stopped else 'can collapse, but did not significantly here'}. "
+                f"Rates relative to {result.baseline} here: {verdict.listed(words)}."
             )
         cure = verdict.best(result, CURE, over)
         native = verdict.best(result, result.peers, over)
@@ -176,27 +176,28 @@ def conclusions(results: list[Result]) -> list[str]:
         if cure and native and beside:
             said.append(_beside_native(cure, native, beside))
     said.append(
-        "Take a blocking mutex where threads of one program all want one lock and can sleep; take "
-        "these locks where sleeping is not to be had: kernels, guests on shared CPUs, 4-byte locks."
+        "Use a blocking mutex if the threads of one program contend for one lock and can sleep. "
+        "Use these locks where sleeping is impossible: kernels, guests on shared CPUs, 4-byte "
+        "locks."
     )
     return said
 
 
 def _beside_native(cure: str, native: str, beside: Ratio) -> str:
     if beside.above_one:
-        return f"It is also ahead of {native}: {verdict.times(beside)}."
+        return f"{cure} is also faster than {native}: {verdict.times(beside)}."
     if beside.below_one:
         return (
             f"The native {native} is the better choice in such a program: the best cure, {cure}, "
             f"reaches {verdict.times(beside)} its rate."
         )
     if not beside.known:
-        return f"Beside {native} it did {verdict.times(beside)}, {verdict.TOO_FEW}."
-    return f"Beside {native} it is not told apart: {verdict.times(beside)}."
+        return f"{cure} reached {verdict.times(beside)} the rate of {native}, {verdict.TOO_FEW}."
+    return f"No significant difference between {cure} and {native}: {verdict.times(beside)}."
 
 
 def attempt(step: Callable[[], None], out: Console) -> int:
-    """0, or the exit code of what went wrong: the report is still written."""
+    """0, or the exit code of the failure; the report is still written."""
     try:
         with ended_in_order():
             step()
@@ -215,23 +216,31 @@ def attempt(step: Callable[[], None], out: Console) -> int:
     default="report.html",
     show_default=True,
     type=click.Path(path_type=Path),
-    help="The page to write.",
+    help="HTML page to write.",
 )
-@click.option("--rounds", default=9, show_default=True, type=click.IntRange(1, 1000))
+@click.option(
+    "--rounds",
+    default=9,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Number of rounds.",
+)
 @click.option(
     "--seconds",
     default=0.2,
     show_default=True,
     type=Within(0.01, 60),
-    help="Per cell.",
+    help="Measured time per cell.",
 )
 @click.option(
     "--keep",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Also keep the results as JSON in this folder.",
+    help="Folder in which to keep the results as JSON.",
 )
 def command(output: Path, rounds: int, seconds: float, keep: Path | None) -> int:
-    """Show what overcommit does to locks here, and what helps: five minutes, one report.
+    """Show how locks collapse under overcommit on this machine, and which locks do not.
+
+    Takes five minutes and writes one report.
 
     \b
     Examples:
@@ -241,7 +250,7 @@ def command(output: Path, rounds: int, seconds: float, keep: Path | None) -> int
     output = output.absolute()
     files.check_writable(output)
     if keep and not keep.is_dir():
-        raise Fail(f"--keep {keep}: there is no such folder; make it first")
+        raise Fail(f"--keep {keep}: the folder does not exist; create it first")
     demo = Demo(rounds, seconds)
     code = 0
     with deferred():
@@ -257,7 +266,7 @@ def finish(demo: Demo, output: Path, keep: Path | None, code: int) -> int:
 
     measured_results = [result for result in demo.results if result.cells]
     if not measured_results:
-        demo.say("Nothing was complete yet: no report is written.")
+        demo.say("No cell was complete, so no report is written.")
         return code
     said = conclusions(measured_results)
     demo.heading("4. Verdict")
@@ -269,10 +278,10 @@ def finish(demo: Demo, output: Path, keep: Path | None, code: int) -> int:
         name = result.kind if result.kind != "program" else result.title.split()[0].strip(",")
         files.write(keep / f"{name}.json", result.to_json())
     if code == INTERRUPTED:
-        demo.heading("Interrupted: what was complete is kept.")
-    demo.heading(f"The report: {output}")
+        demo.heading("Interrupted: the complete cells are kept.")
+    demo.heading(f"Report: {output}")
     demo.say(
         "Next: `overlock locks` lists the locks, `overlock run --lock tas_yield -- PROGRAM` gives "
-        "your program one, `overlock bench sections --help` measures what you ask."
+        "your program one, `overlock bench sections --help` shows how to measure others."
     )
     return code or (FAILED if any(any(r.wrong()) for r in measured_results) else 0)

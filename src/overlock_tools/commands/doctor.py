@@ -11,37 +11,39 @@ from overlock_tools.errors import MISSING, Fail, say
 
 
 def check_process(pid: int) -> None:
-    """Says now what would be told of every fact later."""
+    """Fails once, instead of in every fact."""
     if not os.path.isdir("/proc/self"):
-        raise Fail("/proc is not mounted: a process can be looked at only through it")
+        raise Fail("/proc is not mounted; mount it to examine a process")
     if not os.path.isdir(f"/proc/{pid}"):
-        raise Fail(f"there is no process {pid}, or not for your eyes; `ps` lists yours")
+        raise Fail(f"process {pid} does not exist or is hidden from you; `ps` lists yours")
 
 
 def finite(_: click.Context, __: click.Parameter, value: float) -> float:
     if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a length of time")
+        raise click.BadParameter(f"{value} is not a finite number of seconds")
     return value
 
 
 @click.command()
-@click.option("--pid", type=click.IntRange(1), metavar="PID", help="Look at this running program.")
+@click.option("--pid", type=click.IntRange(1), metavar="PID", help="Process to examine.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1, 3600),
     default=3.0,
     show_default=True,
     callback=finite,
-    help="How long to look.",
+    help="Duration of the observation.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON, with how each was found.")
-@click.option("-v", "--verbose", is_flag=True, help="How each fact was found, and what it means.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the source of each fact.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print the source and the meaning of each fact."
+)
 def command(pid: int | None, seconds: float, as_json: bool, verbose: bool) -> int:
-    """See whether preemption hurts, and what can be done about it.
+    """Find out whether preemption hurts here, and how to reduce the harm.
 
-    Looks at the machine, the container and the limits around this shell, or around a running
-    program, for a few seconds. Needs no privilege and writes nothing. What cannot be seen here is
-    listed as unknown, with the reason. Exit code 3: the native probe is missing, the rest is there.
+    Observes the machine, the container and the limits of this shell, or of a running program, for
+    a few seconds. It needs no privilege and writes nothing. A fact that cannot be determined is
+    listed as unknown, with the reason. Exit code 3: only the facts of the native probe are missing.
 
     \b
     Examples:

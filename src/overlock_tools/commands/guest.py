@@ -32,15 +32,15 @@ DIR = click.option(
     "--dir",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where kernels are built and kept.  [default: overlock/guest in the cache folder]",
+    help="Folder of the kernels and their build trees.  [default: overlock/guest in the cache folder]",
 )
 KERNEL = click.option(
-    "--kernel", "version", default=VERSION, show_default=True, help="Debian's linux-source-VERSION."
+    "--kernel", "version", default=VERSION, show_default=True, help="Version of Debian's linux-source."
 )
 VARIANT = click.option(
     "--variant",
     type=click.Choice(list(VARIANTS)),
-    help="A kernel configured otherwise: counting, or without PV spinlocks or ours.",
+    help="Kernel configuration: with counters, or without PV spinlocks or Overlock's locks.",
 )
 LOCK = click.option(
     "--lock",
@@ -48,8 +48,9 @@ LOCK = click.option(
     show_default=True,
     shell_complete=_locks,
     metavar="NAME",
-    help="A 4-byte lock of `overlock locks`, busted (excludes nobody), native (the kernel's own), "
-    "native_tas or native_pv (of that kind); NAME@WORD: that word on its kernel's command line.",
+    help="Lock of the kernel: a 4-byte lock of `overlock locks`, busted (no mutual exclusion), native "
+    "(the kernel's own), native_tas or native_pv (the kernel's own of that kind). NAME@WORD adds "
+    "WORD to the kernel's command line.",
 )
 MACHINE = (
     DIR,
@@ -58,7 +59,7 @@ MACHINE = (
     click.option(
         "--pause",
         type=click.Choice(PAUSES),
-        help="The kernel's PAUSE as it is, or made a no-operation.  "
+        help="PAUSE instructions of the kernel: kept, or replaced by no-operations.  "
         "[default: nop; as-is if nested or under Xen]",
     ),
     click.option(
@@ -66,59 +67,59 @@ MACHINE = (
         type=click.Choice(("auto", "kvm", "tcg", "nested", "xen")),
         default="auto",
         show_default=True,
-        help="auto: KVM if a guest really boots under it, else TCG. nested: KVM, and xen: Xen, on "
-        "CPUs that TCG translates.",
+        help="Accelerator. auto: KVM if a test guest boots under it, else TCG. nested: KVM on CPUs "
+        "that TCG emulates. xen: Xen on CPUs that TCG emulates.",
     ),
     click.option(
         "--host-slice",
         "host_slice",
         type=Within(0.1, 1000),
         metavar="MS",
-        help="How long the nested host or Xen runs a vCPU while others wait.  [default: its own]",
+        help="Time slice of a vCPU in the nested host or Xen.  [default: the scheduler's own]",
     ),
     click.option(
         "--hypervisor/--no-hypervisor",
         "seen",
         default=None,
-        help="Whether the guest sees that there is one.  [default: under KVM]",
+        help="Show the hypervisor to the guest in CPUID, or hide it.  [default: show under KVM]",
     ),
     click.option(
         "--append",
         default="",
         metavar="WORDS",
-        help="More for the kernel's command line: overlock.tau_ns=2000.",
+        help="Extra words for the kernel's command line, such as overlock.tau_ns=2000.",
     ),
     click.option(
         "--placement",
         type=click.Choice(("balanced", "free")),
         default="balanced",
         show_default=True,
-        help="Each vCPU bound to a CPU, evenly, or moved by the host's scheduler.",
+        help="Placement of vCPUs: pinned evenly to CPUs, or left to the host's scheduler.",
     ),
     click.option(
         "--pool",
         "pools",
         multiple=True,
         metavar="CPUS",
-        help="Host CPUs for the guests' vCPUs (0-3,6); repeated: guest by guest.",
+        help="Host CPUs for vCPUs (0-3,6); repeat it for one pool per guest.",
     ),
 )
 SMP = click.option(
-    "--smp", type=click.IntRange(1, MOST_VCPUS), default=2, show_default=True, help="vCPUs."
+    "--smp", type=click.IntRange(1, MOST_VCPUS), default=2, show_default=True, help="Number of vCPUs."
 )
 
 
 SLICE_PAGE = click.option(
     "--slice-page/--no-slice-page",
     default=False,
-    help="Tell guests of their vCPUs' time slices, by overlock-hostd; needs root.",
+    help="Publish the vCPUs' time slices to guests through overlock-hostd; needs root.",
 )
 IF_BUSY = click.option(
     "--if-busy",
     type=click.Choice(("warn", "refuse", "wait")),
     default="warn",
     show_default=True,
-    help="If something else uses the CPUs at the start.",
+    help="Reaction to other load on the CPUs at the start.",
 )
 
 
@@ -134,7 +135,7 @@ def machine(function: Command) -> Command:
 
 @click.group()
 def command() -> None:
-    """A Linux kernel whose spinlock is any of the locks, in virtual machines.
+    """Run a Linux kernel with any of the locks as its spinlock, in virtual machines.
 
     \b
     Examples:
@@ -150,27 +151,33 @@ def command() -> None:
 @DIR
 @KERNEL
 @VARIANT
-@click.option("--jobs", type=click.IntRange(1, 1024), help="At once.  [default: the CPUs]")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="Compile jobs to run in parallel.  [default: number of CPUs]",
+)
 @click.option(
     "--accel",
     type=click.Choice(("nested", "xen")),
-    help="What guests under this need, too.",
+    help="Also build the parts that guests under this accelerator need.",
 )
-@click.option("--deb", is_flag=True, help="Debian packages of such a kernel, and no guest.")
+@click.option(
+    "--deb", is_flag=True, help="Build Debian packages of the kernel instead of guests."
+)
 @click.option(
     "--config",
     metavar="FILE",
-    help="Of the packages' kernel; `guest`: the guests' own, without drivers.  "
+    help="Configuration of the packaged kernel; `guest`: that of the guests, without drivers.  "
     "[default: the running kernel's in /boot]",
 )
 def build(**options: Any) -> int:
-    """Build the kernel, its loads and its initramfs; again: only what has changed.
+    """Build the kernel, its loads and its initramfs; rebuild only what has changed.
 
-    The source is Debian's linux-source package, installed or fetched. Interrupted, the same command
-    goes on. ccache is used where it is installed.
+    The source is Debian's linux-source package, installed or fetched. Repeat the command to
+    continue an interrupted build. The build uses ccache if it is installed.
 
-    With --deb: packages of a kernel with the locks, for a machine of your own; a kernel with all of
-    Debian's drivers takes hours on two CPUs.
+    With --deb, the command builds packages of a kernel with the locks, for your own machine. A
+    kernel with all of Debian's drivers takes hours on two CPUs.
 
     \b
     Examples:
@@ -186,7 +193,7 @@ def build(**options: Any) -> int:
     if options["deb"]:
         return making.packages(options)
     if options["config"]:
-        raise Fail("--config is for --deb; the guests have guest/guest.config")
+        raise Fail("--config needs --deb; guests always use guest/guest.config")
     return making.guests(options)
 
 
@@ -196,12 +203,12 @@ def build(**options: Any) -> int:
 @SMP
 @SLICE_PAGE
 def boot(**options: Any) -> int:
-    """Boot a guest and print the lock that it really runs, as its kernel says.
+    """Boot a guest and print the lock that its kernel reports.
 
     \b
     Examples:
       overlock guest boot --lock preemptable_ticket --smp 4
-      overlock guest boot --lock native_tas     what a stock guest falls back to
+      overlock guest boot --lock native_tas     the fallback of a stock guest
     """
     from overlock_tools.guest import session
 
@@ -213,7 +220,7 @@ def boot(**options: Any) -> int:
 @LOCK
 @SMP
 def console(**options: Any) -> int:
-    """A shell in a guest; leave it by `exit`, or end QEMU by Ctrl-A x.
+    """Open a shell in a guest; leave it with `exit`, or stop QEMU with Ctrl-A x.
 
     \b
     Examples:
@@ -244,32 +251,34 @@ CELLS = (
         multiple=True,
         metavar="LIST",
         shell_complete=_locks,
-        help="4-byte locks, all, native (the kernel's own), native_tas or native_pv (of that "
-        "kind), busted (excludes nobody); NAME@WORD: that word on its kernel's command line, as in "
-        "native@nopvspin; @kernel=VARIANT: another.",
+        help="4-byte locks, all, native (the kernel's own), native_tas or native_pv (the kernel's "
+        "own of that kind), busted (no mutual exclusion). NAME@WORD adds WORD to the kernel's "
+        "command line (native@nopvspin); NAME@kernel=VARIANT selects another kernel.",
     ),
-    click.option("--baseline", default="native", show_default=True, help="Ratios are to this one."),
+    click.option(
+        "--baseline", default="native", show_default=True, help="Denominator of the ratios."
+    ),
     click.option(
         "--rounds",
         type=click.IntRange(1, 1000),
         default=3,
         show_default=True,
-        help="Repetitions, locks shuffled in each.",
+        help="Number of rounds; each shuffles the locks.",
     ),
     click.option(
         "--seconds",
         type=Within(0.1, 3600),
         default=2.0,
         show_default=True,
-        help="Counted in each cell.",
+        help="Measured time per cell.",
     ),
-    click.option("--seed", type=click.IntRange(0, 2**31), help="Of the order in each round."),
+    click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round."),
     click.option(
         "--parameter",
         "parameters",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Of the load, as in sections_cs=300.",
+        help="Parameter of the load, such as sections_cs=300; repeatable.",
     ),
 )
 
@@ -280,20 +289,30 @@ CELLS = (
 @lambda function: _with(CELLS, function)
 @SMP
 @click.option(
-    "--vms", type=click.IntRange(1, MOST_GUESTS), default=1, show_default=True, help="At once."
+    "--vms",
+    type=click.IntRange(1, MOST_GUESTS),
+    default=1,
+    show_default=True,
+    help="Number of guests to run at once.",
 )
-@click.option("--load", default="loop", show_default=True, shell_complete=_load_names)
+@click.option(
+    "--load",
+    default="loop",
+    show_default=True,
+    shell_complete=_load_names,
+    help="Load to run in the guests.",
+)
 @click.option(
     "--json",
     "json_file",
     type=click.Path(path_type=Path),
-    help="Write the result to this file, for `overlock report`.",
+    help="File for the result, for `overlock report`.",
 )
-@click.option("--resume", is_flag=True, help="Complete the interrupted result of --json.")
+@click.option("--resume", is_flag=True, help="Complete the interrupted result in the --json file.")
 def run(**options: Any) -> int:
-    """Load one or several guests at once, under each lock in turn, and say how fast they were.
+    """Measure the speed of one or more guests under each lock in turn.
 
-    Each cell is guests freshly booted; they begin together and are measured over the same time.
+    Each cell boots fresh guests, starts their loads together and measures over the same time.
     Loads: loop, torture-004, locktorture, hackbench, ebizzy, kernbench, pbzip2, pgbench, boot.
 
     \b
@@ -301,7 +320,7 @@ def run(**options: Any) -> int:
       overlock guest run --lock ticket,tas --smp 4
       overlock guest run --lock all --vms 2 --smp 4 --rounds 5 --json result.json
       overlock guest run --lock ticket --load hackbench --smp 8 --pause as-is
-      overlock guest run --lock busted --smp 2              exclusion is checked: this fails
+      overlock guest run --lock busted --smp 2              fails: exclusion is checked
       overlock guest run --accel nested --lock native@nopvspin,byte --smp 4 --host-slice 6
     """
     from overlock_tools.guest import session
@@ -318,23 +337,30 @@ def run(**options: Any) -> int:
     "--output",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder for the results.",
+    help="Folder for the results.",
 )
 @click.option(
     "--rigs",
     default="1x1,1x2,1x4,1x8,2x4",
     show_default=True,
     metavar="LIST",
-    help="Guests times vCPUs of each.",
+    help="Rigs to measure: number of guests x vCPUs of each.",
 )
-@click.option("--loads", default="loop,locktorture,hackbench", show_default=True, metavar="LIST")
-@click.option("--pilot", is_flag=True, help="Do not repeat what collapses in round 1.")
+@click.option(
+    "--loads",
+    default="loop,locktorture,hackbench",
+    show_default=True,
+    metavar="LIST",
+    help="Loads to run.",
+)
+@click.option("--pilot", is_flag=True, help="Skip cells that collapse in round 1 in later rounds.")
 @IF_BUSY
 def matrix(**options: Any) -> int:
-    """Measure locks in many rigs under many loads; the same command again completes it.
+    """Measure locks in many rigs under many loads.
 
-    A result file for each load and number of guests, locks interleaved in rounds. Claims are of
-    ranges that do not overlap. Without --lock: all 4-byte locks.
+    Writes one result file for each load and number of guests. The locks are interleaved in rounds.
+    The report claims a difference only if the ranges do not overlap. Without --lock, the matrix
+    has all 4-byte locks. Repeat the command to complete an interrupted matrix.
 
     \b
     Examples:
@@ -356,20 +382,29 @@ def matrix(**options: Any) -> int:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("guest-papers"),
     show_default=True,
-    help="The folder for the results.",
+    help="Folder for the results.",
 )
-@click.option("--rounds", type=click.IntRange(1, 1000), help="[default: the paper's]")
 @click.option(
-    "--seconds", type=Within(0.1, 3600), help="Counted in each cell.  [default: the experiment's]"
+    "--rounds", type=click.IntRange(1, 1000), help="Number of rounds.  [default: the paper's]"
 )
-@click.option("--vcpus", metavar="LIST", help="As in 2,4 or 1x,2x.  [default: the experiment's]")
-@click.option("--seed", type=click.IntRange(0, 2**31), help="Of the order in each round.")
+@click.option(
+    "--seconds",
+    type=Within(0.1, 3600),
+    help="Measured time per cell.  [default: the experiment's]",
+)
+@click.option(
+    "--vcpus",
+    metavar="LIST",
+    help="Numbers of vCPUs (2,4), or multiples of the CPUs (1x,2x).  [default: the experiment's]",
+)
+@click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round.")
 @IF_BUSY
 def paper(name: str | None, **options: Any) -> int:
-    """An experiment of the papers in guests: its tables, and whether its sentences hold here.
+    """Repeat an experiment of the papers in guests: print its tables and test its claims.
 
-    Without a name it lists them. The same command again completes what was interrupted. Some need
-    kernels of their own: overlock guest build --variant counted, and for 001 the others.
+    Without a name, the command lists the experiments. Repeat it to complete an interrupted
+    experiment. Some experiments need other kernels: `overlock guest build --variant counted`, and
+    the other variants for the 001 experiments (Rao & Dunlap 2012).
 
     \b
     Examples:
@@ -394,17 +429,20 @@ def paper(name: str | None, **options: Any) -> int:
     shell_complete=_locks,
     help="4-byte locks, or native.  [default: all]",
 )
-@click.option("--baseline", default="native", show_default=True, help="Ratios are to this one.")
+@click.option(
+    "--baseline", default="native", show_default=True, help="Denominator of the ratios."
+)
 @click.option(
     "--json",
     "json_file",
     type=click.Path(path_type=Path),
-    help="Write the numbers to this file.",
+    help="File for the numbers.",
 )
 def instructions(**options: Any) -> int:
-    """Count the instructions of a spin_lock() and spin_unlock() that nobody else wants.
+    """Count the instructions of an uncontended spin_lock() and spin_unlock().
 
-    From call to return, as QEMU counts them: exact, and no measure of time. A boot for each lock.
+    QEMU counts them exactly, from call to return. The count is no measure of time. The command
+    boots one guest per lock.
 
     \b
     Examples:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock hostd: what the host's scheduler does with some threads, told on a shared page."""
+"""overlock hostd: publishes the time slices of host threads on a shared page."""
 
 import os
 from pathlib import Path
@@ -25,8 +25,10 @@ def _vcpus(socket: Path) -> tuple[list[int], int]:
         finally:
             monitor.close()
     except (Late, Ended, OSError, ValueError) as error:
-        why = str(error) or "nobody answers"
-        raise Fail(f"--qmp {socket}: {why}; give QEMU `-qmp unix:FILE,server`", FAILED) from error
+        why = str(error) or "no answer"
+        raise Fail(
+            f"--qmp {socket}: {why}; start QEMU with `-qmp unix:FILE,server`", FAILED
+        ) from error
     if not process:
         raise Fail(f"--qmp {socket}: QEMU is in another PID namespace; give --threads", FAILED)
     if not 0 < len(ids) <= MOST_THREADS:
@@ -37,7 +39,7 @@ def _vcpus(socket: Path) -> tuple[list[int], int]:
 def _threads(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise Fail(f"--threads {text}: give thread ids as in 1234,1235")
+        raise Fail(f"--threads {text}: expected thread ids, such as 1234,1235")
     return [int(word) for word in words]
 
 
@@ -46,40 +48,44 @@ def _threads(text: str) -> list[int]:
     "--page",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file that the guest's ivshmem-plain device, or a program, has mapped.",
+    help="Shared page: the file that the guest's ivshmem-plain device, or a program, maps.",
 )
 @click.option("--threads", metavar="LIST", help="Thread ids, in the order of the vCPUs.")
 @click.option(
     "--qmp",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="QEMU's monitor socket, to be asked for its vCPUs' threads.",
+    help="QEMU's monitor socket, from which to read the vCPUs' thread ids.",
 )
 @click.option(
     "--publisher",
     type=click.Choice(("auto", "direct", "copy")),
     default="auto",
     show_default=True,
-    help="direct: the scheduler writes, while it switches. copy: a thread of hostd does, later.",
+    help="Writer of the page. direct: a BPF program in the scheduler's context switch. copy: a "
+    "thread of hostd, later.",
+)
+@click.option(
+    "--poll-us", type=click.IntRange(10, 1_000_000), help="Interval between copies, for copy."
 )
 @click.option(
     "--detail",
     type=click.Choice(("least", "full")),
     default="least",
     show_default=True,
-    help="full: tell of other threads, too, and the host's time: whether others wait for the CPU, "
-    "and how long a slice is protected from them.",
+    help="Contents of the page. full: publish also whether other threads wait for the CPU, the "
+    "protected part of a slice, and the host's time.",
 )
-@click.option("--poll-us", type=click.IntRange(10, 1_000_000), help="How often copy copies.")
 @click.option(
     "--slice-ns",
     type=click.IntRange(1000, 10_000_000_000),
-    help="A slice's length, where the scheduler has no deadlines (before Linux 6.6).",
+    help="Length of a slice, for schedulers without deadlines (before Linux 6.6).",
 )
 def command(**options: Any) -> int:
-    """Tell guests, or programs, of the time slices of their threads: docs/slice-page.md.
+    """Publish the time slices of threads to guests or programs: docs/slice-page.md.
 
-    Needs root to begin, and Linux with BTF. Says in a line of JSON that it watches, and how.
-    Ends by Ctrl-C, or with the threads' process, and says how well ends were predicted.
+    Needs root to start, and a Linux kernel with BTF. Prints a line of JSON when it begins to
+    publish. Stops on Ctrl-C, or when the threads' process ends, and then prints how accurately it
+    predicted slice ends.
 
     \b
     Examples:
@@ -90,7 +96,7 @@ def command(**options: Any) -> int:
 
     threads, qmp = options["threads"], options["qmp"]
     if (threads is None) == (qmp is None):
-        raise Fail("give --threads or --qmp, one of them")
+        raise Fail("expected exactly one of --threads and --qmp")
     program = str(native.hostd())
     ids, process = _vcpus(qmp) if qmp else (_threads(threads), 0)
     words = ["--page", str(options["page"]), "--threads", ",".join(map(str, ids))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock locks: the list of locks, and of those they can be compared with."""
+"""overlock locks: the locks, and the peers to compare them with."""
 
 import dataclasses
 import json
@@ -33,9 +33,9 @@ def print_peers(out: Console) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="The locks as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the locks as JSON.")
 def command(as_json: bool) -> None:
-    """List the locks, what each can and cannot do, and what they can be compared with.
+    """List the locks, their properties, and other libraries' locks to compare them with.
 
     \b
     Examples:
@@ -48,5 +48,5 @@ def command(as_json: bool) -> None:
         return
     out = console()
     print_locks(out)
-    out.print("\nOther people's locks, for `overlock bench`:\n")
+    out.print("\nOther libraries' locks (peers), for `overlock bench`:\n")
     print_peers(out)

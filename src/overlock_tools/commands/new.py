@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock new: a header for a lock of one's own."""
+"""overlock new: a template for your own lock."""
 
 import re
 from importlib.resources import files as package_files
@@ -17,10 +17,11 @@ TAKEN = {"find"}
 def check_name(name: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name):
         raise Fail(
-            f"{name!r} cannot name a lock: begin with a-z, go on with a-z, 0-9 or _, 40 at most"
+            f"{name!r} is not a valid lock name: expected a-z, then a-z, 0-9 or _, at most 40 "
+            "characters"
         )
     if name in defs.load().locks or name in TAKEN:
-        raise Fail(f"there is a lock {name} already; choose another name")
+        raise Fail(f"a lock named {name} already exists; choose another name")
 
 
 def scaffold(name: str) -> str:
@@ -36,10 +37,10 @@ def scaffold(name: str) -> str:
     "folder",
     type=click.Path(path_type=Path),
     default=Path(),
-    help="Where to write NAME.h  [default: here]",
+    help="Folder for NAME.h.  [default: current folder]",
 )
 def command(name: str, folder: Path) -> None:
-    """Write NAME.h, a lock that works, to start your own from.
+    """Write NAME.h, a working lock, as a template for your own.
 
     \b
     Examples:
@@ -49,7 +50,7 @@ def command(name: str, folder: Path) -> None:
     check_name(name)
     header = folder / f"{name}.h"
     if header.exists():
-        raise Fail(f"{header} is there already; remove it or choose another name")
+        raise Fail(f"{header} already exists; remove it or choose another name")
     files.check_writable(header)
     files.write(header, scaffold(name))
     shown = str(header) if "/" in str(header) else f"./{header}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock report: results as one page, as pictures, as CSV."""
+"""overlock report: results as an HTML page, figures or CSV."""
 
 import shlex
 import sys
@@ -17,22 +17,27 @@ PICTURES = ("png", "svg")
 
 @click.command()
 @click.argument("inputs", nargs=-1, required=True, type=PATH, metavar="FILE|DIR...")
-@click.option("-o", "--output", type=PATH, help="The page to write.")
-@click.option("--png", type=PATH, help="Also, or only, pictures: of the rates, or all to a folder.")
-@click.option("--svg", type=PATH, help="The same as SVG.")
-@click.option("--csv", type=PATH, help="Also, or only, every cell as a line.")
-@click.option("--csv-summary", type=PATH, help="The same of every lock at each number of threads.")
+@click.option("-o", "--output", type=PATH, help="HTML page to write.")
+@click.option(
+    "--png", type=PATH, help="PNG file for the rates figure, or folder for all figures."
+)
+@click.option(
+    "--svg", type=PATH, help="SVG file for the rates figure, or folder for all figures."
+)
+@click.option("--csv", type=PATH, help="CSV file with one line per cell.")
+@click.option(
+    "--csv-summary", type=PATH, help="CSV file with one line per lock and number of threads."
+)
 @click.option(
     "--at",
     type=click.IntRange(1),
     metavar="THREADS",
-    help="What figures of one number of threads show. [default: nearest to 4 for each CPU]",
+    help="Number of threads in figures that show only one. [default: nearest to 4 per CPU]",
 )
 def command(inputs: tuple[Path, ...], at: int | None, **outputs: Path | None) -> None:
-    """Make one self-contained HTML page of the results of `overlock bench ... --json`.
+    """Make a self-contained HTML page, figures or CSV from results of `overlock bench ... --json`.
 
-    A folder stands for the results in it. Pictures have title, legend and verdict: each can be read
-    alone.
+    A folder stands for all results in it. Each figure includes its title, legend and verdict.
 
     \b
     Examples:
@@ -42,10 +47,10 @@ def command(inputs: tuple[Path, ...], at: int | None, **outputs: Path | None) ->
     """
     wanted = {kind: path for kind, path in outputs.items() if path}
     if not wanted:
-        raise Fail("nothing to write: give -o report.html, or --png picture.png, or both")
+        raise Fail("nothing to write; give -o report.html, --png figure.png, or both")
     for kind, path in wanted.items():
         if kind in PICTURES and _for_all(path) and path.is_file():
-            raise Fail(f"{path} is a file; name a folder, or a picture ending in .{kind}")
+            raise Fail(f"{path} is a file; give a folder, or a file name that ends in .{kind}")
         files.check_writable(path / "picture" if path.is_dir() and kind in PICTURES else path)
     read = _read(inputs, at)
     for kind, path in wanted.items():
@@ -67,10 +72,10 @@ def _read(inputs: tuple[Path, ...], at: int | None) -> list[Result]:
     read = [results.from_file(path) for path in found]
     for path, result in zip(found, read, strict=True):
         if not result.cells:
-            raise Fail(f"{path} has no complete cell; measure for longer")
+            raise Fail(f"{path} has no complete cell; measure longer")
         if at and at not in result.threads:
             known = ", ".join(map(str, result.threads))
-            raise Fail(f"--at {at}: {path} has {known} threads; choose one of them")
+            raise Fail(f"--at {at}: {path} has results for {known} threads; choose one of these")
     return read
 
 
@@ -80,7 +85,7 @@ def _results(given: Path) -> list[Path]:
     found = sorted(given.glob("*.json"))
     if not found:
         raise Fail(
-            f"{given} has no result in it; make some with `overlock bench matrix -o {given}`"
+            f"{given} contains no results; create them with `overlock bench matrix -o {given}`"
         )
     return found
 

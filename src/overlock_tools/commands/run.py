@@ -92,12 +92,12 @@ def find_program(name: str) -> str:
         dead = [os.path.join(d, name) for d in os.get_exec_path()]
         path = next(filter(os.path.isfile, dead), "")
         if not path:
-            raise Fail(f"there is no program {name} on PATH; check its name", NOT_FOUND)
+            raise Fail(f"no program {name} on PATH; check the name", NOT_FOUND)
     if not os.path.exists(path):
-        raise Fail(f"there is no program {path}; check its name", NOT_FOUND)
+        raise Fail(f"{path} does not exist; check the name", NOT_FOUND)
     if os.path.isdir(path) or not os.access(path, os.X_OK):
         what = "is a folder" if os.path.isdir(path) else "is not executable"
-        raise Fail(f"{path} {what}; name a program", CANNOT_EXECUTE)
+        raise Fail(f"{path} {what}; give a program", CANNOT_EXECUTE)
     return path
 
 
@@ -114,25 +114,27 @@ def stays_for(options: dict[str, Any]) -> str:
 
 def check_reporting(options: dict[str, Any]) -> None:
     if options["as_json"] and not options["every"]:
-        raise Fail("--json goes with --counters=1s; at the end, --output FILE is JSON already")
+        raise Fail("--json needs --counters=1s; the final report in --output FILE is always JSON")
     checks = options["check"] or options["deadlock_timeout"]
     one_file = stays_for(options)
     if one_file and "%p" in (options["output"] or ""):
-        raise Fail(f"{one_file} writes one file; name it without %p")
+        raise Fail(f"{one_file} writes a single file; remove %p from its name")
     if options["every"]:
         live.parse_interval(options["every"])
         if checks:
             raise Fail(
-                "--check and --deadlock-timeout report by themselves; leave --counters=1s out"
+                "--counters=1s cannot be combined with --check or --deadlock-timeout; remove one"
             )
         if stacks_wanted(options):
-            raise Fail("stacks are told at the end; leave --counters=1s out, or --stacks, --folded")
+            raise Fail(
+                "stacks are reported only at the end; remove --counters=1s, or --stacks and --folded"
+            )
     if options["signal"]:
         profiling.parse_signal(options["signal"])
         if options["every"] or checks:
             raise Fail(
-                "--counters=1s, --check and --deadlock-timeout report while the program runs by "
-                "themselves; leave --counters-signal out"
+                "--counters-signal cannot be combined with --counters=1s, --check or "
+                "--deadlock-timeout; remove one"
             )
     if options["folded"]:
         files.check_writable(Path(options["folded"]))
@@ -147,7 +149,7 @@ def report_variables(output: str | None) -> dict[str, str]:
     try:
         os.close(os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY))
     except OSError:
-        raise Fail("there is no terminal to report to; add --output FILE") from None
+        raise Fail("there is no terminal for the report; add --output FILE") from None
     return where
 
 
@@ -211,7 +213,7 @@ def profile(
         wrong = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
         raise Fail(f"{program} cannot be executed: {error.strerror}", wrong) from error
     if not ended.last:
-        profiling.tell(f"{Path(program).name} {ended.how}, without a last report")
+        profiling.tell(f"{Path(program).name} {ended.how} and wrote no final report")
     sys.exit(live.end_as(ended.code))
 
 
@@ -247,129 +249,133 @@ def prepare(program: str, options: dict[str, Any]) -> dict[str, str]:
 @click.command(
     cls=RunCommand,
     context_settings={"allow_interspersed_args": False},
-    epilog="Exit codes: 125 overlock could not start the program, 126 it cannot be executed, "
-    "127 there is none of that name; else the program's own.",
+    epilog="Exit codes: 125 overlock failed before it started PROGRAM, 126 PROGRAM cannot be "
+    "executed, 127 PROGRAM was not found; otherwise PROGRAM's own.",
 )
 @click.option(
     "--lock",
     metavar="NAME",
-    help=f"A lock of `overlock locks`, a header (./mine.h), or "
-    f"{interposing.ADAPTIVE}: glibc's, which spins before it sleeps. [default: {choices.PRESET}]",
+    help=f"Lock for the mutexes: one of `overlock locks`, a header (./mine.h), or "
+    f"{interposing.ADAPTIVE} (glibc's mutex that spins before it sleeps). "
+    f"[default: {choices.PRESET}]",
 )
 @click.option(
     "--site",
     "sites",
     multiple=True,
     metavar="PATTERN=NAME",
-    help="Another lock for some mutexes, or `glibc`: those that a function initialises, or locks "
-    "first ('leveldb*Mutex=mcs'), that an object's functions do ('libfoo.so:*=glibc'), or of that "
-    "name ('&global_lock=ticket'). The first that fits decides.",
+    help="Lock, or `glibc`, for the mutexes that match PATTERN: the function that initialises or "
+    "first locks the mutex ('leveldb*Mutex=mcs'), all functions of an object "
+    "('libfoo.so:*=glibc'), or the mutex's own name ('&global_lock=ticket'). The first match "
+    "decides; repeatable.",
 )
 @click.option(
     "--config",
     metavar="FILE",
-    help="Lock, tunables and sites from a TOML file, as `overlock tune --write` writes it; options "
-    "on the command line come first.",
+    help="TOML file with lock, tunables and sites, such as `overlock tune --write` writes; options "
+    "on the command line take precedence.",
 )
 @click.option(
     "--rwlock",
     type=click.Choice(["glibc", "qrw"]),
     default="glibc",
     show_default=True,
-    help="What serves pthread rwlocks, std::shared_mutex among them.",
+    help="Lock for pthread rwlocks, including std::shared_mutex.",
 )
 @click.option(
     "--spinlock",
     default="glibc",
     show_default=True,
     metavar="NAME",
-    help="What serves pthread spinlocks: glibc, or a lock of 4 bytes without a line.",
+    help="Lock for pthread spinlocks: glibc, or a 4-byte lock without a queue.",
 )
 @click.option(
     "--counters",
     is_flag=True,
-    help="Count, and report when the program exits; with --counters=1s, also every second of its "
-    "run, and overlock stays until it has ended.",
+    help="Count lock events and report them when PROGRAM exits. --counters=1s also reports every "
+    "second, and overlock keeps running until PROGRAM ends.",
 )
 @click.option("--counters-every", "every", metavar="TIME", hidden=True)
 @click.option(
     "--histograms",
     is_flag=True,
-    help="Keep the times of waits, holds and hand-overs as well, at two looks at the clock per "
+    help="Also record wait, hold and hand-over times, at the cost of two clock reads per "
     "acquisition; implies --counters.",
 )
 @click.option(
     "--counters-signal",
     "signal",
     metavar="NAME",
-    help="Report also whenever the process gets this signal (USR2), and go on; implies --counters. "
-    "A program that handles it itself gets no report by it.",
+    help="Also report when the process receives this signal (USR2); implies --counters. A program "
+    "that handles the signal itself writes no such report.",
 )
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Calls in the table. [default: {live.ROWS}]",
+    help=f"Number of call sites in the table. [default: {live.ROWS}]",
 )
 @click.option(
     "--stacks",
     is_flag=True,
-    help="Tell also who made the calls that waited, with files and lines; implies --counters, and "
-    "overlock stays until the program has ended.",
+    help="Also report the call stacks of waits, with files and lines; implies --counters. overlock "
+    "keeps running until PROGRAM ends.",
 )
 @click.option(
     "--folded",
     metavar="FILE",
-    help="Write these stacks as flamegraph.pl, inferno and speedscope read them, with the ns of "
-    "their waits; implies --stacks.",
+    help="File for the stacks with their wait times in ns, in the folded format of flamegraph.pl, "
+    "inferno and speedscope; implies --stacks.",
 )
 @click.option(
     "--weight",
     type=click.Choice(profiling.WEIGHTS),
-    help="Stacks of waits, or of how long locks were held, which implies --histograms; implies "
-    "--stacks. [default: wait]",
+    help="Weight of the stacks: wait time or hold time; implies --stacks, and `hold` implies "
+    "--histograms. [default: wait]",
 )
 @click.option(
     "--deadlock-timeout",
     metavar="TIME",
-    help="A thread that has waited so long for a mutex (5s) tells who waits for whom, with "
-    "stacks, once, and waits on.",
+    help="Wait for a mutex (5s) after which a thread reports the wait-for graph with stacks, once; "
+    "it then continues to wait.",
 )
 @click.option(
     "--check",
     is_flag=True,
-    help="Tell of mutexes that are unlocked by others or while free, locked twice by one thread, "
-    "destroyed while held, or initialised twice.",
+    help="Report misuse: a mutex unlocked by another thread or while free, locked twice by one "
+    "thread, destroyed while held, or initialised twice.",
 )
 @click.option(
     "--children/--no-children",
     default=True,
     show_default=True,
-    help="Programs that PROGRAM starts have the lock too.",
+    help="Also replace the locks of programs that PROGRAM starts.",
 )
-@click.option("--json", "as_json", is_flag=True, help="With --counters=1s: lines of JSON.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON lines; needs --counters=1s."
+)
 @click.option(
     "--output",
     metavar="FILE",
-    help="Report as JSON to this file, not to the terminal; implies --counters. With %p in the "
-    "name, for its process id, programs started by the program report too.",
+    help="File for the report as JSON, instead of the terminal; implies --counters. %p in the name "
+    "stands for the process id; with it, programs that PROGRAM starts report too.",
 )
 @click.option(
     "--print",
     "form",
     type=click.Choice([*printing.FORMS]),
-    help="Print what PROGRAM would be started with, and do not start it: a systemd drop-in, a file "
-    "for a container's --env-file, or a shell's commands.",
+    help="Print the environment for PROGRAM and do not start it: as a systemd drop-in, a file for a "
+    "container's --env-file, or shell commands.",
 )
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     """Run PROGRAM with another lock inside its pthread mutexes.
 
-    Mutexes of every kind, condition variables and C11's mtx_* and cnd_* are served, rwlocks and
-    spinlocks on demand; mutexes that are process-shared, robust or have a priority protocol are
-    left to glibc. The program replaces this process: signals, streams and exit code are its own.
-    OVERLOCK_DISABLE=1 leaves all to glibc.
+    Overlock replaces mutexes of every type, condition variables, and C11's mtx_* and cnd_*. It
+    replaces rwlocks and spinlocks on request. Mutexes that are process-shared, robust or have a
+    priority protocol stay with glibc. PROGRAM replaces this process, so signals, streams and exit
+    code are its own. OVERLOCK_DISABLE=1 leaves everything to glibc.
 
     \b
     Examples:

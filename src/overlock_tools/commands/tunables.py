@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock tunables: what can be tuned, how, and where each default comes from."""
+"""overlock tunables: the tunables, their ranges, and the sources of their defaults."""
 
 import dataclasses
 import json
@@ -10,13 +10,13 @@ from rich.text import Text
 from overlock_tools import defs
 from overlock_tools.terminal import console
 
-WHEN = {"any": "any time", "idle": "only while nobody waits"}
+WHEN = {"any": "any time", "idle": "only while no thread waits"}
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="The tunables as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the tunables as JSON.")
 def command(as_json: bool) -> None:
-    """List what can be tuned: unit, range, default, and what the default rests on.
+    """List the tunables: unit, range, default, and source of the default.
 
     \b
     Examples:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""overlock tune: what a program's critical sections say about the lock and its tunables."""
+"""overlock tune: propose a lock and tunables from a program's critical sections."""
 
 import json
 import os
@@ -23,8 +23,7 @@ def measured(path: Path, args: tuple[str, ...], lock: str, folded: Path | None) 
     ended = profiling.run(path, args, variables, lambda _: None)
     if not ended.last:
         raise Fail(
-            f"{path.name} {ended.how}, without a report; end it so that it returns from main "
-            "or calls exit()",
+            f"{path.name} {ended.how} and wrote no report; make it return from main or call exit()",
             FAILED,
         )
     return profiling.named(ended.last)
@@ -48,50 +47,54 @@ def table(advice: tuning.Advice, rows: int) -> str:
     if advice.sites[rows:]:
         rest = sum(site.acquisitions for site in advice.sites[rows:])
         lines.append(f"{rest:>13} at {len(advice.sites) - rows} other calls")
-    lines += ["", "p50, p99, longest: held for less than; 2^12, 2^14 cycles: share of the sections"]
-    lines += ["under 1.5 and 6.1 us, as 002 counts them", ""]
+    lines += ["", "p50, p99, longest: hold time, at most; 2^12, 2^14 cycles: share of sections"]
+    lines += ["under 1.5 and 6.1 us, the bounds of Teabe et al. 2017", ""]
     lines += [f"{p.what} = {p.value}: {p.why}" for p in advice.proposals]
     lines += [f"  {name}: {p.value}: {p.why}" for name, p in advice.apart.items()]
     return "\n".join(lines)
 
 
 def as_file(advice: tuning.Advice, program: str) -> str:
-    lines = [f"What `overlock tune` proposes for {program}; `overlock run --config` reads it."]
+    lines = [f"Proposals of `overlock tune` for {program}, for `overlock run --config`."]
     lines += [f"{p.what} = {p.value}: {p.why}" for p in advice.proposals]
     if advice.apart:
-        lines += ["For mutexes that these functions lock, a [[site]] that names who initialises"]
-        lines += ["them, or locks them first, could choose apart:"]
+        lines += ["A [[site]] with the function that initialises or first locks these mutexes"]
+        lines += ["could choose a separate lock for them:"]
         lines += [f"  {name}: {p.value}: {p.why}" for name, p in advice.apart.items()]
     return choices.to_text(advice.chosen, "\n".join(lines))
 
 
 @click.command(
     context_settings={"allow_interspersed_args": False},
-    epilog="Exit codes: 0 fine, 1 the program wrote no report, 2 bad usage, 125 to 127 as in "
-    "`overlock run`. The program's own is not passed on.",
+    epilog="Exit codes: 0 success, 1 PROGRAM wrote no report, 2 bad usage, 125 to 127 as in "
+    "`overlock run`. PROGRAM's own exit code is discarded.",
 )
 @click.option(
     "--lock",
     default="pv_preemptable_ticket",
     show_default=True,
     metavar="NAME",
-    help="The lock to count with; one that has a line tells how long it is.",
+    help="Lock to measure with; one with a queue also measures the queue length.",
 )
 @click.option(
-    "--json", "json_path", metavar="FILE", type=click.Path(path_type=Path), help="As JSON."
+    "--json",
+    "json_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File for the proposals as JSON.",
 )
 @click.option(
     "--write",
     "config",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write what is proposed, for `overlock run --config`.",
+    help="File for the proposals as TOML, for `overlock run --config`.",
 )
 @click.option(
     "--folded",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write who waited, as `overlock run --folded` does.",
+    help="File for the stacks of waits, as with `overlock run --folded`.",
 )
 @click.option(
     "--top",
@@ -99,15 +102,16 @@ def as_file(advice: tuning.Advice, program: str) -> str:
     default=live.ROWS,
     show_default=True,
     metavar="N",
-    help="Calls in the table.",
+    help="Number of call sites in the table.",
 )
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> None:
-    """Run PROGRAM, counting, and propose a lock, tau, csd and spin for it, with reasons.
+    """Run PROGRAM with counters and propose a lock, tau, csd and spin for it, with reasons.
 
-    What counts is how long its own critical sections are, how long its lines get and whether
-    holders lose their CPUs. Give it the work, and the neighbours, that it is to be tuned for.
+    The proposals depend on the length of PROGRAM's critical sections, the length of its queues and
+    whether lock holders are preempted. Run it with the work, and next to the other load, for which
+    to tune it.
 
     \b
     Examples:
@@ -126,7 +130,7 @@ def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> N
     if folded:
         files.write(folded, stacks.folded(report))
     if not advice.sites:
-        click.echo(f"{program} acquired no mutex that can be replaced: there is nothing to tune")
+        click.echo(f"{program} acquired no mutex that can be replaced; there is nothing to tune")
         return
     click.echo(table(advice, options["top"]))
     if config:
