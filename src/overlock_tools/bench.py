@@ -42,7 +42,7 @@ from overlock_tools.workloads import BY_TIME_ONLY, WITHOUT_A_LOCK, Workload
 THREADS = "1x,2x,4x"
 IF_BUSY = ("warn", "refuse", "wait")
 LOOK_AGAIN_SECONDS = 5.0
-UNDRAINED = "did not drain: waiters were left in line"
+UNDRAINED = "did not drain: waiters remained in the queue"
 
 Proof = dict[str, dict[str, Any]]  # as scenarios.Proofs collects it
 
@@ -75,7 +75,7 @@ class Asked:
             if outside.is_header(path.name):
                 other = found.setdefault(outside.lock_id(path), path)
                 if other.resolve() != path.resolve():
-                    raise Fail(f"--locks: {other} and {path} have one name; rename one of them")
+                    raise Fail(f"--locks: {other} and {path} have the same name; rename one of them")
         return found
 
     @property
@@ -98,7 +98,7 @@ def serving(asked: Asked) -> Iterator[tuple[Server, Subjects]]:
     """overlock-bench with all locks that were asked for, and what it says of itself."""
     counted, cpus = asked["counters"], asked["cpus"]
     if cpus and cpus > machine.cpus():
-        raise Fail(f"--cpus {cpus}: this process may use only {machine.cpus()}")
+        raise Fail(f"--cpus {cpus}: this process may use only {machine.cpus()} CPUs")
     absent = peers.absent()
     for name in asked.names:
         if line := absent.get(name.partition("@")[0]):
@@ -120,10 +120,12 @@ def planned(
         variants = [baseline]
     turns = asked.preferred("turns", setting and setting.turns)
     if turns and workload.name in BY_TIME_ONLY:
-        raise Fail(f"--turns: in {workload.name} only one thread's turns count; give --seconds")
+        raise Fail(
+            f"--turns: {workload.name} counts the iterations of one thread only; give --seconds"
+        )
     scenario = _scenario(asked, setting)
     if turns and "phases" in scenario:
-        raise Fail("--turns and --phases exclude each other: phases are parts of the time")
+        raise Fail("--turns and --phases exclude each other: phases divide the measured time")
     threads = asked.preferred("threads", setting and setting.threads, default_threads)
     return Plan(
         workload=workload,
@@ -247,7 +249,9 @@ def show(result: Result, console: Console) -> None:
     for text in ministats(result) if result.statistic == presets.MINISTAT else ():
         console.print(text)
     if result.settings.get("counters"):
-        console.print("These are rates of the counted build: compare them with no other's.")
+        console.print(
+            "These are rates of the instrumented build; do not compare them with other rates."
+        )
     for line in result.verdict + remarks(result):
         console.print(result.worded(line))
     for line in result.warnings:
@@ -277,16 +281,16 @@ def remarks(result: Result) -> list[str]:
     for reason, places in why.items():
         words = [f"{v} (at {verdict.counts(sorted(n))})" for v, n in sorted(places.items())]
         said.append(
-            f"Collapsed in the first round, {reason}, and not measured again, so that each is one "
-            f"observation: {verdict.listed(words)}."
+            f"Collapsed in the first round, {reason}, and measured only once: "
+            f"{verdict.listed(words)}."
         )
     if result.missing:
         said.append(
-            f"Not here: {', '.join(result.missing)}; `overlock locks` says what to install."
+            f"Not installed: {', '.join(result.missing)}; `overlock locks` names the packages."
         )
     said += verdict.about_locks(result)
     if proof := result.scenario.get("proof"):
-        said.append(f"In force: {scenarios.words(proof)}.")
+        said.append(f"Scenario: {scenarios.words(proof)}.")
     return said
 
 
@@ -295,7 +299,7 @@ def quiet_enough(asked: Asked, console: Console) -> list[str]:
     said = False
     while warning := machine.busy_now():
         if asked["if_busy"] == "refuse":
-            raise Fail(f"{warning}; end it, or give --if-busy wait or warn", FAILED)
+            raise Fail(f"{warning}; stop that work, or give --if-busy wait or warn", FAILED)
         if asked["if_busy"] == "warn":
             console.print(f"warning: {warning}", style="yellow")
             return [f"at the start {warning}"]
@@ -373,7 +377,7 @@ def finish(
             console.print(f"written: {csv_file}")
     if interrupted:
         done = f"{len(result.cells)} of {job.total} cells are complete"
-        kept = " and kept; the same command with --resume completes them"
+        kept = " and kept; repeat the command with --resume to complete them"
         console.print(f"interrupted: {done}{kept if json_file and result.cells else ''}")
         return INTERRUPTED
     return FAILED if any(result.wrong()) or result.impossible else 0
@@ -398,6 +402,6 @@ def amount(job: Run) -> str:
         return "complete: nothing is left to measure"
     plan = job.plan
     if plan.turns:
-        return f"{job.to_do} cells of {plan.turns} turns, each cut after {plan.seconds:g} s"
+        return f"{job.to_do} cells of {plan.turns} iterations, each cut after {plan.seconds:g} s"
     about = plans.in_words(job.to_do * plans.cell_seconds(plan.seconds))
     return f"{job.to_do} cells of {plan.seconds:g} s, about {about}"

@@ -21,6 +21,7 @@ from overlock_tools.stats import Ratio
 SAME = ("cpu", "architecture", "cpus_online", "virtual")
 NOTED = ("kernel", "scheduler", "preemption", "libc", "governor", "thp", "quota_cpus")
 SETTINGS = ("cpus", "turns", "counters", "latency")
+NO_DIFFERENCE = "no difference proven"  # in the file of a comparison
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Change:
             return "too few rounds"
         if self.change.above_one:
             return "faster"
-        return "slower" if self.change.below_one else "no difference proven"
+        return "slower" if self.change.below_one else NO_DIFFERENCE
 
     def slower_by(self, percent: float) -> bool:
         """Proven: the whole interval lies beyond."""
@@ -83,7 +84,7 @@ def compare(
     threads = [n for n in before.threads if before.of(control, n) and after.of(control, n)]
     variants = [v for v in before.variants if v in after.variants and v != control]
     if not variants:
-        raise Fail(f"the results have only {control} in common; measure the same locks in both")
+        raise Fail(f"the results share only {control}; measure the same locks in both")
     points: list[tuple[int, ...]] = [(n,) for n in threads]
     if len(threads) > 1:
         points.append(tuple(threads))
@@ -107,8 +108,8 @@ def refuse_unlike(before: Result, after: Result) -> None:
     for what in {**then, **now}:
         if then.get(what) != now.get(what):
             raise Fail(
-                f"the two cannot be compared: {what} is {_shown(then.get(what))} before and "
-                f"{_shown(now.get(what))} after; measure again as the first file's command says: "
+                f"the results cannot be compared: {what} is {_shown(then.get(what))} before and "
+                f"{_shown(now.get(what))} after; repeat the measurement with the first command: "
                 f"{before.command}"
             )
 
@@ -137,15 +138,15 @@ def _control(before: Result, after: Result, wanted: str | None) -> str:
     if wanted:
         for when, result in (("before", before), ("after", after)):
             if wanted not in result.variants:
-                raise Fail(f"--control {wanted}: it was not measured {when}; {_have(common)}")
+                raise Fail(f"--control {wanted}: not measured {when}; {_have(common)}")
         return wanted
     if not common:
-        raise Fail("the two have neither a peer nor a baseline in common; measure both with one")
+        raise Fail("the results share neither a peer nor a baseline; measure one in both")
     return common[0]
 
 
 def _have(common: Sequence[str]) -> str:
-    return f"both have {', '.join(dict.fromkeys(common))}" if common else "both have none"
+    return f"both have {', '.join(dict.fromkeys(common))}" if common else "no lock is in both"
 
 
 def _drift(before: Result, after: Result, control: str, threads: int) -> Drift:
@@ -181,8 +182,8 @@ def _restless(changes: list[Change], control: str) -> list[str]:
     worst = max(moved, key=lambda c: max(c.change.value, c.change.inverse.value))
     where = ", ".join(map(str, worst.threads))
     return [
-        f"{worst.variant}, which nobody changed, moved by {tables.factor(worst.change.value)}× "
-        f"against {control} at {where} threads: believe no smaller change"
+        f"{worst.variant}, an unchanged peer, moved by {tables.factor(worst.change.value)}× "
+        f"against {control} at {where} threads: ignore smaller changes"
     ]
 
 

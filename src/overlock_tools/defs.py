@@ -107,7 +107,7 @@ def known(table: Mapping[str, T], name: str, kind: str, where: str) -> T:
         return table[name]
     near = get_close_matches(name, table, 1, 0.4)
     hint = f"did you mean {near[0]}? " if near else ""
-    raise Fail(f"there is no {kind} {name!r}; {hint}{where}")
+    raise Fail(f"unknown {kind} {name!r}; {hint}{where}")
 
 
 def checked_variant(variant: str, locks: Mapping[str, Any], where: str) -> str:
@@ -118,7 +118,7 @@ def checked_variant(variant: str, locks: Mapping[str, Any], where: str) -> str:
     for setting in settings:
         tunable, equals, value = setting.partition("=")
         if not equals:
-            raise Fail(f"{variant}: a setting is NAME=VALUE, as in preemptable_ticket@tau=0")
+            raise Fail(f"{variant}: expected NAME=VALUE after @, as in preemptable_ticket@tau=0")
         checked.append(f"{tunable}={load().tunable(tunable).check(value)}")
     return "@".join(checked)
 

@@ -135,13 +135,13 @@ def obstacle(program: Path, library: Path) -> str:
     if not _is_elf(head):
         pass
     elif _machine(head) != _machine(_start(library)):
-        why = f"is for another processor than {library.name}"
+        why = f"and {library.name} are for different processors"
     elif (loader := _loader(program, head)) is None:
-        why = "is statically linked, so no library can be put before its own"
+        why = "is statically linked, so no library can be preloaded"
     elif "ld-musl" in loader:
-        why = "uses musl, and the interposer is for glibc"
+        why = "uses musl, but the interposer needs glibc"
     elif _changes_rights(program):
         why = "is setuid, setgid or has capabilities, so the system ignores LD_PRELOAD"
     elif TSAN in _dynamic(program, head).names:
-        why = "is built with ThreadSanitizer, which would see half of its locks"
+        why = "is built with ThreadSanitizer, which would miss the replaced locks"
     return f"{program} {why}" if why else ""

@@ -53,18 +53,18 @@ FIGURES = (
         "rate",
         plots.rates,
         verdict.about_rates,
-        "Median of the rounds; bars from least to most. Both axes are logarithmic; the dotted "
-        "line is where threads are as many as CPUs.",
+        "Median of the rounds; bars show the range. Both axes are logarithmic. The dotted line "
+        "marks one thread per CPU.",
         over_threads=True,
     ),
     Kind(
         "ratio",
-        "times the baseline",
+        "rate relative to the baseline",
         "rate",
         plots.ratios,
         verdict.about_ratios,
-        "Geometric mean over the numbers of threads that do not fit the CPUs, 95 % interval by "
-        "the bootstrap over rounds.",
+        "Geometric mean over the numbers of threads above the number of CPUs, with a 95 % "
+        "bootstrap interval over rounds.",
     ),
     Kind(
         "latency",
@@ -72,8 +72,8 @@ FIGURES = (
         "p50",
         plots.latency,
         verdict.about_latency,
-        "All rounds together, sampled at random turns; the bar is from the median to the longest "
-        "that was sampled. The longest gap between two turns of one thread is of all turns.",
+        "All rounds together, from randomly sampled acquisitions. The bar extends from the median "
+        "to the longest sampled wait. The longest gap is over all acquisitions.",
     ),
     Kind(
         "gap",
@@ -81,7 +81,8 @@ FIGURES = (
         "gap",
         plots.gaps,
         verdict.about_gap,
-        "The longest time in which a thread had no turn, less the work of one turn, in any round.",
+        "The longest time between two acquisitions of one thread in any round, minus the work of "
+        "one iteration.",
         over_threads=True,
     ),
     Kind(
@@ -90,7 +91,8 @@ FIGURES = (
         "jain",
         plots.fairness,
         verdict.about_fairness,
-        "Jain's index of the threads' turns: 1 if all had as many, 1/n if one had all.",
+        "Jain's index of the threads' acquisitions: 1 if all have equally many, 1/n if one thread "
+        "has all.",
     ),
     Kind(
         "cost",
@@ -98,7 +100,7 @@ FIGURES = (
         "cpu",
         plots.cost,
         verdict.about_cost,
-        "CPU time burnt per unit of work, and the share of it that was not the turns' own work: "
+        "CPU time per unit of work, and the share of it outside the workload's own work: busy "
         "waiting, and the lock's own instructions.",
     ),
     Kind(
@@ -107,7 +109,7 @@ FIGURES = (
         "handover",
         plots.handover,
         verdict.about_handover,
-        "From a release until the next waiter has the lock.",
+        "Time from a release until the next waiter acquires the lock.",
     ),
     Kind(
         "queue",
@@ -115,7 +117,7 @@ FIGURES = (
         "queue",
         plots.queue,
         verdict.about_queue,
-        "How many others wait, as seen by one that begins to wait.",
+        "Number of other waiters when a thread begins to wait.",
     ),
     Kind(
         "run-time",
@@ -123,7 +125,7 @@ FIGURES = (
         "run_time",
         plots.run_times,
         verdict.about_run_times,
-        "Each thread does a fixed number of turns; mean of their times, bars ± standard deviation.",
+        "Run time of a thread for a fixed number of iterations: mean, bars ± standard deviation.",
     ),
 )
 
@@ -144,6 +146,6 @@ def key(view: View) -> str:
     if view.collapsed:
         words.append(f"{plots.COLLAPSED_SIGN} less than a tenth of the best rate")
     if any(view.bound(v, n) for v in view.variants for n in view.threads):
-        words.append("hollow: cut, given up after one observation, or nothing done")
+        words.append("hollow: cut, measured in one round only, or no work done")
     said = "; ".join(words)
     return said[:1].upper() + said[1:] + "." if said else ""

@@ -18,9 +18,11 @@ def cache_folder(name: str) -> Path:
 def check_writable(path: Path) -> None:
     """Fails now if write() would fail after minutes of measuring."""
     if path.is_dir():
-        raise Fail(f"{path} is a folder; name a file to write")
+        raise Fail(f"{path} is a folder; give a file")
     if not path.parent.is_dir():
-        raise Fail(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+        raise Fail(
+            f"{path} cannot be written: the folder {path.parent} does not exist; create it first"
+        )
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise Fail(f"{path} cannot be written: no permission; choose another place")
 
@@ -53,5 +55,5 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        why = error.strerror if isinstance(error, OSError) else "it is not a text file"
         raise Fail(f"{path} cannot be read: {why}") from error

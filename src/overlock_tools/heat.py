@@ -75,9 +75,9 @@ def _rates(views: Sequence[View]) -> Heat:
     cells = {v: [_rate(view, v) for view in views] for v in _variants(views)}
     return Heat(
         "Rate, as a share of the best",
-        "Once threads outnumber CPUs (all of them where they do not), geometric mean over the "
-        f"numbers of threads. {LIKE_BEST}: not told apart from it. {COLLAPSED_WORD}: less than "
-        f"{COLLAPSED:.0%} of it.",
+        "Geometric mean over the numbers of threads above the number of CPUs (over all numbers if "
+        f"none is). {LIKE_BEST}: no significant difference from the best. {COLLAPSED_WORD}: less "
+        f"than {COLLAPSED:.0%} of the best.",
         views,
         _best_first(cells),
     )
@@ -99,7 +99,7 @@ def _rate(view: View, variant: str) -> Cell | None:
 
 LESS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("p99", "Waiting, 99th percentile", duration),
-    ("gap", "Longest gap between two turns of one thread", duration),
+    ("gap", "Longest gap between two acquisitions of one thread", duration),
     ("cpu", "CPU time per unit of work", per_unit),
 )
 

@@ -31,13 +31,17 @@ def compiled(header: Path) -> Path:
 def lock_variables(name: str, counters: bool) -> dict[str, str]:
     if name == ADAPTIVE:
         if counters:
-            raise Fail(f"--counters and --check know nothing of {name}, which is glibc's own")
+            raise Fail(
+                f"--counters and --check do not work with {name}, glibc's own mutex; choose another "
+                "lock"
+            )
         return {"OVERLOCK_LOCK": name}
     if not outside.is_header(name):
         return {"OVERLOCK_LOCK": defs.load().lock(name).id}
     if counters:
         raise Fail(
-            f"--counters and --check know only built-in locks, not {name}; leave one of them out"
+            f"--counters and --check work only with built-in locks, not with {name}; remove one of "
+            "the options"
         )
     header = Path(name)
     return {
@@ -66,7 +70,7 @@ def chosen(
     kept = choices.from_file(Path(config)) if config else choices.Choices()
     rules = [choices.parse_site(text) for text in sites] + kept.sites
     if rules and (lock or kept.lock) == ADAPTIVE:
-        raise Fail(f"{ADAPTIVE} is for all mutexes of a program or for none; leave the sites out")
+        raise Fail(f"{ADAPTIVE} applies to all mutexes of a program; remove the sites")
     named = {name: text for name, text in tunables.items() if text is not None}
     settings = lock_settings(lock or kept.lock or choices.PRESET, kept.tunables | named, counters)
     return settings | choices.variables(rules)
@@ -105,7 +109,9 @@ def outer() -> tuple[dict[str, str], list[str]]:
 def preloaded(library: Path, ours: dict[str, str], before: Sequence[str] = ()) -> dict[str, str]:
     """What is set beside outer(); `before` are libraries that must come first."""
     if any(c in str(library) for c in ": \t"):
-        raise Fail(f"{library}: the loader takes no path with spaces or colons; install elsewhere")
+        raise Fail(
+            f"{library}: the loader accepts no path with spaces or colons; install elsewhere"
+        )
     return ours | {"LD_PRELOAD": ":".join([*before, str(library), *outer()[1]])}
 
 

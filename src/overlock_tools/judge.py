@@ -22,8 +22,17 @@ class Verdict(StrEnum):
     BETTER = "better than"
     AS_GOOD = "as good as"
     WORSE = "worse than"
-    OPEN = "not decided against"
-    FEW = "not judged against"
+    OPEN = "undecided against"
+    FEW = "in too few rounds to judge against"
+
+    def about(self, ours: str, theirs: str) -> str:
+        """`tas_yield is as good as abseil`."""
+        match self:
+            case Verdict.OPEN:
+                return f"the comparison of {ours} with {theirs} is undecided"
+            case Verdict.FEW:
+                return f"there are too few rounds to compare {ours} with {theirs}"
+        return f"{ours} is {self} {theirs}"
 
 
 @dataclass(frozen=True)
@@ -47,11 +56,11 @@ class Judgement:
 
     @property
     def sentence(self) -> str:
-        """As `With 4 threads tas_yield is as good as the best peer, abseil: 1.03×, ...`."""
-        said = f"{self._where} {self.ours} is {self.verdict} the best peer, {self.theirs}: "
-        ratio = f"{tables.factor(self.bound.value)}×"
+        """As `With 4 threads, tas_yield is as good as abseil, the best peer: 1.03×, ...`."""
+        about = self.verdict.about(self.ours, f"{self.theirs}, the best peer")
+        said, ratio = f"{self._where}, {about}: ", f"{tables.factor(self.bound.value)}×"
         if self.bound.low is None or self.bound.high is None:
-            return said + f"{ratio} in too few rounds; {rounds_needed(self.confidence)} are needed."
+            return said + f"{ratio}, and {rounds_needed(self.confidence)} rounds are needed."
         least, most = tables.factor(self.bound.low), tables.factor(self.bound.high)
         bound = {
             Verdict.OPEN: f"at least {least} and at most {most}, each",
@@ -63,7 +72,7 @@ class Judgement:
     def _where(self) -> str:
         if len(self.threads) == 1:
             return f"With {tables.count(self.threads[0])}"
-        return f"Over {', '.join(map(str, self.threads))} threads together"
+        return f"Over {', '.join(map(str, self.threads))} threads"
 
 
 def rounds_needed(confidence: float = stats.CONFIDENCE) -> int:

@@ -57,7 +57,7 @@ def of(tree: Tree, who: str) -> Groups:
     try:
         return _of(tree, who)
     except (ValueError, IndexError) as error:
-        raise Unknown(f"/proc/{who}/cgroup or mountinfo makes no sense: {error}") from error
+        raise Unknown(f"/proc/{who}/cgroup or mountinfo is malformed: {error}") from error
 
 
 def _of(tree: Tree, who: str) -> Groups:
@@ -94,7 +94,7 @@ def throttling(text: str) -> Throttling:
     try:
         counts = {name: int(value) for name, value in fields(text).items()}
     except ValueError as error:
-        raise Unknown(f"cpu.stat is not numbers: {error}") from error
+        raise Unknown(f"cpu.stat is malformed: {error}") from error
     if "nr_throttled" not in counts:
         raise Unknown("cpu.stat has no nr_throttled")
     ns = counts.get("throttled_time", 1000 * counts.get("throttled_usec", 0))

@@ -179,11 +179,11 @@ def summed(sites: dict[Site, Counts]) -> Counts:
 def preemptions(sums: Counts, knows_slices: bool) -> str:
     """What the papers count, by their names."""
     stalls = (sums.get(name, 0) for name in ("STALL", "STALL_HELD", "STALL_FREE"))
-    first = "{} waits over 1 us (000: Nh {}, Nw {})".format(*stalls)
+    first = "{} waits over 1 us (Nh {}, Nw {})".format(*stalls)
     if not knows_slices:
-        return f"{first}; 002: unknown, nothing here tells of slices"
+        return f"{first}; LHP, LWP: unknown, no source of slice ends"
     lhp, lwp = sums.get("LHP", 0), sums.get("LWP", 0)
-    return f"{first}; 002: LHP {lhp}, LWP {lwp}, PSP {lhp + lwp}"
+    return f"{first}; LHP {lhp}, LWP {lwp}, PSP {lhp + lwp}"
 
 
 def table(title: str, sites: dict[Site, Counts], reader: Reader, rows: int = ROWS) -> str:
@@ -245,7 +245,7 @@ class Follower:
 
     def say(self, sites: dict[Site, Counts], final: bool) -> None:
         seconds = time.monotonic() - self.began
-        title = f"in all, {seconds:.1f} s" if final else f"{seconds:.1f} s"
+        title = f"total, {seconds:.1f} s" if final else f"{seconds:.1f} s"
         if self.json_lines:
             self.out.write(as_json(seconds, final, sites, self.reader))
         else:

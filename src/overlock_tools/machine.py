@@ -69,7 +69,7 @@ def is_guest(tree: Tree) -> bool:
         or VIRTUAL_PRODUCTS.match(product(tree))
     ):
         return True
-    raise Unknown("no CPUID here to tell")
+    raise Unknown("this architecture has no CPUID")
 
 
 def virtual(tree: Tree) -> bool | None:
@@ -190,10 +190,10 @@ def busy_warning(then: Load, now: Load) -> str | None:
     if share < BUSY_SHARE:
         return None
     stolen = now.stolen_since(then)
-    host = f" ({stolen:.0%} the hypervisor's)" if stolen >= 0.01 else ""
+    host = f" ({stolen:.0%} stolen by the hypervisor)" if stolen >= 0.01 else ""
     return (
-        f"other work took {share:.0%} of the CPUs{host}: expect noise; "
-        "ratios suffer less than rates"
+        f"other work took {share:.0%} of the CPUs{host}: expect noise, "
+        "in rates more than in ratios"
     )
 
 

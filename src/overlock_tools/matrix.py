@@ -64,9 +64,9 @@ def run(asked: Asked) -> int:
         else:
             code = 0
     if code == INTERRUPTED:
-        console.print("interrupted: the same command again completes it")
+        console.print("interrupted; repeat the command to complete the matrix")
     pattern = f"{shlex.quote(str(folder))}/*.json"
-    console.print(f"See it: overlock report {pattern} -o report.html", highlight=False)
+    console.print(f"To see the results: overlock report {pattern} -o report.html", highlight=False)
     return code
 
 
@@ -74,7 +74,7 @@ def make(folder: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise Fail(f"-o {folder}: the folder cannot be made: {error.strerror}") from error
+        raise Fail(f"-o {folder}: cannot create the folder: {error.strerror}") from error
     files.check_writable(folder / "any.json")
 
 
@@ -82,7 +82,7 @@ def _workloads(asked: Asked, known: Subjects) -> list[Workload]:
     names = [name.strip() for name in (asked["workloads"] or "").split(",") if name.strip()]
     for name in names:
         there = ", ".join(known.workloads)
-        defs.known(known.workloads, name, "workload", f"there are {there}")
+        defs.known(known.workloads, name, "workload", f"expected one of {there}")
     if not names and asked["as_in"]:
         names = [name for name in known.workloads if presets.has(asked["as_in"], name)]
     names = names or [name for name in known.workloads if name not in _left_out(asked)]
@@ -97,7 +97,7 @@ def _left_out(asked: Asked) -> tuple[str, ...]:
 
 def _say_left_out(asked: Asked, console: Console) -> None:
     for name in _left_out(asked) if not asked["workloads"] and not asked["as_in"] else ():
-        console.print(f"left out: {name}, where only one thread's turns count")
+        console.print(f"skipped: {name}, which counts the iterations of one thread only")
 
 
 def _parts(asked: Asked, known: Subjects, folder: Path) -> list[Part]:

@@ -77,7 +77,7 @@ def parse_variants(text: str, known: Subjects) -> list[str]:
         listed = groups.get(word) or [defs.checked_variant(word, known.what, where)]
         variants.update(dict.fromkeys(listed))
     if not variants:
-        raise Fail("--locks names no lock; `overlock locks` lists them, `all` takes all")
+        raise Fail("--locks names no lock; `overlock locks` lists them, `all` selects all")
     return list(variants)
 
 
@@ -249,7 +249,7 @@ class Run:
         rounds = ", ".join(map(str, busy))
         return (
             f"other work took up to {max(busy.values()):.0%} of the CPUs in round"
-            f"{'' if len(busy) == 1 else 's'} {rounds}: expect noise; ratios suffer less than rates"
+            f"{'' if len(busy) == 1 else 's'} {rounds}: expect noise, in rates more than in ratios"
         )
 
 

@@ -111,11 +111,11 @@ def text(sets: Mapping[str, Sequence[float]], confidence: float = 95.0) -> str:
 
 def _check(sets: Mapping[str, Sequence[float]]) -> None:
     if len(sets) > len(SYMBOLS):
-        raise Fail(f"{len(sets)} data sets: this compares at most {len(SYMBOLS)} at once")
+        raise Fail(f"{len(sets)} data sets; give at most {len(SYMBOLS)}")
     for name, values in sets.items():
         if len(values) < LEAST_VALUES:
             raise Fail(
-                f"{name} has {len(values)} values, and a comparison needs {LEAST_VALUES}; "
+                f"{name} has {len(values)} values, but a comparison needs {LEAST_VALUES}; "
                 "measure more rounds"
             )
 

@@ -17,9 +17,9 @@ def is_header(name: str) -> bool:
 def lock_id(header: Path) -> str:
     """The lock's id: the header's name."""
     if not header.is_file():
-        raise Fail(f"there is no file {header}; --lock takes a lock's name or a header")
+        raise Fail(f"{header} does not exist; --lock expects a lock's name or a header")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", header.stem):
-        raise Fail(f"{header} must be named as its lock is, in a-z, 0-9 and _, as in mine.h")
+        raise Fail(f"{header} must have its lock's name, in a-z, 0-9 and _, such as mine.h")
     return header.stem
 
 
@@ -42,7 +42,7 @@ def compile_subject(header: Path, folder: Path) -> Path:
     """The same for the engine's worlds; the .so exports ol_sim_<id>."""
     compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     if not compiler:
-        raise Fail("to check a lock from a header needs a C++ compiler; install g++", MISSING)
+        raise Fail("checking a lock from a header needs a C++ compiler; install g++", MISSING)
     unit, include = native.subject_unit(), native.include()
     options = [
         *("-std=c++20", "-DOL_PORT_SIM", f"-I{unit.parent.parent}", f"-I{include}"),
@@ -66,7 +66,7 @@ def _compile(header: Path, folder: Path, compiler: list[str], unit: Path) -> Pat
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error:" in line]
-        first = errors[0] if errors else done.stderr.strip() or "the compiler said nothing"
+        first = errors[0] if errors else done.stderr.strip() or "the compiler printed nothing"
         first = first.replace(str(header.resolve()), str(header))
         raise Fail(f"{header} does not compile: {first}; docs/adding-a-lock.md has the rules")
     return out

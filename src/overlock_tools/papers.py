@@ -44,7 +44,7 @@ ALMOST_NIL = 0.05
 class Verdict(StrEnum):
     SEEN = "seen here"
     NOT_SEEN = "not seen here"
-    OPEN = "cannot be told apart"
+    OPEN = "undecided"
     NOT_MEASURED = "not measured here"
 
 
@@ -85,7 +85,7 @@ class Statement:
     def claim(self, result: Result) -> Claim:
         if result.cpus < self.cpus:
             verdict = f"needs {self.cpus} CPUs"
-            reason = f"the result is of {result.cpus}, on which so many threads take turns"
+            reason = f"the result has {result.cpus} CPUs, which the threads must share"
         else:
             found = self.check(result)
             verdict, reason = found.verdict.value, found.reason
@@ -130,7 +130,7 @@ def fitting(result: Result, least: int = 1, most: int = 10**6) -> list[int]:
 
 def _times(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
-        return f"{factor(ratio.value)}×, in too few rounds for an interval"
+        return f"{factor(ratio.value)}×, with too few rounds for an interval"
     return f"{factor(ratio.value)}× [{factor(ratio.low)} – {factor(ratio.high)}]"
 
 
@@ -207,7 +207,7 @@ def beside(
                     what = MEASURES[measure]
                     words = f"{ours} ÷ {theirs} with {count(n)}{what}: {_times(ratio)}"
                     found.append((within(ratio, expected), words))
-        return everywhere(found, f"it takes {ours} and {theirs}")
+        return everywhere(found, f"needs {ours} and {theirs}")
 
     return check
 
@@ -224,7 +224,7 @@ def against_one_thread(
                 if ratio := compared(result, (variant, n), (variant, 1)):
                     words = f"{variant} with {count(n)} ÷ one: {_times(ratio)}"
                     found.append((within(ratio, expected), words))
-        return everywhere(found, "it takes one thread and more, each with a CPU")
+        return everywhere(found, "needs one thread and several threads, one per CPU at most")
 
     return check
 
@@ -247,7 +247,7 @@ def _fails_to_scale(result: Result) -> Finding:
     few, many = fitting(result, 2, 6), fitting(result, 7)
     ratio = compared(result, ("ticket", max(many)), ("ticket", max(few))) if few and many else None
     if not ratio:
-        return Finding(Verdict.NOT_MEASURED, "it takes ticket with 2 to 6 threads and with more")
+        return Finding(Verdict.NOT_MEASURED, "needs ticket with 2 to 6 threads and with more")
     words = f"ticket with {count(max(many))} ÷ {max(few)}: {_times(ratio)}"
     return Finding(within(ratio, LESS), words)
 
@@ -262,7 +262,7 @@ def _grows_faster_than_threads(result: Result) -> Finding:
         if ratio := compared(result, ("byte", many), ("byte", few), "run_time"):
             words = f"byte's run time with {count(many)} ÷ {few}: {_times(ratio)}"
             found.append((within(ratio, (2.0, float("inf"))), words))
-    return everywhere(found, "it takes byte, fixed work, and twice the threads of another number")
+    return everywhere(found, "needs byte, fixed work, and two numbers of threads, N and 2N")
 
 
 def _spread_of(variant: str, result: Result, n: int) -> Ratio | None:
@@ -281,7 +281,7 @@ def _run_times_vary(result: Result) -> Finding:
         if ratio := _spread_of("byte", result, n):
             words = f"byte's σ ÷ mean with {count(n)}: {_times(ratio)}"
             found.append((within(ratio, (0.1, float("inf"))), words))
-    return everywhere(found, "it takes byte and fixed work")
+    return everywhere(found, "needs byte and fixed work")
 
 
 def _queue_as_long_as_threads(result: Result) -> Finding:
@@ -290,9 +290,9 @@ def _queue_as_long_as_threads(result: Result) -> Finding:
         longest = [v for c in result.of("ticket", n) if (v := value_of("queue_max", c)) is not None]
         if longest:
             seen = max(longest) >= 0.9 * (n - 1)
-            words = f"with {count(n)} ticket's queue was at most {max(longest):g}"
+            words = f"with {count(n)}, ticket's longest queue was {max(longest):g}"
             found.append((Verdict.SEEN if seen else Verdict.NOT_SEEN, words))
-    return everywhere(found, "it takes ticket, and its queue to be sampled")
+    return everywhere(found, "needs ticket with a sampled queue")
 
 
 def _same_duration(result: Result) -> Finding:
@@ -302,7 +302,7 @@ def _same_duration(result: Result) -> Finding:
         if ratio := _spread_of(lock, result, n):
             words = f"{lock}'s σ ÷ mean with {count(n)}: {_times(ratio)}"
             found.append((within(ratio, (0.0, ALMOST_NIL)), words))
-    return everywhere(found, "it takes i_spin, or ticket, its base, and fixed work")
+    return everywhere(found, "needs i_spin (or ticket, its base) and fixed work")
 
 
 def _outperforms_all(result: Result) -> Finding:
@@ -321,21 +321,21 @@ STATEMENTS = (
     Statement(
         "004",
         "Fig. 1",
-        "The more readers watch a word, the slower is its writer.",
+        "A writer slows down as more readers poll the word.",
         ("invalidation",),
         against_one_thread(LESS, having_cpus(2)),
     ),
     Statement(
         "004",
         "Fig. 2",
-        "Up to 6 threads ticket is the fastest, TWA slightly behind it.",
+        "Up to 6 threads, ticket is the fastest and TWA is slightly slower.",
         ("mutexbench",),
         _best_at_first,
     ),
     Statement(
         "004",
         "Fig. 2",
-        "Beyond 6 threads ticket fails to scale.",
+        "Beyond 6 threads, ticket fails to scale.",
         ("mutexbench",),
         _fails_to_scale,
         cpus=7,
@@ -358,14 +358,14 @@ STATEMENTS = (
     Statement(
         "004",
         "Fig. 3",
-        "Throwing, performance drops between 1 and 2 threads.",
+        "The rate of throws drops from 1 to 2 threads.",
         ("throw", "throw_twin"),
         against_one_thread(LESS, having_cpus(2, 2), TRIO_004),
     ),
     Statement(
         "004",
         "Fig. 3",
-        "Beyond 2 threads it never exceeds that of one.",
+        "Beyond 2 threads, the rate of throws never exceeds that of one thread.",
         ("throw", "throw_twin"),
         against_one_thread(LESS, having_cpus(3), TRIO_004),
         cpus=3,
@@ -373,7 +373,7 @@ STATEMENTS = (
     Statement(
         "004",
         "Fig. 3",
-        "Beyond 2 threads the shape is MutexBench's: at 24 MCS surpasses ticket.",
+        "Beyond 2 threads, the curve is like MutexBench's: MCS surpasses ticket at 24.",
         ("throw", "throw_twin"),
         beside("mcs", "ticket", MORE, having_cpus(24)),
         cpus=24,
@@ -381,14 +381,14 @@ STATEMENTS = (
     Statement(
         "004",
         "Fig. 4",
-        "With little contention TWA is comparable to ticket.",
+        "At low contention, TWA is comparable to ticket.",
         ("stress_latency",),
         beside("twa", "ticket", ALIKE, having_cpus(most=2)),
     ),
     Statement(
         "004",
         "Fig. 4",
-        "With much contention TWA is on par with MCS, or beyond.",
+        "At high contention, TWA is as fast as MCS or faster.",
         ("stress_latency",),
         beside("twa", "mcs", (1 - COMPARABLE, float("inf")), having_cpus(24)),
         cpus=24,
@@ -396,7 +396,7 @@ STATEMENTS = (
     Statement(
         "004",
         "Fig. 7",
-        "TWA performs as the kernel's qspinlock, or slightly better.",
+        "TWA is as fast as the kernel's qspinlock, or slightly faster.",
         (TORTURE_004,),
         beside("twa", "native", (1 - COMPARABLE, float("inf"))),
     ),
@@ -410,7 +410,7 @@ STATEMENTS = (
     Statement(
         "004",
         "Fig. 7",
-        "They fade as threads get more.",
+        "Ticket locks slow down as the number of threads grows.",
         (TORTURE_004,),
         beside("ticket", "twa", LESS, having_cpus(8)),
         cpus=8,
@@ -426,7 +426,7 @@ STATEMENTS = (
     Statement(
         "003",
         "table",
-        "Run times of byte's threads differ by a tenth and more.",
+        "The run times of byte's threads vary by a tenth or more.",
         ("lockloop",),
         _run_times_vary,
         cpus=4,
@@ -434,28 +434,30 @@ STATEMENTS = (
     Statement(
         "003",
         "table",
-        "With 4 and 8 threads the unfair queued lock is slower than byte (threads had a CPU each).",
+        "With 4 and 8 threads (one per CPU), the unfair queued lock is slower than byte.",
         ("lockloop",),
         beside("unfair_qspin", "byte", MORE, among(4, 8), measures=["run_time"]),
     ),
     Statement(
         "003",
         "table",
-        "With 16 it is 1.7 and with 32 5.2 times as fast as byte (threads had a CPU each).",
+        "With 16 and 32 threads (one per CPU), the unfair queued lock is 1.7 and 5.2 times as fast "
+        "as byte.",
         ("lockloop",),
         beside("byte", "unfair_qspin", MORE, among(16, 32), measures=["run_time"]),
     ),
     Statement(
         "003",
         "table",
-        "Its run times differ less than byte's with 4, 16 and 32 threads (that had a CPU each).",
+        "With 4, 16 and 32 threads (one per CPU), the run times of the unfair queued lock vary less "
+        "than byte's.",
         ("lockloop",),
         beside("unfair_qspin", "byte", LESS, among(4, 16, 32), measures=["run_time_sd"]),
     ),
     Statement(
         "002",
         "Fig. 6, top",
-        "The queue can be as long as there are threads.",
+        "The queue can hold all threads.",
         ("fairness",),
         _queue_as_long_as_threads,
         copies=ANY_NUMBER,
@@ -463,7 +465,7 @@ STATEMENTS = (
     Statement(
         "002",
         "Fig. 6, bottom",
-        "All threads run for almost the same time (said of I-Spinlock).",
+        "All threads of I-Spinlock run for almost the same time.",
         ("fairness",),
         _same_duration,
         copies=ANY_NUMBER,
@@ -479,14 +481,14 @@ STATEMENTS = (
     Statement(
         "000",
         "Fig. 5, one VM",
-        "Preemptable tickets cost less than 6 % where nothing is preempted.",
+        "Preemptable tickets cost less than 6 % without preemption.",
         COPIED,
         beside("preemptable_ticket", "ticket", (0.94, float("inf"))),
     ),
     Statement(
         "000",
         "Fig. 5, 2 VMs and more",
-        "Preemptable tickets are faster than tickets, with no help from the host.",
+        "Preemptable tickets are faster than tickets, without help from the host.",
         COPIED,
         beside("preemptable_ticket", "ticket", MORE, crowded, measures=ONE_AND_ALL),
         copies=SEVERAL,
@@ -494,7 +496,7 @@ STATEMENTS = (
     Statement(
         "000",
         "Fig. 5, 2 VMs and more",
-        "With the host's help they are faster than its ticket lock.",
+        "PV preemptable tickets are faster than PV tickets.",
         COPIED,
         beside("pv_preemptable_ticket", "pv_ticket", MORE, crowded, measures=ONE_AND_ALL),
         copies=SEVERAL,
@@ -502,7 +504,7 @@ STATEMENTS = (
     Statement(
         "000",
         "Fig. 5, 2 VMs and more",
-        "Tickets with the host's help are faster than preemptable ones without (not so ebizzy's).",
+        "PV tickets are faster than preemptable tickets (except in ebizzy).",
         COPIED,
         beside("pv_ticket", "preemptable_ticket", MORE, crowded, measures=ONE_AND_ALL),
         copies=SEVERAL,

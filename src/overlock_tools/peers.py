@@ -15,7 +15,7 @@ from overlock_tools.tree import Tree
 ELIDES = "rtm"  # by the library's transactions, if it has any
 BUILT_IN = ("glibc", ELIDES)
 HLE = "hle"  # of the processor's making, and named as the kernel names what the processor has
-NO_HLE = "this CPU does not elide by itself (HLE: CPUID leaf 7, EBX bit 4)"
+NO_HLE = "this CPU has no hardware lock elision (HLE: CPUID leaf 7, EBX bit 4)"
 
 
 def plugin(family: str) -> Path:
@@ -52,7 +52,7 @@ def is_possible(family: str) -> bool:
 def missing() -> dict[str, str]:
     """The peers that could be here and are not, each with a line that says what to do."""
     return {
-        peer.id: f"{peer.id} is not here: {_reason(peer)}"
+        peer.id: f"{peer.id} is not available: {_reason(peer)}"
         for peer in defs.load().peers.values()
         if peer.family not in BUILT_IN
         and is_possible(peer.family)
@@ -63,11 +63,13 @@ def missing() -> dict[str, str]:
 def absent() -> dict[str, str]:
     """All that cannot be measured here, each with a line that says why."""
     known = defs.load().peers.values()
-    never = {p.id: f"{p.id} is not here: {NO_HLE}" for p in known if not is_possible(p.family)}
+    never = {
+        p.id: f"{p.id} is not available: {NO_HLE}" for p in known if not is_possible(p.family)
+    }
     return missing() | never
 
 
 def _reason(peer: defs.Peer) -> str:
     if native.checkout() is None:
-        return "a wheel has only what is built in; `make peers` in a checkout builds all"
-    return f"{peer.package} was not installed when this was built; `make peers` installs it"
+        return "a wheel has only built-in locks; `make peers` in a checkout builds all peers"
+    return f"{peer.package} was not installed at build time; `make peers` installs it"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import judge
+from overlock_tools import judge, presets
 from overlock_tools.errors import Fail
 from overlock_tools.workloads import Workload
 
@@ -59,7 +59,8 @@ class Plan:
     @property
     def title(self) -> str:
         but = f", but {self.otherwise}" if self.otherwise else ""
-        return self.workload.title + (f", as in {self.as_in}{but}" if self.as_in else "")
+        as_in = f", as in {presets.CITED[self.as_in]}{but}" if self.as_in else ""
+        return self.workload.title + as_in
 
     @property
     def places(self) -> list[Place]:
@@ -156,8 +157,8 @@ def fitting(places: int, budget_seconds: float) -> tuple[int, float]:
     if seconds < LEAST_SECONDS:
         least = places * LEAST_ROUNDS * cell_seconds(LEAST_SECONDS) / 60
         raise Fail(
-            f"--budget {budget_seconds / 60:g}: {places} cells a round need at least "
-            f"{least:.0f} minutes; give more, or fewer --locks or --threads"
+            f"--budget {budget_seconds / 60:g}: {places} cells per round need at least "
+            f"{least:.0f} minutes; increase it, or give fewer --locks or --threads"
         )
     return LEAST_ROUNDS, round(seconds, 3)
 
@@ -179,7 +180,9 @@ def parse_threads(text: str, cpus: int) -> list[int]:
             raise Fail(f"--threads {text}: {word!r} is neither a number nor a multiple such as 2x")
         threads.add(int(number) * (cpus if word.endswith("x") else 1))
     if not threads or min(threads) < 1 or max(threads) > MOST_THREADS:
-        raise Fail(f"--threads {text}: from 1 to {MOST_THREADS} threads, as in 4,8,16 or 1x,2x")
+        raise Fail(
+            f"--threads {text}: expected 1 to {MOST_THREADS} threads, as in 4,8,16 or 1x,2x"
+        )
     return sorted(threads)
 
 

@@ -496,7 +496,7 @@ def rates(view: View, frame: Frame | None = None) -> Figure:
 
 
 def gaps(view: View, frame: Frame | None = None) -> Figure:
-    axis = "longest time between two turns of a thread"
+    axis = "longest time between acquisitions of a thread"
     return lines(view, Line("gap", axis, duration), frame)
 
 
@@ -508,7 +508,7 @@ def ratios(view: View, frame: Frame | None = None) -> Figure:
     bars = {v: (r.low, r.high) for v, r in found.items() if r.low is not None and r.high}
     wide = max(values.values(), default=1) > 10 * min(values.values(), default=1)
     panel = Panel(
-        f"times the rate of {base}",
+        f"rate relative to {base}",
         lambda value: f"{si(value).strip()}×",
         [Dots("", "o", values)],
         bars,
@@ -553,7 +553,7 @@ def cost(view: View, frame: Frame | None = None) -> Figure:
         bars = {variant: (0.0, share) for variant, share in spinning.items()}
         dots = [Dots("", "|", spinning)]
         panels.append(
-            Panel("of it not turns' own work", "{:.0%}".format, dots, bars, limits=SHARES)
+            Panel("share outside the work", "{:.0%}".format, dots, bars, limits=SHARES)
         )
     return rows(view, _sorted(costs), panels, frame)
 
@@ -565,7 +565,7 @@ def handover(view: View, frame: Frame | None = None) -> Figure:
     }
     bars = {variant: (typical[variant], rare[variant]) for variant in typical}
     dots = [Dots("median", "o", typical), Dots("p99", "|", rare)]
-    axis = f"from release to the next one's turn, {view.at} threads"
+    axis = f"release to next acquisition, {view.at} threads"
     return rows(view, _sorted(typical), [Panel(axis, duration, dots, bars, log=True)], frame)
 
 

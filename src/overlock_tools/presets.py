@@ -11,6 +11,14 @@ from typing import Any
 from overlock_tools.errors import Fail
 
 ANY = "*"  # the paper's method says nothing about the workload
+# The papers as a person reads them.
+CITED = {
+    "000": "Ouyang & Lange 2013",
+    "001": "Rao & Dunlap 2012",
+    "002": "Teabe et al. 2017",
+    "003": "Long (slides)",
+    "004": "Dice & Kogan 2019",
+}
 
 # Statistics, as results name them.
 MEDIAN = "median"
@@ -83,7 +91,7 @@ def setting(paper: str, workload: str) -> Setting:
     having = ", ".join(s.workload for s in of_paper)
     other = ", ".join(sorted({s.paper for s in _of(workload)}))
     raise Fail(
-        f"--as-in {paper}: paper {paper} measures {having}, not {workload}; for {workload}, give "
+        f"--as-in {paper}: {CITED[paper]} measures {having}, not {workload}; for {workload}, give "
         f"--as-in {other}"
     )
 

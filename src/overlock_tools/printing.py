@@ -14,7 +14,9 @@ def env(variables: Variables, _command: Sequence[str]) -> str:
     """Lines of a container's --env-file, which knows no quotes."""
     for name, value in variables.items():
         if "\n" in value:
-            raise Fail(f"{name} has more than one line, which no such file can hold; print for sh")
+            raise Fail(
+                f"{name} has more than one line, which an --env-file cannot hold; use --print sh"
+            )
     return "".join(f"{name}={value}\n" for name, value in variables.items())
 
 
@@ -35,7 +37,7 @@ def systemd(variables: Variables, command: Sequence[str]) -> str:
         [
             "# For /etc/systemd/system/SERVICE.service.d/overlock.conf; made by",
             f"# {shlex.join(command).replace(chr(10), ' ')}",
-            "# Then systemctl daemon-reload && systemctl restart SERVICE; remove it to go back.",
+            "# Then systemctl daemon-reload && systemctl restart SERVICE; remove the file to undo it.",
             "[Service]",
             *lines,
             "",
@@ -56,9 +58,11 @@ def check(stays: str, reports: bool, output: str | None) -> None:
     `stays`: the option for which `overlock run` would stay beside the program, if there is one.
     """
     if stays:
-        raise Fail(f"--print: nobody stays for {stays}; count by --output FILE, with %p in it")
+        raise Fail(
+            f"--print: {stays} needs overlock to keep running; use --output FILE with %p in its name"
+        )
     if reports and "%p" not in (output or ""):
-        raise Fail("--print: name the report by --output FILE, with %p in it for each process's id")
+        raise Fail("--print: give --output FILE with %p (the process id) in its name")
 
 
 def text(form: str, variables: Variables) -> str:

@@ -27,8 +27,8 @@ LOOK_S = 0.2  # how often for a report that was asked for
 # Those that cannot be caught, those of a fault, which would come again, and the C library's own.
 UNFIT = {
     **dict.fromkeys(("KILL", "STOP"), "cannot be caught"),
-    **dict.fromkeys(("SEGV", "BUS", "ILL", "FPE", "TRAP", "ABRT", "SYS"), "is a fault's"),
-    **dict.fromkeys(("32", "33"), "is the C library's own"),
+    **dict.fromkeys(("SEGV", "BUS", "ILL", "FPE", "TRAP", "ABRT", "SYS"), "reports a fault"),
+    **dict.fromkeys(("32", "33"), "belongs to the C library"),
 }
 
 
@@ -41,9 +41,9 @@ def parse_signal(text: str) -> int:
     elif f"SIG{name}" in signal.Signals.__members__:
         number = signal.Signals[f"SIG{name}"].value
     else:
-        raise Fail(f"--counters-signal {text}: there is no such signal; USR2 is one")
+        raise Fail(f"--counters-signal {text}: there is no such signal; expected one such as USR2")
     if name in UNFIT:
-        raise Fail(f"--counters-signal {text}: that signal {UNFIT[name]}; take one like USR2")
+        raise Fail(f"--counters-signal {text}: the signal {UNFIT[name]}; choose one such as USR2")
     return number
 
 
@@ -80,7 +80,7 @@ def tell(text: str) -> None:
 def named(raw: Report) -> Report:
     if not symbols.tool():
         tell(
-            f"there is no {symbols.TOOL}, so calls have neither names nor lines; "
+            f"{symbols.TOOL} is missing, so call sites have neither names nor lines; "
             f"install the package {symbols.PACKAGE}"
         )
     return stacks.named(raw)

@@ -86,7 +86,7 @@ class Pbzip2(Program):
     """pbzip2 packs a file in memory: real work, with a queue behind a mutex and conditions."""
 
     name = "pbzip2"
-    title = "pbzip2, unmodified: packing a file in memory"
+    title = "pbzip2, unmodified: compressing a file in memory"
     unit = "bytes"
 
     def __init__(self, folder: Path, size: int) -> None:
@@ -97,7 +97,7 @@ class Pbzip2(Program):
         ).stdout
         unpacked = subprocess.run(["pbzip2", "-dc"], input=packed, capture_output=True, check=True)
         if unpacked.stdout != self.input.read_bytes():
-            raise Fail("pbzip2 does not unpack what it packed, even natively", FAILED)
+            raise Fail("pbzip2 cannot decompress its own output, even natively", FAILED)
         # The blocks are packed apart and written in order: the same bytes for any threads.
         self.expected = hashlib.sha256(packed).hexdigest()
 
@@ -113,7 +113,7 @@ class Pbzip2(Program):
 
     def wrong(self, folder: Path) -> str:
         same = hashlib.sha256((folder / "out").read_bytes()).hexdigest() == self.expected
-        return "" if same else "the packed file differs from the native one"
+        return "" if same else "the compressed file differs from the native one"
 
 
 def _text(size: int) -> bytes:
@@ -140,7 +140,7 @@ def scratch() -> Iterator[Path]:
 def need(*names: str) -> None:
     for name in names:
         if not shutil.which(name):
-            raise Fail(f"there is no {name} on PATH; install it (`apt install {name}`)", MISSING)
+            raise Fail(f"{name} is not on PATH; install it (`apt install {name}`)", MISSING)
 
 
 def under(variant: str, command: list[str]) -> list[str]:
@@ -190,7 +190,7 @@ class Runs:
         if code or not seconds:
             last = (self.folder / "err").read_text(errors="replace").strip().splitlines()
             raise Fail(
-                f"{' '.join(command)} ended with status {code}: {last[-1] if last else 'no word'}",
+                f"{' '.join(command)} ended with status {code}: {last[-1] if last else 'no output'}",
                 FAILED,
             )
         cell.seconds = seconds
@@ -211,7 +211,7 @@ class Runs:
             if round_number > 1 and began + longest > until:
                 self.result.settings["rounds"] = round_number - 1
                 self.result.warnings.append(
-                    f"time was up after {round_number - 1} of {rounds} rounds"
+                    f"stopped at the time limit after {round_number - 1} of {rounds} rounds"
                 )
                 return
             others = [(v, n) for v in self.result.variants for n in self.result.threads]

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import figures, heat, machine, papers, plots, verdict
+from overlock_tools import figures, heat, machine, papers, plots, presets, verdict
 from overlock_tools.glossary import GLOSSARY, METHOD
 from overlock_tools.results import MEASURES, Measure, Result
 from overlock_tools.tables import ratio_text, shown, si
@@ -85,11 +85,13 @@ def _overview(views: Sequence[View], conclusions: Sequence[str]) -> str:
     first = tables[0].html if tables else ""
     machines = _machines(views)
     if len(machines) > 1:
-        warning = f"These are results of {len(machines)} machines: compare within a column only."
+        warning = (
+            f"These results come from {len(machines)} machines: compare only within a column."
+        )
         first = paragraphs([warning], "warning") + first
     more = "".join(one.html for one in tables[1:])
     return (
-        f"<section>{lines}{first}{details('The same for waiting, gaps and CPU time', more)}"
+        f"<section>{lines}{first}{details('Waiting, gaps and CPU time', more)}"
         f"<h3>Workloads</h3>{_contents(views)}</section>"
     )
 
@@ -115,7 +117,7 @@ def legend(view: View) -> str:
             f'<svg viewBox="0 0 28 12" aria-hidden="true">{line}</svg>{escape(variant)}{role}'
             "</button></li>"
         )
-    return f'<ul class="legend" aria-label="Pick a lock out of all figures">{"".join(entries)}</ul>'
+    return f'<ul class="legend" aria-label="Highlight a lock in all figures">{"".join(entries)}</ul>'
 
 
 def _figures(view: View) -> str:
@@ -136,7 +138,7 @@ def _scenario(view: View) -> str:
     proofs: dict[str, dict[str, Any]] = view.result.scenario.get("proof") or {}
     lines = []
     for name, proof in proofs.items():
-        kept = "Seen from outside" if proof["held"] else "NOT HELD"
+        kept = "Verified from outside" if proof["held"] else "NOT HELD"
         lines.append(f"{kept}, {name}: {proof['words']}.")
     return paragraphs(lines)
 
@@ -147,7 +149,7 @@ def _parameters(result: Result) -> str:
         "ncs": "ns outside it",
         "rounds": "rounds, locks shuffled in each",
         "seconds": "s per cell",
-        "turns": "turns per thread",
+        "turns": "iterations per thread",
         "cpus": "CPUs used",
     }
     values = {**result.parameters, **result.settings}
@@ -214,7 +216,7 @@ def _all_figures(view: View) -> str:
 
 def _ministats(result: Result) -> str:
     """Where 001's statistic was asked for."""
-    from overlock_tools import bench, presets
+    from overlock_tools import bench
 
     if result.statistic != presets.MINISTAT:
         return ""
@@ -229,14 +231,14 @@ def _left_out(result: Result) -> list[str]:
     """What a reader would look for and not find."""
     lines = []
     if not result.complete:
-        lines.append("It was interrupted: only complete cells are shown.")
+        lines.append("The measurement was interrupted; only complete cells are shown.")
     if result.missing:
-        lines.append(f"Not installed, so not compared: {verdict.listed(result.missing)}.")
+        lines.append(f"Not compared because not installed: {verdict.listed(result.missing)}.")
     by_reason: dict[str, list[str]] = {}
     for entry in result.impossible:
         by_reason.setdefault(entry.why, []).append(f"{entry.variant} at {entry.threads}")
     return lines + [
-        f"Not possible: {verdict.listed(who)} ({why})." for why, who in by_reason.items()
+        f"Impossible: {verdict.listed(who)} ({why})." for why, who in by_reason.items()
     ]
 
 
@@ -245,9 +247,12 @@ def _claims(view: View) -> str:
     found = papers.claims(view.result)
     if not found:
         return ""
-    rows = [Row([f"{c.paper} {c.figure}", c.sentence, c.verdict, c.reason]) for c in found]
-    claims = table(["paper", "says", "here", "for"], rows, wordy=True)
-    return f"<h3>Beside the papers</h3>{claims}{_table_of_003(view.result)}"
+    rows = [
+        Row([f"{presets.CITED[c.paper]}, {c.figure}", c.sentence, c.verdict, c.reason])
+        for c in found
+    ]
+    claims = table(["paper", "claim", "here", "evidence"], rows, wordy=True)
+    return f"<h3>Claims of the papers</h3>{claims}{_table_of_003(view.result)}"
 
 
 def _table_of_003(result: Result) -> str:
@@ -263,10 +268,11 @@ def _table_of_003(result: Result) -> str:
     rows = [
         Row([str(n), *cells(theirs.get(n)), *cells(ours.get(n))]) for n in sorted({*ours, *theirs})
     ]
-    head = ["threads", "003: mean ms", "σ ms", "here: mean ms", "σ ms"]
+    long = presets.CITED["003"]
+    head = ["threads", f"{long}: mean ms", "σ ms", "here: mean ms", "σ ms"]
     words = (
-        f"byte: run time of {papers.PAIRS_003:,} lock-unlock pairs per thread; 003's on 32 CPUs, "
-        f"here on {result.cpus}."
+        f"Run time of {papers.PAIRS_003:,} lock-unlock pairs per thread with byte: {long} on 32 "
+        f"CPUs, here on {result.cpus}."
     )
     return paragraphs([words], "soft") + table(head, rows)
 
@@ -286,10 +292,10 @@ def _section(view: View, several_machines: bool) -> str:
         f'<p class="soft">{escape(_parameters(result))}.</p>{said(verdict.summary(view))}'
         f"{paragraphs([*_left_out(result), *result.warnings], 'warning')}"
         f"{_claims(view)}{_figures(view)}"
-        f"{details('The best lock against the best peer, one by one', _judged(view))}"
-        f"{details('As ministat compares', _ministats(result))}"
+        f"{details('The best lock against the best peer, by number of threads', _judged(view))}"
+        f"{details('Comparison by ministat', _ministats(result))}"
         f"{details('All figures', _all_figures(view))}"
-        f"<p>Run it again:</p><pre>{escape(result.command)}</pre></section>"
+        f"<p>Command:</p><pre>{escape(result.command)}</pre></section>"
     )
 
 
@@ -307,10 +313,10 @@ def _text(value: Any) -> str:
 def _machine(result: Result, title: str) -> str:
     native = {key: value for key, value in result.native.items() if key != "type"}
     rows = [Row([k.replace("_", " "), _text(v)]) for k, v in {**result.machine, **native}.items()]
-    facts = table(["fact", ""], rows)
+    facts = table(["fact", "value"], rows)
     return (
         f"<section><h2>{title}</h2>{paragraphs([machine.headline(result.machine)])}"
-        f"{details('All facts, and what the library measured at its start', facts)}</section>"
+        f"{details('All facts, and the startup measurements of the library', facts)}</section>"
     )
 
 
@@ -325,8 +331,8 @@ def _facts_of(views: Sequence[View]) -> list[tuple[str, Result]]:
 def _method() -> str:
     terms = "".join(f"<dt>{escape(t)}</dt><dd>{escape(m)}</dd>" for t, m in GLOSSARY.items())
     return (
-        f"<section><h2>How it was measured</h2>{paragraphs(METHOD)}"
-        f"{details('What the words mean', f'<dl>{terms}</dl>')}</section>"
+        f"<section><h2>Method</h2>{paragraphs(METHOD)}"
+        f"{details('Glossary', f'<dl>{terms}</dl>')}</section>"
     )
 
 
@@ -351,6 +357,6 @@ def html(
         + "".join(_section(view, len(machines) > 1) for view in views)
         + "".join(_machine(result, title) for title, result in _facts_of(views))
         + _method()
-        + f"<footer><h2>How this was made</h2><pre>{escape(command)}</pre></footer>"
+        + f"<footer><h2>Command for this page</h2><pre>{escape(command)}</pre></footer>"
         f"<script>{_file('report.js')}</script></body></html>\n"
     )

@@ -212,28 +212,28 @@ MEASURES = (
         "gap",
         "ns",
         _most(lambda c: c.gap_ns),
-        "longest time between a thread's turns, less its work",
+        "longest time between acquisitions of a thread, minus its work",
     ),
     Measure("p50", "p50", "ns", _wait(50), "waiting to acquire, the median"),
     Measure("p90", "p90", "ns", _wait(90), "waiting, 90th percentile"),
     Measure("p99", "p99", "ns", _wait(99), "waiting, 99th percentile"),
     Measure("p99.9", "p99.9", "ns", _wait(99.9), "waiting, 99.9th percentile"),
     Measure("p99.99", "p99.99", "ns", _wait(99.99), "waiting, 99.99th percentile"),
-    Measure("max", "max", "ns", _wait(100), "the longest wait that was sampled"),
+    Measure("max", "max", "ns", _wait(100), "the longest sampled wait"),
     Measure(
         "handover",
         "hand-over",
         "ns",
         _typical(lambda c: c.handover),
-        "from a release until a waiter had the lock",
+        "from a release until a waiter has the lock",
     ),
     Measure(
-        "hold", "hold", "ns", _typical(lambda c: c.hold), "from having the lock until its release"
+        "hold", "hold", "ns", _typical(lambda c: c.hold), "from acquisition to release"
     ),
     Measure("queue", "queue", "", _median(lambda c: c.queue_mean), "others waiting, on average"),
     Measure("queue_max", "max queue", "", _most(lambda c: c.queue_max), "others waiting, at most"),
     Measure(
-        "spinning", "spinning", "", _median(_spinning), "share of CPU time that was not turns' work"
+        "spinning", "spinning", "", _median(_spinning), "share of CPU time outside the workload's work"
     ),
     Measure("acquired", "N", "", _median(_events("ACQUIRE")), "acquisitions, where counted"),
     Measure(
@@ -241,7 +241,7 @@ MEASURES = (
         "Nh+Nw",
         "",
         _median(_events(*STALLS)),
-        "waits for a holder or a waiter without a CPU, as 000 counts them",
+        "waits for a preempted holder or waiter, by the definition of Ouyang & Lange 2013",
     ),
     Measure(
         "stalls_per_million",
@@ -256,7 +256,7 @@ MEASURES = (
         "PSP",
         "",
         _median(_events(*PREEMPTIONS)),
-        "holders and waiters that lost their CPU, as 002 counts them",
+        "preempted holders and waiters, by the definition of Teabe et al. 2017",
     ),
     Measure(
         "psp_per_million",
@@ -265,8 +265,8 @@ MEASURES = (
         _median(_per_million(_events(*PREEMPTIONS))),
         "the same, per million acquisitions",
     ),
-    Measure("spun", "spun", "", _median(_spun), "share of the time that was spent spinning"),
-    Measure("cpu", "CPU s/M", "s/M", _median(_cost), "CPU seconds burnt per million units of work"),
+    Measure("spun", "spun", "", _median(_spun), "share of the time spent spinning"),
+    Measure("cpu", "CPU s/M", "s/M", _median(_cost), "CPU seconds per million units of work"),
     Measure("switches", "switches", "/s", _median(_switches), "context switches per second"),
     Measure("run_time", "run time", "s", _run_time, "mean run time of a thread, with fixed work"),
     Measure("run_time_sd", "σ", "s", _run_time_sd, "standard deviation of the threads' run times"),
@@ -326,7 +326,7 @@ class Result:
         ns = self.native.get("measure_ns")
         if not ns or not self.settings.get("latency"):
             return ""
-        return f"measuring adds {ns:.0f} ns to a turn, alike for all; --no-latency leaves it out"
+        return f"measuring adds {ns:.0f} ns to each iteration of every lock; --no-latency avoids it"
 
     @property
     def in_guests(self) -> bool:
@@ -478,9 +478,9 @@ def from_file(path: Path) -> Result:
     try:
         body = json.loads(files.read_text(path))
         if body.get("format") != FORMAT:
-            raise ValueError("its format is not " + FORMAT)
+            raise ValueError("the format is not " + FORMAT)
         if body["version"] != VERSION:
-            raise ValueError(f"its version is {body['version']}, this reads {VERSION}")
+            raise ValueError(f"the version is {body['version']}, expected {VERSION}")
         for derived in ("format", "version", "summary", "overall"):
             body.pop(derived)
         body["cells"] = [Cell(**cell) for cell in body["cells"]]
@@ -490,6 +490,6 @@ def from_file(path: Path) -> Result:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise Fail(
-            f"{path} is not a result of overlock bench ({reason}); make one with "
+            f"{path} is not a result of overlock bench ({reason}); create one with "
             "`overlock bench sections --json FILE`"
         ) from error

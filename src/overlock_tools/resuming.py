@@ -28,9 +28,9 @@ MACHINE = {
 
 def kept(path: Path | None) -> Result:
     if not path:
-        raise Fail("--resume: which result? give its file with --json")
+        raise Fail("--resume needs the result's file; give --json FILE")
     if not path.exists():
-        raise Fail(f"--resume: there is no {path}; leave --resume out to begin it")
+        raise Fail(f"--resume: {path} does not exist; remove --resume to start a new result")
     return results.from_file(path)
 
 
@@ -41,18 +41,20 @@ def with_seed_of(plan: Plan, old: Result) -> Plan:
 def check_same(path: Path, old: Result, new: Result) -> None:
     for what, had, asked in _differences(old, new):
         raise Fail(
-            f"{path} was made with {what} {_text(had)}, not {_text(asked)}: resume it with its own "
-            "options, or name another file"
+            f"{path} was measured with {what} {_text(had)}, not {_text(asked)}; resume it with its "
+            "own options, or give another file"
         )
     for key, name in MACHINE.items():
         had, here = old.machine.get(key), new.machine.get(key)
         if had != here:
             raise Fail(
-                f"{path} was measured on another machine or kernel: its {name} was {_text(had)}, "
-                f"here it is {_text(here)}; measure anew, into another file"
+                f"{path} was measured on another machine or kernel ({name} {_text(had)}, here "
+                f"{_text(here)}); start a new measurement in another file"
             )
     for name in _other_code(old.settings, new.settings):
-        raise Fail(f"{path} was measured with another {name}; measure anew, into another file")
+        raise Fail(
+            f"{path} was measured with another {name}; start a new measurement in another file"
+        )
 
 
 def _differences(old: Result, new: Result) -> Iterator[tuple[str, Any, Any]]:

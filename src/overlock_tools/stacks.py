@@ -270,7 +270,7 @@ def table(report: Report, program: str, top: int) -> str:
     so_far = "" if report["ended"] else ", so far"
     lines = [
         f"overlock: {program} under {report['lock']}{so_far}",
-        f"{of + ' ms':>12} {'share':>7} {'acquisitions':>14}  call, and who made it",
+        f"{of + ' ms':>12} {'share':>7} {'acquisitions':>14}  call site, and its callers",
     ]
     for site in found[:top]:
         numbers = f"{site.ns / 1e6:>12.3f} {site.ns / total:>7.1%} {site.acquisitions:>14}"

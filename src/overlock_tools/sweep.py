@@ -82,11 +82,12 @@ def run(name: str, asked: Asked) -> int:
     plan = Sweep(tunable, values(tunable, asked), locks(tunable, asked))
     for picture in asked["pictures"]:
         if picture.suffix not in PICTURES:
-            raise Fail(f"-o {picture}: a picture's name ends in {' or '.join(PICTURES)}")
+            raise Fail(f"-o {picture}: expected a name that ends in {' or '.join(PICTURES)}")
         files.check_writable(picture)
     options = {**asked.options, "locks": plan.variants, "baseline": plan.default(plan.variants[0])}
     known = measure.subjects().workloads
-    workload = defs.known(known, asked["workload"], "workload", f"there are {', '.join(known)}")
+    there = f"expected one of {', '.join(known)}"
+    workload = defs.known(known, asked["workload"], "workload", there)
     given = parameters(workload, asked["parameters"])
     derived = Asked({**options, **given}, asked.given | set(given))
 
@@ -109,8 +110,8 @@ def parameters(workload: Workload, texts: tuple[str, ...]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise Fail(f"--parameter {text}: it is NAME=VALUE, as in cs=300")
-        where = f"there are {', '.join(known)}"
+            raise Fail(f"--parameter {text}: expected NAME=VALUE, as in cs=300")
+        where = f"expected one of {', '.join(known)}"
         parameter = defs.known(known, name, f"parameter of {workload.name}", where)
         found[parameter.key] = number(value)
     return found
@@ -124,7 +125,7 @@ def values(tunable: Tunable, asked: Asked) -> list[str]:
     spaced = asked.given & {"low", "high", "steps"}
     if asked["values"]:
         if spaced:
-            raise Fail("--values names them all: it excludes --from, --to and --steps")
+            raise Fail("--values cannot be combined with --from, --to and --steps")
         found = {tunable.check(text.strip()) for text in asked["values"].split(",")}
     else:
         low, high = _ends(tunable, asked)
@@ -149,13 +150,13 @@ def _ends(tunable: Tunable, asked: Asked) -> tuple[int, int]:
         for end, text in zip(ends, texts, strict=True)
     )
     if low >= high:
-        raise Fail(f"--from {low} --to {high}: the first is to be less than the second")
+        raise Fail(f"--from {low} --to {high}: --from must be less than --to")
     return low, high
 
 
 def _finite(tunable: Tunable, text: str) -> str:
     if text == "inf":
-        raise Fail("inf is no end to go to in steps; name it with --values")
+        raise Fail("--from and --to must be finite; give inf in --values")
     return tunable.check(text)
 
 
@@ -182,11 +183,11 @@ def locks(tunable: Tunable, asked: Asked) -> list[str]:
     for lock in asked.names if asked["locks"] else ():
         found += readers if lock == "all" else [lock]
     if not found:
-        raise Fail(f"no lock reads {tunable.name}: sweep a program under `overlock run` instead")
+        raise Fail(f"no lock reads {tunable.name}; vary it with `overlock run` instead")
     for lock in found:
         name = lock.partition("@")[0]
         if f"@{tunable.name}=" in lock:
-            raise Fail(f"--lock {lock}: {tunable.name} is what the sweep sets")
+            raise Fail(f"--lock {lock}: the sweep itself sets {tunable.name}; remove the setting")
         if not outside.is_header(name) and name not in readers:
             defs.load().lock(name)
             others = f"{', '.join(readers)} do" if readers else "only `overlock run` does"
@@ -250,10 +251,14 @@ def _finding(
     where = f"{lock} with {tables.count(threads)}: "
     name, value = plan.tunable.name, plan.parted(best)[1]
     if best == default:
-        return f"{where}no value of {name} does better than the default, {value}."
+        return f"{where}no value of {name} is better than the default, {value}."
     ours, theirs = pairs[best]
     ratio = stats.ratio(halves(ours)[1], halves(theirs)[1])
     text, interval = tables.ratio_text(ratio)
-    sure = "" if ratio.low is not None and ratio.low > 1 else ", which decides nothing"
-    how_sure = f" ({interval})" if interval else ", in too few rounds for an interval"
-    return f"{where}{name}={value} does best: {text} the default{how_sure}{sure}."
+    if not interval:
+        how_sure = ", with too few rounds for an interval"
+    elif ratio.low is not None and ratio.low > 1:
+        how_sure = f" ({interval})"
+    else:
+        how_sure = f" ({interval}), no significant difference"
+    return f"{where}{name}={value} is best: {text} the default{how_sure}."

@@ -28,7 +28,7 @@ def figure(plan: "Sweep", result: Result) -> Figure:
         for threads in result.threads
     ]
     below = [
-        f"Medians over {result.settings['rounds']} rounds, and their ranges; dotted: the default.",
+        f"Medians and ranges over {result.settings['rounds']} rounds. Dotted line: the default.",
         machine.headline(result.machine),
         plan.command(result),
     ]

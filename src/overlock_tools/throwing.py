@@ -35,17 +35,17 @@ class Count:
     def sentence(self) -> str:
         counted = (
             f"{self.throws} throws made {self.searches} searches for exception tables, "
-            f"{self.mutex_calls} calls of pthread_mutex_lock and {self.loader_calls} of "
+            f"{self.mutex_calls} calls to pthread_mutex_lock and {self.loader_calls} to "
             f"dl_iterate_phdr, which takes the loader's lock ({self.libc})"
         )
         if self.contends:
             return (
-                f"{counted}: throw contends on locks of the C++ runtime, whichever lock is named "
-                f"here; {TWIN} takes that lock."
+                f"{counted}. throw contends on locks of the C++ runtime, whatever --locks says; "
+                f"{TWIN} takes the lock under test."
             )
         return (
-            f"{counted}: throw takes no lock here. {TWIN} stands for it, and holds the lock around "
-            "each search."
+            f"{counted}. throw takes no lock here. {TWIN} replaces it, and holds the lock under "
+            "test around each search."
         )
 
 

@@ -9,13 +9,13 @@ LABELS = {
     "yields": "yields or sleeps",
     "private": "one process only",
     "alone": "needs no library",
-    "patient": "FIFO until tired of waiting",
+    "patient": "FIFO until a timeout",
     "bounded": "overtaking is bounded",
     "late_fifo": "FIFO once queued",
-    "avoids": "looks at its slice",
+    "avoids": "checks its time slice",
     "polls": "polls if timed",
     "elides": "sections may run more than once",
-    "forgives": "a free one may be unlocked",
+    "forgives": "may be unlocked while free",
 }
 NEEDS = "needs_"
 NEED_LABELS = {"nodes": "queue nodes", "array": "wait array", "rtm": "RTM"}
@@ -37,11 +37,11 @@ def order(lock: Lock) -> str:
     if "fifo" in lock.traits:
         return "never"
     if "patient" in lock.traits:
-        return "once somebody has waited too long"
+        return "after a waiter times out"
     if "bounded" in lock.traits:
         return "a bounded number of times"
     if "late_fifo" in lock.traits:
-        return "until it queues"
+        return "until the waiter queues"
     return "without bound"
 
 
@@ -50,19 +50,19 @@ def preempted_holder(lock: Lock) -> str:
     cost = "a time slice; " + (
         "the others yield or sleep" if "yields" in lock.traits else "the others spin"
     )
-    return f"seldom: it looks at its slice; else {cost}" if "avoids" in lock.traits else cost
+    return f"rare: it checks its time slice; else {cost}" if "avoids" in lock.traits else cost
 
 
 def preempted_waiter(lock: Lock) -> str:
     """What it costs the others that a waiter has lost its CPU."""
     if "patient" in lock.traits:
-        return "the others' patience"
+        return "the other waiters' timeout"
     if "bounded" in lock.traits:
-        return "a time slice, once the others have overtaken often enough"
+        return "a time slice, once the bound on overtaking is reached"
     if not {"fifo", "late_fifo"} & set(lock.traits):
         return "nothing"
     if "needs_park" in lock.traits:
-        return "a wake-up if it sleeps, else a time slice"
+        return "a wake-up if the waiter sleeps, else a time slice"
     return "a time slice"
 
 

@@ -194,24 +194,26 @@ def tunables_for(site: Site) -> list[Proposal]:
         Proposal(
             "tau",
             _clamped("tau", tau),
-            f"90 % of the sections are under {duration(usual)}, and a hand-over takes about "
-            f"{HANDOVER_NS} ns: a longer wait per place is for somebody who does not run (000 5.1)",
+            f"90 % of the sections are shorter than {duration(usual)}, and a hand-over takes about "
+            f"{HANDOVER_NS} ns; a longer wait per position means that a thread is preempted "
+            "(Ouyang & Lange 2013, section 5.1)",
         ),
         Proposal(
             "csd",
             _clamped("csd", longest),
-            f"the longest section that kept its CPU is under {duration(longest)} (002 4.1)",
+            f"the longest section without preemption is shorter than {duration(longest)} "
+            "(Teabe et al. 2017, section 4.1)",
         ),
     ]
     preset = defs.load().tunable("spin").default
     turn = round(tau * (1 + (site.ahead or 0)))
     if turn <= 2 * preset:
-        why = f"a turn comes in about {duration(turn)}, sooner than a switch and back takes"
+        why = f"a wait lasts about {duration(turn)}, less than two context switches"
         found.append(Proposal("spin", _clamped("spin", turn), why))
     else:
         why = (
-            f"a turn comes in about {duration(turn)}, later than a switch and back takes: spin no "
-            "longer than for that (000 5.2)"
+            f"a wait lasts about {duration(turn)}, more than two context switches; spin no longer "
+            "than those take (Ouyang & Lange 2013, section 5.2)"
         )
         found.append(Proposal("spin", str(preset), why))
     return found

@@ -52,7 +52,7 @@ def asked_for() -> Iterator[Turns]:
         # Children do not inherit it: our turn ends with this process, whatever becomes of them.
         file = open(path, "a")  # noqa: SIM115 - below
     except OSError as error:
-        what = f"{VARIABLE}={path}: {error.strerror}; name a file that can be written"
+        what = f"{VARIABLE}={path}: {error.strerror}; give a writable file"
         raise Fail(what) from error
     with file:
         yield Turns(file)

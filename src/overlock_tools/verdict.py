@@ -24,7 +24,8 @@ LONG_TAIL = 1000
 # A cell is to be this often as long as a thread's longest absence. Less than twice is short.
 ABSENCES = 10
 SHORT = 2
-TOO_FEW = "in too few rounds for an interval"
+TOO_FEW = "with too few rounds for an interval"
+NO_INTERVAL = "Too few rounds for an interval"
 
 
 def times(ratio: Ratio) -> str:
@@ -103,7 +104,7 @@ def _about_scaling(view: View) -> list[str]:
         if ratio:
             words.append(f"{times(ratio)} at {n}")
     rate = f"{si(view.value('rate', only, few) or 0)}{view.result.unit}/s {at([few])}"
-    return [f"{rate}; as a multiple of that: {listed(words)}." if words else f"{rate}."]
+    return [f"{rate}; relative to that: {listed(words)}." if words else f"{rate}."]
 
 
 def about_ratios(view: View) -> list[str]:
@@ -118,7 +119,7 @@ def few_rounds(view: View) -> list[str]:
         return []
     return [
         f"{rounds} round{'s' if rounds > 1 else ''}: too few for {100 * CONFIDENCE:g} % "
-        "intervals, so no lock is called faster or slower."
+        "intervals, so the report calls no lock faster or slower."
     ]
 
 
@@ -129,8 +130,8 @@ def too_short(view: View) -> list[str]:
         return []
     enough = math.ceil(ABSENCES * max(short.values()) / 1e9)
     return [
-        f"Cells are too short {at(short)}: in most of them some thread did not come again for "
-        f"{duration(max(short.values()))}. Give --seconds {enough}."
+        f"Cells are too short {at(short)}: in most of them a thread had no acquisition for "
+        f"{duration(max(short.values()))}. Use --seconds {enough}."
     ]
 
 
@@ -147,8 +148,8 @@ def _about_collapse(view: View) -> list[str]:
     cpus, found = view.result.cpus, view.collapsed
     if not found:
         return [
-            f"Nothing collapsed {at(view.over)} on {cpus} CPUs: every lock kept at least "
-            f"{COLLAPSED:.0%} of the best one's rate."
+            f"No lock collapsed {at(view.over)} on {cpus} CPUs: every lock reached at least "
+            f"{COLLAPSED:.0%} of the best lock's rate."
         ]
     everywhere = [variant for variant, n in found.items() if n == view.over]
     somewhere = [f"{variant} (at {counts(n)})" for variant, n in found.items() if n != view.over]
@@ -156,8 +157,8 @@ def _about_collapse(view: View) -> list[str]:
     if len(everywhere) > 1:
         words = [f"{listed(everywhere)} (at {counts(view.over)})"]
     said = (
-        f"With more threads than the {cpus} CPUs these collapse to less than {COLLAPSED:.0%} of "
-        f"the best one's rate: {'; '.join(words + somewhere)}."
+        f"With more threads than the {cpus} CPUs, these locks collapse to less than "
+        f"{COLLAPSED:.0%} of the best lock's rate: {'; '.join(words + somewhere)}."
     )
     unsteady = [v for v, where in found.items() if any(not view.always_low(v, n) for n in where)]
     return [said, f"Not in every round: {shortened(unsteady)}."] if unsteady else [said]
@@ -172,15 +173,18 @@ def _about_cures(view: View) -> list[str]:
     told = _beside(view, cures, baseline, view.judged)
     said = []
     if told.above:
-        said.append(f"Times the rate of {baseline} {where}: {shortened(_measured(told.above))}.")
+        said.append(f"Faster than {baseline} {where}: {shortened(_measured(told.above))}.")
     if told.alike:
-        said.append(f"Not told apart from {baseline} {where}: {shortened(_measured(told.alike))}.")
+        said.append(
+            f"No significant difference from {baseline} {where}: "
+            f"{shortened(_measured(told.alike))}."
+        )
     if told.below:
         said.append(f"Slower than {baseline} {where}: {shortened(_measured(told.below))}.")
     if told.few:
         beside = _with_why(view, baseline, view.judged)
         said.append(
-            f"{TOO_FEW.capitalize()} beside {beside} {where}: {_unproven(view, told, view.judged)}."
+            f"{NO_INTERVAL} against {beside} {where}: {_unproven(view, told, view.judged)}."
         )
     return said
 
@@ -238,9 +242,9 @@ def _next_to_it(view: View, told: Told, better: dict[str, Ratio], threads: Itera
     """What is to be said of who leads: the median is its own, but rounds are compared."""
     said = ""
     if better:
-        said += f"; round by round better than it: {shortened([*better])}"
+        said += f"; better within rounds: {shortened([*better])}"
     if told.alike:
-        said += f"; not told apart from it: {shortened([*told.alike])}"
+        said += f"; no significant difference from it: {shortened([*told.alike])}"
     if told.few:
         said += f"; {TOO_FEW}: {_unproven(view, told, threads)}"
     return said
@@ -256,10 +260,10 @@ def _about_peers(view: View) -> list[str]:
     said = [judgement.sentence for judgement in view.judgements[-1:]]
     told = _beside(view, view.locks, theirs, view.judged)
     if told.below:
-        said.append(f"{theirs} beats {shortened([*told.below])} {at(view.judged)}.")
+        said.append(f"{theirs} is faster than {shortened([*told.below])} {at(view.judged)}.")
     if told.few:
         unproven = _unproven(view, told, view.judged)
-        said.append(f"{TOO_FEW.capitalize()} beside {theirs}: {unproven}.")
+        said.append(f"{NO_INTERVAL} against {theirs}: {unproven}.")
     return said
 
 
@@ -274,15 +278,15 @@ def about_one_copy(view: View) -> list[str]:
     beside = _next_to_it(view, told, told.above, [view.at])
     rate = si(known[best_one].value).strip()
     return [
-        f"Of {copies} copies, the one picked at random does most with {best_one} "
-        f"{at([view.at])}, {rate} {view.result.unit}/s{beside}."
+        f"One of {copies} copies, picked at random, has its highest rate with {best_one} "
+        f"{at([view.at])}: {rate} {view.result.unit}/s{beside}."
     ]
 
 
 def _about_fitting(view: View) -> list[str]:
     one = view.fitting == [1]
-    where = f"With {counts(view.fitting)} thread{'' if one else 's'}, which fit"
-    return _fastest(view, view.fitting, f"{where}{'s' if one else ''} the CPUs,")
+    where = f"With {counts(view.fitting)} thread{'' if one else 's'}, one per CPU at most,"
+    return _fastest(view, view.fitting, where)
 
 
 def _fastest(view: View, threads: list[int], where: str) -> list[str]:
@@ -291,7 +295,7 @@ def _fastest(view: View, threads: list[int], where: str) -> list[str]:
         return []
     told = _beside(view, view.variants, top, threads)
     proven = told.above or told.alike or told.below or not told.few
-    leads = "is the fastest" if proven else "did most"
+    leads = "is the fastest" if proven else "has the highest rate"
     return [f"{where} {top} {leads}{_next_to_it(view, told, told.above, threads)}."]
 
 
@@ -303,14 +307,14 @@ def _about_program(view: View) -> list[str]:
     told = _beside(view, finished, native, view.threads)
     said = []
     if not any(view.result.wrong()):
-        said.append("The program's output was right whenever it finished.")
+        said.append("The program's output was correct in every run that finished.")
     if stopped := [f"{v} (at {counts(n)})" for v, n in cut.items() if n]:
-        said.append(f"Stopped, far behind the native mutex: {listed(stopped)}.")
+        said.append(f"Stopped because they were far behind the native mutex: {listed(stopped)}.")
     for ratios, words in (
         (told.above, "Faster than the native mutex"),
-        (told.alike, "Not told apart from the native mutex"),
+        (told.alike, "No significant difference from the native mutex"),
         (told.below, "Slower than the native mutex"),
-        (told.few, f"{TOO_FEW.capitalize()} beside the native mutex"),
+        (told.few, f"{NO_INTERVAL} against the native mutex"),
     ):
         if ratios:
             said.append(f"{words}: {listed(_measured(ratios))}.")
@@ -332,7 +336,7 @@ class Less:
 
 
 P99 = Less("p99", "Waiting, 99th percentile,")
-GAP = Less("gap", "Longest gap between two turns of one thread")
+GAP = Less("gap", "Longest gap between two acquisitions of one thread")
 COST = Less("cpu", "CPU time per unit of work", per_unit)
 HANDOVER = Less("handover", "Hand-over")
 RUN_TIME = Less("run_time", "Mean run time", seconds)
@@ -340,7 +344,7 @@ DEVIATION = Less("run_time_sd", "Standard deviation of the run times", seconds)
 
 
 def about_less(view: View, words: Less) -> list[str]:
-    """Who has the least, who is not told apart from it, and the best lock beside the best peer."""
+    """The lock with the least, those not significantly different, and the best lock and peer."""
     known = view.known(words.measure, view.at)
     if not known:
         return []
@@ -355,7 +359,7 @@ def about_less(view: View, words: Less) -> list[str]:
     if others and len(told.above) == others:
         said += "; all others have more"
     elif others and len(told.alike) == others:
-        said += "; none of the others is told apart from it"
+        said += "; no other lock differs significantly"
     else:
         said += _next_to_it(view, told, told.below, [view.at])
     return [said + ".", *_lock_and_peer(view, words)]
@@ -370,12 +374,13 @@ def _lock_and_peer(view: View, words: Less) -> list[str]:
         return []
     if ratio.alike:
         return [
-            f"{words.name.rstrip(',')}: the fastest lock and the fastest peer, {ours} and "
-            f"{theirs}, are not told apart."
+            f"{words.name.rstrip(',')}: no significant difference between the fastest lock and the "
+            f"fastest peer, {ours} and {theirs}."
         ]
     few = "" if ratio.known else f", {TOO_FEW}"
     return [
-        f"That of {ours}, the fastest lock, is {times(ratio)} that of {theirs}, the best peer{few}."
+        f"The value of {ours}, the fastest lock, is {times(ratio)} that of {theirs}, the best "
+        f"peer{few}."
     ]
 
 
@@ -389,7 +394,7 @@ def about_latency(view: View) -> list[str]:
         if typical and rare and rare.least > LONG_TAIL * max(typical.most, 1):
             tails.append(f"{variant} {duration(rare.value)} (median {duration(typical.value)})")
     if tails:
-        said.append(f"One wait in 10,000 is long: {listed(tails)}.")
+        said.append(f"The longest of 10,000 waits (p99.99): {listed(tails)}.")
     return said
 
 
@@ -400,7 +405,7 @@ def about_gap(view: View) -> list[str]:
         worst = max(known, key=lambda variant: known[variant].most)
         longest = known[worst].most
         said.append(
-            f"The longest of all: a thread of {worst} went without for {duration(longest)}."
+            f"The longest gap of all: {duration(longest)}, with {worst}."
         )
     return said
 
@@ -414,7 +419,7 @@ def about_fairness(view: View) -> list[str]:
     said = []
     if even:
         who = "all" if len(even) == len(known) else shortened(even)
-        said.append(f"Even in every round (Jain above {EVEN:g}) {at([view.at])}: {who}.")
+        said.append(f"Fair in every round (Jain above {EVEN:g}) {at([view.at])}: {who}.")
     if unfair:
         words = [f"{v} ({s.value:.2f})" for v, s in sorted(unfair.items(), key=_by_value)]
         said.append(f"Unfair in every round (Jain below {UNFAIR:g}): {shortened(words)}.")
@@ -423,7 +428,8 @@ def about_fairness(view: View) -> list[str]:
     alone = [v for v, s in unfair.items() if s.most < ALONE and _fast(view, v)]
     if alone:
         said.append(
-            f"The rate of {listed(alone)} is that of few threads running alone, not of sharing."
+            f"The rate of {listed(alone)} comes from a few threads that run alone; the threads do "
+            "not share the lock."
         )
     return said
 
@@ -446,13 +452,13 @@ def about_cost(view: View) -> list[str]:
         most = sorted(spinning.items(), key=_by_value, reverse=True)
         words = [f"{variant} {spread.value:.0%}" for variant, spread in most]
         said.append(
-            f"More than half of the CPU time is not the turns' own work, in every round: "
+            "More than half of the CPU time in every round is not the workload's own work: "
             f"{shortened(words)}."
         )
     elif view.has("spinning"):
         said.append(
-            "With no lock is more than half of the CPU time other than the turns' own work in "
-            "every round."
+            "No lock spends more than half of the CPU time in every round outside the workload's "
+            "own work."
         )
     return said
 
@@ -468,9 +474,9 @@ def about_queue(view: View) -> list[str]:
     ordered = sorted(known.items(), key=_by_value)
     (short, least), (long, most) = ordered[0], ordered[-1]
     if least.most >= most.least:
-        return [f"Who waits {at([view.at])}: the queues are of one length within their ranges."]
+        return [f"Queue length {at([view.at])}: the ranges of all locks overlap."]
     return [
-        f"Of the other {view.at - 1} threads {most.value:.3g} wait on average with {long}, "
+        f"Mean queue length {at([view.at])}: {most.value:.3g} waiters with {long}, "
         f"{least.value:.3g} with {short}."
     ]
 
@@ -490,11 +496,11 @@ def about_locks(result: Result) -> list[str]:
     """Where the lock is not the one that was named, or not all of it: which one it is."""
     said = []
     if result.native.get("htm") is False and any(map(elides, result.variants)):
-        said.append("No transaction commits on this CPU: what would elide falls back each time.")
+        said.append("No transaction commits on this CPU, so lock elision always falls back.")
     if counted := result.native.get("throw"):
         said.append(throwing.Count(**counted).sentence())
     if result.kind in WITHOUT_A_LOCK:
-        said.append(f"{result.kind} uses no lock of --locks: it was measured once, not for each.")
+        said.append(f"{result.kind} uses no lock of --locks, so it was measured only once.")
     return said
 
 
@@ -517,8 +523,8 @@ def _tally(views: list[View]) -> list[str]:
             found.setdefault(judgement.verdict, []).append(view.name)
     total = sum(map(len, found.values()))
     return [
-        f"On {len(names)} of {total} workloads the best lock is {kind} the best peer once threads "
-        f"outnumber CPUs: {listed(names)}."
+        f"On {len(names)} of {total} workloads with more threads than CPUs, "
+        f"{kind.about('the best lock', 'the best peer')}: {listed(names)}."
         for kind in Verdict
         if (names := found.get(kind))
     ]
@@ -532,4 +538,4 @@ def _always_collapsed(views: list[View]) -> list[str]:
     ]
     if not always:
         return ["No lock collapses on every workload."]
-    return [f"Collapsed on every workload, once threads outnumber CPUs: {listed(always)}."]
+    return [f"Collapsed on every workload with more threads than CPUs: {listed(always)}."]

@@ -60,7 +60,9 @@ class Workload:
         """All parameters, those not given at their presets."""
         known = {p.name: p for p in self.parameters}
         for name in given:
-            defs.known(known, name, f"parameter of {self.name}", f"there are {', '.join(known)}")
+            defs.known(
+                known, name, f"parameter of {self.name}", f"expected one of {', '.join(known)}"
+            )
         return {name: given.get(name, number(p.preset)) for name, p in known.items()}
 
 

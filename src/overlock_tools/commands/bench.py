@@ -134,7 +134,7 @@ def _command(workload: Workload) -> click.Command:
     def run(**options: Any) -> int:
         return bench.single(workload, bench.Asked(options, explicit()))
 
-    text = f"{workload.title}." + EXAMPLES.format(name=workload.name)
+    text = f"{workload.title[:1].upper()}{workload.title[1:]}." + EXAMPLES.format(name=workload.name)
     options = [*COMMON, *map(_option, workload.parameters), *FILES]
     return click.command(workload.name, help=text)(_with(options, run))
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overlock_tools import comparison, files, ministat, results, stats, tables
-from overlock_tools.comparison import Comparison, Pair
+from overlock_tools.comparison import NO_DIFFERENCE, Comparison, Pair
 from overlock_tools.errors import FAILED, Fail
 from overlock_tools.options import Within
 from overlock_tools.results import Result
@@ -128,9 +128,14 @@ def _show_changes(found: Comparison, point: tuple[int, ...], console: Console) -
     for change in found.changes:
         if change.threads == point:
             ratios = (f"{tables.factor(ratio.value)}×" for ratio in (change.before, change.after))
-            words = ("peer: " if change.peer else "") + change.words
+            words = ("peer: " if change.peer else "") + _shown(change.words)
             table.add_row(change.variant, *ratios, *tables.ratio_text(change.change), words)
     console.print(table, "")
+
+
+def _shown(words: str) -> str:
+    """For the terminal; the file keeps `no difference proven`."""
+    return "no significant difference" if words == NO_DIFFERENCE else words
 
 
 def _regressions(found: Comparison, percent: float | None, console: Console) -> int:

@@ -21,7 +21,7 @@ from overlock_tools.scenarios.slice import Slice
 __all__ = ["SCENARIOS", "Proofs", "applied", "cell_options", "together", "words"]
 
 SCENARIOS: tuple[type[Scenario], ...] = (Neighbours, Quota, Background, Phases, Slice)
-THREADS = "nothing but more threads than CPUs"
+THREADS = "more threads than CPUs, and no other load"
 
 
 def cell_options(scenarios: Sequence[Scenario]) -> dict[str, str]:
@@ -42,7 +42,7 @@ def _seen(name: str, proof: Callable[[], Proof]) -> Proof:
     try:
         return proof()
     except OSError as error:  # what was to be looked at has ended
-        return Proof({}, {}, held=False, words=f"{name} could not be looked at: {error.strerror}")
+        return Proof({}, {}, held=False, words=f"{name} could not be verified: {error.strerror}")
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def together(
     earlier: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Of two sessions of one result: what was not seen in both has not held."""
-    nothing = {"held": False, "words": "not looked at"}
+    nothing = {"held": False, "words": "not verified"}
     return {name: _both(earlier.get(name, nothing), proof) for name, proof in now.items()}
 
 

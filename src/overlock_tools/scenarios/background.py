@@ -44,13 +44,13 @@ class Background(Scenario):
 
     name: ClassVar[str] = "background"
     metavar: ClassVar[str] = "N:" + "|".join(SORTS)
-    help: ClassVar[str] = "N CPU-bound processes beside, of that sort."
+    help: ClassVar[str] = "Run N CPU-bound background processes of that kind."
 
     @classmethod
     def parse(cls, text: str) -> "Background":
         count, _, sort = text.partition(":")
         if sort not in SORTS:
-            raise Fail(f"--background: {text!r} is not {cls.metavar}, as in 2:hogs")
+            raise Fail(f"--background: {text!r} is not {cls.metavar}, such as 2:hogs")
         return cls(whole("background", count, 1, MOST, "2:hogs"), sort)
 
     def kind(self, cpus: int) -> hogs.Kind:
@@ -63,8 +63,8 @@ class Background(Scenario):
     def applied(self, measured: Measured) -> Iterator[Callable[[], Proof]]:
         kind = self.kind(len(measured.cpus))
         refused = (
-            f"--background {self.count}:{self.sort}: the kernel refuses this policy; run as root, "
-            "with CAP_SYS_NICE, or with a limit `ulimit -r 1`"
+            f"--background {self.count}:{self.sort}: the kernel refuses this scheduling policy; run "
+            "as root, with CAP_SYS_NICE, or with `ulimit -r 1`"
         )
         with hogs.running(self.count, kind, measured, refused) as running:
             yield lambda: self.proof(running, kind)
@@ -95,6 +95,6 @@ class Background(Scenario):
 
     def words(self, took: float, kind: hogs.Kind) -> str:
         plural = "" if self.count == 1 else "es" if self.sort != "hogs" else "s"
-        duty = f", {kind.busy_ms:g} of every {kind.period_ms:g} ms," if kind.busy_ms else ","
-        words = f"{self.count} {SORTS[self.sort].words}{plural} beside{duty} which took"
+        duty = f" ({kind.busy_ms:g} of every {kind.period_ms:g} ms)" if kind.busy_ms else ""
+        words = f"{self.count} background {SORTS[self.sort].words}{plural}{duty} that took"
         return f"{words} {100 * took:.0f} % of the CPUs"

@@ -101,7 +101,9 @@ def number(option: str, text: str, least: float, most: float, example: str) -> f
     except ValueError:
         value = float("nan")
     if not least <= value <= most:  # nan is not
-        raise Fail(f"--{option}: {text!r} is not from {least:g} to {most:g}, as in {example}")
+        raise Fail(
+            f"--{option}: {text!r} is not a number from {least:g} to {most:g}, as in {example}"
+        )
     return value
 
 

@@ -152,7 +152,7 @@ def ours() -> Hierarchy:
     )
     if not found or (isinstance(found, V2) and not found.parents()):
         raise Fail(
-            "--quota: no cgroup here has the cpu controller; mount one, or start overlock in a "
+            "--quota: no cgroup here has the cpu controller; mount one, or run overlock in a "
             "container with a quota (docker run --cpus 1.5)",
             MISSING,
         )
@@ -237,6 +237,6 @@ def _remove(group: Path) -> None:
 def _advice(tree: Hierarchy, refused: list[str]) -> str:
     session = ", as `systemd-run --user --scope overlock ...`" if isinstance(tree, V2) else ""
     return (
-        f"--quota: no group can be made here ({'; '.join(refused)}); run overlock as root"
+        f"--quota: cannot create a cgroup here ({'; '.join(refused)}); run overlock as root"
         f"{session}, or in a container with a quota (docker run --cpus 1.5)"
     )

@@ -16,7 +16,7 @@ class Neighbours(Scenario):
 
     name: ClassVar[str] = "neighbours"
     metavar: ClassVar[str] = "K"
-    help: ClassVar[str] = "2 to 5 copies of the program at once, each with its own lock."
+    help: ClassVar[str] = "Run K copies of the program at once (2 to 5), each with its own lock."
 
     @classmethod
     def parse(cls, text: str) -> "Neighbours":

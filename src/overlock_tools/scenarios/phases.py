@@ -16,7 +16,7 @@ class Phases(Scenario):
 
     name: ClassVar[str] = "phases"
     metavar: ClassVar[str] = "N"
-    help: ClassVar[str] = "Half of the threads leave and new ones come, between N phases."
+    help: ClassVar[str] = "Run N phases; replace half of the threads after each phase."
 
     @classmethod
     def parse(cls, text: str) -> "Phases":

@@ -37,7 +37,7 @@ class Quota(Scenario):
 
     name: ClassVar[str] = "quota"
     metavar: ClassVar[str] = "CPUS[:MS]"
-    help: ClassVar[str] = "A cgroup with a quota of CPUS (1.5) in each period of MS. [default: 100]"
+    help: ClassVar[str] = "Run in a cgroup with a quota of CPUS (1.5) per period of MS. [default: 100]"
 
     @classmethod
     def parse(cls, text: str) -> "Quota":
@@ -47,7 +47,7 @@ class Quota(Scenario):
             round(1000 * number("quota", period or f"{PERIOD_MS:g}", 1, 1000, "1.5:20")),
         )
         if quota.us < LEAST_US:
-            raise Fail(f"--quota {text}: less than 1 ms of each period; ask for a longer period")
+            raise Fail(f"--quota {text}: less than 1 ms per period; give a longer period")
         return quota
 
     @property
@@ -65,7 +65,7 @@ class Quota(Scenario):
         """It must be the tightest limit there is, or it would not be what is measured."""
         least = min(cpus, machine.quota_cpus() or cpus)
         if self.cpus >= least:
-            raise Fail(f"--quota {self.cpus:g}: there are {least:g} CPUs already; ask for less")
+            raise Fail(f"--quota {self.cpus:g}: only {least:g} CPUs are available; give less")
 
     def proof(self, group: cgroup.Group, before: Reading, now: Reading) -> Proof:
         elapsed = now.when - before.when
@@ -85,6 +85,6 @@ class Quota(Scenario):
                 "throttled_seconds": seen.throttled_s,
             },
             held=seen.throttled > 0 and cpu_s <= self.cpus * (elapsed + period_s) * (1 + OVER),
-            words=f"a quota of {self.cpus:g} CPUs in every {1000 * period_s:g} ms, used up in "
+            words=f"a quota of {self.cpus:g} CPUs per {1000 * period_s:g} ms, exhausted in "
             f"{seen.throttled} of {seen.periods} periods; {cpu_s / elapsed:.2f} CPUs used",
         )

@@ -17,7 +17,7 @@ class Slice(Scenario):
 
     name: ClassVar[str] = "slice"
     metavar: ClassVar[str] = "MS"
-    help: ClassVar[str] = "Time slices of so many ms (0.1 to 100), a CPU hog on each CPU beside."
+    help: ClassVar[str] = "Use time slices of MS ms (0.1 to 100), with a CPU hog on each CPU."
 
     @classmethod
     def parse(cls, text: str) -> "Slice":
@@ -40,7 +40,7 @@ class Slice(Scenario):
             return self.us in seen
 
         kind = hogs.Kind(slice_ms=self.ms)
-        refused = f"--slice {self.ms:g}: the kernel refuses such a slice; leave the option out"
+        refused = f"--slice {self.ms:g}: the kernel refuses this slice; remove the option"
         with hogs.running(len(measured.cpus), kind, measured, refused) as running:
             self.check_kept(running.pids[0])
             with proc.looking(look):
@@ -50,10 +50,10 @@ class Slice(Scenario):
         """Kernels before 6.12 take the call and forget the slice."""
         kept = proc.slice_us(hog)
         if kept != self.us:
-            said = "does not say what it is" if kept is None else f"keeps to {kept / 1000:g} ms"
+            said = "does not report slices" if kept is None else f"keeps slices of {kept / 1000:g} ms"
             raise Fail(
-                f"--slice {self.ms:g}: asked for a time slice, this kernel {said}; it takes Linux "
-                "6.12 with /proc/PID/sched (CONFIG_SCHED_DEBUG): leave the option out",
+                f"--slice {self.ms:g}: this kernel {said}; the option "
+                "needs Linux 6.12 with /proc/PID/sched (CONFIG_SCHED_DEBUG); remove it",
                 MISSING,
             )
 
@@ -72,6 +72,6 @@ class Slice(Scenario):
                 "neighbours_mean_on_cpu_ms": on_cpu_ms,
             },
             held=self.us in seen and neighbours == {self.us},
-            words=f"time slices of {self.ms:g} ms, a CPU hog on each CPU beside, which took "
+            words=f"time slices of {self.ms:g} ms, and a CPU hog on each CPU; the hogs took "
             f"{100 * took:.0f} % of the CPUs and ran {on_cpu_ms:.2g} ms at a time",
         )
