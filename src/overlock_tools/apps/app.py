@@ -65,10 +65,10 @@ class App(ABC):
         for name in given:
             if name not in cls.presets:
                 known = ", ".join(cls.presets) or "none"
-                raise Fail(f"{cls.name} has no parameter {name}; there are {known}")
+                raise Fail(f"{cls.name} has no parameter {name}; expected one of {known}")
         for name, value in given.items():
             if not re.fullmatch(r"[1-9]\d{0,11}", value):
-                raise Fail(f"--parameter {name}={value}: give a whole number from 1")
+                raise Fail(f"--parameter {name}={value}: expected a whole number from 1")
         return {**cls.presets, **given}
 
     def number(self, name: str) -> int:
@@ -100,7 +100,7 @@ def found(name: str) -> str | None:
 def program(name: str) -> str:
     path = found(name)
     if path is None:
-        raise Fail(f"there is no {name}; `overlock apps install` brings it", MISSING)
+        raise Fail(f"{name} is missing; `overlock apps install` installs it", MISSING)
     return path
 
 
@@ -126,11 +126,11 @@ def natively(
             **ids,  # type: ignore[call-overload]
         )
     except subprocess.TimeoutExpired as error:
-        raise Fail(f"{command[0]} was not done within {SET_UP_SECONDS:g} s", FAILED) from error
+        raise Fail(f"{command[0]} did not finish within {SET_UP_SECONDS:g} s", FAILED) from error
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         raise Fail(
-            f"{Path(command[0]).name} ended with status {done.returncode} while it was set up: "
+            f"{Path(command[0]).name} ended with status {done.returncode} during setup: "
             f"{' | '.join(said[-3:])}",
             FAILED,
         )

@@ -32,4 +32,4 @@ APPS: dict[str, type[App]] = {
 
 
 def known(name: str) -> type[App]:
-    return defs.known(APPS, name, "program", "`overlock apps list` has them")
+    return defs.known(APPS, name, "program", "`overlock apps list` lists them")

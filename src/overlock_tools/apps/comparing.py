@@ -47,7 +47,7 @@ class Line:
         if not self.students_t:
             return ""
         if not self.students_t.proven:
-            return "none proven"
+            return "not significant"
         return f"{self.students_t.relative:+.1f} % ± {self.students_t.relative_error:.1f}"
 
 
@@ -70,12 +70,14 @@ def read(paths: Sequence[Path]) -> list[Result]:
         found += [results.from_file(file) for file in inside]
     programs = [r for r in found if r.kind.startswith(f"{PROGRAM}-") and r.cells]
     if not programs:
-        raise Fail("no result of a program there; make one with `overlock apps run`")
+        raise Fail("no results of programs found; create them with `overlock apps run`")
     for result in programs:
         if result.settings.get("counters"):
-            raise Fail(f"{_name(result)} was counted: measure it without --counters to compare")
+            raise Fail(f"{_name(result)} was measured with --counters; measure it without to compare")
         if NATIVE not in result.variants:
-            raise Fail(f"{_name(result)} was not measured natively; `overlock apps run` does")
+            raise Fail(
+                f"{_name(result)} has no native measurement; measure it with `overlock apps run`"
+            )
     return programs
 
 
@@ -154,7 +156,7 @@ def sentences(found: Sequence[Line], margin: float) -> Iterator[str]:
         yield f"{program}: {'; '.join(told)}."
     repeated = [line.rounds for line in found if line.verdict is not Verdict.COLLAPSED]
     if (fewest := min(repeated, default=ROUNDS_OF_001)) < ROUNDS_OF_001:
-        yield f"001 had {ROUNDS_OF_001} rounds; here there are as few as {fewest}."
+        yield f"Rao & Dunlap 2012 ran {ROUNDS_OF_001} rounds; some comparisons here have {fewest}."
 
 
 # Advice

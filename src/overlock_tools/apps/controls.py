@@ -29,18 +29,18 @@ program: $(units:.c=.o)
 
 class Ebizzy(app.App):
     name = "ebizzy"
-    what = "ebizzy's mix: map 256 KiB, copy, search, unmap; so many threads"
+    what = "ebizzy's mix (map 256 KiB, copy, search, unmap) with N threads"
     unit = "records"
     papers = "000, 002"
     packages = ("gcc",)
     programs = ("gcc",)
-    reach = "none: the kernel's mmap lock is where it contends"
+    reach = "none: it contends for the kernel's mmap lock"
     control = True
 
     def sources(self) -> list[Path]:
         top = native.checkout()
         if not top:
-            raise Fail("ebizzy's source is in a checkout only; run it there", MISSING)
+            raise Fail("only a checkout has ebizzy's source; run it there", MISSING)
         return [top / EBIZZY]
 
     def set_up(self) -> None:
@@ -70,12 +70,12 @@ def _total(line: str) -> tuple[float, int]:
 
 class Hackbench(app.App):
     name = "hackbench"
-    what = "hackbench: half so many senders, half receivers, on sockets"
+    what = "hackbench on sockets with N processes, half senders, half receivers"
     unit = "messages"
     papers = "000"
     packages = ("rt-tests",)
     programs = ("hackbench",)
-    reach = "none: processes that send to each other through the kernel"
+    reach = "none: its processes communicate through the kernel"
     control = True
     presets: ClassVar[dict[str, str]] = {"loops": "2000"}
 
@@ -104,12 +104,12 @@ def _silent(outs: list[Path]) -> str:
 
 class Kernbench(app.App):
     name = "kernbench"
-    what = "make compiles the same C files with gcc, so many jobs; the program they make is run"
+    what = "make compiles the same C files with gcc and N jobs, then runs the program"
     unit = "builds"
     papers = "000, 001, 002"
     packages = ("gcc", "make")
     programs = ("gcc", "make")
-    reach = "none that matters: compilers have one thread"
+    reach = "none that matters: compilers are single-threaded"
     control = True
 
     def set_up(self) -> None:
@@ -133,4 +133,4 @@ class Kernbench(app.App):
             printed = app.natively([str(made)], self.ground).decode().strip()
         except Fail as error:
             return error.message
-        return "" if printed == self.right else f"what was built prints {printed}, not {self.right}"
+        return "" if printed == self.right else f"the built program prints {printed}, not {self.right}"

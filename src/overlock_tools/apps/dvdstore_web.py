@@ -65,7 +65,7 @@ store.products={products}
 
 class DvdStoreWeb(DvdStore):
     name = "dvdstore-web"
-    what = "the same store behind Apache and PHP, so many clients of the web server"
+    what = "the same store behind Apache and PHP, with N clients of the web server"
     unit = "pages"
     packages = (
         *DvdStore.packages,

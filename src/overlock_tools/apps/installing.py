@@ -39,9 +39,9 @@ def install(apps: Sequence[type[App]], only_say: bool, out: Console) -> int:
         return MISSING
     for tool in (words[0], "apt-get"):
         if not shutil.which(tool):
-            raise Fail(f"there is no {tool} here; install the equivalents of these", MISSING)
+            raise Fail(f"{tool} is missing; install the equivalents of these packages", MISSING)
     if subprocess.run(words, check=False).returncode:
-        raise Fail("apt could not install them, see above; perhaps after `apt-get update`", FAILED)
+        raise Fail("apt failed, see above; try again after `apt-get update`", FAILED)
     if left := [name for app in apps for name in app.missing()]:
         raise Fail(f"still missing: {', '.join(left)}; is this Debian 12?", FAILED)
     return 0

@@ -15,12 +15,12 @@ from overlock_tools.apps.trial import Trial
 
 class LevelDb(app.App):
     name = "leveldb"
-    what = "LevelDB looks random keys up, so many threads; every value is verified"
+    what = "LevelDB: N threads look up random keys; every value is verified"
     unit = "reads"
     papers = "004"
     packages = ("g++", "libleveldb-dev")
     programs = ("g++", "leveldb/db.h")
-    reach = "all: DBImpl's one mutex, the block cache's, the log's"
+    reach = "all: the mutexes of DBImpl, the block cache and the log"
     presets: ClassVar[dict[str, str]] = {"entries": "200000"}
     writers: ClassVar[int] = 0
 
@@ -41,7 +41,7 @@ class LevelDb(app.App):
 
 class LevelDbWriting(LevelDb):
     name = "leveldb-writing"
-    what = "the same, and one more thread that writes"
+    what = "the same, plus one thread that writes"
     writers = 1
 
 

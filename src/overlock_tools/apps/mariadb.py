@@ -26,7 +26,7 @@ class MariaDb(app.App):
     programs: ClassVar[tuple[str, ...]] = (
         *("mariadbd", "mariadb-install-db", "mariadb", "sysbench"),
     )
-    reach = "pthread mutexes of the server; InnoDB's own latches are futexes and stay"
+    reach = "pthread mutexes of the server; InnoDB's own latches are futexes and are not replaced"
     service = True
     overhead_seconds = 4.0
 
@@ -44,7 +44,7 @@ class MariaDb(app.App):
             app.natively(self.client(folder, "prepare"), self.ground)
             server.stop(signal.SIGTERM)
             if not server.ended(READY_SECONDS):
-                raise Fail("mariadbd did not end after it was set up", FAILED)
+                raise Fail("mariadbd did not stop after setup", FAILED)
 
     def server(self, folder: Path, data: Path) -> list[str]:
         return [
@@ -131,7 +131,7 @@ class MariaDb(app.App):
 
 class SysbenchOltp(MariaDb):
     name = "sysbench-oltp"
-    what = "MariaDB under sysbench's oltp_read_write, so many clients"
+    what = "MariaDB under sysbench's oltp_read_write with N clients"
     unit = "transactions"
     presets: ClassVar[dict[str, str]] = {"tables": "4", "rows": "10000"}
 
@@ -154,7 +154,7 @@ class SysbenchOltp(MariaDb):
 
 class DvdStore(MariaDb):
     name = "dvdstore"
-    what = "MariaDB as a DVD store's database: logins, searches, purchases, so many clients"
+    what = "MariaDB as a DVD store's database: logins, searches and purchases of N clients"
     unit = "operations"
     papers = "000"
     presets: ClassVar[dict[str, str]] = {"customers": "20000", "products": "10000"}
@@ -186,5 +186,5 @@ class DvdStore(MariaDb):
                 return f"{words}: {one} and {other}"
         placed = sum(map(int, re.findall(r"purchases: (\d+)", said)))
         if orders != str(placed):
-            return f"{placed} purchases were committed, and there are {orders} orders"
+            return f"{placed} purchases were committed, but there are {orders} orders"
         return ""

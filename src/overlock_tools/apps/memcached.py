@@ -25,12 +25,12 @@ COUNTED = ("get_misses", "verify_misses", "verify_failed", "unexpected_unget")
 
 class Memcached(app.App):
     name = "memcached"
-    what = "memcached with so many worker threads under memcaslap, every value verified"
+    what = "memcached with N worker threads under memcaslap; every value is verified"
     unit = "operations"
     packages = ("libmemcached-tools", "memcached")
     programs = ("memcached", "memcaslap")
-    note = "Debian's package starts a server of its own, which is not used: systemctl disable --now"
-    reach = "all: the items' locks, the slabs', the LRUs', the statistics of each thread"
+    note = "Debian's package starts an unused server; stop it with systemctl disable --now"
+    reach = "all: locks of items, slabs, LRUs and per-thread statistics"
     service = True
     presets: ClassVar[dict[str, str]] = {"megabytes": "256"}
 
@@ -106,7 +106,7 @@ def _server_says(port: int) -> str:
         text = b""
         while not text.endswith(b"END\r\n"):
             if not (came := one.recv(65536)):
-                return "memcached closed the connection while it was asked for its counters"
+                return "memcached closed the connection on a request for its counters"
             text += came
     stats = dict(re.findall(r"STAT (\w+) (\d+)\r", text.decode()))
     gets, hits, misses = (int(stats[name]) for name in ("cmd_get", "get_hits", "get_misses"))

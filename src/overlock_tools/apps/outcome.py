@@ -59,8 +59,8 @@ def fitting(
     if shorter < LEAST_SECONDS:
         least = plans.LEAST_ROUNDS * (beside + cells * LEAST_SECONDS) / 60
         raise Fail(
-            f"--budget {options['budget']:g}: {cells} cells a round need about {least:.0f} "
-            "minutes; give more, or fewer --locks or --threads"
+            f"--budget {options['budget']:g}: {cells} cells per round need about {least:.0f} "
+            "minutes; increase it, or give fewer --locks or --threads"
         )
     return plans.LEAST_ROUNDS, round(shorter, 2)
 
@@ -117,8 +117,8 @@ def installed(packages: Sequence[str]) -> dict[str, str]:
 
 def said(result: Result) -> list[str]:
     """What a reader has to know of the program."""
-    lines = [f"Locks that are replaced: {result.native['reach']}."]
+    lines = [f"Replaced locks: {result.native['reach']}."]
     measured = {cell.variant for cell in result.cells if cell.variant != NATIVE}
     if unseen := sorted(measured - result.native["in_force"].keys()):
-        lines.append(f"Not seen in the program, which ended too soon: {', '.join(unseen)}.")
+        lines.append(f"Not verified because the program ended too soon: {', '.join(unseen)}.")
     return lines

@@ -19,12 +19,12 @@ BLOCK = "-b1"
 
 class Pbzip2(app.App):
     name = "pbzip2"
-    what = "pbzip2 packs random bytes in memory, so many threads"
+    what = "pbzip2 compresses random bytes in memory with N threads"
     unit = "bytes"
     papers = "001, 002"
     packages = ("pbzip2",)
     programs = ("pbzip2",)
-    reach = "all: the queue of blocks, the writer's, a progress counter"
+    reach = "all: mutexes of the block queue, the writer and the progress counter"
     presets: ClassVar[dict[str, str]] = {"megabytes": "4"}
 
     def set_up(self) -> None:
@@ -35,7 +35,7 @@ class Pbzip2(app.App):
         self.right = hashlib.sha256(self.input.read_bytes()).digest()
         packed = app.natively(self._command(1), self.ground)
         if self._unpacked(packed) != self.right:
-            raise Fail("pbzip2 does not unpack what it packed, even natively", FAILED)
+            raise Fail("pbzip2 cannot decompress its own output, even natively", FAILED)
 
     def _command(self, threads: int) -> list[str]:
         return [*(app.program("pbzip2"), "-v", "-c", "-k", BLOCK, f"-p{threads}", str(self.input))]
@@ -52,7 +52,7 @@ class Pbzip2(app.App):
             right = all(self._unpacked(out.read_bytes()) == self.right for out in outs)
         except Fail as error:
             return error.message
-        return "" if right else "what it packed does not unpack to what it was given"
+        return "" if right else "its output does not decompress to its input"
 
 
 def took(out: Path) -> float | None:

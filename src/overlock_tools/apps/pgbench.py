@@ -20,13 +20,13 @@ CONNECTIONS_BESIDE = 10
 
 class Pgbench(app.App):
     name = "pgbench"
-    what = "PostgreSQL under pgbench's TPC-B, so many clients"
+    what = "PostgreSQL under pgbench's TPC-B with N clients"
     unit = "transactions"
     papers = "001"
     packages = ("postgresql-15", "postgresql-client-15")
     programs = ("postgres", "initdb", "pgbench", "psql")
-    note = "Debian's package makes and starts a cluster of its own, which is not used"
-    reach = "none that matters: its own s_lock and LWLocks, shared by processes, are no mutexes"
+    note = "Debian's package creates and starts an unused cluster"
+    reach = "none that matters: its processes share s_locks and LWLocks, which are not mutexes"
     control = True
     service = True
     overhead_seconds = 3.0
@@ -44,7 +44,7 @@ class Pgbench(app.App):
             )
             server.stop(signal.SIGINT)
             if not server.ended(READY_SECONDS):
-                raise Fail("postgres did not end after it was set up", FAILED)
+                raise Fail("postgres did not stop after setup", FAILED)
 
     def _server(self, folder: Path, data: Path) -> list[str]:
         return [
@@ -113,9 +113,9 @@ class Pgbench(app.App):
             "(SELECT SUM(delta) FROM pgbench_history), (SELECT COUNT(*) FROM pgbench_history)",
         ).split("|")
         if len(set(sums[:4])) != 1:
-            return f"accounts, tellers, branches and history have {', '.join(sums[:4])}"
+            return f"the sums of accounts, tellers, branches and history are {', '.join(sums[:4])}"
         if sums[4] != str(transactions):
-            return f"{transactions} transactions were done, and {sums[4]} are noted"
+            return f"{transactions} transactions were done, but {sums[4]} are recorded"
         return ""
 
 

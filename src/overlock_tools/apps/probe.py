@@ -157,10 +157,10 @@ def csd(apps: Sequence[type[App]], probe: Probe, file: Path | None, out: Console
         table.add_row(name, si(held.count), *map(duration, times), *shares)
     out.print(table)
     for line in (
-        f"2^12 and 2^14 cycles: 002's mean and its bound, {duration(MEAN_CSD_NS)} and "
-        f"{duration(CSD_NS)} on its machines. Times are right within a factor of 1.5.",
-        f"Held under {probe.lock} by {probe.threads} threads; a holder that sleeps or loses its "
-        "CPU holds on, so the longest are the scheduler's.",
+        f"2^12 and 2^14 cycles: mean and bound of Teabe et al. 2017, {duration(MEAN_CSD_NS)} and "
+        f"{duration(CSD_NS)} on their machines. Times are accurate within a factor of 1.5.",
+        f"Hold times under {probe.lock} with {probe.threads} threads. The longest include sleep "
+        "and preemption of the holder.",
     ):
         out.print(line, soft_wrap=True, highlight=False)
     if file:
@@ -172,5 +172,5 @@ def csd(apps: Sequence[type[App]], probe: Probe, file: Path | None, out: Console
 def threads_of(text: str, cpus: int) -> int:
     numbers = plan.parse_threads(text, cpus)
     if len(numbers) != 1:
-        raise Fail(f"--threads {text}: one number, as in 4x")
+        raise Fail(f"--threads {text}: expected one number, as in 4x")
     return numbers[0]

@@ -203,7 +203,7 @@ class Process:
         while b"\n" not in self._rest:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.child.stdout], [], [], left)[0]:
-                raise Late(f"{self.name} said nothing")
+                raise Late(f"{self.name} printed nothing")
             came = os.read(self.child.stdout.fileno(), 65536)
             if not came:
                 raise Ended(self.complaint())

@@ -42,17 +42,17 @@ def checked(variant: str) -> str:
     name = variant.partition("@")[0]
     if name == NATIVE:
         if variant != NATIVE:
-            raise Fail(f"{variant}: native has no settings")
+            raise Fail(f"{variant}: native has no tunables; remove the setting")
         return variant
     if variant == interposing.ADAPTIVE:
         return variant
     if outside.is_header(name):
         outside.lock_id(Path(name))
         return variant
-    where = "`overlock locks` lists them, and there is native"
+    where = "`overlock locks` lists them, and native is glibc's mutex"
     known = defs.checked_variant(variant, defs.load().locks, where)
     if name not in mutexes():
-        raise Fail(f"{name} cannot stand in for a mutex: `overlock run` refuses it; leave it out")
+        raise Fail(f"{name} cannot replace a mutex, so `overlock run` refuses it; remove it")
     return known
 
 

@@ -30,12 +30,12 @@ LINE = re.compile(
 
 class RocksDb(app.App):
     name = "rocksdb"
-    what = "RocksDB's db_bench readwhilewriting as in 004: one writer, so many readers"
+    what = "RocksDB's db_bench readwhilewriting (Dice & Kogan 2019): one writer, N readers"
     unit = "reads"
     papers = "004"
     packages = ("rocksdb-tools",)
     programs = ("db_bench", "ldb")
-    reach = "all: the block cache's shard, the database's mutex, the write queue's"
+    reach = "all: mutexes of the block cache's shard, the database and the write queue"
     presets: ClassVar[dict[str, str]] = {"entries": "200000"}
 
     def set_up(self) -> None:

@@ -35,7 +35,7 @@ def chosen(names: Sequence[str]) -> list[type[App]]:
     for app in found:
         if lacking := app.missing():
             raise Fail(
-                f"{app.name} needs {', '.join(lacking)}; get it by `overlock apps install "
+                f"{app.name} needs {', '.join(lacking)}; install it with `overlock apps install "
                 f"{app.name}`",
                 MISSING,
             )
@@ -56,7 +56,7 @@ def given(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise Fail(f"--parameter {text}: give NAME=VALUE, as in megabytes=16")
+            raise Fail(f"--parameter {text}: expected NAME=VALUE, as in megabytes=16")
         found[name] = value
     return found
 
@@ -74,7 +74,7 @@ def run(options: dict[str, Any]) -> int:
     out = terminal()
     apps = chosen(options["names"])
     if not apps:
-        raise Fail("no program is installed; `overlock apps install` says how", MISSING)
+        raise Fail("no program is installed; install some with `overlock apps install`", MISSING)
     around = scenario(options)
     locks = variants(options["locks"], options["baseline"])
     threads = plan.parse_threads(options["threads"], machine.cpus())
@@ -99,9 +99,9 @@ def run(options: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     if code == INTERRUPTED:
-        out.print("interrupted: the same command again completes it")
+        out.print("interrupted; repeat the command to complete the measurement")
     page = shlex.quote(str(options["output"]))
-    out.print(f"See it: overlock report {page} -o report.html", highlight=False)
+    out.print(f"To see the results: overlock report {page} -o report.html", highlight=False)
     return code
 
 

@@ -74,7 +74,7 @@ class Trial:
         process = Process(command, under, place, out)
         self._processes.append(process)
         if self._abandoned:
-            raise Broken("somebody else ended the measurement")
+            raise Broken("another copy failed")
         if under.interposer and not self.proven:
             seen = process.interposed()
             if seen is False:
@@ -95,7 +95,7 @@ class Trial:
         process = self.start(command, out, locked=False)
         try:
             if not process.ended(seconds):
-                raise Broken(f"{process.name} was not done within {seconds:g} s")
+                raise Broken(f"{process.name} did not finish within {seconds:g} s")
             if process.code:
                 raise Broken(self.failure(process))
             return out.read_text(errors="replace")
@@ -106,7 +106,7 @@ class Trial:
         process.ended(STOP_SECONDS)
         code = process.code or 0
         how = f"signal {-code}" if code < 0 else f"status {code}"
-        return f"{process.name} ended with {how}: {process.complaint() or 'without a word'}"
+        return f"{process.name} ended with {how}: {process.complaint() or 'no output'}"
 
     def begin(self) -> None:
         """All copies begin together; what is used from here on counts."""
@@ -117,7 +117,7 @@ class Trial:
         try:
             self.together.wait(seconds)
         except threading.BrokenBarrierError as error:
-            raise Alone("another copy did not come so far") from error
+            raise Alone("another copy did not start") from error
 
     def mark(self) -> None:
         """The counted time begins: after begin(), if the program warms up by itself."""

@@ -69,7 +69,7 @@ def digest(subject: Subject) -> str:
     whole = hashlib.sha256()
     for root in roots:
         if root is None:
-            raise Fail(f"the header of {subject.name} is not to be found; give --no-cache")
+            raise Fail(f"the header of {subject.name} was not found; give --no-cache")
         for path in source.closure(root, native.include()):
             whole.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     return whole.hexdigest()

@@ -14,9 +14,9 @@ from overlock_tools.checking.steps import Row
 
 # What a context is at between its own steps: the word where it begins, then the line.
 STATES = {
-    "runs": ("", "│", "could run"),
-    "relaxes": ("spins", "┊", "spins: waits for a word to change"),
-    "parks": ("sleeps", "z", "sleeps until it is kicked"),
+    "runs": ("", "│", "runnable"),
+    "relaxes": ("spins", "┊", "spins until a word changes"),
+    "parks": ("sleeps", "z", "sleeps until a kick"),
     "off": ("off CPU", "░", "off its CPU"),
     "done": ("done", " ", ""),
 }
@@ -114,7 +114,7 @@ class _Drawing:
             name = str(number) if self.at.thin else f"T{number}"
             line.append(name.ljust(self.at.context))
         width = self.at.does + self.at.value + GAP
-        line.append("what was seen or done"[: width - 1].ljust(width))
+        line.append("value or effect"[: width - 1].ljust(width))
         line.append("line of " + self.own if self.own else "line")
         return self._cut(line)
 

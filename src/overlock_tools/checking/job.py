@@ -29,14 +29,16 @@ class Size(NamedTuple):
     def parse(cls, text: str) -> Self:
         found = re.fullmatch(r"([0-9]{1,4})[x×]([0-9]{1,4})", text)
         if not found:
-            raise Fail(f"--size {text}: a size is CONTEXTSxACQUISITIONS, as in 2x2")
+            raise Fail(f"--size {text}: expected CONTEXTSxACQUISITIONS, as in 2x2")
         return cls(int(found[1]), int(found[2])).checked()
 
     def checked(self) -> Self:
         if not 1 <= self.contexts <= MOST_CONTEXTS:
             raise Fail(f"--size {self}: from 1 to {MOST_CONTEXTS} contexts")
         if not 1 <= self.acquisitions <= MOST_ACQUISITIONS:
-            raise Fail(f"--size {self}: from 1 to {MOST_ACQUISITIONS} acquisitions each")
+            raise Fail(
+                f"--size {self}: expected 1 to {MOST_ACQUISITIONS} acquisitions per context"
+            )
         return self
 
 

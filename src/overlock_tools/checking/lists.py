@@ -41,7 +41,7 @@ def complaint(said: str, status: int) -> str:
     lines = said.strip().splitlines()
     if lines:
         return lines[-1].removeprefix("overlock-check: ")
-    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     return f"overlock-check {how} without a result"
 
 

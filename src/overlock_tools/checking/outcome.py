@@ -10,8 +10,8 @@ HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
 # Why a search ended before it had seen everything.
 ENDED = {
-    "time": "time was up",
-    "executions": "executions were up",
+    "time": "time limit reached",
+    "executions": "execution limit reached",
     "interrupted": "interrupted",
     "exhausted": "the search is bounded",
 }
@@ -106,22 +106,23 @@ class Outcome:
             return f"FAILS: {self.failure.property}"
         if self.verdict == HOLDS:
             return "; ".join(["exhausted: holds", *filter(None, [self.aftermath])])
-        return f"not exhausted ({self.why_open}): nothing found so far"
+        return f"not exhausted ({self.why_open}): no failure found so far"
 
     @property
     def aftermath(self) -> str:
-        """Where somebody lost its CPU for ever: what became of the others."""
+        """The fate of the other contexts after one has stopped for ever."""
         notes = self.result.get("notes") or {}
         ways = [("spin", "spin"), ("parked", "sleep")]
         waiting = " or ".join(way for key, way in ways if notes.get(key))
         if not notes.get("stuck"):
-            return "the others go on" if notes.get("went_on") else ""
-        return f"the others {'may ' if notes.get('went_on') else ''}{waiting or 'wait'} for ever"
+            return "the other contexts continue" if notes.get("went_on") else ""
+        may = "may " if notes.get("went_on") else ""
+        return f"the other contexts {may}{waiting or 'wait'} for ever"
 
     @property
     def why_open(self) -> str:
         ended = str(self.result.get("ended", ""))
-        return ENDED.get(ended, ended or "it ended early")
+        return ENDED.get(ended, ended or "ended early")
 
     @property
     def executions(self) -> int:

@@ -20,7 +20,7 @@ def trace(outcomes: Sequence[Outcome]) -> str:
     said = {
         "traceEvents": entries,
         "displayTimeUnit": "ns",
-        "otherData": {"unit": "a step is shown as a microsecond"},
+        "otherData": {"unit": "one microsecond per step"},
     }
     return json.dumps(said, indent=1) + "\n"
 

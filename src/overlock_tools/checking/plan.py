@@ -41,7 +41,7 @@ def budget(text: str) -> tuple[str, int]:
     kind, equals, n = text.partition("=")
     defs.known(lists.load().budgets, kind, "budget", LISTED)
     if not (equals and n.isascii() and n.isdigit() and int(n) <= MOST_BUDGET):
-        raise Fail(f"--budget {text}: a budget is KIND=N, N from 0 to {MOST_BUDGET}, as in stop=1")
+        raise Fail(f"--budget {text}: expected KIND=N, N from 0 to {MOST_BUDGET}, as in stop=1")
     return kind, int(n)
 
 
@@ -72,7 +72,7 @@ def subjects(given: Sequence[str]) -> list[Subject]:
         listed = list(lists.load().locks) if word == ALL else [word]
         found.update(dict.fromkeys(map(subject, listed)))
     if not found:
-        raise Fail("name a lock to check, a header such as ./mine.h, or all")
+        raise Fail("no lock to check; give a lock, a header such as ./mine.h, or all")
     return list(found)
 
 
@@ -116,11 +116,11 @@ def to_replay(text: str, asked: Asked) -> Job:
     """`LOCK@SCHEDULE`: what follows the last @ is the schedule."""
     lock, at, schedule = text.rpartition("@")
     if not at or not lock or not schedule or "=" in schedule:
-        raise Fail(f"--replay {text}: it is LOCK@SCHEDULE, as a counterexample gives it")
+        raise Fail(f"--replay {text}: expected LOCK@SCHEDULE, as printed with a counterexample")
     if asked.locks:
-        raise Fail("--replay names its lock itself: give no other")
+        raise Fail("--replay already names a lock; give no other")
     whole: list[Any] = jobs(asked, [subject(lock)])
     if len(whole) != 1:
-        raise Fail("--replay is of one scenario, one model and one size; name one of each")
+        raise Fail("--replay needs exactly one scenario, one model and one size")
     job: Job = whole[0]
     return job.replayed(schedule)

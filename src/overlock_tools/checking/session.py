@@ -76,7 +76,7 @@ class Session:
                 files.write(path, perfetto.trace(failed))
                 self.out.print(f"written: {path}; open it in ui.perfetto.dev")
             else:
-                self.out.print(f"not written: {path}, since nothing failed")
+                self.out.print(f"not written: {path}, because no check failed")
 
 
 def _counted(task: Task, progress: view.Progress) -> Task:
@@ -136,8 +136,8 @@ def _show(session: Session, interrupted: bool, total: int) -> None:
         out.print(view.sentence(outcomes))
     if interrupted:
         ended = sum(one.result.get("ended") != "interrupted" for one in outcomes)
-        kept = "; the same command takes them from the cache" if session.terms.cached else ""
-        out.print(f"interrupted: {ended} of {total} were done{kept}")
+        kept = "; the cache keeps their results" if session.terms.cached else ""
+        out.print(f"interrupted: {ended} of {total} checks are done{kept}")
 
 
 def code(outcomes: Sequence[Outcome]) -> int:
@@ -174,7 +174,7 @@ def _replayed(outcome: Outcome, out: Console) -> None:
 def weakened(lock: str, asked: Asked, terms: Terms, out: Console) -> int:
     session = Session(out, terms)
     if asked.locks:
-        raise Fail("--weaken names its lock itself: give no other")
+        raise Fail("--weaken already names a lock; give no other")
     with plan.compiled([plan.subject(lock)]) as subjects:
         jobs, known = plan.jobs(asked, subjects), weaken.arguments()
         scenarios = dict.fromkeys(job.scenario for job in jobs)

@@ -55,7 +55,7 @@ class Lines:
         self._folders += _folders()
 
     def text(self, file: str, line: int) -> str:
-        """Without its margin; empty if it is not to be found."""
+        """Without its margin; empty if there is none."""
         lines = self._read(Path(file).name)
         return " ".join(lines[line - 1].split()) if 0 < line <= len(lines) else ""
 

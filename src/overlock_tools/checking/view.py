@@ -74,7 +74,7 @@ class Progress:
 
     def _sum(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""
-        return f"{self.done} of {self.total} done{failed}; Ctrl-C ends it and keeps what is done"
+        return f"{self.done} of {self.total} done{failed}; Ctrl-C stops and keeps finished checks"
 
     def _line(self) -> str:
         running = ", ".join(
@@ -136,7 +136,7 @@ def listing(out: Console, known: Lists) -> None:
     for heading, entries in (
         ("scenarios", known.scenarios),
         ("models", known.models),
-        ("budgets  [for each context, unless given]", usual),
+        ("budgets  [default per context]", usual),
     ):
         out.print(Text(heading, style="bold"))
         table = Table.grid(padding=(0, 2))
@@ -146,7 +146,7 @@ def listing(out: Console, known: Lists) -> None:
     out.print(Text("locks", style="bold"))
     for lock, scenarios in known.locks.items():
         left_out = [name for name in known.scenarios if name not in scenarios]
-        out.print(Text(f"  {lock}" + (f"  (not {', '.join(left_out)})" if left_out else "")))
+        out.print(Text(f"  {lock}" + (f"  (without {', '.join(left_out)})" if left_out else "")))
 
 
 def sentence(outcomes: Sequence[Outcome]) -> str:
@@ -154,7 +154,7 @@ def sentence(outcomes: Sequence[Outcome]) -> str:
     held = sum(one.verdict == HOLDS for one in outcomes)
     failed = sum(one.verdict == FAILS for one in outcomes)
     rest = len(outcomes) - held - failed
-    words = [f"{held} of {len(outcomes)} exhausted: hold"] if held else []
+    words = [f"{held} of {len(outcomes)} checks exhausted: hold"] if held else []
     words += [f"{failed} FAIL{'S' if failed == 1 else ''}"] if failed else []
     words += [f"{rest} not exhausted"] if rest else []
     return "; ".join(words)
@@ -184,7 +184,7 @@ def counterexample(out: Console, outcome: Outcome) -> None:
     about = [job.subject.shown, f"scenario {job.scenario}", job.model, str(job.size)]
     about += [f"{kind}={n}" for kind, n in job.budgets]
     about += [] if job.clock is None else [f"clock={job.clock}"]
-    about += [f"without {job.weaken}"] if job.weaken else []
+    about += [f"relaxed {job.weaken}"] if job.weaken else []
     said = ", ".join(about) + ": "
     out.print()
     out.print(Text.assemble((said, "bold"), (f"FAILS: {failure.property}", "bold red")))
@@ -194,5 +194,5 @@ def counterexample(out: Console, outcome: Outcome) -> None:
     if failure.replay:
         out.print()
         command = Text(f"  {job.command_to_replay(failure.replay)}")
-        out.print(Text("again, step by step:"))
+        out.print(Text("To replay it:"))
         out.print(command, soft_wrap=True)  # in one piece, to be pasted

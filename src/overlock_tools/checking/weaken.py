@@ -82,9 +82,9 @@ class Judged:
     def words(self) -> str:
         if self.kind == CAUGHT:
             found = f"{self.missed_by} ({self.scenario})"
-            return f"{found}, though argued equivalent" if self.refuted else found
+            return f"{found}, although argued equivalent" if self.refuted else found
         seen = "all exhausted" if self.exhausted else "not exhausted"
-        return f"{seen}: {self.argument}" if self.argument else f"{seen}; nothing misses it"
+        return f"{seen}: {self.argument}" if self.argument else f"{seen}; no check fails without it"
 
 
 def sites(subject: Subject, scenarios: Iterable[str], at_once: int) -> list[Site]:
@@ -99,7 +99,7 @@ def sites(subject: Subject, scenarios: Iterable[str], at_once: int) -> list[Site
             if half in HALVES:  # a relaxed one has nothing to lose
                 found.add(Site(file, int(line), half, lines.text(file, int(line))))
     if not found:
-        raise Fail(f"{subject.shown} states no order that could be weakened", FAILED)
+        raise Fail(f"{subject.shown} has no memory order to relax", FAILED)
     return sorted(found, key=lambda s: (not lines.is_own(s.file), s.file, s.line, s.order))
 
 
@@ -152,7 +152,7 @@ def stale(subject: Subject, of: Sequence[Site], known: Iterable[Argument]) -> li
     lines = Lines(subject)
     mine = [one for one in known if lines.is_own(one.file)]
     return [
-        f"the argument about {one.file}, {one.order}, fits no line of it: {one.text}"
+        f"the argument about {one.file}, {one.order}, matches no line of the file: {one.text}"
         for one in mine
         if not any(argued(site, [one], lines) for site in of)
     ]
@@ -180,9 +180,9 @@ def table(judged: Sequence[Judged], fitted: bool) -> Table:
     found.add_column("line", no_wrap=True, justify="right")
     found.add_column("order", no_wrap=True)
     found.add_column("", no_wrap=True)
-    found.add_column("by, or why not", ratio=2 if fitted else None)
+    found.add_column("failing check, or argument", ratio=2 if fitted else None)
     wide = 3 if fitted else None
-    found.add_column("text", ratio=wide, no_wrap=True, overflow="ellipsis", style="dim")
+    found.add_column("source", ratio=wide, no_wrap=True, overflow="ellipsis", style="dim")
     found.expand = fitted
     for one in judged:
         place = f"{one.site.file.removesuffix('.h')}:{one.site.line}"
@@ -194,4 +194,4 @@ def table(judged: Sequence[Judged], fitted: bool) -> Table:
 def sentence(judged: Sequence[Judged]) -> str:
     kinds = [one.kind for one in judged]
     words = [f"{kinds.count(kind)} {kind}" for kind in STYLES if kind in kinds]
-    return f"{len(judged)} orders: {', '.join(words)}"
+    return f"{len(judged)} memory orders: {', '.join(words)}"

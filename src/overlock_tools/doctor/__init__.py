@@ -49,7 +49,7 @@ class Report:
     @property
     def verdict(self) -> str:
         if not self.findings:
-            return "too little can be seen here."
+            return "too few facts are known here."
         return self.findings[0].verdict
 
 

@@ -14,7 +14,7 @@ from overlock_tools.tree import Unknown, cpu_list, fields
     "overcommit",
     "CPUs it may use",
     how="Cpus_allowed_list in /proc/PID/status: affinity and cpuset together",
-    means="threads beyond these wait, however idle the other CPUs are",
+    means="threads beyond this number wait, even if other CPUs are idle",
 )
 def cpus_usable(w: World) -> Found:
     try:
@@ -29,8 +29,8 @@ def cpus_usable(w: World) -> Found:
     "quota",
     "overcommit",
     "CPU quota",
-    how="cpu.max (cgroup v2) or cpu.cfs_quota_us (v1) of its group and all above that can be seen",
-    means="when it is used up, all threads stop until the period ends, holders among them",
+    how="cpu.max (cgroup v2) or cpu.cfs_quota_us (v1) of its group and all visible groups above",
+    means="when it is exhausted, all threads, lock holders included, stop until the period ends",
 )
 def quota(w: World) -> Found:
     found = limits.quota(w.tree, limits.of(w.tree, w.who))
@@ -43,8 +43,8 @@ def quota(w: World) -> Found:
 @fact(
     "hidden_limits",
     "overcommit",
-    "limits that cannot be seen",
-    how="the number of the cgroup namespace, else which group is mounted as the highest",
+    "hidden limits",
+    how="the number of the cgroup namespace, else the topmost mounted group",
     means="an engine may have set a quota on a group above the container's own",
 )
 def hidden_limits(w: World) -> Found:
@@ -80,7 +80,7 @@ def _stopped(w: World) -> tuple[limits.Throttling, limits.Throttling, str]:
     "overcommit",
     "stopped by the quota now",
     how="nr_throttled and nr_periods of cpu.stat, over the interval",
-    means="the share of periods in which the group used up its quota and stood still",
+    means="the share of periods in which the group exhausted its quota and stopped",
 )
 def throttled(w: World) -> Found:
     lately, _, _ = _stopped(w)
@@ -95,7 +95,7 @@ def throttled(w: World) -> Found:
     "overcommit",
     "stopped by the quota so far",
     how="nr_throttled and throttled_usec (v1: throttled_time) of cpu.stat",
-    means="since the group began, over all its CPUs; it need not happen now",
+    means="since the group's creation, over all its CPUs; perhaps not now",
 )
 def throttled_ever(w: World) -> Found:
     _, ever, _ = _stopped(w)
@@ -125,8 +125,8 @@ def _machine_ticks(w: World) -> list[int]:
     "busy",
     "overcommit",
     "CPUs busy",
-    how="/proc/stat over the interval, of the whole machine",
-    means="with idle CPUs at hand nobody waits for long, unless kept from them",
+    how="/proc/stat over the interval, for the whole machine",
+    means="with idle CPUs, no thread waits for long unless affinity or a quota keeps it from them",
 )
 def busy(w: World) -> Found:
     ticks = _machine_ticks(w)
@@ -139,7 +139,7 @@ def busy(w: World) -> Found:
     "overcommit",
     "stolen by the hypervisor",
     how="steal in /proc/stat over the interval",
-    means="vCPUs wanted to run and the host ran others: preemption of holders, unseen by the guest",
+    means="vCPUs were runnable but the host ran others: it may preempt holders, unseen by the guest",
 )
 def stolen(w: World) -> Found:
     ticks = _machine_ticks(w)
@@ -150,9 +150,9 @@ def stolen(w: World) -> Found:
 @fact(
     "runnable",
     "overcommit",
-    "threads that want to run",
+    "runnable threads",
     how="fourth word of /proc/loadavg, sampled 20 times a second, without this command",
-    means="more than there are CPUs: some are preempted, by turns",
+    means="if there are more than CPUs, the scheduler preempts some of them",
 )
 def runnable(w: World) -> Found:
     samples = w.watch.runnable
@@ -167,7 +167,7 @@ def runnable(w: World) -> Found:
     "overcommit",
     "threads that wait for a CPU",
     how="run delay in /proc/schedstat over the interval",
-    means="how many were runnable without a CPU, on average",
+    means="average number of runnable threads without a CPU",
 )
 def queued(w: World) -> Found:
     delays = [

@@ -15,7 +15,7 @@ CPUS = "/sys/devices/system/cpu"
     "machine",
     "processor",
     how="/proc/cpuinfo",
-    means="lengths of critical sections and costs of waiting are this one's",
+    means="it determines the length of critical sections and the cost of waiting",
 )
 def cpu(w: World) -> Found:
     name = machine.cpu_model(w.tree.read("/proc/cpuinfo"))
@@ -37,7 +37,7 @@ def online(tree: Tree) -> list[int]:
     "machine",
     "CPUs online",
     how="/sys/devices/system/cpu/online, else /proc/stat",
-    means="the most threads that can run at once; more than that is overcommit",
+    means="the maximum number of threads that can run at once; more is overcommit",
 )
 def cpus_online(w: World) -> Found:
     n = len(online(w.tree))
@@ -122,7 +122,7 @@ def topology(w: World) -> Found:
     "machine",
     "frequency governor",
     how="/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-    means="powersave makes measurements wander; a guest usually has none",
+    means="powersave makes measurements vary; a guest usually has none",
 )
 def governor(w: World) -> Found:
     name = w.tree.read(f"{CPUS}/cpu0/cpufreq/scaling_governor")
@@ -134,7 +134,7 @@ def governor(w: World) -> Found:
     "machine",
     "transparent huge pages",
     how="/sys/kernel/mm/transparent_hugepage/enabled",
-    means="moves memory-bound measurements, seldom locks",
+    means="affects memory-bound measurements, rarely locks",
 )
 def thp(w: World) -> Found:
     name = machine.chosen(w.tree.read("/sys/kernel/mm/transparent_hugepage/enabled"))
@@ -187,15 +187,15 @@ def _marks(tree: Tree) -> list[str]:
     "container",
     how="numbers of the user, PID and cgroup namespaces in /proc/self/ns; /.dockerenv, "
     "/run/.containerenv, names in /proc/self/cgroup, the environment",
-    means="what is outside a container, limits and neighbours, may be hidden from it",
+    means="a container may hide limits and other load outside it",
 )
 def container(w: World) -> Found:
     new, marks = _new_namespaces(w.tree), _marks(w.tree)
     value = {"inside": bool(new), "kinds": marks, "namespaces": new}
     left = f", with marks of {marks[0]}" if marks else ""
     if not new:
-        return Found(value, f"none: the machine's first namespaces{left}")
-    return Found(value, f"namespaces of its own: {', '.join(new)}{left}")
+        return Found(value, f"none: the machine's initial namespaces{left}")
+    return Found(value, f"own namespaces: {', '.join(new)}{left}")
 
 
 # Hypervisor.
@@ -232,8 +232,8 @@ def _vendor(w: World) -> str | None:
     "hypervisor",
     "hypervisor",
     how="CPUID leaf 40000000h, flag in /proc/cpuinfo; without CPUID /sys/hypervisor/type, device "
-    "tree and DMI, which can tell a guest, not that there is no hypervisor",
-    means="a hypervisor may take the CPU from a holder without this kernel knowing",
+    "tree and DMI, which can prove a hypervisor but not its absence",
+    means="a hypervisor may preempt a lock holder without the knowledge of this kernel",
 )
 def hypervisor(w: World) -> Found:
     if not _is_guest(w):
@@ -268,8 +268,8 @@ def _kvm(w: World) -> list[str]:
     "hypervisor",
     "paravirtual features",
     how="CPUID leaf 40000001h of KVM",
-    means="PV unhalt lets a guest kernel's waiters sleep until they are kicked; steal time tells "
-    "how long vCPUs waited for a CPU",
+    means="PV unhalt lets a guest kernel's waiters sleep until a kick; steal time is the time that "
+    "vCPUs waited for a CPU",
 )
 def kvm_features(w: World) -> Found:
     try:
@@ -285,12 +285,12 @@ def kvm_features(w: World) -> Found:
     "steal_reported",
     "hypervisor",
     "stolen time is reported",
-    how="KVM's steal-time feature, or a count of it in /proc/stat that is not 0",
-    means="without it a guest cannot see that its vCPUs wait for CPUs",
+    how="KVM's steal-time feature, or a nonzero count in /proc/stat",
+    means="without it, a guest cannot see that its vCPUs wait for CPUs",
 )
 def steal_reported(w: World) -> Found:
     if not _is_guest(w):
-        return Found(True, "nobody to steal")
+        return Found(True, "no hypervisor")
     since_boot = int(w.tree.read("/proc/stat").split()[8])
     if since_boot:
         return Found(True, "yes")
@@ -299,7 +299,7 @@ def steal_reported(w: World) -> Found:
     try:
         reported = STEAL_TIME in _kvm(w)
     except Unknown:
-        why = "none so far; whether it would be reported cannot be told"
+        why = "none so far; the hypervisor may not report it"
         raise Unknown(why) from None
     return Found(reported, "yes, none so far" if reported else "no: always 0 here")
 
@@ -310,11 +310,11 @@ def steal_reported(w: World) -> Found:
     "exits on spinning (PLE)",
     how="on a host, /sys/module/kvm_intel or kvm_amd parameters; from within a guest it cannot be "
     "seen",
-    means="the host may notice a vCPU that spins and run another, at the price of an exit",
+    means="the host can detect a spinning vCPU and run another, at the cost of an exit",
 )
 def spin_exits(w: World) -> Found:
     if _is_guest(w):
-        raise Unknown("a hypervisor's own setting; no guest can see it")
+        raise Unknown("a setting of the hypervisor, invisible to guests")
     for module, name in (("kvm_intel", "ple_gap"), ("kvm_amd", "pause_filter_count")):
         if text := w.tree.read_or(f"/sys/module/{module}/parameters/{name}"):
             return Found(int(text), f"{name} {text} for this machine's guests")
@@ -336,9 +336,9 @@ def _guests_spinlock(w: World) -> Found:
         return Found("native", "native: nopvspin is on the kernel's command line")
     features, hints = _kvm(w), int(w.probe.get("cpu", "kvm_hints"))
     if hints & DEDICATED_HINT:
-        return Found("native", "native: the host says that vCPUs have CPUs of their own")
+        return Found("native", "native: the host reports dedicated CPUs")
     if PV_UNHALT in features and len(online(w.tree)) == 1:
-        return Found("native", "native: one vCPU has nobody to wait for")
+        return Found("native", "native: there is only one vCPU")
     if PV_UNHALT in features:
         return Found("PV", "PV, if the kernel was built with it: PV unhalt is offered")
     return Found("unfair", "unfair test-and-set: a guest without PV unhalt")
@@ -348,10 +348,10 @@ def _guests_spinlock(w: World) -> Found:
     "kernel_spinlock",
     "hypervisor",
     "the kernel's own spinlock",
-    how="what the kernel logged at boot where that may be read, else nopvspin in /proc/cmdline, "
+    how="the kernel's boot log if readable, else nopvspin in /proc/cmdline, "
     "KVM's PV unhalt and dedicated hint, the number of vCPUs",
-    means="`native` queue locks collapse when vCPUs are preempted; `PV` ones park; the `unfair` "
-    "one takes any order",
+    means="`native` queue locks collapse when vCPUs are preempted; `PV` locks park; the `unfair` "
+    "lock has no order",
 )
 def kernel_spinlock(w: World) -> Found:
     if said := _said_of_spinlocks(w):
@@ -371,7 +371,7 @@ def kernel_spinlock(w: World) -> Found:
     "scheduler",
     "kernel",
     how="/proc/sys/kernel/osrelease, /proc/version",
-    means="decides which scheduler and which hints there are",
+    means="it determines the scheduler and the available hints",
 )
 def kernel(w: World) -> Found:
     release = w.tree.read("/proc/sys/kernel/osrelease")
@@ -385,7 +385,7 @@ def kernel(w: World) -> Found:
     "scheduler",
     "scheduler",
     how="/sys/kernel/sched_ext, else the kernel's version: EEVDF since 6.6, CFS before",
-    means="who decides when a holder loses its CPU",
+    means="it decides when a lock holder is preempted",
 )
 def scheduler(w: World) -> Found:
     name = machine.scheduler(w.tree, w.tree.read("/proc/sys/kernel/osrelease"))
@@ -397,7 +397,7 @@ def scheduler(w: World) -> Found:
     "scheduler",
     "time slice",
     how="sched_getattr(2), se.slice in /proc/self/sched, base_slice_ns in debugfs",
-    means="a holder that lost its CPU is away for at least about this long per thread ahead of it",
+    means="a preempted holder is off its CPU for about this long, or longer, per thread ahead of it",
 )
 def time_slice(w: World) -> Found:
     try:
@@ -414,7 +414,7 @@ def time_slice(w: World) -> Found:
     "scheduler",
     "autogroup",
     how="/proc/sys/kernel/sched_autogroup_enabled",
-    means="sessions share the CPUs evenly, however many threads each has; nice counts within one",
+    means="sessions share the CPUs evenly, regardless of their threads; nice applies within one",
 )
 def autogroup(w: World) -> Found:
     on = w.tree.read("/proc/sys/kernel/sched_autogroup_enabled") == "1"

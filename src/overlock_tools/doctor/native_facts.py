@@ -23,7 +23,7 @@ def _time(ns: float) -> str:
     "costs",
     "one pause",
     how=PROBE + "ol_relax() repeated; PAUSE on x86",
-    means="5 to 140 cycles, by CPU; which is why every bound in our locks is a time",
+    means="5 to 140 cycles, depending on the CPU; therefore every bound in the locks is a time",
 )
 def pause(w: World) -> Found:
     ns = float(w.probe.get("costs", "pause_ns"))
@@ -34,8 +34,8 @@ def pause(w: World) -> Found:
     "yield_",
     "costs",
     "sched_yield()",
-    how=PROBE + "with nobody to yield to",
-    means="the least that giving the CPU away costs",
+    how=PROBE + "without another runnable thread",
+    means="the minimum cost of a yield",
 )
 def yield_(w: World) -> Found:
     ns = float(w.probe.get("costs", "yield_ns"))
@@ -51,8 +51,8 @@ def _passes(w: World, part: str) -> Found:
     "switch",
     "costs",
     "wake-up and thread switch",
-    how=PROBE + "two threads on one CPU pass a turn by futex(2); median",
-    means="what handing a lock over costs when the next must first get this CPU",
+    how=PROBE + "two threads on one CPU alternate through futex(2); median",
+    means="the cost of a hand-over to a thread that needs this CPU",
 )
 def switch(w: World) -> Found:
     return _passes(w, "switch")
@@ -63,7 +63,7 @@ def switch(w: World) -> Found:
     "costs",
     "wake-up on another CPU",
     how=PROBE + "the same across two CPUs, from before futex(2) until the other runs; median",
-    means="what handing a lock to a sleeper costs; spinning for less than this pays",
+    means="the cost of a hand-over to a sleeper; spinning pays for shorter waits",
 )
 def wake(w: World) -> Found:
     if "switch" in w.probe.parts and cpus_usable(replace(w, pid=None)).value < 2:
@@ -76,7 +76,7 @@ def wake(w: World) -> Found:
     "costs",
     "clock source",
     how="/sys/devices/system/clocksource/clocksource0/current_clocksource",
-    means="hpet and acpi_pm: the kernel caught the TSC lying, and each look at the clock is slow; "
+    means="hpet and acpi_pm: the kernel distrusts the TSC, and each clock read is slow; "
     "kvm-clock and Hyper-V's TSC page need no system call",
 )
 def clocksource(w: World) -> Found:
@@ -87,9 +87,9 @@ def clocksource(w: World) -> Found:
 @fact(
     "clock",
     "costs",
-    "one look at the clock",
+    "one clock read",
     how=PROBE + "ol_now() repeated: the counter where it is used, else clock_gettime()",
-    means="locks with time bounds look at it again and again while they wait",
+    means="locks with time bounds read it repeatedly while they wait",
 )
 def clock(w: World) -> Found:
     ns = float(w.probe.get("costs", "clock_ns"))
@@ -100,7 +100,7 @@ def clock(w: World) -> Found:
     "tsc",
     "costs",
     "time stamp counter",
-    how="CPUID 80000007h EDX bit 8, the clock source, and what the library made of them",
+    how="CPUID 80000007h EDX bit 8, the clock source, and the library's decision",
     means="a clock of a few ns for the locks' bounds; else they ask clock_gettime()",
 )
 def tsc(w: World) -> Found:
@@ -113,13 +113,13 @@ def tsc(w: World) -> Found:
     "tsc_sync",
     "costs",
     "counters of the CPUs agree",
-    how=PROBE + "each CPU reads its counter after having seen the first one's, and the reverse",
-    means="a counter that runs behind makes time go backwards for who is moved to it",
+    how=PROBE + "each CPU reads its counter after the first CPU's is visible, and vice versa",
+    means="if one lags, time goes backwards for a thread that migrates to that CPU",
 )
 def tsc_sync(w: World) -> Found:
     part = w.probe.part("tsc")
     if not part["exchanges"]:
-        raise Unknown("one CPU, or the two never ran at once")
+        raise Unknown("there is one CPU, or the two never ran at the same time")
     if part["backwards"]:
         return Found(False, f"no: up to {part['worst_ticks']} ticks behind")
     return Found(True, f"yes, on {part['compared']} of {part['cpus']} CPUs")
@@ -133,15 +133,15 @@ def tsc_sync(w: World) -> Found:
     "features",
     "transactions (RTM)",
     how="CPUID 7 EBX bit 11 and EDX bit 11; the library tries XBEGIN 64 times",
-    means="lock elision; microcode may offer it and abort every transaction",
+    means="lock elision; microcode may advertise it but abort every transaction",
 )
 def rtm(w: World) -> Found:
     works, offered = w.probe.get("cpu", "transactions_commit"), w.probe.get("cpu", "rtm")
     if works:
         return Found("works", "works: a transaction committed")
     if w.probe.get("cpu", "rtm_always_abort"):
-        return Found("aborts", "switched off by microcode: always aborts")
-    return Found("aborts", "offered, but none commits") if offered else Found("no", "no")
+        return Found("aborts", "disabled by microcode: always aborts")
+    return Found("aborts", "offered, but no transaction commits") if offered else Found("no", "no")
 
 
 @fact(
@@ -149,7 +149,7 @@ def rtm(w: World) -> Found:
     "features",
     "lock elision prefixes (HLE)",
     how="CPUID 7 EBX bit 4",
-    means="removed from new processors; a CPU that ignores them runs the same code",
+    means="removed from new processors; a CPU without HLE ignores the prefixes",
 )
 def hle(w: World) -> Found:
     has = bool(w.probe.get("cpu", "hle"))
@@ -161,7 +161,7 @@ def hle(w: World) -> Found:
     "features",
     "TPAUSE, UMWAIT",
     how="CPUID 7 ECX bit 5",
-    means="waiting that saves power and leaves the core to its sibling",
+    means="waiting with less power, which leaves the core to its sibling",
 )
 def waitpkg(w: World) -> Found:
     has = bool(w.probe.get("cpu", "waitpkg"))
@@ -172,8 +172,8 @@ def waitpkg(w: World) -> Found:
     "rseq",
     "features",
     "restartable sequences (rseq)",
-    how="__rseq_size of glibc 2.35 and later: 0 if the kernel or the administrator refused",
-    means="a thread can find out that it was off its CPU, for the price of a load",
+    how="__rseq_size of glibc 2.35 and later: 0 if the kernel or the administrator disabled it",
+    means="a thread can detect its own preemption at the cost of a load",
 )
 def rseq(w: World) -> Found:
     size = int(w.probe.get("rseq", "size"))
@@ -195,17 +195,17 @@ def rseq_slice(w: World) -> Found:
 @fact(
     "custom_slice",
     "features",
-    "time slices of one's own",
+    "custom time slices",
     how="sched_setattr(2) with sched_runtime, read back; Linux 6.12 and later",
-    means="a thread may ask for shorter or longer slices without privilege",
+    means="a thread may request shorter or longer slices without privilege",
 )
 def custom_slice(w: World) -> Found:
     part = w.probe.part("slice")
     if part["error"]:
         return Found(False, f"no ({because(part['error'])})")
     if part.get("got_ns") != part.get("asked_ns"):
-        return Found(False, "no: the kernel ignores the length asked for")
-    return Found(True, f"yes: asked for {_time(part['asked_ns'])}, and got it")
+        return Found(False, "no: the kernel ignores the requested length")
+    return Found(True, f"yes: requested and received {_time(part['asked_ns'])}")
 
 
 # Permissions.
@@ -227,9 +227,9 @@ def _tried(w: World, part: str, name: str, more: str = "") -> Found:
     "guests",
     "features",
     "guest kernels",
-    how="the programs that `overlock guest build` and QEMU are, below /usr and /bin",
-    means="`overlock guest` builds a kernel with the locks and boots it; loads fetch what they "
-    "need beside this",
+    how="the programs that `overlock guest build` needs, and QEMU, below /usr and /bin",
+    means="`overlock guest` builds a kernel with the locks and boots it; loads fetch their other "
+    "dependencies",
 )
 def guests(w: World) -> Found:
     from overlock_tools.guest import build, vm
@@ -251,7 +251,7 @@ def guests(w: World) -> Found:
     "permissions",
     "real-time priority",
     how=PROBE + "SCHED_FIFO for itself; Max realtime priority in /proc/self/limits",
-    means="a real-time holder is not preempted by ordinary threads, and may starve them",
+    means="ordinary threads cannot preempt a real-time holder, which may starve them",
 )
 def realtime(w: World) -> Found:
     return _tried(w, "priority", "fifo_error", _limit(w, "Max realtime priority"))
@@ -262,7 +262,7 @@ def realtime(w: World) -> Found:
     "permissions",
     "negative nice",
     how=PROBE + "setpriority() one below its own; Max nice priority in /proc/self/limits",
-    means="more CPU time than neighbours, not an end to preemption",
+    means="more CPU time than other threads have, but no end to preemption",
 )
 def nice(w: World) -> Found:
     return _tried(w, "priority", "nice_error", _limit(w, "Max nice priority"))
@@ -287,9 +287,9 @@ def _capabilities(w: World) -> str:
     "bpf",
     "permissions",
     "BPF on scheduler events",
-    how=PROBE + "bpf(BPF_PROG_LOAD) of a program that does nothing, closed again; "
+    how=PROBE + "bpf(BPF_PROG_LOAD) of an empty program, then closed; "
     "unprivileged_bpf_disabled, CapEff",
-    means="a monitor on sched_switch could tell locks who is preempted",
+    means="a monitor on sched_switch could publish preemptions to locks",
 )
 def bpf(w: World) -> Found:
     setting = w.tree.read_or("/proc/sys/kernel/unprivileged_bpf_disabled")
@@ -300,9 +300,9 @@ def bpf(w: World) -> Found:
 @fact(
     "perf",
     "permissions",
-    "perf events on oneself",
+    "perf events of one's own",
     how=PROBE + "perf_event_open(2) of its own context switches; perf_event_paranoid",
-    means="`perf` can tell spinning from computing",
+    means="`perf` can distinguish spinning from computing",
 )
 def perf(w: World) -> Found:
     paranoid = w.tree.read_or("/proc/sys/kernel/perf_event_paranoid")
@@ -333,13 +333,13 @@ def tracefs(w: World) -> Found:
     "permissions",
     "control groups",
     how="/proc/self/mountinfo and /proc/self/cgroup; whether its own group's folder may be written",
-    means="`overlock bench --quota` and a limit on neighbours need a group of their own",
+    means="`overlock bench --quota` and a limit on other programs need their own group",
 )
 def cgroup(w: World) -> Found:
     groups = limits.of(w.tree, "self")
     can = w.tree.writable(groups.folders[0])
     value = {"version": groups.version, "can_create": can}
-    return Found(value, f"v{groups.version}; {'we may' if can else 'we may not'} create one")
+    return Found(value, f"v{groups.version}; {'can' if can else 'cannot'} create one")
 
 
 # Knowledge.
@@ -350,7 +350,7 @@ def cgroup(w: World) -> Found:
     "knowledge",
     "knowledge of preemption",
     how=PROBE + "ol_sources() of the library",
-    means="what a lock may know about its own preemption here",
+    means="the sources from which a lock can learn about its preemption",
 )
 def knowledge(w: World) -> Found:
     sources: list[dict[str, Any]] = w.probe.get("sources", "list")
@@ -363,8 +363,8 @@ def knowledge(w: World) -> Found:
     "locks",
     "knowledge",
     "locks that work here",
-    how="locks.def; without knowledge or transactions a lock is slower, not wrong",
-    means="those that serve in order and never yield collapse when threads outnumber the CPUs",
+    how="locks.def; without preemption knowledge or transactions a lock is slower but correct",
+    means="FIFO locks that never yield collapse when threads outnumber the CPUs",
 )
 def locks(_: World) -> Found:
     try:
@@ -374,4 +374,4 @@ def locks(_: World) -> Found:
     in_order = {"fifo", "late_fifo"}
     fragile = [v.id for v in known if in_order & set(v.traits) and "yields" not in v.traits]
     value = [{"id": lock.id, "collapses": lock.id in fragile} for lock in known]
-    return Found(value, f"all {len(value)}; {', '.join(fragile)} only while threads fit the CPUs")
+    return Found(value, f"all {len(value)}; {', '.join(fragile)} only with at most one thread per CPU")

@@ -31,7 +31,7 @@ class Probe:
     def get(self, part: str, name: str) -> Any:
         found = self.part(part)
         if name not in found:
-            raise Unknown("not on this kind of CPU")
+            raise Unknown("not available on this architecture")
         return found[name]
 
 
@@ -65,7 +65,7 @@ def run() -> Probe:
     how = f"ended with status {done.returncode}"
     if done.returncode < 0:
         how = f"was killed by {signal.Signals(-done.returncode).name}"
-    lacking = "the probe could not try it here" if not done.returncode else f"overlock-probe {how}"
+    lacking = "the probe could not test it here" if not done.returncode else f"overlock-probe {how}"
     return parse(done.stdout.decode(errors="replace"), lacking)
 
 

@@ -31,7 +31,7 @@ def _scheduled(w: World) -> Thread:
     "process",
     "program",
     how="/proc/PID/comm, exe",
-    means="who is looked at",
+    means="the process under observation",
 )
 def program(w: World) -> Found:
     if w.pid is None:
@@ -45,7 +45,7 @@ def program(w: World) -> Found:
     "process",
     "threads",
     how="/proc/PID/task",
-    means="those that sleep cost nothing; see how many run",
+    means="sleeping threads cost nothing; see the number of runnable threads",
 )
 def threads(w: World) -> Found:
     _total(w)
@@ -55,9 +55,9 @@ def threads(w: World) -> Found:
 @fact(
     "wanting",
     "process",
-    "threads that want to run",
+    "runnable threads",
     how=TASK + "schedstat: time on CPUs and run delay, over the interval; states are sampled",
-    means="on average; more than its CPUs means that some are always preempted",
+    means="on average; if there are more than CPUs, some are always preempted",
 )
 def wanting(w: World) -> Found:
     total = _scheduled(w)
@@ -73,7 +73,7 @@ def wanting(w: World) -> Found:
     "process",
     "CPUs it uses",
     how=TASK + "schedstat: time on CPUs, over the interval",
-    means="1 is one CPU all the time",
+    means="1 is one fully used CPU",
 )
 def on_cpu(w: World) -> Found:
     mean = _scheduled(w).run_ns / 1e9 / w.watch.seconds
@@ -85,15 +85,15 @@ def on_cpu(w: World) -> Found:
     "process",
     "waits for a CPU",
     how=TASK + "schedstat: run delay / (run delay + time on CPUs), over the interval",
-    means="time in which a lock it holds, or is next to get, stands still",
+    means="during this time, a lock that it holds or is next to acquire does not progress",
 )
 def waiting(w: World) -> Found:
     total = _scheduled(w)
     wanted = total.run_ns + total.delay_ns
     if not wanted:
-        return Found(0.0, "never wanted to run")
+        return Found(0.0, "never runnable")
     share = total.delay_ns / wanted
-    return Found(share, f"{share:.0%} of the time it wants one")
+    return Found(share, f"{share:.0%} of its runnable time")
 
 
 @fact(
@@ -101,7 +101,7 @@ def waiting(w: World) -> Found:
     "process",
     "involuntary switches",
     how=TASK + "status: nonvoluntary_ctxt_switches, over the interval",
-    means="each took the CPU from a thread that was running, perhaps with a lock",
+    means="each preempted a running thread, perhaps a lock holder",
 )
 def involuntary(w: World) -> Found:
     rate = _total(w).involuntary / w.watch.seconds
@@ -113,7 +113,7 @@ def involuntary(w: World) -> Found:
     "process",
     "voluntary switches",
     how=TASK + "status: voluntary_ctxt_switches, over the interval",
-    means="it slept: waiting for work, input or a lock",
+    means="each is a sleep: a wait for work, input or a lock",
 )
 def voluntary(w: World) -> Found:
     rate = _total(w).voluntary / w.watch.seconds
@@ -125,7 +125,7 @@ def voluntary(w: World) -> Found:
     "process",
     "time in user mode",
     how=TASK + "stat: utime and stime, over the interval",
-    means="spinning and computing are both user mode; from outside they look the same",
+    means="spinning and computing are both in user mode and look the same from outside",
 )
 def user_mode(w: World) -> Found:
     total = _total(w)
@@ -151,7 +151,7 @@ def asleep_in(w: World) -> Found:
         return Found({}, "never seen asleep")
     unseen = places["?"] + places["0"] + places[""]
     if unseen == total:
-        raise Unknown("wchan needs the process's owner, and a kernel that tells it")
+        raise Unknown("wchan needs the process's owner, and a kernel that provides it")
     shares = {name: count / total for name, count in places.most_common() if name not in "?0"}
     futex = sum(share for name, share in shares.items() if "futex" in name)
     texts = [f"{name} {share:.0%}" for name, share in shares.items()]
@@ -188,9 +188,9 @@ def _lock_in_force(w: World) -> str:
 @fact(
     "libraries",
     "process",
-    "whose locks it may use",
+    "lock libraries",
     how="names of mapped files in /proc/PID/maps; OVERLOCK_LOCK in /proc/PID/environ",
-    means="locks that are compiled into it, and a Go or Rust runtime's, leave no name",
+    means="locks compiled into it, or in a Go or Rust runtime, are not visible",
 )
 def libraries(w: World) -> Found:
     if w.pid is None:
@@ -198,15 +198,15 @@ def libraries(w: World) -> Found:
     files = set(re.findall(r"/([^/\n]+)$", w.tree.read(f"/proc/{w.pid}/maps"), re.MULTILINE))
     found = [name for pattern, name in LIBRARIES if any(re.match(pattern, file) for file in files)]
     texts = [name + (_lock_in_force(w) if name == "overlock run" else "") for name in found]
-    return Found(found, ", ".join(texts) or "none that is known by name")
+    return Found(found, ", ".join(texts) or "none known by name")
 
 
 @fact(
     "worst_thread",
     "process",
-    "thread that waited most",
+    "thread with the longest wait",
     how=TASK + "schedstat, over the interval",
-    means="if it held a lock, all others waited with it",
+    means="if it held a lock, all other threads waited too",
 )
 def worst_thread(w: World) -> Found:
     _scheduled(w)

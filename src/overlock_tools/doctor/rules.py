@@ -16,10 +16,10 @@ class Answer(Enum):
 
     YES = "Yes, now"
     LIKELY = "Probably"
-    POSSIBLE = "It can"
-    BLIND = "Cannot tell"
+    POSSIBLE = "Possibly"
+    BLIND = "Unknown"
     NO = "No sign of it"
-    NOTE = "By the way"  # never a verdict
+    NOTE = "Note"  # never a verdict
 
 
 class Scope(Enum):
@@ -117,8 +117,8 @@ RULES = (
         Answer.YES,
         Scope.BOTH,
         lambda v: v["throttled"] > 0,
-        "the CPU quota ({quota}) stopped the whole group {throttled}: all its threads stand still "
-        "until the period ends, also one that holds a lock.",
+        "the CPU quota ({quota}) stopped the whole group {throttled}: all its threads, lock holders "
+        "included, stop until the period ends.",
         THROTTLED_ADVICE,
     ),
     Rule(
@@ -140,10 +140,9 @@ RULES = (
         Answer.YES,
         Scope.PROCESS,
         lambda v: v["waiting"] >= MUCH_WAITING and outnumbers(v),
-        "waits for a CPU {waiting}; threads that want to run: {wanting}; CPUs it may use: "
-        "{cpus_usable}, quota: {quota}; involuntary switches: {involuntary}. Lock-holder "
-        "preemption is likely if it takes spinlocks, or mutexes that spin; that it does cannot be "
-        "seen from outside.",
+        "waits for a CPU {waiting}; runnable threads: {wanting}; CPUs it may use: {cpus_usable}, "
+        "quota: {quota}; involuntary switches: {involuntary}. Lock-holder preemption is likely if "
+        "it uses spinlocks or spinning mutexes, which are invisible from outside.",
         (
             "fewer threads than CPUs, or more CPUs",
             "see whether its mutexes matter: overlock run --lock tas_yield --counters -- PROGRAM",
@@ -155,8 +154,8 @@ RULES = (
         Answer.LIKELY,
         Scope.PROCESS,
         lambda v: v["waiting"] >= MUCH_WAITING and not outnumbers(v) and not v["throttled"] > 0,
-        "waits for a CPU {waiting}, though its threads fit its CPUs (want to run: {wanting}): "
-        "others take them, or its threads sit on the same ones.",
+        "waits for a CPU {waiting}, although it has enough CPUs for its runnable threads "
+        "({wanting}): other programs use them, or its threads share a few of them.",
         (
             "find the others (top), move them away, or give this program CPUs of its own (taskset, "
             "a cpuset)",
@@ -168,8 +167,8 @@ RULES = (
         Answer.POSSIBLE,
         Scope.PROCESS,
         lambda v: SOME_WAITING <= v["waiting"] < MUCH_WAITING,
-        "waits for a CPU {waiting}: if it holds a lock then, others wait too, which shows in the "
-        "longest waits first.",
+        "waits for a CPU {waiting}: if it holds a lock meanwhile, other threads wait too. The "
+        "longest waits show it first.",
         ("look at the tail under each lock: overlock bench sections, column p99.9",),
     ),
     Rule(
@@ -182,8 +181,8 @@ RULES = (
             and not v["stolen"] >= BUSY_SHARE
             and not v["throttled"] > 0
         ),
-        "as far as this kernel can see, its threads got a CPU nearly whenever they wanted one "
-        "(waited {waiting}): preemption is not what slows it now.",
+        "as far as this kernel can see, its threads rarely waited for a CPU (waited {waiting}): "
+        "preemption does not slow it now.",
         ("if it is slow, profile it: perf record -g -p PID",),
     ),
     Rule(
@@ -191,7 +190,7 @@ RULES = (
         Answer.BLIND,
         Scope.PROCESS,
         lambda v: v["on_cpu"] < IDLE_CPUS and not v["waiting"] >= MUCH_WAITING,
-        "it hardly ran while it was looked at: nothing can be told.",
+        "it hardly ran during the observation.",
         ("look again while it works, and for longer: --seconds 30",),
     ),
     Rule(
@@ -199,7 +198,7 @@ RULES = (
         Answer.BLIND,
         Scope.PROCESS,
         lambda v: v.unknown("waiting"),
-        "how long its threads wait for CPUs cannot be seen ({waiting}).",
+        "the time that its threads wait for CPUs is unknown ({waiting}).",
         ("run the command as the program's user, in its container, on a kernel with schedstat",),
     ),
     Rule(
@@ -209,8 +208,8 @@ RULES = (
         lambda v: (
             v["user_mode"] >= 0.95 and v["on_cpu"] >= 0.1 and v["voluntary"] * 10 < v["involuntary"]
         ),
-        "it never sleeps and stays in user mode ({user_mode}): it computes, or it spins. From "
-        "outside these look the same.",
+        "it never sleeps and stays in user mode ({user_mode}): it computes or spins. These look "
+        "the same from outside.",
         ("perf top -p PID shows which; overlock run --counters counts a mutex's waits",),
     ),
     Rule(
@@ -218,8 +217,8 @@ RULES = (
         Answer.NOTE,
         Scope.PROCESS,
         lambda v: v["voluntary"] >= 100 and v.part("asleep_in", "futex") >= 0.5,
-        "its threads sleep in futex(2), {voluntary}: a mutex under contention, conditions, or a "
-        "pool that waits for work.",
+        "its threads sleep in futex(2), {voluntary}: on a contended mutex, on condition variables, "
+        "or in a pool without work.",
         ("compare other locks in its mutexes: overlock run --lock NAME --counters -- PROGRAM",),
     ),
     Rule(
@@ -227,8 +226,8 @@ RULES = (
         Answer.YES,
         Scope.MACHINE,
         crowded,
-        "more threads want to run than there are CPUs ({runnable}, on {cpus_online} CPUs): they "
-        "preempt each other, lock holders among them.",
+        "there are more runnable threads than CPUs ({runnable}, on {cpus_online} CPUs): the "
+        "scheduler preempts threads, lock holders among them.",
         CROWDED_ADVICE,
     ),
     Rule(
@@ -236,8 +235,8 @@ RULES = (
         Answer.LIKELY,
         Scope.MACHINE,
         lambda v: v["pressure"] >= MUCH_WAITING and not crowded(v),
-        "some thread waits for a CPU {pressure}, though on average few want to run "
-        "({runnable}): bursts, or threads kept to too few CPUs.",
+        "at least one thread waits for a CPU {pressure}, although on average few are runnable "
+        "({runnable}): threads run in bursts, or are restricted to too few CPUs.",
         CROWDED_ADVICE,
     ),
     Rule(
@@ -245,8 +244,8 @@ RULES = (
         Answer.LIKELY,
         Scope.BOTH,
         lambda v: v["throttled"] == 0 and v.part("throttled_ever", "share") >= OFTEN_THROTTLED,
-        "the CPU quota ({quota}) has stopped the group before ({throttled_ever}), not while it was "
-        "looked at.",
+        "the CPU quota ({quota}) has stopped the group before ({throttled_ever}), but not during "
+        "the observation.",
         THROTTLED_ADVICE,
     ),
     Rule(
@@ -254,8 +253,8 @@ RULES = (
         Answer.NOTE,
         Scope.BOTH,
         lambda v: v["throttled"] == 0 and 0 < v.part("throttled_ever", "share") < OFTEN_THROTTLED,
-        "the CPU quota ({quota}) stopped the group now and then ({throttled_ever}), not while it "
-        "was looked at.",
+        "the CPU quota ({quota}) stopped the group occasionally ({throttled_ever}), but not during "
+        "the observation.",
         THROTTLED_ADVICE,
     ),
     Rule(
@@ -267,8 +266,8 @@ RULES = (
             and v["throttled"] == 0
             and v.part("throttled_ever", "share") < OFTEN_THROTTLED
         ),
-        "a quota of {quota} is less than the CPUs that may be used ({cpus_usable}): when that many "
-        "threads run, all are stopped for the rest of each period.",
+        "the quota of {quota} is less than the usable CPUs ({cpus_usable}): when that many threads "
+        "run, the kernel stops all of them for the rest of each period.",
         THROTTLED_ADVICE,
     ),
     Rule(
@@ -276,8 +275,8 @@ RULES = (
         Answer.POSSIBLE,
         Scope.MACHINE,
         lambda v: v["cpus_usable"] < v["cpus_online"],
-        "only {cpus_usable} of {cpus_online} CPUs may be used: a program that counts the machine's "
-        "CPUs starts too many threads.",
+        "only {cpus_usable} of {cpus_online} CPUs are usable: a program that starts one thread per "
+        "CPU of the machine starts too many.",
         ("start as many threads as `nproc` says; why: overlock bench sections --threads 1x,2x",),
     ),
     Rule(
@@ -285,8 +284,8 @@ RULES = (
         Answer.BLIND,
         Scope.MACHINE,
         lambda v: v["steal_reported"] is False or (v.is_guest and v.unknown("steal_reported")),
-        "a guest of {hypervisor} that may not report stolen time: whether the host preempts the "
-        "vCPUs cannot be seen from here.",
+        "{hypervisor} may not report stolen time to this guest: preemption of vCPUs by the host is "
+        "invisible here.",
         ("ask on the host, or compare: overlock bench sections at 1x, whose range shows it",),
     ),
     Rule(
@@ -294,7 +293,7 @@ RULES = (
         Answer.BLIND,
         Scope.BOTH,
         lambda v: v.unknown("quota"),
-        "whether a CPU quota applies cannot be seen here ({quota}).",
+        "a CPU quota may apply, but is not visible here ({quota}).",
         ("mount the cgroup file system into the container, or ask outside for its limits",),
     ),
     Rule(
@@ -302,7 +301,7 @@ RULES = (
         Answer.BLIND,
         Scope.MACHINE,
         lambda v: v.unknown("runnable") and v.unknown("queued") and v.unknown("pressure"),
-        "how many threads want to run cannot be seen here ({runnable}).",
+        "the number of runnable threads is not visible here ({runnable}).",
         ("run the command outside the container as well",),
     ),
     Rule(
@@ -310,7 +309,7 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["hidden_limits"] is True,
-        "in a container ({container}): a quota set above its own group cannot be seen.",
+        "this is a container ({container}): a quota above its own group is not visible.",
         ("compare with what the engine was told (docker inspect, resources.limits.cpu)",),
     ),
     Rule(
@@ -318,8 +317,8 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v.unknown("slice"),
-        "when a time slice ends is not known here ({slice}): i_spin, i_spin_pv and warned avoid "
-        "nothing, and count UNKNOWN_SLICE.",
+        "the end of a time slice is unknown here ({slice}): i_spin, i_spin_pv and warned avoid no "
+        "preemption, and count UNKNOWN_SLICE.",
         ("take ticket or ttas, which they are then; Linux 6.12 tells a thread its slice",),
     ),
     Rule(
@@ -327,8 +326,8 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["kernel_spinlock"] == "unfair",
-        "the guest kernel's own spinlock is an unfair test-and-set: it survives preempted vCPUs, "
-        "and starves waiters.",
+        "the guest kernel's own spinlock is an unfair test-and-set: it tolerates preempted vCPUs, "
+        "but starves waiters.",
         ("offer PV unhalt to this guest (QEMU: kvm-pv-unhalt)",),
     ),
     Rule(
@@ -348,8 +347,8 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["clock"] >= SLOW_CLOCK_NS,
-        "a look at the clock takes {clock} (time stamp counter: {tsc}; clock source: "
-        "{clocksource}), and locks with time bounds pay it on every slow path.",
+        "a clock read takes {clock} (time stamp counter: {tsc}; clock source: {clocksource}); "
+        "locks with time bounds read it on every slow path.",
         ("on the host or at boot: an invariant TSC and clocksource=tsc, if it can be trusted",),
     ),
     Rule(
@@ -357,7 +356,7 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["tsc_sync"] is False,
-        "the CPUs' counters disagree ({tsc_sync}): times measured across CPUs are wrong.",
+        "the CPUs' counters differ ({tsc_sync}): times measured across CPUs are wrong.",
         ("boot with clocksource=hpet or tsc=unstable; do not trust hand-over times measured here",),
     ),
     Rule(
@@ -365,7 +364,7 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["rtm"] == "aborts",
-        "transactions are offered by the CPU and abort ({rtm}): lock elision only costs here.",
+        "the CPU offers transactions but aborts them ({rtm}): lock elision costs time without gain.",
         ("build without elision; glibc: leave glibc.elision.enable at 0",),
     ),
     Rule(
@@ -373,8 +372,8 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["rtm"] == "works",
-        "transactions work: a preempted holder of an elided lock holds nobody up, as its "
-        "transaction is undone.",
+        "transactions work: a preempted holder of an elided lock delays no other thread, because "
+        "its transaction aborts.",
         ("try glibc's: GLIBC_TUNABLES=glibc.elision.enable=1 PROGRAM",),
     ),
     Rule(
@@ -382,7 +381,7 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["slice"] >= LONG_SLICE_NS,
-        "time slices are long ({slice}): a preempted holder is missed for at least that.",
+        "time slices are long ({slice}): a preempted holder is off its CPU for at least that long.",
         ("a program may ask for shorter ones; what they do: overlock bench sections --slice 0.5",),
     ),
     Rule(
@@ -390,7 +389,7 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["governor"] == "powersave",
-        "the frequency governor is powersave: measurements will wander.",
+        "the frequency governor is powersave: measurements will vary.",
         ("cpupower frequency-set -g performance, while you measure",),
     ),
     Rule(
@@ -404,7 +403,7 @@ RULES = (
             and not v["stolen"] >= BUSY_SHARE
             and not v["throttled"] > 0
         ),
-        "{runnable} want to run, on {cpus_online} CPUs, {stolen} stolen: nothing takes CPUs away "
+        "{runnable} runnable threads on {cpus_online} CPUs, {stolen} stolen: no threads lose CPUs "
         "now.",
         (
             "ask again while the program works, or look at it: overlock doctor --pid PID",

@@ -67,11 +67,11 @@ def show(out: Console, report: Report, verbose: bool) -> None:
 def _show(out: Console, report: Report, verbose: bool) -> None:
     out.width = min(out.width, MOST_WIDTH)
     whom = f"process {report.pid}" if report.pid else "this machine"
-    out.print(Text(f"Does preemption hurt {whom}? Looked for {report.seconds:.1f} s.\n"))
+    out.print(Text(f"Does preemption hurt {whom}? Observed for {report.seconds:.1f} s.\n"))
     advised: set[str] = set()
     for finding in report.findings:
         if report.pid and finding is _first_of_machine(report):
-            out.print(Text("\nIts machine", style="bold"))
+            out.print(Text("\nThe machine", style="bold"))
         _finding(out, finding, advised)
     if not report.findings:
         out.print(
