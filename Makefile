@@ -18,12 +18,12 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
 		while IFS='	' read -r target what; do printf '  make %-12s %s\n' "$$target" "$$what"; done
 
-demo: ## set up what is missing, then show the collapse and its cure here; five minutes
+demo: ## install missing packages, then show lock collapse and its cure on this machine; five minutes
 	@tools/setup demo
 	@$(MAKE) --no-print-directory native
 	@$(OVERLOCK) demo $(ARGS)
 
-test: ## set up what is missing, then run every suite; ARGS="--only NAME" for one
+test: ## install missing packages, then run every test suite; ARGS="--only NAME" for one
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(PYTHON) tests/run_suites.py --build $(BUILD) $(ARGS)
@@ -46,26 +46,26 @@ native:
 	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
 	@[ ! -x .venv/bin/overlock-tools ] || $(LAUNCHER)
 
-checker: ## build the model checker too, for `overlock check`
+checker: ## also build the model checker, for `overlock check`
 	@tools/setup test
 	@$(MAKE) --no-print-directory native CMAKE_FLAGS="$(CMAKE_FLAGS) -DOVERLOCK_CHECKER=ON"
 
-peers: ## install other people's locks and build them in: `overlock bench --locks peers`
+peers: ## install other libraries' locks and build them in, for `overlock bench --locks peers`
 	@tools/setup peers
 	@$(MAKE) --no-print-directory native
 
 .PHONY: guest guest-test guest-nested-test
-guest: ## set up what is missing, then build a kernel with all the locks, for `overlock guest`; six minutes
+guest: ## install missing packages, then build a kernel with all the locks, for `overlock guest`; six minutes
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native
 	@$(OVERLOCK) guest build $(ARGS)
 
-guest-test: guest ## that kernel and one that counts, booted: locktorture, loads, one that excludes nobody is caught
+guest-test: guest ## boot that kernel and an instrumented one: locktorture, loads, detection of a broken lock
 	@$(OVERLOCK) guest build --variant counted
 	@tools/setup test
 	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/guest
 
-guest-nested-test: ## a kernel with KVM too, its guest booted in a host that QEMU translates: PV locks, steal time; 15 minutes
+guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV locks, steal time; 15 minutes
 	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
 	@tools/setup test
 	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/test_real_nested.py
@@ -78,7 +78,7 @@ deb: ## build Debian packages of library, headers and interposer into build/deb
 	@tools/setup deb
 	@tools/deb $(BUILD)/deb
 
-foreign: ## other people's test suites under locks, beside natively; an hour; ARGS="--only NAME", --help
+foreign: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
 	@tools/setup foreign
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/foreign/run.py --build $(BUILD) $(ARGS)
@@ -86,7 +86,7 @@ foreign: ## other people's test suites under locks, beside natively; an hour; AR
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
 
-matrix: ## every workload, lock and peer at 1 to 64 threads, into build/matrix, resumable; 40 minutes
+matrix: ## measure every workload, lock and peer at 1 to 64 threads into build/matrix; resumable; 40 minutes
 	@$(MAKE) --no-print-directory peers
 	@$(OVERLOCK) bench matrix -o $(BUILD)/matrix --threads 1,2,4,8,16,32,64 --budget 40 $(ARGS)
 	@$(OVERLOCK) report $(BUILD)/matrix -o $(BUILD)/matrix.html
@@ -98,7 +98,7 @@ FIGURES = "invalidation $(OF_004) --seconds 0.1" "mutexbench $(OF_004) --seconds
 	"lockloop --as-in 003 --locks byte,unfair_qspin,unfair_qspin@steal_first=0,qspin,pthread_mutex" \
 	"fairness --as-in 002 --locks ticket,i_spin,preemptable_ticket,pv_ticket,oticket,pthread_mutex" \
 	"sections --as-in 000 --locks ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,byte"
-papers: build ## 004's Figs. 1-4, 003's table, 002's Fig. 6 and 000's VMs, here; 15 minutes, an idle machine
+papers: build ## repeat the papers' figures and tables (--as-in 000, 002, 003, 004); 15 minutes, an idle machine
 	@mkdir -p $(BUILD)/papers
 	@set -e; for figure in $(FIGURES); do \
 		$(OVERLOCK) bench $$figure \
@@ -107,7 +107,7 @@ papers: build ## 004's Figs. 1-4, 003's table, 002's Fig. 6 and 000's VMs, here;
 
 # How late callers give up: reported, not asserted, for it is the machine's answer too.
 .PHONY: timed
-timed: ## own CPU time that timed callers spend after their deadline, lock by lock; ARGS=SECONDS
+timed: ## measure the CPU time of timed callers after their deadline, per lock; ARGS=SECONDS
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(BUILD)/tests/native-timed-plain --report $(ARGS)
@@ -115,25 +115,25 @@ timed: ## own CPU time that timed callers spend after their deadline, lock by lo
 # Every tunable but the switches; one that no lock reads is left out, and says so.
 SWEPT = $(shell sed -n '/, 0, 1, [a-z]*,$$/!s/^OL_TUNABLE.\([a-z_]*\),.*/\1/p' include/overlock/tunables.def)
 .PHONY: sweeps
-sweeps: build ## how throughput depends on each tunable, into build/sweeps; an hour, an idle machine
+sweeps: build ## measure throughput over each tunable into build/sweeps; an hour, an idle machine
 	@mkdir -p $(BUILD)/sweeps
 	@for tunable in $(SWEPT); do file=$(BUILD)/sweeps/$$tunable; \
 		$(OVERLOCK) bench sweep $$tunable --threads 1x,2x,4x,8x --if-busy wait \
 			--json $$file.json -o $$file.png -o $$file.svg $(ARGS) || [ $$? = 2 ] || exit; done
 
-real: ## real programs under every lock, beside native; ARGS="--rounds 3 --json FOLDER"
+real: ## measure real programs under every lock and natively; ARGS="--rounds 3 --json FOLDER"
 	@tools/setup demo
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/run/real_programs.py $(ARGS)
 
 .PHONY: conformance
-conformance: ## every pthread call in every state, all cases under every lock, beside glibc; five minutes
+conformance: ## compare every pthread call in every state with glibc, under every lock; five minutes
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(PYTHON) tests/run/conformance/generate.py
 	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/test_conformance.py $(ARGS)
 
-instructions: ## count the instructions of each lock, beside Concurrency Kit's; ARGS="--json FILE"
+instructions: ## count the instructions of each lock and of Concurrency Kit's; ARGS="--json FILE"
 	@tools/setup test
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
@@ -149,16 +149,16 @@ fuzz: ## what overlock-hostd reads of guests, files and /proc, and readers of it
 		-artifact_prefix=$(BUILD)/fuzz/ $(ARGS) $(BUILD)/fuzz/corpus tests/monitor/seeds
 
 .PHONY: start-up
-start-up: build ## how long `overlock run` takes to start a program, beside none and a bare LD_PRELOAD; ARGS="--json FILE"
+start-up: build ## measure program startup: plain, with a bare LD_PRELOAD, with `overlock run`; ARGS="--json FILE"
 	@$(PYTHON) tools/start_up.py $(ARGS)
 
-aa: build ## are equal locks called equal, is 5 % found? 100 comparisons; 13 minutes, an idle machine
+aa: build ## test the statistics with 100 comparisons of equal and 5 % different locks; 13 minutes, an idle machine
 	@$(PYTHON) tools/aa.py $(ARGS)
 
 # Another checker's opinion; its program is yours to bring. ARGS="--page docs/cross-examination.md"
 # renews the page's tables.
 .PHONY: genmc
-genmc: build ## every lock and order, and check/genmc/twins.txt, asked of GENMC=PATH, two minutes each at most, into build/genmc
+genmc: build ## check every lock, memory order and mutant of check/genmc with GENMC=PATH, at most two minutes each, into build/genmc
 	@mkdir -p $(BUILD)/genmc
 	@twins=$$(sed -n 's|^[a-z].*|tests/twins/&.patch|p' check/genmc/twins.txt); set -e; \
 	for what in locks "twins $$twins" orders; do \
@@ -171,7 +171,7 @@ PROVEN = all preemptable_ticket@tau=0 preemptable_ticket@tau=inf
 PROVE = prove() { file=$(BUILD)/proof/$$1.json; shift; \
 	$(OVERLOCK) check $(PROVEN) --json $$file "$$@" $(ARGS) || [ $$? = 3 ]; }
 .PHONY: proof
-proof: checker ## docs/proof.md's tables: every lock, larger sizes, PROOF_SECONDS for each; resumable; hours
+proof: checker ## check every lock at larger sizes, PROOF_SECONDS each, for the tables of docs/proof.md; resumable; hours
 	@mkdir -p $(BUILD)/proof
 	@set -e; $(PROVE); prove scenarios --seconds $(PROOF_SECONDS) --scenario all --model all --size 2x1; \
 		prove small --seconds $(PROOF_SECONDS) --model all --size 2x2 --size 3x1; \
@@ -181,14 +181,14 @@ proof: checker ## docs/proof.md's tables: every lock, larger sizes, PROOF_SECOND
 
 # KERNEL_SOURCE=FOLDER for another kernel than Debian's linux-source-6.1.
 .PHONY: kernel-series
-kernel-series: ## build a Linux kernel with the locks, four ways, and boot it with each; an hour
+kernel-series: ## build a Linux kernel with the locks in four configurations, and boot it with each lock; an hour
 	@tools/setup test
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(PYTHON) tests/run_suites.py --build $(BUILD) --long --only kernel-series $(ARGS)
 
 # The README's picture, and how it was made.
-picture: build ## measure again for docs/img/collapse.png; four minutes, an idle machine
+picture: build ## repeat the measurement of docs/img/collapse.png; four minutes, an idle machine
 	@$(OVERLOCK) bench sections --locks $(PICTURED) --threads 1,2,3,4,6,8,12,16 --rounds 9 --seconds 0.3 \
 		--json $(BUILD)/collapse.json
 	@$(OVERLOCK) report $(BUILD)/collapse.json --png docs/img/collapse.png
@@ -207,26 +207,26 @@ measured: build ## measure every lock for its page in docs/locks; a quarter of a
 NEIGHBOURS = ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,i_spin_pv,byte,pv_byte
 NEIGHBOURS := $(NEIGHBOURS),unfair_qspin,owner_qspin,qspin,pv_qspin,mcs,mcs_tp,twa,tas_yield,pthread_mutex
 .PHONY: neighbours
-neighbours: build ## 2 to 5 programs at once, each of which fits the CPUs, into build/neighbours; four minutes
+neighbours: build ## measure 2 to 5 programs at once, each with one thread per CPU at most, into build/neighbours; four minutes
 	@mkdir -p $(BUILD)/neighbours
 	@set -e; for copies in 2 3 4 5; do \
 		$(OVERLOCK) bench sections --neighbours $$copies --threads 1x --locks $(NEIGHBOURS) --rounds 9 \
 			--seconds 0.25 --if-busy wait --json $(BUILD)/neighbours/$$copies.json $(ARGS); done
 	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
 
-docs: build ## the pages with their generated tables, in build/docs; ARGS=--in-place for docs/
+docs: build ## generate the pages with their tables in build/docs; ARGS=--in-place for docs/
 	@$(PYTHON) tools/docs_tables.py --out $(BUILD)/docs $(ARGS)
 
-lint: ## formatters and linters, changing nothing
+lint: ## run formatters and linters without changes
 	@tools/setup test
 	@tests/lint
 
-format: ## let the formatters change the files
+format: ## run the formatters and change the files
 	@tools/setup test
 	@git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | xargs .venv/bin/clang-format -i
 	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 
-setup: ## install what demo and test need (they do it themselves)
+setup: ## install the packages that demo and test need (both targets do so themselves)
 	@tools/setup test
 
 clean: ## remove build/; keeps .venv

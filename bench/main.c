@@ -131,7 +131,7 @@ static bool do_cell(struct request *request)
 	case CELL_DONE:
 		break;
 	case CELL_HUNG:
-		answer_error("hung", "it did not end when it should have, and was killed");
+		answer_error("hung", "it did not end in time and was killed");
 		return true;
 	case CELL_INTERRUPTED:
 		exit(EXIT_INTERRUPTED);

@@ -71,7 +71,7 @@ static const char *find_variant(struct request *request, const char *variant)
 	return wrong;
 }
 
-static const char form[] = "a cell is workload=NAME variant=LOCK NAME=VALUE ..., in one line";
+static const char form[] = "expected workload=NAME variant=LOCK NAME=VALUE ... in one line";
 
 /* Sets what one NAME=VALUE says. */
 static const char *set(struct request *request, double *values, const char *name, const char *value,
@@ -122,9 +122,9 @@ const char *request_parse(struct request *request, char *line, double unit_ns)
 	if (cell->workload == NO_WORKLOAD || !cell->subject.ops)
 		return form;
 	if (param(cell, "nested", 0) && param(cell, "locks", 1) < 2)
-		return "nested=1 needs locks=2 or more: a pair is of two locks";
+		return "nested=1 needs locks=2 or more";
 	if (cell->turns && cell->phases > 1)
-		return "turns= and phases= exclude each other: phases are parts of the time";
+		return "turns= and phases= exclude each other: phases divide the measured time";
 	return NULL;
 }
 
@@ -154,7 +154,7 @@ const char *request_tune(const struct request *request)
 		char *value = strchr(setting, '=');
 
 		if (!value)
-			return "a setting is NAME=VALUE, as in preemptable_ticket@tau=0";
+			return "expected NAME=VALUE after @, as in preemptable_ticket@tau=0";
 		*value++ = '\0';
 		error = ol_set_tunable(setting, value);
 		if (error)

@@ -31,7 +31,7 @@ bool slice_set(uint64_t ns, char *why, size_t size)
 	}
 	if (!slice_get()) {
 		snprintf(why, size,
-			 "the kernel took the slice and reports none; Linux 6.12 has them");
+			 "the kernel ignored the slice; custom slices need Linux 6.12");
 		return false;
 	}
 	return true;

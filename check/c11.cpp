@@ -230,9 +230,8 @@ public:
         f.add(a.address(), a.width, writes);
         for (uint32_t i = 0; i < contexts_; i++)
             if ((h.writer == i && h.written > now[i]) || (writes && h.read[i] > now[i]))
-                return std::string(writes ? "writes" : "reads") + " what " + "T" +
-                       std::to_string(i + 1) + (writes ? " used" : " wrote") +
-                       ", and nothing orders the two";
+                return std::string(writes ? "writes data used" : "reads data written") + " by T" +
+                       std::to_string(i + 1) + " without a happens-before order";
         if (writes) {
             h.writer = static_cast<uint32_t>(me);
             h.written = now[me];

@@ -49,7 +49,7 @@ std::string over(const std::vector<Turn> &turns, size_t bound) {
     for (size_t i = 0; i < turns.size(); i++)
         if (passers(turns, i) > bound)
             return std::to_string(passers(turns, i)) + " later tickets were served before " +
-                   told(turns, i) + "; claimed are at most " + std::to_string(bound);
+                   told(turns, i) + "; the claim is at most " + std::to_string(bound);
     return {};
 }
 
@@ -76,9 +76,9 @@ std::string bypassed(const std::vector<Turn> &turns, size_t last, size_t bound) 
             std::count_if(turns.begin(), turns.begin() + static_cast<long>(i),
                           [=](const Turn &t) { return t.arrival.first > in_line; }));
         if (later > bound)
-            return std::to_string(later) + " that came after step " + std::to_string(in_line) +
+            return std::to_string(later) + " that arrived after step " + std::to_string(in_line) +
                    " were served before " + ordinal(i) + " (T" + std::to_string(last + 1) +
-                   "), which was in line since; claimed are at most " + std::to_string(bound);
+                   "), which was queued since; the claim is at most " + std::to_string(bound);
     }
     return {};
 }

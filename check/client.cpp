@@ -215,11 +215,11 @@ bool Client::is_held_by_waiter() {
 // From outside, with nobody else there: waiting is a failure now.
 void Client::idle_lock_works(Lock &l) {
     if (ops_.is_locked(l.at) || ops_.is_contended(l.at))
-        world_.fail(Wrong::lies, "the lock is idle and said to be locked or contended");
+        world_.fail(Wrong::lies, "the idle lock is reported as locked or contended");
     if (!ops_.trylock(l.at))
         world_.fail(Wrong::unusable, "trylock fails on the idle lock");
     if (!ops_.is_locked(l.at) || ops_.trylock(l.at))
-        world_.fail(Wrong::lies, "the lock is held and said to be free, or taken twice");
+        world_.fail(Wrong::lies, "the held lock is reported as free, or is taken twice");
     ops_.unlock(l.at);
     ops_.lock(l.at);
     ops_.unlock(l.at);
@@ -232,7 +232,7 @@ void Client::first_come_first_served() {
             if (size_t in_line = turns_[late].arrival.in_line, first = turns_[early].arrival.first;
                 turns_[late].queued && turns_[early].queued && in_line && in_line < first)
                 world_.fail(Wrong::out_of_order,
-                            "acquisition " + std::to_string(late + 1) + " was in line at step " +
+                            "acquisition " + std::to_string(late + 1) + " was queued at step " +
                                 std::to_string(in_line) + ", before acquisition " +
                                 std::to_string(early + 1) + " began at step " +
                                 std::to_string(first));
@@ -277,7 +277,7 @@ bool Client::try_once(Lock &l) {
     world_.end_try();
     add(l.busy, -1);
     if (!got && alone && l.begun == begun)
-        world_.fail(Wrong::try_fails, "nobody else held it or wanted it meanwhile");
+        world_.fail(Wrong::try_fails, "no other context held it or waited for it meanwhile");
     return got;
 }
 
@@ -290,7 +290,7 @@ bool Client::acquire_in_time(Lock &l) {
     world_.begin_timed(until);
     bool got = ops_.timedlock(l.at, until);
     if (!world_.end_timed() && !got)
-        world_.fail(Wrong::lies, "timedlock gives up before its deadline");
+        world_.fail(Wrong::lies, "timedlock times out before its deadline");
     if (got)
         took(l, false);
     else
@@ -302,18 +302,18 @@ void Client::took(Lock &l, bool in_line) {
     size_t me = world_.running();
 
     if (l.owner != nobody)
-        world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while T" +
-                                          std::to_string(l.owner + 1) + " was there");
+        world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " entered while T" +
+                                          std::to_string(l.owner + 1) + " was inside");
     if (l.readers)
-        world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while " +
-                                          std::to_string(l.readers) + " readers were there");
+        world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " entered while " +
+                                          std::to_string(l.readers) + " readers were inside");
     if (ol_htm_active()) { // others may be here too: memory keeps them apart
         add(l.elided, 1);
     } else {
         if (l.elided)
-            world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " came in while " +
+            world_.fail(Wrong::exclusion, "T" + std::to_string(me + 1) + " entered while " +
                                               std::to_string(l.elided) +
-                                              " in transactions were there");
+                                              " transactions were inside");
         l.owner = me;
     }
     world_.once_certain([this, &l, turn = turn(in_line)] {
@@ -394,7 +394,7 @@ void Client::look_shared() {
     setting_.shared->lock(l.at);
     if (l.owner != nobody)
         world_.fail(Wrong::exclusion,
-                    "a reader came in while T" + std::to_string(l.owner + 1) + " was there");
+                    "a reader entered while T" + std::to_string(l.owner + 1) + " was inside");
     l.readers++;
     turns_.push_back(turn(true));
     world_.mark("reads");
@@ -431,7 +431,7 @@ void Client::try_and_lock() {
         bool alone = l.busy == 1;
         uint64_t begun = l.begun;
         if (ops_.is_contended(l.at) && alone && l.begun == begun)
-            world_.fail(Wrong::lies, "is_contended is true though nobody else wants the lock");
+            world_.fail(Wrong::lies, "is_contended is true although no other context waits");
         release(l);
     }
 }

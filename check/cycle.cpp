@@ -18,13 +18,13 @@ std::string Cycle::told(size_t contexts) const {
             moved |= bit(static_cast<size_t>(states_[first].who));
     } while (states_[first].hash != states_[last].hash);
     std::string s =
-        "the same state comes again after " + std::to_string(last - first) + " steps of";
+        "the same state recurs after " + std::to_string(last - first) + " steps of";
     for (size_t i = 0; i < max_processes; i++)
         if (moved & bit(i))
             s += " " + name_of(static_cast<Process>(i), contexts);
     if (always & ~moved)
-        return s + ", while others could run: a loop that waits must relax";
-    return s + ", and nobody else could run: a fair cycle";
+        return s + ", while other contexts can run: a waiting loop must relax";
+    return s + ", and no other context can run: a fair cycle";
 }
 
 } // namespace ol::check

@@ -48,7 +48,7 @@ std::pair<std::string, uint64_t> assignment(const std::string &text) {
     uint64_t n = value == "inf" ? engine::never : strtoull(value.c_str(), &end, 10);
 
     if (value.empty() || (end && *end))
-        bad("expected NAME=NUMBER, not " + text);
+        bad("expected NAME=NUMBER, got " + text);
     return {text.substr(0, at), n};
 }
 
@@ -59,7 +59,7 @@ template <class List> size_t index_of(const List &list, const std::string &name,
             return i;
         known += std::string(i ? ", " : "") + list[i].name;
     }
-    bad("there is no " + std::string(what) + " " + name + "; there are " + known);
+    bad("there is no " + std::string(what) + " " + name + "; expected one of " + known);
 }
 
 constexpr struct {
@@ -108,7 +108,7 @@ Weakening weakening(const std::string &text) {
     size_t a = text.find(':'), b = text.rfind(':');
     std::string order = text.substr(b + 1);
     if (a == b || (order != "acquire" && order != "release"))
-        bad("--weaken wants FILE:LINE:acquire or FILE:LINE:release, not " + text);
+        bad("--weaken expects FILE:LINE:acquire or FILE:LINE:release, not " + text);
     return {text.substr(0, a), std::atoi(text.substr(a + 1, b - a - 1).c_str()), order == "acquire",
             order == "release"};
 }
@@ -171,7 +171,7 @@ const ol_lock_ops &find_lock(Options &o) {
     if (!o.object.empty())
         return *load(o.object, o.lock);
     if (o.lock.empty())
-        bad("which lock? --lock NAME or --load FILE.so");
+        bad("no lock; give --lock NAME or --load FILE.so");
     if (const ol_lock_ops *ops = engine::find_subject(o.lock))
         return *ops;
     bad("there is no lock " + o.lock + "; --list lists them");
@@ -185,7 +185,7 @@ const SharedOps *shared_side(const Options &o) {
         return nullptr;
     void *found = o.object.empty() ? nullptr : dlsym(open(o.object), name.c_str());
     if (!found)
-        bad("--roles wants a loaded lock that has " + name);
+        bad("--roles needs a loaded lock that has " + name);
     return static_cast<const SharedOps *>(found);
 }
 
@@ -381,43 +381,45 @@ int run(Options &o) {
 
 int main(int argc, char **argv) {
     Options o;
-    CLI::App app{"Explores one lock in one scenario. Lines of JSON on standard output: progress, "
-                 "and\n"
-                 "last the result. Exit code 0: holds in all executions; 1: fails; 2: bad usage;\n"
+    CLI::App app{"Explores one lock in one scenario. Prints lines of JSON: progress, then the\n"
+                 "result. Exit code 0: holds in all executions; 1: fails; 2: bad usage;\n"
                  "3: holds so far, but not all executions were explored.",
                  "overlock-check"};
 
-    app.add_option("--lock", o.lock, "a lock of locks.def");
-    app.add_option("--load", o.object, "a lock compiled from engine/subject_unit.cpp");
-    app.add_option("--contexts", o.contexts)->check(CLI::Range(1, 15))->capture_default_str();
-    app.add_option("--acquisitions", o.acquisitions, "of each context")
+    app.add_option("--lock", o.lock, "lock from locks.def");
+    app.add_option("--load", o.object, "shared object with a lock, from engine/subject_unit.cpp");
+    app.add_option("--contexts", o.contexts, "number of contexts")
+        ->check(CLI::Range(1, 15))
+        ->capture_default_str();
+    app.add_option("--acquisitions", o.acquisitions, "acquisitions per context")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--model", o.model)->capture_default_str();
-    app.add_option("--scenario", o.scenario)->capture_default_str();
-    app.add_option("--budget", o.budgets, "KIND=N: what the adversary may do to each context")
+    app.add_option("--model", o.model, "memory model")->capture_default_str();
+    app.add_option("--scenario", o.scenario, "client program")->capture_default_str();
+    app.add_option("--budget", o.budgets, "KIND=N: adversary events per context")
         ->allow_extra_args(false);
-    app.add_option("--claim", o.claims, "what a paper says of the order, or bypass=N; see --list")
+    app.add_option("--claim", o.claims, "a paper's claim about the order, or bypass=N; see --list")
         ->allow_extra_args(false);
-    app.add_option("--roles", o.roles, "r or w for each context: who only reads");
+    app.add_option("--roles", o.roles, "r (reader) or w (writer) for each context");
     app.add_option("--clock", o.clock,
-                   "concrete clocks, and slices of so many ticks; 0: there "
-                   "are none. For locks that ask for slices, 2 unless given")
+                   "slice length in ticks of a concrete clock; 0: no clock. Default: 2 for locks "
+                   "that read their slice")
         ->check(CLI::Range(0, 100));
-    app.add_option("--tune", o.tunes, "NAME=N or NAME=inf")->allow_extra_args(false);
-    app.add_option("--search", o.search, "dpor, plain or pct")->capture_default_str();
-    app.add_option("--seed", o.limits.seed, "of pct")->capture_default_str();
-    app.add_option("--seconds", o.limits.seconds, "at most");
-    app.add_option("--executions", o.limits.executions, "at most");
-    app.add_option("--weaken", o.weaken, "FILE:LINE:acquire or :release, to be dropped")
+    app.add_option("--tune", o.tunes, "tunable: NAME=N or NAME=inf")->allow_extra_args(false);
+    app.add_option("--search", o.search, "search strategy: dpor, plain or pct")->capture_default_str();
+    app.add_option("--seed", o.limits.seed, "seed of pct")->capture_default_str();
+    app.add_option("--seconds", o.limits.seconds, "time limit");
+    app.add_option("--executions", o.limits.executions, "limit of executions");
+    app.add_option("--weaken", o.weaken, "memory order to relax: FILE:LINE:acquire or :release")
         ->allow_extra_args(false);
-    app.add_option("--replay", o.replay, "one execution again, told");
-    app.add_option("--sites", o.sites, "list a lock's lines that ask for an order");
+    app.add_option("--replay", o.replay, "schedule of an execution to replay, with a trace");
+    app.add_option("--sites", o.sites, "list the memory orders of a lock");
     app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
-    app.add_flag("--trace", o.trace, "tell the replayed execution (it always is)");
-    app.add_flag("--fresh", o.fresh, "begin far from where tickets wrap");
-    app.add_flag("!--no-transactions", o.transactions, "as on a CPU that has none");
-    app.add_flag("!--no-timeouts", o.timeouts, "no deadline passes merely because nobody can run");
+    app.add_flag("--trace", o.trace, "trace the replayed execution (always on)");
+    app.add_flag("--fresh", o.fresh, "start tickets far from their wrap-around");
+    app.add_flag("!--no-transactions", o.transactions, "model a CPU without transactions");
+    app.add_flag("!--no-timeouts", o.timeouts,
+                 "let no deadline pass merely because no context can run");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &e) {

@@ -15,7 +15,7 @@ engine::Object &World::object_of(const Access &a) {
                                     " after its memory was freed");
     if (o->state == engine::Object::pooled && a.op != Op::load)
         fail(Wrong::after_free,
-             text(a.place) + " changes " + memory_.describe(a.object) + " after it was given back");
+             text(a.place) + " changes " + memory_.describe(a.object) + " after returning it");
     return *o;
 }
 
@@ -169,7 +169,7 @@ void World::free(void *object, Place place) {
     std::string who = loads_->unordered_use(self_, *o);
     if (!who.empty())
         fail(Wrong::unordered, "frees " + memory_.describe(object) + ", which " + who +
-                                   " used, and nothing orders the two");
+                                   " used, without a happens-before order");
     o->state = engine::Object::freed;
 }
 

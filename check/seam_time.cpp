@@ -92,7 +92,7 @@ bool World::passed(Ticks t, Place place) {
         return false;
     }
     pass(me(), t);
-    say(place, "finds that its time is up");
+    say(place, "finds that its deadline has passed");
     return true;
 }
 
@@ -127,14 +127,14 @@ ol_node *World::fresh_nodes() {
                 agents_[i]->nodes.insert(agents_[i]->nodes.begin(), node);
             }
     if (me().nodes.empty())
-        fail(Wrong::misuse, "more nodes in use than a context can need");
+        fail(Wrong::misuse, "uses more nodes than a context can need");
     return me().nodes.back();
 }
 
 // The node given back last is handed out first: whoever still uses it meets its new owner.
 ol_node *World::node_get(Place place) {
     if (!is_inside())
-        fail(Wrong::unusable, "queues at " + text(place) + " while nobody else is there");
+        fail(Wrong::unusable, "queues at " + text(place) + " although the lock is idle");
     if (!me().able.has_nodes)
         return nullptr;
     ol_node *node = fresh_nodes();
@@ -155,7 +155,7 @@ void World::node_put(ol_node *node, Place place) {
     engine::Object *o = memory_.find(node);
 
     if (!o || o->state != engine::Object::live)
-        fail(Wrong::misuse, text(place) + " gives back a node that was not handed out");
+        fail(Wrong::misuse, text(place) + " returns a node that was not taken");
     touch_object(node, place, "gives back");
     Agent &a = me();
     if_aborted([this, &a, node] {

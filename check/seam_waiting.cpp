@@ -7,7 +7,7 @@ namespace ol::check {
 
 void World::relax(Ticks until, Place place) {
     if (!is_inside())
-        fail(Wrong::unusable, "waits at " + text(place) + " while nobody else is there");
+        fail(Wrong::unusable, "waits at " + text(place) + " although the lock is idle");
     cannot_be_inside(place);
     settle(place);
     Agent &a = me();
@@ -36,7 +36,7 @@ void World::relax(Ticks until, Place place) {
 // A loop of yields waits as one of relaxes would; the time ends it too, for it looks at that.
 void World::yield(uint32_t, Place place) {
     if (!is_inside())
-        fail(Wrong::unusable, "yields at " + text(place) + " while nobody else is there");
+        fail(Wrong::unusable, "yields at " + text(place) + " although the lock is idle");
     cannot_be_inside(place);
     settle(place);
     Agent &a = me();
@@ -66,7 +66,7 @@ void World::yield(uint32_t, Place place) {
 // later has only been slow.
 void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
     if (!is_inside())
-        fail(Wrong::unusable, "parks at " + text(place) + " while nobody else is there");
+        fail(Wrong::unusable, "parks at " + text(place) + " although the lock is idle");
     cannot_be_inside(place);
     if (key == 0 || reinterpret_cast<uintptr_t>(word) % 4)
         fail(Wrong::misuse, "park at " + text(place) + " with key 0 or an unaligned word");
@@ -90,7 +90,7 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     loads_->look_afresh(self_);
     if (me_.lingering) {
         me_.lingering = false;
-        say(place, "parks, and a late kick ends that");
+        say(place, "parks, and a late kick wakes it");
         return;
     }
     if (now != seen) {
@@ -104,7 +104,7 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     }
     if (until != never && !has_passed(until) && may(Budget::expiry)) {
         pass(me(), until);
-        say(place, "parks, and its time is up");
+        say(place, "parks, and its deadline passes");
         return;
     }
     if (has_passed(until))
@@ -160,7 +160,7 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
         woken |= bit(i);
         if (may(Budget::late)) {
             agents_[i]->late++;
-            say(place, "kicks T" + std::to_string(i + 1) + ", which takes time");
+            say(place, "kicks T" + std::to_string(i + 1) + ", which is delayed");
             continue;
         }
         agents_[i]->kicked = true;

@@ -199,7 +199,7 @@ int World::next_after(int who, Mask could) {
 void World::endless() {
     std::string again = cycle_.told(contexts_);
     end(Wrong::livelock,
-        (again.empty() ? "no end after " + std::to_string(rules_.longest) + " steps" : again) +
+        (again.empty() ? "no end within " + std::to_string(rules_.longest) + " steps" : again) +
             ": " + who_waits());
 }
 
@@ -447,7 +447,7 @@ void World::interrupt(Budget kind) {
     a.interruptible = false;
     say(a.place, "an interrupt", true);
     program_->interrupted(self_, kind);
-    say(a.place, "back from the interrupt", true);
+    say(a.place, "returns from the interrupt", true);
     a.interruptible = true;
     a.must_not_wait = tries;
     a.timed = timed;
@@ -515,7 +515,7 @@ void World::stop() {
     if (in_transaction())
         take_back(me());
     me().doing = Doing::off;
-    say(me().place, "loses its CPU for ever", true);
+    say(me().place, "stops for ever", true);
     point({Kind::await}, me().place);
 }
 
@@ -536,7 +536,7 @@ void World::stop_others() {
         loads_->forget(i);
     }
     loads_->catch_up(self_);
-    say(me().place, "everybody else is gone", true);
+    say(me().place, "all other contexts are gone", true);
 }
 
 // It, its buffer and the kicks on their way to it might have been quicker.

@@ -210,9 +210,9 @@ static bool kernel_can_defer(void)
 
 static struct ol_source sources[] = {
 	{ "rseq", "slice_id: changes when the thread was preempted, migrated or signalled", false },
-	{ "sched_getattr", "slice_end: an estimate, the scheduler's slice from its first look on",
+	{ "sched_getattr", "slice_end: an estimate, one scheduler slice after the thread's first look",
 	  false },
-	{ "rseq slice extension", "defer: \"briefly, do not preempt me\"; found, not yet used",
+	{ "rseq slice extension", "defer: asks for a short delay of preemption; detected, not yet used",
 	  false },
 	{ 0, 0, false },
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char no_such[] = "no such tunable; there are:"
+static const char no_such[] = "no such tunable; expected one of:"
 #define OL_TUNABLE(name, ...) " " #name
 #include <overlock/tunables.def>
 #undef OL_TUNABLE

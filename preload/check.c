@@ -165,7 +165,7 @@ static void put_stack(void *const *stack, uint32_t depth)
 	}
 	text_put(&told, "]");
 	if (!depth)
-		text_put(&line, "    its stack is not known\n");
+		text_put(&line, "    its stack is unknown\n");
 }
 
 static bool is_held(const void *lock)
@@ -190,7 +190,7 @@ static void put_holder(const struct mutex *m, uint32_t owner)
 	if (owner)
 		text_put(&line, "    held by thread %u", owner);
 	else
-		text_put(&line, site ? "    held" : "    held by nobody");
+		text_put(&line, site ? "    held" : "    held by no thread");
 	if (site) {
 		text_put(&told, ", \"acquired\": ");
 		text_put(&line, ", locked in ");
@@ -237,7 +237,7 @@ static void put_chain(struct thread *t)
 	}
 	text_put(&told, "]");
 	if (t && t->seen == walks) {
-		text_put(&line, "  thread %u is waiting itself: see above\n", t->id);
+		text_put(&line, "  thread %u also waits: see above\n", t->id);
 	} else if (owner) {
 		text_put(&told, ", \"last\": {\"thread\": %u, \"state\": \"%s\"}", owner,
 			 state_of(owner));

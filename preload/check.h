@@ -9,14 +9,14 @@
 
 /* What it tells of; OL_FINDING(name, what). */
 #define FINDING_LIST                                                                              \
-	OL_FINDING(deadlock, "threads that wait for each other, for ever")                        \
-	OL_FINDING(long_wait, "a wait that has lasted for as long as --deadlock-timeout")         \
-	OL_FINDING(relock, "locked again by the thread that holds it, which waits for itself")    \
-	OL_FINDING(foreign_unlock, "unlocked by another thread than the one that locked it")      \
-	OL_FINDING(free_unlock, "unlocked while nobody holds it; left as it is")                  \
-	OL_FINDING(destroy_held, "destroyed while it is held")                                    \
-	OL_FINDING(init_held, "initialised while it is held")                                     \
-	OL_FINDING(init_again, "initialised again, elsewhere, without having been destroyed")
+	OL_FINDING(deadlock, "threads that wait for each other for ever")                         \
+	OL_FINDING(long_wait, "a wait longer than --deadlock-timeout")                            \
+	OL_FINDING(relock, "locked again by its holder, which now waits for itself")              \
+	OL_FINDING(foreign_unlock, "unlocked by a thread that does not hold it")                  \
+	OL_FINDING(free_unlock, "unlocked while free; the call has no effect")                    \
+	OL_FINDING(destroy_held, "destroyed while held")                                          \
+	OL_FINDING(init_held, "initialised while held")                                           \
+	OL_FINDING(init_again, "initialised again elsewhere without pthread_mutex_destroy()")
 
 enum finding {
 #define OL_FINDING(name, what) FOUND_##name,

@@ -341,8 +341,7 @@ static void parse(struct rule *r, char *line, char *copy)
 
 	if (!space || !space[1])
 		refuse(line,
-		       "OVERLOCK_SITES has lines of a lock, a space and a pattern; `overlock run "
-		       "--site` writes them");
+		       "is not LOCK PATTERN, as OVERLOCK_SITES expects; use `overlock run --site`");
 	*space = 0;
 	r->lock = line;
 	r->name = space + 1;
@@ -364,7 +363,7 @@ static void parse_all(const char *text)
 	char *cut = keep(2 * size), *copy = cut + size;
 
 	if (!cut)
-		refuse("OVERLOCK_SITES", "no memory left for its rules");
+		refuse("OVERLOCK_SITES", "out of memory for its rules");
 	memcpy(cut, text, size);
 	memcpy(copy, text, size);
 	for (uint32_t i = 0; i < n_rules; i++) {
@@ -381,14 +380,14 @@ static void rules_start(const char *text, const struct ol_lock_ops *preset)
 {
 	n_rules = count_lines(text);
 	if (n_rules > (KIND_CHOICE >> KIND_CHOICE_SHIFT) - FIRST_RULE)
-		refuse("OVERLOCK_SITES", "has more rules than a mutex can remember; use patterns");
+		refuse("OVERLOCK_SITES", "has too many rules; combine them with patterns");
 	if (!objects_start())
-		refuse("OVERLOCK_SITES", "glibc 2.35 or later was expected, to know who calls; run "
+		refuse("OVERLOCK_SITES", "needs glibc 2.35 or later to identify callers; run "
 					 "without --site");
 	rules = keep(n_rules * sizeof(*rules));
 	choices = keep((FIRST_RULE + n_rules) * sizeof(const struct ol_lock_ops *));
 	if (!rules || !choices)
-		refuse("OVERLOCK_SITES", "no memory left for its rules");
+		refuse("OVERLOCK_SITES", "out of memory for its rules");
 	parse_all(text);
 	choices[DEFAULT] = preset; /* and none for the undecided */
 	for (uint32_t i = 0; i < n_rules; i++)

@@ -15,9 +15,9 @@ static inline const char *spin_refusal(uint32_t traits)
 	if (!(traits & OL_FITS4))
 		return "is larger than the 4 bytes of a spinlock";
 	if (traits & (OL_FIFO | OL_LATE_FIFO | OL_PRIVATE | OL_ELIDES))
-		return "has a line, which does not survive a fork in 4 bytes";
+		return "has a queue, which does not survive a fork in 4 bytes";
 	if (traits & OL_NEEDS_PARK)
-		return "sleeps, and another process that has the spinlock could not wake it";
+		return "sleeps, but another process that shares the spinlock cannot wake it";
 	return 0;
 }
 #endif

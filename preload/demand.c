@@ -92,7 +92,7 @@ void demand_start(void)
 		return; /* another library's */
 	sem_init(&wanted, 0, 0);
 	if (!start_reporter())
-		refuse("OVERLOCK_SIGNAL", "no thread could be made to write reports; run without "
+		refuse("OVERLOCK_SIGNAL", "cannot create a thread to write reports; run without "
 					  "--counters-signal");
 	sigaction(number, &ours, 0);
 }

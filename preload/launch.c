@@ -281,8 +281,8 @@ static _Noreturn void hand_over(char **words)
 		execv(beside, words);
 	execvp(PYTHON_COMMAND, words);
 	dprintf(STDERR_FILENO,
-		"overlock: " PYTHON_COMMAND " cannot be started: %s; `pip install .` in overlock's "
-		"sources brings it\n",
+		"overlock: cannot start " PYTHON_COMMAND ": %s; install it with `pip install .` in "
+		"overlock's sources\n",
 		strerror(errno));
 	_exit(words[0] && words[1] && !strcmp(words[1], "run") ? CANNOT_START : MISSING);
 }

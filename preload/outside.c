@@ -92,7 +92,7 @@ void *take_room(size_t bytes)
 	void *room = find_room(bytes);
 
 	if (!room)
-		refuse("outside", "no memory left for a lock that does not fit into a mutex");
+		refuse("outside", "out of memory for a lock that does not fit into a mutex");
 	return room;
 }
 
@@ -222,7 +222,7 @@ const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops)
 	struct adapted *a;
 
 	if (ops->align > LINE || ops->size > CHUNK / 2)
-		refuse(ops->id, "is larger or more aligned than 512 KiB on 128 bytes");
+		refuse(ops->id, "exceeds the limits of 512 KiB and an alignment of 128 bytes");
 	a = take_room(sizeof(*a));
 	a->inner = ops;
 	a->here = *ops;

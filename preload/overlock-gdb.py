@@ -80,11 +80,11 @@ def describe(address, waiters):
         number = f", gdb's thread {holder.num}" if holder else ", which is gone"
         print(f"  held by LWP {owner}{number}")
     else:
-        print("  its owner is not noted: free, or not run with --check")
+        print("  its owner is unknown: it is free, or the program runs without --check")
     for thread in waiters:
         print(f"  LWP {thread.ptid[1]}, gdb's thread {thread.num}, waits for it")
     if not waiters:
-        print("  nobody waits for it")
+        print("  no thread waits for it")
 
 
 class OverlockMutex(gdb.Command):
@@ -95,7 +95,7 @@ class OverlockMutex(gdb.Command):
 
     def invoke(self, argument, from_tty):
         if not gdb.selected_thread():
-            raise gdb.GdbError("overlock-mutex: there is no process; start it or attach to it")
+            raise gdb.GdbError("overlock-mutex: no process; start one or attach to one")
         named = int(gdb.parse_and_eval(argument)) if argument else None
         waits = all_waits()
         for address in [named] if named else waits:

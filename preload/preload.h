@@ -307,11 +307,11 @@ void nap(uint64_t *step_ns, ol_ticks_t until);
 	OL_LEFT(priority_mutex, "acquisitions of mutexes with a priority protocol, left to glibc") \
 	OL_LEFT(mutex_by_rule, "acquisitions of mutexes left to glibc by a rule")         \
 	OL_LEFT(shared_condition, "waits on process-shared condition variables, left to glibc") \
-	OL_LEFT(mixed_wait, "waits on process-shared condition variables with a mutex of ours")   \
+	OL_LEFT(mixed_wait, "waits on process-shared condition variables with a replaced mutex")  \
 	OL_LEFT(rwlock, "acquisitions of rwlocks, left to glibc: see --rwlock")                   \
 	OL_LEFT(shared_rwlock, "acquisitions of process-shared rwlocks, left to glibc")           \
 	OL_LEFT(spinlock, "acquisitions of spinlocks, left to glibc: see --spinlock")             \
-	OL_LEFT(shared_spinlock, "process-shared spinlocks: all who use one must run under --spinlock")
+	OL_LEFT(shared_spinlock, "process-shared spinlocks: every process that uses one must run under --spinlock")
 
 struct left {
 #define OL_LEFT(name, what) uint64_t name;

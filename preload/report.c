@@ -253,13 +253,13 @@ static void write_row(const struct ol_site_record *r, void *arg)
 /* What the papers count, by their names; docs/counters.md. */
 static void write_preemptions(int fd, const uint64_t *events)
 {
-	dprintf(fd, "%14" PRIu64 " waits over 1 us (000: Nh %" PRIu64 ", Nw %" PRIu64 "); ",
+	dprintf(fd, "%14" PRIu64 " waits over 1 us (Nh %" PRIu64 ", Nw %" PRIu64 "); ",
 		events[OL_STALL], events[OL_STALL_HELD], events[OL_STALL_FREE]);
 	if (ol_sites_know_slices())
-		dprintf(fd, "002: LHP %" PRIu64 ", LWP %" PRIu64 ", PSP %" PRIu64 "\n",
+		dprintf(fd, "LHP %" PRIu64 ", LWP %" PRIu64 ", PSP %" PRIu64 "\n",
 			events[OL_LHP], events[OL_LWP], events[OL_LHP] + events[OL_LWP]);
 	else
-		dprintf(fd, "002: unknown, nothing here tells of slices\n");
+		dprintf(fd, "LHP, LWP: unknown, no source of slice ends\n");
 }
 
 /* The bucket that so many thousandths of them do not exceed. */
@@ -291,8 +291,8 @@ static bool write_idle_rule(const char *pattern, const char *lock, uint64_t mute
 {
 	if (!mutexes)
 		dprintf(*(int *)arg,
-			"no mutex got %s by '%s': nothing that it fits initialised "
-			"one, or locked one first\n",
+			"no mutex uses %s: no function that initialises or first locks a mutex "
+			"matches '%s'\n",
 			lock, pattern);
 	return true;
 }
@@ -319,7 +319,7 @@ static void write_table(int fd, enum occasion when)
 	LEFT_LIST
 #undef OL_LEFT
 	if (when == END && demand_is_taken())
-		dprintf(fd, "the program handles signal %d itself: it got no report by it\n",
+		dprintf(fd, "the program handles signal %d itself, so it wrote no report on it\n",
 			demand_number());
 	rules_each(write_idle_rule, &fd);
 }

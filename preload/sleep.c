@@ -171,8 +171,8 @@ static bool may_compete(struct wait *w, ol_ticks_t now)
 }
 
 #define FIFO_NOTE                                                                               \
-	"overlock: %s is a FIFO lock, and this program has %ld threads on %d CPUs: each time the "  \
-	"next waiter has no CPU, all others wait for it. Try another lock: docs/choosing.md\n"
+	"overlock: %s is a FIFO lock, and this program has %ld threads on %d CPUs: whenever the "   \
+	"next waiter is preempted, all others wait for it. Try another lock: docs/choosing.md\n"
 
 /* False also if it cannot be known. */
 static bool outnumber_cpus(long *threads, int *cpus)

@@ -276,8 +276,8 @@ void stacks_start(void)
 		return;
 	if (!objects_start())
 		refuse("OVERLOCK_STACKS",
-		       "glibc 2.35 or later was expected, for stacks without the "
-		       "loader's lock; run without --stacks and --folded");
+		       "needs glibc 2.35 or later, to read stacks without the loader's lock; "
+		       "run without --stacks and --folded");
 	unwind_start();
 	are_taken = true;
 	stacks_of_holds = !strcmp(of, "hold");

@@ -62,7 +62,7 @@ static void find(void *function, const char *name, const char *version)
 	void *found = dlvsym(RTLD_NEXT, name, version);
 
 	if (!found)
-		refuse(name, "glibc 2.30 or later was expected to have it; run without overlock");
+		refuse(name, "needs glibc 2.30 or later; run without overlock");
 	memcpy(function, &found, sizeof(found));
 }
 
@@ -127,7 +127,7 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 	if (!ops)
 		refuse("OVERLOCK_LOCK_SO", dlerror());
 	if (ops->abi != OL_ABI)
-		refuse(path, "is compiled for another version of overlock; compile it again");
+		refuse(path, "was compiled for another version of overlock; compile it again");
 	return ops;
 }
 
@@ -135,13 +135,12 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 static const struct ol_lock_ops *in_mutex(const char *id, const struct ol_lock_ops *ops)
 {
 	if (!ops)
-		refuse(id, "no such lock was built in; set OVERLOCK_LOCK to one that `overlock "
-			   "locks` lists");
+		refuse(id, "unknown lock; set OVERLOCK_LOCK to one that `overlock locks` lists");
 	if (!ops->take || !ops->release)
 		refuse(id, "has no take() or release(); compile it again with this overlock");
 	if (ops->traits & OL_ELIDES) /* it knows its holder: no gate, no release from a child */
-		refuse(id, "must be released by whoever acquired it, which mutexes are not; choose "
-			   "another lock");
+		refuse(id, "must be released by the thread that acquired it, and programs do not "
+			   "guarantee that for mutexes; choose another lock");
 	if (ops->size > sizeof(((struct mutex *)0)->lock) || ops->align > _Alignof(struct mutex))
 		return outside_ops(ops);
 	return ops;
@@ -176,7 +175,7 @@ static const struct ol_lock_ops *asked_for(const char *variable)
 		return 0;
 	ops = ol_find_lock(id);
 	if (!ops)
-		refuse(id, "no such lock was built in; `overlock locks` lists them");
+		refuse(id, "unknown lock; `overlock locks` lists them");
 	return ops;
 }
 
@@ -185,7 +184,7 @@ static const struct ol_lock_ops *choose_rwlock(void)
 	const struct ol_lock_ops *ops = asked_for("OVERLOCK_RWLOCK");
 
 	if (ops && strcmp(ops->id, RWLOCK) != 0)
-		refuse(ops->id, "has no readers; set OVERLOCK_RWLOCK to " RWLOCK " or " GLIBC);
+		refuse(ops->id, "is not an rwlock; set OVERLOCK_RWLOCK to " RWLOCK " or " GLIBC);
 	return ops;
 }
 
@@ -301,7 +300,7 @@ static void leave_children_alone(void)
 		return;
 	beside = preloaded_beside(0, getenv("LD_PRELOAD"));
 	if (!beside)
-		refuse("OVERLOCK_CHILDREN", "no memory left for the environment of children");
+		refuse("OVERLOCK_CHILDREN", "out of memory for the environment of children");
 	remove_told();
 	if (*beside)
 		setenv("LD_PRELOAD", beside, 1);

@@ -82,7 +82,7 @@ def chosen(suites: list[Suite], only: list[str], with_long: bool) -> list[Suite]
     unknown = set(only) - {suite.name for suite in suites}
     if unknown:
         names = ", ".join(suite.name for suite in suites)
-        sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {names}")
+        sys.exit(f"unknown suite {', '.join(sorted(unknown))}; expected one of {names}")
     if only:
         return [suite for suite in suites if suite.name in only]
     return [suite for suite in suites if with_long or not suite.long]
@@ -175,9 +175,9 @@ def reports(outcomes: list[Outcome], budgets_s: float, end_after_s: float) -> It
         elif outcome.verdict == HANG:
             yield f"{name}: hang, killed after {seconds:.1f} s; its budget is {budget:g} s"
         elif outcome.verdict == NOT_RUN:
-            yield f"{name}: not run, for all suites together were given {end_after_s:g} s"
+            yield f"{name}: not run, because the time limit of all suites is {end_after_s:g} s"
     if budgets_s > TOTAL_BUDGET_S:
-        yield f"the budgets allow {budgets_s:g} s, more than {TOTAL_BUDGET_S} s: lower some"
+        yield f"the budgets allow {budgets_s:g} s, more than {TOTAL_BUDGET_S} s; lower some"
 
 
 def tell(outcome: Outcome, log: Path) -> None:
@@ -246,8 +246,8 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this suite")
-    parser.add_argument("--long", action="store_true", help="the long suites too")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="suite to run; repeatable")
+    parser.add_argument("--long", action="store_true", help="also run the long suites")
     parser.add_argument("--list", action="store_true", help="list the suites and stop")
     parser.add_argument("--build", default="build", help="the build folder (default: build)")
     parser.add_argument(

@@ -741,4 +741,4 @@ def test_the_command_asks_for_threads_once() -> None:
 def test_the_command_names_a_socket_that_does_not_answer(tmp_path: Path) -> None:
     done = asked(*COMMAND, "--page", tmp_path / "p", "--qmp", tmp_path / "none")
     assert done.returncode == 1
-    assert "nobody answers; give QEMU" in done.stderr
+    assert "no answer; start QEMU with" in done.stderr

@@ -71,5 +71,5 @@ def learn(one: Fact, world: World) -> Known:
         return Known(one, None, "unknown", str(why))
     except (ValueError, LookupError, ArithmeticError) as error:
         # A file that is there and is not what Linux writes: somebody put it in the kernel's place.
-        return Known(one, None, "unknown", f"what was read makes no sense: {error!r}")
+        return Known(one, None, "unknown", f"malformed data: {error!r}")
     return Known(one, found.value, found.text)

@@ -56,9 +56,9 @@ def _remembered(file: Path) -> Accel | None:
 
 def _tried(spec: Spec, where: Placement) -> Accel:
     if not os.path.exists("/dev/kvm"):
-        return Accel("tcg", "there is no /dev/kvm")
+        return Accel("tcg", "/dev/kvm does not exist")
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return Accel("tcg", "/dev/kvm is not ours to use")
+        return Accel("tcg", "no permission to use /dev/kvm")
     one = replace(spec, accel="kvm", smp=1, lock="native", slice_page=False)
     try:
         with vm.booted([one], where, TRY_SECONDS, tries=1):
@@ -73,7 +73,7 @@ def _tried(spec: Spec, where: Placement) -> Accel:
 
 def choose(asked: str, spec: Spec, where: Placement, folder: Path) -> Accel:
     if asked != "auto":
-        return Accel(asked, "as asked for")
+        return Accel(asked, "as requested")
     file = folder / "accelerator.json"
     if known := _remembered(file):
         return known

@@ -128,7 +128,7 @@ def _end_group(child: "subprocess.Popen[str]") -> None:
 
 def _first_error(lines: list[str]) -> str:
     wrong = [line for line in lines if re.search(r"error[: ]|undefined reference|\*\*\*", line)]
-    return f"it does not build: {(wrong or lines or ['make said nothing'])[0].strip()}"
+    return f"the build failed: {(wrong or lines or ['make printed nothing'])[0].strip()}"
 
 
 def run(home: Home, progress: Progress, terms: "Terms", *words: str) -> None:
@@ -155,7 +155,7 @@ def configured(home: Home, fragment: bytes, each: Tell) -> None:
     quietly(home, "olddefconfig")
     ignored = list(_not_in_force(fragment.decode(), home.build / ".config"))
     if ignored:
-        raise Fail(f"this kernel's configuration has no {', '.join(ignored)}", FAILED)
+        raise Fail(f"this kernel's configuration does not support {', '.join(ignored)}", FAILED)
     files.write(mark, fragment)
 
 
@@ -257,6 +257,6 @@ def build(
     progress.total = int(known["steps"]) if known else ABOUT_STEPS
     run(home, progress, terms, f"-j{terms.jobs}", "vmlinux", "modules")
     _loads(home, progress, terms.each)
-    terms.tell("making the image")
+    terms.tell("building the image")
     _image(home, progress.done if from_nothing else progress.total)
     return home.needed()

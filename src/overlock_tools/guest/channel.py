@@ -32,7 +32,7 @@ def _connected(path: Path, seconds: float, lives: Callable[[], bool]) -> socket.
             if not lives():
                 raise Ended from None
             if time.monotonic() > until:
-                raise Late(f"{path.name} was not there after {seconds:g} s") from None
+                raise Late(f"{path.name} did not appear within {seconds:g} s") from None
             time.sleep(STEP_SECONDS)
         else:
             return found

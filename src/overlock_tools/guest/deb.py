@@ -40,8 +40,8 @@ def config(asked: str | None) -> str:
     try:
         return file.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        advice = f"give --config FILE, or --config {SMALL} for the rig's small one"
-        raise Fail(f"no configuration can be read from {file}; {advice}", MISSING) from error
+        advice = f"give --config FILE, or --config {SMALL} for the guests' small one"
+        raise Fail(f"cannot read a configuration from {file}; {advice}", MISSING) from error
 
 
 def _configure(home: Home, text: str) -> None:
@@ -61,7 +61,7 @@ def _configure(home: Home, text: str) -> None:
     there = (home.build / ".config").read_text().splitlines()
     if "CONFIG_OVERLOCK_SPINLOCKS=y" not in there:
         raise Fail(
-            "this configuration cannot have the locks; they need 64-bit x86, SMP, "
+            "this configuration cannot include the locks; they need 64-bit x86, SMP, "
             "PARAVIRT_SPINLOCKS and JUMP_LABEL, and no PREEMPT_RT"
         )
     files.write(mark, whole.encode())

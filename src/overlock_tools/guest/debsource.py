@@ -20,7 +20,7 @@ def _said(command: list[str], folder: Path) -> tuple[str, str]:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
-        raise Fail("this system has no apt-get, which would fetch the source", MISSING) from error
+        raise Fail("this system has no apt-get to fetch the source", MISSING) from error
     return done.stdout, last_line(done.stderr) if done.returncode else ""
 
 
@@ -32,7 +32,7 @@ class Lists:
         (folder / "lists/partial").mkdir(parents=True)
         found, why = _said([*TARGETS, ONLY], folder)
         if why or not found:
-            raise Fail(f"apt does not say where packages come from: {why or 'nowhere'}", MISSING)
+            raise Fail(f"apt reports no package sources: {why or 'none'}", MISSING)
         lines = dict.fromkeys(found.splitlines())
         (folder / "sources.list").write_text("".join(f"deb-src {line}\n" for line in lines))
         # Where one of several places has no sources, the others are heard all the same.
@@ -82,5 +82,5 @@ def fetched(package: str, target: Path, tell: Tell) -> str:
             if not why and trees:
                 trees[0].rename(target)
                 return version
-            tell(f"{package} {version}: {why or 'there is nothing in it'}")
-        raise Fail(f"no source of {package} can be fetched: {why}", MISSING)
+            tell(f"{package} {version}: {why or 'empty'}")
+        raise Fail(f"cannot fetch the source of {package}: {why}", MISSING)

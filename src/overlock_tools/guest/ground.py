@@ -55,7 +55,7 @@ class Ground:
         """The one that a variant wants, or all have; built, or a line that says how."""
         kernel = self.kernel.beside(locks.kernel_of(variant))
         if kernel != self.kernel and self.accel.name in MORE:
-            raise Fail(f"{variant}: guests under {self.accel.name} have one kernel; take --variant")
+            raise Fail(f"{variant}: guests under {self.accel.name} have one kernel; use --variant")
         kernel.needed()
         return kernel
 
@@ -110,7 +110,7 @@ def prepared(options: dict[str, Any]) -> Ground:
     home = places.home(options["folder"], options["version"], options.get("variant") or "")
     options["pause"] = options["pause"] or ("as-is" if options["accel"] in MORE else "nop")
     if home.needed().get("sources") != places.digest_of_sources():
-        say("the guest kernel is not of these sources; `overlock guest build` makes it so")
+        say("the guest kernel was built from other sources; update it with `overlock guest build`")
     where = placement.chosen(options["placement"], options["pools"])
     return Ground(options, home, where, _accelerator(options, home, where))
 
@@ -118,13 +118,15 @@ def prepared(options: dict[str, Any]) -> Ground:
 def _accelerator(options: dict[str, Any], home: Home, where: Placement) -> Accel:
     asked = options["accel"]
     if asked in MORE and options.get("slice_page"):
-        raise Fail("--slice-page tells of QEMU's threads, not of guests beneath; take --accel tcg")
+        raise Fail(
+            "--slice-page covers QEMU's threads, not the guests of a nested host; use --accel tcg"
+        )
     if asked == nested.NAME:
         return nested.accelerator(home, where)
     if asked == xen.NAME:
         xen.tslice(options["host_slice"])
         return xen.accelerator(home, where)
     if options["host_slice"] is not None:
-        raise Fail("--host-slice is a nested host's or Xen's; give --accel nested or xen, too")
+        raise Fail("--host-slice needs --accel nested or xen; add one of them")
     any_of_them = Ground(options, home, where, Accel("tcg", "")).spec(locks.NATIVE, 1)
     return accel.choose(asked, any_of_them, where, home.folder)

@@ -94,7 +94,7 @@ def needed(guests: Home) -> tuple[Path, dict[str, Any]]:
     kernel = host.image / KERNEL
     if not isinstance(known, dict) or not kernel.exists():
         raise Fail(
-            f"no kernel for a nested host is built in {host.folder}; run "
+            f"{host.folder} has no kernel for a nested host; run "
             "`overlock guest build --accel nested`, which takes some minutes",
             MISSING,
         )
@@ -110,7 +110,7 @@ def _roms() -> dict[str, tuple[int, bytes]]:
     for name in ROMS:
         paths = [path / name for path in ROM_FOLDERS if (path / name).exists()]
         if not paths:
-            raise Fail(f"QEMU's {name} is not here; install qemu-system-x86 and seabios", MISSING)
+            raise Fail(f"QEMU's {name} is missing; install qemu-system-x86 and seabios", MISSING)
         found[str(paths[0]).lstrip("/")] = (0o644, paths[0].read_bytes())
     return found
 

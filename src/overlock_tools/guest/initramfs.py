@@ -48,7 +48,7 @@ def compressed(data: bytes) -> bytes:
 def program(name: str, package: str) -> Path:
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
     if not found:
-        raise Fail(f"there is no {name}; install {package}, or run `make guest`", MISSING)
+        raise Fail(f"{name} is missing; install {package}, or run `make guest`", MISSING)
     return Path(found)
 
 

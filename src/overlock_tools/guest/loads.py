@@ -42,7 +42,7 @@ class Load:
         for name in given:
             if name not in self.presets and not name.startswith(self.free or ("\0",)):
                 known = ", ".join([*self.presets, *(f"{prefix}..." for prefix in self.free)])
-                raise Fail(f"{self.name} has no parameter {name}; there are {known or 'none'}")
+                raise Fail(f"{self.name} has no parameter {name}; expected one of {known or 'none'}")
         return {**self.presets, **given}
 
     def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
@@ -66,7 +66,7 @@ def _words(parameters: Parameters) -> str:
 
 class Loop(Load):
     name = "loop"
-    what = "turns at one spinlock in the kernel, a bound thread on each vCPU"
+    what = "acquisitions of one spinlock in the kernel, by one pinned thread per vCPU"
     presets: ClassVar[Parameters] = {
         "workload": "sections",
         "sections_cs": "70",
@@ -119,7 +119,7 @@ def _queue(said: Mapping[str, Any]) -> dict[str, float]:
 
 class Shape004(Loop):
     name = "torture-004"
-    what = "004's locktorture: 20 steps of mt19937 inside, up to 400 outside"
+    what = "locktorture of Dice & Kogan 2019: 20 steps of mt19937 inside, up to 400 outside"
     presets: ClassVar[Parameters] = {
         "workload": "mutexbench",
         "mutexbench_cs_steps": "20",
@@ -135,7 +135,7 @@ class Locktorture(Load):
     """The kernel's module prints its totals each second; what lies between two of them counts."""
 
     name = "locktorture"
-    what = "the kernel's locktorture on a spinlock, a writer on each vCPU"
+    what = "the kernel's locktorture on a spinlock, one writer per vCPU"
     presets: ClassVar[Parameters] = {"nwriters_stress": ""}
     total = re.compile(r"\[ *(\d+\.\d+)\].*Writes: +Total: (\d+) .*Fail: (\d+)")
 
@@ -152,7 +152,7 @@ class Locktorture(Load):
         return Answer(
             work=int(after) - int(before),
             seconds=float(ended) - float(began),
-            wrong=f"locktorture saw exclusion fail {failed} times" if int(failed) else "",
+            wrong=f"locktorture found {failed} violations of exclusion" if int(failed) else "",
         )
 
 
@@ -204,7 +204,7 @@ class Hackbench(Repeated):
 
 class Pbzip2(Repeated):
     name = "pbzip2"
-    what = "pbzip2 compresses 1 MiB of random bytes in memory, a thread on each vCPU"
+    what = "pbzip2 compresses 1 MiB of random bytes in memory, one thread per vCPU"
     unit = "KiB"
     part = "pbzip2"
     presets: ClassVar[Parameters] = {"threads": "0"}
@@ -244,7 +244,7 @@ class Totals(Load):
 
 class Ebizzy(Totals):
     name = "ebizzy"
-    what = "ebizzy's mix: map 256 KiB, copy, search, unmap; two threads for each vCPU"
+    what = "ebizzy's mix: map 256 KiB, copy, search, unmap; two threads per vCPU"
     unit = "records"
     part = "ebizzy"
     command = "ebizzy-for"
@@ -254,7 +254,7 @@ class Ebizzy(Totals):
 
 class Kernbench(Totals):
     name = "kernbench"
-    what = "a small kernbench: tcc compiles the same C files, two jobs for each vCPU"
+    what = "a small kernbench: tcc compiles the same C files, two jobs per vCPU"
     unit = "files"
     part = "kernbench"
     command = "kernbench"
@@ -264,7 +264,7 @@ class Kernbench(Totals):
 
 class Pgbench(Load):
     name = "pgbench"
-    what = "pgbench on PostgreSQL in memory, two clients for each vCPU"
+    what = "pgbench on PostgreSQL in memory, two clients per vCPU"
     unit = "transactions"
     part = "pgbench"
     memory_mb = 1024
@@ -280,7 +280,7 @@ class Pgbench(Load):
         done = next((int(m[1]) for m in map(self.done.search, lines) if m), 0)
         rate = next((float(m[1]) for m in map(self.rate.match, lines) if m), 0.0)
         if not done or not rate:
-            raise Wrong(f"pgbench told no rate: {' | '.join(lines[-2:])}")
+            raise Wrong(f"pgbench printed no rate: {' | '.join(lines[-2:])}")
         return Answer(work=done, seconds=done / rate, wrong=said_wrong(lines))
 
     def late(self, lines: Sequence[str], seconds: float) -> Answer:
@@ -345,7 +345,7 @@ class Boot(Load):
     """Nothing more: what a counting kernel has counted since it began."""
 
     name = "boot"
-    what = "booting, as far as a kernel counts"
+    what = "booting, up to the end of the kernel's counters"
     steals = ("STEAL", "STEAL_TRY")
 
     def line(self, _seconds: float, _seed: int, _parameters: Parameters) -> str:
@@ -354,7 +354,7 @@ class Boot(Load):
     def answer(self, lines: Sequence[str]) -> Answer:
         counters = Counters.of(lines)
         if not counters.events.get("ACQUIRE"):
-            raise Wrong("this kernel counts nothing; give --variant counted, and a lock")
+            raise Wrong("this kernel has no counters; give --variant counted, and a lock")
         answer = Answer(work=counters.events["ACQUIRE"], seconds=counters.seconds)
         counters.into(answer)
         for name in self.steals:
@@ -380,7 +380,7 @@ LOADS: dict[str, Load] = {
 
 
 def known(name: str) -> Load:
-    return defs.known(LOADS, name, "load", f"there are {', '.join(LOADS)}")
+    return defs.known(LOADS, name, "load", f"expected one of {', '.join(LOADS)}")
 
 
 def given(texts: Sequence[str]) -> dict[str, str]:
@@ -389,6 +389,6 @@ def given(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (equals and re.fullmatch(r"\w+", name) and re.fullmatch(r"[\w.]+", value)):
-            raise Fail(f"--parameter {text}: give NAME=VALUE, as in sections_cs=300")
+            raise Fail(f"--parameter {text}: expected NAME=VALUE, as in sections_cs=300")
         found[name] = value
     return found

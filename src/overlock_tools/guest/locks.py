@@ -36,12 +36,12 @@ def checked(variant: str) -> str:
     for word in words:
         if not WORD.fullmatch(word):
             raise Fail(
-                f"{variant}: {word!r} is no word of a kernel's command line; give LOCK@WORD, as in "
+                f"{variant}: {word!r} is not valid on a kernel's command line; give LOCK@WORD, as in "
                 "native@nopvspin"
             )
         if word.startswith(KERNEL) and word.removeprefix(KERNEL) not in places.VARIANTS:
             kernels = ", ".join(places.VARIANTS)
-            raise Fail(f"{variant}: there is no such kernel; there are {kernels}")
+            raise Fail(f"{variant}: there is no such kernel; expected one of {kernels}")
     return "@".join([_checked_name(name), *words])
 
 
@@ -65,4 +65,4 @@ def _checked_name(name: str) -> str:
 
 
 def _where() -> str:
-    return "`overlock locks` lists them; native, native_tas, native_pv and busted are there, too"
+    return "`overlock locks` lists them; also native, native_tas, native_pv and busted"

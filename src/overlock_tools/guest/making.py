@@ -25,7 +25,7 @@ def _watched(jobs: int, make: Callable[[Terms, Progress], Made]) -> tuple[Made, 
         with ended_in_order(), view.shown():
             made = make(Terms(jobs, view.stage, view.step), progress)
     except KeyboardInterrupt:
-        out.print("interrupted: the same command goes on")
+        out.print("interrupted; repeat the command to continue")
         return None
     return made, plan.in_words(time.monotonic() - began)
 

@@ -121,9 +121,9 @@ def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
         runs, parking = guest.facts["lock"], guest.facts["parking"]
         if lock != locks.NATIVE and locks.KINDS.get(lock, lock) != runs:
             kind = f" ({locks.KINDS[lock]})" if lock in locks.KINDS else ""
-            raise Impossible(f"asked for {lock}{kind}, the guest runs {runs}")
+            raise Impossible(f"expected {lock}{kind}, but the guest runs {runs}")
         if guest.agent and guest.facts.get("slices") != slices.SOURCE:
-            raise Impossible(f"its slice page was not taken: {guest.facts.get('slices')}")
+            raise Impossible(f"the guest ignores its slice page: {guest.facts.get('slices')}")
         notes["in_force"][variant] = f"{runs} ({parking})" if parking else runs
         notes["kernel"] = guest.facts["kernel"]
         notes["clocksource"] = guest.facts["clocksource"]
@@ -131,7 +131,7 @@ def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
     notes["vcpus"] = [[sorted(cpus) for cpus in guest.places] for guest in guests]
     if len(guests) > 1:
         seen = {"guests": len(guests), "vcpus": [guest.spec.smp for guest in guests]}
-        words = f"{len(guests)} guests at once, counted over the same time"
+        words = f"{len(guests)} guests at once, measured over the same time"
         result.scenario["proof"] = {
             f"{len(guests)} guests": {
                 "asked": {"guests": len(guests)},
@@ -176,7 +176,7 @@ def _loaded(
     except Ended as error:
         raise Impossible("a guest ended under its load") from error
     except Late as error:
-        raise Impossible("a guest's host does not answer any more") from error
+        raise Impossible("a guest's host stopped answering") from error
     except Wrong as error:
         raise Impossible(str(error)) from error
     return together(answers, used, threads)

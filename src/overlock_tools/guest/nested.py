@@ -103,7 +103,7 @@ class Nest:
         tell: Tell = lambda _: None,
     ) -> Iterator[Booted]:
         if len(specs) != 1:
-            raise Fail(f"a nested host has one guest at a time, not {len(specs)}; take --vms 1")
+            raise Fail(f"a nested host runs one guest at a time, not {len(specs)}; use --vms 1")
         failures: list[str] = []
         for left in reversed(range(tries)):
             inner, why = self._tried(specs[0], where, seconds)
@@ -165,7 +165,7 @@ class Nest:
             return
         said, code = host.asked(f"host-slice {self.slice_ns}", ORDER_SECONDS)
         if code or said[-1:] != [str(self.slice_ns)]:
-            raise Fail(f"the nested host's slices cannot be set: {' | '.join(said)}", FAILED)
+            raise Fail(f"cannot set the nested host's slices: {' | '.join(said)}", FAILED)
 
     def close(self) -> None:
         self._guest = self._line = None
@@ -198,9 +198,12 @@ def nest(guests: Home, pause: str, slice_ns: int | None, initrd: Path) -> Iterat
 def accelerator(guests: Home, where: Placement) -> Accel:
     _, known = hypervisor.needed(guests)
     if not hypervisor.current(known):
-        say("the host's kernel is not of these sources; `overlock guest build --accel nested`")
+        say(
+            "the host's kernel was built from other sources; update it with "
+            "`overlock guest build --accel nested`"
+        )
     cpus = "a CPU" if where.cpus == 1 else f"{where.cpus} CPUs"
-    return Accel(NAME, f"KVM of Linux {known['version']} on {cpus} that QEMU translates")
+    return Accel(NAME, f"KVM of Linux {known['version']} on {cpus} that QEMU emulates")
 
 
 def inside(spec: Spec) -> Spec:

@@ -60,7 +60,7 @@ def new_result(
 ) -> Result:
     vms = vms_of(plan)
     guests = "a guest" if vms == 1 else f"{vms} guests"
-    pause = "as it is" if setting.pause == "as-is" else "made a NOP"
+    pause = "kept" if setting.pause == "as-is" else "replaced by NOP"
     settings = plan.settings(setting.where.cpus)
     settings["build"] = f"{setting.built['kernel']} {setting.built['loads']}"
     settings["plugins"] = {}
@@ -111,18 +111,18 @@ def said(result: Result) -> list[str]:
     parked = {words for lock, words in result.native.get("in_force", {}).items() if "(" in words}
     if parked:
         ways = sorted({words.rpartition("(")[2].rstrip(")") for words in parked})
-        lines.append(f"Waiters that park: {', '.join(ways)}.")
+        lines.append(f"Parking of waiters: {', '.join(ways)}.")
     lines.append(f"{result.native['accelerator']}; {result.parameters['placement']}.")
     if result.native.get("slices_from") in HYPERVISORS:
-        lines.append("The hypervisor tells the guests when their slices end.")
+        lines.append("The hypervisor publishes slice ends to the guests.")
     if stolen := _stolen(result):
-        lines.append(f"Steal time, of all the vCPUs' time: {stolen}.")
+        lines.append(f"Steal time, as a share of the vCPUs' time: {stolen}.")
     slices = result.native.get("slices", {})
     lines += _told_of_slices(slices) + _seen_of_slices(slices)
     if failed := result.native.get("boots_failed"):
-        lines.append(f"{failed} boot{'' if failed == 1 else 's'} failed and had to be tried again.")
+        lines.append(f"{failed} boot{'' if failed == 1 else 's'} failed and was repeated.")
     if failed := result.native.get("loads_failed"):
-        lines.append(f"{failed} load{'' if failed == 1 else 's'} failed and had to be run again.")
+        lines.append(f"{failed} load{'' if failed == 1 else 's'} failed and was repeated.")
     return lines
 
 
@@ -135,13 +135,13 @@ def _told_of_slices(slices: Mapping[str, Any]) -> list[str]:
     worst = max(seen["ended"]["error_ns"]["p99"] for seen in ended)
     told = ended[0]["ended"]
     lines = [
-        f"Slices are told {told['publisher']}; their ends ({told['end_by']}) were off by "
-        f"{_ms(error)} (median), {_ms(worst)} (99 of 100)."
+        f"Slices are published {told['publisher']}; errors of the published ends "
+        f"({told['end_by']}): {_ms(error)} (median), {_ms(worst)} (p99)."
     ]
     aged = [age for seen in slices.values() if (age := seen.get("looked", {}).get("age_ns"))]
     if aged:
         p50, p99 = (max(age[part] for age in aged) for part in ("p50", "p99"))
-        lines.append(f"Told so long before a guest looked: {_ms(p50)}, {_ms(p99)}.")
+        lines.append(f"Age of the slice page when read: {_ms(p50)} (median), {_ms(p99)} (p99).")
     return lines
 
 
@@ -153,11 +153,12 @@ def _seen_of_slices(slices: Mapping[str, Any]) -> list[str]:
         if not early or not late or not (ends := early["count"] + late["count"]):
             continue
         told = [
-            f"{times['count'] / ends:.0%} {words} by {_ms(times['p50'])}, {_ms(times['p99'])}"
-            for times, words in ((early, "ended before"), (late, "after"))
+            f"{times['count'] / ends:.0%} ended {words} the published end, by {_ms(times['p50'])} "
+            f"(median), {_ms(times['p99'])} (p99)"
+            for times, words in ((early, "before"), (late, "after"))
             if times["count"]
         ]
-        lines.append(f"{lock}: of {ends:,} slices whose end was told {', '.join(told)}.")
+        lines.append(f"{lock}: of {ends:,} slices, {', '.join(told)}.")
     return lines
 
 

@@ -24,7 +24,7 @@ def unpack(command: list[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
-        raise Fail(f"there is no {command[0]}; install it, or run `make guest`", MISSING) from error
+        raise Fail(f"{command[0]} is missing; install it, or run `make guest`", MISSING) from error
     if done.returncode:
         raise Fail(f"{command[0]} failed: {last_line(done.stderr)}", FAILED)
 
@@ -34,7 +34,7 @@ def patch(tree: Path, path: Path, of: str) -> None:
     command = ["patch", "-d", str(tree), "-p1", "-f", "-s", "-F0", "-i", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Fail(f"{path.name} does not fit {of}: {last_line(done.stdout)}", FAILED)
+        raise Fail(f"{path.name} does not apply to {of}: {last_line(done.stdout)}", FAILED)
 
 
 def fetch(package: str, target: Path) -> None:
@@ -50,7 +50,7 @@ def fetch(package: str, target: Path) -> None:
         packages = list(folder.glob("*.deb"))
         if fetch.returncode or not packages:
             why = last_line(fetch.stderr)
-            raise Fail(f"{package} cannot be fetched: {why}; {advice(package)}", MISSING)
+            raise Fail(f"cannot fetch {package}: {why}; {advice(package)}", MISSING)
         unpack(["dpkg-deb", "-x", str(packages[0]), str(target)])
 
 

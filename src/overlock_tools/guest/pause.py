@@ -72,7 +72,7 @@ def offsets_in(path: Path) -> list[int]:
         )
         return found(done.stdout, executable_sections(path.read_bytes()))
     except FileNotFoundError as error:
-        raise Fail("there is no objdump; install binutils", MISSING) from error
+        raise Fail("objdump is missing; install binutils", MISSING) from error
     except (subprocess.CalledProcessError, ValueError) as error:
         raise Fail(f"{path} cannot be disassembled: {error}", FAILED) from error
 

@@ -16,13 +16,13 @@ def parse_cpus(text: str, allowed: frozenset[int]) -> tuple[int, ...]:
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
         if not (first.isascii() and first.isdigit() and (not dash or last.isdigit())):
-            raise Fail(f"--pool {text}: {word.strip()!r} is no CPU; give numbers as in 0-3,6")
+            raise Fail(f"--pool {text}: {word.strip()!r} is not a CPU; expected numbers as in 0-3,6")
         cpus.update(range(int(first), int(last or first) + 1))
     if missing := sorted(cpus - allowed):
         here = ",".join(map(str, sorted(allowed)))
-        raise Fail(f"--pool {text}: CPU {missing[0]} is not ours to use; there are {here}")
+        raise Fail(f"--pool {text}: CPU {missing[0]} is not usable; the usable CPUs are {here}")
     if not cpus:
-        raise Fail(f"--pool {text}: no CPU; give numbers as in 0-3,6")
+        raise Fail(f"--pool {text}: no CPU; expected numbers as in 0-3,6")
     return tuple(sorted(cpus))
 
 
@@ -48,7 +48,7 @@ class Placement:
     @property
     def words(self) -> str:
         pools = "/".join(",".join(map(str, pool)) for pool in self.pools)
-        kind = "each vCPU bound to a CPU" if self.mode == "balanced" else "vCPUs free"
+        kind = "each vCPU pinned to a CPU" if self.mode == "balanced" else "vCPUs free"
         return f"{kind}, of {pools}"
 
 

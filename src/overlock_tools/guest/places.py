@@ -121,7 +121,7 @@ class Home:
             which = f"{self.version}, {self.variant}," if self.variant else self.version
             how = f" --variant {self.variant}" if self.variant else ""
             raise Fail(
-                f"no guest kernel {which} is built in {self.folder}; run "
+                f"{self.folder} has no guest kernel {which}; run "
                 f"`overlock guest build{how}`, which takes some minutes",
                 MISSING,
             )
@@ -137,6 +137,6 @@ def make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Fail(f"{folder} cannot be made: {error.strerror}; give another --dir") from error
+        raise Fail(f"cannot create {folder}: {error.strerror}; give another --dir") from error
     if not os.access(folder, os.W_OK):
         raise Fail(f"{folder} cannot be written: no permission; give another --dir")

@@ -34,7 +34,7 @@ BOOT_AND_LEAD_SECONDS = 4.0
 
 
 def pause_words(pause: str) -> str:
-    return "PAUSE made a NOP" if pause == "nop" else "PAUSE as it is"
+    return "PAUSE replaced by NOP" if pause == "nop" else "PAUSE kept"
 
 
 def boot(options: dict[str, Any]) -> int:
@@ -69,12 +69,12 @@ def console(options: dict[str, Any]) -> int:
     locks.checked(options["lock"])
     on = prepared(options)
     if on.accel.name == nested.NAME:
-        raise Fail("a nested guest has no console here; take another --accel, or `guest run`")
+        raise Fail("a nested guest has no console; use another --accel, or `guest run`")
     spec = on.spec(options["lock"], options["smp"])
     spec = replace(spec, words=(*spec.words, "loglevel=6"))
     if not os.isatty(0):
-        raise Fail("a console needs a terminal; for scripts there is `overlock guest run`")
-    terminal().print("leave by `exit`, or end QEMU by Ctrl-A x")
+        raise Fail("a console needs a terminal; use `overlock guest run` in scripts")
+    terminal().print("leave with `exit`, or stop QEMU with Ctrl-A x")
     child = subprocess.Popen(vm.dies_with_us(spec.at_terminal()))
     try:
         return FAILED if child.wait() else 0
@@ -186,7 +186,7 @@ def _introduce(result: Result, to_do: int, out: Console) -> None:
     out.print(result.title, highlight=False)
     seconds = result.settings["seconds"]
     cells = "1 cell" if to_do == 1 else f"{to_do} cells"
-    out.print(f"{cells} of {seconds:g} s, a boot before each", highlight=False)
+    out.print(f"{cells} of {seconds:g} s, each after a boot", highlight=False)
 
 
 def _measured(rig: Rig, job: measure.Run, out: Console, file: Path | None) -> int:
@@ -220,7 +220,7 @@ def rigs(text: str) -> dict[int, list[int]]:
             )
         found.setdefault(int(match[1]), set()).add(int(match[2]))
     if not found:
-        raise Fail("--rigs names none; give some as in 1x4,2x4")
+        raise Fail("--rigs is empty; give rigs as in 1x4,2x4")
     return {vms: sorted(vcpus) for vms, vcpus in sorted(found.items())}
 
 
@@ -233,7 +233,7 @@ def run_matrix(options: dict[str, Any]) -> int:
     chosen = variants(options["locks"] or ("all",), options["baseline"])
     wanted = [(loads.known(name), vms) for name in names for vms in asked]
     if not wanted:
-        raise Fail("--loads names none; `overlock guest run --help` has them")
+        raise Fail("--loads is empty; `overlock guest run --help` lists the loads")
     try:
         with _session(options, out, [load for load, _ in wanted]) as session:
             matrix.make(folder)
@@ -249,9 +249,9 @@ def run_matrix(options: dict[str, Any]) -> int:
     for part in parts:
         show.rates(part.job.result, out)
     if code == INTERRUPTED:
-        out.print("interrupted: the same command again completes it")
+        out.print("interrupted; repeat the command to complete the measurement")
     page = shlex.quote(str(folder))
-    out.print(f"See it: overlock report {page} -o report.html", highlight=False)
+    out.print(f"To see the results: overlock report {page} -o report.html", highlight=False)
     return code
 
 
@@ -317,7 +317,7 @@ def list_papers() -> int:
 
 def run_paper(name: str, options: dict[str, Any]) -> int:
     """The parts of an experiment, a file each; the same command completes them."""
-    known = defs.known(EXPERIMENTS, name, "experiment", f"there are {', '.join(EXPERIMENTS)}")
+    known = defs.known(EXPERIMENTS, name, "experiment", f"expected one of {', '.join(EXPERIMENTS)}")
     out, folder = terminal(), options["output"]
     options |= {"seed": _seed(options), "parameters": (), "pilot": False}
     options |= {"baseline": known.locks[0]}
@@ -342,9 +342,9 @@ def run_paper(name: str, options: dict[str, Any]) -> int:
             show.counts(result, known.events, out)
     show.claims(known, results, out)
     if code == INTERRUPTED:
-        out.print("interrupted: the same command again completes it")
+        out.print("interrupted; repeat the command to complete the measurement")
     page = shlex.quote(str(folder))
-    out.print(f"See it: overlock report {page} -o report.html", highlight=False)
+    out.print(f"To see the results: overlock report {page} -o report.html", highlight=False)
     return code
 
 
@@ -354,7 +354,7 @@ def _job_of(
     load, options = loads.known(part.load), session.on.options
     vcpus = plan.parse_threads(options["vcpus"] or part.vcpus, session.on.where.cpus)
     if most := [n for n in vcpus if n > MOST_VCPUS]:
-        raise Fail(f"--vcpus: a guest has at most {MOST_VCPUS}, not {most[0]}")
+        raise Fail(f"--vcpus: a guest has at most {MOST_VCPUS} vCPUs, not {most[0]}")
     chosen = [locks.checked(lock) for lock in known.locks]
     planned = replace(
         outcome.planned(load, part.vms, vcpus, chosen, options), statistic=known.statistic

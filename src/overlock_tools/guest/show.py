@@ -112,15 +112,15 @@ def claims(experiment: Experiment, results: Mapping[str, Result], out: Console) 
             for text in bench.ministats(result):
                 out.print(text, highlight=False)
     for part, claim in _claimed(experiment, results):
-        words = f"{claim.paper} {claim.figure}, {part}" if part else f"{claim.paper} {claim.figure}"
-        said = Text(f"{words}: {claim.sentence} — {claim.verdict}", style="bold")
+        where = f"{presets.CITED[claim.paper]}, {claim.figure}" + (f", {part}" if part else "")
+        said = Text(f"{where}: {claim.sentence} [{claim.verdict}]", style="bold")
         out.print(said, soft_wrap=True)
         out.print(f"    {claim.reason}", soft_wrap=True, highlight=False)
     slices = {str(r.native["slices_by"]) for r in results.values() if "slices_by" in r.native}
     if slices:
-        out.print(f"Slices by: {', '.join(sorted(slices))}.")
+        out.print(f"Source of slice ends: {', '.join(sorted(slices))}.")
     other = f"{experiment.otherwise}; {SMALLER}" if experiment.otherwise else SMALLER
-    out.print(f"Otherwise: {other}.", soft_wrap=True)
+    out.print(f"Differences from the paper: {other}.", soft_wrap=True)
 
 
 def _claimed(
@@ -162,7 +162,7 @@ def pairs(found: Mapping[str, Pair], baseline: str, out: Console) -> None:
     for lock, pair in found.items():
         ratio = tables.factor(pair.both / found[baseline].both) + "×" if baseline in found else ""
         table.add_row(lock, str(pair.lock), str(pair.unlock), str(pair.both), ratio)
-    title = "Instructions of a spin_lock() and a spin_unlock() that nobody else wants"
+    title = "Instructions of an uncontended spin_lock() and spin_unlock()"
     out.print(Text(title, style="bold"), table)
 
 
@@ -174,5 +174,5 @@ def _even(result: Result, variant: str) -> str:
 
 def in_force(facts: dict[str, Any]) -> str:
     """As the guest itself says it."""
-    parking = f", waiters park: {facts['parking']}" if facts.get("parking") else ""
+    parking = f", parking of waiters: {facts['parking']}" if facts.get("parking") else ""
     return f"{facts['lock']}{parking}"

@@ -31,7 +31,7 @@ CODES = (FAILED, USAGE, MISSING)
 def page() -> Iterator[Path]:
     """The file: there as long as the guest is."""
     if not os.access(SHARED, os.W_OK):
-        raise Fail(f"a slice page needs {SHARED}, which cannot be written here", MISSING)
+        raise Fail(f"a slice page needs {SHARED}, which is not writable here", MISSING)
     with tempfile.NamedTemporaryFile(prefix="overlock-slices-", dir=SHARED) as file:
         file.truncate(PAGE_BYTES)
         yield Path(file.name)
@@ -76,8 +76,8 @@ class Agent:
         self._child.kill()
         _, said = self._child.communicate()
         why = said.decode(errors="replace").strip().removeprefix("overlock-hostd: ")
-        why = " ".join(why.split()) or "it says nothing"
-        raise Fail(f"overlock-hostd does not run: {why}", code if code in CODES else FAILED)
+        why = " ".join(why.split()) or "no output"
+        raise Fail(f"overlock-hostd failed: {why}", code if code in CODES else FAILED)
 
     def end(self) -> dict[str, Any]:
         """What it saw in all; the page is over."""

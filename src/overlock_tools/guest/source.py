@@ -58,7 +58,7 @@ def _brought_in(home: Home) -> str:
 def patched(home: Home, tell: Tell) -> None:
     """The source with the locks of this checkout in it, whichever it had before."""
     _unpacked(home, tell)
-    tell("bringing the locks into the source")
+    tell("adding the locks to the source")
     if not _brought_in(home):
         return
     # It had other changes to the kernel's own files. Unpacked files are as old as their package, so

@@ -130,7 +130,7 @@ def dies_with_us(command: Sequence[str]) -> list[str]:
     """Even if we are killed outright: the kernel then kills it, too."""
     for tool, package in ((command[0], "qemu-system-x86"), ("setpriv", "util-linux")):
         if not shutil.which(tool):
-            raise Fail(f"there is no {tool}; install {package}, or run `make guest`", MISSING)
+            raise Fail(f"{tool} is missing; install {package}, or run `make guest`", MISSING)
     return ["setpriv", "--pdeathsig", "KILL", "--", *command]
 
 
@@ -289,7 +289,7 @@ def started(spec: Spec, places: list[set[int]]) -> Iterator[Guest]:
             guest = Guest(spec, process, folder)
         except (Late, Ended, OSError, ValueError) as error:
             said = _complaint(folder) or str(error) or "it ended"
-            raise Fail(f"QEMU does not run: {said}", FAILED) from error
+            raise Fail(f"QEMU failed: {said}", FAILED) from error
         stack.callback(guest.close)
         if page:
             guest.agent = stack.enter_context(slices.told(page, guest.threads))
@@ -306,7 +306,7 @@ def telling(console: Sequence[str]) -> str:
 def why(guest: Guest, error: Exception) -> str:
     seconds = time.monotonic() - guest.began
     code = guest.process.poll()
-    what = f"nothing heard for {seconds:.0f} s" if isinstance(error, Late) else "it ended"
+    what = f"no answer for {seconds:.0f} s" if isinstance(error, Late) else "it ended"
     if code is not None and code not in (0, -signal.SIGKILL):
         what = f"QEMU ended with status {code}: {_complaint(guest.folder)}"
     said = telling(guest.console())

@@ -96,7 +96,7 @@ def needed(guests: Home) -> Xen:
         known = None
     if not known or domain.built() is None or not (domain.image / IMAGE).exists():
         raise Fail(
-            f"no kernel for Xen is built in {domain.folder}; run `overlock guest build "
+            f"{domain.folder} has no kernel for Xen; run `overlock guest build "
             "--accel xen`, which takes some minutes",
             MISSING,
         )
@@ -106,8 +106,8 @@ def needed(guests: Home) -> Xen:
 def accelerator(guests: Home, where: Placement) -> Accel:
     xen = needed(guests)
     cpus = "a CPU" if where.cpus == 1 else f"{where.cpus} CPUs"
-    tells = ", which tells when slices end," if xen.tells_slices else ""
-    return Accel(NAME, f"Debian's Xen {xen.version}{tells} on {cpus} that QEMU translates")
+    tells = ", which publishes slice ends," if xen.tells_slices else ""
+    return Accel(NAME, f"Debian's Xen {xen.version}{tells} on {cpus} that QEMU emulates")
 
 
 def tslice(milliseconds: float | None) -> int | None:
@@ -116,7 +116,7 @@ def tslice(milliseconds: float | None) -> int | None:
     least, most = TSLICE_MS
     if milliseconds != round(milliseconds) or not least <= milliseconds <= most:
         raise Fail(
-            f"--host-slice {milliseconds:g}: Xen's slices are whole ms from {least} to {most}"
+            f"--host-slice {milliseconds:g}: Xen needs whole ms from {least} to {most}"
         )
     return round(milliseconds)
 

@@ -67,7 +67,7 @@ def made(folder: Path, image: Path, terms: Terms, progress: Progress) -> Xen:
     except Fail as error:
         if error.code != MISSING:
             raise
-        terms.tell(f"{error.message}; taking Debian's own Xen, which tells of no slices")
+        terms.tell(f"{error.message}; using Debian's own Xen, which publishes no slice ends")
         files.write(image, gzip.decompress(_packaged(place, terms).read_bytes()))
         return Xen(SERIES, tells_slices=False)
     terms.tell(f"compiling Xen {xen.version}")

@@ -24,16 +24,16 @@ EXPERIMENTS = {
         columns=("rate",),
         questions=[
             Question(
-                "The patch costs nothing, with PARAVIRT_SPINLOCKS and without.",
+                "The patch costs nothing, with or without PARAVIRT_SPINLOCKS.",
                 no_penalty(OFF, ["native", ON_NOPV]),
             ),
             Question(
-                "Nor does PARAVIRT_SPINLOCKS without the patch.",
+                "PARAVIRT_SPINLOCKS costs nothing without the patch.",
                 no_penalty(OFF_NOPV, [OFF]),
             ),
         ],
         statistic=presets.MINISTAT,
-        otherwise="the paper's patch is pv tickets, which Linux has had since; here it is ours, "
-        "not chosen",
+        otherwise="the paper's patch is PV tickets, which Linux has had since; here it is Overlock's "
+        "series, with the native lock",
     ),
 }

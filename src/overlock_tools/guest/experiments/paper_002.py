@@ -30,7 +30,7 @@ EXPERIMENTS = {
     "002-table1": Experiment(
         "002",
         "Table 1",
-        "problematic preemptions and the time spun in two VMs",
+        "problematic preemptions and spin time in two VMs",
         [Part("kernbench", 2, TWICE), Part("pbzip2", 2, TWICE)],
         [TICKET],
         rounds=5,
@@ -38,34 +38,34 @@ EXPERIMENTS = {
         columns=("rate", "acquired", "psp", "psp_per_million", "spun"),
         questions=of_each(
             ("kernbench", "pbzip2"),
-            "{}: the more vCPUs, the more are preempted holding or waiting.",
+            "{}: preemptions of holders and waiters increase with the number of vCPUs.",
             lambda load: grows_with_vcpus(f"{load}-2", TICKET, "psp_per_million"),
         )
         + of_each(
             ("kernbench", "pbzip2"),
-            "{}: with the most vCPUs most of the time is spun away.",
+            "{}: with the most vCPUs, the guest spins most of the time.",
             lambda load: more_than(f"{load}-2", TICKET, "spun", 0.5),
         ),
-        otherwise="the paper counts cycles; here a spinner's time runs on while it has no CPU",
+        otherwise="the paper counts cycles; here spin time includes preemption of the spinner",
     ),
     "002-fig3": Experiment(
         "002",
         "Fig. 3",
-        "how long sections are that spinlocks guard",
+        "lengths of the kernel's critical sections",
         [Part("kernbench"), Part("pbzip2"), Part("ebizzy")],
         [TICKET],
         rounds=5,
         seconds=10,
         columns=("rate", "acquired", "hold"),
         questions=[
-            Question("A section takes some 2^12 cycles, 1.5 µs.", sections_take(TICKET)),
+            Question("A section takes about 2^12 cycles, 1.5 µs.", sections_take(TICKET)),
             Question("No section takes more than 2^14 cycles, 6 µs.", sections_end_within(TICKET)),
         ],
     ),
     "002-fig6": Experiment(
         "002",
         "Fig. 6, top",
-        "how long the queue gets",
+        "length of the queue",
         [Part("loop", 2, TWICE, {"workload": "fairness", "preemptions": "1"})],
         ["ticket", "i_spin"],
         rounds=5,
@@ -73,7 +73,7 @@ EXPERIMENTS = {
         columns=("rate", "queue", "queue_max", "least_to_most"),
         questions=of_each(
             ("ticket", "i_spin"),
-            "{}: the queue can be as long as there are vCPUs.",
+            "{}: the queue can hold all vCPUs.",
             lambda lock: queue_is_long("loop-2", lock),
         ),
     ),
@@ -88,20 +88,20 @@ EXPERIMENTS = {
         columns=("rate", "psp", "psp_per_million", "spun"),
         questions=of_each(
             INFORMED,
-            "{}: fewer are preempted holding or waiting than with tickets.",
+            "{}: fewer holders and waiters are preempted than with tickets.",
             lambda lock: fewer_than(INFORMED[lock], TICKET, "psp_per_million", *IN_TWO),
         )
         + of_each(
             INFORMED,
-            "{}: more is done than with tickets.",
+            "{}: throughput is higher than with tickets.",
             lambda lock: fewer_than(TICKET, INFORMED[lock], "rate", *IN_TWO),
         ),
-        otherwise="it takes somebody who tells of slices: without, i_spin is ticket",
+        otherwise="i_spin needs a source of slice ends; without one, it is ticket",
     ),
     "002-fig8": Experiment(
         "002",
         "Fig. 8",
-        "what I-Spinlock costs in a VM alone",
+        "cost of I-Spinlock in a single VM",
         [Part("loop", 1, "1,1x"), Part("kernbench")],
         ["ticket", "i_spin", "i_spin_pv"],
         rounds=10,
@@ -114,7 +114,7 @@ EXPERIMENTS = {
                 as_fast_as("i_spin", "ticket", "kernbench-1"),
             ),
             Question(
-                "(b) So it does with the PV variant.",
+                "(b) kernbench takes the same time with the PV variant.",
                 as_fast_as("i_spin_pv", "ticket", "kernbench-1"),
             ),
         ],

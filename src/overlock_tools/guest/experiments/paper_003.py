@@ -8,17 +8,17 @@ EXPERIMENTS = {
     "003-steals": Experiment(
         "003",
         "statistics counts",
-        "what was stolen of the unfair queue while a guest booted",
+        "lock stealing in the unfair queue while a guest boots",
         [Part("boot", 1, TWICE)],
         [STEALING],
         rounds=3,
         seconds=1,
         columns=("acquired",),
         questions=[
-            Question("Most are stolen at the door.", at_the_door(STEALING)),
-            Question("The further back in line, the fewer.", rarer_further_back(STEALING)),
+            Question("Most steals happen before queueing.", at_the_door(STEALING)),
+            Question("Steals are rarer further back in the queue.", rarer_further_back(STEALING)),
         ],
         events=(*(f"STEAL@{place}" for place in range(8)), "STEAL_TRY"),
-        otherwise="the paper's guest had 32 vCPUs and a distribution to boot",
+        otherwise="the paper's guest had 32 vCPUs and booted a distribution",
     ),
 }

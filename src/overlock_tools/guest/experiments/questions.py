@@ -71,7 +71,7 @@ def more_with_guests(load: str, lock: str, measure: str) -> Callable[[Results], 
             )
             for n in counts
         ]
-        return _finding(found, f"it takes {load} with one guest and with two")
+        return _finding(found, f"needs {load} with one guest and with two")
 
     return check
 
@@ -83,7 +83,7 @@ def more_than(part: str, lock: str, measure: str, bound: float) -> Callable[[Res
         result = results.get(part)
         found = values(result, lock, result.threads[-1], measure) if result else []
         if not found:
-            return Finding(Verdict.NOT_MEASURED, f"it takes {part}, counted")
+            return Finding(Verdict.NOT_MEASURED, f"needs {part} with counters")
         verdict = Verdict.OPEN
         if min(found) > bound or max(found) < bound:
             verdict = Verdict.SEEN if min(found) > bound else Verdict.NOT_SEEN
@@ -99,14 +99,14 @@ def grows_with_vcpus(part: str, lock: str, measure: str) -> Callable[[Results], 
         result = results.get(part)
         numbers = result.threads if result else []
         if len(numbers) < 2:
-            return Finding(Verdict.NOT_MEASURED, f"it takes {part} with several numbers of vCPUs")
+            return Finding(Verdict.NOT_MEASURED, f"needs {part} with several numbers of vCPUs")
         few, many = numbers[0], numbers[-1]
         asked = _asked(
             values(result, lock, many, measure),
             values(result, lock, few, measure),
             f"{part}, {many} vCPUs and {few}",
         )
-        return _finding([asked], f"it takes {part}, counted")
+        return _finding([asked], f"needs {part} with counters")
 
     return check
 
@@ -126,7 +126,7 @@ def fewer_than(ours: str, theirs: str, measure: str, *parts: str) -> Callable[[R
             for n in result.threads
             if n > result.cpus_of_its_own
         ]
-        return _finding(found, f"it takes {ours} and {theirs} in {', '.join(parts)}")
+        return _finding(found, f"needs {ours} and {theirs} in {', '.join(parts)}")
 
     return check
 
@@ -144,7 +144,7 @@ def as_fast_as(ours: str, theirs: str, *parts: str) -> Callable[[Results], Findi
                     )
                     words = f"{part}, {n} vCPUs: {factor(ratio.value)}×{interval}"
                     found.append((within(ratio, ALIKE), words))
-        return _finding(found, f"it takes {ours} and {theirs} in {', '.join(parts)}")
+        return _finding(found, f"needs {ours} and {theirs} in {', '.join(parts)}")
 
     return check
 
@@ -162,7 +162,7 @@ def costs_more(ours: str, theirs: str, part: str) -> Callable[[Results], Finding
             )
             for n in (result.threads if result else [])
         ]
-        return _finding(found, f"it takes {ours} and {theirs} in {part}")
+        return _finding(found, f"needs {ours} and {theirs} in {part}")
 
     return check
 
@@ -174,8 +174,8 @@ def queue_is_long(part: str, lock: str) -> Callable[[Results], Finding]:
             longest = values(result, lock, n, "queue_max")
             if longest:
                 verdict = Verdict.SEEN if max(longest) >= 0.9 * (n - 1) else Verdict.NOT_SEEN
-                found.append((verdict, f"{n} vCPUs, at most {max(longest):g} others"))
-        return everywhere(found, f"it takes {part}, counted")
+                found.append((verdict, f"{n} vCPUs, at most {max(longest):g} other waiters"))
+        return everywhere(found, f"needs {part} with counters")
 
     return check
 
@@ -195,7 +195,7 @@ def sections_take(lock: str) -> Callable[[Results], Finding]:
                 near = MEAN_CSD_NS / 2 < times.mean < 2 * MEAN_CSD_NS
                 verdict = Verdict.SEEN if near else Verdict.NOT_SEEN
                 found.append((verdict, f"{part}: {duration(times.mean)} on average"))
-        return everywhere(found, "it takes a kernel that counts")
+        return everywhere(found, "needs a kernel with counters")
 
     return check
 
@@ -209,7 +209,7 @@ def sections_end_within(lock: str) -> Callable[[Results], Finding]:
                 longer = times.share_above(CSD_NS)
                 verdict = Verdict.SEEN if longer * RARE < 1 else Verdict.NOT_SEEN
                 found.append((verdict, f"{part}: {longer:.2%} are longer"))
-        return everywhere(found, "it takes a kernel that counts")
+        return everywhere(found, "needs a kernel with counters")
 
     return check
 
@@ -226,8 +226,8 @@ def at_the_door(lock: str) -> Callable[[Results], Finding]:
                 inside = cell.events.get("STEAL", 0) - door
                 if door + inside:
                     verdict = Verdict.SEEN if door > inside else Verdict.NOT_SEEN
-                    found.append((verdict, f"{n} vCPUs: {door:,} at the door, {inside:,} in line"))
-        return everywhere(found, f"nothing was stolen, or {lock} was not counted")
+                    found.append((verdict, f"{n} vCPUs: {door:,} before queueing, {inside:,} in the queue"))
+        return everywhere(found, f"no waiter stole the lock, or {lock} has no counters")
 
     return check
 
@@ -245,7 +245,7 @@ def rarer_further_back(lock: str) -> Callable[[Results], Finding]:
                 verdict = Verdict.SEEN if sums == sorted(sums, reverse=True) else Verdict.NOT_SEEN
                 listed = ", ".join(f"{count:,}" for count in sums)
                 found.append((verdict, f"{n} vCPUs, places 1 to 3: {listed}"))
-        return everywhere(found, "nobody stole from within the line")
+        return everywhere(found, "no queued waiter stole the lock")
 
     return check
 
@@ -271,8 +271,8 @@ def no_penalty(base: str, others: Sequence[str]) -> Callable[[Results], Finding]
                         continue
                     than = ministat.difference(first, rates)
                     told = f"{than.relative:+.1f} % ± {than.relative_error:.1f}"
-                    told += "" if than.proven else ", none proven"
+                    told += "" if than.proven else ", not significant"
                     found.append((_penalty(than), f"{part}, {other}: {told}"))
-        return everywhere(found, f"it takes {ministat.LEAST_VALUES} rounds")
+        return everywhere(found, f"needs {ministat.LEAST_VALUES} rounds")
 
     return check
