@@ -98,8 +98,8 @@ static bool reap(struct processes *p, const struct cell_memory *memory)
 		p->pids[i] = 0;
 		p->left--;
 		if (WIFSIGNALED(status))
-			snprintf(why, sizeof(why), "killed by signal %d (%s)",
-				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+			snprintf(why, sizeof(why), "killed by signal %d (%s)", WTERMSIG(status),
+				 strsignal(WTERMSIG(status)));
 		else if (WEXITSTATUS(status))
 			snprintf(why, sizeof(why), "%s", copy_of(memory, i)->impossible);
 		ok &= status == 0;

@@ -109,7 +109,8 @@ int main(int argc, char **argv)
 	int64_t busy_us, period_us;
 
 	if (!policy) {
-		fputs("usage: overlock-hog PARENT other|batch|fifo SLICE_NS BUSY_US PERIOD_US\n", stderr);
+		fputs("usage: overlock-hog PARENT other|batch|fifo SLICE_NS BUSY_US PERIOD_US\n",
+		      stderr);
 		return EXIT_USAGE;
 	}
 	end_with(atoi(argv[1]));

@@ -77,7 +77,8 @@ const char *params_set(struct workload_params *params, const char *workload, con
 		int place = chosen(p->choices, value);
 
 		*field(params, p) = (uint64_t)place;
-		snprintf(wrong, sizeof(wrong), "%s=%s: expected one of %s", name, value, p->choices);
+		snprintf(wrong, sizeof(wrong), "%s=%s: expected one of %s", name, value,
+			 p->choices);
 		return place < 0 ? wrong : NULL;
 	}
 	error = number_parse(&number, name, value, strcmp(p->unit, "count") == 0, p->least,

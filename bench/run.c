@@ -295,6 +295,7 @@ bool run_copy(const struct cell *cell, const struct cell_memory *memory, unsigne
 	ol_sites_read(add_site, result);
 #endif
 	if (run->failed)
-		return impossible(result, "cannot start a replacement thread: %s", strerror(run->failed));
+		return impossible(result, "cannot start a replacement thread: %s",
+				  strerror(run->failed));
 	return true;
 }

@@ -30,8 +30,7 @@ bool slice_set(uint64_t ns, char *why, size_t size)
 		return false;
 	}
 	if (!slice_get()) {
-		snprintf(why, size,
-			 "the kernel ignored the slice; custom slices need Linux 6.12");
+		snprintf(why, size, "the kernel ignored the slice; custom slices need Linux 6.12");
 		return false;
 	}
 	return true;

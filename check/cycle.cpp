@@ -17,8 +17,7 @@ std::string Cycle::told(size_t contexts) const {
         if (states_[first].who >= 0)
             moved |= bit(static_cast<size_t>(states_[first].who));
     } while (states_[first].hash != states_[last].hash);
-    std::string s =
-        "the same state recurs after " + std::to_string(last - first) + " steps of";
+    std::string s = "the same state recurs after " + std::to_string(last - first) + " steps of";
     for (size_t i = 0; i < max_processes; i++)
         if (moved & bit(i))
             s += " " + name_of(static_cast<Process>(i), contexts);

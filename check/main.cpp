@@ -406,7 +406,8 @@ int main(int argc, char **argv) {
                    "that read their slice")
         ->check(CLI::Range(0, 100));
     app.add_option("--tune", o.tunes, "tunable: NAME=N or NAME=inf")->allow_extra_args(false);
-    app.add_option("--search", o.search, "search strategy: dpor, plain or pct")->capture_default_str();
+    app.add_option("--search", o.search, "search strategy: dpor, plain or pct")
+        ->capture_default_str();
     app.add_option("--seed", o.limits.seed, "seed of pct")->capture_default_str();
     app.add_option("--seconds", o.limits.seconds, "time limit");
     app.add_option("--executions", o.limits.executions, "limit of executions");

@@ -210,10 +210,10 @@ static bool kernel_can_defer(void)
 
 static struct ol_source sources[] = {
 	{ "rseq", "slice_id: changes when the thread was preempted, migrated or signalled", false },
-	{ "sched_getattr", "slice_end: an estimate, one scheduler slice after the thread's first look",
-	  false },
-	{ "rseq slice extension", "defer: asks for a short delay of preemption; detected, not yet used",
-	  false },
+	{ "sched_getattr",
+	  "slice_end: an estimate, one scheduler slice after the thread's first look", false },
+	{ "rseq slice extension",
+	  "defer: asks for a short delay of preemption; detected, not yet used", false },
 	{ 0, 0, false },
 };
 

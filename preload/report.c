@@ -256,8 +256,8 @@ static void write_preemptions(int fd, const uint64_t *events)
 	dprintf(fd, "%14" PRIu64 " waits over 1 us (Nh %" PRIu64 ", Nw %" PRIu64 "); ",
 		events[OL_STALL], events[OL_STALL_HELD], events[OL_STALL_FREE]);
 	if (ol_sites_know_slices())
-		dprintf(fd, "LHP %" PRIu64 ", LWP %" PRIu64 ", PSP %" PRIu64 "\n",
-			events[OL_LHP], events[OL_LWP], events[OL_LHP] + events[OL_LWP]);
+		dprintf(fd, "LHP %" PRIu64 ", LWP %" PRIu64 ", PSP %" PRIu64 "\n", events[OL_LHP],
+			events[OL_LWP], events[OL_LHP] + events[OL_LWP]);
 	else
 		dprintf(fd, "LHP, LWP: unknown, no source of slice ends\n");
 }

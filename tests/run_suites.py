@@ -246,7 +246,9 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="suite to run; repeatable")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="suite to run; repeatable"
+    )
     parser.add_argument("--long", action="store_true", help="also run the long suites")
     parser.add_argument("--list", action="store_true", help="list the suites and stop")
     parser.add_argument("--build", default="build", help="the build folder (default: build)")

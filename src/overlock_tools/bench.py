@@ -75,7 +75,9 @@ class Asked:
             if outside.is_header(path.name):
                 other = found.setdefault(outside.lock_id(path), path)
                 if other.resolve() != path.resolve():
-                    raise Fail(f"--locks: {other} and {path} have the same name; rename one of them")
+                    raise Fail(
+                        f"--locks: {other} and {path} have the same name; rename one of them"
+                    )
         return found
 
     @property
@@ -286,7 +288,7 @@ def remarks(result: Result) -> list[str]:
         )
     if result.missing:
         said.append(
-            f"Not installed: {', '.join(result.missing)}; `overlock locks` names the packages."
+            f"Not available: {', '.join(result.missing)}; `overlock locks` lists the reasons."
         )
     said += verdict.about_locks(result)
     if proof := result.scenario.get("proof"):

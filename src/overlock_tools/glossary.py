@@ -24,7 +24,7 @@ GLOSSARY = {
     "collapsed": "Less than a tenth of the best rate at the same number of threads.",
     "peer": "Another library's lock, for comparison.",
     "baseline": "The denominator of the ratios.",
-    "round": "One measurement of all contenders. Figures show the median and the range over rounds.",
+    "round": "One measurement of all contenders. Figures show median and range over rounds.",
     "p50, p99, p99.99": "50 %, 99 % and 99.99 % of all waits for the lock are no longer than this.",
     "longest gap": "The longest time between two acquisitions of one thread, minus the work of one "
     "iteration.",

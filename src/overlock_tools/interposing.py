@@ -32,8 +32,8 @@ def lock_variables(name: str, counters: bool) -> dict[str, str]:
     if name == ADAPTIVE:
         if counters:
             raise Fail(
-                f"--counters and --check do not work with {name}, glibc's own mutex; choose another "
-                "lock"
+                f"--counters and --check do not work with {name}, glibc's own mutex; choose "
+                "another lock"
             )
         return {"OVERLOCK_LOCK": name}
     if not outside.is_header(name):

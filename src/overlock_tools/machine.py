@@ -192,8 +192,7 @@ def busy_warning(then: Load, now: Load) -> str | None:
     stolen = now.stolen_since(then)
     host = f" ({stolen:.0%} stolen by the hypervisor)" if stolen >= 0.01 else ""
     return (
-        f"other work took {share:.0%} of the CPUs{host}: expect noise, "
-        "in rates more than in ratios"
+        f"other work took {share:.0%} of the CPUs{host}: expect noise, in rates more than in ratios"
     )
 
 

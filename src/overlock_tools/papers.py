@@ -449,8 +449,8 @@ STATEMENTS = (
     Statement(
         "003",
         "table",
-        "With 4, 16 and 32 threads (one per CPU), the run times of the unfair queued lock vary less "
-        "than byte's.",
+        "With 4, 16 and 32 threads (one per CPU), the run times of the unfair queued lock vary "
+        "less than byte's.",
         ("lockloop",),
         beside("unfair_qspin", "byte", LESS, among(4, 16, 32), measures=["run_time_sd"]),
     ),

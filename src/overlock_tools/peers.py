@@ -63,9 +63,7 @@ def missing() -> dict[str, str]:
 def absent() -> dict[str, str]:
     """All that cannot be measured here, each with a line that says why."""
     known = defs.load().peers.values()
-    never = {
-        p.id: f"{p.id} is not available: {NO_HLE}" for p in known if not is_possible(p.family)
-    }
+    never = {p.id: f"{p.id} is not available: {NO_HLE}" for p in known if not is_possible(p.family)}
     return missing() | never
 
 

@@ -180,9 +180,7 @@ def parse_threads(text: str, cpus: int) -> list[int]:
             raise Fail(f"--threads {text}: {word!r} is neither a number nor a multiple such as 2x")
         threads.add(int(number) * (cpus if word.endswith("x") else 1))
     if not threads or min(threads) < 1 or max(threads) > MOST_THREADS:
-        raise Fail(
-            f"--threads {text}: expected 1 to {MOST_THREADS} threads, as in 4,8,16 or 1x,2x"
-        )
+        raise Fail(f"--threads {text}: expected 1 to {MOST_THREADS} threads, as in 4,8,16 or 1x,2x")
     return sorted(threads)
 
 

@@ -552,9 +552,7 @@ def cost(view: View, frame: Frame | None = None) -> Figure:
     if spinning:
         bars = {variant: (0.0, share) for variant, share in spinning.items()}
         dots = [Dots("", "|", spinning)]
-        panels.append(
-            Panel("share outside the work", "{:.0%}".format, dots, bars, limits=SHARES)
-        )
+        panels.append(Panel("share outside the work", "{:.0%}".format, dots, bars, limits=SHARES))
     return rows(view, _sorted(costs), panels, frame)
 
 

@@ -37,7 +37,7 @@ def systemd(variables: Variables, command: Sequence[str]) -> str:
         [
             "# For /etc/systemd/system/SERVICE.service.d/overlock.conf; made by",
             f"# {shlex.join(command).replace(chr(10), ' ')}",
-            "# Then systemctl daemon-reload && systemctl restart SERVICE; remove the file to undo it.",
+            "# Then systemctl daemon-reload && systemctl restart SERVICE; remove it to undo.",
             "[Service]",
             *lines,
             "",
@@ -59,7 +59,8 @@ def check(stays: str, reports: bool, output: str | None) -> None:
     """
     if stays:
         raise Fail(
-            f"--print: {stays} needs overlock to keep running; use --output FILE with %p in its name"
+            f"--print: {stays} needs overlock to keep running; use --output FILE with %p in "
+            "its name"
         )
     if reports and "%p" not in (output or ""):
         raise Fail("--print: give --output FILE with %p (the process id) in its name")

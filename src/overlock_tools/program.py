@@ -190,7 +190,8 @@ class Runs:
         if code or not seconds:
             last = (self.folder / "err").read_text(errors="replace").strip().splitlines()
             raise Fail(
-                f"{' '.join(command)} ended with status {code}: {last[-1] if last else 'no output'}",
+                f"{' '.join(command)} ended with status {code}: "
+                f"{last[-1] if last else 'no output'}",
                 FAILED,
             )
         cell.seconds = seconds

@@ -85,9 +85,7 @@ def _overview(views: Sequence[View], conclusions: Sequence[str]) -> str:
     first = tables[0].html if tables else ""
     machines = _machines(views)
     if len(machines) > 1:
-        warning = (
-            f"These results come from {len(machines)} machines: compare only within a column."
-        )
+        warning = f"These results come from {len(machines)} machines: compare only within a column."
         first = paragraphs([warning], "warning") + first
     more = "".join(one.html for one in tables[1:])
     return (
@@ -117,7 +115,9 @@ def legend(view: View) -> str:
             f'<svg viewBox="0 0 28 12" aria-hidden="true">{line}</svg>{escape(variant)}{role}'
             "</button></li>"
         )
-    return f'<ul class="legend" aria-label="Highlight a lock in all figures">{"".join(entries)}</ul>'
+    return (
+        f'<ul class="legend" aria-label="Highlight a lock in all figures">{"".join(entries)}</ul>'
+    )
 
 
 def _figures(view: View) -> str:
@@ -237,9 +237,7 @@ def _left_out(result: Result) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for entry in result.impossible:
         by_reason.setdefault(entry.why, []).append(f"{entry.variant} at {entry.threads}")
-    return lines + [
-        f"Impossible: {verdict.listed(who)} ({why})." for why, who in by_reason.items()
-    ]
+    return lines + [f"Impossible: {verdict.listed(who)} ({why})." for why, who in by_reason.items()]
 
 
 def _claims(view: View) -> str:

@@ -227,13 +227,15 @@ MEASURES = (
         _typical(lambda c: c.handover),
         "from a release until a waiter has the lock",
     ),
-    Measure(
-        "hold", "hold", "ns", _typical(lambda c: c.hold), "from acquisition to release"
-    ),
+    Measure("hold", "hold", "ns", _typical(lambda c: c.hold), "from acquisition to release"),
     Measure("queue", "queue", "", _median(lambda c: c.queue_mean), "others waiting, on average"),
     Measure("queue_max", "max queue", "", _most(lambda c: c.queue_max), "others waiting, at most"),
     Measure(
-        "spinning", "spinning", "", _median(_spinning), "share of CPU time outside the workload's work"
+        "spinning",
+        "spinning",
+        "",
+        _median(_spinning),
+        "share of CPU time outside the workload's work",
     ),
     Measure("acquired", "N", "", _median(_events("ACQUIRE")), "acquisitions, where counted"),
     Measure(

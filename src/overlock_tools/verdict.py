@@ -404,9 +404,7 @@ def about_gap(view: View) -> list[str]:
     if len(known) > 1:
         worst = max(known, key=lambda variant: known[variant].most)
         longest = known[worst].most
-        said.append(
-            f"The longest gap of all: {duration(longest)}, with {worst}."
-        )
+        said.append(f"The longest gap of all: {duration(longest)}, with {worst}.")
     return said
 
 

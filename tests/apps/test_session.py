@@ -148,7 +148,7 @@ def test_interrupted_it_leaves_what_is_whole_and_completes_it(
 def test_another_plan_does_not_complete_it(shell: Run, capfd: pytest.CaptureFixture[str]) -> None:
     assert shell("--rounds", "1") == 0
     assert shell("--rounds", "2") == 2
-    assert "r/shell.json was made with --rounds 1, not 2" in capfd.readouterr().err
+    assert "r/shell.json was measured with --rounds 1, not 2" in capfd.readouterr().err
 
 
 def test_copies_are_at_once_and_say_so(shell: Run) -> None:
@@ -240,14 +240,14 @@ def test_killed_outright_it_leaves_no_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("run", "pbzp2"), "there is no program 'pbzp2'; did you mean pbzip2?"),
-        (("run", "shell", "--parameter", "x=1"), "shell has no parameter x; there are none"),
-        (("run", "shell", "--parameter", "x"), "--parameter x: give NAME=VALUE"),
-        (("run", "shell", "--locks", "tx"), "tx cannot stand in for a mutex"),
-        (("run", "shell", "--locks", "native@tau=0"), "native@tau=0: native has no settings"),
+        (("run", "pbzp2"), "unknown program 'pbzp2'; did you mean pbzip2?"),
+        (("run", "shell", "--parameter", "x=1"), "shell has no parameter x; its parameters: none"),
+        (("run", "shell", "--parameter", "x"), "--parameter x: expected NAME=VALUE"),
+        (("run", "shell", "--locks", "tx"), "tx cannot replace a mutex"),
+        (("run", "shell", "--locks", "native@tau=0"), "native@tau=0: native has no tunables"),
         (("run", "shell", "--neighbours", "9"), "--neighbours: '9' is not a whole number"),
-        (("run", "shell", "--budget", "0.01"), "--budget 0.01: 14 cells a round need about"),
-        (("compare", "."), "no result of a program there"),
+        (("run", "shell", "--budget", "0.01"), "--budget 0.01: 14 cells per round need about"),
+        (("compare", "."), "no results of programs found"),
     ],
 )
 def test_what_cannot_be_is_one_line(
@@ -265,7 +265,7 @@ def test_missing_programs_are_named(
     monkeypatch.setattr(Shell, "programs", ("no-such-program",))
     monkeypatch.setattr(Shell, "packages", ("no-such-package",))
     assert shell() == 3
-    line = "overlock: shell needs no-such-program; get it by `overlock apps install shell`\n"
+    line = "overlock: shell needs no-such-program; install it with `overlock apps install shell`\n"
     assert capfd.readouterr().err == line
     assert cli.run(["apps", "install", "shell", "--dry-run"]) == 3
     said = capfd.readouterr().out

@@ -83,7 +83,7 @@ def test_who_is_off_who_sleeps_who_holds() -> None:
     assert [row(lines, n)[second] for n in (21, 22, 24)] == ["│", "┏", "┗"]
     assert row(lines, 28)[second] == " "  # done
     legend = " ".join(lines[-2:])
-    for word in ("░ off its CPU", "z sleeps until it is kicked", "┃ holds the lock"):
+    for word in ("░ off its CPU", "z sleeps until a kick", "┃ holds the lock"):
         assert word in legend
 
 

@@ -32,7 +32,7 @@ def test_a_lock_that_holds(fake: Fake) -> None:
     done = fake("ticket")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^ticket +lock +sc +2x2 +1,234 +250 ms .*ted: holds$", done.stdout, re.M)
-    assert done.stdout.endswith("1 of 1 exhausted: hold\n")
+    assert done.stdout.endswith("1 of 1 checks exhausted: hold\n")
 
 
 def test_the_checker_gets_what_was_asked_for(fake: Fake) -> None:
@@ -62,7 +62,7 @@ def test_locks_scenarios_models_and_sizes_are_multiplied(fake: Fake) -> None:
     done = fake("all", "--model", "all", "--scenario", "lock", "--scenario", "try", *sizes)
     assert done.returncode == 0
     assert len(set(fake.calls())) == 4 * 3 * 2 * 2
-    assert done.stdout.endswith("48 of 48 exhausted: hold\n")
+    assert done.stdout.endswith("48 of 48 checks exhausted: hold\n")
 
 
 def test_no_limit_is_no_limit(fake: Fake) -> None:
@@ -75,8 +75,8 @@ def test_exhausted_is_never_said_of_what_was_not(fake: Fake) -> None:
     done = fake("ticket", "mcs")
     assert done.returncode == 3
     [row] = [line for line in done.stdout.splitlines() if line.startswith("mcs")]
-    assert row.endswith("not exhausted (time was up): nothing found so far")
-    assert done.stdout.endswith("1 of 2 exhausted: hold; 1 not exhausted\n")
+    assert row.endswith("not exhausted (time limit reached): no failure found so far")
+    assert done.stdout.endswith("1 of 2 checks exhausted: hold; 1 not exhausted\n")
 
 
 @pytest.mark.parametrize("ended", ["time", "executions", "exhausted", "interrupted", "bored"])
@@ -156,9 +156,9 @@ def test_what_becomes_of_the_others(fake: Fake) -> None:
         {"result": {"notes": {"went_on": 3, "stuck": 1, "spin": 1, "parked": 1}}},
     )
     said = fake("all").stdout
-    assert re.search(r"^ticket .* holds; the others spin for ever$", said, re.M)
-    assert re.search(r"^mcs .* holds; the others go on$", said, re.M)
-    assert re.search(r"^pv_t.* holds; the others may spin or sleep for ever$", said, re.M)
+    assert re.search(r"^ticket .* holds; the other contexts spin for ever$", said, re.M)
+    assert re.search(r"^mcs .* holds; the other contexts continue$", said, re.M)
+    assert re.search(r"^pv_t.* holds; the other contexts may spin or sleep for ever$", said, re.M)
 
 
 def test_a_checker_that_dies_is_no_verdict(fake: Fake) -> None:
@@ -166,7 +166,7 @@ def test_a_checker_that_dies_is_no_verdict(fake: Fake) -> None:
     done = fake("mcs", "ticket")
     assert done.returncode == 3
     assert "no answer: overlock-check ended with status 77 without a result" in done.stdout
-    assert "1 of 2 exhausted: hold; 1 not exhausted" in done.stdout
+    assert "1 of 2 checks exhausted: hold; 1 not exhausted" in done.stdout
     valid(fake.json("mcs", "ticket"))
 
 
@@ -230,30 +230,30 @@ def test_the_schema_knows_a_lie() -> None:
 
 
 USAGE = [
-    ((), r"name a lock to check, a header such as ./mine.h, or all"),
-    (("tiket",), r"no lock 'tiket'; did you mean ticket\? `overlock check --list` lists them"),
-    (("ticket@tua=1",), r"no tunable 'tua'; did you mean tau\?"),
-    (("ticket@tau",), r"a setting is NAME=VALUE"),
-    (("ticket", "--model", "tos"), r"no model 'tos'; did you mean tso\?"),
-    (("ticket", "--scenario", "fre"), r"no scenario 'fre'; did you mean free\?"),
-    (("ticket", "--budget", "stp=1"), r"no budget 'stp'; did you mean stop\?"),
-    (("ticket", "--budget", "stop"), r"--budget stop: a budget is KIND=N"),
-    (("ticket", "--budget", "stop=-1"), r"a budget is KIND=N"),
-    (("ticket", "--size", "2"), r"--size 2: a size is CONTEXTSxACQUISITIONS, as in 2x2"),
+    ((), r"no lock to check; give a lock, a header such as ./mine.h, or all"),
+    (("tiket",), r"unknown lock 'tiket'; did you mean ticket\? `overlock check --list` lists them"),
+    (("ticket@tua=1",), r"unknown tunable 'tua'; did you mean tau\?"),
+    (("ticket@tau",), r"expected NAME=VALUE"),
+    (("ticket", "--model", "tos"), r"unknown model 'tos'; did you mean tso\?"),
+    (("ticket", "--scenario", "fre"), r"unknown scenario 'fre'; did you mean free\?"),
+    (("ticket", "--budget", "stp=1"), r"unknown budget 'stp'; did you mean stop\?"),
+    (("ticket", "--budget", "stop"), r"--budget stop: expected KIND=N"),
+    (("ticket", "--budget", "stop=-1"), r"expected KIND=N"),
+    (("ticket", "--size", "2"), r"--size 2: expected CONTEXTSxACQUISITIONS, as in 2x2"),
     (("ticket", "--size", "0x2"), r"from 1 to 64 contexts"),
     (("ticket", "--contexts", "65"), r"from 1 to 64 contexts"),
-    (("ticket", "--acquisitions", "0"), r"from 1 to 1000 acquisitions each"),
+    (("ticket", "--acquisitions", "0"), r"expected 1 to 1000 acquisitions per context"),
     (("ticket", "--seconds", "nan"), r"--seconds"),
     (("ticket", "--clock", "101"), r"--clock"),
     (("ticket", "--search", "luck"), r"--search"),
-    (("ticket", "--json", "nowhere/x.json"), r"there is no folder nowhere"),
-    (("ticket", "--trace", "nowhere/x.json"), r"there is no folder nowhere"),
-    (("./mine.h",), r"there is no file mine.h"),
-    (("--replay", "ticket"), r"it is LOCK@SCHEDULE"),
-    (("--replay", "ticket@tau=3"), r"it is LOCK@SCHEDULE"),
-    (("--replay", "ticket@1*2", "--model", "all"), r"of one scenario, one model and one size"),
-    (("mcs", "--replay", "ticket@1*2"), r"--replay names its lock itself"),
-    (("mcs", "--weaken", "ticket"), r"--weaken names its lock itself"),
+    (("ticket", "--json", "nowhere/x.json"), r"the folder nowhere does not exist"),
+    (("ticket", "--trace", "nowhere/x.json"), r"the folder nowhere does not exist"),
+    (("./mine.h",), r"mine.h does not exist"),
+    (("--replay", "ticket"), r"expected LOCK@SCHEDULE"),
+    (("--replay", "ticket@tau=3"), r"expected LOCK@SCHEDULE"),
+    (("--replay", "ticket@1*2", "--model", "all"), r"exactly one scenario, one model and one size"),
+    (("mcs", "--replay", "ticket@1*2"), r"--replay already names a lock"),
+    (("mcs", "--weaken", "ticket"), r"--weaken already names a lock"),
     (("--weaken", "ticket", "--replay", "ticket@1"), r"exclude each other"),
     (("--emit", "spin", "ticket"), r"--emit"),
 ]
@@ -288,7 +288,7 @@ def test_lists(fake: Fake) -> None:
     assert done.returncode == 0
     assert "  free   the last one out frees the lock\n" in done.stdout
     assert "models\n  sc" in done.stdout
-    assert "  ticket  (not timed)\n" in done.stdout
+    assert "  ticket  (without timed)\n" in done.stdout
     assert "  expiry  a deadline that passes  [1]\n" in done.stdout
 
 
@@ -334,8 +334,8 @@ def test_what_is_done_is_kept(fake: Fake, number: int) -> None:
     fake.says(SLOW)
     code, out = interrupted(fake, "all", "--jobs", "1", "--json", "out.json", number=number)
     assert code == 130
-    assert "not exhausted (interrupted): nothing found so far" in out
-    assert "interrupted: 3 of 4 were done" in out
+    assert "not exhausted (interrupted): no failure found so far" in out
+    assert "interrupted: 3 of 4 checks are done" in out
     document = valid(json.loads((fake.folder / "out.json").read_text()))
     assert not document["complete"]
     assert [r["ended"] for r in document["results"]] == ["exhausted"] * 3 + ["interrupted"]
@@ -349,7 +349,7 @@ def test_a_checker_that_is_deaf_is_ended(fake: Fake) -> None:
     fake.says({**SLOW, "deaf": True})
     code, out = interrupted(fake, "ticket", "mcs", "--jobs", "1")
     assert code == 130
-    assert "interrupted: 1 of 2 were done" in out
+    assert "interrupted: 1 of 2 checks are done" in out
     left = subprocess.run(["pgrep", "-f", str(fake.program)], capture_output=True, check=False)
     assert left.stdout == b""
 
@@ -487,7 +487,7 @@ def test_no_verdict_is_cut_on_a_terminal(fake: Fake, width: int) -> None:
     assert all(len(line) <= width for line in table.splitlines())
     words = " ".join(table.split())
     assert words.count("exhausted: holds") == 3
-    assert all(words.count(word) >= 3 for word in ("not exhausted", "nothing", "so far"))
+    assert all(words.count(word) >= 3 for word in ("not exhausted", "no failure", "so far"))
 
 
 def test_a_shell_completes_what_the_checker_knows(fake: Fake) -> None:

@@ -71,7 +71,7 @@ def test_each_failure_is_a_process(fake: Fake) -> None:
 def test_nothing_failed_nothing_is_written(fake: Fake) -> None:
     done = fake("ticket", "--trace", "out.json")
     assert done.returncode == 0
-    assert "not written: out.json, since nothing failed" in done.stdout
+    assert "not written: out.json, because no check failed" in done.stdout
     assert not (fake.folder / "out.json").exists()
 
 

@@ -56,7 +56,7 @@ def test_a_broken_lock_is_told_replayed_and_drawn(real: Real) -> None:
         check=False,
     )
     assert again.returncode == 1
-    told = done.stdout.index("\nstep "), done.stdout.index("again, step by step")
+    told = done.stdout.index("\nstep "), done.stdout.index("To replay it:")
     assert done.stdout[slice(*told)] in again.stdout
     document = json.loads((real.folder / "out.json").read_text())
     Draft202012Validator(SCHEMA).validate(document)
@@ -81,7 +81,7 @@ def test_a_lock_of_ones_own(real: Real) -> None:
     header = real.folder / "mine.h"
     done = real("./mine.h", "--model", "all", "--scenario", "lock,frees")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("6 of 6 exhausted: hold\n")
+    assert done.stdout.endswith("6 of 6 checks exhausted: hold\n")
     assert "(cached)" in real("./mine.h").stdout
     broken = header.read_text().replace(
         "ol_xchg_acquire(&l->word, 1u)", "ol_xchg_relaxed(&l->word, 1u)"
@@ -112,8 +112,8 @@ def test_ctrl_c_keeps_what_is_done(real: Real) -> None:
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=20)
     assert child.returncode == 130
-    assert "not exhausted (interrupted): nothing found so far" in out
-    assert "interrupted: 1 of 2 were done" in out
+    assert "not exhausted (interrupted): no failure found so far" in out
+    assert "interrupted: 1 of 2 checks are done" in out
     first, second = json.loads((real.folder / "out.json").read_text())["results"]
     assert (first["verdict"], second["verdict"]) == ("holds", "open")
     assert second["executions"] > 0
@@ -146,7 +146,7 @@ def test_every_order_of_ticket_is_missed(real: Real) -> None:
 def test_a_random_search_is_no_proof(real: Real) -> None:
     done = real("ticket", "--size", "6x4", "--search", "pct", "--executions", "200", "--seed", "1")
     assert done.returncode == 3
-    assert "not exhausted (executions were up): nothing found so far" in done.stdout
+    assert "not exhausted (execution limit reached): no failure found so far" in done.stdout
     done = real("ticket", "--search", "pct", "--seconds", "0")
     assert done.returncode == 2
     assert done.stderr.startswith("overlock: a random search ends only at a limit")
@@ -156,4 +156,4 @@ def test_a_waiter_is_gone_before_a_store_too(real: Real) -> None:
     """Between MCS's exchange and its link; under TSO a store is no step of its context's."""
     for model in ("sc", "tso"):
         done = real("mcs", "--scenario", "waiter", "--size", "2x1", "--model", model)
-        assert "exhausted: holds; the others may spin for ever" in done.stdout
+        assert "exhausted: holds; the other contexts may spin for ever" in done.stdout

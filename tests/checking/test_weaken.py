@@ -59,7 +59,7 @@ def test_until_one_scenario_misses_it(fake: Fake) -> None:
     assert done.returncode == 1  # the others are open
     assert re.search(r"ticket:55 +acquire +caught +use after release \(try\)", done.stdout)
     assert re.search(r"ticket:76 +acquire +open ", done.stdout)
-    assert done.stdout.endswith("5 orders: 1 caught, 4 open\n")
+    assert done.stdout.endswith("5 memory orders: 1 caught, 4 open\n")
     assert "--weaken-line ticket.h:55:acquire" in done.stdout
 
 
@@ -67,7 +67,7 @@ def test_all_caught(fake: Fake) -> None:
     fake.says({"failure": failure()})
     done = fake("--weaken", "ticket")
     assert done.returncode == 0
-    assert done.stdout.endswith("5 orders: 5 caught\n")
+    assert done.stdout.endswith("5 memory orders: 5 caught\n")
     orders = judged(fake)
     assert {o["class"] for o in orders.values()} == {"caught"}
     assert orders["ticket.h:88:release"]["property"] == "use after release"
@@ -114,7 +114,7 @@ def test_an_argument_that_fits_nothing_is_told(mine: Subject) -> None:
     other_lock = argument(file="other.h")
     assert weaken.stale(mine, [site], [argument(), other_lock]) == []
     [line] = weaken.stale(mine, [site], [argument(text="three(l);")])
-    assert "fits no line of it: three(l);" in line
+    assert "matches no line of the file: three(l);" in line
 
 
 def test_the_file_of_arguments(tmp_path: Path) -> None:

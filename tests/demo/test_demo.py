@@ -42,7 +42,7 @@ def test_demo(tmp_path: Path) -> None:
     assert (child.returncode, err) == (0, "")
     for heading in ("1. This machine", "2. The collapse", "3. The same locks", "4. Verdict"):
         assert heading in out
-    assert f"The report: {tmp_path}/report.html" in out
+    assert f"Report: {tmp_path}/report.html" in out
     assert "Next: `overlock locks`" in out
     assert {path.name for path in tmp_path.iterdir()} == {
         "report.html",
@@ -63,7 +63,7 @@ def check_programs(folder: Path) -> None:
         assert not any(cell["cut"] for cell in result["cells"] if cell["variant"] == "native")
     page = (folder / "report.html").read_text()
     assert page.count('<section id="r') == 3
-    assert "It was interrupted" not in page
+    assert "The measurement was interrupted" not in page
 
 
 def test_missing_program_is_said_and_the_rest_reported(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_missing_program_is_said_and_the_rest_reported(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 3
-    assert "failed: there is no sysbench on PATH; install it" in done.stdout
+    assert "failed: sysbench is not on PATH; install it" in done.stdout
     assert "A critical and a non-critical section" in (tmp_path / "report.html").read_text()
 
 
@@ -88,8 +88,8 @@ def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "Interrupted: what was complete is kept." in out
-    assert "It was interrupted" in (tmp_path / "report.html").read_text()
+    assert "Interrupted: the complete cells are kept." in out
+    assert "The measurement was interrupted" in (tmp_path / "report.html").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 

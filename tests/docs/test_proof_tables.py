@@ -81,7 +81,7 @@ def test_scenarios_group_locks_and_say_what_is_missing() -> None:
     text = proof.scenarios(made(*all_three))
     assert "| sc: holds, tso: holds, c11: not exhausted: all |" in text
     other = [result("2x1", model, lock="tas") for model in proof.MODELS]
-    words = "exhausted: holds; the others spin for ever"
+    words = "exhausted: holds; the other contexts spin for ever"
     stuck = [result("2x1", model, words=words) for model in proof.MODELS]
     text = proof.scenarios(made(*other, *stuck))
     assert "| holds: `tas`; the others spin for ever: `ticket` |" in text

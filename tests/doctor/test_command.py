@@ -123,8 +123,8 @@ def test_without_the_probe_it_reports_the_rest(overlock: Overlock, tmp_path: Pat
 PROBES = [
     ('echo \'{"part":"bpf","tracing_error":1}\'; kill -SYS $$', "was killed by SIGSYS"),
     ("exit 7", "ended with status 7"),
-    ("printf '\\377{'", "could not try it"),
-    ("echo '[]'; echo 1; echo '{}'", "could not try it"),
+    ("printf '\\377{'", "could not test it"),
+    ("echo '[]'; echo 1; echo '{}'", "could not test it"),
 ]
 
 
@@ -140,7 +140,7 @@ def test_a_probe_that_fails(script: str, why: str, overlock: Overlock, tmp_path:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("--pid", "4194304999"), "there is no process 4194304999"),
+        (("--pid", "4194304999"), "process 4194304999 does not exist"),
         (("--pid", "0"), "--pid"),
         (("--pid", "me"), "--pid"),
         (("--seconds", "0"), "--seconds"),
@@ -211,12 +211,12 @@ def group_with_quota(cpus: float) -> Iterator[Path]:
     try:
         parent = limits.of(Tree(), "self")
     except Unknown as why:
-        pytest.skip(f"no group can be made here: {why}")
+        pytest.skip(f"cannot create a cgroup here: {why}")
     group = Path(parent.folders[0]) / f"overlock-doctor-{os.getpid()}"
     try:
         group.mkdir()
     except OSError as error:
-        pytest.skip(f"no group can be made here: {error}")
+        pytest.skip(f"cannot create a cgroup here: {error}")
     try:
         if parent.version == 1:
             (group / "cpu.cfs_quota_us").write_text(str(int(cpus * 100_000)))
@@ -252,7 +252,7 @@ def test_a_program_with_too_many_threads(overlock: Overlock, spin: Path) -> None
     with running(*pinned, spin, "8") as pid:
         report = parsed(overlock(*SHORT, "--pid", str(pid)))
     assert rules(report)[0] == "starved"
-    assert "likely if it takes spinlocks" in report["verdict"]
+    assert "likely if it uses spinlocks" in report["verdict"]
     found = facts(report)
     assert found["threads"]["value"] == 9
     assert found["cpus_usable"]["value"] == len(cpus)

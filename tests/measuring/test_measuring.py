@@ -173,8 +173,8 @@ def test_facts(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "a cell is workload=NAME variant=LOCK NAME=VALUE ..., in one line"),
-        ("workload=sections", "a cell is workload=NAME variant=LOCK NAME=VALUE ..., in one line"),
+        ("", "expected workload=NAME variant=LOCK NAME=VALUE ... in one line"),
+        ("workload=sections", "expected workload=NAME variant=LOCK NAME=VALUE ... in one line"),
         ("workload=nope", "there is no workload 'nope'"),
         ("workload=sections variant=no", "there is no lock 'no'; `overlock locks` lists them"),
         ("workload=sections nope=1", "sections has no parameter 'nope'"),
@@ -183,11 +183,11 @@ def test_facts(bench: Bench) -> None:
         ("workload=sections threads=1.5", "threads=1.5 is not a whole number from 1 to 1e+06"),
         (
             "workload=sections shape=flat",
-            "shape=flat is none of fixed|uniform|exponential|pareto",
+            "shape=flat: expected one of fixed|uniform|exponential|pareto",
         ),
         (
             "workload=sections variant=ticket turns=9 phases=2",
-            "turns= and phases= exclude each other: phases are parts of the time",
+            "turns= and phases= exclude each other: phases divide the measured time",
         ),
         (
             "workload=sections variant=ticket@tau=x",

@@ -85,7 +85,7 @@ def test_a_copy_that_dies_ends_the_cell(bench: Bench) -> None:
     os.kill(pids[1], signal.SIGSEGV)
     answer = bench.answer()
     assert (answer["type"], answer["kind"]) == ("error", "impossible")
-    assert answer["message"] == "it was ended by signal 11 (Segmentation fault)"
+    assert answer["message"] == "killed by signal 11 (Segmentation fault)"
     assert all(gone(pid) for pid in pids)
     assert bench.ask("workload=sections variant=ticket threads=1 turns=9")["type"] == "cell"
 

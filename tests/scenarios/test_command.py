@@ -162,20 +162,20 @@ def test_result_has_the_proof(tmp_path: Path) -> None:
     proof = json.loads(file.read_text())["scenario"]["proof"]
     assert set(proof) == {"neighbours", "background", "phases"}
     assert all(one["held"] for one in proof.values()), proof
-    assert "2 CPU hogs beside, which took" in " ".join(done.stdout.split())
+    assert "2 background CPU hogs that took" in " ".join(done.stdout.split())
 
 
 def test_quota_that_limits_nothing_is_refused() -> None:
     done = bench(*SHORT, "--quota", "9999")
     assert done.returncode == 2
-    assert re.match(r"overlock: --quota 9999: there are [\d.]+ CPUs already; ask", done.stderr)
+    assert re.match(r"overlock: --quota 9999: only [\d.]+ CPUs are available; give", done.stderr)
 
 
 @needs_root
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--quota", "0.5"), r"--quota: no group can be made here \(.*Permission denied\); run "),
+        (("--quota", "0.5"), r"--quota: cannot create a cgroup here \(.*Permission denied\); run "),
         (("--background", "1:realtime"), r"--background 1:realtime: .* run as root, with CAP_SYS_"),
     ],
 )

@@ -64,7 +64,7 @@ def test_quota_is_proven(proofs: Prove) -> None:
     assert seen["throttled"] > 0
     assert seen["throttled_seconds"] > 0
     assert 0 < seen["cpu_seconds"] <= 0.2 * (seen["seconds"] + 0.1) * 1.05
-    assert "quota of 0.2 CPUs in every 100 ms, used up in" in proof["words"]
+    assert "quota of 0.2 CPUs per 100 ms, exhausted in" in proof["words"]
 
 
 @needs_quota
@@ -101,7 +101,7 @@ def test_background_is_proven(proofs: Prove, sort: str) -> None:
     assert proof["held"], proof
     assert len(proof["seen"]["share_of_a_cpu"]) == 2
     assert re.fullmatch(
-        r"2 (CPU hogs|batch processes|real-time processes) beside,( 5 of every 10 ms,)? which took "
+        r"2 background (CPU hogs|batch processes|real-time processes)( \(5 of every 10 ms\))? that took "
         r"\d+ % of the CPUs",
         proof["words"],
     )
@@ -175,7 +175,7 @@ def test_slices_that_the_cells_have_not_are_not_proven(proofs: Prove) -> None:
 @needs_slices
 def test_slice_that_the_kernel_does_not_keep_is_refused(start: Start) -> None:
     _, err = start("--slice", "0.5", "--fault", "hogs with other slices").ended()
-    assert re.fullmatch(r"overlock: --slice 0.5: .* this kernel keeps to 20 ms; .*\n", err)
+    assert re.fullmatch(r"overlock: --slice 0.5: .* this kernel keeps slices of 20 ms; .*\n", err)
 
 
 @needs_quota
@@ -193,7 +193,7 @@ def gone() -> Proof:
 def test_what_cannot_be_looked_at_has_not_held() -> None:
     proof = Proofs({"quota": gone}).collect()
     assert not proof["quota"]["held"]
-    said = "quota could not be looked at: No such file or directory (NOT HELD)"
+    said = "quota could not be verified: No such file or directory (NOT HELD)"
     assert words(proof) == said
 
 
@@ -219,13 +219,13 @@ def test_deferred_signals_get_through_where_things_are_undone() -> None:
 REFUSED = [
     ("neighbours", "1", r"'1' is not a whole number from 2 to 5, as in --neighbours 2"),
     ("neighbours", "many", r"'many' is not a whole number"),
-    ("quota", "nan", r"'nan' is not from 0.01 to 10000, as in 1.5 or 1.5:20"),
-    ("quota", "1:0.1", r"'0.1' is not from 1 to 1000"),
-    ("quota", "0.01:5", r"less than 1 ms of each period; ask for a longer"),
-    ("background", "2", r"'2' is not N:hogs\|batch\|realtime, as in 2:hogs"),
+    ("quota", "nan", r"'nan' is not a number from 0.01 to 10000, as in 1.5 or 1.5:20"),
+    ("quota", "1:0.1", r"'0.1' is not a number from 1 to 1000"),
+    ("quota", "0.01:5", r"less than 1 ms per period; give a longer"),
+    ("background", "2", r"'2' is not N:hogs\|batch\|realtime, such as 2:hogs"),
     ("background", "0:hogs", r"'0' is not a whole number from 1 to 1000"),
     ("phases", "1", r"'1' is not a whole number from 2 to 1000"),
-    ("slice", "0.05", r"'0.05' is not from 0.1 to 100"),
+    ("slice", "0.05", r"'0.05' is not a number from 0.1 to 100"),
     ("slice", "½", r"'½' is not"),
 ]
 

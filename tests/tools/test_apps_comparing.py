@@ -74,7 +74,7 @@ def test_what_collapsed_is_no_better_than_a_regression() -> None:
     assert {line.verdict for line in lines if line.variant == "slower"} == {Verdict.COLLAPSED}
     (said, fewer) = comparing.sentences(lines, 0.05)
     assert said == "made-up: collapsed: slower; no difference (within 5%): same."
-    assert fewer == "001 had 10 rounds; here there are as few as 9."
+    assert fewer == "Rao & Dunlap 2012 ran 10 rounds; some comparisons here have 9."
 
 
 def test_the_command_tells_and_fails_if_asked(
@@ -115,5 +115,5 @@ def test_counted_results_are_not_compared(tmp_path: Path) -> None:
     found.settings["counters"] = True
     file = tmp_path / "c.json"
     file.write_text(found.to_json())
-    with pytest.raises(Fail, match="was counted"):
+    with pytest.raises(Fail, match="was measured with --counters"):
         comparing.read([file])

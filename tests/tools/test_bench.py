@@ -167,7 +167,7 @@ def test_two_headers_of_one_name(overlock: Overlock, tmp_path: Path) -> None:
         path.write_text(HEADER.format(acquire=SOUND))
     done = overlock("bench", "sections", "--locks", "./mine.h,other/mine.h")
     assert done.returncode == 2
-    said = "--locks: mine.h and other/mine.h have one name; rename one of them"
+    said = "--locks: mine.h and other/mine.h have the same name; rename one of them"
     assert done.stderr == f"overlock: {said}\n"
 
 

@@ -22,7 +22,7 @@ def test_lists_every_command(overlock: Overlock) -> None:
     listed = done.stdout.split("Commands:")[1]
     for name in NAMES:
         assert f"\n  {name} " in listed
-    assert "Exit codes: 0 fine" in done.stdout
+    assert "Exit codes: 0 success" in done.stdout
 
 
 @pytest.mark.parametrize("command", [*([name] for name in NAMES), ["bench", "sections"]])

@@ -119,8 +119,8 @@ def test_rounds_disturbed_by_others_are_named(job: Run, monkeypatch: pytest.Monk
     monkeypatch.setattr(machine.Load, "others_since", lambda *_: next(shares))
     go(job, Watching(nothing, nothing))
     assert job.result.warnings == [
-        "other work took up to 31% of the CPUs in rounds 2, 3: expect noise; ratios suffer less "
-        "than rates"
+        "other work took up to 31% of the CPUs in rounds 2, 3: expect noise, in rates more "
+        "than in ratios"
     ]
 
 
@@ -211,7 +211,7 @@ def test_a_turn_that_cannot_be_taken_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(turns.VARIABLE, str(tmp_path))
-    with pytest.raises(Fail, match="name a file that can be written"), turns.asked_for():
+    with pytest.raises(Fail, match="give a writable file"), turns.asked_for():
         pass
 
 
@@ -268,7 +268,8 @@ def test_busy_machine_is_refused() -> None:
     with pytest.raises(Fail) as failure:
         bench.quiet_enough(asked("refuse"), Console())
     assert failure.value.message == (
-        "other work took 50% of the CPUs: expect noise; end it, or give --if-busy wait or warn"
+        "other work took 50% of the CPUs: expect noise, in rates more than in ratios; "
+        "stop that work, or give --if-busy wait or warn"
     )
     assert failure.value.code == 1
 

@@ -166,7 +166,7 @@ def test_what_collapses_in_the_pilot_is_not_repeated_and_called_so(world: World)
     assert (rows["twa", 4]["collapsed"], rows["twa", 4]["rounds"]) == (True, 1)
     assert (rows["tas", 4]["collapsed"], rows["tas", 4]["rounds"]) == (False, 3)
     said = " ".join(world.said.split())  # type: ignore[attr-defined]
-    assert f"Collapsed in the first round, {why}, and not measured again" in said
+    assert f"Collapsed in the first round, {why}, and measured only once" in said
     assert "collapsed" in said
     assert body["complete"]
 
@@ -250,7 +250,7 @@ def test_waiters_left_in_line_are_told_once(world: World) -> None:
     world.run("sections", *args, "--json", "r.json")
     world.run("sections", *args, "--json", "r.json", "--resume")
     (said,) = [line for line in world.read()["warnings"] if "drain" in line]
-    assert said == "3 cells did not drain: waiters were left in line"
+    assert said == "3 cells did not drain: waiters remained in the queue"
 
 
 @pytest.mark.parametrize("deaf", [{"deaf": True}, {"deaf": True, "stays": True}])
@@ -274,7 +274,7 @@ def test_bench_that_dies_is_quoted_and_what_it_did_is_not_lost(world: World) -> 
     [
         (
             ("sections", "--turns", "10", "--phases", "2"),
-            "--turns and --phases exclude each other: phases are parts of the time",
+            "--turns and --phases exclude each other: phases divide the measured time",
         ),
         (
             ("sections", "--as-in", "005"),
@@ -288,7 +288,7 @@ def test_bench_that_dies_is_quoted_and_what_it_did_is_not_lost(world: World) -> 
         ),
         (
             ("sections", "--csv", "nowhere/r.csv"),
-            "nowhere/r.csv cannot be written: there is no folder nowhere; make it first",
+            "nowhere/r.csv cannot be written: the folder nowhere does not exist; create it first",
         ),
         (
             ("matrix", "--rounds", "1"),
@@ -296,7 +296,7 @@ def test_bench_that_dies_is_quoted_and_what_it_did_is_not_lost(world: World) -> 
         ),
         (
             ("matrix", "-o", "nowhere/m"),
-            "-o nowhere/m: the folder cannot be made: No such file or directory",
+            "-o nowhere/m: cannot create the folder: No such file or directory",
         ),
     ],
 )
@@ -318,7 +318,7 @@ def interrupted(world: World, *args: str, after: int = 4) -> None:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (130, "")
-    assert "; the same command with --resume completes them" in out
+    assert "; repeat the command with --resume to complete them" in out
     world.world["seconds"] = 0
 
 
@@ -385,7 +385,7 @@ def test_other_options_are_refused(world: World, args: tuple[str, ...], what: st
     fails(
         world.run("sections", *LOCKS, *options, *args),
         2,
-        f"r.json was made with {what}: resume it with its own options, or name another file",
+        f"r.json was measured with {what}; resume it with its own options, or give another file",
     )
 
 
@@ -394,23 +394,23 @@ def test_other_options_are_refused(world: World, args: tuple[str, ...], what: st
     [
         (
             {"machine": {"kernel": "5.4"}},
-            "r.json was measured on another machine or kernel: its kernel was 5.4, here it is "
-            f"{os.uname().release}; measure anew, into another file",
+            "r.json was measured on another machine or kernel (kernel 5.4, here "
+            f"{os.uname().release}); start a new measurement in another file",
         ),
         (
             {"settings": {"build": "0"}},
-            "r.json was measured with another build of overlock-bench; measure anew, into another "
-            "file",
+            "r.json was measured with another build of overlock-bench; start a new measurement in "
+            "another file",
         ),
         (
             {"native": {"tunables": {"tau": "77"}}},
-            "r.json was made with tunable tau 77, not 400: resume it with its own options, or "
-            "name another file",
+            "r.json was measured with tunable tau 77, not 400; resume it with its own options, or "
+            "give another file",
         ),
         (
             {"kind": "mutexbench"},
-            "r.json was made with workload mutexbench, not sections: resume it with its own "
-            "options, or name another file",
+            "r.json was measured with workload mutexbench, not sections; resume it with its own "
+            "options, or give another file",
         ),
     ],
 )
@@ -434,7 +434,8 @@ def test_rebuilt_peers_are_refused(world: World) -> None:
     fails(
         world.run("sections", *args, "--rounds", "1", "--resume"),
         2,
-        "r.json was measured with another build of ck's locks; measure anew, into another file",
+        "r.json was measured with another build of ck's locks; start a new measurement in another "
+        "file",
     )
 
 
@@ -445,11 +446,13 @@ def test_command_has_the_variables_that_were_set(world: World) -> None:
 
 
 def test_resuming_needs_a_file(world: World) -> None:
-    fails(world.run("sections", "--resume"), 2, "--resume: which result? give its file with --json")
+    fails(
+        world.run("sections", "--resume"), 2, "--resume needs the result's file; give --json FILE"
+    )
     fails(
         world.run("sections", "--resume", "--json", "r.json"),
         2,
-        "--resume: there is no r.json; leave --resume out to begin it",
+        "--resume: r.json does not exist; remove --resume to start a new result",
     )
 
 
@@ -464,7 +467,7 @@ def test_as_in_a_paper(world: World, setting: presets.Setting) -> None:
     assert done.returncode == 0, done.stderr
     body, asked = world.read(), world.asked()
     assert body["statistic"] == setting.statistic
-    assert body["title"].endswith(f", made up, as in {setting.paper}")
+    assert body["title"].endswith(f", made up, as in {presets.CITED[setting.paper]}")
     assert body["settings"]["rounds"] == setting.rounds
     assert len(asked) == setting.rounds * len({cell["threads"] for cell in asked})
     if setting.turns:
@@ -494,7 +497,7 @@ def test_shortened_says_so(world: World) -> None:
     args = ("--locks", "tas", "--baseline", "tas", "--json", "r.json", "--as-in", "004")
     world.run("mutexbench", *args, "--seconds", "0.3", "--rounds", "3", "--threads", "2")
     body = world.read()
-    assert body["title"].endswith(", as in 004, but 0.3 s, 3 rounds")
+    assert body["title"].endswith(", as in Dice & Kogan 2019, but 0.3 s, 3 rounds")
     assert body["settings"]["otherwise"] == "0.3 s, 3 rounds"
 
 
@@ -510,8 +513,8 @@ def test_paper_that_has_no_such_workload(world: World) -> None:
     fails(
         world.run("sections", "--as-in", "004"),
         2,
-        "--as-in 004: 004 does not measure sections, but mutexbench, throw, throw_twin, "
-        "stress_latency, invalidation; for sections there is --as-in 000, 001",
+        "--as-in 004: Dice & Kogan 2019 measures mutexbench, throw, throw_twin, stress_latency, "
+        "invalidation, not sections; for sections, give --as-in 000, 001",
     )
 
 
@@ -537,7 +540,7 @@ def test_matrix_writes_a_file_for_each_workload_and_is_complete(world: World) ->
     assert done.returncode == 0, done.stderr
     assert "2 workloads, 3 contenders, 2, 4 threads; 36 cells of " in done.stdout
     assert " s in 3 rounds, at most about " in done.stdout
-    assert "See it: overlock report m/*.json -o report.html" in done.stdout
+    assert "To see the results: overlock report m/*.json -o report.html" in done.stdout
     assert sorted(p.name for p in (world.results / "m").iterdir()) == [
         "mutexbench.json",
         "sections.json",
@@ -574,7 +577,7 @@ def test_matrix_measures_the_twin_of_a_throw_that_locks_nothing(
 def test_matrix_of_fixed_work_leaves_out_what_has_none(world: World) -> None:
     done = matrix(world, "--rounds", "1", "--turns", "100")
     assert done.returncode == 0, done.stderr
-    assert "left out: invalidation, where only one thread's turns count" in done.stdout
+    assert "skipped: invalidation, which counts the iterations of one thread only" in done.stdout
     assert not (world.results / "m/invalidation.json").exists()
 
 
@@ -603,7 +606,7 @@ def test_matrix_interrupted_while_it_writes_ends_there(
     monkeypatch.setattr(files, "write", interrupting(files.write))
     done = matrix(world, "--workloads", "sections,mutexbench", "--rounds", "1")
     assert done.returncode == 130
-    assert "interrupted: the same command again completes it" in done.stdout
+    assert "interrupted; repeat the command to complete the matrix" in done.stdout
     assert world.read("m/sections.json")["complete"]
     assert not (world.results / "m/mutexbench.json").exists()
 
@@ -638,7 +641,7 @@ def test_matrix_is_completed_by_the_same_command(world: World) -> None:
     child.send_signal(signal.SIGTERM)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (130, "")
-    assert "interrupted: the same command again completes it" in out
+    assert "interrupted; repeat the command to complete the matrix" in out
     had = sum(len(world.read(f"m/{p.name}")["cells"]) for p in (world.results / "m").iterdir())
     world.forget()
     world.world["seconds"] = 0
@@ -652,8 +655,8 @@ def test_matrix_of_other_options_is_refused(world: World) -> None:
     fails(
         matrix(world, "--workloads", "sections", "--rounds", "3"),
         2,
-        "m/sections.json was made with --rounds 2, not 3: resume it with its own options, or name "
-        "another file",
+        "m/sections.json was measured with --rounds 2, not 3; resume it with its own options, or "
+        "give another file",
     )
 
 
@@ -681,8 +684,8 @@ def test_budget_that_is_too_small(world: World) -> None:
     fails(
         done,
         2,
-        f"--budget 1: 900 cells a round need at least {needed:.0f} minutes; give more, or fewer "
-        "--locks or --threads",
+        f"--budget 1: 900 cells per round need at least {needed:.0f} minutes; increase it, or "
+        "give fewer --locks or --threads",
     )
 
 
@@ -690,7 +693,7 @@ def test_matrix_names_workloads(world: World) -> None:
     fails(
         matrix(world, "--workloads", "sectoins"),
         2,
-        "there is no workload 'sectoins'; did you mean sections? there are sections, mutexbench, "
+        "unknown workload 'sectoins'; did you mean sections? expected one of sections, mutexbench, "
         "lockloop, fairness, invalidation, stress_latency, throw, throw_twin",
     )
 
@@ -737,7 +740,7 @@ def test_proof_is_of_all_sessions(world: World) -> None:
     world.run("sections", *LOCKS, *args, "--resume")
     proof = world.read()["scenario"]["proof"]["background"]
     assert not proof["held"]
-    assert proof["words"].startswith("1 CPU hog that slept; resumed: 1 CPU hog beside")
+    assert proof["words"].startswith("1 CPU hog that slept; resumed: 1 background CPU hog")
 
 
 def test_session_without_a_proof_proves_nothing(world: World) -> None:
@@ -749,7 +752,7 @@ def test_session_without_a_proof_proves_nothing(world: World) -> None:
     world.run("sections", *LOCKS, *args)
     proof = world.read()["scenario"]["proof"]["background"]
     assert not proof["held"]
-    assert proof["words"].startswith("not looked at; resumed: 1 CPU hog beside")
+    assert proof["words"].startswith("not verified; resumed: 1 background CPU hog")
 
 
 def test_what_is_saved_on_the_way_has_the_proof(
@@ -781,7 +784,7 @@ def test_scenario_is_in_force_and_proven(world: World) -> None:
     scenario = world.read()["scenario"]
     assert scenario["settings"] == {"background": "1:hogs"}
     assert scenario["proof"]["background"]["seen"]["running"] == 1
-    assert "In force: 1 CPU hog beside" in done.stdout
+    assert "Scenario: 1 background CPU hog" in done.stdout
     assert "--background 1:hogs" in world.read()["command"]
 
 
@@ -789,9 +792,9 @@ def test_missing_peer_is_named(world: World) -> None:
     (world.native / "overlock-peers-ck.so").unlink(missing_ok=True)
     done = world.run("sections", "--locks", "ck_mcs")
     assert done.returncode == 3
-    assert done.stderr.startswith("overlock: ck_mcs is not here: libck-dev was not installed")
+    assert done.stderr.startswith("overlock: ck_mcs is not available: libck-dev was not installed")
     done = world.run("sections", *LOCKS, "--rounds", "1", "--json", "r.json")
-    assert "Not here: " in done.stdout
+    assert "Not available: " in done.stdout
     assert "ck_mcs" in world.read()["missing"]
 
 

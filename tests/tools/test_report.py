@@ -136,13 +136,13 @@ def test_page_in_a_browser(page: Path, tmp_path: Path, width: int) -> None:
         "something <else> & more was running",
         "overlock report <x>",
         "overlock bench sections --locks",
-        "Seen from outside, quota: a quota of 1 CPUs in every 100 ms, used up in 312 of 400",
-        "It was interrupted",
-        "Not installed, so not compared: nsync_mu.",
-        "Not possible: twa at 64 (no memory).",
+        "Verified from outside, quota: a quota of 1 CPUs in every 100 ms, used up in 312 of 400",
+        "The measurement was interrupted",
+        "Not compared because not installed: nsync_mu.",
+        "Impossible: twa at 64 (no memory).",
         "▼ collapsed",
         "★ best",
-        "hollow: cut, given up after one observation",
+        "hollow: cut, measured in one round only",
     ):
         assert words in seen["text"]
 
@@ -218,7 +218,7 @@ def test_what_takes_no_lock_goes_by_its_own_name() -> None:
     assert claim.reason.startswith("invalidation with 2 threads ÷ one: 0.50×")
     text = report.html([found], "x")
     assert "ticket" not in re.sub("<section><h2>How it was.*", "", text, flags=re.DOTALL)
-    assert "invalidation uses no lock of --locks: it was measured once" in text
+    assert "invalidation uses no lock of --locks, so it was measured only once" in text
     shown = [tables.matrix(found, 1, 1), tables.detail(found, 2), tables.overall(found)]
     for table in shown:
         lines = printed(table)
@@ -240,7 +240,7 @@ def test_each_machine_is_named_where_they_differ() -> None:
     assert "Measured on" not in report.html([one, other], "x")
     other.machine = {**planted.MACHINE, "cpu": "Another CPU"}
     text = report.html([one, other], "x")
-    assert "These are results of 2 machines: compare within a column only." in text
+    assert "These results come from 2 machines: compare only within a column." in text
     assert text.count("Measured on 2 CPUs, Another CPU") == 1
     assert text.count("Measured on 2 CPUs, Made-up CPU") == 1
     assert re.search(r"<h2>Machine 2</h2><p>2 CPUs, Another CPU", text)
@@ -394,7 +394,7 @@ def test_a_name_without_an_ending_is_a_folder(
     assert len(list((tmp_path / "pictures").glob("01-*.png"))) > 1
     (tmp_path / "file").touch()
     done = overlock("report", result_file, "--png", "file")
-    why = "overlock: file is a file; name a folder, or a picture ending in .png\n"
+    why = "overlock: file is a file; give a folder, or a file name that ends in .png\n"
     assert (done.returncode, done.stderr) == (2, why)
 
 
@@ -429,7 +429,7 @@ def test_partial_result_says_so(overlock: Overlock, tmp_path: Path, result_file:
     body["cells"], body["complete"] = body["cells"][:20], False
     (tmp_path / "part.json").write_text(json.dumps(body))
     assert overlock("report", "part.json", "-o", "r.html").returncode == 0
-    assert "It was interrupted" in (tmp_path / "r.html").read_text()
+    assert "The measurement was interrupted" in (tmp_path / "r.html").read_text()
 
 
 def test_refusals(overlock: Overlock, tmp_path: Path, result_file: Path) -> None:
@@ -438,11 +438,11 @@ def test_refusals(overlock: Overlock, tmp_path: Path, result_file: Path) -> None
     (tmp_path / "none.json").write_text(json.dumps(body))
     (tmp_path / "empty").mkdir()
     for words, error in (
-        (["none.json"], "none.json has no complete cell; measure for longer"),
-        (["empty"], "empty has no result in it; make some with `overlock bench matrix -o empty`"),
+        (["none.json"], "none.json has no complete cell; measure longer"),
+        (["empty"], "empty contains no results; create them with `overlock bench matrix -o empty`"),
         (
             [result_file, "--at", "7"],
-            f"--at 7: {result_file} has 1, 2, 6 threads; choose one of them",
+            f"--at 7: {result_file} has results for 1, 2, 6 threads; choose one of these",
         ),
     ):
         done = overlock("report", *words, "-o", "r.html")

@@ -101,7 +101,7 @@ def test_a_run_ends_in_time_and_says_what_it_did_not_run(tmp_path: Path) -> None
     assert re.search(r"^cut +not run ", done.stdout, re.MULTILINE)
     assert re.search(r"^never +not run ", done.stdout, re.MULTILINE)
     assert re.search(r"^all +not run ", done.stdout, re.MULTILINE)
-    assert "never: not run, for all suites together were given 1 s" in done.stdout.splitlines()
+    assert "never: not run, because the time limit of all suites is 1 s" in done.stdout.splitlines()
     assert done.stdout.splitlines()[-1] == "1 passed, 0 failed, 2 skipped"
     assert ended(pid)
 
@@ -163,7 +163,7 @@ def test_only(tmp_path: Path) -> None:
     assert run(tmp_path, suites, "--only", "a").returncode == 0
     done = run(tmp_path, suites, "--only", "c")
     assert done.returncode == 1
-    assert done.stderr == "there is no suite c; there are a, b\n"
+    assert done.stderr == "unknown suite c; expected one of a, b\n"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_budgets_that_are_too_long_are_reported(tmp_path: Path, suites: str, all
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stdout.splitlines() if "the budgets allow" in line]
     assert told == (
-        [f"the budgets allow {allowed}, more than 4500 s: lower some"] if allowed else []
+        [f"the budgets allow {allowed}, more than 4500 s; lower some"] if allowed else []
     )
 
 

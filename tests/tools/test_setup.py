@@ -78,7 +78,7 @@ def test_unknown_set(clone: Path) -> None:
     assert done.returncode == 2
     assert (
         done.stderr
-        == "tools/setup: 'everything' is none of deb, demo, foreign, guest, peers and test\n"
+        == "tools/setup: unknown 'everything'; expected deb, demo, foreign, guest, peers or test\n"
     )
 
 

@@ -94,8 +94,8 @@ def test_half_of_the_rounds_choose_and_the_other_half_judge() -> None:
 def test_a_number_of_threads_at_a_time_then_all() -> None:
     found = judge.judge(measured(np.random.default_rng(14), 1.3, [2, 4], 22))
     assert [one.threads for one in found] == [(2,), (4,), (2, 4)]
-    assert found[0].sentence.startswith("With 2 threads ours is better than the best peer, peer")
-    assert found[-1].sentence.startswith("Over 2, 4 threads together ours is better than")
+    assert found[0].sentence.startswith("With 2 threads, ours is better than peer")
+    assert found[-1].sentence.startswith("Over 2, 4 threads, ours is better than")
     assert "at least 1." in found[0].sentence
     assert "at 95 % (bar 0.97)." in found[0].sentence
 
@@ -110,7 +110,7 @@ def test_too_few_rounds_are_not_judged() -> None:
     assert judge.rounds_needed() == 9
     [found] = judge.judge(measured(np.random.default_rng(15), 1.3, [4], 8))
     assert found.verdict is Verdict.FEW
-    assert "in too few rounds; 9 are needed." in found.sentence
+    assert "and 9 rounds are needed." in found.sentence
     [found] = judge.judge(measured(np.random.default_rng(15), 2.0, [4], 9))
     assert found.verdict is Verdict.BETTER
 

@@ -72,9 +72,9 @@ def test_equal_values_can_be_plotted() -> None:
 
 
 def test_too_few_values_and_too_many_sets() -> None:
-    with pytest.raises(Fail, match="b has 2 values, and a comparison needs 3; measure more rounds"):
+    with pytest.raises(Fail, match="b has 2 values, but a comparison needs 3; measure more rounds"):
         ministat.text({"a": [1, 2, 3], "b": [1, 2]})
-    with pytest.raises(Fail, match="8 data sets: this compares at most 7 at once"):
+    with pytest.raises(Fail, match="8 data sets; give at most 7"):
         ministat.text({str(i): [1, 2, 3] for i in range(8)})
 
 

@@ -73,20 +73,23 @@ def test_reads_what_headers_ask_for() -> None:
         (("tua",), "did you mean tau"),
         (("tau", "--values", "1,-1"), "tau=-1 is not a time in ns from 0 to 1000000000 or inf"),
         (("wait_slots", "--values", "100"), "wait_slots=100 is not a power of two from 1 to 16384"),
-        (("tau", "--from", "9", "--to", "9"), "the first is to be less than the second"),
-        (("tau", "--to", "inf"), "inf is no end to go to in steps; name it with --values"),
-        (("tau", "--values", "1", "--steps", "4"), "it excludes --from, --to and --steps"),
+        (("tau", "--from", "9", "--to", "9"), "--from must be less than --to"),
+        (("tau", "--to", "inf"), "--from and --to must be finite; give inf in --values"),
+        (
+            ("tau", "--values", "1", "--steps", "4"),
+            "--values cannot be combined with --from, --to and --steps",
+        ),
         (("tau", "--lock", "mcs"), "mcs does not read tau; preemptable_ticket"),
         (("longest_spin",), "no lock reads longest_spin"),
         (("longest_spin", "--lock", "mcs"), "mcs does not read longest_spin; only `overlock run`"),
-        (("tau", "--lock", "mcz"), "there is no lock 'mcz'"),
-        (("tau", "--lock", "preemptable_ticket@tau=3"), "tau is what the sweep sets"),
+        (("tau", "--lock", "mcz"), "unknown lock 'mcz'"),
+        (("tau", "--lock", "preemptable_ticket@tau=3"), "the sweep itself sets tau"),
         (("tau", "--workload", "sektions"), "did you mean sections"),
-        (("tau", "--parameter", "cs"), "it is NAME=VALUE, as in cs=300"),
+        (("tau", "--parameter", "cs"), "expected NAME=VALUE, as in cs=300"),
         (("tau", "--parameter", "sc=3"), "did you mean cs"),
-        (("tau", "-o", "x.pdf"), "a picture's name ends in .png or .svg"),
-        (("tau", "-o", "none/x.png"), "there is no folder none"),
-        (("tau", "--json", "none/x.json"), "there is no folder none"),
+        (("tau", "-o", "x.pdf"), "expected a name that ends in .png or .svg"),
+        (("tau", "-o", "none/x.png"), "the folder none does not exist"),
+        (("tau", "--json", "none/x.json"), "the folder none does not exist"),
     ],
 )
 def test_refuses_in_one_line(
@@ -188,14 +191,14 @@ def made_up(rates: dict[str, float], noise: float, rounds: int, seed: int) -> Re
 def test_finds_a_value_that_is_better() -> None:
     rates = dict.fromkeys(VALUES, 1e6) | {"1600": 1.3e6}
     (line,) = sweep.findings(planned(VALUES), made_up(rates, 0.02, 22, 1))
-    assert line.startswith("preemptable_ticket with 8 threads: tau=1600 does best: 1.3")
-    assert "decides nothing" not in line
+    assert line.startswith("preemptable_ticket with 8 threads: tau=1600 is best: 1.3")
+    assert "no significant difference" not in line
 
 
 def test_says_that_the_default_is_best() -> None:
     rates = dict.fromkeys(VALUES, 1e6) | {"400": 1.3e6}
     (line,) = sweep.findings(planned(VALUES), made_up(rates, 0.02, 22, 1))
-    assert "no value of tau does better than the default, 400" in line
+    assert "no value of tau is better than the default, 400" in line
 
 
 def claimed() -> float:
@@ -203,7 +206,7 @@ def claimed() -> float:
     alike = dict.fromkeys(map(str, range(100, 700, 10)), 1e6)
     plan = planned(list(alike))
     told = [next(sweep.findings(plan, made_up(alike, 0.1, 22, seed))) for seed in range(40)]
-    found = [re.search(r"does best: ([\d.]+)×", line) for line in told]
+    found = [re.search(r"is best: ([\d.]+)×", line) for line in told]
     return stats.median([float(match[1]) for match in found if match])
 
 

@@ -57,13 +57,13 @@ def test_names_what_collapsed_and_where() -> None:
     found = result({"ticket": {2: 100, 4: 100, 8: 1}, "tas": {2: 100, 4: 90, 8: 90}}, [])
     assert View(found).collapsed == {"ticket": [8]}
     said = verdict.sentences(found)
-    assert "collapse to less than 10% of the best one's rate: ticket (at 8)." in said[0]
+    assert "collapse to less than 10% of the best lock's rate: ticket (at 8)." in said[0]
     assert not any("Not in every round" in line for line in said)
 
 
 def test_says_so_when_nothing_collapsed() -> None:
     said = verdict.sentences(result({"ticket": {8: 50}, "tas": {8: 90}}, []))
-    assert said[0].startswith("Nothing collapsed at 8 threads on 2 CPUs")
+    assert said[0].startswith("No lock collapsed at 8 threads on 2 CPUs")
 
 
 def test_a_collapse_that_is_not_steady_is_said() -> None:
@@ -89,7 +89,7 @@ def test_cells_that_hardly_outlast_an_absence_are_said_to_be_short() -> None:
     away = {"ticket": 0.2e9, "tas": 0.6e9, "mutex": 0.9e9}
     found = give(three(), "gap_ns", away)
     assert "too short at 8 threads" in about(verdict.too_short, found)
-    assert "for 600 ms. Give --seconds 6." in about(verdict.too_short, found)
+    assert "for 600 ms. Use --seconds 6." in about(verdict.too_short, found)
     assert verdict.too_short(View(give(three(), "gap_ns", {**away, "tas": 0.4e9}))) == []
     assert verdict.too_short(View(three())) == []
 
@@ -111,27 +111,29 @@ def test_what_was_given_up_has_collapsed() -> None:
 
 def test_a_peer_is_the_better_choice() -> None:
     said = verdict.sentences(result(THREE, ["mutex"]))
-    assert any("tas is worse than the best peer, mutex" in line for line in said)
-    assert any(line.startswith("mutex beats ticket and tas at 8 threads.") for line in said)
+    assert any("tas is worse than mutex, the best peer" in line for line in said)
+    assert any(
+        line.startswith("mutex is faster than ticket and tas at 8 threads.") for line in said
+    )
 
 
 def test_a_lock_is_the_better_choice() -> None:
     said = verdict.sentences(result({**THREE, "tas": {8: 90.0}, "mutex": {8: 50.0}}, ["mutex"]))
-    assert any("tas is better than the best peer, mutex: 1.80×" in line for line in said)
-    assert any("mutex beats ticket at 8" in line for line in said)
+    assert any("tas is better than mutex, the best peer: 1.80×" in line for line in said)
+    assert any("mutex is faster than ticket at 8" in line for line in said)
 
 
 def test_equals_are_as_good() -> None:
     said = verdict.sentences(result({**THREE, "tas": {8: 90.0}}, ["mutex"]))
-    assert any("tas is as good as the best peer, mutex" in line for line in said)
+    assert any("tas is as good as mutex, the best peer" in line for line in said)
 
 
 def test_cure_is_compared_where_threads_do_not_fit() -> None:
     found = result({"ticket": {2: 100, 8: 10}, "preemptable_ticket": {2: 1, 8: 50}}, [])
     said = about(verdict.about_ratios, found)
-    assert "Times the rate of ticket at 8 threads: preemptable_ticket (5.00×" in said
+    assert "Faster than ticket at 8 threads: preemptable_ticket (5.00×" in said
     said = about(verdict.about_rates, found)
-    assert "With 2 threads, which fit the CPUs, ticket is the fastest." in said
+    assert "With 2 threads, one per CPU at most, ticket is the fastest." in said
 
 
 def test_cure_that_is_slower_and_cure_that_is_not_told_apart() -> None:
@@ -141,7 +143,7 @@ def test_cure_that_is_slower_and_cure_that_is_not_told_apart() -> None:
     )
     alike = own_noise(result({"ticket": {8: 90}, "preemptable_ticket": {8: 90}}, []), "ticket")
     said = about(verdict.about_ratios, alike)
-    assert "Not told apart from ticket at 8 threads: preemptable_ticket (1.00×" in said
+    assert "No significant difference from ticket at 8 threads: preemptable_ticket (1.00×" in said
     assert "Slower" not in said
 
 
@@ -149,7 +151,7 @@ def test_without_peers_the_fastest_is_named_with_its_equals() -> None:
     found = result({"ticket": {8: 10}, "tas": {8: 90}, "ttas": {8: 90}}, [])
     said = about(verdict.about_ratios, own_noise(found, "ttas"))
     assert re.search(
-        r"At 8 threads (tas|ttas) is the fastest; not told apart from it: t?tas\.", said
+        r"At 8 threads (tas|ttas) is the fastest; no significant difference from it: t?tas\.", said
     )
 
 
@@ -160,8 +162,10 @@ def test_too_few_rounds_prove_nothing() -> None:
     for kind in figures.of(View(found)):
         assert kind.said(View(found))[0].startswith("3 rounds: too few for 95 % intervals")
     said = verdict.sentences(found)
-    assert any("tas is not judged against the best peer" in line for line in said)
-    assert not any("beats" in line for line in said)
+    assert any(
+        "there are too few rounds to compare tas with mutex, the best peer" in line for line in said
+    )
+    assert not any("is faster than" in line for line in said)
     assert not any("too few for" in line for line in verdict.sentences(result(THREE, ["mutex"])))
 
 
@@ -176,10 +180,10 @@ def test_one_round_beside_a_baseline_that_collapsed_is_no_likeness() -> None:
     rates = {"ticket": {8: 1.0}, "preemptable_ticket": {8: 5e3}, "tas": {8: 9e3}}
     said = about(verdict.about_ratios, given_up(result(rates, []), "ticket"))
     assert (
-        "In too few rounds for an interval beside ticket (collapsed) at 8 threads: tas 8,730× and "
+        "Too few rounds for an interval against ticket (collapsed) at 8 threads: tas 8,730× and "
         "preemptable_ticket 4,850×." in said
     )
-    assert "ot told apart" not in said
+    assert "significant difference" not in said
 
 
 def test_what_collapsed_is_named_as_that_beside_the_best() -> None:
@@ -187,19 +191,19 @@ def test_what_collapsed_is_named_as_that_beside_the_best() -> None:
         given_up(result(THREE, ["mutex"]), "ticket"), "gap_ns", {"tas": 1e6, "ticket": 9e6}
     )
     said = about(verdict.about_ratios, found)
-    assert "mutex beats tas at 8 threads." in said
-    assert "In too few rounds for an interval beside mutex: ticket (collapsed) 0.01×." in said
+    assert "mutex is faster than tas at 8 threads." in said
+    assert "Too few rounds for an interval against mutex: ticket (collapsed) 0.01×." in said
     for what, ratio in ((verdict.about_gap, "9.00"), (verdict.about_rates, "")):
         said = about(what, found)
-        assert "ot told apart" not in said
+        assert "significant difference" not in said
         assert (
-            not ratio or f"in too few rounds for an interval: ticket (collapsed) {ratio}×" in said
+            not ratio or f"with too few rounds for an interval: ticket (collapsed) {ratio}×" in said
         )
     fitting = given_up(
         result({"ticket": {2: 1.0}, "tas": {2: 90.0}, "ttas": {2: 50.0}}, []), "ticket"
     )
     assert about(verdict.about_rates, fitting) == (
-        "With 2 threads, which fit the CPUs, tas is the fastest; in too few rounds for an "
+        "With 2 threads, one per CPU at most, tas is the fastest; with too few rounds for an "
         "interval: ticket (collapsed) 0.01×."
     )
 
@@ -212,17 +216,17 @@ def test_who_is_better_round_by_round_is_not_called_alike() -> None:
     for cell, work in zip(found.cells, (*tas, *ttas), strict=True):
         cell.work = work
     assert about(verdict.about_ratios, found).endswith(
-        "At 8 threads tas is the fastest; round by round better than it: ttas."
+        "At 8 threads tas is the fastest; better within rounds: ttas."
     )
     said = about(verdict.about_cost, found)
-    assert "least with tas, 10 ms; round by round better than it: ttas." in said
+    assert "least with tas, 10 ms; better within rounds: ttas." in said
 
 
 def test_what_takes_no_lock_is_compared_with_fewer_threads() -> None:
     found = result({"none": {1: 100.0, 4: 50.0, 8: 25.0}}, [])
     said = verdict.sentences(found)
     assert said[0] == (
-        "100 acquisitions/s at 1 thread; as a multiple of that: 0.50× [0.50 – 0.50] at 4 and "
+        "100 acquisitions/s at 1 thread; relative to that: 0.50× [0.50 – 0.50] at 4 and "
         "0.25× [0.25 – 0.25] at 8."
     )
     assert not any("fastest" in line or "none" in line for line in said)
@@ -265,8 +269,8 @@ def test_program_that_did_not_finish() -> None:
     found.cells = [c for c in found.cells if c.variant != "ticket" or c.round == 1]
     next(c for c in found.cells if c.variant == "ticket").cut = True
     said = " ".join(verdict.sentences(found))
-    assert "Stopped, far behind the native mutex: ticket (at 8)." in said
-    assert "Not told apart from the native mutex: tas (1.00×" in said
+    assert "Stopped because they were far behind the native mutex: ticket (at 8)." in said
+    assert "No significant difference from the native mutex: tas (1.00×" in said
     assert "keep the native mutex" in said
 
 
@@ -284,9 +288,12 @@ def test_program_of_which_too_little_is_known_gets_no_advice() -> None:
     found = program()
     found.cells = [c for c in found.cells if c.round <= 5]
     said = " ".join(verdict.sentences(found))
-    assert "5 rounds: too few for 95 % intervals, so no lock is called faster or slower." in said
-    assert "In too few rounds for an interval beside the native mutex: ticket (0.10×) and" in said
-    assert "ot told apart" not in said
+    assert (
+        "5 rounds: too few for 95 % intervals, so the report calls no lock faster or slower."
+        in said
+    )
+    assert "Too few rounds for an interval against the native mutex: ticket (0.10×) and" in said
+    assert "significant difference" not in said
     assert "keep the native mutex" not in said
 
 
@@ -297,7 +304,9 @@ def test_one_copy_at_random() -> None:
         one = {"ticket": 10, "tas": 40, "mutex": 20}[cell.variant]
         cell.copies = [one, one]
     said = " ".join(verdict.sentences(found))
-    assert "Of 2 copies, the one picked at random does most with tas at 8 threads, 40" in said
+    assert (
+        "One of 2 copies, picked at random, has its highest rate with tas at 8 threads: 40" in said
+    )
     assert "40 acquisitions/s." in said
 
 
@@ -311,8 +320,11 @@ def test_least_is_named_with_those_not_told_apart_from_it() -> None:
         if cell.variant == "mutex":
             cell.gap_ns = 0.9e6 if cell.round % 2 else 1.5e6
     said = about(verdict.about_gap, found)
-    assert "at 8 threads: least with ticket, 1.03 ms; not told apart from it: mutex." in said
-    assert "The longest of all: a thread of mutex went without for 1.5 ms." in said
+    assert (
+        "at 8 threads: least with ticket, 1.03 ms; no significant difference from it: mutex."
+        in said
+    )
+    assert "The longest gap of all: 1.5 ms, with mutex." in said
 
 
 def test_least_is_alone_when_all_others_have_more() -> None:
@@ -323,11 +335,11 @@ def test_least_is_alone_when_all_others_have_more() -> None:
 def test_fastest_lock_beside_fastest_peer() -> None:
     found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 4e6})
     said = about(verdict.about_gap, found)
-    assert "That of tas, the fastest lock, is 0.50× [0.50 – 0.50] that of mutex" in said
+    assert "The value of tas, the fastest lock, is 0.50× [0.50 – 0.50] that of mutex" in said
     found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 1e6, "tas": 4e6, "mutex": 4e6})
     assert (
-        "Longest gap between two turns of one thread: the fastest lock and the fastest peer, tas "
-        "and mutex, are not told apart." in about(verdict.about_gap, found)
+        "Longest gap between two acquisitions of one thread: no significant difference between the "
+        "fastest lock and the fastest peer, tas and mutex." in about(verdict.about_gap, found)
     )
 
 
@@ -342,14 +354,14 @@ def test_long_tail_of_the_fastest() -> None:
     usual = [100.0] * 999
     found = waits(result(THREE, ["mutex"]), {"tas": [*usual, 2e5], "mutex": [*usual, 5e4]})
     said = about(verdict.about_latency, found)
-    assert "One wait in 10,000 is long: tas 200 µs (median 100 ns)." in said
+    assert "The longest of 10,000 waits (p99.99): tas 200 µs (median 100 ns)." in said
 
 
 def test_one_long_wait_in_one_round_is_no_tail() -> None:
     usual = [100.0] * 999
     found = waits(result(THREE, ["mutex"]), {"tas": [*usual, 100.0], "mutex": usual})
     found.cells[10].latency = packed([*usual, 2e9], [1] * 1000)
-    assert "One wait in 10,000" not in about(verdict.about_latency, found)
+    assert "The longest of 10,000" not in about(verdict.about_latency, found)
 
 
 def shares(found: Result, given: dict[str, list[int]]) -> Result:
@@ -362,15 +374,15 @@ def test_unfair_even_and_alone() -> None:
     even, alone = [10] * 8, [80] + [0] * 7
     found = shares(three(), {"ticket": even, "tas": alone, "mutex": even})
     said = about(verdict.about_fairness, found)
-    assert "Even in every round (Jain above 0.95) at 8 threads: ticket and mutex." in said
+    assert "Fair in every round (Jain above 0.95) at 8 threads: ticket and mutex." in said
     assert "Unfair in every round (Jain below 0.8): tas (0.12)." in said
-    assert "The rate of tas is that of few threads running alone" in said
+    assert "The rate of tas comes from a few threads that run alone" in said
 
 
 def test_slow_and_unfair_is_not_running_alone() -> None:
     even, alone = [10] * 8, [80] + [0] * 7
     found = shares(result(THREE, ["mutex"]), {"ticket": even, "tas": alone, "mutex": even})
-    assert "running alone" not in about(verdict.about_fairness, found)
+    assert "run alone" not in about(verdict.about_fairness, found)
 
 
 def test_unfair_in_all_rounds_but_one_is_not_unfair() -> None:
@@ -387,9 +399,9 @@ def test_spinning_in_every_round() -> None:
     for cell in found.cells:
         cell.work_seconds = {"ticket": 0.1, "tas": 0.9, "mutex": 0.9}[cell.variant]
     said = about(verdict.about_cost, found)
-    assert "is not the turns' own work, in every round: ticket 90%." in said
+    assert "is not the workload's own work: ticket 90%." in said
     found.cells[0].work_seconds = 0.9
-    assert "With no lock is more than half" in about(verdict.about_cost, found)
+    assert "No lock spends more than half" in about(verdict.about_cost, found)
 
 
 def test_cost_is_per_unit() -> None:
@@ -401,9 +413,9 @@ def test_cost_is_per_unit() -> None:
 def test_queues() -> None:
     found = give(three(), "queue_mean", {"ticket": 6.5, "tas": 1.0, "mutex": 3.0})
     said = about(verdict.about_queue, found)
-    assert "Of the other 7 threads 6.5 wait on average with ticket, 1 with tas." in said
+    assert "Mean queue length at 8 threads: 6.5 waiters with ticket, 1 with tas." in said
     found = give(three(), "queue_mean", {"ticket": 3.0, "tas": 3.0, "mutex": 3.01})
-    assert "of one length within their ranges" in about(verdict.about_queue, found)
+    assert "the ranges of all locks overlap" in about(verdict.about_queue, found)
 
 
 def test_run_times_and_their_deviation() -> None:
@@ -443,11 +455,11 @@ def test_many_results_at_once() -> None:
     worse = result(THREE, ["mutex"], "other")
     said = verdict.overall([View(better), View(worse)])
     assert said == [
-        "On 1 of 2 workloads the best lock is better than the best peer once threads outnumber "
-        "CPUs: one.",
-        "On 1 of 2 workloads the best lock is worse than the best peer once threads outnumber "
-        "CPUs: other.",
-        "Collapsed on every workload, once threads outnumber CPUs: ticket.",
+        "On 1 of 2 workloads with more threads than CPUs, the best lock is better than the best "
+        "peer: one.",
+        "On 1 of 2 workloads with more threads than CPUs, the best lock is worse than the best "
+        "peer: other.",
+        "Collapsed on every workload with more threads than CPUs: ticket.",
     ]
     mild = result({**THREE, "ticket": {8: 40.0}}, ["mutex"])
     assert verdict.overall([View(better), View(mild)])[-1] == "No lock collapses on every workload."
@@ -459,7 +471,7 @@ def test_a_gap_of_nothing_is_no_ratio_of_a_hundred_digits() -> None:
     assert re.search(r"is [78]\.\d\d× \[7\..* that of mutex", about(verdict.about_gap, found))
 
 
-@pytest.mark.parametrize(("rate", "words"), [(50.0, "stops."), (1.0, "not proven that it did")])
+@pytest.mark.parametrize(("rate", "words"), [(50.0, "collapses."), (1.0, "does not prove it")])
 def test_a_demo_says_what_stopped_only_if_it_did(rate: float, words: str) -> None:
     found = result(
         {"ticket": {8: 1.0}, "tas_yield": {8: 50.0}, "preemptable_ticket": {8: rate}}, []
@@ -480,7 +492,7 @@ def load(when: float, busy: float, own: float, stolen: float) -> machine.Load:
         (20.0, 20.0, 0.0, None),  # all of it ours
         (20.0, 19.8, 0.0, None),  # a little is always going on
         (20.0, 10.0, 0.0, "other work took 50% of the CPUs: expect noise"),
-        (10.0, 10.0, 4.0, "20% of the CPUs (20% the hypervisor's): expect noise"),
+        (10.0, 10.0, 4.0, "20% of the CPUs (20% stolen by the hypervisor): expect noise"),
     ],
 )
 def test_busy_machine(

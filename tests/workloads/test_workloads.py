@@ -94,7 +94,7 @@ def test_fixed_work_is_not_for_readers_without_end() -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "only one thread's turns count; give --seconds" in done.stderr
+    assert "iterations of one thread only; give --seconds" in done.stderr
 
 
 def test_a_pair_needs_two_locks(bench: Bench) -> None:

@@ -65,7 +65,7 @@ class App(ABC):
         for name in given:
             if name not in cls.presets:
                 known = ", ".join(cls.presets) or "none"
-                raise Fail(f"{cls.name} has no parameter {name}; expected one of {known}")
+                raise Fail(f"{cls.name} has no parameter {name}; its parameters: {known}")
         for name, value in given.items():
             if not re.fullmatch(r"[1-9]\d{0,11}", value):
                 raise Fail(f"--parameter {name}={value}: expected a whole number from 1")

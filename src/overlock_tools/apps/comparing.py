@@ -73,7 +73,9 @@ def read(paths: Sequence[Path]) -> list[Result]:
         raise Fail("no results of programs found; create them with `overlock apps run`")
     for result in programs:
         if result.settings.get("counters"):
-            raise Fail(f"{_name(result)} was measured with --counters; measure it without to compare")
+            raise Fail(
+                f"{_name(result)} was measured with --counters; measure it without to compare"
+            )
         if NATIVE not in result.variants:
             raise Fail(
                 f"{_name(result)} has no native measurement; measure it with `overlock apps run`"

@@ -133,4 +133,6 @@ class Kernbench(app.App):
             printed = app.natively([str(made)], self.ground).decode().strip()
         except Fail as error:
             return error.message
-        return "" if printed == self.right else f"the built program prints {printed}, not {self.right}"
+        return (
+            "" if printed == self.right else f"the built program prints {printed}, not {self.right}"
+        )

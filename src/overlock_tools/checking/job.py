@@ -36,9 +36,7 @@ class Size(NamedTuple):
         if not 1 <= self.contexts <= MOST_CONTEXTS:
             raise Fail(f"--size {self}: from 1 to {MOST_CONTEXTS} contexts")
         if not 1 <= self.acquisitions <= MOST_ACQUISITIONS:
-            raise Fail(
-                f"--size {self}: expected 1 to {MOST_ACQUISITIONS} acquisitions per context"
-            )
+            raise Fail(f"--size {self}: expected 1 to {MOST_ACQUISITIONS} acquisitions per context")
         return self
 
 

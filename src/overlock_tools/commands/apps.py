@@ -45,7 +45,9 @@ def command() -> None:
 
 def _json(function: Command) -> Command:
     kind = click.Path(path_type=Path)
-    return click.option("--json", "json_file", type=kind, help="Write the result to FILE as JSON.")(function)
+    return click.option("--json", "json_file", type=kind, help="Write the result to FILE as JSON.")(
+        function
+    )
 
 
 # Options of a single counting run.
@@ -105,7 +107,9 @@ def list_command(facts: bool, json_file: Path | None, **options: Any) -> int:
 @_probed
 @_json
 def csd(names: tuple[str, ...], json_file: Path | None, **options: Any) -> int:
-    """Measure how long programs hold their locks, next to Figure 3 of Teabe et al. 2017.
+    """Measure how long programs hold their locks.
+
+    The table corresponds to Figure 3 of Teabe et al. 2017.
 
     \b
     Examples:
@@ -177,7 +181,8 @@ def advise(paths: tuple[Path, ...], json_file: Path | None) -> int:
 
 @command.command()
 @NAMES
-@click.option("--dry-run", is_flag=True, help="Only print the missing packages; exit with 3 if there are any."
+@click.option(
+    "--dry-run", is_flag=True, help="Only print the missing packages; exit with 3 if there are any."
 )
 def install(names: tuple[str, ...], dry_run: bool) -> int:
     """Install the Debian packages that programs need: print their names, then run apt.
@@ -206,9 +211,7 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), or all. "
     "native is always measured.  [default: three that collapse and three that do not]",
 )
-@click.option(
-    "--baseline", default="native", show_default=True, help="Denominator of the ratios."
-)
+@click.option("--baseline", default="native", show_default=True, help="Denominator of the ratios.")
 @click.option(
     "--threads",
     default="1x,4x",

@@ -61,7 +61,9 @@ COMMON = (
     click.option(
         "--as-in",
         type=click.Choice(presets.PAPERS),
-        help="Settings and statistic of a paper: docs/papers.md lists them by number.",
+        help="Settings and statistic of a paper: "
+        + ", ".join(f"{paper} {presets.CITED[paper]}" for paper in presets.PAPERS)
+        + ".",
     ),
     click.option("--seed", type=click.IntRange(0), help="Seed of the order in each round."),
     click.option(
@@ -91,7 +93,9 @@ COMMON = (
 FILES = (
     _file("--json", "File for the result, for `overlock report`.", "json_file"),
     _file("--csv", "File for every cell as a CSV line.", "csv_file"),
-    click.option("--resume", is_flag=True, help="Complete the interrupted result in the --json file."),
+    click.option(
+        "--resume", is_flag=True, help="Complete the interrupted result in the --json file."
+    ),
 )
 
 
@@ -134,7 +138,9 @@ def _command(workload: Workload) -> click.Command:
     def run(**options: Any) -> int:
         return bench.single(workload, bench.Asked(options, explicit()))
 
-    text = f"{workload.title[:1].upper()}{workload.title[1:]}." + EXAMPLES.format(name=workload.name)
+    text = f"{workload.title[:1].upper()}{workload.title[1:]}." + EXAMPLES.format(
+        name=workload.name
+    )
     options = [*COMMON, *map(_option, workload.parameters), *FILES]
     return click.command(workload.name, help=text)(_with(options, run))
 

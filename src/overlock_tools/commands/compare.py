@@ -145,8 +145,8 @@ def _regressions(found: Comparison, percent: float | None, console: Console) -> 
     for change in slower:
         where = ", ".join(map(str, change.threads))
         console.print(
-            f"regression: {change.variant} at {where} threads is significantly slower, by more than "
-            f"{percent:g} %: {_interval(change.change)}"
+            f"regression: {change.variant} at {where} threads is significantly slower, "
+            f"by more than {percent:g} %: {_interval(change.change)}"
         )
     if not slower:
         console.print(f"No lock is significantly slower by more than {percent:g} %.")

@@ -167,7 +167,7 @@ def conclusions(results: list[Result]) -> list[str]:
             stopped = all(ratio.above_one for ratio in ratios.values() if ratio)
             said.append(
                 "When threads outnumber the CPUs, a FIFO spinlock "
-                f"{'collapses' if stopped else 'can collapse, but did not significantly here'}. "
+                f"{'collapses' if stopped else 'can collapse; this run does not prove it'}. "
                 f"Rates relative to {result.baseline} here: {verdict.listed(words)}."
             )
         cure = verdict.best(result, CURE, over)

@@ -32,10 +32,14 @@ DIR = click.option(
     "--dir",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the kernels and their build trees.  [default: overlock/guest in the cache folder]",
+    help="Folder of the kernels and build trees.  [default: overlock/guest in the cache folder]",
 )
 KERNEL = click.option(
-    "--kernel", "version", default=VERSION, show_default=True, help="Version of Debian's linux-source."
+    "--kernel",
+    "version",
+    default=VERSION,
+    show_default=True,
+    help="Version of Debian's linux-source.",
 )
 VARIANT = click.option(
     "--variant",
@@ -48,9 +52,9 @@ LOCK = click.option(
     show_default=True,
     shell_complete=_locks,
     metavar="NAME",
-    help="Lock of the kernel: a 4-byte lock of `overlock locks`, busted (no mutual exclusion), native "
-    "(the kernel's own), native_tas or native_pv (the kernel's own of that kind). NAME@WORD adds "
-    "WORD to the kernel's command line.",
+    help="Lock of the kernel: a 4-byte lock of `overlock locks`, busted (no mutual exclusion), "
+    "native (the kernel's own), native_tas or native_pv (the kernel's own of that kind). "
+    "NAME@WORD adds WORD to the kernel's command line.",
 )
 MACHINE = (
     DIR,
@@ -105,7 +109,11 @@ MACHINE = (
     ),
 )
 SMP = click.option(
-    "--smp", type=click.IntRange(1, MOST_VCPUS), default=2, show_default=True, help="Number of vCPUs."
+    "--smp",
+    type=click.IntRange(1, MOST_VCPUS),
+    default=2,
+    show_default=True,
+    help="Number of vCPUs.",
 )
 
 
@@ -161,9 +169,7 @@ def command() -> None:
     type=click.Choice(("nested", "xen")),
     help="Also build the parts that guests under this accelerator need.",
 )
-@click.option(
-    "--deb", is_flag=True, help="Build Debian packages of the kernel instead of guests."
-)
+@click.option("--deb", is_flag=True, help="Build Debian packages of the kernel instead of guests.")
 @click.option(
     "--config",
     metavar="FILE",
@@ -429,9 +435,7 @@ def paper(name: str | None, **options: Any) -> int:
     shell_complete=_locks,
     help="4-byte locks, or native.  [default: all]",
 )
-@click.option(
-    "--baseline", default="native", show_default=True, help="Denominator of the ratios."
-)
+@click.option("--baseline", default="native", show_default=True, help="Denominator of the ratios.")
 @click.option(
     "--json",
     "json_file",

@@ -18,12 +18,8 @@ PICTURES = ("png", "svg")
 @click.command()
 @click.argument("inputs", nargs=-1, required=True, type=PATH, metavar="FILE|DIR...")
 @click.option("-o", "--output", type=PATH, help="HTML page to write.")
-@click.option(
-    "--png", type=PATH, help="PNG file for the rates figure, or folder for all figures."
-)
-@click.option(
-    "--svg", type=PATH, help="SVG file for the rates figure, or folder for all figures."
-)
+@click.option("--png", type=PATH, help="PNG file for the rates figure, or folder for all figures.")
+@click.option("--svg", type=PATH, help="SVG file for the rates figure, or folder for all figures.")
 @click.option("--csv", type=PATH, help="CSV file with one line per cell.")
 @click.option(
     "--csv-summary", type=PATH, help="CSV file with one line per lock and number of threads."
@@ -35,9 +31,10 @@ PICTURES = ("png", "svg")
     help="Number of threads in figures that show only one. [default: nearest to 4 per CPU]",
 )
 def command(inputs: tuple[Path, ...], at: int | None, **outputs: Path | None) -> None:
-    """Make a self-contained HTML page, figures or CSV from results of `overlock bench ... --json`.
+    """Make an HTML page, figures or CSV from results of measurements.
 
-    A folder stands for all results in it. Each figure includes its title, legend and verdict.
+    The results are files of `overlock bench ... --json`; a folder stands for all results in it. The
+    page is self-contained. Each figure includes its title, legend and verdict.
 
     \b
     Examples:

@@ -127,7 +127,8 @@ def check_reporting(options: dict[str, Any]) -> None:
             )
         if stacks_wanted(options):
             raise Fail(
-                "stacks are reported only at the end; remove --counters=1s, or --stacks and --folded"
+                "stacks are reported only at the end; remove --counters=1s, or remove --stacks "
+                "and --folded"
             )
     if options["signal"]:
         profiling.parse_signal(options["signal"])
@@ -351,9 +352,7 @@ def prepare(program: str, options: dict[str, Any]) -> dict[str, str]:
     show_default=True,
     help="Also replace the locks of programs that PROGRAM starts.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON lines; needs --counters=1s."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines; needs --counters=1s.")
 @click.option(
     "--output",
     metavar="FILE",
@@ -364,8 +363,8 @@ def prepare(program: str, options: dict[str, Any]) -> dict[str, str]:
     "--print",
     "form",
     type=click.Choice([*printing.FORMS]),
-    help="Print the environment for PROGRAM and do not start it: as a systemd drop-in, a file for a "
-    "container's --env-file, or shell commands.",
+    help="Print the environment for PROGRAM and do not start it: as a systemd drop-in, a file for "
+    "a container's --env-file, or shell commands.",
 )
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)

@@ -107,11 +107,11 @@ def as_file(advice: tuning.Advice, program: str) -> str:
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> None:
-    """Run PROGRAM with counters and propose a lock, tau, csd and spin for it, with reasons.
+    """Propose a lock, tau, csd and spin for PROGRAM, from a run with counters.
 
-    The proposals depend on the length of PROGRAM's critical sections, the length of its queues and
-    whether lock holders are preempted. Run it with the work, and next to the other load, for which
-    to tune it.
+    The command explains each proposal. The proposals depend on the length of PROGRAM's critical
+    sections, the length of its queues and whether lock holders are preempted. Run it with the work,
+    and next to the other load, for which to tune it.
 
     \b
     Examples:

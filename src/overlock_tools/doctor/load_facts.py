@@ -139,7 +139,7 @@ def busy(w: World) -> Found:
     "overcommit",
     "stolen by the hypervisor",
     how="steal in /proc/stat over the interval",
-    means="vCPUs were runnable but the host ran others: it may preempt holders, unseen by the guest",
+    means="the host preempted runnable vCPUs, perhaps lock holders; the guest cannot see which",
 )
 def stolen(w: World) -> Found:
     ticks = _machine_ticks(w)

@@ -397,7 +397,7 @@ def scheduler(w: World) -> Found:
     "scheduler",
     "time slice",
     how="sched_getattr(2), se.slice in /proc/self/sched, base_slice_ns in debugfs",
-    means="a preempted holder is off its CPU for about this long, or longer, per thread ahead of it",
+    means="a preempted holder is off its CPU for at least about this long per thread ahead",
 )
 def time_slice(w: World) -> Found:
     try:

@@ -374,4 +374,6 @@ def locks(_: World) -> Found:
     in_order = {"fifo", "late_fifo"}
     fragile = [v.id for v in known if in_order & set(v.traits) and "yields" not in v.traits]
     value = [{"id": lock.id, "collapses": lock.id in fragile} for lock in known]
-    return Found(value, f"all {len(value)}; {', '.join(fragile)} only with at most one thread per CPU")
+    return Found(
+        value, f"all {len(value)}; {', '.join(fragile)} only with at most one thread per CPU"
+    )

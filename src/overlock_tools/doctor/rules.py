@@ -117,8 +117,8 @@ RULES = (
         Answer.YES,
         Scope.BOTH,
         lambda v: v["throttled"] > 0,
-        "the CPU quota ({quota}) stopped the whole group {throttled}: all its threads, lock holders "
-        "included, stop until the period ends.",
+        "the CPU quota ({quota}) stopped the whole group {throttled}: all its threads, lock "
+        "holders included, stop until the period ends.",
         THROTTLED_ADVICE,
     ),
     Rule(
@@ -142,7 +142,7 @@ RULES = (
         lambda v: v["waiting"] >= MUCH_WAITING and outnumbers(v),
         "waits for a CPU {waiting}; runnable threads: {wanting}; CPUs it may use: {cpus_usable}, "
         "quota: {quota}; involuntary switches: {involuntary}. Lock-holder preemption is likely if "
-        "it uses spinlocks or spinning mutexes, which are invisible from outside.",
+        "it uses spinlocks or spinning mutexes; that cannot be seen from outside.",
         (
             "fewer threads than CPUs, or more CPUs",
             "see whether its mutexes matter: overlock run --lock tas_yield --counters -- PROGRAM",
@@ -364,7 +364,7 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["rtm"] == "aborts",
-        "the CPU offers transactions but aborts them ({rtm}): lock elision costs time without gain.",
+        "the CPU offers transactions but aborts them ({rtm}): lock elision only costs time.",
         ("build without elision; glibc: leave glibc.elision.enable at 0",),
     ),
     Rule(

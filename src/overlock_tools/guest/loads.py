@@ -42,7 +42,9 @@ class Load:
         for name in given:
             if name not in self.presets and not name.startswith(self.free or ("\0",)):
                 known = ", ".join([*self.presets, *(f"{prefix}..." for prefix in self.free)])
-                raise Fail(f"{self.name} has no parameter {name}; expected one of {known or 'none'}")
+                raise Fail(
+                    f"{self.name} has no parameter {name}; its parameters: {known or 'none'}"
+                )
         return {**self.presets, **given}
 
     def line(self, seconds: float, seed: int, parameters: Parameters) -> str:

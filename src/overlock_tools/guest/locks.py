@@ -36,8 +36,8 @@ def checked(variant: str) -> str:
     for word in words:
         if not WORD.fullmatch(word):
             raise Fail(
-                f"{variant}: {word!r} is not valid on a kernel's command line; give LOCK@WORD, as in "
-                "native@nopvspin"
+                f"{variant}: {word!r} is not valid on a kernel's command line; give LOCK@WORD, "
+                "as in native@nopvspin"
             )
         if word.startswith(KERNEL) and word.removeprefix(KERNEL) not in places.VARIANTS:
             kernels = ", ".join(places.VARIANTS)

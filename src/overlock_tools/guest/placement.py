@@ -16,7 +16,9 @@ def parse_cpus(text: str, allowed: frozenset[int]) -> tuple[int, ...]:
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
         if not (first.isascii() and first.isdigit() and (not dash or last.isdigit())):
-            raise Fail(f"--pool {text}: {word.strip()!r} is not a CPU; expected numbers as in 0-3,6")
+            raise Fail(
+                f"--pool {text}: {word.strip()!r} is not a CPU; expected numbers as in 0-3,6"
+            )
         cpus.update(range(int(first), int(last or first) + 1))
     if missing := sorted(cpus - allowed):
         here = ",".join(map(str, sorted(allowed)))

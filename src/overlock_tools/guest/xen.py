@@ -115,9 +115,7 @@ def tslice(milliseconds: float | None) -> int | None:
         return None
     least, most = TSLICE_MS
     if milliseconds != round(milliseconds) or not least <= milliseconds <= most:
-        raise Fail(
-            f"--host-slice {milliseconds:g}: Xen needs whole ms from {least} to {most}"
-        )
+        raise Fail(f"--host-slice {milliseconds:g}: Xen needs whole ms from {least} to {most}")
     return round(milliseconds)
 
 

@@ -63,8 +63,8 @@ class Background(Scenario):
     def applied(self, measured: Measured) -> Iterator[Callable[[], Proof]]:
         kind = self.kind(len(measured.cpus))
         refused = (
-            f"--background {self.count}:{self.sort}: the kernel refuses this scheduling policy; run "
-            "as root, with CAP_SYS_NICE, or with `ulimit -r 1`"
+            f"--background {self.count}:{self.sort}: the kernel refuses this scheduling policy; "
+            "run as root, with CAP_SYS_NICE, or with `ulimit -r 1`"
         )
         with hogs.running(self.count, kind, measured, refused) as running:
             yield lambda: self.proof(running, kind)

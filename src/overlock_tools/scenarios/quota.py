@@ -37,7 +37,9 @@ class Quota(Scenario):
 
     name: ClassVar[str] = "quota"
     metavar: ClassVar[str] = "CPUS[:MS]"
-    help: ClassVar[str] = "Run in a cgroup with a quota of CPUS (1.5) per period of MS. [default: 100]"
+    help: ClassVar[str] = (
+        "Run in a cgroup with a quota of CPUS (1.5) per period of MS. [default: 100]"
+    )
 
     @classmethod
     def parse(cls, text: str) -> "Quota":

@@ -50,7 +50,9 @@ class Slice(Scenario):
         """Kernels before 6.12 take the call and forget the slice."""
         kept = proc.slice_us(hog)
         if kept != self.us:
-            said = "does not report slices" if kept is None else f"keeps slices of {kept / 1000:g} ms"
+            said = (
+                "does not report slices" if kept is None else f"keeps slices of {kept / 1000:g} ms"
+            )
             raise Fail(
                 f"--slice {self.ms:g}: this kernel {said}; the option "
                 "needs Linux 6.12 with /proc/PID/sched (CONFIG_SCHED_DEBUG); remove it",

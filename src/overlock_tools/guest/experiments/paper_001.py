@@ -33,7 +33,7 @@ EXPERIMENTS = {
             ),
         ],
         statistic=presets.MINISTAT,
-        otherwise="the paper's patch is PV tickets, which Linux has had since; here it is Overlock's "
-        "series, with the native lock",
+        otherwise="the paper's patch is PV tickets, which Linux has had since; here it is "
+        "Overlock's series, with the native lock",
     ),
 }

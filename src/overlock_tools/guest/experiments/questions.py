@@ -226,7 +226,9 @@ def at_the_door(lock: str) -> Callable[[Results], Finding]:
                 inside = cell.events.get("STEAL", 0) - door
                 if door + inside:
                     verdict = Verdict.SEEN if door > inside else Verdict.NOT_SEEN
-                    found.append((verdict, f"{n} vCPUs: {door:,} before queueing, {inside:,} in the queue"))
+                    found.append(
+                        (verdict, f"{n} vCPUs: {door:,} before queueing, {inside:,} in the queue")
+                    )
         return everywhere(found, f"no waiter stole the lock, or {lock} has no counters")
 
     return check
