@@ -285,7 +285,7 @@ def _rounds(bench: Bench, job: Run, watching: Watching, until: float | None) -> 
         began = time.monotonic()
         if order and round_number > 1 and until and began + longest > until:
             done = f"{round_number - 1} of {job.plan.rounds} rounds"
-            job.result.warnings.append(f"time was up after {done}")
+            job.result.warnings.append(f"stopped at the time limit after {done}")
             break
         _round(bench, job, watching, round_number, order)
         if round_number == 1 and job.plan.pilot:

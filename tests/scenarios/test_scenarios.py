@@ -101,7 +101,8 @@ def test_background_is_proven(proofs: Prove, sort: str) -> None:
     assert proof["held"], proof
     assert len(proof["seen"]["share_of_a_cpu"]) == 2
     assert re.fullmatch(
-        r"2 background (CPU hogs|batch processes|real-time processes)( \(5 of every 10 ms\))? that took "
+        r"2 background (CPU hogs|batch processes|real-time processes)( \(5 of every 10 ms\))? "
+        r"that took "
         r"\d+ % of the CPUs",
         proof["words"],
     )

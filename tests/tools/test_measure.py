@@ -84,7 +84,7 @@ def test_what_is_whole_is_saved_now_and_then(
 def test_a_round_that_would_not_end_in_time_is_not_begun(job: Run) -> None:
     go(job, Watching(nothing, nothing), until=time.monotonic() - 1)
     assert {cell.round for cell in job.result.cells} == {1}
-    assert job.result.warnings[0] == "time was up after 1 of 3 rounds"
+    assert job.result.warnings[0] == "stopped at the time limit after 1 of 3 rounds"
     assert job.result.complete
 
 
@@ -268,8 +268,8 @@ def test_busy_machine_is_refused() -> None:
     with pytest.raises(Fail) as failure:
         bench.quiet_enough(asked("refuse"), Console())
     assert failure.value.message == (
-        "other work took 50% of the CPUs: expect noise, in rates more than in ratios; "
-        "stop that work, or give --if-busy wait or warn"
+        "other work took 50% of the CPUs: expect noise; stop that work, or "
+        "give --if-busy wait or warn"
     )
     assert failure.value.code == 1
 

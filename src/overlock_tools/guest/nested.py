@@ -74,7 +74,7 @@ class Inner(Told):
 
     def why(self, error: Exception) -> str:
         seconds = time.monotonic() - self.began
-        what = "it ended" if isinstance(error, Ended) else f"nothing heard for {seconds:.0f} s"
+        what = "it ended" if isinstance(error, Ended) else f"no answer for {seconds:.0f} s"
         with suppress(Late, Ended):
             last, _ = self.host.asked("inner console", ORDER_SECONDS)
             if last:
