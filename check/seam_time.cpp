@@ -92,7 +92,7 @@ bool World::passed(Ticks t, Place place) {
         return false;
     }
     pass(me(), t);
-    say(place, "finds that its deadline has passed");
+    say(place, "finds its deadline passed");
     return true;
 }
 

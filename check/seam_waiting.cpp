@@ -169,7 +169,7 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
     }
     made(f);
     if (!woken)
-        say(place, "kicks nobody");
+        say(place, "kicks no context");
 }
 
 void World::begin_try() {

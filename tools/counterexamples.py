@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 TOP = Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs/counterexamples.md"
 PART = re.compile(r"(<!-- counterexample: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-AGAIN = "\nagain, step by step:\n"  # the command, in other words, and a schedule of any length
+AGAIN = "\nTo replay it:\n"  # the command, in other words, and a schedule of any length
 
 
 @dataclass(frozen=True)

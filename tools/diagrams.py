@@ -16,14 +16,14 @@ FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
 # What a thread is doing: fill, and what the legend calls it.
 STATES = {
-    "work": ("#d9e4ee", "works, without the lock"),
+    "work": ("#d9e4ee", "works without the lock"),
     "hold": ("#009e73", "holds the lock"),
     "spin": ("url(#spin)", "spins"),
     "off": ("#ffffff", "off its CPU"),
     "free": ("url(#free)", "free, but promised"),
     "held": ("#009e73", "held"),
     "idle": ("#ffffff", "free"),
-    "gone": ("#f4d3dd", "no lock any more"),
+    "gone": ("#f4d3dd", "lock no longer exists"),
 }
 
 DEFINITIONS = """<defs>
@@ -141,7 +141,7 @@ def draw(diagram: Diagram) -> str:
 
 HOLDER = Diagram(
     "holder-preemption",
-    "Lock-holder preemption: whoever holds the lock loses its CPU, and every waiter waits for it",
+    "Lock-holder preemption: the holder is preempted, and every waiter waits for it",
     22,
     (
         (
@@ -186,7 +186,7 @@ HOLDER = Diagram(
 
 WAITER = Diagram(
     "waiter-preemption",
-    "Lock-waiter preemption, ticket lock: the next in line has no CPU, so nobody takes it",
+    "Lock-waiter preemption, ticket lock: the next waiter is preempted, and the free lock waits for it",
     22,
     (
         ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),
@@ -208,7 +208,7 @@ WAITER = Diagram(
             "the lock",
             (
                 Span("held", 0, 4, "A"),
-                Span("free", 4, 16, "free, but promised to B"),
+                Span("free", 4, 16, "free, but reserved for B"),
                 Span("held", 16, 18, "B"),
                 Span("held", 18, 20, "C"),
                 Span("idle", 20, 22),
@@ -220,7 +220,7 @@ WAITER = Diagram(
 
 PREEMPTABLE = Diagram(
     "preemptable",
-    "The same with a preemptable ticket lock: C has one waiter ahead, waits τ for it, then goes",
+    "The same with a preemptable ticket lock: C, with one waiter ahead, waits τ, then acquires it",
     22,
     (
         ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),
@@ -253,13 +253,13 @@ PREEMPTABLE = Diagram(
     (
         Note(3, 1, "preempted"),
         Note(6, 2, "1·τ is over"),
-        Note(16, 1, "overtaken: takes it at once"),
+        Note(16, 1, "overtaken: acquires it at once"),
     ),
 )
 
 SECOND_LOOK = Diagram(
     "second-look",
-    "The old PV ticket lock: the release looks at the word once more, after it has given it away",
+    "The old PV ticket lock: the release reads the word again after it has released the lock",
     22,
     (
         (

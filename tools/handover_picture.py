@@ -24,7 +24,7 @@ from overlock_tools import defs
 FOLDER = OUT / "locks"
 MONO = "font-family='DejaVu Sans Mono, Menlo, Consolas, monospace'"
 LEFT, TOP, ROW, COLUMN, BAR, LETTER = 22, 66, 19, 92, 9, 6.35
-HEADINGS = "what it sees or does, in hex", "line of the text"
+HEADINGS = "value or effect, in hex", "source line"
 HALVES = " (high|low half)"
 CONTEXTS = (HOLDER, ABSENT, PRESENT)
 # How a context is drawn beside its steps, and what the legend says.
@@ -33,7 +33,7 @@ LOOKS = {
     "runs": ("#d9e4ee", "runs"),
     "relaxes": ("url(#spin)", "spins"),
     "parks": ("#b9a6d3", "sleeps"),
-    "off": ("#ffffff", "has no CPU"),
+    "off": ("#ffffff", "off its CPU"),
 }
 PLAYED = re.compile(r"<desc>(.*?)</desc>")
 AGAIN = "… until T2 has a CPU again"
@@ -99,11 +99,11 @@ class Scene:
         """The picture in a sentence."""
         asleep = "parks" in {row.looks[ABSENT - 1] for row in self.rows[-2:]}
         said = f"{self.play.lock}: T1 holds the lock, T2 and T3 wait; T1 releases while T2 "
-        said += "sleeps" if asleep else "has no CPU"
+        said += "sleeps" if asleep else "is off its CPU"
         if story.holds(PRESENT)(self.events):
-            return f"{said}: T3 takes it"
+            return f"{said}: T3 acquires it"
         if self.rows[-1].looks[PRESENT - 1] == "parks":
-            return f"{said}, and T3 sleeps on"
+            return f"{said}, and T3 keeps sleeping"
         return f"{said}: the lock waits for T2"
 
 

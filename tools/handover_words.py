@@ -20,7 +20,7 @@ ELEMENTS = re.compile(r"struct \w+ \{\s*(OL_OWN_LINE \w+ \w+;)\s*\} (\w+)\[(\w+)
 OWN_LINE, LINE, MOST_ELEMENTS = "OL_OWN_LINE ", 128, 4  # bytes here; more than three contexts use
 SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8, "ol_ticks_t": 8}
 POINTER = 8
-SHORT = {"finds that its time is up": "time is up", "relaxes": "spins"}
+SHORT = {"finds its deadline passed": "deadline passed", "relaxes": "spins"}
 
 
 def fields(path: Path, struct: str) -> dict[int, str]:

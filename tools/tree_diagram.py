@@ -80,7 +80,7 @@ def leaf(run: Run, place: Place, kept: bool) -> list[str]:
     first = {1: "T1 gets it", 2: "T2 gets it"}[order(run)[0]]
     return [
         text(place.x, place.y + 20, first, 12, "middle"),
-        text(place.x, place.y + 36, "explored" if kept else "not again", 11, "middle"),
+        text(place.x, place.y + 36, "explored" if kept else "skipped", 11, "middle"),
     ]
 
 
@@ -93,7 +93,7 @@ def draw() -> str:
         DEFINITIONS,
         f"<rect width='{width:g}' height='{height:g}' fill='#fff'/>",
         text(14, 22, TITLE, 14),
-        text(14, 42, "a1, b1: T1 and T2 write a word of their own;", 11),
+        text(14, 42, "a1, b1: T1 and T2 each write their own word;", 11),
         text(14, 56, "a2, b2: they exchange the lock's", 11),
     ]
     for node in sorted(at, key=len):
@@ -105,7 +105,7 @@ def draw() -> str:
         parts.append(f"<circle cx='{place.x:g}' cy='{place.y:g}' r='{DOT}' fill='{fill}'/>")
         if len(node) == sum(map(len, STEPS.values())):
             parts += leaf(node, place, node in kept)
-    said = "Dashed: the same as an explored one, but for the order of steps that commute."
+    said = "Dashed: differs from an explored one only in the order of independent steps."
     parts.append(text(14, height - 12, said, 11))
     return "\n".join([*parts, "</svg>\n"])
 

@@ -84,7 +84,7 @@ def test_scenarios_group_locks_and_say_what_is_missing() -> None:
     words = "exhausted: holds; the other contexts spin for ever"
     stuck = [result("2x1", model, words=words) for model in proof.MODELS]
     text = proof.scenarios(made(*other, *stuck))
-    assert "| holds: `tas`; the others spin for ever: `ticket` |" in text
+    assert "| holds: `tas`; the other contexts spin for ever: `ticket` |" in text
 
 
 def test_a_long_list_names_the_locks_that_are_missing() -> None:
