@@ -186,7 +186,7 @@ HOLDER = Diagram(
 
 WAITER = Diagram(
     "waiter-preemption",
-    "Lock-waiter preemption, ticket lock: the next waiter is preempted, and the free lock waits for it",
+    "Lock-waiter preemption, ticket lock: the free lock waits for the preempted next waiter",
     22,
     (
         ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),

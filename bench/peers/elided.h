@@ -16,7 +16,7 @@
 
 #define OL_LOCK_LINE								\
 	OL_LOCK(elided, waits, OL_ELIDES, "003",				\
-		"test-and-set; a section is a transaction (RTM) that has read the lock word")
+		"test-and-set; sections run as transactions (RTM) that read the lock word")
 
 typedef struct ol_elided {
 	uint32_t word;

@@ -40,7 +40,7 @@ def test_time_left_follows_from_the_time_it_took() -> None:
 
 def test_the_compilers_error_is_the_message(tmp_path: Path) -> None:
     text = "echo '  CC a.o'; echo 'a.c:3:5: error: no such thing'; echo 'make: *** [a.o]'; exit 2"
-    with pytest.raises(Fail, match=r"does not build: a\.c:3:5: error: no such thing"):
+    with pytest.raises(Fail, match=r"the build failed: a\.c:3:5: error: no such thing"):
         build.making([fake_make(tmp_path, text)], Progress(1), lambda _: None)
 
 
@@ -128,7 +128,7 @@ def test_a_configuration_without_the_locks_is_refused_before_it_is_compiled(
     monkeypatch.setattr(source, "patched", lambda *_: None)
     monkeypatch.setattr(build, "check_tools", lambda *_: None)
     home = places.home(tmp_path)
-    with pytest.raises(Fail, match=r"cannot have the locks; they need 64-bit x86"):
+    with pytest.raises(Fail, match=r"cannot include the locks; they need 64-bit x86"):
         deb.packaged(home, "CONFIG_X86_32=y\n", Terms(1, print, print), Progress(1))
     assert said.read_text() == "-s olddefconfig\n"
 
@@ -136,4 +136,4 @@ def test_a_configuration_without_the_locks_is_refused_before_it_is_compiled(
 def test_a_configuration_is_for_packages_only(overlock: Overlock) -> None:
     done = overlock("guest", "build", "--config", "guest")
     assert done.returncode == 2
-    assert "--config is for --deb" in done.stderr
+    assert "--config needs --deb" in done.stderr

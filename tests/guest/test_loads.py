@@ -68,7 +68,7 @@ def test_pgbench_goes_by_what_it_says_at_the_end() -> None:
     answer = load.answer(said)
     assert (answer.work, answer.seconds) == (1000, 2.5)
     assert load.answer([*said, "wrong: accounts and history differ by '7'"]).wrong
-    with pytest.raises(Wrong, match="told no rate"):
+    with pytest.raises(Wrong, match="printed no rate"):
         load.answer(["pgbench: error: connection failed"])
     late = load.late(said[:1], 60)
     assert late
@@ -90,7 +90,7 @@ def test_counters_become_events_and_times() -> None:
 def test_a_kernel_that_counts_nothing_of_its_own_lock_tells_nothing() -> None:
     none = ["counter ACQUIRE 0", "counter wait_ns 0", "counter spin_ns 0"]
     assert not Counters.of(none).into(Answer(work=1, seconds=1)).events
-    with pytest.raises(Wrong, match="counts nothing"):
+    with pytest.raises(Wrong, match="has no counters"):
         loads.known("boot").answer(none)
 
 
@@ -249,7 +249,7 @@ def test_a_package_that_cannot_be_fetched_is_one_line(
     apt.chmod(0o755)
     monkeypatch.setenv("PATH", f"{apt.parent}{os.pathsep}{os.environ['PATH']}")
     found = packages.Packages(tmp_path / "kept", lambda _: None)
-    with pytest.raises(Fail, match="tcc-none cannot be fetched: E: no network; install tcc-none"):
+    with pytest.raises(Fail, match="cannot fetch tcc-none: E: no network; install tcc-none"):
         found.file("tcc-none", "usr/bin/tcc-none")
     assert not list((tmp_path / "kept").iterdir())  # nothing half there
 

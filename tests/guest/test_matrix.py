@@ -77,7 +77,7 @@ def test_it_goes_on_where_it_was_interrupted(
     ours.send_signal(signal.SIGTERM)
     said, _ = ours.communicate(timeout=30)
     assert ours.returncode == 130, said
-    assert "the same command again completes it" in said
+    assert "; repeat the command to complete the measurement" in said
     assert not alive(pids)
     kept = json.loads((tmp_path / "m/loop-1.json").read_text())["cells"]
     assert kept

@@ -16,7 +16,7 @@ BUILT = places.home().built()
 REQUIRED = os.environ.get("OVERLOCK_GUEST_TEST") == "1"
 pytestmark = pytest.mark.skipif(
     BUILT is None and not REQUIRED,
-    reason="no guest kernel is built, so only the parts are tested; `make guest-test` builds one",
+    reason="there is no guest kernel, so only the parts are tested; `make guest-test` builds one",
 )
 # What `make test` does not need to know, if somebody has built a kernel.
 LONG = pytest.mark.skipif(not REQUIRED, reason="`make guest-test` runs it, and takes minutes")

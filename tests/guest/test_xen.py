@@ -111,7 +111,7 @@ def test_without_its_source_xen_is_debians_and_tells_no_slices(
     assert not found.tells_slices
     assert (tmp_path / "image").read_bytes() == b"debian's"
     assert said == [
-        "no source of xen can be fetched: 404; taking Debian's own Xen, which tells of no slices"
+        "cannot fetch the source of xen: 404; using Debian's own Xen, which publishes no slice ends"
     ]
 
 

@@ -23,7 +23,9 @@ os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "buil
 ALL = defs.load().peers
 PLUGGED = {peer.family: None for peer in ALL.values() if peer.family not in peers.BUILT_IN}
 LOCKS = [peer.id for peer in ALL.values() if peer.family in PLUGGED]
-HLE_MISSING = "hle is not here: this CPU does not elide by itself (HLE: CPUID leaf 7, EBX bit 4)"
+HLE_MISSING = (
+    "hle is not available: this CPU has no hardware lock elision (HLE: CPUID leaf 7, EBX bit 4)"
+)
 
 
 @pytest.fixture(scope="session")
@@ -195,7 +197,7 @@ def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 MISSING = (
-    "absl_mutex is not here: libabsl-dev was not installed when this was built; "
+    "absl_mutex is not available: libabsl-dev was not installed at build time; "
     "`make peers` installs it"
 )
 
@@ -219,7 +221,7 @@ def test_the_missing_are_known(without: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_wheel_says_that_it_has_none(without: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERLOCK_NATIVE", str(without))
     monkeypatch.setattr(native, "checkout", lambda: None)
-    assert peers.missing()["absl_mutex"].endswith("`make peers` in a checkout builds all")
+    assert peers.missing()["absl_mutex"].endswith("`make peers` in a checkout builds all peers")
 
 
 def test_locks_says_what_is_missing(without: Path) -> None:
@@ -287,7 +289,7 @@ def test_bench_of_all_names_the_missing(without: Path, tmp_path: Path) -> None:
     out = tmp_path / "result.json"
     done = run(without, "bench", "sections", "--locks", "peers", *SHORT, "--json", str(out))
     assert done.returncode == 0, done.stderr
-    assert "Not here: absl_mutex" in done.stdout
+    assert "Not available: absl_mutex" in done.stdout
     result = json.loads(out.read_text())
     assert result["missing"] == ["absl_mutex"]
     assert set(result["variants"]) >= set(ALL) - {"absl_mutex", *peers.absent()}

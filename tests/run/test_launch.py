@@ -403,7 +403,7 @@ def test_says_what_is_missing(ground: Ground, tmp_path: Path) -> None:
         env = {"PATH": "/usr/bin:/bin", "OVERLOCK_NATIVE": str(native.folder())}
         done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
-        assert done.stderr.startswith("overlock: overlock-tools cannot be started: ")
+        assert done.stderr.startswith("overlock: cannot start overlock-tools: ")
 
 
 # Broken twins: a launcher with one thing wrong, each of which some row tells from the right one.

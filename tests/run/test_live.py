@@ -114,7 +114,7 @@ def test_interrupt_ends_the_program_and_is_told(tmp_path: Path) -> None:
     os.killpg(child.pid, signal.SIGINT)
     assert child.wait(60) == -signal.SIGINT
     last = out.read_text().rsplit("overlock: ", 1)[1]
-    assert last.startswith("in all, ")
+    assert last.startswith("total, ")
     assert "000: Nh" in last
     assert "002: " in last
 

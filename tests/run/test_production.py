@@ -377,4 +377,4 @@ def test_what_cannot_be_printed(options: tuple[str, ...]) -> None:
     done = overlock(*options, "--print", "sh", "--", "true")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1)
     assert "%p" in done.stderr
-    assert ("nobody stays" in done.stderr) is (options in STAYS)
+    assert ("needs overlock to keep running" in done.stderr) is (options in STAYS)

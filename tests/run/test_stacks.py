@@ -175,7 +175,7 @@ def test_the_program_is_itself(program: Compile, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (5, "out\n", "err\n")
     done = overlock("--folded", out, "sh", "-c", "kill -9 $$")
     assert done.returncode == -9
-    assert "ended by signal 9, without a last report" in done.stderr
+    assert "ended by signal 9 and wrote no final report" in done.stderr
 
 
 def test_a_program_of_this_folder(
@@ -189,7 +189,7 @@ def test_what_it_refuses(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     for args, word in (
         (("--stacks", "--output", f"{out}%p"), "%p"),
-        (("--folded", str(tmp_path / "no/out")), "no folder"),
+        (("--folded", str(tmp_path / "no/out")), "does not exist"),
         (("--folded", out, "--counters=1s", "--output", out), "--counters=1s"),
         (("--weight", "none", "--folded", out), "wait"),
         (("--top", "0", "--output", out), "--top"),
