@@ -27,9 +27,9 @@ def test_nobody_overtakes_in_a_fifo_lock(lock: str) -> None:
     drawn = picture.path_of(lock).read_text()
     traits = set(LOCKS[lock].traits)
     if "fifo" in traits:
-        assert "T3 takes it" not in drawn
+        assert "T3 acquires it" not in drawn
     elif not traits & {"bounded", "late_fifo", "needs_nodes", "needs_park"}:
-        assert "T3 takes it" in drawn
+        assert "T3 acquires it" in drawn
 
 
 def test_a_picture_of_another_text_is_noticed(

@@ -92,7 +92,7 @@ def test_000_stalls_are_told_by_ranges() -> None:
     assert told(few, many)[sentence] == Verdict.NOT_SEEN
     assert told(mixed, few)[sentence] == Verdict.OPEN
     assert told(many[:1], few)[sentence] == Verdict.OPEN  # one round is no range
-    assert told(many, few)["With two VMs most of hackbench's stalls are behind a waiter."] == (
+    assert told(many, few)["With two VMs, most of hackbench's stalls are behind a waiter."] == (
         Verdict.SEEN
     )
     assert "ebizzy" in next(s for s, v in told(many, few).items() if v == Verdict.NOT_MEASURED)
@@ -111,7 +111,7 @@ def test_002_preemptions_grow_and_are_fewer() -> None:
     assert told[
         "kernbench: preemptions of holders and waiters increase with the number of vCPUs."
     ] == (Verdict.SEEN)
-    assert told["kernbench: with the most vCPUs most of the time is spun away."] == Verdict.SEEN
+    assert told["kernbench: with the most vCPUs, the guest spins most of the time."] == Verdict.SEEN
     cells += preempted(I_SPIN, 8, [1, 2], 5)
     told = verdicts("002-fig7", {"kernbench-2": result("kernbench", cells, 2)})
     assert told["i_spin: fewer are preempted holding or waiting than with tickets."] == (

@@ -65,7 +65,7 @@ def test_parameters_are_known_or_refused() -> None:
             loop.parameters({name: "1"})
     with pytest.raises(Fail, match="expected NAME=VALUE"):
         loads.given(["sections_cs=1; reboot"])
-    with pytest.raises(Fail, match="no load"):
+    with pytest.raises(Fail, match="unknown load"):
         loads.known("loup")
 
 

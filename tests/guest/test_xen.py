@@ -57,7 +57,7 @@ class Maker:
 
     def fetch(self, package: str, target: Path, tell: object) -> str:
         if self.gives is None:
-            raise Fail(f"no source of {package} can be fetched: 404", errors.MISSING)
+            raise Fail(f"cannot fetch the source of {package}: 404", errors.MISSING)
         self.fetched += 1
         (target / "xen").mkdir(parents=True)
         return self.gives

@@ -60,7 +60,7 @@ def boot(options: dict[str, Any]) -> int:
     )
     out.print(on.accel.words, soft_wrap=True)
     if agent:
-        out.print(f"slices: {facts['slices']}; told {agent['publisher']}", soft_wrap=True)
+        out.print(f"slice ends: {facts['slices']}; published {agent['publisher']}", soft_wrap=True)
     return 0
 
 
