@@ -114,7 +114,7 @@ def test_002_preemptions_grow_and_are_fewer() -> None:
     assert told["kernbench: with the most vCPUs, the guest spins most of the time."] == Verdict.SEEN
     cells += preempted(I_SPIN, 8, [1, 2], 5)
     told = verdicts("002-fig7", {"kernbench-2": result("kernbench", cells, 2)})
-    assert told["i_spin: fewer are preempted holding or waiting than with tickets."] == (
+    assert told["i_spin: fewer holders and waiters are preempted than with tickets."] == (
         Verdict.SEEN
     )
     assert told["i_spin: more is done than with tickets."] == Verdict.NOT_SEEN
