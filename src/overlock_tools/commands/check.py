@@ -93,7 +93,7 @@ def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
     type=click.Choice(SEARCHES),
     default=DPOR,
     show_default=True,
-    help="Search strategy: exhaustive (dpor) or random (pct).",
+    help="Search strategy: exhaustive (dpor, plain) or random (pct).",
 )
 @click.option(
     "--seconds",
@@ -113,7 +113,7 @@ def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
 @click.option(
     "--weaken",
     metavar="LOCK",
-    help="Relax each memory order of LOCK in turn; report those that no check misses.",
+    help="Relax each memory order of LOCK in turn, and report which check fails.",
 )
 @click.option(
     "--weaken-line", metavar="FILE:LINE:ORDER", default="", help="Relax only this memory order."
