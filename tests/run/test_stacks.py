@@ -197,7 +197,10 @@ def test_what_it_refuses(tmp_path: Path) -> None:
         (("--counters-signal", "9", "--output", out), "cannot be caught"),
         (("--counters-signal", "SEGV", "--output", out), "fault"),
         (("--counters-signal", "nix", "--output", out), "USR2"),
-        (("--counters-signal", "USR2", "--check", "--output", out), "--counters-signal cannot be combined"),
+        (
+            ("--counters-signal", "USR2", "--check", "--output", out),
+            "--counters-signal cannot be combined",
+        ),
     ):
         done = overlock(*args, "true")
         assert (done.returncode, done.stderr.count("\n")) == (125, 1), done
