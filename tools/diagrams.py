@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws the timelines of docs/: who runs, spins or is off its CPU while a lock is wanted.
+"""Draws the timelines of docs/: which threads run, spin or have no CPU while they use a lock.
 
 tools/diagrams.py [FOLDER] writes them to docs/img, or to FOLDER.
 """
@@ -14,16 +14,16 @@ OUT = Path(__file__).resolve().parent.parent / "docs/img"
 LEFT, TOP, UNIT, ROW, BAR = 96, 46, 30, 40, 22
 FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
-# What a thread is doing: fill, and what the legend calls it.
+# The states of a thread or lock: fill, and text of the legend.
 STATES = {
     "work": ("#d9e4ee", "works, without the lock"),
     "hold": ("#009e73", "holds the lock"),
     "spin": ("url(#spin)", "spins"),
-    "off": ("#ffffff", "off its CPU"),
-    "free": ("url(#free)", "free, but promised"),
+    "off": ("#ffffff", "has no CPU"),
+    "free": ("url(#free)", "free, but reserved"),
     "held": ("#009e73", "held"),
     "idle": ("#ffffff", "free"),
-    "gone": ("#f4d3dd", "no lock any more"),
+    "gone": ("#f4d3dd", "memory freed"),
 }
 
 DEFINITIONS = """<defs>
@@ -141,7 +141,7 @@ def draw(diagram: Diagram) -> str:
 
 HOLDER = Diagram(
     "holder-preemption",
-    "Lock-holder preemption: whoever holds the lock loses its CPU, and every waiter waits for it",
+    "Lock-holder preemption: the holder loses its CPU, and all waiters wait for it",
     22,
     (
         (
@@ -149,7 +149,7 @@ HOLDER = Diagram(
             (
                 Span("work", 0, 2),
                 Span("hold", 2, 4),
-                Span("off", 4, 16, "off its CPU for a whole time slice"),
+                Span("off", 4, 16, "no CPU for a whole time slice"),
                 Span("hold", 16, 17),
                 Span("work", 17, 19),
                 Span("off", 19, 22),
@@ -186,7 +186,7 @@ HOLDER = Diagram(
 
 WAITER = Diagram(
     "waiter-preemption",
-    "Lock-waiter preemption, ticket lock: the next in line has no CPU, so nobody takes it",
+    "Lock-waiter preemption, ticket lock: the next waiter has no CPU, so no thread takes the lock",
     22,
     (
         ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),
@@ -195,7 +195,7 @@ WAITER = Diagram(
             (
                 Span("work", 0, 1),
                 Span("spin", 1, 3),
-                Span("off", 3, 16, "off its CPU for a whole time slice"),
+                Span("off", 3, 16, "no CPU for a whole time slice"),
                 Span("hold", 16, 18),
                 Span("work", 18, 22),
             ),
@@ -208,7 +208,7 @@ WAITER = Diagram(
             "the lock",
             (
                 Span("held", 0, 4, "A"),
-                Span("free", 4, 16, "free, but promised to B"),
+                Span("free", 4, 16, "free, but reserved for B"),
                 Span("held", 16, 18, "B"),
                 Span("held", 18, 20, "C"),
                 Span("idle", 20, 22),
@@ -220,7 +220,7 @@ WAITER = Diagram(
 
 PREEMPTABLE = Diagram(
     "preemptable",
-    "The same with a preemptable ticket lock: C has one waiter ahead, waits τ for it, then goes",
+    "The same with a preemptable ticket lock: C has one waiter ahead and takes the lock after τ",
     22,
     (
         ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),
@@ -229,7 +229,7 @@ PREEMPTABLE = Diagram(
             (
                 Span("work", 0, 1),
                 Span("spin", 1, 3),
-                Span("off", 3, 16, "off its CPU for a whole time slice"),
+                Span("off", 3, 16, "no CPU for a whole time slice"),
                 Span("hold", 16, 18),
                 Span("work", 18, 22),
             ),
@@ -253,13 +253,13 @@ PREEMPTABLE = Diagram(
     (
         Note(3, 1, "preempted"),
         Note(6, 2, "1·τ is over"),
-        Note(16, 1, "overtaken: takes it at once"),
+        Note(16, 1, "was overtaken: takes it at once"),
     ),
 )
 
 SECOND_LOOK = Diagram(
     "second-look",
-    "The old PV ticket lock: the release looks at the word once more, after it has given it away",
+    "The old PV ticket lock: the release reads the word again after it has released the lock",
     22,
     (
         (
@@ -267,8 +267,8 @@ SECOND_LOOK = Diagram(
             (
                 Span("work", 0, 2),
                 Span("hold", 2, 5),
-                Span("off", 5, 18, "off its CPU, between two steps of unlock"),
-                Span("work", 18, 22, "looks again"),
+                Span("off", 5, 18, "no CPU, between two steps of unlock"),
+                Span("work", 18, 22, "reads again"),
             ),
         ),
         (
