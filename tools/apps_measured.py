@@ -206,7 +206,9 @@ def main() -> None:
             name = result.kind.removeprefix("program-")
             if why := counted(result):
                 if name not in found:
-                    parser.error(f"{path}: {name} has counters only; measure it without --counters first")
+                    parser.error(
+                        f"{path}: {name} has counters only; measure it without --counters first"
+                    )
                 found[name]["counted"] = why
             else:
                 key = f"{name}@{options.paper}" if options.paper else name
