@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Fills the generated parts of docs/: the tables of locks, workloads, events and so on.
 
-A page marks such a part by <!-- generated: NAME --> and <!-- end -->, a lock's page by
-<!-- generated: NAME LOCK -->, a load's by NAME LOAD. `make docs` writes all pages, filled, to
-build/docs; with --in-place the pages of docs/ themselves are brought up to date.
+A page marks such a part by <!-- generated: NAME --> and <!-- end -->; a lock's page uses NAME LOCK,
+a load's page NAME LOAD. `make docs` writes all pages, filled, to build/docs; --in-place updates the
+pages of docs/ themselves.
 """
 
 import argparse
@@ -303,7 +303,7 @@ def write(out: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=TOP / "build/docs", metavar="FOLDER")
-    parser.add_argument("--in-place", action="store_true", help="bring docs/ itself up to date")
+    parser.add_argument("--in-place", action="store_true", help="update docs/ itself")
     options = parser.parse_args()
     try:
         write(DOCS if options.in_place else options.out)
