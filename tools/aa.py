@@ -3,16 +3,16 @@
 """Tests that `overlock bench` finds a difference of 5 %, and no difference between equal locks.
 
 Measures one lock under two names, and the same lock with 5 % added to the time of an acquisition.
-Each comparison has as many rounds as `overlock bench` by default, with shuffled locks, and gives the
-interval of the ratio. Each comparison starts overlock-bench anew, so that memory addresses vary,
+Each comparison has as many rounds as `overlock bench` by default, with shuffled locks, and gives
+the interval of the ratio. Each comparison starts overlock-bench anew, so that memory addresses vary,
 too.
 
 Of 100 comparisons, at least 95 must report "no difference" for the two equal locks, and at least 90
 must find the slower one. 100 comparisons take about 13 minutes on an idle machine; they are divided
 among the numbers of threads.
 
-The added 5 % are a loop after the release, outside the critical section, calibrated with one thread.
-Exit code 1: one of the counts was not reached.
+The added 5 % are a loop after the release, outside the critical section, calibrated with one
+thread. Exit code 1: one of the counts was not reached.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def differs(ratio: stats.Ratio) -> bool:
 
 
 def counted(found: list[Comparison]) -> tuple[int, int]:
-    """The numbers of comparisons with "no difference" of the equals, and with the slow one found."""
+    """The numbers of "no difference" for the equals, and of slow ones found."""
     return sum(not differs(c.equal) for c in found), sum(c.slow.below_one for c in found)
 
 
