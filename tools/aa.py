@@ -4,8 +4,8 @@
 
 Measures one lock under two names, and the same lock with 5 % added to the time of an acquisition.
 Each comparison has as many rounds as `overlock bench` by default, with shuffled locks, and gives
-the interval of the ratio. Each comparison starts overlock-bench anew, so that memory addresses vary,
-too.
+the interval of the ratio. Each comparison starts overlock-bench anew, so that memory addresses
+vary, too.
 
 Of 100 comparisons, at least 95 must report "no difference" for the two equal locks, and at least 90
 must find the slower one. 100 comparisons take about 13 minutes on an idle machine; they are divided
