@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Does `overlock bench` tell locks apart that differ, and only those?
+"""Tests that `overlock bench` finds a difference of 5 %, and no difference between equal locks.
 
-Measures one lock under two names, and the same lock with 5 % of a turn added to each of its turns.
-A comparison is what `overlock bench` makes of as many rounds as it has by default: the locks of a
-round in a shuffled order, then the interval of the ratio. Every comparison starts overlock-bench
-anew, so that the luck of addresses is drawn again, too.
+Measures one lock under two names, and the same lock with 5 % added to the time of an acquisition.
+Each comparison has as many rounds as `overlock bench` by default, with shuffled locks, and gives
+the interval of the ratio. Each comparison starts overlock-bench anew, so that memory addresses
+vary, too.
 
-Of 100 comparisons at least 95 must say "no difference" of the two equal locks, and at least 90 must
-find the slower one. 100 take about 13 minutes, on a machine that does nothing else; they are shared
-out among the numbers of threads.
+Of 100 comparisons, at least 95 must report "no difference" for the two equal locks, and at least 90
+must find the slower one. 100 comparisons take about 13 minutes on an idle machine; they are divided
+among the numbers of threads.
 
-The 5 % are a loop after the release, outside the critical section, as long as 5 % of one thread's
-turn was measured to take. Exit code 1: one of the counts was not reached.
+The added 5 % are a loop after the release, outside the critical section, calibrated with one
+thread. Exit code 1: one of the counts was not reached.
 """
 
 import argparse
@@ -31,10 +31,10 @@ from overlock_tools.commands.new import scaffold
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail, say
 from overlock_tools.server import Server
 
-ONE, TWO, SLOW = "aa_one", "aa_two", "aa_add"  # of one length, so that nothing else differs
+ONE, TWO, SLOW = "aa_one", "aa_two", "aa_add"  # names of equal length, so that nothing else differs
 ADDED = 0.05
 EQUAL_OF_100, FOUND_OF_100 = 95, 90
-TRIAL_STEPS = 10_000  # of the loop, to find out how long one takes: ten turns, about
+TRIAL_STEPS = 10_000  # steps of the loop to measure its speed: about ten acquisitions
 TRIAL_ROUNDS = 15
 RELEASE = "\tol_store_release(&l->word, 0u); /* [R] */\n"
 DELAY = '\tfor (uint32_t i = {steps}; i; i--)\n\t\t__asm__ __volatile__("" : "+r"(i));\n'
@@ -49,7 +49,7 @@ class Comparison:
 
 @contextmanager
 def bench(slow_steps: int) -> Iterator[list[str]]:
-    """The three locks, compiled for as long as the context lasts: options of overlock-bench."""
+    """The three locks, compiled, as options of overlock-bench; deleted at the end."""
     with tempfile.TemporaryDirectory(prefix="overlock-aa-") as name:
         folder = Path(name)
         options = []
@@ -67,7 +67,7 @@ def bench(slow_steps: int) -> Iterator[list[str]]:
 def rates(
     child: Server, threads: int, rounds: int, seconds: float, seed: str
 ) -> dict[str, list[float]]:
-    """By lock, one for each round."""
+    """Rates by lock, one for each round."""
     found: dict[str, list[float]] = {ONE: [], TWO: [], SLOW: []}
     draw = random.Random(seed)  # noqa: S311 - no secret
     for _ in range(rounds):
@@ -83,7 +83,7 @@ def rates(
 
 
 def steps_of_five_percent() -> int:
-    """How many steps of the loop take 5 % of one thread's turn."""
+    """The number of loop steps that take 5 % of one thread's acquisition."""
     with bench(TRIAL_STEPS) as options, server.started(options) as child:
         found = rates(child, 1, TRIAL_ROUNDS, plan.SECONDS / 2, "trial")
     turn, slow_turn = (stats.median([1 / rate for rate in found[lock]]) for lock in (ONE, SLOW))
@@ -107,7 +107,7 @@ def differs(ratio: stats.Ratio) -> bool:
 
 
 def counted(found: list[Comparison]) -> tuple[int, int]:
-    """How many say "no difference" of the equals, and how many find the slow one."""
+    """The numbers of "no difference" for the equals, and of slow ones found."""
     return sum(not differs(c.equal) for c in found), sum(c.slow.below_one for c in found)
 
 
@@ -154,7 +154,7 @@ def run(options: argparse.Namespace) -> int:
     found = measured(options, steps)
     others = machine.Load.now().others_since(then)
     told(found)
-    print(f"{options.rounds} rounds of {options.seconds:g} s; others had {others:.0%} of the CPUs")
+    print(f"{options.rounds} rounds of {options.seconds:g} s; other work: {others:.0%} of the CPUs")
     if options.json:
         body = {
             "rounds": options.rounds,
@@ -180,7 +180,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=plan.SECONDS, help=f"[default: {plan.SECONDS}]"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="every comparison's intervals")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the intervals of all comparisons to FILE"
+    )
     options = parser.parse_args()
     if options.comparisons < 1 or options.rounds < stats.least_rounds() or options.seconds < 0.001:
         parser.error(f"at least 1 comparison, {stats.least_rounds()} rounds and 0.001 seconds")

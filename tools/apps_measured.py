@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What docs/apps-measured.md says: results of `overlock apps run`, shortened.
+"""The numbers of docs/apps-measured.md: shortened results of `overlock apps run`.
 
-tools/apps_measured.py [--as PAPER] PATH... writes into docs/measured/apps.json, of the programs in
-folders among these: of each lock, number of threads and number of copies the median rate, the ratio
-to the baseline's with its interval, or why there is none; of a folder with counters what they tell.
-What was measured as a paper has it is PROGRAM@PAPER. Other places of the same program stay, on
-whichever machine they were measured: a ratio is of one run. What `overlock apps csd --json FILE`
-wrote is kept whole, as docs/measured/csd.json.
+tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json. For each program in the
+given folders it writes, for each lock, number of threads and number of copies, the median rate and
+the ratio to the baseline's with its interval, or the reason why there is none; for a folder with
+counters, the counters. With --as, the program is called PROGRAM@PAPER. Other places of the same
+program stay, even from another machine, because a ratio is of one run. A file of `overlock apps csd
+--json FILE` is copied to docs/measured/csd.json.
 """
 
 import argparse
@@ -55,7 +55,7 @@ class Program:
         return found
 
     def ratio(self, lock: str, place: str) -> str:
-        """To glibc's; bold if the interval is on one side of 1."""
+        """The ratio to glibc's rate; bold if the interval excludes 1."""
         numbers = self.locks.get(lock, {}).get(place, {})
         if "ratio" not in numbers:
             return str(numbers.get("why", NONE))
@@ -109,7 +109,7 @@ def why(numbers: dict[str, float]) -> list[str]:
 
 
 def held() -> list[list[str]]:
-    """Of each program how long its locks are held, and how many no longer than 002 says."""
+    """How long each program holds its locks, and the shares below the bounds of Teabe et al."""
     found = json.loads(HELD.read_text())["programs"]
     return [
         [
@@ -157,7 +157,7 @@ def _place(result: Result, threads: int) -> str:
 
 
 def shortened(result: Result, known: dict[str, Any]) -> dict[str, Any]:
-    """With what is known of the same program."""
+    """The result, merged with earlier ones of the same program."""
     about = {"unit": result.unit, "baseline": result.baseline}
     if any(known.get(name) != value for name, value in about.items()):
         known = {**about, "runs": {}, "places": [], "locks": {}}
@@ -178,7 +178,7 @@ WHY = ("stalls_per_million", "waiters", "psp_per_million")
 
 
 def counted(result: Result) -> dict[str, dict[str, float]]:
-    """Of each lock what the counters tell at most threads, and its CPU time beside glibc's."""
+    """Each lock's counters at most threads, and its CPU time relative to glibc's."""
     most = result.threads[-1]
     rows = {r["variant"]: r["measures"] for r in result.summary() if r["threads"] == most}
     return {
@@ -206,7 +206,9 @@ def main() -> None:
             name = result.kind.removeprefix("program-")
             if why := counted(result):
                 if name not in found:
-                    parser.error(f"{path}: {name} has counters, but was never measured without")
+                    parser.error(
+                        f"{path}: {name} has counters only; measure it without --counters first"
+                    )
                 found[name]["counted"] = why
             else:
                 key = f"{name}@{options.paper}" if options.paper else name

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/img/counterexample.svg: a counterexample as a terminal shows it, with numbered marks
-that docs/check.md explains. Needs overlock-check and the twins: `make test` builds them."""
+"""Draws docs/img/counterexample.svg: a counterexample on a terminal, with numbered marks that
+docs/check.md explains. Needs overlock-check and the mutants: `make test` builds them."""
 
 import io
 import json
@@ -23,14 +23,14 @@ from overlock_tools.checking.outcome import Outcome
 OUT = TOP / "docs/img/counterexample.svg"
 SHOWN = "second-look"
 WIDTH = 118  # letters
-CHAR, LINE, LEFT, TOP_OF_TEXT = 12.2, 24.4, 9.0, 41.0  # as rich draws them
+CHAR, LINE, LEFT, TOP_OF_TEXT = 12.2, 24.4, 9.0, 41.0  # the measures of rich's pictures
 WEB_FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A number at the first place where the text is, a few letters aside."""
+    """A number next to the first occurrence of the text, `aside` letters from its start."""
 
     number: int
     text: str
@@ -74,7 +74,7 @@ def circle(mark: Mark, lines: list[str]) -> str:
 
 
 def draw() -> str:
-    os.chdir(TOP)  # the picture names the header as it is found from there
+    os.chdir(TOP)  # the picture shows the header's path relative to it
     out = Console(
         record=True, width=WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills docs/counterexamples.md with what the commands that it states print.
+"""Fills docs/counterexamples.md with the output of the commands on that page.
 
 A page marks a place by <!-- counterexample: NAME --> and <!-- end -->; COUNTEREXAMPLES has the
-command. Broken locks are those of tests/twins as the build has patched them. With --in-place the
-page itself is brought up to date, else it is printed.
+command. The broken locks are the mutants of tests/twins that the build has patched. --in-place
+updates the page itself; without it, the page is printed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ class Counterexample:
     header: str
     size: str
     property: str
-    schedule: str = ""  # else the first that the search finds
+    schedule: str = ""  # if empty, the first that the search finds
     scenario: str = "lock"
 
     def search(self) -> list[str]:
@@ -49,8 +49,8 @@ def twin(name: str, lock: str) -> str:
     return f"./build/tests/twins/{name}/overlock/lock/{lock}.h"
 
 
-# Schedules: the shortest that the search and 400 random ones (`--search pct --seed N`) find first,
-# counting steps and changes of context.
+# Schedules: the shortest, in steps and context switches, of those that the search and 400 random
+# searches (`--search pct --seed N`) find first.
 COUNTEREXAMPLES = {
     "second-look": Counterexample(
         twin("pv_ticket_second_look", "pv_ticket"),
@@ -75,7 +75,7 @@ COUNTEREXAMPLES = {
 
 
 def run(command: list[str]) -> str:
-    """What it prints where there is no terminal, a stranger's cache untouched."""
+    """The output without a terminal, without the user's cache."""
     with TemporaryDirectory(prefix="overlock-") as cache:
         done = subprocess.run(
             [sys.executable, "-m", "overlock_tools", *command[1:]],
@@ -114,7 +114,7 @@ def fill(page: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--in-place", action="store_true", help=f"renew {PAGE.name}")
+    parser.add_argument("--in-place", action="store_true", help=f"update {PAGE.name}")
     page = fill(PAGE.read_text())
     if parser.parse_args().in_place:
         PAGE.write_text(page)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws the timelines of docs/: who runs, spins or is off its CPU while a lock is wanted.
+"""Draws the timelines of docs/: which threads run, spin or have no CPU while they use a lock.
 
 tools/diagrams.py [FOLDER] writes them to docs/img, or to FOLDER.
 """
@@ -14,13 +14,13 @@ OUT = Path(__file__).resolve().parent.parent / "docs/img"
 LEFT, TOP, UNIT, ROW, BAR = 96, 46, 30, 40, 22
 FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
-# What a thread is doing: fill, and what the legend calls it.
+# The states of a thread or lock: fill, and text of the legend.
 STATES = {
     "work": ("#d9e4ee", "works without the lock"),
     "hold": ("#009e73", "holds the lock"),
     "spin": ("url(#spin)", "spins"),
     "off": ("#ffffff", "off its CPU"),
-    "free": ("url(#free)", "free, but promised"),
+    "free": ("url(#free)", "free, but reserved"),
     "held": ("#009e73", "held"),
     "idle": ("#ffffff", "free"),
     "gone": ("#f4d3dd", "lock no longer exists"),
@@ -149,7 +149,7 @@ HOLDER = Diagram(
             (
                 Span("work", 0, 2),
                 Span("hold", 2, 4),
-                Span("off", 4, 16, "off its CPU for a whole time slice"),
+                Span("off", 4, 16, "no CPU for a whole time slice"),
                 Span("hold", 16, 17),
                 Span("work", 17, 19),
                 Span("off", 19, 22),
@@ -195,7 +195,7 @@ WAITER = Diagram(
             (
                 Span("work", 0, 1),
                 Span("spin", 1, 3),
-                Span("off", 3, 16, "off its CPU for a whole time slice"),
+                Span("off", 3, 16, "no CPU for a whole time slice"),
                 Span("hold", 16, 18),
                 Span("work", 18, 22),
             ),
@@ -229,7 +229,7 @@ PREEMPTABLE = Diagram(
             (
                 Span("work", 0, 1),
                 Span("spin", 1, 3),
-                Span("off", 3, 16, "off its CPU for a whole time slice"),
+                Span("off", 3, 16, "no CPU for a whole time slice"),
                 Span("hold", 16, 18),
                 Span("work", 18, 22),
             ),
@@ -267,8 +267,8 @@ SECOND_LOOK = Diagram(
             (
                 Span("work", 0, 2),
                 Span("hold", 2, 5),
-                Span("off", 5, 18, "off its CPU, between two steps of unlock"),
-                Span("work", 18, 22, "looks again"),
+                Span("off", 5, 18, "no CPU, between two steps of unlock"),
+                Span("work", 18, 22, "reads again"),
             ),
         ),
         (

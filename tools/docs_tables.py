@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Fills the generated parts of docs/: the tables of locks, workloads, events and so on.
 
-A page marks such a part by <!-- generated: NAME --> and <!-- end -->, a lock's page by
-<!-- generated: NAME LOCK -->, a load's by NAME LOAD. `make docs` writes all pages, filled, to
-build/docs; with --in-place the pages of docs/ themselves are brought up to date.
+A page marks such a part by <!-- generated: NAME --> and <!-- end -->; a lock's page uses NAME LOCK,
+a load's page NAME LOAD. `make docs` writes all pages, filled, to build/docs; --in-place updates the
+pages of docs/ themselves.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def peers_table() -> str:
 
 def workloads_table() -> str:
     rows = [[f"`{w.name}`", w.what, w.unit] for w in measure.subjects().workloads.values()]
-    return table(["workload", "what it is", "counted are"], rows)
+    return table(["workload", "what it is", "unit counted"], rows)
 
 
 def parameters_table() -> str:
@@ -70,7 +70,7 @@ def parameters_table() -> str:
         for w in measure.subjects().workloads.values()
         for p in w.parameters
     ]
-    return table(["workload", "option", "default, or values", "what"], rows)
+    return table(["workload", "option", "default, or values", "meaning"], rows)
 
 
 def scenarios_table() -> str:
@@ -83,12 +83,12 @@ def scenarios_table() -> str:
 
 def events_table() -> str:
     rows = [[f"`{e.name}`", e.what] for e in defs.load().events.values()]
-    return table(["event", "what is counted"], rows)
+    return table(["event", "counts"], rows)
 
 
 def variables_table() -> str:
     rows = [[f"`{name}`", what] for name, what in defs.load().variables.items()]
-    return table(["environment", "what the library is told"], rows)
+    return table(["environment", "meaning"], rows)
 
 
 def tunables_table() -> str:
@@ -97,8 +97,8 @@ def tunables_table() -> str:
         names = [f"`{t.name}`", f"`{t.option}`", f"`{t.variable}`"]
         facts = [defs.UNITS[t.unit], str(t.default), t.range, WHEN[t.when], linked(t.source)]
         rows.append([*names, *facts, t.what])
-    headings = ["name", "option", "environment", "unit", "default", "range", "may be set"]
-    return table([*headings, "the default is from", "what it does"], rows)
+    headings = ["name", "option", "environment", "unit", "default", "range", "can change"]
+    return table([*headings, "source of the default", "meaning"], rows)
 
 
 def rules_table() -> str:
@@ -109,7 +109,7 @@ def rules_table() -> str:
 
 
 def star(text: str) -> str:
-    """Not emphasis."""
+    """Escapes stars, which would be emphasis."""
     return text.replace("*", "\\*")
 
 
@@ -117,23 +117,23 @@ def facts_table() -> str:
     rows = [
         [f"`{f.id}`", f.group, f.name, star(f.how), f.means] for g in GROUPS for f in of_group(g)
     ]
-    return table(["fact", "group", "name", "how it is found", "what it means"], rows)
+    return table(["fact", "group", "name", "source", "meaning"], rows)
 
 
 def check_scenarios_table() -> str:
     rows = [[f"`{name}`", what] for name, what in lists.load().scenarios.items()]
-    return table(["scenario", "what the contexts do"], rows)
+    return table(["scenario", "actions of the contexts"], rows)
 
 
 def check_models_table() -> str:
     rows = [[f"`{name}`", what] for name, what in lists.load().models.items()]
-    return table(["model", "what it is"], rows)
+    return table(["model", "meaning"], rows)
 
 
 def check_budgets_table() -> str:
     known = lists.load()
     rows = [[f"`{k}`", str(known.usual[k]), what] for k, what in known.budgets.items()]
-    return table(["budget", "for each context, unless given", "what it allows"], rows)
+    return table(["budget", "default per context", "allowed event"], rows)
 
 
 def guest_rates(load: str) -> str:
@@ -152,7 +152,7 @@ def guest_rates(load: str) -> str:
 
 
 def guest_hosted(load: str) -> str:
-    """The same of guests in one rig, under a hypervisor that helps and tells of stolen time."""
+    """The rates of guests in one rig, under a hypervisor with PV locks and steal time."""
     found = guest_measured.known(load)
     (rig,) = found.rigs
     rows = [
@@ -187,7 +187,7 @@ def apps_rates(program: str) -> str:
 
 
 def apps_ratios(place: str) -> str:
-    """Of every program that was measured there, the rate under each lock beside glibc's."""
+    """The rate under each lock relative to glibc's, of every program measured there."""
     there = {
         name: program
         for name, program in apps_measured.programs().items()
@@ -199,7 +199,7 @@ def apps_ratios(place: str) -> str:
 
 
 def apps_as(paper: str) -> str:
-    """What was measured as that paper has it: a row for each program and number of threads."""
+    """The measurements of that paper: a row for each program and number of threads."""
     those = {
         name.partition("@")[0]: program
         for name, program in apps_measured.programs().items()
@@ -215,18 +215,18 @@ def apps_as(paper: str) -> str:
 
 
 def apps_why() -> str:
-    """Of every program that was counted, what waiting cost under each lock."""
+    """The cost of waiting under each lock, of every program measured with counters."""
     rows = [
         [f"`{name}`", f"`{lock}`", *apps_measured.why(numbers)]
         for name, program in apps_measured.programs().items()
         for lock, numbers in program.counted.items()
     ]
-    headings = ("stalls in a million", "behind waiters", "PSP in a million", "CPU time")
+    headings = ("stalls per million", "behind waiters", "PSP per million", "CPU time")
     return table(["program", "lock", *headings], rows)
 
 
 def apps_held() -> str:
-    """002's Figure 3, of these programs."""
+    """Figure 3 of Teabe et al. 2017, for these programs."""
     headings = ("median", "mean", "99 %", "≤ 1 µs", "≤ 2^12 cycles", "≤ 2^14 cycles")
     return table(["program", *headings], apps_measured.held())
 
@@ -269,7 +269,7 @@ PARTS: dict[str, Callable[..., str]] = {
 
 
 def made(found: re.Match[str]) -> str:
-    """What the generated part should say."""
+    """The current text of the generated part."""
     return PARTS[found["name"]](*([found["lock"]] if found["lock"] else []))
 
 
@@ -303,7 +303,7 @@ def write(out: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=TOP / "build/docs", metavar="FOLDER")
-    parser.add_argument("--in-place", action="store_true", help="bring docs/ itself up to date")
+    parser.add_argument("--in-place", action="store_true", help="update docs/ itself")
     options = parser.parse_args()
     try:
         write(DOCS if options.in_place else options.out)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What docs/guest-measured.md says: results of `overlock guest matrix`, shortened.
+"""The numbers of docs/guest-measured.md: shortened results of `overlock guest matrix`.
 
-tools/guest_measured.py FOLDER [WORD] writes into docs/measured/guest.json, of the loads in that
-folder: of each lock and rig the median of the rounds, the least and the most, how evenly the vCPUs
-had turns, and, of a load under a hypervisor that tells, the share of the vCPUs' time that was
-stolen. A load under another hypervisor than QEMU alone is LOAD-nested or LOAD-xen; with a WORD,
-LOAD-WORD or LOAD-nested-WORD, for another measurement of the same. Other loads stay as they are:
-each says what it was measured on.
+tools/guest_measured.py FOLDER [WORD] updates docs/measured/guest.json. For each load in the folder
+it writes, for each lock and rig, the median, least and most of the rounds, how evenly the vCPUs
+acquired the lock, and, if the hypervisor reports it, the stolen share of the vCPUs' time. A load
+under another hypervisor than QEMU alone is called LOAD-nested or LOAD-xen. With WORD it is called
+LOAD-WORD or LOAD-nested-WORD, for another measurement of the same load. Other loads stay as they
+are, each with its own machine.
 """
 
 import json
@@ -58,12 +58,12 @@ class Load:
 
     @property
     def base(self) -> str:
-        """What collapses: a strict queue without the hypervisor's help."""
+        """The lock that collapses: a FIFO queue without help from the hypervisor."""
         there = (lock for lock in (NO_PV, NATIVE, "ticket") if lock in self.locks)
         return next(lock for lock in there if "pv_" not in self.in_force(lock))
 
     def beyond(self, rig: str) -> list[tuple[str, float]]:
-        """Locks whose worst round is so far above the base's best, the farthest first."""
+        """Locks whose worst round is far above the base's best, the farthest first."""
         most = self.locks[self.base][rig]["most"]
         over = {v: r[rig]["least"] / most for v, r in self.locks.items() if rig in r}
         found = [(lock, ratio) for lock, ratio in over.items() if ratio >= CLAIMED]
@@ -77,7 +77,7 @@ class Load:
         return any(name in rates.get(rig, {}) for rates in self.locks.values())
 
     def in_force(self, lock: str) -> str:
-        """As the guests said; empty if that is only the name."""
+        """The lock that the guests reported; empty if it is the requested name."""
         words = str(self.raw["in_force"].get(lock, lock))
         return "" if words == lock else words
 
@@ -143,7 +143,7 @@ def _about(result: Result) -> dict[str, str]:
 
 
 def _busy_percent(result: Result) -> int:
-    """What other work took of the CPUs, in the worst round; 0: too little for a warning."""
+    """The CPU share of other work in the worst round; 0: too little for a warning."""
     found = (re.match(r"other work took up to (\d+)%", text) for text in result.warnings)
     return max((int(match[1]) for match in found if match), default=0)
 
@@ -183,7 +183,7 @@ def about(load: Load) -> str:
 
 
 def claims(load: Load) -> str:
-    """Each lock's worst round against the base's best; says where there was but one round."""
+    """Each lock's worst round against the base's best; marks rigs with only one round."""
     lines = []
     for rig in load.rigs:
         one_round = {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/img/locks/LOCK.svg: one contended hand-over, as the checker plays it.
+"""Draws docs/img/locks/LOCK.svg: one contended hand-over, as the model checker runs it.
 
-tools/handover_picture.py [LOCK]... searches for the hand-over and draws it: for those given, or
-for those whose picture is missing or no longer what the lock does. `overlock-check` must be built.
+tools/handover_picture.py [LOCK]... searches for the hand-over of each LOCK and draws it. Without an
+argument it does so for the locks whose picture is missing or out of date. Needs `overlock-check`.
+--redraw draws the known executions again, without a search.
 """
 
 import re
@@ -27,7 +28,7 @@ LEFT, TOP, ROW, COLUMN, BAR, LETTER = 22, 66, 19, 92, 9, 6.35
 HEADINGS = "value or effect, in hex", "source line"
 HALVES = " (high|low half)"
 CONTEXTS = (HOLDER, ABSENT, PRESENT)
-# How a context is drawn beside its steps, and what the legend says.
+# How a context is drawn beside its steps, and its entry in the legend.
 LOOKS = {
     "holds": ("#009e73", "holds the lock"),
     "runs": ("#d9e4ee", "runs"),
@@ -36,12 +37,12 @@ LOOKS = {
     "off": ("#ffffff", "off its CPU"),
 }
 PLAYED = re.compile(r"<desc>(.*?)</desc>")
-AGAIN = "… until T2 has a CPU again"
+AGAIN = "… until T2 runs again"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A step, or None where nothing happens; and what each context is doing meanwhile."""
+    """A step, or None where nothing happens, and what each context does at that time."""
 
     event: Event | None
     looks: tuple[str, ...]
@@ -78,7 +79,7 @@ class Scene:
         return tuple(self._look(n, who) for who in CONTEXTS)
 
     def _look(self, n: int, who: int) -> str:
-        """What the context is doing with step `n`; nothing before it comes and once it is done."""
+        """What the context does at step `n`; empty before its first step and once it is done."""
         so_far = self.events[: n + 1]
         own = [e for e in so_far if self._by(e, who)]
         if not own or (who == HOLDER and n >= self.released):
@@ -88,7 +89,7 @@ class Scene:
             return "holds"
         state = str(own[-1]["state"][who - 1])
         if state == "parks" and self.events[n]["state"][who - 1] != "parks":
-            state = "off"  # it is kicked, and has not got a CPU yet
+            state = "off"  # it was kicked, but has no CPU yet
         if who == ABSENT and self.released <= n < self.t2_is_back and state != "parks":
             return "off"
         acts = own[-1] is self.events[n] and bool(own[-1].get("op"))
@@ -176,7 +177,7 @@ def path_of(lock: str) -> Path:
 
 
 def again(lock: str) -> str | None:
-    """What the picture there is would be now; null if its execution is none any more."""
+    """The picture of the same execution now; null if the lock no longer has that execution."""
     if not path_of(lock).exists() or not (found := PLAYED.search(path_of(lock).read_text())):
         return None
     play = Play(lock, tuple(unescape(found[1]).split(".")))
@@ -190,6 +191,11 @@ def is_true(lock: str) -> bool:
 def main() -> None:
     locks = defs.load().locks
     FOLDER.mkdir(exist_ok=True)
+    if sys.argv[1:] == ["--redraw"]:
+        for name in locks:
+            if drawn := again(name):
+                path_of(name).write_text(drawn)
+        return
     for name in sys.argv[1:] or [name for name in locks if not is_true(name)]:
         play = story.played(name, "yields" in locks[name].traits)
         path_of(name).write_text(draw(play))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""One contended hand-over of any lock, played by the checker step by step.
+"""One contended hand-over of any lock, executed step by step by the model checker.
 
-T1 holds the lock, T2 comes and waits, T3 comes and waits, T1 releases. T2 has no CPU just then: may
-T3, which runs, take the lock? If so it does; if not, the lock is free until T2 is back.
+T1 holds the lock, T2 arrives and waits, T3 arrives and waits, and T1 releases while T2 has no CPU.
+If T3, which runs, can take the lock, it does. Otherwise the lock stays free until T2 runs again.
 """
 
 import json
@@ -17,18 +17,18 @@ Event = dict[str, Any]
 Done = Callable[[list[Event]], bool]
 
 HOLDER, ABSENT, PRESENT = 1, 2, 3  # T1, T2, T3
-CHOICES = ("", ":1", ":0,1")  # what a step can decide: has a time passed, is a word stale
-FAR = 48  # steps: more than any lock needs from its first look to its wait
-A_FEW = 22  # steps in which whoever may overtake does
+CHOICES = ("", ":1", ":0,1")  # a step's choices: has a time passed, is a word stale
+FAR = 48  # steps: more than any lock needs from its first load to its wait
+A_FEW = 22  # steps in which a context that can overtake does so
 WAITING = ("relaxes", "parks")
 
 
 class Stuck(Exception):
-    """No schedule leads there."""
+    """No schedule leads to the wanted state."""
 
 
 def told(lock: str, path: str) -> list[Event] | None:
-    """What the execution does; null if it is none of this lock's."""
+    """The events of the execution; null if the lock has no such execution."""
     command = [str(native.checker()), "--fresh", f"--lock={lock}", f"--replay={path}"]
     command += ["--contexts=3", "--acquisitions=1", "--budget=expiry=3", "--no-transactions"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ class Play:
                 yield play, events
 
     def each(self, who: int, done: Done, most: int = FAR) -> Iterator["Play"]:
-        """The ways there on which only `who` makes steps, the shortest first."""
+        """The paths to `done` on which only `who` makes steps, the shortest first."""
         ways, seen = [self], {""}
         for _ in range(most):
             further = []
@@ -88,10 +88,10 @@ class Play:
         """The shortest of them."""
         for play in self.each(who, done, most):
             return play
-        raise Stuck(f"{self.lock}: T{who} does not come to that after {self.text()}")
+        raise Stuck(f"{self.lock}: T{who} does not get there after {self.text()}")
 
     def as_far(self, who: int) -> "Play":
-        """Whatever `who` can do before it waits again."""
+        """As far as `who` gets before it waits again."""
         try:
             return self.until(who, is_in(who, *WAITING), A_FEW)
         except Stuck:
@@ -99,7 +99,7 @@ class Play:
 
 
 def standing(events: list[Event]) -> str:
-    """Where an execution is: loops are not gone through again."""
+    """The state of an execution: a loop is not followed twice."""
     last = events[-1]
     memory = {e["object"]: e["new"] for e in events if e.get("object")}
     return json.dumps([last["file"], last["line"], last["what"], last["state"], memory])
@@ -111,7 +111,7 @@ def played(lock: str, gives_way: bool) -> Play:
     for who in (ABSENT, PRESENT):
         play = waiting(play, who, gives_way)
     released = [*play.each(HOLDER, marked(HOLDER, "released"))]
-    for way in released:  # some look whether T2 has its CPU
+    for way in released:  # some releases check whether T2 has its CPU
         try:
             return way.until(PRESENT, holds(PRESENT), A_FEW)
         except Stuck:
@@ -124,7 +124,7 @@ def waiting(play: Play, who: int, gives_way: bool) -> Play:
         try:
             return play.until(who, gave_way(who), A_FEW)
         except Stuck:
-            pass  # near its turn it does not
+            pass  # near the head of the queue it does not
     return play.until(who, is_in(who, *WAITING))
 
 

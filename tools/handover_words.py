@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a hand-over see and do, in few letters."""
+"""The steps of a hand-over, in few letters."""
 
 import re
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ COMMENT = re.compile(r"/\*.*?\*/|/\*.*$|^\*.*$")
 STRUCT = r"\bstruct (?:OL_CAPABILITY )?{} \{{(.*?)\n\}}"
 FIELD = re.compile(r"^\s*([\w ]+?)\s*(\**)([\w.\[\]]+);", re.MULTILINE)
 ELEMENTS = re.compile(r"struct \w+ \{\s*(OL_OWN_LINE \w+ \w+;)\s*\} (\w+)\[(\w+)\];")
-OWN_LINE, LINE, MOST_ELEMENTS = "OL_OWN_LINE ", 128, 4  # bytes here; more than three contexts use
+OWN_LINE, LINE, MOST_ELEMENTS = "OL_OWN_LINE ", 128, 4  # bytes; more than three contexts use
 SIZES = {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8, "ol_ticks_t": 8}
 POINTER = 8
 SHORT = {"finds its deadline passed": "deadline passed", "relaxes": "spins"}
 
 
 def fields(path: Path, struct: str) -> dict[int, str]:
-    """Names by offset, as far as every size before is known."""
+    """Field names by offset, up to the first field of unknown size."""
     code = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
     found = re.search(STRUCT.format(struct), code, re.DOTALL)
     body = ELEMENTS.sub(_elements, found[1]) if found else ""
@@ -44,7 +44,7 @@ def fields(path: Path, struct: str) -> dict[int, str]:
 
 
 def _elements(array: re.Match[str]) -> str:
-    """An array, each element on a line of its own, as so many fields."""
+    """An array as one field per element, each on its own cache line."""
     field, name = array[1], array[2]
     return "\n".join(re.sub(r"(\w+);", rf"{name}[{n}].\1;", field) for n in range(MOST_ELEMENTS))
 

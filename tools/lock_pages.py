@@ -20,9 +20,25 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
+PAPERS = {
+    "000": "Ouyang & Lange 2013",
+    "001": "Rao & Dunlap 2012",
+    "002": "Teabe et al. 2017",
+    "003": "Long (slides)",
+    "004": "Dice & Kogan 2019",
+}
+
+
 def linked(source: str, top: str = "") -> str:
-    """A lock's source, with the papers' numbers as links."""
-    return re.sub(r"\b(00[0-4])\b", rf"[\1]({top}papers.md#\1)", source)
+    """A source, with the papers' file keys as links and § before sections."""
+
+    def link(found: re.Match[str]) -> str:
+        key, section = found.groups()
+        return f"[{PAPERS[key]}]({top}papers.md#{key}){' §' if section else ''}"
+
+    if source == "all":
+        return f"[all five papers]({top}papers.md)"
+    return re.sub(r"\b(00[0-4])\b( (?=\d))?", link, source)
 
 
 PROPERTIES: dict[str, Callable[[Lock], str]] = {
@@ -37,26 +53,26 @@ PROPERTIES: dict[str, Callable[[Lock], str]] = {
 
 
 def facts(lock: Lock) -> str:
-    """The list's line, and its row of the table of properties, upright."""
+    """The lock's description and its row of the table of properties, as two columns."""
     rows = [[name, of(lock)] for name, of in PROPERTIES.items() if of(lock)]
     rows.append(["source", linked(lock.source, "../")])
     return f"{lock.what[:1].upper()}{lock.what[1:]}.\n\n{table(['', ''], rows)}"
 
 
 def text(lock: Lock) -> str:
-    """What the lock's header says of it, without the comment's stars."""
+    """The header comment of the lock, without its stars."""
     name = f"lock/{lock.id}.h"
     header = (TOP / "include/overlock" / name).read_text()
     found = re.search(r"^/\*\n(.*?)^ \*/$", header, re.DOTALL | re.MULTILINE)
     if not found:
-        raise Fail(f"{name} does not open with a comment that says what it is")
+        raise Fail(f"{name} has no header comment; begin it with a comment that describes the lock")
     lines = (re.sub(r"^ \* ?", "", line).expandtabs(8) for line in found[1].splitlines())
     comment = "\n".join(line.rstrip() for line in lines)
-    return f"[`{name}`](../../include/overlock/{name}) says of itself:\n\n```text\n{comment}\n```\n"
+    return f"From [`{name}`](../../include/overlock/{name}):\n\n```text\n{comment}\n```\n"
 
 
 def handover(lock: Lock) -> str:
-    """The picture, told by its own title."""
+    """The picture, with its own title as text."""
     found = re.search(r"aria-label='([^']*)'", (PICTURES / f"{lock.id}.svg").read_text())
     if not found:
         raise Fail(f"docs/img/locks/{lock.id}.svg has no title")
@@ -64,15 +80,15 @@ def handover(lock: Lock) -> str:
 
 
 def measured(lock: Lock) -> str:
-    """The lock's rates beside others', as far as there are any."""
+    """The lock's rates beside those of others, if measured."""
     table_of_rates = results.load()
     if not table_of_rates or lock.id not in table_of_rates.locks:
-        return "Not measured yet; `make measured` does, on an idle machine.\n"
+        return "Not measured yet: run `make measured` on an idle machine.\n"
     shown = table_of_rates.beside(lock.id)
     rows = [
         [str(n), f"{n / table_of_rates.cpus:g}×", *(table_of_rates.text(v, n) for v in shown)]
         for n in table_of_rates.threads
     ]
-    headings = ["threads", "of the CPUs", *(f"`{variant}`" for variant in shown)]
+    headings = ["threads", "per CPU", *(f"`{variant}`" for variant in shown)]
     picture = f"![{lock.id}: acquisitions per second](../img/locks/{lock.id}-rate.svg)"
     return f"{picture}\n\n{table(headings, rows)}\n{table_of_rates.how()}\n"

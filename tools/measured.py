@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the locks' pages say of speed: a result of `overlock bench`, shortened, and its pictures.
+"""The rates on the locks' pages: a shortened result of `overlock bench`, and its pictures.
 
 tools/measured.py RESULT.json writes docs/measured/sections.json, a few numbers of each lock at
-each number of threads, and draws docs/img/locks/LOCK-rate.svg from it; without an argument it only
+each number of threads, and draws docs/img/locks/LOCK-rate.svg from it. Without an argument it only
 draws.
 """
 
@@ -26,7 +26,7 @@ from overlock_tools.view import View
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/sections.json"
 FOLDER = OUT / "locks"
-# What every lock is shown beside: the line to beat, the line that collapses, what people have.
+# Each lock is compared with the baseline to beat, a lock that collapses, and glibc's mutex.
 BESIDE = ("tas_yield", "ticket", "pthread_mutex")
 COLOURS = ("#b34700", "#0069a8", "#666b70", "#007a57")  # the lock itself first
 LEFT, TOP_EDGE, WIDTH, HEIGHT, RIGHT = 70, 40, 430, 250, 150
@@ -121,7 +121,7 @@ class Plot:
         x = self.x(self.data.cpus)
         line = f"x1='{x:.1f}' x2='{x:.1f}' y1='{TOP_EDGE}' y2='{bottom}'"
         parts.append(f"<line {line} stroke='#888' stroke-dasharray='2 4'/>")
-        said = f"threads, on {self.data.cpus} CPUs (dotted: as many as CPUs)"
+        said = f"threads, on {self.data.cpus} CPUs (dotted: one thread per CPU)"
         parts.append(text(LEFT + WIDTH / 2, bottom + 34, said, 11, "middle"))
         return parts
 
@@ -138,7 +138,7 @@ class Plot:
         return parts
 
     def names(self) -> list[str]:
-        """Where the lines end, moved apart."""
+        """The variants' names at the ends of their lines, moved apart."""
         ends = []
         for n, variant in enumerate(self.shown):
             last = list(self.data.locks[variant].values())[-1]

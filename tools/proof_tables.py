@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the tables of docs/proof.md with what `overlock check --json` found.
+"""Fills the tables of docs/proof.md with the results of `overlock check --json`.
 
 tools/proof_tables.py FILE.json ... [--in-place]. A page marks a table by <!-- proof: NAME --> and
-<!-- end -->. `make proof` makes the files, and the page. A number stands alone only if the search
-was exhausted and the lock held. A cell that was not asked is empty; a column without any cell is
-left out.
+<!-- end -->. `make proof` makes the files and the page. A cell is a plain number only if the search
+was exhausted and the lock held. A cell without a result is empty; a column without results is left
+out.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Result = dict[str, Any]
 
 
 class Results:
-    """By lock, scenario, model, size and search; of two of the same the one that got further."""
+    """By lock, scenario, model, size and search; of two equal ones, the one that got further."""
 
     def __init__(self, documents: Iterable[dict[str, Any]]) -> None:
         self.found: dict[tuple[str, ...], Result] = {}
@@ -70,7 +70,7 @@ def without_files(command: str) -> str:
 
 
 def reach(result: Result) -> tuple[bool, bool, int]:
-    """That it fails must not be lost; that all was seen is more than any number."""
+    """A failure ranks above all, and an exhausted search above any number of executions."""
     return result["verdict"] == "fails", result["exhausted"], result["executions"]
 
 
@@ -104,7 +104,7 @@ def sizes(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """Of how many locks a size was exhausted, and of which it was not."""
+    """The number of locks for which a size was exhausted, and the other locks."""
     rows = []
     for size, model in [*(("2x1", model) for model in MODELS), *SIZES]:
         found = {lock: one for lock in results.locks if (one := results.get(lock, model, size))}
@@ -136,7 +136,7 @@ def largest(results: Results, lock: str) -> str:
 
 
 def within(size: str, other: str) -> bool:
-    """Whatever the smaller size shows, the larger does."""
+    """The larger size includes all executions of the smaller one."""
     (contexts, each), (contexts2, each2) = (map(int, s.split("x")) for s in (size, other))
     return contexts <= contexts2 and each <= each2
 
@@ -153,7 +153,7 @@ def growth(results: Results) -> str:
 
 
 def ends(result: Result) -> str:
-    """In few words: what became of a scenario."""
+    """The result of a scenario in few words."""
     if result["verdict"] == "open" and not result["error"]:
         return NOT_ALL
     if result["verdict"] != "holds":
@@ -162,7 +162,7 @@ def ends(result: Result) -> str:
 
 
 def outcome(results: Results, lock: str, scenario: str) -> str:
-    """Under all models; each by its name where they differ, or where some are missing."""
+    """The result under all models; per model if they differ or some are missing."""
     found = {
         model: ends(one)
         for model in MODELS
@@ -174,7 +174,7 @@ def outcome(results: Results, lock: str, scenario: str) -> str:
 
 
 def named(some: list[str], every: list[str]) -> str:
-    """The shorter list: of these, or of the others."""
+    """The shorter of two lists: these, or all but the others."""
     others = [f"`{lock}`" for lock in every if f"`{lock}`" not in some]
     if not others:
         return "all"
@@ -190,7 +190,7 @@ def scenarios(results: Results) -> str:
                 locks.setdefault(said, []).append(f"`{lock}`")
         found = (f"{end}: {named(of, results.locks)}" for end, of in locks.items())
         rows.append([f"`{scenario}`", "; ".join(found)])
-    return table(["scenario", "what comes of it"], rows)
+    return table(["scenario", "result"], rows)
 
 
 def random(results: Results) -> str:
@@ -210,7 +210,7 @@ def random(results: Results) -> str:
 
 
 def commands(results: Results) -> str:
-    """What was asked, in full: the last of two settings counts."""
+    """The commands in full: the last of two equal options counts."""
     return "\n" + "".join(f"    {command}\n" for command in results.commands) + "\n"
 
 
@@ -235,7 +235,7 @@ def fill(page: str, results: Results) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
-    parser.add_argument("--in-place", action="store_true", help=f"renew {PAGE.name}")
+    parser.add_argument("--in-place", action="store_true", help=f"update {PAGE.name}")
     options = parser.parse_args()
     results = Results(json.loads(path.read_text()) for path in options.files)
     page = fill(PAGE.read_text(), results)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How long a program takes that does nothing: natively, preloaded by hand, by `overlock run`.
+"""Measures the time to start a program: natively, with LD_PRELOAD, and with `overlock run`.
 
-The ways take turns, so that what else the machine does hits all alike. Exits with 1 if the median
-of `overlock run` is above its limit.
+The three ways alternate, so that other work affects them equally. Exits with 1 if the median of
+`overlock run` is above its limit.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from overlock_tools.choices import PRESET
 from overlock_tools.errors import Fail, say
 
 LIMIT_MS = 15.0
-BY_PYTHON = "overlock-tools run"  # what the launcher leaves all else to
+BY_PYTHON = "overlock-tools run"  # runs everything that the launcher does not
 BY_LAUNCHER = "overlock run"
 Environment = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Way:
-    """Wall-clock times, in the order in which they were taken."""
+    """Wall-clock times in the order of measurement."""
 
     name: str
     ms: list[float]
@@ -63,7 +63,7 @@ def once(command: list[str], env: Environment) -> float:
 
 def measure(program: str, lock: str, rounds: int) -> list[Way]:
     every = ways(program, lock)
-    for command, env in every.values():  # once unmeasured: files come into memory
+    for command, env in every.values():  # warm-up: loads the files into memory
         once(command, env)
     taken: dict[str, list[float]] = {name: [] for name in every}
     for _ in range(rounds):
@@ -74,16 +74,20 @@ def measure(program: str, lock: str, rounds: int) -> list[Way]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", default="/bin/true", help="by its full name [%(default)s]")
-    parser.add_argument("--lock", default=PRESET, help="[%(default)s]")
-    parser.add_argument("--rounds", type=int, default=100, help="starts of each [%(default)s]")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="all times, to that file")
+    parser.add_argument(
+        "--program", default="/bin/true", help="absolute path of the program [%(default)s]"
+    )
+    parser.add_argument("--lock", default=PRESET, help="lock [%(default)s]")
+    parser.add_argument(
+        "--rounds", type=int, default=100, help="number of starts of each [%(default)s]"
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write all times to FILE")
     asked = parser.parse_args()
     if asked.rounds < 1 or not asked.program.startswith("/"):
-        parser.error("--rounds is at least 1, and --program begins with /")
+        parser.error("--rounds must be at least 1, and --program an absolute path")
     measured = measure(asked.program, asked.lock, asked.rounds)
     natively = median(measured[0].ms)
-    print(f"{asked.program} under {asked.lock}, {asked.rounds} starts of each, in turns; ms")
+    print(f"{asked.program} under {asked.lock}, {asked.rounds} alternating starts of each; ms")
     print(f"{'':<24} {'median':>8} {'range':>18} {'more':>8}")
     for way in measured:
         print(way.row(natively))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/img/reduction.svg: all interleavings of two contexts, and those that are explored.
+"""Draws docs/img/reduction.svg: all interleavings of two contexts, and the explored ones.
 
-tools/tree_diagram.py [FOLDER]. Each context writes a word of its own, then exchanges the lock's.
+tools/tree_diagram.py [FOLDER]. Each context writes its own word, then exchanges the lock word.
 """
 
 import sys
@@ -13,14 +13,14 @@ from pathlib import Path
 from diagrams import DEFINITIONS, OUT, text
 
 NAME = "reduction"
-TITLE = "Two contexts, two steps each: six interleavings, two that differ"
-# A step: whose, what is written on its edge, the word it touches.
+TITLE = "Two contexts with two steps each: six interleavings, of which two differ"
+# The steps of each context: the label of the edge, and the word it accesses.
 STEPS = {1: (("a1", "own word"), ("a2", "lock")), 2: (("b1", "own word 2"), ("b2", "lock"))}
 COLOURS = {1: "#0072b2", 2: "#d55e00"}
 FADED = 0.25
 LEAF, LEVEL, TOP, DOT = 92, 62, 64, 5
 
-Run = tuple[int, ...]  # whose turn it is, step by step
+Run = tuple[int, ...]  # the context of each step
 
 
 def runs(done: Run = ()) -> Iterator[Run]:
@@ -32,7 +32,7 @@ def runs(done: Run = ()) -> Iterator[Run]:
 
 
 def order(run: Run) -> tuple[int, ...]:
-    """Who comes first at the word that both touch: all that distinguishes two runs."""
+    """The order of accesses to the shared word, the only difference between two runs."""
     return tuple(who for n, who in enumerate(run) if STEPS[who][run[:n].count(who)][1] == "lock")
 
 
@@ -77,7 +77,7 @@ def edge(node: Run, at: dict[Run, Place], kept: bool) -> list[str]:
 
 
 def leaf(run: Run, place: Place, kept: bool) -> list[str]:
-    first = {1: "T1 gets it", 2: "T2 gets it"}[order(run)[0]]
+    first = {1: "T1 locks", 2: "T2 locks"}[order(run)[0]]
     return [
         text(place.x, place.y + 20, first, 12, "middle"),
         text(place.x, place.y + 36, "explored" if kept else "skipped", 11, "middle"),
@@ -93,8 +93,8 @@ def draw() -> str:
         DEFINITIONS,
         f"<rect width='{width:g}' height='{height:g}' fill='#fff'/>",
         text(14, 22, TITLE, 14),
-        text(14, 42, "a1, b1: T1 and T2 each write their own word;", 11),
-        text(14, 56, "a2, b2: they exchange the lock's", 11),
+        text(14, 42, "a1, b1: T1 and T2 write their own words;", 11),
+        text(14, 56, "a2, b2: they exchange the lock word", 11),
     ]
     for node in sorted(at, key=len):
         on_a_kept = any(run[: len(node)] == node for run in kept)
@@ -105,7 +105,7 @@ def draw() -> str:
         parts.append(f"<circle cx='{place.x:g}' cy='{place.y:g}' r='{DOT}' fill='{fill}'/>")
         if len(node) == sum(map(len, STEPS.values())):
             parts += leaf(node, place, node in kept)
-    said = "Dashed: differs from an explored one only in the order of independent steps."
+    said = "Dashed: equal to an explored one except for the order of steps that commute."
     parts.append(text(14, height - 12, said, 11))
     return "\n".join([*parts, "</svg>\n"])
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Puts the native parts into a wheel: what build/native holds, and what a lock is compiled from.
+"""Puts the native parts into a wheel: build/native, and the sources to compile a lock.
 
 `overlock` is the launcher, preload/launch.c; of a checkout, tools/overlock.py until it is built.
-The wheel carries no peers but what is built in: plug-ins need the libraries they were built with.
+The wheel has only the built-in peers: plug-ins need the libraries they were built with.
 
 OVERLOCK_NATIVE names a native folder that is already built; without it one is built.
 """

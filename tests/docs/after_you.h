@@ -2,9 +2,9 @@
 #ifndef OL_AFTER_YOU_H
 #define OL_AFTER_YOU_H
 /*
- * Two contexts, a flag for each: "I want to". Whoever raises its flag and finds the other's raised
- * lowers its own and begins again, out of courtesy. It excludes and nobody waits for somebody who
- * is gone, but two that are equally polite go on for ever: the "after you, after you" of Dijkstra's
+ * Two contexts, with a flag each. A context that raises its flag and finds the other's flag raised
+ * lowers its own and starts again. The lock excludes, and no context waits for a stopped one, but
+ * two contexts in lockstep repeat this for ever: the "after you, after you" of Dijkstra's
  * Cooperating sequential processes (1965). For docs/counterexamples.md.
  */
 #include <overlock/port.h>

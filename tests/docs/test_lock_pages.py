@@ -61,7 +61,7 @@ def test_no_page_is_of_a_lock_that_is_none() -> None:
 def test_no_number_is_invented(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measured, "load", lambda: measured.Measured(RESULT))
     text = lock_pages.measured(LOCKS["tas"])
-    assert "| threads | of the CPUs | `tas` | `tas_yield` | `ticket` |" in text
+    assert "| threads | per CPU | `tas` | `tas_yield` | `ticket` |" in text
     assert "| 8 | 4× | 2 M | 4 M | 150 |" in text
     assert str(RESULT["command"]) in text
     assert "Not measured yet" in lock_pages.measured(LOCKS["mcs"])

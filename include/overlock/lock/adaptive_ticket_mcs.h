@@ -2,27 +2,27 @@
 #ifndef OL_ADAPTIVE_TICKET_MCS_H
 #define OL_ADAPTIVE_TICKET_MCS_H
 /*
- * Ticket lock while the line is short, MCS queue behind it when it is long. Lim, Agarwal, ASPLOS
- * 1994; Antic, Chatzopoulos, Guerraoui, Trigonakis, Middleware 2016; 004 section 3.
+ * Ticket lock with an MCS queue in front of it. Lim, Agarwal, ASPLOS 1994; Antic, Chatzopoulos,
+ * Guerraoui, Trigonakis, Middleware 2016; Dice & Kogan 2019, section 3.
  *
- * A ticket is quick to hand over, but each release invalidates the caches of all that watch the
- * word. So only `short_line` may hold one beside the holder; whoever finds more joins the queue,
- * whose first waits until the line is short again, takes a ticket, and lets the next be first. There
- * is nothing to change over: tickets alone exclude, the queue orders who takes the next one, and is
- * there whenever somebody came too late for a ticket.
+ * A ticket lock hands over fast, but each release invalidates the caches of all waiters that watch
+ * the word. So only `short_line` waiters may hold a ticket. Further waiters join the queue. The
+ * first waiter of the queue waits until the ticket line is short again, takes a ticket, and makes
+ * its successor the first. The lock has no modes to switch: mutual exclusion rests on the tickets
+ * alone, and the queue only orders the waiters that do not have a ticket yet.
  *
- *  line: the ticket lock's word			tail: null    nobody queues
- *						      a node  that of the last in the queue
+ *  line: the ticket lock's word			tail: null    the queue is empty
+ *						      a node  the last waiter's in the queue
  *
  *    line.head ... line.tail <- takes the next ticket - first's node -> ... -> last's <- tail
  *
- *  A ticket is taken by a compare-exchange on the word that was judged: never more of them than are
- *  allowed, so nobody needs an id. The order is that of arrival, but for those who come before they
- *  can see that somebody queues.
+ *  A context takes a ticket by a compare-exchange on the word that it has checked, so there are
+ *  never more tickets than allowed, and no context needs an id. The order is FIFO, except that a
+ *  context may take a ticket before it can see that another one has queued.
  *
- *  Pairing: [A] acquires from the ticket lock's [R]. [L] publishes a node, whoever follows `next`
- *  acquires it [F]. The tail exchange [T] is both: it publishes our node to the next to queue, and
- *  must see the zeroed `next` of the one before.
+ *  Pairing: [A] acquires from the ticket lock's [R]. [L] publishes a node; the reader of `next`
+ *  acquires it [F]. The tail exchange [T] does both: it publishes our node to the next waiter, and
+ *  must see that our predecessor has zeroed its `next`.
  */
 #include <overlock/lock/ticket.h>
 
@@ -43,13 +43,13 @@ static inline bool ol_adaptive_ticket_mcs_is_contended(const ol_adaptive_ticket_
 	return ol_ticket_is_contended(&l->line) || ol_load_relaxed(&l->tail);
 }
 
-/* A free lock belongs to the first in the queue, if there is one. */
+/* If there is a queue, the free lock belongs to its first waiter. */
 static inline bool ol_adaptive_ticket_mcs_trylock(ol_adaptive_ticket_mcs_t *l)
 {
 	return !ol_load_relaxed(&l->tail) && ol_ticket_trylock(&l->line);
 }
 
-/* False, and no ticket, if the line is long. */
+/* Returns false and takes no ticket if the ticket line is long. */
 static inline bool ol_atm_take_ticket(ol_ticket_t *line, uint16_t *ticket)
 {
 	uint32_t w;
@@ -78,7 +78,7 @@ static inline struct ol_node *ol_atm_await_link(struct ol_node *mine)
 	return next;
 }
 
-/* Until we are the first. */
+/* Returns when we are the first waiter of the queue. */
 static inline void ol_atm_queue(ol_adaptive_ticket_mcs_t *l, struct ol_node *mine)
 {
 	struct ol_node *ahead;
@@ -93,7 +93,7 @@ static inline void ol_atm_queue(ol_adaptive_ticket_mcs_t *l, struct ol_node *min
 		ol_relax();
 }
 
-/* We have a ticket: the next one shall be the first. */
+/* We have a ticket: make our successor the first waiter. */
 static inline void ol_atm_leave_queue(ol_adaptive_ticket_mcs_t *l, struct ol_node *mine)
 {
 	if (!ol_load_relaxed(&mine->next) && ol_cas_relaxed(&l->tail, mine, (struct ol_node *)0))

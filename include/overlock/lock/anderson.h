@@ -2,21 +2,21 @@
 #ifndef OL_ANDERSON_H
 #define OL_ANDERSON_H
 /*
- * Array-based queueing lock. Anderson, IEEE TPDS 1(1), 1990; 004 section 3.
+ * Array-based queueing lock. Anderson, IEEE TPDS 1(1), 1990; Dice & Kogan 2019, section 3.
  *
- * Each waiter spins on an element of the lock's own array, which nobody else watches: the holder
- * opens the next one, and whoever enters shuts its own behind it. The paper needs an element for
- * each possible waiter. Here those that come when all are taken wait on `head`, in their order,
- * until theirs is free: ticket t may use element t mod N once t - N has released.
+ * Each waiter spins on its own element of an array in the lock. A release opens the next element,
+ * and each new holder shuts its own. In the paper, the array has an element for each possible
+ * waiter. Here, if all elements are taken, further waiters wait on `head` in FIFO order until
+ * theirs is free: ticket t may use element t mod N once ticket t - N has released.
  *
  *	       tail: next ticket to hand out	      head: ticket being served
  *	slot[0] 	slot[1] 	...	slot[N-1]
- *	  0 open	  1 open		  1 open	so that zero is a free lock
+ *	  0 open	  1 open		  1 open	so all-zero is a free lock
  *
- *  Tickets have 64 bits and never come again: a look at them cannot be outdated by a whole round.
+ *  Tickets have 64 bits and never wrap, so a stale ticket cannot match one of a later round.
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. [H] shows that the element, for
- *  whoever comes to it a round later [E], was shut.
+ *  Pairing: [A] acquires from [R], the previous holder's release. [E] acquires from [H]: the
+ *  waiter that uses an element one round later sees that it was shut.
  */
 #include <overlock/port.h>
 
@@ -62,7 +62,7 @@ static inline void ol_anderson_shut(ol_anderson_t *l, uint64_t ticket)
 	ol_store_relaxed(ol_anderson_door(l, ticket), !ol_anderson_open(ticket));
 }
 
-/* The door alone will not do: it may stand open for somebody a round before us. */
+/* The door alone is not enough: it may be open for the waiter one round before us. */
 static inline bool ol_anderson_trylock(ol_anderson_t *l)
 {
 	uint64_t next = ol_load_relaxed(&l->tail);

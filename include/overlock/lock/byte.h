@@ -2,11 +2,11 @@
 #ifndef OL_BYTE_H
 #define OL_BYTE_H
 /*
- * Unfair byte lock. Long: Unfair Queued Spinlocks (003), the lock that a Linux guest falls back to
- * when its hypervisor offers no paravirtual one.
+ * Unfair byte lock. Long, "Unfair Queued Spinlocks" (slides): the fallback of a Linux guest whose
+ * hypervisor offers no paravirtual lock.
  *
- * A test-and-test-and-set lock in the low byte of the word, taken by compare-exchange. The other
- * three bytes are never touched, so they may hold somebody else's data.
+ * A test-and-test-and-set lock in the low byte of the word, taken by compare-exchange. The lock
+ * never accesses the other three bytes, so they may hold other data.
  *
  *  locked: 1 held, 0 free
  *
@@ -26,7 +26,7 @@ static inline bool ol_byte_is_locked(const ol_byte_t *l)
 	return ol_load_relaxed(&l->locked) != 0;
 }
 
-/* The byte does not show who waits. */
+/* The byte does not show waiters. */
 static inline bool ol_byte_is_contended(const ol_byte_t *l)
 {
 	(void)l;
@@ -51,7 +51,7 @@ static inline bool ol_byte_timedlock(ol_byte_t *l, ol_ticks_t until)
 	return true;
 }
 
-/* Free is the common case, so the first compare-exchange is not preceded by a look; all later ones are. */
+/* The lock is usually free, so only the later compare-exchanges are preceded by a load. */
 static inline void ol_byte_lock(ol_byte_t *l)
 {
 	if (ol_cas_acquire(&l->locked, 0, 1)) /* [A] */

@@ -5,24 +5,24 @@
  * CLH queue lock. Craig, University of Washington, TR 93-02-02, 1993; Magnusson, Landin, Hagersten,
  * IPPS 1994.
  *
- * Every waiter spins on the node of the one ahead of it, so nobody links anything: a release is a
- * store to the holder's own node, whether or not anybody has come. Whoever was let in by a node
- * gives that one back and leaves its own to whoever comes next.
+ * Each waiter spins on its predecessor's node, so the nodes need no links: a release is a store to
+ * the holder's own node, with or without waiters. A waiter that acquires the lock frees its
+ * predecessor's node and leaves its own node to its successor.
  *
- * Here the lock serves as the node of a holder that found it free. So trylock needs no node, nor
- * has an idle lock any: a release first tries to set tail back to null.
+ * Here the lock itself is the node of a holder that found the lock free. So trylock needs no node,
+ * and an idle lock has none: a release first tries to set tail back to null.
  *
  *  tail:  null	    free
- *	   l itself held by one without a node, nobody waits
- *	   a node   of the last in line; of the holder, if nobody waits
- *  place: null	    the holder has no node; the one behind it watches this word
- *	   l itself released to that one
- *	   a node   the holder's; the one behind it watches its `wait`
+ *	   l itself held without a node, no waiters
+ *	   a node   the last waiter's, or the holder's if there are no waiters
+ *  place: null	    the holder has no node; the first waiter watches this word
+ *	   l itself released to the first waiter
+ *	   a node   the holder's; the first waiter watches its `wait`
  *
  *	holder's node <- watched by - first waiter's <- watched by - last waiter's <- tail
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. The tail exchange [T] is both: it
- *  shows our raised `wait` to the next in line, and must see the place that the last one cleared.
+ *  Pairing: [A] acquires from [R], the previous holder's release. The tail exchange [T] does both:
+ *  it publishes our raised `wait` to our successor, and must see the `place` that a holder cleared.
  */
 #include <overlock/port.h>
 
@@ -33,7 +33,7 @@ typedef struct OL_CAPABILITY ol_clh {
 
 #define OL_CLH_INIT	{ 0, 0 }
 
-/* A mark that is nobody's node and never followed. */
+/* A mark that is no context's node and is never dereferenced. */
 static inline struct ol_node *ol_clh_here(const ol_clh_t *l)
 {
 	return (struct ol_node *)(size_t)l;
@@ -94,7 +94,7 @@ static inline void ol_clh_lock(ol_clh_t *l)
 		ol_clh_lock_slow(l);
 }
 
-/* The node is ours again only if nobody queued behind it: else that one gives it back. */
+/* The node is ours again only if we have no successor; a successor frees it for us. */
 static OL_COLD void ol_clh_unlock_node(ol_clh_t *l, struct ol_node *mine)
 {
 	ol_store_relaxed(&l->place, (struct ol_node *)0);

@@ -2,16 +2,16 @@
 #ifndef OL_DEC_H
 #define OL_DEC_H
 /*
- * Decrementing spinlock: Linux up to 2.6.24, as 002 section 2.1 describes it.
+ * Decrementing spinlock: Linux up to 2.6.24, described in Teabe et al. 2017, section 2.1.
  *
- * Whoever wants the lock decrements it, and has it if it was free; the others look until it is free
- * again and then decrement anew. Release stores `free` whatever the decrements have left, so a
- * waiter takes nothing back when it leaves. Biased by one: the kernel's free lock was 1.
+ * A context decrements the word, and holds the lock if it was free. Otherwise it polls until the
+ * lock is free and decrements again. Release stores `free` regardless of the count, so a waiter
+ * that gives up has nothing to undo. Biased by one: in the kernel, a free lock was 1.
  *
- *  word: 0 free, below 0 held; how far below is how many have tried, not how many wait
+ *  word: 0 free, below 0 held; its distance from 0 counts attempts, not waiters
  *
- *  A word that is not 0 is decremented only by who saw it free since it began: by each context
- *  once, so it does not come round to 0.
+ *  A context that has decremented a held word does so again only after it has seen the lock free:
+ *  at most once per context and hold, so the word cannot wrap to 0.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release.
  */
@@ -28,7 +28,7 @@ static inline bool ol_dec_is_locked(const ol_dec_t *l)
 	return ol_load_relaxed(&l->word) != 0;
 }
 
-/* The word does not show who still waits. */
+/* The word does not show the current waiters. */
 static inline bool ol_dec_is_contended(const ol_dec_t *l)
 {
 	(void)l;
@@ -66,7 +66,7 @@ static OL_COLD void ol_dec_lock_slow(ol_dec_t *l)
 	} while (!ol_dec_trylock(l));
 }
 
-/* Free is the common case, so the first decrement is not preceded by a look; all later ones are. */
+/* The lock is usually free, so only the later decrements are preceded by a load. */
 static inline void ol_dec_lock(ol_dec_t *l)
 {
 	if (OL_UNLIKELY(!ol_dec_take(l)))

@@ -2,26 +2,26 @@
 #ifndef OL_I_SPIN_H
 #define OL_I_SPIN_H
 /*
- * I-Spinlock, HVM form: a ticket lock whose tickets go to those only who have time to use them.
- * Teabe, Nitu, Tchana, Hagimont: I-Spinlock, EuroSys 2017 (002), section 4 and Figure 5.
+ * I-Spinlock, HVM form: a ticket lock that gives tickets only to contexts with time to use them.
+ * Teabe et al.: I-Spinlock, EuroSys 2017, section 4 and Figure 5.
  *
- * Capable is whose slice outlasts the critical sections of all that hold a ticket, the holder's
- * among them, and its own: lock_cap = slice_end - now - (tickets + 1) * csd > 0. Who is not spins
- * until its slice is over and judges anew; after a whole slice in which it was incapable it takes a
- * ticket nevertheless, or a slice shorter than the line would keep it waiting for ever. Between
- * judging the line and joining it others may join, so the word that is taken is the word that was
- * judged. Where nobody knows the slice's end this is a ticket lock, and counts UNKNOWN_SLICE.
+ * A context is capable if its slice outlasts the critical sections of all tickets, the holder's
+ * included, and its own: lock_cap = slice_end - now - (tickets + 1) * csd > 0. An incapable context
+ * spins until its slice is over and checks again. If it is still incapable after a whole slice, it
+ * takes a ticket anyway: otherwise a slice shorter than the queue could make it wait for ever. It
+ * takes the ticket by a compare-exchange on the word that it has checked, for others may join in
+ * between. If the end of the slice is unknown, this is a ticket lock and counts UNKNOWN_SLICE.
  *
- * The end is the slice's, or with `ratelimit` that of its guaranteed part. csd is the tunable, or
- * with `csd_learned` what this context's waits in line took for each ticket ahead. That is kept by
- * the world for each context: the word has no room, and one for all would be a line that all write.
+ * slice_end is the slice's end, or with `ratelimit` that of its guaranteed part. csd is the tunable
+ * or, with `csd_learned`, the time per ticket that this context's waits took. The platform keeps
+ * it per context: the word has no room, and all contexts would write a shared cache line.
  *
- *  The word is that of `ticket`, and so are its orders; the ticket [T] may be the lock at once.
+ *  The word and the memory orders are those of `ticket`; the ticket [T] may also acquire the lock.
  */
 #include <overlock/lock/ticket.h>
 
 #ifndef OL_I_SPIN_SLICES
-#define OL_I_SPIN_SLICES	2u /* ends of a slice that the incapable wait for; Figure 5: 1 */
+#define OL_I_SPIN_SLICES	2u /* slice ends that an incapable context waits for; Figure 5: 1 */
 #endif
 
 typedef struct OL_CAPABILITY ol_i_spin {
@@ -30,24 +30,24 @@ typedef struct OL_CAPABILITY ol_i_spin {
 
 #define OL_I_SPIN_INIT	{ OL_TICKET_INIT }
 
-/* The slice we are in: what there is of it to use, and when it is over. */
+/* The current slice: the end of its usable part, and its end. */
 struct ol_slice {
 	uint64_t id;
 	ol_ticks_t usable, over;
 };
 
-/* If another one begins between two of the looks, this one is seen to be over, and we look anew. */
+/* If a new slice begins between two of these reads, this one looks over, and we check again. */
 static inline struct ol_slice ol_slice_now(void)
 {
 	struct ol_slice s;
 
-	s.id = ol_slice_id(); /* first: with a later id, an end that is past would be waited for */
+	s.id = ol_slice_id(); /* first: with a later id, we would wait for an end in the past */
 	s.over = ol_slice_end();
 	s.usable = s.over != OL_NEVER && ol_tune(ratelimit) ? ol_slice_min() : s.over;
 	return s;
 }
 
-/* An unknown slice outlasts everything: there is nothing to avoid. */
+/* A slice with an unknown end counts as endless: there is nothing to avoid. */
 static inline bool ol_slice_is_unknown(const struct ol_slice *s)
 {
 	if (s->usable != OL_NEVER)
@@ -56,7 +56,7 @@ static inline bool ol_slice_is_unknown(const struct ol_slice *s)
 	return true;
 }
 
-/* Are we still in it, and `end` ahead? */
+/* Are we still in this slice, and before `end`? */
 static inline bool ol_slice_lasts(const struct ol_slice *s, ol_ticks_t end)
 {
 	return ol_slice_id() == s->id && !ol_passed(end);
@@ -69,14 +69,14 @@ static inline ol_ticks_t ol_i_spin_csd(void)
 	return learnt ? learnt : ol_tune(csd);
 }
 
-/* Does the slice outlast the sections of those ahead and our own? */
+/* Does the slice outlast the critical sections ahead and our own? */
 static inline bool ol_i_spin_is_capable(const struct ol_slice *s, unsigned tickets)
 {
 	return ol_slice_is_unknown(s) ||
 	       ol_before(ol_after(tickets + 1, ol_i_spin_csd()), s->usable);
 }
 
-/* Waits in line for the turn of the ticket that `w` had to give. */
+/* Waits in the queue with the ticket that was taken from `w`. */
 static OL_COLD void ol_i_spin_queue(ol_ticket_t *line, uint32_t w, uint64_t slice)
 {
 	ol_ticks_t since = ol_tune(csd_learned) ? ol_now() : 0;
@@ -86,11 +86,11 @@ static OL_COLD void ol_i_spin_queue(ol_ticket_t *line, uint32_t w, uint64_t slic
 	ol_count_at(OL_QUEUE, ahead);
 	while (ol_load_lo_acquire(&line->word) != ol_hi(w)) /* [A] */
 		ol_relax();
-	if (since && ol_slice_id() == slice) /* else it took others' slices, too */
+	if (since && ol_slice_id() == slice) /* else the wait included a preemption */
 		ol_csd_learn(since, ahead);
 }
 
-/* Takes a ticket and waits for its turn; false if incapable in *s, unless `slices` are over. */
+/* Takes a ticket and waits for it; false if incapable in *s and `slices` are too few. */
 static inline bool ol_i_spin_join(ol_ticket_t *line, unsigned slices, struct ol_slice *s)
 {
 	for (;;) {

@@ -3,12 +3,12 @@
 #define OL_I_SPIN_PV_H
 /*
  * I-Spinlock, PV form.
- * Teabe, Nitu, Tchana, Hagimont: I-Spinlock, EuroSys 2017 (002), section 4 and Figure 5.
+ * Teabe et al.: I-Spinlock, EuroSys 2017, section 4 and Figure 5.
  *
- * `i_spin`, in which the incapable give their CPU away until their slice is over, where there they
- * spin: what they cannot use may help whoever they wait for. Those in line spin, in both.
+ * As `i_spin`, but an incapable context yields its CPU until its slice is over instead of spinning,
+ * so that the contexts it waits for can run. In both forms, a context with a ticket spins.
  *
- *  The word is that of `ticket`, and so are its orders.
+ *  The word and the memory orders are those of `ticket`.
  */
 #include <overlock/lock/i_spin.h>
 
@@ -18,7 +18,7 @@ typedef struct OL_CAPABILITY ol_i_spin_pv {
 
 #define OL_I_SPIN_PV_INIT	{ OL_TICKET_INIT }
 
-/* Gives the CPU away until the slice is over, or `until`. */
+/* Yields the CPU until the slice is over, or `until`. */
 static inline void ol_slice_yield(const struct ol_slice *s, ol_ticks_t until)
 {
 	while (ol_slice_lasts(s, until)) {

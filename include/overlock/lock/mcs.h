@@ -2,27 +2,27 @@
 #ifndef OL_MCS_H
 #define OL_MCS_H
 /*
- * MCS queue lock, in the K42 form that keeps the holder's place in the lock.
+ * MCS queue lock, in the K42 form, in which the lock itself is the holder's node.
  * Mellor-Crummey and Scott, TOCS 1991; Auslander et al., US patent application 2003/0200457 (K42);
- * the comparison lock of 004.
+ * the lock that Dice & Kogan 2019 compare with.
  *
- * Every waiter spins on a node of its own. The holder needs none: when its turn comes a waiter
- * moves its place from its node to the lock itself and gives the node back. So trylock needs no
- * node, a context without one can still lock, and unlock looks for nothing: neither its order nor
- * its caller matters (hand-over-hand, a release by another thread).
+ * Each waiter spins on its own node. The holder needs none: when a waiter acquires the lock, it
+ * copies its link from its node to the lock and frees the node. So trylock needs no node, a
+ * context without a node can still lock, and unlock does not search for a node: locks can be
+ * released in any order (hand-over-hand) and by another thread.
  *
  *  tail: null	     free
- *	  l itself   held, nobody waits
- *	  a node     held, that waiter is the last
- *  next: the first waiter, or null: written by the holder on arrival, then by whoever queues
+ *	  l itself   held, no waiters
+ *	  a node     held, the last waiter's
+ *  next: the first waiter, or null: written by the new holder, then by the waiter that queues
  *	  behind `l itself`
  *
  *	     holder	  first waiter	     last waiter
  *	lock.next ----->  node.next  ----->  node  <----- lock.tail
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. [L] publishes a node, whoever
- *  follows `next` acquires it [F]. The tail exchange [T] is both: it publishes our node to the next
- *  to queue, and must see the zeroed `next` of the one before.
+ *  Pairing: [A] acquires from [R], the previous holder's release. [L] publishes a node; the reader
+ *  of `next` acquires it [F]. The tail exchange [T] does both: it publishes our node to our
+ *  successor, and must see that our predecessor has zeroed its `next`.
  */
 #include <overlock/port.h>
 
@@ -33,7 +33,7 @@ typedef struct OL_CAPABILITY ol_mcs {
 
 #define OL_MCS_INIT	{ 0, 0 }
 
-/* The holder's place: a mark that is nobody's node and never followed. */
+/* Stands for the holder: a mark that is no context's node and is never dereferenced. */
 static inline struct ol_node *ol_mcs_here(ol_mcs_t *l)
 {
 	return (struct ol_node *)(void *)l;
@@ -57,7 +57,7 @@ static inline bool ol_mcs_trylock(ol_mcs_t *l)
 	       ol_cas_acquire(&l->tail, (struct ol_node *)0, ol_mcs_here(l)); /* [A] */
 }
 
-/* Whoever took the tail after us is about to link itself here. */
+/* The waiter that took the tail after us is about to link itself here. */
 static OL_COLD struct ol_node *ol_mcs_await_link(struct ol_node **next)
 {
 	struct ol_node *node;
@@ -67,7 +67,7 @@ static OL_COLD struct ol_node *ol_mcs_await_link(struct ol_node **next)
 	return node;
 }
 
-/* It is our turn: move our place from the node to the lock. */
+/* We hold the lock: copy our link from the node to the lock. */
 static inline void ol_mcs_settle(ol_mcs_t *l, struct ol_node *mine)
 {
 	struct ol_node *after = ol_load_acquire(&mine->next); /* [F] */
@@ -126,6 +126,6 @@ static inline void ol_mcs_unlock(ol_mcs_t *l)
 			return;
 		first = ol_mcs_await_link(&l->next);
 	}
-	ol_store_release(&first->wait, 0u); /* [R]; it will write l->next, nobody reads it before */
+	ol_store_release(&first->wait, 0u); /* [R]; it writes l->next before any read of it */
 }
 #endif

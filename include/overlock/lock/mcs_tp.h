@@ -3,29 +3,29 @@
 #define OL_MCS_TP_H
 /*
  * MCS queue lock whose waiters publish the time. He, Scherer, Scott: Preemption adaptivity in
- * time-published queue-based spin locks, HiPC 2005; 000 section 2.
+ * time-published queue-based spin locks, HiPC 2005; Ouyang & Lange 2013, section 2.
  *
- * Every waiter writes again and again until when it is to be taken for running. A release passes
- * over those whose time is up, for they have probably lost their CPU, and over those that have left.
- * Whoever was passed over finds that out when it is back, and queues anew. With `stale` = infinity
- * nobody writes times: what they cost is the difference.
+ * Each waiter periodically publishes the deadline until which it counts as running. A release skips
+ * waiters whose deadline has passed, for they have probably lost their CPU, and waiters that gave
+ * up. A skipped waiter notices this when it runs again, and queues anew. With `stale` = infinity
+ * no deadlines are published; comparing the two settings shows what they cost.
  *
- *  queue: as in mcs.h; the holder's place is in the lock
- *  left:  1: somebody has left its place in the queue since the last release
+ *  queue: as in mcs.h; the lock itself is the holder's node
+ *  left:  1: a waiter has given up and left its node in the queue since the last release
  *
- *  node.wait: WAITING ---- a release ----> GRANTED   it moves its place to the lock
+ *  node.wait: WAITING ---- a release ----> GRANTED   its owner copies its link to the lock
  *		  |   \---- a release ----> PASSED    out of the queue, its owner's again
- *		  '-------- its owner ----> LEFT      the queue's: a release gives it back
+ *		  '-------- its owner ----> LEFT      the queue's: a release frees it
  *
- *  A release reads what follows a node before it marks it PASSED: from then on its owner may use it
- *  for something else. So a node has one owner at any time, who alone gives it back.
+ *  A release reads a node's successor before it marks the node PASSED, because from then on the
+ *  owner may reuse it. So a node has one owner at any time, and only that owner frees it.
  *
- *  While `left` is 1, who has a deadline does not queue but polls: each context leaves at most one
- *  place behind between two releases. And a release passes over those only that were in the queue
- *  when it began: who was passed over and is back does run. So neither goes on for ever.
+ *  While `left` is 1, contexts with a deadline poll instead of queueing, so each context leaves at
+ *  most one node behind between two releases. A release skips only waiters that were in the queue
+ *  when it began: a skipped waiter that queues anew is running. So no release loops for ever.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [L], [F] and [T]: see mcs.h. [P]
- *  gives the node away: its new owner writes it after who gives it has read it.
+ *  passes the node on: its new owner writes it only after the old owner has read it.
  */
 #include <overlock/lock/mcs.h>
 
@@ -43,7 +43,7 @@ static inline bool ol_mcs_tp_is_locked(const ol_mcs_tp_t *l)
 	return ol_mcs_is_locked(&l->queue);
 }
 
-/* Who has left counts until the next release. */
+/* A waiter that gave up counts until the next release. */
 static inline bool ol_mcs_tp_is_contended(const ol_mcs_tp_t *l)
 {
 	return ol_mcs_is_contended(&l->queue);
@@ -54,13 +54,13 @@ static inline bool ol_mcs_tp_trylock(ol_mcs_tp_t *l)
 	return ol_mcs_trylock(&l->queue);
 }
 
-/* Until this time we are to be taken for running. */
+/* Publishes the deadline until which we count as running. */
 static inline void ol_tp_publish(struct ol_node *mine)
 {
 	ol_store_relaxed(&mine->time, ol_after(1, ol_tune(stale)));
 }
 
-/* Waits until something becomes of our node, or leaves it to the queue: what became of it. */
+/* Waits until a release changes our node's state, or gives up; returns the new state. */
 static inline uint32_t ol_tp_await(ol_mcs_tp_t *l, struct ol_node *mine, ol_ticks_t until)
 {
 	uint32_t state;
@@ -78,7 +78,7 @@ static inline uint32_t ol_tp_await(ol_mcs_tp_t *l, struct ol_node *mine, ol_tick
 	return state;
 }
 
-/* One stay in the queue: how it ended. */
+/* Queues once; returns the state in which that ended. */
 static inline uint32_t ol_tp_queue(ol_mcs_tp_t *l, struct ol_node *mine, ol_ticks_t until)
 {
 	ol_mcs_t *q = &l->queue;
@@ -100,7 +100,7 @@ static inline uint32_t ol_tp_queue(ol_mcs_tp_t *l, struct ol_node *mine, ol_tick
 	return state;
 }
 
-/* Out of the queue. */
+/* Polls outside the queue. */
 static inline bool ol_tp_poll(ol_mcs_tp_t *l, ol_ticks_t until)
 {
 	ol_count(OL_NO_ID);
@@ -142,14 +142,14 @@ static inline void ol_mcs_tp_lock(ol_mcs_tp_t *l)
 		ol_mcs_tp_lock_slow(l, OL_NEVER);
 }
 
-/* The node is out of the queue; if its owner has left, nobody else gives it back. */
+/* The node is out of the queue; if its owner has given up, we free it. */
 static inline void ol_tp_pass(struct ol_node *node)
 {
 	if (!ol_cas_release(&node->wait, OL_TP_WAITING, OL_TP_PASSED)) /* [P] */
 		ol_node_put(node);
 }
 
-/* Who follows `first`; or null, and the lock is free now. */
+/* Returns the successor of `first`; or frees the lock and returns null. */
 static inline struct ol_node *ol_tp_after(ol_mcs_t *q, struct ol_node *first)
 {
 	struct ol_node *after = ol_load_acquire(&first->next); /* [F] */
@@ -162,14 +162,14 @@ static inline struct ol_node *ol_tp_after(ol_mcs_t *q, struct ol_node *first)
 	return ol_mcs_await_link(&first->next);
 }
 
-/* Who is `judged` is passed over if it seems to have no CPU. */
+/* If `judged`, a waiter that seems to have no CPU is refused. */
 static inline bool ol_tp_grant(struct ol_node *node, bool judged)
 {
 	return !(judged && ol_passed(ol_load_relaxed(&node->time))) &&
 	       ol_cas_release(&node->wait, OL_TP_WAITING, OL_TP_GRANTED); /* [R] */
 }
 
-/* Hands over to the first waiter from `node` on that seems to run, or frees the lock; null: await one. */
+/* Hands over to the first running waiter from `node` on, or frees the lock. Null: wait for one. */
 static OL_COLD void ol_tp_hand_over(ol_mcs_t *q, struct ol_node *node)
 {
 	struct ol_node *last = 0, *after;

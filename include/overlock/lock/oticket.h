@@ -2,15 +2,15 @@
 #ifndef OL_OTICKET_H
 #define OL_OTICKET_H
 /*
- * Opportunistic ticket lock. Kashyap, Min, Kim: Scalability in the Clouds, APSys 2015, as 002 section
- * 3.2 describes it and section 5.5 compares with it.
+ * Opportunistic ticket lock. Kashyap, Min, Kim: Scalability in the Clouds, APSys 2015; described in
+ * Teabe et al. 2017, section 3.2, and compared with in section 5.5.
  *
- * `pv_ticket`, in which whoever has at most `near` tickets ahead of it spins for `near_spin`, longer
- * than the others: its turn is so close that to sleep and be woken would cost more. A release that
- * finds the word flagged kicks the next in line, and the one that came near by it, so that this one
- * is awake by its turn. Only the first kick is needed; the second is the opportunity.
+ * As `pv_ticket`, but a waiter with at most `near` tickets ahead spins for `near_spin`, longer than
+ * the others: it is so close to the head that sleeping and waking would cost more. A release that
+ * finds the word flagged kicks the next waiter and the one that has just become near, so that the
+ * latter is awake in time. Only the first kick is necessary; the second is the optimization.
  *
- *  The word is that of `pv_ticket`, and so are its flag and its orders.
+ *  The word, its flag and the memory orders are those of `pv_ticket`.
  */
 #include <overlock/lock/pv_ticket.h>
 
@@ -40,7 +40,7 @@ static inline bool ol_oticket_is_near(uint16_t head, uint16_t mine)
 	return (uint16_t)(mine - head) / OL_PVT_ONE <= ol_tune(near);
 }
 
-/* Spin for our turn, anew once it is near; false once we have spun enough. */
+/* Spin until we are served, for longer once we are near; false when the time is up. */
 static inline bool ol_oticket_spin(ol_oticket_t *l, uint16_t mine)
 {
 	uint16_t head = ol_pvt_head(ol_load_acquire(&l->line.word)); /* [A] */
@@ -84,7 +84,7 @@ static inline void ol_oticket_lock(ol_oticket_t *l)
 		ol_oticket_lock_slow(l);
 }
 
-/* Out of line: kick the next, and the last of those that are near from now on. */
+/* Not inlined. Kicks the next waiter, and the one that has just become near. */
 static OL_COLD void ol_oticket_kick(const uint32_t *word, uint16_t next)
 {
 	uint16_t near = (uint16_t)(next + ol_tune(near) * OL_PVT_ONE);

@@ -2,25 +2,25 @@
 #ifndef OL_OWNER_QSPIN_H
 #define OL_OWNER_QSPIN_H
 /*
- * Queued spinlock that names its owner, as Linux has it for powerpc since 6.2 (Piggin).
+ * Queued spinlock that records its owner, as in Linux on powerpc since 6.2 (Piggin).
  *
- * Whoever waits knows for whom: the owner, by the word or as told down the line, and the one ahead.
- * If that context is known to have lost its CPU, the waiter yields to it. Who comes may take the
- * lock past the line for `barge`; the first of the line puts up with it for eight times as long and
- * then says that all must queue. Once an owner was found without its CPU, and until the line is
- * empty, the lock is `sleepy` and all patience is 256 times as long: by then, spinning in turn costs
- * more than being overtaken.
+ * A waiter knows the contexts it depends on: its predecessor, and the owner, from the word or as
+ * told by its predecessor. If one is known to have lost its CPU, the waiter yields to it. A new
+ * context may take the lock ahead of the queue (barge) for `barge`. The first waiter tolerates this
+ * for eight times as long and then makes all others queue. If an owner is found preempted, the
+ * lock is `sleepy` until the queue is empty, and these times are 256 times as long: spinning in
+ * order would then cost more than being overtaken.
  *
  *    31   30  29	    16 15 14	      1   0
  *  +-----+---+---------------+--+-------------+---+
  *  |sleep|all|	    tail      |0 |    owner    | L |	L: locked	owner: an id; 0 unknown
- *  +-----+---+---------------+--+-------------+---+	all: must queue	   tail and line: see queued.h
+ *  +-----+---+---------------+--+-------------+---+	all: must queue	   tail and queue: see queued.h
  *
- *  Only the first of the line sets `sleepy` and `all`; it clears both with the tail, or `all` as it
- *  takes the lock. Release stores 0 to the low half.
+ *  Only the first waiter sets `sleepy` and `all`. When it takes the lock, it clears `all`, and if
+ *  the queue is then empty also `sleepy` and the tail. Release stores 0 to the low half.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [T] [L] [F]: see queued.h.
- *  The first place needs no [H], for whoever has it takes the lock by an exchange of the whole word.
+ *  [H] is not needed: the first waiter takes the lock by a compare-exchange of the whole word.
  */
 #include <overlock/lock/queued.h>
 
@@ -50,13 +50,13 @@ static inline bool ol_owner_qspin_is_contended(const ol_owner_qspin_t *l)
 	return ol_load_hi_relaxed(&l->word) != 0;
 }
 
-/* Take the free lock, seen as `w`, and leave `rest` of its upper half. */
+/* Take the free lock, seen as `w`, and keep `rest` of its upper half. */
 static inline bool ol_oq_take(ol_owner_qspin_t *l, uint32_t w, uint32_t rest)
 {
 	return ol_cas_acquire(&l->word, w, rest | ol_self() << 1 | OL_Q_LOCKED); /* [A] */
 }
 
-/* Past the line, if there is one. */
+/* Ahead of the queue, if there is one. */
 static inline bool ol_oq_barge(ol_owner_qspin_t *l, uint32_t w)
 {
 	return !ol_lo(w) && !(w & OL_OQ_ALL_QUEUE) && ol_oq_take(l, w, w);
@@ -72,7 +72,7 @@ static inline ol_ticks_t ol_oq_patience(uint32_t word, unsigned n)
 	return ol_after(word & OL_OQ_SLEEPY ? n * OL_OQ_SLEEPY_FACTOR : n, ol_tune(barge));
 }
 
-/* Gives our CPU to a context known to have lost its own; false if nothing is known. */
+/* Yields our CPU to a context known to have lost its own; false if nothing is known. */
 static inline bool ol_oq_yield_to(uint32_t id)
 {
 	if (!ol_is_preempted(id))
@@ -110,7 +110,7 @@ static inline struct ol_node *ol_oq_join(ol_owner_qspin_t *l, struct ol_node *mi
 	return ol_queued_link((uint16_t)(upper & ~flags), mine);
 }
 
-/* Tells the next in line of a lost owner, once; returns what it has been told. */
+/* Tells our successor of a preempted owner, once; returns what it has been told. */
 static inline uint32_t ol_oq_tell(struct ol_node *mine, uint32_t told, uint32_t owner)
 {
 	struct ol_node *next = owner == told ? 0 : ol_load_relaxed(&mine->next);
@@ -134,7 +134,7 @@ static inline void ol_oq_wait(struct ol_node *mine, const struct ol_node *ahead)
 	}
 }
 
-/* The first of the line takes the lock; true if nobody follows. */
+/* The first waiter takes the lock; true if it has no successor. */
 static inline bool ol_oq_first(ol_owner_qspin_t *l, struct ol_node *mine)
 {
 	uint32_t w = ol_load_relaxed(&l->word), tail = ol_node_number(mine) << 16, told = 0;

@@ -2,20 +2,20 @@
 #ifndef OL_PARTITIONED_TICKET_H
 #define OL_PARTITIONED_TICKET_H
 /*
- * Partitioned ticket lock. Dice: A partitioned ticket lock, SPAA 2011; 004 section 3.
+ * Partitioned ticket lock. Dice: A partitioned ticket lock, SPAA 2011; Dice & Kogan 2019, 3.
  *
- * A ticket lock whose `grant` is an array in the lock, a line for each element. Ticket t waits on
- * element t mod N, so a release invalidates the caches of one waiter in N. More waiters than
- * elements may come: they share one, and each waits for its own number.
+ * A ticket lock whose `grant` is an array in the lock, with a cache line for each element. Ticket t
+ * waits on element t mod N, so a release invalidates the caches of one waiter in N. If there are
+ * more waiters than elements, they share elements, and each waits for its own number.
  *
  *	       tail: next ticket to hand out	      head: ticket being served
  *	grant[0]	grant[1]	...	grant[N-1]
  *	  8 N		8 N + 1			  8 N - 1	the newest grant in each
  *
- *  Free: the element of ticket `tail` already holds it. Of all the words only the tail is written by
- *  others than the holder, and `head` is for the holder alone.
- *  Tickets have 64 bits and never come again: a look at them cannot be outdated by a whole round,
- *  and two waiters cannot have the same one.
+ *  Free: the element of ticket `tail` already holds `tail`. Waiters write only `tail`; the holder
+ *  writes the other words, and only the holder uses `head` to lock and unlock.
+ *  Tickets have 64 bits and never wrap: a stale ticket cannot match one of a later round, and two
+ *  waiters cannot have the same ticket.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release.
  */

@@ -3,11 +3,11 @@
 #define OL_PREEMPTABLE_TICKET_H
 /*
  * Preemptable ticket lock.
- * Ouyang, Lange: Preemptable Ticket Spinlocks, VEE 2013 (000), sections 4 and 5.1.
+ * Ouyang & Lange: Preemptable Ticket Spinlocks, VEE 2013, sections 4 and 5.1.
  *
- * A ticket lock whose n-th waiter may go out of turn once it has waited n * tau: a waiter
- * that lost its CPU then costs the others about tau instead of a time slice. tau = 0 is a
- * generic spinlock, tau = infinity a ticket lock.
+ * A ticket lock whose n-th waiter may take the lock out of order once it has waited n * tau: a
+ * waiter that lost its CPU then costs the others about tau instead of a time slice. tau = 0 is
+ * a generic spinlock, tau = infinity a ticket lock.
  *
  *   31            17 16 15             1  0
  *  +----------------+--+----------------+--+
@@ -16,7 +16,7 @@
  *
  *  Release stores low + 1: it clears H and advances head at once, and only the holder
  *  stores there while H is set, so the store need not be atomic. Exclusion rests on H
- *  alone; tickets are advice, so whoever gives up may take one back from tail.
+ *  alone. Tickets are hints, so a waiter that gives up may take one back from tail.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release.
  */
@@ -31,15 +31,15 @@ typedef struct OL_CAPABILITY ol_preemptable_ticket {
 #define OL_PT_ONE			2u	/* one ticket; the bits below are flags */
 
 /*
- * The line, for any layout of tail and head in which a ticket counts `one` and the bits below it
- * are flags: pv_preemptable_ticket has two of those.
+ * The queue, for any layout of tail and head in which a ticket counts `one` and the bits below it
+ * are flags: pv_preemptable_ticket has two flags.
  */
 static inline uint16_t ol_pt_head(uint32_t word, unsigned one)
 {
 	return (uint16_t)(ol_lo(word) & ~(one - 1));
 }
 
-/* Waiters ahead of ticket `mine`; 0 when it is our turn, or others overtook us while we slept. */
+/* Waiters ahead of ticket `mine`; 0 if we are served, or were overtaken while we slept. */
 static inline unsigned ol_pt_ahead(uint32_t word, uint16_t mine, unsigned one)
 {
 	uint16_t head = ol_pt_head(word, one);
@@ -48,7 +48,7 @@ static inline unsigned ol_pt_ahead(uint32_t word, uint16_t mine, unsigned one)
 	return ahead < handed_out ? ahead / one : 0;
 }
 
-/* More tickets handed out than the holder's, or the lock promised to a waiter. */
+/* More tickets handed out than the holder's, or the lock is granted to a waiter. */
 static inline bool ol_pt_queued(uint32_t word, unsigned one)
 {
 	unsigned tickets = (uint16_t)(ol_hi(word) - ol_pt_head(word, one)) / one;
@@ -56,7 +56,7 @@ static inline bool ol_pt_queued(uint32_t word, unsigned one)
 	return tickets > (ol_lo(word) & OL_PT_HELD);
 }
 
-/* How long to wait at our place. */
+/* How long to wait at our position. */
 static inline ol_ticks_t ol_pt_patience(uint32_t word, uint16_t mine, unsigned one)
 {
 	unsigned ahead = ol_pt_ahead(word, mine, one);
@@ -65,7 +65,7 @@ static inline ol_ticks_t ol_pt_patience(uint32_t word, uint16_t mine, unsigned o
 	return ol_after(ahead, ol_tune(tau));
 }
 
-/* Wait in line for our turn, at most n * tau after head last moved; false if `until` came first. */
+/* Wait for our ticket, at most n * tau after head last moved; false if `until` came first. */
 static inline bool ol_pt_queue(const uint32_t *word, uint16_t mine, unsigned one, ol_ticks_t until)
 {
 	uint32_t w = ol_load_relaxed(word);
@@ -73,7 +73,7 @@ static inline bool ol_pt_queue(const uint32_t *word, uint16_t mine, unsigned one
 	ol_ticks_t due = ol_pt_patience(w, mine, one);
 
 	while (ol_pt_ahead(w, mine, one)) {
-		if (ol_pt_head(w, one) != head) { /* a fresh, shorter wait */
+		if (ol_pt_head(w, one) != head) { /* a new, shorter wait */
 			head = ol_pt_head(w, one);
 			due = ol_pt_patience(w, mine, one);
 		}
@@ -89,7 +89,7 @@ static inline bool ol_pt_queue(const uint32_t *word, uint16_t mine, unsigned one
 	return true;
 }
 
-/* Served ahead of some, or after others who came later (000 section 4.1: a negative position)? */
+/* Served ahead of earlier tickets, or after later ones (a negative position, section 4.1)? */
 static inline void ol_pt_count_grant(uint32_t word, uint16_t mine, unsigned one)
 {
 	unsigned ahead = ol_pt_ahead(word, mine, one);
@@ -104,7 +104,7 @@ static inline bool ol_preemptable_ticket_is_locked(const ol_preemptable_ticket_t
 {
 	uint32_t w = ol_load_relaxed(&l->word);
 
-	return ol_lo(w) != ol_hi(w); /* held, or promised to a waiter */
+	return ol_lo(w) != ol_hi(w); /* held, or granted to a waiter */
 }
 
 static inline bool ol_preemptable_ticket_is_contended(const ol_preemptable_ticket_t *l)
@@ -120,7 +120,7 @@ static inline bool ol_preemptable_ticket_trylock(ol_preemptable_ticket_t *l)
 	       ol_cas_acquire(&l->word, w, w + (OL_PT_ONE << 16) + OL_PT_HELD); /* [A] */
 }
 
-/* Whoever is due, was overtaken, or is tired of waiting, competes here. */
+/* A waiter that is served, was overtaken, or has timed out competes here. */
 static inline bool ol_pt_compete(ol_preemptable_ticket_t *l, uint16_t mine, ol_ticks_t until)
 {
 	for (;;) {
@@ -138,7 +138,7 @@ static inline bool ol_pt_compete(ol_preemptable_ticket_t *l, uint16_t mine, ol_t
 	}
 }
 
-/* At tau = infinity nobody may leave the line, so whoever has a deadline does not join it. */
+/* At tau = infinity, no waiter may leave the queue: with a deadline, do not join it. */
 static inline bool ol_pt_poll(ol_preemptable_ticket_t *l, ol_ticks_t until)
 {
 	while (!ol_preemptable_ticket_trylock(l)) {

@@ -3,11 +3,11 @@
 #define OL_PV_PREEMPTABLE_TICKET_H
 /*
  * Paravirtual preemptable ticket lock.
- * Ouyang, Lange: Preemptable Ticket Spinlocks, VEE 2013 (000), section 5.2.
+ * Ouyang & Lange: Preemptable Ticket Spinlocks, VEE 2013, section 5.2.
  *
- * The preemptable ticket lock, whose waiters park when the lock stays held for `spin`: that is a
- * holder without a CPU, and spinning would only keep it from one. Order is already given up by
- * then, so release kicks every sleeper; waking only the next ticket could wake nobody.
+ * As `preemptable_ticket`, but waiters park when the lock stays held for `spin`: by then the holder
+ * has lost its CPU, and spinning could keep it from getting one. The order is then given up, so
+ * release kicks all sleepers: the next ticket alone might have no sleeper.
  *
  *   31          18 17 16 15           2  1  0
  *  +--------------+-----+--------------+--+--+
@@ -17,8 +17,8 @@
  *  S is set only by a compare-exchange that sees H, so S implies H. Release exchanges the low half
  *  for the next head with both flags clear; the S it gets back decides whether to kick.
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. [S] and [R] are read-modify-writes
- *  of the same half, so either the release returns the flag, or [S] fails.
+ *  Pairing: [A] acquires from [R], the previous holder's release. [S] and [R] are
+ *  read-modify-writes of the same half, so either the release returns the flag, or [S] fails.
  */
 #include <overlock/lock/preemptable_ticket.h>
 
@@ -34,7 +34,7 @@ static inline bool ol_pv_preemptable_ticket_is_locked(const ol_pv_preemptable_ti
 {
 	uint32_t w = ol_load_relaxed(&l->word);
 
-	return ol_lo(w) != ol_hi(w); /* held, or promised to a waiter */
+	return ol_lo(w) != ol_hi(w); /* held, or granted to a waiter */
 }
 
 static inline bool ol_pv_preemptable_ticket_is_contended(const ol_pv_preemptable_ticket_t *l)
@@ -62,7 +62,7 @@ static inline void ol_pvpt_sleep(ol_pv_preemptable_ticket_t *l, uint32_t w, uint
 	ol_park(&l->word, flagged, ol_key(mine / OL_PVPT_ONE), until);
 }
 
-/* Whoever is due, was overtaken, or is tired of waiting, competes here. */
+/* A waiter that is served, was overtaken, or has timed out competes here. */
 static inline bool ol_pvpt_compete(ol_pv_preemptable_ticket_t *l, uint16_t mine, ol_ticks_t until)
 {
 	ol_ticks_t tired = ol_after(1, ol_tune(spin));
@@ -80,7 +80,7 @@ static inline bool ol_pvpt_compete(ol_pv_preemptable_ticket_t *l, uint16_t mine,
 			ol_pvpt_sleep(l, w, mine, until);
 			tired = ol_after(1, ol_tune(spin));
 			if (!ol_passed(until))
-				continue; /* look before waiting on: the lock may be free by now */
+				continue; /* check first: the lock may be free by now */
 		}
 		if (ol_passed(until))
 			return false;
@@ -88,7 +88,7 @@ static inline bool ol_pvpt_compete(ol_pv_preemptable_ticket_t *l, uint16_t mine,
 	}
 }
 
-/* At tau = infinity nobody may leave the line, so whoever has a deadline does not join it. */
+/* At tau = infinity, no waiter may leave the queue: with a deadline, do not join it. */
 static inline bool ol_pvpt_poll(ol_pv_preemptable_ticket_t *l, ol_ticks_t until)
 {
 	while (!ol_pv_preemptable_ticket_trylock(l)) {
@@ -129,7 +129,7 @@ static inline void ol_pv_preemptable_ticket_lock(ol_pv_preemptable_ticket_t *l)
 		ol_pv_preemptable_ticket_lock_slow(l, OL_NEVER);
 }
 
-/* Out of line: the lock may be gone by now, its address is enough. */
+/* Not inlined. The lock may be freed by now; only its address is used. */
 static OL_COLD void ol_pvpt_kick(const uint32_t *word)
 {
 	ol_count(OL_KICK);

@@ -2,20 +2,20 @@
 #ifndef OL_PV_QSPIN_H
 #define OL_PV_QSPIN_H
 /*
- * Paravirtual queued spinlock: halt and kick. Long, Zijlstra: Linux 4.2 (003).
+ * Paravirtual queued spinlock: halt and kick. Long, Zijlstra: Linux 4.2; Long (slides).
  *
- * The queued spinlock whose waiters spin for `spin` and then park: the first of the line on the lock,
- * the others on their own nodes. Nobody waits by the pending byte, for it would have no node to
- * sleep on. Parking is by address, so a release needs no table of sleepers to find whom to kick.
+ * The queued spinlock, but waiters spin for `spin` and then park: the first waiter on the lock, the
+ * others on their own nodes. The pending byte is not used, for its waiter would have no node to
+ * sleep on. Parking is by address, so a release needs no table of sleepers.
  *
  *   31	      16 15	   0
  *  +------------+----------+	lock: 0 free, 1 held, 3 held and the first waiter may sleep
- *  |	 tail	 |   lock   |	tail and line: see queued.h
- *  +------------+----------+	node.wait: 0 be the first, 1 waits, 2 waits and may sleep
+ *  |	 tail	 |   lock   |	tail and queue: see queued.h
+ *  +------------+----------+	node.wait: 0 is first, 1 waits, 2 waits and may sleep
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [T] [L] [F] [H]: see queued.h.
- *  [S] with [R], and [P] with [H], are read-modify-writes of one word: either whoever lets the waiter
- *  go gets its flag back, and kicks, or the waiter sees that it may go.
+ *  [S] with [R], and [P] with [H], are read-modify-writes of one word: either the context that
+ *  releases the waiter gets the flag back, and kicks, or the waiter sees that it may go on.
  */
 #include <overlock/lock/queued.h>
 
@@ -49,7 +49,7 @@ static inline bool ol_pv_qspin_timedlock(ol_pv_qspin_t *l, ol_ticks_t until)
 	return ol_queued_poll(&l->word, until);
 }
 
-/* Spin until none of these bits is set; false once we have spun enough. */
+/* Spin until none of these bits is set; false when the time is up. */
 static inline bool ol_pvq_spin(const uint32_t *word, uint32_t bits)
 {
 	ol_ticks_t tired = ol_after(1, ol_tune(spin));
@@ -69,7 +69,7 @@ static inline void ol_pvq_sleep(const uint32_t *word, uint32_t seen)
 	ol_park(word, seen, OL_ANY, OL_NEVER);
 }
 
-/* Out of line: the memory may serve somebody else by now, the address is enough. */
+/* Not inlined. The memory may be reused by now; only its address is used. */
 static OL_COLD void ol_pvq_kick(const uint32_t *word)
 {
 	ol_count(OL_KICK);
@@ -84,7 +84,7 @@ static inline void ol_pvq_await_first(struct ol_node *mine)
 	}
 }
 
-/* The first of the line waits here; others may join meanwhile, which cuts its sleep short. */
+/* The first waiter waits here; a context that joins meanwhile cuts its sleep short. */
 static inline void ol_pvq_take(ol_pv_qspin_t *l)
 {
 	while (!ol_pvq_spin(&l->word, 0xffffu)) {

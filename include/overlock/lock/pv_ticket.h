@@ -2,23 +2,23 @@
 #ifndef OL_PV_TICKET_H
 #define OL_PV_TICKET_H
 /*
- * Paravirtual ticket lock. Rao, Dunlap (001); compared with in 000 section 5.2 and 002.
+ * Paravirtual ticket lock. Rao & Dunlap 2012; Ouyang & Lange 2013, section 5.2; Teabe et al. 2017.
  *
- * A ticket lock whose waiters spin for `spin` and then park; they say so in the word, and a release
- * that finds the word flagged kicks the next in line. Still FIFO: a waiter that lost its CPU without
- * parking holds everyone up.
+ * A ticket lock whose waiters spin for `spin`, then flag the word and park. A release that finds
+ * the word flagged kicks the next waiter. Still FIFO: a waiter that lost its CPU without
+ * parking delays all waiters behind it.
  *
  *   31            17 16 15             1  0
  *  +----------------+--+----------------+--+
  *  |      tail      |0 |      head      |S |	tail: next ticket to hand out
  *  +----------------+--+----------------+--+	head: being served	S: some waiter may be parked
  *
- *  S is set by a waiter about to park and cleared only by an acquirer that sees itself last: were it
- *  cleared by the release that kicks one waiter, the others would sleep for ever.
+ *  S is set by a waiter about to park and cleared only by an acquirer that sees no other waiter. If
+ *  the release that kicks one waiter cleared it, the others would sleep for ever.
  *  Release is a 16-bit fetch-add of one ticket, which returns S and cannot carry into tail.
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. [S] and [R] are read-modify-writes
- *  of the same half, so either the release returns the flag, or the parker's word shows the release.
+ *  Pairing: [A] acquires from [R], the previous holder's release. [S] and [R] are
+ *  read-modify-writes of the same half: either [R] returns the flag, or [S] sees the release.
  */
 #include <overlock/port.h>
 
@@ -54,7 +54,7 @@ static inline bool ol_pv_ticket_is_contended(const ol_pv_ticket_t *l)
 	return (uint16_t)(ol_hi(w) - ol_pvt_head(w)) > OL_PVT_ONE;
 }
 
-/* Whoever takes the free lock is the last in line, so it takes it with the flag cleared. */
+/* The lock is free, so there are no waiters: take it with the flag cleared. */
 static inline bool ol_pv_ticket_trylock(ol_pv_ticket_t *l)
 {
 	uint32_t w = ol_load_relaxed(&l->word);
@@ -63,7 +63,7 @@ static inline bool ol_pv_ticket_trylock(ol_pv_ticket_t *l)
 	       ol_cas_acquire(&l->word, w, (w & ~OL_PVT_SLEEPERS) + (OL_PVT_ONE << 16)); /* [A] */
 }
 
-/* Spin for our turn; false once we have spun enough. */
+/* Spin until we are served; false when the time is up. */
 static inline bool ol_pvt_spin(ol_pv_ticket_t *l, uint16_t mine)
 {
 	ol_ticks_t tired = ol_after(1, ol_tune(spin));
@@ -76,7 +76,7 @@ static inline bool ol_pvt_spin(ol_pv_ticket_t *l, uint16_t mine)
 	return true;
 }
 
-/* Sleep until somebody is served; it need not be us. */
+/* Sleep until a ticket is served, not necessarily ours. */
 static inline void ol_pvt_sleep(ol_pv_ticket_t *l, uint16_t mine)
 {
 	uint32_t w = ol_or_relaxed(&l->word, OL_PVT_SLEEPERS) | OL_PVT_SLEEPERS; /* [S] */
@@ -87,7 +87,7 @@ static inline void ol_pvt_sleep(ol_pv_ticket_t *l, uint16_t mine)
 	ol_park(&l->word, w, ol_pvt_key(mine), OL_NEVER);
 }
 
-/* If nobody waits behind us nobody sleeps: spare our release, and all to come, the kick. */
+/* Without waiters behind us there are no sleepers: clear the flag, to avoid futile kicks. */
 static inline void ol_pvt_settle(ol_pv_ticket_t *l, uint16_t mine)
 {
 	uint32_t w = ol_load_relaxed(&l->word);
@@ -96,7 +96,7 @@ static inline void ol_pvt_settle(ol_pv_ticket_t *l, uint16_t mine)
 		(void)ol_cas_relaxed(&l->word, w, w & ~OL_PVT_SLEEPERS);
 }
 
-/* Without an id our ticket might alias another waiter's: wait out of line. */
+/* Without an id, our ticket might alias another waiter's: wait outside the queue. */
 static inline void ol_pvt_lock_out_of_line(ol_pv_ticket_t *l)
 {
 	ol_count(OL_NO_ID);
@@ -128,7 +128,7 @@ static inline void ol_pv_ticket_lock(ol_pv_ticket_t *l)
 		ol_pv_ticket_lock_slow(l);
 }
 
-/* Out of line: kick every sleeper of the next ticket's key, for 32 tickets share one. */
+/* Not inlined. Kicks all sleepers with the next ticket's key, for 32 tickets share a key. */
 static OL_COLD void ol_pvt_kick(const uint32_t *word, uint16_t next)
 {
 	ol_count(OL_KICK);

@@ -2,23 +2,23 @@
 #ifndef OL_QRW_H
 #define OL_QRW_H
 /*
- * Queued rwlock. The lock that 003's transactional spinlock stands on (Linux: kernel/locking/qrwlock.c,
- * Long 2014): whoever cannot enter at once joins one line, and only the first in line looks at the lock.
+ * Queued rwlock, the base of Long's transactional spinlock (slides); kernel/locking/qrwlock.c.
+ * Contexts that cannot enter at once join one queue; only its first waiter watches the lock.
  *
- * The ordinary calls are the writers' side, ol_qrw_read_lock() and its like the readers'. A writer that
- * is first in line announces itself, and from then on no reader enters before it; until then readers
- * enter past the line. Writers do not, so among themselves they are first come, first served; Linux's
- * take the free lock without a look at the line.
+ * The common lock calls take the write side; ol_qrw_read_lock() and the like take the read side. A
+ * writer that is first in the queue sets W; from then on, no reader enters before it. Until then,
+ * readers may enter ahead of the queue. Writers may not, so writers are FIFO among themselves; in
+ * Linux, a writer takes the free lock even if there is a queue.
  *
  *   count							    line
  *   31				     2	1  0		  +-----------------+
  *  +-------------------------------+--+--+		  |  ticket lock    |
  *  |		 readers	    |W |H |		  +-----------------+
  *  +-------------------------------+--+--+
- *   H: a writer holds it	W: a writer is first in line
+ *   H: a writer holds it	W: a writer is first in the queue
  *
- *  A reader counts itself first and looks then; the count of one that must wait comes and goes. So a
- *  writer changes only its own bits, once the others are all clear.
+ *  A reader first counts itself and then checks the bits; if it must wait, it takes its count back.
+ *  So the count can change at any time, and a writer changes only its own bits.
  *
  *  Pairing: [A] acquires from [R], a writer's release, and from [S], a reader's.
  */
@@ -35,7 +35,7 @@ typedef struct OL_CAPABILITY ol_qrw {
 #define OL_QRW_WAITING	2u
 #define OL_QRW_READER	4u
 #ifndef OL_QRW_BARS
-#define OL_QRW_BARS	(OL_QRW_HELD | OL_QRW_WAITING) /* what keeps a reader out */
+#define OL_QRW_BARS	(OL_QRW_HELD | OL_QRW_WAITING) /* bits that keep a reader out */
 #endif
 
 static inline bool ol_qrw_is_locked(const ol_qrw_t *l)
@@ -88,7 +88,7 @@ static inline bool ol_qrw_read_trylock(ol_qrw_t *l)
 	return false;
 }
 
-/* First in line, only a writer that is in keeps us out: one that waits is behind us. */
+/* As first waiter we wait only for a writer that holds the lock: other writers are behind us. */
 static OL_COLD void ol_qrw_read_lock_slow(ol_qrw_t *l)
 {
 	ol_count(OL_SLOW_PATH);

@@ -2,23 +2,23 @@
 #ifndef OL_QSPIN_H
 #define OL_QSPIN_H
 /*
- * Queued spinlock, as Linux has it since 4.2.
- * Long, Zijlstra: MCS in four bytes (003; 004 section 4.6).
+ * Queued spinlock, as in Linux since 4.2: an MCS lock in four bytes.
+ * Long, Zijlstra; Long (slides); Dice & Kogan 2019, section 4.6.
  *
- * The first to wait sets the pending byte and watches the locked byte: it needs no node, and touches
- * no line but the lock's. Only the second queues.
+ * The first waiter sets the pending byte and watches the locked byte: it needs no node and uses
+ * no cache line but the lock's. Only further waiters queue.
  *
  *   31	      16 15	  8 7	   0
  *  +------------+---------+--------+
- *  |	 tail	 | pending | locked |	tail and line: see queued.h
+ *  |	 tail	 | pending | locked |	tail and queue: see queued.h
  *  +------------+---------+--------+
  *
  *		    free    held   one waits  it is unlocked  handed over
  *  tail,pend,lock  0,0,0   0,0,1    0,1,1	  0,1,0	         0,0,1
- *  and with a line	    n,0,1    n,1,1	  n,1,0	         n,0,1	 n,0,0  -->  the first takes it
+ *  and with a queue   n,0,1    n,1,1	  n,1,0	         n,0,1	 n,0,0  -->  the first takes it
  *
- *  Who writes: the holder the locked byte; whoever set pending, once unlocked, the low half; the
- *  first of the line, once both bytes are 0, the low half, and the tail if it names its own node.
+ *  Writers: the holder writes the locked byte. The pending waiter writes the low half once the lock
+ *  is free. The first queued waiter writes the low half once it is 0, and clears its own tail.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [T] [L] [F] [H]: see queued.h.
  */
@@ -56,10 +56,10 @@ static inline void ol_qs_take(ol_qspin_t *l, uint32_t bits)
 {
 	while (ol_load_acquire(&l->word) & bits) /* [A] */
 		ol_relax();
-	ol_store_lo_relaxed(&l->word, OL_Q_LOCKED); /* not pending any more, if that was us */
+	ol_store_lo_relaxed(&l->word, OL_Q_LOCKED); /* clears pending, if we had set it */
 }
 
-/* Wait behind the holder alone; false if somebody else waits. */
+/* Wait as pending waiter; false if there already is a waiter. */
 static inline bool ol_qs_pend(ol_qspin_t *l)
 {
 	uint32_t w;

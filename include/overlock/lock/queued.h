@@ -2,38 +2,38 @@
 #ifndef OL_QUEUED_H
 #define OL_QUEUED_H
 /*
- * What Linux's queued spinlock and its relatives share: a word of four bytes that names the last
- * waiter, and the MCS line that ends there.
+ * The common part of Linux's queued spinlock and its relatives: a 4-byte word that names the last
+ * waiter, and the MCS queue that ends there.
  *
  *   31	      16 15	   0
  *  +------------+----------+
- *  |	 tail	 |   lock   |	tail: the last waiter's node, by its number; 0: no line
- *  +------------+----------+	lock: 0 free, else held; how, is each lock's own
+ *  |	 tail	 |   lock   |	tail: the number of the last waiter's node; 0: no queue
+ *  +------------+----------+	lock: 0 free, else held, as each lock defines
  *
  *	first waiter  -->  node.next  -->  node.next  -->  last node  <--  tail
  *
- *  The first waiter watches the word, the others their own nodes' `wait`. Once the lock is its own,
- *  the first one makes its follower the first, or empties the line, and gives its node back. So the
- *  holder has no node, and unlock looks for nothing.
+ *  The first waiter watches the word, the others their own nodes' `wait`. When it takes the lock,
+ *  the first waiter makes its successor the first or empties the queue, and frees its node. So the
+ *  holder has no node, and unlock does not search for one.
  *
- *  Pairing: [T] the exchange of the tail shows the node before to us, and ours to the next to come.
- *  [L] publishes our place there, whoever follows `next` acquires it [F]. [H] hands the first place
- *  over, to the next in line or, by [T], to whoever finds the line empty: they see the lock as taken,
- *  not as it was before.
+ *  Pairing: [T], the tail exchange, acquires our predecessor's node and publishes ours to our
+ *  successor. [L] links our node; the reader of `next` acquires it [F]. [H] makes the successor the
+ *  first waiter; if the queue is emptied, [T] of the next context acquires from it. Both then see
+ *  the lock as held, not as it was before.
  */
 #include <overlock/port.h>
 
 #define OL_Q_LOCKED	1u
 
-/* In order: only the idle lock, which nobody holds or waits for. */
+/* Keeps FIFO order: takes only an idle lock, without holder and waiters. */
 static inline bool ol_queued_trylock(uint32_t *word)
 {
 	return !ol_load_relaxed(word) && ol_cas_acquire(word, 0u, OL_Q_LOCKED); /* [A] */
 }
 
 /*
- * For those with a deadline, or without a node: the line is not left but by its neighbours' help,
- * which may be long in coming, so they do not join it.
+ * For contexts with a deadline or without a node. To leave the queue, a waiter depends on its
+ * neighbours, which may take long, so a context with a deadline does not join it.
  */
 static inline bool ol_queued_poll(uint32_t *word, ol_ticks_t until)
 {
@@ -45,7 +45,7 @@ static inline bool ol_queued_poll(uint32_t *word, ol_ticks_t until)
 	return true;
 }
 
-/* Links `mine` behind the node numbered `last`; that node, or null: there is none, we are first. */
+/* Links `mine` behind the node numbered `last` and returns that node; null if we are first. */
 static inline struct ol_node *ol_queued_link(uint16_t last, struct ol_node *mine)
 {
 	struct ol_node *ahead;
@@ -57,7 +57,7 @@ static inline struct ol_node *ol_queued_link(uint16_t last, struct ol_node *mine
 	return ahead;
 }
 
-/* What must be in the node before it joins. */
+/* Initializes the node before it joins. */
 static inline void ol_queued_ready(struct ol_node *mine)
 {
 	ol_store_relaxed(&mine->next, (struct ol_node *)0);
@@ -71,7 +71,7 @@ static inline struct ol_node *ol_queued_join(uint32_t *word, struct ol_node *min
 			      mine); /* [T] */
 }
 
-/* Somebody took the tail after us and is about to link itself. */
+/* A waiter took the tail after us and is about to link itself. */
 static inline struct ol_node *ol_queued_await_link(struct ol_node *mine)
 {
 	struct ol_node *next;
@@ -82,8 +82,8 @@ static inline struct ol_node *ol_queued_await_link(struct ol_node *mine)
 }
 
 /*
- * Who follows `mine`; or null, and the line ends now at the node numbered `ahead` of it; 0: `mine`
- * was the first, and the line is empty.
+ * Returns the successor of `mine`; or makes its predecessor, numbered `ahead`, the tail and returns
+ * null. If `ahead` is 0, `mine` was the first, and the queue is then empty.
  */
 static inline struct ol_node *ol_queued_after(uint32_t *word, struct ol_node *mine, uint16_t ahead)
 {

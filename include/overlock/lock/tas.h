@@ -2,11 +2,11 @@
 #ifndef OL_TAS_H
 #define OL_TAS_H
 /*
- * Test-and-set lock: the generic spinlock of all five papers (002 section 2.1).
+ * Test-and-set lock: the generic spinlock of all five papers (Teabe et al. 2017, section 2.1).
  *
- * Whoever runs when the lock comes free may take it, so a waiter that lost its CPU costs the others
- * nothing. Every poll is an exchange and takes the line away from the holder: the price of `ttas`
- * is less, and this is the baseline that shows it.
+ * Any running waiter may take the free lock, so a preempted waiter costs the others nothing.
+ * Each poll is an exchange and takes the cache line away from the holder. `ttas` avoids this; this
+ * lock is the baseline that shows by how much.
  *
  *  word: 1 held, 0 free
  *
@@ -25,7 +25,7 @@ static inline bool ol_tas_is_locked(const ol_tas_t *l)
 	return ol_load_relaxed(&l->word) != 0;
 }
 
-/* The word does not show who waits. */
+/* The word does not show waiters. */
 static inline bool ol_tas_is_contended(const ol_tas_t *l)
 {
 	(void)l;

@@ -2,12 +2,12 @@
 #ifndef OL_TAS_YIELD_H
 #define OL_TAS_YIELD_H
 /*
- * Test-and-set lock that yields. The field's answer to overcommit in user space, and the line to
- * beat: after a short spin a waiter gives its CPU away, perhaps to the holder, before each look.
+ * Test-and-set lock that yields: the common answer to overcommit in user space, and the baseline to
+ * beat. After a short spin, a waiter yields its CPU, perhaps to the holder, before each poll.
  *
- * Fast and unfair: nothing bounds how long a waiter may lose (docs/choosing.md).
+ * Fast and unfair: a waiter can be overtaken without bound (docs/choosing.md).
  *
- *  The lock is the word of `ttas`, and so are its orders.
+ *  The word and the memory orders are those of `ttas`.
  */
 #include <overlock/lock/ttas.h>
 

@@ -2,11 +2,11 @@
 #ifndef OL_TICKET_H
 #define OL_TICKET_H
 /*
- * Ticket lock: first come, first served. 000 section 2; 004 section 1; Mellor-Crummey and Scott,
- * TOCS 1991.
+ * Ticket lock: FIFO. Ouyang & Lange 2013, section 2; Dice & Kogan 2019, section 1; Mellor-Crummey
+ * and Scott, TOCS 1991.
  *
- * A waiter that loses its CPU holds up everyone behind it for as long as it is gone: this is the
- * lock that collapses, and the baseline of four papers.
+ * A waiter that loses its CPU delays all waiters behind it until it runs again. This is the lock
+ * whose throughput collapses under overcommit, and the baseline of four papers.
  *
  *   31              16 15               0
  *  +------------------+------------------+
@@ -14,7 +14,7 @@
  *  +------------------+------------------+	head: ticket being served
  *
  *  Free: head == tail. Only the holder writes head, so release is a plain half-store.
- *  ticket_backoff and twa are this lock, with waiters that wait in other ways.
+ *  ticket_backoff and twa are the same lock, but wait in other ways.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release.
  */
@@ -47,7 +47,7 @@ static inline bool ol_ticket_trylock(ol_ticket_t *l)
 	return ol_lo(w) == ol_hi(w) && ol_cas_acquire(&l->word, w, w + (1u << 16)); /* [A] */
 }
 
-/* Takes the lock if it is free. Free is the common case: no look before the compare-exchange. */
+/* Takes the lock if it is free. It usually is, so no load precedes the compare-exchange. */
 static inline bool ol_ticket_take(ol_ticket_t *l)
 {
 	uint32_t idle = ol_load_lo_relaxed(&l->word) * 0x10001u; /* head in both halves */
@@ -55,7 +55,7 @@ static inline bool ol_ticket_take(ol_ticket_t *l)
 	return ol_cas_acquire(&l->word, idle, idle + (1u << 16)); /* [A] */
 }
 
-/* Without an id our ticket might alias another waiter's, and both would enter: wait out of line. */
+/* Without an id, our ticket might alias another's, and both would enter: do not queue. */
 static OL_COLD void ol_ticket_lock_out_of_line(ol_ticket_t *l)
 {
 	ol_count(OL_NO_ID);

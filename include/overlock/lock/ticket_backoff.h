@@ -2,10 +2,10 @@
 #ifndef OL_TICKET_BACKOFF_H
 #define OL_TICKET_BACKOFF_H
 /*
- * Ticket lock with proportional back-off. 004 section 3; Mellor-Crummey and Scott, TOCS 1991.
+ * Ticket lock with proportional back-off. Dice & Kogan 2019, 3; Mellor-Crummey, Scott, TOCS 1991.
  *
- * A waiter with n ahead of it looks again after n * `backoff`: fewer futile looks at head, hence
- * fewer caches for the release to invalidate. The collapse under preemption is the ticket lock's.
+ * A waiter with n ahead of it polls again after n * `backoff`. Fewer futile reads of head leave
+ * fewer caches for a release to invalidate. Under preemption it collapses as the ticket lock does.
  *
  *  Pairing: [A] acquires from the ticket lock's [R].
  */
@@ -32,7 +32,7 @@ static inline bool ol_ticket_backoff_trylock(ol_ticket_backoff_t *l)
 	return ol_ticket_trylock(&l->line);
 }
 
-/* Stay away for `ahead` critical sections or so. */
+/* Pause for about `ahead` critical sections. */
 static inline void ol_ticket_backoff_pause(unsigned ahead)
 {
 	ol_ticks_t again = ol_after(ahead, ol_tune(backoff));

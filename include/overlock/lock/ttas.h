@@ -2,10 +2,10 @@
 #ifndef OL_TTAS_H
 #define OL_TTAS_H
 /*
- * Test-and-test-and-set lock. 002 section 2.1; 000 section 5.1, note on Figure 3.
+ * Test-and-test-and-set lock. Teabe et al. 2017, 2.1; Ouyang & Lange 2013, 5.1, note on Figure 3.
  *
- * `tas`, but waiters read and exchange only when they have seen the lock free: while it is held the
- * line stays shared among them and the holder's critical section is left alone.
+ * As `tas`, but waiters read, and exchange only after they have seen the lock free. While it is
+ * held, the cache line stays shared among them, and they do not disturb the critical section.
  *
  *  word: 1 held, 0 free
  *
@@ -24,7 +24,7 @@ static inline bool ol_ttas_is_locked(const ol_ttas_t *l)
 	return ol_load_relaxed(&l->word) != 0;
 }
 
-/* The word does not show who waits. */
+/* The word does not show waiters. */
 static inline bool ol_ttas_is_contended(const ol_ttas_t *l)
 {
 	(void)l;
@@ -57,7 +57,7 @@ static OL_COLD void ol_ttas_lock_slow(ol_ttas_t *l)
 	} while (!ol_ttas_trylock(l));
 }
 
-/* Free is the common case, so the first exchange is not preceded by a look; all later ones are. */
+/* The lock is usually free, so only the later exchanges are preceded by a load. */
 static inline void ol_ttas_lock(ol_ttas_t *l)
 {
 	if (OL_UNLIKELY(ol_xchg_acquire(&l->word, 1u))) /* [A] */

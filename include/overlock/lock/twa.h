@@ -3,17 +3,17 @@
 #define OL_TWA_H
 /*
  * Ticket lock augmented with a waiting array.
- * Dice, Kogan: TWA, Euro-Par 2019 (004), section 2 and Listing 1.1.
+ * Dice & Kogan: TWA, Euro-Par 2019, section 2 and Listing 1.1.
  *
- * Waiters farther than `long_term` from their turn watch a slot of an array that all locks share,
- * so a release invalidates the caches of the near waiters only.
+ * Waiters with more than `long_term` tickets ahead watch a slot of an array that all locks share.
+ * So a release invalidates the caches of the near waiters only.
  *
  *  The lock is the ticket lock's word; the paper calls tail `ticket` and head `grant`.
- *  A slot's value means nothing; its change says "look at grant again".
+ *  A slot's value has no meaning; a change of it tells its waiters to read grant again.
  *
- *  Pairing: [A] acquires from [R], the previous holder's release. [N] the notifier's add, ordered
- *  after [R], with [W] the waiter's look at its slot before it looks at grant: who saw the slot
- *  after the add sees the grant that preceded it; who saw it before will see it change.
+ *  Pairing: [A] acquires from [R], the previous holder's release. [W], the waiter's read of its
+ *  slot before it reads grant, acquires from [N], the notifier's add after [R]: a waiter that read
+ *  the slot after the add sees the new grant; a waiter that read it before will see it change.
  */
 #include <overlock/lock/ticket.h>
 
@@ -39,8 +39,8 @@ static inline bool ol_twa_trylock(ol_twa_t *l)
 }
 
 /*
- * Neighbouring tickets fall on different lines (127 is odd and near 128 bytes of slots), and the
- * address keeps two locks from moving in step.
+ * Neighbouring tickets use different cache lines (127 is odd, and nearly 128 bytes of slots), and
+ * the address keeps two locks from using the same sequence of slots.
  */
 static inline uint64_t *ol_twa_slot(const ol_twa_t *l, uint16_t ticket)
 {
@@ -86,7 +86,7 @@ static inline void ol_twa_lock(ol_twa_t *l)
 		ol_twa_lock_slow(l);
 }
 
-/* Hand over first, notify afterwards; the lock may be gone by then, its address is enough. */
+/* Hand over, then notify. The lock may be freed by then; only its address is used. */
 static inline void ol_twa_unlock(ol_twa_t *l)
 {
 	uint16_t next = (uint16_t)(ol_load_lo_relaxed(&l->line.word) + 1);

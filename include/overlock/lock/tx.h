@@ -2,36 +2,36 @@
 #ifndef OL_TX_H
 #define OL_TX_H
 /*
- * Transactional spinlock. Long: Kernel Transactional Spinlocks (003, its second half). Its queue is
- * preemptable: Ouyang, Lange (000), section 4.
+ * Transactional spinlock. Long: Kernel Transactional Spinlocks (slides, second half). Its queue is
+ * preemptable: Ouyang & Lange 2013, section 4.
  *
- * A critical section runs as a transaction within the read side of a queued rwlock; one that cannot
- * runs within its write side, for which the read side is dropped first. So what fails waits for the
- * others and aborts none, as it would had they read a lock word that it now takes.
+ * A critical section runs as a transaction under the read lock of a queued rwlock. If it cannot, it
+ * drops the read lock and runs under the write lock. So a fallback waits for the transactions of
+ * others and does not abort them, as it would if it took a lock word that they had read.
  *
  *   lock	     holder
  *  +---------------+--------+-------+
- *  | queued rwlock |	id   | depth |	id: who has the write side	depth: how often more
+ *  | queued rwlock |	id   | depth |	id: the writer's	depth: of its nesting, minus 1
  *  +---------------+--------+-------+
  *
- *  003 takes Linux's rwlock, whose queue is FIFO: a preempted waiter there stops all sections for a time
- *  slice. Here the n-th waiter may go out of turn once it has waited n * tau. A waiter that is due, in
- *  turn or out of it, competes for `count` and sets W, which keeps out all that have not waited. The
- *  first to enter clears W, and any other that is due sets it again. So a waiter that is due and has no
- *  CPU costs the next one tau. While W is clear, a section enters the free lock past the queue, so FIFO
- *  begins when the first waiter sets W.
+ *  Long uses Linux's rwlock, whose queue is FIFO: a preempted waiter stops all sections for a time
+ *  slice. Here the n-th waiter is due after n * tau at most, even out of order. A due waiter
+ *  competes for `count` and sets W, which keeps out contexts that have not waited. The first waiter
+ *  to enter clears W, and any other due waiter sets it again. So a due waiter without a CPU costs
+ *  the next one tau. While W is clear, a new section may enter the free lock ahead of the queue:
+ *  FIFO order begins when the first waiter sets W.
  *
- *  No transaction reads or writes any of this, so nothing else may be on its line; that we are in a
- *  transaction, and of which lock, is known by the context alone: ol_htm_owner().
+ *  Transactions do not access these words, so the lock has its own cache line. Only the context
+ *  itself knows that it is in a transaction, and of which lock: ol_htm_owner().
  *
- *  The same lock nests: an inner section is part of the outer one (a context without an id must not, in
- *  the write side). Another lock aborts, for its writer may be half way; the outer section falls back.
- *  A section may run more than once, and must end in the context that began it. After the commit the
- *  read side is still to be released: whoever frees the lock takes it by ol_tx_lock_non() first.
+ *  The same lock nests: an inner section is part of the outer one (not under the write lock for a
+ *  context without an id). Taking another lock aborts, for its writer may be half done; the outer
+ *  section falls back. A section may run more than once, and must end in the context that began it.
+ *  A commit precedes the release of the read lock: call ol_tx_lock_non() before freeing the lock.
  *
- *  Pairing: the rwlock's. The queue orders nothing and is relaxed: it says when a waiter competes, and
- *  exclusion rests on `count` alone. Every change of `count` is a read-modify-write, so W does not end
- *  a release sequence. `holder` orders nothing: a context that finds its id there put it there.
+ *  Pairing: as in the rwlock. The queue is relaxed: it decides when a waiter competes. Exclusion
+ *  rests on `count` alone. Every change of `count` is a read-modify-write, so W does not end a
+ *  release sequence. `holder` orders nothing: a context that finds its own id there has stored it.
  */
 #include <overlock/lock/preemptable_ticket.h>
 #include <overlock/lock/qrw.h>
@@ -44,13 +44,13 @@ typedef struct OL_CAPABILITY ol_tx {
 #define OL_TX_INIT	{ OL_QRW_INIT, 0 }
 #define OL_TX_TICKET	1u /* in either half of the queue's word, which has no flags */
 
-/* Transactions: what comes after a begin may be undone, and then begin returns once more. */
+/* Transactions: an abort undoes everything since begin, and begin returns again. */
 static inline bool ol_tx_is_elided(const ol_tx_t *l)
 {
 	return ol_htm_owner() == (const void *)l;
 }
 
-/* The read side is ours, and stays so if this is true; false: no transaction will do. */
+/* Called with the read lock; keeps it if true. False: run under the write lock. */
 static inline bool ol_tx_begin(ol_tx_t *l, uint64_t retries)
 {
 	unsigned status;
@@ -81,8 +81,8 @@ static inline void ol_tx_commit(ol_tx_t *l)
 }
 
 /*
- * One try of a waiter that is due. Where W is set, a reader does not join other readers, as newcomers
- * may not: else readers that come and go in turn could keep a writer out for ever.
+ * One try of a due waiter. While W is set, a due reader does not join other readers, and neither
+ * does a new one: else readers that overlap could keep a writer out for ever.
  */
 static inline bool ol_tx_compete(uint32_t *count, uint32_t side)
 {
@@ -91,11 +91,11 @@ static inline bool ol_tx_compete(uint32_t *count, uint32_t side)
 	if (!inside || (side == OL_QRW_READER && !(w & OL_QRW_BARS)))
 		return ol_cas_acquire(count, w, inside + side); /* [A]; clears W */
 	if (w == inside)
-		ol_or_relaxed(count, OL_QRW_WAITING); /* says no more than "look at the queue" */
+		ol_or_relaxed(count, OL_QRW_WAITING); /* only a hint: there is a due waiter */
 	return false;
 }
 
-/* Relaxed: see above. Leaving is atomic, for two readers may leave at once. */
+/* Relaxed: see above. Leaving is atomic, for two readers may leave at the same time. */
 static OL_COLD void ol_tx_wait(ol_tx_t *l, uint32_t side)
 {
 	uint32_t *line = &l->lock.line.word;
@@ -110,14 +110,14 @@ static OL_COLD void ol_tx_wait(ol_tx_t *l, uint32_t side)
 	ol_add_lo_relaxed(line, OL_TX_TICKET);
 }
 
-/* Does not look at the queue, as Linux's: the first waiter may have no CPU, and one that has sets W. */
+/* Ignores the queue, as in Linux: the first waiter may have no CPU; a running one sets W. */
 static inline bool ol_tx_write_trylock(ol_tx_t *l)
 {
 	return !ol_load_relaxed(&l->lock.count) &&
 	       ol_cas_acquire(&l->lock.count, 0u, OL_QRW_HELD); /* [A] */
 }
 
-static inline void ol_tx_hold(ol_tx_t *l) /* the write side is ours */
+static inline void ol_tx_hold(ol_tx_t *l) /* we have the write lock */
 {
 	ol_count(OL_TX_FALLBACK);
 	ol_store_relaxed(&l->holder, ol_word((uint16_t)ol_self(), 0));
@@ -132,7 +132,7 @@ static inline void ol_tx_unhold(ol_tx_t *l)
 		ol_qrw_unlock(&l->lock);
 }
 
-/* Right for the caller; to others a lock that only transactions use is free. */
+/* For other contexts, a lock that only transactions use looks free. */
 static inline bool ol_tx_is_locked(const ol_tx_t *l)
 {
 	return ol_tx_is_elided(l) || (ol_load_relaxed(&l->lock.count) & OL_QRW_HELD);
@@ -163,7 +163,7 @@ static inline void ol_tx_lock_non(ol_tx_t *l) /* never elides */
 	ol_tx_hold(l);
 }
 
-/* Tries once and `retries` times more to do without the lock. */
+/* Tries a transaction once, and `retries` times more. */
 static inline void ol_tx_lock_retry(ol_tx_t *l, uint64_t retries)
 {
 	if (ol_tx_is_elided(l) && ol_htm_begin()) /* counts how deep */
@@ -182,7 +182,7 @@ static inline void ol_tx_lock(ol_tx_t *l)
 	ol_tx_lock_retry(l, ol_tune(tx_retries));
 }
 
-/* Whoever has it in either way is told that it is taken: only ol_tx_lock*() nests. */
+/* Fails for a context that has the lock in either way: only ol_tx_lock*() nests. */
 static inline bool ol_tx_trylock(ol_tx_t *l)
 {
 	if (ol_tx_is_elided(l))

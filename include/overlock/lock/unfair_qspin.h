@@ -2,26 +2,26 @@
 #ifndef OL_UNFAIR_QSPIN_H
 #define OL_UNFAIR_QSPIN_H
 /*
- * Unfair queued spinlock. Long: Unfair Queued Spinlocks (003).
+ * Unfair queued spinlock. Long: Unfair Queued Spinlocks (slides).
  *
- * A queued lock that anybody may steal: whoever comes tries once (unless `steal_first` is 0), and
- * the n-th waiter behind the first tries every n * `steal`. A waiter without a CPU costs the others
- * little, and most of the order of arrival is kept.
+ * A queued lock that any context may steal: a new context tries once before it queues (unless
+ * `steal_first` is 0), and the n-th waiter behind the first tries every n * `steal`. So a waiter
+ * without a CPU costs the others little, and the order is mostly FIFO.
  *
  *   31	      16 15	   0
  *  +------------+----------+	lock: 0 free, 1 held
- *  |	 tail	 |   lock   |	tail and line: see queued.h
+ *  |	 tail	 |   lock   |	tail and queue: see queued.h
  *  +------------+----------+
  *
- *	node.ahead: the number of the node ahead in line; 0: there is none, this is the first
+ *	node.ahead: the number of the predecessor's node; 0: none, this is the first waiter
  *
- *  Only the holder takes nodes out of the line, the first as well as a thief from the middle, and
- *  its own: so the one ahead of it stays, and is linked with the one behind. Others come only at
- *  the end. Had the one behind not linked itself yet, it is waited for, as in each MCS line.
+ *  Only the holder removes a node, and only its own, whether it was first or stole the lock from
+ *  further back. So its predecessor stays in the queue and is linked to its successor. Other
+ *  contexts only append. A holder waits for a successor that has not linked itself yet, as in MCS.
  *
- *  Pairing: [A] acquires from [R], the previous holder's release; so each holder sees the line as the
- *  last one left it, by relaxed stores. [T] [L] [F] [H]: see queued.h. [F] also puts the one behind's
- *  own store to `ahead` before ours; [H], the cleared link of the one ahead before the next one's.
+ *  Pairing: [A] acquires from [R], the previous holder's release, so each holder sees the queue as
+ *  the last one left it, with relaxed stores. [T] [L] [F] [H]: see queued.h. [F] also orders the
+ *  successor's store to `ahead` before ours; [H] orders our clearing of a link before a new link.
  */
 #include <overlock/lock/queued.h>
 
@@ -46,7 +46,7 @@ static inline bool ol_uq_take(ol_unfair_qspin_t *l, uint32_t seen)
 	return !ol_lo(seen) && ol_cas_lo_acquire(&l->word, 0, OL_Q_LOCKED); /* [A] */
 }
 
-/* Take it whoever waits, from the n-th place behind the first, or from outside the line: 0. */
+/* Take the lock despite waiters, from the n-th position behind the first; 0: not queued. */
 static inline bool ol_uq_steal(ol_unfair_qspin_t *l, uint32_t place)
 {
 	uint32_t w = ol_load_relaxed(&l->word);
@@ -75,7 +75,7 @@ static inline bool ol_unfair_qspin_timedlock(ol_unfair_qspin_t *l, ol_ticks_t un
 	return true;
 }
 
-/* Whom we follow may leave meanwhile, and its node be another's: our place is an estimate. */
+/* Our predecessor may leave and its node be reused: our position is an estimate. */
 static inline ol_ticks_t ol_uq_next_try(struct ol_node *mine)
 {
 	uint32_t ahead = ol_load_relaxed(&mine->ahead);
@@ -85,7 +85,7 @@ static inline ol_ticks_t ol_uq_next_try(struct ol_node *mine)
 	return ol_after(place, ol_tune(steal));
 }
 
-/* Wait until the lock is ours: we were the first, or stole it. */
+/* Wait until we hold the lock, as the first waiter or by stealing it. */
 static inline void ol_uq_wait(ol_unfair_qspin_t *l, struct ol_node *mine)
 {
 	ol_ticks_t due = ol_uq_next_try(mine);
@@ -103,13 +103,13 @@ static inline void ol_uq_wait(ol_unfair_qspin_t *l, struct ol_node *mine)
 		ol_relax();
 }
 
-/* We hold the lock: nobody else takes a node out of the line, so the one ahead of ours is there. */
+/* We hold the lock: no other context removes a node, so our predecessor stays. */
 static inline void ol_uq_leave(ol_unfair_qspin_t *l, struct ol_node *mine)
 {
 	uint32_t number = ol_load_relaxed(&mine->ahead);
 	struct ol_node *ahead = number ? ol_node_at(number) : 0, *next;
 
-	if (ahead) /* before it can be the last again, and the next to come links itself there */
+	if (ahead) /* before it can be the last node again, to which the next waiter links */
 		ol_store_relaxed(&ahead->next, (struct ol_node *)0);
 	next = ol_queued_after(&l->word, mine, (uint16_t)number);
 	if (next) {

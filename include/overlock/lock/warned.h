@@ -2,24 +2,24 @@
 #ifndef OL_WARNED_H
 #define OL_WARNED_H
 /*
- * Two-minute warning. Marsh, Scott, LeBlanc, Markatos: First-Class User-Level Threads, SOSP 1991, as
- * 002 section 3.4 describes it.
+ * Two-minute warning. Marsh, Scott, LeBlanc, Markatos: First-Class User-Level Threads, SOSP 1991,
+ * described in Teabe et al. 2017, section 3.4.
  *
- * Who has been warned that its slice is about to end does not acquire: it gives the CPU away, and
- * looks again in the next slice; after a whole one that was too short it acquires nevertheless. And
- * a holder that has been warned marks the lock, so that waiters do not spin for it but park.
+ * A context that is warned of the end of its slice does not acquire. It yields the CPU and checks
+ * again in the next slice; after a whole slice that was too short it acquires anyway. A holder that
+ * is warned marks the lock, so that its waiters park instead of spinning.
  *
- * Their kernel delivers the warning wherever the thread is. A lock's text runs only when it is
- * called, so here a context is warned when it looks at the clock and its slice does not outlast
- * `warning`: on acquiring (trylock does not wait: it acquires and marks), and wherever the holder of
- * a long section, or a handler that interrupts it, calls ol_warned_poll(). A holder that is warned
- * between two looks goes unmarked, and waiters spin for it. Where nobody knows when the slice ends
- * this is a test-and-test-and-set lock, and counts UNKNOWN_SLICE.
+ * In the original, the kernel warns the thread at any time. Here a lock's code runs only
+ * when it is called, so a context is warned when it reads the clock and less than `warning` of
+ * its slice is left: when it acquires (trylock does not wait: it acquires and marks), and when the
+ * holder of a long section, or a handler that interrupts it, calls ol_warned_poll(). If the warning
+ * time comes between two such checks, the lock stays unmarked and waiters spin. If the end of the
+ * slice is unknown, this is a test-and-test-and-set lock and counts UNKNOWN_SLICE.
  *
- *  word: 0 free, 1 held, 3 held by one that is warned: waiters park
+ *  word: 0 free, 1 held, 3 held and the holder is warned: waiters park
  *
- *  Release exchanges the word for 0, because a handler may mark the lock up to then, and kicks all
- *  if the mark comes back: it is rare, and whoever gives up need then answer for nobody.
+ *  Release exchanges the word for 0, because a handler may mark the lock until then, and kicks all
+ *  waiters if the mark was set. That is rare, and a waiter that gives up then need not kick others.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. Waiters park on the marked word
  *  only, which [R] returns.
@@ -39,14 +39,14 @@ static inline bool ol_warned_is_locked(const ol_warned_t *l)
 	return ol_load_relaxed(&l->word) != 0;
 }
 
-/* The word does not show who waits. */
+/* The word does not show waiters. */
 static inline bool ol_warned_is_contended(const ol_warned_t *l)
 {
 	(void)l;
 	return false;
 }
 
-/* The mark, if our warning has come. */
+/* The mark, if we are warned. */
 static inline uint32_t ol_warned_mark(const struct ol_slice *s)
 {
 	if (ol_slice_is_unknown(s) || ol_before(ol_after(1, ol_tune(warning)), s->usable))
@@ -54,7 +54,7 @@ static inline uint32_t ol_warned_mark(const struct ol_slice *s)
 	return OL_WARNED_MARK;
 }
 
-/* Take the free lock, or wait for the next slice, of which `slices` are over. */
+/* Take the free lock, or wait for the next slice; `slices` counts the slices waited for. */
 static inline bool ol_warned_take(ol_warned_t *l, unsigned *slices, ol_ticks_t until)
 {
 	struct ol_slice s = ol_slice_now();
@@ -108,8 +108,8 @@ static inline void ol_warned_lock(ol_warned_t *l)
 }
 
 /*
- * By the holder, or by what interrupts it: marks the lock if the warning has come. A handler that
- * comes just after the release marks nothing, or another's lock, whose release then kicks in vain.
+ * Called by the holder or by a handler that interrupts it: marks the lock if it is warned. If the
+ * handler runs just after the release, it may mark the next holder's lock, for one futile kick.
  */
 static inline void ol_warned_poll(ol_warned_t *l)
 {
