@@ -262,8 +262,8 @@ def prepare(program: str, options: dict[str, Any]) -> dict[str, str]:
     multiple=True,
     metavar="PATTERN=NAME",
     help="Another lock for some mutexes, or `glibc`: those that a function initialises, or locks "
-    "first ('leveldb*Mutex=mcs'), that an object's functions do ('libfoo.so:*=glibc'), or of that "
-    "name ('&global_lock=ticket'). The first that fits decides.",
+    "first ('leveldb*Mutex=pv_byte'), that an object's functions do ('libfoo.so:*=glibc'), or of "
+    "that name ('&global_lock=glibc'). The first that fits decides.",
 )
 @click.option(
     "--config",
@@ -374,9 +374,9 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     \b
     Examples:
       overlock run -- pbzip2 -k FILE
-      overlock run --lock pv_preemptable_ticket --tau-ns 2000 -- sysbench mutex run
-      overlock run --lock twa --counters -- ./server --port 8080
-      overlock run --site 'leveldb*Mutex=mcs' --site 'libjemalloc.so:*=glibc' -- ./server
+      overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
+      overlock run --lock pv_byte --counters -- ./server --port 8080
+      overlock run --site 'leveldb*Mutex=pv_byte' --site 'libjemalloc.so:*=glibc' -- ./server
       overlock run --config locks.toml -- ./server --port 8080
       overlock run --counters=1s -- ./server --port 8080
       overlock run --counters-signal USR2 --output now.json -- ./server --port 8080
