@@ -175,7 +175,7 @@ def lock_for(site: Site) -> Proposal:
         return Proposal(
             "lock",
             choices.GLIBC,
-            f"{held}: no lock measured was faster than glibc's mutex; not slower: {other}",
+            f"{held}: no lock was measured to be faster than glibc's mutex; not slower: {other}",
         )
     return Proposal("lock", situation.take, f"{held}: measured to be faster (docs/choosing.md)")
 
