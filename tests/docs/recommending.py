@@ -8,7 +8,7 @@
   unless <!-- situation: ID --> stands above the paragraph or table.
 
 `overlock bench`, `guest`, `check` and `tune` measure the lock that they are given; they recommend
-nothing. A command that shows a collapse says so: the word "collapse" on its line marks it.
+nothing. A line that shows a collapse says so: "shows the collapse", or "to see the collapse".
 """
 
 import re
@@ -19,7 +19,7 @@ from overlock_tools import advice, defs
 
 MUTEX = ("mutex-threads", "mutex-neighbours")
 SPIN = ("spin-threads",)
-MARK = re.compile(r"\bcollapse", re.IGNORECASE)
+MARK = re.compile(r"\b(?:shows?|see) the collapse\b", re.IGNORECASE)
 
 GENERATED = re.compile(r"<!-- generated: [\w -]+ -->.*?<!-- end -->", re.DOTALL)
 SITUATION = re.compile(r"<!-- situation: ([\w-]+) -->")
@@ -42,7 +42,9 @@ TAKE = re.compile(
     re.IGNORECASE,
 )
 RECOMMENDED = re.compile(r"(?P<names>[^.;|\n]*\brecommend(?:s|ed)?\b[^.;|\n]*)", re.IGNORECASE)
-NEGATED = re.compile(r"\b(?:not|never|cannot|rather than|instead of)\b[^.;:|]*$", re.IGNORECASE)
+NEGATED = re.compile(
+    r"\b(?:not|never|no longer|cannot|rather than|instead of)\b[^.;:|]*$", re.IGNORECASE
+)
 ONE = re.compile(r"\]\((?:[\w./]*/)?(\w+)\.md\)|`(\w+)`|\b(\w+)\b")
 COLUMN = ("take", "recommendation", "recommended")
 

@@ -72,7 +72,7 @@ MUTANTS = {
     "choosing.md, its table": (
         "| you want | take |\n|---|---|\n"
         "| another lock in a program | `overlock run`, by default [`tas_yield`](tas_yield.md) |\n"
-        "| order while all run | [`preemptable_ticket`](locks/preemptable_ticket.md) |\n"
+        "| order, and no collapse | [`preemptable_ticket`](locks/preemptable_ticket.md) |\n"
         "| a lock of 4 bytes | [`ttas`](locks/ttas.md), or [`byte`](locks/byte.md) |\n"
         "| to see the collapse | [`ticket`](locks/ticket.md), [`mcs`](locks/mcs.md) |\n",
         {"preemptable_ticket", "ttas", "byte"},
