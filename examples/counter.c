@@ -4,15 +4,15 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static ol_preemptable_ticket_t lock = OL_PREEMPTABLE_TICKET_INIT;
+static ol_tas_yield_t lock = OL_TAS_YIELD_INIT;
 static int counter;
 
 static void *count(void *unused)
 {
 	for (int i = 0; i < 1000; i++) {
-		ol_preemptable_ticket_lock(&lock);
+		ol_tas_yield_lock(&lock);
 		counter++;
-		ol_preemptable_ticket_unlock(&lock);
+		ol_tas_yield_unlock(&lock);
 	}
 	return unused;
 }

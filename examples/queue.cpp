@@ -10,7 +10,7 @@
 
 int main()
 {
-	overlock::pv_preemptable_ticket lock;
+	overlock::pv_byte lock;
 	std::condition_variable_any filled;
 	std::deque<int> queue;
 	int sum = 0;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the generated parts of docs/: the tables of locks, workloads, events and so on.
+"""Fills the generated parts of docs/ and README: the tables of locks, workloads, events and so on.
 
 A page marks such a part by <!-- generated: NAME --> and <!-- end -->; a lock's page uses NAME LOCK,
 a load's page NAME LOAD. `make docs` writes all pages, filled, to build/docs; --in-place updates the
-pages of docs/ themselves.
+pages of docs/ and README themselves.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import advice_tables
 import apps_measured
 import guest_measured
 import lock_pages
@@ -30,6 +31,7 @@ from overlock_tools.scenarios import SCENARIOS
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
+README = TOP / "README.md"
 PART = re.compile(
     r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>[\w@-]+))? -->\n)"
     r"(?P<text>.*?)(?P<end><!-- end -->)",
@@ -237,6 +239,9 @@ def on_page(of: Callable[[defs.Lock], str]) -> Callable[[str], str]:
 
 
 PARTS: dict[str, Callable[..., str]] = {
+    "advice": advice_tables.situations,
+    "advice-gains": advice_tables.gains,
+    "advice-measured": advice_tables.measured,
     "locks": locks_table,
     "properties": properties_table,
     "peers": peers_table,
@@ -298,6 +303,8 @@ def write(out: Path) -> None:
         up = os.path.relpath(TOP, page.parent)
         top = os.path.relpath(TOP, target.resolve().parent)
         target.write_text(fill(page.read_text()).replace(f"]({up}/", f"]({top}/"))
+    if out == DOCS:
+        README.write_text(fill(README.read_text()))
 
 
 def main() -> int:

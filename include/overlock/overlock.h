@@ -4,11 +4,11 @@
 /*
  * What a program includes: every lock of locks.def, inlined, and the library behind them.
  *
- *	static ol_preemptable_ticket_t lock = OL_PREEMPTABLE_TICKET_INIT;
+ *	static ol_tas_yield_t lock = OL_TAS_YIELD_INIT;
  *
- *	ol_preemptable_ticket_lock(&lock);
+ *	ol_tas_yield_lock(&lock);
  *	...
- *	ol_preemptable_ticket_unlock(&lock);
+ *	ol_tas_yield_unlock(&lock);
  *
  * Link with `pkg-config --libs overlock` or CMake's overlock::overlock. After fork() the child
  * must initialise again the locks it wants to use.

@@ -5,7 +5,7 @@
  * The locks as C++20 Lockables, for std::lock_guard, std::unique_lock, std::scoped_lock and
  * std::condition_variable_any:
  *
- *	overlock::preemptable_ticket lock;
+ *	overlock::tas_yield lock;
  *	std::lock_guard guard(lock);
  *
  * Those that can give up are TimedLockable too, and one that readers may share is SharedLockable, for

@@ -32,7 +32,7 @@ class Choices:
 
 def checked_site(pattern: str, lock: str, where: str) -> Site:
     if not pattern or pattern != pattern.strip() or "\n" in pattern:
-        raise Fail(f"{where}: expected a pattern of one line, as in --site 'leveldb*Mutex=mcs'")
+        raise Fail(f"{where}: expected a pattern of one line, as in --site 'leveldb*Mutex=pv_byte'")
     if pattern.lstrip("&").endswith(":"):
         raise Fail(
             f"{where}: a pattern for a whole object must end with `:*`, as in 'libfoo.so:*=mcs'"
@@ -54,7 +54,7 @@ def parse_site(text: str) -> Site:
     """`PATTERN=LOCK`; the pattern may have a `=`, as in operator==."""
     pattern, equals, lock = text.rpartition("=")
     if not equals:
-        raise Fail(f"--site {text}: expected PATTERN=LOCK, as in --site 'leveldb*Mutex=mcs'")
+        raise Fail(f"--site {text}: expected PATTERN=LOCK, as in --site 'leveldb*Mutex=pv_byte'")
     return checked_site(pattern, lock, f"--site {text}")
 
 

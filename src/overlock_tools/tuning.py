@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from overlock_tools import advice as recommended
 from overlock_tools import choices, defs
 from overlock_tools.symbols import Call
 from overlock_tools.tables import duration
@@ -19,6 +20,7 @@ SHORT_NS = {"2^12 cycles": 1536, "2^14 cycles": 6144}
 # Of the preset of tau, 400 ns, what is not the section of 70 ns that it was measured with.
 HANDOVER_NS = 330
 LONG_NS = 20_000  # "tens of microseconds": docs/choosing.md
+CONTENDED = "mutex-threads"  # the situation of advice.toml
 RARE = 0.01  # of the acquisitions: what waits less often is not worth a lock
 PLACES = (0, 1, 2, 3, 4, 8, 16, 32)  # where a bucket of a place begins
 
@@ -152,7 +154,7 @@ def _clamped(name: str, ns: int) -> str:
 
 
 def lock_for(site: Site) -> Proposal:
-    """As docs/choosing.md has it."""
+    """As docs/choosing.md has it: nothing to gain, or what advice.toml recommends."""
     often = f"{site.contended:.1%} of the acquisitions waited"
     if site.contended < RARE:
         return Proposal(
@@ -166,23 +168,16 @@ def lock_for(site: Site) -> Proposal:
             f"{often}, but half of the sections last {duration(typical)} or more: sleeping costs "
             "little beside them; keep the mutex",
         )
-    if site.preempted is not None and site.preempted < RARE * site.waited:
+    situation = recommended.situation(CONTENDED)
+    held = f"{often}, for sections of {duration(typical)}"
+    if situation.keeps:
+        other = ", ".join(situation.alternatives)
         return Proposal(
             "lock",
-            "preemptable_ticket",
-            f"{often}, for sections of {duration(typical)}, and {site.preempted} times a holder "
-            "lost its CPU: order while all run, and no collapse when they do not",
+            choices.GLIBC,
+            f"{held}: no lock was measured to be faster than glibc's mutex; not slower: {other}",
         )
-    lost = (
-        "how often a holder lost its CPU is unknown"
-        if site.preempted is None
-        else (f"{site.preempted} times a holder lost its CPU")
-    )
-    return Proposal(
-        "lock",
-        choices.PRESET,
-        f"{often}, for sections of {duration(typical)}, and {lost}: whoever waits gives way",
-    )
+    return Proposal("lock", situation.take, f"{held}: measured to be faster (docs/choosing.md)")
 
 
 def tunables_for(site: Site) -> list[Proposal]:

@@ -3,12 +3,14 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Overlock
 
+from overlock_tools import advice as recommended
 from overlock_tools import choices, tuning
 
 
@@ -58,13 +60,29 @@ def test_sections_without_their_cpu_are_left_out() -> None:
     assert proposed(long_ones | {"preemptions": None})["csd"] == str(6 << 20)
 
 
-def test_the_lock() -> None:
-    assert proposed(site())["lock"] == "tas_yield"
-    assert proposed(site(preemptions=None))["lock"] == "tas_yield"
-    few = {"LHP": 1, "LWP": 0, "PSP": 1}
-    assert proposed(site(preemptions=few))["lock"] == "preemptable_ticket"
-    assert proposed(site(events={"ACQUIRE": 1000, "SLOW_PATH": 9}))["lock"] == "glibc"
-    assert proposed(site(hold=[[49152, 1000]], preemptions=None))["lock"] == "glibc"
+@pytest.fixture
+def something_to_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a lock had been measured to be faster than glibc's mutex."""
+    table = recommended.load()
+    faster = replace(table[tuning.CONTENDED], take="tas")
+    monkeypatch.setattr(recommended, "load", lambda: {**table, tuning.CONTENDED: faster})
+
+
+RARE: dict[str, Any] = {"events": {"ACQUIRE": 1000, "SLOW_PATH": 9}}
+LONG: dict[str, Any] = {"hold": [[49152, 1000]], "preemptions": None}
+
+
+@pytest.mark.parametrize("more", [{}, {"preemptions": None}, RARE, LONG], ids=lambda m: str([*m]))
+def test_the_mutex_is_kept_while_no_lock_is_faster(more: dict[str, Any]) -> None:
+    assert proposed(site(**more))["lock"] == "glibc"
+
+
+@pytest.mark.usefixtures("something_to_gain")
+def test_a_faster_lock_is_proposed_where_it_matters() -> None:
+    assert proposed(site())["lock"] == "tas"
+    assert proposed(site(preemptions=None))["lock"] == "tas"
+    assert proposed(site(**RARE))["lock"] == "glibc"
+    assert proposed(site(**LONG))["lock"] == "glibc"
 
 
 def test_tunables() -> None:
@@ -79,6 +97,7 @@ def few_lost() -> dict[str, int]:
     return {"LHP": 0, "LWP": 0, "PSP": 0}
 
 
+@pytest.mark.usefixtures("something_to_gain")
 def test_who_never_waits_decides_nothing() -> None:
     idle = site("idle", events={"ACQUIRE": 10**9}, hold=[[49152, 10**9]])
     assert proposed(site(), idle) == proposed(site())

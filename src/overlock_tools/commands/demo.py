@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from overlock_tools import files, machine, measure, program, server, tables, verdict
+from overlock_tools import advice, files, machine, measure, program, server, tables, verdict
 from overlock_tools import plan as plans
 from overlock_tools.bench import Terms, conclude, measured
 from overlock_tools.errors import FAILED, INTERRUPTED, Fail
@@ -29,6 +29,13 @@ COLLAPSE = ["ticket", "mcs", "twa"]
 CURE = ["preemptable_ticket", "pv_preemptable_ticket", "tas_yield"]
 PEERS = ["pthread_mutex", "pthread_adaptive"]
 OVERCOMMIT = (1, 2, 4, 8)
+# The situations of advice.toml that the demo ends with.
+CLOSING = ("fifo-threads", "kernel-queue", "spin-threads", "mutex-threads", "fits")
+NEXT = (
+    "Next: `overlock locks` lists the locks, `overlock doctor` tells whether preemption hurts "
+    "here, `overlock bench sections --help` measures more; docs/choosing.md says which lock to "
+    "take where, and has the measurements."
+)
 # Per second of --seconds; natively a run of either takes about twice that on two CPUs.
 SYSBENCH_LOCKS = 4_000_000
 PBZIP2_BYTES = 27_000_000
@@ -175,12 +182,7 @@ def conclusions(results: list[Result]) -> list[str]:
         beside = result.ratio(cure, native, over) if cure and native else None
         if cure and native and beside:
             said.append(_beside_native(cure, native, beside))
-    said.append(
-        "Use a blocking mutex if the threads of one program contend for one lock and can sleep. "
-        "Use these locks where sleeping is impossible: kernels, guests on shared CPUs, 4-byte "
-        "locks."
-    )
-    return said
+    return [*said, "Which lock to take:", *(f"- {line}" for line in advice.say(*CLOSING))]
 
 
 def _beside_native(cure: str, native: str, beside: Ratio) -> str:
@@ -280,8 +282,5 @@ def finish(demo: Demo, output: Path, keep: Path | None, code: int) -> int:
     if code == INTERRUPTED:
         demo.heading("Interrupted: the complete cells are kept.")
     demo.heading(f"Report: {output}")
-    demo.say(
-        "Next: `overlock locks` lists the locks, `overlock run --lock tas_yield -- PROGRAM` gives "
-        "your program one, `overlock bench sections --help` shows how to measure others."
-    )
+    demo.say(NEXT)
     return code or (FAILED if any(any(r.wrong()) for r in measured_results) else 0)

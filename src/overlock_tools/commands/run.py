@@ -266,8 +266,8 @@ def prepare(program: str, options: dict[str, Any]) -> dict[str, str]:
     multiple=True,
     metavar="PATTERN=NAME",
     help="Lock, or `glibc`, for the mutexes that match PATTERN: the function that initialises or "
-    "first locks the mutex ('leveldb*Mutex=mcs'), all functions of an object "
-    "('libfoo.so:*=glibc'), or the mutex's own name ('&global_lock=ticket'). The first match "
+    "first locks the mutex ('leveldb*Mutex=pv_byte'), all functions of an object "
+    "('libfoo.so:*=glibc'), or the mutex's own name ('&global_lock=glibc'). The first match "
     "decides; repeatable.",
 )
 @click.option(
@@ -379,9 +379,9 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     \b
     Examples:
       overlock run -- pbzip2 -k FILE
-      overlock run --lock pv_preemptable_ticket --tau-ns 2000 -- sysbench mutex run
-      overlock run --lock twa --counters -- ./server --port 8080
-      overlock run --site 'leveldb*Mutex=mcs' --site 'libjemalloc.so:*=glibc' -- ./server
+      overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
+      overlock run --lock pv_byte --counters -- ./server --port 8080
+      overlock run --site 'leveldb*Mutex=pv_byte' --site 'libjemalloc.so:*=glibc' -- ./server
       overlock run --config locks.toml -- ./server --port 8080
       overlock run --counters=1s -- ./server --port 8080
       overlock run --counters-signal USR2 --output now.json -- ./server --port 8080

@@ -21,7 +21,7 @@ def command(as_json: bool) -> None:
     \b
     Examples:
       overlock tunables
-      overlock run --lock preemptable_ticket --tau-ns 800 -- PROGRAM
+      overlock run --lock tas_yield --spin-ns 1000 -- PROGRAM
       overlock bench sections --locks preemptable_ticket@tau=0,preemptable_ticket@tau=800
     """
     tunables = defs.load().tunables.values()

@@ -7,6 +7,7 @@ from enum import Enum
 from math import inf, nan
 from typing import Any
 
+from overlock_tools.advice import say
 from overlock_tools.doctor.fact import Known
 from overlock_tools.machine import BUSY_SHARE
 
@@ -89,13 +90,13 @@ LONG_SLICE_NS = 3_000_000
 THROTTLED_ADVICE = (
     "raise the quota to what the threads want at their peak, or start no more threads than it pays "
     "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes: many runtimes count the CPUs, not the quota)",
-    "a lock that yields wastes less of the quota: overlock run --lock tas_yield -- PROGRAM",
-    "see what a quota does to each lock: overlock bench sections --quota CPUS",
+    *say("quota"),
 )
+# Which lock, from advice.toml: docs/choosing.md has the measurements.
+LOCK_ADVICE = say("fifo-threads", "spin-threads", "mutex-threads")
 CROWDED_ADVICE = (
     "fewer threads, as many as there are CPUs; or move the neighbours away, or pin them elsewhere",
-    "a lock that bears it: overlock run --lock preemptable_ticket -- PROGRAM; under heavy "
-    "overcommit tas_yield or pv_preemptable_ticket",
+    *LOCK_ADVICE,
     "look at the program itself: overlock doctor --pid PID",
 )
 
@@ -131,8 +132,7 @@ RULES = (
         (
             "on the host: fewer vCPUs per CPU, CPUs of their own (pinned, or an instance type that "
             "has them), fewer vCPUs in this guest",
-            "keep spinlocks of kernel and programs from insisting on order: PV spinlocks in the "
-            "kernel, overlock run --lock preemptable_ticket -- PROGRAM",
+            *say("kernel-queue", "fifo-neighbours", "mutex-neighbours"),
         ),
     ),
     Rule(
@@ -145,8 +145,9 @@ RULES = (
         "it uses spinlocks or spinning mutexes; that cannot be seen from outside.",
         (
             "fewer threads than CPUs, or more CPUs",
-            "see whether its mutexes matter: overlock run --lock tas_yield --counters -- PROGRAM",
-            "which lock bears it on this machine: overlock bench sections --threads 1x,2x,4x",
+            *LOCK_ADVICE,
+            "see whether its threads wait for mutexes: overlock run --counters -- PROGRAM",
+            "each lock on this machine: overlock bench sections --threads 1x,2x,4x",
         ),
     ),
     Rule(
@@ -159,6 +160,7 @@ RULES = (
         (
             "find the others (top), move them away, or give this program CPUs of its own (taskset, "
             "a cpuset)",
+            *say("fifo-neighbours", "mutex-neighbours"),
             "what neighbours do to each lock: overlock bench sections --background 2:hogs",
         ),
     ),
@@ -219,7 +221,10 @@ RULES = (
         lambda v: v["voluntary"] >= 100 and v.part("asleep_in", "futex") >= 0.5,
         "its threads sleep in futex(2), {voluntary}: on a contended mutex, on condition variables, "
         "or in a pool without work.",
-        ("compare other locks in its mutexes: overlock run --lock NAME --counters -- PROGRAM",),
+        (
+            *say("mutex-threads"),
+            "see which mutexes: overlock run --counters -- PROGRAM",
+        ),
     ),
     Rule(
         "crowded",
@@ -319,16 +324,18 @@ RULES = (
         lambda v: v.unknown("slice"),
         "the end of a time slice is unknown here ({slice}): i_spin, i_spin_pv and warned avoid no "
         "preemption, and count UNKNOWN_SLICE.",
-        ("take ticket or ttas, which they are then; Linux 6.12 tells a thread its slice",),
+        (
+            "i_spin and i_spin_pv are a ticket lock here, warned is a test-and-set lock: choose as "
+            "among those (docs/choosing.md); Linux 6.12 tells a thread its slice",
+        ),
     ),
     Rule(
         "unfair_kernel",
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v["kernel_spinlock"] == "unfair",
-        "the guest kernel's own spinlock is an unfair test-and-set: it tolerates preempted vCPUs, "
-        "but starves waiters.",
-        ("offer PV unhalt to this guest (QEMU: kvm-pv-unhalt)",),
+        "the guest kernel's own spinlock is an unfair test-and-set: it tolerates preempted vCPUs.",
+        say("kernel-tas"),
     ),
     Rule(
         "native_kernel_lock_in_guest",
@@ -338,8 +345,8 @@ RULES = (
         "this guest's kernel uses native queue spinlocks ({kernel_spinlock}): one preempted vCPU "
         "stops all that queue behind it.",
         (
-            "right only while each vCPU has a CPU of its own; if it has not, take away what asked "
-            "for them: nopvspin at boot, or the host's promise (QEMU: kvm-hint-dedicated)",
+            "right only while each vCPU has a CPU of its own",
+            *say("kernel-queue"),
         ),
     ),
     Rule(
