@@ -168,7 +168,7 @@ def test_errors_are_one_line(made_up: Path) -> None:
         (("--only", "nonsense"), "there are python"),
         (("--locks", "tickt"), "did you mean ticket"),
         (("--program", "nonsense"), "--list"),
-        (("--json", made_up.parent / "no" / "where"), "make it first"),
+        (("--json", made_up.parent / "no" / "where"), "create it first"),
     ):
         done = run(*args)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done

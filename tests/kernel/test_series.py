@@ -177,7 +177,7 @@ def test_usage(arguments: tuple[str, ...]) -> None:
 def test_what_is_no_kernel_is_refused(tmp_path: Path) -> None:
     done = run(SERIES, "--into", tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "is no kernel source" in done.stderr
+    assert "is not a kernel source" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -187,6 +187,6 @@ def test_a_kernel_that_the_patch_does_not_fit_is_left_alone(tree: Path) -> None:
     before = texts(tree)
     done = run(SERIES, "--into", tree)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "does not fit" in done.stderr
+    assert "does not apply" in done.stderr
     assert "spinlock.h" in done.stderr
     assert texts(tree) == before

@@ -734,7 +734,7 @@ def test_the_command_asks_for_threads_once() -> None:
     for words in ((), ("--threads", "1", "--qmp", "x")):
         done = asked(*COMMAND, "--page", "p", *words)
         assert done.returncode == 2
-        assert "give --threads or --qmp" in done.stderr
+        assert "exactly one of --threads and --qmp" in done.stderr
 
 
 @built
