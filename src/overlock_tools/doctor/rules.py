@@ -322,12 +322,9 @@ RULES = (
         Answer.NOTE,
         Scope.MACHINE,
         lambda v: v.unknown("slice"),
-        "the end of a time slice is unknown here ({slice}): i_spin, i_spin_pv and warned avoid no "
-        "preemption, and count UNKNOWN_SLICE.",
-        (
-            "i_spin and i_spin_pv are a ticket lock here, warned is a test-and-set lock: choose as "
-            "among those (docs/choosing.md); Linux 6.12 tells a thread its slice",
-        ),
+        "the end of a time slice is unknown here ({slice}): i_spin and i_spin_pv behave as ticket "
+        "locks, warned as a test-and-set lock, and they count UNKNOWN_SLICE.",
+        ("ask for a kernel of 6.12 or later, which tells a thread its slice",),
     ),
     Rule(
         "unfair_kernel",
