@@ -162,7 +162,7 @@ genmc: build ## check every lock, memory order and mutant of check/genmc with GE
 	@mkdir -p $(BUILD)/genmc
 	@twins=$$(sed -n 's|^[a-z].*|tests/twins/&.patch|p' check/genmc/twins.txt); set -e; \
 	for what in locks "twins $$twins" orders; do \
-		$(PYTHON) -m overlock_tools.genmc_run $$what --genmc "$(GENMC)" \
+		$(PYTHON) -m overlock_tools.modelcheck.genmc_run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
 
 # Exit code 3 says that something was not exhausted, and so does its table. What was exhausted is cached.

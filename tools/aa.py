@@ -26,10 +26,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from overlock_tools import files, machine, outside, plan, server, stats
-from overlock_tools.commands.new import scaffold
-from overlock_tools.errors import FAILED, INTERRUPTED, Fail, say
-from overlock_tools.server import Server
+from overlock_tools.cli.commands.new import scaffold
+from overlock_tools.measure import executor, header_locks
+from overlock_tools.measure.executor import Server
+from overlock_tools.model import plan, stats
+from overlock_tools.system import files, machine
+from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail, say
 
 ONE, TWO, SLOW = "aa_one", "aa_two", "aa_add"  # names of equal length, so that nothing else differs
 ADDED = 0.05
@@ -60,7 +62,7 @@ def bench(slow_steps: int) -> Iterator[list[str]]:
                 text = text.replace(RELEASE, RELEASE + DELAY.format(steps=slow_steps))
             header = folder / f"{lock}.h"
             header.write_text(text)
-            options.append(f"--lock-so={lock}={outside.compile_lock(header, folder)}")
+            options.append(f"--lock-so={lock}={header_locks.compile_lock(header, folder)}")
         yield options
 
 
@@ -84,7 +86,7 @@ def rates(
 
 def steps_of_five_percent() -> int:
     """The number of loop steps that take 5 % of one thread's acquisition."""
-    with bench(TRIAL_STEPS) as options, server.started(options) as child:
+    with bench(TRIAL_STEPS) as options, executor.started(options) as child:
         found = rates(child, 1, TRIAL_ROUNDS, plan.SECONDS / 2, "trial")
     turn, slow_turn = (stats.median([1 / rate for rate in found[lock]]) for lock in (ONE, SLOW))
     if slow_turn < 2 * turn:
@@ -95,7 +97,7 @@ def steps_of_five_percent() -> int:
 def compared(
     options: list[str], threads: int, rounds: int, seconds: float, seed: str
 ) -> Comparison:
-    with server.started(options) as child:
+    with executor.started(options) as child:
         found = rates(child, threads, rounds, seconds, seed)
     return Comparison(
         threads, stats.ratio(found[TWO], found[ONE]), stats.ratio(found[SLOW], found[ONE])

@@ -5,10 +5,10 @@ import evidence
 from evidence import Called, Cell
 from lock_pages import table
 
-from overlock_tools import advice
-from overlock_tools.advice import Gain, Situation
-from overlock_tools.errors import Fail
-from overlock_tools.tables import factor, si
+from overlock_tools.model import advice
+from overlock_tools.model.advice import Gain, Situation
+from overlock_tools.model.quantities import factor, si
+from overlock_tools.system.errors import Fail
 
 
 def _linked(lock: str) -> str:

@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.errors import Fail
-from overlock_tools.papers import compared
-from overlock_tools.results import Result, from_file
-from overlock_tools.tables import duration, factor, si
+from overlock_tools.analyze.paper_claims import compared
+from overlock_tools.model.quantities import duration, factor, si
+from overlock_tools.model.results import Result, from_file
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/apps.json"

@@ -15,10 +15,10 @@ from counterexamples import COUNTEREXAMPLES, TOP
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from overlock_tools import native
-from overlock_tools.checking import view
-from overlock_tools.checking.job import Job, Size, Subject
-from overlock_tools.checking.outcome import Outcome
+from overlock_tools.modelcheck import display
+from overlock_tools.modelcheck.job import Job, Size, Subject
+from overlock_tools.modelcheck.outcome import Outcome
+from overlock_tools.system import native
 
 OUT = TOP / "docs/img/counterexample.svg"
 SHOWN = "second-look"
@@ -78,7 +78,7 @@ def draw() -> str:
     out = Console(
         record=True, width=WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    view.counterexample(out, outcome())
+    display.counterexample(out, outcome())
     lines = out.export_text(clear=False).splitlines()
     code = WEB_FONTS.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code", FONT)
     svg = out.export_svg(title="overlock check", code_format=code, unique_id="overlock")

@@ -21,13 +21,14 @@ import guest_measured
 import lock_pages
 from lock_pages import PROPERTIES, linked, table
 
-from overlock_tools import defs, measure
-from overlock_tools.checking import lists
-from overlock_tools.commands.tunables import WHEN
+from overlock_tools.cli.commands.tunables import WHEN
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
-from overlock_tools.errors import MISSING, Fail
-from overlock_tools.scenarios import SCENARIOS
+from overlock_tools.measure import campaign
+from overlock_tools.measure.conditions import SCENARIOS
+from overlock_tools.model import defs
+from overlock_tools.modelcheck import capabilities
+from overlock_tools.system.errors import MISSING, Fail
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
@@ -62,14 +63,14 @@ def peers_table() -> str:
 
 
 def workloads_table() -> str:
-    rows = [[f"`{w.name}`", w.what, w.unit] for w in measure.subjects().workloads.values()]
+    rows = [[f"`{w.name}`", w.what, w.unit] for w in campaign.subjects().workloads.values()]
     return table(["workload", "what it is", "unit counted"], rows)
 
 
 def parameters_table() -> str:
     rows = [
         [w.name, f"`{p.option}`", "`" + "`, `".join(p.values or (p.preset,)) + "`", p.what]
-        for w in measure.subjects().workloads.values()
+        for w in campaign.subjects().workloads.values()
         for p in w.parameters
     ]
     return table(["workload", "option", "default, or values", "meaning"], rows)
@@ -123,17 +124,17 @@ def facts_table() -> str:
 
 
 def check_scenarios_table() -> str:
-    rows = [[f"`{name}`", what] for name, what in lists.load().scenarios.items()]
+    rows = [[f"`{name}`", what] for name, what in capabilities.load().scenarios.items()]
     return table(["scenario", "actions of the contexts"], rows)
 
 
 def check_models_table() -> str:
-    rows = [[f"`{name}`", what] for name, what in lists.load().models.items()]
+    rows = [[f"`{name}`", what] for name, what in capabilities.load().models.items()]
     return table(["model", "meaning"], rows)
 
 
 def check_budgets_table() -> str:
-    known = lists.load()
+    known = capabilities.load()
     rows = [[f"`{k}`", str(known.usual[k]), what] for k, what in known.budgets.items()]
     return table(["budget", "default per context", "allowed event"], rows)
 

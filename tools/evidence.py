@@ -19,10 +19,10 @@ from math import comb, nan
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import advice
-from overlock_tools.advice import Evidence, Situation
-from overlock_tools.errors import Fail
-from overlock_tools.tables import factor
+from overlock_tools.model import advice
+from overlock_tools.model.advice import Evidence, Situation
+from overlock_tools.model.quantities import factor
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 MEASURED = TOP / "docs/measured"

@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from overlock_tools.errors import Fail
-from overlock_tools.results import Result, from_file
-from overlock_tools.tables import factor, si, span
+from overlock_tools.model.quantities import factor, si, span
+from overlock_tools.model.results import Result, from_file
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/guest.json"

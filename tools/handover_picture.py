@@ -20,7 +20,7 @@ from diagrams import DEFINITIONS, OUT, text
 from handover_story import ABSENT, HOLDER, PRESENT, Event, Play
 from handover_words import Words
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 FOLDER = OUT / "locks"
 MONO = "font-family='DejaVu Sans Mono, Menlo, Consolas, monospace'"

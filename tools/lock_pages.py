@@ -7,9 +7,9 @@ from pathlib import Path
 
 import measured as results
 
-from overlock_tools import traits
-from overlock_tools.defs import Lock
-from overlock_tools.errors import Fail
+from overlock_tools.model import traits
+from overlock_tools.model.defs import Lock
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 PICTURES = TOP / "docs/img/locks"

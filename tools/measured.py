@@ -18,10 +18,10 @@ from typing import Any
 
 from diagrams import OUT, text
 
-from overlock_tools import defs
-from overlock_tools.results import Result, from_file
-from overlock_tools.tables import si
-from overlock_tools.view import View
+from overlock_tools.analyze.derived import View
+from overlock_tools.model import defs
+from overlock_tools.model.quantities import si
+from overlock_tools.model.results import Result, from_file
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/sections.json"

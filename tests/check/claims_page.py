@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from claim_cases import HERE, TOP, Result, Run, all_runs, ids, listed, options, said
 
-from overlock_tools.checking.chart import chart
-from overlock_tools.checking.job import Job, Size, Subject
-from overlock_tools.checking.outcome import Outcome
+from overlock_tools.modelcheck.chart import chart
+from overlock_tools.modelcheck.job import Job, Size, Subject
+from overlock_tools.modelcheck.outcome import Outcome
 
 PAGE = TOP / "docs/claims.md"
 PART = re.compile(r"(<!-- explored: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import commands, defs
-from overlock_tools.results import Cell, Result
+from overlock_tools.cli import commands
+from overlock_tools.model import defs
+from overlock_tools.model.results import Cell, Result
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))

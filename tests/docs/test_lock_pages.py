@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lock_text import header, included
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 LOCKS = list(defs.load().locks)
 MOST = 165  # lines, with comments and empty ones: about 150, and a tenth more

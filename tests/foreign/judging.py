@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from reading import PASSED, SKIPPED
 from running import Outcome
 
-from overlock_tools.program import NATIVE
+from overlock_tools.measure.programs import NATIVE
 
 NOT_RUN = "not run"
 

@@ -30,10 +30,12 @@ from rich.console import Console
 from rich.table import Table
 from suite import SUITES, Suite, lacking, load, obtained
 
-from overlock_tools import defs, files, machine, outside, turns
-from overlock_tools.errors import INTERRUPTED, Fail, say
-from overlock_tools.program import NATIVE
-from overlock_tools.terminal import console
+from overlock_tools.measure import header_locks, machine_queue
+from overlock_tools.measure.programs import NATIVE
+from overlock_tools.model import defs
+from overlock_tools.system import files, machine
+from overlock_tools.system.errors import INTERRUPTED, Fail, say
+from overlock_tools.system.terminal import console
 
 TOP = Path(__file__).resolve().parents[2]
 LOCKS = (
@@ -76,7 +78,7 @@ def checked(names: str) -> list[str]:
     """Locks; the first also by the library that counts."""
     locks = [name for name in names.split(",") if name]
     for name in locks:
-        if not outside.is_header(name):
+        if not header_locks.is_header(name):
             defs.load().lock(name)
     counted = [f"{locks[0]} {running.COUNTED}"] if locks and "/" not in locks[0] else []
     return [*locks, *counted]
@@ -120,14 +122,14 @@ class Session:
     def run(self, chosen: Sequence[Suite]) -> None:
         home = self.options.build / "foreign"
         home.mkdir(parents=True, exist_ok=True)
-        with turns.asked_for() as turn:
+        with machine_queue.asked_for() as turn:
             for suite in chosen:
                 turn.take()
                 built = obtained(suite, home, self.tell)
                 for name in suite.chosen(self.options.program, self.options.small):
                     self.one(suite, name, built, turn)
 
-    def one(self, suite: Suite, name: str, built: Path, turn: turns.Turns) -> None:
+    def one(self, suite: Suite, name: str, built: Path, turn: machine_queue.Turns) -> None:
         program = Program(suite.name, name)
 
         def run(variant: str) -> running.Outcome:

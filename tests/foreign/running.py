@@ -18,7 +18,7 @@ from reading import FAILED, PASSED, READERS, SKIPPED, Verdicts
 from suite import Suite
 
 from overlock_tools.apps import processes
-from overlock_tools.program import NATIVE
+from overlock_tools.measure.programs import NATIVE
 
 ENDING = "(how it ended)"  # beside the tests, under a name that none has
 SKIP_CODE = 77  # Automake's

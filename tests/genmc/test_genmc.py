@@ -16,7 +16,8 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 
-from overlock_tools import defs, genmc  # noqa: E402
+from overlock_tools.model import defs  # noqa: E402
+from overlock_tools.modelcheck import genmc  # noqa: E402 - after it knows where
 
 LOCKS = list(defs.load().locks)
 # First come, first served on a busy machine takes a time slice for each turn: few turns.
@@ -131,7 +132,7 @@ def stand_in(tmp_path: Path, *, slow: str = "") -> Path:
 
 def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "overlock_tools.genmc_run", *map(str, args)],
+        [sys.executable, "-m", "overlock_tools.modelcheck.genmc_run", *map(str, args)],
         check=False,
         capture_output=True,
         text=True,

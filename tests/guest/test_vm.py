@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from conftest import COMMAND, TOP, Overlock, alive
 
-from overlock_tools.errors import Fail
-from overlock_tools.guest import accel, placement, vm
-from overlock_tools.guest.placement import Placement
-from overlock_tools.guest.vm import Spec
+from overlock_tools.kernel import accel, placement, vm
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.kernel.vm import Spec
+from overlock_tools.system.errors import Fail
 
 Fake = Callable[[str], Path]
 HERE = Placement("free", (tuple(sorted(os.sched_getaffinity(0))),))

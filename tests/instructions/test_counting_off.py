@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import defs, native
+from overlock_tools.model import defs
+from overlock_tools.system import native
 
 TOP = Path(__file__).resolve().parent.parent.parent
 CALL = re.compile(r"\bol_count(?:_at|_poll)?\(")

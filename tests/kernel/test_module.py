@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import TOP, Build, twin
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 # What a lock's object may leave for others: the seam, and what the kernel's compiler flags call.
 ALLOWED = {"sched_clock", "__fentry__", "__stack_chk_fail", "ol_world"}

@@ -11,7 +11,7 @@ import pytest
 from conftest import LOCKS, TOP, Compile, environment, output, overlock, run
 from test_mutants import Mutant, build
 
-from overlock_tools import native
+from overlock_tools.system import native
 
 MISUSE = {
     # what is found, and the function that the call is in
@@ -177,9 +177,7 @@ TWINS = {
 }
 
 
-def told_by(
-    library: Path, program: Path, what: str, out: Path, *preloaded_too: Path
-) -> list[str]:
+def told_by(library: Path, program: Path, what: str, out: Path, *preloaded_too: Path) -> list[str]:
     more = {"OVERLOCK_CHECK": "1", "OVERLOCK_DEADLOCK_NS": "200000000", "OVERLOCK_QUIET": "1"}
     env = environment("tas_yield", library, OVERLOCK_OUTPUT=str(out), **more)
     env["LD_PRELOAD"] = " ".join(str(path) for path in (library, *preloaded_too))

@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 from conftest import LOCKS, SPINLOCKS, TOP, Compile, environment
 
-from overlock_tools import defs, native
-from overlock_tools.defs import Tunable
-from overlock_tools.interposing import ADAPTIVE
+from overlock_tools.model import defs
+from overlock_tools.model.defs import Tunable
+from overlock_tools.preload.interpose import ADAPTIVE
+from overlock_tools.system import native
 
 Text = str | bytes
 

@@ -15,7 +15,8 @@ import jsonschema
 import pytest
 from conftest import COMMAND, SHORT, Overlock
 
-from overlock_tools import defs, peers
+from overlock_tools.measure import peers
+from overlock_tools.model import defs
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 HEADER = """

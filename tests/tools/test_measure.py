@@ -19,13 +19,15 @@ from fake_bench import answer
 from rich.console import Console
 from test_plan import SCHEMA, World
 
-from overlock_tools import bench, histograms, machine, measure, results, turns
-from overlock_tools.errors import Fail
-from overlock_tools.measure import Run, Subjects, Watching
-from overlock_tools.plan import Plan, cell_seconds, in_words
-from overlock_tools.results import Result
-from overlock_tools.server import Server
-from overlock_tools.workloads import Workload
+from overlock_tools.measure import bench, campaign, machine_queue
+from overlock_tools.measure.campaign import Run, Subjects, Watching
+from overlock_tools.measure.executor import Server
+from overlock_tools.model import histograms, results
+from overlock_tools.model.plan import Plan, cell_seconds, in_words
+from overlock_tools.model.results import Result
+from overlock_tools.model.workloads import Workload
+from overlock_tools.system import machine
+from overlock_tools.system.errors import Fail
 
 RATES = {"tas": 1e6, "ttas": 1e6}
 
@@ -52,11 +54,11 @@ def nothing() -> None:
 def job() -> Run:
     workload = Workload("sections", "sections, made up")
     plan = Plan(workload, list(RATES), [1, 2], "tas", seed=1, rounds=3, seconds=0.1)
-    return Run(plan, measure.new_result(plan, Subjects({}, {}, [], [], {})))
+    return Run(plan, campaign.new_result(plan, Subjects({}, {}, [], [], {})))
 
 
 def go(job: Run, watching: Watching, stand_in: StandIn | None = None, **more: Any) -> None:
-    measure.run(cast("Server", stand_in or StandIn()), job, watching, **more)
+    campaign.run(cast("Server", stand_in or StandIn()), job, watching, **more)
 
 
 def test_what_is_whole_is_saved_now_and_then(
@@ -136,7 +138,7 @@ def is_taken(file: Path) -> bool:
 @pytest.fixture
 def turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "turn"
-    monkeypatch.setenv(turns.VARIABLE, str(file))
+    monkeypatch.setenv(machine_queue.VARIABLE, str(file))
     return file
 
 
@@ -150,12 +152,12 @@ def when_taken(job: Run, turn: Path) -> tuple[list[bool], list[bool]]:
             within.append(is_taken(turn))
             return super().measure(cell)
 
-    def pass_on(self: turns.Turns, real: Any = turns.Turns.pass_on) -> None:
+    def pass_on(self: machine_queue.Turns, real: Any = machine_queue.Turns.pass_on) -> None:
         real(self)
         before.append(is_taken(turn))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turns.Turns, "pass_on", pass_on)
+        patch.setattr(machine_queue.Turns, "pass_on", pass_on)
         go(job, Watching(nothing, nothing), Asking())
     return within, before
 
@@ -170,8 +172,8 @@ def test_cells_hold_the_turn(job: Run, turn: Path) -> None:
 def test_a_turn_that_has_lasted_is_passed_on(
     job: Run, turn: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0)
-    monkeypatch.setattr(turns, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(machine_queue, "TURN_SECONDS", 0)
+    monkeypatch.setattr(machine_queue, "PAUSE_SECONDS", 0)
     assert when_taken(job, turn) == ([True] * 12, [False] * 12)
 
 
@@ -182,9 +184,9 @@ def waits_for_a_file(pid: int) -> bool:
 def test_who_waits_for_a_turn_gets_it_before_the_next_cell(
     turn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+    monkeypatch.setattr(machine_queue, "TURN_SECONDS", 0)
     got = tmp_path / "got"
-    with turns.asked_for() as ours:
+    with machine_queue.asked_for() as ours:
         ours.take()
         other = subprocess.Popen(["flock", "-o", turn, "touch", got])
         until = time.monotonic() + 30
@@ -210,8 +212,8 @@ def test_time_spent_waiting_for_a_turn_is_nobodys(monkeypatch: pytest.MonkeyPatc
 def test_a_turn_that_cannot_be_taken_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(turns.VARIABLE, str(tmp_path))
-    with pytest.raises(Fail, match="give a writable file"), turns.asked_for():
+    monkeypatch.setenv(machine_queue.VARIABLE, str(tmp_path))
+    with pytest.raises(Fail, match="give a writable file"), machine_queue.asked_for():
         pass
 
 

@@ -326,7 +326,7 @@ def test_without_a_fault_the_same_tests_pass(tmp_path: Path) -> None:
 def test_the_copy_is_what_is_tested(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", "import overlock_tools.stats as s; print(s.__file__)"],
+        [sys.executable, "-c", "import overlock_tools.model.stats as s; print(s.__file__)"],
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,

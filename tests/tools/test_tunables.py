@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import cli, defs
+from overlock_tools.cli import main
+from overlock_tools.model import defs
 
 TOP = Path(__file__).resolve().parents[2]
 
 
 def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    assert cli.run(["tunables", *args]) == 0
+    assert main.run(["tunables", *args]) == 0
     return capsys.readouterr().out
 
 
