@@ -27,8 +27,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from overlock_tools.cli.commands.new import scaffold
-from overlock_tools.measure import executor, header_locks
-from overlock_tools.measure.executor import Server
+from overlock_tools.measure import header_locks, server
+from overlock_tools.measure.server import Server
 from overlock_tools.model import plan, stats
 from overlock_tools.system import files, machine
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail, say
@@ -86,7 +86,7 @@ def rates(
 
 def steps_of_five_percent() -> int:
     """The number of loop steps that take 5 % of one thread's acquisition."""
-    with bench(TRIAL_STEPS) as options, executor.started(options) as child:
+    with bench(TRIAL_STEPS) as options, server.started(options) as child:
         found = rates(child, 1, TRIAL_ROUNDS, plan.SECONDS / 2, "trial")
     turn, slow_turn = (stats.median([1 / rate for rate in found[lock]]) for lock in (ONE, SLOW))
     if slow_turn < 2 * turn:
@@ -97,7 +97,7 @@ def steps_of_five_percent() -> int:
 def compared(
     options: list[str], threads: int, rounds: int, seconds: float, seed: str
 ) -> Comparison:
-    with executor.started(options) as child:
+    with server.started(options) as child:
         found = rates(child, threads, rounds, seconds, seed)
     return Comparison(
         threads, stats.ratio(found[TWO], found[ONE]), stats.ratio(found[SLOW], found[ONE])

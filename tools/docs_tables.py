@@ -24,7 +24,7 @@ from lock_pages import PROPERTIES, linked, table
 from overlock_tools.cli.commands.tunables import WHEN
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
-from overlock_tools.measure import campaign
+from overlock_tools.measure import subjects
 from overlock_tools.measure.conditions import SCENARIOS
 from overlock_tools.model import defs
 from overlock_tools.modelcheck import capabilities
@@ -63,14 +63,14 @@ def peers_table() -> str:
 
 
 def workloads_table() -> str:
-    rows = [[f"`{w.name}`", w.what, w.unit] for w in campaign.subjects().workloads.values()]
+    rows = [[f"`{w.name}`", w.what, w.unit] for w in subjects.subjects().workloads.values()]
     return table(["workload", "what it is", "unit counted"], rows)
 
 
 def parameters_table() -> str:
     rows = [
         [w.name, f"`{p.option}`", "`" + "`, `".join(p.values or (p.preset,)) + "`", p.what]
-        for w in campaign.subjects().workloads.values()
+        for w in subjects.subjects().workloads.values()
         for p in w.parameters
     ]
     return table(["workload", "option", "default, or values", "meaning"], rows)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from table import Entry, Made, elsewhere, entries, in_another_thread
 
-from overlock_tools.measure import executor, peers
+from overlock_tools.measure import peers, server
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from overlock_tools.system.kernel_files import Tree
@@ -134,10 +134,10 @@ def test_broken_ones_are_seen(broken: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[executor.Server]:
+def bench() -> Iterator[server.Server]:
     """Also with what would elide and cannot here: it must exclude all the same."""
     files = [file for family in PLUGGED if (file := peers.plugin(family)).exists()]
-    with executor.started([f"--peers={file}" for file in files]) as started:
+    with server.started([f"--peers={file}" for file in files]) as started:
         yield started
 
 
@@ -148,7 +148,7 @@ def cell(name: str, threads: int) -> dict[str, object]:
 
 @pytest.mark.parametrize("threads", [1, 2, 8, 64])
 @pytest.mark.parametrize("name", ALL)
-def test_excludes(bench: executor.Server, name: str, threads: int) -> None:
+def test_excludes(bench: server.Server, name: str, threads: int) -> None:
     answer = bench.measure(cell(name, threads))
     assert answer["wrong"] == ""
     assert answer["lock"] == name
@@ -156,7 +156,7 @@ def test_excludes(bench: executor.Server, name: str, threads: int) -> None:
 
 
 def test_one_that_does_not_exclude_is_seen(broken: Path) -> None:
-    with executor.started([f"--peers={broken}"]) as started:
+    with server.started([f"--peers={broken}"]) as started:
         assert started.measure(cell("open_door", 8) | {"seconds": 0.2})["wrong"] != ""
 
 
@@ -236,7 +236,7 @@ def test_locks_says_what_is_missing(without: Path) -> None:
 # Elision: by the library's transactions, and by the processor.
 
 
-def test_built_in_ones_say_what_their_lines_say(bench: executor.Server) -> None:
+def test_built_in_ones_say_what_their_lines_say(bench: server.Server) -> None:
     """elided.h has a line of its own, for the engine."""
     told = {subject["id"]: subject["what"] for subject in bench.facts["subjects"]}
     assert {name: told[name] for name in ALL} == {name: peer.what for name, peer in ALL.items()}

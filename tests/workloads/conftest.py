@@ -14,11 +14,11 @@ NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
 BUILT = NATIVE.parent / "tests"
 EXCLUDES_NOBODY, STOPS_GRANTING = "open_door", "dead_end"
 
-from overlock_tools.measure import executor, header_locks  # noqa: E402  (after the folder is named)
+from overlock_tools.measure import header_locks, server  # noqa: E402  (after the folder is named)
 
 
 class Bench:
-    def __init__(self, running: executor.Server) -> None:
+    def __init__(self, running: server.Server) -> None:
         self._server = running
         self.workloads = [entry["id"] for entry in running.facts["workloads"]]
 
@@ -36,5 +36,5 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         f"--lock-so={name}={header_locks.compile_lock(TOP / f'tests/measuring/{name}.h', folder)}"
         for name in (EXCLUDES_NOBODY, STOPS_GRANTING)
     ]
-    with executor.started(options) as running:
+    with server.started(options) as running:
         yield Bench(running)

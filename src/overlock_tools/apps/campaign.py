@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What `overlock apps run` does: from what was asked to results that are shown and kept."""
 
-import random
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from rich.console import Console
 from overlock_tools.apps import catalogue, executor, results
 from overlock_tools.apps.app import App
 from overlock_tools.apps.executor import NATIVE, Rig, Setting
-from overlock_tools.measure import bench, campaign, conditions, matrix, resume
+from overlock_tools.measure import campaign, conditions
 from overlock_tools.measure.conditions.base import ended_in_order
 from overlock_tools.model import plan
 from overlock_tools.model.plan import Plan
@@ -70,7 +69,7 @@ def scenario(options: Mapping[str, Any]) -> dict[str, str]:
     texts = {s.name: options[s.name] for s in SCENARIOS if options[s.name]}
     if texts.get(results.NEIGHBOURS) == "1":
         del texts[results.NEIGHBOURS]
-    bench.parsed(texts)
+    conditions.parsed(texts)
     return texts
 
 
@@ -86,13 +85,13 @@ def run(options: dict[str, Any]) -> int:
     given_parameters = given(options["parameters"])
     parameters = {app.name: app.parameters(given_parameters) for app in apps}
     counted = options["counters"] or options["histograms"]
-    options |= {"seed": seed(options), "counters": counted}
+    options |= {"seed": campaign.seed(options), "counters": counted}
     if options["budget"]:
         places = [(app, len(locks) * len(threads)) for app in apps]
         fits = results.fitting(places, options["warm_up"], options)
         options["rounds"], options["seconds"] = fits
     setting = Setting(options["warm_up"], counted, options["histograms"])
-    matrix.make(options["output"])
+    campaign.make(options["output"])
     try:
         with ended_in_order(), executor.ready(setting) as ready:
             parts = []
@@ -103,54 +102,41 @@ def run(options: dict[str, Any]) -> int:
             code = _measured(ready, parts, options, out)
     except KeyboardInterrupt:
         return INTERRUPTED
-    if code == INTERRUPTED:
-        out.print("interrupted; repeat the command to complete the measurement")
-    page = shlex.quote(str(options["output"]))
-    out.print(f"To see the results: overlock report {page} -o report.html", highlight=False)
-    return code
+    return campaign.close(code, shlex.quote(str(options["output"])), out)
 
 
-def seed(options: Mapping[str, Any]) -> int:
-    asked = options["seed"]
-    return random.randrange(2**31) if asked is None else int(asked)  # noqa: S311 - no secret
-
-
-def _part(ready: Rig, app: type[App], planned: Plan, setting: Setting, folder: Path) -> matrix.Part:
+def _part(
+    ready: Rig, app: type[App], planned: Plan, setting: Setting, folder: Path
+) -> campaign.Part:
     """Begun, or as far as its file had come."""
     file = folder / f"{app.name}.json"
-    kept = resume.kept(file) if file.exists() else None
-    if kept:
-        planned = resume.with_seed_of(planned, kept)
     command = ["overlock", *sys.argv[1:]]
-    result = results.new_result(planned, ready.apps[app.name], setting, command)
-    if kept:
-        resume.check_same(file, kept, result)
-    job = campaign.Run(planned, kept or result)
-    if kept and kept.complete:
-        job.to_do = 0
+    job = campaign.begun(
+        planned, file, lambda plan: results.new_result(plan, ready.apps[app.name], setting, command)
+    )
     ready.results[app.name] = job.result
-    return matrix.Part(job, file, app.overhead_seconds + setting.warm_up)
+    return campaign.Part(job, file, app.overhead_seconds + setting.warm_up)
 
 
 def _measured(
-    ready: Rig, parts: Sequence[matrix.Part], options: dict[str, Any], out: Console
+    ready: Rig, parts: Sequence[campaign.Part], options: dict[str, Any], out: Console
 ) -> int:
     _introduce(parts, out)
     code = 0
     if any(part.job.to_do for part in parts):
-        warnings = bench.quiet_enough(bench.Asked(options, set()), out)
+        warnings = campaign.quiet_enough(options["if_busy"], out)
         for part in parts:
             if part.job.to_do:
                 name = part.job.plan.workload.name
                 out.print(f"setting up {name}", highlight=False)
                 ready.apps[name].set_up()
-        code = matrix.measure_all(ready, parts, out, warnings, options["budget"])
+        code = campaign.run_all(ready, parts, out, warnings, options["budget"])
     for part in parts:
         show(part.job.result, out)
     return code
 
 
-def _introduce(parts: Sequence[matrix.Part], out: Console) -> None:
+def _introduce(parts: Sequence[campaign.Part], out: Console) -> None:
     out.print(machine.headline(machine.facts()))
     cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
     first = parts[0].job.plan
@@ -164,7 +150,7 @@ def _introduce(parts: Sequence[matrix.Part], out: Console) -> None:
 
 def show(result: Result, out: Console) -> None:
     if not result.cells:
-        for line in bench.remarks(result):
+        for line in campaign.remarks(result):
             out.print(line, soft_wrap=True)
         return
     out.print("")

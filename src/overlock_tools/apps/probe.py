@@ -14,7 +14,7 @@ from overlock_tools.analyze.paper_claims import CSD_NS, MEAN_CSD_NS
 from overlock_tools.apps import executor, results
 from overlock_tools.apps.app import App
 from overlock_tools.apps.executor import Setting
-from overlock_tools.measure import campaign
+from overlock_tools.measure import subjects
 from overlock_tools.measure.conditions.base import ended_in_order
 from overlock_tools.measure.executor import Impossible
 from overlock_tools.model import plan
@@ -60,7 +60,7 @@ def cells(
             try:
                 one.set_up()
                 answer = ready.measure(planned.line(1, place, probe.seconds))
-                yield app.name, campaign.cell_of(answer, 1, probe.lock)
+                yield app.name, subjects.cell_of(answer, 1, probe.lock)
             except (Fail, Impossible) as error:
                 out.print(f"{app.name}: {error}", soft_wrap=True, highlight=False)
 

@@ -2,7 +2,6 @@
 """What `overlock guest` does: from what was asked to what is said."""
 
 import os
-import random
 import re
 import shlex
 import subprocess
@@ -21,8 +20,9 @@ from overlock_tools.kernel.experiments import EXPERIMENTS, Experiment
 from overlock_tools.kernel.experiments import Part as ExperimentPart
 from overlock_tools.kernel.hosts import Ground, prepared
 from overlock_tools.kernel.results import Setting
-from overlock_tools.measure import bench, campaign, matrix, resume
-from overlock_tools.measure.conditions.base import deferred, ended_in_order
+from overlock_tools.measure import campaign
+from overlock_tools.measure.conditions.base import ended_in_order
+from overlock_tools.measure.rounds import Job
 from overlock_tools.model import defs, plan
 from overlock_tools.model.plan import Plan
 from overlock_tools.model.results import Result
@@ -113,7 +113,7 @@ class Session:
         plan: Plan,
         file: Path | None,
         given: Mapping[str, str] | None = None,
-    ) -> campaign.Run:
+    ) -> Job:
         """Begun, or as far as its file had come; what is missing is told before."""
         if given is None:
             given = loads.given(self.on.options["parameters"])
@@ -122,15 +122,11 @@ class Session:
             self.on.spec(variant, plan.threads[0], load)
         self.rig.parameters[load.name] = parameters
         command = ["overlock", *sys.argv[1:]]
-        kept = resume.kept(file) if file and file.exists() else None
-        if kept:
-            plan = resume.with_seed_of(plan, kept)
-        result = results.new_result(plan, load, parameters, self.setting, command)
-        if kept and file:
-            resume.check_same(file, kept, result)
-        job = campaign.Run(plan, kept or result)
-        if kept and kept.complete:
-            job.to_do = 0
+
+        def new_result(plan: Plan) -> Result:
+            return results.new_result(plan, load, parameters, self.setting, command)
+
+        job = campaign.begun(plan, file, new_result)
         self.rig.results[load.name, results.vms_of(plan)] = job.result
         return job
 
@@ -165,7 +161,7 @@ def run(options: dict[str, Any]) -> int:
         files.check_writable(file)
         if file.exists() and not options["resume"]:
             file = None  # it is replaced at the end, not gone on with
-    options |= {"pilot": False, "seed": _seed(options)}
+    options |= {"pilot": False, "seed": campaign.seed(options)}
     try:
         load = loads.known(options["load"])
         chosen = variants(options["locks"], options["baseline"])
@@ -173,14 +169,10 @@ def run(options: dict[str, Any]) -> int:
             planned = results.planned(load, options["vms"], [options["smp"]], chosen, options)
             job = session.job(load, planned, file)
             _introduce(job.result, job.to_do, out)
-            return _measured(session.rig, job, out, options["json_file"])
+            written = (options["json_file"], None)
+            return campaign.run_one(session.rig, job, out, written, show_result)
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def _seed(options: dict[str, Any]) -> int:
-    given = options["seed"]
-    return random.randrange(2**31) if given is None else int(given)  # noqa: S311 - no secret
 
 
 def _introduce(result: Result, to_do: int, out: Console) -> None:
@@ -191,21 +183,8 @@ def _introduce(result: Result, to_do: int, out: Console) -> None:
     out.print(f"{cells} of {seconds:g} s, each after a boot", highlight=False)
 
 
-def _measured(rig: Rig, job: campaign.Run, out: Console, file: Path | None) -> int:
-    def save() -> None:
-        if file:
-            files.write(file, job.result.partial_json())
-
-    with deferred():
-        if job.to_do:
-            interrupted = bench.measured(rig, job, out, bench.Terms(save))
-        else:
-            interrupted, job.result.complete = False, True
-        return bench.finish(job, out, (file, None), interrupted, show_result)
-
-
 def show_result(result: Result, out: Console) -> None:
-    bench.show(result, out)
+    campaign.print_result(result, out)
     for line in [*results.said(result), *results.beyond(result)]:
         out.print(line, soft_wrap=True, highlight=False)
 
@@ -229,7 +208,7 @@ def rigs(text: str) -> dict[int, list[int]]:
 def run_matrix(options: dict[str, Any]) -> int:
     """A file for each load and number of guests; the same command completes them."""
     out, folder = terminal(), options["output"]
-    options |= {"seed": _seed(options), "json_file": None}
+    options |= {"seed": campaign.seed(options), "json_file": None}
     asked = rigs(options["rigs"])
     names = [word.strip() for word in options["loads"].split(",") if word.strip()]
     chosen = variants(options["locks"] or ("all",), options["baseline"])
@@ -238,34 +217,30 @@ def run_matrix(options: dict[str, Any]) -> int:
         raise Fail("--loads is empty; `overlock guest run --help` lists the loads")
     try:
         with _session(options, out, [load for load, _ in wanted]) as session:
-            matrix.make(folder)
+            campaign.make(folder)
             parts = [_part(session, load, vms, asked[vms], chosen) for load, vms in wanted]
             _introduce_all(parts, out)
             code = 0
             if any(part.job.to_do for part in parts):
-                warnings = bench.quiet_enough(bench.Asked(options, set()), out)
-                code = matrix.measure_all(session.rig, parts, out, warnings, None)
+                warnings = campaign.quiet_enough(options["if_busy"], out)
+                code = campaign.run_all(session.rig, parts, out, warnings, None)
     except KeyboardInterrupt:
         code = INTERRUPTED
         parts = []
     for part in parts:
         show.rates(part.job.result, out)
-    if code == INTERRUPTED:
-        out.print("interrupted; repeat the command to complete the measurement")
-    page = shlex.quote(str(folder))
-    out.print(f"To see the results: overlock report {page} -o report.html", highlight=False)
-    return code
+    return campaign.close(code, shlex.quote(str(folder)), out)
 
 
 def _part(
     session: Session, load: loads.Load, vms: int, vcpus: Sequence[int], chosen: Sequence[str]
-) -> matrix.Part:
+) -> campaign.Part:
     file = session.on.options["output"] / f"{load.name}-{vms}.json"
     planned = results.planned(load, vms, vcpus, chosen, session.on.options)
-    return matrix.Part(session.job(load, planned, file), file, BOOT_AND_LEAD_SECONDS)
+    return campaign.Part(session.job(load, planned, file), file, BOOT_AND_LEAD_SECONDS)
 
 
-def _introduce_all(parts: Sequence[matrix.Part], out: Console) -> None:
+def _introduce_all(parts: Sequence[campaign.Part], out: Console) -> None:
     out.print(machine.headline(machine.facts()))
     cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
     first = parts[0].job.plan
@@ -321,20 +296,20 @@ def run_paper(name: str, options: dict[str, Any]) -> int:
     """The parts of an experiment, a file each; the same command completes them."""
     known = defs.known(EXPERIMENTS, name, "experiment", f"expected one of {', '.join(EXPERIMENTS)}")
     out, folder = terminal(), options["output"]
-    options |= {"seed": _seed(options), "parameters": (), "pilot": False}
+    options |= {"seed": campaign.seed(options), "parameters": (), "pilot": False}
     options |= {"baseline": known.locks[0]}
     for option in ("rounds", "seconds"):
         options[option] = options[option] or getattr(known, option)
     try:
         with _session(options, out, [loads.known(part.load) for part in known.parts]) as session:
-            matrix.make(folder)
+            campaign.make(folder)
             jobs = {part.name: _job_of(session, known, part, folder, name) for part in known.parts}
             out.print(f"{known.paper} {known.figure}: {known.what}", style="bold")
             _introduce_all(list(jobs.values()), out)
             code = 0
             if any(job.job.to_do for job in jobs.values()):
-                warnings = bench.quiet_enough(bench.Asked(options, set()), out)
-                code = matrix.measure_all(session.rig, list(jobs.values()), out, warnings, None)
+                warnings = campaign.quiet_enough(options["if_busy"], out)
+                code = campaign.run_all(session.rig, list(jobs.values()), out, warnings, None)
     except KeyboardInterrupt:
         return INTERRUPTED
     results = {part: job.job.result for part, job in jobs.items()}
@@ -343,16 +318,12 @@ def run_paper(name: str, options: dict[str, Any]) -> int:
         if known.events:
             show.counts(result, known.events, out)
     show.claims(known, results, out)
-    if code == INTERRUPTED:
-        out.print("interrupted; repeat the command to complete the measurement")
-    page = shlex.quote(str(folder))
-    out.print(f"To see the results: overlock report {page} -o report.html", highlight=False)
-    return code
+    return campaign.close(code, shlex.quote(str(folder)), out)
 
 
 def _job_of(
     session: Session, known: Experiment, part: ExperimentPart, folder: Path, name: str
-) -> matrix.Part:
+) -> campaign.Part:
     load, options = loads.known(part.load), session.on.options
     vcpus = plan.parse_threads(options["vcpus"] or part.vcpus, session.on.where.cpus)
     if most := [n for n in vcpus if n > MOST_VCPUS]:
@@ -362,6 +333,6 @@ def _job_of(
         results.planned(load, part.vms, vcpus, chosen, options), statistic=known.statistic
     )
     file = folder / f"{name}-{part.name}.json"
-    return matrix.Part(
+    return campaign.Part(
         session.job(load, planned, file, part.parameters), file, BOOT_AND_LEAD_SECONDS
     )

@@ -1,317 +1,358 @@
 # SPDX-License-Identifier: MIT
-"""Measures a plan: one cell after the other, into a result that can be taken up again."""
+"""A campaign: jobs that an executor measures, shown while they run, kept, and taken up again."""
 
-import hashlib
-import tempfile
+import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.measure import executor, header_locks, machine_queue, peers, throw_mutexes
-from overlock_tools.measure.executor import Bench, Hung, Impossible, Server
-from overlock_tools.model import defs, histograms, stats, workloads
-from overlock_tools.model.plan import Place, Plan
-from overlock_tools.model.results import Cell, GivenUp, Result
-from overlock_tools.model.workloads import Workload
-from overlock_tools.system import machine, native
-from overlock_tools.system.errors import Fail
-from overlock_tools.system.machine import BUSY_SHARE
+from rich.console import Console, Group
+from rich.text import Text
 
-# Of the native lock's rate: what has less in the pilot round has collapsed, and is not repeated.
-COLLAPSED = 0.1
-NATIVE = "pthread_mutex"
-# With fixed work, a cell that takes this many times the native one's time is cut.
-CUT_AT = 10.0
-LEAST_LIMIT_SECONDS = 0.5
-SAVE_EVERY_SECONDS = 60.0
+from overlock_tools.analyze import ministat, verdict
+from overlock_tools.measure import conditions, resume, rounds
+from overlock_tools.measure.conditions.base import deferred
+from overlock_tools.measure.executor import Executor
+from overlock_tools.measure.rounds import Job, Watching
+from overlock_tools.model import paper_settings, results
+from overlock_tools.model import plan as plans
+from overlock_tools.model.plan import Plan
+from overlock_tools.model.results import Result
+from overlock_tools.render import csv_export, tables
+from overlock_tools.system import files, machine
+from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.system.terminal import Running
+
+IF_BUSY = ("warn", "refuse", "wait")
+
+
+LOOK_AGAIN_SECONDS = 5.0
+
+
+UNDRAINED = "did not drain: waiters remained in the queue"
+
+
+Proof = dict[str, dict[str, Any]]  # as scenarios.Proofs collects it
+
+
+Show = Callable[[Result, Console], None]
 
 
 @dataclass(frozen=True)
-class Subjects:
-    """What overlock-bench can measure, as it says itself."""
+class Terms:
+    """What else a measurement is to heed."""
 
-    facts: dict[str, Any]
-    what: dict[str, str]
-    peers: list[str]
-    missing: list[str]  # peers that are not installed
-    workloads: dict[str, Workload]
+    save: Callable[[], None] = lambda: None  # what is whole, now and then
+    until: float | None = None  # a time.monotonic()
+    others: float = 0.0  # seconds of other work that follow, for who waits for it all
 
 
-def known_to(bench: Server, missing: Sequence[str] = ()) -> Subjects:
-    facts = dict(bench.facts)
-    listed = facts.pop("subjects")
-    found = workloads.from_facts(facts)
-    return Subjects(
-        facts,
-        {entry["id"]: entry["what"] for entry in listed},
-        [entry["id"] for entry in listed if entry["kind"] == "peer"],
-        list(missing),
-        found,
-    )
+@dataclass(frozen=True)
+class Part:
+    """A job of the campaign, and its file."""
 
-
-def subjects() -> Subjects:
-    with executor.started() as bench:
-        return known_to(bench)
-
-
-def parse_variants(text: str, known: Subjects) -> list[str]:
-    """`ticket,preemptable_ticket@tau=0@spin=500,all,peers` as a list without repetitions."""
-    groups = {"all": list(known.what), "peers": known.peers}
-    variants: dict[str, None] = {}
-    where = "`overlock locks` lists them, peers included"
-    for word in filter(None, (word.strip() for word in text.split(","))):
-        listed = groups.get(word) or [defs.checked_variant(word, known.what, where)]
-        variants.update(dict.fromkeys(listed))
-    if not variants:
-        raise Fail("--locks names no lock; `overlock locks` lists them, `all` selects all")
-    return list(variants)
-
-
-def new_result(plan: Plan, known: Subjects) -> Result:
-    program = native.file("overlock-bench-counted" if plan.counters else "overlock-bench")
-    settings = plan.settings(plan.cpus or machine.cpus())
-    settings["build"] = hashlib.sha256(program.read_bytes()).hexdigest()
-    settings["plugins"] = peers.digests(plan.variants)
-    return Result(
-        kind=plan.workload.name,
-        title=plan.title,
-        unit=plan.workload.unit,
-        baseline=plan.baseline,
-        command=_variables(known.facts) + plan.command(),
-        settings=settings,
-        machine=machine.facts(),
-        native=known.facts | throw_mutexes.facts(plan.workload.name),
-        variants=plan.variants,
-        threads=plan.threads,
-        peers=[v for v in plan.variants if v.partition("@")[0] in known.peers],
-        missing=known.missing,
-        parameters=plan.parameters,
-        scenario={"settings": plan.scenario} if plan.scenario else {},
-        statistic=plan.statistic,
-    )
-
-
-def _variables(facts: dict[str, Any]) -> str:
-    """What the environment set otherwise than it is by default, as a shell takes it."""
-    presets = defs.load().tunables
-    return "".join(
-        f"{presets[name].variable}={value} "
-        for name, value in facts.get("tunables", {}).items()
-        if value != str(presets[name].default)
-    )
-
-
-def cell_of(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
-    told = ("latency", "handover", "hold", "queue")
-    latency, handover, hold, queue = (answer.get(key, {}) for key in told)
-    return Cell(
-        round=round_number,
-        variant=variant,
-        threads=answer["threads"],
-        work=answer["acquisitions"],
-        seconds=answer["seconds"],
-        cpu_seconds=answer["cpu_seconds"],
-        voluntary=answer["voluntary"],
-        involuntary=answer["involuntary"],
-        per_thread=answer["per_thread"],
-        copies=answer.get("copies", []),
-        wrong=answer["wrong"],
-        drained=answer["drained"],
-        drain_seconds=answer["drain_seconds"],
-        cut=answer.get("cut", False),
-        work_seconds=answer.get("work_seconds"),
-        gap_ns=answer.get("gap_ns"),
-        latency=histograms.packed(latency.get("ns", []), latency.get("weight", [])),
-        handover=histograms.packed(handover.get("ns", []), handover.get("weight", [])),
-        hold=histograms.packed(hold.get("ns", []), hold.get("weight", [])),
-        queue_mean=queue.get("mean"),
-        queue_max=queue.get("max"),
-        finish_ns=[ns for ns in answer.get("finish_ns", []) if ns is not None],  # null: cut
-        slice_us=answer.get("slice_us"),
-        steal_seconds=answer.get("steal_seconds"),
-        arrivals=answer.get("arrivals", 0),
-        events=answer.get("events", {}),
-        wait_ns=answer.get("wait_ns"),
-        spin_ns=answer.get("spin_ns"),
-        hold_ns=answer.get("hold_ns"),
-        handover_ns=answer.get("handover_ns"),
-    )
-
-
-class Run:
-    """A plan on its way: what is done, what is left, and until when."""
-
-    def __init__(self, plan: Plan, result: Result) -> None:
-        self.plan, self.result = plan, result
-        self.places = set(plan.places)
-        self.began = self.saved = 0.0  # run() says when
-        self.measured = 0  # cells of this run; the result may have others
-        self.round, self.left_in_round = 0, 0
-        self.to_do = 0
-        self.count()
-        self.others: dict[int, float] = {}  # other programs' share of the CPUs, by round
+    job: Job
+    file: Path
+    overhead: float = 0.0  # seconds of each cell beside what every cell takes
 
     @property
-    def given_up(self) -> set[Place]:
-        listed = self.result.collapsed + self.result.impossible + self.result.hung
-        return {Place(entry.variant, entry.threads) for entry in listed}
+    def seconds(self) -> float:
+        return self.job.to_do * (plans.cell_seconds(self.job.plan.seconds) + self.overhead)
 
-    @property
-    def total(self) -> int:
-        """Cells in all, as far as is known what collapses."""
-        return len(self.result.cells) + self.to_do
 
-    @property
-    def seconds_left(self) -> float | None:
-        """As the cells so far took; None before there is one."""
-        if not self.measured:
-            return None
-        return (time.monotonic() - self.began) / self.measured * self.to_do
+def seed(options: Mapping[str, Any]) -> int:
+    given = options["seed"]
+    return random.randrange(2**31) if given is None else int(given)  # noqa: S311 - no secret
 
-    def count(self) -> None:
-        """After something was given up, there is less to do."""
-        rounds = range(1, self.plan.rounds + 1)
-        self.to_do = sum(len(self.left(number)) for number in rounds)
 
-    def left(self, round_number: int) -> list[Place]:
-        """Of that round, in its order; with fixed work the native lock first: it sets limits."""
-        done = {Place(c.variant, c.threads) for c in self.result.cells if c.round == round_number}
-        skipped = done | self.given_up
-        order = [place for place in self.plan.order(round_number) if place not in skipped]
-        if self.plan.turns:
-            order.sort(key=lambda place: place.variant != native_of(self.result))
-        return order
+def begun(plan: Plan, file: Path | None, new_result: Callable[[Plan], Result]) -> Job:
+    """A new job, or the one that `file` holds, as far as it has come."""
+    if not file or not file.exists():
+        return Job(plan, new_result(plan))
+    kept = results.from_file(file)
+    plan = resume.with_seed_of(plan, kept)
+    resume.check_same(file, kept, new_result(plan))
+    job = Job(plan, kept)
+    if kept.complete:
+        job.to_do = 0
+    return job
 
-    def limit(self, place: Place) -> float:
-        """Seconds that the cell may take, or is to take."""
-        if not self.plan.turns:
-            return self.plan.seconds
-        native_lock = native_of(self.result)
-        known = [c.seconds for c in self.result.of(native_lock or "", place.threads) if not c.cut]
-        if not known or place.variant == native_lock:
-            return self.plan.seconds
-        return min(self.plan.seconds, max(LEAST_LIMIT_SECONDS, CUT_AT * stats.median(known)))
 
-    def measure(self, bench: Bench, round_number: int, place: Place) -> None:
-        try:
-            answer = bench.measure(self.plan.line(round_number, place, self.limit(place)))
-        except Impossible as error:
-            why = str(error)
-            self.result.impossible.append(GivenUp(place.variant, place.threads, why))
-            self.count()
-        except Hung:
-            why = f"hung in round {round_number}"
-            self.result.hung.append(GivenUp(place.variant, place.threads, why))
-            self.count()
-        else:
-            self.result.cells.append(cell_of(answer, round_number, place.variant))
-            self.to_do -= 1
-        self.measured += 1
+def quiet_enough(if_busy: str, console: Console) -> list[str]:
+    """Warnings for the result, after waiting if that was asked for."""
+    said = False
+    while warning := machine.busy_now():
+        if if_busy == "refuse":
+            raise Fail(f"{warning}; stop that work, or give --if-busy wait or warn", FAILED)
+        if if_busy == "warn":
+            console.print(f"warning: {warning}", style="yellow")
+            return [f"at the start {warning}"]
+        if not said:
+            console.print(f"waiting until the CPUs are free: {warning}")
+            said = True
+        time.sleep(LOOK_AGAIN_SECONDS)
+    return []
 
-    def judge_pilot(self) -> None:
-        """What has collapsed in round 1 is known well enough: it is not measured again."""
-        self.result.collapsed = [
-            GivenUp(cell.variant, cell.threads, why)
-            for cell in self.result.cells
-            if cell.round == 1 and (why := self._collapsed(cell))
-        ]
-        self.count()
 
-    def _collapsed(self, cell: Cell) -> str:
-        """In words; empty if it has not."""
-        if cell.cut:
-            return f"cut after {cell.seconds:.3g} s, unfinished"
-        beside = [c for c in self.result.cells if c.round == 1 and c.threads == cell.threads]
-        native_lock = next((c for c in beside if c.variant == NATIVE), None)
-        judge = native_lock or max(beside, key=lambda c: c.rate)
-        if cell.rate < COLLAPSED * judge.rate:
-            return f"less than a tenth of {judge.variant}'s rate"
-        return ""
+def measured(executor: Executor, job: Job, console: Console, terms: Terms) -> bool:
+    """Completes the result as far as it gets; true if it was interrupted."""
+    plan, result = job.plan, job.result
 
-    def busy_warning(self) -> str | None:
-        busy = {number: share for number, share in self.others.items() if share >= BUSY_SHARE}
-        if not busy:
-            return None
-        rounds = ", ".join(map(str, busy))
-        return (
-            f"other work took up to {max(busy.values()):.0%} of the CPUs in round"
-            f"{'' if len(busy) == 1 else 's'} {rounds}: expect noise, in rates more than in ratios"
+    def about() -> str:
+        left = job.seconds_left
+        return f"about {plans.in_words(left + terms.others)} left" if left is not None else ""
+
+    def line() -> str:
+        if job.left_in_round:
+            return ""
+        return f"round {job.round} of {plan.rounds} done, {about()}"
+
+    def table() -> Group:
+        return Group(tables.matrix(result, len(result.cells), job.total), Text(about()))
+
+    running = Running(console, table, line)
+    proven = _proven(result)
+    try:
+        with (
+            running.shown(),
+            conditions.applied(conditions.parsed(plan.scenario), executor.pid) as proofs,
+        ):
+
+            def prove() -> None:
+                if plan.scenario and job.measured:
+                    kept = result.scenario.get("proof", {})  # what another than a scenario saw
+                    result.scenario["proof"] = kept | proven(proofs.collect())
+
+            def save() -> None:
+                prove()
+                terms.save()
+
+            try:
+                rounds.run(executor, job, Watching(running.update, save), terms.until)
+            finally:
+                prove()
+    except KeyboardInterrupt:
+        return True
+    except Fail:
+        if result.cells:
+            terms.save()
+        raise
+    return False
+
+
+def _proven(result: Result) -> Callable[[Proof], Proof]:
+    """Of this session and those before it, what this session's proof makes of it all."""
+    if not result.cells:
+        return lambda now: now
+    earlier = result.scenario.get("proof", {})
+    return lambda now: conditions.together(earlier, now)
+
+
+def run_one(
+    executor: Executor,
+    job: Job,
+    console: Console,
+    written: tuple[Path | None, Path | None],
+    show: "Show | None" = None,
+) -> int:
+    """Measures what the job lacks and writes its result, as JSON and as CSV; the exit code."""
+    file, result = written[0], job.result
+    show = show or print_result
+    if not job.to_do:
+        kept_whole, result.complete = result.complete, True  # it was killed before it said so
+        return finish(job, console, (None if kept_whole else file, written[1]), False, show)
+
+    def save() -> None:
+        if file:
+            files.write(file, result.partial_json())
+
+    with deferred():
+        interrupted = measured(executor, job, console, Terms(save))
+        return finish(job, console, written, interrupted, show)
+
+
+def finish(
+    job: Job,
+    console: Console,
+    written: tuple[Path | None, Path | None],
+    interrupted: bool,
+    show: Show,
+) -> int:
+    result = job.result
+    json_file, csv_file = written
+    conclude(result)
+    show(result, console)
+    if result.cells or result.hung:
+        if json_file:
+            files.write(json_file, result.to_json())
+            console.print(f"written: {json_file}")
+        if csv_file:
+            files.write(csv_file, csv_export.cells([result]))
+            console.print(f"written: {csv_file}")
+    if interrupted:
+        done = f"{len(result.cells)} of {job.total} cells are complete"
+        kept = " and kept; repeat the command with --resume to complete them"
+        console.print(f"interrupted: {done}{kept if json_file and result.cells else ''}")
+        return INTERRUPTED
+    return FAILED if any(result.wrong()) or result.impossible else 0
+
+
+def conclude(result: Result) -> None:
+    result.verdict = verdict.sentences(result)
+    if not result.cells:  # it may have hung in the first
+        result.verdict = [*(f"WRONG: {line}." for line in result.wrong()), *result.verdict]
+    result.warnings = [line for line in result.warnings if not line.endswith(UNDRAINED)]
+    if left := sum(not cell.drained for cell in result.cells):
+        result.warnings.append(f"{left} cell{'' if left == 1 else 's'} {UNDRAINED}")
+
+
+def print_result(result: Result, console: Console) -> None:
+    for threads in result.threads:
+        if any(cell.threads == threads for cell in result.cells):
+            console.print(tables.detail(result, threads), "")
+            events = tables.counters(result, threads)
+            if events:
+                console.print(events, "")
+            if waiting := tables.latency(result, threads):
+                console.print(waiting, "")
+    if len(result.threads) > 1 and result.overall():
+        console.print(tables.overall(result), "")
+    for text in ministat.compared(result) if result.statistic == paper_settings.MINISTAT else ():
+        console.print(text)
+    if result.settings.get("counters"):
+        console.print(
+            "These are rates of the instrumented build; do not compare them with other rates."
         )
+    for line in result.verdict + remarks(result):
+        console.print(result.worded(line))
+    for line in result.warnings:
+        console.print(f"warning: {line}", style="yellow")
 
 
-def native_of(result: Result) -> str | None:
-    return NATIVE if NATIVE in result.variants else None
+def remarks(result: Result) -> list[str]:
+    """What became of the plan, in words."""
+    said = []
+    for entry in result.impossible:
+        said.append(f"Not measured: {entry.variant} with {entry.threads} threads: {entry.why}.")
+    why: dict[str, dict[str, list[int]]] = {}
+    for entry in result.collapsed:
+        why.setdefault(entry.why, {}).setdefault(entry.variant, []).append(entry.threads)
+    for reason, places in why.items():
+        words = [f"{v} (at {verdict.counts(sorted(n))})" for v, n in sorted(places.items())]
+        said.append(
+            f"Collapsed in the first round, {reason}, and measured only once: "
+            f"{verdict.listed(words)}."
+        )
+    if result.missing:
+        said.append(
+            f"Not available: {', '.join(result.missing)}; `overlock locks` lists the reasons."
+        )
+    said += verdict.about_locks(result)
+    if proof := result.scenario.get("proof"):
+        said.append(f"Scenario: {conditions.words(proof)}.")
+    return said
 
 
-@dataclass
-class Watching:
-    """Who wants to know how it goes: called between cells only."""
+def introduce(job: Job, console: Console) -> None:
+    plan, result = job.plan, job.result
+    console.print(machine.headline(result.machine))
+    settings = ", ".join(
+        [*(f"{name} {value}" for name, value in plan.parameters.items())]
+        + [f"{name} {value}" for name, value in plan.scenario.items()]
+    )
+    console.print(f"{result.title}{': ' if settings else ''}{settings}", highlight=False)
+    console.print(amount(job), highlight=False)
+    if result.cost_of_measuring:
+        console.print(result.cost_of_measuring, highlight=False)
 
-    each: Callable[[], None]
-    save: Callable[[], None]
+
+def amount(job: Job) -> str:
+    """How much there is to do."""
+    if not job.to_do:
+        return "complete: nothing is left to measure"
+    plan = job.plan
+    if plan.turns:
+        return f"{job.to_do} cells of {plan.turns} iterations, each cut after {plan.seconds:g} s"
+    about = plans.in_words(job.to_do * plans.cell_seconds(plan.seconds))
+    return f"{job.to_do} cells of {plan.seconds:g} s, about {about}"
 
 
-def run(bench: Bench, job: Run, watching: Watching, until: float | None = None) -> None:
-    """Completes job.result; interrupted, it leaves what is whole.
-
-    A round that would not end by `until`, a time.monotonic(), is not begun.
-    """
-    job.began = job.saved = time.monotonic()
+def make(folder: Path) -> None:
     try:
-        _rounds(bench, job, watching, until)
-    finally:
-        if warning := job.busy_warning():
-            job.result.warnings.append(warning)
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Fail(f"-o {folder}: cannot create the folder: {error.strerror}") from error
+    files.check_writable(folder / "any.json")
 
 
-def _rounds(bench: Bench, job: Run, watching: Watching, until: float | None) -> None:
-    longest = 0.0
-    for round_number in range(1, job.plan.rounds + 1):
-        order = job.left(round_number)
-        began = time.monotonic()
-        if order and round_number > 1 and until and began + longest > until:
-            done = f"{round_number - 1} of {job.plan.rounds} rounds"
-            job.result.warnings.append(f"stopped at the time limit after {done}")
-            break
-        _round(bench, job, watching, round_number, order)
-        if round_number == 1 and job.plan.pilot:
-            job.judge_pilot()
-        longest = max(longest, time.monotonic() - began)
-    job.result.complete = True
+def run_all(
+    executor: Executor,
+    parts: Sequence[Part],
+    console: Console,
+    warnings: list[str],
+    budget: float | None,
+) -> int:
+    ends = time.monotonic() + 60 * budget if budget else None
+    code = 0
+    for i, part in enumerate(parts):
+        if not part.job.to_do:
+            continue
+        console.print(f"{i + 1} of {len(parts)}: {part.job.result.title}", style="bold")
+        part.job.result.warnings += warnings
+        others = sum(other.seconds for other in parts[i + 1 :])
+        try:
+            with deferred():
+                interrupted = _measure(executor, part, console, others, ends)
+        except KeyboardInterrupt:  # after the measurement, while it was written
+            interrupted = True
+        if interrupted:
+            return INTERRUPTED
+        result = part.job.result
+        code = FAILED if any(result.wrong()) or result.impossible else code
+    return code
 
 
-def _round(
-    bench: Bench, job: Run, watching: Watching, round_number: int, order: list[Place]
-) -> None:
-    then = machine.Load.now()
-    job.round, job.left_in_round = round_number, len(order)
-    try:
-        with machine_queue.asked_for() as turn:
-            for place in order:
-                if waited := turn.take():
-                    then = then.but_for(*waited)
-                job.measure(bench, round_number, place)
-                job.left_in_round -= 1
-                watching.each()
-                if time.monotonic() - job.saved > SAVE_EVERY_SECONDS:
-                    watching.save()
-                    job.saved = time.monotonic()
-                turn.pass_on()
-    finally:
-        if order:
-            job.others[round_number] = machine.Load.now().others_since(then)
+def _measure(
+    executor: Executor, part: Part, console: Console, others: float, ends: float | None
+) -> bool:
+    """True if it was interrupted."""
+    job = part.job
+    until = None
+    if ends:  # its share of what is left
+        left = ends - time.monotonic()
+        until = time.monotonic() + left * part.seconds / (part.seconds + others)
+
+    def save() -> None:
+        files.write(part.file, job.result.partial_json())
+
+    interrupted = measured(executor, job, console, Terms(save, until, others))
+    if job.result.cells or job.result.hung:
+        keep(part, console)
+    return interrupted
 
 
-@contextmanager
-def loaded_headers(headers: Sequence[Path], counted: bool) -> Iterator[list[str]]:
-    """Compiles headers for as long as the context lasts; gives the --lock-so options."""
-    with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
-        yield [
-            f"--lock-so={header_locks.lock_id(header)}="
-            f"{header_locks.compile_lock(header, Path(folder), counted)}"
-            for header in headers
-        ]
+def keep(part: Part, console: Console) -> None:
+    result = part.job.result
+    conclude(result)
+    files.write(part.file, result.to_json())
+    _show(result, console)
+    console.print(f"written: {part.file}", highlight=False)
+
+
+def _show(result: Result, console: Console) -> None:
+    for line in [*result.verdict, *remarks(result)]:
+        console.print(line)
+    for line in result.warnings:
+        console.print(f"warning: {line}", style="yellow")
+
+
+def close(code: int, results_at: str, console: Console) -> int:
+    """The last lines of a command that leaves result files."""
+    if code == INTERRUPTED:
+        console.print("interrupted; repeat the command to complete the measurement")
+    console.print(
+        f"To see the results: overlock report {results_at} -o report.html", highlight=False
+    )
+    return code

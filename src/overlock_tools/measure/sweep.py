@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from overlock_tools.measure import bench, campaign, header_locks
+from overlock_tools.measure import bench, campaign, header_locks, subjects
 from overlock_tools.measure.bench import Asked
 from overlock_tools.model import defs, quantities, stats
 from overlock_tools.model.defs import Tunable
@@ -39,7 +39,7 @@ def run(name: str, asked: Asked) -> int:
             raise Fail(f"-o {picture}: expected a name that ends in {' or '.join(PICTURES)}")
         files.check_writable(picture)
     options = {**asked.options, "locks": plan.variants, "baseline": plan.default(plan.variants[0])}
-    known = campaign.subjects().workloads
+    known = subjects.subjects().workloads
     there = f"expected one of {', '.join(known)}"
     workload = defs.known(known, asked["workload"], "workload", there)
     given = parameters(workload, asked["parameters"])
@@ -173,7 +173,7 @@ def _show(plan: Sweep, result: Result, console: Console) -> None:
     for threads in result.threads:
         if any(cell.threads == threads for cell in result.cells):
             console.print(tables.detail(result, threads, plan.default), "")
-    for line in [*findings(plan, result), *bench.remarks(result)]:
+    for line in [*findings(plan, result), *campaign.remarks(result)]:
         console.print(line, highlight=False)
     for line in result.warnings:
         console.print(f"warning: {line}", style="yellow")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from overlock_tools.cli.options import Within
-from overlock_tools.measure import bench, campaign, conditions, matrix, sweep
+from overlock_tools.measure import bench, campaign, conditions, matrix, subjects, sweep
 from overlock_tools.model import paper_settings, plan
 from overlock_tools.model.workloads import Parameter, Workload
 from overlock_tools.system.errors import MISSING, Fail
@@ -82,7 +82,7 @@ COMMON = (
     ),
     click.option(
         "--if-busy",
-        type=click.Choice(bench.IF_BUSY),
+        type=click.Choice(campaign.IF_BUSY),
         default="warn",
         show_default=True,
         help="Reaction to other load on the CPUs at the start.",
@@ -265,7 +265,7 @@ class Workloads(click.Group):
 
     def _known(self) -> dict[str, Workload]:
         try:
-            return campaign.subjects().workloads
+            return subjects.subjects().workloads
         except Fail as error:
             if error.code == MISSING:
                 return {}

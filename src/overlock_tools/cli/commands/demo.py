@@ -13,11 +13,11 @@ from rich.console import Console
 
 from overlock_tools.analyze import verdict
 from overlock_tools.cli.options import Within
-from overlock_tools.measure import campaign, executor, programs
-from overlock_tools.measure.bench import Terms, conclude, measured
-from overlock_tools.measure.campaign import Run
+from overlock_tools.measure import programs, server, subjects
+from overlock_tools.measure.campaign import Terms, conclude, measured
 from overlock_tools.measure.conditions.base import deferred, ended_in_order
 from overlock_tools.measure.programs import Pbzip2, Program, Runs, Sysbench
+from overlock_tools.measure.rounds import Job
 from overlock_tools.model import advice
 from overlock_tools.model import plan as plans
 from overlock_tools.model.plan import Plan
@@ -73,7 +73,7 @@ class Demo:
         facts = machine.facts()
         self.heading("1. This machine")
         self.say(machine.headline(facts))
-        pause = campaign.subjects().facts["relax_ns"]
+        pause = subjects.subjects().facts["relax_ns"]
         self.say(
             f"A spinning thread rereads the lock every {pause:.0f} ns. A preempted thread returns "
             "milliseconds later, and a FIFO lock makes all other waiters wait for it."
@@ -83,14 +83,14 @@ class Demo:
 
     def sections(self) -> None:
         self.heading("2. The collapse and its cure: one lock, 1 to 8 times as many threads as CPUs")
-        with executor.started() as bench:
-            known = campaign.known_to(bench)
+        with server.started() as bench:
+            known = subjects.known_to(bench)
             plan = self.plan(known.workloads["sections"])
             seconds = plan.cells * plans.cell_seconds(plan.seconds)
             self.say(f"{plan.cells} cells, about {plans.in_words(seconds)}")
-            result = campaign.new_result(plan, known)
+            result = subjects.new_result(plan, known)
             self.results.append(result)
-            interrupted = measured(bench, Run(plan, result), self.out, Terms())
+            interrupted = measured(bench, Job(plan, result), self.out, Terms())
         self.out.print(tables.matrix(result, len(result.cells), plan.cells))
         self.say()
         self.conclude(result)

@@ -90,3 +90,7 @@ def words(proofs: dict[str, dict[str, Any]]) -> str:
         )
         or THREADS
     )
+
+
+def parsed(texts: dict[str, str]) -> list[Scenario]:
+    return [s.parse(texts[s.name]) for s in SCENARIOS if s.name in texts]
