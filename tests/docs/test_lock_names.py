@@ -57,7 +57,7 @@ MAY = {
     "src/overlock_tools/kernel/experiments/paper_002.py": "what it compares",
     "src/overlock_tools/kernel/experiments/paper_004.py": "what it compares",
     "src/overlock_tools/analyze/best_peer.py": "an example in a comment",
-    "src/overlock_tools/measure/campaign.py": "an example in a comment",
+    "src/overlock_tools/measure/subjects.py": "an example in a comment",
     "src/overlock_tools/analyze/paper_claims.py": "what the papers' claims are about",
     "tools/chart_picture.py": "the counterexample that is drawn",
     "tools/counterexamples.py": "the famous mistakes are those of certain locks",

@@ -47,8 +47,8 @@ def test_the_compilers_error_is_the_message(tmp_path: Path) -> None:
 def test_an_interrupted_build_leaves_no_compiler_behind(tmp_path: Path) -> None:
     make = fake_make(tmp_path, f"sleep 300 & echo $! $$ >{tmp_path}/pids; echo '  CC a.o'; wait")
     code = f"""
-from overlock_tools.guest import build
-from overlock_tools.scenarios.base import ended_in_order
+from overlock_tools.kernel import build
+from overlock_tools.measure.conditions.base import ended_in_order
 with ended_in_order():
     build.making([{make!r}], build.Progress(1), lambda _: print("begun", flush=True))
 """

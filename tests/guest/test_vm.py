@@ -126,9 +126,9 @@ def test_without_qemu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 WAITING = """
 import os, sys, time
 from pathlib import Path
-from overlock_tools.guest import vm
-from overlock_tools.guest.placement import Placement
-from overlock_tools.scenarios.base import ended_in_order
+from overlock_tools.kernel import vm
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.measure.conditions.base import ended_in_order
 spec = vm.Spec(Path("/k"), Path("/i"), 2)
 with ended_in_order(), vm.booted([spec, spec], Placement("free", ((0,),))):
     print("up", flush=True)

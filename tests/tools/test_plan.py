@@ -24,7 +24,7 @@ from fake_bench import WORKLOADS
 
 from overlock_tools.analyze import throw_count
 from overlock_tools.cli import main
-from overlock_tools.measure import campaign, executor, throw_mutexes
+from overlock_tools.measure import rounds, server, throw_mutexes
 from overlock_tools.model import paper_settings, plan
 from overlock_tools.system import files
 
@@ -262,7 +262,7 @@ def test_bench_that_heeds_no_signal_is_ended(
     world: World, deaf: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.world |= deaf
-    monkeypatch.setattr(executor, "ENDS_WITHIN_SECONDS", 0.5 if "stays" in deaf else 30)
+    monkeypatch.setattr(server, "ENDS_WITHIN_SECONDS", 0.5 if "stays" in deaf else 30)
     assert world.run("sections", *LOCKS, "--rounds", "1").returncode == 0
 
 
@@ -612,7 +612,7 @@ def test_matrix_interrupted_while_it_writes_ends_there(
     monkeypatch.setattr(files, "write", interrupting(files.write))
     done = matrix(world, "--workloads", "sections,mutexbench", "--rounds", "1")
     assert done.returncode == 130
-    assert "interrupted; repeat the command to complete the matrix" in done.stdout
+    assert "interrupted; repeat the command to complete the measurement" in done.stdout
     assert world.read("m/sections.json")["complete"]
     assert not (world.results / "m/mutexbench.json").exists()
 
@@ -647,7 +647,7 @@ def test_matrix_is_completed_by_the_same_command(world: World) -> None:
     child.send_signal(signal.SIGTERM)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (130, "")
-    assert "interrupted; repeat the command to complete the matrix" in out
+    assert "interrupted; repeat the command to complete the measurement" in out
     had = sum(len(world.read(f"m/{p.name}")["cells"]) for p in (world.results / "m").iterdir())
     world.forget()
     world.world["seconds"] = 0
@@ -765,7 +765,7 @@ def test_what_is_saved_on_the_way_has_the_proof(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[dict[str, Any]] = []
-    monkeypatch.setattr(campaign, "SAVE_EVERY_SECONDS", 0)
+    monkeypatch.setattr(rounds, "SAVE_EVERY_SECONDS", 0)
     monkeypatch.setattr(files, "write", lambda _, text: saved.append(json.loads(text)))
     args = ("--background", "1:hogs", "--rounds", "1", "--json", "r.json")
     world.run("sections", *LOCKS, *args)
