@@ -185,7 +185,7 @@ kernel-series: ## build a Linux kernel with the locks in four configurations, an
 	@tools/setup test
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
-	@$(PYTHON) tests/run_suites.py --build $(BUILD) --long --only kernel-series $(ARGS)
+	@tests/gate --build $(BUILD) --long --only kernel-series $(ARGS)
 
 # The README's picture, and how it was made.
 picture: build ## repeat the measurement of docs/img/collapse.png; four minutes, an idle machine
