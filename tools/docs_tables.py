@@ -28,10 +28,11 @@ TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
 README = TOP / "README.md"
 PART = re.compile(
-    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>[\w@-]+))? -->\n)"
+    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<load>[\w@-]+))? -->\n)"
     r"(?P<text>.*?)(?P<end><!-- end -->)",
     re.DOTALL,
 )
+RELATIVE = re.compile(r"\]\((?![a-z]+:|#)")  # links are made as from a page of docs/
 
 
 def locks_table() -> str:
@@ -259,32 +260,34 @@ PARTS: dict[str, Callable[..., str]] = {
 }
 
 
-def made(found: re.Match[str]) -> str:
-    """The current text of the generated part."""
-    return PARTS[found["name"]](*([found["lock"]] if found["lock"] else []))
+def made(found: re.Match[str], page: Path) -> str:
+    """The current text of the generated part, with its links as from that page."""
+    text = PARTS[found["name"]](*([found["load"]] if found["load"] else []))
+    up = "../" * len(page.relative_to(DOCS).parent.parts) if page.is_relative_to(DOCS) else ""
+    return RELATIVE.sub(f"]({up}", text)
 
 
-def fill(text: str) -> str:
+def fill(page: Path) -> str:
     """The page with its generated parts up to date."""
 
     def part(found: re.Match[str]) -> str:
         if found["name"] not in PARTS:
             raise Fail(f"there is no generated part {found['name']}; there are {', '.join(PARTS)}")
         try:
-            return found["start"] + made(found) + found["end"]
+            return found["start"] + made(found, page) + found["end"]
         except Fail as error:
             if error.code != MISSING:
                 raise
             print(f"docs: {found['name']} is left as it was: {error.message}", file=sys.stderr)
             return found[0]
 
-    return PART.sub(part, text)
+    return PART.sub(part, page.read_text())
 
 
 def main() -> int:
     try:
         for page in (README, *DOCS.rglob("*.md")):
-            page.write_text(fill(page.read_text()))
+            page.write_text(fill(page))
     except Fail as error:
         print(f"docs: {error.message}", file=sys.stderr)
         return error.code

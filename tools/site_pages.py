@@ -27,6 +27,7 @@ from overlock_tools import defs
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
 SOURCE = "source"
+A_FEW = 20
 LOCKS = "locks/"  # this entry of the navigation becomes one for each lock
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
@@ -77,8 +78,10 @@ def for_markdown(text: str) -> str:
 
 
 def listing(folder: Path) -> str:
+    """Of a small folder, files are links."""
     entries = [entry for entry in sorted(folder.iterdir()) if entry.name[0] not in "._"]
-    lines = [f"- [`{e.name}`]({e.name})" if e.is_file() else f"- `{e.name}/`" for e in entries]
+    small = len(entries) <= A_FEW
+    lines = [f"- [`{e.name}`]({e.name})" if small and e.is_file() else f"- `{e.name}`" for e in entries]
     return "\n".join(["", *lines, ""])
 
 
@@ -105,13 +108,14 @@ def pictures() -> dict[str, str]:
 
 def on_config(config: MkDocsConfig) -> None:
     """A page for each lock, in the order of locks.def."""
+    locks = [f"{LOCKS}{lock}.md" for lock in defs.load().locks]
 
     def entry(one: Any) -> Any:
         if isinstance(one, dict):
             return {title: entry(those) for title, those in one.items()}
         if isinstance(one, list):
-            return [entry(each) for each in one]
-        return [f"{LOCKS}{lock}.md" for lock in defs.load().locks] if one == LOCKS else one
+            return [page for each in one for page in (locks if each == LOCKS else [entry(each)])]
+        return one
 
     config.nav = entry(config.nav)
 

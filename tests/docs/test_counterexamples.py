@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/counterexamples.md shows what the commands that it states print."""
+"""docs/results/counterexamples.md shows what the commands that it states print."""
 
 import re
 import sys
