@@ -70,12 +70,14 @@ guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV 
 	@tools/setup test
 	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/test_real_nested.py
 
-install: build ## install library and headers; DESTDIR= and PREFIX= as usual
+install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
+	@$(PYTHON) tools/man_pages.py $(BUILD)/man
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 .PHONY: deb foreign
 deb: ## build Debian packages of library, headers and interposer into build/deb
 	@tools/setup deb
+	@$(MAKE) --no-print-directory native
 	@tools/deb $(BUILD)/deb
 
 foreign: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
