@@ -226,9 +226,10 @@ docs: ## regenerate what docs/ and README have from the sources: tables, picture
 	@$(PYTHON) tools/chart_picture.py
 	@$(PYTHON) tests/check/claims_page.py
 
+# Not --quiet: it also silences the warnings that a strict build fails for.
 .PHONY: site
 site: checker ## build the documentation as a site in build/site, readable without a network
-	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --clean --site-dir $(abspath $(BUILD))/site
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --clean --site-dir $(abspath $(BUILD))/site
 
 lint: ## run formatters and linters without changes
 	@tools/setup test

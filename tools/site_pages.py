@@ -5,6 +5,7 @@ A lock's page gets its facts, header comment, hand-over and rates. A file or fol
 to which a page links gets a page, under source/. Links follow.
 """
 
+import os.path
 import posixpath
 import re
 import sys
@@ -58,7 +59,7 @@ def followed(text: str, origin: Path, found: list[Path]) -> str:
     """The text with its links as the site has them; what they lead to is added to `found`."""
 
     def link(match: re.Match[str]) -> str:
-        path = (origin.parent / match[1]).resolve()
+        path = Path(os.path.normpath(origin.parent / match[1]))
         if re.match(r"[a-z]+:", match[1]) or not path.exists() or not path.is_relative_to(TOP):
             return match[0]
         found.append(path)
