@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Site records as JSON, without stdio's buffers: the program's streams and its malloc stay out of
- * it. docs/counters-json.md describes the format.
+ * it. docs/reference/counters-json.md describes the format.
  */
 #include "site.h"
 

@@ -177,8 +177,8 @@ suite(arch ALONE SECONDS 300
 	PATHS include lib tests/native tests/arch
 	COMMAND "tests/arch/run")
 
-suite(docs QUICK SECONDS 90
-	WHAT "links, generated tables, diagrams, and the commands that the pages name"
+suite(docs QUICK SECONDS 240
+	WHAT "the site, links, generated tables, diagrams, man pages, and the commands of the pages"
 	COMMAND "pytest tests/docs")
 
 suite(sim-coverage ALONE SECONDS 120

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The numbers of docs/apps-measured.md: shortened results of `overlock apps run`.
+"""The numbers of docs/results/apps.md: shortened results of `overlock apps run`.
 
 tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json. For each program in the
 given folders it writes, for each lock, number of threads and number of copies, the median rate and

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Draws docs/img/counterexample.svg: a counterexample on a terminal, with numbered marks that
-docs/check.md explains. Needs overlock-check and the mutants: `make test` builds them."""
+docs/reading-counterexamples.md explains. Needs overlock-check and the mutants: `make test` builds them."""
 
 import io
 import json

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills docs/counterexamples.md with the output of the commands on that page.
+"""Fills docs/results/counterexamples.md with the output of the commands on that page.
 
 A page marks a place by <!-- counterexample: NAME --> and <!-- end -->; COUNTEREXAMPLES has the
-command. The broken locks are the mutants of tests/twins that the build has patched. --in-place
-updates the page itself; without it, the page is printed.
+command. The broken locks are the mutants of tests/twins that the build has patched.
 """
 
-import argparse
 import os
 import re
 import shlex
@@ -19,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 TOP = Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/counterexamples.md"
+PAGE = TOP / "docs/results/counterexamples.md"
 PART = re.compile(r"(<!-- counterexample: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 AGAIN = "\nTo replay it:\n"  # the command, in other words, and a schedule of any length
 
@@ -113,13 +111,7 @@ def fill(page: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--in-place", action="store_true", help=f"update {PAGE.name}")
-    page = fill(PAGE.read_text())
-    if parser.parse_args().in_place:
-        PAGE.write_text(page)
-    else:
-        sys.stdout.write(page)
+    PAGE.write_text(fill(PAGE.read_text()))
 
 
 if __name__ == "__main__":

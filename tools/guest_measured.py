@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The numbers of docs/guest-measured.md: shortened results of `overlock guest matrix`.
+"""The numbers of docs/results/guest.md: shortened results of `overlock guest matrix`.
 
 tools/guest_measured.py FOLDER [WORD] updates docs/measured/guest.json. For each load in the folder
 it writes, for each lock and rig, the median, least and most of the rounds, how evenly the vCPUs

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Installed, run
+from conftest import BUILD, ROOT, Installed, run
 
 EXAMPLES = ROOT / "examples"
 HERE = Path(__file__).parent
@@ -64,6 +64,13 @@ def test_examples_build_by_cmake(installed: Installed, tmp_path: Path) -> None:
     run("cmake", "--build", build)
     assert run(build / "counter") == "8000\n"
     assert run(build / "queue") == "499500\n"
+
+
+def test_make_installs_man_pages(tmp_path: Path) -> None:
+    words = ("-C", ROOT, "-o", "build", "install", f"BUILD={BUILD}", f"DESTDIR={tmp_path}")
+    run("make", *words, "PREFIX=/usr")
+    pages = {path.name for path in (tmp_path / "usr/share/man/man1").iterdir()}
+    assert {"overlock.1", "overlock-run.1", "overlock-bench-sections.1"} <= pages
 
 
 def test_run_finds_what_it_preloads(installed: Installed) -> None:
