@@ -36,7 +36,8 @@ static const struct ol_lock_ops *inner_of(const void *mutex)
 {
 	const struct mutex *m = mutex;
 
-	return ((const struct adapted *)choices[ol_load_relaxed(&m->kind) >> KIND_CHOICE_SHIFT])
+	return ((const struct adapted *)
+			ol_run_choices[ol_load_relaxed(&m->kind) >> KIND_CHOICE_SHIFT])
 		->inner;
 }
 
@@ -70,7 +71,7 @@ static struct chunk *new_chunk(struct chunk *full)
 	return ol_load_acquire(&chunk);
 }
 
-void *find_room(size_t bytes)
+void *ol_run_find_room(size_t bytes)
 {
 	struct chunk *c = ol_load_acquire(&chunk);
 
@@ -87,12 +88,12 @@ void *find_room(size_t bytes)
 	}
 }
 
-void *take_room(size_t bytes)
+void *ol_run_take_room(size_t bytes)
 {
-	void *room = find_room(bytes);
+	void *room = ol_run_find_room(bytes);
 
 	if (!room)
-		refuse("outside", "out of memory for a lock that does not fit into a mutex");
+		ol_run_refuse("outside", "out of memory for a lock that does not fit into a mutex");
 	return room;
 }
 
@@ -106,7 +107,7 @@ _Static_assert(BUCKETS == 1 << (64 - 48), "the hash's upper bits are the bucket"
 
 static struct outside *insert(const void *mutex, const struct ol_lock_ops *inner)
 {
-	struct outside **bucket = bucket_of(mutex), *o = take_room(LINE + inner->size);
+	struct outside **bucket = bucket_of(mutex), *o = ol_run_take_room(LINE + inner->size);
 
 	o->mutex = mutex;
 	o->inner = inner;
@@ -126,7 +127,7 @@ static struct outside *find_left(const void *mutex, const struct ol_lock_ops *in
 	return o;
 }
 
-const void *outside_find(const struct mutex *m, bool (*is)(const void *lock))
+const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lock))
 {
 	struct outside *o = ol_load_acquire(bucket_of(m));
 
@@ -211,19 +212,20 @@ static bool do_is_contended(const void *l)
 	return lock && inner_at(lock)->is_contended(lock);
 }
 
-void *outside_at(struct mutex *m, const struct ol_lock_ops *ops)
+void *ol_run_outside_at(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	return ops->lock == do_lock ? lock_of(m->lock) : (void *)m->lock;
 }
 
 /* The same lock, to be kept in the 8 bytes of a pointer. */
-const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops)
+const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops)
 {
 	struct adapted *a;
 
 	if (ops->align > LINE || ops->size > CHUNK / 2)
-		refuse(ops->id, "exceeds the limits of 512 KiB and an alignment of 128 bytes");
-	a = take_room(sizeof(*a));
+		ol_run_refuse(ops->id,
+			      "exceeds the limits of 512 KiB and an alignment of 128 bytes");
+	a = ol_run_take_room(sizeof(*a));
 	a->inner = ops;
 	a->here = *ops;
 	a->here.size = sizeof(void *);
