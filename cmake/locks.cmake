@@ -37,7 +37,8 @@ function(overlock_library name kind)
 	set(sources calibrate.c context.c knowledge.c locks.c park.c tunable.c
 		tuning.c world.c)
 	if(ARGN)
-		list(APPEND sources site.c site_json.c)
+		list(APPEND sources site/held.c site/json.c site/memory.c site/read.c site/stacks.c
+			site/tables.c site/times.c site/waits.c)
 	endif()
 	list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 	add_library(${name} ${kind} ${sources})

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks of waits, or of holds: who calls the wrapper that calls pthread_mutex_lock(). The counted
- * library only. lib/site.c says when one is taken and adds up what became of it; here they are
+ * library only. lib/site/stacks.c says when one is taken and adds up what became of it; here they are
  * unwound and told apart.
  *
  * By backtrace(): glibc's and libgcc's unwinder, which goes by tables that every object on x86-64 and
