@@ -22,6 +22,8 @@ static struct ol_world world = {
 	},
 };
 struct ol_world *const ol_world = &world;
+_Static_assert(sizeof(struct ol_tuning) <= sizeof(world.tuning_room),
+	       "a tunable too many: a larger room is another ABI (ABI.md)");
 
 void (*ol_poll_hook)(ol_ticks_t until);
 
