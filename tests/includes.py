@@ -15,6 +15,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([\w./-]+)[">]', re.MULTILINE)
+GENERATOR = "lib/defs_json.c"  # makes defs.json from every list; no part of the library
 KINDS = {".c", ".h", ".cpp", ".hpp"}
 
 # What the sources of a folder may include beside its own; each README says the same.
@@ -35,7 +36,8 @@ ONE_HEADER = {"preload/diag": "preload/diag/diag.h"}
 
 
 def sources(top: Path) -> list[Path]:
-    return [p for folder in MAY_INCLUDE for p in (top / folder).rglob("*") if p.suffix in KINDS]
+    every = (p for folder in MAY_INCLUDE for p in (top / folder).rglob("*"))
+    return [p for p in every if p.suffix in KINDS and p != top / GENERATOR]
 
 
 def find(name: str, source: Path, top: Path) -> Path | None:
