@@ -25,7 +25,7 @@
  *
  * Announcements found in another epoch are those of the parent's threads and count for nothing.
  *
- * When nobody is announced all this costs the release one load on a line it owns, and nothing for
+ * When nobody is announced all this costs the release one load on a cache line that it owns, and nothing for
  * locks that can be given up.
  */
 #include "preload.h"

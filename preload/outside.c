@@ -16,7 +16,7 @@
 
 #include <sys/mman.h>
 
-enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, LINE = 128 };
+enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, CACHE_LINE = 128 };
 
 struct outside {
 	struct outside *next;
@@ -43,12 +43,12 @@ static const struct ol_lock_ops *inner_of(const void *mutex)
 
 static void *lock_in(struct outside *o)
 {
-	return (char *)o + LINE;
+	return (char *)o + CACHE_LINE;
 }
 
 static const struct ol_lock_ops *inner_at(const void *lock)
 {
-	return ((const struct outside *)((const char *)lock - LINE))->inner;
+	return ((const struct outside *)((const char *)lock - CACHE_LINE))->inner;
 }
 
 /* Room is cut from chunks; who finds one used up makes the next. */
@@ -64,7 +64,7 @@ static struct chunk *new_chunk(struct chunk *full)
 
 	if (c == MAP_FAILED)
 		return 0;
-	c->used = LINE;
+	c->used = CACHE_LINE;
 	if (ol_cas_release(&chunk, full, c)) /* shows the mark above */
 		return c;
 	munmap(c, CHUNK);
@@ -75,7 +75,7 @@ void *ol_run_find_room(size_t bytes)
 {
 	struct chunk *c = ol_load_acquire(&chunk);
 
-	bytes = (bytes + LINE - 1) / LINE * LINE;
+	bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 
 	for (;;) {
 		size_t at = c ? ol_add_relaxed(&c->used, bytes) : CHUNK;
@@ -107,7 +107,7 @@ _Static_assert(BUCKETS == 1 << (64 - 48), "the hash's upper bits are the bucket"
 
 static struct outside *insert(const void *mutex, const struct ol_lock_ops *inner)
 {
-	struct outside **bucket = bucket_of(mutex), *o = ol_run_take_room(LINE + inner->size);
+	struct outside **bucket = bucket_of(mutex), *o = ol_run_take_room(CACHE_LINE + inner->size);
 
 	o->mutex = mutex;
 	o->inner = inner;
@@ -136,24 +136,24 @@ const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lo
 	return o ? lock_in(o) : 0;
 }
 
-static OL_COLD void *attach(void **place)
+static OL_COLD void *attach(void **slot)
 {
-	const struct ol_lock_ops *inner = inner_of(place);
-	struct outside *o = find_left(place, inner);
+	const struct ol_lock_ops *inner = inner_of(slot);
+	struct outside *o = find_left(slot, inner);
 
 	if (!o)
-		o = insert(place, inner);
+		o = insert(slot, inner);
 	/* Release and acquire: the lock's zeroes, whoever of us cut its room. */
-	if (ol_cas_release(place, (void *)0, lock_in(o)))
+	if (ol_cas_release(slot, (void *)0, lock_in(o)))
 		return lock_in(o);
-	return ol_load_acquire(place); /* another was faster; ours serves a later mutex */
+	return ol_load_acquire(slot); /* another was faster; ours serves a later mutex */
 }
 
 static inline void *lock_of(void *l)
 {
-	void **place = l, *lock = ol_load_acquire(place);
+	void **slot = l, *lock = ol_load_acquire(slot);
 
-	return OL_UNLIKELY(!lock) ? attach(place) : lock;
+	return OL_UNLIKELY(!lock) ? attach(slot) : lock;
 }
 
 static void do_lock(void *l)
@@ -222,7 +222,7 @@ const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops)
 {
 	struct adapted *a;
 
-	if (ops->align > LINE || ops->size > CHUNK / 2)
+	if (ops->align > CACHE_LINE || ops->size > CHUNK / 2)
 		ol_run_refuse(ops->id,
 			      "exceeds the limits of 512 KiB and an alignment of 128 bytes");
 	a = ol_run_take_room(sizeof(*a));

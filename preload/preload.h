@@ -25,7 +25,7 @@
  *
  *	a release in another epoch zeroes the lock instead of handing over, and
  *	nobody queues before somebody has acquired the lock in this epoch, so that zeroing it cannot
- *	rob a waiter of this process of its place.
+ *	take a waiter of this process out of the queue.
  */
 struct mutex {
 	uint64_t lock[2];
@@ -82,7 +82,7 @@ struct rwlock {
 	uint32_t owner; /* who writes, else 0 */
 	uint32_t shared;
 	uint32_t elision[2];
-	uint32_t line_epoch;  /* as whose waiters are in the lock's line */
+	uint32_t queue_epoch; /* of the waiters in the lock's queue */
 	uint32_t owner_epoch; /* as `owner` is to be read */
 	uint32_t flags;	      /* PTHREAD_RWLOCK_PREFER_... */
 };
@@ -228,7 +228,7 @@ const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops);
  */
 const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lock));
 
-/* All zero, on a line of its own, for good; null if there is no memory, or refuses. */
+/* All zero, on a cache line of its own, for good; null if there is no memory, or refuses. */
 void *ol_run_find_room(size_t bytes);
 void *ol_run_take_room(size_t bytes);
 

@@ -2,14 +2,14 @@
 /*
  * Rwlocks, over the queued rwlock of 003 (lock/qrw.h), if `run --rwlock qrw` asks for it.
  *
- * Writers are qrw's: one line, first come, first served; but those with a deadline, who could not leave
- * the line, stay out of it and compete with whoever is first. Readers depend on the kind:
+ * Writers are qrw's: one FIFO queue. Writers with a deadline could not leave the
+ * queue: they stay out of it and compete with the first in it. Readers depend on the kind:
  *
  *	prefer reader, prefer writer	pass any number of waiting writers, as in glibc: a thread may
  *					read again while a writer waits for it to stop
  *	prefer writer, nonrecursive	qrw's: they queue behind a writer that waits
  *
- * The child of a fork has no line: waiters are the parent's threads. So whoever comes first in a new
+ * The child of a fork has no queue: waiters are the parent's threads. So whoever comes first in a new
  * epoch empties it, before anybody of this process can have queued, and what waiters have left in the
  * count goes with it; who holds the lock, for reading or writing, still does. Readers therefore enter
  * by compare-exchange and not by qrw's adding and taking back: the count never has one too many.
@@ -83,7 +83,7 @@ struct ol_call {
 #define count_release(r) ((void)0)
 #endif
 
-/* The line, in this epoch. */
+/* The queue, in this epoch. */
 
 #define RENEWING (1u << 31)
 
@@ -91,26 +91,26 @@ static OL_COLD void renew(struct rwlock *r)
 {
 	uint32_t seen, w;
 
-	while ((seen = ol_load_acquire(&r->line_epoch)) != ol_run_epoch) {
+	while ((seen = ol_load_acquire(&r->queue_epoch)) != ol_run_epoch) {
 		if (seen == (ol_run_epoch | RENEWING)) {
 			ol_yield();
 			continue;
 		}
-		if (!ol_cas_relaxed(&r->line_epoch, seen, ol_run_epoch | RENEWING))
+		if (!ol_cas_relaxed(&r->queue_epoch, seen, ol_run_epoch | RENEWING))
 			continue;
 		ol_store_relaxed(&r->lock.line.word, 0u);
 		do {
 			w = ol_load_relaxed(&r->lock.count);
 		} while (!ol_cas_relaxed(&r->lock.count, w,
 					 w & OL_QRW_HELD ? OL_QRW_HELD : w & ~OL_QRW_WAITING));
-		/* Release, and acquire above: nobody queues before the line is empty. */
-		ol_store_release(&r->line_epoch, ol_run_epoch);
+		/* Release, and acquire above: no thread queues before the queue is empty. */
+		ol_store_release(&r->queue_epoch, ol_run_epoch);
 	}
 }
 
 static inline void be_of_this_epoch(struct rwlock *r)
 {
-	if (OL_UNLIKELY(ol_load_acquire(&r->line_epoch) != ol_run_epoch))
+	if (OL_UNLIKELY(ol_load_acquire(&r->queue_epoch) != ol_run_epoch))
 		renew(r);
 }
 
@@ -156,7 +156,7 @@ static int try_write(struct rwlock *r)
 	return ol_qrw_trylock(&r->lock) ? own(r) : EBUSY;
 }
 
-/* Past the line, whose first stays announced. */
+/* Past the queue, whose first waiter stays announced. */
 static int steal(struct rwlock *r)
 {
 	uint32_t w = ol_load_relaxed(&r->lock.count);

@@ -11,7 +11,7 @@
  *				others sleep already, since they are ahead of it
  *	for `longest_spin`	every thread sleeps
  *
- * A sleeper keeps its place in the lock's queue, so FIFO locks stay FIFO. It adds itself to a list by
+ * A sleeper keeps its position in the lock's queue, so FIFO locks stay FIFO. It adds itself to a list by
  * mutex, sets SLEEPERS in the mutex's gate, polls once more, and sleeps. A release that finds SLEEPERS
  * wakes the first of the list after it has unlocked. The list is by the time at which waits began, which
  * is nearly the order of the lock's queue. Where it is not, the thread that was woken in vain wakes the

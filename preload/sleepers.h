@@ -3,7 +3,7 @@
 #define OL_SLEEPERS_H
 /*
  * The list of sleepers, and how sleeping and waking meet: on the platform layer alone, so that the model
- * checker runs this text too (tests/check/sleep). sleep.c says what it is for. Whoever includes this
+ * checker runs this source too (tests/check/sleep). sleep.c says what it is for. Whoever includes this
  * has defined
  *
  *	struct bucket		with `first` and `last` of its list
@@ -92,7 +92,7 @@ static void delist(struct bucket *b, struct wait *w)
 /*
  * A release, by the holder, of a mutex that has SLEEPERS: unlocks it and wakes the first of them. Where
  * anybody may have the lock, that one leaves the list, and others are spared the list until it
- * sleeps again. Else it keeps its place: until its turn is over nobody need be woken.
+ * sleeps again. Else it keeps its position: until its turn is over nobody need be woken.
  */
 static void unlock_and_wake(struct mutex *m, const struct ol_lock_ops *ops, void *lock)
 {

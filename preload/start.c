@@ -197,11 +197,11 @@ static const struct ol_lock_ops *choose_spin(void)
 {
 	const struct ol_lock_ops *ops = asked_for("OVERLOCK_SPINLOCK");
 	const char *why = ops ? spin_refusal(ops->traits) : 0;
-	char line[200];
+	char reason[200];
 
 	if (why) {
-		snprintf(line, sizeof(line), "%s; choose another --spinlock", why);
-		ol_run_refuse(ops->id, line);
+		snprintf(reason, sizeof(reason), "%s; choose another --spinlock", why);
+		ol_run_refuse(ops->id, reason);
 	}
 	return ops;
 }

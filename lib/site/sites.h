@@ -42,7 +42,7 @@ struct ol_table {
 	struct ol_counts *first;  /* all records, newest first */
 	struct ol_counts **slots; /* the same, by hash of (site, lock) */
 	size_t mask, used;
-	struct ol_held stack[DEEP + 2]; /* with a place at either end that is never used */
+	struct ol_held stack[DEEP + 2]; /* with an entry at either end that is never used */
 	struct held_map *others;
 };
 

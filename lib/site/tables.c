@@ -5,12 +5,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* No record, and no place to note a lock: both lead to the functions that are not inline. */
+/* No record, and no entry to note a lock in: both lead to the functions that are not inline. */
 static struct ol_counts no_counts;
 char ol_no_lock;
-static struct ol_held no_place[2] = { { 0 }, { .lock = &ol_no_lock } };
+static struct ol_held no_entry[2] = { { 0 }, { .lock = &ol_no_lock } };
 
-_Thread_local struct ol_counting ol_counting = { .last = &no_counts, .top = &no_place[1] };
+_Thread_local struct ol_counting ol_counting = { .last = &no_counts, .top = &no_entry[1] };
 
 struct ol_table *ol_tables;
 static uint64_t missed;
@@ -38,7 +38,7 @@ bool ol_table_enter(void)
 	me.busy = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	me.put_away = me.top;
-	me.top = &no_place[1];
+	me.top = &no_entry[1];
 	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
@@ -179,7 +179,7 @@ void ol_sites_leave(void)
 	struct ol_table *t = me.table;
 
 	me.busy = 1; /* for good: whatever comes now is missed */
-	me.top = &no_place[1];
+	me.top = &no_entry[1];
 	me.last = &no_counts;
 	me.table = 0;
 	me.current = 0;
@@ -197,7 +197,7 @@ void ol_sites_renew(void)
 	me.table = 0;
 	me.current = 0;
 	me.last = &no_counts;
-	me.top = &no_place[1];
+	me.top = &no_entry[1];
 	me.busy = 0;
 	me.hold = 0;
 	ol_stacks_renew();

@@ -27,7 +27,7 @@ unsigned ol_time_bucket(uint64_t ns)
 
 /*
  * The last release of a lock, by hash of its address, for the waiter that gets it next. A release
- * of another lock may take the place; then the hand-over is not timed.
+ * of another lock may take the entry; then the hand-over is not timed.
  */
 static struct release {
 	const void *lock;

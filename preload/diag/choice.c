@@ -149,7 +149,7 @@ static bool add_range(struct known *k, uintptr_t start, uintptr_t end, uint32_t 
 
 struct search {
 	struct known *known;
-	struct text text;
+	struct string text;
 };
 
 static bool look_at(const struct symbol *s, void *arg)
@@ -219,7 +219,7 @@ static void learn(void *arg)
 	}
 	if (by_name)
 		ol_run_symbols_each(&k->object, look_at, &search);
-	ol_run_text_free(&search.text);
+	ol_run_string_free(&search.text);
 	sort(k->ranges, k->n);
 	for (size_t i = 0; i < k->n; i++) {
 		reach = k->ranges[i].end > reach ? k->ranges[i].end : reach;

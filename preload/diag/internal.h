@@ -62,7 +62,7 @@ void ol_run_unwind_start(void);
 uint32_t ol_run_unwind(void **stack, uint32_t most, const void *from, bool *is_cut);
 
 /* All stacks as JSON, an object; nothing if none are taken. */
-void ol_run_stacks_write(struct text *t);
+void ol_run_stacks_write(struct string *t);
 
 #pragma GCC visibility pop
 #endif

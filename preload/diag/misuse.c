@@ -92,8 +92,8 @@ static struct thread *thread_of(uint32_t id)
 
 /* Telling: one at a time. */
 
-static struct text told;	    /* all findings, as JSON */
-static struct text line, name, cpp; /* while one is told of */
+static struct string told;		 /* all findings, as JSON */
+static struct string message, name, cpp; /* while one is told of */
 static uint32_t telling, walks;
 
 /* Of /proc/self/task/ID, a file's first line. */
@@ -126,45 +126,47 @@ static const char *state_of(uint32_t id)
 
 /* Everything is said twice: as JSON, and for who looks on. */
 
-static void put_place(const void *address, bool is_function)
+static void put_address(const void *address, bool is_function)
 {
 	const char *at = ol_run_symbol_at(&name, &cpp, address, is_function);
 	struct object o;
 	bool known = ol_run_object_at(address, &o);
 
-	ol_run_text_put(&told, "{\"address\": \"%p\"", address);
+	ol_run_string_put(&told, "{\"address\": \"%p\"", address);
 	if (known) {
-		ol_run_text_put(&told, ", \"module\": ");
-		ol_run_text_quote(&told, o.path);
-		ol_run_text_put(&told, ", \"offset\": %zu", (size_t)((uintptr_t)address - o.base));
+		ol_run_string_put(&told, ", \"module\": ");
+		ol_run_string_quote(&told, o.path);
+		ol_run_string_put(&told, ", \"offset\": %zu",
+				  (size_t)((uintptr_t)address - o.base));
 	}
 	if (at) {
-		ol_run_text_put(&told, ", \"%s\": ", is_function ? "function" : "variable");
-		ol_run_text_quote(&told, at);
-		ol_run_text_add(at, strlen(at), &line);
+		ol_run_string_put(&told, ", \"%s\": ", is_function ? "function" : "variable");
+		ol_run_string_quote(&told, at);
+		ol_run_string_add(at, strlen(at), &message);
 	} else {
-		ol_run_text_put(&line, "%p", address);
+		ol_run_string_put(&message, "%p", address);
 	}
-	ol_run_text_put(&told, "}");
+	ol_run_string_put(&told, "}");
 	if (known && is_function) {
-		ol_run_text_put(&line, " (");
-		ol_run_text_add(ol_run_object_name(&o), strlen(ol_run_object_name(&o)), &line);
-		ol_run_text_put(&line, "+%#zx)", (size_t)((uintptr_t)address - o.base));
+		ol_run_string_put(&message, " (");
+		ol_run_string_add(ol_run_object_name(&o), strlen(ol_run_object_name(&o)), &message);
+		ol_run_string_put(&message, "+%#zx)", (size_t)((uintptr_t)address - o.base));
 	}
 }
 
 static void put_stack(void *const *stack, uint32_t depth)
 {
-	ol_run_text_put(&told, ", \"stack\": [");
+	ol_run_string_put(&told, ", \"stack\": [");
 	for (uint32_t i = 0; i < depth; i++) {
-		ol_run_text_put(&told, i ? ", " : "");
-		ol_run_text_put(&line, "    #%-2u ", i);
-		put_place((const char *)stack[i] - 1, true); /* the call, not where it returns to */
-		ol_run_text_put(&line, "\n");
+		ol_run_string_put(&told, i ? ", " : "");
+		ol_run_string_put(&message, "    #%-2u ", i);
+		put_address((const char *)stack[i] - 1,
+			    true); /* the call, not where it returns to */
+		ol_run_string_put(&message, "\n");
 	}
-	ol_run_text_put(&told, "]");
+	ol_run_string_put(&told, "]");
 	if (!depth)
-		ol_run_text_put(&line, "    its stack is unknown\n");
+		ol_run_string_put(&message, "    its stack is unknown\n");
 }
 
 static bool is_held(const void *lock)
@@ -185,17 +187,17 @@ static void put_holder(const struct mutex *m, uint32_t owner)
 {
 	const void *site = holder_site(m);
 
-	ol_run_text_put(&told, ", \"owner\": %u", owner);
+	ol_run_string_put(&told, ", \"owner\": %u", owner);
 	if (owner)
-		ol_run_text_put(&line, "    held by thread %u", owner);
+		ol_run_string_put(&message, "    held by thread %u", owner);
 	else
-		ol_run_text_put(&line, site ? "    held" : "    held by no thread");
+		ol_run_string_put(&message, site ? "    held" : "    held by no thread");
 	if (site) {
-		ol_run_text_put(&told, ", \"acquired\": ");
-		ol_run_text_put(&line, ", locked in ");
-		put_place((const char *)site - 1, true);
+		ol_run_string_put(&told, ", \"acquired\": ");
+		ol_run_string_put(&message, ", locked in ");
+		put_address((const char *)site - 1, true);
 	}
-	ol_run_text_put(&line, "\n");
+	ol_run_string_put(&message, "\n");
 }
 
 static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
@@ -204,16 +206,16 @@ static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
 	char comm[64];
 
 	of_task(t->id, "comm", comm, sizeof(comm));
-	ol_run_text_put(&told, "{\"thread\": %u, \"name\": ", t->id);
-	ol_run_text_quote(&told, comm);
-	ol_run_text_put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
-	ol_run_text_put(&line, "  thread %u (%s) has waited for %.3f s for ", t->id, comm,
-			(double)ns / 1e9);
-	put_place(m, false);
-	ol_run_text_put(&line, "\n");
+	ol_run_string_put(&told, "{\"thread\": %u, \"name\": ", t->id);
+	ol_run_string_quote(&told, comm);
+	ol_run_string_put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
+	ol_run_string_put(&message, "  thread %u (%s) has waited for %.3f s for ", t->id, comm,
+			  (double)ns / 1e9);
+	put_address(m, false);
+	ol_run_string_put(&message, "\n");
 	put_stack(t->stack, ol_load_acquire(&t->depth));
 	put_holder(m, owner);
-	ol_run_text_put(&told, "}");
+	ol_run_string_put(&told, "}");
 }
 
 /* The owner's owner and so on, until nobody waits or somebody comes again. */
@@ -223,25 +225,25 @@ static void put_chain(struct thread *t)
 	uint32_t owner = 0;
 	const char *comma = "";
 
-	ol_run_text_put(&told, ", \"waits\": [");
+	ol_run_string_put(&told, ", \"waits\": [");
 	walks++;
 	while (t && t->seen != walks && (m = ol_load_relaxed(&t->waits_for))) {
 		t->seen = walks;
 		ol_store_relaxed(&t->told, 1u);
 		owner = ol_load_relaxed(&m->owner);
-		ol_run_text_put(&told, "%s", comma);
+		ol_run_string_put(&told, "%s", comma);
 		put_waiter(t, m, owner);
 		comma = ", ";
 		t = owner ? thread_of(owner) : 0;
 	}
-	ol_run_text_put(&told, "]");
+	ol_run_string_put(&told, "]");
 	if (t && t->seen == walks) {
-		ol_run_text_put(&line, "  thread %u also waits: see above\n", t->id);
+		ol_run_string_put(&message, "  thread %u also waits: see above\n", t->id);
 	} else if (owner) {
-		ol_run_text_put(&told, ", \"last\": {\"thread\": %u, \"state\": \"%s\"}", owner,
-				state_of(owner));
-		ol_run_text_put(&line, "  thread %u waits for no mutex; it is %s\n", owner,
-				state_of(owner));
+		ol_run_string_put(&told, ", \"last\": {\"thread\": %u, \"state\": \"%s\"}", owner,
+				  state_of(owner));
+		ol_run_string_put(&message, "  thread %u waits for no mutex; it is %s\n", owner,
+				  state_of(owner));
 	}
 }
 
@@ -282,36 +284,36 @@ static void put_found(void *arg)
 
 	if (f->waiter && is_deadlock(f->waiter))
 		f->what = FOUND_deadlock;
-	line.used = 0;
-	ol_run_text_put(&told, "%s\n  {\"what\": \"%s\"", told.used ? "," : "",
-			kinds[f->what].name);
-	ol_run_text_put(&line, "overlock: %s: %s\n", kinds[f->what].name, kinds[f->what].what);
+	message.used = 0;
+	ol_run_string_put(&told, "%s\n  {\"what\": \"%s\"", told.used ? "," : "",
+			  kinds[f->what].name);
+	ol_run_string_put(&message, "overlock: %s: %s\n", kinds[f->what].name, kinds[f->what].what);
 	if (f->waiter) {
 		put_chain(f->waiter);
 	} else {
 		bool is_mutex = f->what != FOUND_init_held && f->what != FOUND_init_again;
 
-		ol_run_text_put(&told, ", \"thread\": %u, \"mutex\": ", ol_run_self());
-		ol_run_text_put(&line, "  thread %u, mutex ", ol_run_self());
-		put_place(f->mutex, false);
-		ol_run_text_put(&line, "\n");
+		ol_run_string_put(&told, ", \"thread\": %u, \"mutex\": ", ol_run_self());
+		ol_run_string_put(&message, "  thread %u, mutex ", ol_run_self());
+		put_address(f->mutex, false);
+		ol_run_string_put(&message, "\n");
 		put_stack(f->stack, f->depth);
 		put_holder(f->mutex, is_mutex ? ol_load_relaxed(&f->mutex->owner) : 0);
 	}
-	ol_run_text_put(&told, "}");
-	ol_run_report_found(line.at, line.used);
+	ol_run_string_put(&told, "}");
+	ol_run_report_found(message.at, message.used);
 }
 
-/* Each of the places that a thing is done at is told of once. */
+/* Each finding is reported once for each call site. */
 static bool is_new(const struct found *f)
 {
-	static struct place {
-		struct place *next;
+	static struct reported {
+		struct reported *next;
 		const void *site;
 		enum finding what;
-	} *places;
+	} *all;
 	const void *site = f->depth ? f->stack[0] : 0;
-	struct place *p = places;
+	struct reported *p = all;
 
 	while (p && (p->site != site || p->what != f->what))
 		p = p->next;
@@ -320,8 +322,8 @@ static bool is_new(const struct found *f)
 	p = mmap(0, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return true;
-	*p = (struct place){ places, site, f->what };
-	places = p;
+	*p = (struct reported){ all, site, f->what };
+	all = p;
 	return true;
 }
 

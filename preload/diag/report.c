@@ -62,7 +62,7 @@ static void write_left(int fd)
 #undef OL_LEFT
 }
 
-static void write_text(int fd, const char *text)
+static void write_string(int fd, const char *text)
 {
 	dprintf(fd, "\"");
 	for (; *text; text++) {
@@ -83,7 +83,7 @@ static bool write_rule(const char *pattern, const char *lock, uint64_t mutexes, 
 	struct rules_writer *w = arg;
 
 	dprintf(w->fd, "%s{\"pattern\": ", w->comma);
-	write_text(w->fd, pattern);
+	write_string(w->fd, pattern);
 	dprintf(w->fd, ", \"lock\": \"%s\", \"mutexes\": %" PRIu64 "}", lock, mutexes);
 	w->comma = ", ";
 	return true;
@@ -113,14 +113,14 @@ static bool write_all(int fd, const char *text, size_t size)
 
 static bool write_stacks(int fd)
 {
-	struct text t = { 0 };
+	struct string t = { 0 };
 	bool fine = true;
 
 	ol_run_stacks_write(&t);
 	if (t.used)
 		fine = dprintf(fd, "\"stacks\": ") > 0 && write_all(fd, t.at, t.used) &&
 		       dprintf(fd, ", ") > 0;
-	ol_run_text_free(&t);
+	ol_run_string_free(&t);
 	return fine;
 }
 
@@ -207,12 +207,12 @@ struct table {
 /* The function that the call is in; not where it returns to, which may be the next one. */
 static const char *name_of(const void *site)
 {
-	static struct text plain, cpp;
+	static struct string plain, cpp;
 
 	return ol_run_symbol_at(&plain, &cpp, (const char *)site - 1, true);
 }
 
-static void write_place(int fd, const void *site)
+static void write_call(int fd, const void *site)
 {
 	const char *name = name_of(site);
 	struct object o;
@@ -245,7 +245,7 @@ static void write_row(const struct ol_site_record *r, void *arg)
 	if (t->timed)
 		dprintf(t->fd, " %12.3f", (double)r->hold_ns / 1e6);
 	dprintf(t->fd, "  ");
-	write_place(t->fd, r->site);
+	write_call(t->fd, r->site);
 	dprintf(t->fd, "\n");
 }
 

@@ -207,7 +207,7 @@ static const char *path_of(const struct module *m, char *self, size_t size)
 	return self;
 }
 
-static void write_modules(struct text *t)
+static void write_modules(struct string *t)
 {
 	char self[PATH_MAX];
 	const struct module *newest = ol_load_acquire(&modules);
@@ -218,51 +218,51 @@ static void write_modules(struct text *t)
 
 		while (m->number != i)
 			m = m->next;
-		ol_run_text_put(t, i ? ", " : "");
-		ol_run_text_quote(t, path_of(m, self, sizeof(self)));
+		ol_run_string_put(t, i ? ", " : "");
+		ol_run_string_quote(t, path_of(m, self, sizeof(self)));
 	}
 }
 
-static void write_stack(struct text *t, const struct stack *s)
+static void write_stack(struct string *t, const struct stack *s)
 {
-	ol_run_text_put(t, "{\"site\": \"%#" PRIxPTR "\", \"cut\": %s, ", (uintptr_t)s->site,
-			s->is_cut ? "true" : "false");
-	ol_run_text_put(t, "\"waits\": %" PRIu64 ", \"wait_ns\": %" PRIu64 ", ",
-			ol_load_relaxed(&s->sums.waits), ol_load_relaxed(&s->sums.wait_ns));
-	ol_run_text_put(t, "\"holds\": %" PRIu64 ", \"hold_ns\": %" PRIu64 ", \"frames\": [",
-			ol_load_relaxed(&s->sums.holds), ol_load_relaxed(&s->sums.hold_ns));
+	ol_run_string_put(t, "{\"site\": \"%#" PRIxPTR "\", \"cut\": %s, ", (uintptr_t)s->site,
+			  s->is_cut ? "true" : "false");
+	ol_run_string_put(t, "\"waits\": %" PRIu64 ", \"wait_ns\": %" PRIu64 ", ",
+			  ol_load_relaxed(&s->sums.waits), ol_load_relaxed(&s->sums.wait_ns));
+	ol_run_string_put(t, "\"holds\": %" PRIu64 ", \"hold_ns\": %" PRIu64 ", \"frames\": [",
+			  ol_load_relaxed(&s->sums.holds), ol_load_relaxed(&s->sums.hold_ns));
 	for (uint32_t i = 0; i < s->depth; i++) {
 		const struct frame *f = &s->frames[i];
 
-		ol_run_text_put(t, i ? ", [" : "[");
+		ol_run_string_put(t, i ? ", [" : "[");
 		if (f->module)
-			ol_run_text_put(t, "%" PRIu32 ", ", f->module->number);
+			ol_run_string_put(t, "%" PRIu32 ", ", f->module->number);
 		else
-			ol_run_text_put(t, "null, ");
-		ol_run_text_put(t, "%" PRIuPTR "]", f->at);
+			ol_run_string_put(t, "null, ");
+		ol_run_string_put(t, "%" PRIuPTR "]", f->at);
 	}
-	ol_run_text_put(t, "]}");
+	ol_run_string_put(t, "]}");
 }
 
 static bool are_taken;
 
-void ol_run_stacks_write(struct text *t)
+void ol_run_stacks_write(struct string *t)
 {
 	const char *comma = "";
 
 	if (!are_taken)
 		return;
-	ol_run_text_put(t, "{\"of\": \"%s\", \"modules\": [",
-			ol_run_stacks_of_holds ? "hold" : "wait");
+	ol_run_string_put(t, "{\"of\": \"%s\", \"modules\": [",
+			  ol_run_stacks_of_holds ? "hold" : "wait");
 	write_modules(t);
-	ol_run_text_put(t, "], \"stacks\": [");
+	ol_run_string_put(t, "], \"stacks\": [");
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct stack *s = ol_load_acquire(&buckets[i]); s; s = s->next) {
-			ol_run_text_put(t, "%s\n  ", comma);
+			ol_run_string_put(t, "%s\n  ", comma);
 			write_stack(t, s);
 			comma = ",";
 		}
-	ol_run_text_put(t, "]}");
+	ol_run_string_put(t, "]}");
 }
 
 /* To take a stack takes some microseconds: of shorter waits it would be most. */

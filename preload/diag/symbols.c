@@ -193,7 +193,7 @@ void ol_run_symbols_each(const struct object *o, bool (*each)(const struct symbo
 
 /* C++ names. */
 
-static bool text_grow(struct text *t, size_t least)
+static bool text_grow(struct string *t, size_t least)
 {
 	size_t size = t->size ? t->size : 4096;
 	void *p;
@@ -209,16 +209,16 @@ static bool text_grow(struct text *t, size_t least)
 	return true;
 }
 
-void ol_run_text_free(struct text *t)
+void ol_run_string_free(struct string *t)
 {
 	if (t->at)
 		munmap(t->at, t->size);
-	*t = (struct text){ 0 };
+	*t = (struct string){ 0 };
 }
 
-void ol_run_text_add(const char *piece, size_t n, void *text)
+void ol_run_string_add(const char *piece, size_t n, void *text)
 {
-	struct text *t = text;
+	struct string *t = text;
 
 	if (t->used + n >= t->size && !text_grow(t, t->used + n + 1))
 		return;
@@ -227,7 +227,7 @@ void ol_run_text_add(const char *piece, size_t n, void *text)
 	t->at[t->used] = 0;
 }
 
-void ol_run_text_put(struct text *t, const char *format, ...)
+void ol_run_string_put(struct string *t, const char *format, ...)
 {
 	char piece[256];
 	va_list args;
@@ -236,18 +236,18 @@ void ol_run_text_put(struct text *t, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(piece, sizeof(piece), format, args);
 	va_end(args);
-	ol_run_text_add(piece, n < (int)sizeof(piece) ? (size_t)n : sizeof(piece) - 1, t);
+	ol_run_string_add(piece, n < (int)sizeof(piece) ? (size_t)n : sizeof(piece) - 1, t);
 }
 
-void ol_run_text_quote(struct text *t, const char *s)
+void ol_run_string_quote(struct string *t, const char *s)
 {
-	ol_run_text_put(t, "\"");
+	ol_run_string_put(t, "\"");
 	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;
 
-		ol_run_text_put(t, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
+		ol_run_string_put(t, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
 	}
-	ol_run_text_put(t, "\"");
+	ol_run_string_put(t, "\"");
 }
 
 /*
@@ -257,10 +257,11 @@ void ol_run_text_quote(struct text *t, const char *s)
 int __gcclibcxx_demangle_callback(const char *name, void (*add)(const char *, size_t, void *),
 				  void *arg);
 
-const char *ol_run_demangle(struct text *t, const char *name)
+const char *ol_run_demangle(struct string *t, const char *name)
 {
 	t->used = 0;
-	if (strncmp(name, "_Z", 2) != 0 || __gcclibcxx_demangle_callback(name, ol_run_text_add, t))
+	if (strncmp(name, "_Z", 2) != 0 ||
+	    __gcclibcxx_demangle_callback(name, ol_run_string_add, t))
 		return 0;
 	return t->at;
 }
@@ -268,7 +269,7 @@ const char *ol_run_demangle(struct text *t, const char *name)
 struct lookup {
 	uintptr_t address;
 	bool function;
-	struct text *name;
+	struct string *name;
 };
 
 static bool take_name(const struct symbol *s, void *arg)
@@ -277,11 +278,11 @@ static bool take_name(const struct symbol *s, void *arg)
 
 	if (s->is_function != l->function || l->address < s->start || l->address >= s->end)
 		return true;
-	ol_run_text_add(s->name, strlen(s->name), l->name);
+	ol_run_string_add(s->name, strlen(s->name), l->name);
 	return false;
 }
 
-const char *ol_run_symbol_at(struct text *plain, struct text *cpp, const void *address,
+const char *ol_run_symbol_at(struct string *plain, struct string *cpp, const void *address,
 			     bool function)
 {
 	struct lookup l = { (uintptr_t)address, function, plain };

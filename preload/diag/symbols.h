@@ -41,25 +41,26 @@ struct symbol {
 void ol_run_symbols_each(const struct object *o, bool (*each)(const struct symbol *s, void *arg),
 			 void *arg);
 
-/* Text that grows; all zero is empty. */
-struct text {
+/* A string that grows; all zero is empty. */
+struct string {
 	char *at;
 	size_t used, size;
 };
-void ol_run_text_free(struct text *t);
-void ol_run_text_add(const char *piece, size_t n, void *text); /* ends with a zero */
-void ol_run_text_put(struct text *t, const char *format, ...) /* a piece of less than 256 letters */
+void ol_run_string_free(struct string *t);
+void ol_run_string_add(const char *piece, size_t n, void *string); /* ends with a zero */
+void ol_run_string_put(struct string *t, const char *format,
+		       ...) /* a piece of less than 256 letters */
 	__attribute__((format(printf, 2, 3)));
-void ol_run_text_quote(struct text *t, const char *s); /* as JSON has strings */
+void ol_run_string_quote(struct string *t, const char *s); /* as JSON has strings */
 
 /* The name as C++ has it, in `t`, good until the next; null if it is no C++ name. */
-const char *ol_run_demangle(struct text *t, const char *name);
+const char *ol_run_demangle(struct string *t, const char *name);
 
 /*
  * The function, or variable, that the address lies in, as people know it; null if none is known. The
  * text is in one of the two. To be called on a large stack.
  */
-const char *ol_run_symbol_at(struct text *plain, struct text *cpp, const void *address,
+const char *ol_run_symbol_at(struct string *plain, struct string *cpp, const void *address,
 			     bool function);
 
 /*

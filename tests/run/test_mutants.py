@@ -171,8 +171,8 @@ MUTANTS = [
     Mutant(
         "two locks for one mutex",
         "outside.c",
-        "if (ol_cas_release(place, (void *)0, lock_in(o)))",
-        "usleep(50);\n\tol_store_release(place, lock_in(o));\n\tif (true)",
+        "if (ol_cas_release(slot, (void *)0, lock_in(o)))",
+        "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
         "partitioned_ticket",
         ("reborn.c",),
         (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
@@ -180,7 +180,7 @@ MUTANTS = [
     Mutant(
         "a lock left behind for each mutex",
         "outside.c",
-        "= find_left(place, inner);",
+        "= find_left(slot, inner);",
         "= 0;\n\n\t(void)find_left;",
         "partitioned_ticket",
         ("reborn.c",),

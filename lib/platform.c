@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The world state of the process, and the one constructor that sets it up. */
+/* The platform's state in the process, and the one constructor that sets it up. */
 #define OL_POLL_HOOK
 #include "internal.h"
 
