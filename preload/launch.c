@@ -214,7 +214,7 @@ static char *find_library(void)
 /* The library, and behind it what was preloaded already. */
 static bool preload(const char *library, const char *already)
 {
-	char *list = preloaded_beside(library, already);
+	char *list = ol_run_preloaded_beside(library, already);
 	bool fine = list && !setenv("LD_PRELOAD", list, 1);
 
 	free(list);
@@ -241,7 +241,7 @@ static bool tell_tunables(const struct asked *a)
 /* What is kept of it stays as it is, even where it is no variable. */
 static bool tell_all(const struct asked *a, const char *library, const char *already)
 {
-	remove_told();
+	ol_run_remove_told();
 	return tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
 	       tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
 	       tell("OVERLOCK_QUIET", "1") && tell_tunables(a) && preload(library, already);

@@ -58,4 +58,4 @@ def test_what_only_one_uses_counts() -> None:
 def test_no_header_is_of_no_lock() -> None:
     """Shared parts aside, which some lock includes."""
     used = set().union(*(closure(header(lock)) for lock in LOCKS))
-    assert set(header("x").parent.glob("*.h")) <= used
+    assert set(header("x").parent.rglob("*.h")) <= used

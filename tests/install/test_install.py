@@ -106,8 +106,8 @@ int main(void)
 def vendor(into: Path, lock: str) -> None:
     """Copies all that a lock marked ALONE is made of."""
     headers = ROOT / "include/overlock"
-    lists = ("port/lists.h", "events.def", "tunables.def")
-    for name in ("port.h", "port/user.h", *lists, f"lock/{lock}.h"):
+    shared = ("port/lists.h", "port/node.h", "lock/impl/poll.h", "events.def", "tunables.def")
+    for name in ("port.h", "port/user.h", *shared, f"lock/{lock}.h"):
         (into / "overlock" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(headers / name, into / "overlock" / name)
 

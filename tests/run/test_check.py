@@ -127,13 +127,13 @@ TWINS = {
     # the program, what the library must find there, and with what wrong it does not
     "no owner is followed": (
         "deadlock",
-        "check.c",
+        "misuse.c",
         "if (next->seen == walks)\n\t\t\treturn true;",
         "if (next->seen == walks)\n\t\t\treturn false;",
     ),
     "sleepers do not wake to look": (
         "long_wait",
-        "check.c",
+        "misuse.c",
         "return began + timeout;",
         "return OL_NEVER;",
     ),
@@ -145,21 +145,26 @@ TWINS = {
     ),
     "any unlock is right": (
         "free_unlock",
-        "check.c",
-        "if (!checks || is_mine)",
-        "if (!checks || 1)",
+        "misuse.c",
+        "if (!looks_for_misuse || is_mine)",
+        "if (!looks_for_misuse || 1)",
     ),
     "who holds it is not asked": (
         "init_held",
-        "check.c",
+        "misuse.c",
         "if (holder_site(m))",
         "if (!m)",
     ),
-    "a second place is as good": ("init_again", "check.c", "b->site && b->site != caller", "false"),
+    "a second place is as good": (
+        "init_again",
+        "misuse.c",
+        "b->site && b->site != ol_run_caller",
+        "false",
+    ),
     "destroying is not looked at": (
         "destroy_held",
-        "check.c",
-        "if (checks && is_locked)",
+        "misuse.c",
+        "if (looks_for_misuse && is_locked)",
         "if (0)",
     ),
     "nothing is a relock": (
@@ -170,7 +175,7 @@ TWINS = {
     ),
     "a destroyed one is remembered": (
         "as_it_should_be",
-        "check.c",
+        "misuse.c",
         "ol_store_relaxed(&birth_of(m)->site, (const void *)0);",
         "(void)0;",
     ),

@@ -460,7 +460,7 @@ if os.getuid() == 0:
 def build(folder: Path, twin: tuple[str, str, str]) -> Path:
     """That launcher, beside a stand-in."""
     name, right, wrong = twin
-    for source in (TOP / "preload").iterdir():
+    for source in filter(Path.is_file, (TOP / "preload").iterdir()):
         text = source.read_text()
         if source.name == name:
             assert text.count(right) == 1, f"{name} has changed: {right}"

@@ -351,7 +351,7 @@ DEMAND_TWINS = {
         "pthread_sigmask(SIG_UNBLOCK, &ours, 0);",
         "(void)ours;",
     ),
-    "once is enough": ("plainly", "report_on_demand();", "(void)0;"),
+    "once is enough": ("plainly", "ol_run_report_on_demand();", "(void)0;"),
 }
 
 

@@ -11,7 +11,7 @@ from overlock_tools.system.errors import Fail
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
 # Of the seam's ports only this one is compiled here; including another changes nothing.
-OTHER_PORTS = re.compile(r"overlock/port/(?!sim\b|lists\b)")
+OTHER_PORTS = re.compile(r"overlock/port/(?!sim\b|lists\b|node\b)")
 
 
 def header_of(subject: Subject) -> Path | None:

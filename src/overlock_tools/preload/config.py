@@ -18,7 +18,7 @@ PRESET = "tas_yield"
 
 @dataclass(frozen=True)
 class Site:
-    """Mutexes that the pattern fits get that lock; preload/choice.c says what fits."""
+    """Mutexes that the pattern fits get that lock; preload/diag/choice.c says what fits."""
 
     pattern: str
     lock: str

@@ -32,8 +32,8 @@ struct rule {
 	uint64_t mutexes; /* that got its lock */
 };
 
-const struct ol_lock_ops **choices;
-bool has_rules;
+const struct ol_lock_ops **ol_run_choices;
+bool ol_run_has_rules;
 static const struct ol_lock_ops *without_rules[1];
 static struct rule *rules;
 static uint32_t n_rules;
@@ -96,7 +96,7 @@ static const char *parameters(const char *name)
 
 static bool fits_object(const struct rule *r, const struct object *o)
 {
-	const char *name = object_name(o), *so = strstr(name, ".so.");
+	const char *name = ol_run_object_name(o), *so = strstr(name, ".so.");
 
 	return !r->object || fits_all(r->object, name) || (so && fits(r->object, name, so + 3));
 }
@@ -149,7 +149,7 @@ static bool add_range(struct known *k, uintptr_t start, uintptr_t end, uint32_t 
 
 struct search {
 	struct known *known;
-	struct text text;
+	struct string text;
 };
 
 static bool look_at(const struct symbol *s, void *arg)
@@ -165,7 +165,7 @@ static bool look_at(const struct symbol *s, void *arg)
 		if (r->by_variable == s->is_function || !fits_object(r, &k->object))
 			continue;
 		if (!demangled)
-			cpp = demangle(&search->text, s->name);
+			cpp = ol_run_demangle(&search->text, s->name);
 		demangled = true;
 		if (fits_symbol(r, s->name, cpp))
 			return add_range(k, s->start, s->end, i);
@@ -218,8 +218,8 @@ static void learn(void *arg)
 			by_name = true;
 	}
 	if (by_name)
-		symbols_each(&k->object, look_at, &search);
-	text_free(&search.text);
+		ol_run_symbols_each(&k->object, look_at, &search);
+	ol_run_string_free(&search.text);
 	sort(k->ranges, k->n);
 	for (size_t i = 0; i < k->n; i++) {
 		reach = k->ranges[i].end > reach ? k->ranges[i].end : reach;
@@ -245,7 +245,7 @@ static const struct known *known_of(const struct object *o)
 	if (!k)
 		return 0;
 	k->object = *o;
-	if (!on_large_stack(learn, k))
+	if (!ol_run_on_large_stack(learn, k))
 		return 0;
 	k->object.path = 0; /* may go before we do */
 	do {
@@ -261,7 +261,7 @@ static uint32_t rule_at(const void *address, bool by_variable)
 	uint32_t best = n_rules;
 	size_t low = 0, high;
 	struct object o;
-	const struct known *k = object_at(address, &o) ? known_of(&o) : 0;
+	const struct known *k = ol_run_object_at(address, &o) ? known_of(&o) : 0;
 
 	if (!k)
 		return best;
@@ -295,7 +295,7 @@ static uint32_t choice_for(const struct mutex *m, const void *site)
  * Relaxed: the kind orders nothing. Until it says what lock the mutex has nobody has touched that
  * lock, and the table of choices is older than the first mutex.
  */
-OL_COLD uint32_t decide(struct mutex *m, const void *site)
+OL_COLD uint32_t ol_run_decide(struct mutex *m, const void *site)
 {
 	uint32_t choice = choice_for(m, site), kind;
 
@@ -340,8 +340,8 @@ static void parse(struct rule *r, char *line, char *copy)
 	char *space = strchr(line, ' '), *colon;
 
 	if (!space || !space[1])
-		refuse(line,
-		       "is not LOCK PATTERN, as OVERLOCK_SITES expects; use `overlock run --site`");
+		ol_run_refuse(line, "is not LOCK PATTERN, as OVERLOCK_SITES expects; use `overlock "
+				    "run --site`");
 	*space = 0;
 	r->lock = line;
 	r->name = space + 1;
@@ -363,7 +363,7 @@ static void parse_all(const char *text)
 	char *cut = keep(2 * size), *copy = cut + size;
 
 	if (!cut)
-		refuse("OVERLOCK_SITES", "out of memory for its rules");
+		ol_run_refuse("OVERLOCK_SITES", "out of memory for its rules");
 	memcpy(cut, text, size);
 	memcpy(copy, text, size);
 	for (uint32_t i = 0; i < n_rules; i++) {
@@ -380,35 +380,37 @@ static void rules_start(const char *text, const struct ol_lock_ops *preset)
 {
 	n_rules = count_lines(text);
 	if (n_rules > (KIND_CHOICE >> KIND_CHOICE_SHIFT) - FIRST_RULE)
-		refuse("OVERLOCK_SITES", "has too many rules; combine them with patterns");
-	if (!objects_start())
-		refuse("OVERLOCK_SITES", "needs glibc 2.35 or later to identify callers; run "
-					 "without --site");
+		ol_run_refuse("OVERLOCK_SITES", "has too many rules; combine them with patterns");
+	if (!ol_run_objects_start())
+		ol_run_refuse("OVERLOCK_SITES",
+			      "needs glibc 2.35 or later to identify callers; run "
+			      "without --site");
 	rules = keep(n_rules * sizeof(*rules));
-	choices = keep((FIRST_RULE + n_rules) * sizeof(const struct ol_lock_ops *));
-	if (!rules || !choices)
-		refuse("OVERLOCK_SITES", "out of memory for its rules");
+	ol_run_choices = keep((FIRST_RULE + n_rules) * sizeof(const struct ol_lock_ops *));
+	if (!rules || !ol_run_choices)
+		ol_run_refuse("OVERLOCK_SITES", "out of memory for its rules");
 	parse_all(text);
-	choices[DEFAULT] = preset; /* and none for the undecided */
+	ol_run_choices[DEFAULT] = preset; /* and none for the undecided */
 	for (uint32_t i = 0; i < n_rules; i++)
 		if (strcmp(rules[i].lock, GLIBC) != 0)
-			choices[FIRST_RULE + i] = lock_named(rules[i].lock);
-	has_rules = true;
+			ol_run_choices[FIRST_RULE + i] = ol_run_lock_named(rules[i].lock);
+	ol_run_has_rules = true;
 }
 
-uint32_t choices_start(const struct ol_lock_ops *preset)
+uint32_t ol_run_choices_start(const struct ol_lock_ops *preset)
 {
 	const char *text = secure_getenv("OVERLOCK_SITES");
 
 	without_rules[0] = preset;
-	choices = without_rules;
+	ol_run_choices = without_rules;
 	if (text && *text)
 		rules_start(text, preset);
-	return has_rules ? DEFAULT << KIND_CHOICE_SHIFT : 0;
+	return ol_run_has_rules ? DEFAULT << KIND_CHOICE_SHIFT : 0;
 }
 
-bool rules_each(bool (*each)(const char *pattern, const char *lock, uint64_t mutexes, void *arg),
-		void *arg)
+bool ol_run_rules_each(bool (*each)(const char *pattern, const char *lock, uint64_t mutexes,
+				    void *arg),
+		       void *arg)
 {
 	for (uint32_t i = 0; i < n_rules; i++)
 		if (!each(rules[i].text, rules[i].lock, ol_load_relaxed(&rules[i].mutexes), arg))

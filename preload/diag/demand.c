@@ -11,7 +11,7 @@
  * A program with a handler of its own keeps it, whether it was there before or comes later: then it
  * gets no report, and the report at the end says so.
  */
-#include "preload.h"
+#include "internal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ static void on_signal(int unused)
 	int saved = errno;
 
 	(void)unused;
-	if (!epoch)
+	if (!ol_run_epoch)
 		sem_post(&wanted);
 	errno = saved;
 }
@@ -46,7 +46,7 @@ static void *reporter(void *unused)
 			;
 		while (!sem_trywait(&wanted)) /* who asked twice gets the later one */
 			;
-		report_on_demand();
+		ol_run_report_on_demand();
 	}
 	return 0;
 }
@@ -66,25 +66,25 @@ static bool start_reporter(void)
 	return fine;
 }
 
-int demand_number(void)
+int ol_run_demand_number(void)
 {
 	return number;
 }
 
-bool demand_is_taken(void)
+bool ol_run_demand_is_taken(void)
 {
 	struct sigaction now;
 
 	return number && !sigaction(number, 0, &now) && now.sa_handler != on_signal;
 }
 
-void demand_start(void)
+void ol_run_demand_start(void)
 {
 	const char *text = secure_getenv("OVERLOCK_SIGNAL");
 	struct sigaction ours = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, now;
 
 	number = text ? atoi(text) : 0;
-	if (number <= 0 || !report_is_wanted() || sigaction(number, 0, &now)) {
+	if (number <= 0 || !ol_run_report_is_wanted() || sigaction(number, 0, &now)) {
 		number = 0;
 		return;
 	}
@@ -92,7 +92,8 @@ void demand_start(void)
 		return; /* another library's */
 	sem_init(&wanted, 0, 0);
 	if (!start_reporter())
-		refuse("OVERLOCK_SIGNAL", "cannot create a thread to write reports; run without "
-					  "--counters-signal");
+		ol_run_refuse("OVERLOCK_SIGNAL",
+			      "cannot create a thread to write reports; run without "
+			      "--counters-signal");
 	sigaction(number, &ours, 0);
 }

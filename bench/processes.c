@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "cell.h"
+#include "processes.h"
+#include "alone.h"
 #include "run.h"
 #include <errno.h>
 #include <poll.h>

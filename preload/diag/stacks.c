@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks of waits, or of holds: who calls the wrapper that calls pthread_mutex_lock(). The counted
- * library only. lib/site.c says when one is taken and adds up what became of it; here they are
+ * library only. lib/site/stacks.c says when one is taken and adds up what became of it; here they are
  * unwound and told apart.
  *
  * By backtrace(): glibc's and libgcc's unwinder, which goes by tables that every object on x86-64 and
@@ -13,8 +13,7 @@
  * for names, and another one be there. Names, lines and what was inlined are found after the
  * program's end, by others. All of it grows only, and is read and written without locks.
  */
-#include "preload.h"
-#include "symbols.h"
+#include "internal.h"
 
 #include <errno.h>
 #include <execinfo.h>
@@ -25,9 +24,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool stacks_of_holds;
+bool ol_run_stacks_of_holds;
 
-void unwind_start(void)
+void ol_run_unwind_start(void)
 {
 	void *stack[1];
 
@@ -35,12 +34,12 @@ void unwind_start(void)
 }
 
 /* What is called to unwind may lock mutexes, if the program has brought tables of its own. */
-uint32_t unwind(void **stack, uint32_t most, const void *from, bool *is_cut)
+uint32_t ol_run_unwind(void **stack, uint32_t most, const void *from, bool *is_cut)
 {
-	const void *saved = caller;
+	const void *saved = ol_run_caller;
 	int all = backtrace(stack, (int)most), first = 0;
 
-	caller = saved;
+	ol_run_caller = saved;
 	*is_cut = all == (int)most;
 	while (first < all && stack[first] != from)
 		first++;
@@ -71,7 +70,7 @@ static bool is_of(const struct module *m, const struct object *o)
 static struct module *module_new(const struct object *o)
 {
 	size_t length = strlen(o->path) + 1, folder = *o->path == '/' ? 0 : PATH_MAX;
-	struct module *m = find_room(sizeof(*m) + folder + length);
+	struct module *m = ol_run_find_room(sizeof(*m) + folder + length);
 	char *end;
 
 	if (!m)
@@ -129,7 +128,7 @@ static struct frame frame_of(const void *returns_to)
 {
 	uintptr_t at = (uintptr_t)returns_to - 1;
 	struct object o;
-	const struct module *m = object_at((const void *)at, &o) ? module_of(&o) : 0;
+	const struct module *m = ol_run_object_at((const void *)at, &o) ? module_of(&o) : 0;
 
 	return (struct frame){ m, m ? at - o.base : at };
 }
@@ -166,7 +165,7 @@ static struct stack *kept(const struct stack *s)
 		k = k->next;
 	if (k)
 		return k;
-	k = find_room(size);
+	k = ol_run_find_room(size);
 	if (!k)
 		return 0;
 	memcpy(k, s, size);
@@ -187,7 +186,7 @@ static struct ol_stack *take(const void *site)
 	struct stack *found;
 
 	on.s = (struct stack){ .site = site };
-	on.s.depth = unwind(addresses, DEEP, site, &on.s.is_cut);
+	on.s.depth = ol_run_unwind(addresses, DEEP, site, &on.s.is_cut);
 	for (uint32_t i = 0; i < on.s.depth; i++)
 		on.s.frames[i] = frame_of(addresses[i]);
 	found = kept(&on.s);
@@ -208,7 +207,7 @@ static const char *path_of(const struct module *m, char *self, size_t size)
 	return self;
 }
 
-static void write_modules(struct text *t)
+static void write_modules(struct string *t)
 {
 	char self[PATH_MAX];
 	const struct module *newest = ol_load_acquire(&modules);
@@ -219,67 +218,69 @@ static void write_modules(struct text *t)
 
 		while (m->number != i)
 			m = m->next;
-		text_put(t, i ? ", " : "");
-		text_quote(t, path_of(m, self, sizeof(self)));
+		ol_run_string_put(t, i ? ", " : "");
+		ol_run_string_quote(t, path_of(m, self, sizeof(self)));
 	}
 }
 
-static void write_stack(struct text *t, const struct stack *s)
+static void write_stack(struct string *t, const struct stack *s)
 {
-	text_put(t, "{\"site\": \"%#" PRIxPTR "\", \"cut\": %s, ", (uintptr_t)s->site,
-		 s->is_cut ? "true" : "false");
-	text_put(t, "\"waits\": %" PRIu64 ", \"wait_ns\": %" PRIu64 ", ",
-		 ol_load_relaxed(&s->sums.waits), ol_load_relaxed(&s->sums.wait_ns));
-	text_put(t, "\"holds\": %" PRIu64 ", \"hold_ns\": %" PRIu64 ", \"frames\": [",
-		 ol_load_relaxed(&s->sums.holds), ol_load_relaxed(&s->sums.hold_ns));
+	ol_run_string_put(t, "{\"site\": \"%#" PRIxPTR "\", \"cut\": %s, ", (uintptr_t)s->site,
+			  s->is_cut ? "true" : "false");
+	ol_run_string_put(t, "\"waits\": %" PRIu64 ", \"wait_ns\": %" PRIu64 ", ",
+			  ol_load_relaxed(&s->sums.waits), ol_load_relaxed(&s->sums.wait_ns));
+	ol_run_string_put(t, "\"holds\": %" PRIu64 ", \"hold_ns\": %" PRIu64 ", \"frames\": [",
+			  ol_load_relaxed(&s->sums.holds), ol_load_relaxed(&s->sums.hold_ns));
 	for (uint32_t i = 0; i < s->depth; i++) {
 		const struct frame *f = &s->frames[i];
 
-		text_put(t, i ? ", [" : "[");
+		ol_run_string_put(t, i ? ", [" : "[");
 		if (f->module)
-			text_put(t, "%" PRIu32 ", ", f->module->number);
+			ol_run_string_put(t, "%" PRIu32 ", ", f->module->number);
 		else
-			text_put(t, "null, ");
-		text_put(t, "%" PRIuPTR "]", f->at);
+			ol_run_string_put(t, "null, ");
+		ol_run_string_put(t, "%" PRIuPTR "]", f->at);
 	}
-	text_put(t, "]}");
+	ol_run_string_put(t, "]}");
 }
 
 static bool are_taken;
 
-void stacks_write(struct text *t)
+void ol_run_stacks_write(struct string *t)
 {
 	const char *comma = "";
 
 	if (!are_taken)
 		return;
-	text_put(t, "{\"of\": \"%s\", \"modules\": [", stacks_of_holds ? "hold" : "wait");
+	ol_run_string_put(t, "{\"of\": \"%s\", \"modules\": [",
+			  ol_run_stacks_of_holds ? "hold" : "wait");
 	write_modules(t);
-	text_put(t, "], \"stacks\": [");
+	ol_run_string_put(t, "], \"stacks\": [");
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct stack *s = ol_load_acquire(&buckets[i]); s; s = s->next) {
-			text_put(t, "%s\n  ", comma);
+			ol_run_string_put(t, "%s\n  ", comma);
 			write_stack(t, s);
 			comma = ",";
 		}
-	text_put(t, "]}");
+	ol_run_string_put(t, "]}");
 }
 
 /* To take a stack takes some microseconds: of shorter waits it would be most. */
 static const uint64_t FIRST_NS = 5000;
 
-void stacks_start(void)
+void ol_run_stacks_start(void)
 {
 	const char *of = secure_getenv("OVERLOCK_STACKS");
 
 	if (!of || !*of)
 		return;
-	if (!objects_start())
-		refuse("OVERLOCK_STACKS",
-		       "needs glibc 2.35 or later, to read stacks without the loader's lock; "
-		       "run without --stacks and --folded");
-	unwind_start();
+	if (!ol_run_objects_start())
+		ol_run_refuse(
+			"OVERLOCK_STACKS",
+			"needs glibc 2.35 or later, to read stacks without the loader's lock; "
+			"run without --stacks and --folded");
+	ol_run_unwind_start();
 	are_taken = true;
-	stacks_of_holds = !strcmp(of, "hold");
-	ol_sites_take_stacks(stacks_of_holds ? OL_NEVER : ol_ticks_from_ns(FIRST_NS), take);
+	ol_run_stacks_of_holds = !strcmp(of, "hold");
+	ol_sites_take_stacks(ol_run_stacks_of_holds ? OL_NEVER : ol_ticks_from_ns(FIRST_NS), take);
 }

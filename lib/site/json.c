@@ -3,7 +3,7 @@
  * Site records as JSON, without stdio's buffers: the program's streams and its malloc stay out of
  * it. docs/reference/counters-json.md describes the format.
  */
-#include "site.h"
+#include "../site.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -20,13 +20,13 @@ struct object {
 };
 
 /* False before the start, and where the C library cannot tell (glibc before 2.35). */
-bool object_at(const void *address, struct object *found);
+bool ol_run_object_at(const void *address, struct object *found);
 
-/* Once, before anything else: may take locks. Says whether object_at() can tell. */
-bool objects_start(void);
+/* Once, before anything else: may take locks. Says whether ol_run_object_at() can tell. */
+bool ol_run_objects_start(void);
 
 /* The file's name without its folder; of the program itself, what it was started as. */
-const char *object_name(const struct object *o);
+const char *ol_run_object_name(const struct object *o);
 
 struct symbol {
 	const char *name; /* as the file has it */
@@ -38,32 +38,34 @@ struct symbol {
  * Calls `each` for every function and variable that the object's file tells of, until it answers
  * false. Nothing, if the file is gone or not what it should be.
  */
-void symbols_each(const struct object *o, bool (*each)(const struct symbol *s, void *arg),
-		  void *arg);
+void ol_run_symbols_each(const struct object *o, bool (*each)(const struct symbol *s, void *arg),
+			 void *arg);
 
-/* Text that grows; all zero is empty. */
-struct text {
+/* A string that grows; all zero is empty. */
+struct string {
 	char *at;
 	size_t used, size;
 };
-void text_free(struct text *t);
-void text_add(const char *piece, size_t n, void *text); /* ends with a zero */
-void text_put(struct text *t, const char *format, ...)	/* a piece of less than 256 letters */
+void ol_run_string_free(struct string *t);
+void ol_run_string_add(const char *piece, size_t n, void *string); /* ends with a zero */
+void ol_run_string_put(struct string *t, const char *format,
+		       ...) /* a piece of less than 256 letters */
 	__attribute__((format(printf, 2, 3)));
-void text_quote(struct text *t, const char *s); /* as JSON has strings */
+void ol_run_string_quote(struct string *t, const char *s); /* as JSON has strings */
 
 /* The name as C++ has it, in `t`, good until the next; null if it is no C++ name. */
-const char *demangle(struct text *t, const char *name);
+const char *ol_run_demangle(struct string *t, const char *name);
 
 /*
  * The function, or variable, that the address lies in, as people know it; null if none is known. The
  * text is in one of the two. To be called on a large stack.
  */
-const char *symbol_at(struct text *plain, struct text *cpp, const void *address, bool function);
+const char *ol_run_symbol_at(struct string *plain, struct string *cpp, const void *address,
+			     bool function);
 
 /*
  * Calls `f` on a stack of its own, since the demangler's appetite grows with the name and a thread
  * may have little left. False: there is no memory for one.
  */
-bool on_large_stack(void (*f)(void *arg), void *arg);
+bool ol_run_on_large_stack(void (*f)(void *arg), void *arg);
 #endif

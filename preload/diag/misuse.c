@@ -9,8 +9,7 @@
  *
  * All this happens while the program holds its locks: no malloc, no loader's lock, and errno stays.
  */
-#include "check.h"
-#include "symbols.h"
+#include "internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +40,7 @@ static _Thread_local struct thread *mine __attribute__((tls_model("initial-exec"
 static pthread_key_t at_exit;
 
 static ol_ticks_t timeout = OL_NEVER;
-static bool checks; /* else only deadlocks */
+static bool looks_for_misuse; /* else only deadlocks */
 
 /* Threads. */
 
@@ -52,7 +51,7 @@ static struct thread *thread_new(void)
 
 	if (t == MAP_FAILED)
 		return 0;
-	t->id = self();
+	t->id = ol_run_self();
 	do {
 		t->next = ol_load_relaxed(&threads);
 	} while (!ol_cas_release(&threads, t->next, t)); /* readers find it complete */
@@ -66,7 +65,7 @@ static struct thread *me(void)
 	if (t)
 		return t;
 	for (t = ol_load_acquire(&threads); t; t = t->next)
-		if (!ol_load_relaxed(&t->id) && ol_cas_acquire(&t->id, 0u, self()))
+		if (!ol_load_relaxed(&t->id) && ol_cas_acquire(&t->id, 0u, ol_run_self()))
 			break;
 	mine = t ? t : thread_new();
 	if (mine)
@@ -93,8 +92,8 @@ static struct thread *thread_of(uint32_t id)
 
 /* Telling: one at a time. */
 
-static struct text told;	    /* all findings, as JSON */
-static struct text line, name, cpp; /* while one is told of */
+static struct string told;		 /* all findings, as JSON */
+static struct string message, name, cpp; /* while one is told of */
 static uint32_t telling, walks;
 
 /* Of /proc/self/task/ID, a file's first line. */
@@ -127,45 +126,47 @@ static const char *state_of(uint32_t id)
 
 /* Everything is said twice: as JSON, and for who looks on. */
 
-static void put_place(const void *address, bool is_function)
+static void put_address(const void *address, bool is_function)
 {
-	const char *at = symbol_at(&name, &cpp, address, is_function);
+	const char *at = ol_run_symbol_at(&name, &cpp, address, is_function);
 	struct object o;
-	bool known = object_at(address, &o);
+	bool known = ol_run_object_at(address, &o);
 
-	text_put(&told, "{\"address\": \"%p\"", address);
+	ol_run_string_put(&told, "{\"address\": \"%p\"", address);
 	if (known) {
-		text_put(&told, ", \"module\": ");
-		text_quote(&told, o.path);
-		text_put(&told, ", \"offset\": %zu", (size_t)((uintptr_t)address - o.base));
+		ol_run_string_put(&told, ", \"module\": ");
+		ol_run_string_quote(&told, o.path);
+		ol_run_string_put(&told, ", \"offset\": %zu",
+				  (size_t)((uintptr_t)address - o.base));
 	}
 	if (at) {
-		text_put(&told, ", \"%s\": ", is_function ? "function" : "variable");
-		text_quote(&told, at);
-		text_add(at, strlen(at), &line);
+		ol_run_string_put(&told, ", \"%s\": ", is_function ? "function" : "variable");
+		ol_run_string_quote(&told, at);
+		ol_run_string_add(at, strlen(at), &message);
 	} else {
-		text_put(&line, "%p", address);
+		ol_run_string_put(&message, "%p", address);
 	}
-	text_put(&told, "}");
+	ol_run_string_put(&told, "}");
 	if (known && is_function) {
-		text_put(&line, " (");
-		text_add(object_name(&o), strlen(object_name(&o)), &line);
-		text_put(&line, "+%#zx)", (size_t)((uintptr_t)address - o.base));
+		ol_run_string_put(&message, " (");
+		ol_run_string_add(ol_run_object_name(&o), strlen(ol_run_object_name(&o)), &message);
+		ol_run_string_put(&message, "+%#zx)", (size_t)((uintptr_t)address - o.base));
 	}
 }
 
 static void put_stack(void *const *stack, uint32_t depth)
 {
-	text_put(&told, ", \"stack\": [");
+	ol_run_string_put(&told, ", \"stack\": [");
 	for (uint32_t i = 0; i < depth; i++) {
-		text_put(&told, i ? ", " : "");
-		text_put(&line, "    #%-2u ", i);
-		put_place((const char *)stack[i] - 1, true); /* the call, not where it returns to */
-		text_put(&line, "\n");
+		ol_run_string_put(&told, i ? ", " : "");
+		ol_run_string_put(&message, "    #%-2u ", i);
+		put_address((const char *)stack[i] - 1,
+			    true); /* the call, not where it returns to */
+		ol_run_string_put(&message, "\n");
 	}
-	text_put(&told, "]");
+	ol_run_string_put(&told, "]");
 	if (!depth)
-		text_put(&line, "    its stack is unknown\n");
+		ol_run_string_put(&message, "    its stack is unknown\n");
 }
 
 static bool is_held(const void *lock)
@@ -176,7 +177,7 @@ static bool is_held(const void *lock)
 /* Where who holds it has locked it; by notes alone, for what is initialised may be anything. */
 static const void *holder_site(const struct mutex *m)
 {
-	const void *lock = is_held(m->lock) ? m->lock : outside_find(m, is_held);
+	const void *lock = is_held(m->lock) ? m->lock : ol_run_outside_find(m, is_held);
 
 	return lock ? ol_sites_holder(lock) : 0;
 }
@@ -186,17 +187,17 @@ static void put_holder(const struct mutex *m, uint32_t owner)
 {
 	const void *site = holder_site(m);
 
-	text_put(&told, ", \"owner\": %u", owner);
+	ol_run_string_put(&told, ", \"owner\": %u", owner);
 	if (owner)
-		text_put(&line, "    held by thread %u", owner);
+		ol_run_string_put(&message, "    held by thread %u", owner);
 	else
-		text_put(&line, site ? "    held" : "    held by no thread");
+		ol_run_string_put(&message, site ? "    held" : "    held by no thread");
 	if (site) {
-		text_put(&told, ", \"acquired\": ");
-		text_put(&line, ", locked in ");
-		put_place((const char *)site - 1, true);
+		ol_run_string_put(&told, ", \"acquired\": ");
+		ol_run_string_put(&message, ", locked in ");
+		put_address((const char *)site - 1, true);
 	}
-	text_put(&line, "\n");
+	ol_run_string_put(&message, "\n");
 }
 
 static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
@@ -205,16 +206,16 @@ static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
 	char comm[64];
 
 	of_task(t->id, "comm", comm, sizeof(comm));
-	text_put(&told, "{\"thread\": %u, \"name\": ", t->id);
-	text_quote(&told, comm);
-	text_put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
-	text_put(&line, "  thread %u (%s) has waited for %.3f s for ", t->id, comm,
-		 (double)ns / 1e9);
-	put_place(m, false);
-	text_put(&line, "\n");
+	ol_run_string_put(&told, "{\"thread\": %u, \"name\": ", t->id);
+	ol_run_string_quote(&told, comm);
+	ol_run_string_put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
+	ol_run_string_put(&message, "  thread %u (%s) has waited for %.3f s for ", t->id, comm,
+			  (double)ns / 1e9);
+	put_address(m, false);
+	ol_run_string_put(&message, "\n");
 	put_stack(t->stack, ol_load_acquire(&t->depth));
 	put_holder(m, owner);
-	text_put(&told, "}");
+	ol_run_string_put(&told, "}");
 }
 
 /* The owner's owner and so on, until nobody waits or somebody comes again. */
@@ -224,25 +225,25 @@ static void put_chain(struct thread *t)
 	uint32_t owner = 0;
 	const char *comma = "";
 
-	text_put(&told, ", \"waits\": [");
+	ol_run_string_put(&told, ", \"waits\": [");
 	walks++;
 	while (t && t->seen != walks && (m = ol_load_relaxed(&t->waits_for))) {
 		t->seen = walks;
 		ol_store_relaxed(&t->told, 1u);
 		owner = ol_load_relaxed(&m->owner);
-		text_put(&told, "%s", comma);
+		ol_run_string_put(&told, "%s", comma);
 		put_waiter(t, m, owner);
 		comma = ", ";
 		t = owner ? thread_of(owner) : 0;
 	}
-	text_put(&told, "]");
+	ol_run_string_put(&told, "]");
 	if (t && t->seen == walks) {
-		text_put(&line, "  thread %u also waits: see above\n", t->id);
+		ol_run_string_put(&message, "  thread %u also waits: see above\n", t->id);
 	} else if (owner) {
-		text_put(&told, ", \"last\": {\"thread\": %u, \"state\": \"%s\"}", owner,
-			 state_of(owner));
-		text_put(&line, "  thread %u waits for no mutex; it is %s\n", owner,
-			 state_of(owner));
+		ol_run_string_put(&told, ", \"last\": {\"thread\": %u, \"state\": \"%s\"}", owner,
+				  state_of(owner));
+		ol_run_string_put(&message, "  thread %u waits for no mutex; it is %s\n", owner,
+				  state_of(owner));
 	}
 }
 
@@ -283,35 +284,36 @@ static void put_found(void *arg)
 
 	if (f->waiter && is_deadlock(f->waiter))
 		f->what = FOUND_deadlock;
-	line.used = 0;
-	text_put(&told, "%s\n  {\"what\": \"%s\"", told.used ? "," : "", kinds[f->what].name);
-	text_put(&line, "overlock: %s: %s\n", kinds[f->what].name, kinds[f->what].what);
+	message.used = 0;
+	ol_run_string_put(&told, "%s\n  {\"what\": \"%s\"", told.used ? "," : "",
+			  kinds[f->what].name);
+	ol_run_string_put(&message, "overlock: %s: %s\n", kinds[f->what].name, kinds[f->what].what);
 	if (f->waiter) {
 		put_chain(f->waiter);
 	} else {
 		bool is_mutex = f->what != FOUND_init_held && f->what != FOUND_init_again;
 
-		text_put(&told, ", \"thread\": %u, \"mutex\": ", self());
-		text_put(&line, "  thread %u, mutex ", self());
-		put_place(f->mutex, false);
-		text_put(&line, "\n");
+		ol_run_string_put(&told, ", \"thread\": %u, \"mutex\": ", ol_run_self());
+		ol_run_string_put(&message, "  thread %u, mutex ", ol_run_self());
+		put_address(f->mutex, false);
+		ol_run_string_put(&message, "\n");
 		put_stack(f->stack, f->depth);
 		put_holder(f->mutex, is_mutex ? ol_load_relaxed(&f->mutex->owner) : 0);
 	}
-	text_put(&told, "}");
-	report_found(line.at, line.used);
+	ol_run_string_put(&told, "}");
+	ol_run_report_found(message.at, message.used);
 }
 
-/* Each of the places that a thing is done at is told of once. */
+/* Each finding is reported once for each call site. */
 static bool is_new(const struct found *f)
 {
-	static struct place {
-		struct place *next;
+	static struct reported {
+		struct reported *next;
 		const void *site;
 		enum finding what;
-	} *places;
+	} *all;
 	const void *site = f->depth ? f->stack[0] : 0;
-	struct place *p = places;
+	struct reported *p = all;
 
 	while (p && (p->site != site || p->what != f->what))
 		p = p->next;
@@ -320,8 +322,8 @@ static bool is_new(const struct found *f)
 	p = mmap(0, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return true;
-	*p = (struct place){ places, site, f->what };
-	places = p;
+	*p = (struct reported){ all, site, f->what };
+	all = p;
 	return true;
 }
 
@@ -333,13 +335,13 @@ static void tell(struct found *f)
 	while (!ol_cas_acquire(&telling, 0u, 1u))
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, 0); /* ol_yield() looks again */
 	if (f->waiter ? !ol_load_relaxed(&f->waiter->told) : is_new(f))
-		on_large_stack(put_found, f);
+		ol_run_on_large_stack(put_found, f);
 	ol_store_release(&telling, 0u);
 	pthread_setcancelstate(type, 0);
 	errno = saved;
 }
 
-const char *findings(void)
+const char *ol_run_misuse_findings(void)
 {
 	return told.used ? told.at : "";
 }
@@ -358,7 +360,7 @@ static ol_ticks_t look(ol_ticks_t began)
 		return OL_NEVER; /* it has a deadline */
 	if (!t->depth) {
 		ol_store_relaxed(&t->since, began);
-		depth = unwind(t->stack, FRAMES, caller, &is_cut);
+		depth = ol_run_unwind(t->stack, FRAMES, ol_run_caller, &is_cut);
 		ol_store_release(&t->depth, depth); /* with the stack */
 		return began + timeout;
 	}
@@ -366,7 +368,7 @@ static ol_ticks_t look(ol_ticks_t began)
 	return OL_NEVER;
 }
 
-void check_wait(const struct mutex *m)
+void ol_run_misuse_wait(const struct mutex *m)
 {
 	struct thread *t = timeout == OL_NEVER ? 0 : me();
 
@@ -378,13 +380,13 @@ void check_wait(const struct mutex *m)
 	ol_store_relaxed(&t->waits_for, m);
 }
 
-void check_wait_over(void)
+void ol_run_misuse_wait_over(void)
 {
 	if (mine)
 		ol_store_relaxed(&mine->waits_for, (const struct mutex *)0);
 }
 
-void check_nap(ol_ticks_t began)
+void ol_run_misuse_nap(ol_ticks_t began)
 {
 	ol_ticks_t waited = ol_now() - began;
 
@@ -395,30 +397,30 @@ void check_nap(ol_ticks_t began)
 
 /* Misuse. */
 
-static void misuse(enum finding what, const struct mutex *m)
+static void report_misuse(enum finding what, const struct mutex *m)
 {
 	struct found f = { .what = what, .mutex = m };
 	bool is_cut;
 
-	f.depth = unwind(f.stack, FRAMES, caller, &is_cut);
+	f.depth = ol_run_unwind(f.stack, FRAMES, ol_run_caller, &is_cut);
 	tell(&f);
 }
 
-void check_relock(const struct mutex *m)
+void ol_run_misuse_relock(const struct mutex *m)
 {
-	if (checks)
-		misuse(FOUND_relock, m);
+	if (looks_for_misuse)
+		report_misuse(FOUND_relock, m);
 }
 
-bool check_unlock(const struct mutex *m, bool is_mine)
+bool ol_run_misuse_unlock(const struct mutex *m, bool is_mine)
 {
-	if (!checks || is_mine)
+	if (!looks_for_misuse || is_mine)
 		return true;
 	if (!ol_load_relaxed(&m->owner)) {
-		misuse(FOUND_free_unlock, m);
+		report_misuse(FOUND_free_unlock, m);
 		return false;
 	}
-	misuse(FOUND_foreign_unlock, m);
+	report_misuse(FOUND_foreign_unlock, m);
 	return true;
 }
 
@@ -440,7 +442,7 @@ static struct birth *birth_of(const struct mutex *m)
 		b = b->next;
 	if (b)
 		return b;
-	b = take_room(sizeof(*b));
+	b = ol_run_take_room(sizeof(*b));
 	b->mutex = m;
 	do {
 		b->next = ol_load_relaxed(bucket);
@@ -453,25 +455,25 @@ _Static_assert(BUCKETS == 1 << (64 - 52), "the hash's upper bits are the bucket"
  * Memory that held a mutex may hold another one, and who frees it need not have destroyed the first. So
  * what was there is no proof; but who holds it is, and so are two places that initialise.
  */
-void check_init(const struct mutex *m)
+void ol_run_misuse_init(const struct mutex *m)
 {
 	struct birth *b;
 
-	if (!checks)
+	if (!looks_for_misuse)
 		return;
 	b = birth_of(m);
 	if (holder_site(m))
-		misuse(FOUND_init_held, m);
-	else if (b->site && b->site != caller)
-		misuse(FOUND_init_again, m);
-	ol_store_relaxed(&b->site, caller);
+		report_misuse(FOUND_init_held, m);
+	else if (b->site && b->site != ol_run_caller)
+		report_misuse(FOUND_init_again, m);
+	ol_store_relaxed(&b->site, ol_run_caller);
 }
 
-void check_destroy(const struct mutex *m, bool is_locked)
+void ol_run_misuse_destroy(const struct mutex *m, bool is_locked)
 {
-	if (checks && is_locked)
-		misuse(FOUND_destroy_held, m);
-	else if (checks)
+	if (looks_for_misuse && is_locked)
+		report_misuse(FOUND_destroy_held, m);
+	else if (looks_for_misuse)
 		ol_store_relaxed(&birth_of(m)->site, (const void *)0);
 }
 
@@ -484,14 +486,14 @@ static uint64_t from_environment(const char *variable)
 	return text ? strtoull(text, 0, 10) : 0;
 }
 
-void check_start(void)
+void ol_run_misuse_start(void)
 {
 	uint64_t ns = from_environment("OVERLOCK_DEADLOCK_NS");
 
-	checks = from_environment("OVERLOCK_CHECK") != 0;
+	looks_for_misuse = from_environment("OVERLOCK_CHECK") != 0;
 	pthread_key_create(&at_exit, leave);
-	objects_start();
-	unwind_start();
+	ol_run_objects_start();
+	ol_run_unwind_start();
 	if (!ns)
 		return;
 	timeout = ol_ticks_from_ns(ns);
@@ -499,7 +501,7 @@ void check_start(void)
 }
 
 /* The parent's threads wait for nothing here. */
-void check_renew(void)
+void ol_run_misuse_renew(void)
 {
 	threads = 0;
 	mine = 0;

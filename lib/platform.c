@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The world state of the process, and the one constructor that sets it up. */
+/* The platform's state in the process, and the one constructor that sets it up. */
 #define OL_POLL_HOOK
 #include "internal.h"
 
@@ -22,6 +22,8 @@ static struct ol_world world = {
 	},
 };
 struct ol_world *const ol_world = &world;
+_Static_assert(sizeof(struct ol_tuning) <= sizeof(world.tuning_room),
+	       "a tunable too many: a larger room is another ABI (ABI.md)");
 
 void (*ol_poll_hook)(ol_ticks_t until);
 

@@ -5,8 +5,7 @@
  * exit(), not when it dies by _exit(), exec or a signal; and on demand (demand.c). What the checked
  * library finds is written at once; then the file has no sites yet.
  */
-#include "check.h"
-#include "symbols.h"
+#include "internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct left left;
-_Thread_local const void *caller __attribute__((tls_model("initial-exec")));
+struct left ol_run_left;
+_Thread_local const void *ol_run_caller __attribute__((tls_model("initial-exec")));
 
 static char *output, *temporary; /* null: the terminal */
 static bool reports, is_quiet;	 /* quiet: there is nothing to say but of findings */
@@ -30,20 +29,20 @@ enum occasion { FINDING, DEMAND, END };
  * Every program that the one under `run` starts is interposed too, and would overwrite its report:
  * only the first one writes, unless %p in the name of the file makes room for each.
  */
-void report_start(const char *named)
+void ol_run_report_start(const char *named)
 {
 	const char *first = secure_getenv("OVERLOCK_PID"), *top = secure_getenv("OVERLOCK_TOP");
 	const char *p = named ? strstr(named, "%p") : 0;
 
 	if (secure_getenv("OVERLOCK_LIVE"))
 		return; /* somebody reads the records, to the last */
-	objects_start();
+	ol_run_objects_start();
 	is_quiet = secure_getenv("OVERLOCK_QUIET") != 0;
 	if (top && atoi(top) > 0)
 		table_rows = atoi(top);
 	reports = p || !first || strtol(first, 0, 10) == (long)getpid();
 	if (reports)
-		stacks_start();
+		ol_run_stacks_start();
 	if (!reports || !named || !*named)
 		return;
 	if (asprintf(&output, "%.*s%.0ld%s", (int)(p ? p - named : (long)strlen(named)), named,
@@ -54,7 +53,7 @@ void report_start(const char *named)
 
 static void write_left(int fd)
 {
-#define OL_LEFT(name, what) dprintf(fd, "%s\"" #name "\": %" PRIu64, comma, left.name), comma = ", ";
+#define OL_LEFT(name, what) dprintf(fd, "%s\"" #name "\": %" PRIu64, comma, ol_run_left.name), comma = ", ";
 	const char *comma = "";
 
 	dprintf(fd, "\"left\": {");
@@ -63,7 +62,7 @@ static void write_left(int fd)
 #undef OL_LEFT
 }
 
-static void write_text(int fd, const char *text)
+static void write_string(int fd, const char *text)
 {
 	dprintf(fd, "\"");
 	for (; *text; text++) {
@@ -84,7 +83,7 @@ static bool write_rule(const char *pattern, const char *lock, uint64_t mutexes, 
 	struct rules_writer *w = arg;
 
 	dprintf(w->fd, "%s{\"pattern\": ", w->comma);
-	write_text(w->fd, pattern);
+	write_string(w->fd, pattern);
 	dprintf(w->fd, ", \"lock\": \"%s\", \"mutexes\": %" PRIu64 "}", lock, mutexes);
 	w->comma = ", ";
 	return true;
@@ -95,7 +94,7 @@ static void write_rules(int fd)
 	struct rules_writer w = { fd, "" };
 
 	dprintf(fd, "\"rules\": [");
-	rules_each(write_rule, &w);
+	ol_run_rules_each(write_rule, &w);
 	dprintf(fd, "], ");
 }
 
@@ -114,30 +113,30 @@ static bool write_all(int fd, const char *text, size_t size)
 
 static bool write_stacks(int fd)
 {
-	struct text t = { 0 };
+	struct string t = { 0 };
 	bool fine = true;
 
-	stacks_write(&t);
+	ol_run_stacks_write(&t);
 	if (t.used)
 		fine = dprintf(fd, "\"stacks\": ") > 0 && write_all(fd, t.at, t.used) &&
 		       dprintf(fd, ", ") > 0;
-	text_free(&t);
+	ol_run_string_free(&t);
 	return fine;
 }
 
 /* The program may have taken the signal for itself; then it is not told of here. */
 static void write_demand(int fd)
 {
-	if (demand_number())
-		dprintf(fd, "\"signal\": {\"number\": %d, \"taken\": %s}, ", demand_number(),
-			demand_is_taken() ? "true" : "false");
+	if (ol_run_demand_number())
+		dprintf(fd, "\"signal\": {\"number\": %d, \"taken\": %s}, ", ol_run_demand_number(),
+			ol_run_demand_is_taken() ? "true" : "false");
 }
 
 static bool write_json(int fd, enum occasion when)
 {
-	const char *found = findings();
+	const char *found = ol_run_misuse_findings();
 
-	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, \"ended\": %s, ", chosen->id,
+	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, \"ended\": %s, ", ol_run_chosen->id,
 		    (long)getpid(), when == END ? "true" : "false") < 0)
 		return false;
 	write_demand(fd);
@@ -177,17 +176,17 @@ static int open_terminal(void)
 	return open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
 }
 
-bool report_is_wanted(void)
+bool ol_run_report_is_wanted(void)
 {
 	return reports;
 }
 
-void report_found(const char *text, size_t size)
+void ol_run_report_found(const char *text, size_t size)
 {
 	int fd;
 
 	if (output) {
-		if (reports && !epoch)
+		if (reports && !ol_run_epoch)
 			write_file(FINDING);
 		return;
 	}
@@ -208,22 +207,22 @@ struct table {
 /* The function that the call is in; not where it returns to, which may be the next one. */
 static const char *name_of(const void *site)
 {
-	static struct text plain, cpp;
+	static struct string plain, cpp;
 
-	return symbol_at(&plain, &cpp, (const char *)site - 1, true);
+	return ol_run_symbol_at(&plain, &cpp, (const char *)site - 1, true);
 }
 
-static void write_place(int fd, const void *site)
+static void write_call(int fd, const void *site)
 {
 	const char *name = name_of(site);
 	struct object o;
 
 	if (name)
 		write_all(fd, name, strlen(name));
-	if (!object_at(site, &o))
+	if (!ol_run_object_at(site, &o))
 		dprintf(fd, "%s%p", name ? " " : "", site);
 	else
-		dprintf(fd, name ? " (%s+%#zx)" : "%s+%#zx", object_name(&o),
+		dprintf(fd, name ? " (%s+%#zx)" : "%s+%#zx", ol_run_object_name(&o),
 			(size_t)((uintptr_t)site - o.base));
 }
 
@@ -246,7 +245,7 @@ static void write_row(const struct ol_site_record *r, void *arg)
 	if (t->timed)
 		dprintf(t->fd, " %12.3f", (double)r->hold_ns / 1e6);
 	dprintf(t->fd, "  ");
-	write_place(t->fd, r->site);
+	write_call(t->fd, r->site);
 	dprintf(t->fd, "\n");
 }
 
@@ -302,7 +301,7 @@ static void write_table(int fd, enum occasion when)
 	struct table t = { .fd = fd, .timed = ol_sites_times_kept() };
 
 	dprintf(fd, "overlock: %s under %s%s\n%14s %12s %12s %12s%s  %s\n",
-		program_invocation_short_name, chosen->id, when == END ? "" : ", so far",
+		program_invocation_short_name, ol_run_chosen->id, when == END ? "" : ", so far",
 		"acquisitions", "waited", "wait ms", "spin ms", t.timed ? "      hold ms" : "",
 		"call");
 	ol_sites_read(write_row, &t);
@@ -314,14 +313,14 @@ static void write_table(int fd, enum occasion when)
 	if (t.rest)
 		dprintf(fd, "%14" PRIu64 " at %d other calls\n", t.rest, t.rows - table_rows);
 #define OL_LEFT(name, what)	\
-	if (left.name)		\
-		dprintf(fd, "%14" PRIu64 " %s\n", left.name, what);
+	if (ol_run_left.name)		\
+		dprintf(fd, "%14" PRIu64 " %s\n", ol_run_left.name, what);
 	LEFT_LIST
 #undef OL_LEFT
-	if (when == END && demand_is_taken())
+	if (when == END && ol_run_demand_is_taken())
 		dprintf(fd, "the program handles signal %d itself, so it wrote no report on it\n",
-			demand_number());
-	rules_each(write_idle_rule, &fd);
+			ol_run_demand_number());
+	ol_run_rules_each(write_idle_rule, &fd);
 }
 
 /* On a large stack, for the names. */
@@ -349,19 +348,19 @@ static void write_now(enum occasion when)
 	uint64_t step_ns = 0;
 
 	while (!ol_cas_acquire(&writing, 0u, 1u)) /* what the one before wrote in `temporary` */
-		nap(&step_ns, OL_NEVER);
-	on_large_stack(write_report, &when);
+		ol_run_nap(&step_ns, OL_NEVER);
+	ol_run_on_large_stack(write_report, &when);
 	if (when != END)
 		ol_store_release(&writing, 0u);
 }
 
-void report_on_demand(void)
+void ol_run_report_on_demand(void)
 {
 	write_now(DEMAND);
 }
 
 __attribute__((destructor)) static void report(void)
 {
-	if (chosen && reports && !epoch) /* a forked child is not the program */
+	if (ol_run_chosen && reports && !ol_run_epoch) /* a forked child is not the program */
 		write_now(END);
 }

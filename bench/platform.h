@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BENCH_WORLD_H
-#define BENCH_WORLD_H
+#ifndef BENCH_PLATFORM_H
+#define BENCH_PLATFORM_H
 /*
- * The world that workloads run in here, which workload.h asks for. Compiled twice: with
+ * The platform that workloads run on here, which workload.h asks for. Compiled twice: with
  * WORKLOAD_MEASURED, acquire and release also feed the context's meter; without, they are the lock's
  * and nothing else.
  */
@@ -10,17 +10,6 @@
 #include "meter.h"
 #include <overlock/ops.h>
 #include <random.h>
-
-/*
- * On a line of its own: on the lock's, a stamp before each release would take it from those who spin
- * there, and cost the locks where they do more than others. So a holder stamps only while a sampled
- * waiter asks for it; else it reads a line that nobody writes. Both are relaxed: `asked` seen late
- * leaves one sample without its hand-over, and the lock itself orders the stamp before the next owner.
- */
-struct handover {
-	uint32_t asked; /* sampled waiters */
-	ol_ticks_t released_at;
-} OL_OWN_LINE;
 
 struct workload_lock {
 	const struct ol_lock_ops *ops;
@@ -40,12 +29,15 @@ struct workload_me {
 } OL_OWN_LINE;
 
 #if WORKLOAD_MEASURED
+/* Acquires, and notes how long that took. */
+void sampled_acquire(struct workload_me *me, struct workload_lock *lock);
+
 static inline void workload_acquire(struct workload_me *me, struct workload_lock *lock)
 {
 	struct meter *m = &me->meter;
 
 	if (OL_UNLIKELY(m->acquisitions++ == m->next)) {
-		meter_acquire(me, lock);
+		sampled_acquire(me, lock);
 		return;
 	}
 	ol_store_relaxed(&m->waits_for, lock);

@@ -25,7 +25,7 @@
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* <dlfcn.h> of glibc 2.35 or later */
 static int (*find_object)(void *address, struct dl_find_object *found);
 
-bool objects_start(void)
+bool ol_run_objects_start(void)
 {
 	void *f = dlvsym(RTLD_NEXT, "_dl_find_object", "GLIBC_2.35");
 
@@ -33,7 +33,7 @@ bool objects_start(void)
 	return f != 0;
 }
 
-bool object_at(const void *address, struct object *found)
+bool ol_run_object_at(const void *address, struct object *found)
 {
 	struct dl_find_object at;
 
@@ -49,12 +49,12 @@ bool object_at(const void *address, struct object *found)
 	return true;
 }
 #else
-bool objects_start(void)
+bool ol_run_objects_start(void)
 {
 	return false;
 }
 
-bool object_at(const void *address, struct object *found)
+bool ol_run_object_at(const void *address, struct object *found)
 {
 	(void)address;
 	(void)found;
@@ -62,7 +62,7 @@ bool object_at(const void *address, struct object *found)
 }
 #endif
 
-const char *object_name(const struct object *o)
+const char *ol_run_object_name(const struct object *o)
 {
 	const char *slash = strrchr(o->path, '/');
 
@@ -178,8 +178,8 @@ static void each_in(const struct file *f, uintptr_t base,
 	}
 }
 
-void symbols_each(const struct object *o, bool (*each)(const struct symbol *s, void *arg),
-		  void *arg)
+void ol_run_symbols_each(const struct object *o, bool (*each)(const struct symbol *s, void *arg),
+			 void *arg)
 {
 	int saved = errno;
 	struct file f = map_file(o->path);
@@ -193,7 +193,7 @@ void symbols_each(const struct object *o, bool (*each)(const struct symbol *s, v
 
 /* C++ names. */
 
-static bool text_grow(struct text *t, size_t least)
+static bool text_grow(struct string *t, size_t least)
 {
 	size_t size = t->size ? t->size : 4096;
 	void *p;
@@ -209,16 +209,16 @@ static bool text_grow(struct text *t, size_t least)
 	return true;
 }
 
-void text_free(struct text *t)
+void ol_run_string_free(struct string *t)
 {
 	if (t->at)
 		munmap(t->at, t->size);
-	*t = (struct text){ 0 };
+	*t = (struct string){ 0 };
 }
 
-void text_add(const char *piece, size_t n, void *text)
+void ol_run_string_add(const char *piece, size_t n, void *text)
 {
-	struct text *t = text;
+	struct string *t = text;
 
 	if (t->used + n >= t->size && !text_grow(t, t->used + n + 1))
 		return;
@@ -227,7 +227,7 @@ void text_add(const char *piece, size_t n, void *text)
 	t->at[t->used] = 0;
 }
 
-void text_put(struct text *t, const char *format, ...)
+void ol_run_string_put(struct string *t, const char *format, ...)
 {
 	char piece[256];
 	va_list args;
@@ -236,18 +236,18 @@ void text_put(struct text *t, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(piece, sizeof(piece), format, args);
 	va_end(args);
-	text_add(piece, n < (int)sizeof(piece) ? (size_t)n : sizeof(piece) - 1, t);
+	ol_run_string_add(piece, n < (int)sizeof(piece) ? (size_t)n : sizeof(piece) - 1, t);
 }
 
-void text_quote(struct text *t, const char *s)
+void ol_run_string_quote(struct string *t, const char *s)
 {
-	text_put(t, "\"");
+	ol_run_string_put(t, "\"");
 	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;
 
-		text_put(t, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
+		ol_run_string_put(t, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
 	}
-	text_put(t, "\"");
+	ol_run_string_put(t, "\"");
 }
 
 /*
@@ -257,10 +257,11 @@ void text_quote(struct text *t, const char *s)
 int __gcclibcxx_demangle_callback(const char *name, void (*add)(const char *, size_t, void *),
 				  void *arg);
 
-const char *demangle(struct text *t, const char *name)
+const char *ol_run_demangle(struct string *t, const char *name)
 {
 	t->used = 0;
-	if (strncmp(name, "_Z", 2) != 0 || __gcclibcxx_demangle_callback(name, text_add, t))
+	if (strncmp(name, "_Z", 2) != 0 ||
+	    __gcclibcxx_demangle_callback(name, ol_run_string_add, t))
 		return 0;
 	return t->at;
 }
@@ -268,7 +269,7 @@ const char *demangle(struct text *t, const char *name)
 struct lookup {
 	uintptr_t address;
 	bool function;
-	struct text *name;
+	struct string *name;
 };
 
 static bool take_name(const struct symbol *s, void *arg)
@@ -277,22 +278,23 @@ static bool take_name(const struct symbol *s, void *arg)
 
 	if (s->is_function != l->function || l->address < s->start || l->address >= s->end)
 		return true;
-	text_add(s->name, strlen(s->name), l->name);
+	ol_run_string_add(s->name, strlen(s->name), l->name);
 	return false;
 }
 
-const char *symbol_at(struct text *plain, struct text *cpp, const void *address, bool function)
+const char *ol_run_symbol_at(struct string *plain, struct string *cpp, const void *address,
+			     bool function)
 {
 	struct lookup l = { (uintptr_t)address, function, plain };
 	struct object o;
 	const char *name;
 
 	plain->used = 0;
-	if (object_at(address, &o))
-		symbols_each(&o, take_name, &l);
+	if (ol_run_object_at(address, &o))
+		ol_run_symbols_each(&o, take_name, &l);
 	if (!plain->used)
 		return 0;
-	name = demangle(cpp, plain->at);
+	name = ol_run_demangle(cpp, plain->at);
 	return name ? name : plain->at;
 }
 
@@ -312,7 +314,7 @@ static void begin(unsigned high, unsigned low)
 	s->f(s->arg);
 }
 
-bool on_large_stack(void (*f)(void *arg), void *arg)
+bool ol_run_on_large_stack(void (*f)(void *arg), void *arg)
 {
 	const size_t size = 1 << 20; /* the demangler refuses names that could need more */
 	struct on_stack s = { .f = f, .arg = arg };
