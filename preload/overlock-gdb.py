@@ -11,7 +11,8 @@ It reads the preloaded library's own variables by its debug information, and cal
 import gdb
 
 # Functions of the library that wait, and the names they have for the mutex or its lock.
-WAIT = ("ol_run_mutex_lock", "ol_run_mutex_timedlock", "lock_other", "acquire", "acquire_first", "do_lock")
+WAIT = ("ol_run_mutex_lock", "ol_run_mutex_timedlock", "lock_other")
+WAIT += ("acquire", "acquire_first", "do_lock")
 NAMES = ("m", "l", "mutex")
 KINDS = ("normal", "recursive", "error-checking", "adaptive")
 

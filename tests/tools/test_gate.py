@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
 from conftest import TOP
@@ -21,14 +21,14 @@ def suite(name: str, command: str, *, seconds: int = 30, flags: str = "QUICK") -
     return f'suite({name} {flags} SECONDS {seconds} WHAT "w" COMMAND "{command}")\n'
 
 
-def configured(folder: Path, suites: str) -> list[str | Path]:
+def configured(folder: Path, suites: str) -> list[str]:
     """A project of these suites, with hangs of a second; the command that runs them."""
     text = "cmake_minimum_required(VERSION 3.25)\nproject(x NONE)\nenable_testing()\n"
     text += f"include({TOP}/tests/suite.cmake)\nset(least_hang 1)\n{suites}"
     (folder / "CMakeLists.txt").write_text(text)
-    command = ["cmake", "-S", folder, "-B", folder / "build"]
+    command = ["cmake", "-S", str(folder), "-B", str(folder / "build")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return [GATE, "--all", "--build", folder / "build"]
+    return [str(GATE), "--all", "--build", str(folder / "build")]
 
 
 def run(folder: Path, suites: str, *args: str) -> subprocess.CompletedProcess[str]:
@@ -109,7 +109,7 @@ def test_a_skip_is_listed_with_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def gate(monkeypatch: pytest.MonkeyPatch) -> Any:
     loader = importlib.machinery.SourceFileLoader("gate", str(GATE))
     spec = importlib.util.spec_from_loader("gate", loader)
     assert spec
@@ -119,7 +119,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def names(gate: ModuleType, changed: list[str] | None, *args: str) -> list[str]:
+def names(gate: Any, changed: list[str] | None, *args: str) -> list[str]:
     def one(name: str, paths: str = "", *, quick: bool = False, long: bool = False) -> object:
         return gate.Suite(name, "w", 1, quick, long, 900, tuple(paths.split()))
 
@@ -129,21 +129,21 @@ def names(gate: ModuleType, changed: list[str] | None, *args: str) -> list[str]:
     return [suite.name for suite in gate.chosen(suites, options)[0]]
 
 
-def test_the_change_selects_the_longer_suites(gate: ModuleType) -> None:
+def test_the_change_selects_the_longer_suites(gate: Any) -> None:
     assert names(gate, ["docs/run.md", "library.md"]) == ["quick"]
     assert names(gate, ["docs/run.md", "lib/park.c"]) == ["quick", "lib"]
     assert names(gate, ["include/overlock/lock/tas.h"]) == ["quick", "lib"]
     assert names(gate, ["tests/suites.cmake"]) == ["quick", "lib"]
 
 
-def test_an_unknown_change_selects_all_but_the_long_suites(gate: ModuleType) -> None:
+def test_an_unknown_change_selects_all_but_the_long_suites(gate: Any) -> None:
     assert names(gate, None) == ["quick", "lib"]
     assert names(gate, ["docs/run.md"], "all") == ["quick", "lib"]
     assert names(gate, ["docs/run.md"], "long") == ["quick", "lib", "years"]
 
 
 def test_the_change_is_what_differs_from_the_base(
-    gate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gate: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def git(*words: str) -> None:
         who = ("-c", "user.name=x", "-c", "user.email=x@x")
