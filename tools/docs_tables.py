@@ -13,7 +13,6 @@ from pathlib import Path
 import advice_tables
 import apps_measured
 import guest_measured
-import lock_pages
 from lock_pages import PROPERTIES, linked, table
 
 from overlock_tools import defs, measure

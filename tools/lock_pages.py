@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A lock's page of the site: docs/locks/LOCK.md, and what the sources and measurements say of it."""
+"""A lock's page of the site: docs/locks/LOCK.md, the header comment, a hand-over and the rates."""
 
 import re
 from collections.abc import Callable
@@ -80,7 +80,9 @@ def handover(lock: Lock, picture: str) -> str:
     """The picture, with its own title as text."""
     found = re.search(r"aria-label='([^']*)'", picture)
     if not found:
-        raise Fail(f"the picture of {lock.id} has no title; draw() in handover_picture.py writes it")
+        raise Fail(
+            f"the picture of {lock.id} has no title; draw() in handover_picture.py writes it"
+        )
     return f"![{found[1]}](../img/locks/{lock.id}.svg)\n"
 
 

@@ -29,7 +29,9 @@ def paragraphs(text: str) -> str:
     found = []
     for paragraph in re.split(r"\n\s*\n", text):
         if paragraph.startswith(VERBATIM):
-            found.append(f".PP\n.nf\n{escaped(paragraph.removeprefix(VERBATIM).strip(chr(10)))}\n.fi")
+            found.append(
+                f".PP\n.nf\n{escaped(paragraph.removeprefix(VERBATIM).strip(chr(10)))}\n.fi"
+            )
         else:
             found.append(f".PP\n{escaped(' '.join(paragraph.split()))}")
     return "\n".join(found) + "\n"
@@ -53,8 +55,7 @@ def options(context: click.Context) -> str:
 
 def commands(context: click.Context) -> str:
     return "".join(
-        f".TP\n\\fB{escaped(name(one))}\\fR(1)\n{summary(one.command)}\n"
-        for one in below(context)
+        f".TP\n\\fB{escaped(name(one))}\\fR(1)\n{summary(one.command)}\n" for one in below(context)
     )
 
 

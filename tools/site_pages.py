@@ -82,7 +82,9 @@ def listing(folder: Path) -> str:
     """Of a small folder, files are links."""
     entries = [entry for entry in sorted(folder.iterdir()) if entry.name[0] not in "._"]
     small = len(entries) <= A_FEW
-    lines = [f"- [`{e.name}`]({e.name})" if small and e.is_file() else f"- `{e.name}`" for e in entries]
+    lines = [
+        f"- [`{e.name}`]({e.name})" if small and e.is_file() else f"- `{e.name}`" for e in entries
+    ]
     return "\n".join(["", *lines, ""])
 
 

@@ -26,7 +26,14 @@ from evidence import Called, Cell  # noqa: E402
 
 PAGES = sorted(
     path
-    for glob in ("*.md", "docs/**/*.md", "lib/*.md", "check/*.md", "engine/*.md", "packaging/*.conf")
+    for glob in (
+        "*.md",
+        "docs/**/*.md",
+        "lib/*.md",
+        "check/*.md",
+        "engine/*.md",
+        "packaging/*.conf",
+    )
     for path in TOP.glob(glob)
     if path.parent.name != "locks"
 )

@@ -87,9 +87,7 @@ def test_page_has_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.index("On a Tuesday.") < text.index("| threads |")
 
 
-def test_a_result_becomes_a_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = tmp_path / "result.json"
     command = ["bench", "sections", "--locks=tas,ticket", "--baseline=tas", "--threads=1,2"]
     command += ["--rounds=2", "--seconds=0.01", f"--json={result}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/proof.md and docs/results/proof.md say no more than the checker's results do."""
+"""The tables of docs/proof.md and results/proof.md say no more than the checker's results do."""
 
 import sys
 from pathlib import Path
@@ -114,5 +114,8 @@ def test_commands_are_told_but_for_files_of_ones_own() -> None:
 
 
 def test_pages_have_every_table() -> None:
-    parts = {name for _, name, _, _ in proof.PART.findall("".join(page.read_text() for page in proof.PAGES))}
+    parts = {
+        name
+        for _, name, _, _ in proof.PART.findall("".join(page.read_text() for page in proof.PAGES))
+    }
     assert parts == set(proof.PARTS)

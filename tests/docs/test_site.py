@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The site: it builds strictly and needs no network; pages are short; answers are two clicks away."""
+"""The site builds strictly and needs no network; pages are short, answers two clicks away."""
 
 import os
 import re
@@ -114,7 +114,11 @@ def test_search_finds_pages_and_no_sources(site: Path) -> None:
 
 def copied(tmp_path: Path) -> Path:
     """The checkout as a build sees it, to break a page of it."""
-    copies = ("docs", "tools", "mkdocs.yml")  # what a build starts from: the rest is found beside tools
+    copies = (
+        "docs",
+        "tools",
+        "mkdocs.yml",
+    )  # what a build starts from: the rest is found beside tools
     for path in TOP.iterdir():
         if path.name not in (*copies, ".git", ".venv", "build"):
             (tmp_path / path.name).symlink_to(path)
