@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What README, docs/choosing.md and docs/results/choosing.md say of advice.toml, with the numbers that it names."""
+"""What README and the two choosing.md say of advice.toml, with the numbers that it names."""
 
 import evidence
 from evidence import Called, Cell

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/img/counterexample.svg: a counterexample on a terminal, with numbered marks that
-docs/reading-counterexamples.md explains. Needs overlock-check and the mutants: `make test` builds them."""
+"""Draws docs/img/counterexample.svg: a counterexample on a terminal, with numbered marks.
+
+docs/reading-counterexamples.md explains the marks. Needs overlock-check and the mutants: `make
+test` builds them.
+"""
 
 import io
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A lock's page of the site: docs/locks/LOCK.md, and what the sources and measurements say of it."""
+"""A lock's page of the site: docs/locks/LOCK.md, the header comment, a hand-over and the rates."""
 
 import re
 from collections.abc import Callable

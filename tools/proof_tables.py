@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the tables of docs/proof.md and docs/results/proof.md with the results of `overlock check --json`.
+"""Fills the tables of docs/proof.md and docs/results/proof.md.
 
+They are results of `overlock check --json`:
 tools/proof_tables.py FILE.json ... A page marks a table by <!-- proof: NAME --> and
 <!-- end -->. `make proof` makes the files and the page. A cell is a plain number only if the search
 was exhausted and the lock held. A cell without a result is empty; a column without results is left

@@ -88,8 +88,10 @@ OVERLOCK = [text for text in COMMANDS if text.startswith("overlock ")]
 
 
 def test_commands_are_found() -> None:
-    page = "\n    overlock a  # b\n    overlock c \\\n      --d\n    printed\n\n```c\n    make e\n```\n"
-    assert [c.text for c in commands_of("p", page)] == ["overlock a", "overlock c --d"]
+    page = "\n    overlock a  # b\n    overlock c \\\n      --d\n    printed\n"
+    page += "\n```c\n    make e\n```\n"
+    page += "\n```console\n$ make f\nprinted\n```\n"
+    assert [c.text for c in commands_of("p", page)] == ["overlock a", "overlock c --d", "make f"]
     assert len(COMMANDS) > 120
     assert len(RUN) > 50
 

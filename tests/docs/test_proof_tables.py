@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/proof.md and docs/results/proof.md say no more than the checker's results do."""
+"""The tables of docs/proof.md and results/proof.md say no more than the checker's results do."""
 
 import sys
 from pathlib import Path

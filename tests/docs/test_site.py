@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The site: it builds strictly and needs no network; pages are short; answers are two clicks away."""
+"""The site builds strictly and needs no network; pages are short, answers two clicks away."""
 
 import os
 import re
