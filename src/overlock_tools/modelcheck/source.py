@@ -78,7 +78,13 @@ def _folders() -> list[Path]:
     except Fail:
         return []
     top = include.parent
-    return [include / "overlock/lock", include / "overlock", top / "check", top / "engine"]
+    return [
+        include / "overlock/lock",
+        include / "overlock/lock/impl",
+        include / "overlock",
+        top / "check",
+        top / "engine",
+    ]
 
 
 @cache
