@@ -81,16 +81,16 @@ install: build ## install library, headers and man pages; DESTDIR= and PREFIX= a
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
-.PHONY: deb foreign
+.PHONY: deb third-party
 deb: ## build Debian packages of library, headers and interposer into build/deb
 	@tools/setup deb
 	@$(MAKE) --no-print-directory native
 	@tools/deb $(BUILD)/deb
 
-foreign: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
-	@tools/setup foreign
+third-party: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
+	@tools/setup third-party
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) tests/foreign/run.py --build $(BUILD) $(ARGS)
+	@$(PYTHON) tests/thirdparty/run.py --build $(BUILD) $(ARGS)
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
@@ -169,8 +169,8 @@ aa: build ## test the statistics with 100 comparisons of equal and 5 % different
 .PHONY: genmc
 genmc: build ## check every lock, memory order and mutant of check/genmc with GENMC=PATH, at most two minutes each, into build/genmc
 	@mkdir -p $(BUILD)/genmc
-	@twins=$$(sed -n 's|^[a-z].*|tests/twins/&.patch|p' check/genmc/twins.txt); set -e; \
-	for what in locks "twins $$twins" orders; do \
+	@mutants=$$(sed -n 's|^[a-z].*|tests/mutants/&.patch|p' check/genmc/mutants.txt); set -e; \
+	for what in locks "mutants $$mutants" orders; do \
 		$(PYTHON) -m overlock_tools.modelcheck.genmc_run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
 

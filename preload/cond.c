@@ -39,7 +39,7 @@ static pthread_cond_t *glibc(struct cond *c)
 	return (pthread_cond_t *)(void *)c;
 }
 
-static bool cond_is_foreign(const struct cond *c)
+static bool cond_is_glibc(const struct cond *c)
 {
 	return !lock_ops() || (c->flags & COND_SHARED);
 }
@@ -270,7 +270,7 @@ static int wait_until(struct cond *c, struct mutex *m, clockid_t clock,
 /* Both are glibc's: process-shared, or everything is. */
 static bool is_left_to_glibc(const struct cond *c, const struct mutex *m)
 {
-	if (!cond_is_foreign(c) || !mutex_is_foreign(m))
+	if (!cond_is_glibc(c) || !mutex_is_glibc(m))
 		return false;
 	LEFT(shared_condition);
 	return true;
@@ -304,7 +304,7 @@ int ol_run_cond_clockwait(struct cond *c, struct mutex *m, clockid_t clock,
 
 int ol_run_cond_signal(struct cond *c)
 {
-	if (!cond_is_foreign(c))
+	if (!cond_is_glibc(c))
 		return wake(c, false);
 	mixed_wake(c);
 	return ol_run_real.cond_signal(glibc(c));
@@ -312,7 +312,7 @@ int ol_run_cond_signal(struct cond *c)
 
 int ol_run_cond_broadcast(struct cond *c)
 {
-	if (!cond_is_foreign(c))
+	if (!cond_is_glibc(c))
 		return wake(c, true);
 	mixed_wake(c);
 	return ol_run_real.cond_broadcast(glibc(c));
@@ -333,7 +333,7 @@ int ol_run_cond_destroy(struct cond *c)
 {
 	uint32_t left;
 
-	if (cond_is_foreign(c))
+	if (cond_is_glibc(c))
 		return ol_run_real.cond_destroy(glibc(c));
 	while (!users_change(c, COND_DESTROY, &left))
 		;

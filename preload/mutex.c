@@ -54,7 +54,7 @@ static inline const struct ol_lock_ops *ops_for(struct mutex *m, const void *sit
 	return ol_run_choices[kind_of(m) >> KIND_CHOICE_SHIFT];
 }
 
-static void count_foreign(const struct mutex *m)
+static void count_glibc(const struct mutex *m)
 {
 	if (kind_of(m) & KIND_ROBUST)
 		LEFT(robust_mutex);
@@ -244,7 +244,7 @@ static __attribute__((noinline)) int lock_other(struct mutex *m, const void *sit
 	const struct ol_lock_ops *ops = ops_for(m, site);
 
 	if (!ops) {
-		count_foreign(m);
+		count_glibc(m);
 		return ol_run_real.mutex_lock(left_to_glibc(m));
 	}
 	if (is_owned_kind(m)) {
@@ -262,7 +262,7 @@ static __attribute__((noinline)) int trylock_other(struct mutex *m, const void *
 	const struct ol_lock_ops *ops = ops_for(m, site);
 
 	if (!ops) {
-		count_foreign(m);
+		count_glibc(m);
 		return ol_run_real.mutex_trylock(left_to_glibc(m));
 	}
 	if (is_recursive(m) && is_mine(m))
@@ -381,7 +381,7 @@ int ol_run_mutex_timedlock(struct mutex *m, clockid_t clock, const struct timesp
 		return EINVAL;
 	if (ops)
 		return timedlock_ours(m, ops, clock, until);
-	count_foreign(m);
+	count_glibc(m);
 	if (clock == CLOCK_REALTIME)
 		return ol_run_real.mutex_timedlock(left_to_glibc(m), until);
 	return ol_run_real.mutex_clocklock(left_to_glibc(m), clock, until);

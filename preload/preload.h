@@ -192,7 +192,7 @@ int ol_run_mutex_unlock(struct mutex *m);
 /* Its lock, if it has one already, else the default; null if it is not ours. */
 const struct ol_lock_ops *ol_run_mutex_ops(const struct mutex *m);
 
-static inline bool mutex_is_foreign(const struct mutex *m)
+static inline bool mutex_is_glibc(const struct mutex *m)
 {
 	return !ol_run_mutex_ops(m);
 }

@@ -39,12 +39,12 @@ static const struct ol_lock_ops *rwlock_ops(void)
 	return ops;
 }
 
-static bool is_foreign(const struct rwlock *r)
+static bool is_glibc(const struct rwlock *r)
 {
 	return !rwlock_ops() || r->shared;
 }
 
-static void count_foreign(const struct rwlock *r)
+static void count_glibc(const struct rwlock *r)
 {
 	if (r->shared)
 		LEFT(shared_rwlock);
@@ -251,8 +251,8 @@ static int acquire(struct rwlock *r,
 
 int ol_run_rwlock_read(struct rwlock *r)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		return ol_run_real.rwlock_rdlock(glibc(r));
 	}
 	return acquire(r, read_until, CLOCK_MONOTONIC, 0);
@@ -260,8 +260,8 @@ int ol_run_rwlock_read(struct rwlock *r)
 
 int ol_run_rwlock_timedread(struct rwlock *r, clockid_t clock, const struct timespec *until)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		if (clock == CLOCK_REALTIME)
 			return ol_run_real.rwlock_timedrdlock(glibc(r), until);
 		return ol_run_real.rwlock_clockrdlock(glibc(r), clock, until);
@@ -273,8 +273,8 @@ int ol_run_rwlock_tryread(struct rwlock *r)
 {
 	struct ol_call c;
 
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		return ol_run_real.rwlock_tryrdlock(glibc(r));
 	}
 	be_of_this_epoch(r);
@@ -284,8 +284,8 @@ int ol_run_rwlock_tryread(struct rwlock *r)
 
 int ol_run_rwlock_write(struct rwlock *r)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		return ol_run_real.rwlock_wrlock(glibc(r));
 	}
 	return acquire(r, write_until, CLOCK_MONOTONIC, 0);
@@ -293,8 +293,8 @@ int ol_run_rwlock_write(struct rwlock *r)
 
 int ol_run_rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		if (clock == CLOCK_REALTIME)
 			return ol_run_real.rwlock_timedwrlock(glibc(r), until);
 		return ol_run_real.rwlock_clockwrlock(glibc(r), clock, until);
@@ -306,8 +306,8 @@ int ol_run_rwlock_trywrite(struct rwlock *r)
 {
 	struct ol_call c;
 
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		return ol_run_real.rwlock_trywrlock(glibc(r));
 	}
 	be_of_this_epoch(r);
@@ -318,7 +318,7 @@ int ol_run_rwlock_trywrite(struct rwlock *r)
 /* While somebody writes nobody reads, so the word says which of the two we did. */
 int ol_run_rwlock_unlock(struct rwlock *r)
 {
-	if (is_foreign(r))
+	if (is_glibc(r))
 		return ol_run_real.rwlock_unlock(glibc(r));
 	be_of_this_epoch(r);
 	count_release(r);
@@ -344,5 +344,5 @@ int ol_run_rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr)
 
 int ol_run_rwlock_destroy(struct rwlock *r)
 {
-	return is_foreign(r) ? ol_run_real.rwlock_destroy(glibc(r)) : 0;
+	return is_glibc(r) ? ol_run_real.rwlock_destroy(glibc(r)) : 0;
 }

@@ -109,9 +109,9 @@ suite(checking SECONDS 180
 	PATHS check engine src/overlock_tools/modelcheck src/overlock_tools/cli tests/checking
 	COMMAND "pytest tests/checking")
 
-suite(twins QUICK SECONDS 100
+suite(lock-mutants QUICK SECONDS 100
 	WHAT "the tests catch every mutant; they detect every dropped memory order, or list it as detectable only by the model checker"
-	COMMAND "pytest -s tests/twins")
+	COMMAND "pytest -s tests/mutants")
 
 suite(check-quick QUICK SECONDS 90
 	WHAT "every lock explored exhaustively in every scenario at 2x1 under TSO, except long ones; no failure"
@@ -126,7 +126,7 @@ suite(check-heavy LONG SECONDS 14400
 	WHAT "the long checks left out there (heavy.txt), five minutes each; no failure"
 	COMMAND "tests/check/exhaust --heavy")
 
-suite(mutants QUICK SECONDS 130
+suite(check-mutants QUICK SECONDS 130
 	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show"
 	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py")
 
@@ -163,7 +163,7 @@ suite(search QUICK SECONDS 70
 	WHAT "the checker's reduced search against plain enumeration: random programs with every kind of wait, under every model and adversary; every lock in every scenario"
 	COMMAND "\$BUILD/tests/search-fuzz --programs 760 --seed 442 --locks 100")
 
-suite(search-twins SECONDS 70
+suite(search-mutants SECONDS 70
 	WHAT "every mutant of the reduced search loses an outcome of the same programs"
 	PATHS check engine tests/check
 	COMMAND "pytest tests/check/search")
@@ -191,10 +191,10 @@ suite(run ALONE SECONDS 400
 	PATHS include lib preload src/overlock_tools/preload tests/run
 	COMMAND "pytest tests/run --ignore=tests/run/test_conformance.py --ignore=tests/run/test_mutants.py")
 
-suite(foreign SECONDS 150
+suite(third-party SECONDS 150
 	WHAT "third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
-	PATHS include lib preload tests/foreign
-	COMMAND "pytest -rs tests/foreign")
+	PATHS include lib preload tests/thirdparty
+	COMMAND "pytest -rs tests/thirdparty")
 
 suite(packages SECONDS 80
 	WHAT "Debian packages of library, headers and interposer: built, unpacked, linked with, preloaded"

@@ -54,10 +54,10 @@ MARKS = (
 
 def outcome() -> Outcome:
     one = COUNTEREXAMPLES[SHOWN]
-    twin = Path(one.header).parents[2]
+    mutant = Path(one.header).parents[2]
     size = Size.parse(one.size)
     job = Job(Subject("pv_ticket", header=Path(one.header)), one.scenario, size=size)
-    command = [str(native.checker()), f"--load={TOP / twin}.so", f"--replay={one.schedule}"]
+    command = [str(native.checker()), f"--load={TOP / mutant}.so", f"--replay={one.schedule}"]
     command += [f"--contexts={size.contexts}", f"--acquisitions={size.acquisitions}"]
     done = subprocess.run(
         [*command, f"--scenario={one.scenario}"], capture_output=True, text=True, check=False

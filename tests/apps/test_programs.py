@@ -96,7 +96,7 @@ def test_pbzip2_that_loses_a_block_is_told(tmp_path: Path) -> None:
 
 
 def test_leveldb_verifies_every_value(tmp_path: Path) -> None:
-    """The twin's data base lacks keys that are looked up, or has another's value."""
+    """The mutant's data base lacks keys that are looked up, or has another's value."""
     needs(leveldb.LevelDb)
     one = leveldb.LevelDb(ground(tmp_path, leveldb.LevelDb, entries="2000"))
     one.set_up()

@@ -98,7 +98,7 @@ def test_every_round_has_every_lock_and_native(shell: Run) -> None:
 def test_wrong_work_is_told(
     shell: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The twin does its work wrong under a lock, as a broken lock would have it."""
+    """The mutant does its work wrong under a lock, as a broken lock would have it."""
     script(monkeypatch, 'sleep 0.1; [ "$OVERLOCK_LOCK" = tas ] || echo done')
     assert shell("--rounds", "1") == 1
     assert [cell.variant for cell in result().cells if cell.wrong] == ["tas"]

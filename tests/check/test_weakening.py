@@ -84,7 +84,7 @@ def test_every_order_of_a_shared_header_is_needed_by_a_lock() -> None:
 
 
 def test_what_seeded_schedules_cannot_see_is_seen() -> None:
-    listed = (TOP / "tests/twins/unseen.txt").read_text().splitlines()
+    listed = (TOP / "tests/mutants/unseen.txt").read_text().splitlines()
     entries = [line.split(" | ") for line in listed if not line.startswith("#")]
     assert entries
     for lock in {entry[0] for entry in entries}:

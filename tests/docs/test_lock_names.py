@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Only locks.def knows which locks there are: every other place that names one is listed here.
 
-Adding a lock must touch its header, its line, its twins, its page and its picture. Documentation
+Adding a lock must touch its header, its line, its mutants, its page and its picture. Documentation
 may speak of locks; so may a test that takes one as its example. What must not be is a list that a
 new lock would have to join.
 """
@@ -17,7 +17,7 @@ TOP = Path(__file__).resolve().parents[2]
 
 # A lock's own, its line, and prose.
 OWN = re.compile(
-    r"include/overlock/lock/|include/overlock/locks\.def$|docs/|tests/twins/|.*\.md$|CHANGELOG"
+    r"include/overlock/lock/|include/overlock/locks\.def$|docs/|tests/mutants/|.*\.md$|CHANGELOG"
 )
 # Shipped files that name locks, and why they may.
 MAY = {

@@ -123,7 +123,7 @@ def test_refuses_what_does_not_go_together(tmp_path: Path) -> None:
         assert word in done.stderr
 
 
-TWINS = {
+MUTANTS = {
     # the program, what the library must find there, and with what wrong it does not
     "no owner is followed": (
         "deadlock",
@@ -191,15 +191,17 @@ def told_by(library: Path, program: Path, what: str, out: Path, *preloaded_too: 
     return [finding["what"] for finding in json.loads(out.read_text())["findings"]]
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_twin_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
-    what, file, right, wrong = TWINS[name]
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
+    what, file, right, wrong = MUTANTS[name]
     misuse, out = program("misuse.c"), tmp_path / "report"
     healthy = told_by(native.file("liboverlock-run-checked.so"), misuse, what, out)
     assert healthy == ([] if what == "as_it_should_be" else [what, *healthy[1:]])
-    (tmp_path / "twin").mkdir()
-    twin = build(tmp_path / "twin", Mutant(name, file, right, wrong, "tas_yield", ()), "checked")
-    assert told_by(twin, misuse, what, out) != healthy
+    (tmp_path / "mutant").mkdir()
+    mutant = build(
+        tmp_path / "mutant", Mutant(name, file, right, wrong, "tas_yield", ()), "checked"
+    )
+    assert told_by(mutant, misuse, what, out) != healthy
 
 
 GDB = TOP / "preload/overlock-gdb.py"

@@ -407,9 +407,9 @@ def test_says_what_is_missing(ground: Ground, tmp_path: Path) -> None:
         assert done.stderr.startswith("overlock: cannot start overlock-tools: ")
 
 
-# Broken twins: a launcher with one thing wrong, each of which some row tells from the right one.
+# Mutants: a launcher with one thing wrong, each of which some row tells from the right one.
 LAUNCH, PROGRAM, ENVIRONMENT = "launch.c", "program.c", "environment.c"
-TWINS = {
+MUTANTS = {
     "keeps what another set": (ENVIRONMENT, 'unsetenv("OVERLOCK_" #name);', ""),
     "preloads itself alone": (ENVIRONMENT, "if (!n || is_ours(list, n))", "if (1)"),
     "preloads the other too": (ENVIRONMENT, "if (!n || is_ours(list, n))", "if (!n)"),
@@ -454,12 +454,12 @@ TWINS = {
     "scripts are not followed": (PROGRAM, '!memcmp(head.line, "#!", 2)', "0"),
 }
 if os.getuid() == 0:
-    TWINS["setuid"] = (PROGRAM, "!(s.st_mode & (S_ISUID | S_ISGID))", "1")
+    MUTANTS["setuid"] = (PROGRAM, "!(s.st_mode & (S_ISUID | S_ISGID))", "1")
 
 
-def build(folder: Path, twin: tuple[str, str, str]) -> Path:
+def build(folder: Path, mutant: tuple[str, str, str]) -> Path:
     """That launcher, beside a stand-in."""
-    name, right, wrong = twin
+    name, right, wrong = mutant
     for source in filter(Path.is_file, (TOP / "preload").iterdir()):
         text = source.read_text()
         if source.name == name:
@@ -489,8 +489,8 @@ def test_the_right_one_is_not_caught(ground: Ground, by_python: ByPython, tmp_pa
     assert caught_by(ground, by_python, launcher) == ""
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_broken_twins_are_caught(
-    ground: Ground, by_python: ByPython, tmp_path: Path, twin: str
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_mutants_are_caught(
+    ground: Ground, by_python: ByPython, tmp_path: Path, mutant: str
 ) -> None:
-    assert caught_by(ground, by_python, build(tmp_path, TWINS[twin]))
+    assert caught_by(ground, by_python, build(tmp_path, MUTANTS[mutant]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Broken twins: the interposer with one thing wrong, and the test that must notice.
+"""Mutants: the interposer with one thing wrong, and the test that must notice.
 
 Each is built from the sources with one line replaced.
 """
@@ -288,7 +288,7 @@ MUTANTS = [
         "a wait keeps the mutex",
         "cond.c",
         "\terror = ol_run_mutex_unlock(m);\n\tif (error) {",
-        "\terror = mutex_is_foreign(m) ? ol_run_mutex_unlock(m) : 0;\n\tif (error) {",
+        "\terror = mutex_is_glibc(m) ? ol_run_mutex_unlock(m) : 0;\n\tif (error) {",
         "tas_yield",
         (CASES, "cond/static/normal/wait-broadcast"),
     ),
@@ -536,7 +536,7 @@ def caught(program: Compile, cases: Path, folder: Path) -> dict[str, Future[bool
             natively(*to_run(program, mutant))
     with ThreadPoolExecutor(4) as pool:
         return {
-            m.name: pool.submit(is_caught, program, cases, folder / f"twin-{i}", m)
+            m.name: pool.submit(is_caught, program, cases, folder / f"mutant-{i}", m)
             for i, m in enumerate(MUTANTS)
         }
 

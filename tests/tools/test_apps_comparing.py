@@ -51,7 +51,7 @@ def test_each_is_called_what_it_is() -> None:
 
 
 def test_no_difference_takes_an_interval_that_says_so() -> None:
-    """A twin that took `none proven` for `no difference` would claim it of each of these."""
+    """A mutant that took `none proven` for `no difference` would claim it of each of these."""
     assert comparing.verdict(Ratio(1.0, 0.9, 1.1), 0.05) is Verdict.OPEN
     assert comparing.verdict(Ratio(1.0, None, None), 0.05) is Verdict.FEW
     assert comparing.verdict(Ratio(1.0, 0.94, 1.001), 0.05) is Verdict.OPEN
@@ -103,7 +103,7 @@ def test_advice() -> None:
 
 
 def test_a_lock_that_is_slower_somewhere_is_not_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Faster over all, by its gain at 8 threads: a twin that looked no further would take it."""
+    """Faster over all, by its gain at 8 threads: a mutant that looked no further would take it."""
     monkeypatch.setitem(RATES, "mixed", {2: 80.0, 8: 300.0})
     advice = comparing.advise(result("mixed"))
     assert advice.lock == "native"

@@ -178,7 +178,7 @@ def test_waiting_is_shown(overlock: Overlock) -> None:
 
 
 def test_broken_lock_is_caught(overlock: Overlock, tmp_path: Path) -> None:
-    """The twin without exclusion: a benchmark that would praise it is worth nothing."""
+    """The mutant without exclusion: a benchmark that would praise it is worth nothing."""
     (tmp_path / "mine.h").write_text(HEADER.format(acquire=BROKEN))
     args = ("--lock", "./mine.h", "--threads", "4", "--seconds", "0.2", "--json", "r.json")
     done = overlock("bench", "sections", *args, "--rounds", "2", "--cs-ns", "500")

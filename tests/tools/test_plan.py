@@ -519,7 +519,7 @@ def test_paper_that_has_no_such_workload(world: World) -> None:
     fails(
         world.run("sections", "--as-in", "004"),
         2,
-        "--as-in 004: Dice & Kogan 2019 measures mutexbench, throw, throw_twin, stress_latency, "
+        "--as-in 004: Dice & Kogan 2019 measures mutexbench, throw, throw_locked, stress_latency, "
         "invalidation, not sections; for sections, give --as-in 000, 001",
     )
 
@@ -569,14 +569,14 @@ def test_matrix_takes_all_workloads(world: World) -> None:
     assert {cell["workload"] for cell in world.asked()} == set(WORKLOADS) - throw
 
 
-@pytest.mark.parametrize("asked", ["throw", "throw,throw_twin"])
-def test_matrix_measures_the_twin_of_a_throw_that_locks_nothing(
+@pytest.mark.parametrize("asked", ["throw", "throw,throw_locked"])
+def test_matrix_measures_the_mutant_of_a_throw_that_locks_nothing(
     world: World, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = throw_count.Count(1000, 1000, 0, 0, "glibc 2.36")
     monkeypatch.setattr(throw_mutexes, "count", lambda: counted)
     done = matrix(world, "--rounds", "1", "--workloads", asked)
-    assert [path.name for path in (world.results / "m").iterdir()] == ["throw_twin.json"]
+    assert [path.name for path in (world.results / "m").iterdir()] == ["throw_locked.json"]
     assert done.stdout.count("throw takes no lock here") == 1
 
 
@@ -700,7 +700,7 @@ def test_matrix_names_workloads(world: World) -> None:
         matrix(world, "--workloads", "sectoins"),
         2,
         "unknown workload 'sectoins'; did you mean sections? expected one of sections, mutexbench, "
-        "lockloop, fairness, invalidation, stress_latency, throw, throw_twin",
+        "lockloop, fairness, invalidation, stress_latency, throw, throw_locked",
     )
 
 

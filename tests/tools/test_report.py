@@ -229,7 +229,7 @@ def test_what_takes_no_lock_goes_by_its_own_name() -> None:
 
 
 def test_how_a_throw_was_counted_stands_beside_it() -> None:
-    found = planted.result({"ticket": {1: 9.0}, "tas": {1: 9.0}}, [], "throw_twin")
+    found = planted.result({"ticket": {1: 9.0}, "tas": {1: 9.0}}, [], "throw_locked")
     found.native = {
         "throw": {"throws": 7, "searches": 14, "mutex_calls": 0, "loader_calls": 0, "libc": "glibc"}
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Broken twins of the statistics: each module with one thing wrong, and the test that must notice.
+"""Mutants of the statistics: each module with one thing wrong, and the test that must notice.
 
-Each twin is a copy of the package with one text replaced; the test that is named runs on it and
+Each mutant is a copy of the package with one text replaced; the test that is named runs on it and
 must fail, and on the copy as it is it must pass.
 """
 
@@ -307,7 +307,7 @@ def result_of(mutant: Mutant, folder: Path) -> str:
     return f"{mutant.what}: {mutant.test} ended with {done.returncode}: {done.stdout[-300:]}"
 
 
-def test_every_twin_is_noticed(tmp_path: Path) -> None:
+def test_every_mutant_is_noticed(tmp_path: Path) -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = pool.map(
             lambda entry: result_of(entry[1], tmp_path / str(entry[0])), enumerate(MUTANTS)
@@ -316,7 +316,7 @@ def test_every_twin_is_noticed(tmp_path: Path) -> None:
 
 
 def test_without_a_fault_the_same_tests_pass(tmp_path: Path) -> None:
-    """Or else a twin would be noticed by a test that fails anyway."""
+    """Or else a mutant would be noticed by a test that fails anyway."""
     folder = copied(tmp_path)
     tests = sorted({mutant.test for mutant in MUTANTS})
     done = outcome(folder, tests)

@@ -218,7 +218,7 @@ def test_the_best_of_equals_is_no_better() -> None:
     assert claimed() == pytest.approx(1, abs=0.03)
 
 
-def test_twin_that_judges_by_the_rounds_that_chose_is_noticed(
+def test_mutant_that_judges_by_the_rounds_that_chose_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sweep, "halves", lambda ours: (ours, ours))

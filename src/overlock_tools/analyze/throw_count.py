@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-THROW, TWIN = "throw", "throw_twin"
+THROW, MUTANT = "throw", "throw_locked"
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Count:
         if self.contends:
             return (
                 f"{counted}. throw contends on locks of the C++ runtime, whatever --locks says; "
-                f"{TWIN} takes the lock under test."
+                f"{MUTANT} takes the lock under test."
             )
         return (
-            f"{counted}. throw takes no lock here. {TWIN} replaces it, and holds the lock under "
+            f"{counted}. throw takes no lock here. {MUTANT} replaces it, and holds the lock under "
             "test around each search."
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a throw locks: 004 §4.2 measured mutexes of the C++ runtime that newer ones do not take.
+"""The mutexes that a throw takes: Dice & Kogan 2019 (§4.2) measured some that newer runtimes lack.
 
-It is counted, not believed. Where a throw takes no lock, its twin is measured instead, and said to
-be: it holds the lock under test around each search for an exception table.
+overlock-throw counts them. Where a throw takes no lock, throw_locked is measured instead, and the
+result says so: it holds the lock under test around each search for an exception table.
 """
 
 import json
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any
 
-from overlock_tools.analyze.throw_count import THROW, TWIN, Count
+from overlock_tools.analyze.throw_count import MUTANT, THROW, Count
 from overlock_tools.model.workloads import Workload
 from overlock_tools.system import native
 from overlock_tools.system.errors import FAILED, Fail
@@ -28,11 +28,11 @@ def count() -> Count:
 
 def facts(workload: str) -> dict[str, Any]:
     """What belongs to the facts of a result."""
-    return {"throw": asdict(count())} if workload in (THROW, TWIN) else {}
+    return {"throw": asdict(count())} if workload in (THROW, MUTANT) else {}
 
 
 def chosen(workload: Workload, workloads: dict[str, Workload]) -> Workload:
     """The one to measure when this one is asked for."""
     if workload.name != THROW or count().contends:
         return workload
-    return workloads[TWIN]
+    return workloads[MUTANT]

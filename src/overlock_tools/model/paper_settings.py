@@ -68,7 +68,7 @@ SETTINGS = (
     ),
     Setting("004", "mutexbench", "§4.1, Fig. 2", MEDIAN, 5, seconds=10),
     Setting("004", "throw", "§4.2, Fig. 3", MEDIAN, 5, seconds=10),
-    Setting("004", "throw_twin", "§4.2, Fig. 3", MEDIAN, 5, seconds=10),
+    Setting("004", "throw_locked", "§4.2, Fig. 3", MEDIAN, 5, seconds=10),
     Setting("004", "stress_latency", "§4.3, Fig. 4", MEDIAN, 5, seconds=10),
     Setting("004", "invalidation", "§1, Fig. 1", MEDIAN, 100, seconds=10),
 )

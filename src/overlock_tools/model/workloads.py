@@ -11,7 +11,7 @@ UNITS = {
     "invalidation": "updates",
     "conditions": "items",
     "throw": "throws",
-    "throw_twin": "throws",
+    "throw_locked": "throws",
 }
 BY_TIME_ONLY = ("invalidation",)
 WITHOUT_A_LOCK = ("invalidation", "throw")  # that one could choose

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Asks an outside checker (GenMC) about every lock, every broken twin, every order dropped.
+"""Asks an outside checker (GenMC) about every lock, every mutant, every order dropped.
 
-python -m overlock_tools.modelcheck.genmc_run --genmc PATH locks|twins|orders [LOCK ...]
+python -m overlock_tools.modelcheck.genmc_run --genmc PATH locks|mutants|orders [LOCK ...]
 """
 
 import argparse
@@ -108,9 +108,9 @@ def _verdict(ran: subprocess.CompletedProcess[str]) -> tuple[str, str, int, int]
 @contextmanager
 def _patched(patch: Path) -> Iterator[tuple[str, Path]]:
     """The lock that the patch breaks, and a folder with its broken header."""
-    lock = re.search(r"^Twin of: (\w+)$", patch.read_text(), re.MULTILINE)
+    lock = re.search(r"^Mutant of: (\w+)$", patch.read_text(), re.MULTILINE)
     if not lock:
-        raise errors.Fail(f"{patch} does not say 'Twin of: LOCK'")
+        raise errors.Fail(f"{patch} does not say 'Mutant of: LOCK'")
     with tempfile.TemporaryDirectory() as folder:
         header = Path("overlock/lock") / f"{lock[1]}.h"
         (Path(folder) / header).parent.mkdir(parents=True)
@@ -181,13 +181,13 @@ def locks(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, A
     ]
 
 
-def twins(checker: Checker, patches: Iterable[Path], jobs: int) -> list[dict[str, Any]]:
+def mutants(checker: Checker, patches: Iterable[Path], jobs: int) -> list[dict[str, Any]]:
     def one(patch: Path) -> dict[str, Any]:
         with _patched(patch) as (lock, folder):
             text = emit(lock, include=folder)
         tunes = TUNES
         found = {m: asdict(_first_failure(checker, lock, text, m, tunes)) for m in MODELS}
-        return {"twin": patch.stem, "lock": lock, **found}
+        return {"mutant": patch.stem, "lock": lock, **found}
 
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(one, patches))
@@ -235,10 +235,10 @@ def _lines(what: str, rows: list[dict[str, Any]]) -> Iterator[list[str]]:
             said = f"{row['verdict']}: {row['how']}" if row["how"] else row["verdict"]
             first = [row["lock"], row["ours"], row["size"], row["model"].upper(), said]
             yield [*first, f"{row['executions']:,}", f"{row['blocked']:,}", f"{row['seconds']:.1f}"]
-    elif what == "twins":
-        yield ["broken twin", "RC11", "IMM"]
+    elif what == "mutants":
+        yield ["mutant", "RC11", "IMM"]
         for row in rows:
-            yield [row["twin"], *(_cell(row[model], "not caught") for model in MODELS)]
+            yield [row["mutant"], *(_cell(row[model], "not caught") for model in MODELS)]
     else:
         yield ["lock", "order dropped", "its line", "ours, C11 2×2", "RC11", "IMM"]
         for row in rows:
@@ -264,16 +264,16 @@ def _into(page: Path, what: str, table: str) -> None:
 
 
 def disagreements(what: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Where the two checkers differ, or a lock fails, or a twin holds."""
+    """Where the two checkers differ, or a lock fails, or a mutant holds."""
     if what == "locks":
         return [
             f"{row['lock']} {row['size']} {row['model']}: GenMC {row['verdict']}, we {row['ours']}"
             for row in rows
             if row["verdict"] == FAILS or row["ours"] not in (HOLDS, "not asked", "open: time")
         ]
-    if what == "twins":
+    if what == "mutants":
         return [
-            f"{row['twin']}: not caught by {model}"
+            f"{row['mutant']}: not caught by {model}"
             for row in rows
             for model in MODELS
             if row[model]["verdict"] != FAILS
@@ -288,8 +288,8 @@ def disagreements(what: str, rows: list[dict[str, Any]]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make genmc", description=__doc__)
-    parser.add_argument("what", choices=["locks", "twins", "orders"])
-    parser.add_argument("names", nargs="*", help="locks, or patches for twins; all locks")
+    parser.add_argument("what", choices=["locks", "mutants", "orders"])
+    parser.add_argument("names", nargs="*", help="locks, or patches for mutants; all locks")
     parser.add_argument("--genmc", required=True, help="the checker's program")
     parser.add_argument("--seconds", type=float, default=120.0, help="at most, for each run")
     parser.add_argument("--jobs", type=int, default=1)
@@ -303,8 +303,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = defs.load()
         with tempfile.TemporaryDirectory() as work:
             checker = Checker(genmc, args.seconds, Path(work))
-            if args.what == "twins":
-                rows = twins(checker, map(Path, args.names), args.jobs)
+            if args.what == "mutants":
+                rows = mutants(checker, map(Path, args.names), args.jobs)
             else:
                 names = [known.lock(name).id for name in args.names] or list(known.locks)
                 run = locks if args.what == "locks" else orders
