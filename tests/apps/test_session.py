@@ -175,10 +175,10 @@ def test_copies_one_after_the_other_are_no_neighbours() -> None:
 def test_a_lock_that_does_not_get_in_is_told(shell: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the program's own mutex would be measured under the lock's name."""
 
-    def nowhere(_library: Path, ours: dict[str, str]) -> dict[str, str]:
-        return ours | {"LD_PRELOAD": ""}
+    def nowhere(*_library: Path) -> interpose.Prepared:
+        return interpose.Prepared("", {"LD_PRELOAD": ""})
 
-    monkeypatch.setattr(interpose, "preloaded", nowhere)
+    monkeypatch.setattr(interpose, "prepare", nowhere)
     monkeypatch.setattr(processes, "EXEC_SECONDS", 0.05)
     assert shell("--rounds", "1") == 1
     found = result()

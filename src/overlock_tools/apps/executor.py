@@ -65,8 +65,7 @@ def mutexes() -> list[str]:
 
 def base() -> dict[str, str]:
     """The environment of everything, without an outer `overlock run`."""
-    rest, kept = interpose.outer()
-    return rest | ({"LD_PRELOAD": ":".join(kept)} if kept else {})
+    return interpose.prepare().variables
 
 
 def under(variant: str, setting: Setting, records: Path) -> Under:
@@ -84,7 +83,7 @@ def under(variant: str, setting: Setting, records: Path) -> Under:
         ours |= {"OVERLOCK_LIVE": str(records)}
     if setting.histograms:
         ours |= {"OVERLOCK_HISTOGRAMS": "1"}
-    return Under(variant, interposer, interpose.preloaded(interposer, ours))
+    return Under(variant, interposer, ours | interpose.prepare(interposer).preloaded)
 
 
 @dataclass

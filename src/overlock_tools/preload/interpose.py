@@ -3,15 +3,16 @@
 
 import hashlib
 import os
-import re
+import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from overlock_tools.measure import header_locks
 from overlock_tools.model import defs
 from overlock_tools.preload import config, live
-from overlock_tools.system import elf, native
+from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 
 # No lock of ours: glibc's own mutexes, of the kind that spins a little before it sleeps.
@@ -93,29 +94,28 @@ def built(flavour: str) -> Path:
     return native.file(f"liboverlock-run{flavour}.so")
 
 
-def fit_for(program: Path, flavour: str) -> Path:
-    """The interposer of that flavour: "", "-counted" or "-checked"."""
-    library = built(flavour)
-    if why := elf.obstacle(program, library):
-        raise Fail(f"{why}; run it without overlock")
-    return library
+class Prepared(NamedTuple):
+    program: str  # its file, spelt as given: a script is told that name
+    variables: dict[str, str]  # without what an outer `overlock run` set
+
+    @property
+    def preloaded(self) -> dict[str, str]:
+        return {"LD_PRELOAD": self.variables["LD_PRELOAD"]}
 
 
-def outer() -> tuple[dict[str, str], list[str]]:
-    """The environment without what an outer `overlock run` set, and what else is preloaded."""
-    old = re.split("[: ]", os.environ.get("LD_PRELOAD", ""))  # as the loader does
-    kept = [name for name in old if name and not Path(name).name.startswith("liboverlock-run")]
-    names = {"LD_PRELOAD", *defs.load().variables}
-    return {k: v for k, v in os.environ.items() if k not in names}, kept
-
-
-def preloaded(library: Path, ours: dict[str, str], before: Sequence[str] = ()) -> dict[str, str]:
-    """What is set beside outer(); `before` are libraries that must come first."""
-    if any(c in str(library) for c in ": \t"):
-        raise Fail(
-            f"{library}: the loader accepts no path with spaces or colons; install elsewhere"
-        )
-    return ours | {"LD_PRELOAD": ":".join([*before, str(library), *outer()[1]])}
+def prepare(*library_and_program: Path | str) -> Prepared:
+    """As the launcher starts a program, if one is given; it refuses what cannot be preloaded."""
+    done = subprocess.run(
+        [native.file("overlock"), "_prepare", *library_and_program],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        why = os.fsdecode(done.stderr).strip().removeprefix("overlock: ")
+        raise Fail(why, done.returncode)
+    program, *entries = os.fsdecode(done.stdout).split("\0")[:-1]
+    variables = {name: value for name, _, value in (entry.partition("=") for entry in entries)}
+    return Prepared(program, variables)
 
 
 def spinlock_variable(name: str) -> dict[str, str]:

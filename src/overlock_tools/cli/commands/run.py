@@ -2,10 +2,11 @@
 """overlock run: another lock for an unmodified program."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,7 +14,7 @@ import click
 
 from overlock_tools.model import defs
 from overlock_tools.preload import config, interpose, live, profiling, settings
-from overlock_tools.system import elf, files
+from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 
 CANNOT_START = 125
@@ -74,24 +75,6 @@ class RunCommand(click.Command):
             raise Fail(f"{text}; see `overlock run --help`", CANNOT_START) from error
         except Fail as error:
             raise Fail(error.message, CANNOT_START) from error
-
-
-def find_program(name: str) -> str:
-    """As a shell finds it, and spelt as given: a script is told that name."""
-    path = name
-    if "/" not in name:
-        if found := shutil.which(name):
-            return found
-        dead = [os.path.join(d, name) for d in os.get_exec_path()]
-        path = next(filter(os.path.isfile, dead), "")
-        if not path:
-            raise Fail(f"no program {name} on PATH; check the name", NOT_FOUND)
-    if not os.path.exists(path):
-        raise Fail(f"{path} does not exist; check the name", NOT_FOUND)
-    if os.path.isdir(path) or not os.access(path, os.X_OK):
-        what = "is a folder" if os.path.isdir(path) else "is not executable"
-        raise Fail(f"{path} {what}; give a program", CANNOT_EXECUTE)
-    return path
 
 
 def stacks_wanted(options: dict[str, Any]) -> bool:
@@ -161,14 +144,20 @@ def reporting_variables(options: dict[str, Any]) -> dict[str, str]:
     return ours
 
 
-def execute(program: str, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; it is not the program's wish
-        signal.signal(ignored, signal.SIG_DFL)
+@contextmanager
+def starting(program: str) -> Iterator[None]:
     try:
-        os.execve(program, args, variables)  # noqa: S606 - it is what this command is for
+        yield
     except OSError as error:
         code = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
         raise Fail(f"{program} cannot be executed: {error.strerror}", code) from error
+
+
+def execute(program: str, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; it is not the program's wish
+        signal.signal(ignored, signal.SIG_DFL)
+    with starting(program):
+        os.execve(program, args, variables)  # noqa: S606 - it is what this command is for
 
 
 def follow(
@@ -181,12 +170,8 @@ def follow(
         env = variables | {"OVERLOCK_LIVE": str(records)}
         return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
 
-    with open(options["output"] or "/dev/tty", "w", encoding="utf-8") as out:
-        try:
-            code = live.run(start, interval, out, options["as_json"], options["top"])
-        except OSError as error:
-            wrong = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
-            raise Fail(f"{program} cannot be executed: {error.strerror}", wrong) from error
+    with open(options["output"] or "/dev/tty", "w", encoding="utf-8") as out, starting(program):
+        code = live.run(start, interval, out, options["as_json"], options["top"])
     sys.exit(code)
 
 
@@ -201,27 +186,27 @@ def profile(
         options["top"] or live.ROWS,
     )
     number = profiling.parse_signal(options["signal"]) if options["signal"] else None
-    try:
+    with starting(program):
         ended = profiling.run(Path(program), args, variables, to.write, number)
-    except OSError as error:
-        wrong = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
-        raise Fail(f"{program} cannot be executed: {error.strerror}", wrong) from error
     if not ended.last:
         profiling.tell(f"{Path(program).name} {ended.how} and wrote no final report")
     sys.exit(live.end_as(ended.code))
 
 
-def asked(program: str, options: dict[str, Any]) -> dict[str, str]:
-    """The variables that the program is to have."""
+def wants_counters(options: dict[str, Any]) -> bool:
+    asking = ("counters", "every", "histograms", "signal", "output")
+    return any(options[name] for name in asking) or stacks_wanted(options)
+
+
+def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The flavour of the library, and the variables that it is to have."""
     output: str | None = options["output"]
     check_reporting(options)
-    asking = ("counters", "every", "histograms", "signal")
-    counters = any(options[name] for name in asking) or bool(output) or stacks_wanted(options)
+    counters = wants_counters(options)
     checks = interpose.checks(options["check"], options["deadlock_timeout"])
     flavour = "-checked" if checks else "-counted" if counters else ""
     if options.get("form"):
         settings.check(stays_for(options), bool(flavour), output)
-    library = interpose.fit_for(Path(program), flavour)
     ours = interpose.chosen(
         options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
     )
@@ -232,12 +217,18 @@ def asked(program: str, options: dict[str, Any]) -> dict[str, str]:
         ours["OVERLOCK_QUIET"] = "1"
     if not options.get("children", True):
         ours["OVERLOCK_CHILDREN"] = "0"
-    return interpose.preloaded(library, ours, elf.before_all(Path(program)))
+    return flavour, ours
 
 
-def prepare(program: str, options: dict[str, Any]) -> dict[str, str]:
-    """The environment of the program."""
-    return interpose.outer()[0] | asked(program, options)
+def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, dict[str, str]]:
+    """The program with its environment, and what of that is set for it."""
+    try:
+        flavour, ours = asked(options)
+        prepared = interpose.prepare(interpose.built(flavour), program)
+    except Fail as error:
+        raise Fail(error.message, max(error.code, CANNOT_START)) from error
+    ours |= prepared.preloaded
+    return prepared._replace(variables=prepared.variables | ours), ours
 
 
 @click.command(
@@ -385,16 +376,14 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --no-children -- ./supervisor --workers 4
       overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached
     """
-    path = find_program(program)
-    try:
-        ours = asked(path, options)
-        printed = settings.text(options["form"], ours) if options["form"] else ""
-    except Fail as error:
-        raise Fail(error.message, CANNOT_START) from error
-    if printed:
-        click.echo(printed, nl=False)
+    (path, variables), ours = prepare(program, options)
+    if options["form"]:
+        try:
+            text = settings.text(options["form"], ours)
+        except Fail as error:
+            raise Fail(error.message, CANNOT_START) from error
+        click.echo(text, nl=False)
         return
-    variables = interpose.outer()[0] | ours
     if options["every"]:
         follow(path, (program, *args), variables, options)
     if stacks_wanted(options):

@@ -15,13 +15,15 @@ from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, Fail
 
 
-def measured(path: Path, args: tuple[str, ...], lock: str, folded: Path | None) -> dict[str, Any]:
+def measured(program: str, args: tuple[str, ...], lock: str, folded: Path | None) -> dict[str, Any]:
     """The report of one run, its calls named; its streams are the program's."""
     preset = {parameter.name: None for parameter in run.command.params}
     wanted = {"lock": lock, "sites": (), "histograms": True, "output": os.devnull}
     wanted |= {"rwlock": "glibc", "spinlock": "glibc", "folded": folded}
-    variables = run.prepare(str(path), preset | dict.fromkeys(run.tunable_names()) | wanted)
-    ended = profiling.run(path, args, variables, lambda _: None)
+    options = preset | dict.fromkeys(run.tunable_names()) | wanted
+    (name, variables), _ = run.prepare(program, options)
+    path = Path(name)
+    ended = profiling.run(path, (program, *args), variables, lambda _: None)
     if not ended.last:
         raise Fail(
             f"{path.name} {ended.how} and wrote no report; make it return from main or call exit()",
@@ -124,7 +126,7 @@ def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> N
     json_path, written, folded = (options[name] for name in ("json_path", "config", "folded"))
     for path in filter(None, (json_path, written, folded)):
         files.check_writable(path)
-    report = measured(Path(run.find_program(program)), (program, *args), lock, folded)
+    report = measured(program, args, lock, folded)
     advice = tuning.advice(report)
     if json_path:
         files.write(json_path, json.dumps(advice.to_json(), indent=1) + "\n")
