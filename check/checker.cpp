@@ -70,12 +70,12 @@ Outcome explore(const Program &program, Model model, const Limits &limits) {
     return explore(world, program, limits);
 }
 
-Outcome replay(World &world, const Program &program, const Path &path, Story &story) {
+Outcome replay(World &world, const Program &program, const Path &path, ExecutionTrace &trace) {
     auto search = make_replay(path);
     Outcome o;
 
-    story.clear();
-    world.tell_to(&story);
+    trace.clear();
+    world.tell_to(&trace);
     world.run(program, *search);
     world.tell_to(nullptr);
     o.executions = 1;

@@ -34,11 +34,11 @@ struct Outcome {
 };
 
 Outcome explore(World &world, const Program &program, const Limits &limits = {});
-// For a program that needs nothing of the world but the seam.
+// For a program that needs nothing of the world but the platform layer.
 Outcome explore(const Program &program, Model model, const Limits &limits = {});
 
 // One execution again, told. Throws std::invalid_argument if the path is not one of the program's.
-Outcome replay(World &world, const Program &program, const Path &path, Story &story);
+Outcome replay(World &world, const Program &program, const Path &path, ExecutionTrace &trace);
 
 } // namespace ol::check
 #endif

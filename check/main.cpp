@@ -2,7 +2,7 @@
 // overlock-check: explores one lock in one scenario, and says in lines of JSON what it found.
 #include "checker.h"
 #include "client.h"
-#include "text.h"
+#include "format.h"
 
 #include <engine/subjects.h>
 
@@ -218,10 +218,10 @@ int list() {
     return holds;
 }
 
-json told(const Story &story) {
+json told(const ExecutionTrace &trace) {
     json events = json::array();
 
-    for (const Telling &t : story) {
+    for (const TraceEvent &t : trace) {
         const char *slash = t.place.file ? strrchr(t.place.file, '/') : nullptr;
         json e = {{"n", events.size() + 1},
                   {"context", t.context},
@@ -245,7 +245,7 @@ json told(const Story &story) {
 }
 
 json result(const Options &o, const Setting &setting, const Rules &rules, const Outcome &out,
-            const Notes &notes, const Story &story) {
+            const Notes &notes, const ExecutionTrace &trace) {
     json r = {{"lock", o.lock},
               {"model", o.model},
               {"scenario", o.scenario},
@@ -281,12 +281,12 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
         r["notes"]["passed"] = notes.passed.most;
         r["notes"]["passed_untired"] = notes.passed.untired;
     }
-    if (out.failure || !story.empty())
+    if (out.failure || !trace.empty())
         r["failure"] = {{"property", name_of(out.failure.what)},
                         {"how", out.failure.how},
                         {"replay", text_of(out.path, setting.contexts + (setting.scenario ==
                                                                          Scenario::handover_))},
-                        {"events", told(story)}};
+                        {"events", told(trace)}};
     return r;
 }
 
@@ -357,7 +357,7 @@ int run(Options &o) {
     if (!o.sites.empty())
         return print_sites(world, program, o);
 
-    Story story;
+    ExecutionTrace trace;
     Outcome out;
     if (o.replay.empty()) {
         o.limits.progress = report;
@@ -367,13 +367,13 @@ int run(Options &o) {
     }
     Notes notes = client.notes();
     if (out.failure || !o.replay.empty()) {
-        Outcome again = replay(world, program, out.path, story);
+        Outcome again = replay(world, program, out.path, trace);
         if (o.replay.empty() && again.failure.what != out.failure.what)
             throw std::logic_error("the execution that failed does not repeat");
         if (!o.replay.empty())
             out = again;
     }
-    std::cout << json{{"result", result(o, setting, rules, out, notes, story)}} << std::endl;
+    std::cout << json{{"result", result(o, setting, rules, out, notes, trace)}} << std::endl;
     return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
 }
 
