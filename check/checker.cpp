@@ -14,8 +14,16 @@ double since(Clock::time_point begin) {
 }
 
 std::unique_ptr<Search> make(const Limits &limits, World &world) {
-    return limits.search == SearchKind::pct ? make_pct(limits.seed)
-                                            : make_dpor(world, limits.search == SearchKind::dpor);
+    switch (limits.search) {
+    case SearchKind::pct:
+        return make_pct(limits.seed);
+    case SearchKind::walk:
+        return make_walk(limits.seed);
+    case SearchKind::dpor:
+    case SearchKind::plain:
+        break;
+    }
+    return make_dpor(world, limits.search == SearchKind::dpor);
 }
 
 } // namespace

@@ -7,7 +7,7 @@
 
 namespace ol::check {
 
-enum class SearchKind { dpor, plain, pct };
+enum class SearchKind { dpor, plain, pct, walk };
 
 struct Progress {
     uint64_t executions, redundant, steps;
@@ -16,7 +16,7 @@ struct Progress {
 
 struct Limits {
     SearchKind search = SearchKind::dpor;
-    uint64_t seed = 1; // of pct
+    uint64_t seed = 1; // of pct and walk
     uint64_t executions = UINT64_MAX;
     double seconds = 1e18;
     // Now and then; false ends the exploration.

@@ -75,7 +75,10 @@ constexpr struct {
 constexpr struct {
     const char *name;
     SearchKind kind;
-} searches[] = {{"dpor", SearchKind::dpor}, {"plain", SearchKind::plain}, {"pct", SearchKind::pct}};
+} searches[] = {{"dpor", SearchKind::dpor},
+              {"plain", SearchKind::plain},
+              {"pct", SearchKind::pct},
+              {"walk", SearchKind::walk}};
 
 // Times that are far apart: what matters is which are 0 and which never end.
 ol_tuning usual_tuning() {
@@ -347,7 +350,8 @@ int run(Options &o) {
     if (!applies(setting.scenario, ops, elides(ops) && o.transactions && o.model != "c11"))
         bad("scenario " + o.scenario + " is not for " + o.lock);
     o.limits.search = searches[index_of(searches, o.search, "search")].kind;
-    if (o.limits.search == SearchKind::pct && o.limits.seconds > 1e17 &&
+    bool random = o.limits.search == SearchKind::pct || o.limits.search == SearchKind::walk;
+    if (random && o.limits.seconds > 1e17 &&
         o.limits.executions == UINT64_MAX)
         bad("a random search ends only at a limit: --seconds or --executions");
     Rules rules = rules_of(o, ops, setting.scenario);
@@ -406,9 +410,9 @@ int main(int argc, char **argv) {
                    "that read their slice")
         ->check(CLI::Range(0, 100));
     app.add_option("--tune", o.tunes, "tunable: NAME=N or NAME=inf")->allow_extra_args(false);
-    app.add_option("--search", o.search, "search strategy: dpor, plain or pct")
+    app.add_option("--search", o.search, "search strategy: dpor, plain, pct or walk")
         ->capture_default_str();
-    app.add_option("--seed", o.limits.seed, "seed of pct")->capture_default_str();
+    app.add_option("--seed", o.limits.seed, "seed of pct or walk")->capture_default_str();
     app.add_option("--seconds", o.limits.seconds, "time limit");
     app.add_option("--executions", o.limits.executions, "limit of executions");
     app.add_option("--weaken", o.weaken, "memory order to relax: FILE:LINE:acquire or :release")
