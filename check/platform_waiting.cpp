@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The seam: relaxing, yielding, parking, kicking; calls that must not wait.
-#include "text.h"
+// The platform layer: relaxing, yielding, parking, kicking; calls that must not wait.
+#include "format.h"
 #include "world.h"
 
 namespace ol::check {

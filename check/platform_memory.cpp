@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The seam: memory, plain data, objects that come and go.
-#include "text.h"
+// The platform layer: memory, plain data, objects that come and go.
+#include "format.h"
 #include "world.h"
 
 namespace ol::check {
@@ -74,7 +74,7 @@ uint64_t World::access(const Access &a) {
     if (result_of(a, old) != old)
         changed();
     arrives(is_rmw(a.op) && result_of(a, old) != old);
-    if (story_)
+    if (trace_)
         say_access(a, order, old, result_of(a, old));
     return old;
 }
@@ -105,7 +105,7 @@ uint64_t World::plain_read(const uint64_t *datum, Place place) {
     made(f);
     if (!wrong.empty())
         fail(Wrong::unordered, wrong);
-    if (story_)
+    if (trace_)
         say(place, "reads " + memory_.describe(datum) + " = " + hex(value));
     return value;
 }
@@ -128,7 +128,7 @@ void World::plain_write(uint64_t *datum, uint64_t v, Place place) {
         made(f);
     if (!wrong.empty())
         fail(Wrong::unordered, wrong);
-    if (story_)
+    if (trace_)
         say(place, "writes " + memory_.describe(datum) + " = " + hex(v));
 }
 
@@ -157,7 +157,7 @@ void World::touch_object(void *object, Place place, const char *what) {
         f.add(o->at, o->size, true);
         made(f);
     }
-    if (story_)
+    if (trace_)
         say(place, std::string(what) + " " + memory_.describe(object));
 }
 

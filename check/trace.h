@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#ifndef OL_CHECK_STORY_H
-#define OL_CHECK_STORY_H
-// An execution told step by step. Told only when asked for: an execution that failed is run again.
+#ifndef OL_CHECK_TRACE_H
+#define OL_CHECK_TRACE_H
+// The steps of one execution. Recorded only on request: an execution that failed is run again.
 #include <engine/world.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ol::check {
 
-struct Telling {
+struct TraceEvent {
     std::string context; // its name in a path: 1, b1, k1
     engine::Place place{};
     std::string what;
@@ -19,7 +19,7 @@ struct Telling {
     std::vector<const char *> doing; // every context, after this step
     bool is_mark = false;
 };
-using Story = std::vector<Telling>;
+using ExecutionTrace = std::vector<TraceEvent>;
 
 } // namespace ol::check
 #endif

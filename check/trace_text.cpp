@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a world says of itself, for people.
-#include "text.h"
+// Text for people: states of contexts, values, and the steps of a trace.
+#include "format.h"
 #include "world.h"
 
 namespace ol::check {
@@ -74,20 +74,20 @@ std::string World::who_waits() const {
 }
 
 void World::say(Place place, std::string what, bool is_mark) {
-    if (!story_ || !is_inside())
+    if (!trace_ || !is_inside())
         return;
-    Telling t;
+    TraceEvent t;
     t.context = name_of(static_cast<Process>(self_), contexts_);
     t.place = place;
     t.what = std::move(what);
     t.is_mark = is_mark;
     for (size_t i = 0; i < contexts_; i++)
         t.doing.push_back(doing(i));
-    story_->push_back(std::move(t));
+    trace_->push_back(std::move(t));
 }
 
 void World::say_access(const Access &a, Order order, uint64_t old, uint64_t left) {
-    if (!story_)
+    if (!trace_)
         return;
     std::string where = memory_.describe(a.address());
     bool buffered = loads_->is_silent(a), failed = a.op == Op::cas && old != a.expected;
@@ -104,7 +104,7 @@ void World::say_access(const Access &a, Order order, uint64_t old, uint64_t left
     else
         what += ": " + before + " -> " + after;
     say(a.place, std::move(what));
-    Telling &t = story_->back();
+    TraceEvent &t = trace_->back();
     t.op = ops[int(a.op)];
     t.order = orders[int(order)];
     t.object = where;

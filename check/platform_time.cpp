@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The seam: time, identity, and what a context may know.
+// The platform layer: time, identity, and what a context may know.
 #include "world.h"
 
 #include <algorithm>

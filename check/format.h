@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef OL_CHECK_TEXT_H
-#define OL_CHECK_TEXT_H
+#ifndef OL_CHECK_FORMAT_H
+#define OL_CHECK_FORMAT_H
 // Numbers and file names as people read them.
 #include <cstdint>
 #include <cstdio>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The seam: transactions, as RTM has them, where memory has one value at a time.
+// The platform layer: transactions, as RTM has them, where memory has one value at a time.
 //
 // Accesses inside are steps that ask for lines of 64 bytes; whoever asks wins. A transaction keeps
 // its sets until a step ends it: the commit, its own abort, or the one in which it finds that
 // another has aborted it. Every such step touches all its lines; every access of others that
 // conflicts with them writes the transaction itself, which each of its steps reads. So two steps
 // that do not conflict commute, whichever way the transaction ends.
-#include "text.h"
+#include "format.h"
 #include "world.h"
 
 #include <engine/transaction.h>
@@ -95,7 +95,7 @@ void World::over(Agent &a, unsigned cause) {
     a.doomed = false;
     if (cause != Transaction::explicitly)
         loads_->watch()->disturb(a.context.index);
-    if (story_)
+    if (trace_)
         say(a.place, "its transaction is aborted: " + hex(a.context.transaction.status()), true);
 }
 
@@ -249,7 +249,7 @@ uint64_t World::access_inside(const Access &a) {
     loads_->watch()->saw(self_, a, outside, outside);
     made(f);
     arrives(false);
-    if (story_)
+    if (trace_)
         say_access(a, order, old, left);
     return old;
 }
