@@ -76,9 +76,9 @@ constexpr struct {
     const char *name;
     SearchKind kind;
 } searches[] = {{"dpor", SearchKind::dpor},
-              {"plain", SearchKind::plain},
-              {"pct", SearchKind::pct},
-              {"walk", SearchKind::walk}};
+                {"plain", SearchKind::plain},
+                {"pct", SearchKind::pct},
+                {"walk", SearchKind::walk}};
 
 // Times that are far apart: what matters is which are 0 and which never end.
 ol_tuning usual_tuning() {
@@ -351,8 +351,7 @@ int run(Options &o) {
         bad("scenario " + o.scenario + " is not for " + o.lock);
     o.limits.search = searches[index_of(searches, o.search, "search")].kind;
     bool random = o.limits.search == SearchKind::pct || o.limits.search == SearchKind::walk;
-    if (random && o.limits.seconds > 1e17 &&
-        o.limits.executions == UINT64_MAX)
+    if (random && o.limits.seconds > 1e17 && o.limits.executions == UINT64_MAX)
         bad("a random search ends only at a limit: --seconds or --executions");
     Rules rules = rules_of(o, ops, setting.scenario);
     World world(models[index_of(models, o.model, "model")].model, rules);

@@ -144,7 +144,8 @@ private:
         }
         if (!present)
             present = enabled; // only absent processes can run: one of them returns
-        for (uint32_t skip = random_.below(static_cast<uint32_t>(std::popcount(present))); skip; skip--)
+        for (uint32_t skip = random_.below(static_cast<uint32_t>(std::popcount(present))); skip;
+             skip--)
             present &= present - 1;
         last_ = static_cast<size_t>(std::countr_zero(present));
         left_ = 1 + random_.below(2 * stride_ - 1);

@@ -474,16 +474,16 @@ void World::drain(size_t i) {
     search_->did(f, after, false);
     if (trace_) {
         TraceEvent t{name_of(process_of_buffer(i), contexts_),
-                  a.place,
-                  "",
-                  "drain",
-                  "",
-                  memory_.describe(a.address()),
-                  a.width,
-                  value(old, a.width),
-                  value(result_of(a, 0), a.width),
-                  {},
-                  false};
+                     a.place,
+                     "",
+                     "drain",
+                     "",
+                     memory_.describe(a.address()),
+                     a.width,
+                     value(old, a.width),
+                     value(result_of(a, 0), a.width),
+                     {},
+                     false};
         t.what = "its store reaches memory: " + t.object + ": " + t.before + " -> " + t.after;
         for (size_t k = 0; k < contexts_; k++)
             t.doing.push_back(doing(k));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_CHECK_WORLD_H
 #define OL_CHECK_WORLD_H
-// The platform layer in a checked world: contexts that a search schedules, over a memory model, against an
-// adversary with budgets.
+// The platform layer in a checked world: contexts that a search schedules, over a memory model,
+// against an adversary with budgets.
 //
 // Steps are accesses of memory, fences, parks, kicks, and what else another context can tell from
 // its own: between two of them a context is alone. A relax is no step: it lets the context's next

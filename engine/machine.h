@@ -8,9 +8,10 @@
 //      machine.spawn([] { ... });                  // one per context
 //      machine.run();                              // then machine.failure()
 //
-// Every platform call is a point at which the schedule may switch. Memory is sequentially consistent,
-// but happens-before is kept by vector clocks, so an order too weak is seen all the same where it
-// leaves critical sections unordered. What only a weaker memory shows (a missing fence) is not.
+// Every platform call is a point at which the schedule may switch. Memory is sequentially
+// consistent, but happens-before is kept by vector clocks, so an order too weak is seen all the
+// same where it leaves critical sections unordered. What only a weaker memory shows (a missing
+// fence) is not.
 #include <overlock/port.h> // ol_node and the events
 
 #include "context.h"
