@@ -23,10 +23,17 @@ demo: ## install missing packages, then show lock collapse and its cure on this 
 	@$(MAKE) --no-print-directory native
 	@$(OVERLOCK) demo $(ARGS)
 
-test: ## install missing packages, then run every test suite; ARGS="--only NAME" for one
+test: ## install missing packages, then run the quick suites and those that the change touches; ARGS="--only NAME"
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
-	@$(PYTHON) tests/run_suites.py --build $(BUILD) $(ARGS)
+	@.venv/bin/python tests/gate --build $(BUILD) $(ARGS)
+
+.PHONY: test-all check-quick
+test-all: ## run all suites but those of hours; ARGS=--long for these too
+	@$(MAKE) --no-print-directory test ARGS="--all $(ARGS)"
+
+check-quick: ## lint, and explore every lock at the smallest size: for an edit loop
+	@$(MAKE) --no-print-directory test ARGS="--only lint --only check-quick --only litmus"
 
 build: ## build the library, the interposer and the benchmarks into build/
 	@tools/setup demo
@@ -70,18 +77,20 @@ guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV 
 	@tools/setup test
 	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/test_real_nested.py
 
-install: build ## install library and headers; DESTDIR= and PREFIX= as usual
+install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
+	@$(PYTHON) tools/man_pages.py $(BUILD)/man
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
-.PHONY: deb foreign
+.PHONY: deb third-party
 deb: ## build Debian packages of library, headers and interposer into build/deb
 	@tools/setup deb
+	@$(MAKE) --no-print-directory native
 	@tools/deb $(BUILD)/deb
 
-foreign: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
-	@tools/setup foreign
+third-party: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
+	@tools/setup third-party
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) tests/foreign/run.py --build $(BUILD) $(ARGS)
+	@$(PYTHON) tests/thirdparty/run.py --build $(BUILD) $(ARGS)
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
@@ -155,14 +164,14 @@ start-up: build ## measure program startup: plain, with a bare LD_PRELOAD, with 
 aa: build ## test the statistics with 100 comparisons of equal and 5 % different locks; 13 minutes, an idle machine
 	@$(PYTHON) tools/aa.py $(ARGS)
 
-# Another checker's opinion; its program is yours to bring. ARGS="--page docs/cross-examination.md"
+# Another checker's opinion; its program is yours to bring. ARGS="--page docs/results/genmc.md"
 # renews the page's tables.
 .PHONY: genmc
 genmc: build ## check every lock, memory order and mutant of check/genmc with GENMC=PATH, at most two minutes each, into build/genmc
 	@mkdir -p $(BUILD)/genmc
-	@twins=$$(sed -n 's|^[a-z].*|tests/twins/&.patch|p' check/genmc/twins.txt); set -e; \
-	for what in locks "twins $$twins" orders; do \
-		$(PYTHON) -m overlock_tools.genmc_run $$what --genmc "$(GENMC)" \
+	@mutants=$$(sed -n 's|^[a-z].*|tests/mutants/&.patch|p' check/genmc/mutants.txt); set -e; \
+	for what in locks "mutants $$mutants" orders; do \
+		$(PYTHON) -m overlock_tools.modelcheck.genmc_run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
 
 # Exit code 3 says that something was not exhausted, and so does its table. What was exhausted is cached.
@@ -171,13 +180,13 @@ PROVEN = all preemptable_ticket@tau=0 preemptable_ticket@tau=inf
 PROVE = prove() { file=$(BUILD)/proof/$$1.json; shift; \
 	$(OVERLOCK) check $(PROVEN) --json $$file "$$@" $(ARGS) || [ $$? = 3 ]; }
 .PHONY: proof
-proof: checker ## check every lock at larger sizes, PROOF_SECONDS each, for the tables of docs/proof.md; resumable; hours
+proof: checker ## check every lock at larger sizes, PROOF_SECONDS each, for the tables of docs/results/proof.md; resumable; hours
 	@mkdir -p $(BUILD)/proof
 	@set -e; $(PROVE); prove scenarios --seconds $(PROOF_SECONDS) --scenario all --model all --size 2x1; \
 		prove small --seconds $(PROOF_SECONDS) --model all --size 2x2 --size 3x1; \
 		prove random --search pct --seed 1 --size 6x4 --seconds 60; \
 		prove large --seconds $(PROOF_SECONDS) --model sc --model tso --size 2x3 --size 3x2 --size 4x1
-	@$(PYTHON) tools/proof_tables.py $(BUILD)/proof/*.json --in-place
+	@$(PYTHON) tools/proof_tables.py $(BUILD)/proof/*.json
 
 # KERNEL_SOURCE=FOLDER for another kernel than Debian's linux-source-6.1.
 .PHONY: kernel-series
@@ -185,7 +194,7 @@ kernel-series: ## build a Linux kernel with the locks in four configurations, an
 	@tools/setup test
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
-	@$(PYTHON) tests/run_suites.py --build $(BUILD) --long --only kernel-series $(ARGS)
+	@.venv/bin/python tests/gate --build $(BUILD) --long --only kernel-series $(ARGS)
 
 # The README's picture, and how it was made.
 picture: build ## repeat the measurement of docs/img/collapse.png; four minutes, an idle machine
@@ -197,11 +206,10 @@ picture: build ## repeat the measurement of docs/img/collapse.png; four minutes,
 # as long as it takes until each thread has had the CPU: with 16 on each, some 0.1 s.
 OURS = $(shell sed -n 's/^OL_LOCK.\([a-z_]*\),.*/\1/p' include/overlock/locks.def | paste -sd,)
 .PHONY: measured
-measured: build ## measure every lock for its page in docs/locks; a quarter of an hour, an idle machine
+measured: build ## measure every lock for its page of the site; a quarter of an hour, an idle machine
 	@$(OVERLOCK) bench sections --locks $(OURS),pthread_mutex --threads 1,1x,2x,4x,8x,16x --rounds 7 \
 		--seconds 0.6 --if-busy wait --json $(BUILD)/sections.json $(ARGS)
 	@$(PYTHON) tools/measured.py $(BUILD)/sections.json
-	@$(PYTHON) tools/docs_tables.py --in-place
 
 # 000's k virtual machines of as many CPUs as the host: docs/verdicts.md.
 NEIGHBOURS = ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,i_spin_pv,byte,pv_byte
@@ -214,8 +222,21 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 			--seconds 0.25 --if-busy wait --json $(BUILD)/neighbours/$$copies.json $(ARGS); done
 	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
 
-docs: build ## generate the pages with their tables in build/docs; ARGS=--in-place for docs/
-	@$(PYTHON) tools/docs_tables.py --out $(BUILD)/docs $(ARGS)
+# Commands that measure or search for hours have targets of their own: measured, proof, genmc, papers.
+docs: ## regenerate what docs/ and README have from the sources: tables, pictures, counterexamples, claims
+	@tools/setup test
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(PYTHON) tools/docs_tables.py
+	@$(PYTHON) tools/diagrams.py
+	@$(PYTHON) tools/tree_diagram.py
+	@$(PYTHON) tools/counterexamples.py
+	@$(PYTHON) tools/chart_picture.py
+	@$(PYTHON) tests/check/claims_page.py
+
+# Not --quiet: it also silences the warnings that a strict build fails for.
+.PHONY: site
+site: checker ## build the documentation as a site in build/site, readable without a network
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --clean --site-dir $(abspath $(BUILD))/site
 
 lint: ## run formatters and linters without changes
 	@tools/setup test

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define WORKLOAD_MEASURED 1
-#include "run.h"
+#include "alone.h"
 #include "setup.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static uint64_t try(struct run *run, uint64_t turns)
 	meter_begin(&me->meter, ol_now());
 	me->limit = me->turns + turns;
 	since = cpu_clock();
-	run->loop(&run->world, run->shared, run->own, me);
+	run->loop(&run->platform, run->shared, run->own, me);
 	return cpu_clock() - since;
 }
 

@@ -8,6 +8,7 @@
 #include "answer.h"
 #include "burn.h"
 #include "params.h"
+#include "processes.h"
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>

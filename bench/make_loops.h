@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes LOOPS of all workloads, each one's turn inlined; for loops_plain.c and loops_measured.c. */
 #include "loops.h"
-#include "world.h"
+#include "platform.h"
 #include <workload_headers.h>
 
 /* The run is copied, so that the compiler sees that no lock changes it and keeps it in registers. */

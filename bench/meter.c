@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#define WORKLOAD_MEASURED 1
 #include "meter.h"
-#include "world.h"
 #include <overlock/ops.h>
+#include <random.h>
 
 /* Samples of a cell: enough for its 99.99th percentile over a few rounds, little enough to pass on. */
 #define WANTED		20000.0
@@ -29,16 +28,6 @@ void meter_begin(struct meter *m, ol_ticks_t now)
 	m->before = m->acquisitions;
 	ol_store_relaxed(&m->last, now);
 	meter_look(m, now);
-}
-
-static uint32_t queue_for(const struct workload_me *me, const struct workload_lock *lock)
-{
-	const struct workload_me *first = me - me->index;
-	uint32_t queue = 0;
-
-	for (uint32_t i = 0; i < me->meter.contexts; i++)
-		queue += i != me->index && ol_load_relaxed(&first[i].meter.waits_for) == lock;
-	return queue;
 }
 
 /* Full: every other sample, at random, for twice as many acquisitions each. */
@@ -68,43 +57,12 @@ static void keep(struct meter *m, struct sample s)
 	ol_store_release(&m->n, m->n + 1); /* whoever reads it has the sample */
 }
 
-/* What a sample leaves to be done, which would hold up others while its lock is held. */
-static void settle(struct meter *m)
+void meter_settle(struct meter *m)
 {
 	ol_add_relaxed(&m->asks->asked, -1u);
 	m->asks = NULL;
 	if (ol_load_relaxed(&m->since))
 		keep(m, m->pending);
-}
-
-void meter_acquire(struct workload_me *me, struct workload_lock *lock)
-{
-	struct meter *m = &me->meter;
-	uint32_t queue = queue_for(me, lock); /* before we hold up others, not under the lock */
-	ol_ticks_t from, to, released;
-
-	if (m->asks) /* we still hold another lock that was sampled */
-		settle(m);
-	m->asks = lock->handover;
-	ol_add_relaxed(&m->asks->asked, 1u);
-	ol_store_relaxed(&m->waits_for, lock);
-	from = meter_now();
-	ol_store_relaxed(&m->weight, m->mean);
-	ol_store_relaxed(&m->waits_since, from);
-	lock->ops->lock(lock->memory);
-	to = meter_now();
-	ol_store_relaxed(&m->waits_since, (ol_ticks_t)0);
-	ol_store_relaxed(&m->waits_for, (struct workload_lock *)0);
-	released = ol_load_relaxed(&lock->handover->released_at);
-	m->pending = (struct sample){
-		.latency = to - from,
-		.handover = released <= from ? OL_NEVER
-			    : to > released  ? to - released
-					     : 0,
-		.weight = m->mean,
-		.queue = queue,
-	};
-	m->look_at = 0; /* keep it, and draw the next, when we have released */
 }
 
 void meter_gap(struct meter *m, ol_ticks_t now)
@@ -131,7 +89,7 @@ static void follow(struct meter *m, ol_ticks_t now)
 void meter_look(struct meter *m, ol_ticks_t now)
 {
 	if (m->asks)
-		settle(m);
+		meter_settle(m);
 	if (now - m->window >= m->target)
 		follow(m, now);
 	m->next = meter_draw(m);

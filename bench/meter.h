@@ -16,9 +16,18 @@
  */
 #include <overlock/port.h>
 
-struct handover;
 struct workload_lock;
-struct workload_me;
+
+/*
+ * On a line of its own: on the lock's, a stamp before each release would take it from those who spin
+ * there, and cost the locks where they do more than others. So a holder stamps only while a sampled
+ * waiter asks for it; else it reads a line that nobody writes. Both are relaxed: `asked` seen late
+ * leaves one sample without its hand-over, and the lock itself orders the stamp before the next owner.
+ */
+struct handover {
+	uint32_t asked; /* sampled waiters */
+	ol_ticks_t released_at;
+} OL_OWN_LINE;
 
 struct sample {
 	ol_ticks_t latency;  /* from before the acquire to after it */
@@ -75,8 +84,10 @@ static inline ol_ticks_t meter_now(void)
 	return ol_now();
 }
 
-/* The rare parts of acquiring and releasing. */
-void meter_acquire(struct workload_me *me, struct workload_lock *lock);
+/* Keeps the sample that an acquisition left; not under its lock, which would hold up others. */
+void meter_settle(struct meter *m);
+
+/* The rare parts of releasing. */
 void meter_gap(struct meter *m, ol_ticks_t now);
 void meter_look(struct meter *m, ol_ticks_t now);
 

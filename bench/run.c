@@ -71,7 +71,7 @@ static void *come(void *arg)
 
 	memset(own, 0, run->own_size);
 	meter_begin(&me->meter, ol_now());
-	run->loop(&run->world, run->shared, own, me);
+	run->loop(&run->platform, run->shared, own, me);
 	ol_store_relaxed(&me->meter.last, OL_NEVER);
 	if (run->cell->turns && me->turns == me->limit)
 		run->places[me->index].finish_ns = ol_clock() - run->began;
@@ -238,7 +238,7 @@ static void verify(struct run *run)
 
 	for (unsigned i = 0; i < threads; i++)
 		turns += ol_load_acquire(&run->contexts[i].turns);
-	wrong = run->loops->check(&run->world, run->shared, turns,
+	wrong = run->loops->check(&run->platform, run->shared, turns,
 				  run->result->drained ? 0 : threads);
 	if (wrong)
 		strncpy(run->result->wrong, wrong, sizeof(run->result->wrong) - 1);

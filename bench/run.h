@@ -13,7 +13,4 @@ struct cell_start {
 
 /* Each fills in the copy's result, and returns false if that was impossible, and says why there. */
 bool run_copy(const struct cell *cell, const struct cell_memory *memory, unsigned copy);
-
-/* A turn by itself: one context, a lock that does nothing. */
-bool run_alone(const struct cell *cell, const struct cell_memory *memory);
 #endif

@@ -45,19 +45,19 @@ static void *lines(size_t n, size_t size)
 static bool set_up_locks(struct run *run, const struct subject *subject)
 {
 	size_t stride = in_lines(subject->ops->size);
-	uint32_t n = run->world.n_locks;
+	uint32_t n = run->platform.n_locks;
 	char *memory = lines(n, stride);
 	struct handover *handovers = lines(n, sizeof(struct handover));
 
-	run->world.locks = lines(1, n * sizeof(struct workload_lock));
+	run->platform.locks = lines(1, n * sizeof(struct workload_lock));
 	/* As a workload indexes it: its lines are its own affair. */
-	run->world.guarded = lines(1, n * run->loops->guarded);
-	if (!memory || !handovers || !run->world.locks || !run->world.guarded)
+	run->platform.guarded = lines(1, n * run->loops->guarded);
+	if (!memory || !handovers || !run->platform.locks || !run->platform.guarded)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		char *l = memory + i * stride;
 
-		run->world.locks[i] = (struct workload_lock){ subject->ops, l, handovers + i };
+		run->platform.locks[i] = (struct workload_lock){ subject->ops, l, handovers + i };
 		if (subject->init)
 			subject->init(l);
 	}
@@ -66,13 +66,13 @@ static bool set_up_locks(struct run *run, const struct subject *subject)
 
 static bool set_up_zipf(struct run *run)
 {
-	uint32_t n = run->world.n_locks;
+	uint32_t n = run->platform.n_locks;
 	uint64_t milli = params_get(&run->cell->params, run->loops->name, "zipf", 0);
 	struct workload_choice *table;
 
 	if (!milli)
 		return true;
-	run->world.zipf = table = lines(1, n * sizeof(*table));
+	run->platform.zipf = table = lines(1, n * sizeof(*table));
 	return table && zipf_fill(table, n, (double)milli / 1000);
 }
 
@@ -111,10 +111,10 @@ struct run *set_up(const struct cell *cell, const struct cell_memory *memory, un
 	run->places = places_of(run->result);
 	run->loops = (cell->measured ? loops_measured : loops_plain) + cell->workload;
 	run->loop = cell->turns ? run->loops->by_count : run->loops->by_time;
-	run->world.contexts = cell->threads;
-	run->world.params = &cell->params;
-	run->world.n_locks = (uint32_t)params_get(&cell->params, run->loops->name, "locks", 1);
-	run->world.patience = ol_ticks_from_ns(PATIENCE_NS);
+	run->platform.contexts = cell->threads;
+	run->platform.params = &cell->params;
+	run->platform.n_locks = (uint32_t)params_get(&cell->params, run->loops->name, "locks", 1);
+	run->platform.patience = ol_ticks_from_ns(PATIENCE_NS);
 	run->working = run->arrivals = cell->threads;
 	run->shared = lines(1, run->loops->shared);
 	run->own_size = in_lines(run->loops->own);

@@ -3,12 +3,12 @@
 #define BENCH_SETUP_H
 /* A copy of a cell, ready to run: locks, what they guard, and places for contexts. */
 #include "cell.h"
-#include "world.h"
+#include "platform.h"
 #include <pthread.h>
 #include <semaphore.h>
 
 struct run {
-	struct workload_run world;
+	struct workload_run platform;
 	const struct cell *cell;
 	const struct loops *loops;
 	struct copy_result *result;

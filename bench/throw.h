@@ -5,7 +5,7 @@
  * throw, 004 section 4.2: `try { throw 20; } catch (int) {}`, back to back. It contended on mutexes
  * of the C++ runtime and of the loader. Whether it still does is counted by overlock-throw; with
  * gcc 12 and glibc 2.35 the search for exception tables takes none. The lock under test has no part
- * in it: throw_twin.h is the workload that does.
+ * in it: throw_locked.h is the workload that does.
  */
 #include "throwing.h"
 #include <workload.h>

@@ -14,8 +14,16 @@ double since(Clock::time_point begin) {
 }
 
 std::unique_ptr<Search> make(const Limits &limits, World &world) {
-    return limits.search == SearchKind::pct ? make_pct(limits.seed)
-                                            : make_dpor(world, limits.search == SearchKind::dpor);
+    switch (limits.search) {
+    case SearchKind::pct:
+        return make_pct(limits.seed);
+    case SearchKind::walk:
+        return make_walk(limits.seed);
+    case SearchKind::dpor:
+    case SearchKind::plain:
+        break;
+    }
+    return make_dpor(world, limits.search == SearchKind::dpor);
 }
 
 } // namespace
@@ -70,12 +78,12 @@ Outcome explore(const Program &program, Model model, const Limits &limits) {
     return explore(world, program, limits);
 }
 
-Outcome replay(World &world, const Program &program, const Path &path, Story &story) {
+Outcome replay(World &world, const Program &program, const Path &path, ExecutionTrace &trace) {
     auto search = make_replay(path);
     Outcome o;
 
-    story.clear();
-    world.tell_to(&story);
+    trace.clear();
+    world.tell_to(&trace);
     world.run(program, *search);
     world.tell_to(nullptr);
     o.executions = 1;

@@ -7,7 +7,7 @@
 
 namespace ol::check {
 
-enum class SearchKind { dpor, plain, pct };
+enum class SearchKind { dpor, plain, pct, walk };
 
 struct Progress {
     uint64_t executions, redundant, steps;
@@ -16,7 +16,7 @@ struct Progress {
 
 struct Limits {
     SearchKind search = SearchKind::dpor;
-    uint64_t seed = 1; // of pct
+    uint64_t seed = 1; // of pct and walk
     uint64_t executions = UINT64_MAX;
     double seconds = 1e18;
     // Now and then; false ends the exploration.
@@ -34,11 +34,11 @@ struct Outcome {
 };
 
 Outcome explore(World &world, const Program &program, const Limits &limits = {});
-// For a program that needs nothing of the world but the seam.
+// For a program that needs nothing of the world but the platform layer.
 Outcome explore(const Program &program, Model model, const Limits &limits = {});
 
 // One execution again, told. Throws std::invalid_argument if the path is not one of the program's.
-Outcome replay(World &world, const Program &program, const Path &path, Story &story);
+Outcome replay(World &world, const Program &program, const Path &path, ExecutionTrace &trace);
 
 } // namespace ol::check
 #endif

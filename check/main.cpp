@@ -2,7 +2,7 @@
 // overlock-check: explores one lock in one scenario, and says in lines of JSON what it found.
 #include "checker.h"
 #include "client.h"
-#include "text.h"
+#include "format.h"
 
 #include <engine/subjects.h>
 
@@ -75,7 +75,10 @@ constexpr struct {
 constexpr struct {
     const char *name;
     SearchKind kind;
-} searches[] = {{"dpor", SearchKind::dpor}, {"plain", SearchKind::plain}, {"pct", SearchKind::pct}};
+} searches[] = {{"dpor", SearchKind::dpor},
+                {"plain", SearchKind::plain},
+                {"pct", SearchKind::pct},
+                {"walk", SearchKind::walk}};
 
 // Times that are far apart: what matters is which are 0 and which never end.
 ol_tuning usual_tuning() {
@@ -218,10 +221,10 @@ int list() {
     return holds;
 }
 
-json told(const Story &story) {
+json told(const ExecutionTrace &trace) {
     json events = json::array();
 
-    for (const Telling &t : story) {
+    for (const TraceEvent &t : trace) {
         const char *slash = t.place.file ? strrchr(t.place.file, '/') : nullptr;
         json e = {{"n", events.size() + 1},
                   {"context", t.context},
@@ -245,7 +248,7 @@ json told(const Story &story) {
 }
 
 json result(const Options &o, const Setting &setting, const Rules &rules, const Outcome &out,
-            const Notes &notes, const Story &story) {
+            const Notes &notes, const ExecutionTrace &trace) {
     json r = {{"lock", o.lock},
               {"model", o.model},
               {"scenario", o.scenario},
@@ -281,12 +284,12 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
         r["notes"]["passed"] = notes.passed.most;
         r["notes"]["passed_untired"] = notes.passed.untired;
     }
-    if (out.failure || !story.empty())
+    if (out.failure || !trace.empty())
         r["failure"] = {{"property", name_of(out.failure.what)},
                         {"how", out.failure.how},
                         {"replay", text_of(out.path, setting.contexts + (setting.scenario ==
                                                                          Scenario::handover_))},
-                        {"events", told(story)}};
+                        {"events", told(trace)}};
     return r;
 }
 
@@ -347,8 +350,8 @@ int run(Options &o) {
     if (!applies(setting.scenario, ops, elides(ops) && o.transactions && o.model != "c11"))
         bad("scenario " + o.scenario + " is not for " + o.lock);
     o.limits.search = searches[index_of(searches, o.search, "search")].kind;
-    if (o.limits.search == SearchKind::pct && o.limits.seconds > 1e17 &&
-        o.limits.executions == UINT64_MAX)
+    bool random = o.limits.search == SearchKind::pct || o.limits.search == SearchKind::walk;
+    if (random && o.limits.seconds > 1e17 && o.limits.executions == UINT64_MAX)
         bad("a random search ends only at a limit: --seconds or --executions");
     Rules rules = rules_of(o, ops, setting.scenario);
     World world(models[index_of(models, o.model, "model")].model, rules);
@@ -357,7 +360,7 @@ int run(Options &o) {
     if (!o.sites.empty())
         return print_sites(world, program, o);
 
-    Story story;
+    ExecutionTrace trace;
     Outcome out;
     if (o.replay.empty()) {
         o.limits.progress = report;
@@ -367,13 +370,13 @@ int run(Options &o) {
     }
     Notes notes = client.notes();
     if (out.failure || !o.replay.empty()) {
-        Outcome again = replay(world, program, out.path, story);
+        Outcome again = replay(world, program, out.path, trace);
         if (o.replay.empty() && again.failure.what != out.failure.what)
             throw std::logic_error("the execution that failed does not repeat");
         if (!o.replay.empty())
             out = again;
     }
-    std::cout << json{{"result", result(o, setting, rules, out, notes, story)}} << std::endl;
+    std::cout << json{{"result", result(o, setting, rules, out, notes, trace)}} << std::endl;
     return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
 }
 
@@ -406,9 +409,9 @@ int main(int argc, char **argv) {
                    "that read their slice")
         ->check(CLI::Range(0, 100));
     app.add_option("--tune", o.tunes, "tunable: NAME=N or NAME=inf")->allow_extra_args(false);
-    app.add_option("--search", o.search, "search strategy: dpor, plain or pct")
+    app.add_option("--search", o.search, "search strategy: dpor, plain, pct or walk")
         ->capture_default_str();
-    app.add_option("--seed", o.limits.seed, "seed of pct")->capture_default_str();
+    app.add_option("--seed", o.limits.seed, "seed of pct or walk")->capture_default_str();
     app.add_option("--seconds", o.limits.seconds, "time limit");
     app.add_option("--executions", o.limits.executions, "limit of executions");
     app.add_option("--weaken", o.weaken, "memory order to relax: FILE:LINE:acquire or :release")

@@ -86,6 +86,83 @@ private:
     int lowest_ = 0;
 };
 
+// The adversary of engine::Seeded, over processes: bursts, absences and adversary events, each at a
+// rate that the seed draws; then a fair scheduler without events, so that only the lock can still
+// keep a context waiting. Execution n depends on seed + n alone.
+class Walk final : public Recording {
+public:
+    explicit Walk(uint64_t seed) : seed_(seed) {}
+
+    void begin(size_t processes) override {
+        static constexpr uint32_t strides[] = {1, 1, 2, 4, 8, 32};
+        static constexpr uint32_t absences[] = {0, 4, 8, 32};
+        static constexpr uint32_t rudeness[] = {0, 2, 4, 16};
+        static constexpr uint32_t calm[] = {100, 300, 1000};
+
+        Recording::begin(processes);
+        random_ = engine::Random(engine::Random(seed_++).next());
+        stride_ = random_.of(strides);
+        absences_ = random_.of(absences);
+        rudeness_ = random_.of(rudeness);
+        calm_from_ = random_.of(calm);
+        away_until_.assign(processes, 0);
+        step_ = left_ = 0;
+        last_ = 0;
+    }
+
+    int pick(Mask enabled, int, bool) override {
+        if (step_ >= calm_from_)
+            last_ = after_last(enabled);
+        else if (!left_ || !(enabled & bit(static_cast<Process>(last_))))
+            start_burst(enabled);
+        left_ -= left_ > 0;
+        step_++;
+        path_.steps.push_back({static_cast<Process>(last_), {}});
+        return static_cast<int>(last_);
+    }
+
+    unsigned choose(unsigned n) override {
+        if (n <= 1)
+            return 0;
+        bool adverse = step_ < calm_from_ && rudeness_ && random_.one_in(rudeness_);
+        return note(adverse ? random_.below(n) : 0);
+    }
+
+    bool next() override { return true; }
+
+private:
+    void start_burst(Mask enabled) {
+        static constexpr uint32_t lengths[] = {10, 100, 100'000};
+
+        if (absences_ && random_.one_in(absences_))
+            away_until_[last_] = step_ + random_.of(lengths);
+        Mask present = 0;
+        for (Mask rest = enabled; rest; rest &= rest - 1) {
+            auto p = static_cast<size_t>(std::countr_zero(rest));
+            if (away_until_[p] <= step_)
+                present |= bit(static_cast<Process>(p));
+        }
+        if (!present)
+            present = enabled; // only absent processes can run: one of them returns
+        for (uint32_t skip = random_.below(static_cast<uint32_t>(std::popcount(present))); skip;
+             skip--)
+            present &= present - 1;
+        last_ = static_cast<size_t>(std::countr_zero(present));
+        left_ = 1 + random_.below(2 * stride_ - 1);
+    }
+
+    size_t after_last(Mask enabled) const {
+        Mask later = enabled & ~((bit(static_cast<Process>(last_)) << 1) - 1);
+        return static_cast<size_t>(std::countr_zero(later ? later : enabled));
+    }
+
+    uint64_t seed_;
+    engine::Random random_{0};
+    std::vector<uint32_t> away_until_; // by process: the step at which it can be picked again
+    uint32_t stride_ = 1, absences_ = 0, rudeness_ = 0, calm_from_ = 0, step_ = 0, left_ = 0;
+    size_t last_ = 0;
+};
+
 class Replay final : public Recording {
 public:
     explicit Replay(Path given) : given_(std::move(given)) {}
@@ -127,6 +204,10 @@ private:
 
 std::unique_ptr<Search> make_pct(uint64_t seed) {
     return std::make_unique<Pct>(seed);
+}
+
+std::unique_ptr<Search> make_walk(uint64_t seed) {
+    return std::make_unique<Walk>(seed);
 }
 
 std::unique_ptr<Search> make_replay(Path path) {

@@ -69,6 +69,10 @@ std::unique_ptr<Search> make_dpor(Pending &pending, bool reduced);
 // without end.
 std::unique_ptr<Search> make_pct(uint64_t seed);
 
+// Seeded random walks under an adversary that turns fair after some hundred steps, without end.
+// Execution n is a function of seed + n alone, so memory does not grow with their number.
+std::unique_ptr<Search> make_walk(uint64_t seed);
+
 // One execution again.
 std::unique_ptr<Search> make_replay(Path path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Running: who goes on, and what needs no stack.
-#include "text.h"
+#include "format.h"
 #include "world.h"
 
 #include <bit>
@@ -472,22 +472,22 @@ void World::drain(size_t i) {
     request(a, f);
     int after = loads_->drain(i, f);
     search_->did(f, after, false);
-    if (story_) {
-        Telling t{name_of(process_of_buffer(i), contexts_),
-                  a.place,
-                  "",
-                  "drain",
-                  "",
-                  memory_.describe(a.address()),
-                  a.width,
-                  value(old, a.width),
-                  value(result_of(a, 0), a.width),
-                  {},
-                  false};
+    if (trace_) {
+        TraceEvent t{name_of(process_of_buffer(i), contexts_),
+                     a.place,
+                     "",
+                     "drain",
+                     "",
+                     memory_.describe(a.address()),
+                     a.width,
+                     value(old, a.width),
+                     value(result_of(a, 0), a.width),
+                     {},
+                     false};
         t.what = "its store reaches memory: " + t.object + ": " + t.before + " -> " + t.after;
         for (size_t k = 0; k < contexts_; k++)
             t.doing.push_back(doing(k));
-        story_->push_back(t);
+        trace_->push_back(t);
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_CHECK_WORLD_H
 #define OL_CHECK_WORLD_H
-// The seam in a checked world: contexts that a search schedules, over a memory model, against an
-// adversary with budgets.
+// The platform layer in a checked world: contexts that a search schedules, over a memory model,
+// against an adversary with budgets.
 //
 // Steps are accesses of memory, fences, parks, kicks, and what else another context can tell from
 // its own: between two of them a context is alone. A relax is no step: it lets the context's next
@@ -15,7 +15,7 @@
 #include "cycle.h"
 #include "model.h"
 #include "search.h"
-#include "story.h"
+#include "trace.h"
 
 #include <overlock/port.h> // ol_node and the events
 
@@ -100,7 +100,7 @@ public:
     bool run(const Program &program, Search &search);
     const Failure &failure() const { return failure_; }
     uint64_t steps() const { return steps_; }
-    void tell_to(Story *story) { story_ = story; }
+    void tell_to(ExecutionTrace *trace) { trace_ = trace; }
     void collect(std::vector<std::pair<Place, Order>> *sites) { sites_ = sites; }
 
     // For clients, from within a context.
@@ -150,7 +150,7 @@ public:
     std::string value(uint64_t v, unsigned width) const;
     bool is_inside() const { return self_ != nobody; }
 
-    // The seam.
+    // The platform layer.
     uint64_t access(const Access &a) override;
     void fence(Place place) override;
     void relax(Ticks until, Place place) override;
@@ -344,7 +344,7 @@ private:
     uint64_t *wait_array_ = nullptr;
     std::vector<ol_node *> nodes_; // all, by number
     Failure failure_;
-    Story *story_ = nullptr;
+    ExecutionTrace *trace_ = nullptr;
     std::vector<std::pair<Place, Order>> *sites_ = nullptr;
 };
 

@@ -30,14 +30,15 @@ function(overlock_lock_units target)
 	endforeach()
 endfunction()
 
-# overlock_library(NAME STATIC|SHARED [OL_COUNTED]): the user world and all locks. Static libraries
+# overlock_library(NAME STATIC|SHARED [OL_COUNTED]): the user platform and all locks. Static libraries
 # keep the API visible, so that an executable can lend it to locks it loads; a shared object that
 # contains one must hide it again (-Wl,--exclude-libs,ALL or a version script).
 function(overlock_library name kind)
 	set(sources calibrate.c context.c knowledge.c locks.c park.c tunable.c
-		tuning.c world.c)
+		tuning.c platform.c)
 	if(ARGN)
-		list(APPEND sources site.c site_json.c)
+		list(APPEND sources site/held.c site/json.c site/memory.c site/read.c site/stacks.c
+			site/tables.c site/times.c site/waits.c)
 	endif()
 	list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/lib/)
 	add_library(${name} ${kind} ${sources})

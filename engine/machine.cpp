@@ -138,7 +138,7 @@ void Machine::give_turn() {
         failure_ = {Wrong::misuse, name(c) + " ends in a transaction, begun at " + text(c.place)};
 }
 
-// Every seam call comes here first: the only place where contexts switch involuntarily.
+// Every platform call comes here first: the only place where contexts switch involuntarily.
 void Machine::point(Place place) {
     if (!self_)
         return; // the client looks at an idle world from outside
@@ -654,7 +654,7 @@ ol_node *Machine::node_get(Place place) {
     memory_.find(node)->state = Object::live;
     if (in_transaction())
         begun_[self_->index].got.push_back(node);
-    std::memset(node, 0xad, sizeof *node); // rubbish, as the seam says
+    std::memset(node, 0xad, sizeof *node); // rubbish, as the platform layer says
     return node;
 }
 

@@ -8,9 +8,10 @@
 //      machine.spawn([] { ... });                  // one per context
 //      machine.run();                              // then machine.failure()
 //
-// Every seam call is a point at which the schedule may switch. Memory is sequentially consistent,
-// but happens-before is kept by vector clocks, so an order too weak is seen all the same where it
-// leaves critical sections unordered. What only a weaker memory shows (a missing fence) is not.
+// Every platform call is a point at which the schedule may switch. Memory is sequentially
+// consistent, but happens-before is kept by vector clocks, so an order too weak is seen all the
+// same where it leaves critical sections unordered. What only a weaker memory shows (a missing
+// fence) is not.
 #include <overlock/port.h> // ol_node and the events
 
 #include "context.h"
@@ -24,7 +25,7 @@
 
 namespace ol::engine {
 
-// Every seam call at that line loses acquire, release or both.
+// Every platform call at that line loses acquire, release or both.
 struct Weakening {
     std::string file; // the last part of its path
     int line = 0;
@@ -78,7 +79,7 @@ public:
     void slices(Ticks length) { slice_length_ = length; }         // 0: nobody knows when they end
     void transactions(Transaction::Capacity c) { capacity_ = c; } // {0, 0}: there are none
 
-    // The seam.
+    // The platform layer.
     uint64_t access(const Access &a) override;
     void fence(Place place) override;
     void relax(Ticks until, Place place) override;

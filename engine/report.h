@@ -22,7 +22,7 @@ enum class Wrong {
     try_waits,    // trylock relaxed, yielded, parked or looped
     try_fails,    // trylock failed though nobody held or wanted the lock
     lies,         // is_locked or is_contended said what is not so
-    misuse,       // the seam was used against its rules
+    misuse,       // the platform layer was used against its rules
     unnoticed,    // a waiter that was overtaken kept waiting for its turn
     unusable,     // an idle lock that cannot be taken
     out_of_order, // a first-come lock served somebody who came later

@@ -36,7 +36,7 @@ enum class Doing : uint8_t { runs, relaxes, parks, done };
 struct Turn {
     static constexpr uint32_t until_it_stops = UINT32_MAX;
     size_t who;
-    uint32_t steps; // seam calls, unless it sleeps or ends before; 0: only time goes by
+    uint32_t steps; // platform calls, unless it sleeps or ends before; 0: only time goes by
     bool to_mark;   // also ends at the context's next mark
     Ticks passing;  // time that goes by before it
 };
@@ -54,7 +54,7 @@ enum class Doubt : uint8_t {
 class Schedule {
 public:
     virtual ~Schedule() = default;
-    // `ready` lists the contexts that can run, at least one of them; `step` counts seam calls.
+    // `ready` lists the contexts that can run, at least one of them; `step` counts platform calls.
     virtual Turn next(std::span<const size_t> ready, uint64_t step) = 0;
     virtual bool doubt(Doubt what) = 0;
     virtual uint32_t pick(uint32_t n) = 0;        // 0 ... n - 1

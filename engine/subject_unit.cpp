@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One lock as a table of functions in the sim world. Compiled once per lock and per broken twin:
+// One lock as a table of functions in the sim world. Compiled once per lock and per mutant:
 //
 //      c++ -DOL_THIS_ticket=OL_YES -DOL_HEADER='<overlock/lock/ticket.h>' -DOL_SUBJECT=ticket ...
 #include OL_HEADER

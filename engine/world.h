@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_ENGINE_WORLD_H
 #define OL_ENGINE_WORLD_H
-// What a lock's world must answer, one virtual call per operation of the seam. port/sim.h turns the
-// seam into these calls; Machine answers them under an adversary, the simulator and the model
-// checker answer them in their own way.
+// What a lock's world must answer, one virtual call per operation of the platform layer. port/sim.h
+// turns the platform layer into these calls; Machine answers them under an adversary, the simulator
+// and the model checker answer them in their own way.
 #include <cstdint>
 #include <cstddef>
 

@@ -149,7 +149,7 @@ enum { FIRST_CHUNK = 16, FIRST_CHUNK_LOG = 4, CHUNKS = 28 };
 
 struct slot {
 	struct ol_node node;
-	uint32_t number, below; /* on a line of their own: waiters spin on the node */
+	uint32_t number, below; /* on a cache line of their own: waiters spin on the node */
 };
 
 static struct slot *chunks[CHUNKS];

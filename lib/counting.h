@@ -21,7 +21,7 @@ struct ol_counts {
 	struct ol_counts *next;
 };
 
-/* A lock that this thread holds; lock is null in a place that is free. */
+/* A lock that this thread holds; lock is null in an entry that is free. */
 struct ol_held {
 	const void *lock;
 	uint64_t slice;
@@ -51,7 +51,7 @@ struct ol_counting {
 	struct ol_counts *last;	 /* the record found last; never null */
 	struct ol_call *current; /* the innermost call under way */
 	const void *at;		 /* ol_at_site() */
-	struct ol_held *top;	 /* the next free place, or one that is not */
+	struct ol_held *top;	 /* the next free entry, or one that is not */
 	const uint64_t *slice_word;
 	uint64_t slice_mark; /* what that word holds while the slice goes on */
 	uint64_t slice;

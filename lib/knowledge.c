@@ -165,7 +165,7 @@ ol_ticks_t ol_slice_end(void)
 	return slice.since + (over + 1) * slice_length;
 }
 
-/* By the last waits in line; a handler that comes between costs one of them its weight. */
+/* By the last waits in the queue; a handler that comes between costs one of them its weight. */
 static OL_THREAD_LOCAL ol_ticks_t csd;
 
 void ol_csd_learn(ol_ticks_t since, unsigned n)

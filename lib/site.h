@@ -106,7 +106,7 @@ void ol_sites_reset(void);
  */
 void ol_sites_name_by(const char *(*name)(const void *site));
 
-/* Writes all records to `fd` as one JSON object (docs/counters-json.md); 0, or an errno. */
+/* Writes all records to `fd` as one JSON object (docs/reference/counters-json.md); 0, or an errno. */
 int ol_sites_write(int fd);
 #ifdef __cplusplus
 }

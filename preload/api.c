@@ -21,31 +21,31 @@ static struct cond *cond_in(void *storage)
 int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
 {
 	CALLED_TO_END();
-	return mutex_init(mutex_in(mutex), attr, CALLER);
+	return ol_run_mutex_init(mutex_in(mutex), attr, CALLER);
 }
 
 int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
 	CALLED_TO_END();
-	return mutex_destroy(mutex_in(mutex));
+	return ol_run_mutex_destroy(mutex_in(mutex));
 }
 
 int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
 	CALLED();
-	return mutex_trylock(mutex_in(mutex), CALLER);
+	return ol_run_mutex_trylock(mutex_in(mutex), CALLER);
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
 	CALLED();
-	return mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until, CALLER);
+	return ol_run_mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until, CALLER);
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
 	CALLED();
-	return mutex_timedlock(mutex_in(mutex), clock, until, CALLER);
+	return ol_run_mutex_timedlock(mutex_in(mutex), clock, until, CALLER);
 }
 
 ALIAS(pthread_mutex_init);
@@ -54,42 +54,42 @@ ALIAS(pthread_mutex_trylock);
 
 int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 {
-	return cond_init(cond_in(cond), attr);
+	return ol_run_cond_init(cond_in(cond), attr);
 }
 
 int pthread_cond_destroy(pthread_cond_t *cond)
 {
-	return cond_destroy(cond_in(cond));
+	return ol_run_cond_destroy(cond_in(cond));
 }
 
 int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
 	CALLED();
-	return cond_wait(cond_in(cond), mutex_in(mutex));
+	return ol_run_cond_wait(cond_in(cond), mutex_in(mutex));
 }
 
 int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 			   const struct timespec *until)
 {
 	CALLED();
-	return cond_timedwait(cond_in(cond), mutex_in(mutex), until);
+	return ol_run_cond_timedwait(cond_in(cond), mutex_in(mutex), until);
 }
 
 int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 			   const struct timespec *until)
 {
 	CALLED();
-	return cond_clockwait(cond_in(cond), mutex_in(mutex), clock, until);
+	return ol_run_cond_clockwait(cond_in(cond), mutex_in(mutex), clock, until);
 }
 
 int pthread_cond_signal(pthread_cond_t *cond)
 {
-	return cond_signal(cond_in(cond));
+	return ol_run_cond_signal(cond_in(cond));
 }
 
 int pthread_cond_broadcast(pthread_cond_t *cond)
 {
-	return cond_broadcast(cond_in(cond));
+	return ol_run_cond_broadcast(cond_in(cond));
 }
 
 static struct rwlock *rwlock_in(void *storage)
@@ -99,67 +99,67 @@ static struct rwlock *rwlock_in(void *storage)
 
 int pthread_rwlock_init(pthread_rwlock_t *rwlock, const pthread_rwlockattr_t *attr)
 {
-	return rwlock_init(rwlock_in(rwlock), attr);
+	return ol_run_rwlock_init(rwlock_in(rwlock), attr);
 }
 
 int pthread_rwlock_destroy(pthread_rwlock_t *rwlock)
 {
-	return rwlock_destroy(rwlock_in(rwlock));
+	return ol_run_rwlock_destroy(rwlock_in(rwlock));
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
 {
 	CALLED();
-	return rwlock_read(rwlock_in(rwlock));
+	return ol_run_rwlock_read(rwlock_in(rwlock));
 }
 
 int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
 {
 	CALLED();
-	return rwlock_tryread(rwlock_in(rwlock));
+	return ol_run_rwlock_tryread(rwlock_in(rwlock));
 }
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t *rwlock, const struct timespec *until)
 {
 	CALLED();
-	return rwlock_timedread(rwlock_in(rwlock), CLOCK_REALTIME, until);
+	return ol_run_rwlock_timedread(rwlock_in(rwlock), CLOCK_REALTIME, until);
 }
 
 int pthread_rwlock_clockrdlock(pthread_rwlock_t *rwlock, clockid_t clock,
 			       const struct timespec *until)
 {
 	CALLED();
-	return rwlock_timedread(rwlock_in(rwlock), clock, until);
+	return ol_run_rwlock_timedread(rwlock_in(rwlock), clock, until);
 }
 
 int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
 {
 	CALLED();
-	return rwlock_write(rwlock_in(rwlock));
+	return ol_run_rwlock_write(rwlock_in(rwlock));
 }
 
 int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
 {
 	CALLED();
-	return rwlock_trywrite(rwlock_in(rwlock));
+	return ol_run_rwlock_trywrite(rwlock_in(rwlock));
 }
 
 int pthread_rwlock_timedwrlock(pthread_rwlock_t *rwlock, const struct timespec *until)
 {
 	CALLED();
-	return rwlock_timedwrite(rwlock_in(rwlock), CLOCK_REALTIME, until);
+	return ol_run_rwlock_timedwrite(rwlock_in(rwlock), CLOCK_REALTIME, until);
 }
 
 int pthread_rwlock_clockwrlock(pthread_rwlock_t *rwlock, clockid_t clock,
 			       const struct timespec *until)
 {
 	CALLED();
-	return rwlock_timedwrite(rwlock_in(rwlock), clock, until);
+	return ol_run_rwlock_timedwrite(rwlock_in(rwlock), clock, until);
 }
 
 int pthread_rwlock_unlock(pthread_rwlock_t *rwlock)
 {
-	return rwlock_unlock(rwlock_in(rwlock));
+	return ol_run_rwlock_unlock(rwlock_in(rwlock));
 }
 
 ALIAS(pthread_rwlock_init);
@@ -172,29 +172,29 @@ ALIAS(pthread_rwlock_unlock);
 
 int pthread_spin_init(pthread_spinlock_t *lock, int shared)
 {
-	return spin_init(lock, shared);
+	return ol_run_spin_init(lock, shared);
 }
 
 int pthread_spin_destroy(pthread_spinlock_t *lock)
 {
-	return spin_destroy(lock);
+	return ol_run_spin_destroy(lock);
 }
 
 int pthread_spin_lock(pthread_spinlock_t *lock)
 {
 	CALLED();
-	return spin_lock(lock);
+	return ol_run_spin_lock(lock);
 }
 
 int pthread_spin_trylock(pthread_spinlock_t *lock)
 {
 	CALLED();
-	return spin_trylock(lock);
+	return ol_run_spin_trylock(lock);
 }
 
 int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	return spin_unlock(lock);
+	return ol_run_spin_unlock(lock);
 }
 
 static int thrd_code(int error)
@@ -221,70 +221,70 @@ int mtx_init(mtx_t *mutex, int type)
 	pthread_mutexattr_init(&attr);
 	if ((type | mtx_timed) == (mtx_recursive | mtx_timed))
 		pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	return thrd_code(mutex_init(mutex_in(mutex), &attr, CALLER));
+	return thrd_code(ol_run_mutex_init(mutex_in(mutex), &attr, CALLER));
 }
 
 void mtx_destroy(mtx_t *mutex)
 {
 	CALLED_TO_END();
-	mutex_destroy(mutex_in(mutex));
+	ol_run_mutex_destroy(mutex_in(mutex));
 }
 
 int mtx_lock(mtx_t *mutex)
 {
 	CALLED();
-	return thrd_code(mutex_lock(mutex_in(mutex), CALLER));
+	return thrd_code(ol_run_mutex_lock(mutex_in(mutex), CALLER));
 }
 
 int mtx_trylock(mtx_t *mutex)
 {
 	CALLED();
-	return thrd_code(mutex_trylock(mutex_in(mutex), CALLER));
+	return thrd_code(ol_run_mutex_trylock(mutex_in(mutex), CALLER));
 }
 
 int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
 {
 	CALLED();
-	return thrd_code(mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until, CALLER));
+	return thrd_code(ol_run_mutex_timedlock(mutex_in(mutex), CLOCK_REALTIME, until, CALLER));
 }
 
 int mtx_unlock(mtx_t *mutex)
 {
 	CALLED_TO_END();
-	return thrd_code(mutex_unlock(mutex_in(mutex)));
+	return thrd_code(ol_run_mutex_unlock(mutex_in(mutex)));
 }
 
 int cnd_init(cnd_t *cond)
 {
-	return thrd_code(cond_init(cond_in(cond), 0));
+	return thrd_code(ol_run_cond_init(cond_in(cond), 0));
 }
 
 void cnd_destroy(cnd_t *cond)
 {
-	cond_destroy(cond_in(cond));
+	ol_run_cond_destroy(cond_in(cond));
 }
 
 int cnd_wait(cnd_t *cond, mtx_t *mutex)
 {
 	CALLED();
-	return thrd_code(cond_wait(cond_in(cond), mutex_in(mutex)));
+	return thrd_code(ol_run_cond_wait(cond_in(cond), mutex_in(mutex)));
 }
 
 int cnd_timedwait(cnd_t *restrict cond, mtx_t *restrict mutex,
 		  const struct timespec *restrict until)
 {
 	CALLED();
-	return thrd_code(cond_timedwait(cond_in(cond), mutex_in(mutex), until));
+	return thrd_code(ol_run_cond_timedwait(cond_in(cond), mutex_in(mutex), until));
 }
 
 int cnd_signal(cnd_t *cond)
 {
-	return thrd_code(cond_signal(cond_in(cond)));
+	return thrd_code(ol_run_cond_signal(cond_in(cond)));
 }
 
 int cnd_broadcast(cnd_t *cond)
 {
-	return thrd_code(cond_broadcast(cond_in(cond)));
+	return thrd_code(ol_run_cond_broadcast(cond_in(cond)));
 }
 
 /*
@@ -293,6 +293,6 @@ int cnd_broadcast(cnd_t *cond)
  */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso)
 {
-	start();
-	return real.register_atfork(prepare, parent, child, dso);
+	ol_run_start();
+	return ol_run_real.register_atfork(prepare, parent, child, dso);
 }

@@ -5,17 +5,17 @@
 #define NS_PER_S	1000000000
 
 /* What pthread_mutex_clocklock() and pthread_cond_clockwait() take. */
-bool clock_is_known(clockid_t clock)
+bool ol_run_clock_is_known(clockid_t clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
 }
 
-bool time_is_valid(const struct timespec *t)
+bool ol_run_time_is_valid(const struct timespec *t)
 {
 	return t->tv_nsec >= 0 && t->tv_nsec < NS_PER_S;
 }
 
-uint64_t ns_left(clockid_t clock, const struct timespec *until)
+uint64_t ol_run_ns_left(clockid_t clock, const struct timespec *until)
 {
 	struct timespec now;
 	int64_t seconds, ns;
@@ -29,7 +29,7 @@ uint64_t ns_left(clockid_t clock, const struct timespec *until)
 	return ns < 0 ? 0 : (uint64_t)ns;
 }
 
-void nap(uint64_t *step_ns, ol_ticks_t until)
+void ol_run_nap(uint64_t *step_ns, ol_ticks_t until)
 {
 	uint64_t ns = *step_ns ? *step_ns : 50000;
 	uint32_t nobody = 0;

@@ -39,7 +39,7 @@ static pthread_cond_t *glibc(struct cond *c)
 	return (pthread_cond_t *)(void *)c;
 }
 
-static bool cond_is_foreign(const struct cond *c)
+static bool cond_is_glibc(const struct cond *c)
 {
 	return !lock_ops() || (c->flags & COND_SHARED);
 }
@@ -70,11 +70,11 @@ static bool users_change(struct cond *c, uint32_t by, uint32_t *left)
 {
 	uint64_t w = ol_load_relaxed(&c->users), from = w;
 
-	if (w >> 32 != epoch) /* the parent's threads */
-		w = (uint64_t)epoch << 32;
+	if (w >> 32 != ol_run_epoch) /* the parent's threads */
+		w = (uint64_t)ol_run_epoch << 32;
 	*left = (uint32_t)w + by;
 	/* Release: whoever destroys the condition variable comes after all our accesses. */
-	return ol_cas_release(&c->users, from, (uint64_t)epoch << 32 | *left);
+	return ol_cas_release(&c->users, from, (uint64_t)ol_run_epoch << 32 | *left);
 }
 
 static void enter(struct cond *c)
@@ -157,7 +157,7 @@ static void cancelled(void *arg)
 		wake(s->cond, false); /* the signal we slept through may be another's */
 		leave(s->cond);
 	}
-	mutex_lock(s->mutex, 0);
+	ol_run_mutex_lock(s->mutex, 0);
 }
 
 /* The raw call is no cancellation point, so while in it we may be cancelled at any instruction. */
@@ -182,7 +182,7 @@ static int wait_here(struct cond *c, struct mutex *m, clockid_t clock, const str
 
 	enter(c);
 	s.seen = note_turn(c);
-	error = mutex_unlock(m);
+	error = ol_run_mutex_unlock(m);
 	if (error) {
 		take_back(c, s.seen);
 		leave(c);
@@ -196,7 +196,7 @@ static int wait_here(struct cond *c, struct mutex *m, clockid_t clock, const str
 		pass_on(c, s.seen);
 	take_back(c, s.seen);
 	leave(c);
-	locked = mutex_lock(m, 0);
+	locked = ol_run_mutex_lock(m, 0);
 	return locked ? locked : error == ETIMEDOUT ? ETIMEDOUT : 0;
 }
 
@@ -228,7 +228,7 @@ static void mixed_wake(const struct cond *c)
 static struct timespec soon(clockid_t clock, const struct timespec *until)
 {
 	const uint64_t look_every_ns = 5000000;
-	uint64_t ns = until ? ns_left(clock, until) : UINT64_MAX;
+	uint64_t ns = until ? ol_run_ns_left(clock, until) : UINT64_MAX;
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -248,20 +248,20 @@ static int wait_mixed(struct cond *c, struct mutex *m, clockid_t clock,
 
 	LEFT(mixed_wait);
 	s.seen = (uint32_t)ol_add_relaxed(turn, ONE_WAITER);
-	error = mutex_unlock(m);
+	error = ol_run_mutex_unlock(m);
 	if (!error)
 		(void)sleep_cancellable(&s);
 	ol_add_relaxed(turn, -ONE_WAITER);
 	if (error)
 		return error;
-	locked = mutex_lock(m, 0);
-	return locked ? locked : until && !ns_left(clock, until) ? ETIMEDOUT : 0;
+	locked = ol_run_mutex_lock(m, 0);
+	return locked ? locked : until && !ol_run_ns_left(clock, until) ? ETIMEDOUT : 0;
 }
 
 static int wait_until(struct cond *c, struct mutex *m, clockid_t clock,
 		      const struct timespec *until)
 {
-	if (until && !time_is_valid(until))
+	if (until && !ol_run_time_is_valid(until))
 		return EINVAL;
 	return c->flags & COND_SHARED ? wait_mixed(c, m, clock, until)
 				      : wait_here(c, m, clock, until);
@@ -270,74 +270,76 @@ static int wait_until(struct cond *c, struct mutex *m, clockid_t clock,
 /* Both are glibc's: process-shared, or everything is. */
 static bool is_left_to_glibc(const struct cond *c, const struct mutex *m)
 {
-	if (!cond_is_foreign(c) || !mutex_is_foreign(m))
+	if (!cond_is_glibc(c) || !mutex_is_glibc(m))
 		return false;
 	LEFT(shared_condition);
 	return true;
 }
 
-int cond_wait(struct cond *c, struct mutex *m)
+int ol_run_cond_wait(struct cond *c, struct mutex *m)
 {
 	if (is_left_to_glibc(c, m))
-		return real.cond_wait(glibc(c), (pthread_mutex_t *)(void *)m);
+		return ol_run_real.cond_wait(glibc(c), (pthread_mutex_t *)(void *)m);
 	return wait_until(c, m, CLOCK_MONOTONIC, 0);
 }
 
-int cond_timedwait(struct cond *c, struct mutex *m, const struct timespec *until)
+int ol_run_cond_timedwait(struct cond *c, struct mutex *m, const struct timespec *until)
 {
 	if (is_left_to_glibc(c, m))
-		return real.cond_timedwait(glibc(c), (pthread_mutex_t *)(void *)m, until);
+		return ol_run_real.cond_timedwait(glibc(c), (pthread_mutex_t *)(void *)m, until);
 	return wait_until(c, m, c->flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
 			  until);
 }
 
-int cond_clockwait(struct cond *c, struct mutex *m, clockid_t clock, const struct timespec *until)
+int ol_run_cond_clockwait(struct cond *c, struct mutex *m, clockid_t clock,
+			  const struct timespec *until)
 {
-	if (!clock_is_known(clock))
+	if (!ol_run_clock_is_known(clock))
 		return EINVAL;
 	if (is_left_to_glibc(c, m))
-		return real.cond_clockwait(glibc(c), (pthread_mutex_t *)(void *)m, clock, until);
+		return ol_run_real.cond_clockwait(glibc(c), (pthread_mutex_t *)(void *)m, clock,
+						  until);
 	return wait_until(c, m, clock, until);
 }
 
-int cond_signal(struct cond *c)
+int ol_run_cond_signal(struct cond *c)
 {
-	if (!cond_is_foreign(c))
+	if (!cond_is_glibc(c))
 		return wake(c, false);
 	mixed_wake(c);
-	return real.cond_signal(glibc(c));
+	return ol_run_real.cond_signal(glibc(c));
 }
 
-int cond_broadcast(struct cond *c)
+int ol_run_cond_broadcast(struct cond *c)
 {
-	if (!cond_is_foreign(c))
+	if (!cond_is_glibc(c))
 		return wake(c, true);
 	mixed_wake(c);
-	return real.cond_broadcast(glibc(c));
+	return ol_run_real.cond_broadcast(glibc(c));
 }
 
 /* glibc reads the attributes, and leaves all zero but for the flags. */
-int cond_init(struct cond *c, const pthread_condattr_t *attr)
+int ol_run_cond_init(struct cond *c, const pthread_condattr_t *attr)
 {
 	if (!attr && lock_ops()) {
 		memset(c, 0, sizeof(pthread_cond_t));
 		return 0;
 	}
-	lock_ops(); /* for `real` */
-	return real.cond_init(glibc(c), attr);
+	lock_ops(); /* for `ol_run_real` */
+	return ol_run_real.cond_init(glibc(c), attr);
 }
 
-int cond_destroy(struct cond *c)
+int ol_run_cond_destroy(struct cond *c)
 {
 	uint32_t left;
 
-	if (cond_is_foreign(c))
-		return real.cond_destroy(glibc(c));
+	if (cond_is_glibc(c))
+		return ol_run_real.cond_destroy(glibc(c));
 	while (!users_change(c, COND_DESTROY, &left))
 		;
 	/* Acquire: after the last user's last access. */
 	while ((left = ol_load_acquire(low_half(&c->users))) != COND_DESTROY)
 		(void)futex_wait(low_half(&c->users), left, CLOCK_MONOTONIC, 0);
-	ol_store_relaxed(&c->users, (uint64_t)epoch << 32);
+	ol_store_relaxed(&c->users, (uint64_t)ol_run_epoch << 32);
 	return 0;
 }

@@ -15,7 +15,7 @@ static bool is_ours(const char *path, size_t n)
 	       !memcmp(name, LIBRARIES, strlen(LIBRARIES));
 }
 
-char *preloaded_beside(const char *first, const char *list)
+char *ol_run_preloaded_beside(const char *first, const char *list)
 {
 	char *beside = 0;
 	size_t size = 0, n;
@@ -37,7 +37,7 @@ char *preloaded_beside(const char *first, const char *list)
 	return beside;
 }
 
-void remove_told(void)
+void ol_run_remove_told(void)
 {
 	unsetenv("LD_PRELOAD");
 #define OL_VARIABLE(name, what) unsetenv("OVERLOCK_" #name);

@@ -6,8 +6,8 @@
 #define LIBRARIES "liboverlock-run" /* how the plain one, the counted and the checked one begin */
 
 /* What was preloaded beside our libraries, behind `first` if that is not null; to be freed. */
-char *preloaded_beside(const char *first, const char *list);
+char *ol_run_preloaded_beside(const char *first, const char *list);
 
 /* All that variables.def lists, and the preloaded libraries, all of them. */
-void remove_told(void);
+void ol_run_remove_told(void);
 #endif

@@ -25,7 +25,7 @@
  *
  * Announcements found in another epoch are those of the parent's threads and count for nothing.
  *
- * When nobody is announced all this costs the release one load on a line it owns, and nothing for
+ * When nobody is announced all this costs the release one load on a cache line that it owns, and nothing for
  * locks that can be given up.
  */
 #include "preload.h"
@@ -40,7 +40,7 @@ static uint64_t look(const struct mutex *m)
 {
 	uint64_t w = ol_load_relaxed(&m->gate);
 
-	return w >> 32 == epoch ? w : (uint64_t)epoch << 32;
+	return w >> 32 == ol_run_epoch ? w : (uint64_t)ol_run_epoch << 32;
 }
 
 /* Acquire and release: an offer hands the critical section over as an unlock and a lock do. */
@@ -48,7 +48,7 @@ static bool change(struct mutex *m, uint64_t from, uint64_t to)
 {
 	uint64_t w = ol_load_relaxed(&m->gate);
 
-	if (w >> 32 != epoch && from == (uint64_t)epoch << 32)
+	if (w >> 32 != ol_run_epoch && from == (uint64_t)ol_run_epoch << 32)
 		from = w;
 	return ol_cas_acq_rel(&m->gate, from, to);
 }
@@ -132,7 +132,7 @@ static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	struct ol_call c;
 
-	ol_release_begin(&c, outside_at(m, ops), ops, caller);
+	ol_release_begin(&c, ol_run_outside_at(m, ops), ops, ol_run_caller);
 	ol_release_end(&c);
 }
 #else
@@ -144,18 +144,18 @@ static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
 #endif
 
 /* Acquires, or gives up at `until`. */
-OL_COLD bool gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
+OL_COLD bool ol_run_gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
 {
 	announce(m);
 	return wait_announced(m, ops, until);
 }
 
-bool gate_has_sleepers(const struct mutex *m)
+bool ol_run_gate_has_sleepers(const struct mutex *m)
 {
 	return look(m) & SLEEPERS;
 }
 
-void gate_set_sleepers(struct mutex *m, bool any)
+void ol_run_gate_set_sleepers(struct mutex *m, bool any)
 {
 	uint64_t w;
 
@@ -182,14 +182,14 @@ static bool offer(struct mutex *m, const struct ol_lock_ops *ops)
 	return true;
 }
 
-OL_COLD int gate_release(struct mutex *m, const struct ol_lock_ops *ops)
+OL_COLD int ol_run_gate_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	if (!ops->is_locked(m->lock))
 		return 0; /* a free one is left as it is */
 	if ((look(m) & (ANNOUNCED | SERVED)) && offer(m, ops))
 		return 0;
-	if (gate_has_sleepers(m))
-		sleepers_release(m, ops);
+	if (ol_run_gate_has_sleepers(m))
+		ol_run_sleepers_release(m, ops);
 	else
 		ops->unlock(m->lock);
 	return 0;

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `overlock`. What is ordinary of `overlock run` it does itself: it becomes the program, with another
- * lock preloaded. Everything else, errors first, it leaves to `overlock-tools`, the same command in
- * Python, which can do all this too but takes twenty times as long to start.
+ * `overlock`. It does plain `overlock run` itself: it becomes the program, with another lock preloaded.
+ * It leaves everything else, and wrong options, to `overlock-tools`, the same command in Python, which
+ * takes twenty times as long to start. Where it is not sure of the options, it becomes the Python
+ * command, with the arguments and the environment that it was given.
  *
- * So that the words for what went wrong have one home, nothing is told from here: where it is not
- * sure, it becomes the Python command, with the arguments and the environment that it was given. The
- * lists that both know by (locks, tunables, variables) are the same; tests/run/test_launch.py asks both.
+ * Only the launcher looks at programs and at LD_PRELOAD. The Python command asks it:
+ *
+ *	overlock _prepare [LIBRARY [PROGRAM]]
+ *
+ * prints the program's file (empty without one) and its environment, each with a zero byte behind it:
+ * ours, without what an outer `overlock run` set there, and with the library preloaded.
+ *
+ * Both know options; the lists of them are the same (locks, tunables, variables), and
+ * tests/run/test_launch.py compares both.
  */
 #include "defaults.h"
 #include "environment.h"
 #include "launch.h"
 #include "tunable.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +33,29 @@
 #define PYTHON_COMMAND "overlock-tools"
 #define LIBRARY	       LIBRARIES ".so"
 
-/* Exit codes as errors.py and run.py have them. */
-enum { MISSING = 3, CANNOT_START = 125 };
+enum { MISSING = 3 }; /* an exit code, as in errors.py */
 
 struct asked {
 	const char *lock, *rwlock, *spinlock; /* null: nothing is told to the library */
 	const char *tunable[OL_TUNABLES];     /* null: as it is */
 	char **program;			      /* and its arguments */
 };
+
+void refuse(int code, const char *format, ...)
+{
+	char *message;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&message, format, args) < 0)
+		message = strdup("no memory");
+	va_end(args);
+	for (char *c = message; c && *c; c++)
+		if (isspace((unsigned char)*c)) /* names may have line breaks */
+			*c = ' ';
+	dprintf(STDERR_FILENO, "overlock: %s\n", message);
+	_exit(code);
+}
 
 /* The command line. */
 
@@ -198,24 +222,34 @@ static char *find_native(void)
 	return found;
 }
 
-/* To be freed; null where the loader's list of libraries cannot name it. */
+/* The loader splits its list of libraries there. */
+static bool can_be_listed(const char *library)
+{
+	return !strpbrk(library, ": \t");
+}
+
+/* To be freed; null if it is not there, or cannot be preloaded from there. */
 static char *find_library(void)
 {
 	char *folder = find_native(), *library = 0;
 
-	if (folder && !strpbrk(folder, ": \t") && asprintf(&library, "%s/" LIBRARY, folder) < 0)
+	if (!folder || asprintf(&library, "%s/" LIBRARY, folder) < 0)
 		library = 0;
+	if (library && (!can_be_listed(library) || access(library, R_OK))) {
+		free(library);
+		library = 0;
+	}
 	free(folder);
 	return library;
 }
 
 /* The environment. */
 
-/* The library, and behind it what was preloaded already. */
-static bool preload(const char *library, const char *already)
+/* These libraries, and behind them what was preloaded already; nothing is not set. */
+static bool preload(const char *libraries, const char *already)
 {
-	char *list = preloaded_beside(library, already);
-	bool fine = list && !setenv("LD_PRELOAD", list, 1);
+	char *list = ol_run_preloaded_beside(libraries, already);
+	bool fine = list && (!*list || !setenv("LD_PRELOAD", list, 1));
 
 	free(list);
 	return fine;
@@ -238,38 +272,54 @@ static bool tell_tunables(const struct asked *a)
 	return true;
 }
 
-/* What is kept of it stays as it is, even where it is no variable. */
-static bool tell_all(const struct asked *a, const char *library, const char *already)
+/* Without what an outer `overlock run` set; the rest stays as it is, even what is no variable. */
+static void prepare(const char *libraries)
 {
-	remove_told();
+	const char *list = getenv("LD_PRELOAD");
+	char *already = list ? strdup(list) : 0;
+
+	ol_run_remove_told();
+	if ((list && !already) || !preload(libraries, already))
+		refuse(CANNOT_START, "no memory");
+	free(already);
+}
+
+static bool tell_all(const struct asked *a)
+{
 	return tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
 	       tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
-	       tell("OVERLOCK_QUIET", "1") && tell_tunables(a) && preload(library, already);
+	       tell("OVERLOCK_QUIET", "1") && tell_tunables(a);
 }
 
-/* A copy that setenv() and unsetenv() may change. */
-static char **copy_of(char **variables)
-{
-	size_t n = 0;
-	char **copy;
-
-	while (variables[n])
-		n++;
-	copy = malloc((n + 1) * sizeof(*copy));
-	return copy ? memcpy(copy, variables, (n + 1) * sizeof(*copy)) : 0;
-}
-
-/* Returns if it has not become the program, with the environment as it was. */
+/* Returns if the library is not found, with the environment as it was. */
 static void launch(const struct asked *a)
 {
-	char **given = environ, *library = find_library(), *program = find_program(*a->program);
+	char *library = find_library(), *program;
 
-	if (library && program && takes_library(program, library) && (environ = copy_of(given)) &&
-	    tell_all(a, library, getenv("LD_PRELOAD")))
-		execv(program, a->program);
-	environ = given;
-	free(library);
-	free(program);
+	if (!library)
+		return;
+	program = find_program(*a->program);
+	prepare(preloaded_into(program, library));
+	if (!tell_all(a))
+		refuse(CANNOT_START, "no memory");
+	execv(program, a->program);
+	refuse(errno == ENOENT ? NOT_FOUND : CANNOT_EXECUTE, "%s cannot be executed: %s", program,
+	       strerror(errno));
+}
+
+static int print_prepared(const char *library, const char *name)
+{
+	const char *program = name ? find_program(name) : "";
+
+	if (library && !can_be_listed(library))
+		refuse(CANNOT_START,
+		       "%s: the loader accepts no path with spaces or colons; install elsewhere",
+		       library);
+	prepare(name ? preloaded_into(program, library) : library);
+	printf("%s%c", program, 0);
+	for (char **variable = environ; *variable; variable++)
+		printf("%s%c", *variable, 0);
+	return fflush(stdout) ? CANNOT_START : 0;
 }
 
 /* Beside us, or on PATH. */
@@ -291,6 +341,8 @@ int main(int argc, char **words)
 {
 	struct asked a = { 0 };
 
+	if (argc > 1 && argc < 5 && !strcmp(words[1], "_prepare"))
+		return print_prepared(words[2], argc > 3 ? words[3] : 0);
 	/* A shell that completes a command line runs it with that variable. */
 	if (argc > 2 && !strcmp(words[1], "run") && !getenv("_OVERLOCK_COMPLETE") &&
 	    understand(&a, words + 2))

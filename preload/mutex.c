@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Mutexes of every kind, over the lock that was chosen for them. */
-#include "check.h"
+#include "preload.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static inline uint32_t kind_of(const struct mutex *m)
  */
 static pthread_mutex_t *left_to_glibc(struct mutex *m)
 {
-	if (makes_adaptive && kind_of(m) == PTHREAD_MUTEX_TIMED_NP)
+	if (ol_run_makes_adaptive && kind_of(m) == PTHREAD_MUTEX_TIMED_NP)
 		ol_cas_relaxed(&m->kind, (uint32_t)PTHREAD_MUTEX_TIMED_NP,
 			       (uint32_t)PTHREAD_MUTEX_ADAPTIVE_NP);
 	return glibc(m);
@@ -35,13 +35,13 @@ static bool may_be_ours(const struct mutex *m)
 }
 
 /* The lock of a mutex, if it has one already, else the default; null: it is glibc's. */
-const struct ol_lock_ops *mutex_ops(const struct mutex *m)
+const struct ol_lock_ops *ol_run_mutex_ops(const struct mutex *m)
 {
 	uint32_t choice = kind_of(m) >> KIND_CHOICE_SHIFT;
 
 	if (!may_be_ours(m))
 		return 0;
-	return choice || !has_rules ? choices[choice] : chosen;
+	return choice || !ol_run_has_rules ? ol_run_choices[choice] : ol_run_chosen;
 }
 
 /* The same for one that is about to be used from there: now it gets one. */
@@ -49,12 +49,12 @@ static inline const struct ol_lock_ops *ops_for(struct mutex *m, const void *sit
 {
 	if (!may_be_ours(m))
 		return 0;
-	if (OL_UNLIKELY(has_rules && !(kind_of(m) & KIND_CHOICE)))
-		decide(m, site);
-	return choices[kind_of(m) >> KIND_CHOICE_SHIFT];
+	if (OL_UNLIKELY(ol_run_has_rules && !(kind_of(m) & KIND_CHOICE)))
+		ol_run_decide(m, site);
+	return ol_run_choices[kind_of(m) >> KIND_CHOICE_SHIFT];
 }
 
-static void count_foreign(const struct mutex *m)
+static void count_glibc(const struct mutex *m)
 {
 	if (kind_of(m) & KIND_ROBUST)
 		LEFT(robust_mutex);
@@ -79,34 +79,34 @@ static OL_COLD bool acquire_first(struct mutex *m, const struct ol_lock_ops *ops
 		FOR_CALLER();
 		if (ops->trylock(m->lock)) {
 			/* Relaxed: who sees it early does no more than queue behind us. */
-			ol_store_relaxed(&m->epoch, epoch);
+			ol_store_relaxed(&m->epoch, ol_run_epoch);
 			return true;
 		}
-		if (ol_load_relaxed(&m->epoch) == epoch || ol_passed(until))
+		if (ol_load_relaxed(&m->epoch) == ol_run_epoch || ol_passed(until))
 			return false;
-		check_nap(began);
-		nap(&step_ns, until);
+		ol_run_misuse_nap(began);
+		ol_run_nap(&step_ns, until);
 	}
 }
 
 static bool is_of_this_epoch(const struct mutex *m)
 {
-	return ol_load_relaxed(&m->epoch) == epoch;
+	return ol_load_relaxed(&m->epoch) == ol_run_epoch;
 }
 
 static OL_COLD int acquire_slow(struct mutex *m)
 {
-	const struct ol_lock_ops *ops = mutex_ops(m);
+	const struct ol_lock_ops *ops = ol_run_mutex_ops(m);
 	struct wait w;
 
-	check_wait(m);
+	ol_run_misuse_wait(m);
 	if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {
-		wait_begin(&w, m, ops, OL_NEVER);
+		ol_run_wait_begin(&w, m, ops, OL_NEVER);
 		FOR_CALLER();
 		ops->lock(m->lock);
-		wait_end(&w);
+		ol_run_wait_end(&w);
 	}
-	check_wait_over();
+	ol_run_misuse_wait_over();
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static inline bool try_acquire(struct mutex *m, const struct ol_lock_ops *ops)
 	FOR_CALLER();
 	if (!ops->trylock(m->lock))
 		return false;
-	ol_store_relaxed(&m->epoch, epoch);
+	ol_store_relaxed(&m->epoch, ol_run_epoch);
 	return true;
 }
 
@@ -141,10 +141,10 @@ static bool acquire_until(struct mutex *m, const struct ol_lock_ops *ops, ol_tic
 	FOR_CALLER();
 	/* A lock that is handed from waiter to waiter is never free to a thread that polls it. */
 	if (!ops->timedlock || (ops->traits & OL_POLLS))
-		return gate_wait(m, ops, until);
-	wait_begin(&w, m, ops, until);
+		return ol_run_gate_wait(m, ops, until);
+	ol_run_wait_begin(&w, m, ops, until);
 	ok = ops->timedlock(m->lock, until);
-	wait_end(&w);
+	ol_run_wait_end(&w);
 	return ok;
 }
 
@@ -159,10 +159,10 @@ static int acquire_by(struct mutex *m, const struct ol_lock_ops *ops, clockid_t 
 
 	if (try_acquire(m, ops))
 		return 0;
-	if (!time_is_valid(until))
+	if (!ol_run_time_is_valid(until))
 		return EINVAL;
 	for (;;) {
-		uint64_t left = ns_left(clock, until);
+		uint64_t left = ol_run_ns_left(clock, until);
 
 		if (!left)
 			return ETIMEDOUT;
@@ -189,7 +189,7 @@ static inline int release(struct mutex *m, const struct ol_lock_ops *ops)
 	if (OL_UNLIKELY(!is_of_this_epoch(m)))
 		return renounce(m);
 	if (OL_UNLIKELY(ol_load_relaxed(low_half(&m->gate))))
-		return gate_release(m, ops);
+		return ol_run_gate_release(m, ops);
 	return ops->release(m->lock);
 }
 
@@ -200,7 +200,7 @@ static inline int release(struct mutex *m, const struct ol_lock_ops *ops)
 
 static uint32_t id_in(const struct mutex *m)
 {
-	return is_of_this_epoch(m) ? self() : former_self();
+	return is_of_this_epoch(m) ? ol_run_self() : ol_run_former_self();
 }
 
 static bool is_mine(const struct mutex *m)
@@ -212,7 +212,7 @@ static bool is_mine(const struct mutex *m)
 
 static int own(struct mutex *m)
 {
-	ol_store_relaxed(&m->owner, self());
+	ol_store_relaxed(&m->owner, ol_run_self());
 	return 0;
 }
 
@@ -244,14 +244,14 @@ static __attribute__((noinline)) int lock_other(struct mutex *m, const void *sit
 	const struct ol_lock_ops *ops = ops_for(m, site);
 
 	if (!ops) {
-		count_foreign(m);
-		return real.mutex_lock(left_to_glibc(m));
+		count_glibc(m);
+		return ol_run_real.mutex_lock(left_to_glibc(m));
 	}
 	if (is_owned_kind(m)) {
 		if (is_mine(m))
 			return is_recursive(m) ? acquire_again(m) : EDEADLK;
 	} else if (IS_CHECKED && is_mine(m)) {
-		check_relock(m);
+		ol_run_misuse_relock(m);
 	}
 	acquire(m, ops);
 	return has_owner(m) ? own(m) : 0;
@@ -262,8 +262,8 @@ static __attribute__((noinline)) int trylock_other(struct mutex *m, const void *
 	const struct ol_lock_ops *ops = ops_for(m, site);
 
 	if (!ops) {
-		count_foreign(m);
-		return real.mutex_trylock(left_to_glibc(m));
+		count_glibc(m);
+		return ol_run_real.mutex_trylock(left_to_glibc(m));
 	}
 	if (is_recursive(m) && is_mine(m))
 		return acquire_again(m);
@@ -285,10 +285,10 @@ static int timedlock_ours(struct mutex *m, const struct ol_lock_ops *ops, clocki
 
 static __attribute__((noinline)) int unlock_other(struct mutex *m)
 {
-	const struct ol_lock_ops *ops = mutex_ops(m);
+	const struct ol_lock_ops *ops = ol_run_mutex_ops(m);
 
 	if (!ops)
-		return real.mutex_unlock(glibc(m));
+		return ol_run_real.mutex_unlock(glibc(m));
 	if (is_owned_kind(m)) {
 		if (!is_mine(m))
 			return EPERM;
@@ -296,7 +296,7 @@ static __attribute__((noinline)) int unlock_other(struct mutex *m)
 			m->depth--;
 			return 0;
 		}
-	} else if (IS_CHECKED && !check_unlock(m, is_mine(m))) {
+	} else if (IS_CHECKED && !ol_run_misuse_unlock(m, is_mine(m))) {
 		return 0;
 	}
 	if (has_owner(m))
@@ -306,16 +306,17 @@ static __attribute__((noinline)) int unlock_other(struct mutex *m)
 
 /*
  * The normal kind under the chosen lock, in a process that has started, is the straight way through;
- * under a lock that a rule chose it is the next best. Null: neither. Acquire: with what start() wrote.
+ * under a lock that a rule chose it is the next best. Null: neither. Acquire: with what ol_run_start() wrote.
  */
 static inline const struct ol_lock_ops *straight(const struct mutex *m)
 {
-	uint32_t kind = kind_of(m), plain = ol_load_acquire(&plain_kind);
-	const struct ol_lock_ops *ops = chosen;
+	uint32_t kind = kind_of(m), plain = ol_load_acquire(&ol_run_plain_kind);
+	const struct ol_lock_ops *ops = ol_run_chosen;
 
 	if (OL_UNLIKELY(kind != plain))
-		return (kind ^ plain) & ~(uint32_t)KIND_CHOICE ? 0
-							       : choices[kind >> KIND_CHOICE_SHIFT];
+		return (kind ^ plain) & ~(uint32_t)KIND_CHOICE
+			       ? 0
+			       : ol_run_choices[kind >> KIND_CHOICE_SHIFT];
 	if (!ops)
 		__builtin_unreachable(); /* there is no plain kind without it: nobody asks again */
 	return ops;
@@ -335,12 +336,12 @@ static inline int unlock(struct mutex *m)
 	return ops ? release(m, ops) : unlock_other(m);
 }
 
-int mutex_lock(struct mutex *m, const void *site)
+int ol_run_mutex_lock(struct mutex *m, const void *site)
 {
 	return lock_at(m, site);
 }
 
-int mutex_unlock(struct mutex *m)
+int ol_run_mutex_unlock(struct mutex *m)
 {
 	return unlock(m);
 }
@@ -362,7 +363,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 ALIAS(pthread_mutex_lock);
 ALIAS(pthread_mutex_unlock);
 
-int mutex_trylock(struct mutex *m, const void *site)
+int ol_run_mutex_trylock(struct mutex *m, const void *site)
 {
 	const struct ol_lock_ops *ops = straight(m);
 
@@ -371,33 +372,33 @@ int mutex_trylock(struct mutex *m, const void *site)
 	return try_acquire(m, ops) ? 0 : EBUSY;
 }
 
-int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until,
-		    const void *site)
+int ol_run_mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until,
+			   const void *site)
 {
 	const struct ol_lock_ops *ops = ops_for(m, site);
 
-	if (!clock_is_known(clock))
+	if (!ol_run_clock_is_known(clock))
 		return EINVAL;
 	if (ops)
 		return timedlock_ours(m, ops, clock, until);
-	count_foreign(m);
+	count_glibc(m);
 	if (clock == CLOCK_REALTIME)
-		return real.mutex_timedlock(left_to_glibc(m), until);
-	return real.mutex_clocklock(left_to_glibc(m), clock, until);
+		return ol_run_real.mutex_timedlock(left_to_glibc(m), until);
+	return ol_run_real.mutex_clocklock(left_to_glibc(m), clock, until);
 }
 
 /* glibc reads the attributes, and leaves all zero but for the kind. */
-int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site)
+int ol_run_mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site)
 {
 	int error;
 
-	check_init(m);
-	if (!attr && lock_ops() && !has_rules) {
+	ol_run_misuse_init(m);
+	if (!attr && lock_ops() && !ol_run_has_rules) {
 		memset(m, 0, sizeof(pthread_mutex_t));
 		return 0;
 	}
-	lock_ops(); /* for `real` */
-	error = real.mutex_init(glibc(m), attr);
+	lock_ops(); /* for `ol_run_real` */
+	error = ol_run_real.mutex_init(glibc(m), attr);
 	if (!error && ops_for(m, site) && !is_owned_kind(m))
 		m->kind &=
 			KIND_CHOICE; /* adaptive and plain are one to us: both the straight way */
@@ -405,13 +406,13 @@ int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *sit
 }
 
 /* Marked as glibc marks them, so that any use before the next init is refused by glibc: EINVAL. */
-int mutex_destroy(struct mutex *m)
+int ol_run_mutex_destroy(struct mutex *m)
 {
-	const struct ol_lock_ops *ops = mutex_ops(m);
+	const struct ol_lock_ops *ops = ol_run_mutex_ops(m);
 
 	if (!ops)
-		return real.mutex_destroy(glibc(m));
-	check_destroy(m, ops->is_locked(m->lock));
+		return ol_run_real.mutex_destroy(glibc(m));
+	ol_run_misuse_destroy(m, ops->is_locked(m->lock));
 	if (ops->is_locked(m->lock))
 		return EBUSY;
 	ol_store_relaxed(&m->kind, (uint32_t)-1);

@@ -16,7 +16,7 @@
 
 #include <sys/mman.h>
 
-enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, LINE = 128 };
+enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, CACHE_LINE = 128 };
 
 struct outside {
 	struct outside *next;
@@ -36,18 +36,19 @@ static const struct ol_lock_ops *inner_of(const void *mutex)
 {
 	const struct mutex *m = mutex;
 
-	return ((const struct adapted *)choices[ol_load_relaxed(&m->kind) >> KIND_CHOICE_SHIFT])
+	return ((const struct adapted *)
+			ol_run_choices[ol_load_relaxed(&m->kind) >> KIND_CHOICE_SHIFT])
 		->inner;
 }
 
 static void *lock_in(struct outside *o)
 {
-	return (char *)o + LINE;
+	return (char *)o + CACHE_LINE;
 }
 
 static const struct ol_lock_ops *inner_at(const void *lock)
 {
-	return ((const struct outside *)((const char *)lock - LINE))->inner;
+	return ((const struct outside *)((const char *)lock - CACHE_LINE))->inner;
 }
 
 /* Room is cut from chunks; who finds one used up makes the next. */
@@ -63,18 +64,18 @@ static struct chunk *new_chunk(struct chunk *full)
 
 	if (c == MAP_FAILED)
 		return 0;
-	c->used = LINE;
+	c->used = CACHE_LINE;
 	if (ol_cas_release(&chunk, full, c)) /* shows the mark above */
 		return c;
 	munmap(c, CHUNK);
 	return ol_load_acquire(&chunk);
 }
 
-void *find_room(size_t bytes)
+void *ol_run_find_room(size_t bytes)
 {
 	struct chunk *c = ol_load_acquire(&chunk);
 
-	bytes = (bytes + LINE - 1) / LINE * LINE;
+	bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 
 	for (;;) {
 		size_t at = c ? ol_add_relaxed(&c->used, bytes) : CHUNK;
@@ -87,12 +88,12 @@ void *find_room(size_t bytes)
 	}
 }
 
-void *take_room(size_t bytes)
+void *ol_run_take_room(size_t bytes)
 {
-	void *room = find_room(bytes);
+	void *room = ol_run_find_room(bytes);
 
 	if (!room)
-		refuse("outside", "out of memory for a lock that does not fit into a mutex");
+		ol_run_refuse("outside", "out of memory for a lock that does not fit into a mutex");
 	return room;
 }
 
@@ -106,7 +107,7 @@ _Static_assert(BUCKETS == 1 << (64 - 48), "the hash's upper bits are the bucket"
 
 static struct outside *insert(const void *mutex, const struct ol_lock_ops *inner)
 {
-	struct outside **bucket = bucket_of(mutex), *o = take_room(LINE + inner->size);
+	struct outside **bucket = bucket_of(mutex), *o = ol_run_take_room(CACHE_LINE + inner->size);
 
 	o->mutex = mutex;
 	o->inner = inner;
@@ -126,7 +127,7 @@ static struct outside *find_left(const void *mutex, const struct ol_lock_ops *in
 	return o;
 }
 
-const void *outside_find(const struct mutex *m, bool (*is)(const void *lock))
+const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lock))
 {
 	struct outside *o = ol_load_acquire(bucket_of(m));
 
@@ -135,24 +136,24 @@ const void *outside_find(const struct mutex *m, bool (*is)(const void *lock))
 	return o ? lock_in(o) : 0;
 }
 
-static OL_COLD void *attach(void **place)
+static OL_COLD void *attach(void **slot)
 {
-	const struct ol_lock_ops *inner = inner_of(place);
-	struct outside *o = find_left(place, inner);
+	const struct ol_lock_ops *inner = inner_of(slot);
+	struct outside *o = find_left(slot, inner);
 
 	if (!o)
-		o = insert(place, inner);
+		o = insert(slot, inner);
 	/* Release and acquire: the lock's zeroes, whoever of us cut its room. */
-	if (ol_cas_release(place, (void *)0, lock_in(o)))
+	if (ol_cas_release(slot, (void *)0, lock_in(o)))
 		return lock_in(o);
-	return ol_load_acquire(place); /* another was faster; ours serves a later mutex */
+	return ol_load_acquire(slot); /* another was faster; ours serves a later mutex */
 }
 
 static inline void *lock_of(void *l)
 {
-	void **place = l, *lock = ol_load_acquire(place);
+	void **slot = l, *lock = ol_load_acquire(slot);
 
-	return OL_UNLIKELY(!lock) ? attach(place) : lock;
+	return OL_UNLIKELY(!lock) ? attach(slot) : lock;
 }
 
 static void do_lock(void *l)
@@ -211,19 +212,20 @@ static bool do_is_contended(const void *l)
 	return lock && inner_at(lock)->is_contended(lock);
 }
 
-void *outside_at(struct mutex *m, const struct ol_lock_ops *ops)
+void *ol_run_outside_at(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	return ops->lock == do_lock ? lock_of(m->lock) : (void *)m->lock;
 }
 
 /* The same lock, to be kept in the 8 bytes of a pointer. */
-const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops)
+const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops)
 {
 	struct adapted *a;
 
-	if (ops->align > LINE || ops->size > CHUNK / 2)
-		refuse(ops->id, "exceeds the limits of 512 KiB and an alignment of 128 bytes");
-	a = take_room(sizeof(*a));
+	if (ops->align > CACHE_LINE || ops->size > CHUNK / 2)
+		ol_run_refuse(ops->id,
+			      "exceeds the limits of 512 KiB and an alignment of 128 bytes");
+	a = ol_run_take_room(sizeof(*a));
 	a->inner = ops;
 	a->here = *ops;
 	a->here.size = sizeof(void *);

@@ -11,7 +11,8 @@ It reads the preloaded library's own variables by its debug information, and cal
 import gdb
 
 # Functions of the library that wait, and the names they have for the mutex or its lock.
-WAIT = ("mutex_lock", "mutex_timedlock", "lock_other", "acquire", "acquire_first", "do_lock")
+WAIT = ("ol_run_mutex_lock", "ol_run_mutex_timedlock", "lock_other")
+WAIT += ("acquire", "acquire_first", "do_lock")
 NAMES = ("m", "l", "mutex")
 KINDS = ("normal", "recursive", "error-checking", "adaptive")
 
@@ -65,7 +66,7 @@ def mutex_at(address):
 
 def lock_of(kind):
     """The lock's name; glibc's mutex has none of ours."""
-    ops = gdb.parse_and_eval("'choice.c'::choices")[(kind >> 16) & 0x7FFF]
+    ops = gdb.parse_and_eval("'choice.c'::ol_run_choices")[(kind >> 16) & 0x7FFF]
     return ops["id"].string() if int(ops) else "glibc"
 
 

@@ -8,6 +8,7 @@
  * A mutex that more than one process, a robust list or a priority protocol has a say in is left to
  * glibc, and so is everything under OVERLOCK_DISABLE=1.
  */
+#include "diag/diag.h"
 #include "wait.h"
 
 #include <overlock/lock/qrw.h>
@@ -24,7 +25,7 @@
  *
  *	a release in another epoch zeroes the lock instead of handing over, and
  *	nobody queues before somebody has acquired the lock in this epoch, so that zeroing it cannot
- *	rob a waiter of this process of its place.
+ *	take a waiter of this process out of the queue.
  */
 struct mutex {
 	uint64_t lock[2];
@@ -46,7 +47,7 @@ enum {
 	KIND_OURS = KIND_TYPE | 0x100 | 0x200, /* its marks for and against lock elision */
 	/*
 	 * Which lock, as choice.c has decided, in bits that glibc neither sets nor looks at: an index
-	 * into `choices`, 0 while it is undecided, and always if there are no rules.
+	 * into `ol_run_choices`, 0 while it is undecided, and always if there are no rules.
 	 */
 	KIND_CHOICE_SHIFT = 16,
 	KIND_CHOICE = 0x7fff0000
@@ -81,7 +82,7 @@ struct rwlock {
 	uint32_t owner; /* who writes, else 0 */
 	uint32_t shared;
 	uint32_t elision[2];
-	uint32_t line_epoch;  /* as whose waiters are in the lock's line */
+	uint32_t queue_epoch; /* of the waiters in the lock's queue */
 	uint32_t owner_epoch; /* as `owner` is to be read */
 	uint32_t flags;	      /* PTHREAD_RWLOCK_PREFER_... */
 };
@@ -107,25 +108,26 @@ static inline half_t *low_half(uint64_t *word)
 /* start.c */
 
 /* Null before the start and when everything is left to glibc. */
-extern const struct ol_lock_ops *chosen;
-extern const struct ol_lock_ops *chosen_rwlock, *chosen_spin; /* null: glibc's */
-extern bool makes_adaptive; /* of glibc's normal mutexes; then all is left to glibc */
-extern uint32_t epoch;	    /* changes only in the child of a fork, which has one thread */
+extern const struct ol_lock_ops *ol_run_chosen;
+extern const struct ol_lock_ops *ol_run_chosen_rwlock, *ol_run_chosen_spin; /* null: glibc's */
+extern bool ol_run_makes_adaptive; /* of glibc's normal mutexes; then all is left to glibc */
+extern uint32_t ol_run_epoch;	   /* changes only in the child of a fork, which has one thread */
 
 /*
  * The kind of those that go straight through: normal ones that have the chosen lock. KIND_NONE before
  * the start and when everything is left to glibc.
  */
-extern uint32_t plain_kind;
+extern uint32_t ol_run_plain_kind;
 
 /* Starts if need be; the chosen lock, or null if glibc is to do the work. */
-const struct ol_lock_ops *start(void);
+const struct ol_lock_ops *ol_run_start(void);
 
 static inline const struct ol_lock_ops *lock_ops(void)
 {
-	const struct ol_lock_ops *ops = ol_load_acquire(&chosen); /* with what start() wrote */
+	const struct ol_lock_ops *ops =
+		ol_load_acquire(&ol_run_chosen); /* with what ol_run_start() wrote */
 
-	return OL_UNLIKELY(!ops) ? start() : ops;
+	return OL_UNLIKELY(!ops) ? ol_run_start() : ops;
 }
 
 struct real {
@@ -162,213 +164,116 @@ struct real {
 	int (*spin_unlock)(pthread_spinlock_t *);
 	int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
 };
-extern struct real real;
+extern struct real ol_run_real;
 
 /* One line on standard error, and the exit code of what could not be started. */
-_Noreturn void refuse(const char *what, const char *why);
+_Noreturn void ol_run_refuse(const char *what, const char *why);
 
-uint32_t self(void); /* this thread's id in the kernel, never 0 */
+uint32_t ol_run_self(void); /* this thread's id in the kernel, never 0 */
 uint32_t
-former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */
+ol_run_former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */
 
 /* The built-in lock of that name, ready to lie in a mutex; refuses what cannot. */
-const struct ol_lock_ops *lock_named(const char *id);
-
-/* choice.c */
-
-/*
- * By the number in a mutex's kind; null where it is glibc's mutex, and where rules have yet to decide.
- * Constant after the start.
- */
-extern const struct ol_lock_ops **choices;
-
-extern bool has_rules; /* else nothing is decided */
-
-/* With that lock where no rule says another; the kind of the mutexes that have it. */
-uint32_t choices_start(const struct ol_lock_ops *preset);
-
-/* Sees to it that the mutex has its lock, for good; its kind from then on. */
-uint32_t decide(struct mutex *m, const void *site);
-
-/* Calls `each` for every rule, in order, until it answers false; then it does too. */
-bool rules_each(bool (*each)(const char *pattern, const char *lock, uint64_t mutexes, void *arg),
-		void *arg);
+const struct ol_lock_ops *ol_run_lock_named(const char *id);
 
 /*
  * mutex.c; errors as POSIX has them. `site` is where the program calls from, by which a mutex that has
  * no lock yet gets one; null: unknown.
  */
 
-int mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site);
-int mutex_destroy(struct mutex *m);
-int mutex_lock(struct mutex *m, const void *site);
-int mutex_trylock(struct mutex *m, const void *site);
-int mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until,
-		    const void *site);
-int mutex_unlock(struct mutex *m);
+int ol_run_mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site);
+int ol_run_mutex_destroy(struct mutex *m);
+int ol_run_mutex_lock(struct mutex *m, const void *site);
+int ol_run_mutex_trylock(struct mutex *m, const void *site);
+int ol_run_mutex_timedlock(struct mutex *m, clockid_t clock, const struct timespec *until,
+			   const void *site);
+int ol_run_mutex_unlock(struct mutex *m);
 
 /* Its lock, if it has one already, else the default; null if it is not ours. */
-const struct ol_lock_ops *mutex_ops(const struct mutex *m);
+const struct ol_lock_ops *ol_run_mutex_ops(const struct mutex *m);
 
-static inline bool mutex_is_foreign(const struct mutex *m)
+static inline bool mutex_is_glibc(const struct mutex *m)
 {
-	return !mutex_ops(m);
+	return !ol_run_mutex_ops(m);
 }
 
 /* gate.c */
 
-bool gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
-bool gate_has_sleepers(const struct mutex *m);
+bool ol_run_gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
+bool ol_run_gate_has_sleepers(const struct mutex *m);
 
 /* The holder's release of a mutex whose gate is not zero; returns 0. */
-int gate_release(struct mutex *m, const struct ol_lock_ops *ops);
+int ol_run_gate_release(struct mutex *m, const struct ol_lock_ops *ops);
 
 /* sleep.c */
 
 /* Around a wait of the calling thread, that may sleep then; `until` is for those that may give up. */
-void wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
-void wait_end(struct wait *w);
+void ol_run_wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops,
+		       ol_ticks_t until);
+void ol_run_wait_end(struct wait *w);
 
 /* Unlocks, and wakes a sleeper. */
-void sleepers_release(struct mutex *m, const struct ol_lock_ops *ops);
-void sleepers_start(void);
-void sleepers_renew(void); /* in the child of a fork */
+void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops);
+void ol_run_sleepers_start(void);
+void ol_run_sleepers_renew(void); /* in the child of a fork */
 
 /* outside.c */
 
 /* The same lock, to be kept in the 8 bytes of a pointer; refuses what is larger than sense. */
-const struct ol_lock_ops *outside_ops(const struct ol_lock_ops *ops);
+const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops);
 
 /*
  * The lock outside of which that is true, for this mutex or an earlier one there; null if there is none.
  * The mutex's memory is not looked at.
  */
-const void *outside_find(const struct mutex *m, bool (*is)(const void *lock));
+const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lock));
 
-/* All zero, on a line of its own, for good; null if there is no memory, or refuses. */
-void *find_room(size_t bytes);
-void *take_room(size_t bytes);
+/* All zero, on a cache line of its own, for good; null if there is no memory, or refuses. */
+void *ol_run_find_room(size_t bytes);
+void *ol_run_take_room(size_t bytes);
 
 /* Where the mutex's lock itself lies: in it, or where it points to. */
-void *outside_at(struct mutex *m, const struct ol_lock_ops *ops);
+void *ol_run_outside_at(struct mutex *m, const struct ol_lock_ops *ops);
 
 /* cond.c */
 
-int cond_init(struct cond *c, const pthread_condattr_t *attr);
-int cond_destroy(struct cond *c);
-int cond_wait(struct cond *c, struct mutex *m);
-int cond_timedwait(struct cond *c, struct mutex *m, const struct timespec *until);
-int cond_clockwait(struct cond *c, struct mutex *m, clockid_t clock, const struct timespec *until);
-int cond_signal(struct cond *c);
-int cond_broadcast(struct cond *c);
+int ol_run_cond_init(struct cond *c, const pthread_condattr_t *attr);
+int ol_run_cond_destroy(struct cond *c);
+int ol_run_cond_wait(struct cond *c, struct mutex *m);
+int ol_run_cond_timedwait(struct cond *c, struct mutex *m, const struct timespec *until);
+int ol_run_cond_clockwait(struct cond *c, struct mutex *m, clockid_t clock,
+			  const struct timespec *until);
+int ol_run_cond_signal(struct cond *c);
+int ol_run_cond_broadcast(struct cond *c);
 
 /* rwlock.c; errors as glibc has them */
 
-int rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr);
-int rwlock_destroy(struct rwlock *r);
-int rwlock_read(struct rwlock *r);
-int rwlock_tryread(struct rwlock *r);
-int rwlock_timedread(struct rwlock *r, clockid_t clock, const struct timespec *until);
-int rwlock_write(struct rwlock *r);
-int rwlock_trywrite(struct rwlock *r);
-int rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until);
-int rwlock_unlock(struct rwlock *r);
+int ol_run_rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr);
+int ol_run_rwlock_destroy(struct rwlock *r);
+int ol_run_rwlock_read(struct rwlock *r);
+int ol_run_rwlock_tryread(struct rwlock *r);
+int ol_run_rwlock_timedread(struct rwlock *r, clockid_t clock, const struct timespec *until);
+int ol_run_rwlock_write(struct rwlock *r);
+int ol_run_rwlock_trywrite(struct rwlock *r);
+int ol_run_rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until);
+int ol_run_rwlock_unlock(struct rwlock *r);
 
 /* spin.c */
 
-int spin_init(pthread_spinlock_t *l, int shared);
-int spin_destroy(pthread_spinlock_t *l);
-int spin_lock(pthread_spinlock_t *l);
-int spin_trylock(pthread_spinlock_t *l);
-int spin_unlock(pthread_spinlock_t *l);
+int ol_run_spin_init(pthread_spinlock_t *l, int shared);
+int ol_run_spin_destroy(pthread_spinlock_t *l);
+int ol_run_spin_lock(pthread_spinlock_t *l);
+int ol_run_spin_trylock(pthread_spinlock_t *l);
+int ol_run_spin_unlock(pthread_spinlock_t *l);
 
 /* clock.c */
 
-bool clock_is_known(clockid_t clock);
-bool time_is_valid(const struct timespec *t);
-uint64_t ns_left(clockid_t clock, const struct timespec *until); /* 0: it has come */
+bool ol_run_clock_is_known(clockid_t clock);
+bool ol_run_time_is_valid(const struct timespec *t);
+uint64_t ol_run_ns_left(clockid_t clock, const struct timespec *until); /* 0: it has come */
 
 /* For threads that wait for something nobody will wake them for: ever longer naps, to 1 ms. */
-void nap(uint64_t *step_ns, ol_ticks_t until);
-
-/* report.c: the counted library only. */
-
-/* In a function that programs call: where from. */
-#define CALLER		__builtin_return_address(0)
-
-#ifdef OL_COUNTED
-#define IS_COUNTED	true
-#include "counting.h"
-
-/* What was left to glibc, or served at a price; OL_LEFT(name, what). */
-#define LEFT_LIST                                                                         \
-	OL_LEFT(shared_mutex, "acquisitions of process-shared mutexes, left to glibc")    \
-	OL_LEFT(robust_mutex, "acquisitions of robust mutexes, left to glibc")            \
-	OL_LEFT(priority_mutex, "acquisitions of mutexes with a priority protocol, left to glibc") \
-	OL_LEFT(mutex_by_rule, "acquisitions of mutexes left to glibc by a rule")         \
-	OL_LEFT(shared_condition, "waits on process-shared condition variables, left to glibc") \
-	OL_LEFT(mixed_wait, "waits on process-shared condition variables with a replaced mutex")  \
-	OL_LEFT(rwlock, "acquisitions of rwlocks, left to glibc: see --rwlock")                   \
-	OL_LEFT(shared_rwlock, "acquisitions of process-shared rwlocks, left to glibc")           \
-	OL_LEFT(spinlock, "acquisitions of spinlocks, left to glibc: see --spinlock")             \
-	OL_LEFT(shared_spinlock, "process-shared spinlocks: every process that uses one must run under --spinlock")
-
-struct left {
-#define OL_LEFT(name, what) uint64_t name;
-	LEFT_LIST
-#undef OL_LEFT
-};
-extern struct left left;
-extern _Thread_local const void *caller __attribute__((tls_model("initial-exec")));
-
-#define LEFT(what)	((void)ol_add_relaxed(&left.what, 1u)) /* a statistic: orders nothing */
-/* Every function a program calls says so first; every acquisition is made for that caller. */
-#define CALLED()	((void)(caller = CALLER))
-void report_start(const char *output);
-bool report_is_wanted(void);			  /* of this process */
-void report_on_demand(void);			  /* by nobody who holds a lock of the program's */
-void report_found(const char *text, size_t size); /* check.h: at once */
-
-/* demand.c */
-
-/* From now on a report whenever the process gets OVERLOCK_SIGNAL. Takes locks, and makes a thread. */
-void demand_start(void);
-int demand_number(void);    /* of the signal; 0: none */
-bool demand_is_taken(void); /* the program has a handler of its own for it now */
-
-/* stacks.c */
-
-extern bool stacks_of_holds;
-
-/* With OVERLOCK_STACKS, `wait` or `hold`, from now on. May take locks. */
-void stacks_start(void);
-
-/* Once, before unwind(): loads what it needs. May take locks. */
-void unwind_start(void);
-
-/*
- * This thread's stack, as addresses to return to: from the call that returns to `from` on, or all there
- * is if that is not on it. Cut: there are more than `most`, of which it is the innermost.
- */
-uint32_t unwind(void **stack, uint32_t most, const void *from, bool *is_cut);
-
-/* All stacks as JSON, an object; nothing if none are taken. */
-struct text;
-void stacks_write(struct text *t);
-
-static inline void for_caller(void)
-{
-	ol_at_site(caller);
-	if (OL_UNLIKELY(stacks_of_holds))
-		ol_sites_take_for_hold(caller);
-}
-#define FOR_CALLER()	for_caller()
-#else
-#define IS_COUNTED	false
-#define LEFT(what)	((void)0)
-#define CALLED()	((void)0)
-#define FOR_CALLER()	((void)0)
-#endif
+void ol_run_nap(uint64_t *step_ns, ol_ticks_t until);
 
 #pragma GCC visibility pop
 
@@ -379,10 +284,4 @@ static inline void for_caller(void)
 #define LIKE(name)
 #endif
 #define ALIAS(name) extern __typeof__(name) __##name __attribute__((alias(#name) LIKE(name)))
-
-#ifdef OL_CHECKED /* what releases and destroys is told of as well */
-#define CALLED_TO_END()	CALLED()
-#else
-#define CALLED_TO_END()	((void)0)
-#endif
 #endif

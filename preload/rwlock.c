@@ -2,14 +2,14 @@
 /*
  * Rwlocks, over the queued rwlock of 003 (lock/qrw.h), if `run --rwlock qrw` asks for it.
  *
- * Writers are qrw's: one line, first come, first served; but those with a deadline, who could not leave
- * the line, stay out of it and compete with whoever is first. Readers depend on the kind:
+ * Writers are qrw's: one FIFO queue. Writers with a deadline could not leave the
+ * queue: they stay out of it and compete with the first in it. Readers depend on the kind:
  *
  *	prefer reader, prefer writer	pass any number of waiting writers, as in glibc: a thread may
  *					read again while a writer waits for it to stop
  *	prefer writer, nonrecursive	qrw's: they queue behind a writer that waits
  *
- * The child of a fork has no line: waiters are the parent's threads. So whoever comes first in a new
+ * The child of a fork has no queue: waiters are the parent's threads. So whoever comes first in a new
  * epoch empties it, before anybody of this process can have queued, and what waiters have left in the
  * count goes with it; who holds the lock, for reading or writing, still does. Readers therefore enter
  * by compare-exchange and not by qrw's adding and taking back: the count never has one too many.
@@ -30,21 +30,21 @@ static pthread_rwlock_t *glibc(struct rwlock *r)
 static const struct ol_lock_ops *rwlock_ops(void)
 {
 	const struct ol_lock_ops *ops =
-		ol_load_acquire(&chosen_rwlock); /* with what start() wrote */
+		ol_load_acquire(&ol_run_chosen_rwlock); /* with what ol_run_start() wrote */
 
 	if (OL_UNLIKELY(!ops)) {
-		start();
-		ops = ol_load_acquire(&chosen_rwlock);
+		ol_run_start();
+		ops = ol_load_acquire(&ol_run_chosen_rwlock);
 	}
 	return ops;
 }
 
-static bool is_foreign(const struct rwlock *r)
+static bool is_glibc(const struct rwlock *r)
 {
 	return !rwlock_ops() || r->shared;
 }
 
-static void count_foreign(const struct rwlock *r)
+static void count_glibc(const struct rwlock *r)
 {
 	if (r->shared)
 		LEFT(shared_rwlock);
@@ -56,9 +56,9 @@ static void count_foreign(const struct rwlock *r)
 #ifdef OL_COUNTED
 static void begin(struct ol_call *c, struct rwlock *r)
 {
-	if (OL_UNLIKELY(stacks_of_holds))
-		ol_sites_take_for_hold(caller);
-	ol_acquire_begin(c, &r->lock, rwlock_ops(), caller);
+	if (OL_UNLIKELY(ol_run_stacks_of_holds))
+		ol_sites_take_for_hold(ol_run_caller);
+	ol_acquire_begin(c, &r->lock, rwlock_ops(), ol_run_caller);
 }
 
 static int end(struct ol_call *c, int error)
@@ -71,7 +71,7 @@ static void count_release(struct rwlock *r)
 {
 	struct ol_call c;
 
-	ol_release_begin(&c, &r->lock, rwlock_ops(), caller);
+	ol_release_begin(&c, &r->lock, rwlock_ops(), ol_run_caller);
 	ol_release_end(&c);
 }
 #else
@@ -83,7 +83,7 @@ struct ol_call {
 #define count_release(r) ((void)0)
 #endif
 
-/* The line, in this epoch. */
+/* The queue, in this epoch. */
 
 #define RENEWING (1u << 31)
 
@@ -91,26 +91,26 @@ static OL_COLD void renew(struct rwlock *r)
 {
 	uint32_t seen, w;
 
-	while ((seen = ol_load_acquire(&r->line_epoch)) != epoch) {
-		if (seen == (epoch | RENEWING)) {
+	while ((seen = ol_load_acquire(&r->queue_epoch)) != ol_run_epoch) {
+		if (seen == (ol_run_epoch | RENEWING)) {
 			ol_yield();
 			continue;
 		}
-		if (!ol_cas_relaxed(&r->line_epoch, seen, epoch | RENEWING))
+		if (!ol_cas_relaxed(&r->queue_epoch, seen, ol_run_epoch | RENEWING))
 			continue;
 		ol_store_relaxed(&r->lock.line.word, 0u);
 		do {
 			w = ol_load_relaxed(&r->lock.count);
 		} while (!ol_cas_relaxed(&r->lock.count, w,
 					 w & OL_QRW_HELD ? OL_QRW_HELD : w & ~OL_QRW_WAITING));
-		/* Release, and acquire above: nobody queues before the line is empty. */
-		ol_store_release(&r->line_epoch, epoch);
+		/* Release, and acquire above: no thread queues before the queue is empty. */
+		ol_store_release(&r->queue_epoch, ol_run_epoch);
 	}
 }
 
 static inline void be_of_this_epoch(struct rwlock *r)
 {
-	if (OL_UNLIKELY(ol_load_acquire(&r->line_epoch) != epoch))
+	if (OL_UNLIKELY(ol_load_acquire(&r->queue_epoch) != ol_run_epoch))
 		renew(r);
 }
 
@@ -121,13 +121,14 @@ static bool is_mine(const struct rwlock *r)
 	uint32_t owner = ol_load_relaxed(&r->owner);
 
 	return owner &&
-	       owner == (ol_load_relaxed(&r->owner_epoch) == epoch ? self() : former_self());
+	       owner == (ol_load_relaxed(&r->owner_epoch) == ol_run_epoch ? ol_run_self()
+									  : ol_run_former_self());
 }
 
 static int own(struct rwlock *r)
 {
-	ol_store_relaxed(&r->owner_epoch, epoch);
-	ol_store_relaxed(&r->owner, self());
+	ol_store_relaxed(&r->owner_epoch, ol_run_epoch);
+	ol_store_relaxed(&r->owner, ol_run_self());
 	return 0;
 }
 
@@ -155,7 +156,7 @@ static int try_write(struct rwlock *r)
 	return ol_qrw_trylock(&r->lock) ? own(r) : EBUSY;
 }
 
-/* Past the line, whose first stays announced. */
+/* Past the queue, whose first waiter stays announced. */
 static int steal(struct rwlock *r)
 {
 	uint32_t w = ol_load_relaxed(&r->lock.count);
@@ -174,7 +175,7 @@ static int poll(struct rwlock *r, int (*attempt)(struct rwlock *), clockid_t clo
 
 	ol_count(OL_SLOW_PATH);
 	while ((error = attempt(r)) == EBUSY) {
-		if (until && !ns_left(clock, until))
+		if (until && !ol_run_ns_left(clock, until))
 			return ETIMEDOUT;
 		if (ol_passed(tired))
 			ol_yield();
@@ -207,9 +208,9 @@ static int wait(struct rwlock *r, int (*way)(struct rwlock *, clockid_t, const s
 	struct wait w;
 	int error;
 
-	wait_begin(&w, 0, rwlock_ops(), OL_NEVER);
+	ol_run_wait_begin(&w, 0, rwlock_ops(), OL_NEVER);
 	error = way(r, clock, until);
-	wait_end(&w);
+	ol_run_wait_end(&w);
 	return error;
 }
 
@@ -232,7 +233,7 @@ static int write_until(struct rwlock *r, clockid_t clock, const struct timespec 
 /* As glibc: looked at even by those that need not wait. */
 static bool is_nonsense(clockid_t clock, const struct timespec *until)
 {
-	return until && (!clock_is_known(clock) || !time_is_valid(until));
+	return until && (!ol_run_clock_is_known(clock) || !ol_run_time_is_valid(until));
 }
 
 static int acquire(struct rwlock *r,
@@ -248,66 +249,66 @@ static int acquire(struct rwlock *r,
 	return end(&c, way(r, clock, until));
 }
 
-int rwlock_read(struct rwlock *r)
+int ol_run_rwlock_read(struct rwlock *r)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
-		return real.rwlock_rdlock(glibc(r));
+	if (is_glibc(r)) {
+		count_glibc(r);
+		return ol_run_real.rwlock_rdlock(glibc(r));
 	}
 	return acquire(r, read_until, CLOCK_MONOTONIC, 0);
 }
 
-int rwlock_timedread(struct rwlock *r, clockid_t clock, const struct timespec *until)
+int ol_run_rwlock_timedread(struct rwlock *r, clockid_t clock, const struct timespec *until)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		if (clock == CLOCK_REALTIME)
-			return real.rwlock_timedrdlock(glibc(r), until);
-		return real.rwlock_clockrdlock(glibc(r), clock, until);
+			return ol_run_real.rwlock_timedrdlock(glibc(r), until);
+		return ol_run_real.rwlock_clockrdlock(glibc(r), clock, until);
 	}
 	return acquire(r, read_until, clock, until);
 }
 
-int rwlock_tryread(struct rwlock *r)
+int ol_run_rwlock_tryread(struct rwlock *r)
 {
 	struct ol_call c;
 
-	if (is_foreign(r)) {
-		count_foreign(r);
-		return real.rwlock_tryrdlock(glibc(r));
+	if (is_glibc(r)) {
+		count_glibc(r);
+		return ol_run_real.rwlock_tryrdlock(glibc(r));
 	}
 	be_of_this_epoch(r);
 	begin(&c, r);
 	return end(&c, try_read(r));
 }
 
-int rwlock_write(struct rwlock *r)
+int ol_run_rwlock_write(struct rwlock *r)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
-		return real.rwlock_wrlock(glibc(r));
+	if (is_glibc(r)) {
+		count_glibc(r);
+		return ol_run_real.rwlock_wrlock(glibc(r));
 	}
 	return acquire(r, write_until, CLOCK_MONOTONIC, 0);
 }
 
-int rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until)
+int ol_run_rwlock_timedwrite(struct rwlock *r, clockid_t clock, const struct timespec *until)
 {
-	if (is_foreign(r)) {
-		count_foreign(r);
+	if (is_glibc(r)) {
+		count_glibc(r);
 		if (clock == CLOCK_REALTIME)
-			return real.rwlock_timedwrlock(glibc(r), until);
-		return real.rwlock_clockwrlock(glibc(r), clock, until);
+			return ol_run_real.rwlock_timedwrlock(glibc(r), until);
+		return ol_run_real.rwlock_clockwrlock(glibc(r), clock, until);
 	}
 	return acquire(r, write_until, clock, until);
 }
 
-int rwlock_trywrite(struct rwlock *r)
+int ol_run_rwlock_trywrite(struct rwlock *r)
 {
 	struct ol_call c;
 
-	if (is_foreign(r)) {
-		count_foreign(r);
-		return real.rwlock_trywrlock(glibc(r));
+	if (is_glibc(r)) {
+		count_glibc(r);
+		return ol_run_real.rwlock_trywrlock(glibc(r));
 	}
 	be_of_this_epoch(r);
 	begin(&c, r);
@@ -315,10 +316,10 @@ int rwlock_trywrite(struct rwlock *r)
 }
 
 /* While somebody writes nobody reads, so the word says which of the two we did. */
-int rwlock_unlock(struct rwlock *r)
+int ol_run_rwlock_unlock(struct rwlock *r)
 {
-	if (is_foreign(r))
-		return real.rwlock_unlock(glibc(r));
+	if (is_glibc(r))
+		return ol_run_real.rwlock_unlock(glibc(r));
 	be_of_this_epoch(r);
 	count_release(r);
 	if (ol_load_relaxed(&r->lock.count) & OL_QRW_HELD) {
@@ -331,17 +332,17 @@ int rwlock_unlock(struct rwlock *r)
 }
 
 /* glibc reads the attributes, and leaves all zero but for the kind and who shares it. */
-int rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr)
+int ol_run_rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr)
 {
 	if (!attr && rwlock_ops()) {
 		memset(r, 0, sizeof(pthread_rwlock_t));
 		return 0;
 	}
-	start(); /* for `real` */
-	return real.rwlock_init(glibc(r), attr);
+	ol_run_start(); /* for `ol_run_real` */
+	return ol_run_real.rwlock_init(glibc(r), attr);
 }
 
-int rwlock_destroy(struct rwlock *r)
+int ol_run_rwlock_destroy(struct rwlock *r)
 {
-	return is_foreign(r) ? real.rwlock_destroy(glibc(r)) : 0;
+	return is_glibc(r) ? ol_run_real.rwlock_destroy(glibc(r)) : 0;
 }

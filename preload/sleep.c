@@ -11,7 +11,7 @@
  *				others sleep already, since they are ahead of it
  *	for `longest_spin`	every thread sleeps
  *
- * A sleeper keeps its place in the lock's queue, so FIFO locks stay FIFO. It adds itself to a list by
+ * A sleeper keeps its position in the lock's queue, so FIFO locks stay FIFO. It adds itself to a list by
  * mutex, sets SLEEPERS in the mutex's gate, polls once more, and sleeps. A release that finds SLEEPERS
  * wakes the first of the list after it has unlocked. The list is by the time at which waits began, which
  * is nearly the order of the lock's queue. Where it is not, the thread that was woken in vain wakes the
@@ -67,19 +67,19 @@ static struct bucket *enter(const struct mutex *m)
 
 	ol_store_relaxed(&any_was_used, true);
 	has_bucket = true;
-	real.mutex_lock(&b->mutex);
+	ol_run_real.mutex_lock(&b->mutex);
 	return b;
 }
 
 static void leave(struct bucket *b)
 {
-	real.mutex_unlock(&b->mutex);
+	ol_run_real.mutex_unlock(&b->mutex);
 	has_bucket = false;
 }
 
 #include "sleepers.h"
 
-void sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
+void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	if (has_bucket)
 		ops->unlock(m->lock);
@@ -149,7 +149,7 @@ static bool is_long(struct wait *w, ol_ticks_t now)
 		return true;
 	w->looked = true;
 	w->is_realtime = is_realtime(now);
-	if (w->is_realtime || (w->mutex && hands_over(w) && gate_has_sleepers(w->mutex)))
+	if (w->is_realtime || (w->mutex && hands_over(w) && ol_run_gate_has_sleepers(w->mutex)))
 		return true;
 	w->due = later(w->began, ol_tune(longest_spin));
 	return false;
@@ -234,7 +234,7 @@ static void sleep_in_list(struct wait *w, ol_ticks_t now)
 }
 
 /*
- * A wait for another thread's next steps, or in a release or at the start, which no wait_begin()
+ * A wait for another thread's next steps, or in a release or at the start, which no ol_run_wait_begin()
  * announces: its polls follow each other closely. Naps are short, for several such waits may look like
  * one.
  */
@@ -279,7 +279,8 @@ static void polled(ol_ticks_t until)
 	}
 }
 
-void wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
+void ol_run_wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops,
+		       ol_ticks_t until)
 {
 	*w = (struct wait){ .outer = waiting, .ops = ops, .until = until };
 	w->mutex = has_bucket ? 0 : m;
@@ -288,7 +289,7 @@ void wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops, 
 	waiting = w; /* a handler that interrupts us here, or later, restores what it finds */
 }
 
-void wait_end(struct wait *w)
+void ol_run_wait_end(struct wait *w)
 {
 	waiting = w->outer;
 	if (w->mutex && is_listed(w))
@@ -296,13 +297,13 @@ void wait_end(struct wait *w)
 }
 
 /* In the child of a fork the list has the parent's threads. */
-void sleepers_renew(void)
+void ol_run_sleepers_renew(void)
 {
 	for (struct bucket *b = buckets; any_was_used && b < buckets + BUCKETS; b++)
 		*b = (struct bucket){ .mutex = PTHREAD_MUTEX_INITIALIZER };
 }
 
-void sleepers_start(void)
+void ol_run_sleepers_start(void)
 {
 	ol_on_poll(polled);
 }

@@ -3,7 +3,7 @@
 #define OL_SLEEPERS_H
 /*
  * The list of sleepers, and how sleeping and waking meet: on the platform layer alone, so that the model
- * checker runs this text too (tests/check/sleep). sleep.c says what it is for. Whoever includes this
+ * checker runs this source too (tests/check/sleep). sleep.c says what it is for. Whoever includes this
  * has defined
  *
  *	struct bucket		with `first` and `last` of its list
@@ -77,7 +77,7 @@ static void kick(const uint32_t *state)
 /* In this process; a fork's child has none of its parent's waiters. Acquire: delist() is over. */
 static bool is_listed(const struct wait *w)
 {
-	return ol_load_acquire(&w->listed) && w->epoch == epoch;
+	return ol_load_acquire(&w->listed) && w->epoch == ol_run_epoch;
 }
 
 /* Release: the last that we do with it, for it may be gone as soon as it sees this. */
@@ -85,14 +85,14 @@ static void delist(struct bucket *b, struct wait *w)
 {
 	remove_from(b, w);
 	if (!next_for(w->mutex, b->first))
-		gate_set_sleepers(w->mutex, false);
+		ol_run_gate_set_sleepers(w->mutex, false);
 	ol_store_release(&w->listed, 0u);
 }
 
 /*
  * A release, by the holder, of a mutex that has SLEEPERS: unlocks it and wakes the first of them. Where
  * anybody may have the lock, that one leaves the list, and others are spared the list until it
- * sleeps again. Else it keeps its place: until its turn is over nobody need be woken.
+ * sleeps again. Else it keeps its position: until its turn is over nobody need be woken.
  */
 static void unlock_and_wake(struct mutex *m, const struct ol_lock_ops *ops, void *lock)
 {
@@ -119,9 +119,9 @@ static void lie_down(struct wait *w)
 
 	if (!is_listed(w)) {
 		insert(b, w);
-		w->epoch = epoch;
+		w->epoch = ol_run_epoch;
 		ol_store_relaxed(&w->listed, 1u); /* by its own thread */
-		gate_set_sleepers(w->mutex, true);
+		ol_run_gate_set_sleepers(w->mutex, true);
 	} else if (w->relays) {
 		state = rouse(next_for(w->mutex, w->next), w->relays - 1); /* it may be its turn */
 	}

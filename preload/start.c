@@ -5,7 +5,7 @@
  * It happens in our constructor or at the first call, whichever comes first: constructors of other
  * libraries may use mutexes before ours has run.
  */
-#include "check.h"
+#include "preload.h"
 #include "environment.h"
 #include "defaults.h"
 
@@ -16,29 +16,29 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-const struct ol_lock_ops *chosen, *chosen_rwlock, *chosen_spin;
-uint32_t plain_kind = KIND_NONE;
-struct real real;
-bool makes_adaptive;
-uint32_t epoch;
+const struct ol_lock_ops *ol_run_chosen, *ol_run_chosen_rwlock, *ol_run_chosen_spin;
+uint32_t ol_run_plain_kind = KIND_NONE;
+struct real ol_run_real;
+bool ol_run_makes_adaptive;
+uint32_t ol_run_epoch;
 
 static _Thread_local uint32_t my_id __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t my_former_id __attribute__((tls_model("initial-exec")));
 
-uint32_t self(void)
+uint32_t ol_run_self(void)
 {
 	if (OL_UNLIKELY(!my_id))
 		my_id = (uint32_t)syscall(SYS_gettid);
 	return my_id;
 }
 
-uint32_t former_self(void)
+uint32_t ol_run_former_self(void)
 {
 	return my_former_id;
 }
 
 /* _exit(): the program has not begun, so nothing of it may be flushed or cleaned up. */
-_Noreturn void refuse(const char *what, const char *why)
+_Noreturn void ol_run_refuse(const char *what, const char *why)
 {
 	dprintf(STDERR_FILENO, "overlock: %s: %s\n", what, why);
 	_exit(125);
@@ -62,43 +62,43 @@ static void find(void *function, const char *name, const char *version)
 	void *found = dlvsym(RTLD_NEXT, name, version);
 
 	if (!found)
-		refuse(name, "needs glibc 2.30 or later; run without overlock");
+		ol_run_refuse(name, "needs glibc 2.30 or later; run without overlock");
 	memcpy(function, &found, sizeof(found));
 }
 
 static void find_real(void)
 {
-	find(&real.mutex_init, "pthread_mutex_init", FIRST_VERSION);
-	find(&real.mutex_destroy, "pthread_mutex_destroy", FIRST_VERSION);
-	find(&real.mutex_lock, "pthread_mutex_lock", FIRST_VERSION);
-	find(&real.mutex_trylock, "pthread_mutex_trylock", FIRST_VERSION);
-	find(&real.mutex_timedlock, "pthread_mutex_timedlock", FIRST_VERSION);
-	find(&real.mutex_clocklock, "pthread_mutex_clocklock", CLOCK_VERSION);
-	find(&real.mutex_unlock, "pthread_mutex_unlock", FIRST_VERSION);
-	find(&real.cond_init, "pthread_cond_init", COND_VERSION);
-	find(&real.cond_destroy, "pthread_cond_destroy", COND_VERSION);
-	find(&real.cond_wait, "pthread_cond_wait", COND_VERSION);
-	find(&real.cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
-	find(&real.cond_clockwait, "pthread_cond_clockwait", CLOCK_VERSION);
-	find(&real.cond_signal, "pthread_cond_signal", COND_VERSION);
-	find(&real.cond_broadcast, "pthread_cond_broadcast", COND_VERSION);
-	find(&real.rwlock_init, "pthread_rwlock_init", FIRST_VERSION);
-	find(&real.rwlock_destroy, "pthread_rwlock_destroy", FIRST_VERSION);
-	find(&real.rwlock_rdlock, "pthread_rwlock_rdlock", FIRST_VERSION);
-	find(&real.rwlock_wrlock, "pthread_rwlock_wrlock", FIRST_VERSION);
-	find(&real.rwlock_tryrdlock, "pthread_rwlock_tryrdlock", FIRST_VERSION);
-	find(&real.rwlock_trywrlock, "pthread_rwlock_trywrlock", FIRST_VERSION);
-	find(&real.rwlock_timedrdlock, "pthread_rwlock_timedrdlock", FIRST_VERSION);
-	find(&real.rwlock_timedwrlock, "pthread_rwlock_timedwrlock", FIRST_VERSION);
-	find(&real.rwlock_clockrdlock, "pthread_rwlock_clockrdlock", CLOCK_VERSION);
-	find(&real.rwlock_clockwrlock, "pthread_rwlock_clockwrlock", CLOCK_VERSION);
-	find(&real.rwlock_unlock, "pthread_rwlock_unlock", FIRST_VERSION);
-	find(&real.spin_init, "pthread_spin_init", FIRST_VERSION);
-	find(&real.spin_destroy, "pthread_spin_destroy", FIRST_VERSION);
-	find(&real.spin_lock, "pthread_spin_lock", FIRST_VERSION);
-	find(&real.spin_trylock, "pthread_spin_trylock", FIRST_VERSION);
-	find(&real.spin_unlock, "pthread_spin_unlock", FIRST_VERSION);
-	find(&real.register_atfork, "__register_atfork", ATFORK_VERSION);
+	find(&ol_run_real.mutex_init, "pthread_mutex_init", FIRST_VERSION);
+	find(&ol_run_real.mutex_destroy, "pthread_mutex_destroy", FIRST_VERSION);
+	find(&ol_run_real.mutex_lock, "pthread_mutex_lock", FIRST_VERSION);
+	find(&ol_run_real.mutex_trylock, "pthread_mutex_trylock", FIRST_VERSION);
+	find(&ol_run_real.mutex_timedlock, "pthread_mutex_timedlock", FIRST_VERSION);
+	find(&ol_run_real.mutex_clocklock, "pthread_mutex_clocklock", CLOCK_VERSION);
+	find(&ol_run_real.mutex_unlock, "pthread_mutex_unlock", FIRST_VERSION);
+	find(&ol_run_real.cond_init, "pthread_cond_init", COND_VERSION);
+	find(&ol_run_real.cond_destroy, "pthread_cond_destroy", COND_VERSION);
+	find(&ol_run_real.cond_wait, "pthread_cond_wait", COND_VERSION);
+	find(&ol_run_real.cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
+	find(&ol_run_real.cond_clockwait, "pthread_cond_clockwait", CLOCK_VERSION);
+	find(&ol_run_real.cond_signal, "pthread_cond_signal", COND_VERSION);
+	find(&ol_run_real.cond_broadcast, "pthread_cond_broadcast", COND_VERSION);
+	find(&ol_run_real.rwlock_init, "pthread_rwlock_init", FIRST_VERSION);
+	find(&ol_run_real.rwlock_destroy, "pthread_rwlock_destroy", FIRST_VERSION);
+	find(&ol_run_real.rwlock_rdlock, "pthread_rwlock_rdlock", FIRST_VERSION);
+	find(&ol_run_real.rwlock_wrlock, "pthread_rwlock_wrlock", FIRST_VERSION);
+	find(&ol_run_real.rwlock_tryrdlock, "pthread_rwlock_tryrdlock", FIRST_VERSION);
+	find(&ol_run_real.rwlock_trywrlock, "pthread_rwlock_trywrlock", FIRST_VERSION);
+	find(&ol_run_real.rwlock_timedrdlock, "pthread_rwlock_timedrdlock", FIRST_VERSION);
+	find(&ol_run_real.rwlock_timedwrlock, "pthread_rwlock_timedwrlock", FIRST_VERSION);
+	find(&ol_run_real.rwlock_clockrdlock, "pthread_rwlock_clockrdlock", CLOCK_VERSION);
+	find(&ol_run_real.rwlock_clockwrlock, "pthread_rwlock_clockwrlock", CLOCK_VERSION);
+	find(&ol_run_real.rwlock_unlock, "pthread_rwlock_unlock", FIRST_VERSION);
+	find(&ol_run_real.spin_init, "pthread_spin_init", FIRST_VERSION);
+	find(&ol_run_real.spin_destroy, "pthread_spin_destroy", FIRST_VERSION);
+	find(&ol_run_real.spin_lock, "pthread_spin_lock", FIRST_VERSION);
+	find(&ol_run_real.spin_trylock, "pthread_spin_trylock", FIRST_VERSION);
+	find(&ol_run_real.spin_unlock, "pthread_spin_unlock", FIRST_VERSION);
+	find(&ol_run_real.register_atfork, "__register_atfork", ATFORK_VERSION);
 }
 
 /*
@@ -113,7 +113,7 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 	Dl_info me;
 	void *so;
 
-	if (dladdr(&chosen, &me) && strrchr(me.dli_fname, '/')) {
+	if (dladdr(&ol_run_chosen, &me) && strrchr(me.dli_fname, '/')) {
 		int folder = (int)(strrchr(me.dli_fname, '/') - me.dli_fname);
 
 		snprintf(library, sizeof(library), "%.*s/liboverlock.so.0", folder, me.dli_fname);
@@ -121,13 +121,14 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 	}
 	so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!so)
-		refuse("OVERLOCK_LOCK_SO", dlerror());
+		ol_run_refuse("OVERLOCK_LOCK_SO", dlerror());
 	snprintf(name, sizeof(name), "ol_ops_%s", id);
 	ops = dlsym(so, name);
 	if (!ops)
-		refuse("OVERLOCK_LOCK_SO", dlerror());
+		ol_run_refuse("OVERLOCK_LOCK_SO", dlerror());
 	if (ops->abi != OL_ABI)
-		refuse(path, "was compiled for another version of overlock; compile it again");
+		ol_run_refuse(path,
+			      "was compiled for another version of overlock; compile it again");
 	return ops;
 }
 
@@ -135,18 +136,21 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 static const struct ol_lock_ops *in_mutex(const char *id, const struct ol_lock_ops *ops)
 {
 	if (!ops)
-		refuse(id, "unknown lock; set OVERLOCK_LOCK to one that `overlock locks` lists");
+		ol_run_refuse(id,
+			      "unknown lock; set OVERLOCK_LOCK to one that `overlock locks` lists");
 	if (!ops->take || !ops->release)
-		refuse(id, "has no take() or release(); compile it again with this overlock");
+		ol_run_refuse(id,
+			      "has no take() or release(); compile it again with this overlock");
 	if (ops->traits & OL_ELIDES) /* it knows its holder: no gate, no release from a child */
-		refuse(id, "must be released by the thread that acquired it, and programs do not "
-			   "guarantee that for mutexes; choose another lock");
+		ol_run_refuse(
+			id, "must be released by the thread that acquired it, and programs do not "
+			    "guarantee that for mutexes; choose another lock");
 	if (ops->size > sizeof(((struct mutex *)0)->lock) || ops->align > _Alignof(struct mutex))
-		return outside_ops(ops);
+		return ol_run_outside_ops(ops);
 	return ops;
 }
 
-const struct ol_lock_ops *lock_named(const char *id)
+const struct ol_lock_ops *ol_run_lock_named(const char *id)
 {
 	return in_mutex(id, ol_find_lock(id));
 }
@@ -159,10 +163,10 @@ static const struct ol_lock_ops *choose(void)
 
 	if (!id || !*id)
 		id = DEFAULT_LOCK;
-	makes_adaptive = !strcmp(id, GLIBC_ADAPTIVE);
-	if (makes_adaptive)
+	ol_run_makes_adaptive = !strcmp(id, GLIBC_ADAPTIVE);
+	if (ol_run_makes_adaptive)
 		return 0;
-	return so && *so ? in_mutex(id, load(id, so)) : lock_named(id);
+	return so && *so ? in_mutex(id, load(id, so)) : ol_run_lock_named(id);
 }
 
 /* That of --rwlock and --spinlock; null for glibc's, which is the default. */
@@ -175,7 +179,7 @@ static const struct ol_lock_ops *asked_for(const char *variable)
 		return 0;
 	ops = ol_find_lock(id);
 	if (!ops)
-		refuse(id, "unknown lock; `overlock locks` lists them");
+		ol_run_refuse(id, "unknown lock; `overlock locks` lists them");
 	return ops;
 }
 
@@ -184,7 +188,8 @@ static const struct ol_lock_ops *choose_rwlock(void)
 	const struct ol_lock_ops *ops = asked_for("OVERLOCK_RWLOCK");
 
 	if (ops && strcmp(ops->id, RWLOCK) != 0)
-		refuse(ops->id, "is not an rwlock; set OVERLOCK_RWLOCK to " RWLOCK " or " GLIBC);
+		ol_run_refuse(ops->id,
+			      "is not an rwlock; set OVERLOCK_RWLOCK to " RWLOCK " or " GLIBC);
 	return ops;
 }
 
@@ -192,20 +197,20 @@ static const struct ol_lock_ops *choose_spin(void)
 {
 	const struct ol_lock_ops *ops = asked_for("OVERLOCK_SPINLOCK");
 	const char *why = ops ? spin_refusal(ops->traits) : 0;
-	char line[200];
+	char reason[200];
 
 	if (why) {
-		snprintf(line, sizeof(line), "%s; choose another --spinlock", why);
-		refuse(ops->id, line);
+		snprintf(reason, sizeof(reason), "%s; choose another --spinlock", why);
+		ol_run_refuse(ops->id, reason);
 	}
 	return ops;
 }
 
 static void child(void)
 {
-	epoch++;
-	sleepers_renew();
-	check_renew();
+	ol_run_epoch++;
+	ol_run_sleepers_renew();
+	ol_run_misuse_renew();
 	my_former_id =
 		my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
 	my_id = 0;
@@ -214,7 +219,7 @@ static void child(void)
 enum { FRESH, STARTING, STARTED };
 static uint32_t state, starter;
 
-/* Releases: with `real`, with the choices, and the kind after the lock that it stands for. */
+/* Releases: with `ol_run_real`, with the choices, and the kind after the lock that it stands for. */
 static void choose_all(void)
 {
 	const struct ol_lock_ops *ops = choose();
@@ -222,10 +227,10 @@ static void choose_all(void)
 
 	if (!ops)
 		return;
-	kind = choices_start(ops);
-	ol_store_release(&chosen, ops);
+	kind = ol_run_choices_start(ops);
+	ol_store_release(&ol_run_chosen, ops);
 	if (!IS_CHECKED) /* there nobody goes straight through */
-		ol_store_release(&plain_kind, kind);
+		ol_store_release(&ol_run_plain_kind, kind);
 }
 
 static bool is_enabled(void)
@@ -252,19 +257,19 @@ static void start_once(void)
 	 * anything here can allocate memory, for an allocator may use one.
 	 */
 	if (is_enabled())
-		ol_store_release(&chosen_spin, choose_spin());
+		ol_store_release(&ol_run_chosen_spin, choose_spin());
 	find_real();
 	if (is_enabled() && !is_under_tsan()) {
 		choose_all();
-		ol_store_release(&chosen_rwlock, choose_rwlock()); /* with `real` */
+		ol_store_release(&ol_run_chosen_rwlock, choose_rwlock()); /* with `ol_run_real` */
 	}
-	real.register_atfork(0, 0, child, 0);
-	sleepers_start();
+	ol_run_real.register_atfork(0, 0, child, 0);
+	ol_run_sleepers_start();
 #ifdef OL_COUNTED
-	if (chosen)
-		report_start(secure_getenv("OVERLOCK_OUTPUT"));
-	if (chosen)
-		check_start();
+	if (ol_run_chosen)
+		ol_run_report_start(secure_getenv("OVERLOCK_OUTPUT"));
+	if (ol_run_chosen)
+		ol_run_misuse_start();
 #endif
 }
 
@@ -272,19 +277,19 @@ static void start_once(void)
  * What the start itself calls may lock mutexes: those go to glibc, which leaves a mutex all zero
  * when it is free again, as we do.
  */
-OL_COLD const struct ol_lock_ops *start(void)
+OL_COLD const struct ol_lock_ops *ol_run_start(void)
 {
 	if (ol_load_acquire(&state) == STARTED)
-		return chosen; /* null: disabled */
+		return ol_run_chosen; /* null: disabled */
 	if (ol_cas_acquire(&state, (uint32_t)FRESH, (uint32_t)STARTING)) {
-		ol_store_relaxed(&starter, self());
+		ol_store_relaxed(&starter, ol_run_self());
 		start_once();
 		ol_store_release(&state, (uint32_t)STARTED);
-	} else if (ol_load_relaxed(&starter) != self()) {
+	} else if (ol_load_relaxed(&starter) != ol_run_self()) {
 		while (ol_load_acquire(&state) != STARTED)
 			ol_yield();
 	}
-	return ol_load_acquire(&chosen);
+	return ol_load_acquire(&ol_run_chosen);
 }
 
 /*
@@ -298,10 +303,10 @@ static void leave_children_alone(void)
 
 	if (!children || strcmp(children, "0") != 0)
 		return;
-	beside = preloaded_beside(0, getenv("LD_PRELOAD"));
+	beside = ol_run_preloaded_beside(0, getenv("LD_PRELOAD"));
 	if (!beside)
-		refuse("OVERLOCK_CHILDREN", "out of memory for the environment of children");
-	remove_told();
+		ol_run_refuse("OVERLOCK_CHILDREN", "out of memory for the environment of children");
+	ol_run_remove_told();
 	if (*beside)
 		setenv("LD_PRELOAD", beside, 1);
 	if (live)
@@ -311,10 +316,10 @@ static void leave_children_alone(void)
 
 __attribute__((constructor(102))) static void constructor(void)
 {
-	start();
+	ol_run_start();
 #ifdef OL_COUNTED
-	if (chosen)
-		demand_start();
+	if (ol_run_chosen)
+		ol_run_demand_start();
 #endif
 	leave_children_alone();
 }

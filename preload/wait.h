@@ -22,5 +22,5 @@ struct wait {
 };
 
 /* Whether a release shall look for sleepers; by waiters, one at a time. */
-void gate_set_sleepers(struct mutex *m, bool any);
+void ol_run_gate_set_sleepers(struct mutex *m, bool any);
 #endif

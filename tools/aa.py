@@ -26,10 +26,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from overlock_tools import files, machine, outside, plan, server, stats
-from overlock_tools.commands.new import scaffold
-from overlock_tools.errors import FAILED, INTERRUPTED, Fail, say
-from overlock_tools.server import Server
+from overlock_tools.cli.commands.new import scaffold
+from overlock_tools.measure import header_locks, server
+from overlock_tools.measure.server import Server
+from overlock_tools.model import plan, stats
+from overlock_tools.system import files, machine
+from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail, say
 
 ONE, TWO, SLOW = "aa_one", "aa_two", "aa_add"  # names of equal length, so that nothing else differs
 ADDED = 0.05
@@ -60,7 +62,7 @@ def bench(slow_steps: int) -> Iterator[list[str]]:
                 text = text.replace(RELEASE, RELEASE + DELAY.format(steps=slow_steps))
             header = folder / f"{lock}.h"
             header.write_text(text)
-            options.append(f"--lock-so={lock}={outside.compile_lock(header, folder)}")
+            options.append(f"--lock-so={lock}={header_locks.compile_lock(header, folder)}")
         yield options
 
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What README and docs/choosing.md say of advice.toml, with the numbers that it names."""
+"""What README and the two choosing.md say of advice.toml, with the numbers that it names."""
 
 import evidence
 from evidence import Called, Cell
 from lock_pages import table
 
-from overlock_tools import advice
-from overlock_tools.advice import Gain, Situation
-from overlock_tools.errors import Fail
-from overlock_tools.tables import factor, si
+from overlock_tools.model import advice
+from overlock_tools.model.advice import Gain, Situation
+from overlock_tools.model.quantities import factor, si
+from overlock_tools.system.errors import Fail
 
 
 def _linked(lock: str) -> str:
@@ -64,7 +64,7 @@ def _of_one(situation: Situation, before: list[str]) -> str:
     commands = evidence.commands(situation)
     if of_programs := [command for command in commands if " apps run " in command]:
         commands = [command for command in commands if command not in of_programs]
-        said += ["", "Measured by the commands of [each program](apps-measured.md#each-program)."]
+        said += ["", "Measured by the commands of [each program](results/apps-programs.md)."]
     if new := [command for command in commands if command not in before]:
         said += ["", *(f"    {command}" for command in new)]
     if len(new) < len(commands):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The numbers of docs/apps-measured.md: shortened results of `overlock apps run`.
+"""The numbers of docs/results/apps.md: shortened results of `overlock apps run`.
 
 tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json. For each program in the
 given folders it writes, for each lock, number of threads and number of copies, the median rate and
@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.errors import Fail
-from overlock_tools.papers import compared
-from overlock_tools.results import Result, from_file
-from overlock_tools.tables import duration, factor, si
+from overlock_tools.analyze.paper_claims import compared
+from overlock_tools.model.quantities import duration, factor, si
+from overlock_tools.model.results import Result, from_file
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/apps.json"

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/img/counterexample.svg: a counterexample on a terminal, with numbered marks that
-docs/check.md explains. Needs overlock-check and the mutants: `make test` builds them."""
+"""Draws docs/img/counterexample.svg: a counterexample on a terminal, with numbered marks.
+
+docs/reading-counterexamples.md explains the marks. Needs overlock-check and the mutants: `make
+test` builds them.
+"""
 
 import io
 import json
@@ -15,10 +18,10 @@ from counterexamples import COUNTEREXAMPLES, TOP
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from overlock_tools import native
-from overlock_tools.checking import view
-from overlock_tools.checking.job import Job, Size, Subject
-from overlock_tools.checking.outcome import Outcome
+from overlock_tools.modelcheck import display
+from overlock_tools.modelcheck.job import Job, Size, Subject
+from overlock_tools.modelcheck.outcome import Outcome
+from overlock_tools.system import native
 
 OUT = TOP / "docs/img/counterexample.svg"
 SHOWN = "second-look"
@@ -51,10 +54,10 @@ MARKS = (
 
 def outcome() -> Outcome:
     one = COUNTEREXAMPLES[SHOWN]
-    twin = Path(one.header).parents[2]
+    mutant = Path(one.header).parents[2]
     size = Size.parse(one.size)
     job = Job(Subject("pv_ticket", header=Path(one.header)), one.scenario, size=size)
-    command = [str(native.checker()), f"--load={TOP / twin}.so", f"--replay={one.schedule}"]
+    command = [str(native.checker()), f"--load={TOP / mutant}.so", f"--replay={one.schedule}"]
     command += [f"--contexts={size.contexts}", f"--acquisitions={size.acquisitions}"]
     done = subprocess.run(
         [*command, f"--scenario={one.scenario}"], capture_output=True, text=True, check=False
@@ -78,7 +81,7 @@ def draw() -> str:
     out = Console(
         record=True, width=WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    view.counterexample(out, outcome())
+    display.counterexample(out, outcome())
     lines = out.export_text(clear=False).splitlines()
     code = WEB_FONTS.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code", FONT)
     svg = out.export_svg(title="overlock check", code_format=code, unique_id="overlock")

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills docs/counterexamples.md with the output of the commands on that page.
+"""Fills docs/results/counterexamples.md with the output of the commands on that page.
 
 A page marks a place by <!-- counterexample: NAME --> and <!-- end -->; COUNTEREXAMPLES has the
-command. The broken locks are the mutants of tests/twins that the build has patched. --in-place
-updates the page itself; without it, the page is printed.
+command. The broken locks are the mutants of tests/mutants that the build has patched.
 """
 
-import argparse
 import os
 import re
 import shlex
@@ -19,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 TOP = Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/counterexamples.md"
+PAGE = TOP / "docs/results/counterexamples.md"
 PART = re.compile(r"(<!-- counterexample: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 AGAIN = "\nTo replay it:\n"  # the command, in other words, and a schedule of any length
 
@@ -45,29 +43,29 @@ class Counterexample:
         return [*words, *self.search()[3:]]
 
 
-def twin(name: str, lock: str) -> str:
-    return f"./build/tests/twins/{name}/overlock/lock/{lock}.h"
+def mutant(name: str, lock: str) -> str:
+    return f"./build/tests/mutants/{name}/overlock/lock/{lock}.h"
 
 
 # Schedules: the shortest, in steps and context switches, of those that the search and 400 random
 # searches (`--search pct --seed N`) find first.
 COUNTEREXAMPLES = {
     "second-look": Counterexample(
-        twin("pv_ticket_second_look", "pv_ticket"),
+        mutant("pv_ticket_second_look", "pv_ticket"),
         *("2x1", "use after release", "1*5.2*7.1", "frees"),
     ),
     "no-link": Counterexample(
-        twin("mcs_unlock_no_link", "mcs"), "2x1", "deadlock", "1*5.2*4.1*2.2*2"
+        mutant("mcs_unlock_no_link", "mcs"), "2x1", "deadlock", "1*5.2*4.1*2.2*2"
     ),
     "grant-before-slot": Counterexample(
-        twin("twa_grant_before_slot", "twa"), "3x1", "deadlock", "3*5.2*3.1*4.3*2.2*6.1*3"
+        mutant("twa_grant_before_slot", "twa"), "3x1", "deadlock", "3*5.2*3.1*4.3*2.2*6.1*3"
     ),
     "clears-flag": Counterexample(
-        twin("pv_ticket_release_clears_flag", "pv_ticket"),
+        mutant("pv_ticket_release_clears_flag", "pv_ticket"),
         *("3x1", "lost wake-up", "2*5.3*2.1*2.1:1.1*2.2*2.3*6"),
     ),
     "kicks-next": Counterexample(
-        twin("pv_preemptable_ticket_kicks_next", "pv_preemptable_ticket"),
+        mutant("pv_preemptable_ticket_kicks_next", "pv_preemptable_ticket"),
         *("3x1", "lost wake-up", "1*4.2.3*2.1*2.2.2:1.2*4.3.3:1.3*2.2*4"),
     ),
     "after-you": Counterexample("./tests/docs/after_you.h", "2x1", "livelock"),
@@ -113,13 +111,7 @@ def fill(page: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--in-place", action="store_true", help=f"update {PAGE.name}")
-    page = fill(PAGE.read_text())
-    if parser.parse_args().in_place:
-        PAGE.write_text(page)
-    else:
-        sys.stdout.write(page)
+    PAGE.write_text(fill(PAGE.read_text()))
 
 
 if __name__ == "__main__":

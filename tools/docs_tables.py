@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Fills the generated parts of docs/ and README: the tables of locks, workloads, events and so on.
 
-A page marks such a part by <!-- generated: NAME --> and <!-- end -->; a lock's page uses NAME LOCK,
-a load's page NAME LOAD. `make docs` writes all pages, filled, to build/docs; --in-place updates the
-pages of docs/ and README themselves.
+A page marks such a part by <!-- generated: NAME --> and <!-- end -->, or NAME LOAD for one load.
 """
 
-import argparse
-import os
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,25 +13,26 @@ from pathlib import Path
 import advice_tables
 import apps_measured
 import guest_measured
-import lock_pages
 from lock_pages import PROPERTIES, linked, table
 
-from overlock_tools import defs, measure
-from overlock_tools.checking import lists
-from overlock_tools.commands.tunables import WHEN
+from overlock_tools.cli.commands.tunables import WHEN
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
-from overlock_tools.errors import MISSING, Fail
-from overlock_tools.scenarios import SCENARIOS
+from overlock_tools.measure import subjects
+from overlock_tools.measure.conditions import SCENARIOS
+from overlock_tools.model import defs
+from overlock_tools.modelcheck import capabilities
+from overlock_tools.system.errors import MISSING, Fail
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
 README = TOP / "README.md"
 PART = re.compile(
-    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<lock>[\w@-]+))? -->\n)"
+    r"(?P<start><!-- generated: (?P<name>[a-z-]+)(?: (?P<load>[\w@-]+))? -->\n)"
     r"(?P<text>.*?)(?P<end><!-- end -->)",
     re.DOTALL,
 )
+RELATIVE = re.compile(r"\]\((?![a-z]+:|#)")  # links are made as from a page of docs/
 
 
 def locks_table() -> str:
@@ -62,14 +58,14 @@ def peers_table() -> str:
 
 
 def workloads_table() -> str:
-    rows = [[f"`{w.name}`", w.what, w.unit] for w in measure.subjects().workloads.values()]
+    rows = [[f"`{w.name}`", w.what, w.unit] for w in subjects.subjects().workloads.values()]
     return table(["workload", "what it is", "unit counted"], rows)
 
 
 def parameters_table() -> str:
     rows = [
         [w.name, f"`{p.option}`", "`" + "`, `".join(p.values or (p.preset,)) + "`", p.what]
-        for w in measure.subjects().workloads.values()
+        for w in subjects.subjects().workloads.values()
         for p in w.parameters
     ]
     return table(["workload", "option", "default, or values", "meaning"], rows)
@@ -123,17 +119,17 @@ def facts_table() -> str:
 
 
 def check_scenarios_table() -> str:
-    rows = [[f"`{name}`", what] for name, what in lists.load().scenarios.items()]
+    rows = [[f"`{name}`", what] for name, what in capabilities.load().scenarios.items()]
     return table(["scenario", "actions of the contexts"], rows)
 
 
 def check_models_table() -> str:
-    rows = [[f"`{name}`", what] for name, what in lists.load().models.items()]
+    rows = [[f"`{name}`", what] for name, what in capabilities.load().models.items()]
     return table(["model", "meaning"], rows)
 
 
 def check_budgets_table() -> str:
-    known = lists.load()
+    known = capabilities.load()
     rows = [[f"`{k}`", str(known.usual[k]), what] for k, what in known.budgets.items()]
     return table(["budget", "default per context", "allowed event"], rows)
 
@@ -233,11 +229,6 @@ def apps_held() -> str:
     return table(["program", *headings], apps_measured.held())
 
 
-def on_page(of: Callable[[defs.Lock], str]) -> Callable[[str], str]:
-    """A part of a lock's page."""
-    return lambda lock: of(defs.load().lock(lock))
-
-
 PARTS: dict[str, Callable[..., str]] = {
     "advice": advice_tables.situations,
     "advice-gains": advice_tables.gains,
@@ -256,10 +247,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "check-scenarios": check_scenarios_table,
     "check-models": check_models_table,
     "check-budgets": check_budgets_table,
-    "lock-facts": on_page(lock_pages.facts),
-    "lock-text": on_page(lock_pages.text),
-    "lock-handover": on_page(lock_pages.handover),
-    "lock-measured": on_page(lock_pages.measured),
     "apps-about": apps_about,
     "apps-rates": apps_rates,
     "apps-ratios": apps_ratios,
@@ -273,47 +260,34 @@ PARTS: dict[str, Callable[..., str]] = {
 }
 
 
-def made(found: re.Match[str]) -> str:
-    """The current text of the generated part."""
-    return PARTS[found["name"]](*([found["lock"]] if found["lock"] else []))
+def made(found: re.Match[str], page: Path) -> str:
+    """The current text of the generated part, with its links as from that page."""
+    text = PARTS[found["name"]](*([found["load"]] if found["load"] else []))
+    up = "../" * len(page.relative_to(DOCS).parent.parts) if page.is_relative_to(DOCS) else ""
+    return RELATIVE.sub(f"]({up}", text)
 
 
-def fill(text: str) -> str:
+def fill(page: Path) -> str:
     """The page with its generated parts up to date."""
 
     def part(found: re.Match[str]) -> str:
         if found["name"] not in PARTS:
             raise Fail(f"there is no generated part {found['name']}; there are {', '.join(PARTS)}")
         try:
-            return found["start"] + made(found) + found["end"]
+            return found["start"] + made(found, page) + found["end"]
         except Fail as error:
             if error.code != MISSING:
                 raise
             print(f"docs: {found['name']} is left as it was: {error.message}", file=sys.stderr)
             return found[0]
 
-    return PART.sub(part, text)
-
-
-def write(out: Path) -> None:
-    if out != DOCS:
-        shutil.copytree(DOCS, out, dirs_exist_ok=True)
-    for page in sorted((*DOCS.glob("*.md"), *DOCS.glob("locks/*.md"))):
-        target = out / page.relative_to(DOCS)
-        up = os.path.relpath(TOP, page.parent)
-        top = os.path.relpath(TOP, target.resolve().parent)
-        target.write_text(fill(page.read_text()).replace(f"]({up}/", f"]({top}/"))
-    if out == DOCS:
-        README.write_text(fill(README.read_text()))
+    return PART.sub(part, page.read_text())
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=TOP / "build/docs", metavar="FOLDER")
-    parser.add_argument("--in-place", action="store_true", help="update docs/ itself")
-    options = parser.parse_args()
     try:
-        write(DOCS if options.in_place else options.out)
+        for page in (README, *DOCS.rglob("*.md")):
+            page.write_text(fill(page))
     except Fail as error:
         print(f"docs: {error.message}", file=sys.stderr)
         return error.code

@@ -19,10 +19,10 @@ from math import comb, nan
 from pathlib import Path
 from typing import Any
 
-from overlock_tools import advice
-from overlock_tools.advice import Evidence, Situation
-from overlock_tools.errors import Fail
-from overlock_tools.tables import factor
+from overlock_tools.model import advice
+from overlock_tools.model.advice import Evidence, Situation
+from overlock_tools.model.quantities import factor
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 MEASURED = TOP / "docs/measured"
@@ -31,7 +31,7 @@ BY_CHANCE = 0.025  # a 95 % interval lies on one side of the truth
 # What is less likely is no chance. Recommendations rest on "faster", so it needs more.
 SLOWER_BY_CHANCE = 0.05
 FASTER_BY_CHANCE = 0.01
-FAR = 20.0  # times, in the worst round: not by chance, as docs/guest-measured.md has it
+FAR = 20.0  # times, in the worst round: not by chance, as docs/results/guest.md has it
 BY_CHANCE_FAR = 0.001
 FAR_BELOW = 0.1  # "< 0.1×", "cut": given up as less than a tenth
 NATIVE = "native"

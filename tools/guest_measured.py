@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The numbers of docs/guest-measured.md: shortened results of `overlock guest matrix`.
+"""The numbers of docs/results/guest.md: shortened results of `overlock guest matrix`.
 
 tools/guest_measured.py FOLDER [WORD] updates docs/measured/guest.json. For each load in the folder
 it writes, for each lock and rig, the median, least and most of the rounds, how evenly the vCPUs
@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from overlock_tools.errors import Fail
-from overlock_tools.results import Result, from_file
-from overlock_tools.tables import factor, si, span
+from overlock_tools.model.quantities import factor, si, span
+from overlock_tools.model.results import Result, from_file
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/guest.json"

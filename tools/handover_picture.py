@@ -1,28 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/img/locks/LOCK.svg: one contended hand-over, as the model checker runs it.
+"""The picture on a lock's page of the site: one contended hand-over, as the model checker runs it.
 
-tools/handover_picture.py [LOCK]... searches for the hand-over of each LOCK and draws it. Without an
-argument it does so for the locks whose picture is missing or out of date. Needs `overlock-check`.
---redraw draws the known executions again, without a search.
+tools/handover_picture.py LOCK prints it. Needs `overlock-check`.
 """
 
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape, unescape
-from pathlib import Path
+from html import escape
 
 import handover_story as story
-from diagrams import DEFINITIONS, OUT, text
+from diagrams import DEFINITIONS, text
 from handover_story import ABSENT, HOLDER, PRESENT, Event, Play
 from handover_words import Words
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
-FOLDER = OUT / "locks"
 MONO = "font-family='DejaVu Sans Mono, Menlo, Consolas, monospace'"
 LEFT, TOP, ROW, COLUMN, BAR, LETTER = 22, 66, 19, 92, 9, 6.35
 HEADINGS = "value or effect, in hex", "source line"
@@ -36,7 +31,6 @@ LOOKS = {
     "parks": ("#b9a6d3", "sleeps"),
     "off": ("#ffffff", "off its CPU"),
 }
-PLAYED = re.compile(r"<desc>(.*?)</desc>")
 AGAIN = "… until T2 runs again"
 
 
@@ -172,35 +166,9 @@ def draw(play: Play) -> str:
     return "\n".join([*parts, *draw_legend(scene, height - 26), "</svg>\n"])
 
 
-def path_of(lock: str) -> Path:
-    return FOLDER / f"{lock}.svg"
-
-
-def again(lock: str) -> str | None:
-    """The picture of the same execution now; null if the lock no longer has that execution."""
-    if not path_of(lock).exists() or not (found := PLAYED.search(path_of(lock).read_text())):
-        return None
-    play = Play(lock, tuple(unescape(found[1]).split(".")))
-    return draw(play) if play.events() else None
-
-
-def is_true(lock: str) -> bool:
-    return (now := again(lock)) is not None and now == path_of(lock).read_text()
-
-
-def main() -> None:
-    locks = defs.load().locks
-    FOLDER.mkdir(exist_ok=True)
-    if sys.argv[1:] == ["--redraw"]:
-        for name in locks:
-            if drawn := again(name):
-                path_of(name).write_text(drawn)
-        return
-    for name in sys.argv[1:] or [name for name in locks if not is_true(name)]:
-        play = story.played(name, "yields" in locks[name].traits)
-        path_of(name).write_text(draw(play))
-        print(f"{name}: {play.text()}")
+def of_lock(lock: str) -> str:
+    return draw(story.played(lock, "yields" in defs.load().lock(lock).traits))
 
 
 if __name__ == "__main__":
-    main()
+    print(of_lock(*sys.argv[1:]), end="")

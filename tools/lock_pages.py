@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The generated parts of docs/locks/LOCK.md."""
+"""A lock's page of the site: docs/locks/LOCK.md, the header comment, a hand-over and the rates."""
 
 import re
 from collections.abc import Callable
@@ -7,12 +7,17 @@ from pathlib import Path
 
 import measured as results
 
-from overlock_tools import traits
-from overlock_tools.defs import Lock
-from overlock_tools.errors import Fail
+from overlock_tools.model import traits
+from overlock_tools.model.defs import Lock
+from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
-PICTURES = TOP / "docs/img/locks"
+HANDOVER = """
+## A hand-over
+
+T2 is the next waiter, but it has no CPU when T1 releases. Can T3 take the lock?
+"""
+MEASURED = "\n## Measured\n"
 
 
 def table(headings: list[str], rows: list[list[str]]) -> str:
@@ -71,11 +76,13 @@ def text(lock: Lock) -> str:
     return f"From [`{name}`](../../include/overlock/{name}):\n\n```text\n{comment}\n```\n"
 
 
-def handover(lock: Lock) -> str:
+def handover(lock: Lock, picture: str) -> str:
     """The picture, with its own title as text."""
-    found = re.search(r"aria-label='([^']*)'", (PICTURES / f"{lock.id}.svg").read_text())
+    found = re.search(r"aria-label='([^']*)'", picture)
     if not found:
-        raise Fail(f"docs/img/locks/{lock.id}.svg has no title")
+        raise Fail(
+            f"the picture of {lock.id} has no title; draw() in handover_picture.py writes it"
+        )
     return f"![{found[1]}](../img/locks/{lock.id}.svg)\n"
 
 
@@ -92,3 +99,12 @@ def measured(lock: Lock) -> str:
     headings = ["threads", "per CPU", *(f"`{variant}`" for variant in shown)]
     picture = f"![{lock.id}: acquisitions per second](../img/locks/{lock.id}-rate.svg)"
     return f"{picture}\n\n{table(headings, rows)}\n{table_of_rates.how()}\n"
+
+
+def page(lock: Lock, written: str, picture: str) -> str:
+    """The whole page; `written` is the part by hand, and `picture` that of the hand-over."""
+    title, rest = written.split("\n", 1)
+    notes, _, remark = rest.partition(MEASURED)
+    parts = (title, "", facts(lock), notes.strip(), "", "## Header comment", "", text(lock))
+    more = (HANDOVER, handover(lock, picture), MEASURED, remark.strip(), "", measured(lock))
+    return "\n".join((*parts, *more))

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The rates on the locks' pages: a shortened result of `overlock bench`, and its pictures.
 
-tools/measured.py RESULT.json writes docs/measured/sections.json, a few numbers of each lock at
-each number of threads, and draws docs/img/locks/LOCK-rate.svg from it. Without an argument it only
-draws.
+tools/measured.py RESULT.json writes docs/measured/sections.json: a few numbers of each lock at each
+number of threads. `make site` draws the pictures from it.
 """
 
 import json
@@ -16,16 +15,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from diagrams import OUT, text
+from diagrams import text
 
-from overlock_tools import defs
-from overlock_tools.results import Result, from_file
-from overlock_tools.tables import si
-from overlock_tools.view import View
+from overlock_tools.analyze.derived import View
+from overlock_tools.model import defs
+from overlock_tools.model.quantities import si
+from overlock_tools.model.results import Result, from_file
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/sections.json"
-FOLDER = OUT / "locks"
 # Each lock is compared with the baseline to beat, a lock that collapses, and glibc's mutex.
 BESIDE = ("tas_yield", "ticket", "pthread_mutex")
 COLOURS = ("#b34700", "#0069a8", "#666b70", "#007a57")  # the lock itself first
@@ -166,23 +164,14 @@ class Plot:
         return "\n".join([*parts, *self.names(), "</svg>\n"])
 
 
-def picture_of(lock: str) -> Path:
-    return FOLDER / f"{lock}-rate.svg"
-
-
 def draw(data: Measured, lock: str) -> str:
     return Plot(data, data.beside(lock)).draw()
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
-        FILE.parent.mkdir(exist_ok=True)
-        found = shortened(from_file(Path(sys.argv[1])))
-        FILE.write_text(json.dumps(found, indent=1) + "\n")
-    if data := load():
-        for lock in defs.load().locks:
-            if lock in data.locks:
-                picture_of(lock).write_text(draw(data, lock))
+    FILE.parent.mkdir(exist_ok=True)
+    found = shortened(from_file(Path(sys.argv[1])))
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

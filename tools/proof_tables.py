@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the tables of docs/proof.md with the results of `overlock check --json`.
+"""Fills the tables of docs/proof.md and docs/results/proof.md.
 
-tools/proof_tables.py FILE.json ... [--in-place]. A page marks a table by <!-- proof: NAME --> and
+They are results of `overlock check --json`:
+tools/proof_tables.py FILE.json ... A page marks a table by <!-- proof: NAME --> and
 <!-- end -->. `make proof` makes the files and the page. A cell is a plain number only if the search
 was exhausted and the lock held. A cell without a result is empty; a column without results is left
 out.
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from lock_pages import table
 
 TOP = Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/proof.md"
+PAGES = (TOP / "docs/proof.md", TOP / "docs/results/proof.md")
 PART = re.compile(r"(<!-- proof: ([a-z]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 MODELS = ("sc", "tso", "c11")
@@ -235,14 +236,10 @@ def fill(page: str, results: Results) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
-    parser.add_argument("--in-place", action="store_true", help=f"update {PAGE.name}")
     options = parser.parse_args()
     results = Results(json.loads(path.read_text()) for path in options.files)
-    page = fill(PAGE.read_text(), results)
-    if options.in_place:
-        PAGE.write_text(page)
-    else:
-        sys.stdout.write(page)
+    for page in PAGES:
+        page.write_text(fill(page.read_text(), results))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 IN_WHEEL = "overlock_tools/native"
 LAUNCHER = "overlock"
 CARRIED = (
+    LAUNCHER,
     "defs.json",
     "overlock-bench",
     "overlock-bench-counted",

@@ -94,7 +94,7 @@ static inline void conditions_take(struct conditions_guarded *data)
 }
 
 /*
- * True once an item can be put or taken. Nobody waits for longer than the world's patience, for whom
+ * True once an item can be put or taken. Nobody waits for longer than the platform's patience, for whom
  * it waits for may have left. It looks once more before it gives up: it may have had the wake-up.
  */
 static inline bool conditions_await(const struct workload_run *run, struct conditions_guarded *data,

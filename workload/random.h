@@ -106,7 +106,7 @@ static inline uint64_t workload_random_length(struct workload_random *r, enum wo
 
 /*
  * A choice among n with unequal chances, by one look into a table (Walker's alias method, 1977):
- * entry i is i with a chance of keep / 2^32, else `other`. The world makes the table.
+ * entry i is i with a chance of keep / 2^32, else `other`. The platform makes the table.
  */
 struct workload_choice {
 	uint32_t keep, other;

@@ -2,7 +2,7 @@
 #ifndef WORKLOAD_WORKLOAD_H
 #define WORKLOAD_WORKLOAD_H
 /*
- * What a workload is, and what it may ask of the world that runs it: overlock-bench, a kernel, a
+ * What a workload is, and what it may ask of the platform that runs it: overlock-bench, a kernel, a
  * simulator. A workload is a header NAME.h here, a line in workloads.def, and lines for its
  * parameters in params.def. It uses the seam and the following, and nothing else:
  *

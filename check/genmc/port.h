@@ -2,7 +2,7 @@
 #ifndef OL_PORT_GENMC_H
 #define OL_PORT_GENMC_H
 /*
- * The seam in plain C11, for a stateless checker of C programs (GenMC) and for any C compiler.
+ * The platform layer in plain C11, for a stateless checker of C programs (GenMC) and for any C compiler.
  *
  * `overlock check --emit genmc LOCK` puts this text where the lock says <overlock/port/user.h>.
  * Checked, the world is smaller than the lock's own; docs/cross-examination.md says by what.

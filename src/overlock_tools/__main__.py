@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-from overlock_tools.cli import main
+from overlock_tools.cli.main import main
 
 if __name__ == "__main__":
     main()

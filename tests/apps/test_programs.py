@@ -10,8 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from overlock_tools import cli, results
-from overlock_tools.answers import Answer
 from overlock_tools.apps import (
     app,
     dvdstore_web,
@@ -25,10 +23,13 @@ from overlock_tools.apps import (
 )
 from overlock_tools.apps.app import App, Ground
 from overlock_tools.apps.catalogue import APPS
+from overlock_tools.apps.executor import NATIVE, Setting, base, ready
 from overlock_tools.apps.probe import Fact
-from overlock_tools.apps.rig import NATIVE, Setting, base, ready
 from overlock_tools.apps.trial import Trial
-from overlock_tools.results import Cell
+from overlock_tools.cli import main
+from overlock_tools.model import results
+from overlock_tools.model.combine import Answer
+from overlock_tools.model.results import Cell
 
 
 def needs(kind: type[App]) -> None:
@@ -56,7 +57,7 @@ def test_pbzip2_with_two_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     words = ["--locks", "tas_yield,preemptable_ticket", "--threads", "4", "--rounds", "1"]
     words += ["--seconds", "0.3", "--parameter", "megabytes=1", "-o", "r", "--no-pilot"]
-    assert cli.run(["apps", "run", "pbzip2", *words]) == 0
+    assert main.run(["apps", "run", "pbzip2", *words]) == 0
     found = results.from_file(Path("r/pbzip2.json"))
     assert {cell.variant for cell in found.cells} == {"native", "tas_yield", "preemptable_ticket"}
     for cell in found.cells:
@@ -64,7 +65,7 @@ def test_pbzip2_with_two_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert cell.work % 1_000_000 == 0
         assert cell.cpu_seconds > 0
     assert set(found.native["in_force"]) == {"tas_yield", "preemptable_ticket"}
-    assert cli.run(["report", "r", "-o", "r.html"]) == 0
+    assert main.run(["report", "r", "-o", "r.html"]) == 0
     assert "pbzip2" in Path("r.html").read_text()
 
 
@@ -72,7 +73,7 @@ def test_pbzip2s_locks_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     needs(pbzip2.Pbzip2)
     monkeypatch.chdir(tmp_path)
     words = ["--threads", "4", "--seconds", "0.2", "--json", "csd.json"]
-    assert cli.run(["apps", "csd", "pbzip2", *words]) == 0
+    assert main.run(["apps", "csd", "pbzip2", *words]) == 0
     (held,) = json.loads(Path("csd.json").read_text())["programs"]
     assert held["count"] > 40  # blocks, at the least
     assert 0 < held["median_ns"] <= held["p99_ns"] <= held["longest_ns"]
@@ -95,7 +96,7 @@ def test_pbzip2_that_loses_a_block_is_told(tmp_path: Path) -> None:
 
 
 def test_leveldb_verifies_every_value(tmp_path: Path) -> None:
-    """The twin's data base lacks keys that are looked up, or has another's value."""
+    """The mutant's data base lacks keys that are looked up, or has another's value."""
     needs(leveldb.LevelDb)
     one = leveldb.LevelDb(ground(tmp_path, leveldb.LevelDb, entries="2000"))
     one.set_up()

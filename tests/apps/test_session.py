@@ -15,11 +15,13 @@ from typing import ClassVar
 import jsonschema
 import pytest
 
-from overlock_tools import cli, interposing, live, results
-from overlock_tools.answers import Answer
-from overlock_tools.apps import app, catalogue, processes, rig
+from overlock_tools.apps import app, catalogue, executor, processes
 from overlock_tools.apps.trial import Trial
-from overlock_tools.results import Result
+from overlock_tools.cli import main
+from overlock_tools.model import results
+from overlock_tools.model.combine import Answer
+from overlock_tools.model.results import Result
+from overlock_tools.preload import interpose, live
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 LOCKS = ("--locks", "tas,tas_yield", "--threads", "2", "--seconds", "0.2", "--warm-up", "0")
@@ -57,13 +59,13 @@ class Shell(app.App):
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
     monkeypatch.setitem(catalogue.APPS, Shell.name, Shell)
-    monkeypatch.setattr(rig, "PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(rig, "PATIENCE_TIMES", 0)
+    monkeypatch.setattr(executor, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(executor, "PATIENCE_TIMES", 0)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
     def go(*words: str) -> int:
-        return cli.run(["apps", "run", "shell", *LOCKS, "-o", "r", *words])
+        return main.run(["apps", "run", "shell", *LOCKS, "-o", "r", *words])
 
     before = set(Path("/dev/shm").glob("overlock-*"))  # noqa: S108
     yield go
@@ -96,7 +98,7 @@ def test_every_round_has_every_lock_and_native(shell: Run) -> None:
 def test_wrong_work_is_told(
     shell: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The twin does its work wrong under a lock, as a broken lock would have it."""
+    """The mutant does its work wrong under a lock, as a broken lock would have it."""
     script(monkeypatch, 'sleep 0.1; [ "$OVERLOCK_LOCK" = tas ] || echo done')
     assert shell("--rounds", "1") == 1
     assert [cell.variant for cell in result().cells if cell.wrong] == ["tas"]
@@ -166,17 +168,17 @@ def test_copies_one_after_the_other_are_no_neighbours() -> None:
     one.span, other.span = (0.0, 1.0), (1.0, 2.0)
     found = object.__new__(Result)
     found.scenario = {}
-    rig._note_copies([one, other], found)
+    executor._note_copies([one, other], found)
     assert not found.scenario["proof"]["neighbours"]["held"]
 
 
 def test_a_lock_that_does_not_get_in_is_told(shell: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the program's own mutex would be measured under the lock's name."""
 
-    def nowhere(_library: Path, ours: dict[str, str]) -> dict[str, str]:
-        return ours | {"LD_PRELOAD": ""}
+    def nowhere(*_library: Path) -> interpose.Prepared:
+        return interpose.Prepared("", {"LD_PRELOAD": ""})
 
-    monkeypatch.setattr(interposing, "preloaded", nowhere)
+    monkeypatch.setattr(interpose, "prepare", nowhere)
     monkeypatch.setattr(processes, "EXEC_SECONDS", 0.05)
     assert shell("--rounds", "1") == 1
     found = result()
@@ -188,7 +190,7 @@ def test_an_outer_run_does_not_reach_the_native_program(monkeypatch: pytest.Monk
     monkeypatch.setenv("LD_PRELOAD", "/x/liboverlock-run.so /y/other.so")
     monkeypatch.setenv("OVERLOCK_LOCK", "ticket")
     monkeypatch.setenv("OVERLOCK_TAU_NS", "5")
-    found = rig.base()
+    found = executor.base()
     assert found["LD_PRELOAD"] == "/y/other.so"
     assert "OVERLOCK_LOCK" not in found
     assert found["OVERLOCK_TAU_NS"] == "5"
@@ -253,7 +255,7 @@ def test_killed_outright_it_leaves_no_process(tmp_path: Path) -> None:
 def test_what_cannot_be_is_one_line(
     shell: Run, capfd: pytest.CaptureFixture[str], words: tuple[str, ...], line: str
 ) -> None:
-    assert cli.run(["apps", *words]) == 2
+    assert main.run(["apps", *words]) == 2
     said = capfd.readouterr().err
     assert said.startswith(f"overlock: {line}")
     assert said.count("\n") == 1
@@ -267,11 +269,11 @@ def test_missing_programs_are_named(
     assert shell() == 3
     line = "overlock: shell needs no-such-program; install it with `overlock apps install shell`\n"
     assert capfd.readouterr().err == line
-    assert cli.run(["apps", "install", "shell", "--dry-run"]) == 3
+    assert main.run(["apps", "install", "shell", "--dry-run"]) == 3
     said = capfd.readouterr().out
     assert "Debian packages: no-such-package" in said
     assert "apt-get -y install --no-install-recommends no-such-package" in said
-    assert cli.run(["apps", "list"]) == 0
+    assert main.run(["apps", "list"]) == 0
     advice = " ".join(capfd.readouterr().out.split()).rpartition("overlock apps install ")[2]
     assert "shell" in advice.split()  # beside what else is not here
 

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent / "claims"
 TOP = Path(__file__).parents[2]
 BUILD = TOP / os.environ.get("BUILD", "build")
 CHECKER = BUILD / "native/overlock-check"
-FOLDERS = [BUILD / "tests/check/claims", BUILD / "tests/twins"]
+FOLDERS = [BUILD / "tests/check/claims", BUILD / "tests/mutants"]
 SECONDS = 60  # a run that takes longer does not belong here
 
 Result = dict[str, Any]

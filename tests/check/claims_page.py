@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fills the explored parts of docs/claims.md by running the checker; --in-place writes it."""
+"""Fills the explored parts of docs/claims.md and docs/results/claims*.md by running the checker."""
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from claim_cases import HERE, TOP, Result, Run, all_runs, ids, listed, options, said
 
-from overlock_tools.checking.chart import chart
-from overlock_tools.checking.job import Job, Size, Subject
-from overlock_tools.checking.outcome import Outcome
+from overlock_tools.modelcheck.chart import chart
+from overlock_tools.modelcheck.job import Job, Size, Subject
+from overlock_tools.modelcheck.outcome import Outcome
 
-PAGE = TOP / "docs/claims.md"
+PAGES = (TOP / "docs/claims.md", *sorted(TOP.glob("docs/results/claims*.md")))
 PART = re.compile(r"(<!-- explored: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 WIDTH = 112
 # What is left out of those in which too much can happen for a minute: of the run in which a holder
@@ -171,11 +170,8 @@ def filled(text: str) -> str:
 
 
 def main() -> None:
-    text = filled(PAGE.read_text())
-    if "--in-place" in sys.argv[1:]:
-        PAGE.write_text(text)
-    else:
-        sys.stdout.write(text)
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The checker must catch every broken twin of tests/twins for what is wrong with it, in the
+"""The checker must catch every mutant of tests/mutants for what is wrong with it, in the
 smallest run that its line `Check: SIZE MODEL SCENARIO [WORD | KIND=N | TUNABLE=VALUE | clock=N]...`
 names, tell the same when it replays, and find nothing in the lesser run of its line `Holds:`,
 which shows what it takes to see the fault. A WORD is `no-timeouts`,
@@ -21,7 +21,7 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / os.environ.get("BUILD", "build")
 CHECKER = BUILD / "native/overlock-check"
-TWINS = TOP / "tests/twins"
+FOLDER = TOP / "tests/mutants"
 SECONDS = 30  # a run that takes longer is not a smallest one
 FEWEST = 3  # caught by the checker, of each lock
 # Those that no exhaustive run can show, for it would need too many contexts or acquisitions.
@@ -75,7 +75,7 @@ LOCKS = names("locks.def", "OL_LOCK")
 
 
 def headers(path: Path) -> dict[str, str]:
-    """The lines `Field: value` of a twin's first lines."""
+    """The lines `Field: value` of a mutant's first lines."""
     head = path.read_text().split("\n--- ")[0]
     return dict(re.findall(r"^(?: \* )?([A-Z][a-z ]+): (.*)$", head, re.MULTILINE))
 
@@ -84,7 +84,7 @@ def read(path: Path) -> Mutant:
     fields = headers(path)
     return Mutant(
         path.stem,
-        fields["Twin of"],
+        fields["Mutant of"],
         fields["Broken"],
         fields.get("Famous", ""),
         frozenset(fields["Caught as"].split("|")),
@@ -93,16 +93,16 @@ def read(path: Path) -> Mutant:
     )
 
 
-ALL = [read(path) for path in sorted([*TWINS.glob("*.patch"), *TWINS.glob("*.h")])]
+ALL = [read(path) for path in sorted([*FOLDER.glob("*.patch"), *FOLDER.glob("*.h")])]
 MUTANTS = [mutant for mutant in ALL if not mutant.check.text.startswith(BEYOND)]
 HOLDING = [mutant for mutant in MUTANTS if mutant.holds]
 
 
 def explore(mutant: Mutant, run: Run, *more: str) -> Row:
     """The last line of overlock-check, which says how it ended whatever it was."""
-    twin = BUILD / f"tests/twins/{mutant.name}.so"
+    library = BUILD / f"tests/mutants/{mutant.name}.so"
     ran = subprocess.run(
-        [CHECKER, "--load", twin, *run.options(), "--seconds", str(SECONDS), *more],
+        [CHECKER, "--load", library, *run.options(), "--seconds", str(SECONDS), *more],
         check=False,
         capture_output=True,
         text=True,
@@ -169,8 +169,31 @@ def test_every_lock_has_mutants(lock: str) -> None:
     assert sum(mutant.lock == lock for mutant in MUTANTS) >= FEWEST
 
 
-def test_twins_beyond_the_checker_are_caught_otherwise() -> None:
+def test_mutants_beyond_the_checker_are_caught_otherwise() -> None:
     for mutant in ALL:
         if mutant not in MUTANTS:
-            path = next(TWINS.glob(f"{mutant.name}.*"))
+            path = next(FOLDER.glob(f"{mutant.name}.*"))
             assert "By" in headers(path), f"{mutant.name}: nothing would catch it"
+
+
+WALKED = [
+    "clh_keeps_tail",
+    "clh_stores_tail",
+    "clh_takes_node_back",
+    "mcs_gives_node_back_early",
+    "mcs_keeps_next",
+    "mcs_tp_grants_by_a_look",
+    "mcs_tp_keeps_next",
+    "pv_preemptable_ticket_wakes_are_deadlines",
+    "qspin_gives_node_back_early",
+    "tas_relaxed",
+]
+
+
+@pytest.mark.parametrize("mutant", [m for m in ALL if m.name in WALKED], ids=lambda m: m.name)
+def test_seeded_walks_catch_the_mutant(mutant: Mutant) -> None:
+    """Fixed seeds; the slowest of these fails at execution 8287."""
+    limits = ["--search", "walk", "--seed", "1", "--executions", "20000"]
+    run = Run(mutant.check.text.replace(" pct", ""))
+    found = explore(mutant, run, *limits)
+    assert found["failure"], f"{mutant.name}: {found['executions']} walks, no failure"

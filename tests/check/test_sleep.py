@@ -15,7 +15,8 @@ TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / os.environ.get("BUILD", "build")
 os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
-from overlock_tools import defs, outside  # noqa: E402 - after it knows where
+from overlock_tools.measure import header_locks  # noqa: E402
+from overlock_tools.model import defs  # noqa: E402 - after it knows where
 
 SLEEPERS = TOP / "preload/sleepers.h"
 TRAITS = "OL_FIFO", "OL_LATE_FIFO", "OL_NEEDS_NODES"  # those that sleepers.h asks for
@@ -42,7 +43,7 @@ def header(lock: str, folder: Path, sleepers: Path = SLEEPERS, looks: bool = Fal
 
 def check(subject: Path, scenario: str, size: str, model: str) -> dict[str, Any]:
     """The checker's last word."""
-    compiled = outside.compile_subject(subject, subject.parent)
+    compiled = header_locks.compile_subject(subject, subject.parent)
     contexts, acquisitions = size.split("x")
     command = [str(BUILD / "native/overlock-check"), f"--load={compiled}"]
     command += ["--scenario", scenario, "--model", model]

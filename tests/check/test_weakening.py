@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from claim_cases import Run
 
-from overlock_tools import defs
-from overlock_tools.errors import FAILED
+from overlock_tools.model import defs
+from overlock_tools.system.errors import FAILED
 
 TOP = Path(__file__).parents[2]
 # The smallest, one in which somebody waits far from his turn, and two in which a node or a slot is
@@ -84,7 +84,7 @@ def test_every_order_of_a_shared_header_is_needed_by_a_lock() -> None:
 
 
 def test_what_seeded_schedules_cannot_see_is_seen() -> None:
-    listed = (TOP / "tests/twins/unseen.txt").read_text().splitlines()
+    listed = (TOP / "tests/mutants/unseen.txt").read_text().splitlines()
     entries = [line.split(" | ") for line in listed if not line.startswith("#")]
     assert entries
     for lock in {entry[0] for entry in entries}:

@@ -9,9 +9,9 @@ import pytest
 from conftest import TOP
 from story import HEADER, STEPS, events, failure
 
-from overlock_tools.checking.chart import chart
-from overlock_tools.checking.job import Job, Size, Subject
-from overlock_tools.checking.outcome import Outcome
+from overlock_tools.modelcheck.chart import chart
+from overlock_tools.modelcheck.job import Job, Size, Subject
+from overlock_tools.modelcheck.outcome import Outcome
 
 MARKS = {3, 19, 23, 25}  # told with the step that they come from
 SOURCE = (TOP / "include/overlock/lock" / HEADER).read_text().splitlines()
@@ -161,7 +161,7 @@ def test_no_events_no_chart() -> None:
 
 def test_collapsing_keeps_the_count() -> None:
     """Rows told and rows repeated are as many as there were."""
-    from overlock_tools.checking.steps import Row, collapsed
+    from overlock_tools.modelcheck.steps import Row, collapsed
 
     loop = [Row(str(n), 1, op=op) for n, op in enumerate("abcabcabcabd", 1)]
     rows = collapsed(loop)
@@ -174,7 +174,7 @@ def test_collapsing_keeps_the_count() -> None:
 
 def test_a_long_cycle_is_told_once() -> None:
     """Two contexts that give way to each other for ever come round in a dozen steps."""
-    from overlock_tools.checking.steps import Row, collapsed
+    from overlock_tools.modelcheck.steps import Row, collapsed
 
     rows = collapsed([Row(str(n), 1, op="abcdefghijkl"[n % 12]) for n in range(4800)])
     assert len(rows) == 13

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
 EVENTS = json.loads((HERE / "trace_events.json").read_text())
-TWIN = TOP / "tests/twins/mcs_by_self.h"
+MUTANT = TOP / "tests/mutants/mcs_by_self.h"
 
 
 def test_ticket_holds_and_is_known_then(real: Real) -> None:
@@ -36,10 +36,10 @@ def test_the_length_of_a_slice_is_told_to_the_checker(real: Real) -> None:
 
 def test_a_broken_lock_is_told_replayed_and_drawn(real: Real) -> None:
     """Its unlock asks who calls: with two locks held hand over hand it leaves the wrong one."""
-    done = real(TWIN, "--scenario", "chain", "--json", "out.json", "--trace", "trace.json")
+    done = real(MUTANT, "--scenario", "chain", "--json", "out.json", "--trace", "trace.json")
     assert done.returncode == 1
     assert "mcs_by_self, scenario chain, sc, 2x2: FAILS: deadlock" in done.stdout
-    source = TWIN.read_text().splitlines()
+    source = MUTANT.read_text().splitlines()
     rows = re.findall(r"^[✗ ] +\d+ .*?  (\d+)  (.+)$", done.stdout, re.M)
     assert len(rows) > 10
     for line, text in rows:  # what is said to be the line's text is

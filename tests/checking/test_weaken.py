@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 from story import failure
 from test_command import SCHEMA
 
-from overlock_tools.checking import weaken
-from overlock_tools.checking.job import Subject
-from overlock_tools.checking.source import Lines
-from overlock_tools.checking.weaken import Argument, Site
-from overlock_tools.errors import Fail
+from overlock_tools.modelcheck import weaken
+from overlock_tools.modelcheck.job import Subject
+from overlock_tools.modelcheck.source import Lines
+from overlock_tools.modelcheck.weaken import Argument, Site
+from overlock_tools.system.errors import Fail
 
 HEADER = """\
 one(l); /* [A] */

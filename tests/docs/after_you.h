@@ -5,7 +5,7 @@
  * Two contexts, with a flag each. A context that raises its flag and finds the other's flag raised
  * lowers its own and starts again. The lock excludes, and no context waits for a stopped one, but
  * two contexts in lockstep repeat this for ever: the "after you, after you" of Dijkstra's
- * Cooperating sequential processes (1965). For docs/counterexamples.md.
+ * Cooperating sequential processes (1965). For docs/results/counterexamples.md.
  */
 #include <overlock/port.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/counterexamples.md shows what the commands that it states print."""
+"""docs/results/counterexamples.md shows what the commands that it states print."""
 
 import re
 import sys
@@ -20,7 +20,7 @@ def test_page_is_what_the_commands_print() -> None:
     page = made.PAGE.read_text()
     now, then = steady(made.fill(page)), steady(page)
     differ = [pair for pair in zip(now, then, strict=False) if pair[0] != pair[1]]
-    assert not differ, "`tools/counterexamples.py --in-place` brings the page up to date"
+    assert not differ, "`make docs` brings the page up to date"
     assert len(now) == len(then)
 
 
@@ -45,5 +45,5 @@ def test_picture_shows_what_is_printed() -> None:
     now = words(chart_picture.draw())
     then = words(chart_picture.OUT.read_text())
     differ = [pair for pair in zip(now, then, strict=False) if pair[0] != pair[1]]
-    assert not [pair for pair in differ if "world_" not in pair[0]], "run tools/chart_picture.py"
+    assert not [pair for pair in differ if "world_" not in pair[0]], "`make docs` draws it"
     assert len(now) == len(then) > len(chart_picture.MARKS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/errors.md: what it says that a command prints is what the command prints.
+"""docs/reference/errors*.md: what they say that a command prints is what the command prints.
 
 An entry is a fenced block: a line `$ overlock ...`, below it the line on standard error. What the
 command meets is prepared by the fixture that `<!-- given: NAME -->` above the block names.
@@ -19,7 +19,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parents[2]
 NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
-PAGE = TOP / "docs/errors.md"
+PAGES = sorted(TOP.glob("docs/reference/errors*.md"))
 ENTRY = re.compile(
     r"(?:<!-- given: (?P<given>[\w ]+) -->\n\n?)?```console\n"
     r"\$ (?P<command>[^\n]+)\n(?P<answer>[^\n]+)\n```"
@@ -132,7 +132,7 @@ def answer(entry: Entry, folder: Path) -> str:
     return done.stderr
 
 
-TEXT = PAGE.read_text()
+TEXT = "\n".join(page.read_text() for page in PAGES)
 
 
 @pytest.mark.parametrize("entry", entries(TEXT), ids=lambda e: e.command)

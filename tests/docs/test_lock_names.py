@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Only locks.def knows which locks there are: every other place that names one is listed here.
 
-Adding a lock must touch its header, its line, its twins, its page and its picture. Documentation
+Adding a lock must touch its header, its line, its mutants, its page and its picture. Documentation
 may speak of locks; so may a test that takes one as its example. What must not be is a list that a
 new lock would have to join.
 """
@@ -11,13 +11,13 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 TOP = Path(__file__).resolve().parents[2]
 
 # A lock's own, its line, and prose.
 OWN = re.compile(
-    r"include/overlock/lock/|include/overlock/locks\.def$|docs/|tests/twins/|.*\.md$|CHANGELOG"
+    r"include/overlock/lock/|include/overlock/locks\.def$|docs/|tests/mutants/|.*\.md$|CHANGELOG"
 )
 # Shipped files that name locks, and why they may.
 MAY = {
@@ -36,29 +36,29 @@ MAY = {
     "packaging/overlock.service.conf": "an example",
     "preload/preload.h": "what lies in an rwlock: qrw is the only lock with readers",
     "preload/rwlock.c": "qrw is the only lock with readers",
-    "src/overlock_tools/advice.toml": "the recommendations",
-    "src/overlock_tools/apps/session.py": "what is measured by default: some collapse, some do not",
-    "src/overlock_tools/checking/plan.py": "examples in help",
-    "src/overlock_tools/choices.py": "the default of `overlock run`, and an example in an error",
-    "src/overlock_tools/commands/apps.py": "the default where one is counted, examples in help",
-    "src/overlock_tools/commands/bench.py": "examples in help, and the usual baseline",
-    "src/overlock_tools/commands/check.py": "examples in help",
-    "src/overlock_tools/commands/compare.py": "an example in help",
-    "src/overlock_tools/commands/demo.py": "its story: some collapse, some do not",
-    "src/overlock_tools/commands/guest.py": "examples in help",
-    "src/overlock_tools/commands/new.py": "the lock that it begins with",
-    "src/overlock_tools/commands/run.py": "examples in help",
-    "src/overlock_tools/commands/tunables.py": "an example in help",
-    "src/overlock_tools/commands/tune.py": "the default to count with: it has a line and survives",
-    "src/overlock_tools/defs.py": "an example in an error",
+    "src/overlock_tools/model/advice.toml": "the recommendations",
+    "src/overlock_tools/apps/campaign.py": "measured by default: some collapse, some do not",
+    "src/overlock_tools/modelcheck/plan.py": "examples in help",
+    "src/overlock_tools/preload/config.py": "the default of `overlock run`, an example in an error",
+    "src/overlock_tools/cli/commands/apps.py": "the default where one is counted, examples in help",
+    "src/overlock_tools/cli/commands/bench.py": "examples in help, and the usual baseline",
+    "src/overlock_tools/cli/commands/check.py": "examples in help",
+    "src/overlock_tools/cli/commands/compare.py": "an example in help",
+    "src/overlock_tools/cli/commands/demo.py": "its story: some collapse, some do not",
+    "src/overlock_tools/cli/commands/guest.py": "examples in help",
+    "src/overlock_tools/cli/commands/new.py": "the lock that it begins with",
+    "src/overlock_tools/cli/commands/run.py": "examples in help",
+    "src/overlock_tools/cli/commands/tunables.py": "an example in help",
+    "src/overlock_tools/cli/commands/tune.py": "the default to count with: it survives",
+    "src/overlock_tools/model/defs.py": "an example in an error",
     "src/overlock_tools/doctor/rules.py": "which locks ask for the slice",
-    "src/overlock_tools/guest/experiments/experiment.py": "what the papers compare",
-    "src/overlock_tools/guest/experiments/paper_000.py": "what it compares",
-    "src/overlock_tools/guest/experiments/paper_002.py": "what it compares",
-    "src/overlock_tools/guest/experiments/paper_004.py": "what it compares",
-    "src/overlock_tools/judge.py": "an example in a comment",
-    "src/overlock_tools/measure.py": "an example in a comment",
-    "src/overlock_tools/papers.py": "what the papers' claims are about",
+    "src/overlock_tools/kernel/experiments/experiment.py": "what the papers compare",
+    "src/overlock_tools/kernel/experiments/paper_000.py": "what it compares",
+    "src/overlock_tools/kernel/experiments/paper_002.py": "what it compares",
+    "src/overlock_tools/kernel/experiments/paper_004.py": "what it compares",
+    "src/overlock_tools/analyze/best_peer.py": "an example in a comment",
+    "src/overlock_tools/measure/subjects.py": "an example in a comment",
+    "src/overlock_tools/analyze/paper_claims.py": "what the papers' claims are about",
     "tools/chart_picture.py": "the counterexample that is drawn",
     "tools/counterexamples.py": "the famous mistakes are those of certain locks",
     "tools/guest_measured.py": "the queue that collapses where the kernel's own has help",

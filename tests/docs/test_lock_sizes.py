@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lock_text import header, included
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 LOCKS = list(defs.load().locks)
 MOST = 165  # lines, with comments and empty ones: about 150, and a tenth more
@@ -58,4 +58,4 @@ def test_what_only_one_uses_counts() -> None:
 def test_no_header_is_of_no_lock() -> None:
     """Shared parts aside, which some lock includes."""
     used = set().union(*(closure(header(lock)) for lock in LOCKS))
-    assert set(header("x").parent.glob("*.h")) <= used
+    assert set(header("x").parent.rglob("*.h")) <= used

@@ -4,8 +4,8 @@
 import pytest
 from lock_text import header, needed, needs
 
-from overlock_tools import defs
-from overlock_tools.traits import LABELS, NEEDS
+from overlock_tools.model import defs
+from overlock_tools.model.traits import LABELS, NEEDS
 
 LOCKS = list(defs.load().locks.values())
 ORDERS = {"fifo", "patient", "bounded", "late_fifo"}

@@ -17,9 +17,10 @@ import pytest
 from conftest import TOP, Done, Overlock, running
 from recorded import NAMES, Machine
 
-from overlock_tools import doctor, limits
+from overlock_tools import doctor
 from overlock_tools.doctor import Report, probe
-from overlock_tools.tree import Tree, Unknown
+from overlock_tools.system import cgroups
+from overlock_tools.system.kernel_files import Tree, Unknown
 
 Machines = dict[str, tuple[Machine, Report]]
 SCHEMA = json.loads((resources.files("overlock_tools") / "schema/doctor.json").read_text())
@@ -209,7 +210,7 @@ def test_in_a_container(overlock: Overlock) -> None:
 def group_with_quota(cpus: float) -> Iterator[Path]:
     """A group of our own that may use that many CPUs; its members are ours to end."""
     try:
-        parent = limits.of(Tree(), "self")
+        parent = cgroups.of(Tree(), "self")
     except Unknown as why:
         pytest.skip(f"cannot create a cgroup here: {why}")
     group = Path(parent.folders[0]) / f"overlock-doctor-{os.getpid()}"

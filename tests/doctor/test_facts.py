@@ -9,11 +9,11 @@ import pytest
 from conftest import TOP
 from recorded import NAMES, Machine, machine
 
-from overlock_tools import limits
-from overlock_tools import machine as here
 from overlock_tools.doctor import GROUPS, Report
 from overlock_tools.doctor.fact import FACTS, Known
-from overlock_tools.tree import Tree
+from overlock_tools.system import cgroups
+from overlock_tools.system import machine as here
+from overlock_tools.system.kernel_files import Tree
 
 Machines = dict[str, tuple[Machine, Report]]
 
@@ -169,7 +169,7 @@ GROUPS_SEEN = [
 
 @pytest.mark.parametrize(("name", "version", "folders"), GROUPS_SEEN)
 def test_groups(name: str, version: int, folders: list[str], machines: Machines) -> None:
-    groups = limits.of(Tree(machines[name][0].folder), "self")
+    groups = cgroups.of(Tree(machines[name][0].folder), "self")
     assert groups.version == version
     assert groups.folders == [f"/sys/fs/cgroup/{f}".rstrip("/") for f in folders]
 

@@ -9,11 +9,11 @@ import click
 import pytest
 from recorded import NAMES, Machine
 
-from overlock_tools import defs
-from overlock_tools.cli import cli
+from overlock_tools.cli.main import cli
 from overlock_tools.doctor import Report
 from overlock_tools.doctor.fact import Fact, Found, Known
 from overlock_tools.doctor.rules import RULES, Answer, Rule, Scope, Values, judge
+from overlock_tools.model import defs
 
 Machines = dict[str, tuple[Machine, Report]]
 BY_ID = {rule.id: rule for rule in RULES}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What is emitted for an outside checker is one file of plain C11 that any compiler takes and that
-runs; a broken twin of it loses counts. The checker itself need not be there: a stand-in answers as
+runs; a mutant of it loses counts. The checker itself need not be there: a stand-in answers as
 it does."""
 
 import json
@@ -16,7 +16,8 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 
-from overlock_tools import defs, genmc  # noqa: E402
+from overlock_tools.model import defs  # noqa: E402
+from overlock_tools.modelcheck import genmc  # noqa: E402 - after it knows where
 
 LOCKS = list(defs.load().locks)
 # First come, first served on a busy machine takes a time slice for each turn: few turns.
@@ -57,11 +58,11 @@ def test_an_emitted_lock_is_the_lock(lock: str) -> None:
         assert piece.strip() in emitted
 
 
-def test_a_broken_twin_loses_counts(tmp_path: Path) -> None:
-    twin = genmc.emit("ticket").replace(
+def test_a_mutant_loses_counts(tmp_path: Path) -> None:
+    mutant = genmc.emit("ticket").replace(
         "ol_ticket_lock(&the_lock);", "(void)ol_ticket_is_locked(&the_lock);"
     )
-    program = compiled(twin, tmp_path, "-DOL_CONTEXTS=4", "-DOL_ACQUISITIONS=100000")
+    program = compiled(mutant, tmp_path, "-DOL_CONTEXTS=4", "-DOL_ACQUISITIONS=100000")
     ran = subprocess.run([program], check=False, capture_output=True, text=True, timeout=20)
     assert ran.returncode != 0
     assert "Assertion" in ran.stderr
@@ -131,7 +132,7 @@ def stand_in(tmp_path: Path, *, slow: str = "") -> Path:
 
 def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "overlock_tools.genmc_run", *map(str, args)],
+        [sys.executable, "-m", "overlock_tools.modelcheck.genmc_run", *map(str, args)],
         check=False,
         capture_output=True,
         text=True,
@@ -155,11 +156,11 @@ def test_a_run_that_takes_too_long_is_open(tmp_path: Path) -> None:
     assert ran.stdout.count("open: time") == 2  # the acquire, under both models
 
 
-def test_a_twin_that_is_not_caught_fails_the_run(tmp_path: Path) -> None:
-    twins = TOP / "tests/twins"
-    ran = run("twins", twins / "tas_unlock_relaxed.patch", "--genmc", stand_in(tmp_path))
+def test_a_mutant_that_is_not_caught_fails_the_run(tmp_path: Path) -> None:
+    mutants = TOP / "tests/mutants"
+    ran = run("mutants", mutants / "tas_unlock_relaxed.patch", "--genmc", stand_in(tmp_path))
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    ran = run("twins", twins / "tas_no_exclusion.patch", "--genmc", stand_in(tmp_path))
+    ran = run("mutants", mutants / "tas_no_exclusion.patch", "--genmc", stand_in(tmp_path))
     assert ran.returncode == 1
     assert "tas_no_exclusion: not caught by rc11" in ran.stderr
 

@@ -62,11 +62,11 @@ def hostd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A --dir with an image that the fake boots as well as any."""
-    from overlock_tools.guest import places
+    from overlock_tools.kernel import paths
 
-    found = places.home(tmp_path / "guests")
+    found = paths.home(tmp_path / "guests")
     found.image.mkdir(parents=True)
-    for pause in places.PAUSES:
+    for pause in paths.PAUSES:
         found.kernel(pause).write_text("kernel")
         found.initramfs(pause).write_text("initramfs")
     known = {"version": "6.1-fake", "kernel": "k", "loads": "l", "sources": "s"}

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from conftest import TOP, Overlock
 
-from overlock_tools.errors import Fail
-from overlock_tools.guest import build, deb, places, source
-from overlock_tools.guest.build import Progress, Terms
+from overlock_tools.kernel import build, deb, paths, source
+from overlock_tools.kernel.build import Progress, Terms
+from overlock_tools.system.errors import Fail
 
 
 def fake_make(folder: Path, text: str) -> str:
@@ -47,8 +47,8 @@ def test_the_compilers_error_is_the_message(tmp_path: Path) -> None:
 def test_an_interrupted_build_leaves_no_compiler_behind(tmp_path: Path) -> None:
     make = fake_make(tmp_path, f"sleep 300 & echo $! $$ >{tmp_path}/pids; echo '  CC a.o'; wait")
     code = f"""
-from overlock_tools.guest import build
-from overlock_tools.scenarios.base import ended_in_order
+from overlock_tools.kernel import build
+from overlock_tools.measure.conditions.base import ended_in_order
 with ended_in_order():
     build.making([{make!r}], build.Progress(1), lambda _: print("begun", flush=True))
 """
@@ -89,7 +89,7 @@ def test_a_source_that_cannot_be_had_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    home = places.Home(tmp_path, "0.0")
+    home = paths.Home(tmp_path, "0.0")
     with pytest.raises(Fail, match=r"no apt-get; install linux-source-0\.0"):
         source.tarball(home, lambda _: None)
 
@@ -106,11 +106,11 @@ def test_the_image_knows_when_the_sources_have_changed(
     for name in ("guest/init", "include/overlock/locks.def", "workload/workload.h"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("before")
-    monkeypatch.setattr(places, "sources", lambda: tmp_path / "guest")
-    before = places.digest_of_sources()
-    assert places.digest_of_sources() == before
+    monkeypatch.setattr(paths, "sources", lambda: tmp_path / "guest")
+    before = paths.digest_of_sources()
+    assert paths.digest_of_sources() == before
     (tmp_path / "include/overlock/locks.def").write_text("after")
-    assert places.digest_of_sources() != before
+    assert paths.digest_of_sources() != before
 
 
 def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_configuration_without_the_locks_is_refused_before_it_is_compiled(
     monkeypatch.setattr(build, "_make", lambda _, *words: [fake_make(tmp_path, script), *words])
     monkeypatch.setattr(source, "patched", lambda *_: None)
     monkeypatch.setattr(build, "check_tools", lambda *_: None)
-    home = places.home(tmp_path)
+    home = paths.home(tmp_path)
     with pytest.raises(Fail, match=r"cannot include the locks; they need 64-bit x86"):
         deb.packaged(home, "CONFIG_X86_32=y\n", Terms(1, print, print), Progress(1))
     assert said.read_text() == "-s olddefconfig\n"

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from conftest import Overlock
 
-from overlock_tools import histograms, papers
-from overlock_tools.guest import loads, locks, pairs
-from overlock_tools.guest.experiments import EXPERIMENTS
-from overlock_tools.guest.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
-from overlock_tools.papers import Verdict
-from overlock_tools.results import MEASURES, Cell, Result
+from overlock_tools.analyze import paper_claims
+from overlock_tools.analyze.paper_claims import Verdict
+from overlock_tools.kernel import instruction_counts, loads, locks
+from overlock_tools.kernel.experiments import EXPERIMENTS
+from overlock_tools.kernel.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
+from overlock_tools.model import histograms
+from overlock_tools.model.results import MEASURES, Cell, Result
 
 Fake = Callable[[str], Path]
 LOCK = TICKET
@@ -70,7 +71,7 @@ def test_an_experiment_names_what_there_is(name: str) -> None:
     assert set(known.columns) <= {measure.name for measure in MEASURES}
     assert len({part.name for part in known.parts}) == len(known.parts)  # a file each
     about = result(known.parts[0].load, [cell(lock, 1, 1) for lock in known.locks])
-    assert known.questions or papers.claims(about)
+    assert known.questions or paper_claims.claims(about)
     for claim in known.claims({}):
         assert claim.verdict == Verdict.NOT_MEASURED
 
@@ -174,7 +175,7 @@ def test_004_is_asked_of_vcpus_that_have_a_cpu() -> None:
         for n in (1, 2, 4)
         for i in range(1, 8)
     ]
-    found = [c for c in papers.claims(result("torture-004", cells)) if c.figure == "Fig. 7"]
+    found = [c for c in paper_claims.claims(result("torture-004", cells)) if c.figure == "Fig. 7"]
     assert [c.verdict for c in found] == [Verdict.SEEN, Verdict.SEEN, "needs 8 CPUs"]
     assert "with 4" not in found[0].reason
 
@@ -214,7 +215,7 @@ def test_instructions_are_without_the_look_at_the_counter(
     assert "1.20×" in done.stdout  # 24 by 20
     found = json.loads((tmp_path / "p.json").read_text())["instructions"]
     assert found["ticket"] == {"lock": 15, "unlock": 9, "both": 24}
-    assert pairs.of('{"lock": 5, "unlock": 4, "nothing": 2}').both == 5
+    assert instruction_counts.of('{"lock": 5, "unlock": 4, "nothing": 2}').both == 5
 
 
 def test_a_guests_table_speaks_of_vcpus_and_fairness(

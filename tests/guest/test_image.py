@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.guest import initramfs, packages, parts, pause
+from overlock_tools.kernel import initramfs, packages, pause, programs
 
 # The bytes of a PAUSE are also inside of the constant; the program says whether that is whole.
 PROGRAM = """
@@ -101,15 +101,15 @@ def test_who_is_not_root_gets_a_copy_of_what_root_fetched(
 ) -> None:
     """PostgreSQL does not run as root, and root's cache is root's."""
     cache, top = tmp_path / "cache", tmp_path / "top"
-    server = cache / f"postgresql-{parts.POSTGRES}" / parts.Postgres.bin_name / "postgres"
-    client = cache / f"postgresql-client-{parts.POSTGRES}" / parts.Postgres.bin_name / "psql"
+    server = cache / f"postgresql-{programs.POSTGRES}" / programs.Postgres.bin_name / "postgres"
+    client = cache / f"postgresql-client-{programs.POSTGRES}" / programs.Postgres.bin_name / "psql"
     for program in (server, client):
         program.parent.mkdir(parents=True)
         program.write_text("a program")
     found = {program.name: program for program in (server, client)}
     monkeypatch.setattr(packages.Packages, "file", lambda _, __, name: found[Path(name).name])
     monkeypatch.setattr(packages, "fetch", lambda _, target: target.mkdir())
-    postgres = parts.Postgres(packages.Packages(cache, lambda _: None))
+    postgres = programs.Postgres(packages.Packages(cache, lambda _: None))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert postgres.for_nobody(top) is postgres
     monkeypatch.setattr(os, "geteuid", lambda: 0)

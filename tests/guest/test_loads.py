@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from conftest import TOP, Overlock
 
-from overlock_tools.answers import Answer, together
-from overlock_tools.errors import Fail
-from overlock_tools.guest import initramfs, kernbench, loads, packages, parts, places
-from overlock_tools.guest.loads import Counters, Wrong
-from overlock_tools.guest.measuring import Used
+from overlock_tools.kernel import initramfs, loads, packages, paths, programs
+from overlock_tools.kernel.executor import Used
+from overlock_tools.kernel.loads import Counters, Wrong
+from overlock_tools.measure import kernbench
+from overlock_tools.model.combine import Answer, together
+from overlock_tools.system.errors import Fail
 
 Fake = Callable[[str], Path]
 
@@ -54,7 +55,7 @@ def test_totals_count_between_the_first_and_the_last() -> None:
 def test_pbzip2_counts_what_it_compressed() -> None:
     load = loads.known("pbzip2")
     answer = load.answer(["Time: 0.50", "Time: 0.30"])
-    assert answer.work == 2 * parts.RANDOM_BYTES / 1024
+    assert answer.work == 2 * programs.RANDOM_BYTES / 1024
     assert answer.seconds == pytest.approx(0.8)
 
 
@@ -221,17 +222,17 @@ def test_a_part_is_made_once_and_follows_the_image(
 ) -> None:
     made = []
 
-    def make(_: packages.Packages) -> parts.Contents:
+    def make(_: packages.Packages) -> programs.Contents:
         made.append(1)
         return {"usr/bin/thing": (0o755, b"thing"), "empty/": (0o755, b"")}
 
-    monkeypatch.setattr(parts, "PARTS", {"thing": (make, ())})
-    kernel = places.home(home)
+    monkeypatch.setattr(programs, "PARTS", {"thing": (make, ())})
+    kernel = paths.home(home)
     base = initramfs.compressed(initramfs.archive({"init": (0o755, b"#!/bin/sh\n")}))
     kernel.initramfs("nop").write_bytes(base)
     told: list[str] = []
-    first = parts.with_parts(["thing"], kernel, "nop", told.append)
-    assert parts.with_parts(["thing"], kernel, "nop", told.append) == first
+    first = programs.with_parts(["thing"], kernel, "nop", told.append)
+    assert programs.with_parts(["thing"], kernel, "nop", told.append) == first
     assert made == [1]
     assert told == ["making what the guest needs for thing"]
     assert first.read_bytes().startswith(base)  # the kernel unpacks one after the other
@@ -265,7 +266,7 @@ def test_an_installed_program_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_variant_has_its_options_once(tmp_path: Path) -> None:
-    usual, off = places.home(tmp_path), places.home(tmp_path, variant="off-nopv")
+    usual, off = paths.home(tmp_path), paths.home(tmp_path, variant="off-nopv")
     assert b"CONFIG_PARAVIRT_SPINLOCKS=y" in usual.fragment
     assert b"CONFIG_PARAVIRT_SPINLOCKS=y" not in off.fragment
     assert b"CONFIG_PARAVIRT_SPINLOCKS=n" in off.fragment

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import COMMAND, Overlock, alive
 
-from overlock_tools.errors import Fail
-from overlock_tools.guest import session
+from overlock_tools.kernel import campaign
+from overlock_tools.system.errors import Fail
 
 Fake = Callable[[str], Path]
 
@@ -24,13 +24,13 @@ def asked(home: Path, folder: Path, rigs: str) -> list[str]:
 
 
 def test_rigs_are_guests_times_vcpus() -> None:
-    assert session.rigs("1x4, 2x4,1×1") == {1: [1, 4], 2: [4]}
+    assert campaign.rigs("1x4, 2x4,1×1") == {1: [1, 4], 2: [4]}
 
 
 @pytest.mark.parametrize("text", ["", "4", "0x4", "6x1", "1x17", "1x4x2", "x", "1x"])
 def test_what_is_no_rig_is_refused(text: str) -> None:
     with pytest.raises(Fail, match="--rigs"):
-        session.rigs(text)
+        campaign.rigs(text)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from conftest import TOP, Overlock, alive
 
-from overlock_tools.errors import Fail
-from overlock_tools.guest import hypervisor, locks, nested, places, vm
-from overlock_tools.guest.nested import Nest
-from overlock_tools.guest.placement import Placement
-from overlock_tools.guest.vm import Spec
+from overlock_tools.kernel import hypervisor, locks, nested, paths, vm
+from overlock_tools.kernel.nested import Nest
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.kernel.vm import Spec
+from overlock_tools.system.errors import Fail
 
 Fake = Callable[[str], Path]
 TWO = Placement("balanced", ((0, 0),)) if os.cpu_count() == 1 else Placement("balanced", ((0, 1),))
@@ -167,7 +167,7 @@ def test_the_host_has_what_a_guest_has_and_more() -> None:
 
 
 def test_a_guest_s_sources_are_not_its_host_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, host = places.digest_of_sources(), hypervisor.fragment()
+    before, host = paths.digest_of_sources(), hypervisor.fragment()
     read = Path.read_bytes
     beneath = TOP / "guest/hypervisor"
 
@@ -175,7 +175,7 @@ def test_a_guest_s_sources_are_not_its_host_s(monkeypatch: pytest.MonkeyPatch) -
         return read(path) + (b"#" if beneath in path.parents else b"")
 
     monkeypatch.setattr(Path, "read_bytes", changed)
-    assert places.digest_of_sources() == before
+    assert paths.digest_of_sources() == before
     assert hypervisor.fragment() == host  # read as text
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from conftest import Overlock
 
-from overlock_tools.guest import places
+from overlock_tools.kernel import paths
 
-BUILT = places.home().built()
+BUILT = paths.home().built()
 REQUIRED = os.environ.get("OVERLOCK_GUEST_TEST") == "1"
 pytestmark = pytest.mark.skipif(
     BUILT is None and not REQUIRED,

@@ -9,12 +9,12 @@ import jsonschema
 import pytest
 from conftest import TOP, Overlock
 
-from overlock_tools.answers import Answer, together
-from overlock_tools.errors import Fail
-from overlock_tools.guest import loads, locks, outcome, session
-from overlock_tools.guest.loads import Wrong
-from overlock_tools.guest.measuring import Used
-from overlock_tools.results import Cell, Result
+from overlock_tools.kernel import campaign, loads, locks, results
+from overlock_tools.kernel.executor import Used
+from overlock_tools.kernel.loads import Wrong
+from overlock_tools.model.combine import Answer, together
+from overlock_tools.model.results import Cell, Result
+from overlock_tools.system.errors import Fail
 
 Fake = Callable[[str], Path]
 
@@ -112,10 +112,10 @@ def test_only_disjoint_ranges_are_claimed() -> None:
         "tas": [900, 600, 1000],
         "byte": [25, 2000, 3000],
     }
-    (line,) = outcome.beyond(result(far))
+    (line,) = results.beyond(result(far))
     assert "tas 20.0×" in line
     assert "byte" not in line  # its least is below native's most
-    assert not outcome.beyond(result({"native": [10, 20, 30], "byte": [29, 2000, 3000]}))
+    assert not results.beyond(result({"native": [10, 20, 30], "byte": [29, 2000, 3000]}))
 
 
 def test_native_and_busted_are_locks_here_and_large_ones_are_not() -> None:
@@ -192,7 +192,7 @@ def test_a_kind_that_the_hypervisor_cannot_have_is_refused(overlock: Overlock, h
 
 
 def test_all_is_every_lock_of_ours_and_native() -> None:
-    found = session.variants(["all"], "native")
+    found = campaign.variants(["all"], "native")
     assert "native" in found
     assert not {"native_tas", "native_pv", "busted"} & set(found)
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from conftest import Overlock, alive
 
-from overlock_tools.errors import Fail
-from overlock_tools.guest import slices, vm
-from overlock_tools.guest.placement import Placement
-from overlock_tools.guest.vm import Spec
+from overlock_tools.kernel import slices, vm
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.kernel.vm import Spec
+from overlock_tools.system.errors import Fail
 
 Fake = Callable[[str], Path]
 Agent = Callable[..., Path]

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from conftest import COMMAND, TOP, Overlock, alive
 
-from overlock_tools.errors import Fail
-from overlock_tools.guest import accel, placement, vm
-from overlock_tools.guest.placement import Placement
-from overlock_tools.guest.vm import Spec
+from overlock_tools.kernel import accel, placement, vm
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.kernel.vm import Spec
+from overlock_tools.system.errors import Fail
 
 Fake = Callable[[str], Path]
 HERE = Placement("free", (tuple(sorted(os.sched_getaffinity(0))),))
@@ -126,9 +126,9 @@ def test_without_qemu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 WAITING = """
 import os, sys, time
 from pathlib import Path
-from overlock_tools.guest import vm
-from overlock_tools.guest.placement import Placement
-from overlock_tools.scenarios.base import ended_in_order
+from overlock_tools.kernel import vm
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.measure.conditions.base import ended_in_order
 spec = vm.Spec(Path("/k"), Path("/i"), 2)
 with ended_in_order(), vm.booted([spec, spec], Placement("free", ((0,),))):
     print("up", flush=True)

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import errors
-from overlock_tools.errors import Fail
-from overlock_tools.guest import build, debsource, packages, places, xen, xen_build
-from overlock_tools.guest.accel import Accel
-from overlock_tools.guest.build import Progress, Terms
-from overlock_tools.guest.ground import Ground
-from overlock_tools.guest.placement import Placement
-from overlock_tools.guest.vm import Spec
+from overlock_tools.kernel import build, debsource, packages, paths, xen, xen_build
+from overlock_tools.kernel.accel import Accel
+from overlock_tools.kernel.build import Progress, Terms
+from overlock_tools.kernel.hosts import Ground
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.kernel.vm import Spec
+from overlock_tools.system import errors
+from overlock_tools.system.errors import Fail
 
 TWO = Placement("balanced", ((0, 1),))
 
 
 def test_xen_boots_the_kernel_as_its_first_domain() -> None:
-    home = places.Home(Path("/g"), "6.1")
+    home = paths.Home(Path("/g"), "6.1")
     spec = Spec(Path("/k"), Path("/i"), 4, "xen", "ticket", hidden=False, words=("a=1,2",))
     under = xen.under(spec, home, TWO, 5)
     words = under.served(Path("/t"))
@@ -37,7 +37,7 @@ def test_xen_boots_the_kernel_as_its_first_domain() -> None:
 
 
 def test_a_guest_under_xen_has_no_test_and_set() -> None:
-    home = places.Home(Path("/g"), "6.1")
+    home = paths.Home(Path("/g"), "6.1")
     ground = Ground({"seen": None}, home, TWO, Accel(xen.NAME, ""))
     with pytest.raises(Fail, match="Linux under Xen has no test-and-set; give --accel"):
         ground.spec("native_tas", 4)

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Installed, run
+from conftest import ROOT, Installed, run
 
 STRICT = ["-fsyntax-only", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
 C = ["-x", "c", "-std=c11"]
@@ -30,7 +30,7 @@ def test_headers_are_strictly_standard(
     if not shutil.which(command[0]):
         pytest.skip(f"{command[0]} is not installed")
     include = installed.prefix / "include"
-    headers = [h for h in include.rglob("*.h") if h.name != "linux.h"]
+    headers = [h for h in include.rglob("*.h") if h.name not in ("linux.h", "poll.h")]
     if language is CXX:
         headers += include.rglob("*.hpp")
     assert len(headers) > 10
@@ -387,3 +387,39 @@ def test_broken_headers_are_noticed(installed: Installed, tmp_path: Path, broken
     language = C if text is NOT_TIMED else [*CXX, *MODES["bare"]]
     code = 0 if broken == "none" else 1
     run("gcc", *language, "-fsyntax-only", "-Werror", f"-I{include}", source, code=code)
+
+
+# lib/ABI.md: tunables, and fields of ol_world, are added without moving what is there.
+ROOM = """	union {		      /* room: tunables are added without moving what comes after them */
+		struct ol_tuning tuning; /* times in ticks */
+		uint64_t tuning_room[64];
+	};
+"""
+WITHOUT_ROOM = "	struct ol_tuning tuning;\n"
+
+
+def layout(folder: Path, tunables: int, member: str) -> str:
+    """Where a field lies that was added to ol_world, after so many more tunables."""
+    shutil.copytree(ROOT / "include", folder)
+    port = folder / "overlock/port/user.h"
+    text = port.read_text()
+    assert ROOM in text
+    port.write_text(text.replace(ROOM, member + "	uint32_t later;\n"))
+    more = "".join(f'OL_TUNABLE(t{i}, count, 0, 0, 1, any, "", "")\n' for i in range(tunables))
+    with (folder / "overlock/tunables.def").open("a") as tunable_list:
+        tunable_list.write(more)
+    source = folder / "layout.c"
+    source.write_text(
+        "#include <overlock/port.h>\n#include <stdio.h>\n"
+        'int main(void) { printf("%zu\\n", offsetof(struct ol_world, later)); }\n'
+    )
+    made = folder / "layout"
+    run("gcc", "-std=gnu11", "-w", f"-I{folder}", source, "-o", made)
+    return run(made)
+
+
+@pytest.mark.parametrize(("member", "moves"), [(ROOM, False), (WITHOUT_ROOM, True)])
+def test_a_new_tunable_moves_no_later_field(tmp_path: Path, member: str, moves: bool) -> None:
+    """Fails, as the mutant does, where the tunables have no room to grow in."""
+    old, new = layout(tmp_path / "old", 0, member), layout(tmp_path / "new", 1, member)
+    assert (old != new) == moves

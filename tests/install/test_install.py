@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Installed, run
+from conftest import BUILD, ROOT, Installed, run
 
 EXAMPLES = ROOT / "examples"
 HERE = Path(__file__).parent
@@ -66,6 +66,13 @@ def test_examples_build_by_cmake(installed: Installed, tmp_path: Path) -> None:
     assert run(build / "queue") == "499500\n"
 
 
+def test_make_installs_man_pages(tmp_path: Path) -> None:
+    words = ("-C", ROOT, "-o", "build", "install", f"BUILD={BUILD}", f"DESTDIR={tmp_path}")
+    run("make", *words, "PREFIX=/usr")
+    pages = {path.name for path in (tmp_path / "usr/share/man/man1").iterdir()}
+    assert {"overlock.1", "overlock-run.1", "overlock-bench-sections.1"} <= pages
+
+
 def test_run_finds_what_it_preloads(installed: Installed) -> None:
     """By itself; what it leaves to Python needs the package."""
     launcher, libraries = installed.prefix / "bin/overlock", installed.prefix / "lib/overlock"
@@ -99,8 +106,8 @@ int main(void)
 def vendor(into: Path, lock: str) -> None:
     """Copies all that a lock marked ALONE is made of."""
     headers = ROOT / "include/overlock"
-    lists = ("port/lists.h", "events.def", "tunables.def")
-    for name in ("port.h", "port/user.h", *lists, f"lock/{lock}.h"):
+    shared = ("port/lists.h", "port/node.h", "lock/impl/poll.h", "events.def", "tunables.def")
+    for name in ("port.h", "port/user.h", *shared, f"lock/{lock}.h"):
         (into / "overlock" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(headers / name, into / "overlock" / name)
 

@@ -21,8 +21,9 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from overlock_tools import defs, native
-from overlock_tools.errors import Fail
+from overlock_tools.model import defs
+from overlock_tools.system import native
+from overlock_tools.system.errors import Fail
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent.parent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import run
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 
 def test_no_lock_takes_more_than_its_kind(tmp_path: Path) -> None:

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-LINE = '#define OL_LOCK_LINE OL_LOCK({id}, timed, OL_FITS4 | OL_ALONE, "tests", "a broken twin")\n'
+LINE = '#define OL_LOCK_LINE OL_LOCK({id}, timed, OL_FITS4 | OL_ALONE, "tests", "a mutant")\n'
 
 Build = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def twin(folder: Path, name: str, *changes: tuple[str, str], before: str = "") -> Path:
+def mutant(folder: Path, name: str, *changes: tuple[str, str], before: str = "") -> Path:
     """The ttas lock under another name, changed so that it is wrong."""
     text = (TOP / "include/overlock/lock/ttas.h").read_text()
     for old, new in changes:
-        assert old in text, f"ttas.h no longer has {old!r}; mend the twin"
+        assert old in text, f"ttas.h no longer has {old!r}; mend the mutant"
         text = text.replace(old, new)
     text = text.replace("ttas", name).replace("TTAS", name.upper())
     include = "#include <overlock/port.h>\n"
@@ -31,7 +31,7 @@ def twin(folder: Path, name: str, *changes: tuple[str, str], before: str = "") -
 @pytest.fixture(scope="session")
 def build() -> Build:
     def build(folder: Path, *headers: Path) -> subprocess.CompletedProcess[str]:
-        # With a twin of ours to build, the real locks would only cost time.
+        # With a mutant of ours to build, the real locks would only cost time.
         env = {**os.environ, "LOCKS": ""} if headers else None
         command = [TOP / "guest/build-module", folder, *headers]
         return subprocess.run(command, capture_output=True, text=True, check=False, env=env)

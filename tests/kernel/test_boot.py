@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from conftest import TOP, Build, twin
+from conftest import TOP, Build, mutant
 
 CPUS = "2"
 
@@ -24,7 +24,7 @@ def test_every_lock_excludes(module: Path) -> None:
     assert passed == set(re.findall(r"LOCK\((\w+)\)", (module / "fits4.h").read_text()))
 
 
-def test_twin_that_does_not_exclude_fails_the_self_test(
+def test_mutant_that_does_not_exclude_fails_the_self_test(
     build: Build, module: Path, tmp_path: Path
 ) -> None:
     taken = "return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u);"
@@ -35,7 +35,7 @@ def test_twin_that_does_not_exclude_fails_the_self_test(
 	ol_store_relaxed(&l->word, 1u);
 	return true;"""
     folder = tmp_path / "module"
-    built = build(folder, twin(tmp_path, "careless", (taken, careless)))
+    built = build(folder, mutant(tmp_path, "careless", (taken, careless)))
     assert built.returncode == 0, built.stderr
     fetched = next(module.glob("image/boot/vmlinuz-*"), None)  # by the test before
     done = boot(folder, fetched)

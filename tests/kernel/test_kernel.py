@@ -20,11 +20,11 @@ from typing import Protocol
 import pytest
 from conftest import TOP
 
-from overlock_tools import defs
-from overlock_tools.guest import initramfs
-from overlock_tools.guest.channel import Ended
-from overlock_tools.guest.qmp import Monitor
-from overlock_tools.guest.vm import NO_TIMER_CHECK
+from overlock_tools.kernel import initramfs
+from overlock_tools.kernel.channel import Ended
+from overlock_tools.kernel.qmp import Monitor
+from overlock_tools.kernel.vm import NO_TIMER_CHECK
+from overlock_tools.model import defs
 
 FOLDER = Path(os.environ.get("BUILD", "build")).resolve() / "kernel"
 PACKED = Path("/usr/src/linux-source-6.1.tar.xz")
@@ -566,12 +566,12 @@ TAKES_ALL = (f"{OURS_IF_JUST_SENT}NMI_DONE", "since ? NMI_HANDLED : NMI_HANDLED"
 
 
 @pytest.fixture
-def twin(kernel: Tree, request: pytest.FixtureRequest) -> Iterator[None]:
+def mutant(kernel: Tree, request: pytest.FixtureRequest) -> Iterator[None]:
     """The kernel with such changes."""
     file = FOLDER / "source/kernel/locking/overlock/park.c"
     text = wrong = file.read_text()
     for old, new in request.param:
-        assert old in wrong, f"park.c no longer has {old!r}; mend the twin"
+        assert old in wrong, f"park.c no longer has {old!r}; mend the mutant"
         wrong = wrong.replace(old, new)
     try:
         file.write_text(wrong)
@@ -582,13 +582,13 @@ def twin(kernel: Tree, request: pytest.FixtureRequest) -> Iterator[None]:
         kernel.make("bzImage")
 
 
-def with_twin(*changes: tuple[str, str]) -> pytest.MarkDecorator:
-    return on("twin", [changes], indirect=True, ids=["twin"])
+def with_mutant(*changes: tuple[str, str]) -> pytest.MarkDecorator:
+    return on("mutant", [changes], indirect=True, ids=["mutant"])
 
 
 @plain
-@with_twin(RETURNS_BY_ONE_FRAME)
-@pytest.mark.usefixtures("twin")
+@with_mutant(RETURNS_BY_ONE_FRAME)
+@pytest.mark.usefixtures("mutant")
 def test_an_nmi_that_does_not_lead_past_a_hlt_is_found_at_boot(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket")
     assert "overlock: an NMI does not lead past a HLT here: park=spin" in said
@@ -597,8 +597,8 @@ def test_an_nmi_that_does_not_lead_past_a_hlt_is_found_at_boot(boot: Boot) -> No
 
 
 @plain
-@with_twin(NMI_NESTS)
-@pytest.mark.usefixtures("twin")
+@with_mutant(NMI_NESTS)
+@pytest.mark.usefixtures("mutant")
 def test_an_nmi_may_nest_where_another_is_led_past_a_hlt(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket irqs_on")
     assert re.findall(r"^PARKING (.*)$", said, re.M) == ["halt+nmi"]
@@ -607,8 +607,8 @@ def test_an_nmi_may_nest_where_another_is_led_past_a_hlt(boot: Boot) -> None:
 
 
 @plain
-@with_twin(NMI_NESTS, CHANGES_ANY_COPY)
-@pytest.mark.usefixtures("twin")
+@with_mutant(NMI_NESTS, CHANGES_ANY_COPY)
+@pytest.mark.usefixtures("mutant")
 def test_a_nested_nmis_copy_that_is_changed_is_found(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket irqs_on hangs")
     assert "Linux version" in said
@@ -616,8 +616,8 @@ def test_a_nested_nmis_copy_that_is_changed_is_found(boot: Boot) -> None:
 
 
 @plain
-@with_twin(LEAVES_ICR2_CHANGED)
-@pytest.mark.usefixtures("twin")
+@with_mutant(LEAVES_ICR2_CHANGED)
+@pytest.mark.usefixtures("mutant")
 def test_an_interrupted_ipi_that_is_led_astray_is_found(boot: Boot) -> None:
     said = boot("spinlock=pv_ticket nmi_kick")
     assert re.search("nmi_kick: the interrupted IPI goes to .* instead of", said)
@@ -625,15 +625,15 @@ def test_an_interrupted_ipi_that_is_led_astray_is_found(boot: Boot) -> None:
 
 
 @plain
-@with_twin(IS_CONFIDENTIAL)
-@pytest.mark.usefixtures("twin")
+@with_mutant(IS_CONFIDENTIAL)
+@pytest.mark.usefixtures("mutant")
 def test_waiters_do_not_halt_in_a_confidential_guest(boot: Boot) -> None:
     assert refused(boot("spinlock=pv_ticket")) == "HLT is unsafe in a confidential guest"
 
 
 @plain
-@with_twin(SENDS_UNANNOUNCED)
-@pytest.mark.usefixtures("twin")
+@with_mutant(SENDS_UNANNOUNCED)
+@pytest.mark.usefixtures("mutant")
 def test_a_kick_that_was_counted_as_another_is_known(boot: Boot) -> None:
     """Seldom, when another NMI comes in between; here always."""
     said = boot("spinlock=pv_ticket")
@@ -643,8 +643,8 @@ def test_a_kick_that_was_counted_as_another_is_known(boot: Boot) -> None:
 
 
 @plain
-@with_twin(SENDS_UNANNOUNCED, KNOWS_NONE)
-@pytest.mark.usefixtures("twin")
+@with_mutant(SENDS_UNANNOUNCED, KNOWS_NONE)
+@pytest.mark.usefixtures("mutant")
 def test_one_that_nobody_knows_is_reported(boot: Boot) -> None:
     assert UNKNOWN in boot("spinlock=pv_ticket hangs")
 
@@ -657,7 +657,7 @@ def test_an_operators_nmi_is_not_taken_for_a_kick(boot: Boot) -> None:
 
 
 @plain
-@with_twin(TAKES_ALL)
-@pytest.mark.usefixtures("twin")
+@with_mutant(TAKES_ALL)
+@pytest.mark.usefixtures("mutant")
 def test_it_is_where_all_are_taken_for_kicks(boot: Boot) -> None:
     assert UNKNOWN not in boot("spinlock=pv_ticket calm", nmi_at="CALM")

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TOP, Build, twin
+from conftest import TOP, Build, mutant
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 # What a lock's object may leave for others: the seam, and what the kernel's compiler flags call.
 ALLOWED = {"sched_clock", "__fentry__", "__stack_chk_fail", "ol_world"}
@@ -64,15 +64,15 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_twin_is_refused(build: Build, tmp_path: Path, name: str) -> None:
+def test_mutant_is_refused(build: Build, tmp_path: Path, name: str) -> None:
     change, before, reason = BROKEN[name]
-    done = build(tmp_path / "module", twin(tmp_path, name, change, before=before))
+    done = build(tmp_path / "module", mutant(tmp_path, name, change, before=before))
     assert done.returncode != 0
     assert reason in done.stderr
 
 
-def test_the_twin_unbroken_is_accepted(build: Build, tmp_path: Path) -> None:
-    done = build(tmp_path / "module", twin(tmp_path, "sound"))
+def test_the_mutant_unbroken_is_accepted(build: Build, tmp_path: Path) -> None:
+    done = build(tmp_path / "module", mutant(tmp_path, "sound"))
     assert done.returncode == 0, done.stderr
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import TOP
 
-from overlock_tools import defs
+from overlock_tools.model import defs
 
 SERIES = TOP / "guest/series"
 PATCH = TOP / "guest/patch/spinlocks.patch"

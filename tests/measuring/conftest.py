@@ -18,7 +18,7 @@ NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
 STRIDE = NATIVE.parent / "tests/measuring/overlock-bench-stride"  # whose sampler is broken
 PATIENCE = 45  # seconds: far more than any cell here takes
 
-from overlock_tools import outside  # noqa: E402  (after the folder is named)
+from overlock_tools.measure import header_locks  # noqa: E402  (after the folder is named)
 
 Answer = dict[str, Any]
 
@@ -88,6 +88,6 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
     def option(name: str) -> str:
         header = Path(__file__).with_name(f"{name}.h")
-        return f"--lock-so={name}={outside.compile_lock(header, folder)}"
+        return f"--lock-so={name}={header_locks.compile_lock(header, folder)}"
 
     return option

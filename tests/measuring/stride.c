@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The broken twin of bench/draw.c: a sampler of stride eight. */
+/* The mutant of bench/draw.c: a sampler of stride eight. */
 #include "meter.h"
 
 uint64_t meter_draw(struct meter *m)

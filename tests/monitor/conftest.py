@@ -72,12 +72,12 @@ class Page:
 
 @pytest.fixture(scope="session")
 def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
-    """Compiles the reader; with a change to slice_reader.h, a twin that is wrong."""
+    """Compiles the reader; with a change to slice_reader.h, a mutant that is wrong."""
 
     def build(old: str = "", new: str = "") -> Path:
         folder = tmp_path_factory.mktemp("look")
         text = READER.read_text()
-        assert not old or text.count(old) == 1, f"slice_reader.h has no {old!r}; mend the twin"
+        assert not old or text.count(old) == 1, f"slice_reader.h has no {old!r}; mend the mutant"
         (folder / "overlock").mkdir()
         (folder / "overlock/slice_reader.h").write_text(text.replace(old, new) if old else text)
         flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from conftest import TOP
 
-from overlock_tools.guest import channel
-from overlock_tools.guest.channel import Late
-from overlock_tools.guest.qmp import Monitor, parsed, threads_of
+from overlock_tools.kernel import channel
+from overlock_tools.kernel.channel import Late
+from overlock_tools.kernel.qmp import Monitor, parsed, threads_of
 
 HERE = Path(__file__).parent
 RUNS = 100_000

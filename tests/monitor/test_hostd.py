@@ -158,7 +158,7 @@ def test_what_is_copied_is_later_but_true(spinner: Path, page: Path) -> None:
 
 @needs_root
 def test_a_copy_that_comes_late_misses_slices(spinner: Path, page: Path) -> None:
-    """The broken twin of the first test's: who copies once in 0.2 s."""
+    """The mutant of the first test's: who copies once in 0.2 s."""
     options = ("--publisher", "copy", "--poll-us", "200000")
     with watched(spinner, page, *options) as (program, agent, _):
         threads = line(program)

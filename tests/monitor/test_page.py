@@ -112,7 +112,7 @@ def test_entries_end_with_the_page(reader: Path, tmp_path: Path) -> None:
     assert seen(reader, last.path, NOW, entry=62)[0]["id"] == 8
 
 
-# What must not be believed: the page, and what is seen of it. Each has a twin that believes it.
+# What must not be believed: the page, and what is seen of it. Each has a mutant that believes it.
 
 TORN = "if (!(seq & 1) && ol_load_relaxed(&there->seq) == seq)"
 UNCOUNTED = "(int64_t)ol_load_relaxed(&map->page->lasting)"
@@ -142,7 +142,7 @@ def believed(program: Path, tmp_path: Path, what: str) -> bool:
     return bool(seen(program, path, NOW)[0]["opened"])
 
 
-TWINS = {
+MUTANTS = {
     "torn": (TORN, "if (ol_load_relaxed(&there->seq) == seq)"),
     "killed": (UNCOUNTED, "INT64_MAX"),
     "late": (LATE, "late > INT64_MAX"),
@@ -151,14 +151,14 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize("what", TWINS)
+@pytest.mark.parametrize("what", MUTANTS)
 def test_not_believed(reader: Path, tmp_path: Path, what: str) -> None:
     assert not believed(reader, tmp_path, what)
 
 
-@pytest.mark.parametrize("what", TWINS)
-def test_twin_is_found_out(look: Look, tmp_path: Path, what: str) -> None:
-    assert believed(look(*TWINS[what]), tmp_path, what)
+@pytest.mark.parametrize("what", MUTANTS)
+def test_mutant_is_found_out(look: Look, tmp_path: Path, what: str) -> None:
+    assert believed(look(*MUTANTS[what]), tmp_path, what)
 
 
 def test_a_page_that_is_being_made_tells_nothing(reader: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ static bool absent_trylock(void *l) {
 static bool is_locked(const void *l) { return ol_load_relaxed((const uint32_t *)l) != 0; }
 
 const struct ol_lock_ops ol_ops_absent = {
-    "absent", "twin", "excludes nobody", OL_ABI,    4, 4, OL_FITS4, absent, absent_trylock,
-    0,        absent, is_locked,         is_locked, 0, 0,
+    "absent", "mutant", "excludes nobody", OL_ABI,    4, 4, OL_FITS4, absent, absent_trylock,
+    0,        absent,   is_locked,         is_locked, 0, 0,
 };
 
 static bool relaxed_trylock(void *l) { return !ol_xchg_acquire((uint32_t *)l, 1u); }
@@ -28,7 +28,7 @@ static void relaxed_unlock(void *l) { ol_store_relaxed((uint32_t *)l, 0u); }
 
 const struct ol_lock_ops ol_ops_relaxed = {
     "relaxed",
-    "twin",
+    "mutant",
     "releases without release",
     OL_ABI,
     4,
@@ -80,7 +80,7 @@ static bool forgetful_is_locked(const void *l) {
 
 const struct ol_lock_ops ol_ops_forgetful = {
     "forgetful",
-    "twin",
+    "mutant",
     "who gives up leaves a ticket in line",
     OL_ABI,
     4,
@@ -112,7 +112,7 @@ static bool hasty_timedlock(void *l, ol_ticks_t until) {
 
 const struct ol_lock_ops ol_ops_hasty = {
     "hasty",
-    "twin",
+    "mutant",
     "gives up before its time",
     OL_ABI,
     4,
@@ -150,7 +150,7 @@ static bool late_timedlock(void *l, ol_ticks_t until) {
 
 const struct ol_lock_ops ol_ops_late = {
     "late",
-    "twin",
+    "mutant",
     "gives up 200 us of CPU time after its deadline",
     OL_ABI,
     4,

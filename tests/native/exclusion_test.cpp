@@ -52,8 +52,8 @@ TEST_P(EveryLock, WrapsUnderContention) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLock, all_locks(), lock_name);
 
-// The twin: the same scene must notice a lock that does not exclude.
-TEST(BrokenTwin, WithoutExclusionIsNoticed) {
+// The mutant: the same scene must notice a lock that does not exclude.
+TEST(Mutant, WithoutExclusionIsNoticed) {
     Lock lock(&ol_ops_absent);
     Ledger ledger;
     uint64_t acquired = 0;
@@ -65,7 +65,7 @@ TEST(BrokenTwin, WithoutExclusionIsNoticed) {
 #if defined(OL_TSAN)
 // Run by the sanitizers' suite, which expects a report: nothing else shows on a strongly ordered
 // machine.
-TEST(DISABLED_BrokenTwin, RelaxedReleaseIsARace) {
+TEST(DISABLED_Mutant, RelaxedReleaseIsARace) {
     Lock lock(&ol_ops_relaxed);
     Ledger ledger;
     contend(4, lock, ledger, by_lock);

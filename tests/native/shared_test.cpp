@@ -121,7 +121,7 @@ TEST(Shared, ReadersSeeNoUpdateHalfDone) {
     });
 }
 
-// The twins: what is wrong with one's readers, the scenes must notice.
+// The mutants: what is wrong with one's readers, the scenes must notice.
 struct Alone : overlock::ttas {
     void lock_shared() { lock(); }
     bool try_lock_shared() { return try_lock(); }
@@ -137,12 +137,12 @@ struct Stays : overlock::qrw {
 };
 static_assert(overlock::shared_lockable<Alone> && overlock::shared_lockable<Open>);
 
-TEST(BrokenTwin, ReadersThatShareNothingAreNoticed) {
+TEST(Mutant, ReadersThatShareNothingAreNoticed) {
     Alone lock;
     EXPECT_EQ(shares_with_readers_only(lock), "a reader keeps a reader out");
 }
 
-TEST(BrokenTwin, ReadersThatKeepNobodyOutAreNoticed) {
+TEST(Mutant, ReadersThatKeepNobodyOutAreNoticed) {
     Open lock;
     EXPECT_EQ(shares_with_readers_only(lock), "a reader lets a writer in");
     Mixed mixed;
@@ -150,7 +150,7 @@ TEST(BrokenTwin, ReadersThatKeepNobodyOutAreNoticed) {
         mix(lock, mixed);
 }
 
-TEST(BrokenTwin, ReadersThatStayAreNoticed) {
+TEST(Mutant, ReadersThatStayAreNoticed) {
     Stays lock;
     EXPECT_EQ(shares_with_readers_only(lock), "a reader that is gone keeps a writer out");
 }

@@ -113,6 +113,16 @@ TEST(Warned, ReleaseOfAnUnmarkedLockWakesNobody) {
     EXPECT_EQ(known.kicks, 0u);
 }
 
+// Waiting for the next slice is no reason to time out: the lock is free.
+TEST(Warned, TakesAFreeLockAtItsDeadline) {
+    const Tuned warning("warning", "1000000");
+    for (const auto patience : {0us, 200us}) {
+        ol_warned_t l = OL_WARNED_INIT;
+        known.end = from_now(500us);
+        EXPECT_TRUE(ol_warned_timedlock(&l, from_now(patience))) << patience.count() << " us";
+    }
+}
+
 ol_warned_t struck_lock;
 
 // Also just after the release, when the lock may be free or another's.
@@ -151,7 +161,7 @@ struct WakesNobody : Warned {
     static void unlock(ol_warned_t *l) { ol_store_release(&l->word, 0u); }
 };
 
-TEST(BrokenTwin, PollsAreToldApart) {
+TEST(Mutant, PollsAreToldApart) {
     EXPECT_EQ(marks_when_warned<NeverMarks>(), "not marked");
     EXPECT_EQ(marks_when_warned<MarksUnasked>(), "marked before the warning");
     EXPECT_EQ(marks_when_warned<MarksTheFree>(), "marked when it was free");
@@ -237,7 +247,7 @@ void learns_unasked(ol_ticket_t *line, uint32_t w, uint64_t slice) {
     ol_i_spin_queue(line, w, slice);
 }
 
-TEST(BrokenTwin, LearnersAreToldApart) {
+TEST(Mutant, LearnersAreToldApart) {
     EXPECT_EQ(learns_from_waits_in_one_slice(learns_late), "learnt something else");
     EXPECT_EQ(learns_from_waits_in_one_slice(learns_of_one), "learnt something else");
     EXPECT_EQ(learns_from_waits_in_one_slice(learns_from_any_slice), "learnt from others' slices");
@@ -277,7 +287,7 @@ TEST(Learning, MakesWaitersIncapable) {
     }
 }
 
-TEST(BrokenTwin, AskersAreToldApart) {
+TEST(Mutant, AskersAreToldApart) {
     EXPECT_EQ(asks_what_was_learnt([] { return ol_tune(csd); }), "not asked");
     EXPECT_EQ(asks_what_was_learnt([] { return known.csd.load(); }), "asked unasked");
     EXPECT_EQ(
@@ -331,7 +341,7 @@ TEST(Learning, IsKeptByEachThread) {
 thread_local ol_ticks_t kept;
 ol_ticks_t shared;
 
-TEST(BrokenTwin, MemoriesAreToldApart) {
+TEST(Mutant, MemoriesAreToldApart) {
     const Csd own = [] { return kept; };
     EXPECT_EQ(remembers_afresh([](ol_ticks_t since, unsigned) { kept = ol_now() - since; }, own),
               "wrong of the first");

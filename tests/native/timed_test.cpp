@@ -143,7 +143,7 @@ TEST_P(TimedOut, LeavesNobodyInLine) {
 
 INSTANTIATE_TEST_SUITE_P(All, TimedOut, timed_locks(), lock_name);
 
-TEST(BrokenTwin, TicketLeftInLineIsNoticed) {
+TEST(Mutant, TicketLeftInLineIsNoticed) {
     Lock lock(&ol_ops_forgetful);
     Scene scene;
     lock.lock();
@@ -152,7 +152,7 @@ TEST(BrokenTwin, TicketLeftInLineIsNoticed) {
     EXPECT_NE(left_behind(lock, scene), "");
 }
 
-TEST(BrokenTwin, GivingUpEarlyIsNoticed) {
+TEST(Mutant, GivingUpEarlyIsNoticed) {
     Lock lock(&ol_ops_hasty);
     Scene scene;
     for (int tries = 0; tries < 1000 && !scene.early; tries++)
@@ -161,7 +161,7 @@ TEST(BrokenTwin, GivingUpEarlyIsNoticed) {
 }
 
 // It burns 200 us of CPU time after its deadline.
-TEST(BrokenTwin, GivingUpLateIsMeasured) {
+TEST(Mutant, GivingUpLateIsMeasured) {
     Lock lock(&ol_ops_late);
     Scene scene;
     for (int tries = 0; tries < 1000 && !scene.gave_up; tries++)

@@ -66,6 +66,7 @@ def test_what_each_package_has(packages: dict[str, Path]) -> None:
     has("liboverlock-dev", "/overlock.pc", "overlock/overlock.h", "/liboverlock.a", "Config.cmake")
     has("overlock", *(f"usr/lib/overlock/liboverlock-run{f}.so" for f in ("", "-counted")))
     has("overlock", "usr/share/overlock/overlock-gdb.py", "examples/overlock.service.conf")
+    has("overlock", "man1/overlock.1.gz", "man1/overlock-run.1.gz")
     needed = run("dpkg-deb", "-f", packages["overlock"], "Depends")
     assert "libc6 (>= 2.3" in needed
     assert "libstdc++" not in needed  # the demangler came along

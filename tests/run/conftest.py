@@ -22,7 +22,8 @@ CONFORMANCE = PROGRAMS.parent / "conformance"
 BUILD = TOP / os.environ.get("BUILD", "build")
 os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
-from overlock_tools import defs, native  # noqa: E402 - after it knows where
+from overlock_tools.model import defs  # noqa: E402
+from overlock_tools.system import native  # noqa: E402 - after it knows where
 
 LOCKS = [lock.id for lock in defs.load().locks.values() if "elides" not in lock.traits]
 REFUSED = [lock for lock in defs.load().locks if lock not in LOCKS]
@@ -98,7 +99,7 @@ def installed() -> Path:
     folder = tempfile.mkdtemp(prefix="overlock-bin-")
     atexit.register(shutil.rmtree, folder)
     tools = Path(folder) / "overlock-tools"
-    tools.write_text(f"#!{sys.executable}\nfrom overlock_tools.cli import main\n\nmain()\n")
+    tools.write_text(f"#!{sys.executable}\nfrom overlock_tools.cli.main import main\n\nmain()\n")
     tools.chmod(0o755)
     return Path(shutil.copy(native.file("overlock"), folder))
 

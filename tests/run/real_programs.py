@@ -15,16 +15,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from overlock_tools import defs, files, machine, program, stats
-from overlock_tools.program import NATIVE, Pbzip2, Program, Runs, Sysbench
-from overlock_tools.results import Result
+from overlock_tools.measure import programs
+from overlock_tools.measure.programs import NATIVE, Pbzip2, Program, Runs, Sysbench
+from overlock_tools.model import defs, stats
+from overlock_tools.model.results import Result
+from overlock_tools.system import files, machine
 
 PATIENCE_S = 120.0
 
 
 def measured(work: Program, threads: list[int], rounds: int, folder: Path, out: Console) -> Result:
     command = shlex.join(["make", "real", *sys.argv[1:]])
-    result = program.new_result(work, list(defs.load().locks), threads, rounds, command)
+    result = programs.new_result(work, list(defs.load().locks), threads, rounds, command)
     total = rounds * len(threads) * len(result.variants)
     done = 0
 
@@ -40,7 +42,7 @@ def measured(work: Program, threads: list[int], rounds: int, folder: Path, out: 
 
 def checked(work: Program, threads: list[int], folder: Path, out: Console) -> dict[str, str]:
     """What is wrong with the results under each lock, without cutting the collapsed."""
-    result = program.new_result(work, list(defs.load().locks), threads, 1, "")
+    result = programs.new_result(work, list(defs.load().locks), threads, 1, "")
     runs = Runs(work, result, folder)
     runs.limits = dict.fromkeys(threads, PATIENCE_S)
     runs.all(1, float("inf"), lambda: None)
@@ -91,11 +93,11 @@ def main() -> int:
     options = parser.parse_args()
     if options.json:
         options.json.mkdir(parents=True, exist_ok=True)
-    program.need("sysbench", "pbzip2")
+    programs.need("sysbench", "pbzip2")
     out = Console(highlight=False, width=150)
     threads = [machine.cpus(), 4 * machine.cpus()]
     wrong = False
-    with program.scratch() as folder:
+    with programs.scratch() as folder:
         for small, work in pairs(folder):
             found = checked(small, threads, folder, out)
             result = measured(work, threads, options.rounds, folder, out)

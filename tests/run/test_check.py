@@ -11,7 +11,7 @@ import pytest
 from conftest import LOCKS, TOP, Compile, environment, output, overlock, run
 from test_mutants import Mutant, build
 
-from overlock_tools import native
+from overlock_tools.system import native
 
 MISUSE = {
     # what is found, and the function that the call is in
@@ -123,17 +123,17 @@ def test_refuses_what_does_not_go_together(tmp_path: Path) -> None:
         assert word in done.stderr
 
 
-TWINS = {
+MUTANTS = {
     # the program, what the library must find there, and with what wrong it does not
     "no owner is followed": (
         "deadlock",
-        "check.c",
+        "misuse.c",
         "if (next->seen == walks)\n\t\t\treturn true;",
         "if (next->seen == walks)\n\t\t\treturn false;",
     ),
     "sleepers do not wake to look": (
         "long_wait",
-        "check.c",
+        "misuse.c",
         "return began + timeout;",
         "return OL_NEVER;",
     ),
@@ -145,21 +145,26 @@ TWINS = {
     ),
     "any unlock is right": (
         "free_unlock",
-        "check.c",
-        "if (!checks || is_mine)",
-        "if (!checks || 1)",
+        "misuse.c",
+        "if (!looks_for_misuse || is_mine)",
+        "if (!looks_for_misuse || 1)",
     ),
     "who holds it is not asked": (
         "init_held",
-        "check.c",
+        "misuse.c",
         "if (holder_site(m))",
         "if (!m)",
     ),
-    "a second place is as good": ("init_again", "check.c", "b->site && b->site != caller", "false"),
+    "a second place is as good": (
+        "init_again",
+        "misuse.c",
+        "b->site && b->site != ol_run_caller",
+        "false",
+    ),
     "destroying is not looked at": (
         "destroy_held",
-        "check.c",
-        "if (checks && is_locked)",
+        "misuse.c",
+        "if (looks_for_misuse && is_locked)",
         "if (0)",
     ),
     "nothing is a relock": (
@@ -170,7 +175,7 @@ TWINS = {
     ),
     "a destroyed one is remembered": (
         "as_it_should_be",
-        "check.c",
+        "misuse.c",
         "ol_store_relaxed(&birth_of(m)->site, (const void *)0);",
         "(void)0;",
     ),
@@ -186,15 +191,17 @@ def told_by(library: Path, program: Path, what: str, out: Path, *preloaded_too: 
     return [finding["what"] for finding in json.loads(out.read_text())["findings"]]
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_twin_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
-    what, file, right, wrong = TWINS[name]
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
+    what, file, right, wrong = MUTANTS[name]
     misuse, out = program("misuse.c"), tmp_path / "report"
     healthy = told_by(native.file("liboverlock-run-checked.so"), misuse, what, out)
     assert healthy == ([] if what == "as_it_should_be" else [what, *healthy[1:]])
-    (tmp_path / "twin").mkdir()
-    twin = build(tmp_path / "twin", Mutant(name, file, right, wrong, "tas_yield", ()), "checked")
-    assert told_by(twin, misuse, what, out) != healthy
+    (tmp_path / "mutant").mkdir()
+    mutant = build(
+        tmp_path / "mutant", Mutant(name, file, right, wrong, "tas_yield", ()), "checked"
+    )
+    assert told_by(mutant, misuse, what, out) != healthy
 
 
 GDB = TOP / "preload/overlock-gdb.py"

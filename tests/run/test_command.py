@@ -23,7 +23,7 @@ from conftest import (
     run,
 )
 
-from overlock_tools import native
+from overlock_tools.system import native
 
 SHOW = "import os, signal, sys; print(os.environ.get({!r}, 'unset'))"
 

@@ -17,7 +17,7 @@ from conformance.asking import OURS, differences, wanted
 from conformance.generate import Case
 from conftest import LOCKS, SPINLOCKS, environment, run
 
-from overlock_tools import native
+from overlock_tools.system import native
 
 ALL = os.environ.get("OVERLOCK_CONFORMANCE") == "all"
 PARTS = 9

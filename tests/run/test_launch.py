@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The launcher: what it starts by itself is started as Python does it, the rest is left to Python.
+"""The launcher: it starts programs as Python does, refuses those that it cannot start, and leaves
+the rest to Python.
 
-Each row is a command line. The launcher runs beside a stand-in for `overlock-tools`, which tells
-what it is started with, as the program does: so it is seen who was started, and how.
+Each row is a command line. The launcher runs beside a stand-in for `overlock-tools`, which prints
+what it is started with, as the program does: the output shows which of them was started, and how.
 """
 
 import os
@@ -18,9 +19,10 @@ from pathlib import Path
 import pytest
 from conftest import LOCKS, SPINLOCKS, TOP, Compile, environment
 
-from overlock_tools import defs, native
-from overlock_tools.defs import Tunable
-from overlock_tools.interposing import ADAPTIVE
+from overlock_tools.model import defs
+from overlock_tools.model.defs import Tunable
+from overlock_tools.preload.interpose import ADAPTIVE
+from overlock_tools.system import native
 
 Text = str | bytes
 
@@ -105,12 +107,14 @@ STARTED = {
     ),
     "preloaded, nothing": row("{told}", LD_PRELOAD=""),
     "a native folder by a link": row("{told}", OVERLOCK_NATIVE="native-link"),
+    "an empty PATH": row("told", PATH=""),
+    "no PATH": row("env", "{told}", PATH=None),
+    "with AddressSanitizer": row("./with-address"),
 }
 LEFT_TO_PYTHON = {
     "nothing": row(),
     "no program": row("--lock", "mcs"),
     "no program, --": row("--"),
-    "a program without a name": row(""),
     "help": row("--help"),
     "help, short": row("-h", "{told}"),
     **{
@@ -151,35 +155,57 @@ LEFT_TO_PYTHON = {
         for lock in (*defs.load().locks, "none", "")
         if lock not in SPINLOCKS
     },
-    "not on PATH": row("told", PATH="/usr/bin"),
-    "no PATH": row("true", PATH=None),
-    "an empty PATH": row("told", PATH=""),
-    "on PATH, cannot be executed": row("text", PATH="{folder}"),
-    "not there": row("./nowhere"),
-    "a folder": row("{folder}"),
-    "not executable": row("./text"),
-    "no program at all": row("./nonsense"),
-    "empty": row("./empty"),
-    "a script for nobody": row("./script-for-nobody"),
-    "a script without an end": row("./script-without-end"),
-    "a script of itself": row("./script-of-itself"),
-    "static": row("./static"),
-    "a script of a static program": row("./script-static"),
-    "of another machine": row("./foreign"),
-    "for musl": row("./for-musl"),
-    "with AddressSanitizer": row("./with-address"),
-    "with ThreadSanitizer": row("./with-thread"),
-    "without its loader": row("./without-loader"),
-    "a pipe": row("./pipe"),
     "no native folder": row("{told}", OVERLOCK_NATIVE="{folder}"),
     "a folder with the library alone": row("{told}", OVERLOCK_NATIVE="without-lists"),
-    "a native folder without the library": row("{told}", OVERLOCK_NATIVE="without-library"),
-    "a library of another machine": row("{told}", OVERLOCK_NATIVE="foreign-library"),
+    "a native folder without the library": Row(
+        ("{told}",), OUTER | {"OVERLOCK_NATIVE": "without-library"}
+    ),
     "a native folder that LD_PRELOAD cannot name": row("{told}", OVERLOCK_NATIVE="a folder"),
     "a shell completes": row("{told}", _OVERLOCK_COMPLETE="bash_complete"),
 }
-if os.getuid() == 0:
-    LEFT_TO_PYTHON["setuid"] = row("./setuid")
+
+REFUSED = {
+    "a program without a name": (row(""), 127, "no program  on PATH; check the name"),
+    "not on PATH": (row("told", PATH="/usr/bin"), 127, "no program told on PATH; check the name"),
+    "on PATH, cannot be executed": (
+        row("text", PATH="/nowhere:{folder}"),
+        126,
+        "{folder}/text is not executable; give a program",
+    ),
+    "not there": (row("./nowhere"), 127, "./nowhere does not exist; check the name"),
+    "a name with a line break": (row("./no\n\nwhere"), 127, "./no  where does not exist; check"),
+    "a folder": (row("{folder}"), 126, "{folder} is a folder; give a program"),
+    "not executable": (row("./text"), 126, "./text is not executable; give a program"),
+    "a pipe": (row("./pipe"), 126, "./pipe cannot be executed: Permission denied"),
+    **{
+        name: (row(f"./{file}"), code, f"./{file} cannot be executed: {why}")
+        for name, file, code, why in (
+            ("no program at all", "nonsense", 126, "Exec format error"),
+            ("empty", "empty", 126, "Exec format error"),
+            ("cut short", "cut-short", 126, "Exec format error"),
+            ("a script for nobody", "script-for-nobody", 127, "No such file or directory"),
+            ("a script of itself", "script-of-itself", 126, "Too many levels of symbolic links"),
+            ("without its loader", "without-loader", 127, "No such file or directory"),
+        )
+    },
+    **{
+        name: (row(f"./{file}"), 125, f"{seen} {why}")
+        for name, file, seen, why in (
+            ("static", "static", "./static", "is statically linked, so no library"),
+            ("a script of it", "script-static", "{folder}/static", "is statically linked"),
+            ("of another machine", "foreign", "./foreign", "and liboverlock-run.so are for"),
+            ("for musl", "for-musl", "./for-musl", "uses musl, but the interposer needs glibc"),
+            ("with ThreadSanitizer", "with-thread", "./with-thread", "is built with ThreadSan"),
+            ("setuid", "setuid", "./setuid", "is setuid, setgid or has capabilities, so the"),
+        )
+        if name != "setuid" or os.getuid() == 0
+    },
+    "a library of another machine": (
+        row("{told}", OVERLOCK_NATIVE="foreign-library"),
+        125,
+        "{told} and liboverlock-run.so are for different processors; run it without overlock",
+    ),
+}
 
 
 def script(path: Path, line: str) -> None:
@@ -265,11 +291,12 @@ def ground(program: Compile, tmp_path_factory: pytest.TempPathFactory) -> Ground
     (folder / "hidden/told").mkdir(parents=True)
     (folder / "native-link").symlink_to(native.folder())
     lists, library = native.file("defs.json"), native.file("liboverlock-run.so")
+    ours = native.file("overlock")
     for name, files in (
         ("without-library", [lists]),
         ("without-lists", [library]),
-        ("foreign-library", [lists]),
-        ("a folder", [lists, library]),
+        ("foreign-library", [lists, ours]),
+        ("a folder", [lists, library, ours]),
     ):
         (folder / name).mkdir()
         for file in files:
@@ -283,6 +310,7 @@ def ground(program: Compile, tmp_path_factory: pytest.TempPathFactory) -> Ground
     script(folder / "script-without-end", str(told))
     for name, text in (("text", "no program\n"), ("nonsense", "\1\2\3"), ("empty", "")):
         (folder / name).write_text(text)
+    (folder / "cut-short").write_bytes(told.read_bytes()[:40])
     foreign(told, folder / "foreign")
     shutil.copy(os.fsdecode(loader_of(told)), folder / "ld-musl.so.1")  # musl's, by its name
     with_loader(told, folder / "for-musl", b"ld-musl.so.1")
@@ -296,7 +324,7 @@ def ground(program: Compile, tmp_path_factory: pytest.TempPathFactory) -> Ground
         made = program("told.c", *flags, name=f"told_{sanitizer}")
         shutil.copy(made, folder / f"with-{sanitizer}")
     script(folder / "script-static", f"{folder}/static\n")
-    for name in ("nonsense", "empty", "foreign", "for-musl", "without-loader", "pipe"):
+    for name in ("nonsense", "empty", "foreign", "for-musl", "without-loader", "pipe", "cut-short"):
         (folder / name).chmod(0o755)
     if os.getuid() == 0:
         shutil.copy(told, folder / "setuid")
@@ -336,6 +364,32 @@ def test_starts_as_python_does(ground: Ground, by_python: ByPython, name: str) -
 @pytest.mark.parametrize("name", LEFT_TO_PYTHON)
 def test_leaves_to_python(ground: Ground, name: str) -> None:
     assert is_left(ground, LEFT_TO_PYTHON[name], ground.launcher)
+
+
+def is_refused(ground: Ground, name: str, command: list[str | Path]) -> bool:
+    """In one line, which begins with these words, and with that exit code."""
+    row, code, words = REFUSED[name]
+    done = ground.run(command, row)
+    said = done.stderr.split(b"\n")
+    expected = b"overlock: " + ground.filled(words)
+    if command == PYTHON:
+        expected = b" ".join(expected.split())
+    fine = said[0].startswith(expected) and said[1:] == [b""]
+    return (done.returncode, done.stdout, fine) == (code, b"", True)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(ground: Ground, name: str) -> None:
+    assert is_refused(ground, name, [ground.launcher])
+    assert is_refused(ground, name, PYTHON)
+
+
+def test_what_must_come_first_does(ground: Ground) -> None:
+    said = heard(ground.run([ground.launcher], row("./with-address", LD_PRELOAD="libm.so.6")))[2]
+    (listed,) = (s.split(b"=")[1] for s in said if s.startswith(b"variable LD_PRELOAD="))
+    first, *rest = listed.split(b":")
+    assert first.startswith(b"libasan.so.")
+    assert rest == [ground.filled("{native}/liboverlock-run.so"), b"libm.so.6"]
 
 
 def as_left_by_a_parent() -> None:
@@ -406,9 +460,9 @@ def test_says_what_is_missing(ground: Ground, tmp_path: Path) -> None:
         assert done.stderr.startswith("overlock: cannot start overlock-tools: ")
 
 
-# Broken twins: a launcher with one thing wrong, each of which some row tells from the right one.
+# Mutants: a launcher with one thing wrong, each of which some row tells from the right one.
 LAUNCH, PROGRAM, ENVIRONMENT = "launch.c", "program.c", "environment.c"
-TWINS = {
+MUTANTS = {
     "keeps what another set": (ENVIRONMENT, 'unsetenv("OVERLOCK_" #name);', ""),
     "preloads itself alone": (ENVIRONMENT, "if (!n || is_ours(list, n))", "if (1)"),
     "preloads the other too": (ENVIRONMENT, "if (!n || is_ours(list, n))", "if (!n)"),
@@ -434,32 +488,41 @@ TWINS = {
     "completion is not known": (LAUNCH, ' && !getenv("_OVERLOCK_COMPLETE")', ""),
     "any native folder": (LAUNCH, "if (!access(lists, R_OK))", ""),
     "a native folder by its link": (LAUNCH, "realpath(folder, 0)", "strdup(folder)"),
-    "spaces in the library's name": (LAUNCH, 'folder && !strpbrk(folder, ": \\t") &&', "folder &&"),
-    "its own variables reach Python": (LAUNCH, "\tenviron = given;\n", ""),
+    "spaces in the library's name": (LAUNCH, '!strpbrk(library, ": \\t")', "library"),
+    "no library": (LAUNCH, "|| access(library, R_OK)", ""),
+    "variables before it is sure": (
+        LAUNCH,
+        "\tif (!library)\n\t\treturn;\n",
+        "\tprepare(0);\n\tif (!library)\n\t\treturn;\n",
+    ),
+    "two lines": (LAUNCH, "*c = ' ';", ";"),
+    "one exit code for all programs": (LAUNCH, "errno == ENOENT ? NOT_FOUND : ", ""),
     "the end of PATH": (PROGRAM, "*end ? end + 1 : 0", "*end && end[1] ? end + 1 : 0"),
     "two slashes": (PROGRAM, "end > folder && end[-1] != '/'", "end > folder"),
     "the current folder is the root": (PROGRAM, "end > folder && end[-1] != '/'", "end[-1] != '/'"),
-    "folders are programs": (PROGRAM, "&& S_ISREG(s.st_mode) ", ""),
-    "static programs": (
+    "folders are programs": (PROGRAM, "!access(path, X_OK) && !is_folder(path)", "1"),
+    "no PATH, no program": (PROGRAM, 'folder = "/bin:/usr/bin";', "return 0;"),
+    "what cannot be executed is not seen": (PROGRAM, "on_path(name, is_file)", "0"),
+    "ELF files without a whole header": (
         PROGRAM,
-        "has_loader(fd, &head.elf) && !may_have_sanitizer(fd, &head.elf)",
-        "true",
+        "f->size >= (ssize_t)sizeof(f->head.elf)",
+        "f->size",
     ),
-    "sanitizers": (PROGRAM, " && !may_have_sanitizer(fd, &head.elf)", ""),
-    "ThreadSanitizer": (PROGRAM, '"__tsan_init"', '"__asan_init"'),
-    "musl": (PROGRAM, '!strstr(loader, "ld-musl")', "1"),
-    "any machine": (PROGRAM, "&& head.elf.e_machine == elf->e_machine", ""),
-    "scripts without end": (PROGRAM, "\tif (!end)\n\t\treturn 0;\n\t*end = 0;", ""),
-    "scripts are not followed": (PROGRAM, '!memcmp(head.line, "#!", 2)', "0"),
+    "static programs": (PROGRAM, "!find_segment(f, PT_INTERP, &p)", "0"),
+    "sanitizers": (PROGRAM, "names && read_entry(f, &dynamic, i, &e)", "0"),
+    "ThreadSanitizer": (PROGRAM, '"\\0__tsan_init"', '"\\0__asan_init"'),
+    "musl": (PROGRAM, 'strstr(loader, "ld-musl")', "0"),
+    "any machine": (PROGRAM, "&& a->e_machine == b->e_machine", ""),
+    "scripts are not followed": (PROGRAM, '!memcmp(f.head.line, "#!", 2)', "0"),
 }
 if os.getuid() == 0:
-    TWINS["setuid"] = (PROGRAM, "!(s.st_mode & (S_ISUID | S_ISGID))", "1")
+    MUTANTS["setuid"] = (PROGRAM, "(s.st_mode & S_ISUID)", "0")
 
 
-def build(folder: Path, twin: tuple[str, str, str]) -> Path:
+def build(folder: Path, mutant: tuple[str, str, str]) -> Path:
     """That launcher, beside a stand-in."""
-    name, right, wrong = twin
-    for source in (TOP / "preload").iterdir():
+    name, right, wrong = mutant
+    for source in filter(Path.is_file, (TOP / "preload").iterdir()):
         text = source.read_text()
         if source.name == name:
             assert text.count(right) == 1, f"{name} has changed: {right}"
@@ -479,8 +542,9 @@ def caught_by(ground: Ground, by_python: ByPython, launcher: Path) -> str:
     for name, row in STARTED.items():
         if heard(ground.run([launcher], row)) != by_python(name):
             return name
-    wrong = (name for name, row in LEFT_TO_PYTHON.items() if not is_left(ground, row, launcher))
-    return next(wrong, "")
+    wrong = [name for name, row in LEFT_TO_PYTHON.items() if not is_left(ground, row, launcher)]
+    wrong += [name for name in REFUSED if not is_refused(ground, name, [launcher])]
+    return " ".join(wrong[:1])
 
 
 def test_the_right_one_is_not_caught(ground: Ground, by_python: ByPython, tmp_path: Path) -> None:
@@ -488,8 +552,8 @@ def test_the_right_one_is_not_caught(ground: Ground, by_python: ByPython, tmp_pa
     assert caught_by(ground, by_python, launcher) == ""
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_broken_twins_are_caught(
-    ground: Ground, by_python: ByPython, tmp_path: Path, twin: str
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_mutants_are_caught(
+    ground: Ground, by_python: ByPython, tmp_path: Path, mutant: str
 ) -> None:
-    assert caught_by(ground, by_python, build(tmp_path, TWINS[twin]))
+    assert caught_by(ground, by_python, build(tmp_path, MUTANTS[mutant]))

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from conftest import environment, overlock
 
-from overlock_tools import live, native
-from overlock_tools.errors import Fail
+from overlock_tools.preload import live
+from overlock_tools.system import native
+from overlock_tools.system.errors import Fail
 
 # The interpreter's own lock is made of a mutex and a condition.
 BUSY = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Broken twins: the interposer with one thing wrong, and the test that must notice.
+"""Mutants: the interposer with one thing wrong, and the test that must notice.
 
 Each is built from the sources with one line replaced.
 """
@@ -18,18 +18,8 @@ from conftest import BUILD, TOP, Compile, environment, output
 
 PRELOAD = TOP / "preload"
 SOURCES = (
-    *(
-        "api.c",
-        "choice.c",
-        "clock.c",
-        "cond.c",
-        "environment.c",
-        "gate.c",
-        "mutex.c",
-        "outside.c",
-        "rwlock.c",
-    ),
-    *("sleep.c", "spin.c", "start.c", "symbols.c"),
+    *("api.c", "clock.c", "cond.c", "environment.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
+    *("sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
 )
 
 
@@ -47,7 +37,7 @@ class Mutant:
     source: tuple[str, ...] = ()  # options to compile the program with
 
 
-GATE = "return gate_wait(m, ops, until);"
+GATE = "return ol_run_gate_wait(m, ops, until);"
 POLL = """{
 		do {
 			if (ops->trylock(m->lock))
@@ -107,7 +97,7 @@ MUTANTS = [
         "queues before the first in this epoch",
         "mutex.c",
         "if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {",
-        "ol_store_relaxed(&m->epoch, epoch);\n\t{",
+        "ol_store_relaxed(&m->epoch, ol_run_epoch);\n\t{",
         "ticket",
         ("fork.c", "3"),
     ),
@@ -122,15 +112,15 @@ MUTANTS = [
     Mutant(
         "the turn is noted too late",
         "cond.c",
-        "s.seen = note_turn(c);\n\terror = mutex_unlock(m);",
-        "error = mutex_unlock(m);\n\tol_yield();\n\ts.seen = note_turn(c);",
+        "s.seen = note_turn(c);\n\terror = ol_run_mutex_unlock(m);",
+        "error = ol_run_mutex_unlock(m);\n\tol_yield();\n\ts.seen = note_turn(c);",
         "tas_yield",
         ("conditions.c", "100"),
     ),
     Mutant(
         "cancelled without the mutex",
         "cond.c",
-        "\tmutex_lock(s->mutex, 0);\n}",
+        "\tol_run_mutex_lock(s->mutex, 0);\n}",
         "}",
         "tas_yield",
         ("cancel.c",),
@@ -181,8 +171,8 @@ MUTANTS = [
     Mutant(
         "two locks for one mutex",
         "outside.c",
-        "if (ol_cas_release(place, (void *)0, lock_in(o)))",
-        "usleep(50);\n\tol_store_release(place, lock_in(o));\n\tif (true)",
+        "if (ol_cas_release(slot, (void *)0, lock_in(o)))",
+        "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
         "partitioned_ticket",
         ("reborn.c",),
         (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
@@ -190,7 +180,7 @@ MUTANTS = [
     Mutant(
         "a lock left behind for each mutex",
         "outside.c",
-        "= find_left(place, inner);",
+        "= find_left(slot, inner);",
         "= 0;\n\n\t(void)find_left;",
         "partitioned_ticket",
         ("reborn.c",),
@@ -213,7 +203,7 @@ MUTANTS = [
         (CASES, "mutex/recursive/forked-held/consistent"),
         (("start.c", "static _Thread_local uint32_t my_former", "static uint32_t my_former"),),
     ),
-    Mutant("no epoch", "start.c", "\tepoch++;\n", "", "ticket", ("fork.c", "3")),
+    Mutant("no epoch", "start.c", "\tol_run_epoch++;\n", "", "ticket", ("fork.c", "3")),
     Mutant(
         "destroy when held",
         "mutex.c",
@@ -233,7 +223,7 @@ MUTANTS = [
     Mutant(
         "no time is a time",
         "mutex.c",
-        "\tif (!time_is_valid(until))\n\t\treturn EINVAL;\n",
+        "\tif (!ol_run_time_is_valid(until))\n\t\treturn EINVAL;\n",
         "",
         "ticket",
         (CASES, "mutex/normal/held-by-other/*-no-time"),
@@ -249,8 +239,8 @@ MUTANTS = [
     Mutant(
         "wrong clock for a mutex",
         "mutex.c",
-        "uint64_t left = ns_left(clock, until);",
-        "uint64_t left = ns_left(CLOCK_REALTIME, until);",
+        "uint64_t left = ol_run_ns_left(clock, until);",
+        "uint64_t left = ol_run_ns_left(CLOCK_REALTIME, until);",
         "tas_yield",
         (CASES, "mutex/normal/held-by-other/clocklock-monotonic-late"),
     ),
@@ -297,8 +287,8 @@ MUTANTS = [
     Mutant(
         "a wait keeps the mutex",
         "cond.c",
-        "\terror = mutex_unlock(m);\n\tif (error) {",
-        "\terror = mutex_is_foreign(m) ? mutex_unlock(m) : 0;\n\tif (error) {",
+        "\terror = ol_run_mutex_unlock(m);\n\tif (error) {",
+        "\terror = mutex_is_glibc(m) ? ol_run_mutex_unlock(m) : 0;\n\tif (error) {",
         "tas_yield",
         (CASES, "cond/static/normal/wait-broadcast"),
     ),
@@ -345,8 +335,8 @@ MUTANTS = [
     Mutant(
         "a writer is forgotten by its child",
         "rwlock.c",
-        "ol_load_relaxed(&r->owner_epoch) == epoch ? self() : former_self()",
-        "self()",
+        "ol_load_relaxed(&r->owner_epoch) == ol_run_epoch ? ",
+        "1 ? ",
         "tas_yield",
         (CASES, "rwlock/static/forked-written/timedrdlock-soon"),
     ),
@@ -377,16 +367,16 @@ MUTANTS = [
     Mutant(
         "a late reader has the time",
         "rwlock.c",
-        "if (until && !ns_left(clock, until))",
-        "if (until && !ns_left(CLOCK_REALTIME, until))",
+        "if (until && !ol_run_ns_left(clock, until))",
+        "if (until && !ol_run_ns_left(CLOCK_REALTIME, until))",
         "tas_yield",
         (CASES, "rwlock/static/written-by-other/clockrdlock-monotonic-late"),
     ),
     Mutant(
         "nonsense is looked at late",
         "rwlock.c",
-        "return until && (!clock",
-        "return !until && (!clock",
+        "return until && (!ol_run_clock",
+        "return !until && (!ol_run_clock",
         "tas_yield",
         (CASES, "rwlock/static/free/timedrdlock-no-time"),
     ),
@@ -451,13 +441,15 @@ MUTANTS = [
 
 def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     """Plain, "counted" or "checked"."""
-    for source in PRELOAD.iterdir():
+    for source in filter(Path.is_file, PRELOAD.rglob("*")):
         text = source.read_text()
         for file, right, wrong in ((mutant.file, mutant.right, mutant.wrong), *mutant.also):
             if source.name == file:
                 assert text.count(right) == 1, f"{mutant.name}: {source.name} has changed"
                 text = text.replace(right, wrong)
-        (folder / source.name).write_text(text)
+        copy = folder / source.relative_to(PRELOAD)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text)
     out = folder / "liboverlock-run.so"
     command = ["gcc", "-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-D_GNU_SOURCE", "-pthread"]
     folders = [f"-I{f}" for f in (folder, TOP / "include", BUILD / "include", TOP / "lib")]
@@ -467,10 +459,10 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     if flavour:
         library = BUILD / "lib/liboverlock_counted.a"
         command.append("-DOL_COUNTED")
-        files += [folder / name for name in ("demand.c", "report.c", "stacks.c")]
+        files += [folder / name for name in ("diag/demand.c", "diag/report.c", "diag/stacks.c")]
     if flavour == "checked":
         command.append("-DOL_CHECKED")
-        files.append(folder / "check.c")
+        files.append(folder / "diag/misuse.c")
     subprocess.run(
         [*command, *folders, *files, library, script, "-ldl", "-l:libstdc++.a", "-o", out],
         check=True,
@@ -544,7 +536,7 @@ def caught(program: Compile, cases: Path, folder: Path) -> dict[str, Future[bool
             natively(*to_run(program, mutant))
     with ThreadPoolExecutor(4) as pool:
         return {
-            m.name: pool.submit(is_caught, program, cases, folder / f"twin-{i}", m)
+            m.name: pool.submit(is_caught, program, cases, folder / f"mutant-{i}", m)
             for i, m in enumerate(MUTANTS)
         }
 

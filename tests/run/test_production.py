@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import LOCKS, TOP, X86_64, Compile, collapses, environment, overlock, run
 
-from overlock_tools import native
+from overlock_tools.system import native
 
 FLAVOURS = ("", "-counted", "-checked")
 ALLOCATORS = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import LOCKS, SPINLOCKS, Compile, environment, on_terminal, run
 
-from overlock_tools import native
+from overlock_tools.system import native
 
 Env = dict[str, str]
 

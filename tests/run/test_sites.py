@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import Compile, environment, output, overlock
 
-from overlock_tools import native
+from overlock_tools.system import native
 
 USED = 400  # times that sites.cpp uses each mutex
 MEETINGS = 2000

@@ -15,7 +15,8 @@ import pytest
 from conftest import Compile, environment, overlock, run
 from test_mutants import Mutant, build
 
-from overlock_tools import native, profiling, stacks, symbols
+from overlock_tools.preload import profiling, stacks
+from overlock_tools.system import native, symbols
 
 SCHEMA = json.loads((resources.files("overlock_tools") / "schema/run.json").read_text())
 # One that spins, one that yields, one that parks, one that queues, one that lies outside the mutex.
@@ -283,10 +284,10 @@ def crashed(library: Path, program: Path, folder: Path) -> str:
     return out.read_text()
 
 
-# Broken twins.
+# Mutants.
 
 LIBRARIES = ("in_the_first", "in_other_one")
-TWINS: dict[str, tuple[Any, ...]] = {
+MUTANTS: dict[str, tuple[Any, ...]] = {
     # the file, what is right and what is wrong there; and more of that
     "an object is known by where it lies": (
         "stacks.c",
@@ -319,17 +320,17 @@ def ways(library: Path, program: list[str | Path], folder: Path) -> set[tuple[st
     return {tuple(map(plain, names)) for names, _ in read_folded(folded)}
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_twin_is_caught(command: list[str | Path], tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_caught(command: list[str | Path], tmp_path: Path, name: str) -> None:
     command.remove("recursive")
-    (tmp_path / "twin").mkdir()
-    file, right, wrong, *also = TWINS[name]
+    (tmp_path / "mutant").mkdir()
+    file, right, wrong, *also = MUTANTS[name]
     mutant = Mutant(name, file, right, wrong, "tas_yield", (), tuple(also))
-    twin = build(tmp_path / "twin", mutant, "counted")
-    assert ways(twin, command, tmp_path) != ways(native.file(COUNTED), command, tmp_path)
+    library = build(tmp_path / "mutant", mutant, "counted")
+    assert ways(library, command, tmp_path) != ways(native.file(COUNTED), command, tmp_path)
 
 
-def test_twin_that_writes_in_place_is_caught(program: Compile, tmp_path: Path) -> None:
+def test_mutant_that_writes_in_place_is_caught(program: Compile, tmp_path: Path) -> None:
     mutant = Mutant(
         "no file beside it",
         "report.c",
@@ -338,26 +339,26 @@ def test_twin_that_writes_in_place_is_caught(program: Compile, tmp_path: Path) -
         "tas_yield",
         (),
     )
-    (tmp_path / "twin").mkdir()
-    twin = build(tmp_path / "twin", mutant, "counted")
-    assert crashed(twin, program("stacks.cpp"), tmp_path) != "the one before"
+    (tmp_path / "mutant").mkdir()
+    library = build(tmp_path / "mutant", mutant, "counted")
+    assert crashed(library, program("stacks.cpp"), tmp_path) != "the one before"
 
 
-DEMAND_TWINS = {
+DEMAND_MUTANTS = {
     # what the program is told to do, what is right and what is wrong in demand.c
     "nobody gets a signal that is blocked": (
         "blocked",
         "pthread_sigmask(SIG_UNBLOCK, &ours, 0);",
         "(void)ours;",
     ),
-    "once is enough": ("plainly", "report_on_demand();", "(void)0;"),
+    "once is enough": ("plainly", "ol_run_report_on_demand();", "(void)0;"),
 }
 
 
-@pytest.mark.parametrize("name", DEMAND_TWINS)
-def test_twin_that_does_not_report_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
-    how, right, wrong = DEMAND_TWINS[name]
-    (tmp_path / "twin").mkdir()
+@pytest.mark.parametrize("name", DEMAND_MUTANTS)
+def test_mutant_that_does_not_report_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
+    how, right, wrong = DEMAND_MUTANTS[name]
+    (tmp_path / "mutant").mkdir()
     mutant = Mutant(name, "demand.c", right, wrong, "tas_yield", ())
-    twin = build(tmp_path / "twin", mutant, "counted")
-    assert on_demand(twin, program("demand.c"), how, tmp_path, 500)[0] == "none"
+    library = build(tmp_path / "mutant", mutant, "counted")
+    assert on_demand(library, program("demand.c"), how, tmp_path, 500)[0] == "none"

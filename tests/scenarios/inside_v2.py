@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from overlock_tools.errors import Fail
-from overlock_tools.scenarios import applied
-from overlock_tools.scenarios.quota import Quota
+from overlock_tools.measure.conditions import applied
+from overlock_tools.measure.conditions.quota import Quota
+from overlock_tools.system.errors import Fail
 
 TOP = Path("/sys/fs/cgroup")
 SPIN = [sys.executable, "-c", "while True: pass"]

@@ -23,8 +23,8 @@ from typing import Any
 import click
 import faults
 
-from overlock_tools import scenarios
-from overlock_tools.errors import INTERRUPTED, Fail, say
+from overlock_tools.measure import conditions
+from overlock_tools.system.errors import INTERRUPTED, Fail, say
 
 SETATTR = {"x86_64": 314, "aarch64": 274}
 PR_SET_PDEATHSIG = 1
@@ -80,7 +80,7 @@ def measured(parent: int, run: dict[str, Any]) -> None:
 
 
 def with_scenarios(function: Any) -> Any:
-    for scenario in scenarios.SCENARIOS:
+    for scenario in conditions.SCENARIOS:
         function = click.option(f"--{scenario.name}")(function)
     return function
 
@@ -101,7 +101,7 @@ def command(**options: Any) -> None:
         return
     if options["fault"]:
         faults.FAULTS[options["fault"]]()
-    wanted = [s.parse(options[s.name]) for s in scenarios.SCENARIOS if options[s.name]]
+    wanted = [s.parse(options[s.name]) for s in conditions.SCENARIOS if options[s.name]]
     child = subprocess.Popen(
         [sys.executable, Path(__file__), *sys.argv[1:], f"--as-measured-by={os.getpid()}"],
         stdin=subprocess.PIPE,
@@ -113,7 +113,7 @@ def command(**options: Any) -> None:
     try:
         if options["cpus"]:
             os.sched_setaffinity(child.pid, sorted(os.sched_getaffinity(0))[: options["cpus"]])
-        with scenarios.applied(wanted, child.pid) as proofs:
+        with conditions.applied(wanted, child.pid) as proofs:
             print(json.dumps({"pid": child.pid}), flush=True)
             print("go", file=child.stdin, flush=True)
             child.stdout.readline()

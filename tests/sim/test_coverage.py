@@ -41,7 +41,7 @@ def covered_counts() -> Counts:
                 continue
             for line in file["lines"]:
                 for i, branch in enumerate(line["branches"]):
-                    key = (Path(file["file"]).name, line["line_number"], i)
+                    key = (file["file"].partition(FOLDER)[2], line["line_number"], i)
                     counts[key] += branch["count"]
     return counts
 
@@ -74,7 +74,7 @@ def test_every_branch_is_taken_both_ways() -> None:
     print()
     for header, (branches, taken) in sorted(per_header.items()):
         print(f"{header:28} {taken:3} of {branches:3} branches taken")
-    headers = {path.name for path in (TOP / FOLDER).glob("*.h")}
+    headers = {str(path.relative_to(TOP / FOLDER)) for path in (TOP / FOLDER).rglob("*.h")}
     assert set(per_header) == headers, "a header without branches, or none of its units ran"
     allowed = set(listed())
     assert unreached - allowed == set(), "not taken, and not in unreached.txt"

@@ -34,13 +34,13 @@ def test_a_sound_lock_passes(tmp_path: Path) -> None:
 
 
 def test_a_broken_lock_is_caught_and_replays() -> None:
-    twin = TOP / "tests/twins/mcs_by_self.h"
+    mutant = TOP / "tests/mutants/mcs_by_self.h"
     kind = ["--kind", "hand-over-hand"]
-    ran = outside(twin, *kind)
+    ran = outside(mutant, *kind)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     found = re.search(r"--replay (mcs_by_self@\d+)", ran.stdout)
     assert found
-    told = outside(twin, *kind, "--replay", found[1])
+    told = outside(mutant, *kind, "--replay", found[1])
     assert told.returncode == 1
     assert "FAILURE: deadlock" in told.stdout
     assert "mcs_by_self.h:" in told.stdout

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Transactions, by themselves and in the machine. transaction_twins/ holds what these must catch.
+// Transactions, by themselves and in the machine. transaction_mutants/ holds what these must catch.
 #include "bench.h"
 
 #include <array>

@@ -29,7 +29,7 @@ WORKLOADS = (
     "invalidation",
     "stress_latency",
     "throw",
-    "throw_twin",
+    "throw_locked",
 )
 
 

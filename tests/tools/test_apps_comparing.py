@@ -7,12 +7,12 @@ from pathlib import Path
 import planted
 import pytest
 
-from overlock_tools import cli
 from overlock_tools.apps import comparing
 from overlock_tools.apps.comparing import Verdict
-from overlock_tools.errors import Fail
-from overlock_tools.results import Result
-from overlock_tools.stats import Ratio
+from overlock_tools.cli import main
+from overlock_tools.model.results import Result
+from overlock_tools.model.stats import Ratio
+from overlock_tools.system.errors import Fail
 
 RATES = {
     "native": {2: 100.0, 8: 100.0},
@@ -51,7 +51,7 @@ def test_each_is_called_what_it_is() -> None:
 
 
 def test_no_difference_takes_an_interval_that_says_so() -> None:
-    """A twin that took `none proven` for `no difference` would claim it of each of these."""
+    """A mutant that took `none proven` for `no difference` would claim it of each of these."""
     assert comparing.verdict(Ratio(1.0, 0.9, 1.1), 0.05) is Verdict.OPEN
     assert comparing.verdict(Ratio(1.0, None, None), 0.05) is Verdict.FEW
     assert comparing.verdict(Ratio(1.0, 0.94, 1.001), 0.05) is Verdict.OPEN
@@ -83,15 +83,15 @@ def test_the_command_tells_and_fails_if_asked(
     monkeypatch.chdir(tmp_path)
     Path("r").mkdir()
     Path("r/made-up.json").write_text(result("faster", "slower").to_json())
-    assert cli.run(["apps", "compare", "r", "--json", "c.json"]) == 0
+    assert main.run(["apps", "compare", "r", "--json", "c.json"]) == 0
     assert "made-up: regression: slower; faster: faster." in capfd.readouterr().out
     lines = json.loads(Path("c.json").read_text())["lines"]
     assert [line["verdict"] for line in lines if line["variant"] == "slower"] == [
         "no difference",
         "regression",
     ]
-    assert cli.run(["apps", "compare", "r", "--fail-on-regression"]) == 1
-    assert cli.run(["apps", "advise", "r", "--json", "a.json"]) == 0
+    assert main.run(["apps", "compare", "r", "--fail-on-regression"]) == 1
+    assert main.run(["apps", "advise", "r", "--json", "a.json"]) == 0
     assert json.loads(Path("a.json").read_text())["advice"][0]["lock"] == "faster"
 
 
@@ -103,7 +103,7 @@ def test_advice() -> None:
 
 
 def test_a_lock_that_is_slower_somewhere_is_not_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Faster over all, by its gain at 8 threads: a twin that looked no further would take it."""
+    """Faster over all, by its gain at 8 threads: a mutant that looked no further would take it."""
     monkeypatch.setitem(RATES, "mixed", {2: 80.0, 8: 300.0})
     advice = comparing.advise(result("mixed"))
     assert advice.lock == "native"

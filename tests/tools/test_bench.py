@@ -15,7 +15,8 @@ import jsonschema
 import pytest
 from conftest import COMMAND, SHORT, Overlock
 
-from overlock_tools import defs, peers
+from overlock_tools.measure import peers
+from overlock_tools.model import defs
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 HEADER = """
@@ -177,7 +178,7 @@ def test_waiting_is_shown(overlock: Overlock) -> None:
 
 
 def test_broken_lock_is_caught(overlock: Overlock, tmp_path: Path) -> None:
-    """The twin without exclusion: a benchmark that would praise it is worth nothing."""
+    """The mutant without exclusion: a benchmark that would praise it is worth nothing."""
     (tmp_path / "mine.h").write_text(HEADER.format(acquire=BROKEN))
     args = ("--lock", "./mine.h", "--threads", "4", "--seconds", "0.2", "--json", "r.json")
     done = overlock("bench", "sections", *args, "--rounds", "2", "--cs-ns", "500")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from conftest import Overlock
 
-from overlock_tools import comparison
-from overlock_tools.errors import Fail
-from overlock_tools.results import Cell, Result
+from overlock_tools.analyze import comparison
+from overlock_tools.model.results import Cell, Result
+from overlock_tools.system.errors import Fail
 
 SCHEMA = resources.files("overlock_tools").joinpath("schema/comparison.json").read_text()
 ROUNDS = 22

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import Overlock
 
-from overlock_tools import __version__, commands
+from overlock_tools import __version__
+from overlock_tools.cli import commands
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
@@ -84,7 +85,7 @@ def test_completes_commands_and_options(overlock: Overlock) -> None:
 def test_nothing_loads_the_plotting_library_before_it_draws() -> None:
     """It takes a second, and writes below HOME."""
     load = """
-import importlib, pkgutil, sys, overlock_tools.commands as c
+import importlib, pkgutil, sys, overlock_tools.cli.commands as c
 for module in pkgutil.iter_modules(c.__path__):
     importlib.import_module(f"{c.__name__}.{module.name}")
 sys.exit("matplotlib" in sys.modules)

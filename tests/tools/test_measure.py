@@ -19,13 +19,16 @@ from fake_bench import answer
 from rich.console import Console
 from test_plan import SCHEMA, World
 
-from overlock_tools import bench, histograms, machine, measure, results, turns
-from overlock_tools.errors import Fail
-from overlock_tools.measure import Run, Subjects, Watching
-from overlock_tools.plan import Plan, cell_seconds, in_words
-from overlock_tools.results import Result
-from overlock_tools.server import Server
-from overlock_tools.workloads import Workload
+from overlock_tools.measure import campaign, machine_queue, rounds, subjects
+from overlock_tools.measure.rounds import Job, Watching
+from overlock_tools.measure.server import Server
+from overlock_tools.measure.subjects import Subjects
+from overlock_tools.model import histograms, results
+from overlock_tools.model.plan import Plan, cell_seconds, in_words
+from overlock_tools.model.results import Result
+from overlock_tools.model.workloads import Workload
+from overlock_tools.system import machine
+from overlock_tools.system.errors import Fail
 
 RATES = {"tas": 1e6, "ttas": 1e6}
 
@@ -49,18 +52,18 @@ def nothing() -> None:
 
 
 @pytest.fixture
-def job() -> Run:
+def job() -> Job:
     workload = Workload("sections", "sections, made up")
     plan = Plan(workload, list(RATES), [1, 2], "tas", seed=1, rounds=3, seconds=0.1)
-    return Run(plan, measure.new_result(plan, Subjects({}, {}, [], [], {})))
+    return Job(plan, subjects.new_result(plan, Subjects({}, {}, [], [], {})))
 
 
-def go(job: Run, watching: Watching, stand_in: StandIn | None = None, **more: Any) -> None:
-    measure.run(cast("Server", stand_in or StandIn()), job, watching, **more)
+def go(job: Job, watching: Watching, stand_in: StandIn | None = None, **more: Any) -> None:
+    rounds.run(cast("Server", stand_in or StandIn()), job, watching, **more)
 
 
 def test_what_is_whole_is_saved_now_and_then(
-    job: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the file is a result, which can be read, shown and taken up again."""
     clock = iter(range(0, 100_000, 25))  # it is asked for at least once a cell
@@ -81,14 +84,14 @@ def test_what_is_whole_is_saved_now_and_then(
     assert job.result.complete
 
 
-def test_a_round_that_would_not_end_in_time_is_not_begun(job: Run) -> None:
+def test_a_round_that_would_not_end_in_time_is_not_begun(job: Job) -> None:
     go(job, Watching(nothing, nothing), until=time.monotonic() - 1)
     assert {cell.round for cell in job.result.cells} == {1}
     assert job.result.warnings[0] == "stopped at the time limit after 1 of 3 rounds"
     assert job.result.complete
 
 
-def test_interruption_leaves_what_is_whole(job: Run) -> None:
+def test_interruption_leaves_what_is_whole(job: Job) -> None:
     with pytest.raises(KeyboardInterrupt):
         go(job, Watching(nothing, nothing), StandIn(stop_after=5))
     assert len(job.result.cells) == 5
@@ -96,7 +99,7 @@ def test_interruption_leaves_what_is_whole(job: Run) -> None:
     assert not job.result.complete
 
 
-def test_time_left_follows_from_the_time_taken(job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_left_follows_from_the_time_taken(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     assert job.seconds_left is None
     seen: list[float | None] = []
     monkeypatch.setattr(time, "monotonic", lambda: job.began + 2.0 * job.measured)
@@ -104,7 +107,7 @@ def test_time_left_follows_from_the_time_taken(job: Run, monkeypatch: pytest.Mon
     assert seen == [pytest.approx(2.0 * left) for left in range(11, -1, -1)]
 
 
-def test_time_before_a_run_is_not_its_own(job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_before_a_run_is_not_its_own(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other parts of a matrix, or waiting for a quiet machine."""
     clock = itertools.count(time.monotonic() + 1000, 0.01)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
@@ -114,7 +117,7 @@ def test_time_before_a_run_is_not_its_own(job: Run, monkeypatch: pytest.MonkeyPa
     assert seen[0] < 100
 
 
-def test_rounds_disturbed_by_others_are_named(job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_disturbed_by_others_are_named(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     shares = iter([0.01, 0.31, 0.07])
     monkeypatch.setattr(machine.Load, "others_since", lambda *_: next(shares))
     go(job, Watching(nothing, nothing))
@@ -136,11 +139,11 @@ def is_taken(file: Path) -> bool:
 @pytest.fixture
 def turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "turn"
-    monkeypatch.setenv(turns.VARIABLE, str(file))
+    monkeypatch.setenv(machine_queue.VARIABLE, str(file))
     return file
 
 
-def when_taken(job: Run, turn: Path) -> tuple[list[bool], list[bool]]:
+def when_taken(job: Job, turn: Path) -> tuple[list[bool], list[bool]]:
     """Within the cells and before each."""
     within: list[bool] = []
     before: list[bool] = []
@@ -150,17 +153,17 @@ def when_taken(job: Run, turn: Path) -> tuple[list[bool], list[bool]]:
             within.append(is_taken(turn))
             return super().measure(cell)
 
-    def pass_on(self: turns.Turns, real: Any = turns.Turns.pass_on) -> None:
+    def pass_on(self: machine_queue.Turns, real: Any = machine_queue.Turns.pass_on) -> None:
         real(self)
         before.append(is_taken(turn))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turns.Turns, "pass_on", pass_on)
+        patch.setattr(machine_queue.Turns, "pass_on", pass_on)
         go(job, Watching(nothing, nothing), Asking())
     return within, before
 
 
-def test_cells_hold_the_turn(job: Run, turn: Path) -> None:
+def test_cells_hold_the_turn(job: Job, turn: Path) -> None:
     within, between = when_taken(job, turn)
     assert within == [True] * 12
     assert between == [True] * 12
@@ -168,10 +171,10 @@ def test_cells_hold_the_turn(job: Run, turn: Path) -> None:
 
 
 def test_a_turn_that_has_lasted_is_passed_on(
-    job: Run, turn: Path, monkeypatch: pytest.MonkeyPatch
+    job: Job, turn: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0)
-    monkeypatch.setattr(turns, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(machine_queue, "TURN_SECONDS", 0)
+    monkeypatch.setattr(machine_queue, "PAUSE_SECONDS", 0)
     assert when_taken(job, turn) == ([True] * 12, [False] * 12)
 
 
@@ -182,9 +185,9 @@ def waits_for_a_file(pid: int) -> bool:
 def test_who_waits_for_a_turn_gets_it_before_the_next_cell(
     turn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+    monkeypatch.setattr(machine_queue, "TURN_SECONDS", 0)
     got = tmp_path / "got"
-    with turns.asked_for() as ours:
+    with machine_queue.asked_for() as ours:
         ours.take()
         other = subprocess.Popen(["flock", "-o", turn, "touch", got])
         until = time.monotonic() + 30
@@ -210,8 +213,8 @@ def test_time_spent_waiting_for_a_turn_is_nobodys(monkeypatch: pytest.MonkeyPatc
 def test_a_turn_that_cannot_be_taken_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(turns.VARIABLE, str(tmp_path))
-    with pytest.raises(Fail, match="give a writable file"), turns.asked_for():
+    monkeypatch.setenv(machine_queue.VARIABLE, str(tmp_path))
+    with pytest.raises(Fail, match="give a writable file"), machine_queue.asked_for():
         pass
 
 
@@ -242,22 +245,18 @@ def test_our_own_running_children_are_not_others() -> None:
 # If the machine is busy
 
 
-def asked(if_busy: str) -> bench.Asked:
-    return bench.Asked({"if_busy": if_busy}, set())
-
-
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """For two looks."""
     said = iter(["other work took 50% of the CPUs: expect noise"] * 2)
     monkeypatch.setattr(machine, "busy_now", lambda: next(said, None))
-    monkeypatch.setattr(bench, "LOOK_AGAIN_SECONDS", 0.001)
+    monkeypatch.setattr(campaign, "LOOK_AGAIN_SECONDS", 0.001)
     return iter(())
 
 
 @pytest.mark.usefixtures("busy")
 def test_busy_machine_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.quiet_enough(asked("warn"), Console(width=200)) == [
+    assert campaign.quiet_enough("warn", Console(width=200)) == [
         "at the start other work took 50% of the CPUs: expect noise"
     ]
     assert "warning: other work took 50%" in capsys.readouterr().out
@@ -266,7 +265,7 @@ def test_busy_machine_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("busy")
 def test_busy_machine_is_refused() -> None:
     with pytest.raises(Fail) as failure:
-        bench.quiet_enough(asked("refuse"), Console())
+        campaign.quiet_enough("refuse", Console())
     assert failure.value.message == (
         "other work took 50% of the CPUs: expect noise; stop that work, or "
         "give --if-busy wait or warn"
@@ -276,7 +275,7 @@ def test_busy_machine_is_refused() -> None:
 
 @pytest.mark.usefixtures("busy")
 def test_busy_machine_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.quiet_enough(asked("wait"), Console(width=200)) == []
+    assert campaign.quiet_enough("wait", Console(width=200)) == []
     assert capsys.readouterr().out.count("waiting until the CPUs are free") == 1
     assert machine.busy_now() is None
 

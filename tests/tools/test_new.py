@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import native, outside
+from overlock_tools.measure import header_locks
+from overlock_tools.system import native
 
 
 def overlock(*args: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -74,7 +75,7 @@ def test_formatted_as_the_tree_is(mine: Path) -> None:
 
 def test_it_excludes(mine: Path) -> None:
     """In two threads that would lose updates without it."""
-    ops = outside.compile_lock(mine, mine.parent)
+    ops = header_locks.compile_lock(mine, mine.parent)
     program = mine.with_name("hammer.c")
     program.write_text(HAMMER)
     binary = mine.with_name("hammer")

@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
-from overlock_tools import papers
-from overlock_tools.papers import Claim
-from overlock_tools.results import Cell, Result
+from overlock_tools.analyze import paper_claims
+from overlock_tools.analyze.paper_claims import Claim
+from overlock_tools.model.results import Cell, Result
 
 Rates = dict[str, dict[int, float]]
 
@@ -35,7 +35,7 @@ def result(kind: str, rates: Rates, cpus: int, noise: float = 0.01) -> Result:
 
 
 def claim(found: Result, words: str) -> Claim:
-    [only] = [c for c in papers.claims(found) if words in c.sentence]
+    [only] = [c for c in paper_claims.claims(found) if words in c.sentence]
     return only
 
 
@@ -83,7 +83,7 @@ MUTEXBENCH: Rates = {
 
 
 def test_all_of_fig_2_on_enough_cpus() -> None:
-    found = papers.claims(result("mutexbench", MUTEXBENCH, 72))
+    found = paper_claims.claims(result("mutexbench", MUTEXBENCH, 72))
     assert [c.verdict for c in found if c.figure == "Fig. 2"] == ["seen here"] * 4
     assert (
         "mcs ÷ ticket with 24 threads: 2.3"
@@ -150,11 +150,11 @@ def test_003_run_times() -> None:
 def test_003_table_is_for_a_million_pairs() -> None:
     found = with_run_times({4: 0.2, 8: 0.4}, 0.3, 2, "lockloop")
     found.settings["turns"] = 500_000
-    four, eight = papers.byte_run_times(found)
+    four, eight = paper_claims.byte_run_times(found)
     assert (four.threads, eight.threads) == (4, 8)
     assert (four.mean_ms, eight.mean_ms) == pytest.approx((400, 800), rel=0.05)
     assert (four.sd_ms, eight.sd_ms) == pytest.approx((120, 240), rel=0.15)
-    assert [(row.threads, row.mean_ms, row.sd_ms) for row in papers.BYTE_003] == [
+    assert [(row.threads, row.mean_ms, row.sd_ms) for row in paper_claims.BYTE_003] == [
         (4, 386, 153),
         (8, 940, 117),
         (16, 6046, 1747),
@@ -175,7 +175,7 @@ def test_002_fairness() -> None:
 
 def unfair_queued(by_threads: dict[int, float], sd: float) -> Result:
     """byte as in 003's table, and beside it a lock that takes so many times as long."""
-    table = {row.threads: (row.mean_ms / 1e3, row.sd_ms / 1e3) for row in papers.BYTE_003}
+    table = {row.threads: (row.mean_ms / 1e3, row.sd_ms / 1e3) for row in paper_claims.BYTE_003}
     found = result(
         "lockloop", {lock: dict.fromkeys(table, 1.0) for lock in ("byte", "unfair_qspin")}, 2
     )
@@ -216,7 +216,7 @@ def test_000_asks_for_one_copy_and_for_all() -> None:
     seen = claim(found, "faster than tickets")
     assert seen.verdict == "seen here"
     assert "one copy at random: 5.0" in seen.reason
-    assert not [c for c in papers.claims(found) if c.figure == "Fig. 5, one VM"]
+    assert not [c for c in paper_claims.claims(found) if c.figure == "Fig. 5, one VM"]
     for cell in found.cells:
         if cell.variant == "preemptable_ticket":  # the copies starve, whatever the sum says
             cell.copies = [0, 0]
@@ -234,4 +234,4 @@ def test_what_did_nothing_counts_as_one_turn() -> None:
 
 
 def test_a_workload_that_no_paper_has() -> None:
-    assert papers.claims(result("conditions", {"ticket": {1: 1}}, 2)) == []
+    assert paper_claims.claims(result("conditions", {"ticket": {1: 1}}, 2)) == []

@@ -22,7 +22,11 @@ import pytest
 from conftest import COMMAND, Done
 from fake_bench import WORKLOADS
 
-from overlock_tools import cli, files, measure, plan, presets, server, throwing
+from overlock_tools.analyze import throw_count
+from overlock_tools.cli import main
+from overlock_tools.measure import rounds, server, throw_mutexes
+from overlock_tools.model import paper_settings, plan
+from overlock_tools.system import files
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 RATES = {"tas": 1e6, "ticket": 1e6, "twa": 1e3, "pthread_mutex": 1e6}
@@ -58,7 +62,7 @@ class World:
             patch.chdir(self.results)
             for name, value in self.environment().items():
                 patch.setenv(name, value)
-            code = cli.run(["bench", *args])
+            code = main.run(["bench", *args])
         return Done(args, code, out.getvalue(), err.getvalue())
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
@@ -459,15 +463,17 @@ def test_resuming_needs_a_file(world: World) -> None:
 # The papers' settings
 
 
-@pytest.mark.parametrize("setting", presets.SETTINGS, ids=lambda s: f"{s.paper} {s.workload}")
-def test_as_in_a_paper(world: World, setting: presets.Setting) -> None:
-    workload = "mutexbench" if setting.workload == presets.ANY else setting.workload
+@pytest.mark.parametrize(
+    "setting", paper_settings.SETTINGS, ids=lambda s: f"{s.paper} {s.workload}"
+)
+def test_as_in_a_paper(world: World, setting: paper_settings.Setting) -> None:
+    workload = "mutexbench" if setting.workload == paper_settings.ANY else setting.workload
     args = ("--locks", "tas", "--baseline", "tas", "--json", "r.json")
     done = world.run(workload, *args, "--as-in", setting.paper)
     assert done.returncode == 0, done.stderr
     body, asked = world.read(), world.asked()
     assert body["statistic"] == setting.statistic
-    assert body["title"].endswith(f", made up, as in {presets.CITED[setting.paper]}")
+    assert body["title"].endswith(f", made up, as in {paper_settings.CITED[setting.paper]}")
     assert body["settings"]["rounds"] == setting.rounds
     assert len(asked) == setting.rounds * len({cell["threads"] for cell in asked})
     if setting.turns:
@@ -483,14 +489,14 @@ def test_as_in_a_paper(world: World, setting: presets.Setting) -> None:
 
 def test_papers_numbers_are_theirs() -> None:
     """As the papers print them, not as our table has them."""
-    found = {(s.paper, s.workload): (s.rounds, s.seconds, s.turns) for s in presets.SETTINGS}
+    found = {(s.paper, s.workload): (s.rounds, s.seconds, s.turns) for s in paper_settings.SETTINGS}
     assert found["004", "mutexbench"] == (5, 10, None)
     assert found["004", "invalidation"] == (100, 10, None)
     assert found["003", "lockloop"][2] == 1_000_000
-    assert presets.setting("003", "lockloop").threads == "4,8,16,32"
+    assert paper_settings.setting("003", "lockloop").threads == "4,8,16,32"
     assert found["002", "fairness"][0] == 5
-    assert found["001", presets.ANY][0] == 10
-    assert found["000", presets.ANY][0] == 5
+    assert found["001", paper_settings.ANY][0] == 10
+    assert found["000", paper_settings.ANY][0] == 5
 
 
 def test_shortened_says_so(world: World) -> None:
@@ -513,7 +519,7 @@ def test_paper_that_has_no_such_workload(world: World) -> None:
     fails(
         world.run("sections", "--as-in", "004"),
         2,
-        "--as-in 004: Dice & Kogan 2019 measures mutexbench, throw, throw_twin, stress_latency, "
+        "--as-in 004: Dice & Kogan 2019 measures mutexbench, throw, throw_locked, stress_latency, "
         "invalidation, not sections; for sections, give --as-in 000, 001",
     )
 
@@ -558,19 +564,19 @@ def test_matrix_writes_a_file_for_each_workload_and_is_complete(world: World) ->
 
 def test_matrix_takes_all_workloads(world: World) -> None:
     assert matrix(world, "--rounds", "1").returncode == 0
-    throw = set() if throwing.count().contends else {"throw"}
+    throw = set() if throw_mutexes.count().contends else {"throw"}
     assert {path.stem for path in (world.results / "m").iterdir()} == set(WORKLOADS) - throw
     assert {cell["workload"] for cell in world.asked()} == set(WORKLOADS) - throw
 
 
-@pytest.mark.parametrize("asked", ["throw", "throw,throw_twin"])
-def test_matrix_measures_the_twin_of_a_throw_that_locks_nothing(
+@pytest.mark.parametrize("asked", ["throw", "throw,throw_locked"])
+def test_matrix_measures_the_mutant_of_a_throw_that_locks_nothing(
     world: World, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted = throwing.Count(1000, 1000, 0, 0, "glibc 2.36")
-    monkeypatch.setattr(throwing, "count", lambda: counted)
+    counted = throw_count.Count(1000, 1000, 0, 0, "glibc 2.36")
+    monkeypatch.setattr(throw_mutexes, "count", lambda: counted)
     done = matrix(world, "--rounds", "1", "--workloads", asked)
-    assert [path.name for path in (world.results / "m").iterdir()] == ["throw_twin.json"]
+    assert [path.name for path in (world.results / "m").iterdir()] == ["throw_locked.json"]
     assert done.stdout.count("throw takes no lock here") == 1
 
 
@@ -606,7 +612,7 @@ def test_matrix_interrupted_while_it_writes_ends_there(
     monkeypatch.setattr(files, "write", interrupting(files.write))
     done = matrix(world, "--workloads", "sections,mutexbench", "--rounds", "1")
     assert done.returncode == 130
-    assert "interrupted; repeat the command to complete the matrix" in done.stdout
+    assert "interrupted; repeat the command to complete the measurement" in done.stdout
     assert world.read("m/sections.json")["complete"]
     assert not (world.results / "m/mutexbench.json").exists()
 
@@ -641,7 +647,7 @@ def test_matrix_is_completed_by_the_same_command(world: World) -> None:
     child.send_signal(signal.SIGTERM)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (130, "")
-    assert "interrupted; repeat the command to complete the matrix" in out
+    assert "interrupted; repeat the command to complete the measurement" in out
     had = sum(len(world.read(f"m/{p.name}")["cells"]) for p in (world.results / "m").iterdir())
     world.forget()
     world.world["seconds"] = 0
@@ -694,7 +700,7 @@ def test_matrix_names_workloads(world: World) -> None:
         matrix(world, "--workloads", "sectoins"),
         2,
         "unknown workload 'sectoins'; did you mean sections? expected one of sections, mutexbench, "
-        "lockloop, fairness, invalidation, stress_latency, throw, throw_twin",
+        "lockloop, fairness, invalidation, stress_latency, throw, throw_locked",
     )
 
 
@@ -759,7 +765,7 @@ def test_what_is_saved_on_the_way_has_the_proof(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[dict[str, Any]] = []
-    monkeypatch.setattr(measure, "SAVE_EVERY_SECONDS", 0)
+    monkeypatch.setattr(rounds, "SAVE_EVERY_SECONDS", 0)
     monkeypatch.setattr(files, "write", lambda _, text: saved.append(json.loads(text)))
     args = ("--background", "1:hogs", "--rounds", "1", "--json", "r.json")
     world.run("sections", *LOCKS, *args)

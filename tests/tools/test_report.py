@@ -17,9 +17,11 @@ import planted
 import pytest
 from conftest import Overlock
 
-from overlock_tools import figures, heat, papers, plots, report, results, tables
-from overlock_tools.results import GivenUp, Result
-from overlock_tools.view import View
+from overlock_tools.analyze import paper_claims
+from overlock_tools.analyze.derived import View
+from overlock_tools.model import quantities, results
+from overlock_tools.model.results import GivenUp, Result
+from overlock_tools.render import figures, heat, plots, report, tables
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 FLAGS = [
@@ -205,7 +207,7 @@ def test_a_paper_s_numbers_stand_beside_ours() -> None:
     text = report.html([found], "x")
     row = "".join(f"<td>{ms}</td>" for ms in ("386", "153", "2,000", "1,029"))
     assert f'<th scope="row">4</th>{row}' in text  # 2 ms for 1,000 pairs, 2 s for a million
-    claims = papers.claims(found)
+    claims = paper_claims.claims(found)
     assert claims
     for claim in claims:
         assert escape(claim.sentence) in text
@@ -214,7 +216,7 @@ def test_a_paper_s_numbers_stand_beside_ours() -> None:
 
 def test_what_takes_no_lock_goes_by_its_own_name() -> None:
     found = planted.result({"ticket": {1: 100.0, 2: 50.0}}, [], "invalidation")
-    (claim,) = papers.claims(View(found).result)
+    (claim,) = paper_claims.claims(View(found).result)
     assert claim.reason.startswith("invalidation with 2 threads ÷ one: 0.50×")
     text = report.html([found], "x")
     assert "ticket" not in re.sub("<section><h2>How it was.*", "", text, flags=re.DOTALL)
@@ -227,7 +229,7 @@ def test_what_takes_no_lock_goes_by_its_own_name() -> None:
 
 
 def test_how_a_throw_was_counted_stands_beside_it() -> None:
-    found = planted.result({"ticket": {1: 9.0}, "tas": {1: 9.0}}, [], "throw_twin")
+    found = planted.result({"ticket": {1: 9.0}, "tas": {1: 9.0}}, [], "throw_locked")
     found.native = {
         "throw": {"throws": 7, "searches": 14, "mutex_calls": 0, "loader_calls": 0, "libc": "glibc"}
     }
@@ -500,7 +502,7 @@ def test_detail_shows_what_matters(world: list[Result]) -> None:
     ],
 )
 def test_durations(ns: float, text: str) -> None:
-    assert tables.duration(ns) == text
+    assert quantities.duration(ns) == text
 
 
 @pytest.mark.parametrize(
@@ -508,7 +510,7 @@ def test_durations(ns: float, text: str) -> None:
     [(None, "·"), (12.3, "12.3 "), (999.4, "999 "), (999.6, "1 k"), (999_600, "1 M"), (2e9, "2 G")],
 )
 def test_rates(rate: float | None, text: str) -> None:
-    assert tables.si(rate) == text
+    assert quantities.si(rate) == text
 
 
 @pytest.mark.parametrize(
@@ -523,7 +525,7 @@ def test_rates(rate: float | None, text: str) -> None:
     ],
 )
 def test_factors(value: float, text: str) -> None:
-    assert tables.factor(value) == text
+    assert quantities.factor(value) == text
 
 
 def test_events_are_of_acquisitions_whatever_the_unit() -> None:

@@ -35,7 +35,7 @@ def run(clone: Path, *command: str, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize("what", ["deb", "demo", "foreign", "guest", "peers", "test"])
+@pytest.mark.parametrize("what", ["deb", "demo", "third-party", "guest", "peers", "test"])
 def test_no_install_only_says_what_is_missing(clone: Path, what: str) -> None:
     done = run(clone, "tools/setup", what, OVERLOCK_NO_INSTALL="1")
     assert done.returncode == 3
@@ -77,8 +77,8 @@ def test_unknown_set(clone: Path) -> None:
     done = run(clone, "tools/setup", "everything")
     assert done.returncode == 2
     assert (
-        done.stderr
-        == "tools/setup: unknown 'everything'; expected deb, demo, foreign, guest, peers or test\n"
+        done.stderr == "tools/setup: unknown 'everything'; "
+        "expected deb, demo, third-party, guest, peers or test\n"
     )
 
 

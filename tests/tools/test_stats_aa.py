@@ -17,7 +17,7 @@ sys.path.insert(0, str(TOP / "tools"))
 import aa
 from aa import Comparison
 
-from overlock_tools.stats import Ratio
+from overlock_tools.model.stats import Ratio
 
 SAME, FASTER, SLOWER = Ratio(1, 0.99, 1.01), Ratio(1.05, 1.04, 1.06), Ratio(0.95, 0.94, 0.96)
 

@@ -9,8 +9,8 @@ import pytest
 from conftest import Overlock
 from test_compare import ROUNDS, SPEEDS, measured
 
-from overlock_tools import export
-from overlock_tools.results import MEASURES, Result
+from overlock_tools.model.results import MEASURES, Result
+from overlock_tools.render import csv_export
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def test_a_line_for_each_cell(result: Result) -> None:
-    found = rows(export.cells([result, measured(32)]))
+    found = rows(csv_export.cells([result, measured(32)]))
     assert len(found) == 2 * len(result.cells)
     for row, cell in zip(found, result.cells, strict=False):
         assert (row["lock"], int(row["threads"]), int(row["round"])) == (
@@ -46,7 +46,7 @@ def test_a_line_for_each_cell(result: Result) -> None:
 
 
 def test_a_line_for_each_lock_and_number_of_threads(result: Result) -> None:
-    found = rows(export.summary([result]))
+    found = rows(csv_export.summary([result]))
     assert len(found) == len(SPEEDS) * 2
     for row in found:
         ratio = result.ratio(row["lock"], "ticket", [int(row["threads"])])
@@ -58,13 +58,13 @@ def test_a_line_for_each_lock_and_number_of_threads(result: Result) -> None:
 
 
 def test_too_few_rounds_leave_the_interval_empty() -> None:
-    for row in rows(export.summary([measured(33, rounds=2)])):
+    for row in rows(csv_export.summary([measured(33, rounds=2)])):
         assert (row["ratio_low"], row["ratio_high"]) == ("", "")
         assert float(row["ratio"]) > 0
 
 
 def test_every_measure_has_a_column(result: Result) -> None:
-    for text in (export.cells([result]), export.summary([result])):
+    for text in (csv_export.cells([result]), csv_export.summary([result])):
         headings = text.splitlines()[0].split(",")
         assert len(headings) == len(set(headings))
         for measure in MEASURES:
@@ -74,7 +74,7 @@ def test_every_measure_has_a_column(result: Result) -> None:
 def test_what_is_per_million_says_so_and_the_longest_queue_is_of_all_rounds(result: Result) -> None:
     for cell in result.cells:
         cell.cpu_seconds, cell.work, cell.queue_max = 2.0, 1e6, cell.round
-    (row, *_) = rows(export.summary([result]))
+    (row, *_) = rows(csv_export.summary([result]))
     assert float(row["cpu_s_per_million"]) == pytest.approx(2.0)
     assert float(row["queue_max"]) == ROUNDS
 
@@ -83,5 +83,5 @@ def test_report_writes_both(overlock: Overlock, tmp_path: Path, result: Result) 
     (tmp_path / "result.json").write_text(result.to_json())
     done = overlock("report", "result.json", "--csv", "cells.csv", "--csv-summary", "locks.csv")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "cells.csv").read_text() == export.cells([result])
-    assert (tmp_path / "locks.csv").read_text() == export.summary([result])
+    assert (tmp_path / "cells.csv").read_text() == csv_export.cells([result])
+    assert (tmp_path / "locks.csv").read_text() == csv_export.summary([result])

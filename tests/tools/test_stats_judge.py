@@ -4,9 +4,10 @@
 import numpy as np
 import pytest
 
-from overlock_tools import judge, stats
-from overlock_tools.judge import Verdict
-from overlock_tools.results import Cell, Result
+from overlock_tools.analyze import best_peer
+from overlock_tools.analyze.best_peer import Verdict
+from overlock_tools.model import stats
+from overlock_tools.model.results import Cell, Result
 
 PEERS = [f"peer{i}" for i in range(8)]
 NOISE = 0.05
@@ -40,7 +41,9 @@ def measured(draw: np.random.Generator, speed: float, threads: list[int], rounds
 def verdicts(speed: float, threads: list[int], rounds: int = 22) -> list[Verdict]:
     """Of the last judgement: over all numbers of threads, if there are several."""
     draw = np.random.default_rng(11)
-    return [judge.judge(measured(draw, speed, threads, rounds))[-1].verdict for _ in range(TRIALS)]
+    return [
+        best_peer.judge(measured(draw, speed, threads, rounds))[-1].verdict for _ in range(TRIALS)
+    ]
 
 
 def test_the_naive_rule_fails_equals() -> None:
@@ -85,14 +88,14 @@ def test_half_of_the_rounds_choose_and_the_other_half_judge() -> None:
     for cell in result.cells:
         if cell.variant == "peer3" and cell.round % 2 == 0:
             cell.work *= 10
-    [found] = judge.judge(result)
+    [found] = best_peer.judge(result)
     assert found.theirs == "peer3"
     assert 0.9 < found.bound.value < 1.1
     assert found.verdict is not Verdict.WORSE
 
 
 def test_a_number_of_threads_at_a_time_then_all() -> None:
-    found = judge.judge(measured(np.random.default_rng(14), 1.3, [2, 4], 22))
+    found = best_peer.judge(measured(np.random.default_rng(14), 1.3, [2, 4], 22))
     assert [one.threads for one in found] == [(2,), (4,), (2, 4)]
     assert found[0].sentence.startswith("With 2 threads, ours is better than peer")
     assert found[-1].sentence.startswith("Over 2, 4 threads, ours is better than")
@@ -102,25 +105,25 @@ def test_a_number_of_threads_at_a_time_then_all() -> None:
 
 def test_of_two_bounds_each_is_said_to_hold_by_itself() -> None:
     bound = stats.Ratio(1.0, 0.9, 1.1)
-    one = judge.Judgement((4,), "ours", "peer", bound, judge.BAR, 0.95)
+    one = best_peer.Judgement((4,), "ours", "peer", bound, best_peer.BAR, 0.95)
     assert "1.00×, at least 0.90 and at most 1.10, each at 95 % (bar" in one.sentence
 
 
 def test_too_few_rounds_are_not_judged() -> None:
-    assert judge.rounds_needed() == 9
-    [found] = judge.judge(measured(np.random.default_rng(15), 1.3, [4], 8))
+    assert stats.rounds_needed() == 9
+    [found] = best_peer.judge(measured(np.random.default_rng(15), 1.3, [4], 8))
     assert found.verdict is Verdict.FEW
     assert "and 9 rounds are needed." in found.sentence
-    [found] = judge.judge(measured(np.random.default_rng(15), 2.0, [4], 9))
+    [found] = best_peer.judge(measured(np.random.default_rng(15), 2.0, [4], 9))
     assert found.verdict is Verdict.BETTER
 
 
 def test_a_peer_that_was_given_up_is_not_chosen() -> None:
     result = measured(np.random.default_rng(16), 1.3, [4], 22)
     result.cells = [c for c in result.cells if c.variant in ("ours", "peer5") or c.round == 1]
-    [found] = judge.judge(result)
+    [found] = best_peer.judge(result)
     assert found.theirs == "peer5"
 
 
 def test_without_peers_there_is_nothing_to_judge() -> None:
-    assert judge.judge(measured(np.random.default_rng(17), 1.0, [4], 22), peers=[]) == []
+    assert best_peer.judge(measured(np.random.default_rng(17), 1.0, [4], 22), peers=[]) == []

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import ministat
-from overlock_tools.errors import Fail
+from overlock_tools.analyze import ministat
+from overlock_tools.system.errors import Fail
 
 
 @pytest.mark.parametrize(

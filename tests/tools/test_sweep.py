@@ -16,10 +16,14 @@ import planted
 import pytest
 from conftest import COMMAND, SHORT, Overlock
 
-from overlock_tools import cli, defs, stats, sweep, sweep_plot
-from overlock_tools.bench import Asked
-from overlock_tools.defs import Tunable
-from overlock_tools.results import Cell, Result
+from overlock_tools.cli import main
+from overlock_tools.measure import sweep
+from overlock_tools.measure.bench import Asked
+from overlock_tools.model import defs, stats
+from overlock_tools.model.defs import Tunable
+from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.sweep import Sweep
+from overlock_tools.render import sweep_plot
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 TAU = defs.load().tunable("tau")
@@ -100,7 +104,7 @@ def test_refuses_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.run(["bench", "sweep", *args]) == 2
+    assert main.run(["bench", "sweep", *args]) == 2
     told = capsys.readouterr().err
     assert said in told
     assert told.count("\n") == 1
@@ -169,8 +173,8 @@ def test_interrupt_keeps_what_is_complete(tmp_path: Path) -> None:
 # What it says
 
 
-def planned(values: list[str]) -> sweep.Sweep:
-    return sweep.Sweep(TAU, values, ["preemptable_ticket"])
+def planned(values: list[str]) -> Sweep:
+    return Sweep(TAU, values, ["preemptable_ticket"])
 
 
 def made_up(rates: dict[str, float], noise: float, rounds: int, seed: int) -> Result:
@@ -214,7 +218,7 @@ def test_the_best_of_equals_is_no_better() -> None:
     assert claimed() == pytest.approx(1, abs=0.03)
 
 
-def test_twin_that_judges_by_the_rounds_that_chose_is_noticed(
+def test_mutant_that_judges_by_the_rounds_that_chose_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sweep, "halves", lambda ours: (ours, ours))

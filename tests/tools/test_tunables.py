@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools import cli, defs
+from overlock_tools.cli import main
+from overlock_tools.model import defs
 
 TOP = Path(__file__).resolve().parents[2]
 
 
 def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    assert cli.run(["tunables", *args]) == 0
+    assert main.run(["tunables", *args]) == 0
     return capsys.readouterr().out
 
 
@@ -31,13 +32,13 @@ def test_json_has_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(entry["source"] and entry["when"] in ("any", "idle") for entry in entries)
 
 
-LINE = """OL_TUNABLE(twin, {unit}, {default}, 2, 1024, any, "{source}", "a twin")"""
+LINE = """OL_TUNABLE(mutant, {unit}, {default}, 2, 1024, any, "{source}", "a mutant")"""
 WHOLE: dict[str, str | int] = {"unit": "power", "default": 64, "source": "004 2"}
 BROKEN: dict[str, tuple[dict[str, str | int], str]] = {
-    "a default below its range": ({"default": 1}, "twin: the default is out of range"),
-    "a default above its range": ({"default": 2048}, "twin: the default is out of range"),
-    "a default not of its unit": ({"default": 100}, "twin: the default is not of its unit"),
-    "a default without a source": ({"source": ""}, "twin: where is its default from?"),
+    "a default below its range": ({"default": 1}, "mutant: the default is out of range"),
+    "a default above its range": ({"default": 2048}, "mutant: the default is out of range"),
+    "a default not of its unit": ({"default": 100}, "mutant: the default is not of its unit"),
+    "a default without a source": ({"source": ""}, "mutant: where is its default from?"),
 }
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from conftest import Overlock
 
-from overlock_tools import advice as recommended
-from overlock_tools import choices, tuning
+from overlock_tools.model import advice as recommended
+from overlock_tools.preload import config, tuning
 
 
 def site(name: str = "work", **more: Any) -> dict[str, Any]:
@@ -123,9 +123,9 @@ print("the program")
 
 
 def test_end_to_end(overlock: Overlock, tmp_path: Path) -> None:
-    out, config = tmp_path / "tune.json", tmp_path / "locks.toml"
+    out, written = tmp_path / "tune.json", tmp_path / "locks.toml"
     folded = tmp_path / "waits"
-    options = ("--json", str(out), "--write", str(config), "--folded", str(folded))
+    options = ("--json", str(out), "--write", str(written), "--folded", str(folded))
     done = overlock("tune", *options, "--", sys.executable, "-c", PROGRAM)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("the program\n")
@@ -134,23 +134,23 @@ def test_end_to_end(overlock: Overlock, tmp_path: Path) -> None:
     assert sum(s["acquisitions"] for s in told["sites"]) > 0
     for one in told["sites"]:
         assert sum(n for _, n in one["hold"]) <= one["acquisitions"]
-    kept = choices.from_file(config)
+    kept = config.from_file(written)
     assert kept.lock or kept.sites
-    assert sorted(tmp_path.iterdir()) == [config, out, folded]
+    assert sorted(tmp_path.iterdir()) == [written, out, folded]
     waits = [line.rpartition(" ") for line in folded.read_text().splitlines()]
     assert all(stack and int(ns) > 0 for stack, _, ns in waits)
-    again = overlock("run", "--config", str(config), "--", sys.executable, "-c", PROGRAM)
+    again = overlock("run", "--config", str(written), "--", sys.executable, "-c", PROGRAM)
     assert (again.returncode, again.stdout, again.stderr) == (0, "the program\n", "")
 
 
 def test_a_program_that_tells_nothing(overlock: Overlock, tmp_path: Path) -> None:
-    config = tmp_path / "locks.toml"
+    written = tmp_path / "locks.toml"
     for code, word in (("os._exit(3)", "_exit()"), ("os.kill(os.getpid(), 9)", "signal 9")):
         script = f"import os; {code}"
-        done = overlock("tune", "--write", str(config), "--", sys.executable, "-c", script)
+        done = overlock("tune", "--write", str(written), "--", sys.executable, "-c", script)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
         assert word in done.stderr
-        assert not config.exists()
+        assert not written.exists()
     done = overlock("tune", "--write", str(tmp_path / "no" / "x"), "--", "true")
     assert done.returncode == 2
     assert overlock("tune", "--", "no-such-program").returncode == 127
@@ -158,7 +158,7 @@ def test_a_program_that_tells_nothing(overlock: Overlock, tmp_path: Path) -> Non
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "locks.toml"
-    sites = [choices.Site('a "quoted" \\ one', "mcs"), choices.Site("&x", "glibc")]
-    kept = choices.Choices("ticket", {"tau": "inf", "spin": "7"}, sites)
-    path.write_text(choices.to_text(kept, "a comment\n\nof lines"))
-    assert choices.from_file(path) == kept
+    sites = [config.Site('a "quoted" \\ one', "mcs"), config.Site("&x", "glibc")]
+    kept = config.Choices("ticket", {"tau": "inf", "spin": "7"}, sites)
+    path.write_text(config.to_text(kept, "a comment\n\nof lines"))
+    assert config.from_file(path) == kept

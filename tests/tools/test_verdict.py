@@ -12,11 +12,13 @@ import planted
 import pytest
 from planted import give, result
 
-from overlock_tools import figures, machine, verdict
-from overlock_tools.commands import demo
-from overlock_tools.histograms import packed
-from overlock_tools.results import GivenUp, Result
-from overlock_tools.view import View
+from overlock_tools.analyze import verdict
+from overlock_tools.analyze.derived import View
+from overlock_tools.cli.commands import demo
+from overlock_tools.model.histograms import packed
+from overlock_tools.model.results import GivenUp, Result
+from overlock_tools.render import figures
+from overlock_tools.system import machine
 
 THREE = {"ticket": {8: 1.0}, "tas": {8: 50.0}, "mutex": {8: 90.0}}
 

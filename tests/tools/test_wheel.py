@@ -38,7 +38,7 @@ def run(installed: Path, cwd: Path, *args: str) -> subprocess.CompletedProcess[s
 
 
 def test_it_is_not_the_checkout_that_runs(installed: Path, tmp_path: Path) -> None:
-    script = "import overlock_tools.native as n; print(n.checkout(), n.folder())"
+    script = "import overlock_tools.system.native as n; print(n.checkout(), n.folder())"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,

@@ -14,7 +14,7 @@ NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
 BUILT = NATIVE.parent / "tests"
 EXCLUDES_NOBODY, STOPS_GRANTING = "open_door", "dead_end"
 
-from overlock_tools import outside, server  # noqa: E402  (after the folder is named)
+from overlock_tools.measure import header_locks, server  # noqa: E402  (after the folder is named)
 
 
 class Bench:
@@ -33,7 +33,7 @@ class Bench:
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("locks")
     options = [
-        f"--lock-so={name}={outside.compile_lock(TOP / f'tests/measuring/{name}.h', folder)}"
+        f"--lock-so={name}={header_locks.compile_lock(TOP / f'tests/measuring/{name}.h', folder)}"
         for name in (EXCLUDES_NOBODY, STOPS_GRANTING)
     ]
     with server.started(options) as running:

@@ -41,7 +41,7 @@ def test_a_runtime_that_takes_them_is_seen() -> None:
 @pytest.mark.parametrize(
     ("preloaded", "kind", "said"),
     [
-        ("", "throw_twin", "0 calls to pthread_mutex_lock"),
+        ("", "throw_locked", "0 calls to pthread_mutex_lock"),
         (CONTENDING, "throw", "000 calls to pthread_mutex_lock"),
     ],
 )

@@ -27,7 +27,7 @@ LOCKED = (
     "tx",
     "tx inodes=2 scan=20",
     "tx tally=shared",
-    "throw_twin",
+    "throw_locked",
 )
 WITHOUT_A_LOCK = ("invalidation", "throw")
 TRIES = 100  # threads meet in a critical section when the machine lets them run at once
@@ -62,8 +62,8 @@ def test_no_lock_is_taken(bench: Bench, workload: str, threads: int) -> None:
     assert any(cell["acquisitions"] > 0 for cell in cells)
 
 
-def test_the_twin_of_throw_takes_the_lock(bench: Bench) -> None:
-    cell = bench.measure("throw_twin", variant=STOPS_GRANTING, threads=2, seconds=0.1)
+def test_the_mutant_of_throw_takes_the_lock(bench: Bench) -> None:
+    cell = bench.measure("throw_locked", variant=STOPS_GRANTING, threads=2, seconds=0.1)
     assert cell["acquisitions"] == 0
 
 

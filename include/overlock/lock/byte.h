@@ -38,17 +38,12 @@ static inline bool ol_byte_trylock(ol_byte_t *l)
 	return !ol_load_relaxed(&l->locked) && ol_cas_acquire(&l->locked, 0, 1); /* [A] */
 }
 
+#define OL_POLLED ol_byte
+#include <overlock/lock/impl/poll.h>
+
 static inline bool ol_byte_timedlock(ol_byte_t *l, ol_ticks_t until)
 {
-	if (ol_byte_trylock(l))
-		return true;
-	ol_count(OL_SLOW_PATH);
-	do {
-		if (ol_passed(until))
-			return false;
-		ol_relax_until(until);
-	} while (!ol_byte_trylock(l));
-	return true;
+	return ol_byte_trylock(l) || ol_byte_poll_until(l, until);
 }
 
 /* The lock is usually free, so only the later compare-exchanges are preceded by a load. */
@@ -56,10 +51,7 @@ static inline void ol_byte_lock(ol_byte_t *l)
 {
 	if (ol_cas_acquire(&l->locked, 0, 1)) /* [A] */
 		return;
-	ol_count(OL_SLOW_PATH);
-	do {
-		ol_relax();
-	} while (!ol_byte_trylock(l));
+	ol_byte_poll(l);
 }
 
 static inline void ol_byte_unlock(ol_byte_t *l)

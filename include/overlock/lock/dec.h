@@ -45,25 +45,17 @@ static inline bool ol_dec_trylock(ol_dec_t *l)
 	return !ol_load_relaxed(&l->word) && ol_dec_take(l);
 }
 
+#define OL_POLLED ol_dec
+#include <overlock/lock/impl/poll.h>
+
 static inline bool ol_dec_timedlock(ol_dec_t *l, ol_ticks_t until)
 {
-	if (ol_dec_trylock(l))
-		return true;
-	ol_count(OL_SLOW_PATH);
-	do {
-		if (ol_passed(until))
-			return false;
-		ol_relax_until(until);
-	} while (!ol_dec_trylock(l));
-	return true;
+	return ol_dec_trylock(l) || ol_dec_poll_until(l, until);
 }
 
 static OL_COLD void ol_dec_lock_slow(ol_dec_t *l)
 {
-	ol_count(OL_SLOW_PATH);
-	do {
-		ol_relax();
-	} while (!ol_dec_trylock(l));
+	ol_dec_poll(l);
 }
 
 /* The lock is usually free, so only the later decrements are preceded by a load. */

@@ -22,7 +22,7 @@
  *  Pairing: [A] acquires from [R], the previous holder's release. [T] [L] [F]: see queued.h.
  *  [H] is not needed: the first waiter takes the lock by a compare-exchange of the whole word.
  */
-#include <overlock/lock/queued.h>
+#include <overlock/lock/impl/queued.h>
 
 typedef struct OL_CAPABILITY ol_owner_qspin {
 	uint32_t word;

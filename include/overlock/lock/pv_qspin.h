@@ -17,7 +17,7 @@
  *  [S] with [R], and [P] with [H], are read-modify-writes of one word: either the context that
  *  releases the waiter gets the flag back, and kicks, or the waiter sees that it may go on.
  */
-#include <overlock/lock/queued.h>
+#include <overlock/lock/impl/queued.h>
 
 typedef struct OL_CAPABILITY ol_pv_qspin {
 	uint32_t word;

@@ -22,7 +22,7 @@
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [T] [L] [F] [H]: see queued.h.
  */
-#include <overlock/lock/queued.h>
+#include <overlock/lock/impl/queued.h>
 
 typedef struct OL_CAPABILITY ol_qspin {
 	uint32_t word;

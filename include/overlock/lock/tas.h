@@ -37,25 +37,17 @@ static inline bool ol_tas_trylock(ol_tas_t *l)
 	return !ol_xchg_acquire(&l->word, 1u); /* [A] */
 }
 
+#define OL_POLLED ol_tas
+#include <overlock/lock/impl/poll.h>
+
 static inline bool ol_tas_timedlock(ol_tas_t *l, ol_ticks_t until)
 {
-	if (ol_tas_trylock(l))
-		return true;
-	ol_count(OL_SLOW_PATH);
-	do {
-		if (ol_passed(until))
-			return false;
-		ol_relax_until(until);
-	} while (!ol_tas_trylock(l));
-	return true;
+	return ol_tas_trylock(l) || ol_tas_poll_until(l, until);
 }
 
 static OL_COLD void ol_tas_lock_slow(ol_tas_t *l)
 {
-	ol_count(OL_SLOW_PATH);
-	do {
-		ol_relax();
-	} while (!ol_tas_trylock(l));
+	ol_tas_poll(l);
 }
 
 static inline void ol_tas_lock(ol_tas_t *l)

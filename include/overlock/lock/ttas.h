@@ -36,25 +36,17 @@ static inline bool ol_ttas_trylock(ol_ttas_t *l)
 	return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u); /* [A] */
 }
 
+#define OL_POLLED ol_ttas
+#include <overlock/lock/impl/poll.h>
+
 static inline bool ol_ttas_timedlock(ol_ttas_t *l, ol_ticks_t until)
 {
-	if (ol_ttas_trylock(l))
-		return true;
-	ol_count(OL_SLOW_PATH);
-	do {
-		if (ol_passed(until))
-			return false;
-		ol_relax_until(until);
-	} while (!ol_ttas_trylock(l));
-	return true;
+	return ol_ttas_trylock(l) || ol_ttas_poll_until(l, until);
 }
 
 static OL_COLD void ol_ttas_lock_slow(ol_ttas_t *l)
 {
-	ol_count(OL_SLOW_PATH);
-	do {
-		ol_relax();
-	} while (!ol_ttas_trylock(l));
+	ol_ttas_poll(l);
 }
 
 /* The lock is usually free, so only the later exchanges are preceded by a load. */

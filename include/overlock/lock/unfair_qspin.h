@@ -23,7 +23,7 @@
  *  the last one left it, with relaxed stores. [T] [L] [F] [H]: see queued.h. [F] also orders the
  *  successor's store to `ahead` before ours; [H] orders our clearing of a link before a new link.
  */
-#include <overlock/lock/queued.h>
+#include <overlock/lock/impl/queued.h>
 
 typedef struct OL_CAPABILITY ol_unfair_qspin {
 	uint32_t word;

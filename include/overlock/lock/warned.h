@@ -54,18 +54,23 @@ static inline uint32_t ol_warned_mark(const struct ol_slice *s)
 	return OL_WARNED_MARK;
 }
 
-/* Take the free lock, or wait for the next slice; `slices` counts the slices waited for. */
+/*
+ * Take the free lock, or wait for the next slice; `slices` counts the slices waited for. A free lock
+ * is taken once the deadline has passed: no lock times out while it is free.
+ */
 static inline bool ol_warned_take(ol_warned_t *l, unsigned *slices, ol_ticks_t until)
 {
 	struct ol_slice s = ol_slice_now();
 	uint32_t mark = ol_warned_mark(&s);
 
-	if (!mark || *slices == OL_I_SPIN_SLICES)
-		return ol_cas_acquire(&l->word, 0u, OL_WARNED_HELD | mark); /* [A] */
-	ol_count_at(OL_INCAPABLE, 0);
-	ol_slice_yield(&s, ol_earlier(s.over, until));
-	++*slices;
-	return false;
+	if (mark && *slices < OL_I_SPIN_SLICES && !ol_passed(until)) {
+		ol_count_at(OL_INCAPABLE, 0);
+		ol_slice_yield(&s, ol_earlier(s.over, until));
+		++*slices;
+		if (!ol_passed(until))
+			return false;
+	}
+	return ol_cas_acquire(&l->word, 0u, OL_WARNED_HELD | mark); /* [A] */
 }
 
 static inline bool ol_warned_trylock(ol_warned_t *l)

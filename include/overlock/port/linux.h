@@ -147,17 +147,10 @@ struct ol_world {
 	struct ol_tuning tuning; /* times in ticks */
 };
 
-struct ol_node { /* of a queue lock; meaning by the lock */
-	struct ol_node *next;
-	u32 wait;
-	u32 ahead; /* the number of the node ahead in line */
-	u32 place; /* how many are ahead, as far as is known */
-	u32 id;	   /* whose it is, as ol_self() */
-	u32 owner; /* who holds the lock, as far as the line was told */
-	u32 number;
+#define OL_NODE_OWN	\
+	u32 number;	\
 	u32 taken;
-	u64 time; /* until when its owner is to be taken for running, in ticks */
-} OL_OWN_LINE;
+#include <overlock/port/node.h>
 
 extern struct ol_world ol_world;
 extern u64 ol_wait_array[OL_WAIT_SLOTS]; /* beside it: an image has room for it, not its zeros */

@@ -33,15 +33,7 @@ typedef uint64_t ol_ticks_t;
 #define OL_RELEASES(...)
 #define OL_TRY_ACQUIRES(...)
 
-struct ol_node {
-	struct ol_node *next;
-	uint32_t wait;
-	uint32_t ahead; /* the number of the node ahead in line */
-	uint32_t place; /* how many are ahead, as far as is known */
-	uint32_t id;	/* whose it is, as ol_self() */
-	uint32_t owner; /* who holds the lock, as far as the line was told */
-	uint64_t time;	/* until when its owner is to be taken for running, in ticks */
-} OL_OWN_LINE;
+#include <overlock/port/node.h>
 
 #define OL_PLACE	(::ol::engine::Place{ __FILE__, __LINE__ })
 #define OL_WORLD	(::ol::engine::current())

@@ -255,23 +255,18 @@ OL_INLINE void ol_half_bump(uint32_t *p, int half, uint16_t n)
 /* The world state: one per process, in liboverlock; grows at its end only. */
 
 struct ol_world {
-	uint32_t abi;		 /* OL_ABI of the library */
-	uint32_t size;		 /* sizeof(struct ol_world) in the library */
-	uint32_t tsc;		 /* ol_now() may read the time stamp counter */
-	uint32_t htm;		 /* transactions were seen to commit here */
-	uint64_t *wait_array;	 /* OL_WAIT_SLOTS of them */
-	struct ol_tuning tuning; /* times in ticks */
+	uint32_t abi;	      /* OL_ABI of the library */
+	uint32_t size;	      /* sizeof(struct ol_world) in the library */
+	uint32_t tsc;	      /* ol_now() may read the time stamp counter */
+	uint32_t htm;	      /* transactions were seen to commit here */
+	uint64_t *wait_array; /* OL_WAIT_SLOTS of them */
+	union {		      /* room: tunables are added without moving what comes after them */
+		struct ol_tuning tuning; /* times in ticks */
+		uint64_t tuning_room[64];
+	};
 };
 
-struct ol_node { /* of a queue lock; meaning by the lock */
-	struct ol_node *next;
-	uint32_t wait;
-	uint32_t ahead; /* the number of the node ahead in line */
-	uint32_t place; /* how many are ahead, as far as is known */
-	uint32_t id;	/* whose it is, as ol_self() */
-	uint32_t owner; /* who holds the lock, as far as the line was told */
-	uint64_t time;	/* until when its owner is to be taken for running, in ticks */
-} OL_OWN_LINE;
+#include <overlock/port/node.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools import files
-from overlock_tools.answers import Answer
 from overlock_tools.apps.processes import NATIVE, Place, Process, User
 from overlock_tools.apps.trial import Trial
-from overlock_tools.errors import FAILED, MISSING, Fail
+from overlock_tools.model.combine import Answer
+from overlock_tools.system import files
+from overlock_tools.system.errors import FAILED, MISSING, Fail
 
 # Of Debian's packages that put their programs where no PATH leads.
 SERVER_FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/15/bin", "/usr/games")

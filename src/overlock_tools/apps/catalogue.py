@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The programs there are: one line each."""
 
-from overlock_tools import defs
 from overlock_tools.apps.app import App
 from overlock_tools.apps.controls import Ebizzy, Hackbench, Kernbench
 from overlock_tools.apps.dvdstore_web import DvdStoreWeb
@@ -11,6 +10,7 @@ from overlock_tools.apps.memcached import Memcached
 from overlock_tools.apps.pbzip2 import Pbzip2
 from overlock_tools.apps.pgbench import Pgbench
 from overlock_tools.apps.rocksdb import RocksDb
+from overlock_tools.model import defs
 
 APPS: dict[str, type[App]] = {
     app.name: app

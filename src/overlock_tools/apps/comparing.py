@@ -10,13 +10,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from overlock_tools import files, judge, ministat, results, stats
-from overlock_tools.apps.rig import NATIVE
-from overlock_tools.errors import FAILED, Fail
-from overlock_tools.ministat import Difference
-from overlock_tools.results import PROGRAM, Result
-from overlock_tools.stats import Ratio
-from overlock_tools.tables import ratio_text
+from overlock_tools.analyze import best_peer, ministat
+from overlock_tools.analyze.ministat import Difference
+from overlock_tools.apps.executor import NATIVE
+from overlock_tools.model import results, stats
+from overlock_tools.model.quantities import ratio_text
+from overlock_tools.model.results import PROGRAM, Result
+from overlock_tools.model.stats import Ratio
+from overlock_tools.system import files
+from overlock_tools.system.errors import FAILED, Fail
 
 ROUNDS_OF_001 = 10
 
@@ -178,15 +180,15 @@ def advise(result: Result) -> Advice:
     none of them.
     """
     program = _name(result)
-    judged = judge.judge(result, peers=[NATIVE])
+    judged = best_peer.judge(result, peers=[NATIVE])
     if not judged:
         return Advice(program, NATIVE, "keep glibc's: no lock was measured in full beside it")
     overall = judged[-1]
-    if overall.verdict is judge.Verdict.FEW:
-        needed = judge.rounds_needed()
+    if overall.verdict is best_peer.Verdict.FEW:
+        needed = stats.rounds_needed()
         return Advice(program, NATIVE, f"keep glibc's: too few rounds to tell, {needed} are needed")
     said = f"{overall.ours} is {_judged(overall.bound)}"
-    if overall.verdict is not judge.Verdict.BETTER:
+    if overall.verdict is not best_peer.Verdict.BETTER:
         return Advice(program, NATIVE, f"keep glibc's: the best of the others, {said}")
     for threads in result.threads:
         ratio = result.ratio(overall.ours, NATIVE, [threads])

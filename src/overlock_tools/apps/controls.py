@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools import native
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app
 from overlock_tools.apps.trial import Broken, Trial
-from overlock_tools.errors import MISSING, Fail
-from overlock_tools.guest import kernbench
+from overlock_tools.measure import kernbench
+from overlock_tools.model.combine import Answer
+from overlock_tools.system import native
+from overlock_tools.system.errors import MISSING, Fail
 
 EBIZZY = "guest/loads/programs/ebizzy.c"
 LOOK_SECONDS = 0.5  # ebizzy's own

@@ -7,11 +7,11 @@ import socket
 from functools import partial
 from pathlib import Path
 
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app, servers
 from overlock_tools.apps.mariadb import DATABASE, DvdStore
 from overlock_tools.apps.processes import Process
 from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
+from overlock_tools.model.combine import Answer
 
 ADDRESS = "127.0.0.1"
 MODULES = Path("/usr/lib/apache2/modules")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 
 from overlock_tools.apps.app import App
-from overlock_tools.errors import FAILED, MISSING, Fail
+from overlock_tools.system.errors import FAILED, MISSING, Fail
 
 
 def needed(apps: Iterable[type[App]]) -> list[str]:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app
 from overlock_tools.apps.trial import Trial
+from overlock_tools.model.combine import Answer
 
 
 class LevelDb(app.App):

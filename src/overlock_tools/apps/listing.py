@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from overlock_tools import files
 from overlock_tools.apps.catalogue import APPS
-from overlock_tools.apps.outcome import installed
 from overlock_tools.apps.probe import Probe, facts
-from overlock_tools.terminal import console
+from overlock_tools.apps.results import installed
+from overlock_tools.system import files
+from overlock_tools.system.terminal import console
 
 
 def show(probe: Probe | None, json_file: Path | None) -> int:

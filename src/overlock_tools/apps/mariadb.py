@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app, servers
 from overlock_tools.apps.processes import Process
 from overlock_tools.apps.servers import whole
 from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
-from overlock_tools.errors import FAILED, Fail
+from overlock_tools.model.combine import Answer
+from overlock_tools.system.errors import FAILED, Fail
 
 DATABASE = "overlock"
 BUFFER_POOL = "128M"  # MariaDB's own default; all data fit

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools import machine
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app, servers
 from overlock_tools.apps.processes import Process
 from overlock_tools.apps.servers import whole
 from overlock_tools.apps.trial import Broken, Trial
+from overlock_tools.model.combine import Answer
+from overlock_tools.system import machine
 
 ADDRESS = "127.0.0.1"
 # Clients for each thread of the server.

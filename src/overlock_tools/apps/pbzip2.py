@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app
 from overlock_tools.apps.trial import Trial
-from overlock_tools.errors import FAILED, Fail
+from overlock_tools.model.combine import Answer
+from overlock_tools.system.errors import FAILED, Fail
 
 SEED = 1
 # Blocks of 100 KB, the least there are: the queue is used as often as it can be.

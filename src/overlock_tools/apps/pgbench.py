@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools import machine
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app, servers
 from overlock_tools.apps.servers import whole
 from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
-from overlock_tools.errors import FAILED, Fail
+from overlock_tools.model.combine import Answer
+from overlock_tools.system import machine
+from overlock_tools.system.errors import FAILED, Fail
 
 USER, DATABASE = "overlock", "postgres"
 CONNECTIONS_BESIDE = 10

@@ -10,18 +10,20 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from overlock_tools import files, measure, plan
-from overlock_tools.apps import outcome, rig
+from overlock_tools.analyze.paper_claims import CSD_NS, MEAN_CSD_NS
+from overlock_tools.apps import executor, results
 from overlock_tools.apps.app import App
-from overlock_tools.apps.rig import Setting
-from overlock_tools.errors import Fail
-from overlock_tools.histograms import Times
-from overlock_tools.papers import CSD_NS, MEAN_CSD_NS
-from overlock_tools.plan import Place
-from overlock_tools.results import Cell
-from overlock_tools.scenarios.base import ended_in_order
-from overlock_tools.server import Impossible
-from overlock_tools.tables import duration, si
+from overlock_tools.apps.executor import Setting
+from overlock_tools.measure import subjects
+from overlock_tools.measure.conditions.base import ended_in_order
+from overlock_tools.measure.executor import Impossible
+from overlock_tools.model import plan
+from overlock_tools.model.histograms import Times
+from overlock_tools.model.plan import Place
+from overlock_tools.model.quantities import duration, si
+from overlock_tools.model.results import Cell
+from overlock_tools.system import files
+from overlock_tools.system.errors import Fail
 
 # Waits of less than this share of the threads' time: another lock can hardly make a difference.
 MATTERS = 0.01
@@ -49,16 +51,16 @@ def cells(
         "pilot": False,
     }
     place = Place(probe.lock, probe.threads)
-    with ended_in_order(), rig.ready(setting) as ready:
+    with ended_in_order(), executor.ready(setting) as ready:
         for app in apps:
             ready.take(app, app.parameters({}), [probe.threads])
-            planned = outcome.planned(app, [probe.lock], [probe.threads], {}, options)
+            planned = results.planned(app, [probe.lock], [probe.threads], {}, options)
             one = ready.apps[app.name]
-            ready.results[app.name] = outcome.new_result(planned, one, setting, [])
+            ready.results[app.name] = results.new_result(planned, one, setting, [])
             try:
                 one.set_up()
                 answer = ready.measure(planned.line(1, place, probe.seconds))
-                yield app.name, measure.cell_of(answer, 1, probe.lock)
+                yield app.name, subjects.cell_of(answer, 1, probe.lock)
             except (Fail, Impossible) as error:
                 out.print(f"{app.name}: {error}", soft_wrap=True, highlight=False)
 

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from overlock_tools.answers import Answer
 from overlock_tools.apps import app
 from overlock_tools.apps.servers import whole
 from overlock_tools.apps.trial import Broken, Trial
+from overlock_tools.model.combine import Answer
 
 # 004, footnote 7; cache_numshardbits=0 is one shard, so one lock.
 OPTIONS = (

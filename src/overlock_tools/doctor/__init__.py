@@ -15,7 +15,7 @@ from overlock_tools.doctor.fact import FACTS, Fact, Known, World, learn
 from overlock_tools.doctor.probe import Probe
 from overlock_tools.doctor.rules import Answer, Finding, judge
 from overlock_tools.doctor.watch import Clock, observe
-from overlock_tools.tree import Tree
+from overlock_tools.system.kernel_files import Tree
 
 GROUPS = (  # in the report's order
     "process",  # only of a process that was asked for

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from overlock_tools.doctor.probe import Probe
 from overlock_tools.doctor.watch import Watch
-from overlock_tools.tree import Tree, Unknown
+from overlock_tools.system.kernel_files import Tree, Unknown
 
 
 @dataclass(frozen=True)

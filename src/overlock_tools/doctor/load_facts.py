@@ -3,10 +3,10 @@
 
 import re
 
-from overlock_tools import limits
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.machine_facts import FIRST_NAMESPACES
-from overlock_tools.tree import Unknown, cpu_list, fields
+from overlock_tools.system import cgroups
+from overlock_tools.system.kernel_files import Unknown, cpu_list, fields
 
 
 @fact(
@@ -33,7 +33,7 @@ def cpus_usable(w: World) -> Found:
     means="when it is exhausted, all threads, lock holders included, stop until the period ends",
 )
 def quota(w: World) -> Found:
-    found = limits.quota(w.tree, limits.of(w.tree, w.who))
+    found = cgroups.quota(w.tree, cgroups.of(w.tree, w.who))
     if found is None:
         return Found(None, "none")
     unit = "CPU" if found.cpus == 1 else "CPUs"
@@ -50,21 +50,21 @@ def quota(w: World) -> Found:
 def hidden_limits(w: World) -> Found:
     first = f"cgroup:[{FIRST_NAMESPACES['cgroup']}]"
     hidden = w.tree.link("/proc/self/ns/cgroup") != first or any(
-        root != "/" for _, root, _ in limits.mounts(w.tree)
+        root != "/" for _, root, _ in cgroups.mounts(w.tree)
     )
     return Found(hidden, "possible: above this container's own group" if hidden else "none")
 
 
-def _stopped(w: World) -> tuple[limits.Throttling, limits.Throttling, str]:
+def _stopped(w: World) -> tuple[cgroups.Throttling, cgroups.Throttling, str]:
     """Of the group and those above, the one that was stopped most: in the interval, in all."""
     found = []
-    for folder in limits.of(w.tree, w.who).folders:
+    for folder in cgroups.of(w.tree, w.who).folders:
         try:
             texts = w.watch.pair(f"{folder}/cpu.stat")
-            then, now = map(limits.throttling, texts)
+            then, now = map(cgroups.throttling, texts)
         except Unknown:
             continue
-        lately = limits.Throttling(
+        lately = cgroups.Throttling(
             now.periods - then.periods,
             now.throttled - then.throttled,
             now.seconds - then.seconds,
@@ -181,7 +181,7 @@ def queued(w: World) -> Found:
 def _pressure_file(w: World) -> str:
     """Its group's where there is one; the machine's else."""
     try:
-        own = f"{limits.of(w.tree, w.who).folders[0]}/cpu.pressure"
+        own = f"{cgroups.of(w.tree, w.who).folders[0]}/cpu.pressure"
     except Unknown:
         own = ""
     return own if own in w.watch.after else "/proc/pressure/cpu"

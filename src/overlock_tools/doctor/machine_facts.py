@@ -3,9 +3,9 @@
 
 import re
 
-from overlock_tools import machine
 from overlock_tools.doctor.fact import Found, World, fact
-from overlock_tools.tree import Tree, Unknown, cpu_list, fields
+from overlock_tools.system import machine
+from overlock_tools.system.kernel_files import Tree, Unknown, cpu_list, fields
 
 CPUS = "/sys/devices/system/cpu"
 

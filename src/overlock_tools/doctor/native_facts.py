@@ -4,12 +4,13 @@
 from dataclasses import replace
 from typing import Any
 
-from overlock_tools import defs, limits
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.load_facts import cpus_usable
 from overlock_tools.doctor.probe import because
-from overlock_tools.errors import Fail
-from overlock_tools.tree import Unknown, fields
+from overlock_tools.model import defs
+from overlock_tools.system import cgroups
+from overlock_tools.system.errors import Fail
+from overlock_tools.system.kernel_files import Unknown, fields
 
 PROBE = "overlock-probe: "
 
@@ -232,7 +233,7 @@ def _tried(w: World, part: str, name: str, more: str = "") -> Found:
     "dependencies",
 )
 def guests(w: World) -> Found:
-    from overlock_tools.guest import build, vm
+    from overlock_tools.kernel import build, vm
 
     folders = ("/usr/bin", "/bin", "/usr/sbin", "/usr/local/bin")
     wanted = {**build.TOOLS, vm.QEMU: "qemu-system-x86", "busybox": "busybox-static"}
@@ -336,7 +337,7 @@ def tracefs(w: World) -> Found:
     means="`overlock bench --quota` and a limit on other programs need their own group",
 )
 def cgroup(w: World) -> Found:
-    groups = limits.of(w.tree, "self")
+    groups = cgroups.of(w.tree, "self")
     can = w.tree.writable(groups.folders[0])
     value = {"version": groups.version, "can_create": can}
     return Found(value, f"v{groups.version}; {'can' if can else 'cannot'} create one")

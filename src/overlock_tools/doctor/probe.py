@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-from overlock_tools import native
-from overlock_tools.errors import Fail
-from overlock_tools.tree import Unknown
+from overlock_tools.system import native
+from overlock_tools.system.errors import Fail
+from overlock_tools.system.kernel_files import Unknown
 
 # It takes a tenth of a second where it gets its CPUs; a group with 1 % of one takes far longer.
 LIMIT_S = 20.0

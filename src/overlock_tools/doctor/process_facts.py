@@ -5,7 +5,7 @@ import re
 
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.watch import NOTHING, Thread
-from overlock_tools.tree import Unknown
+from overlock_tools.system.kernel_files import Unknown
 
 TASK = "/proc/PID/task/*/"
 

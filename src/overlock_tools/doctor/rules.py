@@ -7,9 +7,9 @@ from enum import Enum
 from math import inf, nan
 from typing import Any
 
-from overlock_tools.advice import say
 from overlock_tools.doctor.fact import Known
-from overlock_tools.machine import BUSY_SHARE
+from overlock_tools.model.advice import say
+from overlock_tools.system.machine import BUSY_SHARE
 
 
 class Answer(Enum):

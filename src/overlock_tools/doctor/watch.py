@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from overlock_tools import limits
-from overlock_tools.tree import Tree, Unknown, fields
+from overlock_tools.system import cgroups
+from overlock_tools.system.kernel_files import Tree, Unknown, fields
 
 # Between two samples; and one sample of many threads takes at most this share of the time.
 SAMPLE_S = 0.05
@@ -90,7 +90,7 @@ class Watch:
 
 def _files(tree: Tree, who: str) -> list[str]:
     try:
-        groups = limits.of(tree, who).folders
+        groups = cgroups.of(tree, who).folders
     except Unknown:
         groups = []
     own = [f"{folder}/{name}" for folder in groups for name in ("cpu.stat", "cpu.pressure")]

@@ -41,7 +41,7 @@ static void sleeping_poll(ol_ticks_t until);
 #define TEXT(a)		TEXT_(a)
 
 enum { RELAYS = 3, CONTEXTS = 4 };
-static const uint32_t epoch = 0;
+static const uint32_t ol_run_epoch = 0;
 
 #include "../../../preload/wait.h"
 
@@ -71,7 +71,7 @@ static void leave(struct bucket *b)
 	ol_store_release(&b->taken, 0u);
 }
 
-void gate_set_sleepers(struct mutex *m, bool any)
+void ol_run_gate_set_sleepers(struct mutex *m, bool any)
 {
 	ol_xchg_acq_rel(&m->gate, any ? 1u : 0u);
 }

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// The platform layer: time, identity, and what a context may know.
+#include "world.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ol::check {
+
+namespace {
+
+// A deadline: how far off, and when it was set, so that two are compared only where their order is
+// certain.
+constexpr unsigned serial_bits = 20;
+constexpr Ticks far_off(Ticks t) {
+    return t >> serial_bits;
+}
+constexpr Ticks serial(Ticks t) {
+    return t & ((Ticks(1) << serial_bits) - 1);
+}
+
+} // namespace
+
+// Time.
+
+bool World::has_passed(Ticks t) {
+    if (t == never)
+        return false;
+    Agent &a = me();
+    if (rules_.clock)
+        return t <= a.clock;
+    if (far_off(t) <= far_off(a.present))
+        return serial(t) <= serial(a.present) || far_off(t) == 0 ||
+               std::find(a.passed.begin(), a.passed.end(), t) != a.passed.end();
+    return std::find(a.passed.begin(), a.passed.end(), t) != a.passed.end();
+}
+
+void World::pass(Agent &a, Ticks t) {
+    if (rules_.clock)
+        return advance(a, t);
+    a.passed.push_back(t);
+    if (far_off(t) > far_off(a.present))
+        a.present = far_off(t) << serial_bits | serial(t);
+}
+
+bool World::has_asked(Ticks t) const {
+    const auto &asked = here_->asked;
+    return std::find(asked.begin(), asked.end(), t) != asked.end();
+}
+
+Ticks World::now(Place place) {
+    if (!is_inside())
+        return 0;
+    settle(place);
+    if (rules_.clock) {
+        elapse();
+        return me().clock;
+    }
+    return far_off(me().present) << serial_bits | ++me().deadlines;
+}
+
+Ticks World::after(uint64_t n, Ticks d, Place place) {
+    Ticks span, t;
+
+    if (!is_inside())
+        return d == never ? never : n * d;
+    Agent &a = me();
+    if (rules_.clock)
+        return d == never || __builtin_mul_overflow(n, d, &span) ||
+                       __builtin_add_overflow(now(place), span, &t)
+                   ? never
+                   : t;
+    if (d == never || __builtin_mul_overflow(n, d, &span) ||
+        __builtin_add_overflow(far_off(a.present), span, &t) || t >> (64 - serial_bits))
+        return never;
+    t = t << serial_bits | ++a.deadlines;
+    if (span == 0)
+        a.passed.push_back(t); // at once
+    return t;
+}
+
+bool World::passed(Ticks t, Place place) {
+    if (!is_inside() || t == never)
+        return false;
+    settle(place);
+    if (rules_.clock)
+        elapse();
+    if (has_passed(t))
+        return true;
+    if (rules_.clock || !may(Budget::expiry)) {
+        me().asked.push_back(t);
+        return false;
+    }
+    pass(me(), t);
+    say(place, "finds its deadline passed");
+    return true;
+}
+
+bool World::before(Ticks a, Ticks b, Place) {
+    return a < b;
+}
+
+bool World::may(Budget kind) {
+    if (!is_inside() || !me().left[kind])
+        return false;
+    if (!search_->choose(2))
+        return false;
+    me().left[kind]--;
+    return true;
+}
+
+// Identity.
+
+uint32_t World::self(Place) {
+    return !is_inside() ? OL_ID_MAX : me().able.has_id ? static_cast<uint32_t>(self_ + 1) : 0;
+}
+
+// Nodes are at the same addresses whoever asks first.
+ol_node *World::fresh_nodes() {
+    if (nodes_.empty())
+        for (size_t i = 0; i < contexts_; i++)
+            for (unsigned k = 0; k < nodes_each; k++) {
+                engine::Object &o = memory_.allocate("node", sizeof(ol_node));
+                auto *node = reinterpret_cast<ol_node *>(o.at);
+                std::memset(node, 0xad, sizeof *node); // rubbish
+                nodes_.push_back(node);
+                agents_[i]->nodes.insert(agents_[i]->nodes.begin(), node);
+            }
+    if (me().nodes.empty())
+        fail(Wrong::misuse, "uses more nodes than a context can need");
+    return me().nodes.back();
+}
+
+// The node given back last is handed out first: whoever still uses it meets its new owner.
+ol_node *World::node_get(Place place) {
+    if (!is_inside())
+        fail(Wrong::unusable, "queues at " + text(place) + " although the lock is idle");
+    if (!me().able.has_nodes)
+        return nullptr;
+    ol_node *node = fresh_nodes();
+    engine::Object *o = memory_.find(node);
+    if (o->state == engine::Object::pooled)
+        touch_object(node, place, "takes again");
+    Agent &a = me();
+    if_aborted([this, &a, node, was = o->state] {
+        memory_.find(node)->state = was;
+        a.nodes.push_back(node);
+    });
+    a.nodes.pop_back();
+    o->state = engine::Object::live;
+    return node;
+}
+
+void World::node_put(ol_node *node, Place place) {
+    engine::Object *o = memory_.find(node);
+
+    if (!o || o->state != engine::Object::live)
+        fail(Wrong::misuse, text(place) + " returns a node that was not taken");
+    touch_object(node, place, "gives back");
+    Agent &a = me();
+    if_aborted([this, &a, node] {
+        memory_.find(node)->state = engine::Object::live;
+        a.nodes.pop_back();
+    });
+    o->state = engine::Object::pooled;
+    a.nodes.push_back(node);
+}
+
+uint32_t World::node_number(const ol_node *node) {
+    auto at = std::find(nodes_.begin(), nodes_.end(), node);
+
+    return static_cast<uint32_t>(at - nodes_.begin()) + 1;
+}
+
+ol_node *World::node_at(uint32_t number, Place place) {
+    if (!number || number > nodes_.size())
+        fail(Wrong::misuse, text(place) + " asks for node " + std::to_string(number));
+    return nodes_[number - 1];
+}
+
+uint64_t *World::wait_slot(size_t i, Place) {
+    if (!wait_array_)
+        wait_array_ = reinterpret_cast<uint64_t *>(
+            memory_.allocate("wait array", OL_WAIT_SLOTS * sizeof(uint64_t)).at);
+    return &wait_array_[i & (tuning().wait_slots - 1)];
+}
+
+void World::count(unsigned event, Place) {
+    if (!is_inside())
+        return;
+    me().counts[event]++;
+    if (event == OL_TIMEOUT && !me().arrival.tired)
+        me().arrival.tired = steps_;
+}
+
+// Knowledge, which may be wrong or stale.
+
+void World::defer(bool, Place) {}
+
+uint64_t World::slice_id(Place place) {
+    if (!is_inside())
+        return 0;
+    settle(place);
+    if (rules_.clock)
+        elapse();
+    else if (may(Budget::stale))
+        me().slices++;
+    return me().slices;
+}
+
+Ticks World::slice_end(Place place) {
+    if (!is_inside() || !rules_.clock)
+        return never;
+    settle(place);
+    elapse();
+    return me().slice_end;
+}
+
+// All of the slice is guaranteed.
+Ticks World::slice_min(Place place) {
+    return slice_end(place);
+}
+
+// Concrete clocks: small numbers, for locks that calculate with times. Each context has a clock of
+// its own, since nobody compares the times of two: how fast one goes is nobody else's step. It is
+// somewhere in a slice at first; every other slice has its whole length. Time goes on between two
+// looks if the adversary spends from `stale`, at most to the end of the slice; to a deadline that
+// somebody waits for, from `expiry`; and when nobody can run.
+void World::elapse() {
+    Agent &a = me();
+    if (!a.slice_end)
+        a.slice_end = rules_.clock - search_->choose(static_cast<unsigned>(rules_.clock));
+    if (!a.left[Budget::stale])
+        return;
+    if (unsigned by = search_->choose(static_cast<unsigned>(a.slice_end - a.clock) + 1)) {
+        a.left[Budget::stale]--;
+        advance(a, a.clock + by);
+        say(a.place, "time goes on to " + std::to_string(a.clock) + ", in its slice " +
+                         std::to_string(a.slices));
+    }
+}
+
+// Whoever reaches the end of its slice is off its CPU, and back at the beginning of the next.
+void World::advance(Agent &a, Ticks t) const {
+    a.clock = std::max(a.clock, t);
+    if (a.clock < a.slice_end)
+        return;
+    a.slice_end = a.clock + rules_.clock;
+    a.slices++;
+}
+
+void World::arrives(bool tells) {
+    Agent &a = me();
+    a.arrival.step(steps_, tells, a.slices, a.slice_end - a.clock);
+}
+
+bool World::is_preempted(uint32_t id, Place place) {
+    settle(place);
+    return id && may(Budget::stale);
+}
+
+Ticks World::quota_end(Place) {
+    return never;
+}
+
+bool World::cpu_idle(Place place) {
+    settle(place);
+    return may(Budget::stale);
+}
+
+} // namespace ol::check

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_RUN_DIAG_INTERNAL_H
+#define OL_RUN_DIAG_INTERNAL_H
+/* What the diagnostics of the counted and of the checked library ask of each other. */
+#include "preload.h"
+#include "symbols.h"
+
+/* What it tells of; OL_FINDING(name, what). */
+#define FINDING_LIST                                                                              \
+	OL_FINDING(deadlock, "threads that wait for each other for ever")                         \
+	OL_FINDING(long_wait, "a wait longer than --deadlock-timeout")                            \
+	OL_FINDING(relock, "locked again by its holder, which now waits for itself")              \
+	OL_FINDING(foreign_unlock, "unlocked by a thread that does not hold it")                  \
+	OL_FINDING(free_unlock, "unlocked while free; the call has no effect")                    \
+	OL_FINDING(destroy_held, "destroyed while held")                                          \
+	OL_FINDING(init_held, "initialised while held")                                           \
+	OL_FINDING(init_again, "initialised again elsewhere without pthread_mutex_destroy()")
+
+enum finding {
+#define OL_FINDING(name, what) FOUND_##name,
+	FINDING_LIST
+#undef OL_FINDING
+};
+
+#pragma GCC visibility push(hidden)
+
+/* misuse.c */
+
+/* Everything found so far, as a list's elements in JSON; empty if there is nothing. */
+#ifdef OL_CHECKED
+const char *ol_run_misuse_findings(void);
+#else
+static inline const char *ol_run_misuse_findings(void)
+{
+	return "";
+}
+#endif
+
+/* report.c */
+
+bool ol_run_report_is_wanted(void); /* of this process */
+void ol_run_report_on_demand(void); /* by no thread that holds a lock of the program's */
+void ol_run_report_found(const char *text, size_t size); /* misuse.c: at once */
+
+/* demand.c */
+
+int ol_run_demand_number(void);	   /* of the signal; 0: none */
+bool ol_run_demand_is_taken(void); /* the program has a handler of its own for it now */
+
+/* stacks.c */
+
+/* With OVERLOCK_STACKS, `wait` or `hold`, from now on. May take locks. */
+void ol_run_stacks_start(void);
+
+/* Once, before ol_run_unwind(): loads what it needs. May take locks. */
+void ol_run_unwind_start(void);
+
+/*
+ * This thread's stack, as addresses to return to: from the call that returns to `from` on, or all there
+ * is if that is not on it. Cut: there are more than `most`, of which it is the innermost.
+ */
+uint32_t ol_run_unwind(void **stack, uint32_t most, const void *from, bool *is_cut);
+
+/* All stacks as JSON, an object; nothing if none are taken. */
+void ol_run_stacks_write(struct string *t);
+
+#pragma GCC visibility pop
+#endif

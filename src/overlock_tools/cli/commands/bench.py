@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: MIT
+"""overlock bench: compare locks on this machine."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from overlock_tools.cli.options import Within
+from overlock_tools.measure import bench, campaign, conditions, matrix, subjects, sweep
+from overlock_tools.model import paper_settings, plan
+from overlock_tools.model.workloads import Parameter, Workload
+from overlock_tools.system.errors import MISSING, Fail
+
+EXAMPLES = """
+
+\b
+Examples:
+  overlock bench {name}
+  overlock bench {name} --threads 4,8,16 --json result.json
+  overlock bench {name} --locks ticket,preemptable_ticket@tau=0,peers
+  overlock bench {name} --lock ./mine.h --locks all --counters
+"""
+
+
+def _file(name: str, what: str, key: str) -> Any:
+    return click.option(name, key, type=click.Path(path_type=Path), help=what)
+
+
+BASELINE = click.option(
+    "--baseline", default="ticket", show_default=True, help="Denominator of the ratios."
+)
+# Options of every measurement; presets.py and plan.py have the defaults.
+COMMON = (
+    click.option(
+        "--locks",
+        "--lock",
+        multiple=True,
+        metavar="LIST",
+        help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), peers, "
+        "or all. [default: all]",
+    ),
+    click.option("--threads", help="Numbers of threads, or multiples of the CPUs (2x)."),
+    click.option(
+        "--rounds",
+        type=click.IntRange(1, 100_000),
+        help=f"Number of rounds. [default: {plan.ROUNDS}]",
+    ),
+    click.option(
+        "--seconds",
+        type=Within(0.01, 3600),
+        help="Measured time per cell, or the time limit with --turns. [default: "
+        f"{plan.SECONDS}, {plan.LIMIT_SECONDS:g}]",
+    ),
+    click.option(
+        "--turns",
+        type=click.IntRange(1, 10**12),
+        help="Fixed work: number of iterations of each thread.",
+    ),
+    BASELINE,
+    click.option(
+        "--as-in",
+        type=click.Choice(paper_settings.PAPERS),
+        help="Settings and statistic of a paper: "
+        + ", ".join(f"{paper} {paper_settings.CITED[paper]}" for paper in paper_settings.PAPERS)
+        + ".",
+    ),
+    click.option("--seed", type=click.IntRange(0), help="Seed of the order in each round."),
+    click.option(
+        "--pilot/--no-pilot",
+        default=None,
+        help="Skip cells that collapse in round 1 in later rounds. [default: --pilot for a matrix "
+        "and with --turns]",
+    ),
+    click.option("--cpus", type=click.IntRange(1), help="Number of CPUs to use."),
+    click.option(
+        "--counters", is_flag=True, help="Use the instrumented build: events instead of speed."
+    ),
+    click.option(
+        "--no-latency", is_flag=True, help="Count iterations only; do not measure latencies."
+    ),
+    click.option(
+        "--if-busy",
+        type=click.Choice(campaign.IF_BUSY),
+        default="warn",
+        show_default=True,
+        help="Reaction to other load on the CPUs at the start.",
+    ),
+    *(click.option(f"--{s.name}", metavar=s.metavar, help=s.help) for s in conditions.SCENARIOS),
+)
+
+
+FILES = (
+    _file("--json", "File for the result, for `overlock report`.", "json_file"),
+    _file("--csv", "File for every cell as a CSV line.", "csv_file"),
+    click.option(
+        "--resume", is_flag=True, help="Complete the interrupted result in the --json file."
+    ),
+)
+
+
+def _with(options: Sequence[Any], function: Callable[..., int]) -> Callable[..., int]:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def common(function: Callable[..., int]) -> Callable[..., int]:
+    return _with(COMMON, function)
+
+
+def explicit() -> set[str]:
+    """The options that were given, by what click calls their values."""
+    context = click.get_current_context()
+    given = (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
+    return {name for name in context.params if context.get_parameter_source(name) in given}
+
+
+def _option(parameter: Parameter) -> Any:
+    kind: click.ParamType[Any]
+    if parameter.values:
+        kind = click.Choice(parameter.values)
+    elif parameter.unit == "count":
+        kind = click.IntRange(int(parameter.least), int(parameter.most))
+    else:
+        kind = Within(parameter.least, parameter.most)
+    return click.option(
+        parameter.option,
+        parameter.key,
+        default=parameter.preset,
+        show_default=True,
+        type=kind,
+        help=parameter.what[:1].upper() + parameter.what[1:] + ".",
+    )
+
+
+def _command(workload: Workload) -> click.Command:
+    def run(**options: Any) -> int:
+        return bench.single(workload, bench.Asked(options, explicit()))
+
+    text = f"{workload.title[:1].upper()}{workload.title[1:]}." + EXAMPLES.format(
+        name=workload.name
+    )
+    options = [*COMMON, *map(_option, workload.parameters), *FILES]
+    return click.command(workload.name, help=text)(_with(options, run))
+
+
+@click.command(name="matrix")
+@common
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the results, one file per workload.",
+)
+@click.option("--workloads", metavar="LIST", help="Workloads to measure. [default: all]")
+@click.option(
+    "--budget",
+    type=Within(0.01, 100_000),
+    metavar="MINUTES",
+    help="Time limit; rounds and seconds are chosen to fit.",
+)
+def matrix_command(**options: Any) -> int:
+    """Measure many workloads, one result file each.
+
+    Repeat the command to complete an interrupted matrix.
+
+    \b
+    Examples:
+      overlock bench matrix -o results --budget 60
+      overlock bench matrix -o results --workloads sections,mutexbench --locks all --threads 1,8,64
+    """
+    return matrix.run(bench.Asked(options, explicit()))
+
+
+SWEEP = (
+    click.option("--values", metavar="LIST", help="Values of the tunable: 0,100,1000,inf."),
+    click.option(
+        "--from",
+        "low",
+        metavar="N",
+        help="Lowest value. [default: 1/16 of the tunable's default, and 0]",
+    ),
+    click.option(
+        "--to",
+        "high",
+        metavar="N",
+        help="Highest value. [default: 16 times the tunable's default, and inf]",
+    ),
+    click.option(
+        "--steps",
+        type=click.IntRange(2, 1000),
+        default=sweep.STEPS,
+        show_default=True,
+        help="Number of values from --from to --to, spaced by equal ratios.",
+    ),
+    click.option(
+        "--workload",
+        default="sections",
+        show_default=True,
+        metavar="NAME",
+        help="Workload to measure.",
+    ),
+    click.option(
+        "--parameter",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Parameter of the workload, such as cs=300; `overlock bench NAME --help` lists them.",
+    ),
+    *(option for option in COMMON if option is not BASELINE),
+    *FILES,
+    click.option(
+        "-o",
+        "--output",
+        "pictures",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="File for the plot: NAME.png or NAME.svg; repeatable.",
+    ),
+)
+
+
+def _swept(function: Callable[..., int]) -> Callable[..., int]:
+    return _with(SWEEP, function)
+
+
+@click.command(name="sweep")
+@click.argument("tunable")
+@_swept
+def sweep_command(tunable: str, **options: Any) -> int:
+    """Measure locks at several values of a TUNABLE (see `overlock tunables`).
+
+    The default value is always included, and each lock is compared with itself at the default.
+    Without --lock, the sweep measures all locks that read the tunable.
+
+    \b
+    Examples:
+      overlock bench sweep tau --lock preemptable_ticket --threads 2x,4x -o tau.png
+      overlock bench sweep spin --from 200 --to 200000 --steps 11 --lock pv_ticket,tas_yield
+      overlock bench sweep wait_slots --values 1,16,256,4096 --lock twa --threads 16
+      overlock bench sweep tau --values 0,100,400,2000,inf --parameter cs=300 --json tau.json
+    """
+    return sweep.run(tunable, bench.Asked(options, explicit()))
+
+
+OTHERS = {"matrix": matrix_command, "sweep": sweep_command}
+
+
+class Workloads(click.Group):
+    """A command for each workload that overlock-bench has, the matrix of all, and the sweep."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self._known(), *OTHERS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in OTHERS:
+            return OTHERS[cmd_name]
+        known = self._known()
+        if not known:  # not built: it can still be asked for help, and says what to do
+            return _command(Workload(cmd_name, cmd_name))
+        return _command(known[cmd_name]) if cmd_name in known else None
+
+    def _known(self) -> dict[str, Workload]:
+        try:
+            return subjects.subjects().workloads
+        except Fail as error:
+            if error.code == MISSING:
+                return {}
+            raise
+
+
+@click.group(cls=Workloads)
+def command() -> None:
+    """Compare locks with each other and with other libraries' locks on this machine.
+
+    The contenders of a run are interleaved in every round. Ratios come with a bootstrap interval
+    over the rounds.
+
+    \b
+    Examples:
+      overlock bench sections --locks ticket,preemptable_ticket,pthread_mutex --threads 1x,4x
+      overlock bench mutexbench --as-in 004 --seconds 1
+      overlock bench matrix -o results --budget 60
+      overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png
+    """

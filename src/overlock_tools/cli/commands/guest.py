@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: MIT
+"""overlock guest: a Linux kernel with any of the locks, in virtual machines."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from overlock_tools.cli.options import Within
+from overlock_tools.kernel.paths import PAUSES, VARIANTS, VERSION
+from overlock_tools.system.errors import Fail
+
+Command = Callable[..., int]
+MOST_VCPUS = 16
+MOST_GUESTS = 5
+
+
+def _locks(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+    from overlock_tools.kernel import locks
+
+    try:
+        names = locks.known()
+    except Fail:  # not built
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(word)]
+
+
+DIR = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the kernels and build trees.  [default: overlock/guest in the cache folder]",
+)
+KERNEL = click.option(
+    "--kernel",
+    "version",
+    default=VERSION,
+    show_default=True,
+    help="Version of Debian's linux-source.",
+)
+VARIANT = click.option(
+    "--variant",
+    type=click.Choice(list(VARIANTS)),
+    help="Kernel configuration: with counters, or without PV spinlocks or Overlock's locks.",
+)
+LOCK = click.option(
+    "--lock",
+    default="native",
+    show_default=True,
+    shell_complete=_locks,
+    metavar="NAME",
+    help="Lock of the kernel: a 4-byte lock of `overlock locks`, busted (no mutual exclusion), "
+    "native (the kernel's own), native_tas or native_pv (the kernel's own of that kind). "
+    "NAME@WORD adds WORD to the kernel's command line.",
+)
+MACHINE = (
+    DIR,
+    KERNEL,
+    VARIANT,
+    click.option(
+        "--pause",
+        type=click.Choice(PAUSES),
+        help="PAUSE instructions of the kernel: kept, or replaced by no-operations.  "
+        "[default: nop; as-is if nested or under Xen]",
+    ),
+    click.option(
+        "--accel",
+        type=click.Choice(("auto", "kvm", "tcg", "nested", "xen")),
+        default="auto",
+        show_default=True,
+        help="Accelerator. auto: KVM if a test guest boots under it, else TCG. nested: KVM on CPUs "
+        "that TCG emulates. xen: Xen on CPUs that TCG emulates.",
+    ),
+    click.option(
+        "--host-slice",
+        "host_slice",
+        type=Within(0.1, 1000),
+        metavar="MS",
+        help="Time slice of a vCPU in the nested host or Xen.  [default: the scheduler's own]",
+    ),
+    click.option(
+        "--hypervisor/--no-hypervisor",
+        "seen",
+        default=None,
+        help="Show the hypervisor to the guest in CPUID, or hide it.  [default: show under KVM]",
+    ),
+    click.option(
+        "--append",
+        default="",
+        metavar="WORDS",
+        help="Extra words for the kernel's command line, such as overlock.tau_ns=2000.",
+    ),
+    click.option(
+        "--placement",
+        type=click.Choice(("balanced", "free")),
+        default="balanced",
+        show_default=True,
+        help="Placement of vCPUs: pinned evenly to CPUs, or left to the host's scheduler.",
+    ),
+    click.option(
+        "--pool",
+        "pools",
+        multiple=True,
+        metavar="CPUS",
+        help="Host CPUs for vCPUs (0-3,6); repeat it for one pool per guest.",
+    ),
+)
+SMP = click.option(
+    "--smp",
+    type=click.IntRange(1, MOST_VCPUS),
+    default=2,
+    show_default=True,
+    help="Number of vCPUs.",
+)
+
+
+SLICE_PAGE = click.option(
+    "--slice-page/--no-slice-page",
+    default=False,
+    help="Publish the vCPUs' time slices to guests through overlock-hostd; needs root.",
+)
+IF_BUSY = click.option(
+    "--if-busy",
+    type=click.Choice(("warn", "refuse", "wait")),
+    default="warn",
+    show_default=True,
+    help="Reaction to other load on the CPUs at the start.",
+)
+
+
+def _with(options: Any, function: Command) -> Command:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def machine(function: Command) -> Command:
+    return _with(MACHINE, function)
+
+
+@click.group()
+def command() -> None:
+    """Run a Linux kernel with any of the locks as its spinlock, in virtual machines.
+
+    \b
+    Examples:
+      overlock guest build
+      overlock guest boot --lock preemptable_ticket --smp 4
+      overlock guest run --lock ticket --lock native --vms 2 --smp 4
+      overlock guest matrix -o results --locks ticket,tas,native
+      overlock guest console --lock ticket
+    """
+
+
+@command.command()
+@DIR
+@KERNEL
+@VARIANT
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="Compile jobs to run in parallel.  [default: number of CPUs]",
+)
+@click.option(
+    "--accel",
+    type=click.Choice(("nested", "xen")),
+    help="Also build the parts that guests under this accelerator need.",
+)
+@click.option("--deb", is_flag=True, help="Build Debian packages of the kernel instead of guests.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Configuration of the packaged kernel; `guest`: that of the guests, without drivers.  "
+    "[default: the running kernel's in /boot]",
+)
+def build(**options: Any) -> int:
+    """Build the kernel, its loads and its initramfs; rebuild only what has changed.
+
+    The source is Debian's linux-source package, installed or fetched. Repeat the command to
+    continue an interrupted build. The build uses ccache if it is installed.
+
+    With --deb, the command builds packages of a kernel with the locks, for your own machine. A
+    kernel with all of Debian's drivers takes hours on two CPUs.
+
+    \b
+    Examples:
+      overlock guest build
+      overlock guest build --dir /srv/guests --jobs 8
+      overlock guest build --variant counted
+      overlock guest build --accel nested
+      overlock guest build --deb --config /boot/config-6.1.0-49-amd64
+    """
+    from overlock_tools.kernel import targets
+
+    options["jobs"] = options["jobs"] or len(os.sched_getaffinity(0))
+    if options["deb"]:
+        return targets.packages(options)
+    if options["config"]:
+        raise Fail("--config needs --deb; guests always use guest/guest.config")
+    return targets.guests(options)
+
+
+@command.command()
+@machine
+@LOCK
+@SMP
+@SLICE_PAGE
+def boot(**options: Any) -> int:
+    """Boot a guest and print the lock that its kernel reports.
+
+    \b
+    Examples:
+      overlock guest boot --lock preemptable_ticket --smp 4
+      overlock guest boot --lock native_tas     the fallback of a stock guest
+    """
+    from overlock_tools.kernel import campaign
+
+    return campaign.boot(options)
+
+
+@command.command()
+@machine
+@LOCK
+@SMP
+def console(**options: Any) -> int:
+    """Open a shell in a guest; leave it with `exit`, or stop QEMU with Ctrl-A x.
+
+    \b
+    Examples:
+      overlock guest console --lock ticket --smp 4
+    """
+    from overlock_tools.kernel import campaign
+
+    return campaign.console(options)
+
+
+def _load_names(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+    from overlock_tools.kernel import loads
+
+    return [CompletionItem(name) for name in loads.LOADS if name.startswith(word)]
+
+
+def _experiments(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+    from overlock_tools.kernel.experiments import EXPERIMENTS
+
+    return [CompletionItem(name) for name in EXPERIMENTS if name.startswith(word)]
+
+
+CELLS = (
+    click.option(
+        "--lock",
+        "--locks",
+        "locks",
+        multiple=True,
+        metavar="LIST",
+        shell_complete=_locks,
+        help="4-byte locks, all, native (the kernel's own), native_tas or native_pv (the kernel's "
+        "own of that kind), busted (no mutual exclusion). NAME@WORD adds WORD to the kernel's "
+        "command line (native@nopvspin); NAME@kernel=VARIANT selects another kernel.",
+    ),
+    click.option(
+        "--baseline", default="native", show_default=True, help="Denominator of the ratios."
+    ),
+    click.option(
+        "--rounds",
+        type=click.IntRange(1, 1000),
+        default=3,
+        show_default=True,
+        help="Number of rounds; each shuffles the locks.",
+    ),
+    click.option(
+        "--seconds",
+        type=Within(0.1, 3600),
+        default=2.0,
+        show_default=True,
+        help="Measured time per cell.",
+    ),
+    click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round."),
+    click.option(
+        "--parameter",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Parameter of the load, such as sections_cs=300; repeatable.",
+    ),
+)
+
+
+@command.command()
+@machine
+@SLICE_PAGE
+@lambda function: _with(CELLS, function)
+@SMP
+@click.option(
+    "--vms",
+    type=click.IntRange(1, MOST_GUESTS),
+    default=1,
+    show_default=True,
+    help="Number of guests to run at once.",
+)
+@click.option(
+    "--load",
+    default="loop",
+    show_default=True,
+    shell_complete=_load_names,
+    help="Load to run in the guests.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    help="File for the result, for `overlock report`.",
+)
+@click.option("--resume", is_flag=True, help="Complete the interrupted result in the --json file.")
+def run(**options: Any) -> int:
+    """Measure the speed of one or more guests under each lock in turn.
+
+    Each cell boots fresh guests, starts their loads together and measures over the same time.
+    Loads: loop, torture-004, locktorture, hackbench, ebizzy, kernbench, pbzip2, pgbench, boot.
+
+    \b
+    Examples:
+      overlock guest run --lock ticket,tas --smp 4
+      overlock guest run --lock all --vms 2 --smp 4 --rounds 5 --json result.json
+      overlock guest run --lock ticket --load hackbench --smp 8 --pause as-is
+      overlock guest run --lock busted --smp 2              fails: exclusion is checked
+      overlock guest run --accel nested --lock native@nopvspin,byte --smp 4 --host-slice 6
+    """
+    from overlock_tools.kernel import campaign
+
+    return campaign.run(options)
+
+
+@command.command()
+@machine
+@SLICE_PAGE
+@lambda function: _with(CELLS, function)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the results.",
+)
+@click.option(
+    "--rigs",
+    default="1x1,1x2,1x4,1x8,2x4",
+    show_default=True,
+    metavar="LIST",
+    help="Rigs to measure: number of guests x vCPUs of each.",
+)
+@click.option(
+    "--loads",
+    default="loop,locktorture,hackbench",
+    show_default=True,
+    metavar="LIST",
+    help="Loads to run.",
+)
+@click.option("--pilot", is_flag=True, help="Skip cells that collapse in round 1 in later rounds.")
+@IF_BUSY
+def matrix(**options: Any) -> int:
+    """Measure locks in many rigs under many loads.
+
+    Writes one result file for each load and number of guests. The locks are interleaved in rounds.
+    The report claims a difference only if the ranges do not overlap. Without --lock, the matrix
+    has all 4-byte locks. Repeat the command to complete an interrupted matrix.
+
+    \b
+    Examples:
+      overlock guest matrix -o results
+      overlock guest matrix -o results --locks ticket,tas --rigs 1x4,2x4 --loads loop --rounds 5
+    """
+    from overlock_tools.kernel import campaign
+
+    return campaign.run_matrix(options)
+
+
+@command.command()
+@machine
+@SLICE_PAGE
+@click.argument("name", required=False, shell_complete=_experiments)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("guest-papers"),
+    show_default=True,
+    help="Folder for the results.",
+)
+@click.option(
+    "--rounds", type=click.IntRange(1, 1000), help="Number of rounds.  [default: the paper's]"
+)
+@click.option(
+    "--seconds",
+    type=Within(0.1, 3600),
+    help="Measured time per cell.  [default: the experiment's]",
+)
+@click.option(
+    "--vcpus",
+    metavar="LIST",
+    help="Numbers of vCPUs (2,4), or multiples of the CPUs (1x,2x).  [default: the experiment's]",
+)
+@click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round.")
+@IF_BUSY
+def paper(name: str | None, **options: Any) -> int:
+    """Repeat an experiment of the papers in guests: print its tables and test its claims.
+
+    Without a name, the command lists the experiments. Repeat it to complete an interrupted
+    experiment. Some experiments need other kernels: `overlock guest build --variant counted`, and
+    the other variants for the 001 experiments (Rao & Dunlap 2012).
+
+    \b
+    Examples:
+      overlock guest paper
+      overlock guest paper 004-fig7
+      overlock guest paper 000-table1 --rounds 3 --seconds 5 -o results
+      overlock guest paper 002-fig7 --slice-page
+    """
+    from overlock_tools.kernel import campaign
+
+    return campaign.run_paper(name, options) if name else campaign.list_papers()
+
+
+@command.command()
+@machine
+@click.option(
+    "--lock",
+    "--locks",
+    "locks",
+    multiple=True,
+    metavar="LIST",
+    shell_complete=_locks,
+    help="4-byte locks, or native.  [default: all]",
+)
+@click.option("--baseline", default="native", show_default=True, help="Denominator of the ratios.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    help="File for the numbers.",
+)
+def instructions(**options: Any) -> int:
+    """Count the instructions of an uncontended spin_lock() and spin_unlock().
+
+    QEMU counts them exactly, from call to return. The count is no measure of time. The command
+    boots one guest per lock.
+
+    \b
+    Examples:
+      overlock guest instructions
+      overlock guest instructions --lock ticket,preemptable_ticket --baseline ticket
+    """
+    from overlock_tools.kernel import campaign
+
+    return campaign.instructions(options)

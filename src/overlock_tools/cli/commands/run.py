@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: MIT
+"""overlock run: another lock for an unmodified program."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from overlock_tools.model import defs
+from overlock_tools.preload import config, interpose, live, profiling, settings
+from overlock_tools.system import files
+from overlock_tools.system.errors import Fail
+
+CANNOT_START = 125
+CANNOT_EXECUTE = 126
+NOT_FOUND = 127
+
+
+def tunable_options() -> list[click.Parameter]:
+    return [
+        click.Option(
+            [tunable.option, tunable.name],
+            metavar="N",
+            help=f"{tunable.what} [default: {tunable.default}]",
+        )
+        for tunable in defs.load().tunables.values()
+    ]
+
+
+def tunable_names() -> list[str]:
+    return list(defs.load().tunables)
+
+
+def with_interval(args: list[str], params: list[click.Parameter]) -> list[str]:
+    """`--counters` takes a value only after `=`: what follows it may be the program."""
+    valued = {
+        name
+        for param in params
+        if isinstance(param, click.Option) and not param.is_flag
+        for name in param.opts
+    }
+    own: list[str] = []
+    rest = list(args)
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        arg = rest.pop(0)
+        if arg.startswith("--counters="):
+            arg = "--counters-every" + arg.removeprefix("--counters")
+        own.append(arg)
+        if arg in valued and rest:
+            own.append(rest.pop(0))
+    return own + rest
+
+
+class RunCommand(click.Command):
+    """Has an option per tunable; its own failures end with 125, for 2 may be the program's."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        *own, help_option = super().get_params(ctx)
+        return [*own, *tunable_options(), help_option]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_interval(args, self.get_params(ctx)))
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(info_name, args, *rest, **more)
+        except click.UsageError as error:
+            text = error.format_message().rstrip(".")
+            raise Fail(f"{text}; see `overlock run --help`", CANNOT_START) from error
+        except Fail as error:
+            raise Fail(error.message, CANNOT_START) from error
+
+
+def stacks_wanted(options: dict[str, Any]) -> bool:
+    return any(options[name] for name in ("stacks", "folded", "weight"))
+
+
+def stays_for(options: dict[str, Any]) -> str:
+    """The option for which we stay while the program runs; empty if there is none."""
+    if options["every"]:
+        return "--counters=1s"
+    return "--stacks" if stacks_wanted(options) else ""
+
+
+def check_reporting(options: dict[str, Any]) -> None:
+    if options["as_json"] and not options["every"]:
+        raise Fail("--json needs --counters=1s; the final report in --output FILE is always JSON")
+    checks = options["check"] or options["deadlock_timeout"]
+    one_file = stays_for(options)
+    if one_file and "%p" in (options["output"] or ""):
+        raise Fail(f"{one_file} writes a single file; remove %p from its name")
+    if options["every"]:
+        live.parse_interval(options["every"])
+        if checks:
+            raise Fail(
+                "--counters=1s cannot be combined with --check or --deadlock-timeout; remove one"
+            )
+        if stacks_wanted(options):
+            raise Fail(
+                "stacks are reported only at the end; remove --counters=1s, or remove --stacks "
+                "and --folded"
+            )
+    if options["signal"]:
+        profiling.parse_signal(options["signal"])
+        if options["every"] or checks:
+            raise Fail(
+                "--counters-signal cannot be combined with --counters=1s, --check or "
+                "--deadlock-timeout; remove one"
+            )
+    if options["folded"]:
+        files.check_writable(Path(options["folded"]))
+
+
+def report_variables(output: str | None) -> dict[str, str]:
+    """The counted library's report; the program's process is this one, after execve()."""
+    where = {"OVERLOCK_PID": str(os.getpid())}
+    if output is not None:
+        files.check_writable(Path(output))
+        return where | {"OVERLOCK_OUTPUT": str(Path(output).absolute())}
+    try:
+        os.close(os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY))
+    except OSError:
+        raise Fail("there is no terminal for the report; add --output FILE") from None
+    return where
+
+
+def reporting_variables(options: dict[str, Any]) -> dict[str, str]:
+    """What the report is to have, and when it is written."""
+    ours = {}
+    if options["histograms"] or options["weight"] == "hold":
+        ours["OVERLOCK_HISTOGRAMS"] = "1"
+    if stacks_wanted(options):
+        ours["OVERLOCK_STACKS"] = options["weight"] or profiling.WEIGHTS[0]
+    if options["signal"]:
+        ours["OVERLOCK_SIGNAL"] = str(profiling.parse_signal(options["signal"]))
+    if options["top"]:
+        ours["OVERLOCK_TOP"] = str(options["top"])
+    return ours
+
+
+@contextmanager
+def starting(program: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        code = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
+        raise Fail(f"{program} cannot be executed: {error.strerror}", code) from error
+
+
+def execute(program: str, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; it is not the program's wish
+        signal.signal(ignored, signal.SIG_DFL)
+    with starting(program):
+        os.execve(program, args, variables)  # noqa: S606 - it is what this command is for
+
+
+def follow(
+    program: str, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
+) -> NoReturn:
+    """Stays, and reports while the program runs."""
+    interval = live.parse_interval(options["every"])
+
+    def start(records: Path) -> "subprocess.Popen[bytes]":
+        env = variables | {"OVERLOCK_LIVE": str(records)}
+        return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
+
+    with open(options["output"] or "/dev/tty", "w", encoding="utf-8") as out, starting(program):
+        code = live.run(start, interval, out, options["as_json"], options["top"])
+    sys.exit(code)
+
+
+def profile(
+    program: str, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
+) -> NoReturn:
+    """Stays, and names the stacks when the program reports."""
+    to = profiling.To(
+        Path(program).name,
+        Path(options["output"]) if options["output"] else None,
+        Path(options["folded"]) if options["folded"] else None,
+        options["top"] or live.ROWS,
+    )
+    number = profiling.parse_signal(options["signal"]) if options["signal"] else None
+    with starting(program):
+        ended = profiling.run(Path(program), args, variables, to.write, number)
+    if not ended.last:
+        profiling.tell(f"{Path(program).name} {ended.how} and wrote no final report")
+    sys.exit(live.end_as(ended.code))
+
+
+def wants_counters(options: dict[str, Any]) -> bool:
+    asking = ("counters", "every", "histograms", "signal", "output")
+    return any(options[name] for name in asking) or stacks_wanted(options)
+
+
+def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The flavour of the library, and the variables that it is to have."""
+    output: str | None = options["output"]
+    check_reporting(options)
+    counters = wants_counters(options)
+    checks = interpose.checks(options["check"], options["deadlock_timeout"])
+    flavour = "-checked" if checks else "-counted" if counters else ""
+    if options.get("form"):
+        settings.check(stays_for(options), bool(flavour), output)
+    ours = interpose.chosen(
+        options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
+    )
+    ours |= interpose.other_kinds(options["rwlock"], options["spinlock"]) | checks
+    if flavour:
+        ours |= report_variables(output or options["folded"]) | reporting_variables(options)
+    if not counters:
+        ours["OVERLOCK_QUIET"] = "1"
+    if not options.get("children", True):
+        ours["OVERLOCK_CHILDREN"] = "0"
+    return flavour, ours
+
+
+def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, dict[str, str]]:
+    """The program with its environment, and what of that is set for it."""
+    try:
+        flavour, ours = asked(options)
+        prepared = interpose.prepare(interpose.built(flavour), program)
+    except Fail as error:
+        raise Fail(error.message, max(error.code, CANNOT_START)) from error
+    ours |= prepared.preloaded
+    return prepared._replace(variables=prepared.variables | ours), ours
+
+
+@click.command(
+    cls=RunCommand,
+    context_settings={"allow_interspersed_args": False},
+    epilog="Exit codes: 125 overlock failed before it started PROGRAM, 126 PROGRAM cannot be "
+    "executed, 127 PROGRAM was not found; otherwise PROGRAM's own.",
+)
+@click.option(
+    "--lock",
+    metavar="NAME",
+    help=f"Lock for the mutexes: one of `overlock locks`, a header (./mine.h), or "
+    f"{interpose.ADAPTIVE} (glibc's mutex that spins before it sleeps). "
+    f"[default: {config.PRESET}]",
+)
+@click.option(
+    "--site",
+    "sites",
+    multiple=True,
+    metavar="PATTERN=NAME",
+    help="Lock, or `glibc`, for the mutexes that match PATTERN: the function that initialises or "
+    "first locks the mutex ('leveldb*Mutex=pv_byte'), all functions of an object "
+    "('libfoo.so:*=glibc'), or the mutex's own name ('&global_lock=glibc'). The first match "
+    "decides; repeatable.",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="TOML file with lock, tunables and sites, such as `overlock tune --write` writes; options "
+    "on the command line take precedence.",
+)
+@click.option(
+    "--rwlock",
+    type=click.Choice(["glibc", "qrw"]),
+    default="glibc",
+    show_default=True,
+    help="Lock for pthread rwlocks, including std::shared_mutex.",
+)
+@click.option(
+    "--spinlock",
+    default="glibc",
+    show_default=True,
+    metavar="NAME",
+    help="Lock for pthread spinlocks: glibc, or a 4-byte lock without a queue.",
+)
+@click.option(
+    "--counters",
+    is_flag=True,
+    help="Count lock events and report them when PROGRAM exits. --counters=1s also reports every "
+    "second, and overlock keeps running until PROGRAM ends.",
+)
+@click.option("--counters-every", "every", metavar="TIME", hidden=True)
+@click.option(
+    "--histograms",
+    is_flag=True,
+    help="Also record wait, hold and hand-over times, at the cost of two clock reads per "
+    "acquisition; implies --counters.",
+)
+@click.option(
+    "--counters-signal",
+    "signal",
+    metavar="NAME",
+    help="Also report when the process receives this signal (USR2); implies --counters. A program "
+    "that handles the signal itself writes no such report.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Number of call sites in the table. [default: {live.ROWS}]",
+)
+@click.option(
+    "--stacks",
+    is_flag=True,
+    help="Also report the call stacks of waits, with files and lines; implies --counters. overlock "
+    "keeps running until PROGRAM ends.",
+)
+@click.option(
+    "--folded",
+    metavar="FILE",
+    help="File for the stacks with their wait times in ns, in the folded format of flamegraph.pl, "
+    "inferno and speedscope; implies --stacks.",
+)
+@click.option(
+    "--weight",
+    type=click.Choice(profiling.WEIGHTS),
+    help="Weight of the stacks: wait time or hold time; implies --stacks, and `hold` implies "
+    "--histograms. [default: wait]",
+)
+@click.option(
+    "--deadlock-timeout",
+    metavar="TIME",
+    help="Wait for a mutex (5s) after which a thread reports the wait-for graph with stacks, once; "
+    "it then continues to wait.",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Report misuse: a mutex unlocked by another thread or while free, locked twice by one "
+    "thread, destroyed while held, or initialised twice.",
+)
+@click.option(
+    "--children/--no-children",
+    default=True,
+    show_default=True,
+    help="Also replace the locks of programs that PROGRAM starts.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines; needs --counters=1s.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="File for the report as JSON, instead of the terminal; implies --counters. %p in the name "
+    "stands for the process id; with it, programs that PROGRAM starts report too.",
+)
+@click.option(
+    "--print",
+    "form",
+    type=click.Choice([*settings.FORMS]),
+    help="Print the environment for PROGRAM and do not start it: as a systemd drop-in, a file for "
+    "a container's --env-file, or shell commands.",
+)
+@click.argument("program")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(program: str, args: tuple[str, ...], **options: Any) -> None:
+    """Run PROGRAM with another lock inside its pthread mutexes.
+
+    Overlock replaces mutexes of every type, condition variables, and C11's mtx_* and cnd_*. It
+    replaces rwlocks and spinlocks on request. Mutexes that are process-shared, robust or have a
+    priority protocol stay with glibc. PROGRAM replaces this process, so signals, streams and exit
+    code are its own. OVERLOCK_DISABLE=1 leaves everything to glibc.
+
+    \b
+    Examples:
+      overlock run -- pbzip2 -k FILE
+      overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
+      overlock run --lock pv_byte --counters -- ./server --port 8080
+      overlock run --site 'leveldb*Mutex=pv_byte' --site 'libjemalloc.so:*=glibc' -- ./server
+      overlock run --config locks.toml -- ./server --port 8080
+      overlock run --counters=1s -- ./server --port 8080
+      overlock run --counters-signal USR2 --output now.json -- ./server --port 8080
+      overlock run --folded waits.folded --top 5 -- ./server --port 8080
+      overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
+      overlock run --check --deadlock-timeout 5s --output found.json -- ./server
+      overlock run --output locks.json -- python3 script.py
+      overlock run --no-children -- ./supervisor --workers 4
+      overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached
+    """
+    (path, variables), ours = prepare(program, options)
+    if options["form"]:
+        try:
+            text = settings.text(options["form"], ours)
+        except Fail as error:
+            raise Fail(error.message, CANNOT_START) from error
+        click.echo(text, nl=False)
+        return
+    if options["every"]:
+        follow(path, (program, *args), variables, options)
+    if stacks_wanted(options):
+        profile(path, (program, *args), variables, options)
+    execute(path, (program, *args), variables)

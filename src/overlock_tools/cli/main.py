@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The overlock command: a group that imports a command only when it is asked for."""
+
+import importlib
+import os
+import pkgutil
+import sys
+from difflib import get_close_matches
+from typing import NoReturn
+
+import click
+
+from overlock_tools import __version__
+from overlock_tools.cli import commands
+from overlock_tools.system.errors import INTERRUPTED, USAGE, Fail, say
+
+
+class LazyGroup(click.Group):
+    """Finds its commands as modules of overlock_tools.cli.commands."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = importlib.import_module(f"overlock_tools.cli.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in known:
+            near = get_close_matches(args[0], known, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            ctx.fail(f"there is no command {args[0]}{hint}; the commands are {', '.join(known)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 success, 1 failure, 2 bad usage, 3 something needed is missing, "
+    "130 interrupted.",
+)
+@click.version_option(__version__, prog_name="overlock")
+def cli() -> None:
+    """Spinlocks that keep working when threads or vCPUs outnumber the CPUs.
+
+    \b
+    Examples:
+      overlock locks                       list the locks
+      overlock bench sections              compare them on this machine
+      overlock run -- pbzip2 -k FILE       give an unmodified program another lock
+    """
+
+
+def usage_message(error: click.UsageError) -> str:
+    text = error.format_message().rstrip(".")
+    path = error.ctx.command_path if error.ctx else "overlock"
+    return f"{text}; see `{path} --help`"
+
+
+def run(args: list[str] | None = None) -> int:
+    try:
+        code = cli.main(args, prog_name="overlock", standalone_mode=False)
+    except Fail as error:
+        say(error.message)
+        return error.code
+    except click.UsageError as error:
+        say(usage_message(error))
+        return USAGE
+    except click.ClickException as error:
+        say(error.format_message())
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, `head` say, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def main() -> NoReturn:
+    sys.exit(run())

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""What overlock-check knows, as it says itself: locks, scenarios, budgets, models."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from overlock_tools.system import native
+from overlock_tools.system.errors import FAILED, MISSING, USAGE, Fail
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Names, each with what it is in one line."""
+
+    locks: dict[str, frozenset[str]]  # each with the scenarios that apply to it
+    scenarios: dict[str, str]
+    budgets: dict[str, str]
+    usual: dict[str, int]  # budgets that nobody gives
+    models: dict[str, str]
+
+
+def ask(*question: str) -> str:
+    """What overlock-check answers at once."""
+    command = [str(native.checker()), *question]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        why = f"overlock-check cannot be run: {error.strerror}; run `make checker` again"
+        raise Fail(why, MISSING) from error
+    if done.returncode:
+        code = USAGE if done.returncode == USAGE else FAILED
+        raise Fail(complaint(done.stderr, done.returncode), code)
+    return done.stdout
+
+
+def complaint(said: str, status: int) -> str:
+    """One line of what it said on standard error, or of how it ended."""
+    lines = said.strip().splitlines()
+    if lines:
+        return lines[-1].removeprefix("overlock-check: ")
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"overlock-check {how} without a result"
+
+
+@cache
+def load() -> Lists:
+    raw: dict[str, list[dict[str, Any]]] = json.loads(ask("--list"))
+    scenarios, budgets, models = (
+        {entry["id"]: entry["what"] for entry in raw[kind]}
+        for kind in ("scenarios", "budgets", "models")
+    )
+    return Lists(
+        {lock["id"]: frozenset(lock["scenarios"]) for lock in raw["locks"]},
+        scenarios,
+        budgets,
+        {budget["id"]: budget["times"] for budget in raw["budgets"]},
+        models,
+    )

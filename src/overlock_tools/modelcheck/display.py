@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""What a terminal shows of checks: while they run, at the end, and where one failed."""
+
+import time
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from overlock_tools.model.quantities import duration, si
+from overlock_tools.modelcheck.capabilities import Lists
+from overlock_tools.modelcheck.chart import chart
+from overlock_tools.modelcheck.job import Job
+from overlock_tools.modelcheck.outcome import FAILS, HOLDS, Outcome
+from overlock_tools.modelcheck.pool import Pool, Running
+from overlock_tools.system.terminal import Running as Live
+
+STYLES = {HOLDS: "green", FAILS: "bold red"}
+DRAW_EVERY_SECONDS = 0.25
+SAY_EVERY_SECONDS = 10.0
+
+
+def count(number: int) -> str:
+    return f"{number:,}"
+
+
+def name(job: Job) -> str:
+    parts = [job.subject.shown, job.scenario, job.model, str(job.size)]
+    return " ".join([*parts, *([job.weaken] if job.weaken else [])])
+
+
+def _table(*headings: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading, justify in headings:
+        table.add_column(heading, justify="right" if justify == "right" else "left", no_wrap=True)
+    return table
+
+
+class Progress:
+    """What runs now, redrawn on a terminal; elsewhere a line for each result, and now and then."""
+
+    def __init__(self, out: Console, total: int) -> None:
+        self.out, self.total = out, total
+        self.done = self.failed = 0
+        self.pool: Pool | None = None
+        self.drawn = self.said = time.monotonic()
+        self.live = Live(out, self._drawn, self._line)
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        every = DRAW_EVERY_SECONDS if self.out.is_terminal else SAY_EVERY_SECONDS
+        if now - self.drawn >= every:
+            self.drawn = now
+            self.live.update()
+
+    def finished(self, outcome: Outcome) -> None:
+        self.failed += outcome.verdict == FAILS
+
+    def _drawn(self) -> RenderableType:
+        table = _table(
+            *(("checking", ""), ("executions", "right"), ("per second", "right")),
+            *(("steps", "right"), ("time", "right")),
+        )
+        for one in self._running():
+            table.add_row(
+                *(name(one.job), count(one.executions), si(one.rate).strip()),
+                *(count(one.steps), duration(one.seconds * 1e9)),
+            )
+        return Group(table, Text(self._sum()))
+
+    def _running(self) -> Sequence[Running]:
+        return self.pool.running if self.pool else ()
+
+    def _sum(self) -> str:
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.done} of {self.total} done{failed}; Ctrl-C stops and keeps finished checks"
+
+    def _line(self) -> str:
+        running = ", ".join(
+            f"{name(one.job)}: {count(one.executions)} executions, {si(one.rate).strip()}/s"
+            for one in self._running()
+        )
+        return f"{self.done} of {self.total} done; {running}" if running else ""
+
+
+LOG_WIDTH = 1000  # nothing is wrapped there
+WIDE = 110  # enough for rates beside the verdicts
+NARROW = 96  # too little for full numbers and a column each for scenario, model and size
+LEFT, RIGHT = "left", "right"
+
+
+def put(out: Console, what: RenderableType, log_width: int | None = None) -> None:
+    """A log is spared the spaces that fill a table's lines, and lines may be of any length."""
+    if out.is_terminal:
+        out.print(what)
+        return
+    before, out.width = out.width, log_width or out.width
+    with out.capture() as captured:
+        out.print(what)
+    out.width = before
+    out.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def results(outcomes: Sequence[Outcome], width: int) -> Table:
+    """A line for each; on a narrow terminal verdicts go on below, and no column is cut."""
+    narrow, rates = width < NARROW, width >= WIDE
+    about = [("of", LEFT)] if narrow else [(name, LEFT) for name in ("scenario", "model", "size")]
+    table = _table(
+        *(("lock", LEFT), *about, ("runs" if narrow else "executions", RIGHT), ("time", RIGHT)),
+        *([("per second", RIGHT)] if rates else []),
+        ("verdict", LEFT),
+    )
+    table.columns[-1].no_wrap = False
+    for one in outcomes:
+        job = one.job
+        of = [job.scenario, job.model, str(job.size)]
+        executions = si(one.executions).strip() if narrow else count(one.executions)
+        numbers = [executions, duration(one.seconds * 1e9)]
+        numbers += [si(one.rate).strip()] if rates else []
+        table.add_row(
+            *(job.subject.shown, *([" ".join(of)] if narrow else of)),
+            *([""] * len(numbers) if one.error else numbers),
+            _verdict(one),
+        )
+    return table
+
+
+def _verdict(one: Outcome) -> Text:
+    verdict = Text(one.words, style=STYLES.get(one.verdict, "yellow"))
+    return verdict.append("  (cached)", style="dim") if one.cached else verdict
+
+
+def listing(out: Console, known: Lists) -> None:
+    usual = {kind: f"{what}  [{known.usual[kind]}]" for kind, what in known.budgets.items()}
+    for heading, entries in (
+        ("scenarios", known.scenarios),
+        ("models", known.models),
+        ("budgets  [default per context]", usual),
+    ):
+        out.print(Text(heading, style="bold"))
+        table = Table.grid(padding=(0, 2))
+        for word, what in entries.items():
+            table.add_row(Text(f"  {word}"), Text(what))
+        put(out, table)
+    out.print(Text("locks", style="bold"))
+    for lock, scenarios in known.locks.items():
+        left_out = [name for name in known.scenarios if name not in scenarios]
+        out.print(Text(f"  {lock}" + (f"  (without {', '.join(left_out)})" if left_out else "")))
+
+
+def sentence(outcomes: Sequence[Outcome]) -> str:
+    """The whole in a line."""
+    held = sum(one.verdict == HOLDS for one in outcomes)
+    failed = sum(one.verdict == FAILS for one in outcomes)
+    rest = len(outcomes) - held - failed
+    words = [f"{held} of {len(outcomes)} checks exhausted: hold"] if held else []
+    words += [f"{failed} FAIL{'S' if failed == 1 else ''}"] if failed else []
+    words += [f"{rest} not exhausted"] if rest else []
+    return "; ".join(words)
+
+
+def _steps(out: Console, outcome: Outcome) -> None:
+    if lines := chart(outcome, out.width):
+        out.print()
+        for line in lines:
+            out.print(line, soft_wrap=True)
+
+
+def execution(out: Console, outcome: Outcome) -> None:
+    """One that was replayed."""
+    if outcome.failure:
+        counterexample(out, outcome)
+        return
+    out.print(f"{name(outcome.job)}: {outcome.words}")
+    _steps(out, outcome)
+
+
+def counterexample(out: Console, outcome: Outcome) -> None:
+    """At most a page for a small one: what failed, how it came about, how to see it again."""
+    failure, job = outcome.failure, outcome.job
+    if not failure:
+        return
+    about = [job.subject.shown, f"scenario {job.scenario}", job.model, str(job.size)]
+    about += [f"{kind}={n}" for kind, n in job.budgets]
+    about += [] if job.clock is None else [f"clock={job.clock}"]
+    about += [f"relaxed {job.weaken}"] if job.weaken else []
+    said = ", ".join(about) + ": "
+    out.print()
+    out.print(Text.assemble((said, "bold"), (f"FAILS: {failure.property}", "bold red")))
+    if failure.how:
+        out.print(Text(failure.how))
+    _steps(out, outcome)
+    if failure.replay:
+        out.print()
+        command = Text(f"  {job.command_to_replay(failure.replay)}")
+        out.print(Text("To replay it:"))
+        out.print(command, soft_wrap=True)  # in one piece, to be pasted

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Executions as a timeline for ui.perfetto.dev, in the Chrome trace event format."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from overlock_tools.modelcheck.outcome import Event, Outcome
+from overlock_tools.modelcheck.source import Lines
+
+Entry = dict[str, Any]
+
+
+def trace(outcomes: Sequence[Outcome]) -> str:
+    """A process for each counterexample, a thread for each context, a counter for each word."""
+    entries: list[Entry] = []
+    for pid, outcome in enumerate(outcomes, 1):
+        entries += _execution(outcome, pid)
+    said = {
+        "traceEvents": entries,
+        "displayTimeUnit": "ns",
+        "otherData": {"unit": "one microsecond per step"},
+    }
+    return json.dumps(said, indent=1) + "\n"
+
+
+def _execution(outcome: Outcome, pid: int) -> Iterator[Entry]:
+    failure = outcome.failure
+    if not failure or not failure.events:
+        return
+    job, events = outcome.job, failure.events
+    title = f"{job.subject.shown} {job.scenario} {job.model} {job.size}: {failure.property}"
+    yield _meta("process_name", pid, 0, title)
+    for context in range(1, max(len(event.state) for event in events) + 1):
+        yield _meta("thread_name", pid, context, f"T{context}")
+        yield from _states(events, pid, context)
+    lines = Lines(job.subject)
+    for event in events:
+        yield _step(event, pid, lines)
+        yield from _word(event, pid)
+    last = events[-1]
+    yield {
+        "name": failure.property,
+        "ph": "i",
+        "ts": _ended(last),
+        "pid": pid,
+        "tid": last.number,
+        "s": "p",
+        "cat": "failure",
+        "args": {"how": failure.how, "replay": failure.replay},
+    }
+
+
+def _began(event: Event) -> int:
+    """Steps are counted from 1, times from 0."""
+    return event.n - 1
+
+
+def _ended(event: Event) -> int:
+    return event.n
+
+
+def _meta(what: str, pid: int, tid: int, name: str) -> Entry:
+    return {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _states(events: Sequence[Event], pid: int, context: int) -> Iterator[Entry]:
+    """Slices of equal state; what an event says of it holds until the next event."""
+    changes = [*_merged(_changes(events, context)), (_ended(events[-1]) + 1, "done")]
+    for (since, state), (until, _) in pairwise(changes):
+        if state != "done":
+            at = {"ts": since, "dur": until - since, "pid": pid, "tid": context}
+            yield {"name": state, "ph": "X", "cat": "state", **at}
+
+
+def _changes(events: Sequence[Event], context: int) -> Iterator[tuple[int, str]]:
+    yield _began(events[0]), "runs"
+    for event in events:
+        if event.by_itself and event.number == context:
+            yield _began(event), "runs"  # whatever it did before: it takes a step
+        if context <= len(event.state):
+            yield _ended(event), event.state[context - 1]
+
+
+def _merged(changes: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Without those that last for no time or change nothing."""
+    found: list[tuple[int, str]] = []
+    for time, state in changes:
+        if found and found[-1][0] == time:
+            found.pop()
+        if not found or found[-1][1] != state:
+            found.append((time, state))
+    return found
+
+
+def _step(event: Event, pid: int, lines: Lines) -> Entry:
+    """Nested in the slice of the state."""
+    name = " ".join(filter(None, [event.op or event.what, event.order, event.object]))
+    told = {
+        "what": event.what,
+        "line": f"{event.file}:{event.line}" if event.line else "",
+        "source": lines.text(event.file, event.line) if event.line else "",
+        "old": event.old,
+        "new": event.new,
+        "mark": event.mark,
+    }
+    return {
+        "name": name,
+        "ph": "X",
+        "cat": "step",
+        "ts": _began(event),
+        "dur": 1,
+        "pid": pid,
+        "tid": event.number,
+        "args": {k: v for k, v in told.items() if v},
+    }
+
+
+def _word(event: Event, pid: int) -> Iterator[Entry]:
+    """What the word holds after the step, where that is a number."""
+    value = event.new or event.old
+    if not event.object or not value:
+        return
+    try:
+        number = int(value, 0)
+    except ValueError:
+        return
+    at = {"ts": _ended(event), "pid": pid, "tid": 0}
+    yield {"name": event.object, "ph": "C", "cat": "word", **at, "args": {"value": number}}

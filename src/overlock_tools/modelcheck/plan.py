@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""From what was asked to jobs: locks times scenarios times models times sizes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from overlock_tools.measure import header_locks
+from overlock_tools.model import defs
+from overlock_tools.modelcheck import capabilities
+from overlock_tools.modelcheck.job import Job, Search, Size, Subject
+from overlock_tools.system.errors import Fail
+
+ALL = "all"
+LISTED = "`overlock check --list` lists them"
+MOST_BUDGET = 1000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command line, word for word."""
+
+    locks: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    models: tuple[str, ...]
+    sizes: tuple[Size, ...]
+    budgets: tuple[tuple[str, int], ...]
+    search: Search
+    weaken_line: str = ""
+    clock: int | None = None
+
+    @property
+    def every_scenario(self) -> bool:
+        """Then those that make no sense for a lock are passed over."""
+        return ALL in self.scenarios
+
+
+def budget(text: str) -> tuple[str, int]:
+    kind, equals, n = text.partition("=")
+    defs.known(capabilities.load().budgets, kind, "budget", LISTED)
+    if not (equals and n.isascii() and n.isdigit() and int(n) <= MOST_BUDGET):
+        raise Fail(f"--budget {text}: expected KIND=N, N from 0 to {MOST_BUDGET}, as in stop=1")
+    return kind, int(n)
+
+
+def names(given: Sequence[str], table: Mapping[str, object], kind: str) -> list[str]:
+    """Without repetitions, `all` for every one; each known to exist."""
+    found: dict[str, None] = {}
+    for word in (word for text in given for word in text.split(",") if word):
+        if word != ALL:
+            defs.known(table, word, kind, LISTED)
+        found.update(dict.fromkeys(table if word == ALL else [word]))
+    return list(found)
+
+
+def subject(text: str, loaded: Path | None = None) -> Subject:
+    """`ticket`, `preemptable_ticket@tau=0`, `./mine.h`."""
+    name, at, settings = text.partition("@")
+    if not header_locks.is_header(name):
+        name, *tune = defs.checked_variant(text, capabilities.load().locks, LISTED).split("@")
+        return Subject(name, tuple(tune))
+    known = header_locks.lock_id(Path(name))
+    _, *tune = defs.checked_variant(known + at + settings, {known: ""}, LISTED).split("@")
+    return Subject(known, tuple(tune), Path(name), loaded)
+
+
+def subjects(given: Sequence[str]) -> list[Subject]:
+    found: dict[Subject, None] = {}
+    for word in (word for text in given for word in text.split(",") if word):
+        listed = list(capabilities.load().locks) if word == ALL else [word]
+        found.update(dict.fromkeys(map(subject, listed)))
+    if not found:
+        raise Fail("no lock to check; give a lock, a header such as ./mine.h, or all")
+    return list(found)
+
+
+@contextmanager
+def compiled(given: Sequence[Subject]) -> Iterator[list[Subject]]:
+    """Locks from outside the tree are compiled for as long as the context lasts."""
+    with TemporaryDirectory(prefix="overlock-") as folder:
+        done: dict[Path, Path] = {}
+        for number, one in enumerate(given):
+            if one.header and one.header not in done:
+                place = Path(folder) / str(number)  # two headers may have one name
+                place.mkdir()
+                done[one.header] = header_locks.compile_subject(one.header, place)
+        yield [replace(one, loaded=done[one.header]) if one.header else one for one in given]
+
+
+def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
+    known = capabilities.load()
+    scenarios = names(asked.scenarios, known.scenarios, "scenario")
+    models = names(asked.models, known.models, "model")
+    return [
+        Job(
+            one,
+            scenario,
+            model,
+            size,
+            asked.budgets,
+            asked.search,
+            weaken=asked.weaken_line,
+            clock=asked.clock,
+        )
+        for one in of
+        for scenario in scenarios
+        if not asked.every_scenario or scenario in known.locks.get(one.name, (scenario,))
+        for model in models
+        for size in asked.sizes
+    ]
+
+
+def to_replay(text: str, asked: Asked) -> Job:
+    """`LOCK@SCHEDULE`: what follows the last @ is the schedule."""
+    lock, at, schedule = text.rpartition("@")
+    if not at or not lock or not schedule or "=" in schedule:
+        raise Fail(f"--replay {text}: expected LOCK@SCHEDULE, as printed with a counterexample")
+    if asked.locks:
+        raise Fail("--replay already names a lock; give no other")
+    whole: list[Any] = jobs(asked, [subject(lock)])
+    if len(whole) != 1:
+        raise Fail("--replay needs exactly one scenario, one model and one size")
+    job: Job = whole[0]
+    return job.replayed(schedule)

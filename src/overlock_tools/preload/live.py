@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: MIT
+"""Counters of a program while it runs: `overlock run --counters=1s`.
+
+Each process of it keeps its records in a file of OVERLOCK_LIVE (lib/site.h); nobody is asked, so a
+program that is killed can be read to the end.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from struct import unpack_from
+from typing import Any, TextIO
+
+from overlock_tools.model import defs
+from overlock_tools.system.errors import Fail
+
+ROWS = 12
+TIMES = ("wait_ns", "spin_ns", "hold_ns", "handover_ns")
+
+Counts = dict[str, int]
+Site = tuple[int, int]  # process, address
+
+
+def parse_interval(text: str, option: str = "--counters") -> float:
+    """`1s`, `200ms`, `2.5` as seconds."""
+    number, factor = text, 1.0
+    for unit, size in (("ms", 1e-3), ("s", 1.0)):
+        if text.endswith(unit):
+            number, factor = text[: -len(unit)], size
+            break
+    try:
+        seconds = float(number) * factor
+    except ValueError:
+        seconds = 0.0
+    if not 0.01 <= seconds <= 3600:
+        raise Fail(f"{option}={text} is not a time from 10ms to 3600s, as in {option}=1s")
+    return seconds
+
+
+def _places(data: bytes, layout: dict[str, int]) -> Iterator[tuple[int, int]]:
+    """Where each complete record begins, and its address of a call."""
+    for block in range(layout["block"], len(data) - layout["block"] + 1, layout["block"]):
+        used = min(unpack_from("N", data, block + layout["used"])[0], layout["block"])
+        for at in range(
+            block + layout["first"], block + used - layout["record"] + 1, layout["record"]
+        ):
+            (site,) = unpack_from("N", data, at + layout["site"])
+            if site:
+                yield at, site
+
+
+def read_records(data: bytes, layout: dict[str, int]) -> Iterator[tuple[int, Counts]]:
+    """Address of each call, and all counters of it."""
+    names = list(defs.load().events)
+    for at, site in _places(data, layout):
+        values = unpack_from(f"={len(names)}Q", data, at + layout["events"])
+        counts = dict(zip(names, values, strict=True))
+        for name in TIMES:
+            (counts[name],) = unpack_from("=Q", data, at + layout[name])
+        yield site, counts
+
+
+def bucket_least(bucket: int) -> int:
+    """The least time, in ns, that it holds: lib/site.h."""
+    return bucket if bucket < 2 else (2 + bucket % 2) << (bucket // 2 - 1)
+
+
+@dataclass(frozen=True)
+class Holds:
+    """How long locks were held: how often a time of each bucket."""
+
+    counts: tuple[int, ...] = ()
+
+    def plus(self, other: "Holds") -> "Holds":
+        pairs = zip_longest(self.counts, other.counts, fillvalue=0)
+        return Holds(tuple(ours + theirs for ours, theirs in pairs))
+
+    def since(self, then: "Holds") -> "Holds":
+        return self.plus(Holds(tuple(-n for n in then.counts)))
+
+    def pairs(self) -> list[list[float]]:
+        """[ns, how often], without what did not occur."""
+        return [[bucket_least(i), n] for i, n in enumerate(self.counts) if n]
+
+
+@dataclass
+class Reader:
+    """All processes that ever wrote to the folder."""
+
+    folder: Path
+    knows_slices: bool = True
+    places: dict[Site, str] = field(default_factory=dict)
+
+    def totals(self) -> dict[Site, Counts]:
+        layout = defs.load().live
+        sums: dict[Site, Counts] = {}
+        for path in sorted(self.folder.iterdir()):
+            data = path.read_bytes()
+            self.knows_slices &= data[:1] != b"-"
+            pid = int(path.name.partition(".")[0])
+            for site, counts in read_records(data, layout):
+                before = sums.setdefault((pid, site), dict.fromkeys(counts, 0))
+                for name, n in counts.items():
+                    before[name] += n
+        self.find_places(sums)
+        return sums
+
+    def holds(self) -> Holds:
+        """Of all locks of all processes; nothing unless times are kept."""
+        layout, found = defs.load().live, Holds()
+        for path in sorted(self.folder.iterdir()):
+            data = path.read_bytes()
+            for at, _ in _places(data, layout):
+                found = found.plus(
+                    Holds(unpack_from(f"={layout['buckets']}Q", data, at + layout["hold"]))
+                )
+        return found
+
+    def find_places(self, sites: dict[Site, Counts]) -> None:
+        """Where the calls are, while the process is there to ask."""
+        unknown: dict[int, list[int]] = {}
+        for pid, site in sites:
+            if (pid, site) not in self.places:
+                unknown.setdefault(pid, []).append(site)
+        for pid, addresses in unknown.items():
+            bases = module_bases(pid)
+            for address in addresses:
+                module = next((m for m in bases if m[0] <= address < m[1]), None)
+                if module:
+                    name = f"{Path(module[3]).name}+{address - module[2]:#x}"
+                    self.places[pid, address] = name
+
+    def place(self, site: Site) -> str:
+        return self.places.get(site, f"{site[1]:#x}")
+
+
+def module_bases(pid: int) -> list[tuple[int, int, int, str]]:
+    """Start, end, and base of the file, of each mapping of one; none if the process has ended."""
+    found = []
+    bases: dict[str, int] = {}
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        parts = line.split(maxsplit=5)
+        if len(parts) < 6 or not parts[5].startswith("/"):
+            continue
+        start, end = (int(part, 16) for part in parts[0].split("-"))
+        base = bases.setdefault(parts[5], start - int(parts[2], 16))
+        found.append((start, end, base, parts[5]))
+    return found
+
+
+def difference(now: dict[Site, Counts], before: dict[Site, Counts]) -> dict[Site, Counts]:
+    """What has been counted since; sites where nothing was are left out."""
+    changes = {}
+    for site, counts in now.items():
+        old = before.get(site, {})
+        change = {name: n - old.get(name, 0) for name, n in counts.items()}
+        if any(change.values()):
+            changes[site] = change
+    return changes
+
+
+def summed(sites: dict[Site, Counts]) -> Counts:
+    names = next(iter(sites.values()), {})
+    return {name: sum(counts[name] for counts in sites.values()) for name in names}
+
+
+def preemptions(sums: Counts, knows_slices: bool) -> str:
+    """What the papers count, by their names."""
+    stalls = (sums.get(name, 0) for name in ("STALL", "STALL_HELD", "STALL_FREE"))
+    first = "{} waits over 1 us (Nh {}, Nw {})".format(*stalls)
+    if not knows_slices:
+        return f"{first}; LHP, LWP: unknown, no source of slice ends"
+    lhp, lwp = sums.get("LHP", 0), sums.get("LWP", 0)
+    return f"{first}; LHP {lhp}, LWP {lwp}, PSP {lhp + lwp}"
+
+
+def table(title: str, sites: dict[Site, Counts], reader: Reader, rows: int = ROWS) -> str:
+    """The busiest calls of the interval."""
+    sums = summed(sites)
+    ordered = sorted(sites, key=lambda site: -sites[site]["ACQUIRE"])
+    several = len({pid for pid, _ in sites}) > 1
+    lines = [f"overlock: {title}: {sums.get('ACQUIRE', 0)} acquisitions"]
+    if ordered:
+        lines.append(f"{'acquisitions':>14} {'waited':>12} {'wait ms':>12} {'spin ms':>12}  call")
+    for site in ordered[:rows]:
+        counts = sites[site]
+        numbers = f"{counts['ACQUIRE']:>14} {counts['SLOW_PATH']:>12}"
+        times = f"{counts['wait_ns'] / 1e6:>12.3f} {counts['spin_ns'] / 1e6:>12.3f}"
+        process = f" in {site[0]}" if several else ""
+        lines.append(f"{numbers} {times}  {reader.place(site)}{process}")
+    if ordered[rows:]:
+        rest = sum(sites[site]["ACQUIRE"] for site in ordered[rows:])
+        lines.append(f"{rest:>14} at {len(ordered) - rows} other calls")
+    if sums:
+        lines.append(f"  {preemptions(sums, reader.knows_slices)}")
+    return "\n".join(lines) + "\n"
+
+
+def as_json(seconds: float, final: bool, sites: dict[Site, Counts], reader: Reader) -> str:
+    """One line; counters that are 0 are left out, LHP and LWP are null where they are unknown."""
+    rows: list[dict[str, Any]] = []
+    for site, counts in sites.items():
+        events = {k: v for k, v in counts.items() if v and k not in TIMES}
+        times = {name: counts[name] for name in TIMES}
+        preempted = {name: counts[name] for name in ("LHP", "LWP")}
+        rows.append(
+            {"pid": site[0], "site": f"{site[1]:#x}", "place": reader.place(site)}
+            | {"events": events, **times}
+            | {"preemptions": preempted if reader.knows_slices else None}
+        )
+    return json.dumps({"seconds": round(seconds, 3), "final": final, "sites": rows}) + "\n"
+
+
+@dataclass
+class Follower:
+    """Says what has been counted since it last said something."""
+
+    reader: Reader
+    out: TextIO
+    json_lines: bool
+    rows: int = ROWS
+    began: float = field(default_factory=time.monotonic)
+    said: dict[Site, Counts] = field(default_factory=dict)
+
+    def tick(self) -> None:
+        now = self.reader.totals()
+        self.say(difference(now, self.said), False)
+        self.said = now
+
+    def end(self) -> None:
+        """The totals, to the program's last moment."""
+        self.say(difference(self.reader.totals(), {}), True)
+
+    def say(self, sites: dict[Site, Counts], final: bool) -> None:
+        seconds = time.monotonic() - self.began
+        title = f"total, {seconds:.1f} s" if final else f"{seconds:.1f} s"
+        if self.json_lines:
+            self.out.write(as_json(seconds, final, sites, self.reader))
+        else:
+            self.out.write(table(title, sites, self.reader, self.rows))
+        self.out.flush()
+
+
+def folder() -> Path:
+    """In memory, if there is such a place."""
+    shared = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a folder of our own there
+    return Path(tempfile.mkdtemp(prefix="overlock-", dir=shared if shared.is_dir() else None))
+
+
+def forwarding(child: Callable[[], "subprocess.Popen[bytes] | None"], *more: int) -> None:
+    """Ctrl-C reaches the program by itself; what is sent to us alone goes on to it."""
+
+    def forward(number: int, _: Any) -> None:
+        if running := child():
+            running.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    numbers: set[int] = {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, *more}
+    for passed in numbers:
+        if signal.getsignal(passed) != signal.SIG_IGN:
+            signal.signal(passed, forward)
+
+
+def follow(child: "subprocess.Popen[bytes]", follower: Follower, interval: float) -> int:
+    due = time.monotonic() + interval
+    while True:
+        try:
+            code = child.wait(max(0.0, due - time.monotonic()))
+            break
+        except subprocess.TimeoutExpired:
+            follower.tick()
+            due = max(due + interval, time.monotonic())
+    follower.end()
+    return code
+
+
+def end_as(code: int) -> int:
+    """Its exit code is ours; if a signal ended it, the same one ends us."""
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def run(
+    start: Callable[[Path], "subprocess.Popen[bytes]"],
+    interval: float,
+    out: TextIO,
+    json_lines: bool,
+    rows: int | None = None,
+) -> int:
+    """Starts the program as a child of ours, with that folder, and follows it to its end."""
+    child: subprocess.Popen[bytes] | None = None
+    records = folder()
+    try:
+        forwarding(lambda: child)
+        child = start(records)
+        code = follow(child, Follower(Reader(records), out, json_lines, rows or ROWS), interval)
+    finally:
+        shutil.rmtree(records, ignore_errors=True)
+    return end_as(code)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Files that are whole or not there: written beside their name, then renamed."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from overlock_tools.system.errors import Fail
+
+
+def cache_folder(name: str) -> Path:
+    """Where what can be made again is kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "overlock" / name
+
+
+def check_writable(path: Path) -> None:
+    """Fails now if write() would fail after minutes of measuring."""
+    if path.is_dir():
+        raise Fail(f"{path} is a folder; give a file")
+    if not path.parent.is_dir():
+        raise Fail(
+            f"{path} cannot be written: the folder {path.parent} does not exist; create it first"
+        )
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise Fail(f"{path} cannot be written: no permission; choose another place")
+
+
+def write(path: Path, data: str | bytes) -> None:
+    raw = data.encode() if isinstance(data, str) else data
+    name = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".overlock-", delete=False) as out:
+            name = out.name
+            out.write(raw)
+            out.flush()
+            os.fsync(out.fileno())
+            os.fchmod(out.fileno(), 0o666 & ~_umask())
+        os.replace(name, path)
+    except OSError as error:
+        if name:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        raise Fail(f"{path} cannot be written: {error.strerror}; choose another place") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not a text file"
+        raise Fail(f"{path} cannot be read: {why}") from error

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""No cycle of includes between units, and no folder that includes what it may not.
+
+A unit is a header with the source of the same name: run.c that includes cell.h, and cell.c that
+includes run.h, are a cycle. Lists (*.def) are free to include. Before the check of this tree, it
+checks planted trees, each with one fault.
+"""
+
+import re
+import sys
+import tempfile
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([\w./-]+)[">]', re.MULTILINE)
+GENERATOR = "lib/defs_json.c"  # makes defs.json from every list; no part of the library
+KINDS = {".c", ".h", ".cpp", ".hpp"}
+
+# What the sources of a folder may include beside its own; each README says the same.
+MAY_INCLUDE = {
+    "include": {"engine"},  # port/sim.h alone
+    "lib": {"include"},
+    "preload": {"include", "lib"},
+    "workload": {"include"},
+    "bench": {"include", "lib", "workload"},
+    "monitor": {"include"},
+    "engine": {"include"},
+    "check": {"include", "engine"},
+    "guest": {"include", "workload"},
+    "examples": {"include"},
+}
+# Of the first folder, everything else includes the second one's header alone.
+ONE_HEADER = {"preload/diag": "preload/diag/diag.h"}
+
+
+def sources(top: Path) -> list[Path]:
+    every = (p for folder in MAY_INCLUDE for p in (top / folder).rglob("*"))
+    return [p for p in every if p.suffix in KINDS and p != top / GENERATOR]
+
+
+def find(name: str, source: Path, top: Path) -> Path | None:
+    """As the compiler would: beside the source, or in a folder that is on the include path."""
+    own = top / source.relative_to(top).parts[0]
+    for folder in (source.parent, own, *(top / name for name in MAY_INCLUDE)):
+        path = (folder / name).resolve()
+        if path.suffix in KINDS and path.is_file() and path.is_relative_to(top):
+            return path
+    return None
+
+
+def edges(top: Path) -> list[tuple[Path, Path]]:
+    """From each source to what it includes, as paths below `top`."""
+    found = []
+    for source in sources(top):
+        for name in INCLUDE.findall(source.read_text(errors="replace")):
+            path = find(name, source, top)
+            if path:
+                found.append((source.relative_to(top), path.relative_to(top)))
+    return found
+
+
+def cycle(pairs: list[tuple[Path, Path]]) -> str:
+    graph: dict[Path, set[Path]] = {}
+    for source, included in pairs:
+        a, b = source.with_suffix(""), included.with_suffix("")
+        if a != b:
+            graph.setdefault(a, set()).add(b)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return "a cycle of includes: " + " <- ".join(map(str, error.args[1]))
+    return ""
+
+
+def forbidden(source: Path, included: Path) -> str:
+    a, b = source.parts[0], included.parts[0]
+    if a != b and b not in MAY_INCLUDE[a]:
+        return f"{source} includes {included}; {a}/ may include {sorted(MAY_INCLUDE[a])}"
+    for folder, header in ONE_HEADER.items():
+        inside = included.is_relative_to(folder) and not source.is_relative_to(folder)
+        if inside and str(included) != header:
+            return f"{source} includes {included}; outside {folder}/ include {header}"
+    return ""
+
+
+def faults(top: Path) -> list[str]:
+    pairs = edges(top)
+    assert pairs, f"no sources in {top}"
+    return [fault for fault in (cycle(pairs), *(forbidden(*pair) for pair in pairs)) if fault]
+
+
+# Files and what each includes; the last one of each tree is wrong.
+PLANTED = [
+    {"bench/a.h": "", "bench/a.c": '"b.h"', "bench/b.h": "", "bench/b.c": '"a.h"'},
+    {"lib/a.h": '"b.h"', "lib/b.h": '"a.h"'},
+    {"bench/a.h": "", "lib/a.c": "<a.h>"},
+    {
+        "preload/diag/diag.h": "",
+        "preload/diag/text.h": "",
+        "preload/start.c": '"diag/diag.h"',
+        "preload/cond.c": '"diag/text.h"',
+    },
+]
+
+
+def judge_planted(tree: dict[str, str]) -> None:
+    """It is found, and nothing is without the file that is wrong."""
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name).resolve()
+        for file, included in tree.items():
+            (top / file).parent.mkdir(parents=True, exist_ok=True)
+            (top / file).write_text(f"#include {included}\n" if included else "")
+        found = faults(top)
+        assert len(found) == 1, f"a planted fault: {tree}: {found}"
+        last = list(tree)[-1]
+        (top / last).write_text("")
+        assert not any(forbidden(*pair) for pair in edges(top)), tree
+        assert not cycle(edges(top)), tree
+
+
+def main() -> int:
+    for tree in PLANTED:
+        judge_planted(tree)
+    found = faults(TOP)
+    for fault in found:
+        print(fault, file=sys.stderr)
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

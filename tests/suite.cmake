@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# suite(): a test of CTest, and an entry of suites.json for tests/gate. suites.cmake has the list.
+include_guard()
+set(suites_json "[]")
+set(least_hang 900)
+
+function(suite name)
+	cmake_parse_arguments(PARSE_ARGV 1 S "QUICK;LONG;ALONE" "SECONDS;WHAT;COMMAND" PATHS)
+	math(EXPR hang "10 * ${S_SECONDS}")
+	if(hang LESS least_hang)
+		set(hang ${least_hang})
+	endif()
+	set(class "by path")
+	if(S_QUICK)
+		set(class quick)
+	elseif(S_LONG)
+		set(class long)
+	endif()
+	# `timeout` ends the whole process group; CTest's own limit is for --stop-time. The exit code is kept
+	# because CTest's report does not tell a failure from a suite that was killed.
+	add_test(NAME ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+		COMMAND timeout --kill-after=1 --signal=KILL ${hang} bash -c
+			"trap 'echo $? >${CMAKE_BINARY_DIR}/suites/${name}.code' EXIT; ${S_COMMAND}")
+	set_tests_properties(${name} PROPERTIES
+		COST ${S_SECONDS} RUN_SERIAL ${S_ALONE} TIMEOUT 100000
+		ENVIRONMENT "BUILD=${CMAKE_BINARY_DIR};PYTEST_ADDOPTS=--junitxml=${CMAKE_BINARY_DIR}/suites/${name}.xml;\
+GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/suites/${name}/;PYTHONUNBUFFERED=1"
+		ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${PROJECT_SOURCE_DIR}/.venv/bin")
+	string(JOIN " " paths ${S_PATHS})
+	set(entry "{}")
+	foreach(key name class hang)
+		string(JSON entry SET "${entry}" ${key} "\"${${key}}\"")
+	endforeach()
+	string(JSON entry SET "${entry}" seconds ${S_SECONDS})
+	string(JSON entry SET "${entry}" what "\"${S_WHAT}\"")
+	string(JSON entry SET "${entry}" paths "\"${paths}\"")
+	string(JSON count LENGTH "${suites_json}")
+	string(JSON all SET "${suites_json}" ${count} "${entry}")
+	set(suites_json "${all}" PARENT_SCOPE)
+	file(WRITE ${CMAKE_BINARY_DIR}/suites.json "${all}")
+endfunction()
