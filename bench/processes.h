@@ -10,7 +10,7 @@
 enum cell_end {
 	CELL_DONE,
 	CELL_HUNG,	  /* it did not end when it should have, and was killed */
-	CELL_INTERRUPTED, /* SIGINT, SIGTERM or SIGHUP came, or nobody reads; it was killed */
+	CELL_INTERRUPTED, /* SIGINT, SIGTERM or SIGHUP came, or the reader is gone; it was killed */
 	CELL_IMPOSSIBLE,  /* cell_why() says why */
 };
 

@@ -25,8 +25,8 @@
  *
  * Announcements found in another epoch are those of the parent's threads and count for nothing.
  *
- * When nobody is announced all this costs the release one load on a cache line that it owns, and nothing for
- * locks that can be given up.
+ * Without an announcement a release costs one more load, of a cache line that it owns; for locks whose
+ * waiters can give up it costs nothing.
  */
 #include "preload.h"
 

@@ -9,9 +9,9 @@
  *					read again while a writer waits for it to stop
  *	prefer writer, nonrecursive	qrw's: they queue behind a writer that waits
  *
- * The child of a fork has no queue: waiters are the parent's threads. So whoever comes first in a new
- * epoch empties it, before anybody of this process can have queued, and what waiters have left in the
- * count goes with it; who holds the lock, for reading or writing, still does. Readers therefore enter
+ * The child of a fork has no queue: waiters are the parent's threads. So the first caller in a new
+ * epoch empties it, before a thread of this process can queue, and removes what waiters have left in
+ * the count; holders, readers or the writer, keep the lock. Readers therefore enter
  * by compare-exchange and not by qrw's adding and taking back: the count never has one too many.
  */
 #define OL_POLL_HOOK

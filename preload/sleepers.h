@@ -3,8 +3,8 @@
 #define OL_SLEEPERS_H
 /*
  * The list of sleepers, and how sleeping and waking meet: on the platform layer alone, so that the model
- * checker runs this source too (tests/check/sleep). sleep.c says what it is for. Whoever includes this
- * has defined
+ * checker runs this source too (tests/check/sleep). sleep.c says what it is for. A file that
+ * includes this first defines
  *
  *	struct bucket		with `first` and `last` of its list
  *	enter(m), leave(b)	the mutex's bucket, for one thread at a time

@@ -50,8 +50,8 @@ static void wait_begin(struct ol_call *c)
 }
 
 /*
- * Whoever stalls behind a lock that nobody holds waits for a waiter that has lost its CPU: another,
- * or itself until now.
+ * A thread that stalls behind a free lock waits for a waiter that was preempted: another thread, or
+ * itself until now.
  */
 static void look_for_holder(struct ol_call *c)
 {
