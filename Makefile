@@ -25,7 +25,7 @@ demo: ## install missing packages, then show lock collapse and its cure on this 
 
 test: ## install missing packages, then run the quick suites and those that the change touches; ARGS="--only NAME"
 	@tools/setup test
-	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(CONFIGURE) WITH_TESTS=ON
 	@.venv/bin/python tests/gate --build $(BUILD) $(ARGS)
 
 .PHONY: test-all check-quick
@@ -45,12 +45,17 @@ LAUNCHER = { ln -sfn $(OVERLOCK_NATIVE) .venv/lib/overlock && \
 		install $(BUILD)/native/overlock .venv/bin/overlock; }; }
 
 # CI's log and a newcomer's terminal want to hear of errors and warnings, not of every file.
-native:
-	@[ -d $(BUILD) ] || echo "building into $(BUILD)/: $(if $(WITH_TESTS),two minutes,twenty seconds) ..."
-	@cmake -S . -B $(BUILD) -DOVERLOCK_TESTS=$(or $(WITH_TESTS),OFF) -DCMAKE_RULE_MESSAGES=OFF \
-		-DCMAKE_TARGET_MESSAGES=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) \
-		--log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
+.PHONY: configure
+CONFIGURE = $(MAKE) --no-print-directory configure
+configure:
+	@[ ! -e $(BUILD)/Makefile ] || { echo "$(BUILD) was built by make, not by Ninja: remove it (make clean)" >&2; exit 2; }
+	@cmake -S . -B $(BUILD) -G Ninja -DOVERLOCK_TESTS=$(or $(WITH_TESTS),OFF) -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+		$(CMAKE_FLAGS) --log-level=WARNING >/dev/null
+
+# With WITH_TESTS=ON, TARGETS chooses among the tests' programs: tests/all.
+native: configure
+	@[ -d $(BUILD)/native ] || echo "building into $(BUILD)/ ..."
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $(or $(TARGETS),all) -- --quiet
 	@[ ! -x .venv/bin/overlock-tools ] || $(LAUNCHER)
 
 checker: ## also build the model checker, for `overlock check`
@@ -118,7 +123,7 @@ papers: build ## repeat the papers' figures and tables (--as-in 000, 002, 003, 0
 .PHONY: timed
 timed: ## measure the CPU time of timed callers after their deadline, per lock; ARGS=SECONDS
 	@tools/setup test
-	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON TARGETS="all native-timed-plain"
 	@$(BUILD)/tests/native-timed-plain --report $(ARGS)
 
 # Every tunable but the switches; one that no lock reads is left out, and says so.
@@ -143,7 +148,7 @@ conformance: ## compare every pthread call in every state with glibc, under ever
 	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/test_conformance.py $(ARGS)
 
 instructions: ## count the instructions of each lock and of Concurrency Kit's; ARGS="--json FILE"
-	@tools/setup test
+	@tools/setup test valgrind ck
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
 
@@ -151,7 +156,7 @@ instructions: ## count the instructions of each lock and of Concurrency Kit's; A
 FUZZ_SECONDS ?= 600
 .PHONY: fuzz
 fuzz: ## what overlock-hostd reads of guests, files and /proc, and readers of its page, under libFuzzer; FUZZ_SECONDS=600
-	@tools/setup test
+	@tools/setup test clang bpf
 	@mkdir -p $(BUILD)/fuzz/corpus
 	@tests/monitor/build_fuzz $(BUILD)/fuzz/fuzz
 	@$(BUILD)/fuzz/fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1 \
@@ -225,7 +230,8 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 # Commands that measure or search for hours have targets of their own: measured, proof, genmc, papers.
 docs: ## regenerate what docs/ and README have from the sources: tables, pictures, counterexamples, claims
 	@tools/setup test
-	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON \
+		TARGETS="all tests/mutants/all tests/check/claims/all"
 	@$(PYTHON) tools/docs_tables.py
 	@$(PYTHON) tools/diagrams.py
 	@$(PYTHON) tools/tree_diagram.py
