@@ -3,7 +3,7 @@
  * Condition variables.
  *
  * A waiter notes where the `turn` stands while it still holds the mutex, then sleeps on it; signal
- * and broadcast move it and wake sleepers. Whoever has noted an older turn cannot fall asleep any
+ * and broadcast move it and wake sleepers. A waiter that noted an older turn cannot fall asleep any
  * more, so no wake-up is lost between noting and sleeping. Waking more than one is allowed.
  *
  *	 63		32 31		  0
@@ -64,7 +64,7 @@ static void futex_wake(half_t *word, int n)
 	errno = saved;
 }
 
-/* Users: who is inside a wait, in this epoch. */
+/* Users: the number of threads inside a wait, in this epoch. */
 
 static bool users_change(struct cond *c, uint32_t by, uint32_t *left)
 {
@@ -73,7 +73,7 @@ static bool users_change(struct cond *c, uint32_t by, uint32_t *left)
 	if (w >> 32 != ol_run_epoch) /* the parent's threads */
 		w = (uint64_t)ol_run_epoch << 32;
 	*left = (uint32_t)w + by;
-	/* Release: whoever destroys the condition variable comes after all our accesses. */
+	/* Release: the destruction of the condition variable comes after all our accesses. */
 	return ol_cas_release(&c->users, from, (uint64_t)ol_run_epoch << 32 | *left);
 }
 

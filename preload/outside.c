@@ -4,7 +4,7 @@
  *
  * It is found by the mutex's address when the mutex, all zero, is first used. Few programs destroy
  * their mutexes (std::mutex never does), so nothing tells us that one is gone; but memory that holds
- * a mutex now may hold another one later, and whoever comes later has the same address. So there
+ * a mutex now may hold another one later, at the same address. So there
  * are never more locks than addresses that held a mutex, but for those that a fork left held.
  *
  *	mutex.lock[0]	null: free and unused; else the lock
@@ -143,7 +143,7 @@ static OL_COLD void *attach(void **slot)
 
 	if (!o)
 		o = insert(slot, inner);
-	/* Release and acquire: the lock's zeroes, whoever of us cut its room. */
+	/* Release and acquire: the lock's zeroes, whichever thread cut its room. */
 	if (ol_cas_release(slot, (void *)0, lock_in(o)))
 		return lock_in(o);
 	return ol_load_acquire(slot); /* another was faster; ours serves a later mutex */

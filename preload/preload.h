@@ -30,7 +30,7 @@
 struct mutex {
 	uint64_t lock[2];
 	uint32_t kind;
-	uint32_t owner; /* recursive, errorcheck: who holds it, else 0 */
+	uint32_t owner; /* recursive, errorcheck: its holder, else 0 */
 	uint64_t gate;	/* gate.c: callers with a deadline; sleep.c: SLEEPERS */
 	uint32_t depth; /* recursive: acquisitions beyond the first */
 	uint32_t epoch;

@@ -2,8 +2,8 @@
 /*
  * Who waits for whom, and what should not be done to a mutex. The checked library only.
  *
- * Each thread says in a record of its own what mutex it waits for. A wait that lasts is looked at by
- * whoever waits, from within the lock's own polls and sleeps (ol_sites_watch()): first it notes its
+ * Each thread says in a record of its own what mutex it waits for. The waiter itself looks at a wait
+ * that lasts, from within the lock's own polls and sleeps (ol_sites_watch()): first it notes its
  * stack, later it follows the owners from mutex to mutex and tells what it finds. So nobody is
  * interrupted, no thread is added, and of threads that wait for at least 10 ms the stacks are known.
  *

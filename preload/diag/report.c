@@ -149,7 +149,7 @@ static bool write_json(int fd, enum occasion when)
 		dprintf(fd, "]");
 	}
 	dprintf(fd, ", ");
-	if (when == FINDING) /* whoever found it may hold locks: no time for more */
+	if (when == FINDING) /* the thread that found it may hold locks: no time for more */
 		return dprintf(fd, "\"sites\": null}\n") > 0;
 	return write_stacks(fd) && dprintf(fd, "\"sites\": ") > 0 && !ol_sites_write(fd) &&
 	       dprintf(fd, "}\n") > 0;

@@ -196,7 +196,7 @@ static struct ol_stack *take(const void *site)
 
 /* The report. */
 
-/* The program's own file by its name, for /proc/self is another's to whoever reads it. */
+/* The program's own file by its name, because /proc/self means another process to each reader. */
 static const char *path_of(const struct module *m, char *self, size_t size)
 {
 	ssize_t n = strcmp(m->path, "/proc/self/exe") ? -1 : readlink(m->path, self, size - 1);

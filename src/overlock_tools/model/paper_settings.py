@@ -5,6 +5,7 @@ docs/papers.md has the papers by these numbers.
 """
 
 from collections.abc import Iterable
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,12 @@ CITED = {
     "003": "Long (slides)",
     "004": "Dice & Kogan 2019",
 }
+
+
+def cited(source: str) -> str:
+    """A source for a person to read: "Teabe et al. 2017, 5.2" for "002 5.2"."""
+    return re.sub(r"\b(00[0-4])\b( (?=\d))?", lambda m: CITED[m[1]] + (m[2] and ", " or ""), source)
+
 
 # Statistics, as results name them.
 MEDIAN = "median"
