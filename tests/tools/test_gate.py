@@ -4,6 +4,7 @@
 import argparse
 import importlib.machinery
 import importlib.util
+import os
 import re
 import signal
 import subprocess
@@ -119,9 +120,16 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0\n0m1.500s 0m0.250s\n2m0.000s 0m0.250s\n", 122.0), ("1\n", 0)]
+)
+def test_cpu_time_is_that_of_bash_and_its_children(gate: Any, text: str, seconds: float) -> None:
+    assert gate.cpu_seconds(text) == seconds
+
+
 def names(gate: Any, changed: list[str] | None, *args: str) -> list[str]:
     def one(name: str, paths: str = "", *, quick: bool = False, long: bool = False) -> object:
-        return gate.Suite(name, "w", 1, quick, long, 900, tuple(paths.split()))
+        return gate.Suite(name, "w", 1, quick, long, 900, tuple(paths.split()), (), ())
 
     suites = [one("quick", quick=True), one("lib", "lib include"), one("years", long=True)]
     gate.changed = lambda: changed
@@ -136,8 +144,12 @@ def test_the_change_selects_the_longer_suites(gate: Any) -> None:
     assert names(gate, ["tests/suites.cmake"]) == ["quick", "lib"]
 
 
-def test_an_unknown_change_selects_all_but_the_long_suites(gate: Any) -> None:
-    assert names(gate, None) == ["quick", "lib"]
+def test_no_change_or_an_unknown_one_selects_the_quick_suites(gate: Any) -> None:
+    assert names(gate, None) == ["quick"]
+    assert names(gate, []) == ["quick"]
+
+
+def test_all_are_those_but_the_long_ones(gate: Any) -> None:
     assert names(gate, ["docs/run.md"], "all") == ["quick", "lib"]
     assert names(gate, ["docs/run.md"], "long") == ["quick", "lib", "years"]
 
@@ -156,7 +168,7 @@ def test_the_change_is_what_differs_from_the_base(
     git("commit", "-q", "--allow-empty", "-m", "one")
     assert gate.changed() is None  # no origin
     git("update-ref", "refs/remotes/origin/main", "HEAD")
-    assert gate.changed() is None  # nothing differs: this commit is to be tested
+    assert gate.changed() == []
     (tmp_path / "new").write_text("x")
     assert gate.changed() == ["new"]
     git("add", "new")
@@ -166,6 +178,36 @@ def test_the_change_is_what_differs_from_the_base(
     assert gate.changed() == ["new"]
     monkeypatch.setenv("OVERLOCK_BASE", "no-such-commit")
     assert gate.changed() is None
+
+
+def test_needs_and_programs_come_before_the_suites(
+    gate: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The union of what the suites need, once, and nothing where they need nothing."""
+    calls = tmp_path / "calls"
+    for name in ("tools/setup", "make"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{calls}\n')
+        (tmp_path / name).chmod(0o755)
+    gate.TOP = tmp_path
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def one(needs: tuple[str, ...], build: tuple[str, ...]) -> object:
+        return gate.Suite("s", "w", 1, True, False, 900, (), needs, build)
+
+    gate.prepare(tmp_path / "b", [one((), ())])
+    assert not calls.exists()
+    gate.prepare(tmp_path / "b", [one(("clang",), ("all",)), one(("arm", "clang"), ("all", "x"))])
+    setup, make = calls.read_text().splitlines()
+    assert setup == "tools/setup test arm clang"
+    assert make.endswith(f"native WITH_TESTS=ON BUILD={tmp_path}/b TARGETS=all x")
+
+
+def test_every_group_that_a_suite_needs_exists() -> None:
+    text = (TOP / "tests/suites.cmake").read_text()
+    needs = set(" ".join(re.findall(r"^\tNEEDS (.*)", text, re.MULTILINE)).split())
+    lines = (TOP / "tools/packages.txt").read_text().splitlines()
+    assert needs <= {line.split("\t")[0] for line in lines}
 
 
 def test_every_path_of_a_suite_exists() -> None:

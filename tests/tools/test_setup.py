@@ -47,7 +47,7 @@ def test_no_install_only_says_what_is_missing(clone: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "groups"), [("test", ("demo", "peers", "test")), ("guest", ("demo", "guest"))]
+    ("what", "groups"), [("test", ("demo", "test")), ("guest", ("demo", "guest"))]
 )
 def test_no_install_names_every_package_where_none_is_known(
     clone: Path, what: str, groups: tuple[str, ...]
@@ -76,10 +76,7 @@ def test_make_demo_stops_there(clone: Path) -> None:
 def test_unknown_set(clone: Path) -> None:
     done = run(clone, "tools/setup", "everything")
     assert done.returncode == 2
-    assert (
-        done.stderr == "tools/setup: unknown 'everything'; "
-        "expected deb, demo, third-party, guest, peers or test\n"
-    )
+    assert done.stderr.startswith("tools/setup: unknown 'everything'; expected one of arm ")
 
 
 def test_make_alone_lists_the_targets(clone: Path) -> None:

@@ -4,8 +4,8 @@
 docs/papers.md has the papers by these numbers.
 """
 
-from collections.abc import Iterable
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,11 @@ CITED = {
 
 def cited(source: str) -> str:
     """A source for a person to read: "Teabe et al. 2017, 5.2" for "002 5.2"."""
-    return re.sub(r"\b(00[0-4])\b( (?=\d))?", lambda m: CITED[m[1]] + (m[2] and ", " or ""), source)
+
+    def name(found: re.Match[str]) -> str:
+        return CITED[found[1]] + (", " if found[2] else "")
+
+    return re.sub(r"\b(00[0-4])\b( (?=\d))?", name, source)
 
 
 # Statistics, as results name them.
