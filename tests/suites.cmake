@@ -127,8 +127,8 @@ suite(check-heavy LONG SECONDS 14400
 	COMMAND "tests/check/exhaust --heavy")
 
 suite(check-mutants QUICK SECONDS 130
-	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show"
-	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py")
+	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show; schedules that cannot be read"
+	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py tests/check/test_path.py")
 
 suite(weakening SECONDS 140
 	WHAT "every memory order of every lock, dropped: the checker reports the failure under C11"
