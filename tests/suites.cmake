@@ -152,8 +152,8 @@ suite(check-transactions QUICK SECONDS 40
 	COMMAND "\$BUILD/tests/check-transactions --gtest_brief=1")
 
 suite(litmus QUICK SECONDS 30
-	WHAT "litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected"
-	COMMAND "\$BUILD/tests/litmus-tests --plain 10000 --random 80")
+	WHAT "litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files"
+	COMMAND "\$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/litmus")
 
 suite(litmus-long LONG SECONDS 900
 	WHAT "the same with 4000 random programs"
