@@ -151,7 +151,7 @@ suite(check-transactions QUICK SECONDS 40
 	WHAT "transactions in the checker, under SC and TSO: guarantees, endings, an elided counter; outcomes of random programs against plain enumeration"
 	COMMAND "\$BUILD/tests/check-transactions --gtest_brief=1")
 
-suite(litmus QUICK SECONDS 30
+suite(litmus QUICK SECONDS 40
 	WHAT "litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files"
 	COMMAND "\$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/litmus")
 
