@@ -162,9 +162,9 @@ suite(check-heavy LONG SECONDS 14400
 	COMMAND "tests/check/exhaust --heavy")
 
 suite(check-mutants QUICK SECONDS 130
-	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show"
+	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show; schedules that cannot be read"
 	BUILD all tests/mutants/all
-	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py")
+	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py tests/check/test_path.py")
 
 suite(weakening SECONDS 140
 	WHAT "every memory order of every lock, dropped: the checker reports the failure under C11"
@@ -193,10 +193,10 @@ suite(check-transactions QUICK SECONDS 40
 	BUILD check-transactions
 	COMMAND "\$BUILD/tests/check-transactions --gtest_brief=1")
 
-suite(litmus QUICK SECONDS 30
-	WHAT "litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected"
+suite(litmus QUICK SECONDS 40
+	WHAT "litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files"
 	BUILD litmus-tests
-	COMMAND "\$BUILD/tests/litmus-tests --plain 10000 --random 80")
+	COMMAND "\$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/litmus")
 
 suite(litmus-long LONG SECONDS 900
 	WHAT "the same with 4000 random programs"
