@@ -25,7 +25,7 @@ suite(analyzer LONG SECONDS 180
 
 suite(tools QUICK SECONDS 240
 	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, statistics, the report"
-	COMMAND "pytest tests/tools --ignore-glob='*/test_stats*' --ignore-glob='*/test_compare.py' --ignore-glob='*/test_papers.py' --ignore-glob='*/test_plan.py' --ignore-glob='*/test_measure.py' --ignore-glob='*/test_sweep.py'")
+	COMMAND "pytest tests/python/cli tests/python/preload tests/python/render tests/gate_tests")
 
 suite(measuring ALONE SECONDS 100
 	WHAT "overlock-bench: it reports planted tails, gaps and lost exclusion, and a sampler with a stride misses them; copies, phases, slices and endings verified from outside"
@@ -38,18 +38,13 @@ suite(workloads QUICK ALONE SECONDS 45
 
 suite(statistics SECONDS 220
 	WHAT "intervals, verdicts, ministat, comparisons and the papers' claims on data with a known truth; mutants of each"
-	PATHS src/overlock_tools/analyze src/overlock_tools/model src/overlock_tools/render tests/tools
-	COMMAND "pytest tests/tools/test_stats*.py tests/tools/test_compare.py tests/tools/test_papers.py")
+	PATHS src/overlock_tools/analyze src/overlock_tools/model tests/python/analyze tests/python/model tests/python/planted.py
+	COMMAND "pytest tests/python/model tests/python/analyze")
 
-suite(plan SECONDS 160
-	WHAT "measurement plans: order, pilot, resuming, presets, the matrix, other load on the machine"
-	PATHS src/overlock_tools/cli src/overlock_tools/measure src/overlock_tools/model tests/tools
-	COMMAND "pytest tests/tools/test_plan.py tests/tools/test_measure.py")
-
-suite(sweep SECONDS 110
-	WHAT "sweeps of a tunable: values, locks, the plot, Ctrl-C; a better value is found, the best of equal values is not reported as better"
-	PATHS src/overlock_tools/measure src/overlock_tools/model src/overlock_tools/render tests/tools
-	COMMAND "pytest tests/tools/test_sweep.py")
+suite(measure SECONDS 270
+	WHAT "measurement plans: order, pilot, resuming, presets, the matrix, other load on the machine; sweeps of a tunable: values, locks, the plot, Ctrl-C, and whether a better value is found"
+	PATHS src/overlock_tools/cli src/overlock_tools/measure src/overlock_tools/model src/overlock_tools/render tests/python/measure tests/python/planted.py
+	COMMAND "pytest tests/python/measure")
 
 suite(demo QUICK ALONE SECONDS 60
 	WHAT "overlock demo end to end, shortened, and interrupted at every stage"
@@ -65,8 +60,8 @@ suite(kernel-boot LONG SECONDS 120
 
 suite(guest SECONDS 160
 	WHAT "virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one"
-	PATHS guest src/overlock_tools/kernel src/overlock_tools/measure tests/guest
-	COMMAND "pytest -rs tests/guest")
+	PATHS guest src/overlock_tools/kernel src/overlock_tools/measure tests/python/kernel
+	COMMAND "pytest -rs tests/python/kernel")
 
 suite(monitor SECONDS 60
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; fuzzing of what it reads"
@@ -106,8 +101,8 @@ suite(sim QUICK SECONDS 200
 
 suite(checking SECONDS 180
 	WHAT "overlock check: messages, exit codes, Ctrl-C, cache, chart widths, timelines, weakening; end to end with the checker"
-	PATHS check engine src/overlock_tools/modelcheck src/overlock_tools/cli tests/checking
-	COMMAND "pytest tests/checking")
+	PATHS check engine src/overlock_tools/modelcheck src/overlock_tools/cli tests/python/modelcheck
+	COMMAND "pytest tests/python/modelcheck")
 
 suite(lock-mutants QUICK SECONDS 100
 	WHAT "the tests catch every mutant; they detect every dropped memory order, or list it as detectable only by the model checker"
@@ -212,8 +207,8 @@ suite(run-scale LONG SECONDS 3600
 
 suite(apps ALONE SECONDS 90
 	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2 and, if installed, LevelDB"
-	PATHS preload src/overlock_tools/apps src/overlock_tools/measure tests/apps
-	COMMAND "pytest -rs tests/apps")
+	PATHS preload src/overlock_tools/apps src/overlock_tools/measure tests/python/apps
+	COMMAND "pytest -rs tests/python/apps")
 
 suite(peers ALONE SECONDS 40
 	WHAT "other libraries' locks: each excludes at 1-64 threads, trylock, many held at once; missing ones are named"
@@ -222,13 +217,13 @@ suite(peers ALONE SECONDS 40
 
 suite(doctor QUICK ALONE SECONDS 100
 	WHAT "overlock doctor: facts and rules on recorded machines, planted wrong rules; on this machine, in a container, under a quota, on programs"
-	COMMAND "pytest tests/doctor")
+	COMMAND "pytest tests/python/doctor")
 
 suite(scenarios ALONE SECONDS 140
 	WHAT "each scenario verified from outside, and refuted where it does not hold; no leftovers after any end of bench; cgroup v2 on files"
-	PATHS bench src/overlock_tools/measure tests/scenarios
-	COMMAND "pytest tests/scenarios")
+	PATHS bench src/overlock_tools/measure tests/python/conditions
+	COMMAND "pytest tests/python/conditions")
 
 suite(scenarios-v2 LONG SECONDS 120
 	WHAT "quotas of cgroup v2 from five places in Debian's kernel under QEMU"
-	COMMAND "pytest tests/scenarios/boot_v2.py")
+	COMMAND "pytest tests/python/conditions/boot_v2.py")

@@ -3,9 +3,10 @@
 
 import re
 
-import claims_page as page
 import pytest
-from claim_cases import TOP, Run, all_runs, ids
+
+from tests.check import claims_page as page
+from tests.check.claim_cases import TOP, Run, all_runs, ids
 
 RUNS = all_runs()
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 import pytest
-from recommending import MUTEX, Recommended, quoted, recommended
 
 from overlock_tools.cli.commands import demo
 from overlock_tools.cli.main import cli
@@ -18,6 +17,7 @@ from overlock_tools.model.advice import KEEP, Situation
 from overlock_tools.model.results import Cell as ResultCell
 from overlock_tools.model.results import Result
 from overlock_tools.preload import config, tuning
+from tests.docs.recommending import MUTEX, Recommended, quoted, recommended
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))

@@ -4,9 +4,9 @@
 from pathlib import Path
 
 import pytest
-from lock_text import header, included
 
 from overlock_tools.model import defs
+from tests.docs.lock_text import header, included
 
 LOCKS = list(defs.load().locks)
 MOST = 165  # lines, with comments and empty ones: about 150, and a tenth more

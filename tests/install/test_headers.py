@@ -5,7 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Installed, run
+
+from tests.install.conftest import ROOT, Installed, run
 
 STRICT = ["-fsyntax-only", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
 C = ["-x", "c", "-std=c11"]

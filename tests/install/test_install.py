@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BUILD, ROOT, Installed, run
+
+from tests.install.conftest import BUILD, ROOT, Installed, run
 
 EXAMPLES = ROOT / "examples"
 HERE = Path(__file__).parent

@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import run
-
 from overlock_tools.model import defs
+from tests.instructions import run
 
 
 def test_no_lock_takes_more_than_its_kind(tmp_path: Path) -> None:

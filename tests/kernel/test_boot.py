@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from conftest import TOP, Build, mutant
+from tests.kernel.conftest import TOP, Build, mutant
 
 CPUS = "2"
 

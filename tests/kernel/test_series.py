@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TOP
 
 from overlock_tools.model import defs
+from tests.kernel.conftest import TOP
 
 SERIES = TOP / "guest/series"
 PATCH = TOP / "guest/patch/spinlocks.patch"

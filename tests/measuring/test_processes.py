@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Bench, started
+
+from tests.measuring.conftest import Bench, started
 
 LONG = "workload=sections variant=tas_yield threads=3 copies=3 seconds=600"
 

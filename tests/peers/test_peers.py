@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from table import Entry, Made, elsewhere, entries, in_another_thread
 
 from overlock_tools.measure import peers, server
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from overlock_tools.system.kernel_files import Tree
+from tests.peers.table import Entry, Made, elsewhere, entries, in_another_thread
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]

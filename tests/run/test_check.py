@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import LOCKS, TOP, Compile, environment, output, overlock, run
-from test_mutants import Mutant, build
 
 from overlock_tools.system import native
+from tests.run.conftest import LOCKS, TOP, Compile, environment, output, overlock, run
+from tests.run.test_mutants import Mutant, build
 
 MISUSE = {
     # what is found, and the function that the call is in

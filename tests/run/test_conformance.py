@@ -12,12 +12,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conformance import generate
-from conformance.asking import OURS, differences, wanted
-from conformance.generate import Case
-from conftest import LOCKS, SPINLOCKS, environment, run
 
 from overlock_tools.system import native
+from tests.run.conformance import generate
+from tests.run.conformance.asking import OURS, differences, wanted
+from tests.run.conformance.generate import Case
+from tests.run.conftest import LOCKS, SPINLOCKS, environment, run
 
 ALL = os.environ.get("OVERLOCK_CONFORMANCE") == "all"
 PARTS = 9

@@ -12,9 +12,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conformance.asking import OURS, differences, wanted
-from conformance.generate import Case, load
-from conftest import BUILD, TOP, Compile, environment, output
+
+from tests.run.conformance.asking import OURS, differences, wanted
+from tests.run.conformance.generate import Case, load
+from tests.run.conftest import BUILD, TOP, Compile, environment, output
 
 PRELOAD = TOP / "preload"
 SOURCES = (

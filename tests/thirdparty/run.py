@@ -22,13 +22,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import judging
-import running
-from judging import Program
-from reading import FAILED, PASSED, SKIPPED
 from rich.console import Console
 from rich.table import Table
-from suite import SUITES, Suite, lacking, load, obtained
 
 from overlock_tools.measure import header_locks, machine_queue
 from overlock_tools.measure.programs import NATIVE
@@ -36,6 +31,10 @@ from overlock_tools.model import defs
 from overlock_tools.system import files, machine
 from overlock_tools.system.errors import INTERRUPTED, Fail, say
 from overlock_tools.system.terminal import console
+from tests.thirdparty import judging, running
+from tests.thirdparty.judging import Program
+from tests.thirdparty.reading import FAILED, PASSED, SKIPPED
+from tests.thirdparty.suite import SUITES, Suite, lacking, load, obtained
 
 TOP = Path(__file__).resolve().parents[2]
 LOCKS = (

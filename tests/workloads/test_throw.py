@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BUILT, NATIVE
+
+from tests.workloads.conftest import BUILT, NATIVE
 
 CONTENDING = str(BUILT / "libcontending.so")
 

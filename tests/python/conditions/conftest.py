@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Runs scenarios around processes that spin, and looks at them from outside."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[3]
+os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
+STAND_IN = [sys.executable, "-m", "tests.python.conditions.stand_in"]
+
+Proofs = dict[str, dict[str, Any]]
+
+
+def read(file: Path | str) -> str:
+    """Nothing, if what it is about has just ended."""
+    try:
+        return Path(file).read_text()
+    except OSError:
+        return ""
+
+
+def children(pid: int) -> list[int]:
+    """Also of threads that are not the first."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(word) for file in files for word in read(file).split()]
+
+
+def descendants(pid: int) -> set[int]:
+    found = set(children(pid))
+    return found.union(*map(descendants, found))
+
+
+def hogs_of(pid: int) -> list[int]:
+    return [child for child in children(pid) if read(f"/proc/{child}/comm") == "overlock-hog\n"]
+
+
+def gone(pid: int) -> bool:
+    """Perhaps not yet waited for."""
+    return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] in ([], ["Z"])
+
+
+def until(what: Callable[[], Any], seconds: float = 20) -> Any:
+    """What it gives once that is something; fails if it stays nothing."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := what():
+            return found
+        time.sleep(0.02)
+    pytest.fail("it did not come to be")
+
+
+def groups() -> set[Path]:
+    """All cgroups of ours, wherever."""
+    return {
+        Path(folder, name)
+        for folder, names, _ in os.walk("/sys/fs/cgroup")
+        for name in names
+        if re.fullmatch(r"overlock-\d+-\d+", name)
+    }
+
+
+class Running:
+    """A stand-in whose scenarios are in force."""
+
+    def __init__(self, *args: str, user: tuple[str, ...] = ()) -> None:
+        self.groups_before = groups()
+        self.process = subprocess.Popen(
+            [*user, *STAND_IN, *args],
+            cwd=TOP,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.pid = self.process.pid
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.measured: int | None = json.loads(line)["pid"] if line else None
+
+    def ended(self) -> tuple[str, str]:
+        """What it then says."""
+        return self.process.communicate(timeout=60)
+
+    def groups(self) -> set[Path]:
+        return groups() - self.groups_before
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    begun: list[Running] = []
+
+    def run(*args: str, user: tuple[str, ...] = ()) -> Running:
+        begun.append(Running(*args, user=user))
+        return begun[-1]
+
+    yield run
+    for one in begun:
+        one.process.kill()
+        one.process.communicate()
+
+
+@pytest.fixture
+def proofs(start: Start) -> Callable[..., Proofs]:
+    def run(*args: str) -> Proofs:
+        out, err = start(*args).ended()
+        assert err == ""
+        found: Proofs = json.loads(out)
+        return found
+
+    return run
