@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 COMMAND = [sys.executable, "-m", "overlock_tools", "demo", "-o", "report.html"]
 QUICK = ["--rounds", "1", "--seconds", "0.02"]
 

@@ -2,12 +2,14 @@
 """No text recommends a lock that our measurements call slower than the lock in place."""
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import advice_tables
 import click
+import evidence
 import pytest
+from evidence import Called, Cell
 
 from overlock_tools.cli.commands import demo
 from overlock_tools.cli.main import cli
@@ -17,13 +19,8 @@ from overlock_tools.model.advice import KEEP, Situation
 from overlock_tools.model.results import Cell as ResultCell
 from overlock_tools.model.results import Result
 from overlock_tools.preload import config, tuning
+from tests.conftest import TOP
 from tests.docs.recommending import MUTEX, Recommended, quoted, recommended
-
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import advice_tables  # noqa: E402
-import evidence  # noqa: E402
-from evidence import Called, Cell  # noqa: E402
 
 PAGES = sorted(
     path

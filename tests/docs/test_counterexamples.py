@@ -2,13 +2,9 @@
 """docs/results/counterexamples.md shows what the commands that it states print."""
 
 import re
-import sys
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import chart_picture  # noqa: E402
-import counterexamples as made  # noqa: E402
+import chart_picture
+import counterexamples as made
 
 
 def steady(page: str) -> list[str]:

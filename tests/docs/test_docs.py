@@ -2,21 +2,18 @@
 """The documentation: links lead somewhere, generated parts are true, what it names exists."""
 
 import re
-import sys
 from pathlib import Path
 
+import diagrams
+import docs_tables as docs
+import guest_measured
 import pytest
+import tree_diagram
 
 from overlock_tools.cli import commands
 from overlock_tools.model import defs
 from overlock_tools.model.results import Cell, Result
-
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import diagrams  # noqa: E402
-import docs_tables as docs  # noqa: E402
-import guest_measured  # noqa: E402
-import tree_diagram  # noqa: E402
+from tests.conftest import TOP
 
 PAGES = sorted(
     path

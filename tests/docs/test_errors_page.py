@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
+from tests.conftest import NATIVE, TOP
+
 PAGES = sorted(TOP.glob("docs/reference/errors*.md"))
 ENTRY = re.compile(
     r"(?:<!-- given: (?P<given>[\w ]+) -->\n\n?)?```console\n"

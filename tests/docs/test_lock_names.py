@@ -12,8 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from overlock_tools.model import defs
-
-TOP = Path(__file__).resolve().parents[2]
+from tests.conftest import TOP
 
 # A lock's own, its line, and prose.
 OWN = re.compile(

@@ -6,14 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lock_pages
+import measured
 import pytest
 
 from overlock_tools.model import defs
-
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import lock_pages  # noqa: E402
-import measured  # noqa: E402
+from tests.conftest import TOP
 
 LOCKS = defs.load().locks
 HOW = "begin docs/locks/{0}.md as the others are"

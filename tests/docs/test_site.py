@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.model import defs
+from tests.conftest import TOP
 
-TOP = Path(__file__).resolve().parents[2]
 MOST_LINES = 150
 APART = ("results/", "reference/")  # generated tables: only what is written by hand counts
 GENERATED = re.compile(

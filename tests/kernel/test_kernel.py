@@ -24,9 +24,9 @@ from overlock_tools.kernel.channel import Ended
 from overlock_tools.kernel.qmp import Monitor
 from overlock_tools.kernel.vm import NO_TIMER_CHECK
 from overlock_tools.model import defs
-from tests.kernel.conftest import TOP
+from tests.conftest import BUILD, TOP
 
-FOLDER = Path(os.environ.get("BUILD", "build")).resolve() / "kernel"
+FOLDER = BUILD / "kernel"
 PACKED = Path("/usr/src/linux-source-6.1.tar.xz")
 CPUS = 4
 TORTURE_SECONDS = 3

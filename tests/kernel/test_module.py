@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.model import defs
-from tests.kernel.conftest import TOP, Build, mutant
+from tests.conftest import TOP
+from tests.kernel.conftest import Build, mutant
 
 # What a lock's object may leave for others: the seam, and what the kernel's compiler flags call.
 ALLOWED = {"sched_clock", "__fentry__", "__stack_chk_fail", "ol_world"}

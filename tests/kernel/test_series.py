@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.model import defs
-from tests.kernel.conftest import TOP
+from tests.conftest import TOP
 
 SERIES = TOP / "guest/series"
 PATCH = TOP / "guest/patch/spinlocks.patch"

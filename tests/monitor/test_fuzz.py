@@ -18,7 +18,7 @@ import pytest
 from overlock_tools.kernel import channel
 from overlock_tools.kernel.channel import Late
 from overlock_tools.kernel.qmp import Monitor, parsed, threads_of
-from tests.monitor.conftest import TOP
+from tests.conftest import TOP
 
 HERE = Path(__file__).parent
 RUNS = 100_000

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.conftest import HEADER, MADE, NATIVE, NO_END, OVER, TOLD, Entry, Look, Page
+from tests.conftest import NATIVE
+from tests.monitor.conftest import HEADER, MADE, NO_END, OVER, TOLD, Entry, Look, Page
 
 HOSTD = NATIVE / "overlock-hostd"
 BTF = Path("/sys/kernel/btf/vmlinux")

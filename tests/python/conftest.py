@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
-
 Done = subprocess.CompletedProcess[str]
 Overlock = Callable[..., Done]
 COMMAND = [sys.executable, "-m", "overlock_tools"]
@@ -18,17 +15,19 @@ SHORT = ["--rounds", "1", "--seconds", "0.02"]
 
 @pytest.fixture
 def overlock(tmp_path: Path) -> Overlock:
-    """Runs the command in a folder of its own, without a terminal."""
+    """Runs the command in a folder of its own, without a terminal; `within` comes before it."""
 
-    def run(*args: str | Path, **environment: str) -> Done:
+    def run(
+        *args: str | Path, within: tuple[str, ...] = (), seconds: float = 120, **environment: str
+    ) -> Done:
         return subprocess.run(
-            [*COMMAND, *map(str, args)],
+            [*within, *COMMAND, *map(str, args)],
             cwd=tmp_path,
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=seconds,
             check=False,
         )
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from overlock_tools.system import native
-from tests.run.conftest import LOCKS, TOP, Compile, environment, output, overlock, run
+from tests.conftest import TOP
+from tests.run.conftest import LOCKS, Compile, environment, output, overlock, run
 from tests.run.test_mutants import Mutant, build
 
 MISUSE = {

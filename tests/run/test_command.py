@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.system import native
+from tests.conftest import TOP
 from tests.run.conftest import (
     REFUSED,
     SPINLOCKS,
-    TOP,
     Compile,
     environment,
     installed,

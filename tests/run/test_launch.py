@@ -22,7 +22,8 @@ from overlock_tools.model import defs
 from overlock_tools.model.defs import Tunable
 from overlock_tools.preload.interpose import ADAPTIVE
 from overlock_tools.system import native
-from tests.run.conftest import LOCKS, SPINLOCKS, TOP, Compile, environment
+from tests.conftest import TOP
+from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment
 
 Text = str | bytes
 

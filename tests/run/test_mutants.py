@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import BUILD, TOP
 from tests.run.conformance.asking import OURS, differences, wanted
 from tests.run.conformance.generate import Case, load
-from tests.run.conftest import BUILD, TOP, Compile, environment, output
+from tests.run.conftest import Compile, environment, output
 
 PRELOAD = TOP / "preload"
 SOURCES = (

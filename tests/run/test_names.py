@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.conftest import BUILD, TOP
+from tests.conftest import BUILD, TOP
 
 PREFIX = re.compile(r"ol_|__ol_")
 INTERPOSED = set(re.findall(r"\w+(?=;)", (TOP / "preload/exports.map").read_text()))

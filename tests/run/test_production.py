@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.system import native
-from tests.run.conftest import LOCKS, TOP, X86_64, Compile, collapses, environment, overlock, run
+from tests.conftest import TOP
+from tests.run.conftest import LOCKS, X86_64, Compile, collapses, environment, overlock, run
 
 FLAVOURS = ("", "-counted", "-checked")
 ALLOCATORS = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import TOP
 from tests.thirdparty import judging, reading, running, suite
-from tests.thirdparty.conftest import TOP
 from tests.thirdparty.judging import Program
 from tests.thirdparty.running import ENDING, Outcome
 

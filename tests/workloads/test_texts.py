@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workloads.conftest import TOP
+from tests.conftest import TOP
 
 NAMES = [
     name

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.workloads.conftest import BUILT, NATIVE
+from tests.conftest import NATIVE
+from tests.workloads.conftest import BUILT
 
 CONTENDING = str(BUILT / "libcontending.so")
 

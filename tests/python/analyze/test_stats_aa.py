@@ -9,16 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.python.conftest import TOP
-
-sys.path.insert(0, str(TOP / "tools"))
-
 import aa
+import pytest
 from aa import Comparison
 
 from overlock_tools.model.stats import Ratio
+from tests.conftest import TOP
 
 SAME, FASTER, SLOWER = Ratio(1, 0.99, 1.01), Ratio(1.05, 1.04, 1.06), Ratio(0.95, 0.94, 0.96)
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.python.conftest import TOP
+from tests.conftest import TOP
 
 PACKAGE = TOP / "src" / "overlock_tools"
 TESTS = TOP / "tests" / "python"

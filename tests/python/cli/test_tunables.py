@@ -9,8 +9,7 @@ import pytest
 
 from overlock_tools.cli import main
 from overlock_tools.model import defs
-
-TOP = Path(__file__).resolve().parents[3]
+from tests.conftest import TOP
 
 
 def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import TOP
 from tests.python.cli.test_bench import HEADER, SOUND
-from tests.python.conftest import SHORT, TOP
+from tests.python.conftest import SHORT
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.python.conditions.conftest import TOP
+from tests.conftest import TOP
 
 INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc none /proc

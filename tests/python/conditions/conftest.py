@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[3]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
+from tests.conftest import TOP
+
 STAND_IN = [sys.executable, "-m", "tests.python.conditions.stand_in"]
 
 Proofs = dict[str, dict[str, Any]]

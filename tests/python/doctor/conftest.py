@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-import os
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,13 +9,6 @@ import pytest
 from overlock_tools.doctor import Report
 from tests.python.doctor.recorded import NAMES, Machine, machine
 
-TOP = Path(__file__).resolve().parents[3]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
-
-Done = subprocess.CompletedProcess[str]
-Overlock = Callable[..., Done]
-COMMAND = [sys.executable, "-m", "overlock_tools"]
-
 
 @pytest.fixture(scope="session")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Machine, Report]]:
@@ -25,25 +16,6 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Machin
     folder = tmp_path_factory.mktemp("machines")
     made = {name: machine(name, folder) for name in NAMES}
     return {name: (one, one.report()) for name, one in made.items()}
-
-
-@pytest.fixture
-def overlock(tmp_path: Path) -> Overlock:
-    """Runs the command in a folder of its own, without a terminal; `within` comes before it."""
-
-    def run(*args: str | Path, within: tuple[str, ...] = (), **environment: str) -> Done:
-        return subprocess.run(
-            [*within, *COMMAND, *map(str, args)],
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,9 @@ from overlock_tools import doctor
 from overlock_tools.doctor import Report, probe
 from overlock_tools.system import cgroups
 from overlock_tools.system.kernel_files import Tree, Unknown
-from tests.python.doctor.conftest import TOP, Done, Overlock, running
+from tests.conftest import TOP
+from tests.python.conftest import Done, Overlock
+from tests.python.doctor.conftest import running
 from tests.python.doctor.recorded import NAMES, Machine
 
 Machines = dict[str, tuple[Machine, Report]]

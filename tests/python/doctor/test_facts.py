@@ -12,7 +12,7 @@ from overlock_tools.doctor.fact import FACTS, Known
 from overlock_tools.system import cgroups
 from overlock_tools.system import machine as here
 from overlock_tools.system.kernel_files import Tree
-from tests.python.doctor.conftest import TOP
+from tests.conftest import TOP
 from tests.python.doctor.recorded import NAMES, Machine, machine
 
 Machines = dict[str, tuple[Machine, Report]]

@@ -3,19 +3,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[3]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
-
-Done = subprocess.CompletedProcess[str]
-Overlock = Callable[..., Done]
-COMMAND = [sys.executable, "-m", "overlock_tools"]
 FAKE = Path(__file__).with_name("fake_qemu.py")
 
 
@@ -72,22 +65,6 @@ def home(tmp_path: Path) -> Path:
     known = {"version": "6.1-fake", "kernel": "k", "loads": "l", "sources": "s"}
     found.stamp.write_text(json.dumps(known))
     return tmp_path / "guests"
-
-
-@pytest.fixture
-def overlock(tmp_path: Path) -> Overlock:
-    def run(*args: str | Path, seconds: float = 60) -> Done:
-        return subprocess.run(
-            [*COMMAND, *map(str, args)],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-
-    return run
 
 
 def alive(pids: Path) -> list[int]:

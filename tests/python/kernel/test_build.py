@@ -13,7 +13,8 @@ import pytest
 from overlock_tools.kernel import build, deb, paths, source
 from overlock_tools.kernel.build import Progress, Terms
 from overlock_tools.system.errors import Fail
-from tests.python.kernel.conftest import TOP, Overlock
+from tests.conftest import TOP
+from tests.python.conftest import Overlock
 
 
 def fake_make(folder: Path, text: str) -> str:

@@ -14,7 +14,7 @@ from overlock_tools.kernel.experiments import EXPERIMENTS
 from overlock_tools.kernel.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
 from overlock_tools.model import histograms
 from overlock_tools.model.results import MEASURES, Cell, Result
-from tests.python.kernel.conftest import Overlock
+from tests.python.conftest import Overlock
 
 Fake = Callable[[str], Path]
 LOCK = TICKET

@@ -16,7 +16,8 @@ from overlock_tools.kernel.loads import Counters, Wrong
 from overlock_tools.measure import kernbench
 from overlock_tools.model.combine import Answer, together
 from overlock_tools.system.errors import Fail
-from tests.python.kernel.conftest import TOP, Overlock
+from tests.conftest import TOP
+from tests.python.conftest import Overlock
 
 Fake = Callable[[str], Path]
 

@@ -12,7 +12,8 @@ import pytest
 
 from overlock_tools.kernel import campaign
 from overlock_tools.system.errors import Fail
-from tests.python.kernel.conftest import COMMAND, Overlock, alive
+from tests.python.conftest import COMMAND, Overlock
+from tests.python.kernel.conftest import alive
 
 Fake = Callable[[str], Path]
 

@@ -19,7 +19,9 @@ from overlock_tools.kernel.nested import Nest
 from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system.errors import Fail
-from tests.python.kernel.conftest import TOP, Overlock, alive
+from tests.conftest import TOP
+from tests.python.conftest import Overlock
+from tests.python.kernel.conftest import alive
 
 Fake = Callable[[str], Path]
 TWO = Placement("balanced", ((0, 0),)) if os.cpu_count() == 1 else Placement("balanced", ((0, 1),))

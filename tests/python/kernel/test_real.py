@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from overlock_tools.kernel import paths
-from tests.python.kernel.conftest import Overlock
+from tests.python.conftest import Overlock
 
 BUILT = paths.home().built()
 REQUIRED = os.environ.get("OVERLOCK_GUEST_TEST") == "1"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.kernel.conftest import Overlock
+from tests.python.conftest import Overlock
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("OVERLOCK_NESTED_TEST") != "1",

@@ -14,7 +14,8 @@ from overlock_tools.kernel.loads import Wrong
 from overlock_tools.model.combine import Answer, together
 from overlock_tools.model.results import Cell, Result
 from overlock_tools.system.errors import Fail
-from tests.python.kernel.conftest import TOP, Overlock
+from tests.conftest import TOP
+from tests.python.conftest import Overlock
 
 Fake = Callable[[str], Path]
 

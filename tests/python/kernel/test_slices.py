@@ -13,7 +13,8 @@ from overlock_tools.kernel import slices, vm
 from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system.errors import Fail
-from tests.python.kernel.conftest import Overlock, alive
+from tests.python.conftest import Overlock
+from tests.python.kernel.conftest import alive
 
 Fake = Callable[[str], Path]
 Agent = Callable[..., Path]

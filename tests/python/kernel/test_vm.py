@@ -16,7 +16,9 @@ from overlock_tools.kernel import accel, placement, vm
 from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system.errors import Fail
-from tests.python.kernel.conftest import COMMAND, TOP, Overlock, alive
+from tests.conftest import TOP
+from tests.python.conftest import COMMAND, Overlock
+from tests.python.kernel.conftest import alive
 
 Fake = Callable[[str], Path]
 HERE = Placement("free", (tuple(sorted(os.sched_getaffinity(0))),))

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import TOP
+
 Done = subprocess.CompletedProcess[str]
-SCRIPT = Path(__file__).resolve().parents[3] / "guest/which-lock"
+SCRIPT = TOP / "guest/which-lock"
 VERSION = "[    0.000000] Linux version 6.1.0-53-amd64 (debian-kernel@lists.debian.org)\n"
 PV = """[    0.041330] kvm-guest: PV spinlocks enabled
 [    0.041332] PV qspinlock hash table entries: 256 (order: 0, 4096 bytes, linear)

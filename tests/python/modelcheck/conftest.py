@@ -9,38 +9,25 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import NATIVE
+from tests.python.conftest import COMMAND as OVERLOCK
+from tests.python.conftest import Done
+
 HERE = Path(__file__).parent
-TOP = HERE.parents[2]
-NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
-os.environ.setdefault("OVERLOCK_NATIVE", str(NATIVE))
 
-Done = subprocess.CompletedProcess[str]
-COMMAND = [sys.executable, "-m", "overlock_tools", "check"]
+COMMAND = [*OVERLOCK, "check"]
 
 
-class Fake:
-    """`overlock check` over a checker that follows a script; its calls are known."""
+class Command:
+    """`overlock check` in a folder with a cache of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.log = folder, folder / "log"
-        self.native = folder / "native"
-        self.native.mkdir()
-        shutil.copy(NATIVE / "defs.json", self.native)
-        self.program = self.native / "overlock-check"
-        text = (HERE / "fake_check.py").read_text().split("\n", 1)[1]
-        self.program.write_text(f"#!{sys.executable}\n{text}")
-        self.program.chmod(0o755)
+    def __init__(self, folder: Path, native: Path) -> None:
+        self.folder, self.native = folder, native
         self.environment = {
             **os.environ,
-            "OVERLOCK_NATIVE": str(self.native),
-            "FAKE_CHECK": str(folder / "world.json"),
+            "OVERLOCK_NATIVE": str(native),
             "XDG_CACHE_HOME": str(folder / "cache"),
         }
-        self.says()
-
-    def says(self, *rules: dict[str, Any], **others: Any) -> None:
-        world = {"rules": rules, "log": str(self.log), **others}
-        (self.folder / "world.json").write_text(json.dumps(world))
 
     def __call__(self, *args: str | Path) -> Done:
         return subprocess.run(
@@ -50,9 +37,29 @@ class Fake:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
+
+
+class Fake(Command):
+    """The checker follows a script; its calls are known."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, folder / "native")
+        self.log = folder / "log"
+        self.native.mkdir()
+        shutil.copy(NATIVE / "defs.json", self.native)
+        self.program = self.native / "overlock-check"
+        text = (HERE / "fake_check.py").read_text().split("\n", 1)[1]
+        self.program.write_text(f"#!{sys.executable}\n{text}")
+        self.program.chmod(0o755)
+        self.environment["FAKE_CHECK"] = str(folder / "world.json")
+        self.says()
+
+    def says(self, *rules: dict[str, Any], **others: Any) -> None:
+        world = {"rules": rules, "log": str(self.log), **others}
+        (self.folder / "world.json").write_text(json.dumps(world))
 
     def calls(self) -> list[str]:
         """What the checker was asked to explore, in order, since the last time."""
@@ -77,30 +84,7 @@ def fake(tmp_path: Path) -> Fake:
     return Fake(tmp_path)
 
 
-class Real:
-    """`overlock check` with the checker that was built, and a cache of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.environment = {
-            **os.environ,
-            "OVERLOCK_NATIVE": str(NATIVE),
-            "XDG_CACHE_HOME": str(folder / "cache"),
-        }
-
-    def __call__(self, *args: str | Path) -> Done:
-        return subprocess.run(
-            [*COMMAND, *map(str, args)],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-
 @pytest.fixture
-def real(tmp_path: Path) -> Real:
-    return Real(tmp_path)
+def real(tmp_path: Path) -> Command:
+    """`overlock check` with the checker that was built, and a cache of its own."""
+    return Command(tmp_path, NATIVE)

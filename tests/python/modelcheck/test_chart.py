@@ -10,7 +10,7 @@ import pytest
 from overlock_tools.modelcheck.chart import chart
 from overlock_tools.modelcheck.job import Job, Size, Subject
 from overlock_tools.modelcheck.outcome import Outcome
-from tests.python.modelcheck.conftest import TOP
+from tests.conftest import TOP
 from tests.python.modelcheck.story import HEADER, STEPS, events, failure
 
 MARKS = {3, 19, 23, 25}  # told with the step that they come from

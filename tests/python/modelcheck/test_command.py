@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.python.modelcheck.conftest import COMMAND, TOP, Fake
+from tests.conftest import TOP
+from tests.python.modelcheck.conftest import COMMAND, Fake
 from tests.python.modelcheck.story import HOW, STEPS, failure
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())

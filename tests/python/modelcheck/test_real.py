@@ -10,14 +10,15 @@ import time
 
 from jsonschema import Draft202012Validator
 
-from tests.python.modelcheck.conftest import COMMAND, HERE, TOP, Real
+from tests.conftest import TOP
+from tests.python.modelcheck.conftest import COMMAND, HERE, Command
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
 EVENTS = json.loads((HERE / "trace_events.json").read_text())
 MUTANT = TOP / "tests/mutants/mcs_by_self.h"
 
 
-def test_ticket_holds_and_is_known_then(real: Real) -> None:
+def test_ticket_holds_and_is_known_then(real: Command) -> None:
     done = real("ticket", "--size", "2x2", "--model", "sc")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^ticket +lock +sc +2x2 .* exhausted: holds$", done.stdout, re.M)
@@ -26,7 +27,7 @@ def test_ticket_holds_and_is_known_then(real: Real) -> None:
     assert "exhausted: holds  (cached)" in again.stdout
 
 
-def test_the_length_of_a_slice_is_told_to_the_checker(real: Real) -> None:
+def test_the_length_of_a_slice_is_told_to_the_checker(real: Command) -> None:
     for clock, said in (([], 2), (["--clock", "3"], 3), (["--clock", "0"], None)):
         done = real("i_spin", "--size", "2x1", *clock, "--json", "out.json")
         assert done.returncode == 0
@@ -35,7 +36,7 @@ def test_the_length_of_a_slice_is_told_to_the_checker(real: Real) -> None:
         assert document["results"][0]["clock"] == said
 
 
-def test_a_broken_lock_is_told_replayed_and_drawn(real: Real) -> None:
+def test_a_broken_lock_is_told_replayed_and_drawn(real: Command) -> None:
     """Its unlock asks who calls: with two locks held hand over hand it leaves the wrong one."""
     done = real(MUTANT, "--scenario", "chain", "--json", "out.json", "--trace", "trace.json")
     assert done.returncode == 1
@@ -65,7 +66,7 @@ def test_a_broken_lock_is_told_replayed_and_drawn(real: Real) -> None:
     Draft202012Validator(EVENTS).validate(json.loads((real.folder / "trace.json").read_text()))
 
 
-def test_a_changed_copy_is_not_the_lock_of_that_name(real: Real) -> None:
+def test_a_changed_copy_is_not_the_lock_of_that_name(real: Command) -> None:
     """The program has a ticket lock of its own, which must not be checked in place of the copy."""
     text = (TOP / "include/overlock/lock/ticket.h").read_text()
     broken = text.replace("while (ol_load_lo_acquire(", "if (ol_load_lo_acquire(")
@@ -76,7 +77,7 @@ def test_a_changed_copy_is_not_the_lock_of_that_name(real: Real) -> None:
     assert "FAILS: exclusion" in done.stdout
 
 
-def test_a_lock_of_ones_own(real: Real) -> None:
+def test_a_lock_of_ones_own(real: Command) -> None:
     new = [sys.executable, "-m", "overlock_tools", "new", "mine"]
     subprocess.run(new, cwd=real.folder, check=True, capture_output=True)
     header = real.folder / "mine.h"
@@ -99,7 +100,7 @@ def test_a_lock_of_ones_own(real: Real) -> None:
     )
 
 
-def test_ctrl_c_keeps_what_is_done(real: Real) -> None:
+def test_ctrl_c_keeps_what_is_done(real: Command) -> None:
     """Six contexts of three acquisitions are far out of reach."""
     args = ["ticket", "--size", "1x1", "--size", "6x3", "--seconds", "0", "--jobs", "1"]
     child = subprocess.Popen(
@@ -120,7 +121,7 @@ def test_ctrl_c_keeps_what_is_done(real: Real) -> None:
     assert second["executions"] > 0
 
 
-def test_every_scenario_and_model_that_is_listed_runs(real: Real) -> None:
+def test_every_scenario_and_model_that_is_listed_runs(real: Command) -> None:
     """Whatever it finds: that is for tests of the checker."""
     args = ["tas", "--size", "2x1", "--scenario", "all", "--model", "all", "--json", "out.json"]
     done = real(*args)
@@ -136,7 +137,7 @@ def test_every_scenario_and_model_that_is_listed_runs(real: Real) -> None:
         assert {r[kind] for r in results} == set(re.findall(r"^  (\w+)", names[0], re.M))
 
 
-def test_every_order_of_ticket_is_missed(real: Real) -> None:
+def test_every_order_of_ticket_is_missed(real: Command) -> None:
     done = real("--weaken", "ticket", "--scenario", "lock,try", "--json", "out.json")
     assert done.returncode == 0, done.stdout + done.stderr
     orders = json.loads((real.folder / "out.json").read_text())["weakened"]
@@ -144,7 +145,7 @@ def test_every_order_of_ticket_is_missed(real: Real) -> None:
     assert {order["class"] for order in orders} == {"caught"}
 
 
-def test_a_random_search_is_no_proof(real: Real) -> None:
+def test_a_random_search_is_no_proof(real: Command) -> None:
     done = real("ticket", "--size", "6x4", "--search", "pct", "--executions", "200", "--seed", "1")
     assert done.returncode == 3
     assert "not exhausted (execution limit reached): no failure found so far" in done.stdout
@@ -153,7 +154,7 @@ def test_a_random_search_is_no_proof(real: Real) -> None:
     assert done.stderr.startswith("overlock: a random search ends only at a limit")
 
 
-def test_a_waiter_is_gone_before_a_store_too(real: Real) -> None:
+def test_a_waiter_is_gone_before_a_store_too(real: Command) -> None:
     """Between MCS's exchange and its link; under TSO a store is no step of its context's."""
     for model in ("sc", "tso"):
         done = real("mcs", "--scenario", "waiter", "--size", "2x1", "--model", model)
