@@ -140,7 +140,7 @@ conformance: ## compare every pthread call in every state with glibc, under ever
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(PYTHON) tests/run/conformance/generate.py
-	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/test_conformance.py $(ARGS)
+	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/conformance/test_conformance.py $(ARGS)
 
 instructions: ## count the instructions of each lock and of Concurrency Kit's; ARGS="--json FILE"
 	@tools/setup test

@@ -51,7 +51,7 @@ suite(demo QUICK ALONE SECONDS 60
 	COMMAND "pytest tests/demo")
 
 suite(kernel QUICK SECONDS 100
-	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies and is small"
+	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies"
 	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py")
 
 suite(kernel-boot LONG SECONDS 120
@@ -184,7 +184,7 @@ suite(sim-coverage ALONE SECONDS 120
 suite(run ALONE SECONDS 400
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs"
 	PATHS include lib preload src/overlock_tools/preload tests/run
-	COMMAND "pytest tests/run --ignore=tests/run/test_conformance.py --ignore=tests/run/test_mutants.py")
+	COMMAND "pytest tests/run/test_*.py")
 
 suite(third-party SECONDS 150
 	WHAT "third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
@@ -199,7 +199,7 @@ suite(packages SECONDS 80
 suite(conformance SECONDS 220
 	WHAT "overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught"
 	PATHS include lib preload tests/run
-	COMMAND "pytest tests/run/test_conformance.py tests/run/test_mutants.py")
+	COMMAND "pytest tests/run/conformance")
 
 suite(run-scale LONG SECONDS 3600
 	WHAT "overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs"

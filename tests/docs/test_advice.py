@@ -36,7 +36,6 @@ PAGES = sorted(
     if path.parent.name != "locks"
 )
 LOCK_PAGES = sorted(TOP.glob("docs/locks/*.md"))
-MOST_LINES = 100
 OVERCOMMITTED = ("8", "16", "32")
 NONE_FASTER = "no lock was measured to be faster"
 NONE_MEASURED = "no lock was measured under"
@@ -384,10 +383,6 @@ def test_examples_that_have_are_found() -> None:
 
 
 README = (TOP / "README.md").read_text()
-
-
-def test_readme_is_short() -> None:
-    assert len(README.splitlines()) <= MOST_LINES
 
 
 def test_readme_begins_with_the_most_to_gain_and_ends_with_none() -> None:

@@ -25,7 +25,6 @@ def test_every_counterexample_is_shown_and_fails_as_it_says() -> None:
     assert shown.keys() == made.COUNTEREXAMPLES.keys()
     for name, one in made.COUNTEREXAMPLES.items():
         assert f": FAILS: {one.property}\n" in shown[name]
-        assert len(shown[name].splitlines()) <= 60  # a page
 
 
 def test_the_search_finds_them() -> None:

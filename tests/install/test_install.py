@@ -86,11 +86,6 @@ def test_run_finds_what_it_preloads(installed: Installed) -> None:
     assert "overlock-tools" in run(launcher, "locks", env=env, code=3)
 
 
-def test_the_example_has_about_twenty_lines() -> None:
-    body = (EXAMPLES / "counter.c").read_text().split("#include <stdio.h>\n")[1]
-    assert len([line for line in body.splitlines() if line.strip(" \t{}")]) <= 20
-
-
 VENDORED = """
 #include <overlock/lock/{id}.h>
 static ol_{id}_t lock = OL_{ID}_INIT;

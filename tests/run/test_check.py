@@ -11,8 +11,8 @@ import pytest
 
 from overlock_tools.system import native
 from tests.conftest import TOP
+from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import LOCKS, Compile, environment, output, overlock, run
-from tests.run.test_mutants import Mutant, build
 
 MISUSE = {
     # what is found, and the function that the call is in

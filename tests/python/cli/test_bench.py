@@ -16,7 +16,9 @@ import pytest
 
 from overlock_tools.measure import peers
 from overlock_tools.model import defs
-from tests.python.conftest import COMMAND, SHORT, Overlock
+from tests.processes import read_until
+from tests.python.command import COMMAND
+from tests.python.conftest import SHORT, Overlock
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 HEADER = """
@@ -214,18 +216,10 @@ def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_for(child: subprocess.Popen[str], line: str) -> None:
-    assert child.stdout is not None
-    for text in child.stdout:
-        if line in text:
-            return
-    pytest.fail(f"it never said {line!r}")
-
-
 @pytest.mark.parametrize("to", ["the command", "its whole group, as a terminal does"])
 def test_interrupt_keeps_what_is_complete(tmp_path: Path, to: str) -> None:
     child = start(tmp_path, "--rounds", "10000", "--seconds", "0.02", "--json", "r.json")
-    wait_for(child, "round 2 of")
+    read_until(child, "round 2 of")
     assert not (tmp_path / "r.json").exists()
     (os.kill if to == "the command" else os.killpg)(child.pid, signal.SIGINT)
     out, err = child.communicate(timeout=30)
@@ -239,7 +233,7 @@ def test_interrupt_keeps_what_is_complete(tmp_path: Path, to: str) -> None:
 
 def test_interrupt_before_the_first_cell_writes_nothing(tmp_path: Path) -> None:
     child = start(tmp_path, "--rounds", "2", "--seconds", "30", "--json", "r.json")
-    wait_for(child, "cells of 30 s")
+    read_until(child, "cells of 30 s")
     time.sleep(1)  # into the first cell; earlier is as good
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=30)
@@ -250,7 +244,7 @@ def test_interrupt_before_the_first_cell_writes_nothing(tmp_path: Path) -> None:
 def test_killed_outright_leaves_no_half_file_and_no_process(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text("what was here before")
     child = start(tmp_path, "--rounds", "10000", "--seconds", "0.02", "--json", "r.json")
-    wait_for(child, "round 1 of")
+    read_until(child, "round 1 of")
     children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
     assert children
     child.kill()

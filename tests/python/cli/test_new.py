@@ -9,30 +9,19 @@ import pytest
 
 from overlock_tools.measure import header_locks
 from overlock_tools.system import native
-
-
-def overlock(*args: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "overlock_tools", *map(str, args)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+from tests.python.conftest import Overlock
 
 
 @pytest.fixture
-def mine(tmp_path: Path) -> Path:
-    done = overlock("new", "mine", cwd=tmp_path)
+def mine(overlock: Overlock, tmp_path: Path) -> Path:
+    done = overlock("new", "mine")
     assert done.returncode == 0, done.stderr
     return tmp_path / "mine.h"
 
 
-def test_it_says_what_to_do_next(tmp_path: Path) -> None:
-    done = overlock("new", "mine", cwd=tmp_path)
-    first, *rest = done.stdout.splitlines()
-    assert first == "./mine.h is a working lock. Next:"
-    assert len(rest) == 3
-
-
-def test_in_another_folder(tmp_path: Path) -> None:
+def test_in_another_folder(overlock: Overlock, tmp_path: Path) -> None:
     (tmp_path / "locks").mkdir()
-    done = overlock("new", "mine", "--dir", "locks", cwd=tmp_path)
+    done = overlock("new", "mine", "--dir", "locks")
     assert done.returncode == 0
     assert "locks/mine.h" in done.stdout
     assert (tmp_path / "locks/mine.h").exists()
@@ -41,16 +30,16 @@ def test_in_another_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["Mine", "1st", "my-lock", "", "a" * 41, "../mine", "ticket", "find"]
 )
-def test_refused_names_leave_nothing(tmp_path: Path, name: str) -> None:
-    done = overlock("new", name, cwd=tmp_path)
+def test_refused_names_leave_nothing(overlock: Overlock, tmp_path: Path, name: str) -> None:
+    done = overlock("new", name)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
-def test_it_overwrites_nothing(mine: Path) -> None:
+def test_it_overwrites_nothing(overlock: Overlock, mine: Path) -> None:
     mine.write_text("precious")
-    done = overlock("new", "mine", cwd=mine.parent)
+    done = overlock("new", "mine")
     assert done.returncode == 2
     assert mine.read_text() == "precious"
 
@@ -112,29 +101,27 @@ int main(void)
 """
 
 
-def test_in_bench(mine: Path) -> None:
+def test_in_bench(overlock: Overlock, mine: Path) -> None:
     out = mine.with_name("result.json")
     done = overlock(
         *("bench", "sections", "--locks", "./mine.h", "--threads", 2, "--rounds", 2),
         *("--seconds", 0.02, "--json", out),
-        cwd=mine.parent,
     )
     assert done.returncode == 0, done.stderr
     assert "mine" in done.stdout
     assert '"mine"' in out.read_text()
 
 
-def test_in_run(mine: Path) -> None:
+def test_in_run(overlock: Overlock, mine: Path) -> None:
     done = overlock(
         *("run", "--lock", "./mine.h", "--", sys.executable, "-c", "print('fine')"),
-        cwd=mine.parent,
     )
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
-def test_a_lock_that_does_not_compile_is_one_line(mine: Path) -> None:
+def test_a_lock_that_does_not_compile_is_one_line(overlock: Overlock, mine: Path) -> None:
     mine.write_text(mine.read_text().replace("ol_store_release", "ol_no_such_call"))
-    done = overlock("bench", "sections", "--locks", "./mine.h", cwd=mine.parent)
+    done = overlock("bench", "sections", "--locks", "./mine.h")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "ol_no_such_call" in done.stderr

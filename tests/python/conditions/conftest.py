@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,48 +13,15 @@ from typing import Any
 import pytest
 
 from tests.conftest import TOP
+from tests.processes import children, read
 
 STAND_IN = [sys.executable, "-m", "tests.python.conditions.stand_in"]
 
 Proofs = dict[str, dict[str, Any]]
 
 
-def read(file: Path | str) -> str:
-    """Nothing, if what it is about has just ended."""
-    try:
-        return Path(file).read_text()
-    except OSError:
-        return ""
-
-
-def children(pid: int) -> list[int]:
-    """Also of threads that are not the first."""
-    files = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(word) for file in files for word in read(file).split()]
-
-
-def descendants(pid: int) -> set[int]:
-    found = set(children(pid))
-    return found.union(*map(descendants, found))
-
-
 def hogs_of(pid: int) -> list[int]:
     return [child for child in children(pid) if read(f"/proc/{child}/comm") == "overlock-hog\n"]
-
-
-def gone(pid: int) -> bool:
-    """Perhaps not yet waited for."""
-    return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] in ([], ["Z"])
-
-
-def until(what: Callable[[], Any], seconds: float = 20) -> Any:
-    """What it gives once that is something; fails if it stays nothing."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := what():
-            return found
-        time.sleep(0.02)
-    pytest.fail("it did not come to be")
 
 
 def groups() -> set[Path]:

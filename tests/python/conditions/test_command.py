@@ -13,15 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.conditions.conftest import (
-    children,
-    descendants,
-    gone,
-    groups,
-    hogs_of,
-    read,
-    until,
-)
+from tests.processes import children, descendants, gone, read, until
+from tests.python.conditions.conftest import groups, hogs_of
 from tests.python.conditions.test_scenarios import needs_quota, needs_slices
 
 BENCH = [sys.executable, "-m", "overlock_tools", "bench", "sections", "--locks", "ttas,tas_yield"]

@@ -12,8 +12,9 @@ import pytest
 from overlock_tools.measure.conditions import SCENARIOS, Proofs, words
 from overlock_tools.measure.conditions.base import Proof, deferred, ended_in_order
 from overlock_tools.system.errors import Fail
+from tests.processes import children, read, until
 from tests.python.conditions.conftest import Proofs as Found
-from tests.python.conditions.conftest import Start, children, hogs_of, read, until
+from tests.python.conditions.conftest import Start, hogs_of
 
 Prove = Callable[..., Found]
 # Three processes that spin want 3 CPUs; a fifth of one is used up soon, however busy the machine.

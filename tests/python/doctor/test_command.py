@@ -20,7 +20,8 @@ from overlock_tools.doctor import Report, probe
 from overlock_tools.system import cgroups
 from overlock_tools.system.kernel_files import Tree, Unknown
 from tests.conftest import TOP
-from tests.python.conftest import Done, Overlock
+from tests.python.command import Done
+from tests.python.conftest import Overlock
 from tests.python.doctor.conftest import running
 from tests.python.doctor.recorded import NAMES, Machine
 

@@ -12,7 +12,8 @@ import pytest
 
 from overlock_tools.kernel import campaign
 from overlock_tools.system.errors import Fail
-from tests.python.conftest import COMMAND, Overlock
+from tests.python.command import COMMAND
+from tests.python.conftest import Overlock
 from tests.python.kernel.conftest import alive
 
 Fake = Callable[[str], Path]

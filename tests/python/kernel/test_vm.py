@@ -17,7 +17,8 @@ from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system.errors import Fail
 from tests.conftest import TOP
-from tests.python.conftest import COMMAND, Overlock
+from tests.python.command import COMMAND
+from tests.python.conftest import Overlock
 from tests.python.kernel.conftest import alive
 
 Fake = Callable[[str], Path]

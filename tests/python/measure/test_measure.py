@@ -26,7 +26,7 @@ from overlock_tools.model.results import Result
 from overlock_tools.model.workloads import Workload
 from overlock_tools.system import machine
 from overlock_tools.system.errors import Fail
-from tests.python.conftest import COMMAND
+from tests.python.command import COMMAND
 from tests.python.measure.fake_bench import answer
 from tests.python.measure.test_plan import SCHEMA, World
 

@@ -25,7 +25,7 @@ from overlock_tools.cli import main
 from overlock_tools.measure import rounds, server, throw_mutexes
 from overlock_tools.model import paper_settings, plan
 from overlock_tools.system import files
-from tests.python.conftest import COMMAND, Done
+from tests.python.command import COMMAND, Done
 from tests.python.measure.fake_bench import WORKLOADS
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())

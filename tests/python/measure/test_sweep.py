@@ -23,7 +23,8 @@ from overlock_tools.model.results import Cell, Result
 from overlock_tools.model.sweep import Sweep
 from overlock_tools.render import sweep_plot
 from tests.python import planted
-from tests.python.conftest import COMMAND, SHORT, Overlock
+from tests.python.command import COMMAND
+from tests.python.conftest import SHORT, Overlock
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 TAU = defs.load().tunable("tau")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import NATIVE
-from tests.python.conftest import COMMAND as OVERLOCK
-from tests.python.conftest import Done
+from tests.python.command import COMMAND as OVERLOCK
+from tests.python.command import Done
 
 HERE = Path(__file__).parent
 
