@@ -75,12 +75,12 @@ guest: ## install missing packages, then build a kernel with all the locks, for 
 guest-test: guest ## boot that kernel and an instrumented one: locktorture, loads, detection of a broken lock
 	@$(OVERLOCK) guest build --variant counted
 	@tools/setup test
-	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/guest
+	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/python/kernel
 
 guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV locks, steal time; 15 minutes
 	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
 	@tools/setup test
-	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/test_real_nested.py
+	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/python/kernel/test_real_nested.py
 
 install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
@@ -95,7 +95,7 @@ deb: ## build Debian packages of library, headers and interposer into build/deb
 third-party: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
 	@tools/setup third-party
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) tests/thirdparty/run.py --build $(BUILD) $(ARGS)
+	@$(PYTHON) -m tests.thirdparty.run --build $(BUILD) $(ARGS)
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
@@ -145,7 +145,7 @@ conformance: ## compare every pthread call in every state with glibc, under ever
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(PYTHON) tests/run/conformance/generate.py
-	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/test_conformance.py $(ARGS)
+	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/conformance/test_conformance.py $(ARGS)
 
 instructions: ## count the instructions of each lock and of Concurrency Kit's; ARGS="--json FILE"
 	@tools/setup test valgrind ck
@@ -237,7 +237,7 @@ docs: ## regenerate what docs/ and README have from the sources: tables, picture
 	@$(PYTHON) tools/tree_diagram.py
 	@$(PYTHON) tools/counterexamples.py
 	@$(PYTHON) tools/chart_picture.py
-	@$(PYTHON) tests/check/claims_page.py
+	@$(PYTHON) -m tests.check.claims_page
 
 # Not --quiet: it also silences the warnings that a strict build fails for.
 .PHONY: site

@@ -20,17 +20,19 @@ suite(lint QUICK SECONDS 60
 suite(tidy SECONDS 120
 	WHAT "clang-tidy over all shipped C and C++"
 	PATHS include lib preload bench engine tests/tidy .clang-tidy
+	NEEDS clang
 	COMMAND "tests/tidy")
 
 suite(analyzer LONG SECONDS 180
 	WHAT "clang's static analyzer over all shipped C and C++"
+	NEEDS clang
 	COMMAND "tests/tidy --analyze")
 
 suite(tools QUICK SECONDS 240
 	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, statistics, the report"
 	NEEDS browser
 	BUILD all
-	COMMAND "pytest tests/tools --ignore-glob='*/test_stats*' --ignore-glob='*/test_compare.py' --ignore-glob='*/test_papers.py' --ignore-glob='*/test_plan.py' --ignore-glob='*/test_measure.py' --ignore-glob='*/test_sweep.py'")
+	COMMAND "pytest tests/python/cli tests/python/preload tests/python/render tests/gate_tests")
 
 suite(measuring ALONE SECONDS 100
 	WHAT "overlock-bench: it reports planted tails, gaps and lost exclusion, and a sampler with a stride misses them; copies, phases, slices and endings verified from outside"
@@ -46,23 +48,17 @@ suite(workloads QUICK ALONE SECONDS 45
 
 suite(statistics SECONDS 220
 	WHAT "intervals, verdicts, ministat, comparisons and the papers' claims on data with a known truth; mutants of each"
-	PATHS src/overlock_tools/analyze src/overlock_tools/model src/overlock_tools/render tests/tools
+	PATHS src/overlock_tools/analyze src/overlock_tools/model tests/python/analyze tests/python/model tests/python/planted.py
 	NEEDS statistics
 	BUILD all
-	COMMAND "pytest tests/tools/test_stats*.py tests/tools/test_compare.py tests/tools/test_papers.py")
+	COMMAND "pytest tests/python/model tests/python/analyze")
 
-suite(plan SECONDS 160
-	WHAT "measurement plans: order, pilot, resuming, presets, the matrix, other load on the machine"
-	PATHS src/overlock_tools/cli src/overlock_tools/measure src/overlock_tools/model tests/tools
+suite(measure SECONDS 270
+	WHAT "measurement plans: order, pilot, resuming, presets, the matrix, other load on the machine; sweeps of a tunable: values, locks, the plot, Ctrl-C, and whether a better value is found"
+	PATHS src/overlock_tools/cli src/overlock_tools/measure src/overlock_tools/model src/overlock_tools/render tests/python/measure tests/python/planted.py
 	NEEDS statistics
 	BUILD all
-	COMMAND "pytest tests/tools/test_plan.py tests/tools/test_measure.py")
-
-suite(sweep SECONDS 110
-	WHAT "sweeps of a tunable: values, locks, the plot, Ctrl-C; a better value is found, the best of equal values is not reported as better"
-	PATHS src/overlock_tools/measure src/overlock_tools/model src/overlock_tools/render tests/tools
-	BUILD all
-	COMMAND "pytest tests/tools/test_sweep.py")
+	COMMAND "pytest tests/python/measure")
 
 suite(demo QUICK ALONE SECONDS 60
 	WHAT "overlock demo end to end, shortened, and interrupted at every stage"
@@ -70,7 +66,7 @@ suite(demo QUICK ALONE SECONDS 60
 	COMMAND "pytest tests/demo")
 
 suite(kernel QUICK SECONDS 100
-	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies and is small"
+	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies"
 	NEEDS kernel-module
 	BUILD all
 	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py")
@@ -82,10 +78,10 @@ suite(kernel-boot LONG SECONDS 120
 
 suite(guest SECONDS 160
 	WHAT "virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one"
-	PATHS guest src/overlock_tools/kernel src/overlock_tools/measure tests/guest
+	PATHS guest src/overlock_tools/kernel src/overlock_tools/measure tests/python/kernel
 	NEEDS bpf
 	BUILD all
-	COMMAND "pytest -rs tests/guest")
+	COMMAND "pytest -rs tests/python/kernel")
 
 suite(monitor SECONDS 60
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; fuzzing of what it reads"
@@ -136,9 +132,9 @@ suite(sim QUICK SECONDS 200
 
 suite(checking SECONDS 180
 	WHAT "overlock check: messages, exit codes, Ctrl-C, cache, chart widths, timelines, weakening; end to end with the checker"
-	PATHS check engine src/overlock_tools/modelcheck src/overlock_tools/cli tests/checking
+	PATHS check engine src/overlock_tools/modelcheck src/overlock_tools/cli tests/python/modelcheck
 	BUILD all
-	COMMAND "pytest tests/checking")
+	COMMAND "pytest tests/python/modelcheck")
 
 suite(lock-mutants QUICK SECONDS 100
 	WHAT "the tests catch every mutant; they detect every dropped memory order, or list it as detectable only by the model checker"
@@ -242,7 +238,7 @@ suite(run ALONE SECONDS 400
 	PATHS include lib preload src/overlock_tools/preload tests/run
 	NEEDS run
 	BUILD all
-	COMMAND "pytest tests/run --ignore=tests/run/test_conformance.py --ignore=tests/run/test_mutants.py")
+	COMMAND "pytest tests/run/test_*.py")
 
 suite(third-party SECONDS 150
 	WHAT "third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
@@ -263,7 +259,7 @@ suite(conformance SECONDS 220
 	PATHS include lib preload tests/run
 	NEEDS run
 	BUILD all
-	COMMAND "pytest tests/run/test_conformance.py tests/run/test_mutants.py")
+	COMMAND "pytest tests/run/conformance")
 
 suite(run-scale LONG SECONDS 3600
 	WHAT "overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs"
@@ -273,9 +269,9 @@ suite(run-scale LONG SECONDS 3600
 
 suite(apps ALONE SECONDS 90
 	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2 and, if installed, LevelDB"
-	PATHS preload src/overlock_tools/apps src/overlock_tools/measure tests/apps
+	PATHS preload src/overlock_tools/apps src/overlock_tools/measure tests/python/apps
 	BUILD all
-	COMMAND "pytest -rs tests/apps")
+	COMMAND "pytest -rs tests/python/apps")
 
 suite(peers ALONE SECONDS 40
 	WHAT "other libraries' locks: each excludes at 1-64 threads, trylock, many held at once; missing ones are named"
@@ -287,16 +283,16 @@ suite(peers ALONE SECONDS 40
 suite(doctor QUICK ALONE SECONDS 100
 	WHAT "overlock doctor: facts and rules on recorded machines, planted wrong rules; on this machine, in a container, under a quota, on programs"
 	BUILD all
-	COMMAND "pytest tests/doctor")
+	COMMAND "pytest tests/python/doctor")
 
 suite(scenarios ALONE SECONDS 140
 	WHAT "each scenario verified from outside, and refuted where it does not hold; no leftovers after any end of bench; cgroup v2 on files"
-	PATHS bench src/overlock_tools/measure tests/scenarios
+	PATHS bench src/overlock_tools/measure tests/python/conditions
 	BUILD all
-	COMMAND "pytest tests/scenarios")
+	COMMAND "pytest tests/python/conditions")
 
 suite(scenarios-v2 LONG SECONDS 120
 	WHAT "quotas of cgroup v2 from five places in Debian's kernel under QEMU"
 	NEEDS guest kernel-module
 	BUILD all
-	COMMAND "pytest tests/scenarios/boot_v2.py")
+	COMMAND "pytest tests/python/conditions/boot_v2.py")

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from claim_cases import HERE, TOP, Result, Run, all_runs, ids, listed, options, said
-
 from overlock_tools.model.paper_settings import cited
 from overlock_tools.modelcheck.chart import chart
 from overlock_tools.modelcheck.job import Job, Size, Subject
 from overlock_tools.modelcheck.outcome import Outcome
+from tests.check.claim_cases import HERE, Result, Run, all_runs, ids, listed, options, said
+from tests.conftest import TOP
 
 PAGES = (TOP / "docs/claims.md", *sorted(TOP.glob("docs/results/claims*.md")))
 PART = re.compile(r"(<!-- explored: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -2,7 +2,6 @@
 """overlock-bench as `overlock bench` drives it: cells in, answers out."""
 
 import json
-import os
 import select
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,9 +11,8 @@ from typing import Any
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
-NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
+from tests.conftest import NATIVE
+
 STRIDE = NATIVE.parent / "tests/measuring/overlock-bench-stride"  # whose sampler is broken
 PATIENCE = 45  # seconds: far more than any cell here takes
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import STRIDE, Answer, Bench, started
+
+from tests.measuring.conftest import STRIDE, Answer, Bench, started
 
 Planted = Callable[[str], str]
 SLOW_NS = 2000  # what every_eighth.h adds

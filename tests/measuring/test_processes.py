@@ -5,30 +5,14 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Bench, started
+
+from tests.measuring.conftest import Bench, started
+from tests.processes import gone, until
 
 LONG = "workload=sections variant=tas_yield threads=3 copies=3 seconds=600"
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Waits for it; the suite's budget is the limit."""
-    for _ in range(6000):
-        if happened():
-            return
-        time.sleep(0.01)
-    pytest.fail("it did not happen within a minute")
-
-
-def gone(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return state in "ZX"  # whoever inherited it reaps it
 
 
 def threads(pid: int) -> set[int]:

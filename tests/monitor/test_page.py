@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MADE, NO_END, OVER, Entry, Look, Page
+
+from tests.monitor.conftest import MADE, NO_END, OVER, Entry, Look, Page
 
 MS = 1_000_000
 # The host's clock, and the guest's, which is ahead of it by this.

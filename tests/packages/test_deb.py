@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
+from tests.conftest import TOP
+
 PROGRAM = TOP / "tests/run/programs/guarded.c"
 PACKAGES = ("liboverlock-dev", "liboverlock0", "overlock")
 

@@ -16,11 +16,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 CONFORMANCE = PROGRAMS.parent / "conformance"
-BUILD = TOP / os.environ.get("BUILD", "build")
-os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
 from overlock_tools.model import defs  # noqa: E402
 from overlock_tools.system import native  # noqa: E402 - after it knows where

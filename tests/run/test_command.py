@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import (
+
+from overlock_tools.system import native
+from tests.conftest import TOP
+from tests.run.conftest import (
     REFUSED,
     SPINLOCKS,
-    TOP,
     Compile,
     environment,
     installed,
@@ -22,8 +24,6 @@ from conftest import (
     overlock,
     run,
 )
-
-from overlock_tools.system import native
 
 SHOW = "import os, signal, sys; print(os.environ.get({!r}, 'unset'))"
 

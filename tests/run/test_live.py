@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import environment, overlock
 
 from overlock_tools.preload import live
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
+from tests.run.conftest import environment, overlock
 
 # The interpreter's own lock is made of a mutex and a condition.
 BUSY = """

@@ -6,10 +6,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import LOCKS, SPINLOCKS, X86_64, Compile, collapses, environment, output, run
 
 from overlock_tools.model import defs
 from overlock_tools.system import native
+from tests.run.conftest import (
+    LOCKS,
+    SPINLOCKS,
+    X86_64,
+    Compile,
+    collapses,
+    environment,
+    output,
+    run,
+)
 
 EACH_LOCK = pytest.mark.parametrize("lock", LOCKS)
 CANNOT_GIVE_UP = [lock for lock in LOCKS if defs.load().lock(lock).gives_up == "waits"]

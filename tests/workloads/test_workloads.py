@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
+
+from tests.workloads.conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
 
 # With a lock, and in turns of which every one counts; parameters that make another path.
 LOCKED = (
