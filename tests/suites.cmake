@@ -32,7 +32,7 @@ suite(tools QUICK SECONDS 240
 	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, statistics, the report"
 	NEEDS browser
 	BUILD all
-	COMMAND "pytest tests/python/cli tests/python/preload tests/python/render tests/gate_tests")
+	COMMAND "pytest tests/python/cli tests/python/system tests/python/preload tests/python/render tests/gate_tests")
 
 suite(measuring ALONE SECONDS 100
 	WHAT "overlock-bench: it reports planted tails, gaps and lost exclusion, and a sampler with a stride misses them; copies, phases, slices and endings verified from outside"

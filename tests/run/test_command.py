@@ -70,6 +70,20 @@ def test_what_is_served_on_demand_is_not_left_to_glibc(program: Compile, tmp_pat
     assert {"qrw", "byte"} <= {site["lock"] for site in report["sites"]["sites"]}
 
 
+def test_a_report_to_a_pipe_does_not_replace_it(program: Compile, tmp_path: Path) -> None:
+    """As /dev/null: a rename would put a file in its place."""
+    out = tmp_path / "fifo"
+    os.mkfifo(out)
+    reader = os.open(out, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        done = overlock("--output", out, program("conformance.c"))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(os.read(reader, 1 << 16))["ended"] is True
+    finally:
+        os.close(reader)
+    assert out.is_fifo()
+
+
 def test_the_page_names_the_spinlocks() -> None:
     page = " ".join((TOP / "docs/run.md").read_text().split())
     assert f": {', '.join(f'`{lock}`' for lock in SPINLOCKS)}. Others are refused" in page
