@@ -191,6 +191,11 @@ suite(run ALONE SECONDS 400
 	PATHS include lib preload src/overlock_tools/preload tests/run
 	COMMAND "pytest tests/run --ignore=tests/run/test_conformance.py --ignore=tests/run/test_mutants.py")
 
+suite(faults SECONDS 120
+	WHAT "system calls that a sandbox forbids or that fail, beneath the library, overlock run, doctor and overlock-hostd: right, refused in one line, or as natively"
+	PATHS lib preload monitor src/overlock_tools/doctor tests/faults
+	COMMAND "pytest -rs tests/faults")
+
 suite(third-party SECONDS 150
 	WHAT "third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
 	PATHS include lib preload tests/thirdparty
