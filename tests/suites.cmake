@@ -189,7 +189,12 @@ suite(sim-coverage ALONE SECONDS 120
 suite(run ALONE SECONDS 400
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs"
 	PATHS include lib preload src/overlock_tools/preload tests/run
-	COMMAND "pytest tests/run --ignore=tests/run/test_conformance.py --ignore=tests/run/test_mutants.py")
+	COMMAND "pytest tests/run --ignore=tests/run/test_conformance.py --ignore=tests/run/test_mutants.py --ignore=tests/run/test_soak.py")
+
+suite(soak SECONDS 40
+	WHAT "memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught"
+	PATHS lib preload tests/run
+	COMMAND "pytest tests/run/test_soak.py")
 
 suite(faults SECONDS 120
 	WHAT "system calls that a sandbox forbids or that fail, beneath the library, overlock run, doctor and overlock-hostd: right, refused in one line, or as natively"
