@@ -96,8 +96,8 @@ suite(sanitizers ALONE SECONDS 290
 	COMMAND "tests/native/run thread address")
 
 suite(install SECONDS 180
-	WHAT "the installed library from outside: pkg-config, CMake, static, vendored, dlopen, two ABIs; headers under -pedantic-errors; thread-safety analysis"
-	PATHS include lib cmake packaging tests/install
+	WHAT "the installed library from outside: pkg-config, CMake, static, vendored, dlopen, two ABIs, musl; headers under -pedantic-errors; thread-safety analysis"
+	PATHS include lib cmake packaging CMakeLists.txt tests/install
 	COMMAND "pytest tests/install")
 
 suite(sim QUICK SECONDS 200
