@@ -162,6 +162,14 @@ fuzz: ## what overlock-hostd reads of guests, files and /proc, and readers of it
 	@$(BUILD)/fuzz/fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(ARGS) $(BUILD)/fuzz/corpus tests/monitor/seeds
 
+# SOAK_SECONDS are shared by the variants: natively, three locks, sites, counters, stacks, the misuse detector.
+SOAK_SECONDS ?= 3600
+.PHONY: soak
+soak: ## the interposer under threads, mutexes and forks that come and go: memory stays flat; SOAK_SECONDS=3600
+	@tools/setup demo
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/run/soak/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
+
 .PHONY: start-up
 start-up: build ## measure program startup: plain, with a bare LD_PRELOAD, with `overlock run`; ARGS="--json FILE"
 	@$(PYTHON) tools/start_up.py $(ARGS)

@@ -228,9 +228,8 @@ const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops);
  */
 const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lock));
 
-/* All zero, on a cache line of its own, for good; null if there is no memory, or refuses. */
+/* All zero, on a cache line of its own, for good; null if there is no memory. */
 void *ol_run_find_room(size_t bytes);
-void *ol_run_take_room(size_t bytes);
 
 /* Where the mutex's lock itself lies: in it, or where it points to. */
 void *ol_run_outside_at(struct mutex *m, const struct ol_lock_ops *ops);

@@ -119,9 +119,9 @@ suite(sanitizers ALONE SECONDS 290
 	COMMAND "tests/native/run thread address")
 
 suite(install SECONDS 180
-	WHAT "the installed library from outside: pkg-config, CMake, static, vendored, dlopen, two ABIs; headers under -pedantic-errors; thread-safety analysis"
-	PATHS include lib cmake packaging tests/install
-	NEEDS clang
+	WHAT "the installed library from outside: pkg-config, CMake, static, vendored, dlopen, two ABIs, musl; headers under -pedantic-errors; thread-safety analysis"
+	PATHS include lib cmake packaging CMakeLists.txt tests/install
+	NEEDS clang musl
 	BUILD all
 	COMMAND "pytest tests/install")
 
@@ -239,6 +239,19 @@ suite(run ALONE SECONDS 400
 	NEEDS run
 	BUILD all
 	COMMAND "pytest tests/run/test_*.py")
+
+suite(soak SECONDS 40
+	WHAT "memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught"
+	PATHS lib preload tests/run/soak
+	BUILD all
+	COMMAND "pytest tests/run/soak")
+
+suite(faults SECONDS 120
+	WHAT "system calls that a sandbox forbids or that fail, beneath the library, overlock run, doctor and overlock-hostd: right, refused in one line, or as natively"
+	PATHS lib preload monitor src/overlock_tools/doctor tests/faults
+	NEEDS bpf
+	BUILD all
+	COMMAND "pytest -rs tests/faults")
 
 suite(third-party SECONDS 150
 	WHAT "third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"

@@ -79,6 +79,12 @@ def test_memory_becomes_a_mutex_again(program: Compile, lock: str) -> None:
 
 
 @EACH_LOCK
+def test_without_memory_a_mutex_still_excludes(program: Compile, lock: str) -> None:
+    said = output([program("short_of_memory.c"), "6000", "6"], environment(lock))
+    assert said == "begin\nheld twice 0\nlost 0\n"
+
+
+@EACH_LOCK
 def test_a_timed_caller_acquires_under_contention(program: Compile, lock: str) -> None:
     """The mutex is handed from waiter to waiter; the deadline is far."""
     callers = 1 if defs.load().lock(lock).gives_up == "timed" else 2

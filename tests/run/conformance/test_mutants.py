@@ -50,6 +50,7 @@ POLL = """{
 	}"""
 DEADLINE = ("deadline.c", "1", "3", "2")
 CONFORMANCE = ("conformance.c",)
+SHORT = ("short_of_memory.c", "6000", "6")
 CASES = "cases of the table"
 
 SLOW_SIGNAL = (
@@ -186,6 +187,25 @@ MUTANTS = [
         "= 0;\n\n\t(void)find_left;",
         "partitioned_ticket",
         ("reborn.c",),
+    ),
+    *(
+        Mutant(name, "outside.c", right, wrong, "partitioned_ticket", SHORT)
+        for name, right, wrong in (
+            (
+                "ends the program when out of memory",
+                "\tif (!o)\n\t\treturn 0;\n",
+                '\tif (!o)\n\t\tol_run_refuse("outside", "out of memory");\n',
+            ),
+            (
+                "a lock outside for a mutex that is held in place",
+                "\tif (now == HERE)\n\t\treturn 0;\n\to = find_left(slot, inner);\n"
+                "\tif (!o)\n\t\to = insert(slot, inner);\n",
+                "\to = find_left(slot, inner);\n"
+                "\tif (!o)\n\t\to = insert(slot, inner);\n"
+                "\tif (o && now == HERE)\n\t\tol_store_release(slot, lock_in(o));\n",
+            ),
+            ("held in place for ever", "\t\tol_store_release(slot, (void *)0);\n", "\t\t;\n"),
+        )
     ),
     Mutant(
         "mixed waits do not look",
