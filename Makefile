@@ -115,6 +115,12 @@ papers: build ## repeat the papers' figures and tables (--as-in 000, 002, 003, 0
 	@$(OVERLOCK) report $(BUILD)/papers -o $(BUILD)/papers.html
 
 # How late callers give up: reported, not asserted, for it is the machine's answer too.
+.PHONY: abi
+abi: ## write lib/abi anew, with which the ABI is compared: lib/ABI.md
+	@tools/setup test
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/abi/abi.py
+
 .PHONY: timed
 timed: ## measure the CPU time of timed callers after their deadline, per lock; ARGS=SECONDS
 	@tools/setup test

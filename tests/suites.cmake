@@ -100,6 +100,10 @@ suite(install SECONDS 180
 	PATHS include lib cmake packaging tests/install
 	COMMAND "pytest tests/install")
 
+suite(abi QUICK SECONDS 20
+	WHAT "the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
+	COMMAND "pytest -rP tests/abi")
+
 suite(sim QUICK SECONDS 200
 	WHAT "every lock under 120 000 seeded adversaries in the engine, long preemptions, the papers' illustrations"
 	COMMAND "tests/sim/run")
