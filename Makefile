@@ -120,6 +120,17 @@ papers: build ## repeat the papers' figures and tables (--as-in 000, 002, 003, 0
 	@$(OVERLOCK) report $(BUILD)/papers -o $(BUILD)/papers.html
 
 # How late callers give up: reported, not asserted, for it is the machine's answer too.
+.PHONY: abi compilers
+abi: ## write lib/abi anew, with which the ABI is compared: lib/ABI.md
+	@tools/setup test
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/abi/abi.py
+
+compilers: ## build and test with each compiler, also those of Debian 13, and with -O3, -flto, -march=native; 40 minutes
+	@tools/setup compilers
+	@$(MAKE) --no-print-directory native
+	@tests/compilers/run && tests/compilers/debian13 tests/compilers/run $(OVERLOCK_NATIVE)
+
 .PHONY: timed
 timed: ## measure the CPU time of timed callers after their deadline, per lock; ARGS=SECONDS
 	@tools/setup test

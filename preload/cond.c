@@ -40,9 +40,44 @@ static pthread_cond_t *glibc(struct cond *c)
 	return (pthread_cond_t *)(void *)c;
 }
 
+/* The word of `glibcs` with glibc's bits: 5 of Debian 12's glibc, 3 of Debian 13's. */
+static uint32_t flags_at;
+
+static uint32_t flags(const struct cond *c)
+{
+	return c->glibcs[flags_at];
+}
+
 static bool cond_is_glibc(const struct cond *c)
 {
-	return !lock_ops() || (c->flags & COND_SHARED);
+	return !lock_ops() || (flags(c) & COND_SHARED);
+}
+
+/* Does glibc keep an attribute's bits in that word, and all others zero? */
+static bool keeps(uint32_t word, uint32_t bits)
+{
+	struct cond made, expected = { 0 };
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setpshared(&attr, bits & COND_SHARED ? PTHREAD_PROCESS_SHARED
+							      : PTHREAD_PROCESS_PRIVATE);
+	pthread_condattr_setclock(&attr, bits & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME);
+	expected.glibcs[word] = bits;
+	ol_run_real.cond_init(glibc(&made), &attr);
+	return !memcmp(&made, &expected, sizeof(made));
+}
+
+void ol_run_conds_start(void)
+{
+	const uint32_t words = sizeof(((struct cond *)0)->glibcs) / sizeof(uint32_t);
+
+	while (!keeps(flags_at, COND_SHARED) || !keeps(flags_at, COND_MONOTONIC))
+		if (++flags_at == words)
+			ol_run_refuse("pthread_cond_init",
+				      "this glibc keeps a condition variable's "
+				      "attributes in an unknown way; run "
+				      "without overlock");
 }
 
 /* Futexes. */
@@ -270,7 +305,7 @@ static int wait_until(struct cond *c, struct mutex *m, clockid_t clock,
 {
 	if (until && !ol_run_time_is_valid(until))
 		return EINVAL;
-	return c->flags & COND_SHARED ? wait_mixed(c, m, clock, until)
+	return flags(c) & COND_SHARED ? wait_mixed(c, m, clock, until)
 				      : wait_here(c, m, clock, until);
 }
 
@@ -294,7 +329,7 @@ int ol_run_cond_timedwait(struct cond *c, struct mutex *m, const struct timespec
 {
 	if (is_left_to_glibc(c, m))
 		return ol_run_real.cond_timedwait(glibc(c), (pthread_mutex_t *)(void *)m, until);
-	return wait_until(c, m, c->flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
+	return wait_until(c, m, flags(c) & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
 			  until);
 }
 

@@ -125,6 +125,17 @@ suite(install SECONDS 180
 	BUILD all
 	COMMAND "pytest tests/install")
 
+suite(abi QUICK SECONDS 20
+	WHAT "the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
+	BUILD all
+	COMMAND "pytest -rP tests/abi")
+
+suite(compilers LONG SECONDS 2400
+	WHAT "gcc 12 to 14, clang 14 to 19, with -O3, -flto and -march=native, on Debian 12 and 13: no warnings, the same symbols, locks exclude, overlock run answers as glibc"
+	NEEDS compilers
+	BUILD all
+	COMMAND "tests/compilers/run && tests/compilers/debian13 tests/compilers/run \$BUILD/native")
+
 suite(sim QUICK SECONDS 200
 	WHAT "every lock under 120 000 seeded adversaries in the engine, long preemptions, the papers' illustrations"
 	BUILD all overlock-sim sim-scripts

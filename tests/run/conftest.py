@@ -128,6 +128,25 @@ def program(folder: Path) -> Compile:
     return compile_it
 
 
+COND_VERSION = "GLIBC_2.3.2" if X86_64 else "GLIBC_2.17"
+
+
+@pytest.fixture(scope="session")
+def attributes_in(program: Compile, folder: Path) -> Callable[[int, Path], str]:
+    """What cond_layout.c says under that interposer, with the attributes in that word."""
+    script = folder / "cond_layout.map"
+    script.write_text(COND_VERSION + " { global: pthread_cond_init; pthread_cond_signal; };\n")
+    made = program("cond_layout.c")
+
+    def said(word: int, library: Path) -> str:
+        options = ("-shared", "-fPIC", f"-DWORD={word}", f"-Wl,--version-script={script}")
+        front = program("cond_layout.c", *options, name=f"cond_layout_{word}.so")
+        done = run([made], environment("tas_yield", None, LD_PRELOAD=f"{library}:{front}"))
+        return done.stdout + done.stderr
+
+    return said
+
+
 @pytest.fixture(scope="session")
 def cases(folder: Path) -> Path:
     out = folder / "cases"

@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from tests.run.conftest import (
 )
 
 EACH_LOCK = pytest.mark.parametrize("lock", LOCKS)
+AttributesIn = Callable[[int, Path], str]
 CANNOT_GIVE_UP = [lock for lock in LOCKS if defs.load().lock(lock).gives_up == "waits"]
 
 
@@ -100,6 +102,19 @@ def test_no_lock_is_lost_by_giving_up(program: Compile, lock: str) -> None:
 def test_shared_condition_with_a_private_mutex(program: Compile) -> None:
     expected = output([program("mixed.c")], environment(None))
     assert output([program("mixed.c")], environment("tas_yield")) == expected
+
+
+# Of Debian 12's glibc, of Debian 13's, and of none yet; the first four words are ours.
+@pytest.mark.parametrize("word", [9, 7, 4, 11])
+def test_attributes_of_conditions_are_found(attributes_in: AttributesIn, word: int) -> None:
+    said = attributes_in(word, native.file("liboverlock-run.so"))
+    assert said == "monotonic: waited\nprocess-shared: left to glibc\n"
+
+
+def test_attributes_in_our_words_are_refused(attributes_in: AttributesIn) -> None:
+    said = attributes_in(3, native.file("liboverlock-run.so"))
+    assert said.startswith("overlock: pthread_cond_init: ")
+    assert said.endswith("run without overlock\n")
 
 
 @EACH_LOCK

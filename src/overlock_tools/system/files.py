@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files that are whole or not there: written beside their name, then renamed. A device or a pipe, such
-as /dev/null or /dev/stdout, is written to, since a rename would replace it.
+"""Files that are whole or not there: written beside their name, then renamed.
+
+A device or a pipe, such as /dev/null or /dev/stdout, is written to: a rename would replace it.
 """
 
 import contextlib

@@ -5,6 +5,7 @@ Each is built from the sources with one line replaced.
 """
 
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -158,7 +159,7 @@ MUTANTS = [
     Mutant(
         "wrong clock",
         "cond.c",
-        "c->flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME",
+        "flags(c) & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME",
         "CLOCK_REALTIME",
         "tas_yield",
         CONFORMANCE,
@@ -584,6 +585,16 @@ def test_a_late_waiter_passes_the_wake_up_on(program: Compile, folder: Path) -> 
     slow = build(folder / "slow", mutant)
     stolen = program("stolen.c")
     assert healthy([stolen], served(slow, mutant), natively(stolen))
+
+
+def test_attributes_in_a_fixed_word_are_caught(
+    attributes_in: Callable[[int, Path], str], folder: Path
+) -> None:
+    (folder / "fixed").mkdir()
+    fixed = ("cond.c", "c->glibcs[flags_at]", "c->glibcs[5]")
+    mutant = build(folder / "fixed", Mutant("fixed word", *fixed, "tas_yield", ()))
+    assert attributes_in(9, mutant) == "monotonic: waited\nprocess-shared: left to glibc\n"
+    assert attributes_in(7, mutant) == "monotonic: early\n"
 
 
 @pytest.mark.parametrize("name", [mutant.name for mutant in MUTANTS])
