@@ -9,7 +9,8 @@ import pytest
 
 from overlock_tools.cli import commands
 from overlock_tools.model import defs
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))

@@ -13,7 +13,8 @@ import pytest
 from conftest import Overlock
 
 from overlock_tools.analyze import comparison
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 from overlock_tools.system.errors import Fail
 
 SCHEMA = resources.files("overlock_tools").joinpath("schema/comparison.json").read_text()

@@ -9,7 +9,8 @@ import pytest
 from conftest import Overlock
 from test_compare import ROUNDS, SPEEDS, measured
 
-from overlock_tools.model.results import MEASURES, Result
+from overlock_tools.model.measures import MEASURES
+from overlock_tools.model.results import Result
 from overlock_tools.render import csv_export
 
 
