@@ -85,7 +85,7 @@ suite(guest SECONDS 160
 
 suite(monitor SECONDS 60
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; fuzzing of what it reads"
-	PATHS monitor include/overlock src/overlock_tools/cli/commands/hostd.py tests/monitor
+	PATHS monitor include/overlock src/overlock_tools/kernel/hostd.py tests/monitor
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")

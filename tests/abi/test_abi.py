@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from abi import BASELINE, BUILD, LIBRARY, RENEW, TOP, Difference, compare, dump, types
+
+from tests.abi.abi import BASELINE, BUILD, LIBRARY, RENEW, TOP, Difference, compare, dump, types
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="lib/abi has x86-64's ABI only"),

@@ -12,7 +12,8 @@ import tree_diagram
 
 from overlock_tools.cli import commands
 from overlock_tools.model import defs
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 from tests.conftest import TOP
 
 PAGES = sorted(

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.install.conftest import BUILD, ROOT, Installed, install, run
+from tests.conftest import BUILD, TOP
+from tests.install.conftest import Installed, install, run
 from tests.install.test_install import EXAMPLES, VENDORED, vendor
 
 pytestmark = pytest.mark.skipif(not shutil.which("musl-gcc"), reason="musl-gcc is not installed")
 
-COUNTS = ROOT / "tests/faults/locks.c"
+COUNTS = TOP / "tests/faults/locks.c"
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,7 @@ def built(kernel_headers: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
     """What a plain build makes, and what it says."""
     build = tmp_path_factory.mktemp("musl")
     options = ("-DCMAKE_C_COMPILER=musl-gcc", f"-DCMAKE_C_FLAGS=-isystem {kernel_headers}")
-    said = run("cmake", "-S", ROOT, "-B", build, *options)
+    said = run("cmake", "-S", TOP, "-B", build, *options)
     run("cmake", "--build", build, "-j2")
     return install(build, tmp_path_factory.mktemp("musl-destdir")), " ".join(said.split())
 

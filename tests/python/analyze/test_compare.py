@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from overlock_tools.analyze import comparison
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 from overlock_tools.system.errors import Fail
 from tests.python.conftest import Overlock
 

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from overlock_tools.analyze import paper_claims
-from overlock_tools.analyze.paper_claims import Claim
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.analyze.paper_claims import Claim, Verdict
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 
 Rates = dict[str, dict[int, float]]
 
@@ -211,6 +212,7 @@ def test_002_i_spin_is_asked_where_it_was_measured() -> None:
 
 def test_000_asks_for_one_copy_and_for_all() -> None:
     found = result("sections", {"preemptable_ticket": {4: 500}, "ticket": {4: 100}}, 2)
+    assert not [c for c in paper_claims.claims(found) if c.figure == "Fig. 5, 2 VMs and more"]
     for cell in found.cells:
         cell.copies = [round(cell.work / 2)] * 2
     seen = claim(found, "faster than tickets")
@@ -235,3 +237,10 @@ def test_what_did_nothing_counts_as_one_turn() -> None:
 
 def test_a_workload_that_no_paper_has() -> None:
     assert paper_claims.claims(result("conditions", {"ticket": {1: 1}}, 2)) == []
+
+
+def test_every_statement_fits_its_check() -> None:
+    """A check or an argument that is misspelt in paper_claims.toml fails here."""
+    for statement in paper_claims.statements():
+        asked = statement.claim(result(statement.workloads[0], {"ticket": {1: 1}}, 64))
+        assert asked.verdict in list(Verdict), statement

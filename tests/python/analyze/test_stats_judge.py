@@ -7,7 +7,8 @@ import pytest
 from overlock_tools.analyze import best_peer
 from overlock_tools.analyze.best_peer import Verdict
 from overlock_tools.model import stats
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 
 PEERS = [f"peer{i}" for i in range(8)]
 NOISE = 0.05

@@ -270,8 +270,8 @@ MUTANTS = [
     Mutant(
         "the sum for one copy",
         "analyze.paper_claims",
-        'ONE_AND_ALL = ("rate", "one_copy")',
-        'ONE_AND_ALL = ("rate",)',
+        "            for measure in measures\n",
+        "            for measure in measures[:1]\n",
         f"{PAPERS}::test_000_asks_for_one_copy_and_for_all",
     ),
 ]

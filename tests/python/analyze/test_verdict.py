@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from overlock_tools.analyze import verdict
+from overlock_tools.analyze import qualities, verdict
 from overlock_tools.analyze.derived import View
-from overlock_tools.cli.commands import demo
+from overlock_tools.measure import demo
 from overlock_tools.model.histograms import packed
 from overlock_tools.model.results import GivenUp, Result
 from overlock_tools.render import figures
@@ -98,9 +98,9 @@ def test_cells_that_hardly_outlast_an_absence_are_said_to_be_short() -> None:
 
 def test_what_was_given_up_is_no_example_of_little_waiting() -> None:
     found = give(three(), "gap_ns", {"ticket": 1e3, "tas": 1e6, "mutex": 2e6})
-    assert "least with ticket" in about(verdict.about_gap, found)
+    assert "least with ticket" in about(qualities.about_gap, found)
     found.collapsed = [GivenUp("ticket", 8, "a tenth of the best")]
-    assert "least with tas" in about(verdict.about_gap, found)
+    assert "least with tas" in about(qualities.about_gap, found)
 
 
 def test_what_was_given_up_has_collapsed() -> None:
@@ -195,7 +195,7 @@ def test_what_collapsed_is_named_as_that_beside_the_best() -> None:
     said = about(verdict.about_ratios, found)
     assert "mutex is faster than tas at 8 threads." in said
     assert "Too few rounds for an interval against mutex: ticket (collapsed) 0.01×." in said
-    for what, ratio in ((verdict.about_gap, "9.00"), (verdict.about_rates, "")):
+    for what, ratio in ((qualities.about_gap, "9.00"), (verdict.about_rates, "")):
         said = about(what, found)
         assert "significant difference" not in said
         assert (
@@ -220,7 +220,7 @@ def test_who_is_better_round_by_round_is_not_called_alike() -> None:
     assert about(verdict.about_ratios, found).endswith(
         "At 8 threads tas is the fastest; better within rounds: ttas."
     )
-    said = about(verdict.about_cost, found)
+    said = about(qualities.about_cost, found)
     assert "least with tas, 10 ms; better within rounds: ttas." in said
 
 
@@ -321,7 +321,7 @@ def test_least_is_named_with_those_not_told_apart_from_it() -> None:
     for cell in found.cells:
         if cell.variant == "mutex":
             cell.gap_ns = 0.9e6 if cell.round % 2 else 1.5e6
-    said = about(verdict.about_gap, found)
+    said = about(qualities.about_gap, found)
     assert (
         "at 8 threads: least with ticket, 1.03 ms; no significant difference from it: mutex."
         in said
@@ -331,17 +331,17 @@ def test_least_is_named_with_those_not_told_apart_from_it() -> None:
 
 def test_least_is_alone_when_all_others_have_more() -> None:
     found = give(three(), "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 3e6})
-    assert "least with ticket, 1.03 ms; all others have more." in about(verdict.about_gap, found)
+    assert "least with ticket, 1.03 ms; all others have more." in about(qualities.about_gap, found)
 
 
 def test_fastest_lock_beside_fastest_peer() -> None:
     found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 1e6, "tas": 2e6, "mutex": 4e6})
-    said = about(verdict.about_gap, found)
+    said = about(qualities.about_gap, found)
     assert "The value of tas, the fastest lock, is 0.50× [0.50 – 0.50] that of mutex" in said
     found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 1e6, "tas": 4e6, "mutex": 4e6})
     assert (
         "Longest gap between two acquisitions of one thread: no significant difference between the "
-        "fastest lock and the fastest peer, tas and mutex." in about(verdict.about_gap, found)
+        "fastest lock and the fastest peer, tas and mutex." in about(qualities.about_gap, found)
     )
 
 
@@ -355,7 +355,7 @@ def waits(found: Result, times: dict[str, list[float]]) -> Result:
 def test_long_tail_of_the_fastest() -> None:
     usual = [100.0] * 999
     found = waits(result(THREE, ["mutex"]), {"tas": [*usual, 2e5], "mutex": [*usual, 5e4]})
-    said = about(verdict.about_latency, found)
+    said = about(qualities.about_latency, found)
     assert "The longest of 10,000 waits (p99.99): tas 200 µs (median 100 ns)." in said
 
 
@@ -363,7 +363,7 @@ def test_one_long_wait_in_one_round_is_no_tail() -> None:
     usual = [100.0] * 999
     found = waits(result(THREE, ["mutex"]), {"tas": [*usual, 100.0], "mutex": usual})
     found.cells[10].latency = packed([*usual, 2e9], [1] * 1000)
-    assert "The longest of 10,000" not in about(verdict.about_latency, found)
+    assert "The longest of 10,000" not in about(qualities.about_latency, found)
 
 
 def shares(found: Result, given: dict[str, list[int]]) -> Result:
@@ -375,7 +375,7 @@ def shares(found: Result, given: dict[str, list[int]]) -> Result:
 def test_unfair_even_and_alone() -> None:
     even, alone = [10] * 8, [80] + [0] * 7
     found = shares(three(), {"ticket": even, "tas": alone, "mutex": even})
-    said = about(verdict.about_fairness, found)
+    said = about(qualities.about_fairness, found)
     assert "Fair in every round (Jain above 0.95) at 8 threads: ticket and mutex." in said
     assert "Unfair in every round (Jain below 0.8): tas (0.12)." in said
     assert "The rate of tas comes from a few threads that run alone" in said
@@ -384,14 +384,14 @@ def test_unfair_even_and_alone() -> None:
 def test_slow_and_unfair_is_not_running_alone() -> None:
     even, alone = [10] * 8, [80] + [0] * 7
     found = shares(result(THREE, ["mutex"]), {"ticket": even, "tas": alone, "mutex": even})
-    assert "run alone" not in about(verdict.about_fairness, found)
+    assert "run alone" not in about(qualities.about_fairness, found)
 
 
 def test_unfair_in_all_rounds_but_one_is_not_unfair() -> None:
     even, alone = [10] * 8, [80] + [0] * 7
     found = shares(three(), {"ticket": even, "tas": even, "mutex": alone})
     found.cells[-1].per_thread = even
-    said = about(verdict.about_fairness, found)
+    said = about(qualities.about_fairness, found)
     assert "No lock is unfair in every round" in said
     assert "at 8 threads: ticket and tas." in said
 
@@ -400,24 +400,24 @@ def test_spinning_in_every_round() -> None:
     found = three()
     for cell in found.cells:
         cell.work_seconds = {"ticket": 0.1, "tas": 0.9, "mutex": 0.9}[cell.variant]
-    said = about(verdict.about_cost, found)
+    said = about(qualities.about_cost, found)
     assert "is not the workload's own work: ticket 90%." in said
     found.cells[0].work_seconds = 0.9
-    assert "No lock spends more than half" in about(verdict.about_cost, found)
+    assert "No lock spends more than half" in about(qualities.about_cost, found)
 
 
 def test_cost_is_per_unit() -> None:
     found = give(three(), "cpu_seconds", {"ticket": 0.9, "tas": 1.8, "mutex": 1.8})
-    said = about(verdict.about_cost, found)
+    said = about(qualities.about_cost, found)
     assert "CPU time per unit of work at 8 threads: least with ticket, 10 ms" in said
 
 
 def test_queues() -> None:
     found = give(three(), "queue_mean", {"ticket": 6.5, "tas": 1.0, "mutex": 3.0})
-    said = about(verdict.about_queue, found)
+    said = about(qualities.about_queue, found)
     assert "Mean queue length at 8 threads: 6.5 waiters with ticket, 1 with tas." in said
     found = give(three(), "queue_mean", {"ticket": 3.0, "tas": 3.0, "mutex": 3.01})
-    assert "the ranges of all locks overlap" in about(verdict.about_queue, found)
+    assert "the ranges of all locks overlap" in about(qualities.about_queue, found)
 
 
 def test_run_times_and_their_deviation() -> None:
@@ -426,7 +426,7 @@ def test_run_times_and_their_deviation() -> None:
         mean, spread = {"ticket": (2e9, 1e6), "tas": (1e9, 5e8), "mutex": (3e9, 2e9)}[cell.variant]
         noise = planted.NOISE[cell.round - 1]
         cell.finish_ns = [round(noise * (mean - spread)), round(noise * (mean + spread))]
-    said = about(verdict.about_run_times, found)
+    said = about(qualities.about_run_times, found)
     assert "Mean run time at 8 threads: least with tas, 996 ms; all others have more." in said
     assert re.search(r"Standard deviation .* least with ticket, [\d.]+ ms; all others", said)
 
@@ -470,7 +470,7 @@ def test_many_results_at_once() -> None:
 
 def test_a_gap_of_nothing_is_no_ratio_of_a_hundred_digits() -> None:
     found = give(result(THREE, ["mutex"]), "gap_ns", {"ticket": 9.0, "tas": 8.0, "mutex": 0.0})
-    assert re.search(r"is [78]\.\d\d× \[7\..* that of mutex", about(verdict.about_gap, found))
+    assert re.search(r"is [78]\.\d\d× \[7\..* that of mutex", about(qualities.about_gap, found))
 
 
 @pytest.mark.parametrize(("rate", "words"), [(50.0, "collapses."), (1.0, "does not prove it")])

@@ -21,7 +21,7 @@ from overlock_tools.apps import (
     processes,
     rocksdb,
 )
-from overlock_tools.apps.app import App, Ground
+from overlock_tools.apps.app import App, Workspace
 from overlock_tools.apps.catalogue import APPS
 from overlock_tools.apps.executor import NATIVE, Setting, base, ready
 from overlock_tools.apps.probe import Fact
@@ -29,7 +29,7 @@ from overlock_tools.apps.trial import Trial
 from overlock_tools.cli import main
 from overlock_tools.model import results
 from overlock_tools.model.combine import Answer
-from overlock_tools.model.results import Cell
+from overlock_tools.model.measures import Cell
 
 
 def needs(kind: type[App]) -> None:
@@ -37,8 +37,8 @@ def needs(kind: type[App]) -> None:
         pytest.skip(f"{', '.join(lacking)} is not here: overlock apps install {kind.name}")
 
 
-def ground(folder: Path, kind: type[App], **parameters: str) -> Ground:
-    return Ground(folder, kind.parameters(parameters), [2], base(), None)
+def workspace(folder: Path, kind: type[App], **parameters: str) -> Workspace:
+    return Workspace(folder, kind.parameters(parameters), [2], base(), None)
 
 
 @pytest.mark.parametrize("kind", APPS.values(), ids=list(APPS))
@@ -82,7 +82,7 @@ def test_pbzip2s_locks_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_pbzip2_that_loses_a_block_is_told(tmp_path: Path) -> None:
     needs(pbzip2.Pbzip2)
-    one = pbzip2.Pbzip2(ground(tmp_path, pbzip2.Pbzip2, megabytes="1"))
+    one = pbzip2.Pbzip2(workspace(tmp_path, pbzip2.Pbzip2, megabytes="1"))
     one.set_up()
     packed = subprocess.run(one._command(2), capture_output=True, check=True).stdout
     right, less = tmp_path / "right", tmp_path / "less"
@@ -98,7 +98,7 @@ def test_pbzip2_that_loses_a_block_is_told(tmp_path: Path) -> None:
 def test_leveldb_verifies_every_value(tmp_path: Path) -> None:
     """The mutant's data base lacks keys that are looked up, or has another's value."""
     needs(leveldb.LevelDb)
-    one = leveldb.LevelDb(ground(tmp_path, leveldb.LevelDb, entries="2000"))
+    one = leveldb.LevelDb(workspace(tmp_path, leveldb.LevelDb, entries="2000"))
     one.set_up()
     with ready(Setting()) as rig:
         for entries, wrong in (("2000", False), ("4000", True)):
@@ -131,7 +131,7 @@ SUMS = ["7", "7", "3", "3", "99", "99"]
 def test_the_dvd_stores_books_have_to_balance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sums: list[str], said: str, wrong: str
 ) -> None:
-    one = mariadb.DvdStore(ground(tmp_path, mariadb.DvdStore))
+    one = mariadb.DvdStore(workspace(tmp_path, mariadb.DvdStore))
     monkeypatch.setattr(one, "sql", lambda *_: [sums])
     assert one.wrong(tmp_path, said) == wrong
 
@@ -143,7 +143,7 @@ PAGES = (
 
 
 def test_pages_that_fail_are_told(tmp_path: Path) -> None:
-    one = dvdstore_web.DvdStoreWeb(ground(tmp_path, dvdstore_web.DvdStoreWeb))
+    one = dvdstore_web.DvdStoreWeb(workspace(tmp_path, dvdstore_web.DvdStoreWeb))
     answer = one.answered(PAGES.format(0))
     assert answer is not None
     assert (answer.work, answer.seconds, answer.wrong) == (500, 2.001, "")
@@ -154,7 +154,7 @@ def test_pages_that_fail_are_told(tmp_path: Path) -> None:
 
 
 def test_sysbenchs_tables_keep_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = mariadb.SysbenchOltp(ground(tmp_path, mariadb.SysbenchOltp, tables="1", rows="10"))
+    one = mariadb.SysbenchOltp(workspace(tmp_path, mariadb.SysbenchOltp, tables="1", rows="10"))
     answers: list[Any] = [[["10"]], [["overlock.sbtest1", "check", "status", "OK"]]]
     monkeypatch.setattr(one, "sql", lambda *_: answers.pop(0))
     assert one.wrong(tmp_path, "") == ""
@@ -175,7 +175,7 @@ def test_sysbenchs_tables_keep_their_rows(tmp_path: Path, monkeypatch: pytest.Mo
 def test_pgbenchs_money_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sums: str, wrong: str
 ) -> None:
-    one = pgbench.Pgbench(ground(tmp_path, pgbench.Pgbench))
+    one = pgbench.Pgbench(workspace(tmp_path, pgbench.Pgbench))
     monkeypatch.setattr(one, "_sql", lambda *_: sums)
     assert one._wrong(tmp_path, 12) == wrong
 

@@ -11,7 +11,8 @@ import pytest
 from overlock_tools.cli.main import cli
 from overlock_tools.doctor import Report
 from overlock_tools.doctor.fact import Fact, Found, Known
-from overlock_tools.doctor.rules import RULES, Answer, Rule, Scope, Values, judge
+from overlock_tools.doctor.judging import Answer, Rule, Scope, Values
+from overlock_tools.doctor.rules import RULES, judge
 from overlock_tools.model import defs
 from tests.python.doctor.recorded import NAMES, Machine
 

@@ -10,10 +10,11 @@ import pytest
 from overlock_tools.analyze import paper_claims
 from overlock_tools.analyze.paper_claims import Verdict
 from overlock_tools.kernel import instruction_counts, loads, locks
-from overlock_tools.kernel.experiments import EXPERIMENTS
 from overlock_tools.kernel.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
+from overlock_tools.kernel.experiments.papers import EXPERIMENTS
 from overlock_tools.model import histograms
-from overlock_tools.model.results import MEASURES, Cell, Result
+from overlock_tools.model.measures import MEASURES, Cell
+from overlock_tools.model.results import Result
 from tests.python.conftest import Overlock
 
 Fake = Callable[[str], Path]

@@ -12,7 +12,8 @@ from overlock_tools.kernel import campaign, loads, locks, results
 from overlock_tools.kernel.executor import Used
 from overlock_tools.kernel.loads import Wrong
 from overlock_tools.model.combine import Answer, together
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 from overlock_tools.system.errors import Fail
 from tests.conftest import TOP
 from tests.python.conftest import Overlock

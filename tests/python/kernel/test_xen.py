@@ -10,7 +10,7 @@ import pytest
 from overlock_tools.kernel import build, debsource, packages, paths, xen, xen_build
 from overlock_tools.kernel.accel import Accel
 from overlock_tools.kernel.build import Progress, Terms
-from overlock_tools.kernel.hosts import Ground
+from overlock_tools.kernel.hosts import HostSetup
 from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system import errors
@@ -38,9 +38,9 @@ def test_xen_boots_the_kernel_as_its_first_domain() -> None:
 
 def test_a_guest_under_xen_has_no_test_and_set() -> None:
     home = paths.Home(Path("/g"), "6.1")
-    ground = Ground({"seen": None}, home, TWO, Accel(xen.NAME, ""))
+    setup = HostSetup({"seen": None}, home, TWO, Accel(xen.NAME, ""))
     with pytest.raises(Fail, match="Linux under Xen has no test-and-set; give --accel"):
-        ground.spec("native_tas", 4)
+        setup.spec("native_tas", 4)
 
 
 def quiet() -> Terms:

@@ -19,7 +19,8 @@ from overlock_tools.measure import sweep
 from overlock_tools.measure.bench import Asked
 from overlock_tools.model import defs, stats
 from overlock_tools.model.defs import Tunable
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import Result
 from overlock_tools.model.sweep import Sweep
 from overlock_tools.render import sweep_plot
 from tests.python import planted

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.model.results import MEASURES, Result
+from overlock_tools.model.measures import MEASURES
+from overlock_tools.model.results import Result
 from overlock_tools.render import csv_export
 from tests.python.analyze.test_compare import ROUNDS, SPEEDS, measured
 from tests.python.conftest import Overlock

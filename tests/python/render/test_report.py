@@ -19,7 +19,7 @@ from overlock_tools.analyze import paper_claims
 from overlock_tools.analyze.derived import View
 from overlock_tools.model import quantities, results
 from overlock_tools.model.results import GivenUp, Result
-from overlock_tools.render import figures, heat, plots, report, tables
+from overlock_tools.render import canvas, figures, heat, lines, plots, report, tables
 from tests.python import planted
 from tests.python.conftest import Overlock
 
@@ -274,7 +274,7 @@ def test_names_are_text_and_nothing_else() -> None:
 
 def test_many_series_are_told_apart_by_what_matters(world: list[Result]) -> None:
     view = View(world[0])
-    drawn = plots.styles(view)
+    drawn = canvas.styles(view)
     bold = {style.role: variant for variant, style in drawn.items() if style.bold}
     assert bold == {
         "baseline": "ticket",
@@ -283,20 +283,20 @@ def test_many_series_are_told_apart_by_what_matters(world: list[Result]) -> None
     }
     fallen = {variant for variant, style in drawn.items() if style.role == "collapsed"}
     assert {"mcs", "twa", "ck_spinlock_mcs"} <= fallen
-    assert {style.colour for v, style in drawn.items() if not style.role} == {plots.GREY}
+    assert {style.colour for v, style in drawn.items() if not style.role} == {canvas.GREY}
     assert {v for v, style in drawn.items() if style.dashed} == set(world[0].peers)
 
 
 def test_few_series_have_a_colour_each() -> None:
     found = planted.result({f"lock{i}": {1: 9, 4: 9} for i in range(8)}, ["lock7"])
-    assert len({style.colour for style in plots.styles(View(found)).values()}) == 8
+    assert len({style.colour for style in canvas.styles(View(found)).values()}) == 8
 
 
 @pytest.mark.parametrize(
     "places", [[], [0.5], [0.5] * 7, [0, 0.01, 0.02, 1, 1], [0.1, 0.5, 0.9], [1.0] * 11]
 )
 def test_labels_do_not_hide_each_other(places: list[float]) -> None:
-    moved = plots.moved_apart(places, 0.1)
+    moved = lines.moved_apart(places, 0.1)
     assert len(moved) == len(places)
     assert all(b - a > 0.0999 for a, b in pairwise(moved))
     assert all(-1e-9 <= place <= 1 + 1e-9 for place in moved)

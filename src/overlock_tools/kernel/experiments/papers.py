@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Paper 002: I-Spinlock."""
+"""The papers' experiments, by what they are called."""
+
+from collections.abc import Mapping
 
 from overlock_tools.kernel.experiments.experiment import (
     I_SPIN,
     I_SPIN_PV,
+    OFF,
+    OFF_NOPV,
+    ON_NOPV,
+    STEALING,
     TICKET,
     TWICE,
     Experiment,
@@ -13,20 +19,85 @@ from overlock_tools.kernel.experiments.experiment import (
 )
 from overlock_tools.kernel.experiments.questions import (
     as_fast_as,
+    at_the_door,
     costs_more,
     fewer_than,
     grows_with_vcpus,
     more_than,
+    more_with_guests,
+    no_penalty,
     queue_is_long,
+    rarer_further_back,
     sections_end_within,
     sections_take,
 )
+from overlock_tools.model import paper_settings
 
+LOADS = ("hackbench", "ebizzy")
 PROGRAMS = ("kernbench", "pbzip2", "ebizzy")
 IN_TWO = [Part(load, 2).name for load in PROGRAMS]
 INFORMED = {"i_spin": I_SPIN, "i_spin_pv": I_SPIN_PV}
 
-EXPERIMENTS = {
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "000-table1": Experiment(
+        "000",
+        "Table 1",
+        "stalls behind preempted holders and waiters, with one VM and with two",
+        [Part(load, vms) for load in LOADS for vms in (1, 2)],
+        [TICKET],
+        rounds=5,
+        seconds=10,
+        columns=("rate", "acquired", "stalls", "waiters", "stalls_per_million"),
+        questions=of_each(
+            LOADS,
+            "With two VMs, more of {}'s acquisitions stall.",
+            lambda load: more_with_guests(load, TICKET, "stalls_per_million"),
+        )
+        + of_each(
+            LOADS,
+            "The waiters' share of {}'s stalls grows with the second VM.",
+            lambda load: more_with_guests(load, TICKET, "waiters"),
+        )
+        + of_each(
+            LOADS,
+            "With two VMs, most of {}'s stalls are behind a waiter.",
+            lambda load: more_than(f"{load}-2", TICKET, "waiters", 0.5),
+        ),
+        otherwise="the paper's hackbench and ebizzy had fixed work; here they have fixed time",
+    ),
+    "000-fig5": Experiment(
+        "000",
+        "Fig. 5",
+        "cost of preemptable tickets without preemption, and gain with two VMs",
+        [Part("loop", 1, "1,1x"), Part("hackbench", 1), Part("hackbench", 2), Part("ebizzy", 2)],
+        ["ticket", "native", "preemptable_ticket", "pv_ticket", "pv_preemptable_ticket"],
+        rounds=5,
+        seconds=10,
+        columns=("rate", "least_to_most"),
+    ),
+    "001": Experiment(
+        "001",
+        "the three benchmarks",
+        "four kernels: the patch on and off, PARAVIRT_SPINLOCKS on and off",
+        [Part("pgbench"), Part("pbzip2"), Part("kernbench")],
+        [OFF, "native", OFF_NOPV, ON_NOPV],
+        rounds=10,
+        seconds=20,
+        columns=("rate",),
+        questions=[
+            Question(
+                "The patch costs nothing, with or without PARAVIRT_SPINLOCKS.",
+                no_penalty(OFF, ["native", ON_NOPV]),
+            ),
+            Question(
+                "PARAVIRT_SPINLOCKS costs nothing without the patch.",
+                no_penalty(OFF_NOPV, [OFF]),
+            ),
+        ],
+        statistic=paper_settings.MINISTAT,
+        otherwise="the paper's patch is PV tickets, which Linux has had since; here it is "
+        "Overlock's series, with the native lock",
+    ),
     "002-table1": Experiment(
         "002",
         "Table 1",
@@ -118,5 +189,32 @@ EXPERIMENTS = {
                 as_fast_as("i_spin_pv", "ticket", "kernbench-1"),
             ),
         ],
+    ),
+    "003-steals": Experiment(
+        "003",
+        "statistics counts",
+        "lock stealing in the unfair queue while a guest boots",
+        [Part("boot", 1, TWICE)],
+        [STEALING],
+        rounds=3,
+        seconds=1,
+        columns=("acquired",),
+        questions=[
+            Question("Most steals happen before queueing.", at_the_door(STEALING)),
+            Question("Steals are rarer further back in the queue.", rarer_further_back(STEALING)),
+        ],
+        events=(*(f"STEAL@{place}" for place in range(8)), "STEAL_TRY"),
+        otherwise="the paper's guest had 32 vCPUs and booted a distribution",
+    ),
+    "004-fig7": Experiment(
+        "004",
+        "Fig. 7",
+        "locktorture, from one vCPU to more vCPUs than CPUs",
+        [Part("torture-004", 1, "1,1x,2x,4x")],
+        ["native", "ticket", "twa"],
+        rounds=7,
+        seconds=30,
+        columns=("rate", "least_to_most"),
+        otherwise="the paper's threads had one CPU each; claims about more threads need more CPUs",
     ),
 }
