@@ -163,15 +163,13 @@ instructions: ## count the instructions of each lock and of Concurrency Kit's; A
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
 
-# Its corpus is kept in build/fuzz, and an input that fails, too; the seeds are tests/monitor/seeds.
-FUZZ_SECONDS ?= 600
+# What is found is kept in build/fuzz/NAME: inputs that reach new code, and one that fails.
+FUZZ_SECONDS ?= 180
 .PHONY: fuzz
-fuzz: ## what overlock-hostd reads of guests, files and /proc, and readers of its page, under libFuzzer; FUZZ_SECONDS=600
+fuzz: ## fuzz what reads what others wrote, FUZZ_SECONDS=180 for each target; ARGS="--only NAME"
 	@tools/setup test clang bpf
-	@mkdir -p $(BUILD)/fuzz/corpus
-	@tests/monitor/build_fuzz $(BUILD)/fuzz/fuzz
-	@$(BUILD)/fuzz/fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1 \
-		-artifact_prefix=$(BUILD)/fuzz/ $(ARGS) $(BUILD)/fuzz/corpus tests/monitor/seeds
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/fuzz/run --build $(BUILD) --seconds $(FUZZ_SECONDS) $(ARGS)
 
 # SOAK_SECONDS are shared by the variants: natively, three locks, sites, counters, stacks, the misuse detector.
 SOAK_SECONDS ?= 3600

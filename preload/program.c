@@ -189,6 +189,14 @@ static uint64_t value_of(const struct file *f, const Elf64_Phdr *dynamic, int64_
 	return 0;
 }
 
+/* A table may claim any size. */
+static bool is_within_file(const struct file *f, uint64_t size)
+{
+	struct stat s;
+
+	return !fstat(f->fd, &s) && size <= (uint64_t)s.st_size;
+}
+
 /* The names of libraries and symbols that the loader looks for; null if there are none. */
 static char *read_names(const struct file *f, const Elf64_Phdr *dynamic, size_t size)
 {
@@ -196,6 +204,8 @@ static char *read_names(const struct file *f, const Elf64_Phdr *dynamic, size_t 
 	Elf64_Phdr p;
 	char *names;
 
+	if (!is_within_file(f, size))
+		return 0;
 	for (unsigned i = 0; read_segment(f, i, &p); i++) {
 		if (p.p_type != PT_LOAD || address - p.p_vaddr >= p.p_filesz)
 			continue;

@@ -84,11 +84,18 @@ suite(guest SECONDS 160
 	COMMAND "pytest -rs tests/python/kernel")
 
 suite(monitor SECONDS 60
-	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; fuzzing of what it reads"
+	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end"
 	PATHS monitor include/overlock src/overlock_tools/kernel/hostd.py tests/monitor
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
+
+suite(fuzz SECONDS 240
+	WHAT "what reads what others wrote: seeds and generated inputs under libFuzzer and Atheris; planted faults are found"
+	PATHS monitor include/overlock/slice_reader.h lib/tunable.c preload src tests/fuzz
+	NEEDS bpf clang
+	BUILD all
+	COMMAND "pytest -rs tests/fuzz")
 
 suite(kernel-series LONG SECONDS 3600
 	WHAT "a Linux kernel with the series: each patch applies, builds and passes checkpatch; every lock passes locktorture, which detects the busted lock"

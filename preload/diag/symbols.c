@@ -97,12 +97,16 @@ static struct file map_file(const char *path)
 	return f;
 }
 
-/* `n` things of `size` bytes at `offset`; null if they are not all there, or askew. */
+/* `n` things of `size` bytes at `offset`; null if they are not all there. */
+static const void *bytes_at(const struct file *f, uint64_t offset, uint64_t n, size_t size)
+{
+	return offset > f->size || n > (f->size - offset) / size ? 0 : f->bytes + offset;
+}
+
+/* The same; null, too, if they are askew. */
 static const void *part(const struct file *f, uint64_t offset, uint64_t n, size_t size)
 {
-	if (offset > f->size || n > (f->size - offset) / size || offset % _Alignof(ElfW(Sym)))
-		return 0;
-	return f->bytes + offset;
+	return offset % _Alignof(ElfW(Sym)) ? 0 : bytes_at(f, offset, n, size);
 }
 
 static const ElfW(Shdr) * sections(const struct file *f, size_t *n)
@@ -161,11 +165,11 @@ static void each_in(const struct file *f, uintptr_t base,
 	if (!table)
 		return;
 	strings = &all[table->sh_link];
-	names = (struct names){ f->bytes + strings->sh_offset, strings->sh_size };
+	names.at = bytes_at(f, strings->sh_offset, strings->sh_size, 1);
+	names.size = strings->sh_size;
 	n = table->sh_size / sizeof(*symbols);
 	symbols = part(f, table->sh_offset, n, sizeof(*symbols));
-	if (!symbols || strings->sh_offset > f->size ||
-	    strings->sh_size > f->size - strings->sh_offset)
+	if (!symbols || !names.at)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		const ElfW(Sym) *s = &symbols[i];
@@ -173,7 +177,7 @@ static void each_in(const struct file *f, uintptr_t base,
 					base + s->st_value + s->st_size,
 					(s->st_info & 0xf) != STT_OBJECT };
 
-		if (is_defined(s) && !each(&found, arg))
+		if (is_defined(s) && *found.name && !each(&found, arg))
 			return;
 	}
 }

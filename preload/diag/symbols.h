@@ -35,7 +35,7 @@ struct symbol {
 };
 
 /*
- * Calls `each` for every function and variable that the object's file tells of, until it answers
+ * Calls `each` for every function and variable that the object's file names, until it answers
  * false. Nothing, if the file is gone or not what it should be.
  */
 void ol_run_symbols_each(const struct object *o, bool (*each)(const struct symbol *s, void *arg),

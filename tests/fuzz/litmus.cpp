@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The parser of .litmus files: bad input must give one line of error. From the top of the tree:
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
-//     -DOL_PORT_SIM -I. -Iinclude tests/fuzz/litmus.cpp tests/litmus/parse.cpp engine/memory.cpp
-//     -o fuzz-litmus && ./fuzz-litmus -max_total_time=60 CORPUS tests/fuzz/seeds/litmus
-//     tests/litmus/*/
-#include "../litmus/litmus.h"
+// The parser of .litmus files: bad input must give one line of error.
+#define OL_PORT_SIM
+#include "../litmus/parse.cpp"
+#include "../../engine/memory.cpp"
 
 #include <algorithm>
 #include <cstdlib>

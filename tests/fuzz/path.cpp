@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Strings that replay an execution, "1*4.2:1.b1": what is read is written back the same. The first
-// byte is the number of contexts, as a letter from 'a' on. From the top of the tree:
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
-//     -I. tests/fuzz/path.cpp check/path.cpp
-//     -o fuzz-path && ./fuzz-path -max_total_time=60 CORPUS tests/fuzz/seeds/path
-#include <check/path.h>
+// byte is the number of contexts, as a letter from 'a' on.
+#include <check/path.cpp>
 
 #include <cstdlib>
 #include <stdexcept>

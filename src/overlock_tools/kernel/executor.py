@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from overlock_tools.kernel import loads, locks, slices, vm
 from overlock_tools.kernel.channel import Ended, Late
-from overlock_tools.kernel.loads import Boot, Counters, Load, Wrong
+from overlock_tools.kernel.loads import Boot, Load, Wrong
 from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Booted, Spec, Told
 from overlock_tools.measure.executor import Hung, Impossible
@@ -193,10 +193,7 @@ def _answer(guest: Told, load: Load, limit: float, until: float) -> Answer:
     if code:
         said = lines[-3:] + _complaints(guest)
         raise Broken(f"{load.name} failed in the guest: {' | '.join(said)}")
-    if isinstance(load, Boot):
-        return load.answer(lines)
-    answer = load.answer([line for line in lines if not loads.is_counter(line)])
-    return Counters.of(lines).into(answer)
+    return loads.answered(load, lines)
 
 
 def _complaints(guest: Told) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from overlock_tools.kernel.programs import RANDOM_BYTES
 from overlock_tools.model import defs
 from overlock_tools.model.combine import Answer
+from overlock_tools.system import reading
 from overlock_tools.system.errors import Fail
 
 # Turns before and after the counted time, so that guests that begin some ms apart still compete
@@ -363,6 +364,31 @@ class Boot(Load):
             for place, count in enumerate(counters.places.get(name, [])):
                 answer.events[f"{name}@{place}"] = count
         return answer
+
+
+def answered(load: Load, lines: Sequence[str]) -> Answer:
+    """What its guest says, which may be anything; Wrong says why it is no answer."""
+    try:
+        if isinstance(load, Boot):
+            return checked(load.answer(lines))
+        own = [line for line in lines if not is_counter(line)]
+        return checked(Counters.of(lines).into(checked(load.answer(own))))
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise Wrong(f"{load.name}: the guest's answer cannot be read: {error}") from error
+
+
+def checked(answer: Answer) -> Answer:
+    """A ValueError says what in it is no answer."""
+    answer = reading.made(Answer, vars(answer), "the answer")
+    counts = (*answer.per_thread, *answer.events.values(), answer.wait_ns or 0, answer.spin_ns or 0)
+    if answer.seconds <= 0 or min(answer.work, *counts) < 0:
+        raise ValueError("there is no time, or a count is below 0")
+    pairs = [*answer.latency, *answer.handover, *answer.hold]
+    if any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
+        raise ValueError("the times are no pairs of time and count")
+    if answer.queue and answer.queue.keys() != {"mean", "max"}:
+        raise ValueError("the queue has no mean or max")
+    return answer
 
 
 LOADS: dict[str, Load] = {

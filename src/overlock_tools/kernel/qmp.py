@@ -6,31 +6,18 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from overlock_tools.kernel.channel import Lines
+from overlock_tools.system import reading
 
-
-def parsed(line: str) -> dict[str, Any]:
-    """One message of QEMU's."""
-    try:
-        found = json.loads(line)
-    except RecursionError as error:
-        raise ValueError("its answer is nested too deeply") from error
-    if not isinstance(found, dict):
-        raise ValueError("its answer is no JSON object")
-    return found
+Cpu = TypedDict("Cpu", {"cpu-index": Required[int], "thread-id": Required[int]})
 
 
 def threads_of(answer: Any) -> list[int]:
     """Thread ids, in the order of the vCPUs, of what query-cpus-fast returns."""
-    try:
-        told = [(cpu["cpu-index"], cpu["thread-id"]) for cpu in answer]
-    except (TypeError, KeyError) as error:
-        raise ValueError("its answer does not name the threads of vCPUs") from error
-    if not all(type(number) is int for cpu in told for number in cpu):
-        raise ValueError("its answer has ids that are no numbers")
-    return [thread for _, thread in sorted(told)]
+    cpus = reading.checked(list[Cpu], answer, "the list of vCPUs")
+    return [cpu["thread-id"] for cpu in sorted(cpus, key=lambda cpu: int(cpu["cpu-index"]))]
 
 
 class Monitor:
@@ -47,7 +34,7 @@ class Monitor:
         self._lines.say(json.dumps(told))
         until = time.monotonic() + self._seconds
         while True:  # events come between
-            answer = parsed(self._lines.line(max(0.0, until - time.monotonic())))
+            answer = reading.parsed(self._lines.line(max(0.0, until - time.monotonic())))
             if "return" in answer:
                 return answer["return"]
             if "error" in answer:

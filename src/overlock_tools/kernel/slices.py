@@ -121,11 +121,17 @@ def looked(lines: Sequence[str]) -> dict[str, Any]:
     said of slices' ends; else nothing."""
     found: dict[str, Any] = {}
     for name, *words in (line.split() for line in lines if line.strip()):
-        if name == "looks" and len(words) == 2:
-            found |= {"looks": int(words[0]), "unknown": int(words[1])}
-        elif name in TIMES and len(words) > 1:
-            count = sum(int(word.partition(":")[2]) for word in words[2:])
-            found[TIMES[name]] = {"p50": int(words[0]), "p99": int(words[1]), "count": count}
-        elif name == "clock" and len(words) == 1:
-            found["clock_moves_ns"] = int(words[0])
+        with contextlib.suppress(ValueError):  # of what is no number
+            found |= _looked(name, words)
     return found
+
+
+def _looked(name: str, words: Sequence[str]) -> dict[str, Any]:
+    if name == "looks" and len(words) == 2:
+        return {"looks": int(words[0]), "unknown": int(words[1])}
+    if name in TIMES and len(words) > 1:
+        count = sum(int(word.partition(":")[2]) for word in words[2:])
+        return {TIMES[name]: {"p50": int(words[0]), "p99": int(words[1]), "count": count}}
+    if name == "clock" and len(words) == 1:
+        return {"clock_moves_ns": int(words[0])}
+    return {}

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from overlock_tools.model import stats
 from overlock_tools.model.measures import BY_NAME, MEASURES, Cell
 from overlock_tools.model.workloads import WITHOUT_A_LOCK
-from overlock_tools.system import files
+from overlock_tools.system import files, reading
 from overlock_tools.system.errors import Fail
 
 FORMAT = "overlock-result"
@@ -211,20 +211,99 @@ class Result:
         return json.dumps(body, indent=1) + "\n"
 
 
+# What readers look up in a result's tables; these have other keys, too.
+
+
+class Settings(TypedDict, total=False):
+    cpus: Required[int]
+    rounds: int
+    seconds: float
+    turns: int | None
+    seed: int
+    pilot: bool
+    latency: bool
+    counters: bool
+    as_in: str | None
+    otherwise: str
+    loaded: dict[str, str]
+    build: str
+    plugins: dict[str, str]
+
+
+class Machine(TypedDict, total=False):
+    cpu: str
+    cpus_allowed: list[int]
+    quota_cpus: float | None
+    kernel: str
+    scheduler: str
+    libc: str
+    virtual: bool
+
+
+class Native(TypedDict, total=False):
+    measure_ns: float
+    htm: bool
+    tunables: dict[str, str]
+    in_force: dict[str, str]
+
+
+class Proof(TypedDict):
+    held: bool
+    words: str
+
+
+class Scenario(TypedDict, total=False):
+    settings: dict[str, Any]
+    proof: dict[str, Proof]
+
+
+TABLES = {"settings": Settings, "machine": Machine, "native": Native, "scenario": Scenario}
+DERIVED = ("format", "version", "summary", "overall")
+KIND = re.compile(r"[\w.-]+")  # it is part of files' names
+LEAST_SECONDS = 1e-9
+
+
+def _checked(body: dict[str, Any]) -> Result:
+    if body.get("format") != FORMAT:
+        raise ValueError("the format is not " + FORMAT)
+    if body.get("version") != VERSION:
+        raise ValueError(f"the version is {body.get('version')}, expected {VERSION}")
+    if missing := [name for name in DERIVED if name not in body]:
+        raise ValueError(f"there is no {missing[0]}")
+    body = {name: value for name, value in body.items() if name not in DERIVED}
+    result = reading.made(Result, body, "the result")
+    for name, table in TABLES.items():
+        reading.checked(table, body.get(name, {}), name)
+    for cell in result.cells:
+        _check_cell(cell)
+    _check_ranges(result)
+    return result
+
+
+def _check_cell(cell: Cell) -> None:
+    whole = (cell.voluntary, cell.involuntary, cell.arrivals, cell.queue_max or 0)
+    lists = (cell.per_thread, cell.copies, cell.finish_ns, cell.events.values())
+    if cell.seconds < LEAST_SECONDS or cell.threads < 1 or cell.round < 1:
+        raise ValueError("a cell has no time, thread or round")
+    if min(cell.work, cell.cpu_seconds, *whole, *(n for each in lists for n in each)) < 0:
+        raise ValueError("a cell has a count below 0")
+
+
+def _check_ranges(result: Result) -> None:
+    if not KIND.fullmatch(result.kind):
+        raise ValueError("the kind is not a name")
+    if not result.variants or not result.threads:
+        raise ValueError("there are no variants or threads")
+    if min(*result.threads, result.cpus) < 1:
+        raise ValueError("threads or CPUs are below 1")
+    if not result.cpus_of_its_own > 0:
+        raise ValueError("the scenario leaves no CPU")
+
+
 def from_file(path: Path) -> Result:
     try:
-        body = json.loads(files.read_text(path))
-        if body.get("format") != FORMAT:
-            raise ValueError("the format is not " + FORMAT)
-        if body["version"] != VERSION:
-            raise ValueError(f"the version is {body['version']}, expected {VERSION}")
-        for derived in ("format", "version", "summary", "overall"):
-            body.pop(derived)
-        body["cells"] = [Cell(**cell) for cell in body["cells"]]
-        for given_up in ("collapsed", "impossible", "hung"):
-            body[given_up] = [GivenUp(**entry) for entry in body.get(given_up, [])]
-        return Result(**body)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _checked(reading.parsed(files.read_text(path)))
+    except (ValueError, ArithmeticError) as error:
         reason = str(error).splitlines()[0]
         raise Fail(
             f"{path} is not a result of overlock bench ({reason}); create one with "

@@ -11,8 +11,8 @@ from typing import Any
 
 from overlock_tools.modelcheck import source
 from overlock_tools.modelcheck.job import Job, Subject
-from overlock_tools.modelcheck.outcome import Outcome
-from overlock_tools.system import files, native
+from overlock_tools.modelcheck.outcome import Outcome, checked_result
+from overlock_tools.system import files, native, reading
 from overlock_tools.system.errors import Fail
 
 FORMAT = 1  # of what is kept
@@ -32,11 +32,9 @@ class Cache:
         if not self.enabled or job.replay:
             return None
         try:
-            kept = json.loads(self._place(job).read_text())
+            return checked_result(reading.parsed(self._place(job).read_text()).get("result"))
         except (OSError, ValueError):  # there is none, or something else wrote there
             return None
-        result = kept.get("result") if isinstance(kept, dict) else None
-        return result if isinstance(result, dict) else None
 
     def put(self, outcome: Outcome) -> None:
         """A cache that cannot be written is none."""

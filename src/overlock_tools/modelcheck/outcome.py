@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What became of a job, and what may be said of it."""
 
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from overlock_tools.modelcheck.job import Job
+from overlock_tools.system import reading
+from overlock_tools.system.reading import Count
 
+NUMBER = re.compile("[0-9]{1,4}")  # of a context
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
 # Why a search ended before it had seen everything.
@@ -15,6 +19,58 @@ ENDED = {
     "interrupted": "interrupted",
     "exhausted": "the search is bounded",
 }
+
+
+# What is read of what overlock-check says: null and nothing are the same.
+
+
+class _Event(TypedDict, total=False):
+    n: Required[Count]
+    context: Required[Any]
+    what: Required[str]
+    file: str | None
+    line: Count | None
+    op: str | None
+    order: str | None
+    object: str | None
+    width: Count | None
+    old: str | None
+    new: str | None
+    state: list[str] | None
+    mark: str | None
+
+
+class _Failure(TypedDict, total=False):
+    property: Required[str]
+    how: str
+    replay: str
+    events: list[_Event] | None
+
+
+class _Numbers(TypedDict, total=False):
+    executions: Count
+    redundant: Count
+    steps: Count
+    seconds: float
+
+
+class _Result(_Numbers, total=False):
+    exhausted: bool
+    ended: str | None
+    verdict: str
+    budgets: dict[str, Count]
+    clock: Count | None
+    notes: dict[str, Any] | None
+    failure: _Failure | None
+
+
+def checked_result(raw: Any) -> dict[str, Any]:
+    """A ValueError says why it is none."""
+    return dict(reading.checked(_Result, raw, "the result"))
+
+
+def checked_progress(raw: Any) -> dict[str, Any]:
+    return dict(reading.checked(_Numbers, raw, "the progress"))
 
 
 @dataclass(frozen=True)
@@ -47,12 +103,12 @@ class Event:
     def number(self) -> int:
         """Of the context, or of the one it belongs to; 0 for the world outside."""
         digits = self.context.lstrip("bk")
-        return int(digits) if digits.isdigit() else 0
+        return int(digits) if NUMBER.fullmatch(digits) else 0
 
     @property
     def by_itself(self) -> bool:
         """A step of the context, and not of its store buffer or of a kick."""
-        return self.context.isdigit()
+        return bool(NUMBER.fullmatch(self.context))
 
 
 @dataclass(frozen=True)

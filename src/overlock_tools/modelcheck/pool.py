@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs overlock-check for many jobs, some at a time, and hears of their progress."""
 
-import json
 import os
 import selectors
 import signal
@@ -17,7 +16,8 @@ from typing import IO, Any
 from overlock_tools.modelcheck.cache import Cache
 from overlock_tools.modelcheck.capabilities import complaint
 from overlock_tools.modelcheck.job import Job
-from overlock_tools.modelcheck.outcome import Outcome
+from overlock_tools.modelcheck.outcome import Outcome, checked_progress, checked_result
+from overlock_tools.system import reading
 from overlock_tools.system.errors import USAGE
 
 # Asks for one job after the other, each when the one before is known.
@@ -63,12 +63,13 @@ class Running:
         *lines, self.rest = (self.rest + data).split(b"\n")
         for line in filter(None, lines):
             try:
-                said = json.loads(line)
+                said = reading.parsed(line.decode())
+                if "progress" in said:
+                    self.progress = checked_progress(said["progress"])
+                if "result" in said:
+                    self.result = checked_result(said["result"])
             except ValueError:
                 self.nonsense = line.decode(errors="replace")[:60]
-                continue
-            self.progress = said.get("progress", self.progress)
-            self.result = said.get("result", self.result)
 
     def outcome(self) -> Outcome:
         """Once it has ended."""

@@ -79,9 +79,9 @@ class _Reader:
             if self._is_the_end(event):
                 break
             found.append(self._row(event))
-        if self.fails and not found[-1].fails:
-            remark = self.failure.property
-            found.append(Row("", 0, states=found[-1].states, fails=True, remark=remark))
+        if self.fails and not (found and found[-1].fails):
+            remark, states = self.failure.property, found[-1].states if found else ()
+            found.append(Row("", 0, states=states, fails=True, remark=remark))
         return found
 
     def _is_the_end(self, event: Event) -> bool:

@@ -100,7 +100,7 @@ def _from_text(text: str) -> Choices:
 def from_file(path: Path) -> Choices:
     try:
         return _from_text(files.read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number may be too long, too
         raise Fail(f"{path} is not TOML: {error}") from error
     except Fail as error:
         if str(path) in error.message:

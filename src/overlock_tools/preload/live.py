@@ -21,6 +21,7 @@ from typing import Any, TextIO
 
 from overlock_tools.model import defs
 from overlock_tools.system.errors import Fail
+from overlock_tools.system.text import printable
 
 ROWS = 12
 TIMES = ("wait_ns", "spin_ns", "hold_ns", "handover_ns")
@@ -144,13 +145,17 @@ class Reader:
 
 def module_bases(pid: int) -> list[tuple[int, int, int, str]]:
     """Start, end, and base of the file, of each mapping of one; none if the process has ended."""
-    found = []
-    bases: dict[str, int] = {}
     try:
-        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        return mappings(Path(f"/proc/{pid}/maps").read_bytes())
     except OSError:
         return []
-    for line in lines:
+
+
+def mappings(maps: bytes) -> list[tuple[int, int, int, str]]:
+    """The same of that file's text. A name in it can have any byte but a line break."""
+    found = []
+    bases: dict[str, int] = {}
+    for line in printable(maps.decode(errors="replace")).split("\n"):
         parts = line.split(maxsplit=5)
         if len(parts) < 6 or not parts[5].startswith("/"):
             continue

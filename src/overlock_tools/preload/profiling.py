@@ -10,15 +10,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
 
-from overlock_tools.preload import live, stacks
-from overlock_tools.system import files, symbols
+from overlock_tools.preload import live, stacks, tuning
+from overlock_tools.system import files, reading, symbols
 from overlock_tools.system.errors import Fail
+from overlock_tools.system.reading import Count
 
 Report = dict[str, Any]
 
@@ -87,6 +88,89 @@ def named(raw: Report) -> Report:
     return stacks.named(raw)
 
 
+# What is read of a report. schema/run.json has all of it, and names.
+
+
+class _Site(TypedDict, total=False):
+    site: Required[str]
+    module: str
+    offset: Count
+    function: str
+    events: Required[dict[str, Count]]
+    places: Required[dict[str, list[Count]]]
+    preemptions: Required[dict[str, Count] | None]
+    wait_ns: Required[Count]
+    hold_ns: Count
+    hold: list[list[Count]]
+
+
+class _Stack(TypedDict):
+    site: str
+    cut: bool
+    waits: Count
+    wait_ns: Count
+    holds: Count
+    hold_ns: Count
+    frames: list[list[Count | None]]
+
+
+class _Stacks(TypedDict):
+    of: str
+    modules: list[str]
+    stacks: list[_Stack]
+
+
+class _Sites(TypedDict):
+    sites: list[_Site]
+
+
+class _Report(TypedDict, total=False):
+    lock: Required[str]
+    ended: Required[bool]
+    sites: Required[_Sites | None]
+    stacks: _Stacks
+
+
+def checked(text: bytes) -> Report:
+    """The report of a program that may have written anywhere, or has been killed."""
+    try:
+        report: Report = reading.checked(_Report, reading.parsed(text.decode()), "the report")
+        for site in report["sites"]["sites"] if report["sites"] else ():
+            _check_site(site)
+        if "stacks" in report:
+            _check_stacks(report)
+    except ValueError as error:
+        raise Fail(f"the program's report is damaged ({error}); run it again") from error
+    return report
+
+
+def _check_site(site: Report) -> None:
+    if "module" in site and "offset" not in site:
+        raise ValueError("a module has no offset")
+    if any(len(pair) != 2 for pair in site.get("hold", [])):
+        raise ValueError("a hold is no pair of time and count")
+    if any(len(counts) != len(tuning.PLACES) for counts in site["places"].values()):
+        raise ValueError("the places have another number of buckets")
+    if site["preemptions"] is not None and "LHP" not in site["preemptions"]:
+        raise ValueError("there is no LHP")
+
+
+def _check_stacks(report: Report) -> None:
+    raw, known = report["stacks"], report["sites"]["sites"] if report["sites"] else []
+    if raw["of"] not in stacks.WEIGHTS or any(f"{raw['of']}_ns" not in site for site in known):
+        raise ValueError("the stacks are of nothing known")
+    for module, offset in (pair for one in raw["stacks"] for pair in _pairs(one["frames"])):
+        if offset is None or (module is not None and module >= len(raw["modules"])):
+            raise ValueError("a frame is in no module")
+
+
+def _pairs(frames: list[list[int | None]]) -> Iterator[tuple[int | None, int | None]]:
+    for frame in frames:
+        if len(frame) != 2:
+            raise ValueError("a frame is no pair of module and offset")
+        yield frame[0], frame[1]
+
+
 @dataclass
 class Reader:
     """What the program has reported and nobody has read yet."""
@@ -100,7 +184,7 @@ class Reader:
             now = (status.st_ino, status.st_mtime_ns)
             if now == self.read:
                 return None
-            report: Report = json.loads(self.path.read_bytes())
+            report = checked(self.path.read_bytes())
         except FileNotFoundError:
             return None
         self.read = now

@@ -119,7 +119,7 @@ def sites_of(report: dict[str, Any]) -> list[Site]:
             events["ACQUIRE"],
             events.get("SLOW_PATH", 0),
             preempted["LHP"] if preempted else None,
-            dict(site["hold"]),
+            dict(site.get("hold", ())),
             _ahead(site["places"]),
             _where(site),
         )

@@ -40,6 +40,7 @@ COLLAPSED_SIGN = "▼"
 # Inches. So narrow that text is still readable when a phone shows it at 360 pixels.
 WIDTH = 5.2
 LETTER = 0.078  # width of one of the small labels, at most
+MOST_LETTERS = 40  # of a name
 ROW = 0.2
 LINE = 0.155  # from one label to the next, where they are closest
 SMALL, TEXT = 9, 10
@@ -171,11 +172,16 @@ class Canvas:
 
     def label(self, variant: str, threads: int) -> str:
         fallen = threads in self.view.collapsed.get(variant, [])
-        return f"{variant} {COLLAPSED_SIGN}" if fallen else variant
+        return f"{_cut(variant)} {COLLAPSED_SIGN}" if fallen else _cut(variant)
 
     @cached_property
     def label_width(self) -> float:
-        return LETTER * max(map(len, self.view.variants)) + 0.2
+        return LETTER * max(len(_cut(variant)) for variant in self.view.variants) + 0.2
+
+
+def _cut(name: str) -> str:
+    """As long as leaves room for the plot beside it."""
+    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
 
 
 SHARES = (0, 1.02)  # an axis of them

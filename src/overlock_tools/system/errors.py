@@ -3,6 +3,8 @@
 
 import sys
 
+from overlock_tools.system.text import printable
+
 FAILED = 1  # the work ran and failed
 USAGE = 2  # unknown lock, impossible value, unwritable output
 MISSING = 3  # something is not built or not installed on this machine
@@ -20,7 +22,7 @@ class Fail(Exception):
 
 def say(message: str) -> None:
     """One line on standard error, as every error of this command is."""
-    print("overlock: " + " ".join(message.split()), file=sys.stderr)
+    print("overlock: " + printable(" ".join(message.split())), file=sys.stderr)
 
 
 def last_line(said: str) -> str:

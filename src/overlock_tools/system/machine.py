@@ -119,8 +119,13 @@ def facts() -> dict[str, Any]:
     }
 
 
+HEADLINE = {"cpus_allowed", "quota_cpus", "virtual", "cpu", "kernel", "scheduler", "libc"}
+
+
 def headline(machine: dict[str, Any]) -> str:
     """One line about the machine."""
+    if not machine.keys() >= HEADLINE:
+        return "an unknown machine"
     n = len(machine["cpus_allowed"])
     quota = f", quota {machine['quota_cpus']:g} CPUs" if machine["quota_cpus"] else ""
     kind = " (virtual)" if machine["virtual"] else ""

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Names, files and lines of calls, those that were inlined too: llvm-symbolizer tells them."""
 
-import json
+import contextlib
 import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
+
+from overlock_tools.system import reading
 
 TOOL = "llvm-symbolizer"
 PACKAGE = "llvm"  # Debian's
@@ -53,12 +55,31 @@ def look_up(module: Path, offsets: Iterable[int]) -> dict[int, tuple[Call, ...]]
         check=False,
         start_new_session=True,  # Ctrl-C ends the program that is looked at, not this
     )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    found = {int(answer["Address"], 16): _calls(answer.get("Symbol", [])) for answer in answers}
+    return named(done.stdout)
+
+
+class _Symbol(TypedDict, total=False):
+    FunctionName: str
+    FileName: str
+    Line: int
+
+
+class _Answer(TypedDict, total=False):
+    Address: Required[str]
+    Symbol: list[_Symbol]
+
+
+def named(answers: str) -> dict[int, tuple[Call, ...]]:
+    """Of what the tool prints, a line of JSON per address. A file may make it print anything."""
+    found = {}
+    for line in answers.splitlines():
+        with contextlib.suppress(ValueError):
+            answer = reading.checked(_Answer, reading.parsed(line), "an answer")
+            found[int(answer["Address"], 16)] = _calls(answer.get("Symbol", []))
     return {offset: calls for offset, calls in found.items() if calls}
 
 
-def _calls(symbols: list[dict[str, Any]]) -> tuple[Call, ...]:
+def _calls(symbols: list[_Symbol]) -> tuple[Call, ...]:
     calls = tuple(
         Call(
             symbol.get("FunctionName") or None,

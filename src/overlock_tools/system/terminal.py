@@ -12,8 +12,9 @@ PLAIN_WIDTH = 120
 
 
 def console() -> Console:
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    """Shows text as it is: names have brackets, too."""
+    found = Console(highlight=False, markup=False)
+    return found if found.is_terminal else Console(highlight=False, markup=False, width=PLAIN_WIDTH)
 
 
 class Running:

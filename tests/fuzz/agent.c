@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer's target: what overlock-hostd, and readers of its page, are given by others. The first
- * byte chooses what the rest is given to. `make fuzz` runs it for long, test_fuzz.py for seconds.
+ * What overlock-hostd, and readers of its page, are given by others. The first byte chooses what the
+ * rest is given to.
  */
-#include "../../monitor/page.h"
-#include "../../monitor/thread.h"
+#include "monitor/page.c"
+#include "monitor/thread.c"
+#include "must.h"
 #include <inttypes.h>
 #include <overlock/slice_reader.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* What has to hold: libFuzzer keeps the input that aborts. */
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "fuzz: %s\n", what);
-	abort();
-}
-
-/* As large as it is, so that AddressSanitizer sees each look beyond. */
-static void *copy_of(const uint8_t *bytes, size_t n)
-{
-	void *copy = malloc(n ? n : 1);
-
-	must(copy, "there is no memory");
-	memcpy(copy, bytes, n);
-	return copy;
-}
 
 /* A file that is to become a page. */
 static void take_file(const uint8_t *bytes, size_t n)
@@ -102,10 +81,8 @@ static void copy_entry(const uint8_t *bytes, size_t n)
 static void read_stat(const uint8_t *bytes, size_t n)
 {
 	struct thread thread = { 0 };
-	char *raw = calloc(1, n + 1), text[256];
+	char *raw = text_of(bytes, n), text[256];
 
-	must(raw, "there is no memory");
-	memcpy(raw, bytes, n);
 	thread_parse_stat(&thread, raw);
 	snprintf(text, sizeof(text),
 		 "7 (%.15s) S 1 7 7 0 -1 4194560 99 0 0 0 1 2 3 4 20 0 1 0 123456 8 9 1 1 1 0",
@@ -119,11 +96,9 @@ static void read_stat(const uint8_t *bytes, size_t n)
 static void read_status(const uint8_t *bytes, size_t n)
 {
 	struct thread thread = { 0 };
-	char *raw = calloc(1, n + 1), name[32], text[256];
+	char *raw = text_of(bytes, n), name[32], text[256];
 	size_t used = 0;
 
-	must(raw, "there is no memory");
-	memcpy(raw, bytes, n);
 	thread_parse_status(&thread, raw);
 	for (const char *c = raw; *c && c < raw + 15; c++) {
 		if (*c == '\n' || *c == '\\')

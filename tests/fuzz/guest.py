@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""What a guest sends over its channel: the load's name in the first line, then what it printed."""
+
+from dataclasses import dataclass
+
+import atheris
+
+with atheris.instrument_imports(include=["overlock_tools"]):
+    from overlock_tools.kernel import loads, slices
+    from overlock_tools.model import combine, histograms
+    from tests.fuzz.hostile import decoded, fuzz, is_plain
+
+
+@dataclass
+class Used:
+    cpu_seconds: float = 1.0
+    voluntary: int = 1
+    involuntary: int = 1
+    stolen_seconds: float | None = None
+
+
+def take(data: bytes) -> None:
+    name, *lines = decoded(data).split("\n")
+    load = loads.LOADS.get(name, loads.LOADS["loop"])
+    load.line(1.0, 1, load.presets)
+    slices.looked(lines)
+    try:
+        answer = loads.answered(load, lines)
+    except loads.Wrong:
+        return
+    assert is_plain(answer.wrong), "the terminal is told to do something"
+    all_of_them = combine.together([answer, answer], Used(), 2)
+    for name in ("latency", "handover", "hold"):
+        histograms.packed(all_of_them[name]["ns"], all_of_them[name]["weight"])
+
+
+if __name__ == "__main__":
+    fuzz(take)

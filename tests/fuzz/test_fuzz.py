@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Every target: its seeds, and as many inputs as the list says, the same in each run. Faults are
+planted, too: each has to be found in as many."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+SOURCES = ("include", "lib", "monitor", "preload", "src")
+NAMES = [
+    line.split()[0] for line in (HERE / "targets").read_text().splitlines() if line[:1].isalpha()
+]
+needs_clang = pytest.mark.skipif(not shutil.which("clang"), reason="clang is not installed")
+
+Done = subprocess.CompletedProcess[str]
+
+
+def run(build: Path, *words: str | Path) -> Done:
+    command = [sys.executable, HERE / "run", "--build", build, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@needs_clang
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_is_read_does_harm(name: str, tmp_path: Path) -> None:
+    done = run(tmp_path, "--only", name)
+    assert done.returncode == 0, done.stdout
+    assert f"{name}: fine; " in done.stdout
+    assert (HERE / "seeds" / name).is_dir()
+
+
+class Fault(NamedTuple):
+    target: str
+    file: str
+    old: str
+    new: str
+    report: str  # the words in which it is reported
+
+
+PAGE, THREAD = "monitor/page.c", "monitor/thread.c"
+SLICES = "include/overlock/slice_reader.h"
+TOOLS = "src/overlock_tools"
+FAULTS = {
+    "entries beyond the file": Fault(
+        "agent",
+        PAGE,
+        "head.entries <= (size - sizeof(head)) / sizeof(struct ol_slice_entry)",
+        "head.entries",
+        "a file was taken that is neither zeros nor a page",
+    ),
+    "bytes that are alike": Fault(
+        "agent",
+        PAGE,
+        "(!bytes[0] && !memcmp",
+        "(!memcmp",
+        "a file was taken that is neither zeros nor a page",
+    ),
+    "a short file": Fault(
+        "agent", PAGE, "if (size < sizeof(head))\n\t\treturn false;", "", "AddressSanitizer"
+    ),
+    "half an entry": Fault(
+        "agent", PAGE, "if (seq & 1 || seq == *last)", "if (!seq)", "half an entry was copied"
+    ),
+    "an entry beyond the page": Fault(
+        "agent",
+        SLICES,
+        "map->first + (uint64_t)map->stride * map->entries <= told",
+        "map->first <= told",
+        "AddressSanitizer",
+    ),
+    "an end of a thread off its CPU": Fault(
+        "agent",
+        SLICES,
+        "if (e->running != OL_SLICE_ON) {",
+        "if (0) {",
+        "a thread off its CPU has an end",
+    ),
+    "a name's parenthesis": Fault(
+        "agent",
+        THREAD,
+        "strrchr(text, ')')",
+        "strchr(text, ')')",
+        "a thread's name was taken for its start",
+    ),
+    "a name's line": Fault(
+        "agent", THREAD, '"\\nTgid:"', '"Tgid:"', "a thread's name was taken for its process"
+    ),
+    "names of any size": Fault(
+        "program",
+        "preload/program.c",
+        "is_within_file(f, size)",
+        "is_within_file(f, 0)",
+        "AddressSanitizer",
+    ),
+    "a name outside its table": Fault(
+        "program", "preload/program.c", "e.d_un.d_val < size &&", "", "AddressSanitizer"
+    ),
+    "a symbol without a name": Fault(
+        "sites", "preload/diag/symbols.c", "*found.name && ", "", "AddressSanitizer"
+    ),
+    "strings beyond the file": Fault(
+        "sites",
+        "preload/diag/symbols.c",
+        "names.at = bytes_at(f, strings->sh_offset, strings->sh_size, 1);",
+        "names.at = f->bytes + strings->sh_offset;",
+        "",
+    ),
+    "a number that wraps": Fault(
+        "options",
+        "lib/tunable.c",
+        "|| v > t->most)",
+        ")",
+        "a number is another",
+    ),
+    "a result's types": Fault(
+        "results",
+        f"{TOOLS}/system/reading.py",
+        "if type(raw) is not int or not -MOST < raw < MOST:",
+        "if False:",
+        "TypeError",
+    ),
+    "a result's time": Fault(
+        "results",
+        f"{TOOLS}/model/results.py",
+        "cell.seconds < LEAST_SECONDS or ",
+        "",
+        "ZeroDivision",
+    ),
+    "names as markup": Fault(
+        "results", f"{TOOLS}/system/terminal.py", "markup=False", "markup=True", "MarkupError"
+    ),
+    "names as elements": Fault(
+        "report",
+        f"{TOOLS}/render/report.py",
+        'return "".join(f"<p{mark}>{escape(line)}</p>"',
+        'return "".join(f"<p{mark}>{line}</p>"',
+        "the page has an element img",
+    ),
+    "names as colours": Fault(
+        "report",
+        f"{TOOLS}/system/text.py",
+        '("Cc", "Cs")',
+        '("Cs",)',
+        "the terminal is told to do something",
+    ),
+    "a guest's time": Fault(
+        "guest", f"{TOOLS}/kernel/loads.py", "answer.seconds <= 0 or ", "", "ZeroDivision"
+    ),
+    "a frame in no module": Fault(
+        "stacks",
+        f"{TOOLS}/preload/profiling.py",
+        ' or (module is not None and module >= len(raw["modules"]))',
+        "",
+        "IndexError",
+    ),
+    "a number without end": Fault(
+        "config", f"{TOOLS}/preload/config.py", "(ValueError, RecursionError)", "()", "FAILED"
+    ),
+    "half a name": Fault(
+        "symbolizer", f"{TOOLS}/preload/live.py", 'errors="replace"', "", "UnicodeDecodeError"
+    ),
+    "an execution without steps": Fault(
+        "check",
+        f"{TOOLS}/modelcheck/steps.py",
+        "not (found and found[-1].fails)",
+        "not found[-1].fails",
+        "IndexError",
+    ),
+}
+
+
+@needs_clang
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
+    fault = FAULTS[name]
+    for folder in SOURCES:
+        shutil.copytree(TOP / folder, tmp_path / folder)
+    text = (tmp_path / fault.file).read_text()
+    assert fault.old in text, f"{fault.file} has no {fault.old!r}; mend the mutant"
+    (tmp_path / fault.file).write_text(text.replace(fault.old, fault.new))
+    done = run(tmp_path / "build", "--only", fault.target, "--top", tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert fault.report in done.stdout, done.stdout
+    assert list((tmp_path / "build/fuzz" / fault.target).glob("crash-*")), "no input is kept"
