@@ -28,11 +28,17 @@ suite(analyzer LONG SECONDS 180
 	NEEDS clang
 	COMMAND "tests/tidy --analyze")
 
-suite(tools QUICK SECONDS 240
-	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, statistics, the report"
+suite(tools QUICK SECONDS 120
+	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, stacks, tune; the gate"
+	BUILD all
+	COMMAND "pytest tests/python/cli tests/python/system tests/python/preload tests/gate_tests")
+
+suite(report SECONDS 60
+	WHAT "reports: the page in a browser, figures, CSV"
+	PATHS src/overlock_tools/render src/overlock_tools/analyze src/overlock_tools/model tests/python/render tests/python/planted.py
 	NEEDS browser
 	BUILD all
-	COMMAND "pytest tests/python/cli tests/python/system tests/python/preload tests/python/render tests/gate_tests")
+	COMMAND "pytest tests/python/render")
 
 suite(measuring ALONE SECONDS 100
 	WHAT "overlock-bench: it reports planted tails, gaps and lost exclusion, and a sampler with a stride misses them; copies, phases, slices and endings verified from outside"
@@ -41,10 +47,16 @@ suite(measuring ALONE SECONDS 100
 	COMMAND "pytest tests/measuring")
 
 suite(workloads QUICK ALONE SECONDS 45
-	WHAT "every workload detects a lock without mutual exclusion and accepts correct ones; workload sources in C, C++, the simulator and a kernel; mt19937, lengths and Zipf against theory; the locks that a C++ throw takes"
-	NEEDS clang kernel-module
+	WHAT "every workload detects a lock without mutual exclusion and accepts correct ones; mt19937, lengths and Zipf against theory; the locks that a C++ throw takes"
 	BUILD all tests/workloads/all
-	COMMAND "pytest tests/workloads")
+	COMMAND "pytest tests/workloads/test_*.py")
+
+suite(workload-texts SECONDS 30
+	WHAT "workload sources in C, C++, the checker and a kernel"
+	PATHS workload bench include tests/workloads
+	NEEDS clang kernel-module
+	BUILD all
+	COMMAND "pytest tests/workloads/texts")
 
 suite(statistics SECONDS 220
 	WHAT "intervals, verdicts, ministat, comparisons and the papers' claims on data with a known truth; mutants of each"
@@ -65,8 +77,9 @@ suite(demo QUICK ALONE SECONDS 60
 	BUILD all
 	COMMAND "pytest tests/demo")
 
-suite(kernel QUICK SECONDS 100
+suite(kernel SECONDS 100
 	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies"
+	PATHS include guest tests/kernel
 	NEEDS kernel-module
 	BUILD all
 	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py")
@@ -102,8 +115,9 @@ suite(kernel-series LONG SECONDS 3600
 	NEEDS guest
 	COMMAND "pytest tests/kernel/test_kernel.py")
 
-suite(instructions QUICK SECONDS 120
+suite(instructions SECONDS 120
 	WHAT "an uncontended lock+unlock takes no more instructions than Concurrency Kit's of the same kind; without counters, each lock compiles to the same object code as one without counter calls"
+	PATHS include lib tests/instructions
 	NEEDS valgrind ck
 	BUILD all
 	COMMAND "pytest tests/instructions")
@@ -186,19 +200,22 @@ suite(weakening SECONDS 140
 	BUILD all
 	COMMAND "pytest -s tests/check/test_weakening.py")
 
-suite(genmc QUICK SECONDS 100
+suite(genmc SECONDS 100
 	WHAT "the client emitted for another checker compiles alone and runs natively, for every lock"
+	PATHS include/overlock check/genmc src/overlock_tools/modelcheck tests/genmc
 	NEEDS clang
 	BUILD all
 	COMMAND "pytest tests/genmc")
 
-suite(tx-list QUICK SECONDS 60
+suite(tx-list SECONDS 60
 	WHAT "Long's inode list on the engine's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word"
+	PATHS include/overlock check engine tests/sim
 	BUILD tx-list
 	COMMAND "\$BUILD/tests/tx-list --sections 200000 && \$BUILD/tests/tx-list --sections 50000 --lock elided --contexts 4 --rate 100 --retries 0")
 
-suite(claims QUICK SECONDS 140
+suite(claims SECONDS 140
 	WHAT "the papers' claims about order and waiting hold in all executions or have a counterexample; which contexts wait for which after one stops for ever"
+	PATHS include/overlock check engine tests/check
 	BUILD all tests/check/claims/all tests/mutants/all
 	COMMAND "pytest tests/check/test_claims.py")
 
@@ -241,9 +258,15 @@ suite(arch ALONE SECONDS 300
 	COMMAND "tests/arch/run")
 
 suite(docs QUICK SECONDS 240
-	WHAT "the site, links, generated tables, diagrams, man pages, and the commands of the pages"
+	WHAT "links, generated tables, diagrams, man pages, error messages"
 	BUILD all tests/mutants/all tests/check/claims/all
-	COMMAND "pytest tests/docs")
+	COMMAND "pytest tests/docs/test_*.py")
+
+suite(site SECONDS 120
+	WHAT "the documentation as a site, and every command of its pages"
+	PATHS README.md CONTRIBUTING.md docs mkdocs.yml tools src/overlock_tools/cli tests/docs
+	BUILD all
+	COMMAND "pytest tests/docs/commands tests/docs/site")
 
 suite(sim-coverage ALONE SECONDS 120
 	WHAT "the seeded schedules take every branch of every lock header both ways; mutants of the engine's contexts and transactions are caught"

@@ -41,7 +41,7 @@
 
 /*
  * `claim` counts this record's sleeps in its upper bits. Its lowest byte says whether this one goes
- * on, and is what pv_wait() looks at; the context that changes it from ASLEEP has claimed this sleep and no
+ * on, and is what pv_wait() looks at; changing it from ASLEEP claims this sleep and no
  * other. It must not be a byte of the lock: that may have its old value again by the time the
  * hypervisor compares it.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The workloads are written on the seam: their text compiles in every world that it is for."""
+"""The workloads are written on the platform layer: their text compiles on every platform that it is for."""
 
 import os
 import platform
