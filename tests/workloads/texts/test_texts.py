@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The workloads are written on the platform layer: their text compiles on every platform that it is for."""
+"""Workloads use the platform layer alone: they compile on every platform that they are for."""
 
 import os
 import platform
