@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import HANG_S
+
 HERE = Path(__file__).parent
 TOP = HERE.parent.parent
 NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
@@ -50,7 +52,7 @@ class Fake:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_S,
             check=False,
         )
 
@@ -96,7 +98,7 @@ class Real:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_S,
             check=False,
         )
 

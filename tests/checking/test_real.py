@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 """overlock check from end to end, with the checker that was built."""
 
+import contextlib
 import json
 import re
 import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 from conftest import COMMAND, HERE, TOP, Real
 from jsonschema import Draft202012Validator
+
+from tests.waiting import HANG_S, until
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
 EVENTS = json.loads((HERE / "trace_events.json").read_text())
@@ -98,6 +101,17 @@ def test_a_lock_of_ones_own(real: Real) -> None:
     )
 
 
+def explores(pid: int, option: str) -> bool:
+    """Whether a child with this option has had a second of CPU time: thousands of executions."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            words = Path(f"/proc/{child}/cmdline").read_text().split("\0")
+            on_cpu_ns = int(Path(f"/proc/{child}/schedstat").read_text().split()[0])
+            if option in words and on_cpu_ns > 10**9:
+                return True
+    return False
+
+
 def test_ctrl_c_keeps_what_is_done(real: Real) -> None:
     """Six contexts of three acquisitions are far out of reach."""
     args = ["ticket", "--size", "1x1", "--size", "6x3", "--seconds", "0", "--jobs", "1"]
@@ -108,9 +122,9 @@ def test_ctrl_c_keeps_what_is_done(real: Real) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
+    until(lambda: explores(child.pid, "--contexts=6"))
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     assert "not exhausted (interrupted): no failure found so far" in out
     assert "interrupted: 1 of 2 checks are done" in out

@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import HANG_S, until
 
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
@@ -38,7 +39,7 @@ def read_until(child: subprocess.Popen[str], line: str) -> None:
 
 def test_demo(tmp_path: Path) -> None:
     child = start(tmp_path, *QUICK, "--keep", ".")
-    out, err = child.communicate(timeout=170)
+    out, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (0, "")
     for heading in ("1. This machine", "2. The collapse", "3. The same locks", "4. Verdict"):
         assert heading in out
@@ -74,7 +75,7 @@ def test_missing_program_is_said_and_the_rest_reported(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=80,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 3
@@ -86,7 +87,7 @@ def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
     child = start(tmp_path, "--rounds", "1000", "--seconds", "0.02")
     read_until(child, "round 1 of 1000 done")
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     assert "Interrupted: the complete cells are kept." in out
     assert "The measurement was interrupted" in (tmp_path / "report.html").read_text()
@@ -101,13 +102,6 @@ def gone(pid: int) -> bool:
         return True
 
 
-def all_gone(pids: set[int], seconds: float = 10) -> bool:
-    until = time.monotonic() + seconds
-    while not all(map(gone, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return all(map(gone, pids))
-
-
 def below(pid: int) -> set[int]:
     """Its descendants."""
     files = Path(f"/proc/{pid}/task").glob("*/children")
@@ -119,14 +113,11 @@ def below(pid: int) -> set[int]:
 def test_interrupt_in_a_program_still_reports(tmp_path: Path, number: signal.Signals) -> None:
     child = start(tmp_path, *QUICK)
     read_until(child, "sysbench mutex, unmodified")
-    until = time.monotonic() + 30
-    while not (running := below(child.pid)) and time.monotonic() < until:
-        time.sleep(0.01)
+    running = until(lambda: below(child.pid))
     child.send_signal(number)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
-    assert running
-    assert all_gone(running)
+    until(lambda: all(map(gone, running)))
     assert "4. Verdict" in out
     assert "A critical and a non-critical section" in (tmp_path / "report.html").read_text()
 
@@ -135,7 +126,7 @@ def test_interrupt_before_anything_writes_nothing(tmp_path: Path) -> None:
     child = start(tmp_path, "--rounds", "1", "--seconds", "50")
     read_until(child, "2. The collapse")
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     assert "no report is written" in out
     assert list(tmp_path.iterdir()) == []

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_S
+
 TOP = Path(__file__).resolve().parents[2]
 NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
 PAGES = sorted(TOP.glob("docs/reference/errors*.md"))
@@ -125,7 +127,7 @@ def answer(entry: Entry, folder: Path) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
         start_new_session=True,
     )

@@ -10,6 +10,7 @@ import pytest
 from recorded import NAMES, Machine, machine
 
 from overlock_tools.doctor import Report
+from tests.waiting import HANG_S
 
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
@@ -39,7 +40,7 @@ def overlock(tmp_path: Path) -> Overlock:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_S,
             check=False,
         )
 

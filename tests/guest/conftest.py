@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_S
+
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 
@@ -76,7 +78,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def overlock(tmp_path: Path) -> Overlock:
-    def run(*args: str | Path, seconds: float = 60) -> Done:
+    def run(*args: str | Path, seconds: float = HANG_S) -> Done:
         return subprocess.run(
             [*COMMAND, *map(str, args)],
             cwd=tmp_path,

@@ -20,6 +20,7 @@ from overlock_tools.kernel.nested import Nest
 from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system.errors import Fail
+from tests.waiting import HANG_S
 
 Fake = Callable[[str], Path]
 TWO = Placement("balanced", ((0, 0),)) if os.cpu_count() == 1 else Placement("balanced", ((0, 1),))
@@ -141,7 +142,7 @@ def test_the_host_s_script_begins_binds_tells_and_ends(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=HANG_S,
         )
         return done.stdout
 

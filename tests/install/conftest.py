@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import HANG_S
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
 
@@ -21,7 +23,7 @@ def run(*command: str | Path, env: dict[str, str] | None = None, code: int = 0) 
         capture_output=True,
         text=True,
         env={**os.environ, **(env or {})},
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     output = done.stdout + done.stderr

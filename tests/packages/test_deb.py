@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_S
+
 TOP = Path(__file__).resolve().parents[2]
 PROGRAM = TOP / "tests/run/programs/guarded.c"
 PACKAGES = ("liboverlock-dev", "liboverlock0", "overlock")
@@ -22,7 +24,7 @@ def run(*command: str | Path, given: str = "", **more: str) -> str:
         capture_output=True,
         text=True,
         env={**os.environ, **more},
-        timeout=150,
+        timeout=HANG_S,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), (command, done.stdout, done.stderr)

@@ -17,6 +17,7 @@ from overlock_tools.measure import peers, server
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from overlock_tools.system.kernel_files import Tree
+from tests.waiting import HANG_S
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
@@ -193,7 +194,7 @@ def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -24,6 +24,7 @@ from conftest import (
 )
 
 from overlock_tools.system import native
+from tests.waiting import HANG_S
 
 SHOW = "import os, signal, sys; print(os.environ.get({!r}, 'unset'))"
 
@@ -197,7 +198,7 @@ while True:
     assert child.stdout is not None
     assert child.stdout.readline() == f"{child.pid} {os.getpid()}\n"
     child.send_signal(signal.SIGINT)
-    assert child.communicate(timeout=60)[0] == "interrupted\n"
+    assert child.communicate(timeout=HANG_S)[0] == "interrupted\n"
     assert child.returncode == 5
 
 

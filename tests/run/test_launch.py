@@ -23,6 +23,7 @@ from overlock_tools.model import defs
 from overlock_tools.model.defs import Tunable
 from overlock_tools.preload.interpose import ADAPTIVE
 from overlock_tools.system import native
+from tests.waiting import HANG_S
 
 Text = str | bytes
 
@@ -266,7 +267,7 @@ class Ground:
             env=self.variables(row),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=60,
+            timeout=HANG_S,
             preexec_fn=row.before,
             check=False,
         )

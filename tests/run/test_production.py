@@ -15,6 +15,7 @@ import pytest
 from conftest import LOCKS, TOP, X86_64, Compile, collapses, environment, overlock, run
 
 from overlock_tools.system import native
+from tests.waiting import HANG_S
 
 FLAVOURS = ("", "-counted", "-checked")
 ALLOCATORS = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")
@@ -38,7 +39,7 @@ def served(
         input="\n" * lines,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=HANG_S,
         check=False,
     )
 
@@ -248,7 +249,7 @@ def test_a_running_program_keeps_its_library(
         change(copies[flavour])
         assert f"{copies[flavour]} (deleted)" in Path(f"/proc/{child.pid}/maps").read_text()
         assert ask(child) == "800\n"
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=HANG_S)
         assert (child.returncode, said) == (0, "")
     if flavour:
         sites = json.loads(out.read_text())["sites"]["sites"]
@@ -263,7 +264,7 @@ def test_a_library_overwritten_in_place_takes_programs_with_it(
         assert ask(child) == "400\n"
         os.truncate(copies[""], 0)
         assert ask(child) == ""
-        assert child.wait(60) in (-signal.SIGBUS, -signal.SIGSEGV)
+        assert child.wait(HANG_S) in (-signal.SIGBUS, -signal.SIGSEGV)
 
 
 def test_installing_again_replaces_by_a_new_file(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from conftest import LOCKS, SPINLOCKS, X86_64, Compile, collapses, environment, 
 
 from overlock_tools.model import defs
 from overlock_tools.system import native
+from tests.waiting import HANG_S
 
 EACH_LOCK = pytest.mark.parametrize("lock", LOCKS)
 CANNOT_GIVE_UP = [lock for lock in LOCKS if defs.load().lock(lock).gives_up == "waits"]
@@ -169,7 +170,7 @@ import queue, threading
 numbers, total = queue.Queue(), 0
 def work():
     global total
-    while (n := numbers.get(timeout=60)) is not None:
+    while (n := numbers.get(timeout=300)) is not None:
         total += n
 threads = [threading.Thread(target=work) for _ in range(4)]
 for t in threads: t.start()
@@ -200,7 +201,7 @@ def test_pbzip2_packs_and_unpacks(packed: Path, tmp_path: Path, lock: str) -> No
     for direction, source in (("-z", packed.with_suffix("")), ("-d", packed)):
         command = ["pbzip2", direction, "-kqcb1", "-p4", str(source)]
         with (tmp_path / "out").open("wb") as out:
-            done = subprocess.run(command, env=env, stdout=out, timeout=100, check=False)
+            done = subprocess.run(command, env=env, stdout=out, timeout=HANG_S, check=False)
         assert done.returncode == 0
         wanted = packed if direction == "-z" else packed.with_suffix("")
         assert (tmp_path / "out").read_bytes() == wanted.read_bytes()

@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import HANG_S
 
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
@@ -48,16 +49,6 @@ def gone(pid: int) -> bool:
     return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] in ([], ["Z"])
 
 
-def until(what: Callable[[], Any], seconds: float = 20) -> Any:
-    """What it gives once that is something; fails if it stays nothing."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := what():
-            return found
-        time.sleep(0.02)
-    pytest.fail("it did not come to be")
-
-
 def groups() -> set[Path]:
     """All cgroups of ours, wherever."""
     return {
@@ -88,7 +79,7 @@ class Running:
 
     def ended(self) -> tuple[str, str]:
         """What it then says."""
-        return self.process.communicate(timeout=60)
+        return self.process.communicate(timeout=HANG_S)
 
     def groups(self) -> set[Path]:
         return groups() - self.groups_before

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import children, descendants, gone, groups, hogs_of, read, until
+from conftest import children, descendants, gone, groups, hogs_of, read
 from test_scenarios import needs_quota, needs_slices
+
+from tests.waiting import HANG_S, until
 
 BENCH = [sys.executable, "-m", "overlock_tools", "bench", "sections", "--locks", "ttas,tas_yield"]
 LONG = ("--threads", "3", "--rounds", "10000", "--seconds", "0.2")
@@ -31,7 +33,7 @@ def bench(*args: str, user: tuple[str, ...] = ()) -> subprocess.CompletedProcess
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=HANG_S,
         check=False,
     )
 
@@ -125,7 +127,7 @@ def test_nothing_is_left(end: signal.Signals, to: Callable[[int, int], None]) ->
     seen = descendants(running.pid)
     assert running.groups()
     to(running.pid, end)
-    _, err = running.process.communicate(timeout=60)
+    _, err = running.process.communicate(timeout=HANG_S)
     assert (running.process.returncode, err) == (130, "")
     until(lambda: all(map(gone, seen)))
     assert not running.groups()
@@ -137,7 +139,7 @@ def test_killed_outright_leaves_no_process_and_the_next_one_removes_its_group() 
     until(running.cells)
     seen = descendants(running.pid)
     running.process.kill()
-    running.process.communicate(timeout=60)
+    running.process.communicate(timeout=HANG_S)
     until(lambda: all(map(gone, seen)))
     (stale,) = running.groups()
     assert not (stale / "cgroup.procs").read_text()

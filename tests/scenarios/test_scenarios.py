@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from conftest import Proofs as Found
-from conftest import Start, children, hogs_of, read, until
+from conftest import Start, children, hogs_of, read
 
 from overlock_tools.measure.conditions import SCENARIOS, Proofs, words
 from overlock_tools.measure.conditions.base import Proof, deferred, ended_in_order
 from overlock_tools.system.errors import Fail
+from tests.waiting import until
 
 Prove = Callable[..., Found]
 # Three processes that spin want 3 CPUs; a fifth of one is used up soon, however busy the machine.

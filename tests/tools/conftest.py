@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_S
+
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 
@@ -28,7 +30,7 @@ def overlock(tmp_path: Path) -> Overlock:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANG_S,
             check=False,
         )
 
@@ -46,6 +48,6 @@ def result_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=HANG_S,
     )
     return path

@@ -29,6 +29,7 @@ from overlock_tools.model.results import Result
 from overlock_tools.model.workloads import Workload
 from overlock_tools.system import machine
 from overlock_tools.system.errors import Fail
+from tests.waiting import HANG_S, until
 
 RATES = {"tas": 1e6, "ttas": 1e6}
 
@@ -190,14 +191,11 @@ def test_who_waits_for_a_turn_gets_it_before_the_next_cell(
     with machine_queue.asked_for() as ours:
         ours.take()
         other = subprocess.Popen(["flock", "-o", turn, "touch", got])
-        until = time.monotonic() + 30
-        while not waits_for_a_file(other.pid):
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: waits_for_a_file(other.pid))
         ours.pass_on()
         ours.take()
         assert got.exists()
-    assert other.wait(30) == 0
+    assert other.wait(HANG_S) == 0
 
 
 def test_time_spent_waiting_for_a_turn_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,12 +232,8 @@ def test_other_peoples_cpus_are_none_of_ours(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_our_own_running_children_are_not_others() -> None:
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as child:
-        until = time.monotonic() + 30
-        while machine.Load.now().own - sum(os.times()[:4]) < 0.05 and time.monotonic() < until:
-            time.sleep(0.01)
-        theirs = machine.Load.now().own - sum(os.times()[:4])
+        until(lambda: machine.Load.now().own - sum(os.times()[:4]) >= 0.05)
         child.kill()
-    assert theirs >= 0.05
 
 
 # If the machine is busy
@@ -293,9 +287,7 @@ def test_nothing_of_ours_runs_beside_a_cell(tmp_path: Path) -> None:
         [*COMMAND, *command], env=world.environment(), stdin=theirs, stdout=theirs, stderr=theirs
     ) as child:
         os.close(theirs)
-        until = time.monotonic() + 30
-        while len(world.asked()) < 3 and time.monotonic() < until:
-            time.sleep(0.01)
+        until(lambda: len(world.asked()) >= 3)
         threads = os.listdir(f"/proc/{child.pid}/task")
         before = Path(f"/proc/{child.pid}/schedstat").read_text().split()[2]
         time.sleep(0.3)

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import TOP
 
+from tests.waiting import HANG_S
+
 sys.path.insert(0, str(TOP / "tools"))
 
 import aa
@@ -53,7 +55,7 @@ def test_measures_and_leaves_nothing_behind(tmp_path: Path) -> None:
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode in (0, 1), done.stderr  # 1: such short cells do not find 5 %

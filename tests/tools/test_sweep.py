@@ -24,6 +24,7 @@ from overlock_tools.model.defs import Tunable
 from overlock_tools.model.results import Cell, Result
 from overlock_tools.model.sweep import Sweep
 from overlock_tools.render import sweep_plot
+from tests.waiting import HANG_S
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
 TAU = defs.load().tunable("tau")
@@ -163,7 +164,7 @@ def test_interrupt_keeps_what_is_complete(tmp_path: Path) -> None:
     assert child.stdout is not None
     assert any("round 2 of" in line for line in child.stdout)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (130, "")
     assert "cells are complete and kept" in out
     assert len(json.loads((tmp_path / "r.json").read_text())["cells"]) >= 4
