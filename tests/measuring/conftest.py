@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import HANG_S
+
 TOP = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
 STRIDE = NATIVE.parent / "tests/measuring/overlock-bench-stride"  # whose sampler is broken
-PATIENCE = 45  # seconds: far more than any cell here takes
 
 from overlock_tools.measure import header_locks  # noqa: E402  (after the folder is named)
 
@@ -32,8 +33,8 @@ class Bench:
 
     def answer(self) -> Answer:
         assert self.process.stdout is not None
-        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
-            pytest.fail(f"no answer within {PATIENCE} s")
+        if not select.select([self.process.stdout], [], [], HANG_S)[0]:
+            pytest.fail(f"no answer within {HANG_S:g} s")
         answer: Answer = json.loads(self.process.stdout.readline())
         return answer
 
@@ -51,7 +52,7 @@ class Bench:
         """Ends the input; the exit status."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(60)
+        return self.process.wait(HANG_S)
 
     def copies(self) -> list[int]:
         """The processes of the cell at hand."""
