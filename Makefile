@@ -25,7 +25,7 @@ demo: ## install missing packages, then show lock collapse and its cure on this 
 
 test: ## install missing packages, then run the quick suites and those that the change touches; ARGS="--only NAME"
 	@tools/setup test
-	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(CONFIGURE) WITH_TESTS=ON
 	@.venv/bin/python tests/gate --build $(BUILD) $(ARGS)
 
 .PHONY: test-all check-quick
@@ -45,12 +45,17 @@ LAUNCHER = { ln -sfn $(OVERLOCK_NATIVE) .venv/lib/overlock && \
 		install $(BUILD)/native/overlock .venv/bin/overlock; }; }
 
 # CI's log and a newcomer's terminal want to hear of errors and warnings, not of every file.
-native:
-	@[ -d $(BUILD) ] || echo "building into $(BUILD)/: $(if $(WITH_TESTS),two minutes,twenty seconds) ..."
-	@cmake -S . -B $(BUILD) -DOVERLOCK_TESTS=$(or $(WITH_TESTS),OFF) -DCMAKE_RULE_MESSAGES=OFF \
-		-DCMAKE_TARGET_MESSAGES=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) \
-		--log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
+.PHONY: configure
+CONFIGURE = $(MAKE) --no-print-directory configure
+configure:
+	@[ ! -e $(BUILD)/Makefile ] || { echo "$(BUILD) was built by make, not by Ninja: remove it (make clean)" >&2; exit 2; }
+	@cmake -S . -B $(BUILD) -G Ninja -DOVERLOCK_TESTS=$(or $(WITH_TESTS),OFF) -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+		$(CMAKE_FLAGS) --log-level=WARNING >/dev/null
+
+# With WITH_TESTS=ON, TARGETS chooses among the tests' programs: tests/all.
+native: configure
+	@[ -d $(BUILD)/native ] || echo "building into $(BUILD)/ ..."
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $(or $(TARGETS),all) -- --quiet
 	@[ ! -x .venv/bin/overlock-tools ] || $(LAUNCHER)
 
 checker: ## also build the model checker, for `overlock check`
@@ -70,12 +75,12 @@ guest: ## install missing packages, then build a kernel with all the locks, for 
 guest-test: guest ## boot that kernel and an instrumented one: locktorture, loads, detection of a broken lock
 	@$(OVERLOCK) guest build --variant counted
 	@tools/setup test
-	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/guest
+	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/python/kernel
 
 guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV locks, steal time; 15 minutes
 	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
 	@tools/setup test
-	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/test_real_nested.py
+	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/python/kernel/test_real_nested.py
 
 install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
@@ -90,7 +95,7 @@ deb: ## build Debian packages of library, headers and interposer into build/deb
 third-party: ## run third-party test suites under the locks and natively; an hour; ARGS="--only NAME", --help
 	@tools/setup third-party
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) tests/thirdparty/run.py --build $(BUILD) $(ARGS)
+	@$(PYTHON) -m tests.thirdparty.run --build $(BUILD) $(ARGS)
 
 bench: build ## compare the locks; ARGS="--threads 4,8,16 --json FILE"
 	@$(OVERLOCK) bench sections $(ARGS)
@@ -115,10 +120,21 @@ papers: build ## repeat the papers' figures and tables (--as-in 000, 002, 003, 0
 	@$(OVERLOCK) report $(BUILD)/papers -o $(BUILD)/papers.html
 
 # How late callers give up: reported, not asserted, for it is the machine's answer too.
+.PHONY: abi compilers
+abi: ## write lib/abi anew, with which the ABI is compared: lib/ABI.md
+	@tools/setup test
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/abi/abi.py
+
+compilers: ## build and test with each compiler, also those of Debian 13, and with -O3, -flto, -march=native; 40 minutes
+	@tools/setup compilers
+	@$(MAKE) --no-print-directory native
+	@tests/compilers/run && tests/compilers/debian13 tests/compilers/run $(OVERLOCK_NATIVE)
+
 .PHONY: timed
 timed: ## measure the CPU time of timed callers after their deadline, per lock; ARGS=SECONDS
 	@tools/setup test
-	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON TARGETS="all native-timed-plain"
 	@$(BUILD)/tests/native-timed-plain --report $(ARGS)
 
 # Every tunable but the switches; one that no lock reads is left out, and says so.
@@ -140,10 +156,10 @@ conformance: ## compare every pthread call in every state with glibc, under ever
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
 	@$(PYTHON) tests/run/conformance/generate.py
-	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/test_conformance.py $(ARGS)
+	@OVERLOCK_CONFORMANCE=all BUILD=$(BUILD) .venv/bin/pytest -q tests/run/conformance/test_conformance.py $(ARGS)
 
 instructions: ## count the instructions of each lock and of Concurrency Kit's; ARGS="--json FILE"
-	@tools/setup test
+	@tools/setup test valgrind ck
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/instructions/run.py $(ARGS)
 
@@ -151,11 +167,19 @@ instructions: ## count the instructions of each lock and of Concurrency Kit's; A
 FUZZ_SECONDS ?= 600
 .PHONY: fuzz
 fuzz: ## what overlock-hostd reads of guests, files and /proc, and readers of its page, under libFuzzer; FUZZ_SECONDS=600
-	@tools/setup test
+	@tools/setup test clang bpf
 	@mkdir -p $(BUILD)/fuzz/corpus
 	@tests/monitor/build_fuzz $(BUILD)/fuzz/fuzz
 	@$(BUILD)/fuzz/fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=512 -print_final_stats=1 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(ARGS) $(BUILD)/fuzz/corpus tests/monitor/seeds
+
+# SOAK_SECONDS are shared by the variants: natively, three locks, sites, counters, stacks, the misuse detector.
+SOAK_SECONDS ?= 3600
+.PHONY: soak
+soak: ## the interposer under threads, mutexes and forks that come and go: memory stays flat; SOAK_SECONDS=3600
+	@tools/setup demo
+	@$(MAKE) --no-print-directory native
+	@$(PYTHON) tests/run/soak/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
 
 .PHONY: start-up
 start-up: build ## measure program startup: plain, with a bare LD_PRELOAD, with `overlock run`; ARGS="--json FILE"
@@ -225,13 +249,14 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 # Commands that measure or search for hours have targets of their own: measured, proof, genmc, papers.
 docs: ## regenerate what docs/ and README have from the sources: tables, pictures, counterexamples, claims
 	@tools/setup test
-	@$(MAKE) --no-print-directory native WITH_TESTS=ON
+	@$(MAKE) --no-print-directory native WITH_TESTS=ON \
+		TARGETS="all tests/mutants/all tests/check/claims/all"
 	@$(PYTHON) tools/docs_tables.py
 	@$(PYTHON) tools/diagrams.py
 	@$(PYTHON) tools/tree_diagram.py
 	@$(PYTHON) tools/counterexamples.py
 	@$(PYTHON) tools/chart_picture.py
-	@$(PYTHON) tests/check/claims_page.py
+	@$(PYTHON) -m tests.check.claims_page
 
 # Not --quiet: it also silences the warnings that a strict build fails for.
 .PHONY: site

@@ -54,7 +54,7 @@ static void keep(struct meter *m, struct sample s)
 	if (m->n == m->capacity) /* none of them was dropped: one chance in 2^capacity */
 		return;
 	m->samples[m->n] = s;
-	ol_store_release(&m->n, m->n + 1); /* whoever reads it has the sample */
+	ol_store_release(&m->n, m->n + 1); /* a reader of n sees the sample */
 }
 
 void meter_settle(struct meter *m)

@@ -62,7 +62,7 @@ static bool succeeded(struct run *run, struct workload_me *me)
 	return !error;
 }
 
-/* A context's life. Whoever leaves early sends another in its place, so that none stays empty. */
+/* A context's life. A context that leaves early starts another in its place, so that none stays empty. */
 static void *come(void *arg)
 {
 	struct workload_me *me = arg;
@@ -76,7 +76,7 @@ static void *come(void *arg)
 	if (run->cell->turns && me->turns == me->limit)
 		run->places[me->index].finish_ns = ol_clock() - run->began;
 	if (!succeeded(run, me) && ol_add_acq_rel(&run->working, -1u) == 1)
-		sem_post(&run->empty); /* who waits for it sees all that was done */
+		sem_post(&run->empty); /* the waiter for it sees all that was done */
 	return NULL;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Short beside a drain, and long enough for whoever is waited for to be off its CPU for a slice. */
+/* Short beside a drain, and long enough for the awaited thread to be off its CPU for a slice. */
 #define PATIENCE_NS	20000000
 
 bool impossible(struct copy_result *result, const char *format, ...)

@@ -9,6 +9,7 @@ namespace ol::check {
 namespace {
 
 constexpr char letters[] = {0, 'b', 'k'};
+constexpr unsigned longest = 1'000'000; // far above `Rules::longest`; `*` makes long from short
 
 std::string told(std::vector<uint8_t> choices) {
     while (!choices.empty() && choices.back() == 0)
@@ -23,7 +24,7 @@ std::string told(std::vector<uint8_t> choices) {
 class Reader {
 public:
     explicit Reader(const std::string &text)
-        : text_(text), at_(text.data()), end_(at_ + text.size()) {}
+        : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
     bool ended() const { return at_ == end_; }
     bool skip(char c) {
@@ -50,12 +51,11 @@ public:
     }
     [[noreturn]] void bad(const std::string &why) const {
         throw std::invalid_argument("replay: " + why + " at character " +
-                                    std::to_string(at_ - text_.data() + 1) + " of '" + text_ + "'");
+                                    std::to_string(at_ - begin_ + 1));
     }
 
 private:
-    const std::string &text_;
-    const char *at_, *end_;
+    const char *const begin_, *at_, *const end_;
 };
 
 } // namespace
@@ -93,6 +93,7 @@ std::string text_of(const Path &path, size_t contexts) {
 Path path_of(const std::string &text, size_t contexts) {
     Reader in(text);
     Path path;
+    size_t length = 0;
 
     path.first = in.choices();
     if (!path.first.empty() && !in.ended() && !in.skip('.'))
@@ -103,7 +104,10 @@ Path path_of(const std::string &text, size_t contexts) {
         if (number == 0)
             in.bad("contexts are counted from 1");
         Step s{static_cast<Process>(kind * contexts + number - 1), in.choices()};
-        path.steps.insert(path.steps.end(), in.skip('*') ? in.number(1'000'000) : 1, s);
+        size_t times = in.skip('*') ? in.number(longest) : 1;
+        if ((length += times * (1 + s.choices.size())) > longest)
+            in.bad("expected at most " + std::to_string(longest) + " steps and choices");
+        path.steps.insert(path.steps.end(), times, s);
         if (!in.ended() && !in.skip('.'))
             in.bad("expected a dot");
     }

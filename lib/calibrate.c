@@ -4,7 +4,7 @@
  *
  * Every program under `overlock run` waits for this at its start, a compiler's thousand children too,
  * so a tick is measured over a short span there, and again by the first conversion that comes when
- * the process is old enough to know better. Costs are measured for whoever asks.
+ * the process is old enough to know better. Costs are measured when asked for.
  */
 #include "internal.h"
 
@@ -166,7 +166,7 @@ static void measure_tick_again(void)
 }
 #endif
 
-/* The least of a few rounds: whoever interrupts us only adds. */
+/* The least of a few rounds: interruptions only add time. */
 static double cost_ns(void (*repeat)(int n), int n)
 {
 	uint64_t least = UINT64_MAX;

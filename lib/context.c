@@ -4,8 +4,8 @@
  *
  * Both come from lock-free stacks of numbers, so a signal handler may ask at any instant. A thread
  * keeps its id, and one node, until it exits; what a handler finds its thread in the middle of, it
- * leaves alone and goes to the stacks. Nodes are never unmapped: whoever pops reads the link of a
- * node that may have been taken meanwhile, and a stale waiter may look at one.
+ * leaves alone and goes to the stacks. Nodes are never unmapped: a pop reads the link of a node
+ * that may have been taken meanwhile, and a stale waiter may look at one.
  */
 #include "internal.h"
 
@@ -337,8 +337,8 @@ void ol_context_start(void)
 
 /*
  * Queues and tickets inherited from the parent name threads that are not here. Ids start afresh;
- * the parent's nodes are abandoned, with their numbers, for whoever waits on an inherited lock, or
- * releases it, may still write to them.
+ * the parent's nodes are abandoned, with their numbers, because a thread that waits on an
+ * inherited lock, or releases it, may still write to them.
  */
 void ol_context_renew(void)
 {

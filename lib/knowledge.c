@@ -153,7 +153,7 @@ bool ol_sites_know_slices(void)
 }
 #endif
 
-/* Who is still here at the end has been given another slice: nobody else wants the CPU. */
+/* A thread that still runs at the end has been given another slice: no other wants the CPU. */
 ol_ticks_t ol_slice_end(void)
 {
 	ol_ticks_t over;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NAP_NS	50000 /* as long as the kernel's timer slack */
+
 #ifdef OL_COUNTED
 static void count_if_unchanged(const uint32_t *word, uint32_t seen)
 {
@@ -42,6 +44,15 @@ static bool deadline(struct timespec *ts, ol_ticks_t until)
 	return true;
 }
 
+/* A filter that forbids futexes: a nap lets the holder run, even if the waiter has a real-time priority. */
+static void wait(const uint32_t *word, uint32_t seen, const struct timespec *until, uint32_t key)
+{
+	if (!syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, until, 0, key))
+		return;
+	if (errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT)
+		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = NAP_NS }, 0);
+}
+
 /*
  * Whatever it answers is a reason to look again: EAGAIN the word has changed, EINTR a signal,
  * ETIMEDOUT. The kernel compares under its own lock, after a full fence.
@@ -54,9 +65,9 @@ void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until
 	ol_count_sleep(true);
 	until = ol_count_until(until);
 	if (until == OL_NEVER)
-		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, 0, 0, key);
+		wait(word, seen, 0, key);
 	else if (deadline(&ts, until))
-		syscall(SYS_futex, word, futex_op(FUTEX_WAIT_BITSET), seen, &ts, 0, key);
+		wait(word, seen, &ts, key);
 	ol_count_wake();
 	count_if_unchanged(word, seen);
 	errno = saved;

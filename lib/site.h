@@ -30,7 +30,7 @@ struct ol_site_record {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* This thread's next acquisition is made on behalf of `site`, not of whoever calls the lock. */
+/* This thread's next acquisition is made on behalf of `site`, not of the caller of the lock. */
 void ol_at_site(const void *site);
 
 /*

@@ -29,7 +29,7 @@ static void set(const struct ol_tunable *t, uint64_t value)
 {
 	uint64_t *field = (uint64_t *)((char *)&ol_world->tuning + t->offset);
 
-	/* Relaxed: a tunable orders nothing; whoever reads the old value waits as it used to. */
+	/* Relaxed: a tunable orders nothing; a waiter that reads the old value waits as before. */
 	ol_store_relaxed(&given[t - ol_tunables], value);
 	ol_store_relaxed(field, t->unit == OL_UNIT_ns ? ol_ticks_from_ns(value) : value);
 }

@@ -204,8 +204,12 @@ static void watch_process(pid_t process)
 static void find_threads(void)
 {
 	for (unsigned i = 0; i < asked.n; i++) {
-		if (!thread_find(&threads[i], asked.threads[i]))
+		if (!thread_find(&threads[i], asked.threads[i])) {
+			if (errno != ENOENT && errno != ESRCH)
+				FAIL(FAILED, "thread %d cannot be looked up in /proc: %s",
+				     asked.threads[i], strerror(errno));
 			FAIL(USAGE, "there is no thread %d", asked.threads[i]);
+		}
 		if (asked.process && threads[i].process != asked.process)
 			FAIL(USAGE, "thread %d is of process %d; give threads of --process %d",
 			     asked.threads[i], threads[i].process, asked.process);
@@ -270,7 +274,8 @@ static void drop_privileges(void)
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(user, user, user)))
 		FAIL(FAILED, "root cannot be given up: %s", strerror(errno));
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		FAIL(FAILED, "new privileges cannot be renounced: %s", strerror(errno));
 	if (!with_parent)
 		return;
 	prctl(PR_SET_PDEATHSIG, with_parent);
@@ -296,14 +301,18 @@ static bool any_left(void)
 	return false;
 }
 
-/* Until a signal comes, all threads or their processes have ended, or the page is lost. */
-static void publish(int signals)
+/*
+ * Until a signal comes, all threads or their processes have ended, or the page is lost. Returns the error
+ * if it cannot wait, else 0.
+ */
+static int publish(int signals)
 {
 	const bool copies = watch.way == WAY_COPY;
 	const uint64_t step = copies ? asked.poll_us * 1000ull : BEAT_NS;
 	const struct timespec wait = { (time_t)(step / 1000000000), (long)(step % 1000000000) };
 	uint64_t beat = 0;
 	nfds_t left = processes.n;
+	int found;
 
 	processes.ends[processes.n] = (struct pollfd){ .fd = signals, .events = POLLIN };
 	while (left && any_left() && !page_lost(&page)) {
@@ -315,10 +324,13 @@ static void publish(int signals)
 			page_beat(&page);
 			beat = now;
 		}
-		if (ppoll(processes.ends, processes.n + 1, &wait, NULL) <= 0)
+		found = ppoll(processes.ends, processes.n + 1, &wait, NULL);
+		if (found < 0 && errno != EINTR)
+			return errno;
+		if (found <= 0)
 			continue;
 		if (processes.ends[processes.n].revents)
-			return;
+			return 0;
 		for (nfds_t i = 0; i < processes.n; i++) {
 			if (processes.ends[i].revents) {
 				processes.ends[i].fd = -1; /* poll() passes over it */
@@ -326,11 +338,13 @@ static void publish(int signals)
 			}
 		}
 	}
+	return 0;
 }
 
 static int block_signals(void)
 {
 	sigset_t ends;
+	int fd;
 
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
@@ -338,7 +352,10 @@ static int block_signals(void)
 	sigaddset(&ends, SIGHUP);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	signal(SIGPIPE, SIG_IGN); /* nobody may listen any more: the page is marked all the same */
-	return signalfd(-1, &ends, SFD_CLOEXEC);
+	fd = signalfd(-1, &ends, SFD_CLOEXEC);
+	if (fd < 0)
+		FAIL(FAILED, "signals cannot be received: %s", strerror(errno));
+	return fd;
 }
 
 static void open_page(void)
@@ -351,7 +368,7 @@ static void open_page(void)
 int main(int argc, char **argv)
 {
 	uint64_t began;
-	int signals;
+	int signals, error;
 
 	read_options(argc, argv);
 	signals = block_signals();
@@ -365,7 +382,7 @@ int main(int argc, char **argv)
 	page_begin(&page);
 	tell_begin(&watch, asked.n);
 	began = page_now(&page);
-	publish(signals);
+	error = publish(signals);
 	watch_detach(&watch);
 	page_over(&page);
 	tell_end(&watch, asked.n, (double)(page_now(&page) - began) * 1e-9, copied);
@@ -376,5 +393,7 @@ int main(int argc, char **argv)
 		     "this again",
 		     asked.page);
 	page_close(&page);
+	if (error)
+		FAIL(FAILED, "it cannot wait for the ends of threads: %s", strerror(error));
 	return 0;
 }

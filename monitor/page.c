@@ -62,7 +62,7 @@ static void store_state(struct page *page, uint32_t state)
 }
 
 /*
- * Unknown, and whole: whoever wrote before us may have been stopped half-way. The fence keeps what is
+ * Unknown, and whole: the previous writer may have been stopped half-way. The fence keeps what is
  * written behind the odd number, the release keeps it before the even one; the reader acquires.
  */
 static void forget(struct ol_slice_entry *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "thread.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ bool thread_find(struct thread *thread, pid_t id)
 	char text[TEXT_BYTES];
 
 	*thread = (struct thread){ .id = id };
+	errno = ESRCH; /* for files that do not say what they should */
 	/* The start last seen: both files are of the same thread. */
 	return find_start(thread) && read_text(text, id, "status") &&
 	       thread_parse_status(thread, text) && thread_lives(thread);

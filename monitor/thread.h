@@ -12,7 +12,10 @@ struct thread {
 	uint64_t start; /* in ticks of sysconf(_SC_CLK_TCK) since the boot */
 };
 
-/* False if there is no such thread, or no more than its exit code is left. */
+/*
+ * False if there is no such thread, or no more than its exit code is left: ENOENT or ESRCH; or if /proc
+ * cannot be read.
+ */
 bool thread_find(struct thread *thread, pid_t id);
 
 /* Is it the same thread still, and alive? */

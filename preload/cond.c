@@ -3,7 +3,7 @@
  * Condition variables.
  *
  * A waiter notes where the `turn` stands while it still holds the mutex, then sleeps on it; signal
- * and broadcast move it and wake sleepers. Whoever has noted an older turn cannot fall asleep any
+ * and broadcast move it and wake sleepers. A waiter that noted an older turn cannot fall asleep any
  * more, so no wake-up is lost between noting and sleeping. Waking more than one is allowed.
  *
  *	 63		32 31		  0
@@ -33,15 +33,51 @@
 
 #define ONE_WAITER   ((uint64_t)1 << 32)
 #define COND_DESTROY (1u << 31)
+#define NAP_NS	     50000 /* as long as the kernel's timer slack */
 
 static pthread_cond_t *glibc(struct cond *c)
 {
 	return (pthread_cond_t *)(void *)c;
 }
 
+/* The word of `glibcs` with glibc's bits: 5 of Debian 12's glibc, 3 of Debian 13's. */
+static uint32_t flags_at;
+
+static uint32_t flags(const struct cond *c)
+{
+	return c->glibcs[flags_at];
+}
+
 static bool cond_is_glibc(const struct cond *c)
 {
-	return !lock_ops() || (c->flags & COND_SHARED);
+	return !lock_ops() || (flags(c) & COND_SHARED);
+}
+
+/* Does glibc keep an attribute's bits in that word, and all others zero? */
+static bool keeps(uint32_t word, uint32_t bits)
+{
+	struct cond made, expected = { 0 };
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setpshared(&attr, bits & COND_SHARED ? PTHREAD_PROCESS_SHARED
+							      : PTHREAD_PROCESS_PRIVATE);
+	pthread_condattr_setclock(&attr, bits & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME);
+	expected.glibcs[word] = bits;
+	ol_run_real.cond_init(glibc(&made), &attr);
+	return !memcmp(&made, &expected, sizeof(made));
+}
+
+void ol_run_conds_start(void)
+{
+	const uint32_t words = sizeof(((struct cond *)0)->glibcs) / sizeof(uint32_t);
+
+	while (!keeps(flags_at, COND_SHARED) || !keeps(flags_at, COND_MONOTONIC))
+		if (++flags_at == words)
+			ol_run_refuse("pthread_cond_init",
+				      "this glibc keeps a condition variable's "
+				      "attributes in an unknown way; run "
+				      "without overlock");
 }
 
 /* Futexes. */
@@ -52,7 +88,13 @@ static int futex_wait(half_t *word, uint32_t seen, clockid_t clock, const struct
 
 	if (clock == CLOCK_REALTIME)
 		op |= FUTEX_CLOCK_REALTIME;
-	return syscall(SYS_futex, word, op, seen, until, 0, FUTEX_BITSET_MATCH_ANY) ? errno : 0;
+	if (!syscall(SYS_futex, word, op, seen, until, 0, FUTEX_BITSET_MATCH_ANY))
+		return 0;
+	if (errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT)
+		return errno;
+	/* A filter forbids futexes, so we wake unasked after a nap, and look at the deadline. */
+	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = NAP_NS }, 0);
+	return until && !ol_run_ns_left(clock, until) ? ETIMEDOUT : EAGAIN;
 }
 
 /* The address only: the memory may be gone. */
@@ -64,7 +106,7 @@ static void futex_wake(half_t *word, int n)
 	errno = saved;
 }
 
-/* Users: who is inside a wait, in this epoch. */
+/* Users: the number of threads inside a wait, in this epoch. */
 
 static bool users_change(struct cond *c, uint32_t by, uint32_t *left)
 {
@@ -73,7 +115,7 @@ static bool users_change(struct cond *c, uint32_t by, uint32_t *left)
 	if (w >> 32 != ol_run_epoch) /* the parent's threads */
 		w = (uint64_t)ol_run_epoch << 32;
 	*left = (uint32_t)w + by;
-	/* Release: whoever destroys the condition variable comes after all our accesses. */
+	/* Release: the destruction of the condition variable comes after all our accesses. */
 	return ol_cas_release(&c->users, from, (uint64_t)ol_run_epoch << 32 | *left);
 }
 
@@ -263,7 +305,7 @@ static int wait_until(struct cond *c, struct mutex *m, clockid_t clock,
 {
 	if (until && !ol_run_time_is_valid(until))
 		return EINVAL;
-	return c->flags & COND_SHARED ? wait_mixed(c, m, clock, until)
+	return flags(c) & COND_SHARED ? wait_mixed(c, m, clock, until)
 				      : wait_here(c, m, clock, until);
 }
 
@@ -287,7 +329,7 @@ int ol_run_cond_timedwait(struct cond *c, struct mutex *m, const struct timespec
 {
 	if (is_left_to_glibc(c, m))
 		return ol_run_real.cond_timedwait(glibc(c), (pthread_mutex_t *)(void *)m, until);
-	return wait_until(c, m, c->flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
+	return wait_until(c, m, flags(c) & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME,
 			  until);
 }
 

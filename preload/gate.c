@@ -13,7 +13,7 @@
  *	+-------------+--+--+--+---------+   Z: waiters in the lock's queue sleep (sleep.c)
  *
  * No lock is lost: O is set only while somebody is announced, and an announced caller can leave
- * only by an exchange that fails while O is set; whoever gives up meets the offer there and has the
+ * only by an exchange that fails while O is set; a caller that gives up meets the offer there and has the
  * lock after all. The price is that of any queue: an offered lock waits for one of its takers to
  * run, as a ticket waits for its owner.
  *

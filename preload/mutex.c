@@ -67,8 +67,8 @@ static void count_glibc(const struct mutex *m)
 }
 
 /*
- * Nobody has acquired it in this epoch: whoever holds it did so before the fork, and if it is a
- * thread that is not here then nobody ever will, as under glibc. Hence by trylock and with naps.
+ * It has not been acquired in this epoch: its holder acquired it before the fork, and if that is a
+ * thread that is not here, it is never released, as under glibc. Hence by trylock and with naps.
  */
 static OL_COLD bool acquire_first(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
 {

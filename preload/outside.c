@@ -4,10 +4,14 @@
  *
  * It is found by the mutex's address when the mutex, all zero, is first used. Few programs destroy
  * their mutexes (std::mutex never does), so nothing tells us that one is gone; but memory that holds
- * a mutex now may hold another one later, and whoever comes later has the same address. So there
+ * a mutex now may hold another one later, at the same address. So there
  * are never more locks than addresses that held a mutex, but for those that a fork left held.
  *
- *	mutex.lock[0]	null: free and unused; else the lock
+ *	mutex.lock[0]	null: free and unused; HERE: see below; else the lock
+ *
+ * Where there is no memory for a lock outside, the word itself is the lock, and HERE while it is held.
+ * It is tried again when the word is null: a program that has memory again gets its lock then.
+ * Threads that find HERE poll; they never use a lock outside, for the word names none.
  *
  * Functions of a lock are told nothing but where it is, which is where the mutex is; what is outside
  * says in front of the lock whose it is, and for the first use the mutex's kind does.
@@ -17,6 +21,7 @@
 #include <sys/mman.h>
 
 enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, CACHE_LINE = 128 };
+#define HERE ((void *)1)
 
 struct outside {
 	struct outside *next;
@@ -88,15 +93,6 @@ void *ol_run_find_room(size_t bytes)
 	}
 }
 
-void *ol_run_take_room(size_t bytes)
-{
-	void *room = ol_run_find_room(bytes);
-
-	if (!room)
-		ol_run_refuse("outside", "out of memory for a lock that does not fit into a mutex");
-	return room;
-}
-
 static struct outside **bucket_of(const void *mutex)
 {
 	uint64_t hash = (uintptr_t)mutex * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
@@ -105,10 +101,13 @@ static struct outside **bucket_of(const void *mutex)
 }
 _Static_assert(BUCKETS == 1 << (64 - 48), "the hash's upper bits are the bucket");
 
+/* Null if there is no memory. */
 static struct outside *insert(const void *mutex, const struct ol_lock_ops *inner)
 {
-	struct outside **bucket = bucket_of(mutex), *o = ol_run_take_room(CACHE_LINE + inner->size);
+	struct outside **bucket = bucket_of(mutex), *o = ol_run_find_room(CACHE_LINE + inner->size);
 
+	if (!o)
+		return 0;
 	o->mutex = mutex;
 	o->inner = inner;
 	do {
@@ -136,85 +135,143 @@ const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lo
 	return o ? lock_in(o) : 0;
 }
 
+/* Null if the word is HERE, or there is no memory. */
 static OL_COLD void *attach(void **slot)
 {
 	const struct ol_lock_ops *inner = inner_of(slot);
-	struct outside *o = find_left(slot, inner);
+	struct outside *o;
+	void *now = ol_load_relaxed(slot);
 
+	if (now == HERE)
+		return 0;
+	o = find_left(slot, inner);
 	if (!o)
 		o = insert(slot, inner);
-	/* Release and acquire: the lock's zeroes, whoever of us cut its room. */
-	if (ol_cas_release(slot, (void *)0, lock_in(o)))
+	/* Release and acquire: the lock's zeroes, whichever thread cut its room. */
+	if (o && ol_cas_release(slot, (void *)0, lock_in(o)))
 		return lock_in(o);
-	return ol_load_acquire(slot); /* another was faster; ours serves a later mutex */
+	now = ol_load_acquire(slot); /* another was faster; ours serves a later mutex */
+	return now == HERE ? 0 : now;
+}
+
+static bool is_outside(const void *word)
+{
+	return word && word != HERE;
 }
 
 static inline void *lock_of(void *l)
 {
 	void **slot = l, *lock = ol_load_acquire(slot);
 
-	return OL_UNLIKELY(!lock) ? attach(slot) : lock;
+	return OL_UNLIKELY(!is_outside(lock)) ? attach(slot) : lock;
+}
+
+static bool acquire(void *lock, ol_ticks_t until)
+{
+	const struct ol_lock_ops *inner = inner_at(lock);
+
+	if (!until)
+		return inner->trylock(lock);
+	if (until != OL_NEVER)
+		return inner->timedlock(lock, until);
+	inner->lock(lock);
+	return true;
+}
+
+/* Acquires the word, or the lock outside as soon as there is one; gives up at `until`, at once for 0. */
+static OL_COLD bool acquire_here(void *l, ol_ticks_t until)
+{
+	void *lock;
+
+	/* Acquire: the holder before us released the word. */
+	while (!ol_cas_acquire((void **)l, (void *)0, HERE)) {
+		lock = lock_of(l);
+		if (lock)
+			return acquire(lock, until);
+		if (ol_passed(until))
+			return false;
+		ol_yield();
+	}
+	return true;
 }
 
 static void do_lock(void *l)
 {
 	void *lock = lock_of(l);
 
-	inner_at(lock)->lock(lock);
+	if (OL_UNLIKELY(!lock))
+		(void)acquire_here(l, OL_NEVER);
+	else
+		inner_at(lock)->lock(lock);
 }
 
 static bool do_trylock(void *l)
 {
 	void *lock = lock_of(l);
 
-	return inner_at(lock)->trylock(lock);
+	return OL_UNLIKELY(!lock) ? acquire_here(l, 0) : inner_at(lock)->trylock(lock);
 }
 
 static bool do_timedlock(void *l, ol_ticks_t until)
 {
 	void *lock = lock_of(l);
 
-	return inner_at(lock)->timedlock(lock, until);
+	return OL_UNLIKELY(!lock) ? acquire_here(l, until) : inner_at(lock)->timedlock(lock, until);
 }
 
 static int do_take(void *l)
 {
 	void *lock = lock_of(l);
 
-	return inner_at(lock)->take(lock);
+	return OL_UNLIKELY(!lock) ? !acquire_here(l, 0) : inner_at(lock)->take(lock);
+}
+
+/* The lock outside that is to be released; null if there was none. */
+static void *to_release(void *l)
+{
+	void **slot = l, *lock = ol_load_acquire(slot);
+
+	if (is_outside(lock))
+		return lock;
+	if (lock)
+		ol_store_release(slot, (void *)0);
+	return 0;
 }
 
 static int do_release(void *l)
 {
-	void *lock = lock_of(l);
+	void *lock = to_release(l);
 
-	return inner_at(lock)->release(lock);
+	return lock ? inner_at(lock)->release(lock) : 0;
 }
 
 static void do_unlock(void *l)
 {
-	void *lock = lock_of(l);
+	void *lock = to_release(l);
 
-	inner_at(lock)->unlock(lock);
+	if (lock)
+		inner_at(lock)->unlock(lock);
 }
 
 static bool do_is_locked(const void *l)
 {
 	void *lock = ol_load_acquire((void *const *)l);
 
-	return lock && inner_at(lock)->is_locked(lock);
+	return lock == HERE || (lock && inner_at(lock)->is_locked(lock));
 }
 
 static bool do_is_contended(const void *l)
 {
 	void *lock = ol_load_acquire((void *const *)l);
 
-	return lock && inner_at(lock)->is_contended(lock);
+	return is_outside(lock) && inner_at(lock)->is_contended(lock);
 }
 
 void *ol_run_outside_at(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	return ops->lock == do_lock ? lock_of(m->lock) : (void *)m->lock;
+	void *lock = ops->lock == do_lock ? lock_of(m->lock) : 0;
+
+	return lock ? lock : (void *)m->lock;
 }
 
 /* The same lock, to be kept in the 8 bytes of a pointer. */
@@ -225,7 +282,9 @@ const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops)
 	if (ops->align > CACHE_LINE || ops->size > CHUNK / 2)
 		ol_run_refuse(ops->id,
 			      "exceeds the limits of 512 KiB and an alignment of 128 bytes");
-	a = ol_run_take_room(sizeof(*a));
+	a = ol_run_find_room(sizeof(*a));
+	if (!a)
+		ol_run_refuse(ops->id, "does not fit into a mutex, and there is no memory outside");
 	a->inner = ops;
 	a->here = *ops;
 	a->here.size = sizeof(void *);

@@ -30,7 +30,7 @@
 struct mutex {
 	uint64_t lock[2];
 	uint32_t kind;
-	uint32_t owner; /* recursive, errorcheck: who holds it, else 0 */
+	uint32_t owner; /* recursive, errorcheck: its holder, else 0 */
 	uint64_t gate;	/* gate.c: callers with a deadline; sleep.c: SLEEPERS */
 	uint32_t depth; /* recursive: acquisitions beyond the first */
 	uint32_t epoch;
@@ -55,19 +55,16 @@ enum {
 #define KIND_NONE 0x80000000u /* no mutex's */
 
 /*
- * What a pthread_cond_t holds while it is ours; cond.c. `flags` lies where glibc keeps the same two
- * bits, so that a process-shared one, which stays glibc's, is recognised.
+ * What a pthread_cond_t holds while it is ours; cond.c. One of the words of `glibcs` has the two bits
+ * that glibc sets from the attributes, so that a process-shared one, which stays glibc's, is
+ * recognised. Which word differs between versions of glibc and is found at the start; we write none.
  */
 struct cond {
 	uint64_t turn;	/* upper half: how many wait unsignalled; lower: futex, moves by signals */
 	uint64_t users; /* upper half: epoch; lower: threads inside a wait, and COND_DESTROY */
-	uint32_t none[5];
-	uint32_t flags;
-	uint32_t none_either[2];
+	uint32_t glibcs[8];
 };
-_Static_assert(sizeof(struct cond) <= sizeof(pthread_cond_t), "must fit in place");
-_Static_assert(offsetof(struct cond, flags) == offsetof(pthread_cond_t, __data.__wrefs),
-	       "glibc marks process-shared ones there");
+_Static_assert(sizeof(struct cond) == sizeof(pthread_cond_t), "glibc's bits may be in any word");
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 };
 
@@ -228,15 +225,15 @@ const struct ol_lock_ops *ol_run_outside_ops(const struct ol_lock_ops *ops);
  */
 const void *ol_run_outside_find(const struct mutex *m, bool (*is)(const void *lock));
 
-/* All zero, on a cache line of its own, for good; null if there is no memory, or refuses. */
+/* All zero, on a cache line of its own, for good; null if there is no memory. */
 void *ol_run_find_room(size_t bytes);
-void *ol_run_take_room(size_t bytes);
 
 /* Where the mutex's lock itself lies: in it, or where it points to. */
 void *ol_run_outside_at(struct mutex *m, const struct ol_lock_ops *ops);
 
 /* cond.c */
 
+void ol_run_conds_start(void);
 int ol_run_cond_init(struct cond *c, const pthread_condattr_t *attr);
 int ol_run_cond_destroy(struct cond *c);
 int ol_run_cond_wait(struct cond *c, struct mutex *m);

@@ -6,7 +6,7 @@
  * it is. So only locks will do (spin_refusal()) that
  *
  *	hand over to nobody, for in the child of a fork the next in the queue may be a ghost, unless
- *	whoever comes later may pass it after a while, as in a preemptable queue,
+ *	later waiters may pass it after a while, as in a preemptable queue,
  *	mean the same in every process and do not sleep, for which processes share one cannot be
  *	seen: several that run under the same lock exclude each other, process-shared or not.
  *

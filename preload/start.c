@@ -219,7 +219,10 @@ static void child(void)
 enum { FRESH, STARTING, STARTED };
 static uint32_t state, starter;
 
-/* Releases: with `ol_run_real`, with the choices, and the kind after the lock that it stands for. */
+/*
+ * Releases: with `ol_run_real`, the choices and where condition variables keep their flags, and the
+ * kind after the lock that it stands for.
+ */
 static void choose_all(void)
 {
 	const struct ol_lock_ops *ops = choose();
@@ -227,6 +230,7 @@ static void choose_all(void)
 
 	if (!ops)
 		return;
+	ol_run_conds_start();
 	kind = ol_run_choices_start(ops);
 	ol_store_release(&ol_run_chosen, ops);
 	if (!IS_CHECKED) /* there nobody goes straight through */

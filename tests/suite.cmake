@@ -5,7 +5,7 @@ set(suites_json "[]")
 set(least_hang 900)
 
 function(suite name)
-	cmake_parse_arguments(PARSE_ARGV 1 S "QUICK;LONG;ALONE" "SECONDS;WHAT;COMMAND" PATHS)
+	cmake_parse_arguments(PARSE_ARGV 1 S "QUICK;LONG;ALONE" "SECONDS;WHAT;COMMAND" "PATHS;NEEDS;BUILD")
 	math(EXPR hang "10 * ${S_SECONDS}")
 	if(hang LESS least_hang)
 		set(hang ${least_hang})
@@ -16,24 +16,26 @@ function(suite name)
 	elseif(S_LONG)
 		set(class long)
 	endif()
-	# `timeout` ends the whole process group; CTest's own limit is for --stop-time. The exit code is kept
-	# because CTest's report does not tell a failure from a suite that was killed.
+	# `timeout` ends the whole process group; CTest's own limit is for --stop-time. NAME.end has the exit
+	# code, because CTest's report does not tell a failure from a suite that was killed, and the CPU time.
 	add_test(NAME ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
 		COMMAND timeout --kill-after=1 --signal=KILL ${hang} bash -c
-			"trap 'echo $? >${CMAKE_BINARY_DIR}/suites/${name}.code' EXIT; ${S_COMMAND}")
+			"trap '{ echo $?; times; } >${CMAKE_BINARY_DIR}/suites/${name}.end' EXIT; ${S_COMMAND}")
 	set_tests_properties(${name} PROPERTIES
 		COST ${S_SECONDS} RUN_SERIAL ${S_ALONE} TIMEOUT 100000
 		ENVIRONMENT "BUILD=${CMAKE_BINARY_DIR};PYTEST_ADDOPTS=--junitxml=${CMAKE_BINARY_DIR}/suites/${name}.xml;\
 GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/suites/${name}/;PYTHONUNBUFFERED=1"
 		ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${PROJECT_SOURCE_DIR}/.venv/bin")
-	string(JOIN " " paths ${S_PATHS})
+	foreach(list PATHS NEEDS BUILD)
+		string(TOLOWER ${list} key)
+		string(JOIN " " ${key} ${S_${list}})
+	endforeach()
 	set(entry "{}")
-	foreach(key name class hang)
+	foreach(key name class hang paths needs build)
 		string(JSON entry SET "${entry}" ${key} "\"${${key}}\"")
 	endforeach()
 	string(JSON entry SET "${entry}" seconds ${S_SECONDS})
 	string(JSON entry SET "${entry}" what "\"${S_WHAT}\"")
-	string(JSON entry SET "${entry}" paths "\"${paths}\"")
 	string(JSON count LENGTH "${suites_json}")
 	string(JSON all SET "${suites_json}" ${count} "${entry}")
 	set(suites_json "${all}" PARENT_SCOPE)

@@ -9,6 +9,7 @@ import measured as results
 
 from overlock_tools.model import traits
 from overlock_tools.model.defs import Lock
+from overlock_tools.model.paper_settings import CITED
 from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
@@ -25,21 +26,12 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
-PAPERS = {
-    "000": "Ouyang & Lange 2013",
-    "001": "Rao & Dunlap 2012",
-    "002": "Teabe et al. 2017",
-    "003": "Long (slides)",
-    "004": "Dice & Kogan 2019",
-}
-
-
 def linked(source: str, top: str = "") -> str:
     """A source, with the papers' file keys as links and § before sections."""
 
     def link(found: re.Match[str]) -> str:
         key, section = found.groups()
-        return f"[{PAPERS[key]}]({top}papers.md#{key}){' §' if section else ''}"
+        return f"[{CITED[key]}]({top}papers.md#{key}){' §' if section else ''}"
 
     if source == "all":
         return f"[all five papers]({top}papers.md)"

@@ -8,7 +8,7 @@
  * Contexts of even index produce, of odd index consume; without a partner, the last one does both
  * in turns, so that as much is taken as is put. A turn that puts or takes an item counts.
  *
- * Items are numbered as they are put; whoever takes one sees whether it is the next.
+ * Items are numbered as they are put; a consumer sees whether its item is the next.
  */
 #include "ledger.h"
 #include "workload.h"

@@ -20,7 +20,7 @@
  * A turn ends: it waits for locks, or for a bounded time, but for nothing else that another context
  * must do, for that one may have gone. Between turns a context holds no lock, and may leave for good.
  *
- * Whoever includes a workload has defined before:
+ * The file that includes a workload defines first:
  *
  *	struct workload_lock	of which a workload uses the address only
  *	struct workload_me	the running context, with at least the members

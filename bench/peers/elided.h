@@ -3,11 +3,11 @@
 #define OL_ELIDED_H
 /*
  * The usual way to elide a lock, which 003 argues against: the transaction reads the lock word. So
- * whoever takes the lock, since its transaction failed, aborts all the others. To measure beside 003's
+ * a context that takes the lock, since its transaction failed, aborts all the others. To measure beside 003's
  * own, here and on the engine's transactions.
  *
  *  word: 0 free, and in a transaction of its own; 1 held. That is how a release knows which it ends.
- *  It does not nest: who holds it would wait for itself.
+ *  It does not nest: a holder would wait for itself.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. A transaction reads the word, so it
  *  comes as a whole before the next [A], and after the [R] that it read from.

@@ -2,7 +2,7 @@
 #ifndef BENCH_PEERS_NODE_H
 #define BENCH_PEERS_NODE_H
 /*
- * Queue locks want a node from whoever acquires them, for as long as the lock is held; ours take
+ * Queue locks need a node from each acquirer, for as long as the lock is held; ours take
  * theirs from ol_self(). Here a thread takes one from its own spare nodes, and the lock keeps the
  * holder's in a word of its own. So a thread can hold any number of locks and release them in any
  * order, at the cost of a few instructions on the thread's memory, and of a store and a load beside

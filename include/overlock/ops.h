@@ -28,7 +28,7 @@
 	OL_TRAIT(BOUNDED,	   6, "a waiter is overtaken a bounded number of times") \
 	OL_TRAIT(LATE_FIFO,	   7, "FIFO from when it queues, which may be late")	\
 	OL_TRAIT(AVOIDS,	   8, "waits rather than hold when its slice is known to end") \
-	OL_TRAIT(POLLS,		   9, "whoever has a deadline waits outside the line")	\
+	OL_TRAIT(POLLS,		   9, "a waiter with a deadline stays outside the queue") \
 	OL_TRAIT(NEEDS_ID,	  10, "ol_self()")					\
 	OL_TRAIT(NEEDS_NODES,	  11, "ol_node_get()")					\
 	OL_TRAIT(NEEDS_PARK,	  12, "ol_park()")					\
@@ -84,7 +84,7 @@ const struct ol_lock_ops *ol_find_lock(const char *id);
  * Sets a tunable of tunables.def by name, from text: a number, or for times in ns also `inf`.
  * Returns null, or one line that says what was wrong; then nothing changed. Thread-safe; waiters
  * may finish their present wait with the old value, with two exceptions. Set `tau` to inf only while
- * nobody waits for a preemptable lock with a deadline: whoever then gives up leaves a gap in the line
+ * nobody waits for a preemptable lock with a deadline: a waiter that then gives up leaves a gap in the queue
  * that only a timeout passes. Set what tunables.def calls `idle` (`long_term` and others) only while
  * nobody waits for a lock that reads it: a release would notify another slot than the waiter watches.
  */

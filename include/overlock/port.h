@@ -50,8 +50,8 @@
  * Identity.
  *
  *	ol_self()		this context's id, 1 ... OL_ID_MAX, unique among the living; 0 if none
- *				is left. Whoever has none must not take a FIFO ticket: two waiters
- *				whose tickets alias would both enter. It loops on trylock.
+ *				is left. A context without one must not take a FIFO ticket: two
+ *				waiters whose tickets alias would both enter. It loops on trylock.
  *	ol_node_get()		a queue node, rubbish in its words, or null; type-stable
  *	ol_node_put(node)	gives it back, from any context
  *	ol_node_number(node)	its name in a few bits, 1 ... OL_NODE_MAX; 0 if it has none

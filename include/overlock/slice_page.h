@@ -17,7 +17,7 @@
 #define OL_SLICE_PAGE_MAGIC	0x65636c734b4c564fULL	/* the bytes "OVLKslce" */
 #define OL_SLICE_PAGE_VERSION	1u
 
-/* Of the page. Whoever does not know the number takes it for OL_SLICE_PAGE_OVER. */
+/* Of the page. A reader that does not know the number treats it as OL_SLICE_PAGE_OVER. */
 enum { OL_SLICE_PAGE_MADE = 0, OL_SLICE_PAGE_TOLD = 1, OL_SLICE_PAGE_OVER = 2 };
 
 /* Of a vCPU, in `running`. */

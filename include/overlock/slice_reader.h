@@ -3,8 +3,8 @@
 #define OL_SLICE_READER_H
 /*
  * The reader's side of the slice page: what may be concluded from it. On the seam, so that a guest's
- * kernel and a thread of the host read alike. Whoever writes the page is not trusted: whatever stands
- * there, a reader reads nothing outside it, waits for nobody, and at the worst believes a wrong end.
+ * kernel and a thread of the host read alike. The writer of the page is not trusted: whatever it
+ * holds, a reader reads nothing outside it, never waits, and at worst believes a wrong end.
  */
 #include <overlock/port.h>
 #include <overlock/slice_page.h>

@@ -173,7 +173,7 @@ static bool look_at(const struct symbol *s, void *arg)
 	return true;
 }
 
-/* Whoever sifts down needs no memory and no stack. */
+/* Sifting down needs no memory and no stack. */
 static void sift(struct range *heap, size_t i, size_t n)
 {
 	struct range moved = heap[i];

@@ -90,6 +90,7 @@ void ol_run_demand_start(void)
 	}
 	if (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN)
 		return; /* another library's */
+	ol_run_need_futexes();
 	sem_init(&wanted, 0, 0);
 	if (!start_reporter())
 		ol_run_refuse("OVERLOCK_SIGNAL",

@@ -52,6 +52,9 @@ bool ol_run_demand_is_taken(void); /* the program has a handler of its own for i
 /* With OVERLOCK_STACKS, `wait` or `hold`, from now on. May take locks. */
 void ol_run_stacks_start(void);
 
+/* Refuses where a filter forbids them: glibc aborts the program then, as it waits or unwinds for us. */
+void ol_run_need_futexes(void);
+
 /* Once, before ol_run_unwind(): loads what it needs. May take locks. */
 void ol_run_unwind_start(void);
 

@@ -2,8 +2,8 @@
 /*
  * Who waits for whom, and what should not be done to a mutex. The checked library only.
  *
- * Each thread says in a record of its own what mutex it waits for. A wait that lasts is looked at by
- * whoever waits, from within the lock's own polls and sleeps (ol_sites_watch()): first it notes its
+ * Each thread says in a record of its own what mutex it waits for. The waiter itself looks at a wait
+ * that lasts, from within the lock's own polls and sleeps (ol_sites_watch()): first it notes its
  * stack, later it follows the owners from mutex to mutex and tells what it finds. So nobody is
  * interrupted, no thread is added, and of threads that wait for at least 10 ms the stacks are known.
  *
@@ -433,6 +433,7 @@ struct birth {
 enum { BUCKETS = 4096 };
 static struct birth *births[BUCKETS];
 
+/* Null if there is no memory: then it stays unknown. */
 static struct birth *birth_of(const struct mutex *m)
 {
 	uint64_t hash = (uintptr_t)m * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
@@ -442,7 +443,9 @@ static struct birth *birth_of(const struct mutex *m)
 		b = b->next;
 	if (b)
 		return b;
-	b = ol_run_take_room(sizeof(*b));
+	b = ol_run_find_room(sizeof(*b));
+	if (!b)
+		return 0;
 	b->mutex = m;
 	do {
 		b->next = ol_load_relaxed(bucket);
@@ -464,17 +467,20 @@ void ol_run_misuse_init(const struct mutex *m)
 	b = birth_of(m);
 	if (holder_site(m))
 		report_misuse(FOUND_init_held, m);
-	else if (b->site && b->site != ol_run_caller)
+	else if (b && b->site && b->site != ol_run_caller)
 		report_misuse(FOUND_init_again, m);
-	ol_store_relaxed(&b->site, ol_run_caller);
+	if (b)
+		ol_store_relaxed(&b->site, ol_run_caller);
 }
 
 void ol_run_misuse_destroy(const struct mutex *m, bool is_locked)
 {
+	struct birth *b = looks_for_misuse && !is_locked ? birth_of(m) : 0;
+
 	if (looks_for_misuse && is_locked)
 		report_misuse(FOUND_destroy_held, m);
-	else if (looks_for_misuse)
-		ol_store_relaxed(&birth_of(m)->site, (const void *)0);
+	if (b)
+		ol_store_relaxed(&b->site, (const void *)0);
 }
 
 /* The start. */

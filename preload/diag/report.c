@@ -149,10 +149,18 @@ static bool write_json(int fd, enum occasion when)
 		dprintf(fd, "]");
 	}
 	dprintf(fd, ", ");
-	if (when == FINDING) /* whoever found it may hold locks: no time for more */
+	if (when == FINDING) /* the thread that found it may hold locks: no time for more */
 		return dprintf(fd, "\"sites\": null}\n") > 0;
 	return write_stacks(fd) && dprintf(fd, "\"sites\": ") > 0 && !ol_sites_write(fd) &&
 	       dprintf(fd, "}\n") > 0;
+}
+
+/* Is it a device or a pipe, such as /dev/null? A rename would put a file in its place. */
+static bool is_special(const char *path)
+{
+	struct stat s;
+
+	return !stat(path, &s) && !S_ISREG(s.st_mode);
 }
 
 /* A reader finds the whole report or none. */
@@ -161,6 +169,14 @@ static void write_file(enum occasion when)
 	static const char random[] = "XXXXXX";
 	int fd;
 
+	if (is_special(output)) {
+		fd = open(output, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+		if (fd >= 0) {
+			write_json(fd, when);
+			close(fd);
+		}
+		return;
+	}
 	memcpy(temporary + strlen(temporary) + 1 - sizeof(random), random, sizeof(random));
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd >= 0) {

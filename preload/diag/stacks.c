@@ -19,6 +19,7 @@
 #include <execinfo.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -26,10 +27,22 @@
 
 bool ol_run_stacks_of_holds;
 
+void ol_run_need_futexes(void)
+{
+	uint32_t none = 0;
+
+	if (syscall(SYS_futex, &none, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1) < 0)
+		ol_run_refuse(
+			"futex",
+			"forbidden on this system; run without --check, --stacks, --folded and "
+			"--counters-signal, which need it");
+}
+
 void ol_run_unwind_start(void)
 {
 	void *stack[1];
 
+	ol_run_need_futexes();
 	(void)backtrace(stack, 1);
 }
 
@@ -196,7 +209,7 @@ static struct ol_stack *take(const void *site)
 
 /* The report. */
 
-/* The program's own file by its name, for /proc/self is another's to whoever reads it. */
+/* The program's own file by its name, because /proc/self means another process to each reader. */
 static const char *path_of(const struct module *m, char *self, size_t size)
 {
 	ssize_t n = strcmp(m->path, "/proc/self/exe") ? -1 : readlink(m->path, self, size - 1);

@@ -2,7 +2,6 @@
 """The papers' claims as runs of the checker: read, and run."""
 
 import json
-import os
 import subprocess
 import tomllib
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import BUILD
+
 HERE = Path(__file__).parent / "claims"
-TOP = Path(__file__).parents[2]
-BUILD = TOP / os.environ.get("BUILD", "build")
 CHECKER = BUILD / "native/overlock-check"
 FOLDERS = [BUILD / "tests/check/claims", BUILD / "tests/mutants"]
 SECONDS = 300  # ends only what does not belong here

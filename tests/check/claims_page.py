@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from claim_cases import HERE, TOP, Result, Run, all_runs, ids, listed, options, said
-
+from overlock_tools.model.paper_settings import cited
 from overlock_tools.modelcheck.chart import chart
 from overlock_tools.modelcheck.job import Job, Size, Subject
 from overlock_tools.modelcheck.outcome import Outcome
+from tests.check.claim_cases import HERE, Result, Run, all_runs, ids, listed, options, said
+from tests.conftest import TOP
 
 PAGES = (TOP / "docs/claims.md", *sorted(TOP.glob("docs/results/claims*.md")))
 PART = re.compile(r"(<!-- explored: ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -88,7 +89,7 @@ def verdict_row(run: Run) -> list[str]:
     passed = result["notes"].get("passed")
     told = "" if passed is None or failure else str(passed)
     word = f"**{result['verdict']}**" if failure else result["verdict"]
-    return [run.source, run.says, f"`{run.lock}`", f"`{run.run}`", word, size, told]
+    return [cited(run.source), run.says, f"`{run.lock}`", f"`{run.run}`", word, size, told]
 
 
 def verdicts() -> str:
@@ -153,7 +154,7 @@ def counterexamples() -> str:
 
 
 def claims_table() -> str:
-    rows = [[f"`{one['id']}`", one["source"], one["what"]] for one in listed()["claims"]]
+    rows = [[f"`{one['id']}`", cited(one["source"]), one["what"]] for one in listed()["claims"]]
     return table(["`--claim`", "source", "what must hold in every execution"], rows)
 
 

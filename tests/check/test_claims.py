@@ -3,9 +3,11 @@
 
 import re
 
-import claims_page as page
 import pytest
-from claim_cases import TOP, Run, all_runs, ids
+
+from tests.check import claims_page as page
+from tests.check.claim_cases import Run, all_runs, ids
+from tests.conftest import TOP
 
 RUNS = all_runs()
 

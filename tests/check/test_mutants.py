@@ -8,7 +8,6 @@ which shows what it takes to see the fault. A WORD is `no-timeouts`,
 build/tests/mutants.json is what was found."""
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -18,8 +17,8 @@ from typing import Any
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-BUILD = TOP / os.environ.get("BUILD", "build")
+from tests.conftest import BUILD, TOP
+
 CHECKER = BUILD / "native/overlock-check"
 FOLDER = TOP / "tests/mutants"
 SECONDS = 300  # ends only what is far from a smallest run

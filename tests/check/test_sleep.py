@@ -4,19 +4,15 @@ locks of each kind: exclusion, no wake-up is lost, and nobody spins for ever for
 lost its CPU for good."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-BUILD = TOP / os.environ.get("BUILD", "build")
-os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
-
-from overlock_tools.measure import header_locks  # noqa: E402
-from overlock_tools.model import defs  # noqa: E402 - after it knows where
+from overlock_tools.measure import header_locks
+from overlock_tools.model import defs
+from tests.conftest import BUILD, TOP
 
 SLEEPERS = TOP / "preload/sleepers.h"
 TRAITS = "OL_FIFO", "OL_LATE_FIFO", "OL_NEEDS_NODES"  # those that sleepers.h asks for

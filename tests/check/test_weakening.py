@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claim_cases import Run
 
 from overlock_tools.model import defs
 from overlock_tools.system.errors import FAILED
+from tests.check.claim_cases import Run
+from tests.conftest import TOP
 
-TOP = Path(__file__).parents[2]
 # The smallest, one in which somebody waits far from his turn, and two in which a node or a slot is
 # used by others than before. A failure is proof however it was found, and a seed finds it again.
 SIZES = ("2x1", "3x1", "3x2", "4x1")

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import HANG_S, until
+from tests.processes import HANG_S, descendants, gone, read_until, until
 
-TOP = Path(__file__).resolve().parents[2]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 COMMAND = [sys.executable, "-m", "overlock_tools", "demo", "-o", "report.html"]
 QUICK = ["--rounds", "1", "--seconds", "0.02"]
 
@@ -27,14 +25,6 @@ def start(folder: Path, *args: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def read_until(child: subprocess.Popen[str], line: str) -> None:
-    assert child.stdout is not None
-    for text in child.stdout:
-        if line in text:
-            return
-    pytest.fail(f"it never said {line!r}")
 
 
 def test_demo(tmp_path: Path) -> None:
@@ -94,26 +84,11 @@ def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def gone(pid: int) -> bool:
-    """It ended; somebody else may still have to reap it."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def below(pid: int) -> set[int]:
-    """Its descendants."""
-    files = Path(f"/proc/{pid}/task").glob("*/children")
-    found = {int(word) for file in files for word in file.read_text().split()}
-    return found.union(*map(below, found))
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_in_a_program_still_reports(tmp_path: Path, number: signal.Signals) -> None:
     child = start(tmp_path, *QUICK)
     read_until(child, "sysbench mutex, unmodified")
-    running = until(lambda: below(child.pid))
+    running = until(lambda: descendants(child.pid))
     child.send_signal(number)
     out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130

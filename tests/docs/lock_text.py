@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-INCLUDE = Path(__file__).resolve().parents[2] / "include"
+from tests.conftest import TOP
+
+INCLUDE = TOP / "include"
 COMMENT = re.compile(r"[ \t]*(?:/\*.*?\*/|//[^\n]*)", re.DOTALL)
 INCLUDED = re.compile(r"^#include <(overlock/(?!port)[\w/]+\.h)>$", re.MULTILINE)
 FUNCTION = re.compile(r"^[^\s#/*}][^;{}=]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", re.M | re.S)

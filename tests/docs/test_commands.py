@@ -19,10 +19,9 @@ import click
 import pytest
 
 from overlock_tools.cli.main import cli
+from tests.conftest import NATIVE, TOP
 
 HERE = Path(__file__).parent
-TOP = HERE.parents[1]
-NATIVE = (TOP / os.environ.get("BUILD", "build") / "native").resolve()
 PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted(TOP.glob("docs/**/*.md"))]
 TESTED_APART = ("errors", "counterexamples")  # test_errors_page.py, test_counterexamples.py
 GENERATED = re.compile(r"<!-- (?:generated|explored|proof|genmc): .*?<!-- end -->", re.DOTALL)

@@ -2,13 +2,9 @@
 """docs/results/counterexamples.md shows what the commands that it states print."""
 
 import re
-import sys
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import chart_picture  # noqa: E402
-import counterexamples as made  # noqa: E402
+import chart_picture
+import counterexamples as made
 
 
 def steady(page: str) -> list[str]:
@@ -29,7 +25,6 @@ def test_every_counterexample_is_shown_and_fails_as_it_says() -> None:
     assert shown.keys() == made.COUNTEREXAMPLES.keys()
     for name, one in made.COUNTEREXAMPLES.items():
         assert f": FAILS: {one.property}\n" in shown[name]
-        assert len(shown[name].splitlines()) <= 60  # a page
 
 
 def test_the_search_finds_them() -> None:

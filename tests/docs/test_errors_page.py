@@ -10,24 +10,21 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.waiting import HANG_S
+from tests.conftest import NATIVE, TOP
+from tests.python.command import run_forked
 
-TOP = Path(__file__).resolve().parents[2]
-NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
 PAGES = sorted(TOP.glob("docs/reference/errors*.md"))
 ENTRY = re.compile(
     r"(?:<!-- given: (?P<given>[\w ]+) -->\n\n?)?```console\n"
     r"\$ (?P<command>[^\n]+)\n(?P<answer>[^\n]+)\n```"
 )
 AT_LEAST = 20
-OVERLOCK = (sys.executable, "-m", "overlock_tools")
 
 
 @dataclass(frozen=True)
@@ -101,13 +98,9 @@ def a_result_of_an_older_version(folder: Path) -> Environment:
 def a_result(folder: Path) -> Environment:
     """Of one lock and one round, complete."""
     command = ["bench", "sections", "--locks", "tas", "--baseline", "tas", "--threads", "1"]
-    subprocess.run(
-        [*OVERLOCK, *command, "--rounds", "1", "--seconds", "0.01", "--json", "new.json"],
-        cwd=folder,
-        env={**os.environ, "OVERLOCK_NATIVE": str(NATIVE)},
-        capture_output=True,
-        check=True,
-    )
+    short = ["--rounds", "1", "--seconds", "0.01", "--json", "new.json"]
+    environment = {**os.environ, "OVERLOCK_NATIVE": str(NATIVE)}
+    assert run_forked([*command, *short], folder, environment).returncode == 0
     return {}
 
 
@@ -120,18 +113,8 @@ def answer(entry: Entry, folder: Path) -> str:
         extra[variable] = value
         name, *args = args
     assert name == "overlock"
-    done = subprocess.run(
-        [*OVERLOCK, *args],
-        cwd=folder,
-        env={**os.environ, "LC_ALL": "C", "OVERLOCK_NATIVE": str(NATIVE), **extra},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-        start_new_session=True,
-    )
-    return done.stderr
+    environment = {**os.environ, "LC_ALL": "C", "OVERLOCK_NATIVE": str(NATIVE), **extra}
+    return run_forked(args, folder, environment).stderr
 
 
 TEXT = "\n".join(page.read_text() for page in PAGES)

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The drawing of a hand-over of each lock, as the checker plays it."""
 
-import sys
-from pathlib import Path
-
+import handover_picture as picture
+import handover_story as story
 import pytest
 
 from overlock_tools.model import defs
-
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import handover_picture as picture  # noqa: E402
-import handover_story as story  # noqa: E402
 
 LOCKS = defs.load().locks
 

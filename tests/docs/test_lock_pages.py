@@ -6,18 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lock_pages
+import measured
 import pytest
 
 from overlock_tools.model import defs
-
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import lock_pages  # noqa: E402
-import measured  # noqa: E402
+from tests.conftest import TOP
 
 LOCKS = defs.load().locks
 HOW = "begin docs/locks/{0}.md as the others are"
-A_SCREEN = 60  # lines of prose
 
 RATES = {
     "ticket": {"1": 9e6, "2": 5e6, "8": 150.0},
@@ -47,10 +44,7 @@ def test_every_lock_has_a_page(lock: str) -> None:
     text = page(lock).read_text()
     assert text.startswith(f"# {lock}\n")
     assert f"(../../include/overlock/lock/{lock}.h)" in text
-    when = re.search(r"^## When to use it\n\n(.+?)(\n\n##|\Z)", text, re.DOTALL | re.MULTILINE)
-    assert when
-    assert len(when[1]) > 100
-    assert len(text.splitlines()) < A_SCREEN
+    assert "\n## When to use it\n\n" in text
 
 
 def test_no_page_is_of_a_lock_that_is_none() -> None:

@@ -2,17 +2,13 @@
 """The man pages: one for each command, read by man without a warning, with every option."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import click
+import man_pages
 import pytest
 
 from overlock_tools.cli.main import cli
-
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import man_pages  # noqa: E402
 
 PAGES = man_pages.every_page()
 

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The tables of docs/proof.md and results/proof.md say no more than the checker's results do."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools"))
-import proof_tables as proof  # noqa: E402
+import proof_tables as proof
 
 
 def result(size: str = "2x2", model: str = "sc", **more: Any) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The site builds strictly and needs no network; pages are short, answers two clicks away."""
+"""The site builds strictly and needs no network; answers are two clicks away."""
 
 import os
 import re
@@ -12,14 +12,8 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.model import defs
+from tests.conftest import TOP
 
-TOP = Path(__file__).resolve().parents[2]
-MOST_LINES = 150
-APART = ("results/", "reference/")  # generated tables: only what is written by hand counts
-GENERATED = re.compile(
-    r"^<!-- (?:generated|explored|counterexample|proof|genmc): .*?<!-- end -->$",
-    re.DOTALL | re.MULTILINE,
-)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)")
 # A resource that a browser loads by itself; a link that a reader follows is none.
 LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -137,19 +131,6 @@ def test_faults_of_pages_are_found(tmp_path: Path) -> None:
     assert done.returncode != 0
     for fault in ("lonely.md", "no-such.md", "#no-such"):
         assert fault in done.stdout + done.stderr
-
-
-def length(page: Path) -> int:
-    text = page.read_text()
-    if str(page.relative_to(TOP / "docs")).startswith(APART):
-        text = GENERATED.sub("", text)
-    return len(text.splitlines())
-
-
-def test_pages_are_short() -> None:
-    found = {str(page.relative_to(TOP)): length(page) for page in TOP.glob("docs/**/*.md")}
-    assert len(found) > 50
-    assert not {page: lines for page, lines in found.items() if lines > MOST_LINES}
 
 
 def links(page: Path, text: str) -> set[Path]:

@@ -2,10 +2,10 @@
 """What locks.def says that a lock needs is what its text calls."""
 
 import pytest
-from lock_text import header, needed, needs
 
 from overlock_tools.model import defs
 from overlock_tools.model.traits import LABELS, NEEDS
+from tests.docs.lock_text import header, needed, needs
 
 LOCKS = list(defs.load().locks.values())
 ORDERS = {"fifo", "patient", "bounded", "late_fifo"}

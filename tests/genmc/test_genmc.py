@@ -4,7 +4,6 @@ runs; a mutant of it loses counts. The checker itself need not be there: a stand
 it does."""
 
 import json
-import os
 import re
 import stat
 import subprocess
@@ -13,13 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import HANG_S
-
-TOP = Path(__file__).resolve().parents[2]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
-
-from overlock_tools.model import defs  # noqa: E402
-from overlock_tools.modelcheck import genmc  # noqa: E402 - after it knows where
+from overlock_tools.model import defs
+from overlock_tools.modelcheck import genmc
+from tests.conftest import TOP
+from tests.processes import HANG_S
 
 LOCKS = list(defs.load().locks)
 # First come, first served on a busy machine takes a time slice for each turn: few turns.

@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import HANG_S
-
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
+from tests.conftest import BUILD, TOP
+from tests.processes import HANG_S
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None, code: int = 0) -> str:
@@ -67,7 +65,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 def next_abi(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The same library, built as the next ABI."""
     build = tmp_path_factory.mktemp("abi1")
-    run("cmake", "-S", ROOT, "-B", build, "-DOVERLOCK_ABI=1")
+    run("cmake", "-S", TOP, "-B", build, "-DOVERLOCK_ABI=1")
     interposer = (f"overlock-{name}" for name in ("launch", "run", "run-counted", "run-checked"))
     wanted = ("overlock", "overlock_plain", "defs", *interposer)
     run("cmake", "--build", build, "-j2", "--target", *wanted)

@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Installed, run
+
+from tests.conftest import TOP
+from tests.install.conftest import Installed, run
 
 STRICT = ["-fsyntax-only", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
 C = ["-x", "c", "-std=c11"]
@@ -400,7 +402,7 @@ WITHOUT_ROOM = "	struct ol_tuning tuning;\n"
 
 def layout(folder: Path, tunables: int, member: str) -> str:
     """Where a field lies that was added to ol_world, after so many more tunables."""
-    shutil.copytree(ROOT / "include", folder)
+    shutil.copytree(TOP / "include", folder)
     port = folder / "overlock/port/user.h"
     text = port.read_text()
     assert ROOM in text

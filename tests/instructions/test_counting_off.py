@@ -11,8 +11,8 @@ import pytest
 
 from overlock_tools.model import defs
 from overlock_tools.system import native
+from tests.conftest import TOP
 
-TOP = Path(__file__).resolve().parent.parent.parent
 CALL = re.compile(r"\bol_count(?:_at|_poll)?\(")
 
 

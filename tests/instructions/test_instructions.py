@@ -4,21 +4,34 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-import run
+import pytest
 
 from overlock_tools.model import defs
+from tests.instructions import run
 
 
-def test_no_lock_takes_more_than_its_kind(tmp_path: Path) -> None:
-    out = tmp_path / "counts.json"
+@dataclass(frozen=True)
+class Counted:
+    done: subprocess.CompletedProcess[str]
+    columns: dict[str, dict[str, float]]
+
+
+@pytest.fixture(scope="session")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Counted:
+    out = tmp_path_factory.mktemp("counted") / "counts.json"
     done = subprocess.run(
         [sys.executable, run.__file__, "--json", out], capture_output=True, text=True, check=False
     )
-    print(done.stdout)
-    assert done.returncode == 0, done.stderr
-    columns = json.loads(out.read_text())
+    assert out.exists(), done.stderr
+    return Counted(done, json.loads(out.read_text()))
+
+
+def test_no_lock_takes_more_than_its_kind(counted: Counted) -> None:
+    done, columns = counted.done, counted.columns
+    assert done.returncode == 0, done.stdout + done.stderr
     locks = set(defs.load().locks)
     for column in ("table", "counted", "timed"):
         assert set(columns[column]) == locks
@@ -29,9 +42,9 @@ def test_no_lock_takes_more_than_its_kind(tmp_path: Path) -> None:
     assert all(lock in done.stdout for lock in locks)
 
 
-def test_columns_are_of_different_builds(tmp_path: Path) -> None:
+def test_columns_are_of_different_builds(counted: Counted) -> None:
     """Each form adds to the one before, or the column would not show what it says."""
-    columns = run.measure()
+    columns = counted.columns
     for lock, known in defs.load().locks.items():
         inlined, table = columns["inlined"][lock], columns["table"][lock]
         assert 3 < inlined < columns["counted"][lock]

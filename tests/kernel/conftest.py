@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
+from tests.conftest import TOP
+
 LINE = '#define OL_LOCK_LINE OL_LOCK({id}, timed, OL_FITS4 | OL_ALONE, "tests", "a mutant")\n'
 
 Build = Callable[..., subprocess.CompletedProcess[str]]

@@ -6,7 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from conftest import TOP, Build, mutant
+from tests.conftest import TOP
+from tests.kernel.conftest import Build, mutant
 
 CPUS = "2"
 

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from conftest import TOP
 
 from overlock_tools.kernel import initramfs
 from overlock_tools.kernel.channel import Ended
 from overlock_tools.kernel.qmp import Monitor
 from overlock_tools.kernel.vm import NO_TIMER_CHECK
 from overlock_tools.model import defs
+from tests.conftest import BUILD, TOP
 
-FOLDER = Path(os.environ.get("BUILD", "build")).resolve() / "kernel"
+FOLDER = BUILD / "kernel"
 PACKED = Path("/usr/src/linux-source-6.1.tar.xz")
 CPUS = 4
 TORTURE_SECONDS = 3

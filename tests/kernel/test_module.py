@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TOP, Build, mutant
 
 from overlock_tools.model import defs
+from tests.conftest import TOP
+from tests.kernel.conftest import Build, mutant
 
 # What a lock's object may leave for others: the seam, and what the kernel's compiler flags call.
 ALLOWED = {"sched_clock", "__fentry__", "__stack_chk_fail", "ol_world"}

@@ -7,10 +7,11 @@ namespace ol::litmus {
 
 using engine::Op;
 
-void Axioms::begin(size_t contexts, Choices &choices) {
+void Axioms::begin(const Litmus &test, Choices &choices) {
     choices_ = &choices;
+    initial_ = test.initial;
     events_.clear();
-    of_context_.assign(contexts, {});
+    of_context_.assign(test.contexts.size(), {});
     of_cell_.assign(cells, {});
 }
 
@@ -96,7 +97,7 @@ void Axioms::choose_place(Event &e) {
 }
 
 uint64_t Axioms::value_read(const Event &e) const {
-    Shared view{};
+    Shared view = initial_;
 
     for (size_t k = 0; k < e.count(); k++) {
         if (e.from[k] == init)
@@ -297,7 +298,7 @@ bool Axioms::fences_ordered() const {
 }
 
 Shared Axioms::memory() {
-    Shared s{};
+    Shared s = initial_;
 
     for (const std::vector<int> &order : of_cell_)
         for (int i : order)

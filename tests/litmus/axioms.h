@@ -28,7 +28,7 @@ class Axioms final : public Rules {
 public:
     explicit Axioms(Fault fault) : fault_(fault) {}
 
-    void begin(size_t contexts, Choices &choices) override;
+    void begin(const Litmus &test, Choices &choices) override;
     bool may_run(size_t, bool) override { return true; }
     std::vector<size_t> own_moves() override { return {}; }
     void own_move(size_t) override {}
@@ -39,7 +39,7 @@ public:
 
 private:
     static constexpr size_t granules = sizeof(Shared) / 2, most = 4; // of one access
-    static constexpr int init = -1; // the event that wrote all zeros
+    static constexpr int init = -1; // the event that wrote the initial values
     using Set = uint64_t;           // of events
 
     struct Event {
@@ -82,6 +82,7 @@ private:
     bool has_fault(Fault f) const { return fault_ == f; }
 
     Fault fault_;
+    Shared initial_{};
     Choices *choices_ = nullptr;
     std::vector<Event> events_;                          // in the order of execution
     std::vector<std::vector<int>> of_context_, of_cell_; // po; modification order

@@ -2,7 +2,8 @@
 #ifndef OL_LITMUS_H
 #define OL_LITMUS_H
 // A litmus test: a few contexts, a few accesses, and an outcome that a memory model allows or
-// forbids. The tests are written against the seam, as a lock is, and run by any world.
+// forbids. The tests are written in files, or against the platform layer as a lock is, and run by
+// any world.
 #include <overlock/port.h>
 
 #include <array>
@@ -32,12 +33,20 @@ enum class Model : uint8_t { sc, tso, c11 };
 constexpr std::array<Model, 3> models{Model::sc, Model::tso, Model::c11};
 constexpr std::array<const char *, 3> model_names{"sc", "tso", "c11"};
 
+struct Named {
+    std::string name;
+    uint8_t width; // in bytes
+};
+
 struct Litmus {
     std::string name;
     std::string source; // of the verdicts: a paper and its name for the test, or an argument
     std::vector<std::function<void(Shared &s, Reg r)>> contexts;
     std::function<bool(const Shared &s, const uint64_t *r)> outcome; // `s` holds the final values
-    Verdict verdicts[3];                                             // by Model
+    Verdict verdicts[3] = {};                                        // by Model
+    bool has_verdicts = true;
+    Shared initial{};
+    std::vector<Named> registers{}, variables{}; // of a file, in the order of r and Shared
 };
 
 // The end of an execution: all that its contexts read, and what memory holds.
@@ -48,15 +57,15 @@ struct State {
 };
 
 State state_of(const Shared &s, const uint64_t *r);
+std::string text_of(const Litmus &test, const State &state); // 0:r0=1; x=1;
 bool shows(const Litmus &test, const State &state);
 bool shows(const Litmus &test, const std::set<State> &states);
 
-std::vector<Litmus> classic_tests();   // two to four contexts, one size of access
-std::vector<Litmus> coherence_tests(); // one variable; read-modify-writes
-std::vector<Litmus> x86_tests();       // of the papers on x86-TSO
-std::vector<Litmus> mixed_tests();     // halves and words
-std::vector<Litmus> lock_tests();      // what locks do: Dekker, Peterson, parking, handing over
-std::vector<Litmus> all_tests();
+// Throws std::invalid_argument, "FILE:LINE: what is wrong".
+Litmus parse(const std::string &text, const std::string &file);
+Litmus read_file(const std::string &file);
+std::vector<Litmus> platform_tests(); // those in C++
+std::vector<Litmus> all_tests();      // these, and every file below tests/litmus
 
 Litmus random_test(uint64_t seed); // with no verdict; its name is its text
 

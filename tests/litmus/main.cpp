@@ -1,36 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Runs the litmus tests in the checker and prints what it allows. Exit code 0: the checker allows
-// what the verdicts allow, finds the same outcomes with reduction and without, and the same as the
-// oracle; every wrong verdict and every faulty model would have been noticed. 1: something differs.
-// 2: bad usage.
+// Runs litmus tests in the checker. Exit code 0: the checker allows what the verdicts allow, finds
+// the same outcomes with reduction and without, and the same as the oracle; every wrong verdict and
+// every faulty model would have been noticed. 1: something differs. 2: bad usage, or a bad file.
 #include "oracle.h"
 
 #include <check/checker.h>
 
-#include <chrono>
+#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
+#include <map>
 #include <string>
 
 namespace ol::litmus {
 namespace {
 
-constexpr const char *usage =
-    "usage: litmus-tests [--only TEST] [--plain N] [--outcomes] [--quiet] [--no-faults]\n"
-    "              [--random N] [--seed N]\n"
-    "Runs the litmus tests under every model, by the checker's reduced search and, up to N\n"
-    "executions (100000), by plain enumeration, and holds both against the verdicts and the "
-    "oracle.\n"
-    "--random adds N random tests, from --seed (1) on, which have no verdict but the oracle's.\n"
-    "--outcomes prints all that was found; --no-faults leaves out the faulty models.\n";
-
 struct Options {
+    std::vector<std::string> files;
     std::string only;
     uint64_t plain = 100'000, random = 0, seed = 1;
-    bool outcomes = false, quiet = false, faults = true;
+    bool outcomes = false, quiet = false, no_faults = false;
 };
 
 struct Explored {
+    std::map<State, uint64_t> counts; // of executions
     std::set<State> states;
     uint64_t executions = 0, redundant = 0;
     bool exhausted = false;
@@ -52,13 +44,16 @@ Explored explore(const Litmus &test, Model model, check::SearchKind search, uint
     program.contexts = test.contexts.size();
     program.set_up = [&](engine::Memory &memory) {
         shared = reinterpret_cast<Shared *>(memory.allocate("shared", sizeof(Shared)).at);
+        *shared = test.initial;
         std::fill_n(r, registers, 0);
     };
     program.body = [&](size_t me) { test.contexts[me](*shared, r); };
-    program.finish = [&] { found.states.insert(state_of(*shared, r)); };
+    program.finish = [&] { found.counts[state_of(*shared, r)]++; };
     limits.search = search;
     limits.executions = limit;
     check::Outcome o = check::explore(program, checkers(model), limits);
+    for (auto &[state, count] : found.counts)
+        found.states.insert(state);
     found.executions = o.executions;
     found.redundant = o.redundant;
     found.exhausted = o.exhausted;
@@ -67,29 +62,13 @@ Explored explore(const Litmus &test, Model model, check::SearchKind search, uint
     return found;
 }
 
-std::string text(const State &s) {
-    std::string out;
-    char word[32];
-
-    for (uint64_t v : s.r) {
-        snprintf(word, sizeof word, "%llx ", static_cast<unsigned long long>(v));
-        out += word;
-    }
-    out += "|";
-    for (uint64_t v : s.memory) {
-        snprintf(word, sizeof word, " %llx", static_cast<unsigned long long>(v));
-        out += word;
-    }
-    return out;
-}
-
 // What one search found and another did not.
-std::string missing(const std::set<State> &in, const std::set<State> &of) {
+std::string missing(const Litmus &test, const std::set<State> &in, const std::set<State> &of) {
     std::string out;
 
     for (const State &s : of)
         if (!in.contains(s))
-            out += "\n        " + text(s);
+            out += "\n        " + text_of(test, s);
     return out;
 }
 
@@ -131,9 +110,9 @@ bool agrees(const Litmus &test, Model model, const std::set<State> &states) {
 
 void Suite::compare(const Litmus &test, Model model, const char *a, const std::set<State> &first,
                     const char *b, const std::set<State> &second) {
-    if (std::string s = missing(first, second); !s.empty())
+    if (std::string s = missing(test, first, second); !s.empty())
         complain(test, model, std::string(a) + " misses outcomes of " + b + ":" + s);
-    if (std::string s = missing(second, first); !s.empty())
+    if (std::string s = missing(test, second, first); !s.empty())
         complain(test, model, std::string(a) + " has outcomes that " + b + " has not:" + s);
 }
 
@@ -153,7 +132,7 @@ void Suite::compare_all(const Litmus &test, Model model, const Explored &reduced
         plain.states.insert(reduced.states.begin(), reduced.states.end());
     }
     compare(test, model, "reduction", reduced.states, "plain enumeration", plain.states);
-    if (std::string s = missing(reduced.states, weaker_); !s.empty())
+    if (std::string s = missing(test, reduced.states, weaker_); !s.empty())
         complain(test, model, "outcomes of the stronger model are missing:" + s);
     weaker_ = reduced.states;
     executions_ += reduced.executions;
@@ -170,8 +149,8 @@ std::string Suite::run(const Litmus &test, Model model) {
     compare_all(test, model, reduced);
     if (options_.outcomes)
         for (const State &s : reduced.states)
-            printf("    %s %s%s\n", model_names[static_cast<size_t>(model)], text(s).c_str(),
-                   shows(test, s) ? " *" : "");
+            printf("    %s %s%s\n", model_names[static_cast<size_t>(model)],
+                   text_of(test, s).c_str(), shows(test, s) ? " *" : "");
     snprintf(line, sizeof line, " %-9s %c %5llu %3zu", word(found), found == expected ? ' ' : '!',
              static_cast<unsigned long long>(reduced.executions), reduced.states.size());
     return line;
@@ -237,7 +216,7 @@ int Suite::run() {
     for (const Litmus &test : tests)
         run(test);
     check_verdicts_can_fail(tests);
-    if (options_.faults && options_.only.empty())
+    if (!options_.no_faults && options_.only.empty())
         check_faults(tests);
     run_random();
     for (const std::string &c : complaints_)
@@ -250,42 +229,68 @@ int Suite::run() {
     return tests_ == 0 ? 2 : !complaints_.empty();
 }
 
-[[noreturn]] void bad(const std::string &what) {
-    fprintf(stderr, "litmus-tests: %s\n%s", what.c_str(), usage);
-    exit(2);
+// What a user asks of a file: the outcomes under each model, and whether the condition holds.
+int show(const std::string &file) {
+    Litmus test = read_file(file);
+    bool wrong = false;
+
+    printf("%s%s%s\n", test.name.c_str(), test.source.empty() ? "" : ": ", test.source.c_str());
+    for (Model m : models) {
+        Explored found = explore(test, m, check::SearchKind::dpor, UINT64_MAX);
+        bool differs = test.has_verdicts && !agrees(test, m, found.states);
+        if (!found.exhausted)
+            throw std::runtime_error(file + ": " + found.failure);
+        printf("%s: %s%s, %zu outcomes in %llu executions\n", model_names[static_cast<size_t>(m)],
+               word(shows(test, found.states)), differs ? ", but the file says otherwise" : "",
+               found.states.size(), static_cast<unsigned long long>(found.executions));
+        for (auto &[state, count] : found.counts)
+            printf("%8llu %c %s\n", static_cast<unsigned long long>(count),
+                   shows(test, state) ? '*' : ' ', text_of(test, state).c_str());
+        wrong |= differs;
+    }
+    return wrong;
 }
 
-Options parse(int argc, char **argv) {
-    Options o;
+int run(const Options &o) {
+    int code = 0;
 
-    for (int i = 1; i < argc; i++) {
-        std::string a = argv[i];
-        bool valued = a == "--only" || a == "--plain" || a == "--random" || a == "--seed";
-        if (valued && i + 1 == argc)
-            bad(a + " wants a value");
-        if (a == "--only")
-            o.only = argv[++i];
-        else if (a == "--plain")
-            o.plain = strtoull(argv[++i], nullptr, 10);
-        else if (a == "--random")
-            o.random = strtoull(argv[++i], nullptr, 10);
-        else if (a == "--seed")
-            o.seed = strtoull(argv[++i], nullptr, 10);
-        else if (a == "--outcomes")
-            o.outcomes = true;
-        else if (a == "--quiet")
-            o.quiet = true;
-        else if (a == "--no-faults")
-            o.faults = false;
-        else
-            bad("what is " + a + "?");
-    }
-    return o;
+    for (const std::string &file : o.files)
+        code |= show(file);
+    return o.files.empty() ? Suite(o).run() : code;
 }
 
 } // namespace
 } // namespace ol::litmus
 
 int main(int argc, char **argv) {
-    return ol::litmus::Suite(ol::litmus::parse(argc, argv)).run();
+    ol::litmus::Options o;
+    CLI::App app{
+        "Runs litmus tests in the model checker under SC, TSO and C11.\n"
+        "With files: prints their outcomes, with the number of executions that the reduced\n"
+        "search ran for each; * marks those in which the condition holds.\n"
+        "Without: runs every test below tests/litmus, and compares the reduced search with\n"
+        "the verdicts, with plain enumeration and with the oracle.",
+        "litmus-tests"};
+
+    app.footer("Example:\n"
+               "  litmus-tests tests/litmus/classic/MP+rel+acq.litmus\n"
+               "Exit code 0: all as the verdicts say; 1: something differs; 2: bad usage or file.");
+    app.add_option("FILE", o.files, "test to run; syntax: tests/litmus/README.md");
+    app.add_option("--only", o.only, "name of the one test to run and compare");
+    app.add_option("--plain", o.plain, "limit of executions of plain enumeration")
+        ->capture_default_str();
+    app.add_option("--random", o.random, "number of random tests to compare, too");
+    app.add_option("--seed", o.seed, "seed of the first random test")->capture_default_str();
+    app.add_flag("--outcomes", o.outcomes, "print all outcomes");
+    app.add_flag("--quiet", o.quiet, "print failures and totals only");
+    app.add_flag("--no-faults", o.no_faults, "leave out the faulty models");
+    try {
+        app.parse(argc, argv);
+        return ol::litmus::run(o);
+    } catch (const CLI::ParseError &e) {
+        return app.exit(e) ? 2 : 0;
+    } catch (const std::exception &e) {
+        fprintf(stderr, "litmus-tests: %s\n", e.what());
+        return 2;
+    }
 }

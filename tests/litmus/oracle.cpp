@@ -14,7 +14,7 @@ namespace {
 
 class Sc : public Rules {
 public:
-    void begin(size_t, Choices &) override { memory_ = {}; }
+    void begin(const Litmus &test, Choices &) override { memory_ = test.initial; }
     bool may_run(size_t, bool) override { return true; }
     std::vector<size_t> own_moves() override { return {}; }
     void own_move(size_t) override {}
@@ -40,9 +40,9 @@ class Tso final : public Sc {
 public:
     explicit Tso(Fault fault) : fault_(fault) {}
 
-    void begin(size_t contexts, Choices &choices) override {
-        Sc::begin(contexts, choices);
-        buffers_.assign(contexts, {});
+    void begin(const Litmus &test, Choices &choices) override {
+        Sc::begin(test, choices);
+        buffers_.assign(test.contexts.size(), {});
     }
     bool may_run(size_t who, bool drains) override {
         return !drains || buffers_[who].empty() || fault_ == Fault::tso_rmw_buffered ||

@@ -76,7 +76,7 @@ void Stage::begin() {
     choices_.rewind();
     stopping_ = pruned_ = false;
     r_.fill(0);
-    rules_.begin(actors_.size(), choices_);
+    rules_.begin(test_, choices_);
     for (Actor &a : actors_) {
         a.heard.clear();
         a.context.begin([this, body = test_.contexts[a.context.index]] { body(place_, r_.data()); },

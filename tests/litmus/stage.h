@@ -49,7 +49,7 @@ struct Touch {
 class Rules {
 public:
     virtual ~Rules() = default;
-    virtual void begin(size_t contexts, Choices &choices) = 0;
+    virtual void begin(const Litmus &test, Choices &choices) = 0;
     virtual bool may_run(size_t who, bool drains) = 0; // `drains`: a fence or read-modify-write
     virtual std::vector<size_t> own_moves() = 0;       // steps that memory can take by itself
     virtual void own_move(size_t which) = 0;

@@ -2,7 +2,6 @@
 """overlock-bench as `overlock bench` drives it: cells in, answers out."""
 
 import json
-import os
 import select
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import HANG_S
+from tests.conftest import NATIVE
+from tests.processes import HANG_S
 
-TOP = Path(__file__).resolve().parents[2]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
-NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
 STRIDE = NATIVE.parent / "tests/measuring/overlock-bench-stride"  # whose sampler is broken
 
 from overlock_tools.measure import header_locks  # noqa: E402  (after the folder is named)

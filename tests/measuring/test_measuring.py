@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import STRIDE, Answer, Bench, started
 
-from tests.waiting import until
+from tests.measuring.conftest import STRIDE, Answer, Bench, started
+from tests.processes import until
 
 Planted = Callable[[str], str]
 SLOW_NS = 2000  # what every_eighth.h adds

@@ -8,19 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Bench, started
 
-from tests.waiting import HANG_S, until
+from tests.measuring.conftest import Bench, started
+from tests.processes import HANG_S, gone, until
 
 LONG = "workload=sections variant=tas_yield threads=3 copies=3 seconds=600"
-
-
-def gone(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return state in "ZX"  # whoever inherited it reaps it
 
 
 def threads(pid: int) -> set[int]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The slice page written by hand, and read by look.c: by the header, or by one that is wrong."""
 
-import os
 import struct
 import subprocess
 from collections.abc import Callable
@@ -10,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-NATIVE = TOP / os.environ.get("BUILD", "build") / "native"
-os.environ.setdefault("OVERLOCK_NATIVE", str(NATIVE))
+from tests.conftest import TOP
+
 LOOK = Path(__file__).with_name("look.c")
 READER = TOP / "include/overlock/slice_reader.h"
 

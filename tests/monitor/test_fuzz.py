@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOP
 
 from overlock_tools.kernel import channel
 from overlock_tools.kernel.channel import Late
 from overlock_tools.kernel.qmp import Monitor, parsed, threads_of
+from tests.conftest import TOP
 
 HERE = Path(__file__).parent
 RUNS = 100_000

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HEADER, MADE, NATIVE, NO_END, OVER, TOLD, Entry, Look, Page
 
-from tests.waiting import HANG_S, until
+from tests.conftest import NATIVE
+from tests.monitor.conftest import HEADER, MADE, NO_END, OVER, TOLD, Entry, Look, Page
+from tests.processes import HANG_S, until
 
 HOSTD = NATIVE / "overlock-hostd"
 BTF = Path("/sys/kernel/btf/vmlinux")

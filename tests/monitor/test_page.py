@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MADE, NO_END, OVER, Entry, Look, Page
 
-from tests.waiting import HANG_S
+from tests.monitor.conftest import MADE, NO_END, OVER, Entry, Look, Page
+from tests.processes import HANG_S
 
 MS = 1_000_000
 # The host's clock, and the guest's, which is ahead of it by this.

@@ -5,7 +5,6 @@ when it is dropped must be listed, with the reason, as one that only the model c
 A mutant without the line `By:` shows only to the checker: tests/check/test_mutants.py."""
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -15,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import BUILD, TOP
+
 HERE = Path(__file__).parent
-TOP = HERE.parent.parent
-TESTS = TOP / os.environ.get("BUILD", "build") / "tests"
+TESTS = BUILD / "tests"
 SCHEDULES = 100_000
 WEAK_SCHEDULES = 20_000
 ORDER = "not ordered by happens-before"

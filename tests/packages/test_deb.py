@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import HANG_S
+from tests.conftest import TOP
+from tests.processes import HANG_S
 
-TOP = Path(__file__).resolve().parents[2]
 PROGRAM = TOP / "tests/run/programs/guarded.c"
 PACKAGES = ("liboverlock-dev", "liboverlock0", "overlock")
 

@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from table import Entry, Made, elsewhere, entries, in_another_thread
 
 from overlock_tools.measure import peers, server
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from overlock_tools.system.kernel_files import Tree
-from tests.waiting import HANG_S
+from tests.conftest import TOP
+from tests.peers.table import Entry, Made, elsewhere, entries, in_another_thread
+from tests.processes import HANG_S
 
 HERE = Path(__file__).resolve().parent
-TOP = HERE.parents[1]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
 
 ALL = defs.load().peers
 PLUGGED = {peer.family: None for peer in ALL.values() if peer.family not in peers.BUILT_IN}

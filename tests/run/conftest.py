@@ -16,11 +16,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 CONFORMANCE = PROGRAMS.parent / "conformance"
-BUILD = TOP / os.environ.get("BUILD", "build")
-os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
 from overlock_tools.model import defs  # noqa: E402
 from overlock_tools.system import native  # noqa: E402 - after it knows where
@@ -129,6 +126,25 @@ def program(folder: Path) -> Compile:
         return made[name]
 
     return compile_it
+
+
+COND_VERSION = "GLIBC_2.3.2" if X86_64 else "GLIBC_2.17"
+
+
+@pytest.fixture(scope="session")
+def attributes_in(program: Compile, folder: Path) -> Callable[[int, Path], str]:
+    """What cond_layout.c says under that interposer, with the attributes in that word."""
+    script = folder / "cond_layout.map"
+    script.write_text(COND_VERSION + " { global: pthread_cond_init; pthread_cond_signal; };\n")
+    made = program("cond_layout.c")
+
+    def said(word: int, library: Path) -> str:
+        options = ("-shared", "-fPIC", f"-DWORD={word}", f"-Wl,--version-script={script}")
+        front = program("cond_layout.c", *options, name=f"cond_layout_{word}.so")
+        done = run([made], environment("tas_yield", None, LD_PRELOAD=f"{library}:{front}"))
+        return done.stdout + done.stderr
+
+    return said
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ import os
 import time
 
 import pytest
-from conftest import Compile, environment, run
+
+from tests.run.conftest import Compile, environment, run
 
 SCALE = float(os.environ.get("OVERLOCK_SCALE", "1"))
 # glibc, FIFO in place, the default, and one that lies outside the mutex.

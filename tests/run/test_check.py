@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import LOCKS, TOP, Compile, environment, output, overlock, run
-from test_mutants import Mutant, build
 
 from overlock_tools.system import native
+from tests.conftest import TOP
+from tests.run.conformance.test_mutants import Mutant, build
+from tests.run.conftest import LOCKS, Compile, environment, output, overlock, run
 
 MISUSE = {
     # what is found, and the function that the call is in

@@ -11,10 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import (
+
+from overlock_tools.system import native
+from tests.conftest import TOP
+from tests.processes import HANG_S
+from tests.run.conftest import (
     REFUSED,
     SPINLOCKS,
-    TOP,
     Compile,
     environment,
     installed,
@@ -22,9 +25,6 @@ from conftest import (
     overlock,
     run,
 )
-
-from overlock_tools.system import native
-from tests.waiting import HANG_S
 
 SHOW = "import os, signal, sys; print(os.environ.get({!r}, 'unset'))"
 
@@ -69,6 +69,20 @@ def test_what_is_served_on_demand_is_not_left_to_glibc(program: Compile, tmp_pat
     names = ("rwlock", "shared_rwlock", "spinlock", "shared_spinlock")
     assert [report["left"][name] for name in names] == [0, 1, 0, 1]
     assert {"qrw", "byte"} <= {site["lock"] for site in report["sites"]["sites"]}
+
+
+def test_a_report_to_a_pipe_does_not_replace_it(program: Compile, tmp_path: Path) -> None:
+    """As /dev/null: a rename would put a file in its place."""
+    out = tmp_path / "fifo"
+    os.mkfifo(out)
+    reader = os.open(out, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        done = overlock("--output", out, program("conformance.c"))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(os.read(reader, 1 << 16))["ended"] is True
+    finally:
+        os.close(reader)
+    assert out.is_fifo()
 
 
 def test_the_page_names_the_spinlocks() -> None:

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from conftest import LOCKS, SPINLOCKS, TOP, Compile, environment
 
 from overlock_tools.model import defs
 from overlock_tools.model.defs import Tunable
 from overlock_tools.preload.interpose import ADAPTIVE
 from overlock_tools.system import native
-from tests.waiting import HANG_S
+from tests.conftest import TOP
+from tests.processes import HANG_S
+from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment
 
 Text = str | bytes
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import environment, overlock
 
 from overlock_tools.preload import live
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
-from tests.waiting import HANG_S
+from tests.processes import HANG_S
+from tests.run.conftest import environment, overlock
 
 # The interpreter's own lock is made of a mutex and a condition.
 BUSY = """

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, TOP
+
+from tests.conftest import BUILD, TOP
 
 PREFIX = re.compile(r"ol_|__ol_")
 INTERPOSED = set(re.findall(r"\w+(?=;)", (TOP / "preload/exports.map").read_text()))

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import LOCKS, TOP, X86_64, Compile, collapses, environment, overlock, run
 
 from overlock_tools.system import native
-from tests.waiting import HANG_S
+from tests.conftest import TOP
+from tests.processes import HANG_S
+from tests.run.conftest import LOCKS, X86_64, Compile, collapses, environment, overlock, run
 
 FLAVOURS = ("", "-counted", "-checked")
 ALLOCATORS = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")

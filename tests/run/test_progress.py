@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import LOCKS, SPINLOCKS, Compile, environment, on_terminal, run
 
 from overlock_tools.system import native
+from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment, on_terminal, run
 
 Env = dict[str, str]
 

@@ -3,16 +3,27 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import LOCKS, SPINLOCKS, X86_64, Compile, collapses, environment, output, run
 
 from overlock_tools.model import defs
 from overlock_tools.system import native
-from tests.waiting import HANG_S
+from tests.processes import HANG_S
+from tests.run.conftest import (
+    LOCKS,
+    SPINLOCKS,
+    X86_64,
+    Compile,
+    collapses,
+    environment,
+    output,
+    run,
+)
 
 EACH_LOCK = pytest.mark.parametrize("lock", LOCKS)
+AttributesIn = Callable[[int, Path], str]
 CANNOT_GIVE_UP = [lock for lock in LOCKS if defs.load().lock(lock).gives_up == "waits"]
 
 
@@ -71,6 +82,12 @@ def test_memory_becomes_a_mutex_again(program: Compile, lock: str) -> None:
 
 
 @EACH_LOCK
+def test_without_memory_a_mutex_still_excludes(program: Compile, lock: str) -> None:
+    said = output([program("short_of_memory.c"), "6000", "6"], environment(lock))
+    assert said == "begin\nheld twice 0\nlost 0\n"
+
+
+@EACH_LOCK
 def test_a_timed_caller_acquires_under_contention(program: Compile, lock: str) -> None:
     """The mutex is handed from waiter to waiter; the deadline is far."""
     callers = 1 if defs.load().lock(lock).gives_up == "timed" else 2
@@ -86,6 +103,19 @@ def test_no_lock_is_lost_by_giving_up(program: Compile, lock: str) -> None:
 def test_shared_condition_with_a_private_mutex(program: Compile) -> None:
     expected = output([program("mixed.c")], environment(None))
     assert output([program("mixed.c")], environment("tas_yield")) == expected
+
+
+# Of Debian 12's glibc, of Debian 13's, and of none yet; the first four words are ours.
+@pytest.mark.parametrize("word", [9, 7, 4, 11])
+def test_attributes_of_conditions_are_found(attributes_in: AttributesIn, word: int) -> None:
+    said = attributes_in(word, native.file("liboverlock-run.so"))
+    assert said == "monotonic: waited\nprocess-shared: left to glibc\n"
+
+
+def test_attributes_in_our_words_are_refused(attributes_in: AttributesIn) -> None:
+    said = attributes_in(3, native.file("liboverlock-run.so"))
+    assert said.startswith("overlock: pthread_cond_init: ")
+    assert said.endswith("run without overlock\n")
 
 
 @EACH_LOCK

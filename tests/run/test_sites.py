@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Compile, environment, output, overlock
 
 from overlock_tools.system import native
+from tests.run.conftest import Compile, environment, output, overlock
 
 USED = 400  # times that sites.cpp uses each mutex
 MEETINGS = 2000

@@ -12,11 +12,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import Compile, environment, overlock, run
-from test_mutants import Mutant, build
 
 from overlock_tools.preload import profiling, stacks
 from overlock_tools.system import native, symbols
+from tests.run.conformance.test_mutants import Mutant, build
+from tests.run.conftest import Compile, environment, overlock, run
 
 SCHEMA = json.loads((resources.files("overlock_tools") / "schema/run.json").read_text())
 # One that spins, one that yields, one that parks, one that queues, one that lies outside the mutex.

@@ -3,15 +3,14 @@
 unreached.txt lists with a reason."""
 
 import json
-import os
 import re
 import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+from tests.conftest import BUILD, TOP
+
 HERE = Path(__file__).parent
-TOP = HERE.parent.parent
-BUILD = TOP / os.environ.get("BUILD", "build")
 SCHEDULES = 30_000
 FOLDER = "include/overlock/lock/"
 

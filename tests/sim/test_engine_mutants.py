@@ -2,15 +2,16 @@
 """Every mutant of the engine's contexts and transactions fails the tests that its patch names,
 which the engine itself passes in sim-scripts."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import BUILD
+
 HERE = Path(__file__).parent
-TESTS = HERE.parent.parent / os.environ.get("BUILD", "build") / "tests"
+TESTS = BUILD / "tests"
 PATCHES = sorted((HERE / "engine_mutants").glob("*.patch"))
 LONG_ENOUGH_S = 300
 

@@ -6,9 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from tests.conftest import BUILD, TOP
+
 HERE = Path(__file__).parent
-TOP = HERE.parent.parent
-BUILD = TOP / os.environ.get("BUILD", "build")
 
 
 def outside(*args: str | Path) -> subprocess.CompletedProcess[str]:

@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reading import PASSED, SKIPPED
-from running import Outcome
-
 from overlock_tools.measure.programs import NATIVE
+from tests.thirdparty.reading import PASSED, SKIPPED
+from tests.thirdparty.running import Outcome
 
 NOT_RUN = "not run"
 

@@ -14,7 +14,6 @@ Exit codes: 0 no test differs, 1 one does, 3 a package is missing, 130 interrupt
 
 import argparse
 import json
-import os
 import shlex
 import signal
 import sys
@@ -22,13 +21,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import judging
-import running
-from judging import Program
-from reading import FAILED, PASSED, SKIPPED
 from rich.console import Console
 from rich.table import Table
-from suite import SUITES, Suite, lacking, load, obtained
 
 from overlock_tools.measure import header_locks, machine_queue
 from overlock_tools.measure.programs import NATIVE
@@ -36,8 +30,12 @@ from overlock_tools.model import defs
 from overlock_tools.system import files, machine
 from overlock_tools.system.errors import INTERRUPTED, Fail, say
 from overlock_tools.system.terminal import console
+from tests.conftest import TOP
+from tests.thirdparty import judging, running
+from tests.thirdparty.judging import Program
+from tests.thirdparty.reading import FAILED, PASSED, SKIPPED
+from tests.thirdparty.suite import SUITES, Suite, lacking, load, obtained
 
-TOP = Path(__file__).resolve().parents[2]
 LOCKS = (
     "tas_yield,ticket,preemptable_ticket,pv_preemptable_ticket,owner_qspin,mcs,partitioned_ticket"
 )
@@ -234,7 +232,6 @@ def stop(number: int, _frame: object) -> None:
 
 def main() -> int:
     signal.signal(signal.SIGTERM, stop)
-    os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / "build/native"))
     try:
         return go(parsed(), console())
     except Fail as error:

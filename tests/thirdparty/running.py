@@ -14,11 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reading import FAILED, PASSED, READERS, SKIPPED, Verdicts
-from suite import Suite
-
 from overlock_tools.apps import processes
 from overlock_tools.measure.programs import NATIVE
+from tests.thirdparty.reading import FAILED, PASSED, READERS, SKIPPED, Verdicts
+from tests.thirdparty.suite import Suite
 
 ENDING = "(how it ended)"  # beside the tests, under a name that none has
 SKIP_CODE = 77  # Automake's

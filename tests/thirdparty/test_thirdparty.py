@@ -8,23 +8,22 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import judging
 import pytest
-import reading
-import running
-import suite
-from conftest import TOP
-from judging import Program
-from running import ENDING, Outcome
+
+from tests.conftest import TOP
+from tests.thirdparty import judging, reading, running, suite
+from tests.thirdparty.judging import Program
+from tests.thirdparty.running import ENDING, Outcome
 
 HERE = Path(__file__).parent
 NOBODY = TOP / "tests/measuring/open_door.h"  # a lock that excludes nobody
 
 
 def run(*args: str | Path, seconds: float = 200) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, HERE / "run.py", *args]
+    command = [sys.executable, "-m", "tests.thirdparty.run", *args]
     return subprocess.run(
         [str(word) for word in command],
+        cwd=TOP,
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
 """overlock-bench as `overlock bench` drives it, and the locks that are wrong on purpose."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-os.environ.setdefault("OVERLOCK_NATIVE", str(TOP / os.environ.get("BUILD", "build") / "native"))
-NATIVE = Path(os.environ["OVERLOCK_NATIVE"])
+from tests.conftest import NATIVE, TOP
+
 BUILT = NATIVE.parent / "tests"
 EXCLUDES_NOBODY, STOPS_GRANTING = "in_step", "dead_end"
 

@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TOP
+
+from tests.conftest import TOP
 
 NAMES = [
     name

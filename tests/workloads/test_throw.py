@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BUILT, NATIVE
+
+from tests.conftest import NATIVE
+from tests.workloads.conftest import BUILT
 
 CONTENDING = str(BUILT / "libcontending.so")
 

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
 
-from tests.waiting import until
+from tests.processes import until
+from tests.workloads.conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
 
 # With a lock, and in turns of which every one counts; parameters that make another path.
 LOCKED = (

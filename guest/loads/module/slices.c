@@ -9,7 +9,7 @@
  * and who disabled interrupts for so long is taken for one without a CPU.
  *
  * 000 looks whether the lock is held once somebody has waited for a microsecond. Nobody can look from
- * within spin_lock(): who has got the lock goes through the last sections, which are kept under it.
+ * within spin_lock(): so each new holder goes through the last sections, which are kept under the lock.
  */
 #include <linux/kernel_stat.h>
 #include <linux/math64.h>

@@ -4,7 +4,7 @@
 /*
  * The seam in a Linux kernel: its own atomics, sched_clock(), per-CPU state.
  *
- * The caller has preemption disabled, as whoever takes a raw spinlock has: a context is then a CPU
+ * The caller has preemption disabled, as for every raw spinlock: a context is then a CPU
  * and how deeply it is interrupted (task, softirq, hardirq, NMI), and cannot move while it waits.
  *
  * What needs memory of its own is in guest/linux/kernel/locking/overlock.
@@ -163,7 +163,7 @@ struct ol_node *ol_node_at(u32 number);
 void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until);
 void ol_kick(const u32 *word, u32 key, int n);
 bool ol_is_preempted(u32 id);
-void ol_yield(void); /* of the virtual CPU: who waits for a spinlock may not schedule */
+void ol_yield(void); /* of the virtual CPU: a waiter for a spinlock may not schedule */
 void ol_yield_to(u32 id);
 void ol_count_event(unsigned int event);
 void ol_count_event_at(unsigned int event, unsigned int n);

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from overlock_tools.analyze.best_peer import Judgement, judge
 from overlock_tools.model import stats
-from overlock_tools.model.results import PROGRAM, Cell, Result, comparable, named, value_of
+from overlock_tools.model.measures import Cell, comparable, value_of
+from overlock_tools.model.results import PROGRAM, Result, named
 from overlock_tools.model.stats import Ratio
 
 # Less than this share of the best at the same number of threads: collapsed, not merely slower.
@@ -31,10 +32,6 @@ class View:
         result = named(result)
         self.result, self.place = result, place
         self.at = at if at in result.threads else nearest(result)
-        self._cells: dict[tuple[str, int], list[Cell]] = {}
-        for cell in sorted(result.cells, key=lambda cell: cell.round):
-            self._cells.setdefault((cell.variant, cell.threads), []).append(cell)
-        self._given_up = {(entry.variant, entry.threads) for entry in result.collapsed}
         self._values: dict[tuple[str, str, int], dict[int, float]] = {}
         self._totals: dict[tuple[str, str, int], float | None] = {}
         self._ratios: dict[tuple[str, str, str, tuple[int, ...]], Ratio | None] = {}
@@ -77,11 +74,13 @@ class View:
         return self.over or self.threads
 
     def cells(self, variant: str, threads: int) -> list[Cell]:
-        return self._cells.get((variant, threads), [])
+        return self.result.of(variant, threads)
 
     def cut(self, variant: str, threads: int) -> bool:
-        """Whether a run did not finish: what is known of its rate is a bound."""
-        return any(cell.cut for cell in self.cells(variant, threads))
+        return self.result.cut(variant, threads)
+
+    def given_up(self, variant: str, threads: int) -> bool:
+        return self.result.given_up(variant, threads) is not None
 
     def bound(self, variant: str, threads: int) -> bool:
         """Whether what is known is a bound or one observation: cut, nothing done, given up."""
@@ -90,7 +89,7 @@ class View:
 
     def unfinished(self, variant: str, threads: int) -> bool:
         """Whether there are not all rounds of it."""
-        return (variant, threads) in self._given_up or self.cut(variant, threads)
+        return self.given_up(variant, threads) or self.cut(variant, threads)
 
     def why(self, variant: str, threads: int) -> str:
         """It was not measured in full; in a word."""
@@ -212,7 +211,7 @@ class View:
             bar = COLLAPSED * self.top_rate(n)
             for variant in self.variants:
                 rate = self.value("rate", variant, n)
-                if rate is not None and (rate < bar or (variant, n) in self._given_up):
+                if rate is not None and (rate < bar or self.given_up(variant, n)):
                     found.setdefault(variant, []).append(n)
         return found
 

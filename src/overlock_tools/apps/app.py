@@ -26,7 +26,7 @@ SOURCES = Path(__file__).parent / "drivers"
 
 
 @dataclass(frozen=True)
-class Ground:
+class Workspace:
     """What a program is set up on, for a whole session."""
 
     folder: Path  # in memory; removed with all that is in it
@@ -52,8 +52,8 @@ class App(ABC):
     presets: ClassVar[Mapping[str, str]] = {}
     overhead_seconds: ClassVar[float] = 0.5  # of a cell beside its time, about
 
-    def __init__(self, ground: Ground) -> None:
-        self.ground = ground
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
 
     @classmethod
     def missing(cls) -> list[str]:
@@ -72,7 +72,7 @@ class App(ABC):
         return {**cls.presets, **given}
 
     def number(self, name: str) -> int:
-        return int(self.ground.parameters[name])
+        return int(self.workspace.parameters[name])
 
     @abstractmethod
     def set_up(self) -> None:
@@ -106,7 +106,7 @@ def program(name: str) -> str:
 
 def natively(
     command: Sequence[str],
-    ground: Ground,
+    workspace: Workspace,
     cwd: Path | None = None,
     user: User | None = None,
     given: bytes | None = None,
@@ -118,8 +118,8 @@ def natively(
             command,
             capture_output=True,
             input=given if given is not None else b"",
-            env=dict(ground.environment),
-            cwd=cwd or ground.folder,
+            env=dict(workspace.environment),
+            cwd=cwd or workspace.folder,
             timeout=SET_UP_SECONDS,
             check=False,
             start_new_session=True,
@@ -138,10 +138,10 @@ def natively(
 
 
 @contextmanager
-def beside(command: Sequence[str], ground: Ground) -> Iterator[Process]:
+def beside(command: Sequence[str], workspace: Workspace) -> Iterator[Process]:
     """A server for set_up(), as long as the context lasts."""
-    place = Place(ground.folder, ground.environment, ground.user)
-    process = Process(command, NATIVE, place, ground.folder / "server.out")
+    place = Place(workspace.folder, workspace.environment, workspace.user)
+    process = Process(command, NATIVE, place, workspace.folder / "server.out")
     try:
         yield process
     finally:

@@ -80,7 +80,7 @@ class Hackbench(app.App):
     presets: ClassVar[dict[str, str]] = {"loops": "2000"}
 
     def set_up(self) -> None:
-        app.natively(self._command(2), self.ground)
+        app.natively(self._command(2), self.workspace)
 
     def _command(self, threads: int) -> list[str]:
         fds, loops = max(1, threads // 2), self.number("loops")
@@ -114,7 +114,7 @@ class Kernbench(app.App):
 
     def set_up(self) -> None:
         self.right = kernbench.expected()
-        self.files = self.ground.folder / "files"
+        self.files = self.workspace.folder / "files"
         self.files.mkdir()
         for name, text in kernbench.sources().items():
             (self.files / name).write_text(text)
@@ -130,7 +130,7 @@ class Kernbench(app.App):
         """Of the last build: each makes all files again."""
         made = outs[-1].with_name("program")
         try:
-            printed = app.natively([str(made)], self.ground).decode().strip()
+            printed = app.natively([str(made)], self.workspace).decode().strip()
         except Fail as error:
             return error.message
         return (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools.apps import processes
-from overlock_tools.apps.app import App, Ground
+from overlock_tools.apps.app import App, Workspace
 from overlock_tools.apps.processes import Place, Under, Used, User
 from overlock_tools.apps.trial import RECORDS, Alone, Broken, Trial
 from overlock_tools.measure import header_locks
@@ -122,7 +122,7 @@ class Rig:
         user = self.user if kind.service else None
         if user:
             os.chown(folder, user.uid, user.gid)
-        self.apps[kind.name] = kind(Ground(folder, parameters, threads, base(), user))
+        self.apps[kind.name] = kind(Workspace(folder, parameters, threads, base(), user))
 
     def measure(self, cell: Mapping[str, object]) -> dict[str, Any]:
         app, result = self.apps[str(cell["workload"])], self.results[str(cell["workload"])]
@@ -156,7 +156,7 @@ class Rig:
             for path in (folder, records):
                 os.chown(path, user.uid, user.gid)
         return Trial(
-            place=Place(folder, app.ground.environment, user),
+            place=Place(folder, app.workspace.environment, user),
             threads=int(str(cell["threads"])),
             seconds=seconds,
             warm_up=self.setting.warm_up,

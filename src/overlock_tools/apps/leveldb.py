@@ -30,8 +30,8 @@ class LevelDb(app.App):
     def set_up(self) -> None:
         self.driver = str(app.compiled(self.sources()[0], ["-lleveldb"]))
         self.entries = str(self.number("entries"))
-        self.data = self.ground.folder / "data"
-        app.natively([self.driver, "fill", str(self.data), self.entries], self.ground)
+        self.data = self.workspace.folder / "data"
+        app.natively([self.driver, "fill", str(self.data), self.entries], self.workspace)
 
     def cell(self, trial: Trial) -> Answer:
         data = trial.folder / "data"

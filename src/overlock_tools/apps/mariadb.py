@@ -31,17 +31,17 @@ class MariaDb(app.App):
     overhead_seconds = 4.0
 
     def set_up(self) -> None:
-        folder = self.ground.folder
+        folder = self.workspace.folder
         self.data = folder / "data"
         install = [
             *(app.program("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}"),
             *("--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"),
         ]
-        app.natively(install, self.ground, user=self.ground.user)
-        with app.beside(self.server(folder, self.data), self.ground) as server:
+        app.natively(install, self.workspace, user=self.workspace.user)
+        with app.beside(self.server(folder, self.data), self.workspace) as server:
             servers.reached(server, lambda: servers.greets(folder / "socket"))
             self.sql(folder, f"CREATE DATABASE {DATABASE}", "")
-            app.natively(self.client(folder, "prepare"), self.ground)
+            app.natively(self.client(folder, "prepare"), self.workspace)
             server.stop(signal.SIGTERM)
             if not server.ended(READY_SECONDS):
                 raise Fail("mariadbd did not stop after setup", FAILED)
@@ -51,7 +51,7 @@ class MariaDb(app.App):
             *(app.program("mariadbd"), "--no-defaults", f"--datadir={data}"),
             *(f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}"),
             *("--skip-networking", f"--innodb-buffer-pool-size={BUFFER_POOL}"),
-            f"--max-connections={max(self.ground.threads) + CONNECTIONS_BESIDE}",
+            f"--max-connections={max(self.workspace.threads) + CONNECTIONS_BESIDE}",
             f"--tmpdir={folder}",
         ]
 
@@ -60,7 +60,7 @@ class MariaDb(app.App):
         command = [app.program("mariadb"), "--no-defaults", f"--socket={folder / 'socket'}"]
         command += ["-u", "root", "-N", "-B", "-e", text, *([database] if database else [])]
         return [
-            line.split("\t") for line in app.natively(command, self.ground).decode().splitlines()
+            line.split("\t") for line in app.natively(command, self.workspace).decode().splitlines()
         ]
 
     def client(self, folder: Path, step: str, threads: int = 1, seconds: int = 1) -> list[str]:

@@ -36,7 +36,7 @@ class Memcached(app.App):
 
     def set_up(self) -> None:
         """A cell begins with an empty cache, which its client fills."""
-        self.mix = self.ground.folder / "mix"
+        self.mix = self.workspace.folder / "mix"
         self.mix.write_text(MIX)
 
     def cell(self, trial: Trial) -> Answer:

@@ -29,11 +29,11 @@ class Pbzip2(app.App):
 
     def set_up(self) -> None:
         self.size = self.number("megabytes") * 1_000_000
-        self.input = self.ground.folder / "input"
+        self.input = self.workspace.folder / "input"
         draw = random.Random(SEED)  # noqa: S311 - no secret
         self.input.write_bytes(draw.randbytes(self.size))
         self.right = hashlib.sha256(self.input.read_bytes()).digest()
-        packed = app.natively(self._command(1), self.ground)
+        packed = app.natively(self._command(1), self.workspace)
         if self._unpacked(packed) != self.right:
             raise Fail("pbzip2 cannot decompress its own output, even natively", FAILED)
 
@@ -41,7 +41,7 @@ class Pbzip2(app.App):
         return [*(app.program("pbzip2"), "-v", "-c", "-k", BLOCK, f"-p{threads}", str(self.input))]
 
     def _unpacked(self, packed: bytes) -> bytes:
-        unpacked = app.natively([app.program("pbzip2"), "-dc"], self.ground, given=packed)
+        unpacked = app.natively([app.program("pbzip2"), "-dc"], self.workspace, given=packed)
         return hashlib.sha256(unpacked).digest()
 
     def cell(self, trial: Trial) -> Answer:

@@ -33,14 +33,17 @@ class Pgbench(app.App):
     presets: ClassVar[dict[str, str]] = {"scale": "4"}
 
     def set_up(self) -> None:
-        folder, user = self.ground.folder, self.ground.user
+        folder, user = self.workspace.folder, self.workspace.user
         self.data = folder / "data"
         install = [app.program("initdb"), "-D", str(self.data), "-U", USER, "--auth=trust"]
-        app.natively([*install, "--no-sync", "--no-locale", "-E", "UTF8"], self.ground, user=user)
-        with app.beside(self._server(folder, self.data), self.ground) as server:
+        app.natively(
+            [*install, "--no-sync", "--no-locale", "-E", "UTF8"], self.workspace, user=user
+        )
+        with app.beside(self._server(folder, self.data), self.workspace) as server:
             servers.reached(server, lambda: self._answers(folder))
             app.natively(
-                [*self._pgbench(folder), "-i", "-q", "-s", str(self.number("scale"))], self.ground
+                [*self._pgbench(folder), "-i", "-q", "-s", str(self.number("scale"))],
+                self.workspace,
             )
             server.stop(signal.SIGINT)
             if not server.ended(READY_SECONDS):
@@ -50,7 +53,7 @@ class Pgbench(app.App):
         return [
             *(app.program("postgres"), "-D", str(data), "-k", str(folder)),
             *("-c", "listen_addresses=", "-c", "shared_buffers=128MB"),
-            *("-c", f"max_connections={max(self.ground.threads) + CONNECTIONS_BESIDE}"),
+            *("-c", f"max_connections={max(self.workspace.threads) + CONNECTIONS_BESIDE}"),
         ]
 
     def _pgbench(self, folder: Path) -> list[str]:
@@ -58,7 +61,7 @@ class Pgbench(app.App):
 
     def _sql(self, folder: Path, text: str) -> str:
         command = [app.program("psql"), "-h", str(folder), "-U", USER, "-X", "-A", "-t", "-c"]
-        return app.natively([*command, text, DATABASE], self.ground).decode().strip()
+        return app.natively([*command, text, DATABASE], self.workspace).decode().strip()
 
     def _answers(self, folder: Path) -> bool:
         if not (folder / ".s.PGSQL.5432").exists():

@@ -19,9 +19,9 @@ from overlock_tools.measure.conditions.base import ended_in_order
 from overlock_tools.measure.executor import Impossible
 from overlock_tools.model import plan
 from overlock_tools.model.histograms import Times
+from overlock_tools.model.measures import Cell
 from overlock_tools.model.plan import Place
 from overlock_tools.model.quantities import duration, si
-from overlock_tools.model.results import Cell
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 

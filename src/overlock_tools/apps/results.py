@@ -92,7 +92,7 @@ def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -
         threads=plan.threads,
         peers=[NATIVE] if NATIVE in plan.variants else [],
         parameters={
-            **app.ground.parameters,
+            **app.workspace.parameters,
             "warm_up_seconds": setting.warm_up,
             **({"histograms": True} if setting.histograms else {}),
         },

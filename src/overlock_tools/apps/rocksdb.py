@@ -39,8 +39,8 @@ class RocksDb(app.App):
     presets: ClassVar[dict[str, str]] = {"entries": "200000"}
 
     def set_up(self) -> None:
-        self.data = self.ground.folder / "data"
-        app.natively([*self._bench(self.data), "--benchmarks=fillseq"], self.ground)
+        self.data = self.workspace.folder / "data"
+        app.natively([*self._bench(self.data), "--benchmarks=fillseq"], self.workspace)
         if why := self._wrong(self.data):
             raise Broken(why)
 
@@ -74,7 +74,7 @@ class RocksDb(app.App):
     def _wrong(self, data: Path) -> str:
         """The writer only overwrites: there are as many keys as there were, and all can be read."""
         said = app.natively(
-            [app.program("ldb"), f"--db={data}", "dump", "--count_only"], self.ground
+            [app.program("ldb"), f"--db={data}", "dump", "--count_only"], self.workspace
         ).decode()
         found = re.search(r"Keys in range: (\d+)", said)
         keys = found[1] if found else "no"

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Kinds of options that more than one command has."""
+"""Options that more than one command has."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
+
+Command = Callable[..., int]
+Option = Callable[[Command], Any]
 
 
 class Within(click.FloatRange):
@@ -15,3 +20,78 @@ class Within(click.FloatRange):
         if math.isnan(number):
             self.fail(f"nan is not in the range from {self.min:g} to {self.max:g}.", param, ctx)
         return number
+
+
+def together(*options: Option) -> Option:
+    """Several options as one, in their order."""
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def file(name: str, what: str, key: str = "json_file", metavar: str | None = None) -> Option:
+    return click.option(name, key, type=click.Path(path_type=Path), metavar=metavar, help=what)
+
+
+def baseline(lock: str) -> Option:
+    return click.option(
+        "--baseline", default=lock, show_default=True, help="Denominator of the ratios."
+    )
+
+
+def seed(most: int | None = None) -> Option:
+    kind = click.IntRange(0, most)
+    return click.option("--seed", type=kind, help="Seed of the order in each round.")
+
+
+def folder(what: str, default: str | None = None) -> Option:
+    """A default, or it must be given."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path, file_okay=False),
+        help=what,
+        **({"default": Path(default), "show_default": True} if default else {"required": True}),
+    )
+
+
+def rounds(most: int, default: int | None, what: str) -> Option:
+    shown = default is not None
+    kind = click.IntRange(1, most)
+    return click.option("--rounds", type=kind, default=default, show_default=shown, help=what)
+
+
+def seconds(
+    least: float,
+    default: float | None,
+    what: str = "Measured time per cell.",
+    most: float = 3600,
+) -> Option:
+    shown, kind = default is not None, Within(least, most)
+    return click.option("--seconds", type=kind, default=default, show_default=shown, help=what)
+
+
+def parameters(what: str) -> Option:
+    return click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help=what)
+
+
+IF_BUSY = click.option(
+    "--if-busy",
+    type=click.Choice(("warn", "refuse", "wait")),
+    default="warn",
+    show_default=True,
+    help="Reaction to other load on the CPUs at the start.",
+)
+RESUME = click.option(
+    "--resume", is_flag=True, help="Complete the interrupted result in the --json file."
+)
+BUDGET = click.option(
+    "--budget",
+    type=Within(0.01, 100_000),
+    metavar="MINUTES",
+    help="Time limit; rounds and seconds are chosen to fit.",
+)

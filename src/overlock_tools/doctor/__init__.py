@@ -6,14 +6,16 @@ from typing import Any
 
 # Each adds its facts to the list.
 from overlock_tools.doctor import (  # noqa: F401
+    hypervisor_facts,
     load_facts,
     machine_facts,
     native_facts,
     process_facts,
 )
 from overlock_tools.doctor.fact import FACTS, Fact, Known, World, learn
+from overlock_tools.doctor.judging import Answer, Finding
 from overlock_tools.doctor.probe import Probe
-from overlock_tools.doctor.rules import Answer, Finding, judge
+from overlock_tools.doctor.rules import judge
 from overlock_tools.doctor.watch import Clock, observe
 from overlock_tools.system.kernel_files import Tree
 

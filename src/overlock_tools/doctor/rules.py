@@ -1,77 +1,12 @@
 # SPDX-License-Identifier: MIT
 """From facts to a verdict: one table of rules, each a condition, what it means, what to do."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
-from math import inf, nan
-from typing import Any
+from math import inf
 
 from overlock_tools.doctor.fact import Known
+from overlock_tools.doctor.judging import Answer, Finding, Rule, Scope, Values
 from overlock_tools.model.advice import say
 from overlock_tools.system.machine import BUSY_SHARE
-
-
-class Answer(Enum):
-    """To: does preemption hurt? The first that some rule gives is the verdict's."""
-
-    YES = "Yes, now"
-    LIKELY = "Probably"
-    POSSIBLE = "Possibly"
-    BLIND = "Unknown"
-    NO = "No sign of it"
-    NOTE = "Note"  # never a verdict
-
-
-class Scope(Enum):
-    """Whom a rule speaks of: the verdict on a process is not given by what its machine could do."""
-
-    BOTH = "both"
-    MACHINE = "machine"
-    PROCESS = "process"
-
-
-class Values:
-    """Facts by their ids. What is unknown compares with nothing, so no rule fires for it."""
-
-    def __init__(self, known: list[Known]) -> None:
-        self.known = {one.fact.id: one for one in known}
-
-    def __getitem__(self, id_: str) -> Any:
-        one = self.known.get(id_)
-        return nan if one is None or one.why_not is not None else one.value
-
-    def part(self, id_: str, name: str) -> Any:
-        """Of a fact with several values."""
-        value = self[id_]
-        return value[name] if isinstance(value, dict) else nan
-
-    def unknown(self, id_: str) -> bool:
-        return id_ in self.known and self.known[id_].why_not is not None
-
-    @property
-    def is_guest(self) -> bool:
-        return not self.unknown("hypervisor") and self["hypervisor"] not in ("none", nan)
-
-    @property
-    def cpus(self) -> float:
-        """That its threads get at the most: those it may use, or what its quota pays for."""
-        return float(min(self["cpus_usable"], self["quota"] or inf))
-
-    @property
-    def texts(self) -> dict[str, str]:
-        return {id_: one.why_not or one.text for id_, one in self.known.items()}
-
-
-@dataclass(frozen=True)
-class Rule:
-    id: str
-    answer: Answer
-    scope: Scope
-    when: Callable[[Values], bool]
-    verdict: str  # {fact} is that fact's text
-    advice: tuple[str, ...] = ()
-
 
 # Below this share of waiting, what a program loses is within the noise of its machine.
 SOME_WAITING = 0.05
@@ -92,8 +27,10 @@ THROTTLED_ADVICE = (
     "for (GOMAXPROCS, OMP_NUM_THREADS, pool sizes: many runtimes count the CPUs, not the quota)",
     *say("quota"),
 )
+
 # Which lock, from advice.toml: docs/choosing.md has the measurements.
 LOCK_ADVICE = say("fifo-threads", "spin-threads", "mutex-threads")
+
 CROWDED_ADVICE = (
     "fewer threads, as many as there are CPUs; or move the neighbours away, or pin them elsewhere",
     *LOCK_ADVICE,
@@ -415,12 +352,6 @@ RULES = (
         ),
     ),
 )
-
-
-@dataclass(frozen=True)
-class Finding:
-    rule: Rule
-    verdict: str
 
 
 def judge(known: list[Known], pid: int | None, rules: tuple[Rule, ...] = RULES) -> list[Finding]:

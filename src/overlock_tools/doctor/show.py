@@ -10,7 +10,7 @@ from rich.text import Text
 
 from overlock_tools.doctor import Report
 from overlock_tools.doctor.fact import Known
-from overlock_tools.doctor.rules import Answer, Finding, Scope
+from overlock_tools.doctor.judging import Answer, Finding, Scope
 
 STYLES = {
     Answer.YES: "bold red",

@@ -16,9 +16,10 @@ from rich.console import Console
 
 from overlock_tools.kernel import instruction_counts, loads, locks, nested, results, show, vm
 from overlock_tools.kernel.executor import Rig
-from overlock_tools.kernel.experiments import EXPERIMENTS, Experiment
-from overlock_tools.kernel.experiments import Part as ExperimentPart
-from overlock_tools.kernel.hosts import Ground, prepared
+from overlock_tools.kernel.experiments.experiment import Experiment
+from overlock_tools.kernel.experiments.experiment import Part as ExperimentPart
+from overlock_tools.kernel.experiments.papers import EXPERIMENTS
+from overlock_tools.kernel.hosts import HostSetup, prepared
 from overlock_tools.kernel.results import Setting
 from overlock_tools.measure import campaign
 from overlock_tools.measure.conditions.base import ended_in_order
@@ -91,7 +92,7 @@ def console(options: dict[str, Any]) -> int:
 class Session:
     """Guests to be measured, and what they stand on."""
 
-    on: Ground
+    on: HostSetup
     rig: Rig
 
     @property

@@ -30,7 +30,7 @@ MORE = {nested.NAME: hypervisor.build, xen.NAME: xen.build}
 
 
 @dataclass(frozen=True)
-class Ground:
+class HostSetup:
     options: dict[str, Any]
     home: Home
     where: Placement
@@ -106,13 +106,13 @@ class Ground:
             yield nest.booted
 
 
-def prepared(options: dict[str, Any]) -> Ground:
+def prepared(options: dict[str, Any]) -> HostSetup:
     home = paths.home(options["folder"], options["version"], options.get("variant") or "")
     options["pause"] = options["pause"] or ("as-is" if options["accel"] in MORE else "nop")
     if home.needed().get("sources") != paths.digest_of_sources():
         say("the guest kernel was built from other sources; update it with `overlock guest build`")
     where = placement.chosen(options["placement"], options["pools"])
-    return Ground(options, home, where, _accelerator(options, home, where))
+    return HostSetup(options, home, where, _accelerator(options, home, where))
 
 
 def _accelerator(options: dict[str, Any], home: Home, where: Placement) -> Accel:
@@ -128,5 +128,5 @@ def _accelerator(options: dict[str, Any], home: Home, where: Placement) -> Accel
         return xen.accelerator(home, where)
     if options["host_slice"] is not None:
         raise Fail("--host-slice needs --accel nested or xen; add one of them")
-    any_of_them = Ground(options, home, where, Accel("tcg", "")).spec(locks.NATIVE, 1)
+    any_of_them = HostSetup(options, home, where, Accel("tcg", "")).spec(locks.NATIVE, 1)
     return accel.choose(asked, any_of_them, where, home.folder)

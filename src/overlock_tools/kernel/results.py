@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from overlock_tools.analyze import verdict
+from overlock_tools.analyze import wording
 from overlock_tools.kernel import locks
 from overlock_tools.kernel.accel import Accel
 from overlock_tools.kernel.loads import Load
@@ -198,7 +198,7 @@ def beyond(result: Result) -> list[str]:
         if told:
             where = f"With {count(n)} at least, least against {result.baseline}'s most"
             where = result.worded(where)
-            lines.append(f"{where}: {verdict.listed(told)}.")
+            lines.append(f"{where}: {wording.listed(told)}.")
     return lines
 
 

@@ -15,10 +15,11 @@ from rich.text import Text
 from overlock_tools.analyze import ministat, paper_claims
 from overlock_tools.kernel import results
 from overlock_tools.kernel.build import Progress
-from overlock_tools.kernel.experiments import SMALLER, Experiment
+from overlock_tools.kernel.experiments.experiment import SMALLER, Experiment
 from overlock_tools.kernel.instruction_counts import Pair
 from overlock_tools.model import paper_settings, plan, quantities, stats
-from overlock_tools.model.results import MEASURES, Measure, Result
+from overlock_tools.model.measures import MEASURES, Measure
+from overlock_tools.model.results import Result
 
 LINE_SECONDS = 20.0
 

@@ -38,8 +38,6 @@ TOLD_LINES = 4  # of a guest's console, when it did not come up
 # On a busy host the first ticks come late, and Linux would stop, for its timer seems broken.
 NO_TIMER_CHECK = "no_timer_check"
 FAULT = re.compile(r"\b(BUG|RIP|Oops|panic)\b|rcu: INFO")
-
-
 Tell = Callable[[str], None]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
-from overlock_tools.analyze import ministat, verdict
+from overlock_tools.analyze import ministat, verdict, wording
 from overlock_tools.measure import conditions, resume, rounds
 from overlock_tools.measure.conditions.base import deferred
 from overlock_tools.measure.executor import Executor
@@ -26,17 +26,9 @@ from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.system.terminal import Running
 
 IF_BUSY = ("warn", "refuse", "wait")
-
-
 LOOK_AGAIN_SECONDS = 5.0
-
-
 UNDRAINED = "did not drain: waiters remained in the queue"
-
-
-Proof = dict[str, dict[str, Any]]  # as scenarios.Proofs collects it
-
-
+Proof = dict[str, dict[str, Any]]  # as conditions.Proofs collects it
 Show = Callable[[Result, Console], None]
 
 
@@ -240,10 +232,10 @@ def remarks(result: Result) -> list[str]:
     for entry in result.collapsed:
         why.setdefault(entry.why, {}).setdefault(entry.variant, []).append(entry.threads)
     for reason, places in why.items():
-        words = [f"{v} (at {verdict.counts(sorted(n))})" for v, n in sorted(places.items())]
+        words = [f"{v} (at {wording.counts(sorted(n))})" for v, n in sorted(places.items())]
         said.append(
             f"Collapsed in the first round, {reason}, and measured only once: "
-            f"{verdict.listed(words)}."
+            f"{wording.listed(words)}."
         )
     if result.missing:
         said.append(

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from overlock_tools.model.results import PROGRAM, Cell, Result
+from overlock_tools.model.measures import Cell
+from overlock_tools.model.results import PROGRAM, Result
 from overlock_tools.system import machine
 from overlock_tools.system.errors import FAILED, MISSING, Fail
 

@@ -9,25 +9,18 @@ from overlock_tools.measure import machine_queue
 from overlock_tools.measure.executor import Executor, Hung, Impossible
 from overlock_tools.measure.subjects import cell_of
 from overlock_tools.model import stats
+from overlock_tools.model.measures import Cell
 from overlock_tools.model.plan import Place, Plan
-from overlock_tools.model.results import Cell, GivenUp, Result
+from overlock_tools.model.results import GivenUp, Result
 from overlock_tools.system import machine
 from overlock_tools.system.machine import BUSY_SHARE
 
 # Of the native lock's rate: what has less in the pilot round has collapsed, and is not repeated.
 COLLAPSED = 0.1
-
-
 NATIVE = "pthread_mutex"
-
-
 # With fixed work, a cell that takes this many times the native one's time is cut.
 CUT_AT = 10.0
-
-
 LEAST_LIMIT_SECONDS = 0.5
-
-
 SAVE_EVERY_SECONDS = 60.0
 
 

@@ -12,8 +12,9 @@ from typing import Any
 from overlock_tools.measure import header_locks, peers, server, throw_mutexes
 from overlock_tools.measure.server import Server
 from overlock_tools.model import defs, histograms, workloads
+from overlock_tools.model.measures import Cell
 from overlock_tools.model.plan import Plan
-from overlock_tools.model.results import Cell, Result
+from overlock_tools.model.results import Result
 from overlock_tools.model.workloads import Workload
 from overlock_tools.system import machine, native
 from overlock_tools.system.errors import Fail

@@ -12,8 +12,6 @@ from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 
 T = TypeVar("T")
-
-
 ELIDES = "rtm"  # the family of peers that elide by transactions
 
 

@@ -4,6 +4,7 @@
 docs/papers.md has the papers by these numbers.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,16 @@ CITED = {
     "003": "Long (slides)",
     "004": "Dice & Kogan 2019",
 }
+
+
+def cited(source: str) -> str:
+    """A source for a person to read: "Teabe et al. 2017, 5.2" for "002 5.2"."""
+
+    def name(found: re.Match[str]) -> str:
+        return CITED[found[1]] + (", " if found[2] else "")
+
+    return re.sub(r"\b(00[0-4])\b( (?=\d))?", name, source)
+
 
 # Statistics, as results name them.
 MEDIAN = "median"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Quantities as text: rates, times, ratios and counts, in about three significant digits."""
 
-from overlock_tools.model.results import Measure
+from overlock_tools.model.measures import Measure
 from overlock_tools.model.stats import Ratio
 
 SHARES = ("spinning", "spun", "waiters")  # measures that are shown in percent

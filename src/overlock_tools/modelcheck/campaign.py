@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: MIT
 """What `overlock check` does: from what was asked to what is shown, kept and returned."""
 
+import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from overlock_tools.measure.conditions.base import deferred
-from overlock_tools.modelcheck import display, document, perfetto, plan, weaken
+from overlock_tools.modelcheck import (
+    capabilities,
+    display,
+    document,
+    genmc,
+    perfetto,
+    plan,
+    weaken,
+)
 from overlock_tools.modelcheck.cache import Cache
 from overlock_tools.modelcheck.job import Job, Subject
 from overlock_tools.modelcheck.outcome import FAILS, HOLDS, Outcome
@@ -20,6 +30,7 @@ from overlock_tools.modelcheck.source import Lines
 from overlock_tools.modelcheck.weaken import OPEN, Judged
 from overlock_tools.system import files, native
 from overlock_tools.system.errors import FAILED, USAGE, Fail
+from overlock_tools.system.terminal import console
 
 NOT_EXHAUSTED = 3
 # All that fail are in the table; of more than so many the interleaving is left to --replay.
@@ -205,3 +216,27 @@ def weakening_code(judged: Sequence[Judged]) -> int:
     if any(one.kind == OPEN or one.refuted for one in judged):
         return FAILED
     return 0 if all(one.caught or one.exhausted for one in judged) else NOT_EXHAUSTED
+
+
+def run(options: Mapping[str, Any]) -> int:
+    """What the options ask for: a list, a client, a replay, a weakening, or checks."""
+    if options["emit"]:
+        print(genmc.emit(options["emit"][1]), end="", flush=True)
+        return 0
+    if options["listing"]:
+        display.listing(console(), capabilities.load())
+        return 0
+    if options["replay"] and options["weaken"]:
+        raise Fail("--replay and --weaken exclude each other; give one of them")
+    terms = Terms(
+        at_once=options["jobs"] or len(os.sched_getaffinity(0)),
+        cached=not options["no_cache"],
+        json_file=options["json_file"],
+        trace_file=options["trace_file"],
+    )
+    asked = plan.asked(options)
+    if options["replay"]:
+        return replay(options["replay"], asked, terms, console())
+    if options["weaken"]:
+        return weakened(options["weaken"], asked, terms, console())
+    return check(asked, terms, console())

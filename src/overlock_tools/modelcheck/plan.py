@@ -11,7 +11,7 @@ from typing import Any
 from overlock_tools.measure import header_locks
 from overlock_tools.model import defs
 from overlock_tools.modelcheck import capabilities
-from overlock_tools.modelcheck.job import Job, Search, Size, Subject
+from overlock_tools.modelcheck.job import LOCKS, SC, Job, Search, Size, Subject
 from overlock_tools.system.errors import Fail
 
 ALL = "all"
@@ -44,6 +44,27 @@ def budget(text: str) -> tuple[str, int]:
     if not (equals and n.isascii() and n.isdigit() and int(n) <= MOST_BUDGET):
         raise Fail(f"--budget {text}: expected KIND=N, N from 0 to {MOST_BUDGET}, as in stop=1")
     return kind, int(n)
+
+
+def asked(options: Mapping[str, Any]) -> Asked:
+    """Of the command line's options."""
+    weakening = options["weaken"]
+    sizes = [Size.parse(word) for text in options["sizes"] for word in text.split(",")]
+    if options["contexts"] is not None or options["acquisitions"] is not None or not sizes:
+        given = Size(*(2 if options[k] is None else options[k] for k in Size._fields))
+        sizes.insert(0, given.checked())
+    return Asked(
+        locks=options["locks"],
+        scenarios=options["scenarios"] or ((ALL,) if weakening else (LOCKS,)),
+        models=options["models"] or (("c11",) if weakening else (SC,)),
+        sizes=tuple(dict.fromkeys(sizes)),
+        budgets=tuple(map(budget, options["budgets"])),
+        search=Search(
+            options["search"], options["seed"], options["seconds"] or None, options["executions"]
+        ),
+        weaken_line=options["weaken_line"],
+        clock=options["clock"],
+    )
 
 
 def names(given: Sequence[str], table: Mapping[str, object], kind: str) -> list[str]:

@@ -8,7 +8,8 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from overlock_tools.model.results import MEASURES, Measure, Result, value_of
+from overlock_tools.model.measures import MEASURES, Measure, value_of
+from overlock_tools.model.results import Result
 
 PLACE = ("workload", "parameters", "scenario", "cpus", "lock", "peer", "threads")
 CELL = ("round", "work", "seconds", "cut", "collapsed", "wrong")

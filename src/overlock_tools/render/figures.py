@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from overlock_tools.analyze import verdict
+from overlock_tools.analyze import qualities, verdict
 from overlock_tools.analyze.derived import View
 from overlock_tools.model.results import PROGRAM
-from overlock_tools.render import plots
-from overlock_tools.render.plots import Frame
+from overlock_tools.render import canvas, plots
+from overlock_tools.render.canvas import Frame
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ FIGURES = (
         "waiting to acquire",
         "p50",
         plots.latency,
-        verdict.about_latency,
+        qualities.about_latency,
         "All rounds together, from randomly sampled acquisitions. The bar extends from the median "
         "to the longest sampled wait. The longest gap is over all acquisitions.",
     ),
@@ -81,7 +81,7 @@ FIGURES = (
         "longest gap",
         "gap",
         plots.gaps,
-        verdict.about_gap,
+        qualities.about_gap,
         "The longest time between two acquisitions of one thread in any round, minus the work of "
         "one iteration.",
         over_threads=True,
@@ -91,7 +91,7 @@ FIGURES = (
         "fairness",
         "jain",
         plots.fairness,
-        verdict.about_fairness,
+        qualities.about_fairness,
         "Jain's index of the threads' acquisitions: 1 if all have equally many, 1/n if one thread "
         "has all.",
     ),
@@ -100,7 +100,7 @@ FIGURES = (
         "CPU time",
         "cpu",
         plots.cost,
-        verdict.about_cost,
+        qualities.about_cost,
         "CPU time per unit of work, and the share of it outside the workload's own work: busy "
         "waiting, and the lock's own instructions.",
     ),
@@ -109,7 +109,7 @@ FIGURES = (
         "hand-over",
         "handover",
         plots.handover,
-        verdict.about_handover,
+        qualities.about_handover,
         "Time from a release until the next waiter acquires the lock.",
     ),
     Kind(
@@ -117,7 +117,7 @@ FIGURES = (
         "queue",
         "queue",
         plots.queue,
-        verdict.about_queue,
+        qualities.about_queue,
         "Number of other waiters when a thread begins to wait.",
     ),
     Kind(
@@ -125,7 +125,7 @@ FIGURES = (
         "run times",
         "run_time",
         plots.run_times,
-        verdict.about_run_times,
+        qualities.about_run_times,
         "Run time of a thread for a fixed number of iterations: mean, bars ± standard deviation.",
     ),
 )
@@ -137,7 +137,7 @@ def of(view: View) -> list[Kind]:
 
 def key(view: View) -> str:
     """What the colours and marks mean, in words."""
-    drawn = plots.styles(view)
+    drawn = canvas.styles(view)
     named = {s.role: v for v, s in drawn.items() if s.bold and s.role}
     words = [f"{role}: {variant}" for role, variant in named.items()]
     if any(style.role == "collapsed" for style in drawn.values()):
@@ -145,7 +145,7 @@ def key(view: View) -> str:
     if any(style.dashed for style in drawn.values()):
         words.append("dashed: peers")
     if view.collapsed:
-        words.append(f"{plots.COLLAPSED_SIGN} less than a tenth of the best rate")
+        words.append(f"{canvas.COLLAPSED_SIGN} less than a tenth of the best rate")
     if any(view.bound(v, n) for v in view.variants for n in view.threads):
         words.append("hollow: cut, measured in one round only, or no work done")
     said = "; ".join(words)

@@ -7,12 +7,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.analyze import ministat, paper_claims, verdict
+from overlock_tools.analyze import ministat, paper_claims, verdict, wording
 from overlock_tools.analyze.derived import View
 from overlock_tools.model import paper_settings
+from overlock_tools.model.measures import MEASURES, Measure
 from overlock_tools.model.quantities import ratio_text, shown, si
-from overlock_tools.model.results import MEASURES, Measure, Result
-from overlock_tools.render import figures, heat, plots
+from overlock_tools.model.results import Result
+from overlock_tools.render import canvas, figures, heat, plots
 from overlock_tools.render.glossary import GLOSSARY, METHOD
 from overlock_tools.system import machine
 
@@ -27,7 +28,7 @@ def _file(name: str) -> str:
 def style_sheet() -> str:
     series = " ".join(
         f"--series-{i}: light-dark({light}, {dark});"
-        for i, (light, dark) in enumerate(plots.SERIES)
+        for i, (light, dark) in enumerate(canvas.SERIES)
     )
     return _file("report.css").replace("/* series */", series)
 
@@ -102,7 +103,7 @@ def _overview(views: Sequence[View], conclusions: Sequence[str]) -> str:
 
 def legend(view: View) -> str:
     """Those that stand out first; each a button that picks the lock out everywhere."""
-    drawn = plots.styles(view)
+    drawn = canvas.styles(view)
     ordered = sorted(view.variants, key=lambda v: (not drawn[v].role, not drawn[v].bold))
     entries = []
     for variant in ordered:
@@ -235,11 +236,11 @@ def _left_out(result: Result) -> list[str]:
     if not result.complete:
         lines.append("The measurement was interrupted; only complete cells are shown.")
     if result.missing:
-        lines.append(f"Not compared because not installed: {verdict.listed(result.missing)}.")
+        lines.append(f"Not compared because not installed: {wording.listed(result.missing)}.")
     by_reason: dict[str, list[str]] = {}
     for entry in result.impossible:
         by_reason.setdefault(entry.why, []).append(f"{entry.variant} at {entry.threads}")
-    return lines + [f"Impossible: {verdict.listed(who)} ({why})." for why, who in by_reason.items()]
+    return lines + [f"Impossible: {wording.listed(who)} ({why})." for why, who in by_reason.items()]
 
 
 def _claims(view: View) -> str:

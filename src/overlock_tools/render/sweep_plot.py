@@ -11,7 +11,7 @@ from overlock_tools.analyze.derived import View
 from overlock_tools.model import quantities, stats
 from overlock_tools.model.results import Result
 from overlock_tools.model.sweep import Sweep
-from overlock_tools.render import plots
+from overlock_tools.render.canvas import INK, SERIES, SMALL, WIDTH, Canvas, Frame, log_axis
 from overlock_tools.system import machine
 
 HEIGHT = 3.6
@@ -31,25 +31,25 @@ def figure(plan: Sweep, result: Result) -> Figure:
         machine.headline(result.machine),
         plan.command(result),
     ]
-    frame = plots.Frame(f"{result.title}: {tunable.name}", below)
+    frame = Frame(f"{result.title}: {tunable.name}", below)
     key = ENTRY * len(lines)
-    canvas = plots.Canvas(View(result), HEIGHT + key, frame)
-    axes = canvas.axes(LEFT, plots.WIDTH - LEFT - 0.15, BOTTOM, HEIGHT - BOTTOM - 0.1)
+    canvas = Canvas(View(result), HEIGHT + key, frame)
+    axes = canvas.axes(LEFT, WIDTH - LEFT - 0.15, BOTTOM, HEIGHT - BOTTOM - 0.1)
     places = positions(plan.values)
-    axes.axvline(places[str(tunable.default)], color=plots.INK, linewidth=1, linestyle=(0, (1, 3)))
+    axes.axvline(places[str(tunable.default)], color=INK, linewidth=1, linestyle=(0, (1, 3)))
     heights: list[float] = []
     for i, (lock, variants, threads) in enumerate(lines):
         rates = {places[plan.parted(v)[1]]: result.rates(v, threads) for v in variants}
         measured = {place: found for place, found in rates.items() if found}
-        _line(axes, measured, plots.SERIES[i % len(plots.SERIES)][0], f"{lock}, {threads} threads")
+        _line(axes, measured, SERIES[i % len(SERIES)][0], f"{lock}, {threads} threads")
         heights += (rate for found in measured.values() for rate in found if rate > 0)
     ticks = _readable(plan.values)
     axes.set_xticks([places[value] for value in ticks], ticks, rotation=45 if len(ticks) > 8 else 0)
-    axes.set_xlabel(f"{tunable.name} ({tunable.unit})", color=plots.INK)
-    axes.set_ylabel(f"{result.unit}/s", color=plots.INK)
-    plots.log_axis(axes.yaxis, heights, quantities.si)
+    axes.set_xlabel(f"{tunable.name} ({tunable.unit})", color=INK)
+    axes.set_ylabel(f"{result.unit}/s", color=INK)
+    log_axis(axes.yaxis, heights, quantities.si)
     if heights:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, fontsize=plots.SMALL)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, fontsize=SMALL)
     return canvas.figure
 
 

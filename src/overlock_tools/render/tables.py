@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from overlock_tools.model import quantities, results
-from overlock_tools.model.results import MEASURES, Result
+from overlock_tools.model.measures import MEASURES
+from overlock_tools.model.results import Result
 
 WIDTH = 100  # letters of a line
 

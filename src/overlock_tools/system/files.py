@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Files that are whole or not there: written beside their name, then renamed."""
+"""Files that are whole or not there: written beside their name, then renamed.
+
+A device or a pipe, such as /dev/null or /dev/stdout, is written to: a rename would replace it.
+"""
 
 import contextlib
 import os
@@ -19,6 +22,8 @@ def check_writable(path: Path) -> None:
     """Fails now if write() would fail after minutes of measuring."""
     if path.is_dir():
         raise Fail(f"{path} is a folder; give a file")
+    if _is_special(path) and os.access(path, os.W_OK):
+        return
     if not path.parent.is_dir():
         raise Fail(
             f"{path} cannot be written: the folder {path.parent} does not exist; create it first"
@@ -31,6 +36,9 @@ def write(path: Path, data: str | bytes) -> None:
     raw = data.encode() if isinstance(data, str) else data
     name = None
     try:
+        if _is_special(path):
+            path.write_bytes(raw)
+            return
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".overlock-", delete=False) as out:
             name = out.name
             out.write(raw)
@@ -43,6 +51,10 @@ def write(path: Path, data: str | bytes) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(name)
         raise Fail(f"{path} cannot be written: {error.strerror}; choose another place") from error
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
 
 
 def _umask() -> int:

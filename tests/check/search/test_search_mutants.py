@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Every mutant of the reduced search loses an outcome of the programs of the search suite."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import BUILD
+
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent.parent
-TESTS = ROOT / os.environ.get("BUILD", "build") / "tests"
+TESTS = BUILD / "tests"
 MUTANTS = sorted((HERE / "search_mutants").glob("*.patch"))
 LONG_ENOUGH_S = 300
 

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.generate import Case
+from tests.run.conformance.generate import Case
 
 OURS = {"mutex", "cond", "c11"}  # families that are not glibc's under every lock
 

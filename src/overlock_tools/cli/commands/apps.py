@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: MIT
 """overlock apps: real programs under each lock."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import Within
-
-Command = Callable[..., int]
+from overlock_tools.cli import options
+from overlock_tools.cli.options import Command, Within
 
 
 def _names(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
@@ -22,12 +20,11 @@ def _names(_: click.Context, __: click.Parameter, word: str) -> list[CompletionI
 NAMES = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_names)
 
 
-def _scenarios(function: Command) -> Command:
+def _scenarios(function: Command) -> Any:
     from overlock_tools.apps.campaign import SCENARIOS
 
-    for one in reversed(SCENARIOS):
-        function = click.option(f"--{one.name}", metavar=one.metavar, help=one.help)(function)
-    return function
+    found = [click.option(f"--{s.name}", metavar=s.metavar, help=s.help) for s in SCENARIOS]
+    return options.together(*found)(function)
 
 
 @click.group()
@@ -43,15 +40,9 @@ def command() -> None:
     """
 
 
-def _json(function: Command) -> Command:
-    kind = click.Path(path_type=Path)
-    return click.option("--json", "json_file", type=kind, help="Write the result to FILE as JSON.")(
-        function
-    )
-
-
+json = options.file("--json", "Write the result to FILE as JSON.")
 # Options of a single counting run.
-PROBE = (
+probed = options.together(
     click.option("--lock", default="tas_yield", show_default=True, help="Lock to count with."),
     click.option(
         "--threads",
@@ -59,37 +50,25 @@ PROBE = (
         show_default=True,
         help="Number of threads, or a multiple of the CPUs (4x).",
     ),
-    click.option(
-        "--seconds",
-        type=Within(0.2, 3600),
-        default=1.0,
-        show_default=True,
-        help="Measured time of each program.",
-    ),
+    options.seconds(0.2, 1.0, "Measured time of each program."),
 )
 
 
-def _probed(function: Command) -> Command:
-    for option in reversed(PROBE):
-        function = option(function)
-    return function
-
-
-def _probe(options: dict[str, Any]) -> Any:
+def _probe(given: dict[str, Any]) -> Any:
     from overlock_tools.apps import executor, probe
     from overlock_tools.system import machine
 
-    threads = probe.threads_of(options["threads"], machine.cpus())
-    return probe.Probe(executor.checked(options["lock"]), threads, options["seconds"])
+    threads = probe.threads_of(given["threads"], machine.cpus())
+    return probe.Probe(executor.checked(given["lock"]), threads, given["seconds"])
 
 
 @command.command(name="list")
 @click.option(
     "--facts", is_flag=True, help="Measure how much locks matter in each installed program."
 )
-@_probed
-@_json
-def list_command(facts: bool, json_file: Path | None, **options: Any) -> int:
+@probed
+@json
+def list_command(facts: bool, json_file: Path | None, **given: Any) -> int:
     """List the programs, the packages that each needs, and the locks that Overlock replaces.
 
     \b
@@ -99,14 +78,14 @@ def list_command(facts: bool, json_file: Path | None, **options: Any) -> int:
     """
     from overlock_tools.apps import listing
 
-    return listing.show(_probe(options) if facts else None, json_file)
+    return listing.show(_probe(given) if facts else None, json_file)
 
 
 @command.command()
 @NAMES
-@_probed
-@_json
-def csd(names: tuple[str, ...], json_file: Path | None, **options: Any) -> int:
+@probed
+@json
+def csd(names: tuple[str, ...], json_file: Path | None, **given: Any) -> int:
     """Measure how long programs hold their locks.
 
     The table corresponds to Figure 3 of Teabe et al. 2017.
@@ -119,7 +98,7 @@ def csd(names: tuple[str, ...], json_file: Path | None, **options: Any) -> int:
     from overlock_tools.apps import campaign, probe
     from overlock_tools.system.terminal import console
 
-    return probe.csd(campaign.chosen(names), _probe(options), json_file, console())
+    return probe.csd(campaign.chosen(names), _probe(given), json_file, console())
 
 
 PATHS = click.argument(
@@ -144,7 +123,7 @@ PATHS = click.argument(
 @click.option(
     "--fail-on-regression", "fails", is_flag=True, help="Exit with 1 if a lock is a regression."
 )
-@_json
+@json
 def compare(paths: tuple[Path, ...], margin: float, fails: bool, json_file: Path | None) -> int:
     """Check whether a lock makes a program slower, by Rao & Dunlap's method and by intervals.
 
@@ -163,7 +142,7 @@ def compare(paths: tuple[Path, ...], margin: float, fails: bool, json_file: Path
 
 @command.command()
 @PATHS
-@_json
+@json
 def advise(paths: tuple[Path, ...], json_file: Path | None) -> int:
     """Recommend a lock for each program, with the expected gain, or recommend glibc's mutex.
 
@@ -211,7 +190,7 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), or all. "
     "native is always measured.  [default: three that collapse and three that do not]",
 )
-@click.option("--baseline", default="native", show_default=True, help="Denominator of the ratios.")
+@options.baseline("native")
 @click.option(
     "--threads",
     default="1x,4x",
@@ -219,20 +198,8 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     help="Numbers of threads, or multiples of the CPUs (2x). They set a program's threads, clients "
     "or jobs: see `overlock apps list`.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(1, 10_000),
-    default=10,
-    show_default=True,
-    help="Number of rounds; Rao & Dunlap 2012 ran 10.",
-)
-@click.option(
-    "--seconds",
-    type=Within(0.2, 3600),
-    default=2.0,
-    show_default=True,
-    help="Measured time per cell.",
-)
+@options.rounds(10000, 10, "Number of rounds; Rao & Dunlap 2012 ran 10.")
+@options.seconds(0.2, 2.0)
 @click.option(
     "--warm-up",
     type=Within(0, 3600),
@@ -241,47 +208,23 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     metavar="SECONDS",
     help="Warm-up before the measured time, for programs that run until stopped.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round.")
-@click.option(
-    "--parameter",
-    "parameters",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Parameter of the program, such as megabytes=16; repeatable.",
-)
+@options.seed(2**31)
+@options.parameters("Parameter of the program, such as megabytes=16; repeatable.")
 @click.option(
     "--pilot/--no-pilot",
     default=True,
     show_default=True,
     help="Skip cells that collapse in round 1 in later rounds.",
 )
-@click.option(
-    "--budget",
-    type=Within(0.01, 100_000),
-    metavar="MINUTES",
-    help="Time limit; rounds and seconds are chosen to fit.",
-)
+@options.BUDGET
 @click.option(
     "--counters", is_flag=True, help="Use the instrumented library: events instead of speed."
 )
 @click.option("--histograms", is_flag=True, help="Also record how long locks are held.")
-@click.option(
-    "--if-busy",
-    type=click.Choice(("warn", "refuse", "wait")),
-    default="warn",
-    show_default=True,
-    help="Reaction to other load on the CPUs at the start.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("apps-results"),
-    show_default=True,
-    help="Folder for the results, one file per program.",
-)
+@options.IF_BUSY
+@options.folder("Folder for the results, one file per program.", "apps-results")
 @_scenarios
-def run(**options: Any) -> int:
+def run(**given: Any) -> int:
     """Measure programs natively and under each lock.
 
     The locks are interleaved in every round, and every cell checks the program's work. Repeat the
@@ -296,4 +239,4 @@ def run(**options: Any) -> int:
     """
     from overlock_tools.apps import campaign
 
-    return campaign.run(options)
+    return campaign.run(given)

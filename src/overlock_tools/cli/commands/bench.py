@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: MIT
 """overlock bench: compare locks on this machine."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from overlock_tools.cli.options import Within
-from overlock_tools.measure import bench, campaign, conditions, matrix, subjects, sweep
+from overlock_tools.cli.options import (
+    BUDGET,
+    IF_BUSY,
+    RESUME,
+    Within,
+    baseline,
+    file,
+    folder,
+    parameters,
+    rounds,
+    seconds,
+    seed,
+    together,
+)
+from overlock_tools.measure import bench, conditions, matrix, subjects, sweep
 from overlock_tools.model import paper_settings, plan
 from overlock_tools.model.workloads import Parameter, Workload
 from overlock_tools.system.errors import MISSING, Fail
@@ -24,14 +36,8 @@ Examples:
 """
 
 
-def _file(name: str, what: str, key: str) -> Any:
-    return click.option(name, key, type=click.Path(path_type=Path), help=what)
-
-
-BASELINE = click.option(
-    "--baseline", default="ticket", show_default=True, help="Denominator of the ratios."
-)
-# Options of every measurement; presets.py and plan.py have the defaults.
+BASELINE = baseline("ticket")
+# Options of every measurement; paper_settings.py and plan.py have the defaults.
 COMMON = (
     click.option(
         "--locks",
@@ -42,15 +48,11 @@ COMMON = (
         "or all. [default: all]",
     ),
     click.option("--threads", help="Numbers of threads, or multiples of the CPUs (2x)."),
-    click.option(
-        "--rounds",
-        type=click.IntRange(1, 100_000),
-        help=f"Number of rounds. [default: {plan.ROUNDS}]",
-    ),
-    click.option(
-        "--seconds",
-        type=Within(0.01, 3600),
-        help="Measured time per cell, or the time limit with --turns. [default: "
+    rounds(100000, None, f"Number of rounds. [default: {plan.ROUNDS}]"),
+    seconds(
+        0.01,
+        None,
+        "Measured time per cell, or the time limit with --turns. [default: "
         f"{plan.SECONDS}, {plan.LIMIT_SECONDS:g}]",
     ),
     click.option(
@@ -66,7 +68,7 @@ COMMON = (
         + ", ".join(f"{paper} {paper_settings.CITED[paper]}" for paper in paper_settings.PAPERS)
         + ".",
     ),
-    click.option("--seed", type=click.IntRange(0), help="Seed of the order in each round."),
+    seed(),
     click.option(
         "--pilot/--no-pilot",
         default=None,
@@ -80,34 +82,15 @@ COMMON = (
     click.option(
         "--no-latency", is_flag=True, help="Count iterations only; do not measure latencies."
     ),
-    click.option(
-        "--if-busy",
-        type=click.Choice(campaign.IF_BUSY),
-        default="warn",
-        show_default=True,
-        help="Reaction to other load on the CPUs at the start.",
-    ),
+    IF_BUSY,
     *(click.option(f"--{s.name}", metavar=s.metavar, help=s.help) for s in conditions.SCENARIOS),
 )
 
-
 FILES = (
-    _file("--json", "File for the result, for `overlock report`.", "json_file"),
-    _file("--csv", "File for every cell as a CSV line.", "csv_file"),
-    click.option(
-        "--resume", is_flag=True, help="Complete the interrupted result in the --json file."
-    ),
+    file("--json", "File for the result, for `overlock report`."),
+    file("--csv", "File for every cell as a CSV line.", "csv_file"),
+    RESUME,
 )
-
-
-def _with(options: Sequence[Any], function: Callable[..., int]) -> Callable[..., int]:
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def common(function: Callable[..., int]) -> Callable[..., int]:
-    return _with(COMMON, function)
 
 
 def explicit() -> set[str]:
@@ -143,25 +126,14 @@ def _command(workload: Workload) -> click.Command:
         name=workload.name
     )
     options = [*COMMON, *map(_option, workload.parameters), *FILES]
-    return click.command(workload.name, help=text)(_with(options, run))
+    return click.command(workload.name, help=text)(together(*options)(run))
 
 
 @click.command(name="matrix")
-@common
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the results, one file per workload.",
-)
+@together(*COMMON)
+@folder("Folder for the results, one file per workload.")
 @click.option("--workloads", metavar="LIST", help="Workloads to measure. [default: all]")
-@click.option(
-    "--budget",
-    type=Within(0.01, 100_000),
-    metavar="MINUTES",
-    help="Time limit; rounds and seconds are chosen to fit.",
-)
+@BUDGET
 def matrix_command(**options: Any) -> int:
     """Measure many workloads, one result file each.
 
@@ -203,12 +175,8 @@ SWEEP = (
         metavar="NAME",
         help="Workload to measure.",
     ),
-    click.option(
-        "--parameter",
-        "parameters",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Parameter of the workload, such as cs=300; `overlock bench NAME --help` lists them.",
+    parameters(
+        "Parameter of the workload, such as cs=300; `overlock bench NAME --help` lists them."
     ),
     *(option for option in COMMON if option is not BASELINE),
     *FILES,
@@ -223,13 +191,9 @@ SWEEP = (
 )
 
 
-def _swept(function: Callable[..., int]) -> Callable[..., int]:
-    return _with(SWEEP, function)
-
-
 @click.command(name="sweep")
 @click.argument("tunable")
-@_swept
+@together(*SWEEP)
 def sweep_command(tunable: str, **options: Any) -> int:
     """Measure locks at several values of a TUNABLE (see `overlock tunables`).
 

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: MIT
 """overlock check: model-check a lock under an adversary that preempts any context at any step."""
 
-import os
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import Within
-from overlock_tools.modelcheck.job import DPOR, LOCKS, SC, SEARCHES, Search, Size
+from overlock_tools.cli.options import Within, file
+from overlock_tools.modelcheck.job import DPOR, SEARCHES
 from overlock_tools.system.errors import Fail
 
 EMITTERS = ("genmc",)
 SECONDS = 60.0
 MOST_CLOCK = 100
-
-
-Command = Callable[..., int]
 
 
 def _listed(kind: str) -> Any:
@@ -36,10 +30,6 @@ def _listed(kind: str) -> Any:
         return [CompletionItem(name) for name in names if name.startswith(word)]
 
     return complete
-
-
-def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
-    return click.option(name, key, type=click.Path(path_type=Path), metavar="FILE", help=what)
 
 
 @click.command()
@@ -107,8 +97,10 @@ def _path(name: str, key: str, what: str) -> Callable[[Command], Command]:
 @click.option(
     "--jobs", type=click.IntRange(1), help="Checks to run in parallel.  [default: number of CPUs]"
 )
-@_path("--json", "json_file", "File for the results.")
-@_path("--trace", "trace_file", "File for failing executions as timelines for ui.perfetto.dev.")
+@file("--json", "File for the results.", metavar="FILE")
+@file(
+    "--trace", "File for failing executions as timelines for ui.perfetto.dev.", "trace_file", "FILE"
+)
 @click.option("--replay", metavar="LOCK@SCHEDULE", help="Replay and print one execution.")
 @click.option(
     "--weaken",
@@ -146,61 +138,6 @@ def command(**options: Any) -> int:
       overlock check preemptable_ticket@tau=0 --contexts 6 --acquisitions 4 --search pct
       overlock check --weaken mcs
     """
-    if options["emit"]:
-        from overlock_tools.modelcheck.genmc import emit
-
-        click.echo(emit(options["emit"][1]), nl=False)
-        return 0
-    if options["listing"]:
-        return _list()
-    return _check(options)
-
-
-def _list() -> int:
-    from overlock_tools.modelcheck import capabilities, display
-    from overlock_tools.system.terminal import console
-
-    display.listing(console(), capabilities.load())
-    return 0
-
-
-def _check(options: dict[str, Any]) -> int:
     from overlock_tools.modelcheck import campaign
-    from overlock_tools.system.terminal import console
 
-    if options["replay"] and options["weaken"]:
-        raise Fail("--replay and --weaken exclude each other; give one of them")
-    terms = campaign.Terms(
-        at_once=options["jobs"] or len(os.sched_getaffinity(0)),
-        cached=not options["no_cache"],
-        json_file=options["json_file"],
-        trace_file=options["trace_file"],
-    )
-    asked = _asked(options)
-    if options["replay"]:
-        return campaign.replay(options["replay"], asked, terms, console())
-    if options["weaken"]:
-        return campaign.weakened(options["weaken"], asked, terms, console())
-    return campaign.check(asked, terms, console())
-
-
-def _asked(options: dict[str, Any]) -> Any:
-    from overlock_tools.modelcheck import plan
-
-    weakening = options["weaken"]
-    sizes = [Size.parse(word) for text in options["sizes"] for word in text.split(",")]
-    if options["contexts"] is not None or options["acquisitions"] is not None or not sizes:
-        given = Size(*(2 if options[k] is None else options[k] for k in Size._fields))
-        sizes.insert(0, given.checked())
-    return plan.Asked(
-        locks=options["locks"],
-        scenarios=options["scenarios"] or ((plan.ALL,) if weakening else (LOCKS,)),
-        models=options["models"] or (("c11",) if weakening else (SC,)),
-        sizes=tuple(dict.fromkeys(sizes)),
-        budgets=tuple(map(plan.budget, options["budgets"])),
-        search=Search(
-            options["search"], options["seed"], options["seconds"] or None, options["executions"]
-        ),
-        weaken_line=options["weaken_line"],
-        clock=options["clock"],
-    )
+    return campaign.run(options)

@@ -2,18 +2,17 @@
 """overlock guest: a Linux kernel with any of the locks, in virtual machines."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from overlock_tools.cli import options
 from overlock_tools.cli.options import Within
 from overlock_tools.kernel.paths import PAUSES, VARIANTS, VERSION
 from overlock_tools.system.errors import Fail
 
-Command = Callable[..., int]
 MOST_VCPUS = 16
 MOST_GUESTS = 5
 
@@ -56,7 +55,7 @@ LOCK = click.option(
     "native (the kernel's own), native_tas or native_pv (the kernel's own of that kind). "
     "NAME@WORD adds WORD to the kernel's command line.",
 )
-MACHINE = (
+machine = options.together(
     DIR,
     KERNEL,
     VARIANT,
@@ -116,29 +115,11 @@ SMP = click.option(
     help="Number of vCPUs.",
 )
 
-
 SLICE_PAGE = click.option(
     "--slice-page/--no-slice-page",
     default=False,
     help="Publish the vCPUs' time slices to guests through overlock-hostd; needs root.",
 )
-IF_BUSY = click.option(
-    "--if-busy",
-    type=click.Choice(("warn", "refuse", "wait")),
-    default="warn",
-    show_default=True,
-    help="Reaction to other load on the CPUs at the start.",
-)
-
-
-def _with(options: Any, function: Command) -> Command:
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def machine(function: Command) -> Command:
-    return _with(MACHINE, function)
 
 
 @click.group()
@@ -176,7 +157,7 @@ def command() -> None:
     help="Configuration of the packaged kernel; `guest`: that of the guests, without drivers.  "
     "[default: the running kernel's in /boot]",
 )
-def build(**options: Any) -> int:
+def build(**given: Any) -> int:
     """Build the kernel, its loads and its initramfs; rebuild only what has changed.
 
     The source is Debian's linux-source package, installed or fetched. Repeat the command to
@@ -195,12 +176,12 @@ def build(**options: Any) -> int:
     """
     from overlock_tools.kernel import targets
 
-    options["jobs"] = options["jobs"] or len(os.sched_getaffinity(0))
-    if options["deb"]:
-        return targets.packages(options)
-    if options["config"]:
+    given["jobs"] = given["jobs"] or len(os.sched_getaffinity(0))
+    if given["deb"]:
+        return targets.packages(given)
+    if given["config"]:
         raise Fail("--config needs --deb; guests always use guest/guest.config")
-    return targets.guests(options)
+    return targets.guests(given)
 
 
 @command.command()
@@ -208,7 +189,7 @@ def build(**options: Any) -> int:
 @LOCK
 @SMP
 @SLICE_PAGE
-def boot(**options: Any) -> int:
+def boot(**given: Any) -> int:
     """Boot a guest and print the lock that its kernel reports.
 
     \b
@@ -218,14 +199,14 @@ def boot(**options: Any) -> int:
     """
     from overlock_tools.kernel import campaign
 
-    return campaign.boot(options)
+    return campaign.boot(given)
 
 
 @command.command()
 @machine
 @LOCK
 @SMP
-def console(**options: Any) -> int:
+def console(**given: Any) -> int:
     """Open a shell in a guest; leave it with `exit`, or stop QEMU with Ctrl-A x.
 
     \b
@@ -234,7 +215,7 @@ def console(**options: Any) -> int:
     """
     from overlock_tools.kernel import campaign
 
-    return campaign.console(options)
+    return campaign.console(given)
 
 
 def _load_names(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
@@ -244,12 +225,12 @@ def _load_names(_: click.Context, __: click.Parameter, word: str) -> list[Comple
 
 
 def _experiments(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
-    from overlock_tools.kernel.experiments import EXPERIMENTS
+    from overlock_tools.kernel.experiments.papers import EXPERIMENTS
 
     return [CompletionItem(name) for name in EXPERIMENTS if name.startswith(word)]
 
 
-CELLS = (
+cells = options.together(
     click.option(
         "--lock",
         "--locks",
@@ -261,38 +242,18 @@ CELLS = (
         "own of that kind), busted (no mutual exclusion). NAME@WORD adds WORD to the kernel's "
         "command line (native@nopvspin); NAME@kernel=VARIANT selects another kernel.",
     ),
-    click.option(
-        "--baseline", default="native", show_default=True, help="Denominator of the ratios."
-    ),
-    click.option(
-        "--rounds",
-        type=click.IntRange(1, 1000),
-        default=3,
-        show_default=True,
-        help="Number of rounds; each shuffles the locks.",
-    ),
-    click.option(
-        "--seconds",
-        type=Within(0.1, 3600),
-        default=2.0,
-        show_default=True,
-        help="Measured time per cell.",
-    ),
-    click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round."),
-    click.option(
-        "--parameter",
-        "parameters",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Parameter of the load, such as sections_cs=300; repeatable.",
-    ),
+    options.baseline("native"),
+    options.rounds(1000, 3, "Number of rounds; each shuffles the locks."),
+    options.seconds(0.1, 2.0),
+    options.seed(2**31),
+    options.parameters("Parameter of the load, such as sections_cs=300; repeatable."),
 )
 
 
 @command.command()
 @machine
 @SLICE_PAGE
-@lambda function: _with(CELLS, function)
+@cells
 @SMP
 @click.option(
     "--vms",
@@ -308,14 +269,9 @@ CELLS = (
     shell_complete=_load_names,
     help="Load to run in the guests.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path),
-    help="File for the result, for `overlock report`.",
-)
-@click.option("--resume", is_flag=True, help="Complete the interrupted result in the --json file.")
-def run(**options: Any) -> int:
+@options.file("--json", "File for the result, for `overlock report`.")
+@options.RESUME
+def run(**given: Any) -> int:
     """Measure the speed of one or more guests under each lock in turn.
 
     Each cell boots fresh guests, starts their loads together and measures over the same time.
@@ -331,20 +287,14 @@ def run(**options: Any) -> int:
     """
     from overlock_tools.kernel import campaign
 
-    return campaign.run(options)
+    return campaign.run(given)
 
 
 @command.command()
 @machine
 @SLICE_PAGE
-@lambda function: _with(CELLS, function)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the results.",
-)
+@cells
+@options.folder("Folder for the results.")
 @click.option(
     "--rigs",
     default="1x1,1x2,1x4,1x8,2x4",
@@ -360,8 +310,8 @@ def run(**options: Any) -> int:
     help="Loads to run.",
 )
 @click.option("--pilot", is_flag=True, help="Skip cells that collapse in round 1 in later rounds.")
-@IF_BUSY
-def matrix(**options: Any) -> int:
+@options.IF_BUSY
+def matrix(**given: Any) -> int:
     """Measure locks in many rigs under many loads.
 
     Writes one result file for each load and number of guests. The locks are interleaved in rounds.
@@ -375,37 +325,24 @@ def matrix(**options: Any) -> int:
     """
     from overlock_tools.kernel import campaign
 
-    return campaign.run_matrix(options)
+    return campaign.run_matrix(given)
 
 
 @command.command()
 @machine
 @SLICE_PAGE
 @click.argument("name", required=False, shell_complete=_experiments)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("guest-papers"),
-    show_default=True,
-    help="Folder for the results.",
-)
-@click.option(
-    "--rounds", type=click.IntRange(1, 1000), help="Number of rounds.  [default: the paper's]"
-)
-@click.option(
-    "--seconds",
-    type=Within(0.1, 3600),
-    help="Measured time per cell.  [default: the experiment's]",
-)
+@options.folder("Folder for the results.", "guest-papers")
+@options.rounds(1000, None, "Number of rounds.  [default: the paper's]")
+@options.seconds(0.1, None, "Measured time per cell.  [default: the experiment's]")
 @click.option(
     "--vcpus",
     metavar="LIST",
     help="Numbers of vCPUs (2,4), or multiples of the CPUs (1x,2x).  [default: the experiment's]",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31), help="Seed of the order in each round.")
-@IF_BUSY
-def paper(name: str | None, **options: Any) -> int:
+@options.seed(2**31)
+@options.IF_BUSY
+def paper(name: str | None, **given: Any) -> int:
     """Repeat an experiment of the papers in guests: print its tables and test its claims.
 
     Without a name, the command lists the experiments. Repeat it to complete an interrupted
@@ -421,7 +358,7 @@ def paper(name: str | None, **options: Any) -> int:
     """
     from overlock_tools.kernel import campaign
 
-    return campaign.run_paper(name, options) if name else campaign.list_papers()
+    return campaign.run_paper(name, given) if name else campaign.list_papers()
 
 
 @command.command()
@@ -435,14 +372,9 @@ def paper(name: str | None, **options: Any) -> int:
     shell_complete=_locks,
     help="4-byte locks, or native.  [default: all]",
 )
-@click.option("--baseline", default="native", show_default=True, help="Denominator of the ratios.")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path),
-    help="File for the numbers.",
-)
-def instructions(**options: Any) -> int:
+@options.baseline("native")
+@options.file("--json", "File for the numbers.")
+def instructions(**given: Any) -> int:
     """Count the instructions of an uncontended spin_lock() and spin_unlock().
 
     QEMU counts them exactly, from call to return. The count is no measure of time. The command
@@ -455,4 +387,4 @@ def instructions(**options: Any) -> int:
     """
     from overlock_tools.kernel import campaign
 
-    return campaign.instructions(options)
+    return campaign.instructions(given)

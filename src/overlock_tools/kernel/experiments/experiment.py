@@ -48,8 +48,8 @@ class Experiment:
     locks: Sequence[str]  # the first is the baseline
     rounds: int
     seconds: float
-    columns: Sequence[str]  # of results.MEASURES
-    questions: Sequence[Question] = ()  # beside papers.STATEMENTS
+    columns: Sequence[str]  # of measures.MEASURES
+    questions: Sequence[Question] = ()  # beside those of paper_claims.toml
     statistic: str = paper_settings.MEDIAN
     events: Sequence[str] = ()  # to be shown by themselves
     otherwise: str = ""  # what the paper had, and this has not

@@ -19,8 +19,9 @@ from overlock_tools.analyze.paper_claims import (
 )
 from overlock_tools.kernel.experiments.experiment import Results, Values
 from overlock_tools.model.histograms import Times
+from overlock_tools.model.measures import value_of
 from overlock_tools.model.quantities import duration, factor, plain
-from overlock_tools.model.results import Result, value_of
+from overlock_tools.model.results import Result
 
 # "Negligible": less than one of so many.
 RARE = 1000

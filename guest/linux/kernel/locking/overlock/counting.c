@@ -2,7 +2,7 @@
 /*
  * Who held a lock that others stalled for, who lost its CPU, and how long it all took.
  *
- * Stalls (000, table 1): who has waited for a microsecond looks whether anybody holds the lock. The
+ * Stalls (000, table 1): after a microsecond a waiter looks whether the lock is held. The
  * paper put the holder's name into the lock; four bytes have no room for it, so each CPU notes what
  * it holds, and who stalls looks through the notes of all.
  *

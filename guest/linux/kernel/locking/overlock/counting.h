@@ -11,7 +11,7 @@ struct seq_file;
 
 #ifdef CONFIG_OVERLOCK_COUNT
 
-/* An acquisition by lock(), on the stack of whoever wants it. */
+/* An acquisition by lock(), on the caller's stack. */
 struct overlock_wait {
 	struct overlock_wait *outer; /* of what this one has interrupted */
 	const void *lock;

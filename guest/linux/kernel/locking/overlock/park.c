@@ -41,7 +41,7 @@
 
 /*
  * `claim` counts this record's sleeps in its upper bits. Its lowest byte says whether this one goes
- * on, and is what pv_wait() looks at; whoever changes it from ASLEEP has claimed this sleep and no
+ * on, and is what pv_wait() looks at; the context that changes it from ASLEEP has claimed this sleep and no
  * other. It must not be a byte of the lock: that may have its old value again by the time the
  * hypervisor compares it.
  */
@@ -89,12 +89,12 @@ const char *overlock_parking(void)
 /* NMIs on their way to this CPU, as far as no NMI has come since. */
 static DEFINE_PER_CPU(atomic_t, woken);
 
-/* Who is just sending one to this CPU, and when the last was sent. */
+/* How many are being sent to this CPU, and when the last was sent. */
 static DEFINE_PER_CPU(atomic_t, sending);
 static DEFINE_PER_CPU(ol_ticks_t, last_sent);
 
 /*
- * Halts unless the record was claimed. The kick of whoever claims it between our look and the HLT
+ * Halts unless the record was claimed. A kick that claims it between our look and the HLT
  * comes as an NMI at one of these instructions, and its handler leads behind them. Entered with
  * interrupts disabled, else the kick could come in the handler of one that returns to the HLT. It
  * could come in a breakpoint's handler, too: noinstr keeps kprobes and breakpoints out, also behind
@@ -222,7 +222,7 @@ static void send_nmi(int cpu)
 }
 
 /*
- * Each step is to be seen by the NMI, and whoever counts down leaves the time behind. The counters'
+ * The NMI must see each step; the count is lowered after the time is stored. The counters'
  * steps are full barriers on x86, and send_IPI() has a fence where the APIC needs one.
  */
 static void halt_kick(int cpu)
@@ -335,7 +335,7 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 		ol_count(OL_SPURIOUS);
 }
 
-/* Wakes whoever parks on the word in this record. */
+/* Wakes the context that parks on the word in this record. */
 static bool kick(struct record *other, int cpu, const u32 *word, u32 key)
 {
 	u64 claim = smp_load_acquire(&other->claim); /* from ol_park() */

@@ -3,7 +3,7 @@
  * Giving away a virtual CPU that waits for a spinlock; only its hypervisor can be asked.
  *
  *	kvm	runs another virtual CPU of this guest instead, if that one waits for a real CPU
- *	xen	runs whoever is next
+ *	xen	runs the next virtual CPU
  *	relax	PAUSE; a loop of it may leave the guest by itself
  *
  * KVM cannot be asked for just anybody: there ol_yield() is PAUSE, too.

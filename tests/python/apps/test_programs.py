@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""What the programs' work is checked by, with work that is wrong; pbzip2 and LevelDB for real."""
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from overlock_tools.apps import (
+    app,
+    dvdstore_web,
+    leveldb,
+    mariadb,
+    memcached,
+    pbzip2,
+    pgbench,
+    processes,
+    rocksdb,
+)
+from overlock_tools.apps.app import App, Workspace
+from overlock_tools.apps.catalogue import APPS
+from overlock_tools.apps.executor import NATIVE, Setting, base, ready
+from overlock_tools.apps.probe import Fact
+from overlock_tools.apps.trial import Trial
+from overlock_tools.cli import main
+from overlock_tools.model import results
+from overlock_tools.model.combine import Answer
+from overlock_tools.model.measures import Cell
+
+
+def needs(kind: type[App]) -> None:
+    if lacking := kind.missing():
+        pytest.skip(f"{', '.join(lacking)} is not here: overlock apps install {kind.name}")
+
+
+def workspace(folder: Path, kind: type[App], **parameters: str) -> Workspace:
+    return Workspace(folder, kind.parameters(parameters), [2], base(), None)
+
+
+@pytest.mark.parametrize("kind", APPS.values(), ids=list(APPS))
+def test_says_what_a_reader_needs(kind: type[App]) -> None:
+    assert kind.what
+    assert kind.reach
+    assert kind.unit
+    assert kind.packages
+    assert kind.programs
+    if kind.control:
+        assert kind.reach.startswith("none")
+
+
+def test_pbzip2_with_two_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs(pbzip2.Pbzip2)
+    monkeypatch.chdir(tmp_path)
+    words = ["--locks", "tas_yield,preemptable_ticket", "--threads", "4", "--rounds", "1"]
+    words += ["--seconds", "0.3", "--parameter", "megabytes=1", "-o", "r", "--no-pilot"]
+    assert main.run(["apps", "run", "pbzip2", *words]) == 0
+    found = results.from_file(Path("r/pbzip2.json"))
+    assert {cell.variant for cell in found.cells} == {"native", "tas_yield", "preemptable_ticket"}
+    for cell in found.cells:
+        assert not cell.wrong
+        assert cell.work % 1_000_000 == 0
+        assert cell.cpu_seconds > 0
+    assert set(found.native["in_force"]) == {"tas_yield", "preemptable_ticket"}
+    assert main.run(["report", "r", "-o", "r.html"]) == 0
+    assert "pbzip2" in Path("r.html").read_text()
+
+
+def test_pbzip2s_locks_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs(pbzip2.Pbzip2)
+    monkeypatch.chdir(tmp_path)
+    words = ["--threads", "4", "--seconds", "0.2", "--json", "csd.json"]
+    assert main.run(["apps", "csd", "pbzip2", *words]) == 0
+    (held,) = json.loads(Path("csd.json").read_text())["programs"]
+    assert held["count"] > 40  # blocks, at the least
+    assert 0 < held["median_ns"] <= held["p99_ns"] <= held["longest_ns"]
+    assert 1 >= held["over_1_us"] >= held["over_mean_csd"] >= held["over_csd"] >= 0
+
+
+def test_pbzip2_that_loses_a_block_is_told(tmp_path: Path) -> None:
+    needs(pbzip2.Pbzip2)
+    one = pbzip2.Pbzip2(workspace(tmp_path, pbzip2.Pbzip2, megabytes="1"))
+    one.set_up()
+    packed = subprocess.run(one._command(2), capture_output=True, check=True).stdout
+    right, less = tmp_path / "right", tmp_path / "less"
+    right.write_bytes(packed)
+    first = packed.index(b"BZh9", 1)  # where the second block's stream begins
+    less.write_bytes(packed[first:])
+    assert one._wrong([right]) == ""
+    assert "does not decompress" in one._wrong([right, less])
+    less.write_bytes(packed[:-100])
+    assert one._wrong([less])
+
+
+def test_leveldb_verifies_every_value(tmp_path: Path) -> None:
+    """The mutant's data base lacks keys that are looked up, or has another's value."""
+    needs(leveldb.LevelDb)
+    one = leveldb.LevelDb(workspace(tmp_path, leveldb.LevelDb, entries="2000"))
+    one.set_up()
+    with ready(Setting()) as rig:
+        for entries, wrong in (("2000", False), ("4000", True)):
+            one.entries = entries
+            place = processes.Place(rig.folder / entries, base())
+            place.folder.mkdir()
+            barrier = threading.Barrier(1)
+            trial = Trial(place, 2, 0.2, 0.0, 1, 30, processes.NATIVE, barrier)
+            try:
+                answer = one.cell(trial)
+            finally:
+                trial.close()
+            assert answer.work == sum(answer.per_thread) > 0
+            assert bool(answer.wrong) is wrong, answer.wrong
+
+
+SUMS = ["7", "7", "3", "3", "99", "99"]
+
+
+@pytest.mark.parametrize(
+    ("sums", "said", "wrong"),
+    [
+        (SUMS, "purchases: 1\npurchases: 2\n", ""),
+        (["7", "8", *SUMS[2:]], "purchases: 3", "pieces sold and ordered: 7 and 8"),
+        ([*SUMS[:3], "4", "99", "99"], "purchases: 3", "orders and customers' orders: 3 and 4"),
+        ([*SUMS[:5], "98"], "purchases: 3", "sums of orders and of their lines: 99 and 98"),
+        (SUMS, "purchases: 2", "2 purchases were committed, but there are 3 orders"),
+    ],
+)
+def test_the_dvd_stores_books_have_to_balance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sums: list[str], said: str, wrong: str
+) -> None:
+    one = mariadb.DvdStore(workspace(tmp_path, mariadb.DvdStore))
+    monkeypatch.setattr(one, "sql", lambda *_: [sums])
+    assert one.wrong(tmp_path, said) == wrong
+
+
+PAGES = (
+    "Time taken for tests:   2.001 seconds\nComplete requests:      500\n"
+    "Failed requests:        {}\nKeep-Alive requests:    500\n"
+)
+
+
+def test_pages_that_fail_are_told(tmp_path: Path) -> None:
+    one = dvdstore_web.DvdStoreWeb(workspace(tmp_path, dvdstore_web.DvdStoreWeb))
+    answer = one.answered(PAGES.format(0))
+    assert answer is not None
+    assert (answer.work, answer.seconds, answer.wrong) == (500, 2.001, "")
+    answer = one.answered(PAGES.format(3) + "Non-2xx responses:      2\n")
+    assert answer is not None
+    assert answer.wrong == "Failed requests 3, Non-2xx responses 2"
+    assert one.answered("apr_socket_recv: Connection refused") is None
+
+
+def test_sysbenchs_tables_keep_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = mariadb.SysbenchOltp(workspace(tmp_path, mariadb.SysbenchOltp, tables="1", rows="10"))
+    answers: list[Any] = [[["10"]], [["overlock.sbtest1", "check", "status", "OK"]]]
+    monkeypatch.setattr(one, "sql", lambda *_: answers.pop(0))
+    assert one.wrong(tmp_path, "") == ""
+    answers += [[["9"]]]
+    assert one.wrong(tmp_path, "") == "sbtest1 has 9 rows, not 10"
+    answers += [[["10"]], [["overlock.sbtest1", "check", "error", "Corrupt"]]]
+    assert one.wrong(tmp_path, "") == "sbtest1: Corrupt"
+
+
+@pytest.mark.parametrize(
+    ("sums", "wrong"),
+    [
+        ("5|5|5|5|12", ""),
+        ("5|5|6|5|12", "the sums of accounts, tellers, branches and history are 5, 5, 6, 5"),
+        ("5|5|5|5|11", "12 transactions were done, but 11 are recorded"),
+    ],
+)
+def test_pgbenchs_money_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sums: str, wrong: str
+) -> None:
+    one = pgbench.Pgbench(workspace(tmp_path, pgbench.Pgbench))
+    monkeypatch.setattr(one, "_sql", lambda *_: sums)
+    assert one._wrong(tmp_path, 12) == wrong
+
+
+MEMCASLAP = (
+    "get_misses: {}\nverify_misses: 0\nverify_failed: {}\nRun time: 2.0s Ops: 500 TPS: 250\n"
+)
+
+
+def test_memcaslaps_complaints_are_heard(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    client, trial = cast(processes.Process, SimpleNamespace(code=0)), cast(Trial, None)
+    out.write_text(MEMCASLAP.format(0, 0))
+    answer = memcached._answer(out, client, trial)
+    assert (answer.work, answer.seconds, answer.wrong) == (500, 2.0, "")
+    out.write_text(MEMCASLAP.format(1, 3))
+    assert memcached._answer(out, client, trial).wrong == "get_misses 1, verify_failed 3"
+
+
+def test_rocksdbs_line_says_what_was_not_found() -> None:
+    said = (
+        "readwhilewriting :   1.5 micros/op 600000 ops/sec 2.001 seconds 1200600 operations;   "
+        "66.5 MB/s (150000 of 150075 found)\n"
+    )
+    found = rocksdb.LINE.search(said)
+    assert found
+    assert found.groups() == ("2.001", "1200600", "150000", "150075")
+
+
+def counted(**events: int) -> Cell:
+    cell = Cell(1, "tas", 4, 1, 2.0, 1.0, events=events)
+    cell.wait_ns = events.get("wait_ns", 0)
+    return cell
+
+
+def test_facts_say_whether_a_lock_matters() -> None:
+    second = 10**9
+    contended = Fact.of("a", counted(ACQUIRE=1000, SLOW_PATH=250, wait_ns=2 * second))
+    assert (contended.per_second, contended.waited, contended.waiting) == (500, 0.25, 0.25)
+    assert contended.words == "matters"
+    assert Fact.of("b", counted(ACQUIRE=1000)).words == "hardly matters"
+    assert Fact.of("c", counted(ACQUIRE=1)).words == "none is replaced"
+    assert Fact.of("d", counted()).words == "none is replaced"
+
+
+def test_clients_time_is_counted(tmp_path: Path) -> None:
+    """Also if they have ended; what was used before the counted time is not."""
+    place = processes.Place(tmp_path, base())
+    trial = Trial(place, 1, 0.1, 0.0, 1, 10, processes.NATIVE, threading.Barrier(1))
+    burn = ["/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"]
+    try:
+        assert trial.start(burn, locked=False).ended(60)
+        trial.begin()
+        client = trial.start(burn, locked=False)
+        assert client.ended(60)
+        trial.end(Answer(1, 1.0))
+    finally:
+        trial.close()
+    assert trial.used.cpu_seconds == client.used.cpu_seconds > 0
+
+
+def test_native_is_a_variant() -> None:
+    assert processes.NATIVE.variant == NATIVE
+    assert not processes.NATIVE.words()
+    assert app.found("sh")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""The wheel by itself, away from any checkout: it carries all that its commands need."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import TOP
+from tests.processes import HANG_S
+from tests.python.cli.test_bench import HEADER, SOUND
+from tests.python.conftest import SHORT
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with nothing but the wheel's content, as pip unpacks it."""
+    wheels = tmp_path_factory.mktemp("wheels")
+    folder = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, TOP], check=True, timeout=HANG_S)
+    (wheel,) = wheels.glob("overlock_tools-*-py3-none-linux_*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", folder, wheel], check=True)
+    return folder
+
+
+def run(installed: Path, cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if k != "OVERLOCK_NATIVE"}
+    return subprocess.run(
+        [sys.executable, "-m", "overlock_tools", *args],
+        cwd=cwd,
+        env={**clean, "PYTHONPATH": str(installed)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+
+
+def test_it_is_not_the_checkout_that_runs(installed: Path, tmp_path: Path) -> None:
+    script = "import overlock_tools.system.native as n; print(n.checkout(), n.folder())"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"None {installed}/overlock_tools/native\n"
+
+
+@pytest.mark.parametrize("build", [[], ["--counters"]])
+def test_bench_with_a_lock_from_outside(installed: Path, tmp_path: Path, build: list[str]) -> None:
+    (tmp_path / "mine.h").write_text(HEADER.format(acquire=SOUND))
+    args = ("bench", "sections", "--lock", "./mine.h", "--threads", "2", *SHORT, *build)
+    done = run(installed, tmp_path, *args)
+    assert done.returncode == 0, done.stderr
+    assert "mine" in done.stdout
+
+
+def test_run(installed: Path, tmp_path: Path) -> None:
+    done = run(installed, tmp_path, "run", "--lock", "tas", "--", "sh", "-c", "echo fine; exit 5")
+    assert (done.returncode, done.stdout, done.stderr) == (5, "fine\n", "")
+
+
+def test_its_overlock_is_the_launcher(installed: Path, tmp_path: Path) -> None:
+    launcher = installed / "bin/overlock"
+    assert launcher.read_bytes().startswith(b"\x7fELF")
+
+    def said(*words: str) -> str:
+        return subprocess.run(
+            [launcher, *words],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    preloaded = f"LD_PRELOAD={installed}/overlock_tools/native/liboverlock-run.so\n"
+    assert preloaded in said("run", "--", "env")
+    (tmp_path / "locks.toml").write_text('lock = "mcs"\n')
+    assert preloaded in said("run", "--config", "locks.toml", "--", "env")
+    assert said("--version").startswith("overlock, version ")

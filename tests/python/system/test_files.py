@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Files are written whole; what is no file stays what it is."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from overlock_tools.system import files
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_pipe_is_written_to_and_not_replaced(fifo: Path) -> None:
+    """As /dev/null and /dev/stdout: a rename would put a file in their place."""
+    reader = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        files.check_writable(fifo)
+        files.write(fifo, "text")
+        assert os.read(reader, 100) == b"text"
+    finally:
+        os.close(reader)
+    assert fifo.is_fifo()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
+def test_a_device_needs_no_folder_to_write_to() -> None:
+    files.check_writable(Path("/dev/null"))
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    files.write(path, "old and longer")
+    with path.open() as old:
+        files.write(path, b"new")
+        assert old.read() == "old and longer"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]

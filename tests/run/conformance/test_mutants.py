@@ -1,0 +1,632 @@
+# SPDX-License-Identifier: MIT
+"""Mutants: the interposer with one thing wrong, and the test that must notice.
+
+Each is built from the sources with one line replaced.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import BUILD, TOP
+from tests.processes import HANG_S
+from tests.run.conformance.asking import OURS, differences, wanted
+from tests.run.conformance.generate import Case, load
+from tests.run.conftest import Compile, environment, output
+
+PRELOAD = TOP / "preload"
+UNCHANGED = BUILD / "native/liboverlock-run.so"
+SOURCES = (
+    *("api.c", "clock.c", "cond.c", "environment.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
+    *("sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    file: str
+    right: str
+    wrong: str
+    lock: str
+    program: tuple[str, ...]
+    also: tuple[tuple[str, str, str], ...] = ()  # changes that are harmless alone
+    spinlock: str = "tas_yield"
+    sites: str = ""  # rules
+    source: tuple[str, ...] = ()  # options to compile the program with
+
+
+GATE = "return ol_run_gate_wait(m, ops, until);"
+POLL = """{
+		do {
+			if (ops->trylock(m->lock))
+				return true;
+			ol_yield();
+		} while (!ol_passed(until));
+		return false;
+	}"""
+DEADLINE = ("deadline.c", "1", "3", "2")
+CONFORMANCE = ("conformance.c",)
+SHORT = ("short_of_memory.c", "6000", "6")
+CASES = "cases of the table"
+
+SLOW_SIGNAL = (
+    "cond.c",
+    "\tfutex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
+    "\tusleep(150000);\n\tfutex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
+)
+
+LOADED = "loading.so"
+LATE_WAITER = "a late waiter keeps the wake-up"
+
+MUTANTS = [
+    *(
+        Mutant(f"no gate, {lock}", "mutex.c", GATE, POLL, lock, DEADLINE)
+        for lock in ("ticket", "mcs", "twa")
+    ),
+    Mutant(
+        "offer lost by who gives up",
+        "gate.c",
+        "return !give_up(m);",
+        """{
+				while (!(look(m) & OFFER) && ops->is_locked(m->lock))
+					ol_yield();
+				leave(m);
+				return false;
+			}""",
+        "ticket",
+        ("giving_up.c",),
+    ),
+    Mutant(
+        "hands over to ghosts",
+        "mutex.c",
+        "return renounce(m);",
+        "return ops->release(m->lock);",
+        "ticket",
+        ("fork.c", "3"),
+    ),
+    Mutant(
+        "a free mutex is unlocked",
+        "mutex.c",
+        "return ops->release(m->lock);",
+        "{\n\t\tops->unlock(m->lock);\n\t\treturn 0;\n\t}",
+        "ticket",
+        ("free_unlock.c",),
+    ),
+    Mutant(
+        "queues before the first in this epoch",
+        "mutex.c",
+        "if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {",
+        "ol_store_relaxed(&m->epoch, ol_run_epoch);\n\t{",
+        "ticket",
+        ("fork.c", "3"),
+    ),
+    Mutant(
+        "broadcast wakes one",
+        "cond.c",
+        "all ? INT_MAX : 1",
+        "1",
+        "tas_yield",
+        ("conditions.c", "100"),
+    ),
+    Mutant(
+        "the turn is noted too late",
+        "cond.c",
+        "s.seen = note_turn(c);\n\terror = ol_run_mutex_unlock(m);",
+        "error = ol_run_mutex_unlock(m);\n\tol_yield();\n\ts.seen = note_turn(c);",
+        "tas_yield",
+        ("conditions.c", "100"),
+    ),
+    Mutant(
+        "cancelled without the mutex",
+        "cond.c",
+        "\tol_run_mutex_lock(s->mutex, 0);\n}",
+        "}",
+        "tas_yield",
+        ("cancel.c",),
+    ),
+    Mutant(
+        "destroy does not wait",
+        "cond.c",
+        "while ((left = ol_load_acquire(low_half(&c->users))) != COND_DESTROY)\n",
+        "while (0)\n",
+        "tas_yield",
+        CONFORMANCE,
+        (("cond.c", "\tleave(c);\n\tlocked", "\tusleep(1000);\n\tleave(c);\n\tlocked"),),
+    ),
+    Mutant(
+        LATE_WAITER,
+        "cond.c",
+        "\t\tpass_on(c, s.seen);\n",
+        "\t\t(void)pass_on;\n",
+        "tas_yield",
+        ("stolen.c",),
+        (SLOW_SIGNAL,),
+    ),
+    Mutant("wrong errno", "mutex.c", "return EPERM;", "return EINVAL;", "tas_yield", CONFORMANCE),
+    Mutant(
+        "any owner will do",
+        "mutex.c",
+        "return owner && owner == id_in(m);",
+        "return owner && id_in(m);",
+        "tas_yield",
+        CONFORMANCE,
+    ),
+    Mutant(
+        "wrong clock",
+        "cond.c",
+        "flags(c) & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME",
+        "CLOCK_REALTIME",
+        "tas_yield",
+        CONFORMANCE,
+    ),
+    Mutant(
+        "robust and shared ones taken for ours",
+        "preload.h",
+        "KIND_OURS = KIND_TYPE |",
+        "KIND_OURS = 0x90 | KIND_TYPE |",
+        "tas_yield",
+        CONFORMANCE,
+    ),
+    Mutant(
+        "two locks for one mutex",
+        "outside.c",
+        "if (ol_cas_release(slot, (void *)0, lock_in(o)))",
+        "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
+        "partitioned_ticket",
+        ("reborn.c",),
+        (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
+    ),
+    Mutant(
+        "a lock left behind for each mutex",
+        "outside.c",
+        "= find_left(slot, inner);",
+        "= 0;\n\n\t(void)find_left;",
+        "partitioned_ticket",
+        ("reborn.c",),
+    ),
+    *(
+        Mutant(name, "outside.c", right, wrong, "partitioned_ticket", SHORT)
+        for name, right, wrong in (
+            (
+                "ends the program when out of memory",
+                "\tif (!o)\n\t\treturn 0;\n",
+                '\tif (!o)\n\t\tol_run_refuse("outside", "out of memory");\n',
+            ),
+            (
+                "a lock outside for a mutex that is held in place",
+                "\tif (now == HERE)\n\t\treturn 0;\n\to = find_left(slot, inner);\n"
+                "\tif (!o)\n\t\to = insert(slot, inner);\n",
+                "\to = find_left(slot, inner);\n"
+                "\tif (!o)\n\t\to = insert(slot, inner);\n"
+                "\tif (o && now == HERE)\n\t\tol_store_release(slot, lock_in(o));\n",
+            ),
+            ("held in place for ever", "\t\tol_store_release(slot, (void *)0);\n", "\t\t;\n"),
+        )
+    ),
+    Mutant(
+        "mixed waits do not look",
+        "cond.c",
+        "CLOCK_MONOTONIC, &t };",
+        "CLOCK_MONOTONIC, 0 };",
+        "tas_yield",
+        ("mixed.c",),
+    ),
+    # By the table of conformance cases: those whose names fit.
+    Mutant(
+        "every thread of the child is the one that forked",
+        "start.c",
+        'uint32_t my_former_id __attribute__((tls_model("initial-exec")));',
+        "uint32_t my_former_id;",
+        "tas_yield",
+        (CASES, "mutex/recursive/forked-held/consistent"),
+        (("start.c", "static _Thread_local uint32_t my_former", "static uint32_t my_former"),),
+    ),
+    Mutant("no epoch", "start.c", "\tol_run_epoch++;\n", "", "ticket", ("fork.c", "3")),
+    Mutant(
+        "destroy when held",
+        "mutex.c",
+        "\t\treturn EBUSY;\n\tol_store",
+        "\t\treturn 0;\n\tol_store",
+        "mcs",
+        (CASES, "mutex/*/held-by-self/destroy"),
+    ),
+    Mutant(
+        "destroyed is as good as new",
+        "mutex.c",
+        "ol_store_relaxed(&m->kind, (uint32_t)-1);",
+        "m->kind = 0;",
+        "mcs",
+        (CASES, "mutex/normal/destroyed/*"),
+    ),
+    Mutant(
+        "no time is a time",
+        "mutex.c",
+        "\tif (!ol_run_time_is_valid(until))\n\t\treturn EINVAL;\n",
+        "",
+        "ticket",
+        (CASES, "mutex/normal/held-by-other/*-no-time"),
+    ),
+    Mutant(
+        "every clock is known",
+        "clock.c",
+        "return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;",
+        "return clock >= 0;",
+        "ticket",
+        (CASES, "mutex/normal/free/*unknown-clock"),
+    ),
+    Mutant(
+        "wrong clock for a mutex",
+        "mutex.c",
+        "uint64_t left = ol_run_ns_left(clock, until);",
+        "uint64_t left = ol_run_ns_left(CLOCK_REALTIME, until);",
+        "tas_yield",
+        (CASES, "mutex/normal/held-by-other/clocklock-monotonic-late"),
+    ),
+    Mutant(
+        "recursion is not counted",
+        "mutex.c",
+        "\tm->depth++;\n",
+        "",
+        "tas_yield",
+        (CASES, "mutex/recursive/held-twice/unlock"),
+    ),
+    Mutant(
+        "a checked mutex waits for itself",
+        "mutex.c",
+        "return is_recursive(m) ? acquire_again(m) : EDEADLK;\n\t} else if (IS_CHECKED",
+        "return acquire_again(m);\n\t} else if (IS_CHECKED",
+        "tas_yield",
+        (CASES, "mutex/errorcheck/held-by-self/lock"),
+    ),
+    Mutant(
+        "before 1970 is no time",
+        "cond.c",
+        "until->tv_sec < 0",
+        "until->tv_sec < -9",
+        "tas_yield",
+        (CASES, "cond/realtime/normal/timedwait-before-1970"),
+    ),
+    Mutant(
+        "lost signal",
+        "cond.c",
+        "if (w < ONE_WAITER)\n\t\t\treturn 0;\n\t\tnext",
+        "if (w < 2 * ONE_WAITER)\n\t\t\treturn 0;\n\t\tnext",
+        "tas_yield",
+        (CASES, "cond/static/normal/wait-signal*"),
+    ),
+    Mutant(
+        "no cancellation",
+        "cond.c",
+        "pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);",
+        "pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);",
+        "tas_yield",
+        (CASES, "cond/static/normal/wait-cancelled"),
+    ),
+    Mutant(
+        "a wait keeps the mutex",
+        "cond.c",
+        "\terror = ol_run_mutex_unlock(m);\n\tif (error) {",
+        "\terror = mutex_is_glibc(m) ? ol_run_mutex_unlock(m) : 0;\n\tif (error) {",
+        "tas_yield",
+        (CASES, "cond/static/normal/wait-broadcast"),
+    ),
+    Mutant(
+        "C11 has no recursive mutexes",
+        "api.c",
+        "(type | mtx_timed) == (mtx_recursive | mtx_timed)",
+        "type == (mtx_recursive | mtx_timed)",
+        "tas_yield",
+        (CASES, "c11/recursive/held-by-self/trylock"),
+    ),
+    Mutant(
+        "C11 calls every failure an error",
+        "api.c",
+        "\tcase ETIMEDOUT:\n\t\treturn thrd_timedout;\n",
+        "",
+        "tas_yield",
+        (CASES, "c11/timed/held-by-other/timedlock-soon"),
+    ),
+    Mutant(
+        "a reader does not pass a waiting writer",
+        "rwlock.c",
+        ": OL_QRW_HELD;",
+        ": OL_QRW_HELD | OL_QRW_WAITING;",
+        "tas_yield",
+        (CASES, "rwlock/static/read-by-self-writer-waits/rdlock"),
+    ),
+    Mutant(
+        "every reader passes a waiting writer",
+        "rwlock.c",
+        "? OL_QRW_HELD | OL_QRW_WAITING",
+        "? OL_QRW_HELD",
+        "tas_yield",
+        (CASES, "rwlock/nonrecursive/read-by-other-writer-waits/tryrdlock"),
+    ),
+    Mutant(
+        "a writer waits for itself",
+        "rwlock.c",
+        "return is_mine(r) ? EDEADLK : wait(r, wait_to_write, clock, until);",
+        "return wait(r, wait_to_write, clock, until);",
+        "tas_yield",
+        (CASES, "rwlock/static/written-by-self/wrlock"),
+    ),
+    Mutant(
+        "a writer is forgotten by its child",
+        "rwlock.c",
+        "ol_load_relaxed(&r->owner_epoch) == ol_run_epoch ? ",
+        "1 ? ",
+        "tas_yield",
+        (CASES, "rwlock/static/forked-written/timedrdlock-soon"),
+    ),
+    Mutant(
+        "ghosts stay in the line",
+        "rwlock.c",
+        "\t\trenew(r);\n",
+        "\t\t(void)renew;\n",
+        "tas_yield",
+        (CASES, "rwlock/static/forked-read-writer-waits/unlock"),
+    ),
+    Mutant(
+        "who steals takes the announcement too",
+        "rwlock.c",
+        "w | OL_QRW_HELD))",
+        "OL_QRW_HELD))",
+        "tas_yield",
+        ("rwlock.c", "2000", "0"),
+    ),
+    Mutant(
+        "a reader enters beside a writer",
+        "rwlock.c",
+        "if (w & bars)",
+        "if (w & bars & OL_QRW_WAITING)",
+        "tas_yield",
+        (CASES, "rwlock/static/written-by-other/tryrdlock"),
+    ),
+    Mutant(
+        "a late reader has the time",
+        "rwlock.c",
+        "if (until && !ol_run_ns_left(clock, until))",
+        "if (until && !ol_run_ns_left(CLOCK_REALTIME, until))",
+        "tas_yield",
+        (CASES, "rwlock/static/written-by-other/clockrdlock-monotonic-late"),
+    ),
+    Mutant(
+        "nonsense is looked at late",
+        "rwlock.c",
+        "return until && (!ol_run_clock",
+        "return !until && (!ol_run_clock",
+        "tas_yield",
+        (CASES, "rwlock/static/free/timedrdlock-no-time"),
+    ),
+    Mutant(
+        "a spinlock is not made",
+        "spin.c",
+        "\tmemset(word_of(l), 0, sizeof(*l));\n",
+        "",
+        "tas_yield",
+        (CASES, "spin/private/free/trylock"),
+    ),
+    Mutant(
+        "a held spinlock is said to be taken",
+        "spin.c",
+        "0 : EBUSY",
+        "0 : EAGAIN",
+        "tas_yield",
+        (CASES, "spin/*/held-by-other/trylock"),
+    ),
+    Mutant(
+        "a spinlock with a line",
+        "defaults.h",
+        "OL_FIFO | OL_LATE_FIFO |",
+        "0u |",
+        "tas_yield",
+        ("spinlock.c", "10", "10"),
+        spinlock="ticket",
+    ),
+    Mutant(
+        "whoever decides last prevails",
+        "choice.c",
+        "if (ol_cas_relaxed(&m->kind, kind, kind | choice << KIND_CHOICE_SHIFT))",
+        "usleep(50);\n\t\t"  # at one of 2000 first uses, both threads are here
+        "ol_store_relaxed(&m->kind, kind | choice << KIND_CHOICE_SHIFT);\n\t\tif (1)",
+        "tas_yield",
+        ("sites.cpp",),
+        (("choice.c", "#include <stdio.h>", "#include <stdio.h>\n#include <unistd.h>"),),
+        sites="mcs *meet<1>\nticket *meet<2>",
+    ),
+    Mutant(
+        "deciding asks the loader",
+        "choice.c",
+        "\tif (!k)\n\t\treturn best;",
+        "\tDl_info info;\n\n\tdladdr(address, &info);\n\tif (!k)\n\t\treturn best;",
+        "tas_yield",
+        ("loading.c", LOADED),
+        (("choice.c", "#include <stdio.h>", "#include <dlfcn.h>\n#include <stdio.h>"),),
+        sites="mcs *any*",
+        source=("-rdynamic",),
+    ),
+    Mutant(
+        "deciding allocates",
+        "choice.c",
+        "\tuintptr_t reach = 0;",
+        "\tchar *volatile p = malloc(100);\n\tuintptr_t reach = 0;\n\n\tfree(p);",
+        "tas_yield",
+        ("allocator.c",),
+        sites="mcs allocate",
+        source=("-fno-builtin",),
+    ),
+]
+
+
+def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
+    """Plain, "counted" or "checked"."""
+    for source in filter(Path.is_file, PRELOAD.rglob("*")):
+        text = source.read_text()
+        for file, right, wrong in ((mutant.file, mutant.right, mutant.wrong), *mutant.also):
+            if source.name == file:
+                assert text.count(right) == 1, f"{mutant.name}: {source.name} has changed"
+                text = text.replace(right, wrong)
+        copy = folder / source.relative_to(PRELOAD)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text)
+    out = folder / "liboverlock-run.so"
+    command = ["gcc", "-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-D_GNU_SOURCE", "-pthread"]
+    folders = [f"-I{f}" for f in (folder, TOP / "include", BUILD / "include", TOP / "lib")]
+    library = BUILD / "lib/liboverlock.a"
+    script = f"-Wl,--version-script={folder}/exports.map"
+    files = [folder / name for name in SOURCES]
+    if flavour:
+        library = BUILD / "lib/liboverlock_counted.a"
+        command.append("-DOL_COUNTED")
+        files += [folder / name for name in ("diag/demand.c", "diag/report.c", "diag/stacks.c")]
+    if flavour == "checked":
+        command.append("-DOL_CHECKED")
+        files.append(folder / "diag/misuse.c")
+    subprocess.run(
+        [*command, *folders, *files, library, script, "-ldl", "-l:libstdc++.a", "-o", out],
+        check=True,
+    )
+    return out
+
+
+def served(library: Path, mutant: Mutant) -> dict[str, str]:
+    more = {"OVERLOCK_RWLOCK": "qrw", "OVERLOCK_SPINLOCK": mutant.spinlock}
+    return environment(mutant.lock, library, OVERLOCK_SITES=mutant.sites, **more)
+
+
+def healthy(command: list[str | Path], env: dict[str, str], expected: str) -> bool:
+    done = subprocess.run(
+        [*map(str, command)],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert "preload" not in done.stderr, done.stderr
+    return done.returncode == 0 and done.stdout == expected
+
+
+@cache
+def natively(*command: str | Path) -> str:
+    return output([*command], environment(None))
+
+
+def cases_of(patterns: tuple[str, ...]) -> dict[str, tuple[Case, str]]:
+    every = wanted(load(), {*OURS, "rwlock", "spin"})
+    return {n: c for n, c in every.items() if any(fnmatchcase(n, p) for p in patterns)}
+
+
+def case_differs(program: Path, library: Path, mutant: Mutant) -> bool:
+    chosen = cases_of(mutant.program[1:])
+    assert chosen, f"{mutant.name}: no case is called {mutant.program[1:]}"
+    for seconds in (3, 30, 300):  # the first within which nothing hangs without the mutant
+        if not differences(program, chosen, env=served(UNCHANGED, mutant), seconds=seconds):
+            env = served(library, mutant)
+            return bool(differences(program, chosen, env=env, seconds=seconds))
+    pytest.fail(f"{mutant.name}: its cases fail without it")
+
+
+def to_run(program: Compile, mutant: Mutant) -> list[str | Path]:
+    source, *args = mutant.program
+    made = program(source, *mutant.source)
+    return [made, *(made.parent / arg if arg == LOADED else arg for arg in args)]
+
+
+def fails(program: Compile, asked: Path, library: Path, mutant: Mutant) -> bool:
+    if mutant.program[0] == CASES:
+        return case_differs(asked, library, mutant)
+    command = to_run(program, mutant)
+    with subprocess.Popen(
+        list(map(str, command)),
+        env=served(library, mutant),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as child:
+        if hangs(child, command, mutant):
+            os.killpg(child.pid, signal.SIGKILL)
+            return True
+        assert child.stdout
+        return child.stdout.read() != natively(*command) or child.wait() != 0
+
+
+def hangs(child: "subprocess.Popen[str]", command: list[str | Path], mutant: Mutant) -> bool:
+    """For five seconds and, on a slow machine, for three runs without the mutant beside it."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(5)
+        return False
+    for _ in range(3):
+        assert healthy(command, served(UNCHANGED, mutant), natively(*command))
+    return child.poll() is None
+
+
+def is_caught(program: Compile, asked: Path, folder: Path, mutant: Mutant) -> bool:
+    folder.mkdir()
+    return fails(program, asked, build(folder, mutant), mutant)
+
+
+@pytest.fixture(scope="session")
+def caught(program: Compile, cases: Path, folder: Path) -> dict[str, Future[bool]]:
+    """Several at a time: most of them hang when they are caught."""
+    program("loading.c", "-DLIBRARY", "-shared", "-fPIC", name=LOADED)
+    for mutant in MUTANTS:
+        if mutant.program[0] != CASES:
+            natively(*to_run(program, mutant))
+    with ThreadPoolExecutor(4) as pool:
+        return {
+            m.name: pool.submit(is_caught, program, cases, folder / f"mutant-{i}", m)
+            for i, m in enumerate(MUTANTS)
+        }
+
+
+def test_every_case_is_well_without_a_mutant(cases: Path) -> None:
+    """That which the mutants are judged by fails for them alone."""
+    for mutant in MUTANTS:
+        if mutant.program[0] == CASES:
+            env = served(UNCHANGED, mutant)
+            assert not differences(cases, cases_of(mutant.program[1:]), env=env)
+
+
+def needs_real_time(stolen: Path) -> None:
+    if "may not" in natively(stolen):
+        pytest.skip("this user may not start real-time threads")
+
+
+def test_a_late_waiter_passes_the_wake_up_on(program: Compile, folder: Path) -> None:
+    needs_real_time(program("stolen.c"))
+    (folder / "slow").mkdir()
+    mutant = Mutant("slow signal", *SLOW_SIGNAL, "tas_yield", ("stolen.c",))
+    slow = build(folder / "slow", mutant)
+    stolen = program("stolen.c")
+    assert healthy([stolen], served(slow, mutant), natively(stolen))
+
+
+def test_attributes_in_a_fixed_word_are_caught(
+    attributes_in: Callable[[int, Path], str], folder: Path
+) -> None:
+    (folder / "fixed").mkdir()
+    fixed = ("cond.c", "c->glibcs[flags_at]", "c->glibcs[5]")
+    mutant = build(folder / "fixed", Mutant("fixed word", *fixed, "tas_yield", ()))
+    assert attributes_in(9, mutant) == "monotonic: waited\nprocess-shared: left to glibc\n"
+    assert attributes_in(7, mutant) == "monotonic: early\n"
+
+
+@pytest.mark.parametrize("name", [mutant.name for mutant in MUTANTS])
+def test_mutant_is_caught(program: Compile, caught: dict[str, Future[bool]], name: str) -> None:
+    if name == LATE_WAITER:
+        needs_real_time(program("stolen.c"))
+    assert caught[name].result()
