@@ -3,8 +3,9 @@
  * Excludes nobody, and each of the first meetings shows it, on one CPU too: two contexts enter
  * together and then execute one instruction each in turn, so both read what is guarded before either
  * writes it. Of all workloads, the list of `tx` needs most of them: one meeting in six shows nothing
- * there, and twenty show nothing once in 10^15. Contexts that take it must make more turns than there are meetings, and there must be
- * more of them than locks: one that waits for its partner waits until the meetings are over.
+ * there, and twenty show nothing once in 10^15. Contexts that take it must make more turns than
+ * there are meetings, and there must be more of them than locks: one that waits for its partner
+ * waits until the meetings are over.
  */
 #define _GNU_SOURCE /* REG_EFL */
 #include <overlock/ops.h>
