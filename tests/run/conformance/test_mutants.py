@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from tests.run.conformance.generate import Case, load
 from tests.run.conftest import Compile, environment, output
 
 PRELOAD = TOP / "preload"
+RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
 SOURCES = (
     *("api.c", "clock.c", "cond.c", "environment.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
@@ -180,7 +181,7 @@ MUTANTS = [
     Mutant(
         "two locks for one mutex",
         "outside.c",
-        "if (ol_cas_release(slot, (void *)0, lock_in(o)))",
+        "if (o && ol_cas_release(slot, (void *)0, lock_in(o)))",
         "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
         "partitioned_ticket",
         ("reborn.c",),
@@ -287,14 +288,6 @@ MUTANTS = [
         "return acquire_again(m);\n\t} else if (IS_CHECKED",
         "tas_yield",
         (CASES, "mutex/errorcheck/held-by-self/lock"),
-    ),
-    Mutant(
-        "before 1970 is no time",
-        "cond.c",
-        "until->tv_sec < 0",
-        "until->tv_sec < -9",
-        "tas_yield",
-        (CASES, "cond/realtime/normal/timedwait-before-1970"),
     ),
     Mutant(
         "lost signal",
@@ -569,14 +562,18 @@ def hangs(child: "subprocess.Popen[str]", command: list[str | Path], mutant: Mut
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(5)
         return False
+    unchanged = replace(mutant, spinlock=Mutant.spinlock)  # it refuses what a mutant may not
     for _ in range(3):
-        assert healthy(command, served(UNCHANGED, mutant), natively(*command))
+        assert healthy(command, served(UNCHANGED, unchanged), natively(*command))
     return child.poll() is None
 
 
 def is_caught(program: Compile, asked: Path, folder: Path, mutant: Mutant) -> bool:
+    """A few need others to come at the right time: if half of the runs miss that, RUNS in a row do
+    once in 10^6."""
     folder.mkdir()
-    return fails(program, asked, build(folder, mutant), mutant)
+    library = build(folder, mutant)
+    return any(fails(program, asked, library, mutant) for _ in range(RUNS))
 
 
 @pytest.fixture(scope="session")
