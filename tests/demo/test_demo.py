@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import descendants, gone, read_until, until
+from tests.processes import HANG_S, descendants, gone, read_until, until
 
 COMMAND = [sys.executable, "-m", "overlock_tools", "demo", "-o", "report.html"]
 QUICK = ["--rounds", "1", "--seconds", "0.02"]
@@ -29,7 +29,7 @@ def start(folder: Path, *args: str) -> subprocess.Popen[str]:
 
 def test_demo(tmp_path: Path) -> None:
     child = start(tmp_path, *QUICK, "--keep", ".")
-    out, err = child.communicate(timeout=170)
+    out, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (0, "")
     for heading in ("1. This machine", "2. The collapse", "3. The same locks", "4. Verdict"):
         assert heading in out
@@ -65,7 +65,7 @@ def test_missing_program_is_said_and_the_rest_reported(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=80,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 3
@@ -77,7 +77,7 @@ def test_interrupt_in_the_middle_still_reports(tmp_path: Path) -> None:
     child = start(tmp_path, "--rounds", "1000", "--seconds", "0.02")
     read_until(child, "round 1 of 1000 done")
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     assert "Interrupted: the complete cells are kept." in out
     assert "The measurement was interrupted" in (tmp_path / "report.html").read_text()
@@ -90,7 +90,7 @@ def test_interrupt_in_a_program_still_reports(tmp_path: Path, number: signal.Sig
     read_until(child, "sysbench mutex, unmodified")
     running = until(lambda: descendants(child.pid))
     child.send_signal(number)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     until(lambda: all(map(gone, running)))
     assert "4. Verdict" in out
@@ -101,7 +101,7 @@ def test_interrupt_before_anything_writes_nothing(tmp_path: Path) -> None:
     child = start(tmp_path, "--rounds", "1", "--seconds", "50")
     read_until(child, "2. The collapse")
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     assert "no report is written" in out
     assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TOP
+from tests.processes import HANG_S
 
 FILES = ("tools/setup", "tools/packages.txt", "tools/constraints.txt", "pyproject.toml", "Makefile")
 
@@ -31,7 +32,7 @@ def run(clone: Path, *command: str, **environment: str) -> subprocess.CompletedP
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import BUILD, TOP
+from tests.processes import HANG_S
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None, code: int = 0) -> str:
@@ -20,7 +21,7 @@ def run(*command: str | Path, env: dict[str, str] | None = None, code: int = 0) 
         capture_output=True,
         text=True,
         env={**os.environ, **(env or {})},
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     output = done.stdout + done.stderr

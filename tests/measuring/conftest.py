@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import NATIVE
+from tests.processes import HANG_S
 
 STRIDE = NATIVE.parent / "tests/measuring/overlock-bench-stride"  # whose sampler is broken
-PATIENCE = 45  # seconds: far more than any cell here takes
 
 from overlock_tools.measure import header_locks  # noqa: E402  (after the folder is named)
 
@@ -30,8 +30,8 @@ class Bench:
 
     def answer(self) -> Answer:
         assert self.process.stdout is not None
-        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
-            pytest.fail(f"no answer within {PATIENCE} s")
+        if not select.select([self.process.stdout], [], [], HANG_S)[0]:
+            pytest.fail(f"no answer within {HANG_S:g} s")
         answer: Answer = json.loads(self.process.stdout.readline())
         return answer
 
@@ -49,7 +49,7 @@ class Bench:
         """Ends the input; the exit status."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(60)
+        return self.process.wait(HANG_S)
 
     def copies(self) -> list[int]:
         """The processes of the cell at hand."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.measuring.conftest import Bench, started
-from tests.processes import gone, until
+from tests.processes import HANG_S, gone, until
 
 LONG = "workload=sections variant=tas_yield threads=3 copies=3 seconds=600"
 
@@ -44,7 +44,7 @@ def test_copies(bench: Bench) -> None:
 def test_interrupted(bench: Bench, end: signal.Signals) -> None:
     pids = running(bench, LONG)
     bench.process.send_signal(end)
-    assert bench.process.wait(60) == 130
+    assert bench.process.wait(HANG_S) == 130
     assert all(gone(pid) for pid in pids)
 
 
@@ -60,7 +60,7 @@ def test_nobody_reads(bench: Bench) -> None:
     pids = running(bench, LONG)
     assert bench.process.stdout is not None
     bench.process.stdout.close()
-    bench.process.wait(60)
+    bench.process.wait(HANG_S)
     assert all(gone(pid) for pid in pids)
 
 
@@ -77,7 +77,7 @@ def test_a_copy_that_dies_ends_the_cell(bench: Bench) -> None:
 def test_phases(bench: Bench) -> None:
     """Half of four threads go, and others come, at each of four boundaries."""
     seen: set[int] = set()
-    bench.start("workload=sections variant=tas_yield threads=4 phases=5 seconds=1.5")
+    bench.start("workload=sections variant=tas_yield threads=4 phases=5 seconds=4")
     until(lambda: bool(bench.copies()))
     (pid,) = bench.copies()
     while not gone(pid):
@@ -97,7 +97,7 @@ def slices(pid: int) -> list[str]:
 
 def test_slice(bench: Bench) -> None:
     """The kernel says that each thread has the slice asked for, or the cell says why not."""
-    line = "workload=sections variant=tas_yield threads=3 seconds=1.5 slice_us=700"
+    line = "workload=sections variant=tas_yield threads=3 seconds=4 slice_us=700"
     bench.start(line)
     until(lambda: bool(bench.copies()) and len(threads(bench.copies()[0])) == 3)
     seen = slices(bench.copies()[0])
@@ -113,7 +113,7 @@ def test_slice(bench: Bench) -> None:
 def test_hung_cells_are_told_apart_from_slow_ones() -> None:
     """A process that stands still is killed, and the next cell is served."""
     with started() as bench:
-        bench.start("workload=sections variant=ticket threads=1 seconds=0.5")
+        bench.start("workload=sections variant=ticket threads=1 seconds=4")
         until(lambda: bool(bench.copies()))
         os.kill(bench.copies()[0], signal.SIGSTOP)
         answer = bench.answer()

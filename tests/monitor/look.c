@@ -5,7 +5,8 @@
  *	look judge FILE ENTRY	 for each line of our time, in ns, on stdin: what the entry means then
  *	look race READS		 a thread writes an entry, all its fields alike: how many of so many whole
  *				 reads were mixed
- *	look spin FILE N SECONDS N threads on one CPU look at their own entries, so long or somewhat longer
+ *	look spin FILE N SECONDS N threads on one CPU look at their own entries, so long or somewhat longer;
+ *				 -1: until they are told nothing any more
  *	look reuse exit|exec	 tells two threads; after a line on stdin the first ends, or executes another
  *				 program, and a process that spins gets its id; until another line
  */
@@ -249,14 +250,23 @@ static void on_one_cpu(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* At least so long, and until all have been switched some times, on however busy a machine. */
-enum { ENOUGH = 6, MOST_SECONDS = 20 };
+/*
+ * At least so long, and until all have been switched some times and have seen two slices end or that
+ * nothing is told any more, on however busy a machine.
+ */
+enum { ENOUGH = 6, HANG_SECONDS = 300 };
 
-static bool enough(unsigned n)
+static bool enough(unsigned n, bool until_untold)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (ol_load_relaxed(&spinners[i].switches) < ENOUGH)
+	for (unsigned i = 0; i < n; i++) {
+		const struct spinner *s = &spinners[i];
+		uint64_t untold = ol_load_relaxed(&s->untold);
+
+		if (ol_load_relaxed(&s->switches) < ENOUGH)
 			return false;
+		if (!untold && (until_untold || ol_load_relaxed(&s->changes) < 2))
+			return false;
+	}
 	return true;
 }
 
@@ -268,7 +278,7 @@ static void let_spin(unsigned n, double seconds)
 	do {
 		usleep(1000);
 		passed = (double)(now_ns() - began) * 1e-9;
-	} while (passed < seconds || (!enough(n) && passed < MOST_SECONDS));
+	} while (passed < seconds || (!enough(n, seconds < 0) && passed < HANG_SECONDS));
 	ol_store_relaxed(&over, 1u);
 }
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """overlock-hostd and an ordinary program of several threads, which read their own entries."""
 
-import contextlib
 import json
 import os
 import signal
@@ -20,10 +19,10 @@ import pytest
 
 from tests.conftest import NATIVE
 from tests.monitor.conftest import HEADER, MADE, NO_END, OVER, TOLD, Entry, Look, Page
+from tests.processes import HANG_S, until
 
 HOSTD = NATIVE / "overlock-hostd"
 BTF = Path("/sys/kernel/btf/vmlinux")
-HANG_SECONDS = 60
 
 
 def lacking() -> str:
@@ -75,7 +74,7 @@ def started(*command: str | Path) -> Iterator[Child]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    hang = threading.Timer(HANG_SECONDS, child.kill)  # its line is waited for without end
+    hang = threading.Timer(HANG_S, child.kill)  # its line is waited for without end
     hang.start()
     try:
         yield child
@@ -120,7 +119,7 @@ def state(page: Path) -> int:
 def ended(agent: Child, number: signal.Signals = signal.SIGTERM) -> dict[str, Any]:
     agent.send_signal(number)
     found: dict[str, Any] = line(agent)
-    assert agent.wait(10) == 0
+    assert agent.wait(HANG_S) == 0
     return found
 
 
@@ -136,7 +135,7 @@ def test_threads_know_each_of_their_slices(spinner: Path, page: Path) -> None:
         assert thread["ids"] == thread["switches"]
         assert not thread["unread"]
         assert not thread["untold"]
-        assert thread["ahead"] > thread["looks"] / 2
+        assert thread["ahead"]
     assert seen["taken"] > 10
     assert seen["written"] >= seen["slices"]
     assert not seen["refused"]
@@ -160,8 +159,8 @@ def test_what_is_copied_is_later_but_true(spinner: Path, page: Path) -> None:
 
 @needs_root
 def test_a_copy_that_comes_late_misses_slices(spinner: Path, page: Path) -> None:
-    """The mutant of the first test's: who copies once in 0.2 s."""
-    options = ("--publisher", "copy", "--poll-us", "200000")
+    """The mutant of the first test's: a copy each second, far apart beside times off the CPU."""
+    options = ("--publisher", "copy", "--poll-us", "1000000")
     with watched(spinner, page, *options) as (program, agent, _):
         threads = line(program)
         ended(agent)
@@ -184,18 +183,15 @@ def test_it_ends_with_the_threads_it_watches(spinner: Path, page: Path) -> None:
         program.kill()
         program.wait()
         assert line(agent)["slices"]
-        assert agent.wait(10) == 0
+        assert agent.wait(HANG_S) == 0
         assert state(page) == OVER
 
 
 # Threads whose ids are used again.
 
 
-def until(what: Callable[[], bool], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+def slices_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[2])
 
 
 @contextmanager
@@ -216,11 +212,11 @@ def reused(
 def test_a_stranger_of_the_same_id_is_not_told_of(spinner: Path, page: Path, way: str) -> None:
     with reused(spinner, page, "--publisher", way, which=slice(2)) as (program, agent):
         go(program)
-        assert int(line(program)) > 0
+        stranger = int(line(program))
         until(lambda: not Entry.on(page).id)
         last = Entry.on(page)
         assert (last.running, last.begin, last.end) == (0, 0, 0)
-        time.sleep(0.3)  # of the stranger's spinning
+        until(lambda: slices_of(stranger) > 10)
         assert Entry.on(page) == last
         assert state(page) == TOLD  # for the other thread
         go(program)
@@ -234,7 +230,7 @@ def test_it_ends_with_the_last_thread_it_watches(spinner: Path, page: Path, way:
     with reused(spinner, page, "--publisher", way, which=slice(1)) as (program, agent):
         go(program)
         assert line(agent)["slices"]
-        assert agent.wait(10) == 0
+        assert agent.wait(HANG_S) == 0
         assert state(page) == OVER
         assert program.poll() is None
 
@@ -248,7 +244,7 @@ def test_a_thread_that_executes_a_program_is_no_more(spinner: Path, page: Path, 
         go(program)
         assert int(line(program)) > 0
         assert line(agent)["slices"]
-        assert agent.wait(10) == 0
+        assert agent.wait(HANG_S) == 0
         assert state(page) == OVER
         assert program.poll() is None
 
@@ -280,7 +276,7 @@ def test_a_page_that_is_truncated_ends_it(page: Path, way: str, sizes: tuple[int
             for size in sizes:
                 os.truncate(page, size)
             assert "slices" in line(agent)
-            assert agent.wait(10) == 1
+            assert agent.wait(HANG_S) == 1
             assert agent.stderr
             assert agent.stderr.read() == (
                 f"overlock-hostd: {page} was truncated or overwritten; make it anew, and "
@@ -565,9 +561,10 @@ def test_an_end_is_the_same_whether_or_not_others_wait(page: Path, other_page: P
             changed = ends_told_anew(page, other_page, 20)
             ended(agent)
             ended(knowing)
-    if len(changed) < 10:
+    if len(changed) < 20:
         pytest.skip("this machine is too busy: the thread was alone at few ticks only")
-    # The time that a host or interrupts take can move an end by a tick.
+    # The time that a host or interrupts take can move an end by a tick. Were that so at one tick in
+    # twenty, half of twenty ticks would be so once in 10^8.
     assert sum(changed) < len(changed) / 2
 
 
@@ -585,8 +582,8 @@ def test_what_is_sure_is_told_only_if_asked_for(spinner: Path, page: Path) -> No
 
 @needs_root
 def test_one_that_is_killed_is_not_believed_for_long(spinner: Path, page: Path) -> None:
-    with watched(spinner, page, seconds=4) as (program, agent, _):
-        time.sleep(0.5)
+    with watched(spinner, page, seconds=-1) as (program, agent, _):
+        until(lambda: all(Entry.on(page, i).begin > 0 for i in range(3)))
         agent.kill()
         threads = line(program)
     assert state(page) == TOLD  # it could not say so
@@ -616,16 +613,10 @@ def test_it_goes_with_who_started_it(spinner: Path, page: Path) -> None:
         words = ["setpriv", "--pdeathsig", "TERM", "--", str(HOSTD), "--page", str(page)]
         words += ["--threads", line(program)]
         with started(sys.executable, "-c", script, *words) as parent:
-            begun = line(parent)
+            line(parent)
             parent.kill()
             parent.wait()
-            until = time.monotonic() + 20
-            with contextlib.suppress(FileNotFoundError):
-                while time.monotonic() < until:
-                    if "zombie" in Path(f"/proc/{begun['pid']}/status").read_text():
-                        break
-                    time.sleep(0.05)
-            assert state(page) == OVER
+            until(lambda: state(page) == OVER)
 
 
 def asked(*words: str | Path) -> "subprocess.CompletedProcess[str]":
@@ -634,7 +625,7 @@ def asked(*words: str | Path) -> "subprocess.CompletedProcess[str]":
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_S,
         check=False,
     )
 

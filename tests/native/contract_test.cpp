@@ -301,7 +301,7 @@ protected:
         while (sem_wait(&stalled))
             ;
         lock.unlock();
-        const ol_ticks_t patience = from_now(waits_forever(tau) ? 20ms : 60s);
+        const ol_ticks_t patience = from_now(waits_forever(tau) ? 20ms : 300s);
         while (!entered && !ol_passed(patience))
             std::this_thread::yield();
         const bool got_it = entered;

@@ -98,10 +98,10 @@ inline void together(unsigned threads, auto body) {
 }
 
 inline bool eventually(auto condition) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!condition()) {
         if (std::chrono::steady_clock::now() > until) {
-            ADD_FAILURE() << "what is waited for did not come about within a minute";
+            ADD_FAILURE() << "what is waited for did not come about within five minutes";
             return false;
         }
         std::this_thread::yield();

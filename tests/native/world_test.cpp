@@ -16,29 +16,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Of several, the one that nobody interrupted. Every program that a program starts waits for it.
-TEST(Calibration, TakesLessThanHalfAMillisecond) {
-    uint64_t least_ns = UINT64_MAX;
-    for (int i = 0; i < 20; i++) {
-        struct ol_world scratch = *ol_world;
-        ol_calibrate(&scratch);
-        least_ns = std::min(least_ns, ol_calibration()->took_ns);
-    }
-    RecordProperty("calibration_ns", std::to_string(least_ns));
-    EXPECT_LT(least_ns, 500'000u);
-}
-
-TEST(Calibration, TicksKeepTimeWithTheClock) {
-    const uint64_t ticks = ol_now(), ns = ol_clock();
-    std::this_thread::sleep_for(50ms);
-    const uint64_t ticks_later = ol_now(), ns_later = ol_clock();
-    const double ratio = static_cast<double>(ol_ns_from_ticks(ticks_later - ticks)) /
-                         static_cast<double>(ns_later - ns);
-    EXPECT_NEAR(ratio, 1.0, 0.02); // a preemption between the two looks is some 5 ms of 50
-    EXPECT_GT(ol_calibration()->relax_ns, 0.0);
-    EXPECT_GT(ol_calibration()->yield_ns, 0.0);
-}
-
 struct Instant {
     uint64_t ticks, ns;
 };
@@ -56,21 +33,16 @@ Instant look() {
     return best;
 }
 
-TEST(Calibration, ATickIsMeasuredAgainOnceThereWasTime) {
-    constexpr uint64_t second = 1'000'000'000;
-    std::vector<uint64_t> found;
+// How exactly, is calibrate_test's. To be off by 1 ms of 50, all of 100 looks must be interrupted.
+TEST(Calibration, TicksKeepTimeWithTheClock) {
     const Instant first = look();
-    for (int i = 0; i < 8; i++) {
-        struct ol_world scratch = *ol_world;
-        ol_calibrate(&scratch);
-        std::this_thread::sleep_for(12ms);
-        found.push_back(ol_ticks_from_ns(second));
-    }
+    std::this_thread::sleep_for(50ms);
     const Instant last = look();
-    const double ticks = static_cast<double>(last.ticks - first.ticks) /
-                         static_cast<double>(last.ns - first.ns) * second;
-    for (const uint64_t each : found)
-        EXPECT_NEAR(static_cast<double>(each) / ticks, 1.0, 3e-5);
+    const double ratio = static_cast<double>(ol_ns_from_ticks(last.ticks - first.ticks)) /
+                         static_cast<double>(last.ns - first.ns);
+    EXPECT_NEAR(ratio, 1.0, 0.02);
+    EXPECT_GT(ol_calibration()->relax_ns, 0.0);
+    EXPECT_GT(ol_calibration()->yield_ns, 0.0);
 }
 
 TEST(Calibration, ConversionsRoundAndSaturate) {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TOP
+from tests.processes import HANG_S
 
 PROGRAM = TOP / "tests/run/programs/guarded.c"
 PACKAGES = ("liboverlock-dev", "liboverlock0", "overlock")
@@ -23,7 +24,7 @@ def run(*command: str | Path, given: str = "", **more: str) -> str:
         capture_output=True,
         text=True,
         env={**os.environ, **more},
-        timeout=150,
+        timeout=HANG_S,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), (command, done.stdout, done.stderr)

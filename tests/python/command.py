@@ -14,13 +14,14 @@ from typing import NoReturn
 
 from overlock_tools.cli import main
 from overlock_tools.model import defs
+from tests.processes import HANG_S
 
 Done = subprocess.CompletedProcess[str]
 COMMAND = [sys.executable, "-m", "overlock_tools"]
 
 
 def run_forked(
-    args: list[str], folder: Path, environment: dict[str, str], seconds: float = 120
+    args: list[str], folder: Path, environment: dict[str, str], seconds: float = HANG_S
 ) -> Done:
     """The command as a process of its own, without a terminal.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import HANG_S
 from tests.python.command import COMMAND, Done, run_forked
 
 Overlock = Callable[..., Done]
@@ -17,7 +18,7 @@ def overlock(tmp_path: Path) -> Overlock:
     """Runs the command in a folder of its own, without a terminal; `within` comes before it."""
 
     def run(
-        *args: str | Path, within: tuple[str, ...] = (), seconds: float = 120, **environment: str
+        *args: str | Path, within: tuple[str, ...] = (), seconds: float = HANG_S, **environment: str
     ) -> Done:
         words, env = [*map(str, args)], {**os.environ, **environment}
         if not within:
@@ -47,6 +48,6 @@ def result_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=HANG_S,
     )
     return path

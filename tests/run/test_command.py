@@ -14,6 +14,7 @@ import pytest
 
 from overlock_tools.system import native
 from tests.conftest import TOP
+from tests.processes import HANG_S
 from tests.run.conftest import (
     REFUSED,
     SPINLOCKS,
@@ -211,7 +212,7 @@ while True:
     assert child.stdout is not None
     assert child.stdout.readline() == f"{child.pid} {os.getpid()}\n"
     child.send_signal(signal.SIGINT)
-    assert child.communicate(timeout=60)[0] == "interrupted\n"
+    assert child.communicate(timeout=HANG_S)[0] == "interrupted\n"
     assert child.returncode == 5
 
 

@@ -23,6 +23,7 @@ from overlock_tools.model.defs import Tunable
 from overlock_tools.preload.interpose import ADAPTIVE
 from overlock_tools.system import native
 from tests.conftest import TOP
+from tests.processes import HANG_S
 from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment
 
 Text = str | bytes
@@ -267,7 +268,7 @@ class Ground:
             env=self.variables(row),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=60,
+            timeout=HANG_S,
             preexec_fn=row.before,
             check=False,
         )

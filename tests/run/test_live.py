@@ -15,6 +15,7 @@ import pytest
 from overlock_tools.preload import live
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
+from tests.processes import HANG_S
 from tests.run.conftest import environment, overlock
 
 # The interpreter's own lock is made of a mutex and a condition.
@@ -113,7 +114,7 @@ def test_interrupt_ends_the_program_and_is_told(tmp_path: Path) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     os.killpg(child.pid, signal.SIGINT)
-    assert child.wait(60) == -signal.SIGINT
+    assert child.wait(HANG_S) == -signal.SIGINT
     last = out.read_text().rsplit("overlock: ", 1)[1]
     assert last.startswith("total, ")
     assert "(Nh " in last

@@ -15,6 +15,7 @@ import pytest
 
 from overlock_tools.system import native
 from tests.conftest import TOP
+from tests.processes import HANG_S
 from tests.run.conftest import LOCKS, X86_64, Compile, collapses, environment, overlock, run
 
 FLAVOURS = ("", "-counted", "-checked")
@@ -39,7 +40,7 @@ def served(
         input="\n" * lines,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=HANG_S,
         check=False,
     )
 
@@ -249,7 +250,7 @@ def test_a_running_program_keeps_its_library(
         change(copies[flavour])
         assert f"{copies[flavour]} (deleted)" in Path(f"/proc/{child.pid}/maps").read_text()
         assert ask(child) == "800\n"
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=HANG_S)
         assert (child.returncode, said) == (0, "")
     if flavour:
         sites = json.loads(out.read_text())["sites"]["sites"]
@@ -264,7 +265,7 @@ def test_a_library_overwritten_in_place_takes_programs_with_it(
         assert ask(child) == "400\n"
         os.truncate(copies[""], 0)
         assert ask(child) == ""
-        assert child.wait(60) in (-signal.SIGBUS, -signal.SIGSEGV)
+        assert child.wait(HANG_S) in (-signal.SIGBUS, -signal.SIGSEGV)
 
 
 def test_installing_again_replaces_by_a_new_file(tmp_path: Path) -> None:

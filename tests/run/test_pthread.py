@@ -10,6 +10,7 @@ import pytest
 
 from overlock_tools.model import defs
 from overlock_tools.system import native
+from tests.processes import HANG_S
 from tests.run.conftest import (
     LOCKS,
     SPINLOCKS,
@@ -199,7 +200,7 @@ import queue, threading
 numbers, total = queue.Queue(), 0
 def work():
     global total
-    while (n := numbers.get(timeout=60)) is not None:
+    while (n := numbers.get(timeout=300)) is not None:
         total += n
 threads = [threading.Thread(target=work) for _ in range(4)]
 for t in threads: t.start()
@@ -230,7 +231,7 @@ def test_pbzip2_packs_and_unpacks(packed: Path, tmp_path: Path, lock: str) -> No
     for direction, source in (("-z", packed.with_suffix("")), ("-d", packed)):
         command = ["pbzip2", direction, "-kqcb1", "-p4", str(source)]
         with (tmp_path / "out").open("wb") as out:
-            done = subprocess.run(command, env=env, stdout=out, timeout=100, check=False)
+            done = subprocess.run(command, env=env, stdout=out, timeout=HANG_S, check=False)
         assert done.returncode == 0
         wanted = packed if direction == "-z" else packed.with_suffix("")
         assert (tmp_path / "out").read_bytes() == wanted.read_bytes()

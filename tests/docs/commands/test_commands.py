@@ -20,6 +20,7 @@ import pytest
 
 from overlock_tools.cli.main import cli
 from tests.conftest import NATIVE, TOP
+from tests.processes import HANG_S
 
 HERE = Path(__file__).parent
 PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted(TOP.glob("docs/**/*.md"))]
@@ -35,7 +36,6 @@ PROGRAMS = (
 )
 COMMAND = re.compile(rf"(?:\$ )?({PROGRAMS}.*|overlock doctor)$")
 NO_COMMAND = "overlock: "  # a message of the kernel
-TIME = 120
 PROCESS = "PID"
 
 
@@ -188,7 +188,7 @@ def test_command_runs(text: str, prepared: Path, tmp_path: Path, server: int) ->
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=TIME,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode in entry.get("codes", [0]), (command, done.stdout)

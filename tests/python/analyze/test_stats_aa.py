@@ -15,6 +15,7 @@ from aa import Comparison
 
 from overlock_tools.model.stats import Ratio
 from tests.conftest import TOP
+from tests.processes import HANG_S
 
 SAME, FASTER, SLOWER = Ratio(1, 0.99, 1.01), Ratio(1.05, 1.04, 1.06), Ratio(0.95, 0.94, 0.96)
 
@@ -50,7 +51,7 @@ def test_measures_and_leaves_nothing_behind(tmp_path: Path) -> None:
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode in (0, 1), done.stderr  # 1: such short cells do not find 5 %

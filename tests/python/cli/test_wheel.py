@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TOP
+from tests.processes import HANG_S
 from tests.python.cli.test_bench import HEADER, SOUND
 from tests.python.conftest import SHORT
 
@@ -19,7 +20,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wheels = tmp_path_factory.mktemp("wheels")
     folder = tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, TOP], check=True, timeout=80)
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, TOP], check=True, timeout=HANG_S)
     (wheel,) = wheels.glob("overlock_tools-*-py3-none-linux_*.whl")
     subprocess.run([*pip, "install", "--no-deps", "--target", folder, wheel], check=True)
     return folder
@@ -34,7 +35,7 @@ def run(installed: Path, cwd: Path, *args: str) -> subprocess.CompletedProcess[s
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import TOP
-from tests.processes import children, read
+from tests.processes import HANG_S, children, read
 
 STAND_IN = [sys.executable, "-m", "tests.python.conditions.stand_in"]
 
@@ -55,7 +55,7 @@ class Running:
 
     def ended(self) -> tuple[str, str]:
         """What it then says."""
-        return self.process.communicate(timeout=60)
+        return self.process.communicate(timeout=HANG_S)
 
     def groups(self) -> set[Path]:
         return groups() - self.groups_before

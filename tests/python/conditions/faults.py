@@ -48,7 +48,7 @@ def too_few() -> None:
 FAULTS = {
     "no quota": no_quota,
     "nobody inside": nobody_inside,
-    "sleepy hogs": told(busy_ms=0.2, period_ms=10),
+    "sleepy hogs": told(busy_ms=0.2, period_ms=1000),
     "polite hogs": told(policy="other"),
     "too few hogs": too_few,
     "hogs with other slices": told(slice_ms=20),

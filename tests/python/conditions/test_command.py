@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import children, descendants, gone, read, until
+from tests.processes import HANG_S, children, descendants, gone, read, until
 from tests.python.conditions.conftest import groups, hogs_of
 from tests.python.conditions.test_scenarios import needs_quota, needs_slices
 
@@ -33,7 +33,7 @@ def bench(*args: str, user: tuple[str, ...] = ()) -> subprocess.CompletedProcess
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=HANG_S,
         check=False,
     )
 
@@ -127,7 +127,7 @@ def test_nothing_is_left(end: signal.Signals, to: Callable[[int, int], None]) ->
     seen = descendants(running.pid)
     assert running.groups()
     to(running.pid, end)
-    _, err = running.process.communicate(timeout=60)
+    _, err = running.process.communicate(timeout=HANG_S)
     assert (running.process.returncode, err) == (130, "")
     until(lambda: all(map(gone, seen)))
     assert not running.groups()
@@ -139,7 +139,7 @@ def test_killed_outright_leaves_no_process_and_the_next_one_removes_its_group() 
     until(running.cells)
     seen = descendants(running.pid)
     running.process.kill()
-    running.process.communicate(timeout=60)
+    running.process.communicate(timeout=HANG_S)
     until(lambda: all(map(gone, seen)))
     (stale,) = running.groups()
     assert not (stale / "cgroup.procs").read_text()

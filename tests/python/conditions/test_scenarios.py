@@ -17,8 +17,7 @@ from tests.python.conditions.conftest import Proofs as Found
 from tests.python.conditions.conftest import Start, hogs_of
 
 Prove = Callable[..., Found]
-# Three processes that spin want 3 CPUs; a fifth of one is used up soon, however busy the machine.
-WORK = ("--copies-run", "3", "--seconds", "0.5")
+SPINNERS = ("--copies-run", "3")  # they want 3 CPUs, and use up a fifth of one
 
 
 def may_set_quotas() -> bool:
@@ -43,7 +42,7 @@ def cpu_seconds(pid: int) -> float:
 
 @needs_quota
 def test_quota_throttles(start: Start) -> None:
-    running = start("--quota", "0.2:20", *WORK, "--cells", "1000")
+    running = start("--quota", "0.2:20", *SPINNERS, "--cells", "1000")
     (group,) = running.groups()
     assert (group / "cpu.cfs_quota_us").read_text() == "4000\n"
     assert (group / "cpu.cfs_period_us").read_text() == "20000\n"
@@ -56,11 +55,22 @@ def test_quota_throttles(start: Start) -> None:
     until(lambda: field(group / "cpu.stat", "nr_throttled") > 5)
 
 
+def held(proofs: Prove, *args: str) -> Found:
+    """All of them, in the shortest time against which the delays of a busy machine are short.
+
+    One that is not in force does not hold in any time.
+    """
+    for seconds in ("0.5", "5", "50"):
+        found = proofs(*args, "--seconds", seconds)
+        if all(proof["held"] for proof in found.values()):
+            return found
+    pytest.fail(str(found))
+
+
 @needs_quota
 def test_quota_is_proven(proofs: Prove) -> None:
-    proof = proofs("--quota", "0.2", *WORK)["quota"]
+    proof = held(proofs, "--quota", "0.2", *SPINNERS)["quota"]
     seen = proof["seen"]
-    assert proof["held"], proof
     assert (seen["quota_us"], seen["period_us"]) == (20_000, 100_000)
     assert seen["throttled"] > 0
     assert seen["throttled_seconds"] > 0
@@ -71,7 +81,7 @@ def test_quota_is_proven(proofs: Prove) -> None:
 @needs_quota
 @pytest.mark.parametrize("fault", ["no quota", "nobody inside"])
 def test_quota_that_is_none_is_not_proven(proofs: Prove, fault: str) -> None:
-    assert not proofs("--quota", "0.2", *WORK, "--fault", fault)["quota"]["held"]
+    assert not proofs("--quota", "0.2", *SPINNERS, "--fault", fault)["quota"]["held"]
 
 
 @needs_quota
@@ -98,8 +108,7 @@ def test_background_takes_its_share(start: Start, sort: str, policy: int) -> Non
 
 @pytest.mark.parametrize("sort", ["hogs", "batch", "realtime"])
 def test_background_is_proven(proofs: Prove, sort: str) -> None:
-    proof = proofs("--background", f"2:{sort}", "--seconds", "0.5")["background"]
-    assert proof["held"], proof
+    proof = held(proofs, "--background", f"2:{sort}")["background"]
     assert len(proof["seen"]["share_of_a_cpu"]) == 2
     assert re.fullmatch(
         r"2 background (CPU hogs|batch processes|real-time processes)( \(5 of every 10 ms\))? "
@@ -110,8 +119,7 @@ def test_background_is_proven(proofs: Prove, sort: str) -> None:
 
 
 def test_realtime_leaves_half_of_the_machine(proofs: Prove) -> None:
-    proof = proofs("--background", "8:realtime", "--cpus", "1", "--seconds", "0.5")["background"]
-    assert proof["held"], proof
+    proof = held(proofs, "--background", "8:realtime", "--cpus", "1")["background"]
     assert proof["asked"]["busy_ms"] == 5 / 8
     assert proof["seen"]["share_of_cpus"] < 0.75
 
@@ -127,21 +135,21 @@ def test_realtime_leaves_half_of_the_machine(proofs: Prove) -> None:
     ],
 )
 def test_background_that_is_none_is_not_proven(proofs: Prove, sort: str, fault: str) -> None:
-    assert not proofs("--background", f"2:{sort}", "--fault", fault)["background"]["held"]
+    """A sleepy one wants a CPU once a second; in two, no queue for it is as long as that."""
+    args = ("--background", f"2:{sort}", "--seconds", "2")
+    assert not proofs(*args, "--fault", fault)["background"]["held"]
 
 
 def test_copies_are_counted(proofs: Prove) -> None:
-    proof = proofs("--neighbours", "3", "--copies-run", "3")["neighbours"]
-    assert proof["held"]
+    proof = held(proofs, "--neighbours", "3", "--copies-run", "3")["neighbours"]
     assert proof["words"] == "3 copies at once"
     for copies in ("1", "2"):
         assert not proofs("--neighbours", "3", "--copies-run", copies)["neighbours"]["held"]
 
 
 def test_threads_that_come_and_go_are_seen(proofs: Prove) -> None:
-    args = ("--phases", "3", "--seconds", "0.6")
-    assert proofs(*args, "--phases-run", "3")["phases"]["held"]
-    assert not proofs(*args)["phases"]["held"]
+    assert held(proofs, "--phases", "3", "--phases-run", "3")
+    assert not proofs("--phases", "3")["phases"]["held"]
 
 
 def takes_slices() -> bool:
@@ -163,8 +171,7 @@ def test_slices_are_in_force(start: Start) -> None:
 
 @needs_slices
 def test_slices_are_proven(proofs: Prove) -> None:
-    proof = proofs("--slice", "0.5", "--slice-run", "500")["slice"]
-    assert proof["held"], proof
+    proof = held(proofs, "--slice", "0.5", "--slice-run", "500")["slice"]
     assert 500 in proof["seen"]["slices_us"]
     assert proof["seen"]["neighbours_mean_on_cpu_ms"] > 0
 
@@ -183,9 +190,7 @@ def test_slice_that_the_kernel_does_not_keep_is_refused(start: Start) -> None:
 @needs_quota
 def test_scenarios_combine(proofs: Prove) -> None:
     args = ("--quota", "0.2", "--background", "1:hogs", "--neighbours", "3")
-    found = proofs(*args, *WORK)
-    assert set(found) == {"quota", "background", "neighbours"}
-    assert all(proof["held"] for proof in found.values()), found
+    assert set(held(proofs, *args, *SPINNERS)) == {"quota", "background", "neighbours"}
 
 
 def gone() -> Proof:

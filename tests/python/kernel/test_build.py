@@ -14,6 +14,7 @@ from overlock_tools.kernel import build, deb, paths, source
 from overlock_tools.kernel.build import Progress, Terms
 from overlock_tools.system.errors import Fail
 from tests.conftest import TOP
+from tests.processes import HANG_S, until
 from tests.python.conftest import Overlock
 
 
@@ -63,12 +64,9 @@ with ended_in_order():
     assert ours.stdout
     assert ours.stdout.readline() == "begun\n"
     ours.send_signal(signal.SIGTERM)
-    ours.communicate(timeout=30)
+    ours.communicate(timeout=HANG_S)
     pids = list(map(int, (tmp_path / "pids").read_text().split()))
-    until = time.monotonic() + 10
-    while any(map(runs, pids)) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not any(map(runs, pids))
+    until(lambda: not any(map(runs, pids)))
 
 
 def runs(pid: int) -> bool:

@@ -4,7 +4,6 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from overlock_tools.kernel import campaign
 from overlock_tools.system.errors import Fail
+from tests.processes import HANG_S, until
 from tests.python.command import COMMAND
 from tests.python.conftest import Overlock
 from tests.python.kernel.conftest import alive
@@ -51,7 +51,7 @@ def test_a_file_for_each_number_of_guests_and_one_page(
     overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
 ) -> None:
     fake("good")
-    done = overlock(*asked(home, tmp_path / "m", "1x1,1x4,2x4"), seconds=120)
+    done = overlock(*asked(home, tmp_path / "m", "1x1,1x4,2x4"))
     assert done.returncode == 0, done.stdout + done.stderr
     files = sorted(path.name for path in (tmp_path / "m").iterdir())
     assert files == ["loop-1.json", "loop-2.json"]
@@ -73,17 +73,15 @@ def test_it_goes_on_where_it_was_interrupted(
     pids = fake("good")
     command = asked(home, tmp_path / "m", "1x1,1x2")
     ours = subprocess.Popen([*COMMAND, *command], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
-    until = time.monotonic() + 30
-    while len(pids.read_text().split()) < 5 and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: len(pids.read_text().split()) >= 5)
     ours.send_signal(signal.SIGTERM)
-    said, _ = ours.communicate(timeout=30)
+    said, _ = ours.communicate(timeout=HANG_S)
     assert ours.returncode == 130, said
     assert "; repeat the command to complete the measurement" in said
     assert not alive(pids)
     kept = json.loads((tmp_path / "m/loop-1.json").read_text())["cells"]
     assert kept
-    done = overlock(*command, seconds=120)
+    done = overlock(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     whole = json.loads((tmp_path / "m/loop-1.json").read_text())
     assert whole["complete"]

@@ -20,6 +20,7 @@ from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system.errors import Fail
 from tests.conftest import TOP
+from tests.processes import HANG_S
 from tests.python.conftest import Overlock
 from tests.python.kernel.conftest import alive
 
@@ -143,7 +144,7 @@ def test_the_host_s_script_begins_binds_tells_and_ends(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=HANG_S,
         )
         return done.stdout
 

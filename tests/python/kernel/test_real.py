@@ -32,7 +32,7 @@ def test_the_guest_says_which_lock_it_runs(overlock: Overlock) -> None:
 
 def test_two_locks_under_locktorture(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "preemptable_ticket", "--baseline", "ticket", "--load", "locktorture")
-    done = overlock(*RUN, *asked, "--seconds", "5", "--json", "r.json", seconds=300)
+    done = overlock(*RUN, *asked, "--seconds", "5", "--json", "r.json")
     assert done.returncode == 0, done.stdout + done.stderr
     cells = json.loads((tmp_path / "r.json").read_text())["cells"]
     assert {cell["variant"] for cell in cells} == {"ticket", "preemptable_ticket"}
@@ -41,7 +41,7 @@ def test_two_locks_under_locktorture(overlock: Overlock, tmp_path: Path) -> None
 
 def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
     asked = ("--lock", "busted", "--baseline", "busted", "--seconds", "1")
-    done = overlock(*RUN, *asked, seconds=200)
+    done = overlock(*RUN, *asked)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "WRONG: busted with 2 vCPUs" in done.stdout
 
@@ -49,7 +49,7 @@ def test_busted_is_caught_by_the_loop(overlock: Overlock) -> None:
 @LONG
 def test_sections_are_as_long_as_they_were_asked_for(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "tas", "--baseline", "tas", "--parameter", "sections_cs=40000")
-    done = overlock(*RUN, *asked, "--seconds", "1", "--json", "r.json", seconds=200)
+    done = overlock(*RUN, *asked, "--seconds", "1", "--json", "r.json")
     assert done.returncode == 0, done.stdout + done.stderr
     (summary,) = json.loads((tmp_path / "r.json").read_text())["summary"]
     assert summary["measures"]["hold"] > 30_000  # ns; nothing shortens it, much can lengthen it
@@ -77,7 +77,7 @@ def lacking_for_slices() -> str:
 @pytest.mark.skipif(bool(lacking_for_slices()), reason=lacking_for_slices() or "-")
 def test_a_guest_takes_its_slice_page(overlock: Overlock, tmp_path: Path) -> None:
     asked = ("--lock", "i_spin", "--baseline", "i_spin", "--seconds", "1", "--slice-page")
-    done = overlock(*RUN, *asked, "--json", "r.json", seconds=200)
+    done = overlock(*RUN, *asked, "--json", "r.json")
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "r.json").read_text())["native"]["slices"]["i_spin"]
     assert told["begun"]["watching"] == 2
@@ -102,7 +102,7 @@ def liar(hostd: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> Calla
 def looked_at(overlock: Overlock, folder: Path) -> tuple[dict[str, Any], float]:
     """What a counting kernel saw of its slices under i_spin, and how many ms they lasted."""
     asked = ("--variant", "counted", "--lock", "i_spin", "--baseline", "i_spin", "--slice-page")
-    done = overlock(*RUN, *asked, "--seconds", "2", "--json", "r.json", seconds=200)
+    done = overlock(*RUN, *asked, "--seconds", "2", "--json", "r.json")
     assert done.returncode == 0, done.stdout + done.stderr
     body = json.loads((folder / "r.json").read_text())
     found = body["native"]["slices"]["i_spin"]
@@ -149,7 +149,7 @@ def test_the_loop_counts_who_had_lost_its_cpu(overlock: Overlock, tmp_path: Path
     """With four times as many vCPUs as CPUs somebody has; of a lock that is not ours, too."""
     asked = ("--lock", "tas", "--parameter", "preemptions=1", "--pool", "0", "--seconds", "2")
     words = ("guest", "run", "--rounds", "1", "--smp", "4", *asked)
-    done = overlock(*words, "--json", "r.json", seconds=300)
+    done = overlock(*words, "--json", "r.json")
     assert done.returncode == 0, done.stdout + done.stderr
     body = json.loads((tmp_path / "r.json").read_text())
     assert body["native"]["slices_by"] in {"gaps", "steal", "told"}
@@ -165,7 +165,7 @@ def test_the_loop_counts_who_had_lost_its_cpu(overlock: Overlock, tmp_path: Path
 def test_instructions_are_counted_exactly(overlock: Overlock, tmp_path: Path) -> None:
     found = []
     for name in ("a.json", "b.json"):
-        done = overlock("guest", "instructions", "--lock", "ticket", "--json", name, seconds=300)
+        done = overlock("guest", "instructions", "--lock", "ticket", "--json", name)
         assert done.returncode == 0, done.stdout + done.stderr
         found.append(json.loads((tmp_path / name).read_text())["instructions"])
     assert found[0] == found[1]

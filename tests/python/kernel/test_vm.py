@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.vm import Spec
 from overlock_tools.system.errors import Fail
 from tests.conftest import TOP
+from tests.processes import HANG_S, until
 from tests.python.command import COMMAND
 from tests.python.conftest import Overlock
 from tests.python.kernel.conftest import alive
@@ -153,11 +153,8 @@ def test_guests_end_however_we_end(number: signal.Signals, fake: Fake, tmp_path:
     assert ours.stdout.readline() == "up\n"
     assert len(alive(pids)) == 2
     ours.send_signal(number)
-    ours.communicate(timeout=20)
-    until = time.monotonic() + 10
-    while alive(pids) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not alive(pids)
+    ours.communicate(timeout=HANG_S)
+    until(lambda: not alive(pids))
     if number != signal.SIGKILL:  # nobody is left then to remove them
         assert not list((tmp_path / "tmp").iterdir())
 
@@ -223,11 +220,9 @@ def test_interrupted_run_leaves_nothing_and_can_be_resumed(
     asked = ["guest", "run", "--dir", str(home), "--accel", "tcg", "--lock", "tas,ticket"]
     asked += ["--rounds", "4", "--seconds", "0.3", "--json", str(tmp_path / "r.json")]
     ours = subprocess.Popen([*COMMAND, *asked], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
-    until = time.monotonic() + 30
-    while len(pids.read_text().split()) < 3 and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: len(pids.read_text().split()) >= 3)
     ours.send_signal(signal.SIGINT)
-    said, _ = ours.communicate(timeout=30)
+    said, _ = ours.communicate(timeout=HANG_S)
     assert ours.returncode == 130, said
     assert not alive(pids)
     assert "repeat the command with --resume to complete them" in said

@@ -10,7 +10,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import resources
@@ -25,6 +24,7 @@ from overlock_tools.cli import main
 from overlock_tools.measure import rounds, server, throw_mutexes
 from overlock_tools.model import paper_settings, plan
 from overlock_tools.system import files
+from tests.processes import HANG_S, until
 from tests.python.command import COMMAND, Done
 from tests.python.measure.fake_bench import WORKLOADS
 
@@ -316,11 +316,9 @@ def test_bad_usage(world: World, args: tuple[str, ...], line: str) -> None:
 def interrupted(world: World, *args: str, after: int = 4) -> None:
     world.world["seconds"] = 0.05
     child = world.start("sections", *LOCKS, "--rounds", "3", *args, "--json", "r.json")
-    until = time.monotonic() + 30
-    while len(world.asked()) < after and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(world.asked()) >= after)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (130, "")
     assert "; repeat the command with --resume to complete them" in out
     world.world["seconds"] = 0
@@ -641,11 +639,9 @@ def test_matrix_is_completed_by_the_same_command(world: World) -> None:
         "2,4",
         *args,
     )
-    until = time.monotonic() + 30
-    while len(world.asked()) < 18 and time.monotonic() < until:  # in the second workload
-        time.sleep(0.01)
+    until(lambda: len(world.asked()) >= 18)  # in the second workload
     child.send_signal(signal.SIGTERM)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (130, "")
     assert "interrupted; repeat the command to complete the measurement" in out
     had = sum(len(world.read(f"m/{p.name}")["cells"]) for p in (world.results / "m").iterdir())
@@ -713,13 +709,11 @@ def test_every_ending_keeps_what_is_complete_and_leaves_no_process(
 ) -> None:
     world.world["seconds"] = 0.05
     child = world.start("sections", *LOCKS, "--rounds", "100", "--json", "r.json")
-    until = time.monotonic() + 30
-    while len(world.asked()) < 3 and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(world.asked()) >= 3)
     below = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
     assert len(below) == 1
     child.send_signal(number)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (130, "")
     assert len(world.read()["cells"]) >= 2
     assert not Path(f"/proc/{below[0]}").exists()
@@ -729,11 +723,9 @@ def test_every_ending_keeps_what_is_complete_and_leaves_no_process(
 def test_what_is_not_written_is_not_called_kept(world: World) -> None:
     world.world["seconds"] = 0.05
     child = world.start("sections", *LOCKS, "--rounds", "3")
-    until = time.monotonic() + 30
-    while len(world.asked()) < 3 and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(world.asked()) >= 3)
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=30)
+    out, _ = child.communicate(timeout=HANG_S)
     assert re.search(r"^interrupted: \d of 18 cells are complete$", out, re.MULTILINE)
 
 

@@ -23,6 +23,7 @@ from overlock_tools.model.measures import Cell
 from overlock_tools.model.results import Result
 from overlock_tools.model.sweep import Sweep
 from overlock_tools.render import sweep_plot
+from tests.processes import HANG_S
 from tests.python import planted
 from tests.python.command import COMMAND
 from tests.python.conftest import SHORT, Overlock
@@ -165,7 +166,7 @@ def test_interrupt_keeps_what_is_complete(tmp_path: Path) -> None:
     assert child.stdout is not None
     assert any("round 2 of" in line for line in child.stdout)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (130, "")
     assert "cells are complete and kept" in out
     assert len(json.loads((tmp_path / "r.json").read_text())["cells"]) >= 4

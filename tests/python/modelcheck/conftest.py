@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import NATIVE
+from tests.processes import HANG_S
 from tests.python.command import COMMAND as OVERLOCK
 from tests.python.command import Done
 
@@ -37,7 +38,7 @@ class Command:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_S,
             check=False,
         )
 

@@ -5,6 +5,7 @@
 {"rules": [{"if": [words that must all be among the arguments], ...}, ...], "log": FILE}: the first
 rule that fits is followed; without one everything holds. A rule may have "result" (over what is
 said otherwise), "failure", "progress": how many lines of it, "pause": seconds between them,
+"meets": how many calls there must be before it goes on,
 "status" and "stderr" for an end without a result, "deaf" to SIGINT, "garbage" before the result.
 """
 
@@ -81,7 +82,12 @@ def result(rule: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def explore(rule: dict[str, Any]) -> int:
+def meet(calls: int, log: str) -> None:
+    while calls and len(Path(log).read_text().splitlines()) < calls:
+        time.sleep(0.005)
+
+
+def explore(rule: dict[str, Any], log: str) -> int:
     interrupted = False
 
     def stop(*_: object) -> None:
@@ -89,6 +95,10 @@ def explore(rule: dict[str, Any]) -> int:
         interrupted = not rule.get("deaf")
 
     signal.signal(signal.SIGINT, stop)
+    if log:  # only now: a test that reads of the call there may interrupt it
+        with Path(log).open("a") as out:
+            out.write(" ".join(sys.argv[1:]) + "\n")
+    meet(rule.get("meets", 0), log)
     for step in range(1, rule.get("progress", 0) + 1):
         say("progress", {"executions": 1000 * step, "seconds": 0.01 * step, "steps": 9})
         until = time.monotonic() + rule.get("pause", 0)
@@ -119,11 +129,8 @@ def main() -> int:
         other = {"try": "ticket.h:47:acquire\n"}
         print(SITES + other.get(option("scenario", "lock"), ""), end="")
         return 0
-    if log := world.get("log"):
-        with Path(log).open("a") as out:
-            out.write(" ".join(sys.argv[1:]) + "\n")
     rules = [r for r in world["rules"] if set(r.get("if", [])) <= set(sys.argv[1:])]
-    return explore(rules[0] if rules else {})
+    return explore(rules[0] if rules else {}, world.get("log", ""))
 
 
 sys.exit(main())

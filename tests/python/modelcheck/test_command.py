@@ -10,7 +10,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.conftest import TOP
+from tests.processes import HANG_S, until
 from tests.python.modelcheck.conftest import COMMAND, Fake
 from tests.python.modelcheck.story import HOW, STEPS, failure
 
@@ -295,12 +295,8 @@ def test_lists(fake: Fake) -> None:
 
 
 def test_jobs_run_at_once(fake: Fake) -> None:
-    fake.says({"progress": 5, "pause": 0.1})
-    began = time.monotonic()
+    fake.says({"meets": 4})
     assert fake("all", "--jobs", "4").returncode == 0
-    together = time.monotonic() - began
-    assert fake("all", "--jobs", "1", "--no-cache").returncode == 0
-    assert time.monotonic() - began - together > together + 0.5
 
 
 # Ctrl-C
@@ -316,14 +312,9 @@ def interrupted(fake: Fake, *args: str, number: int = signal.SIGINT) -> tuple[in
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if fake.log.exists() and "--lock=mcs" in fake.log.read_text():
-            break
-        time.sleep(0.02)
-    time.sleep(0.3)
+    until(lambda: fake.log.exists() and "--lock=mcs" in fake.log.read_text())
     child.send_signal(number)
-    out, errors = child.communicate(timeout=30)
+    out, errors = child.communicate(timeout=HANG_S)
     assert errors.strip() == ""
     return child.returncode, out
 

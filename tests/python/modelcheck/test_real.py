@@ -6,11 +6,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 from jsonschema import Draft202012Validator
 
 from tests.conftest import TOP
+from tests.processes import HANG_S, children, read, until
 from tests.python.modelcheck.conftest import COMMAND, HERE, Command
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
@@ -100,6 +100,16 @@ def test_a_lock_of_ones_own(real: Command) -> None:
     )
 
 
+def explores(pid: int, option: str) -> bool:
+    """Whether a child with this option has had a second of CPU time: thousands of executions."""
+    for child in children(pid):
+        words = read(f"/proc/{child}/cmdline").split("\0")
+        on_cpu_ns = int((read(f"/proc/{child}/schedstat") or "0").split()[0])
+        if option in words and on_cpu_ns > 10**9:
+            return True
+    return False
+
+
 def test_ctrl_c_keeps_what_is_done(real: Command) -> None:
     """Six contexts of three acquisitions are far out of reach."""
     args = ["ticket", "--size", "1x1", "--size", "6x3", "--seconds", "0", "--jobs", "1"]
@@ -110,9 +120,9 @@ def test_ctrl_c_keeps_what_is_done(real: Command) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
+    until(lambda: explores(child.pid, "--contexts=6"))
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     assert "not exhausted (interrupted): no failure found so far" in out
     assert "interrupted: 1 of 2 checks are done" in out

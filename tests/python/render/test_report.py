@@ -20,6 +20,7 @@ from overlock_tools.analyze.derived import View
 from overlock_tools.model import quantities, results
 from overlock_tools.model.results import GivenUp, Result
 from overlock_tools.render import canvas, figures, heat, lines, plots, report, tables
+from tests.processes import HANG_S
 from tests.python import planted
 from tests.python.conftest import Overlock
 
@@ -111,7 +112,7 @@ def browse(page: Path, folder: Path, width: int, *flags: str) -> tuple[dict[str,
         [CHROMIUM, *FLAGS, *flags, profile, *window, f"file://{outer}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=True,
     )
     seen = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)

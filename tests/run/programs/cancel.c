@@ -161,7 +161,7 @@ int main(void)
 	void *result;
 	int survived = 0;
 
-	alarm(60);
+	alarm(300);
 	cancel_sleeping("wait", 0);
 	cancel_sleeping("timedwait", &c);
 	waiting = held = cleaned = 0;

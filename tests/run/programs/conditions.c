@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 {
 	items = argc > 1 ? atol(argv[1]) : 100;
 	rounds = items / 50 + 1;
-	alarm(60);
+	alarm(300);
 	if (!buffer())
 		return puts("the buffer lost or invented something"), 1;
 	run(meet, MEMBERS);

@@ -89,7 +89,7 @@ static void child(void)
 	pthread_t threads[2];
 	struct timespec past = { 1, 0 };
 
-	alarm(20);
+	alarm(300);
 	use(&m);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], 0, contend_a_while, 0);
@@ -130,7 +130,7 @@ static int fork_holding(void)
 	pthread_mutex_lock(&m);
 	pid = fork();
 	if (!pid) {
-		alarm(20);
+		alarm(300);
 		pthread_create(&thread, 0, queue_up, 0);
 		while (!at_the_door)
 			sched_yield();

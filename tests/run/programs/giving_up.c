@@ -70,7 +70,7 @@ int main(void)
 {
 	pthread_t threads[TIMED];
 
-	alarm(50);
+	alarm(300);
 	for (long i = 0; i < TIMED; i++)
 		pthread_create(&threads[i], 0, give_up_soon, (void *)i);
 	for (int i = 0; i < ROUNDS; i++) {

@@ -45,7 +45,7 @@ int main(void)
 {
 	pthread_t thread;
 
-	alarm(30);
+	alarm(300);
 	atexit(at_exit);
 	pthread_key_create(&key, use_late);
 	for (int i = 0; i < 2; i++) {

@@ -76,7 +76,7 @@ int main(void)
 	struct timespec past = { 1, 0 };
 	pthread_condattr_t attr;
 
-	alarm(50);
+	alarm(300);
 	s = mmap(0, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);

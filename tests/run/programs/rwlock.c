@@ -152,7 +152,7 @@ static void child(void)
 {
 	pthread_t threads[THREADS];
 
-	alarm(20);
+	alarm(300);
 	atomic_store(&readers, 0);
 	atomic_store(&writers, 0);
 	start_all(threads, use_it);
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	int children = argc > 2 ? atoi(argv[2]) : 10, back = 0, status;
 
 	uses = argc > 1 ? atoi(argv[1]) : 100;
-	alarm(60);
+	alarm(300);
 	for (int i = 0; i < 2; i++) {
 		l = i ? &queued : &plain;
 		start_all(threads, use_it);

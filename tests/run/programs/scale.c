@@ -177,7 +177,7 @@ static int forks(long n)
 		pthread_create(&threads[i], 0, contend, 0);
 	for (long i = 0; i < n + AT_ONCE; i++) {
 		if (i < n && !fork()) {
-			alarm(60);
+			alarm(300);
 			for (int k = 0; k < 10; k++)
 				add();
 			_exit(0);

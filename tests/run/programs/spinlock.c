@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	pthread_t threads[THREADS];
 
 	uses = argc > 1 ? atoi(argv[1]) : 1000;
-	alarm(60);
+	alarm(300);
 	shared =
 		mmap(0, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_spin_init(&mine.lock, PTHREAD_PROCESS_PRIVATE);
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 		pid_t pid = fork();
 
 		if (!pid) {
-			alarm(20);
+			alarm(300);
 			take();
 			release();
 			_exit(0);

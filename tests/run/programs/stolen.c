@@ -53,7 +53,7 @@ int main(void)
 {
 	pthread_t first, signaller, late;
 
-	alarm(30);
+	alarm(300);
 	pthread_create(&first, 0, wait_for, &first_may_go);
 	usleep(50000);
 	pthread_create(&signaller, 0, signal_first, 0);
