@@ -177,7 +177,7 @@ MUTANTS = {
     "a destroyed one is remembered": (
         "as_it_should_be",
         "misuse.c",
-        "ol_store_relaxed(&birth_of(m)->site, (const void *)0);",
+        "ol_store_relaxed(&b->site, (const void *)0);",
         "(void)0;",
     ),
 }
