@@ -18,7 +18,7 @@ extern "C" {
 /* Ended by null ops. Visible, for dlsym(). */
 extern const struct ol_peer ol_peers[] __attribute__((visibility("default")));
 
-/* Built in beside glibc's: what the library's seam makes of transactions. */
+/* Built in beside glibc's: what the library's platform layer makes of transactions. */
 extern const struct ol_peer ol_peers_rtm[];
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elided.h, which lib/lock_unit.c compiles as it does the library's locks: it asks the seam for its
- * transactions, the tunables set it, and --counters counts what they come to.
+ * elided.h, which lib/lock_unit.c compiles as it does the library's locks: its transactions are the
+ * platform layer's, the tunables set it, and --counters counts what they come to.
  */
 #include "peer.h"
 

@@ -11,7 +11,7 @@ from overlock_tools.model import defs
 from tests.conftest import TOP
 from tests.kernel.conftest import Build, mutant
 
-# What a lock's object may leave for others: the seam, and what the kernel's compiler flags call.
+# What a lock's object may leave undefined: the platform layer, and what the kernel's flags call.
 ALLOWED = {"sched_clock", "__fentry__", "__stack_chk_fail", "ol_world"}
 ALLOWED_PREFIXES = ("ol_", "__x86_")
 

@@ -7,7 +7,7 @@ using namespace overlock_test;
 
 namespace {
 
-// What the seam answers here, and what it was asked for.
+// What the platform layer answers here, and what it was asked for.
 struct Known {
     std::atomic<uint64_t> slice = 1;
     std::atomic<ol_ticks_t> end = OL_NEVER, csd = 0, since = 0;

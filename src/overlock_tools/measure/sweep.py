@@ -27,7 +27,7 @@ from overlock_tools.system.errors import Fail
 STEPS = 9
 AROUND = 16  # a sweep goes so many times below and above the default, unless told otherwise
 PICTURES = (".png", ".svg")
-# Tunables that operations of the seam read for the lock.
+# Tunables that operations of the platform layer read for the lock.
 BEHIND = {"ol_wait_slot": "wait_slots", "ol_park": "shared"}
 
 

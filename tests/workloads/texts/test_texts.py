@@ -85,7 +85,7 @@ def headers() -> str:
 
 
 def fit_for_a_kernel(folder: Path, planted: str = "") -> bool:
-    """Compiles without a warning, and asks for nothing but the seam and what that stands on."""
+    """Compiles without a warning, and needs only the platform layer and what that needs."""
     (folder / "Kbuild").write_text(f"ccflags-y := -I{TOP}/include -I{TOP}/workload\n")
     (folder / "texts.c").write_text(CLIENT + "".join(map(use, NAMES)) + planted)
     make = ["make", "-s", "-C", headers(), f"M={folder}", "W=1", "KCFLAGS=-Werror", "texts.o"]

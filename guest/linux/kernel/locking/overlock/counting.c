@@ -127,7 +127,7 @@ void overlock_wait_begin(struct overlock_wait *w, const void *lock)
 	this_cpu_write(waiting, w);
 }
 
-/* The seam's ol_relax(), when it is counted. */
+/* The platform layer's ol_relax(), when it is counted. */
 void overlock_polled(void)
 {
 	struct overlock_wait *w = this_cpu_read(waiting);

@@ -277,7 +277,7 @@ static void pv_wake(int cpu)
 }
 #endif
 
-/* The seam's two calls. */
+/* The platform layer's two calls. */
 
 static void sleep(struct record *mine)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What is known of the time slice that this virtual CPU is in: the seam's three questions, asked of
- * whichever source there is. Before there is one, and without one, a question is a no-op.
+ * What is known of the time slice of this virtual CPU: the platform layer's three questions, asked of
+ * the source that there is. Before there is one, and without one, a question is a no-op.
  *
  *	ivshmem		a page shared with the host: slice_page.c
  *	kvm		KVM's steal-time record: slice_kvm.c
