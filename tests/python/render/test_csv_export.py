@@ -17,7 +17,7 @@ from tests.python.conftest import Overlock
 @pytest.fixture
 def result() -> Result:
     found = measured(31)
-    found.scenario = {"settings": {"neighbours": 2}, "proof": "not in a table"}
+    found.scenario = {"settings": {"neighbours": 2}, "proof": {}}
     found.cells[3].wrong = 'two, "at once"\nor more'
     found.cells[4].per_thread = [1, 3]
     return found

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * What is known of the time slice of this virtual CPU: the platform layer's three questions, asked of
+ * What is known of the time slice of this virtual CPU: the platform layer's three questions, put to
  * the source that there is. Before there is one, and without one, a question is a no-op.
  *
  *	ivshmem		a page shared with the host: slice_page.c
