@@ -476,13 +476,25 @@ private:
                 if (messages[i].lanes >> lane & 1)
                     return false;
         use.at = last + 1;
+        while (is_full(c, use.at) && !(messages[use.at].lanes & mask))
+            use.at++; // past stores to other lanes
         return may_insert(c, mask, use.at) &&
                (use.at == messages.size() || !tears(c, mask, use.at));
+    }
+
+    // No time is left there, and a random search can do without it.
+    bool is_full(size_t c, size_t at) const {
+        const auto &messages = cells_[c].messages;
+
+        return at < messages.size() && search_->is_random() &&
+               messages[at].time - messages[at - 1].time < 2;
     }
 
     bool may_insert(size_t c, uint8_t mask, size_t at) const {
         const auto &messages = cells_[c].messages;
 
+        if (is_full(c, at))
+            return false;
         for (size_t i = at; mask && i < messages.size(); i++) {
             if (messages[i].lanes & mask && messages[i].rmw)
                 return false;

@@ -12,7 +12,9 @@ constexpr Place here(int line) {
 }
 #define HERE here(__LINE__)
 
-constexpr Ticks patience = 100; // of timed callers; when it ends is up to the adversary
+constexpr Ticks usual_patience = 100; // of timed callers; when it ends is up to the adversary
+constexpr uint32_t plenty = 1000;     // of adversary events
+constexpr size_t long_walk = 50'000;  // steps
 
 } // namespace
 
@@ -31,16 +33,24 @@ bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides) {
     }
 }
 
-void prepare(Scenario scenario, Budgets &budgets) {
+void prepare(Scenario scenario, Rules &rules) {
     const char *needs = scenario_list[static_cast<size_t>(scenario)].budget;
+    Budgets &budgets = rules.budgets;
 
+    if (is_drawn(scenario)) {
+        rules.longest = long_walk;
+        rules.shared_nodes = true;
+        for (Budget b :
+             {Budget::expiry, Budget::spurious, Budget::late, Budget::stale, Budget::abort})
+            budgets[b] = plenty;
+    }
     for (size_t i = 0; i < budget_kinds; i++)
         if (!budgets.left[i] && strcmp(budget_list[i].name, needs) == 0)
             budgets.left[i] = 1;
 }
 
 Client::Client(World &world, const ol_lock_ops &ops, const Setting &setting)
-    : world_(world), ops_(ops), setting_(setting) {
+    : world_(world), ops_(ops), setting_(setting), usual_(world.rules()) {
     learn_unit();
 }
 
@@ -70,28 +80,43 @@ Client::Lock Client::make_lock(Memory &memory) {
     l.at = memory.allocate("lock", ops_.size).at;
     l.datum = reinterpret_cast<uint64_t *>(memory.allocate("datum", sizeof(uint64_t)).at);
     if (unit_ && !setting_.fresh) {
-        uint32_t last = (0u - unit_) & 0xffff, word = last << 16 | last;
+        uint32_t first = first_ticket() * unit_ & 0xffff, word = first << 16 | first;
         memcpy(l.at, &word, sizeof word);
     }
     return l;
 }
 
+// Just before they wrap, or where a comparison of two might.
+uint32_t Client::first_ticket() {
+    static constexpr uint32_t firsts[] = {0xffff, 0, 0xfffe, 0x7fff, 0x8000};
+
+    return is_drawn(setting_.scenario) ? any_of(firsts) : firsts[0];
+}
+
 Program Client::program() {
     Program p;
 
-    p.contexts = setting_.contexts + (setting_.scenario == Scenario::handover_);
+    p.contexts = setting_.contexts +
+                 (setting_.scenario == Scenario::handover_ || is_drawn(setting_.scenario));
     p.set_up = [this](Memory &memory) { set_up(memory); };
     p.body = [this](size_t me) { body(me); };
     p.finish = [this] { finish(); };
     p.interrupted = [this](size_t, Budget kind) { interrupted(kind); };
     p.may_stick = [this] { return may_stick(); };
-    if (setting_.scenario == Scenario::noid_)
-        p.able = {{false, false}};
+    p.able = [this](size_t me) { return me < able_.size() ? able_[me] : engine::Abilities{}; };
     return p;
 }
 
 void Client::set_up(Memory &memory) {
-    bool two = setting_.scenario == Scenario::chain_ || setting_.scenario == Scenario::irq_;
+    played_ = setting_.scenario;
+    present_ = setting_.contexts;
+    rounds_ = setting_.acquisitions;
+    able_.clear();
+    if (setting_.scenario == Scenario::noid_)
+        able_ = {{false, false}};
+    if (is_drawn(setting_.scenario))
+        draw();
+    bool two = played_ == Scenario::chain_ || played_ == Scenario::irq_;
 
     locks_[0] = make_lock(memory);
     locks_[1] = two ? make_lock(memory) : Lock{};
@@ -100,9 +125,63 @@ void Client::set_up(Memory &memory) {
     forked_ = false;
 }
 
+// What is played by whom, with which abilities.
+void Client::draw() {
+    static constexpr Scenario played[] = {Scenario::any_,   Scenario::any_,   Scenario::any_,
+                                          Scenario::chain_, Scenario::frees_, Scenario::handover_};
+    Rules &r = world_.rules();
+
+    r = usual_;
+    draw_tuning(r);
+    setting_.tuned(r.tuning);
+    retunes_ = world_.draw(8) == 0;
+    played_ = any_of(played);
+    if (!applies(played_, ops_, ops_.traits & OL_ELIDES && world_.has_transactions()))
+        played_ = Scenario::any_;
+    present_ = std::min<size_t>(setting_.contexts, 2 + world_.draw(setting_.contexts));
+    rounds_ = 1 + world_.draw(setting_.acquisitions);
+    if (world_.draw(4) == 0)
+        for (size_t i = 0; i < present_; i++)
+            able_.push_back({world_.draw(3) != 0, world_.draw(3) != 0});
+}
+
+// Nothing, little, much and no end of everything.
+void Client::draw_tuning(Rules &r) {
+    static constexpr Ticks spans[] = {0, 1, 50, 400, engine::never}, pauses[] = {0, 10, 100},
+                           spins[] = {0, 50, 2000}, sections[] = {0, 1, 3, engine::never},
+                           slices[] = {2, 3, 10};
+    static constexpr uint64_t slots[] = {1, 2, 4096};
+    ol_tuning &t = r.tuning;
+
+    t.tau = any_of(spans);
+    t.stale = any_of(spans);
+    t.spin = any_of(spins);
+    t.near_spin = t.spin * world_.draw(3);
+    t.backoff = any_of(pauses);
+    t.long_term = 1 + (world_.draw(4) == 0);
+    t.short_line = world_.draw(3);
+    t.near = world_.draw(3);
+    t.tx_retries = world_.draw(3);
+    t.wait_slots = any_of(slots);
+    t.steal = 1 + world_.draw(50);
+    t.steal_first = world_.draw(4) != 0;
+    t.barge = world_.draw(100);
+    t.csd = any_of(sections);
+    t.csd_learned = world_.draw(2);
+    t.warning = any_of(sections);
+    t.ratelimit = world_.draw(4) == 0;
+    if (r.clock || world_.draw(3) == 0)
+        r.clock = any_of(slices);
+    if (world_.draw(4) == 0)
+        r.capacity = {0, 0};
+}
+
 void Client::body(size_t me) {
+    if (me >= present_ && (me < setting_.contexts || played_ != Scenario::handover_))
+        return;
     world_.interrupts(me == 0); // one context with interrupts shows what they can do
-    switch (setting_.scenario) {
+    switch (played_) {
+    case Scenario::any_:
     case Scenario::lock_:
     case Scenario::noid_:
         return lock_and_unlock();
@@ -162,10 +241,11 @@ void Client::finish() {
         if (!forked_ && *l.datum != l.acquired)
             world_.fail(Wrong::lost_update,
                         std::to_string(l.acquired) + " additions left " + std::to_string(*l.datum));
-        if (setting_.scenario != Scenario::frees_)
+        if (played_ != Scenario::frees_)
             idle_lock_works(l);
     }
-    if (is_fifo() && setting_.scenario != Scenario::noid_ && setting_.scenario != Scenario::timed_)
+    if (is_fifo() && setting_.scenario != Scenario::noid_ &&
+        setting_.scenario != Scenario::timed_ && !is_drawn(setting_.scenario))
         first_come_first_served();
     judge_claim();
 }
@@ -248,6 +328,8 @@ template <class T> void Client::add(T &n, int d) {
 }
 
 void Client::acquire(Lock &l) {
+    if (is_drawn(setting_.scenario) && acquire_otherwise(l))
+        return;
     add(l.busy, 1); // until it has released
     add(l.begun, 1);
     world_.arrive();
@@ -281,20 +363,52 @@ bool Client::try_once(Lock &l) {
     return got;
 }
 
-bool Client::acquire_in_time(Lock &l) {
+// By trylock or with a deadline, if that is drawn and succeeds.
+bool Client::acquire_otherwise(Lock &l) {
+    static constexpr Ticks taus[] = {0, 50, 400}; // not inf: see ol_set_tunable()
+    static constexpr Ticks patience[] = {0, 1, usual_patience, engine::never};
+    unsigned how = world_.draw(8);
+
+    if (retunes_ && world_.draw(2)) {
+        world_.rules().tuning.tau = any_of(taus);
+        setting_.tuned(world_.rules().tuning);
+    }
+    for (unsigned tries = how < 2 ? 1 + world_.draw(3) : 0; tries; tries--) {
+        if (try_to_take(l))
+            return true;
+        ol_relax();
+    }
+    for (unsigned tries = how < 5 && ops_.timedlock ? 1 + world_.draw(2) : 0; tries; tries--)
+        if (acquire_in_time(l, any_of(patience)))
+            return true;
+    return false;
+}
+
+bool Client::try_to_take(Lock &l) {
+    if (!try_once(l))
+        return false;
+    add(l.busy, 1);
+    add(l.begun, 1);
+    took(l, false);
+    return true;
+}
+
+bool Client::acquire_in_time(Lock &l, Ticks patience) {
     Ticks until = ol_after(1, patience);
 
-    l.busy++;
-    l.begun++;
+    add(l.busy, 1);
+    add(l.begun, 1);
     world_.arrive();
-    world_.begin_timed(until);
+    // With three others about, mcs_tp's new holder may still wait for its successor's link.
+    bool links_late = ops_.traits & OL_PATIENT && ops_.traits & OL_NEEDS_NODES;
+    world_.begin_timed(until, !is_drawn(setting_.scenario) || !links_late);
     bool got = ops_.timedlock(l.at, until);
     if (!world_.end_timed() && !got)
         world_.fail(Wrong::lies, "timedlock times out before its deadline");
     if (got)
         took(l, false);
     else
-        l.busy--;
+        add(l.busy, -1);
     return got;
 }
 
@@ -337,7 +451,25 @@ uint64_t Client::use(Lock &l) {
         world_.fail(Wrong::lost_update, "the holder reads " + std::to_string(v) + " after " +
                                             std::to_string(added) + " additions");
     world_.plain_write(l.datum, v + 1, HERE);
+    if (is_drawn(setting_.scenario) && world_.draw(4) == 0)
+        inspect(l);
     return v + 1;
+}
+
+// What its holder can see of it.
+void Client::inspect(Lock &l) {
+    if (!ops_.is_locked(l.at))
+        world_.fail(Wrong::lies, "is_locked is false for the holder");
+    if (try_once(l))
+        world_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
+    if (ops_.traits & OL_ELIDES && ol_self()) { // the same lock nests
+        ops_.lock(l.at);
+        ops_.unlock(l.at);
+    }
+    bool alone = l.busy == 1;
+    uint64_t begun = l.begun;
+    if (ops_.is_contended(l.at) && alone && l.begun == begun)
+        world_.fail(Wrong::lies, "is_contended is true although no other context waits");
 }
 
 void Client::release(Lock &l) {
@@ -351,7 +483,7 @@ void Client::release(Lock &l) {
 }
 
 void Client::lock_and_unlock() {
-    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+    for (unsigned i = 0; i < rounds_; i++) {
         acquire(locks_[0]);
         use(locks_[0]);
         release(locks_[0]);
@@ -370,7 +502,7 @@ void Client::leave_or_stay(size_t me) {
     if (me == 0 || me + 1 == setting_.contexts)
         return acquire_often(me);
     for (unsigned i = 0; i < setting_.acquisitions; i++)
-        if (acquire_in_time(l)) {
+        if (acquire_in_time(l, usual_patience)) {
             use(l);
             release(l);
         }
@@ -412,26 +544,10 @@ void Client::try_and_lock() {
     Lock &l = locks_[0];
 
     for (unsigned i = 0; i < setting_.acquisitions; i++) {
-        if (try_once(l)) {
-            add(l.busy, 1);
-            add(l.begun, 1);
-            took(l, false);
-        } else {
+        if (!try_to_take(l))
             acquire(l);
-        }
         use(l);
-        if (!ops_.is_locked(l.at))
-            world_.fail(Wrong::lies, "is_locked is false for the holder");
-        if (try_once(l))
-            world_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
-        if (ops_.traits & OL_ELIDES && ol_self()) { // the same lock nests
-            ops_.lock(l.at);
-            ops_.unlock(l.at);
-        }
-        bool alone = l.busy == 1;
-        uint64_t begun = l.begun;
-        if (ops_.is_contended(l.at) && alone && l.begun == begun)
-            world_.fail(Wrong::lies, "is_contended is true although no other context waits");
+        inspect(l);
         release(l);
     }
 }
@@ -443,7 +559,7 @@ void Client::give_up() {
     for (unsigned i = 0; i < setting_.acquisitions; i++) {
         if (world_.running() % 2 == 0)
             acquire(l);
-        else if (!acquire_in_time(l))
+        else if (!acquire_in_time(l, usual_patience))
             continue;
         use(l);
         release(l);
@@ -453,9 +569,9 @@ void Client::give_up() {
 void Client::free_at_last() {
     Lock &l = locks_[0];
 
-    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+    for (unsigned i = 0; i < rounds_; i++) {
         acquire(l);
-        bool last = use(l) == setting_.contexts * setting_.acquisitions;
+        bool last = use(l) == present_ * rounds_;
         release(l);
         if (last)
             world_.free(l.at, HERE);
@@ -484,7 +600,7 @@ void Client::reuse_at_last() {
 void Client::hand_over() {
     Lock &l = locks_[0];
 
-    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+    for (unsigned i = 0; i < rounds_; i++) {
         acquire(l);
         use(l);
         l.owner = nobody - 1;
@@ -495,7 +611,7 @@ void Client::hand_over() {
 void Client::unlock_for_others() {
     Lock &l = locks_[0];
 
-    for (unsigned done = 0; done < setting_.contexts * setting_.acquisitions; done++) {
+    for (unsigned done = 0; done < present_ * rounds_; done++) {
         while (ol_load_acquire(mailbox_) == done)
             ol_relax();
         release(l);
@@ -503,7 +619,7 @@ void Client::unlock_for_others() {
 }
 
 void Client::chain() {
-    for (unsigned i = 0; i < setting_.acquisitions; i++) {
+    for (unsigned i = 0; i < rounds_; i++) {
         acquire(locks_[0]);
         use(locks_[0]);
         acquire(locks_[1]);
@@ -528,13 +644,9 @@ void Client::interrupted(Budget kind) {
         acquire(locks_[1]);
         use(locks_[1]);
         release(locks_[1]);
-    } else if (try_once(locks_[0])) {
-        Lock &l = locks_[0];
-        add(l.busy, 1);
-        add(l.begun, 1);
-        took(l, false);
-        use(l);
-        release(l);
+    } else if (try_to_take(locks_[0])) {
+        use(locks_[0]);
+        release(locks_[0]);
     }
 }
 

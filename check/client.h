@@ -32,11 +32,17 @@ struct Setting {
     std::string roles = {}; // r: shared, for each context; others are writers
     const SharedOps *shared = nullptr;
     bool fresh = false; // tickets begin at 0, not just before they wrap
+    // Of `any`: tunables that are not drawn.
+    std::function<void(ol_tuning &)> tuned = [](ol_tuning &) {};
 };
 
+// Too much to explore: what its contexts do is drawn, by a random search.
+constexpr bool is_drawn(Scenario scenario) {
+    return scenario == Scenario::any_;
+}
 bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides);
-// The budgets a scenario cannot do without are there.
-void prepare(Scenario scenario, Budgets &budgets);
+// What a scenario cannot do without is there.
+void prepare(Scenario scenario, Rules &rules);
 
 // What an execution left undone, by the kind of wait: for the scenarios in which somebody stops.
 struct Notes {
@@ -67,6 +73,12 @@ private:
 
     void learn_unit();
     void set_up(Memory &memory);
+    void draw();
+    void draw_tuning(Rules &r);
+    uint32_t first_ticket();
+    template <class T, size_t N> const T &any_of(const T (&list)[N]) {
+        return list[world_.draw(N)];
+    }
     Lock make_lock(Memory &memory);
     void body(size_t me);
     void finish();
@@ -78,14 +90,17 @@ private:
     void judge_claim();
 
     void acquire(Lock &l);
+    bool acquire_otherwise(Lock &l);
     bool try_once(Lock &l);
-    bool acquire_in_time(Lock &l);
+    bool try_to_take(Lock &l);
+    bool acquire_in_time(Lock &l, Ticks patience);
     void took(Lock &l, bool in_line);
     Turn turn(bool in_line) const;
     template <class T> void add(T &n, int d);
     void give(Lock &l, size_t owner);
     static void be_certain();
     uint64_t use(Lock &l);
+    void inspect(Lock &l);
     void release(Lock &l);
     void left(Lock &l);
 
@@ -111,7 +126,14 @@ private:
     World &world_;
     const ol_lock_ops &ops_;
     const Setting setting_;
+    const Rules usual_;
     uint32_t unit_ = 0; // what one acquisition adds to head and tail of a 4-byte ticket lock
+    // Of this execution.
+    Scenario played_ = Scenario::lock_;
+    size_t present_ = 0; // contexts that take part
+    unsigned rounds_ = 0;
+    bool retunes_ = false;
+    std::vector<engine::Abilities> able_;
     Lock locks_[2];
     uint32_t *mailbox_ = nullptr;
     std::vector<Turn> turns_;

@@ -18,7 +18,7 @@ std::string Cycle::told(size_t contexts) const {
             moved |= bit(static_cast<size_t>(states_[first].who));
     } while (states_[first].hash != states_[last].hash);
     std::string s = "the same state recurs after " + std::to_string(last - first) + " steps of";
-    for (size_t i = 0; i < max_processes; i++)
+    for (size_t i = 0; i < 64; i++)
         if (moved & bit(i))
             s += " " + name_of(static_cast<Process>(i), contexts);
     if (always & ~moved)

@@ -130,7 +130,7 @@ Rules rules_of(const Options &o, const ol_lock_ops &ops, Scenario scenario) {
         r.budgets.left[static_cast<size_t>(Budget::stale)] = 0;
     if (!o.transactions)
         r.capacity = {0, 0};
-    prepare(scenario, r.budgets);
+    prepare(scenario, r);
     for (const std::string &b : o.budgets) {
         auto [name, times] = assignment(b);
         r.budgets.left[index_of(budget_list, name, "budget")] = static_cast<uint32_t>(times);
@@ -140,6 +140,12 @@ Rules rules_of(const Options &o, const ol_lock_ops &ops, Scenario scenario) {
     for (const std::string &w : o.weaken)
         r.weakened.push_back(weakening(w));
     return r;
+}
+
+// An exhaustive search keeps a clock of every process; any search has a mask of them, in which
+// contexts come before what they may not have.
+size_t most_contexts(bool random, Model model, const Rules &rules) {
+    return random && model != Model::tso && !rules.budgets[Budget::late] ? 60 : 15;
 }
 
 // NAME, or bypass=N.
@@ -203,12 +209,15 @@ int list() {
     for (auto *s = engine::subjects; *s; s++) {
         json lock = {{"id", (*s)->id}, {"scenarios", json::array()}};
         for (size_t i = 0; i < std::size(scenario_list); i++)
-            if (applies(static_cast<Scenario>(i), **s, elides(**s)))
+            if (auto scenario = static_cast<Scenario>(i);
+                !is_drawn(scenario) && applies(scenario, **s, elides(**s)))
                 lock["scenarios"].push_back(scenario_list[i].name);
         all["locks"].push_back(lock);
     }
-    for (auto &s : scenario_list)
-        all["scenarios"].push_back({{"id", s.name}, {"what", s.what}});
+    for (size_t i = 0; i < std::size(scenario_list); i++)
+        all["scenarios"].push_back({{"id", scenario_list[i].name},
+                                    {"what", scenario_list[i].what},
+                                    {"drawn", is_drawn(static_cast<Scenario>(i))}});
     Budgets usual;
     for (size_t i = 0; i < budget_kinds; i++)
         all["budgets"].push_back(
@@ -248,7 +257,7 @@ json told(const ExecutionTrace &trace) {
 }
 
 json result(const Options &o, const Setting &setting, const Rules &rules, const Outcome &out,
-            const Notes &notes, const ExecutionTrace &trace) {
+            const Notes &notes, const ExecutionTrace &trace, size_t contexts) {
     json r = {{"lock", o.lock},
               {"model", o.model},
               {"scenario", o.scenario},
@@ -287,8 +296,7 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
     if (out.failure || !trace.empty())
         r["failure"] = {{"property", name_of(out.failure.what)},
                         {"how", out.failure.how},
-                        {"replay", text_of(out.path, setting.contexts + (setting.scenario ==
-                                                                         Scenario::handover_))},
+                        {"replay", text_of(out.path, contexts)},
                         {"events", told(trace)}};
     return r;
 }
@@ -347,14 +355,26 @@ int run(Options &o) {
     setting.roles = o.roles;
     setting.fresh = o.fresh;
     setting.shared = shared_side(o);
+    setting.tuned = [&o](ol_tuning &t) {
+        for (const std::string &text : o.tunes)
+            tune(t, text);
+    };
     if (!applies(setting.scenario, ops, elides(ops) && o.transactions && o.model != "c11"))
         bad("scenario " + o.scenario + " is not for " + o.lock);
     o.limits.search = searches[index_of(searches, o.search, "search")].kind;
     bool random = o.limits.search == SearchKind::pct || o.limits.search == SearchKind::walk;
+    if (is_drawn(setting.scenario) && !random && o.replay.empty())
+        bad("scenario any is for random searches: --search walk or pct");
     if (random && o.limits.seconds > 1e17 && o.limits.executions == UINT64_MAX)
         bad("a random search ends only at a limit: --seconds or --executions");
     Rules rules = rules_of(o, ops, setting.scenario);
-    World world(models[index_of(models, o.model, "model")].model, rules);
+    Model model = models[index_of(models, o.model, "model")].model;
+    size_t most = most_contexts(random || !o.replay.empty(), model, rules);
+    if (setting.contexts > most)
+        bad("at most " + std::to_string(most) +
+            " contexts; more, up to 60, in a random search "
+            "without store buffers (tso) and late kicks");
+    World world(model, rules);
     Client client(world, ops, setting);
     Program program = client.program();
     if (!o.sites.empty())
@@ -376,7 +396,8 @@ int run(Options &o) {
         if (!o.replay.empty())
             out = again;
     }
-    std::cout << json{{"result", result(o, setting, rules, out, notes, trace)}} << std::endl;
+    std::cout << json{{"result", result(o, setting, rules, out, notes, trace, program.contexts)}}
+              << std::endl;
     return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
 }
 
@@ -392,7 +413,7 @@ int main(int argc, char **argv) {
     app.add_option("--lock", o.lock, "lock from locks.def");
     app.add_option("--load", o.object, "shared object with a lock, from engine/subject_unit.cpp");
     app.add_option("--contexts", o.contexts, "number of contexts")
-        ->check(CLI::Range(1, 15))
+        ->check(CLI::Range(1, 60))
         ->capture_default_str();
     app.add_option("--acquisitions", o.acquisitions, "acquisitions per context")
         ->check(CLI::Range(1, 1000))

@@ -12,8 +12,8 @@ namespace ol::check {
 // Processes are numbered: contexts first, then each context's store buffer, then the late kicks to
 // each context. Their names in a path are 1, 2 ..., b1, b2 ..., k1, k2 ...
 using Process = uint8_t;
-using Mask = uint64_t; // of processes
-constexpr size_t max_processes = 48;
+using Mask = uint64_t;               // of processes
+constexpr size_t max_processes = 48; // of an exhaustive search
 
 constexpr Mask bit(size_t process) {
     return Mask(1) << process;

@@ -19,6 +19,11 @@ constexpr Ticks serial(Ticks t) {
     return t & ((Ticks(1) << serial_bits) - 1);
 }
 
+// Nearly always the last.
+void insert(std::vector<Ticks> &sorted, Ticks t) {
+    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), t), t);
+}
+
 } // namespace
 
 // Time.
@@ -29,18 +34,25 @@ bool World::has_passed(Ticks t) {
     Agent &a = me();
     if (rules_.clock)
         return t <= a.clock;
-    if (far_off(t) <= far_off(a.present))
-        return serial(t) <= serial(a.present) || far_off(t) == 0 ||
-               std::find(a.passed.begin(), a.passed.end(), t) != a.passed.end();
-    return std::find(a.passed.begin(), a.passed.end(), t) != a.passed.end();
+    if (far_off(t) <= far_off(a.present) && (serial(t) <= serial(a.present) || far_off(t) == 0))
+        return true;
+    return std::binary_search(a.passed.begin(), a.passed.end(), t);
 }
 
 void World::pass(Agent &a, Ticks t) {
     if (rules_.clock)
         return advance(a, t);
-    a.passed.push_back(t);
+    insert(a.passed, t);
     if (far_off(t) > far_off(a.present))
         a.present = far_off(t) << serial_bits | serial(t);
+}
+
+Ticks World::wait_of(size_t context) const {
+    const Agent &a = *agents_[context];
+
+    if (a.watches_until == never)
+        return never;
+    return rules_.clock ? a.watches_until - a.clock : far_off(a.watches_until) - far_off(a.present);
 }
 
 bool World::has_asked(Ticks t) const {
@@ -75,7 +87,7 @@ Ticks World::after(uint64_t n, Ticks d, Place place) {
         return never;
     t = t << serial_bits | ++a.deadlines;
     if (span == 0)
-        a.passed.push_back(t); // at once
+        insert(a.passed, t); // at once
     return t;
 }
 
@@ -116,19 +128,27 @@ uint32_t World::self(Place) {
 }
 
 // Nodes are at the same addresses whoever asks first.
-ol_node *World::fresh_nodes() {
+void World::make_nodes() {
+    for (size_t i = 0; i < contexts_; i++)
+        for (unsigned k = 0; k < nodes_each; k++) {
+            engine::Object &o = memory_.allocate("node", sizeof(ol_node));
+            auto *node = reinterpret_cast<ol_node *>(o.at);
+            std::memset(node, 0xad, sizeof *node); // rubbish
+            nodes_.push_back(node);
+            agents_[i]->nodes.insert(agents_[i]->nodes.begin(), node);
+        }
+}
+
+// A lock may give back the node of another context, which then has one less.
+std::vector<ol_node *> &World::free_nodes() {
     if (nodes_.empty())
-        for (size_t i = 0; i < contexts_; i++)
-            for (unsigned k = 0; k < nodes_each; k++) {
-                engine::Object &o = memory_.allocate("node", sizeof(ol_node));
-                auto *node = reinterpret_cast<ol_node *>(o.at);
-                std::memset(node, 0xad, sizeof *node); // rubbish
-                nodes_.push_back(node);
-                agents_[i]->nodes.insert(agents_[i]->nodes.begin(), node);
-            }
+        make_nodes();
+    for (size_t i = 0; rules_.shared_nodes && i < contexts_ && me().nodes.empty(); i++)
+        if (!agents_[i]->nodes.empty())
+            return agents_[i]->nodes;
     if (me().nodes.empty())
         fail(Wrong::misuse, "uses more nodes than a context can need");
-    return me().nodes.back();
+    return me().nodes;
 }
 
 // The node given back last is handed out first: whoever still uses it meets its new owner.
@@ -137,16 +157,16 @@ ol_node *World::node_get(Place place) {
         fail(Wrong::unusable, "queues at " + text(place) + " although the lock is idle");
     if (!me().able.has_nodes)
         return nullptr;
-    ol_node *node = fresh_nodes();
+    std::vector<ol_node *> &nodes = free_nodes();
+    ol_node *node = nodes.back();
     engine::Object *o = memory_.find(node);
     if (o->state == engine::Object::pooled)
         touch_object(node, place, "takes again");
-    Agent &a = me();
-    if_aborted([this, &a, node, was = o->state] {
+    if_aborted([this, &nodes, node, was = o->state] {
         memory_.find(node)->state = was;
-        a.nodes.push_back(node);
+        nodes.push_back(node);
     });
-    a.nodes.pop_back();
+    nodes.pop_back();
     o->state = engine::Object::live;
     return node;
 }

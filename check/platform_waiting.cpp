@@ -185,9 +185,9 @@ void World::end_try() {
         me().must_not_wait = false;
 }
 
-void World::begin_timed(Ticks until) {
+void World::begin_timed(Ticks until, bool strictly) {
     settle(me().place);
-    me().timed = true;
+    me().timed = strictly;
     me().timed_until = until;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "search.h"
 
+#include <engine/random.h>
+
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
@@ -14,6 +16,7 @@ class Recording : public Search {
 public:
     void begin(size_t) override { path_ = {}; }
     void did(const Footprint &, int, bool) override {}
+    bool is_random() const override { return true; }
     Path path() const override { return path_; }
 
 protected:
@@ -66,6 +69,8 @@ public:
         return note(random_.one_in(rudeness_) ? random_.below(n) : 0);
     }
 
+    unsigned draw(unsigned n) override { return n <= 1 ? 0 : note(random_.below(n)); }
+
     bool next() override { return true; }
 
 private:
@@ -86,9 +91,9 @@ private:
     int lowest_ = 0;
 };
 
-// The adversary of engine::Seeded, over processes: bursts, absences and adversary events, each at a
-// rate that the seed draws; then a fair scheduler without events, so that only the lock can still
-// keep a context waiting. Execution n depends on seed + n alone.
+// An adversary drawn from a seed: bursts, absences and adversary events, each at its own rate; then
+// a fair scheduler without events, so that only the lock can still keep a context waiting.
+// Execution n depends on seed + n alone.
 class Walk final : public Recording {
 public:
     explicit Walk(uint64_t seed) : seed_(seed) {}
@@ -127,6 +132,8 @@ public:
         bool adverse = step_ < calm_from_ && rudeness_ && random_.one_in(rudeness_);
         return note(adverse ? random_.below(n) : 0);
     }
+
+    unsigned draw(unsigned n) override { return n <= 1 ? 0 : note(random_.below(n)); }
 
     bool next() override { return true; }
 

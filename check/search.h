@@ -9,8 +9,6 @@
 #include "footprint.h"
 #include "path.h"
 
-#include <engine/schedule.h>
-
 #include <memory>
 
 namespace ol::check {
@@ -41,13 +39,16 @@ public:
     static constexpr int none = -1;
     virtual int pick(Mask enabled, int current, bool forced) = 0;
     virtual unsigned choose(unsigned n) = 0; // 0 ... n - 1; 0 is the most ordinary
+    // The same where no alternative is more ordinary than another.
+    virtual unsigned draw(unsigned n) { return choose(n); }
     // The step that was picked last touched this; it could not come before `after`, a step's number
     // in this execution, if that is not none. `waited`: until something of it had changed.
     virtual void did(const Footprint &what, int after, bool waited) = 0;
     // The step that this process would make next: it waits for a change and nobody goes on, or the
     // step made last is its end.
     virtual void waits(Process, const Footprint &) {}
-    virtual bool next() = 0; // is there an execution left?
+    virtual bool next() = 0;                         // is there an execution left?
+    virtual bool is_random() const { return false; } // it need not see all that there is
 
     virtual Event last() const { return {}; }                // the step that was picked last
     virtual int last_step_of(Process) const { return none; } // its number in this execution

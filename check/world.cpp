@@ -81,7 +81,7 @@ void World::begin(const Program &program) {
     for (size_t i = 0; i < contexts_; i++) {
         Agent &a = *agents_[i];
         a.doing = Doing::runs;
-        a.able = i < program.able.size() ? program.able[i] : engine::Abilities{};
+        a.able = program.able(i);
         a.place = {};
         a.left = rules_.budgets;
         a.watches = a.yields = a.kicked = a.lingering = a.timed = a.must_not_wait = a.waited =
@@ -104,7 +104,7 @@ void World::begin(const Program &program) {
         a.struck = Budget::count;
         a.undo.clear();
         a.certain.clear();
-        a.context.begin([this, i] { program_->body(i); }, a.able, contexts_);
+        a.context.begin([this, i] { program_->body(i); });
     }
 }
 
@@ -124,7 +124,7 @@ void World::resume(size_t who) {
     stack_ = who;
     a.context.resume();
     stack_ = nobody;
-    if (a.context.doing != engine::Doing::done || over_)
+    if (!a.context.done() || over_)
         return;
     a.doing = Doing::done;
     if (a.context.transaction.active())
@@ -165,7 +165,7 @@ int World::schedule() {
         auto p = static_cast<size_t>(who);
         if (p < contexts_) {
             if (forced)
-                force(p);
+                let_pass(p);
             return who;
         }
         size_t self = self_;
@@ -280,7 +280,7 @@ void World::changed() {
         agents_[i]->forced = 0;
 }
 
-void World::force(size_t who) {
+void World::let_pass(size_t who) {
     Agent &a = *agents_[who];
 
     pass(a, a.doing == Doing::parks ? a.parks_until : a.watches_until);

@@ -42,7 +42,7 @@ struct Program {
     std::function<void()> finish = [] {}; // from outside, when all are done and buffers are empty
     std::function<void(size_t me, Budget kind)> interrupted = [](size_t, Budget) {};
     std::function<bool()> may_stick = [] { return false; }; // nobody can go on, and that is fine
-    std::vector<engine::Abilities> able = {};
+    std::function<engine::Abilities(size_t me)> able = [](size_t) { return engine::Abilities{}; };
 };
 
 // One line of a source file loses an order.
@@ -83,8 +83,9 @@ struct Arrival {
 struct Rules {
     Budgets budgets;
     ol_tuning tuning = engine::presets();
-    bool timeouts = true; // when nobody can run, time goes on to the next deadline
-    Ticks clock = 0;      // the length of a slice on concrete clocks; 0: there are none
+    bool timeouts = true;      // when nobody can run, time goes on to the next deadline
+    bool shared_nodes = false; // a context without takes another's: this orders unrelated steps
+    Ticks clock = 0;           // the length of a slice on concrete clocks; 0: there are none
     std::vector<Weakening> weakened;
     engine::Transaction::Capacity capacity; // in lines; nothing: there are no transactions
     size_t longest = 4000;                  // steps; beyond, it is a livelock
@@ -98,6 +99,8 @@ public:
     // One execution of the program, as the search says. False if it was cut short, since all that
     // could follow has been explored.
     bool run(const Program &program, Search &search);
+    // Programs may change them in set_up().
+    Rules &rules() { return rules_; }
     const Failure &failure() const { return failure_; }
     uint64_t steps() const { return steps_; }
     void tell_to(ExecutionTrace *trace) { trace_ = trace; }
@@ -112,14 +115,16 @@ public:
     void stop();           // it loses its CPU for ever
     void stop_others();    // everybody else does
     bool may(Budget kind); // spends one, if there is one left and the adversary wants to
+    unsigned draw(unsigned n) { return search_->draw(n); } // 0 ... n - 1, for the client's program
     void interrupts(bool on) { me().interruptible = on; }
     void may_stop(bool on) { me().may_stop = on; } // for ever, before any step
     void arrive() { me().arrival = {}; }
     const Arrival &arrival() const { return here_->arrival; }
     void begin_try(); // from here to end_try() this context must not wait
     void end_try();
-    void begin_timed(Ticks until); // from here to end_timed() it must not wait beyond
-    bool end_timed();              // did its deadline pass?
+    // From here to end_timed() it must not wait beyond, if `strictly`.
+    void begin_timed(Ticks until, bool strictly = true);
+    bool end_timed(); // did its deadline pass?
     [[noreturn]] void fail(Wrong what, std::string how);
 
     // What is done in a transaction may never have happened: this is done when it commits, or at
@@ -149,6 +154,11 @@ public:
     std::string text(Place place) const;
     std::string value(uint64_t v, unsigned width) const;
     bool is_inside() const { return self_ != nobody; }
+
+    // For a search that plays a script.
+    void let_pass(size_t who);           // the deadline that it waits for
+    Ticks wait_of(size_t context) const; // until that, by its own clock
+    const std::vector<Seen> &seen(size_t context) const { return loads_->seen(context); }
 
     // The platform layer.
     uint64_t access(const Access &a) override;
@@ -230,8 +240,8 @@ private:
 
         Ticks present = 0; // the latest deadline that has passed
         uint64_t deadlines = 0;
-        std::vector<Ticks> passed,
-            asked; // `asked`: found not to have passed since it last waited
+        std::vector<Ticks> passed; // in order
+        std::vector<Ticks> asked;  // found not to have passed since it last waited
 
         bool must_not_wait = false, interruptible = true;
         unsigned tried = 0;
@@ -268,7 +278,6 @@ private:
     bool can_go(size_t i) const;
     Mask timed_watchers() const;
     Mask timed_sleepers() const;
-    void force(size_t who);
     void changed();
     static bool waits_too_long(const Agent &a);
     void stuck();
@@ -314,14 +323,15 @@ private:
     void elapse();
     void advance(Agent &a, Ticks t) const;
     bool has_asked(Ticks t) const;
-    ol_node *fresh_nodes();
+    void make_nodes();
+    std::vector<ol_node *> &free_nodes();
 
     void say(Place place, std::string what, bool is_mark = false);
     void say_access(const Access &a, Order order, uint64_t old, uint64_t left);
     std::string context_name(size_t i) const { return "T" + std::to_string(i + 1); }
 
     const Model model_;
-    const Rules rules_;
+    Rules rules_;
     Memory memory_;
     Search *search_ = nullptr;
     std::unique_ptr<MemoryModel> loads_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "context.h"
-#include "memory.h"
 
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <cassert>
@@ -21,26 +20,10 @@ Context::~Context() {
         Stack().deallocate(stack_);
 }
 
-void Context::begin(std::function<void()> body, Abilities abilities, size_t contexts) {
+void Context::begin(std::function<void()> body) {
     body_ = std::move(body);
-    able = abilities;
-    doing = Doing::runs;
-    place = {};
-    until = never;
-    yields = false;
-    parked_on = nullptr;
-    late_kicks = 0;
-    lingering_kick = false;
-    look_afresh();
-    clock.assign(contexts, 0);
-    clock[index] = 1; // 0 means "never" to everybody else
-    acquirable.assign(contexts, 0);
-    fenced = Snapshots::none;
+    done_ = false;
     transaction.forget();
-    must_not_wait = false;
-    slices = 1;
-    slice_began = csd = 0;
-    std::fill(events.begin(), events.end(), 0);
     if (!stack_.sp)
         stack_ = Stack(stack_bytes).allocate();
     inside_ = boost::context::detail::make_fcontext(stack_.sp, stack_.size, enter);
@@ -56,7 +39,7 @@ void Context::enter(boost::context::detail::transfer_t from) noexcept {
         self.body_();
     } catch (const Stop &) {
     }
-    self.doing = Doing::done;
+    self.done_ = true;
     self.suspend();
     std::terminate();
 }
@@ -113,31 +96,6 @@ void Context::grant(Wish wish) {
         checkpoint();
     else
         rollback();
-}
-
-void Context::saw(const uint8_t *at, uint8_t width, uint64_t read, uint64_t left) {
-    for (Seen &s : seen)
-        if (s.at == at && s.width == width) {
-            saw_change |= s.value != read;
-            s.value = left;
-            return;
-        }
-    seen.push_back({at, width, left});
-}
-
-void Context::look_afresh() {
-    seen.clear();
-    saw_change = false;
-    asked = never;
-}
-
-bool Context::sees_change() const {
-    if (saw_change)
-        return true;
-    for (const Seen &s : seen)
-        if (Memory::read(s.at, s.width) != s.value)
-            return true;
-    return false;
 }
 
 } // namespace ol::engine

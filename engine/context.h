@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_ENGINE_CONTEXT_H
 #define OL_ENGINE_CONTEXT_H
-// One of the contexts that contend: a coroutine and all that the machine knows of it. Its stack is
-// kept from execution to execution. Boost's coroutine classes unwind a stack that is left, and none
-// of them can return to where it was before; so this stands on the layer below them.
-#include "clocks.h"
-#include "schedule.h"
+// One of the contexts that contend: a coroutine and its transaction. Its stack is kept from
+// execution to execution. Boost's coroutine classes unwind a stack that is left, and none of them
+// can return to where it was before; so this stands on the layer below them.
 #include "transaction.h"
-#include "world.h"
 
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/stack_context.hpp>
@@ -17,13 +14,6 @@
 namespace ol::engine {
 
 struct Stop {}; // thrown through a context to end it early
-
-// A word and the value in it when the context last looked.
-struct Seen {
-    const uint8_t *at;
-    uint8_t width;
-    uint64_t value;
-};
 
 struct Abilities {
     bool has_id = true, has_nodes = true;
@@ -38,7 +28,7 @@ public:
 
     // A context that was left in the midst of its body begins again too. Nothing unwinds what it
     // left: throw Stop through it for that.
-    void begin(std::function<void()> body, Abilities abilities, size_t contexts);
+    void begin(std::function<void()> body);
     void resume();  // from outside, until suspend() or the end
     void suspend(); // from within
 
@@ -60,38 +50,10 @@ public:
     bool mark();
     [[noreturn]] void go_back();
 
-    // It read one value and left another, or the same.
-    void saw(const uint8_t *at, uint8_t width, uint64_t read, uint64_t left);
-    bool sees_change() const; // by others, in what it has seen since look_afresh()
-    void look_afresh();
-    bool asleep() const { return doing == Doing::relaxes || doing == Doing::parks; }
+    bool done() const { return done_; }
 
     const size_t index;
-    Abilities able;
-    Doing doing = Doing::runs;
-    Place place{};
-
-    // Asleep: until when, on what.
-    Ticks until = never, asked = never; // `asked`: the earliest time it found not to have passed
-    bool yields = false;
-    const uint32_t *parked_on = nullptr;
-    uint32_t key = 0;
-    unsigned late_kicks = 0;
-    bool lingering_kick = false;
-    std::vector<Seen> seen;  // since it last relaxed
-    bool saw_change = false; // two looks at a word differed
-
-    Clock clock, acquirable; // `acquirable`: what relaxed loads read, for a fence to acquire
-    Snapshots::Number fenced = Snapshots::none; // what a fence released, for relaxed stores
-
     Transaction transaction;
-
-    bool must_not_wait = false; // in a trylock
-    unsigned steps_in_try = 0;
-    uint64_t slices = 1;
-    Ticks slice_began = 0;
-    Ticks csd = 0;                // the last that was learnt
-    std::vector<unsigned> events; // counted by ol_count
 
 private:
     using Resting = boost::context::detail::fcontext_t; // where to go on: a stack pointer
@@ -103,6 +65,7 @@ private:
     void grant(Wish wish);
 
     std::function<void()> body_;
+    bool done_ = false;
     boost::context::stack_context stack_;
     Resting inside_ = nullptr, outside_ = nullptr, resting_ = nullptr; // `resting_`: in kept_
     std::vector<uint8_t> kept_; // the stack from there to its top

@@ -7,7 +7,7 @@
 
 namespace ol::engine {
 
-Memory::Memory(size_t bytes) : size_(bytes), object_of_line_(bytes / line), shadows_(bytes) {
+Memory::Memory(size_t bytes) : size_(bytes), object_of_line_(bytes / line) {
     void *p = mmap(reinterpret_cast<void *>(base), bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -26,8 +26,6 @@ void Memory::reset(size_t contexts) {
     count_ = 0;
     history_count_ = 0;
     contexts_ = contexts;
-    execution_++;
-    snapshots_.reset(contexts);
 }
 
 Object &Memory::allocate(const char *name, size_t size) {
@@ -117,23 +115,6 @@ void Memory::write(uint8_t *p, size_t width, uint64_t v) {
     default:
         memcpy(p, &v, 8);
     }
-}
-
-void Memory::acquire_from(const uint8_t *p, size_t width, Clock &into) {
-    Snapshots::Number last = Snapshots::none;
-
-    for (size_t i = 0; i < width; i++) {
-        const Shadow &s = shadow(p + i);
-        if (s.execution != execution_ || s.released == last)
-            continue;
-        last = s.released;
-        join(into, snapshots_[last]);
-    }
-}
-
-void Memory::set_released(const uint8_t *p, size_t width, Snapshots::Number n) {
-    for (size_t i = 0; i < width; i++)
-        shadow(p + i) = {execution_, n};
 }
 
 History &Memory::history(const void *datum) {

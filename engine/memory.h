@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_ENGINE_MEMORY_H
 #define OL_ENGINE_MEMORY_H
-// The memory that locks and clients live in: real bytes in one arena, each with the clock of its
-// last release. Freed memory is never reused within an execution, so a use after free is seen.
-#include "clocks.h"
-
+// The memory that locks and clients live in: real bytes in one arena. Freed memory is never reused
+// within an execution, so a use after free is seen.
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace ol::engine {
+
+using Clock = std::vector<uint32_t>; // a vector clock, by context
 
 struct Object {
     const char *name;
@@ -46,31 +49,17 @@ public:
     static uint64_t read(const uint8_t *p, size_t width);
     static void write(uint8_t *p, size_t width, uint64_t v);
 
-    // Happens-before through locations: release sequences headed by a release, continued by any
-    // read-modify-write, ended by any other store.
-    void acquire_from(const uint8_t *p, size_t width, Clock &into);
-    void set_released(const uint8_t *p, size_t width, Snapshots::Number n);
-    Snapshots &snapshots() { return snapshots_; }
-
     History &history(const void *datum);
 
 private:
     static constexpr size_t line = 128;
-    struct Shadow {
-        uint32_t execution;
-        Snapshots::Number released;
-    };
-    Shadow &shadow(const uint8_t *p) { return shadows_[p - arena_]; }
 
     uint8_t *arena_;
     size_t size_, used_ = 0;
-    uint32_t execution_ = 0;
     size_t contexts_ = 0;
     std::vector<Object> objects_; // reused from execution to execution; the first count_ are valid
     size_t count_ = 0;
     std::vector<uint32_t> object_of_line_;
-    std::vector<Shadow> shadows_; // per byte
-    Snapshots snapshots_;
     std::vector<std::pair<const void *, History>> histories_;
     size_t history_count_ = 0;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report.h"
 
-#include <algorithm>
-
 namespace ol::engine {
 
 const char *name_of(Wrong what) {
@@ -32,7 +30,7 @@ const char *name_of(Wrong what) {
     case Wrong::lies:
         return "is_locked lies";
     case Wrong::misuse:
-        return "misuse of the seam";
+        return "misuse of the platform layer";
     case Wrong::unnoticed:
         return "overtaken unnoticed";
     case Wrong::unusable:
@@ -43,14 +41,6 @@ const char *name_of(Wrong what) {
         return "waits past its deadline";
     }
     return "?";
-}
-
-std::string Trace::text(size_t last) const {
-    std::string all;
-
-    for (size_t i = lines_.size() - std::min(last, lines_.size()); i < lines_.size(); i++)
-        all += lines_[i] + "\n";
-    return all;
 }
 
 } // namespace ol::engine

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_ENGINE_REPORT_H
 #define OL_ENGINE_REPORT_H
-// What went wrong, and the trace that shows how. Traces are made only when asked for: an execution
-// that failed is run again, from the same seed, to be told.
-#include <cstdint>
+// What went wrong.
 #include <string>
-#include <vector>
 
 namespace ol::engine {
 
@@ -35,15 +32,6 @@ struct Failure {
     Wrong what = Wrong::none;
     std::string how;
     explicit operator bool() const { return what != Wrong::none; }
-};
-
-class Trace {
-public:
-    void add(std::string line) { lines_.push_back(std::move(line)); }
-    std::string text(size_t last = SIZE_MAX) const; // that many lines
-
-private:
-    std::vector<std::string> lines_;
 };
 
 } // namespace ol::engine

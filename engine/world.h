@@ -2,8 +2,7 @@
 #ifndef OL_ENGINE_WORLD_H
 #define OL_ENGINE_WORLD_H
 // What a lock's world must answer, one virtual call per operation of the platform layer. port/sim.h
-// turns the platform layer into these calls; Machine answers them under an adversary, the simulator
-// and the model checker answer them in their own way.
+// turns the platform layer into these calls, and each world answers them in its own way.
 #include <cstdint>
 #include <cstddef>
 

@@ -158,8 +158,8 @@ suite(compilers LONG SECONDS 2400
 	COMMAND "tests/compilers/run && tests/compilers/debian13 tests/compilers/run \$BUILD/native")
 
 suite(sim QUICK SECONDS 200
-	WHAT "every lock under 120 000 seeded adversaries in the engine, long preemptions, the papers' illustrations"
-	BUILD all overlock-sim sim-scripts
+	WHAT "every lock under 32 000 seeded adversaries, 36 contexts at once, long preemptions, the papers' illustrations"
+	BUILD all sim-scripts sim-nap
 	COMMAND "tests/sim/run")
 
 suite(checking SECONDS 180
@@ -169,8 +169,8 @@ suite(checking SECONDS 180
 	COMMAND "pytest tests/python/modelcheck")
 
 suite(lock-mutants QUICK SECONDS 100
-	WHAT "the tests catch every mutant; they detect every dropped memory order, or list it as detectable only by the model checker"
-	BUILD all tests/mutants/all
+	WHAT "seeded adversaries catch every mutant of a lock"
+	BUILD all sim-nap tests/mutants/all
 	COMMAND "pytest -s tests/mutants")
 
 suite(check-quick QUICK SECONDS 90
@@ -208,7 +208,7 @@ suite(genmc SECONDS 100
 	COMMAND "pytest tests/genmc")
 
 suite(tx-list SECONDS 60
-	WHAT "Long's inode list on the engine's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word"
+	WHAT "Long's inode list on the checker's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word"
 	PATHS include/overlock check engine tests/sim
 	BUILD tx-list
 	COMMAND "\$BUILD/tests/tx-list --sections 200000 && \$BUILD/tests/tx-list --sections 50000 --lock elided --contexts 4 --rate 100 --retries 0")
@@ -269,8 +269,8 @@ suite(site SECONDS 120
 	COMMAND "pytest tests/docs/commands tests/docs/site")
 
 suite(sim-coverage ALONE SECONDS 120
-	WHAT "the seeded schedules take every branch of every lock header both ways; mutants of the engine's contexts and transactions are caught"
-	PATHS include engine tests/sim
+	WHAT "the seeded walks take every branch of every lock header both ways; mutants of the engine's contexts and of transactions are caught"
+	PATHS include engine check tests/sim
 	BUILD all tests/sim/all
 	COMMAND "pytest -s tests/sim")
 

@@ -3,7 +3,7 @@
 #define WORKLOAD_CONDITIONS_H
 /*
  * A bounded buffer between producers and consumers, under the lock, with a condition variable for
- * each side made of the seam: a sequence word that one parks on and another moves and kicks.
+ * each side made of the platform layer: a sequence word to park on, which another moves and kicks.
  *
  * Contexts of even index produce, of odd index consume; without a partner, the last one does both
  * in turns, so that as much is taken as is put. A turn that puts or takes an item counts.

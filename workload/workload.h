@@ -4,7 +4,7 @@
 /*
  * What a workload is, and what it may ask of the platform that runs it: overlock-bench, a kernel, a
  * simulator. A workload is a header NAME.h here, a line in workloads.def, and lines for its
- * parameters in params.def. It uses the seam and the following, and nothing else:
+ * parameters in params.def. It uses the platform layer and the following, and nothing else:
  *
  *	struct NAME		what all its contexts share; all zero at first
  *	struct NAME_guarded	what one lock guards; all zero at first, one for each lock

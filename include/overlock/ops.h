@@ -16,7 +16,7 @@
 /*
  * What locks.def may say of a lock: OL_TRAIT(name, bit, what). Append only. A lock with none of FIFO,
  * PATIENT, BOUNDED and LATE_FIFO lets anybody overtake, any number of times. NEEDS_ says what its text
- * asks of the seam beside atomics, relaxing and tunables; a test reads the text.
+ * asks of the platform layer beside atomics, relaxing and tunables; a test reads the text.
  */
 #define OL_EACH_TRAIT									\
 	OL_TRAIT(FITS4,		   0, "4 bytes, so it can be a kernel's spinlock")	\

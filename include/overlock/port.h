@@ -2,7 +2,7 @@
 #ifndef OL_PORT_H
 #define OL_PORT_H
 /*
- * The seam: all that a lock may ask of the world it runs in.
+ * The platform layer: all that a lock may ask of the world it runs in.
  *
  * A lock includes this file and nothing else. port/user.h, port/linux.h and port/sim.h each give
  * every operation below; docs/porting.md says how to write another.
@@ -109,7 +109,7 @@
  * contexts shall be more than the slots;
  * ol_count(EVENT) counts an event of events.def in the counted build and vanishes in the plain one;
  * ol_count_at(EVENT, n) counts one that has a place or a length. `n` is reckoned from what was read
- * anyway, never by a call of the seam: counting must not change what a lock does.
+ * anyway, never by a call of the platform layer: counting must not change what a lock does.
  */
 
 #define OL_WAIT_SLOTS	16384u	/* room; the tunable wait_slots says how many are used */

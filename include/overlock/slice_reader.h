@@ -2,9 +2,9 @@
 #ifndef OL_SLICE_READER_H
 #define OL_SLICE_READER_H
 /*
- * The reader's side of the slice page: what may be concluded from it. On the seam, so that a guest's
- * kernel and a thread of the host read alike. The writer of the page is not trusted: whatever it
- * holds, a reader reads nothing outside it, never waits, and at worst believes a wrong end.
+ * The reader's side of the slice page: what may be concluded from it. On the platform layer, so
+ * that a guest's kernel and a thread of the host read alike. The writer of the page is not trusted:
+ * whatever it holds, a reader reads nothing outside it, never waits, and at worst believes a wrong end.
  */
 #include <overlock/port.h>
 #include <overlock/slice_page.h>

@@ -3,7 +3,7 @@
 smallest run that its line `Check: SIZE MODEL SCENARIO [WORD | KIND=N | TUNABLE=VALUE | clock=N]...`
 names, tell the same when it replays, and find nothing in the lesser run of its line `Holds:`,
 which shows what it takes to see the fault. A WORD is `no-timeouts`,
-`no-transactions`, or `pct`: by random schedules, where the fault lies too deep for all.
+`no-transactions`, or `pct` or `walk`: by random schedules, where the fault lies too deep for all.
 
 build/tests/mutants.json is what was found."""
 
@@ -44,8 +44,8 @@ class Run:
             name = word.partition("=")[0]
             if word in ("no-timeouts", "no-transactions"):
                 options.append(f"--{word}")
-            elif word == "pct":
-                options += ["--search", "pct", "--seed", "1"]
+            elif word in ("pct", "walk"):
+                options += ["--search", word, "--seed", "1"]
             elif name == "clock":
                 options += ["--clock", word.partition("=")[2]]
             else:
@@ -173,26 +173,3 @@ def test_mutants_beyond_the_checker_are_caught_otherwise() -> None:
         if mutant not in MUTANTS:
             path = next(FOLDER.glob(f"{mutant.name}.*"))
             assert "By" in headers(path), f"{mutant.name}: nothing would catch it"
-
-
-WALKED = [
-    "clh_keeps_tail",
-    "clh_stores_tail",
-    "clh_takes_node_back",
-    "mcs_gives_node_back_early",
-    "mcs_keeps_next",
-    "mcs_tp_grants_by_a_look",
-    "mcs_tp_keeps_next",
-    "pv_preemptable_ticket_wakes_are_deadlines",
-    "qspin_gives_node_back_early",
-    "tas_relaxed",
-]
-
-
-@pytest.mark.parametrize("mutant", [m for m in ALL if m.name in WALKED], ids=lambda m: m.name)
-def test_seeded_walks_catch_the_mutant(mutant: Mutant) -> None:
-    """Fixed seeds; the slowest of these fails at execution 8287."""
-    limits = ["--search", "walk", "--seed", "1", "--executions", "20000"]
-    run = Run(mutant.check.text.replace(" pct", ""))
-    found = explore(mutant, run, *limits)
-    assert found["failure"], f"{mutant.name}: {found['executions']} walks, no failure"

@@ -14,7 +14,6 @@ import pytest
 from overlock_tools.model import defs
 from overlock_tools.system.errors import FAILED
 from tests.check.claim_cases import Run
-from tests.conftest import TOP
 
 # The smallest, one in which somebody waits far from his turn, and two in which a node or a slot is
 # used by others than before. A failure is proof however it was found, and a seed finds it again.
@@ -81,13 +80,3 @@ def test_every_order_of_a_shared_header_is_needed_by_a_lock() -> None:
     caught = {where(o) for o in orders if is_caught(o)}
     rest = [o for o in orders if where(o) not in caught]
     assert [where(o) for o in rest if not missed_by_readers(o)] == []
-
-
-def test_what_seeded_schedules_cannot_see_is_seen() -> None:
-    listed = (TOP / "tests/mutants/unseen.txt").read_text().splitlines()
-    entries = [line.split(" | ") for line in listed if not line.startswith("#")]
-    assert entries
-    for lock in {entry[0] for entry in entries}:
-        told = {(o["file"], o["order"], o["text"].split("/*")[0].strip()) for o in weaken(lock)}
-        for _, file, order, text, _ in (e for e in entries if e[0] == lock):
-            assert (file, order, text) in told

@@ -3,7 +3,7 @@
 // must find the same.
 #include "litmus.h"
 
-#include <engine/schedule.h>
+#include <engine/random.h>
 
 namespace ol::litmus {
 namespace {

@@ -79,8 +79,8 @@ void Stage::begin() {
     rules_.begin(test_, choices_);
     for (Actor &a : actors_) {
         a.heard.clear();
-        a.context.begin([this, body = test_.contexts[a.context.index]] { body(place_, r_.data()); },
-                        {}, actors_.size());
+        a.context.begin(
+            [this, body = test_.contexts[a.context.index]] { body(place_, r_.data()); });
         resume(a); // to its first access
     }
 }
@@ -90,7 +90,7 @@ bool Stage::one_move() {
     std::vector<Actor *> able;
 
     for (Actor &a : actors_)
-        if (a.context.doing != engine::Doing::done && rules_.may_run(a.context.index, a.drains))
+        if (!a.context.done() && rules_.may_run(a.context.index, a.drains))
             able.push_back(&a);
     if (own.empty() && able.empty())
         return false;
@@ -111,7 +111,7 @@ void Stage::resume(Actor &a) {
 void Stage::unwind() {
     stopping_ = true;
     for (Actor &a : actors_)
-        if (a.context.doing != engine::Doing::done)
+        if (!a.context.done())
             resume(a);
 }
 

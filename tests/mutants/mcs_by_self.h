@@ -4,8 +4,8 @@
 /*
  * Mutant of: mcs
  * Broken: unlock looks for its node under ol_self(), and finds that of another acquisition
- * Caught as: exclusion|deadlock|use after release|misuse of the seam|wild access
- * By: hand-over-hand
+ * Caught as: exclusion|deadlock|use after release|misuse of the platform layer|wild access|idle lock unusable
+ * By: seeded
  * Check: 2x1 sc chain
  *
  * The classical MCS lock otherwise.

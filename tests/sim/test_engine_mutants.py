@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every mutant of the engine's contexts and transactions fails the tests that its patch names,
-which the engine itself passes in sim-scripts."""
+"""Every mutant of the engine's contexts and of transactions fails the tests that its patch names,
+which the engine and the checked world pass in sim-scripts and check-transactions."""
 
 import re
 import subprocess

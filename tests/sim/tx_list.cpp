@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// 003's proof of concept on the engine's transactions: the workload `tx`, elided in several ways.
-// A model of RTM, not hardware: there are no times, but what commits, and why what does not.
+// 003's proof of concept on the checked world's transactions: the workload `tx`, elided in several
+// ways. A model of RTM, not hardware: there are no times, but what commits, and why what does not.
 //
 // Any step of a transaction may be its last, once in `rate` steps: an interrupt, a preemption. What
 // the others lose by that is the question: the fallback of `tx` aborts nobody, that of elision with
 // the lock in the read set everybody.
-#include <engine/machine.h>
+#include <check/world.h>
 #include <engine/subjects.h>
 
 #define TX_ROWS 8u
@@ -25,12 +25,16 @@ struct workload_me {
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <bit>
 #include <iostream>
 
 extern const ol_lock_ops ol_sim_elided;
 
 using namespace ol;
-using namespace ol::engine;
+using check::bit;
+using check::Mask;
+using engine::find_subject;
+using engine::never;
 
 static inline void workload_acquire(workload_me *me, workload_lock *lock) {
     me->ops->lock(lock);
@@ -50,29 +54,47 @@ struct Options {
 };
 
 // Contexts on CPUs of their own, of which each does a few steps now and a few then.
-class Parallel final : public Schedule {
+class Parallel final : public check::Search {
 public:
     Parallel(uint64_t seed, uint64_t rate) : rate_(rate) { workload_random_seed(&random_, seed); }
-    Turn next(std::span<const size_t> ready, uint64_t) override {
-        return {ready[pick(static_cast<uint32_t>(ready.size()))], 1 + pick(4), false, 1};
+    void begin(size_t) override {}
+    int pick(Mask enabled, int, bool) override {
+        if (left_ && enabled & bit(who_)) {
+            left_--;
+            return static_cast<int>(who_);
+        }
+        Mask rest = enabled;
+        for (uint32_t skip = below(static_cast<uint32_t>(std::popcount(enabled))); skip; skip--)
+            rest &= rest - 1;
+        who_ = static_cast<size_t>(std::countr_zero(rest));
+        left_ = below(4);
+        return static_cast<int>(who_);
     }
-    bool doubt(Doubt what) override {
-        return what == Doubt::transaction_aborts && rate_ &&
-               pick(static_cast<uint32_t>(rate_)) == 0;
+    // The only question is whether a step aborts its transaction, and for what.
+    unsigned choose(unsigned n) override {
+        return n > 1 && below(static_cast<uint32_t>(rate_)) == 0 ? 1 + below(n - 1) : 0;
     }
-    uint32_t pick(uint32_t n) override { return workload_random_below(&random_, n); }
+    void did(const check::Footprint &, int, bool) override {}
+    bool next() override { return false; }
+    check::Path path() const override { return {}; }
 
 private:
+    uint32_t below(uint32_t n) { return workload_random_below(&random_, n); }
+
     workload_random random_{};
     uint64_t rate_;
+    size_t who_ = 0;
+    uint32_t left_ = 0;
 };
 
-constexpr uint64_t in_one_go = 20'000; // sections, on a fresh machine
+constexpr uint64_t in_one_go = 20'000; // sections, in a fresh world
 
 class Run {
 public:
     explicit Run(const Options &o)
-        : o_(o), ops_(o.lock == "elided" ? ol_sim_elided : *find_subject(o.lock)) {
+        : o_(o),
+          ops_(o.lock == "elided" ? ol_sim_elided : *find_subject(o.lock)),
+          world_(check::Model::sc, rules(o)) {
         params_.tx_inodes = TX_INODES;
         params_.tx_scan = o.scan;
         params_.tx_tally = o.tally;
@@ -88,50 +110,60 @@ public:
     uint64_t events(unsigned e) const { return events_[e]; }
 
 private:
-    std::string once(uint64_t seed) {
-        ol_tuning tuning = presets();
-        Parallel schedule(seed, o_.rate);
+    static check::Rules rules(const Options &o) {
+        check::Rules r;
+        r.tuning.tx_retries = o.retries;
+        r.longest = SIZE_MAX;
+        for (uint32_t &left : r.budgets.left)
+            left = 0;
+        r.budgets[check::Budget::abort] = o.rate ? UINT32_MAX : 0;
+        return r;
+    }
 
-        tuning.tx_retries = o_.retries;
-        machine_.limit_steps(UINT64_MAX);
-        machine_.check_order(false); // of that there are proofs
-        machine_.reset(o_.contexts, schedule, tuning);
-        auto *data = reinterpret_cast<tx_guarded *>(
-            machine_.memory().allocate("list", sizeof(tx_guarded)).at);
-        void *lock = o_.shared_line ? reinterpret_cast<uint8_t *>(data->quiet) + 16
-                                    : machine_.memory().allocate("lock", ops_.size).at;
-        workload_run run{static_cast<workload_lock *>(lock),
-                         data,
-                         1,
-                         static_cast<uint32_t>(o_.contexts),
-                         &params_,
-                         nullptr,
-                         never};
+    std::string once(uint64_t seed) {
+        Parallel schedule(seed, o_.rate);
+        workload_run run{};
         tx all{};
         uint64_t turns = 0;
-        for (uint32_t i = 0; i < o_.contexts; i++)
-            machine_.spawn([&, i] {
-                workload_me me{i, {}, &ops_};
-                tx_own own{};
-                workload_random_seed(&me.random, seed * 64 + i);
-                for (uint64_t n = 0; n < in_one_go / o_.contexts; n++) {
-                    tx_turn(&run, &all, &own, &me);
-                    turns++; // it is over, in either way
-                }
-            });
-        if (!machine_.run())
-            return machine_.failure().how;
+        check::Program program;
+
+        program.contexts = o_.contexts;
+        program.set_up = [&](check::Memory &memory) {
+            auto *data =
+                reinterpret_cast<tx_guarded *>(memory.allocate("list", sizeof(tx_guarded)).at);
+            void *lock = o_.shared_line ? reinterpret_cast<uint8_t *>(data->quiet) + 16
+                                        : memory.allocate("lock", ops_.size).at;
+            run = {static_cast<workload_lock *>(lock),
+                   data,
+                   1,
+                   static_cast<uint32_t>(o_.contexts),
+                   &params_,
+                   nullptr,
+                   never};
+        };
+        program.body = [&](size_t i) {
+            workload_me me{static_cast<uint32_t>(i), {}, &ops_};
+            tx_own own{};
+            workload_random_seed(&me.random, seed * 64 + i);
+            for (uint64_t n = 0; n < in_one_go / o_.contexts; n++) {
+                tx_turn(&run, &all, &own, &me);
+                turns++; // it is over, in either way
+            }
+        };
+        world_.run(program, schedule);
+        if (world_.failure())
+            return world_.failure().how;
         for (size_t i = 0; i < o_.contexts; i++)
-            for (size_t e = 0; e < OL_EVENTS; e++)
-                events_[e] += machine_.context(i).events[e];
+            for (unsigned e = 0; e < OL_EVENTS; e++)
+                events_[e] += world_.counted(i, e);
         const char *wrong = tx_check(&run, &all, turns, 0);
         return wrong ? wrong : "";
     }
 
     const Options o_;
     const ol_lock_ops &ops_;
+    check::World world_;
     workload_params params_{};
-    Machine machine_;
     std::array<uint64_t, OL_EVENTS> events_{};
 };
 
@@ -139,7 +171,7 @@ private:
 
 int main(int argc, char **argv) {
     Options o;
-    CLI::App app{"003's inode list on the engine's transactions", "tx-list"};
+    CLI::App app{"003's inode list on the checked world's transactions", "tx-list"};
 
     app.add_option("--lock", o.lock, "tx, elided, or any lock")->capture_default_str();
     app.add_option("--contexts", o.contexts)->check(CLI::Range(1, 8))->capture_default_str();

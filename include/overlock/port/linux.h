@@ -2,7 +2,7 @@
 #ifndef OL_PORT_LINUX_H
 #define OL_PORT_LINUX_H
 /*
- * The seam in a Linux kernel: its own atomics, sched_clock(), per-CPU state.
+ * The platform layer in a Linux kernel: its own atomics, sched_clock(), per-CPU state.
  *
  * The caller has preemption disabled, as for every raw spinlock: a context is then a CPU
  * and how deeply it is interrupted (task, softirq, hardirq, NMI), and cannot move while it waits.

@@ -2,8 +2,8 @@
 #ifndef OL_PORT_SIM_H
 #define OL_PORT_SIM_H
 /*
- * The seam in a simulated or checked world: every operation is a call to the engine, with the
- * object, the width, the memory order and the source line. Compile as C++20 with -DOL_PORT_SIM.
+ * The platform layer in a simulated or checked world: every operation is a call to the engine, with
+ * the object, the width, the memory order and the source line. Compile as C++20 with -DOL_PORT_SIM.
  *
  * Ids, nodes, tuning and the waiting array hang from the world of the current execution.
  */

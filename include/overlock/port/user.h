@@ -2,7 +2,7 @@
 #ifndef OL_PORT_USER_H
 #define OL_PORT_USER_H
 /*
- * The seam in user space: compiler atomics, the time stamp counter, futexes.
+ * The platform layer in user space: compiler atomics, the time stamp counter, futexes.
  *
  * Correct in C11 and C++20 under -pedantic-errors, with gcc and clang. What needs memory of its
  * own (ids, nodes, tuning, parking) is behind liboverlock; a lock that asks for none of it needs

@@ -17,6 +17,7 @@ class Lists:
 
     locks: dict[str, frozenset[str]]  # each with the scenarios that apply to it
     scenarios: dict[str, str]
+    explored: frozenset[str]  # the scenarios that are not drawn at random
     budgets: dict[str, str]
     usual: dict[str, int]  # budgets that nobody gives
     models: dict[str, str]
@@ -55,6 +56,7 @@ def load() -> Lists:
     return Lists(
         {lock["id"]: frozenset(lock["scenarios"]) for lock in raw["locks"]},
         scenarios,
+        frozenset(entry["id"] for entry in raw["scenarios"] if not entry["drawn"]),
         budgets,
         {budget["id"]: budget["times"] for budget in raw["budgets"]},
         models,

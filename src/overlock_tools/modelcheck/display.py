@@ -145,7 +145,7 @@ def listing(out: Console, known: Lists) -> None:
         put(out, table)
     out.print(Text("locks", style="bold"))
     for lock, scenarios in known.locks.items():
-        left_out = [name for name in known.scenarios if name not in scenarios]
+        left_out = [name for name in known.scenarios if name in known.explored - scenarios]
         out.print(Text(f"  {lock}" + (f"  (without {', '.join(left_out)})" if left_out else "")))
 
 

@@ -22,8 +22,8 @@ OPTIONS = (
     "--disable-estimation",
 )
 INCLUDE = re.compile(r"#include <overlock/([\w/.]+)>")
-# The seam picks a world by #if; the branch taken in plain C asks for the user port.
-SEAM = "port.h"
+# The platform layer picks a world by #if; the branch taken in plain C asks for the user port.
+PLATFORM_LAYER = "port.h"
 OURS = "port/user.h"
 OTHER_WORLDS = ("port/linux.h", "port/sim.h")
 CALL = re.compile(r"\b(ol_\w+?_)(acquire|release|acq_rel)(?=\()")
@@ -85,7 +85,7 @@ class Flattener:
 
     def file(self, path: Path) -> Iterator[str]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            if path.name != SEAM:
+            if path.name != PLATFORM_LAYER:
                 self.sites += _sites(path.name, number, line)
             if included := INCLUDE.match(line):
                 yield from self.header(included[1])

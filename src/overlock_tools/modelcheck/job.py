@@ -11,9 +11,11 @@ from overlock_tools.system.errors import Fail
 
 # overlock-check's own defaults: a command to paste leaves out what need not be said.
 LOCKS = "lock"
+ANY = "any"
 SC = "sc"
 DPOR = "dpor"
-SEARCHES = (DPOR, "plain", "pct")
+WALK = "walk"
+SEARCHES = (DPOR, "plain", "pct", WALK)
 MOST_CONTEXTS = 64
 MOST_ACQUISITIONS = 1000
 

@@ -11,7 +11,7 @@ from typing import Any
 from overlock_tools.measure import header_locks
 from overlock_tools.model import defs
 from overlock_tools.modelcheck import capabilities
-from overlock_tools.modelcheck.job import LOCKS, SC, Job, Search, Size, Subject
+from overlock_tools.modelcheck.job import ANY, LOCKS, SC, WALK, Job, Search, Size, Subject
 from overlock_tools.system.errors import Fail
 
 ALL = "all"
@@ -49,13 +49,14 @@ def budget(text: str) -> tuple[str, int]:
 def asked(options: Mapping[str, Any]) -> Asked:
     """Of the command line's options."""
     weakening = options["weaken"]
+    usual = ANY if options["search"] == WALK else LOCKS
     sizes = [Size.parse(word) for text in options["sizes"] for word in text.split(",")]
     if options["contexts"] is not None or options["acquisitions"] is not None or not sizes:
         given = Size(*(2 if options[k] is None else options[k] for k in Size._fields))
         sizes.insert(0, given.checked())
     return Asked(
         locks=options["locks"],
-        scenarios=options["scenarios"] or ((ALL,) if weakening else (LOCKS,)),
+        scenarios=options["scenarios"] or ((ALL,) if weakening else (usual,)),
         models=options["models"] or (("c11",) if weakening else (SC,)),
         sizes=tuple(dict.fromkeys(sizes)),
         budgets=tuple(map(budget, options["budgets"])),
@@ -128,7 +129,7 @@ def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
         )
         for one in of
         for scenario in scenarios
-        if not asked.every_scenario or scenario in known.locks.get(one.name, (scenario,))
+        if not asked.every_scenario or scenario in known.locks.get(one.name, known.explored)
         for model in models
         for size in asked.sizes
     ]

@@ -10,7 +10,7 @@ from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
-# Of the seam's ports only this one is compiled here; including another changes nothing.
+# Of the platform layer's ports only this one is compiled here; including another changes nothing.
 OTHER_PORTS = re.compile(r"overlock/port/(?!sim\b|lists\b|node\b)")
 
 

@@ -57,7 +57,7 @@ check::Rules rules(check::Scenario scenario) {
     r.tuning.backoff = 10;
     r.tuning.near = 1;
     r.tuning.near_spin = 2000;
-    check::prepare(scenario, r.budgets);
+    check::prepare(scenario, r);
     return r;
 }
 
@@ -106,7 +106,8 @@ void for_each_case(check::Model model, const std::function<void(LockCase &)> &us
     for (auto *s = engine::subjects; *s; s++)
         for (size_t i = 0; i < static_cast<size_t>(check::Scenario::count); i++) {
             auto scenario = static_cast<check::Scenario>(i);
-            if (!check::applies(scenario, **s, (*s)->traits & OL_ELIDES))
+            if (check::is_drawn(scenario) ||
+                !check::applies(scenario, **s, (*s)->traits & OL_ELIDES))
                 continue;
             LockCase c(model, **s, scenario);
             use(c);

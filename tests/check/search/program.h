@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_SEARCH_PROGRAM_H
 #define OL_SEARCH_PROGRAM_H
-// Random small programs that wait in every way the seam has: what a search must not lose anything
-// of. They hear what they read, and all that they heard is part of the outcome.
+// Random small programs that wait in every way the platform layer has: what a search must not lose
+// anything of. They hear what they read, and all that they heard is part of the outcome.
 #include <check/checker.h>
 
-#include <engine/schedule.h>
+#include <engine/random.h>
 
 #include <map>
 #include <string>

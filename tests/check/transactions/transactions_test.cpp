@@ -380,6 +380,64 @@ TEST_P(Transactions, CannotWaitNorCallTheSystem) {
               S{OL_HTM_STARTED});
 }
 
+// Freed only between a read of it and the commit, which the free must prevent.
+TEST_P(Transactions, GiveWayToTheFreeingOfWhatTheyRead) {
+    bool has_read = false, freed = false, ever_freed = false;
+
+    explore({[&] {
+                 has_read = freed = false;
+                 (void)attempt([&] {
+                     (void)ol_load_relaxed(w_.a);
+                     has_read = true;
+                     (void)ol_load_relaxed(w_.c);
+                     EXPECT_FALSE(freed);
+                 });
+                 has_read = false;
+             },
+             [&] {
+                 (void)ol_load_relaxed(w_.b);
+                 if (has_read) {
+                     world_->free(w_.a, here);
+                     freed = ever_freed = true;
+                 }
+             }},
+            false);
+    EXPECT_FALSE(failure_) << failure_.how;
+    EXPECT_TRUE(ever_freed);
+}
+
+// A kick inside is not made.
+TEST_P(Transactions, KickNobody) {
+    EXPECT_EQ(wrong({[&] { ol_park(w_.a, 0, OL_ANY, OL_NEVER); },
+                     [&] { (void)attempt([&] { ol_kick(w_.a, OL_ANY, 1); }); }}),
+              Wrong::lost_wakeup);
+}
+
+// A node that was given back inside is still its own after an abort; nor does a trylock go on that
+// began inside.
+TEST_P(Transactions, TakeBackNodesAndTries) {
+    EXPECT_EQ(wrong({[&] {
+                  ol_node *kept = ol_node_get();
+                  (void)attempt([&] {
+                      ol_node_put(kept);
+                      ol_htm_abort();
+                  });
+                  EXPECT_NE(ol_node_get(), kept);
+                  ol_node_put(kept);
+              }}),
+              Wrong::none);
+    EXPECT_EQ(wrong({[&] {
+                         (void)attempt([&] {
+                             world_->begin_try();
+                             ol_htm_abort();
+                         });
+                         while (!ol_load_relaxed(w_.a))
+                             ol_relax();
+                     },
+                     writes_}),
+              Wrong::none);
+}
+
 TEST_P(Transactions, AreMisusedOutsideOfThem) {
     EXPECT_EQ(wrong({[] { ol_htm_commit(); }}), Wrong::misuse);
     EXPECT_EQ(wrong({[] { ol_htm_abort(); }}), Wrong::misuse);

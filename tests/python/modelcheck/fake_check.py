@@ -25,10 +25,10 @@ LISTS = {
         {"id": "mcs", "scenarios": ["lock", "try", "free"]},
     ],
     "scenarios": [
-        {"id": "lock", "what": "every context locks and unlocks"},
-        {"id": "try", "what": "one of them only tries"},
-        {"id": "timed", "what": "one of them gives up"},
-        {"id": "free", "what": "the last one out frees the lock"},
+        {"id": "lock", "what": "every context locks and unlocks", "drawn": False},
+        {"id": "try", "what": "one of them only tries", "drawn": False},
+        {"id": "timed", "what": "one of them gives up", "drawn": False},
+        {"id": "free", "what": "the last one out frees the lock", "drawn": False},
     ],
     "budgets": [
         {"id": "stop", "what": "a context off its CPU while others' time runs", "times": 0},

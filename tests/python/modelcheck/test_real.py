@@ -3,6 +3,7 @@
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -144,7 +145,8 @@ def test_every_scenario_and_model_that_is_listed_runs(real: Command) -> None:
         part = listed[listed.index(f"{kind}s\n") :].split("\n", 1)[1]
         names = re.match(r"(?:  .*\n)+", part)
         assert names
-        assert {r[kind] for r in results} == set(re.findall(r"^  (\w+)", names[0], re.M))
+        drawn = {"any"}  # for random searches
+        assert {r[kind] for r in results} == set(re.findall(r"^  (\w+)", names[0], re.M)) - drawn
 
 
 def test_every_order_of_ticket_is_missed(real: Command) -> None:
@@ -162,6 +164,23 @@ def test_a_random_search_is_no_proof(real: Command) -> None:
     done = real("ticket", "--search", "pct", "--seconds", "0")
     assert done.returncode == 2
     assert done.stderr.startswith("overlock: a random search ends only at a limit")
+
+
+def test_seeded_walks_pass_a_sound_lock_and_fail_a_broken_one(real: Command) -> None:
+    walk = ("--size", "5x3", "--search", "walk", "--executions", "2000", "--seed", "1")
+    done = real("ticket", *walk)
+    assert done.returncode == 3
+    assert re.search("^ticket +any +sc +5x3 .*no failure found so far", done.stdout, re.M)
+    done = real(str(MUTANT), *walk)
+    assert done.returncode == 1
+    found = re.search("^ *(overlock check --replay .* --scenario any.*)$", done.stdout, re.M)
+    assert found, done.stdout
+    again = real(*shlex.split(found[1])[2:])
+    assert again.returncode == 1
+    assert "mcs_by_self.h:" in again.stdout
+    done = real("ticket", "--scenario", "any")
+    assert done.returncode == 2
+    assert done.stderr.startswith("overlock: scenario any is for random searches")
 
 
 def test_a_waiter_is_gone_before_a_store_too(real: Command) -> None:

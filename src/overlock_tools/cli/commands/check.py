@@ -61,7 +61,7 @@ def _listed(kind: str) -> Any:
     multiple=True,
     metavar="NAME|all",
     shell_complete=_listed("scenarios"),
-    help="Client program of the contexts; repeatable.  [default: lock]",
+    help="Client program of the contexts; repeatable.  [default: lock; of walk: any]",
 )
 @click.option(
     "--budget",
@@ -83,7 +83,8 @@ def _listed(kind: str) -> Any:
     type=click.Choice(SEARCHES),
     default=DPOR,
     show_default=True,
-    help="Search strategy: exhaustive (dpor, plain) or random (pct).",
+    help="Search strategy: exhaustive (dpor, plain) or random (pct: priorities, walk: an "
+    "adversary that the seed draws).",
 )
 @click.option(
     "--seconds",
@@ -93,7 +94,7 @@ def _listed(kind: str) -> Any:
     help="Time limit of each check; 0: no limit.",
 )
 @click.option("--executions", type=click.IntRange(1), help="Limit of executions per check.")
-@click.option("--seed", type=click.IntRange(0), help="Seed of a random search (pct).")
+@click.option("--seed", type=click.IntRange(0), help="Seed of a random search.")
 @click.option(
     "--jobs", type=click.IntRange(1), help="Checks to run in parallel.  [default: number of CPUs]"
 )
@@ -136,6 +137,7 @@ def command(**options: Any) -> int:
       overlock check all --model all --size 2x2 --size 3x1 --scenario all
       overlock check ./mine.h --model tso --budget stop=1 --trace mine.json
       overlock check preemptable_ticket@tau=0 --contexts 6 --acquisitions 4 --search pct
+      overlock check ./mine.h --size 5x3 --search walk --seed 1 --seconds 60
       overlock check --weaken mcs
     """
     from overlock_tools.modelcheck import campaign
