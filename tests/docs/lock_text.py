@@ -43,7 +43,7 @@ def defined(code: str) -> dict[str, frozenset[str]]:
 
 
 def included(code: str) -> list[Path]:
-    """Headers of the project, but for the seam."""
+    """Headers of the project except the platform layer."""
     return [INCLUDE / name for name in INCLUDED.findall(code)]
 
 
@@ -68,7 +68,7 @@ def header(lock: str) -> Path:
 
 @cache
 def needs() -> dict[str, frozenset[str]]:
-    """Each trait NEEDS_, in small letters, and the calls of the seam that it stands for."""
+    """Each trait NEEDS_, in small letters, and the calls of the platform layer that it stands for."""
     found = TRAIT.findall((INCLUDE / "overlock/ops.h").read_text())
     return {name.lower(): frozenset(CALL.findall(what)) for name, what in found}
 
