@@ -68,7 +68,7 @@ def header(lock: str) -> Path:
 
 @cache
 def needs() -> dict[str, frozenset[str]]:
-    """Each trait NEEDS_, in small letters, and the calls of the platform layer that it stands for."""
+    """Each trait NEEDS_, in small letters, and the calls of the platform layer behind it."""
     found = TRAIT.findall((INCLUDE / "overlock/ops.h").read_text())
     return {name.lower(): frozenset(CALL.findall(what)) for name, what in found}
 

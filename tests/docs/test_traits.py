@@ -40,7 +40,7 @@ def test_a_lock_that_lies_is_caught() -> None:
 
 
 def test_calls_are_found_where_they_hide() -> None:
-    """In another header's function or the platform layer's own, in a macro, and not in a comment."""
+    """In a function of another header or of the platform layer, in a macro, not in a comment."""
     assert needed(header("preemptable_ticket").read_text()) == {"needs_time"}
     macro = "#define OL_MINE_NAP(l)\t\\\n\tol_park(l, 1, 1, 1)\n"
     lock = "static inline void ol_mine_lock(ol_mine_t *l)\n{\n\tOL_MINE_NAP(l);\n}\n"
