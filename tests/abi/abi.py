@@ -37,7 +37,8 @@ def types(out: Path, include: Path, *options: str) -> Path:
     """A library with each public type in it."""
     folders = (f"-I{include}", f"-I{BUILD / 'include'}")
     command = ["gcc", "-std=gnu11", "-g", "-shared", "-fPIC", *folders, *options]
-    subprocess.run([*command, HERE / "types.c", "-o", out], check=True)
+    # Compiled by its bare name, so that lib/abi names no folder of the machine.
+    subprocess.run([*command, "types.c", "-o", out], cwd=HERE, check=True)
     return out
 
 

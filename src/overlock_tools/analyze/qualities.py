@@ -135,7 +135,7 @@ def _by_value(item: tuple[str, Spread]) -> float:
 
 
 def _fast(view: View, variant: str) -> bool:
-    """Not told apart from the best rate at the number of threads shown."""
+    """No significant difference from the best rate at the number of threads shown."""
     top = view.best(view.variants, [view.at])
     ratio = view.ratio(variant, top, [view.at]) if top else None
     return variant == top or (ratio is not None and (ratio.alike or ratio.above_one))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A figure's colours, margins and axes.
 
-Up to eight series have a colour each. Of more nobody can tell the lines apart: then the best lock,
+Up to eight series have a colour each. With more, lines cannot be told apart: then the best lock,
 the best peer, the baseline and the collapsed have one, the others are thin and grey, and every line
 has its name at its end.
 """
