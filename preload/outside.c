@@ -147,8 +147,11 @@ static OL_COLD void *attach(void **slot)
 	o = find_left(slot, inner);
 	if (!o)
 		o = insert(slot, inner);
-	/* Release and acquire: the lock's zeroes, whichever thread cut its room. */
-	if (o && ol_cas_release(slot, (void *)0, lock_in(o)))
+	/*
+	 * Release: the lock's zeroes, whichever thread cut its room. Acquire: the section of a thread that held
+	 * the word, which we follow by another lock.
+	 */
+	if (o && ol_cas_acq_rel(slot, (void *)0, lock_in(o)))
 		return lock_in(o);
 	now = ol_load_acquire(slot); /* another was faster; ours serves a later mutex */
 	return now == HERE ? 0 : now;

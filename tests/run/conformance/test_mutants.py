@@ -181,7 +181,7 @@ MUTANTS = [
     Mutant(
         "two locks for one mutex",
         "outside.c",
-        "if (o && ol_cas_release(slot, (void *)0, lock_in(o)))",
+        "if (o && ol_cas_acq_rel(slot, (void *)0, lock_in(o)))",
         "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
         "partitioned_ticket",
         ("reborn.c",),
