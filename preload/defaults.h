@@ -7,7 +7,11 @@
 #define DEFAULT_LOCK "tas_yield"
 #define RWLOCK	     "qrw" /* the one that has readers */
 #define GLIBC	     "glibc"
+#define DEFAULT_SPINLOCK "spin_yield" /* spin_yield.h: no other may share a spinlock with glibc's */
 #define GLIBC_ADAPTIVE "pthread_adaptive" /* as overlock-bench calls it */
+#define OPENMP_LLVM "llvm" /* whose OpenMP locks: those of LLVM's and Intel's runtime, unless told */
+#define OPENMP_ALL  "all"  /* GNU's too */
+#define OPENMP_NONE "none"
 
 /* Why a lock of these traits cannot be a pthread_spinlock_t, as spin.c explains; null if it can. */
 static inline const char *spin_refusal(uint32_t traits)

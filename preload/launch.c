@@ -36,9 +36,9 @@
 enum { MISSING = 3 }; /* an exit code, as in errors.py */
 
 struct asked {
-	const char *lock, *rwlock, *spinlock; /* null: nothing is told to the library */
-	const char *tunable[OL_TUNABLES];     /* null: as it is */
-	char **program;			      /* and its arguments */
+	const char *lock, *rwlock, *spinlock, *openmp; /* null: nothing is told to the library */
+	const char *tunable[OL_TUNABLES];	       /* null: as it is */
+	char **program;				       /* and its arguments */
 };
 
 void refuse(int code, const char *format, ...)
@@ -80,8 +80,14 @@ static bool take_spinlock(struct asked *a, const char *name)
 {
 	const struct known *l = lock_called(name);
 
-	a->spinlock = l ? l->id : 0;
-	return l ? !spin_refusal(l->traits) : !strcmp(name, GLIBC);
+	a->spinlock = strcmp(name, DEFAULT_SPINLOCK) != 0 ? name : 0;
+	return l ? !spin_refusal(l->traits) : !a->spinlock || !strcmp(name, GLIBC);
+}
+
+static bool take_openmp(struct asked *a, const char *which)
+{
+	a->openmp = strcmp(which, OPENMP_LLVM) != 0 ? which : 0;
+	return !a->openmp || !strcmp(which, OPENMP_ALL) || !strcmp(which, OPENMP_NONE);
 }
 
 static bool take_rwlock(struct asked *a, const char *name)
@@ -132,6 +138,8 @@ static bool take(struct asked *a, const char *option, const char *value)
 		return take_rwlock(a, value);
 	if (!strcmp(option, "--spinlock"))
 		return take_spinlock(a, value);
+	if (!strcmp(option, "--openmp"))
+		return take_openmp(a, value);
 	return take_tunable(a, option, value);
 }
 
@@ -288,7 +296,8 @@ static bool tell_all(const struct asked *a)
 {
 	return tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
 	       tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
-	       tell("OVERLOCK_QUIET", "1") && tell_tunables(a);
+	       tell("OVERLOCK_OPENMP", a->openmp) && tell("OVERLOCK_QUIET", "1") &&
+	       tell_tunables(a);
 }
 
 /* Returns if the library is not found, with the environment as it was. */

@@ -107,6 +107,7 @@ static inline half_t *low_half(uint64_t *word)
 /* Null before the start and when everything is left to glibc. */
 extern const struct ol_lock_ops *ol_run_chosen;
 extern const struct ol_lock_ops *ol_run_chosen_rwlock, *ol_run_chosen_spin; /* null: glibc's */
+extern const struct ol_lock_ops ol_ops_spin_yield;			    /* of spin_yield.h */
 extern bool ol_run_makes_adaptive; /* of glibc's normal mutexes; then all is left to glibc */
 extern uint32_t ol_run_epoch;	   /* changes only in the child of a fork, which has one thread */
 

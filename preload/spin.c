@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spinlocks, in place, if `run --spinlock LOCK` asks for it.
+ * Spinlocks, in place.
  *
- * A pthread_spinlock_t is 4 bytes: there is no room for a fork's epoch, nor for a mark that says whose
- * it is. So only locks will do (spin_refusal()) that
+ * The default is spin_yield.h: glibc's word and glibc's meaning of it, so that the other users of a spinlock,
+ * in this process or another, need not be ours; only our waiters yield.
+ *
+ * `run --spinlock LOCK` asks for another lock. A pthread_spinlock_t is 4 bytes: there is no room for a fork's
+ * epoch, nor for a mark that says whose it is. So only locks will do (spin_refusal()) that
  *
  *	hand over to nobody, for in the child of a fork the next in the queue may be a ghost, unless
  *	later waiters may pass it after a while, as in a preemptable queue,
  *	mean the same in every process and do not sleep, for which processes share one cannot be
  *	seen: several that run under the same lock exclude each other, process-shared or not.
  *
- * One process under glibc's and another under ours would not exclude each other, and neither could
- * tell: glibc's free spinlock is 1 on x86, ours is 0. Hence this is not the default.
+ * One process under glibc's and another under such a lock would not exclude each other, and neither could
+ * tell: glibc's free spinlock is 1 on x86, theirs is 0. Hence none of them is the default.
  */
 #include "preload.h"
 
@@ -37,7 +40,9 @@ static void *word_of(pthread_spinlock_t *l)
 
 int ol_run_spin_init(pthread_spinlock_t *l, int shared)
 {
-	if (!spin_ops())
+	const struct ol_lock_ops *ops = spin_ops();
+
+	if (!ops || ops == &ol_ops_spin_yield)
 		return ol_run_real.spin_init(l, shared);
 	if (shared == PTHREAD_PROCESS_SHARED)
 		LEFT(shared_spinlock);

@@ -169,13 +169,15 @@ static const struct ol_lock_ops *choose(void)
 	return so && *so ? in_mutex(id, load(id, so)) : ol_run_lock_named(id);
 }
 
-/* That of --rwlock and --spinlock; null for glibc's, which is the default. */
-static const struct ol_lock_ops *asked_for(const char *variable)
+/* That of --rwlock and --spinlock; null for glibc's. */
+static const struct ol_lock_ops *asked_for(const char *variable, const struct ol_lock_ops *preset)
 {
 	const char *id = secure_getenv(variable);
 	const struct ol_lock_ops *ops;
 
-	if (!id || !*id || !strcmp(id, GLIBC))
+	if (!id || !*id || (preset && !strcmp(id, preset->id)))
+		return preset;
+	if (!strcmp(id, GLIBC))
 		return 0;
 	ops = ol_find_lock(id);
 	if (!ops)
@@ -185,7 +187,7 @@ static const struct ol_lock_ops *asked_for(const char *variable)
 
 static const struct ol_lock_ops *choose_rwlock(void)
 {
-	const struct ol_lock_ops *ops = asked_for("OVERLOCK_RWLOCK");
+	const struct ol_lock_ops *ops = asked_for("OVERLOCK_RWLOCK", 0);
 
 	if (ops && strcmp(ops->id, RWLOCK) != 0)
 		ol_run_refuse(ops->id,
@@ -195,7 +197,7 @@ static const struct ol_lock_ops *choose_rwlock(void)
 
 static const struct ol_lock_ops *choose_spin(void)
 {
-	const struct ol_lock_ops *ops = asked_for("OVERLOCK_SPINLOCK");
+	const struct ol_lock_ops *ops = asked_for("OVERLOCK_SPINLOCK", &ol_ops_spin_yield);
 	const char *why = ops ? spin_refusal(ops->traits) : 0;
 	char reason[200];
 

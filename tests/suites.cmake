@@ -315,6 +315,13 @@ suite(conformance SECONDS 220
 	BUILD all
 	COMMAND "pytest tests/run/conformance")
 
+suite(openmp SECONDS 120
+	WHAT "OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught"
+	PATHS include lib preload tests/run/openmp tests/run/conformance tests/run/conftest.py
+	NEEDS openmp
+	BUILD all
+	COMMAND "pytest tests/run/openmp")
+
 suite(run-scale LONG SECONDS 3600
 	WHAT "overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs"
 	NEEDS run

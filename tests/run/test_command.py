@@ -56,6 +56,7 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, "anderson", "4 bytes", args=("--spinlock", "anderson", "true"))
     refused(125, "pv_byte", "sleeps", args=("--spinlock", "pv_byte", "true"))
     refused(125, "tickt", "did you mean ticket", args=("--spinlock", "tickt", "true"))
+    refused(125, "gcc", "llvm", args=("--openmp", "gcc", "true"))
     refused(125, "mine.h", args=("--lock", tmp_path / "mine.h", "true"))
     assert not list(tmp_path.iterdir())
 
@@ -100,12 +101,15 @@ def test_the_library_refuses_what_the_command_does(program: Compile) -> None:
 
 
 def test_tells_the_library_what_serves_rwlocks_and_spinlocks() -> None:
-    both = ("--rwlock", "qrw", "--spinlock", "byte")
+    both = ("--rwlock", "qrw", "--spinlock", "byte", "--openmp", "all")
     for name, asked, wanted in (
         ("OVERLOCK_RWLOCK", both, "qrw"),
         ("OVERLOCK_SPINLOCK", both, "byte"),
         ("OVERLOCK_RWLOCK", (), "unset"),
-        ("OVERLOCK_SPINLOCK", ("--spinlock", "glibc"), "unset"),
+        ("OVERLOCK_OPENMP", both, "all"),
+        ("OVERLOCK_SPINLOCK", ("--spinlock", "glibc"), "glibc"),
+        ("OVERLOCK_SPINLOCK", ("--spinlock", "spin_yield"), "unset"),
+        ("OVERLOCK_OPENMP", ("--openmp", "llvm"), "unset"),
     ):
         done = overlock(*asked, sys.executable, "-c", SHOW.format(name), OVERLOCK_RWLOCK="x")
         assert done.stdout == f"{wanted}\n"
@@ -252,12 +256,12 @@ def test_report_as_json(program: Compile, tmp_path: Path) -> None:
     assert done.stderr == ""
     report = json.loads(out.read_text())
     assert report["lock"] == "ticket"
-    assert not report["left"].pop("shared_spinlock")  # served, if at all
-    assert not report["left"].pop("mutex_by_rule")  # there is none
+    for name in ("spinlock", "shared_spinlock", "openmp", "mutex_by_rule"):  # served, or none
+        assert not report["left"].pop(name)
     assert all(report["left"].values()), report["left"]
     sites = report["sites"]["sites"]
     assert sum(site["events"].get("ACQUIRE", 0) for site in sites) > 300
-    assert {site["lock"] for site in sites} == {"ticket"}
+    assert {site["lock"] for site in sites} == {"ticket", "spin_yield"}
     assert list(tmp_path.iterdir()) == [out]
 
 

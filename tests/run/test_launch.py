@@ -20,7 +20,7 @@ import pytest
 
 from overlock_tools.model import defs
 from overlock_tools.model.defs import Tunable
-from overlock_tools.preload.interpose import ADAPTIVE
+from overlock_tools.preload.interpose import ADAPTIVE, OPENMP
 from overlock_tools.system import native
 from tests.conftest import TOP
 from tests.processes import HANG_S
@@ -76,6 +76,8 @@ STARTED = {
     **{f"--spinlock {lock}": row("--spinlock", lock, "{told}") for lock in SPINLOCKS},
     "glibc's adaptive mutex": row("--lock", ADAPTIVE, "{told}"),
     "the last spinlock": row("--spinlock", "tas", "--spinlock=glibc", "{told}"),
+    "the default spinlock": row("--spinlock", "glibc", "--spinlock", "spin_yield", "{told}"),
+    **{f"--openmp {which}": row("--openmp", which, "{told}") for which in OPENMP},
     "rwlocks": row("--rwlock", "qrw", "{told}"),
     "the last rwlock": row("--rwlock", "qrw", "--rwlock=glibc", "{told}"),
     "the least of each": row(*each(EVERY, lambda t: f"{EVERY[t].least}"), "{told}"),
@@ -138,6 +140,7 @@ LEFT_TO_PYTHON = {
     "no such lock": row("--lock", "tickt", "{told}"),
     "no such lock, then one": row("--lock", "tickt", "--lock", "mcs", "{told}"),
     "no lock": row("--lock=", "{told}"),
+    "no such OpenMP runtime": row("--openmp", "gcc", "{told}"),
     "a lock is missing": row("--lock"),
     "-- for a lock": row("--lock", "--", "{told}"),
     "a lock of a header": row("--lock", "./mine.h", "{told}"),
@@ -474,6 +477,12 @@ MUTANTS = {
     "takes any lock": (LAUNCH, "lock_called(value) || !strcmp(value, GLIBC_ADAPTIVE)", "1"),
     "takes any spinlock": (LAUNCH, "? !spin_refusal(l->traits)", "? 1"),
     "takes any rwlock": (LAUNCH, "return !strcmp(name, RWLOCK) || ", "return 1 || "),
+    "takes any OpenMP runtime": (LAUNCH, "|| !strcmp(which, OPENMP_NONE)", "|| 1"),
+    "the default spinlock is told": (
+        LAUNCH,
+        "strcmp(name, DEFAULT_SPINLOCK) != 0 ? name : 0",
+        "name",
+    ),
     "an rwlock stays": (LAUNCH, "strcmp(name, GLIBC) != 0 ? RWLOCK : 0", "RWLOCK"),
     "a tunable by its beginning": (
         LAUNCH,

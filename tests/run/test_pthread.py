@@ -11,6 +11,7 @@ import pytest
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from tests.processes import HANG_S
+from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import (
     LOCKS,
     SPINLOCKS,
@@ -154,6 +155,37 @@ def test_spinlocks_of_threads_processes_and_forks(program: Compile, lock: str) -
     assert said == "threads: 1\nprocesses: 1\nchildren that returned: 10 of 10\n"
 
 
+def added_together(program: Path, file: Path, *environments: dict[str, str]) -> list[str]:
+    """What processes say that share a spinlock in a file, one in each environment."""
+    command = [str(program), str(file), str(len(environments)), "100000"]
+    started = [
+        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+        for env in environments
+    ]
+    return [child.communicate(timeout=HANG_S)[0] for child in started]
+
+
+def test_a_spinlock_shared_with_glibcs_process(program: Compile, tmp_path: Path) -> None:
+    natively, ours = environment(None), environment("tas_yield")
+    said = added_together(program("spin_between.c"), tmp_path / "f", natively, ours, natively, ours)
+    assert said == ["400000\n"] * 4
+
+
+def test_mutant_of_the_shared_spinlock_is_caught(program: Compile, tmp_path: Path) -> None:
+    """A held one that looks free."""
+    free = "enum { OL_SPIN_YIELD_FREE = 1, OL_SPIN_YIELD_HELD = "
+    if not X86_64:
+        free = "enum { OL_SPIN_YIELD_FREE = 0, OL_SPIN_YIELD_HELD = "
+    held, wrong = (free + number for number in (("0", "1") if X86_64 else ("1", "0")))
+    (tmp_path / "mutant").mkdir()
+    mutant = build(
+        tmp_path / "mutant", Mutant("free", "spin_yield.h", held, wrong, "tas_yield", ())
+    )
+    natively, ours = environment(None), environment("tas_yield", mutant)
+    said = added_together(program("spin_between.c"), tmp_path / "f", natively, ours, natively, ours)
+    assert said != ["400000\n"] * 4
+
+
 @EACH_LOCK
 def test_exit_while_holding(program: Compile, lock: str) -> None:
     done = run([program("leave.c")], environment(lock))
@@ -181,18 +213,6 @@ def test_every_symbol_version_is_served(program: Compile) -> None:
     served = dict(line.split() for line in said[:-2])
     assert len(served) > 30
     assert set(served.values()) == {"liboverlock-run.so"}
-
-
-def test_nothing_else_is_exported() -> None:
-    for name in ("liboverlock-run.so", "liboverlock-run-counted.so"):
-        command = ["nm", "-D", "--defined-only", str(native.file(name))]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        names = {line.split()[2] for line in said.splitlines()}
-        ours = (
-            *("pthread_mutex_", "__pthread_mutex_", "pthread_rwlock_", "__pthread_rwlock_"),
-            *("pthread_spin_", "pthread_cond_", "mtx_", "cnd_"),
-        )
-        assert {n for n in names if not n.startswith(ours)} == {"__register_atfork"}
 
 
 PYTHON = """

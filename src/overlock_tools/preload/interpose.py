@@ -118,17 +118,29 @@ def prepare(*library_and_program: Path | str) -> Prepared:
     return Prepared(program, variables)
 
 
+SPINLOCK = "spin_yield"  # glibc's spinlock, but its waiters yield
+OPENMP = ("llvm", "all", "none")  # whose OpenMP locks are replaced; the first is the default
+
+
 def spinlock_variable(name: str) -> dict[str, str]:
-    if name == "glibc":
+    if name == SPINLOCK:
         return {}
+    if name == config.GLIBC:
+        return {"OVERLOCK_SPINLOCK": name}
     lock = defs.load().lock(name)
     if lock.no_spinlock:
         fit = [lock.id for lock in defs.load().locks.values() if not lock.no_spinlock]
-        raise Fail(f"--spinlock: {lock.id} {lock.no_spinlock}; choose one of {', '.join(fit)}")
+        raise Fail(
+            f"--spinlock: {lock.id} {lock.no_spinlock}; choose one of {', '.join([SPINLOCK, *fit])}"
+        )
     return {"OVERLOCK_SPINLOCK": lock.id}
 
 
-def other_kinds(rwlock: str, spinlock: str) -> dict[str, str]:
-    """What serves reader-writer locks and spinlocks, where it is not glibc."""
+def other_kinds(rwlock: str, spinlock: str, openmp: str) -> dict[str, str]:
+    """What serves rwlocks, spinlocks and OpenMP's locks, where it is not the default."""
     ours = spinlock_variable(spinlock)
-    return ours if rwlock == "glibc" else ours | {"OVERLOCK_RWLOCK": rwlock}
+    if rwlock != config.GLIBC:
+        ours["OVERLOCK_RWLOCK"] = rwlock
+    if openmp != OPENMP[0]:
+        ours["OVERLOCK_OPENMP"] = openmp
+    return ours

@@ -25,7 +25,8 @@ NOTHING: dict[str, Any] = {
     **dict.fromkeys(("counters", "histograms", "stacks", "check", "as_json"), False),
     "sites": (),
     "rwlock": "glibc",
-    "spinlock": "glibc",
+    "spinlock": interpose.SPINLOCK,
+    "openmp": interpose.OPENMP[0],
     "children": True,
 }
 
@@ -163,7 +164,8 @@ def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
     ours = interpose.chosen(
         options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
     )
-    ours |= interpose.other_kinds(options["rwlock"], options["spinlock"]) | checks
+    ours |= interpose.other_kinds(*(options[kind] for kind in ("rwlock", "spinlock", "openmp")))
+    ours |= checks
     if flavour:
         ours |= report_variables(output or options["folded"]) | reporting_variables(options)
     if not counters:

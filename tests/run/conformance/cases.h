@@ -49,7 +49,7 @@ struct family {
 	const char *(*look)(void *object);
 };
 
-extern const struct family mutexes, rwlocks, spinlocks, conditions, c11_mutexes;
+extern const struct family mutexes, rwlocks, spinlocks, conditions, c11_mutexes, openmp_locks;
 
 const char *errno_answer(int result);
 

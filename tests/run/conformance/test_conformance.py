@@ -92,7 +92,7 @@ def test_rwlocks_over_qrw(cases: Path) -> None:
     assert not differences(cases, wanted(chosen, {"rwlock"}), env=env)
 
 
-@pytest.mark.parametrize("lock", SPINLOCKS)
+@pytest.mark.parametrize("lock", ["spin_yield", *SPINLOCKS])
 def test_spinlocks(cases: Path, lock: str) -> None:
     env = environment("ticket", OVERLOCK_SPINLOCK=lock)
     assert not differences(cases, wanted(of_family("spin"), {"spin"}), env=env)

@@ -29,6 +29,7 @@ UNCHANGED = BUILD / "native/liboverlock-run.so"
 SOURCES = (
     *("api.c", "clock.c", "cond.c", "environment.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
     *("sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
+    *(f"adapters/{adapter.name}" for adapter in PRELOAD.glob("adapters/*.c")),
 )
 
 
@@ -476,8 +477,8 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     command = ["gcc", "-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-D_GNU_SOURCE", "-pthread"]
     folders = [f"-I{f}" for f in (folder, TOP / "include", BUILD / "include", TOP / "lib")]
     library = BUILD / "lib/liboverlock.a"
-    script = f"-Wl,--version-script={folder}/exports.map"
-    files = [folder / name for name in SOURCES]
+    files = [*(folder / name for name in SOURCES), TOP / "lib/lock_unit.c"]
+    command += ["-DOL_THIS_spin_yield=OL_YES", f'-DOL_HEADER="{folder}/spin_yield.h"']
     if flavour:
         library = BUILD / "lib/liboverlock_counted.a"
         command.append("-DOL_COUNTED")
@@ -486,7 +487,17 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
         command.append("-DOL_CHECKED")
         files.append(folder / "diag/misuse.c")
     subprocess.run(
-        [*command, *folders, *files, library, script, "-ldl", "-l:libstdc++.a", "-o", out],
+        [
+            *command,
+            *folders,
+            *files,
+            library,
+            "-Wl,--exclude-libs,ALL",
+            "-ldl",
+            "-l:libstdc++.a",
+            "-o",
+            out,
+        ],
         check=True,
     )
     return out

@@ -100,10 +100,19 @@ class RunCommand(click.Command):
 )
 @click.option(
     "--spinlock",
-    default="glibc",
+    default=interpose.SPINLOCK,
     show_default=True,
     metavar="NAME",
-    help="Lock for pthread spinlocks: glibc, or a 4-byte lock without a queue.",
+    help=f"Lock for pthread spinlocks: {interpose.SPINLOCK} (glibc's, but waiters yield), glibc, "
+    "or a 4-byte lock without a queue.",
+)
+@click.option(
+    "--openmp",
+    type=click.Choice(interpose.OPENMP),
+    default=interpose.OPENMP[0],
+    show_default=True,
+    help="OpenMP runtimes whose locks and critical sections get --lock: LLVM's and Intel's "
+    "(libomp, libiomp5), all (GNU's libgomp too), or none.",
 )
 @click.option(
     "--counters",
@@ -186,14 +195,16 @@ class RunCommand(click.Command):
 def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     """Run PROGRAM with another lock inside its pthread mutexes.
 
-    Overlock replaces mutexes of every type, condition variables, and C11's mtx_* and cnd_*. It
-    replaces rwlocks and spinlocks on request. Mutexes that are process-shared, robust or have a
+    Overlock replaces mutexes of every type, condition variables, C11's mtx_* and cnd_*, and the
+    locks and critical sections of LLVM's OpenMP runtime. Waiters for spinlocks yield. Rwlocks are
+    replaced on request. Mutexes that are process-shared, robust or have a
     priority protocol stay with glibc. PROGRAM replaces this process, so signals, streams and exit
     code are its own. OVERLOCK_DISABLE=1 leaves everything to glibc.
 
     \b
     Examples:
       overlock run -- pbzip2 -k FILE
+      overlock run -- ./openmp-program
       overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
       overlock run --lock pv_byte --counters -- ./server --port 8080
       overlock run --site 'leveldb*Mutex=pv_byte' --site 'libjemalloc.so:*=glibc' -- ./server

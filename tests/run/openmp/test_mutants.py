@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Mutants of the OpenMP adapter: one thing wrong with each, and what notices."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from tests.run.conformance.asking import differences, wanted
+from tests.run.conformance.test_mutants import UNCHANGED, Mutant, build
+from tests.run.conftest import run
+from tests.run.openmp.conftest import Make
+from tests.run.openmp.test_openmp import openmp, table
+
+RUNS = 20  # of a race: others have to come at the right time
+
+
+class Judge:
+    """The tests' programs, and how a library answers them."""
+
+    def __init__(self, make: Make, lock_cases: dict[str, Path]) -> None:
+        self.make = make
+        self.lock_cases = lock_cases
+
+    def cases(self, library: Path, pattern: str) -> bool:
+        chosen = [case for case in table("llvm") if fnmatchcase(case.name, f"openmp/{pattern}")]
+        assert chosen
+        env = openmp("tas_yield", LD_PRELOAD=str(library))
+        return not differences(self.lock_cases["llvm"], wanted(chosen, {"openmp"}), env, seconds=5)
+
+    def prints(self, library: Path, right: str, *command: Path | str, **more: str) -> bool:
+        done = run([*command], openmp("tas_yield", "llvm", LD_PRELOAD=str(library), **more))
+        return done.returncode == 0 and right in done.stdout
+
+    def many_locks(self, library: Path) -> bool:
+        constructs = self.make("constructs.c", "llvm")
+        return self.prints(library, "many locks: 0\n", constructs, "4", "500")
+
+    def first_use(self, library: Path) -> bool:
+        first_use = self.make("first_use.c", "llvm")
+        return all(self.prints(library, "0\n", first_use, "8", "3000") for _ in range(RUNS))
+
+    def tool(self, library: Path) -> bool:
+        tool = self.make("tool.c", "llvm", "-shared", "-fPIC")
+        command = (self.make("constructs.c", "llvm"), "1", "100")
+        right = run([*command], openmp(None, OMP_TOOL_LIBRARIES=str(tool))).stdout
+        return self.prints(library, right, *command, OMP_TOOL_LIBRARIES=str(tool))
+
+    def two_runtimes(self, library: Path) -> bool:
+        theirs = self.make("many_runtimes.c", "llvm", "-DLIBRARY", "-shared", "-fPIC")
+        ours = self.make("many_runtimes.c", "gnu")
+        return self.prints(library, "library: 0\n", ours, theirs, "500")
+
+    def reuse(self, library: Path) -> bool:
+        """A destroyed lock is none."""
+        return self.cases(library, "c/free/destroy-and-init") and not self.prints(
+            library, "", self.make("no_lock.c", "llvm")
+        )
+
+
+@dataclass(frozen=True)
+class Wrong:
+    right: str
+    wrong: str
+    is_well: Callable[[Judge, Path], bool]
+
+
+def cases(pattern: str) -> Callable[[Judge, Path], bool]:
+    return lambda judge, library: judge.cases(library, pattern)
+
+
+MUTANTS = {
+    "nested locks do not count": Wrong(
+        "(int)m->depth + 1;", "1;", cases("c_nested/held-by-self/test")
+    ),
+    "nested locks are simple ones": Wrong(
+        "init_nest_lock, init(l, PTHREAD_MUTEX_RECURSIVE_NP))",
+        "init_nest_lock, init(l, PTHREAD_MUTEX_TIMED_NP))",
+        cases("c_nested/held-by-self/test"),
+    ),
+    "a test waits": Wrong(
+        "return ol_run_mutex_trylock(m, site) ? 0 : (int)m->depth + 1;",
+        "ol_run_mutex_lock(m, site);\n\treturn (int)m->depth + 1;",
+        cases("c/held-by-other/test"),
+    ),
+    "a lock has 8 bytes": Wrong(
+        "ol_store_release(word, make(kind));",
+        "ol_store_release((uint64_t *)(void *)word, (uint64_t)make(kind));",
+        cases("c/free/set"),
+    ),
+    "a handle for two locks": Wrong(
+        "return segment + (handle ^ (1u << n));",
+        "return segment + (handle & 1023);",
+        Judge.many_locks,
+    ),
+    "a section of two mutexes": Wrong(
+        "if (!ol_cas_release(word, 0u, handle))",
+        "usleep(50);\n\tol_store_release(word, handle);\n\tif (false)",
+        Judge.first_use,
+    ),
+    "a destroyed lock is still one": Wrong(
+        "\tol_store_relaxed(word, 0u);\n\tgive_back(handle);",
+        "\tgive_back(handle);",
+        Judge.reuse,
+    ),
+    "a tool is not seen": Wrong(
+        '\treturn is_set("OMP_TOOL_LIBRARIES", "") || (start && base_of(start) != r->base);',
+        "\treturn !start && r->base == start;",
+        Judge.tool,
+    ),
+    "one runtime for all": Wrong(
+        "while (r && r->base != base)\n", "while (0)\n", Judge.two_runtimes
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def judge(make: Make, lock_cases: dict[str, Path]) -> Judge:
+    return Judge(make, lock_cases)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_caught(judge: Judge, tmp_path: Path, name: str) -> None:
+    wrong = MUTANTS[name]
+    assert wrong.is_well(judge, UNCHANGED)
+    mutant = build(tmp_path, Mutant(name, "openmp.c", wrong.right, wrong.wrong, "tas_yield", ()))
+    assert not wrong.is_well(judge, mutant)
