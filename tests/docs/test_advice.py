@@ -11,10 +11,10 @@ import evidence
 import pytest
 from evidence import Called, Cell
 
+from overlock_tools.apps import demo
 from overlock_tools.cli.main import cli
 from overlock_tools.doctor.judging import Rule
 from overlock_tools.doctor.rules import RULES
-from overlock_tools.measure import demo
 from overlock_tools.model import advice
 from overlock_tools.model.advice import KEEP, Situation
 from overlock_tools.model.measures import Cell as ResultCell

@@ -88,9 +88,11 @@ class App(ABC):
 
 
 def found(name: str) -> str | None:
-    """A program as a shell or a server's administrator finds it; a header; a file."""
+    """A program as a shell or a server's administrator finds it; a header, a library; a file."""
     if name.startswith("/"):
         return name if Path(name).exists() else None
+    if ".so" in name:
+        return next((str(path) for path in Path("/usr/lib").glob(f"*-linux-gnu/{name}")), None)
     if name.endswith(".h"):
         return next((str(p) for p in [Path("/usr/include") / name] if p.exists()), None)
     folders = ":".join(SERVER_FOLDERS)

@@ -7,6 +7,7 @@ from overlock_tools.apps.dvdstore_web import DvdStoreWeb
 from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
 from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
 from overlock_tools.apps.memcached import Memcached
+from overlock_tools.apps.openmp import KERNELS
 from overlock_tools.apps.pbzip2 import Pbzip2
 from overlock_tools.apps.pgbench import Pgbench
 from overlock_tools.apps.rocksdb import RocksDb
@@ -24,6 +25,7 @@ APPS: dict[str, type[App]] = {
         DvdStore,
         DvdStoreWeb,
         Pgbench,
+        *KERNELS,
         Ebizzy,
         Hackbench,
         Kernbench,

@@ -2,6 +2,7 @@
 """Programs in the place of overlock-bench: a cell is copies started, measured together, ended."""
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -24,6 +25,7 @@ from overlock_tools.preload import interpose
 from overlock_tools.system.errors import Fail
 
 NATIVE = "native"
+SETTING = re.compile(r"[A-Z][A-Z0-9_]*=[^+]*(\+[A-Z][A-Z0-9_]*=[^+]*)*")
 ELIDES = "elides"  # the trait of who knows its holder
 PATIENCE_SECONDS, PATIENCE_TIMES = 10.0, 5.0
 # Of the counted time, what copies may not have had in common.
@@ -39,9 +41,16 @@ class Setting:
     histograms: bool = False
 
 
+def is_setting(variant: str) -> bool:
+    """The program as it is, with a variable of its own set: KMP_LOCK_KIND=tas; several by +."""
+    return bool(SETTING.fullmatch(variant))
+
+
 def checked(variant: str) -> str:
-    """A lock of `overlock run`, with settings, or a header; or native, or glibc's adaptive."""
+    """A lock of `overlock run`, with tunables, or a header; or none of ours."""
     name = variant.partition("@")[0]
+    if is_setting(variant):
+        return variant
     if name == NATIVE:
         if variant != NATIVE:
             raise Fail(f"{variant}: native has no tunables; remove the setting")
@@ -72,6 +81,9 @@ def under(variant: str, setting: Setting, records: Path) -> Under:
     """As `overlock run --lock VARIANT` would start it."""
     if variant == NATIVE:
         return processes.NATIVE
+    if is_setting(variant):
+        pairs = (text.partition("=") for text in variant.split("+"))
+        return Under(variant, None, {name: value for name, _, value in pairs})
     name, *settings = variant.split("@")
     tunables: dict[str, str | None] = {}
     for word in settings:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from overlock_tools.apps.app import App
-from overlock_tools.apps.executor import NATIVE, Setting
+from overlock_tools.apps.executor import NATIVE, Setting, is_setting
 from overlock_tools.model import plan as plans
 from overlock_tools.model.plan import Plan
 from overlock_tools.model.results import PROGRAM, Result
@@ -90,7 +90,7 @@ def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -
         native={"packages": versions, "reach": app.reach, "in_force": {}},
         variants=plan.variants,
         threads=plan.threads,
-        peers=[NATIVE] if NATIVE in plan.variants else [],
+        peers=[name for name in plan.variants if name == NATIVE or is_setting(name)],
         parameters={
             **app.workspace.parameters,
             "warm_up_seconds": setting.warm_up,
@@ -119,7 +119,7 @@ def installed(packages: Sequence[str]) -> dict[str, str]:
 def said(result: Result) -> list[str]:
     """What a reader has to know of the program."""
     lines = [f"Replaced locks: {result.native['reach']}."]
-    measured = {cell.variant for cell in result.cells if cell.variant != NATIVE}
+    measured = {cell.variant for cell in result.cells} - set(result.peers)
     if unseen := sorted(measured - result.native["in_force"].keys()):
         lines.append(f"Not verified because the program ended too soon: {', '.join(unseen)}.")
     return lines

@@ -145,9 +145,11 @@ def need(*names: str) -> None:
 
 
 def under(variant: str, command: list[str]) -> list[str]:
-    """The command under that lock; NATIVE is the command itself."""
+    """The command under that lock, or natively with that variable set (KMP_LOCK_KIND=tas)."""
     if variant == NATIVE:
         return command
+    if "=" in variant:
+        return ["env", variant, *command]
     return [sys.executable, "-m", "overlock_tools", "run", "--lock", variant, "--", *command]
 
 
@@ -241,5 +243,5 @@ def new_result(
         native={},
         variants=[NATIVE, *variants],
         threads=threads,
-        peers=[NATIVE],
+        peers=[NATIVE, *(name for name in variants if "=" in name)],
     )

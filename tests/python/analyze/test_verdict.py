@@ -12,7 +12,7 @@ import pytest
 
 from overlock_tools.analyze import qualities, verdict
 from overlock_tools.analyze.derived import View
-from overlock_tools.measure import demo
+from overlock_tools.apps import demo
 from overlock_tools.model.histograms import packed
 from overlock_tools.model.results import GivenUp, Result
 from overlock_tools.render import figures

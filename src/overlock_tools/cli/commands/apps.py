@@ -187,8 +187,9 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     "--lock",
     multiple=True,
     metavar="LIST",
-    help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), or all. "
-    "native is always measured.  [default: three that collapse and three that do not]",
+    help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), settings of "
+    "the program without a lock of ours (KMP_LOCK_KIND=tas), or all. native is always measured.  "
+    "[default: three that collapse and three that do not]",
 )
 @options.baseline("native")
 @click.option(
@@ -235,6 +236,7 @@ def run(**given: Any) -> int:
       overlock apps run pbzip2
       overlock apps run leveldb --threads 1x,4x,16x --locks all --seconds 10
       overlock apps run all --budget 60 --neighbours 2 -o results
+      overlock apps run omp-histogram --locks tas_yield,KMP_LOCK_KIND=tas --threads 1,4x
       overlock apps run memcached --counters --rounds 1
     """
     from overlock_tools.apps import campaign

@@ -34,6 +34,6 @@ def command(output: Path, rounds: int, seconds: float, keep: Path | None) -> int
       overlock demo
       overlock demo --rounds 3 -o /tmp/report.html
     """
-    from overlock_tools.measure import demo
+    from overlock_tools.apps import demo
 
     return demo.run(output, rounds, seconds, keep)
