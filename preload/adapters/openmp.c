@@ -97,8 +97,8 @@ struct object {
 enum { FEWEST = 10, SEGMENTS = 32 };
 static struct object *segments[SEGMENTS];
 static uint32_t next_handle = 1u << FEWEST;
-static uint64_t
-	free_handles; /* lower half: the first one, or 0; upper: changes each time, against ABA */
+/* Lower half: the first one, or 0; upper: changes each time, against ABA. */
+static uint64_t free_handles;
 
 static inline unsigned segment_of(uint32_t handle)
 {

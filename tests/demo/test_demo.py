@@ -71,6 +71,7 @@ def test_missing_program_is_said_and_the_rest_reported(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 3
+    assert "failed: gcc is missing; `apt install gcc libomp5` installs it" in done.stdout
     assert "failed: sysbench is not on PATH; install it" in done.stdout
     assert "A critical and a non-critical section" in (tmp_path / "report.html").read_text()
 

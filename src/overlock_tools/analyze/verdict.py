@@ -225,17 +225,18 @@ def _about_program(view: View) -> list[str]:
     if not any(view.result.wrong()):
         said.append("The program's output was correct in every run that finished.")
     if stopped := [f"{v} (at {counts(n)})" for v, n in cut.items() if n]:
-        said.append(f"Stopped because they were far behind the native mutex: {listed(stopped)}.")
+        far = "far behind the program's own lock"
+        said.append(f"Stopped because they were {far}: {listed(stopped)}.")
     for ratios, words in (
-        (told.above, "Faster than the native mutex"),
-        (told.alike, "No significant difference from the native mutex"),
-        (told.below, "Slower than the native mutex"),
-        (told.few, f"{NO_INTERVAL} against the native mutex"),
+        (told.above, "Faster than the program's own lock"),
+        (told.alike, "No significant difference from the program's own lock"),
+        (told.below, "Slower than the program's own lock"),
+        (told.few, f"{NO_INTERVAL} against the program's own lock"),
     ):
         if ratios:
             said.append(f"{words}: {listed(with_ratios(ratios))}.")
     if (told.below or stopped) and not told.above and not told.few:
-        said.append("For this program on this machine, keep the native mutex.")
+        said.append("For this program on this machine, keep the program's own lock.")
     return said
 
 

@@ -164,7 +164,7 @@ class Demo:
     ) -> None:
         self.say()
         self.say(what.title, "bold")
-        example = programs.under("NAME", what.command(threads[-1]))[3:]
+        example = programs.under("NAME", what.command(threads[-1]))[1:]
         example = ["FILE" if word == str(folder / "input") else word for word in example]
         result = programs.new_result(
             what, variants, threads, self.rounds, shlex.join(["overlock", *example])
@@ -262,8 +262,10 @@ def run(output: Path, rounds: int, seconds: float, keep: Path | None) -> int:
     code = 0
     with deferred():
         for step in (demo.machine, demo.openmp, demo.sections, demo.programs):
-            code = attempt(step, demo.out)
-            if code:
+            failed = attempt(step, demo.out)
+            code = code or failed
+            if failed == INTERRUPTED:
+                code = failed
                 break
         return finish(demo, output, keep, code)
 

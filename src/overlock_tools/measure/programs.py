@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from overlock_tools.model.measures import Cell
 from overlock_tools.model.results import PROGRAM, Result
-from overlock_tools.system import machine
+from overlock_tools.system import machine, native
 from overlock_tools.system.errors import FAILED, MISSING, Fail
 
 NATIVE = "native"
@@ -150,7 +149,7 @@ def under(variant: str, command: list[str]) -> list[str]:
         return command
     if "=" in variant:
         return ["env", variant, *command]
-    return [sys.executable, "-m", "overlock_tools", "run", "--lock", variant, "--", *command]
+    return [str(native.file("overlock")), "run", "--lock", variant, "--", *command]
 
 
 def _run_once(command: list[str], folder: Path, limit: float) -> tuple[int | None, float]:

@@ -271,9 +271,9 @@ def test_program_that_did_not_finish() -> None:
     found.cells = [c for c in found.cells if c.variant != "ticket" or c.round == 1]
     next(c for c in found.cells if c.variant == "ticket").cut = True
     said = " ".join(verdict.sentences(found))
-    assert "Stopped because they were far behind the native mutex: ticket (at 8)." in said
-    assert "No significant difference from the native mutex: tas (1.00×" in said
-    assert "keep the native mutex" in said
+    assert "Stopped because they were far behind the program's own lock: ticket (at 8)." in said
+    assert "No significant difference from the program's own lock: tas (1.00×" in said
+    assert "keep the program's own lock" in said
 
 
 def test_program_that_a_lock_makes_faster() -> None:
@@ -281,9 +281,9 @@ def test_program_that_a_lock_makes_faster() -> None:
     for cell in found.cells:
         cell.work *= 2 if cell.variant == "tas" else 1
     said = " ".join(verdict.sentences(found))
-    assert "Faster than the native mutex: tas (2.00×" in said
-    assert "Slower than the native mutex: ticket (0.10×" in said
-    assert "keep the native mutex" not in said
+    assert "Faster than the program's own lock: tas (2.00×" in said
+    assert "Slower than the program's own lock: ticket (0.10×" in said
+    assert "keep the program's own lock" not in said
 
 
 def test_program_of_which_too_little_is_known_gets_no_advice() -> None:
@@ -294,9 +294,11 @@ def test_program_of_which_too_little_is_known_gets_no_advice() -> None:
         "5 rounds: too few for 95 % intervals, so the report calls no lock faster or slower."
         in said
     )
-    assert "Too few rounds for an interval against the native mutex: ticket (0.10×) and" in said
+    assert (
+        "Too few rounds for an interval against the program's own lock: ticket (0.10×) and" in said
+    )
     assert "significant difference" not in said
-    assert "keep the native mutex" not in said
+    assert "keep the program's own lock" not in said
 
 
 def test_one_copy_at_random() -> None:
