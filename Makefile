@@ -244,6 +244,11 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 			--seconds 0.25 --if-busy wait --json $(BUILD)/neighbours/$$copies.json $(ARGS); done
 	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
 
+.PHONY: openmp
+openmp: ## measure what OpenMP's settings do with more threads than CPUs, into docs/measured/openmp.json; two minutes
+	@tools/setup test
+	@$(PYTHON) tools/openmp.py $(ARGS)
+
 # Commands that measure or search for hours have targets of their own: measured, proof, genmc, papers.
 docs: ## regenerate what docs/ and README have from the sources: tables, pictures, counterexamples, claims
 	@tools/setup test

@@ -155,6 +155,10 @@ def cells_of(evidence: Evidence) -> list[Cell]:
             return list(_by_rounds(raw, evidence, "sections", int(raw["rounds"])))
         case "apps":
             return list(_of_programs(evidence))
+        case "openmp":
+            raw = _raw("openmp")
+            those, rounds = raw["loads"][evidence.load], int(raw["rounds"])
+            return list(_by_rounds(those, evidence, evidence.load, rounds))
         case "guest":
             raw = _raw("guest")["loads"][evidence.load]
             rounds = int(raw["rounds"].partition(" ")[0])
@@ -215,8 +219,8 @@ def commands(situation: Situation) -> list[str]:
     """That measured the evidence, in its order."""
     found = []
     for one in situation.evidence:
-        if one.source == "sections":
-            found.append(_raw("sections")["command"])
+        if one.source in ("sections", "openmp"):
+            found.append(_raw(one.source)["command"])
         elif one.source == "apps":
             found += _of_apps(one)
         else:

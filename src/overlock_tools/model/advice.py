@@ -17,7 +17,7 @@ KEEP = "keep"
 class Evidence:
     """Keys into a file with measurements; tools/evidence.py reads the numbers."""
 
-    source: str  # "sections", "apps", "guest" or "verdicts"
+    source: str  # "sections", "apps", "guest", "openmp" or "verdicts"
     baselines: tuple[str, ...]
     places: tuple[str, ...]
     load: str = ""
