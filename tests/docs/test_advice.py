@@ -202,7 +202,7 @@ def test_doctor_takes_its_locks_from_the_table() -> None:
     said = {line for rule in RULES for line in rule.advice}
     for id_ in ("mutex-threads", "mutex-neighbours", "spin-threads", "fifo-threads", "quota"):
         assert advice.situation(id_).say in said, id_
-    for id_ in ("kernel-queue", "kernel-tas"):
+    for id_ in ("kernel-queue", "kernel-tas", "openmp-threads", "openmp-barriers"):
         assert advice.situation(id_).say in said, id_
     rest = [line for line in said if line not in {one.say for one in advice.load().values()}]
     assert not [line for line in rest if quoted(line)], "only the table names locks to take"

@@ -10,6 +10,7 @@ from overlock_tools.doctor import (  # noqa: F401
     load_facts,
     machine_facts,
     native_facts,
+    openmp_facts,
     process_facts,
 )
 from overlock_tools.doctor.fact import FACTS, Fact, Known, World, learn
@@ -19,8 +20,9 @@ from overlock_tools.doctor.rules import judge
 from overlock_tools.doctor.watch import Clock, observe
 from overlock_tools.system.kernel_files import Tree
 
+OF_A_PROCESS = ("process", "openmp")  # only of one that was asked for
 GROUPS = (  # in the report's order
-    "process",  # only of a process that was asked for
+    *OF_A_PROCESS,
     "overcommit",
     "machine",
     "hypervisor",
@@ -58,7 +60,7 @@ class Report:
 def examine(tree: Tree, probe: Probe, pid: int | None, seconds: float, clock: Clock) -> Report:
     watch = observe(tree, pid, seconds, clock)
     world = World(tree, probe, watch, pid)
-    groups = GROUPS if pid is not None else GROUPS[1:]
+    groups = GROUPS if pid is not None else GROUPS[len(OF_A_PROCESS) :]
     known = [learn(one, world) for group in groups for one in of_group(group)]
     lacks = "" if probe.built else probe.lacking
     return Report(pid, watch.seconds, known, judge(known, pid), lacks)
@@ -78,7 +80,7 @@ def as_json(report: Report) -> dict[str, Any]:
                 "answer": finding.rule.answer.name.lower(),
                 "scope": finding.rule.scope.value,
                 "verdict": finding.verdict,
-                "advice": list(finding.rule.advice),
+                "advice": list(finding.advice),
             }
             for finding in report.findings
         ],

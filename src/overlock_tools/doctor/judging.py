@@ -44,6 +44,11 @@ class Values:
         value = self[id_]
         return value[name] if isinstance(value, dict) else nan
 
+    def some(self, id_: str, name: str) -> bool:
+        """Of a fact with a list of entries: whether it holds for one."""
+        value = self[id_]
+        return isinstance(value, list) and any(entry[name] for entry in value)
+
     def unknown(self, id_: str) -> bool:
         return id_ in self.known and self.known[id_].why_not is not None
 
@@ -67,7 +72,7 @@ class Rule:
     answer: Answer
     scope: Scope
     when: Callable[[Values], bool]
-    verdict: str  # {fact} is that fact's text
+    verdict: str  # {fact} is that fact's text, here and in the advice
     advice: tuple[str, ...] = ()
 
 
@@ -75,3 +80,9 @@ class Rule:
 class Finding:
     rule: Rule
     verdict: str
+    advice: tuple[str, ...]
+
+
+def finding(rule: Rule, values: Values) -> Finding:
+    verdict, *advice = (text.format_map(values.texts) for text in (rule.verdict, *rule.advice))
+    return Finding(rule, verdict, tuple(advice))

@@ -2,6 +2,8 @@
 """Overcommit as it was seen in the interval: who wanted CPUs, and who took them away."""
 
 import re
+from contextlib import suppress
+from math import inf
 
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.machine_facts import FIRST_NAMESPACES
@@ -9,20 +11,36 @@ from overlock_tools.system import cgroups
 from overlock_tools.system.kernel_files import Unknown, cpu_list, fields
 
 
+def _allowed(w: World, folder: str) -> str:
+    try:
+        return fields(w.tree.read(f"{folder}/status"))["Cpus_allowed_list"]
+    except KeyError:
+        raise Unknown(f"{folder}/status has no Cpus_allowed_list") from None
+
+
+def _allowed_elsewhere(w: World) -> set[int]:
+    """To its other threads: OMP_PROC_BIND and the like bind each to a CPU of its own."""
+    found: set[int] = set()
+    with suppress(Unknown):
+        for tid in w.tree.names(f"/proc/{w.who}/task"):
+            with suppress(Unknown):
+                found.update(cpu_list(_allowed(w, f"/proc/{w.who}/task/{tid}")))
+    return found
+
+
 @fact(
     "cpus_usable",
     "overcommit",
     "CPUs it may use",
-    how="Cpus_allowed_list in /proc/PID/status: affinity and cpuset together",
+    how="Cpus_allowed_list in /proc/PID/status and of its threads: affinity and cpuset together",
     means="threads beyond this number wait, even if other CPUs are idle",
 )
 def cpus_usable(w: World) -> Found:
-    try:
-        text = fields(w.tree.read(f"/proc/{w.who}/status"))["Cpus_allowed_list"]
-    except KeyError:
-        raise Unknown(f"/proc/{w.who}/status has no Cpus_allowed_list") from None
-    n = len(cpu_list(text))
-    return Found(n, f"{n} (CPU {text})" if n == 1 else f"{n} (CPUs {text})")
+    text = _allowed(w, f"/proc/{w.who}")
+    cpus = set(cpu_list(text))
+    if more := _allowed_elsewhere(w) - cpus:
+        return Found(len(cpus | more), f"{len(cpus | more)} (its threads together)")
+    return Found(len(cpus), f"{len(cpus)} (CPU{'s' if len(cpus) > 1 else ''} {text})")
 
 
 @fact(
@@ -38,6 +56,21 @@ def quota(w: World) -> Found:
         return Found(None, "none")
     unit = "CPU" if found.cpus == 1 else "CPUs"
     return Found(found.cpus, f"{found.cpus:g} {unit}, set on {found.folder}")
+
+
+@fact(
+    "threads_fit",
+    "overcommit",
+    "threads that fit",
+    how="the CPUs that it may use, or the whole CPUs of its quota, if those are fewer",
+    means="with more threads that want to run, some wait for a CPU, or for the quota's next period",
+)
+def threads_fit(w: World) -> Found:
+    limit = inf
+    with suppress(Unknown):
+        limit = quota(w).value or inf
+    n = max(1, int(min(cpus_usable(w).value, limit)))
+    return Found(n, f"{n}")
 
 
 @fact(

@@ -7,7 +7,7 @@ from typing import Any
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.load_facts import cpus_usable
 from overlock_tools.doctor.probe import because
-from overlock_tools.model import defs
+from overlock_tools.model import defs, traits
 from overlock_tools.system import cgroups
 from overlock_tools.system.errors import Fail
 from overlock_tools.system.kernel_files import Unknown, fields
@@ -372,9 +372,8 @@ def locks(_: World) -> Found:
         known = defs.load().locks.values()
     except Fail as error:
         raise Unknown(error.message) from error
-    in_order = {"fifo", "late_fifo"}
-    fragile = [v.id for v in known if in_order & set(v.traits) and "yields" not in v.traits]
-    value = [{"id": lock.id, "collapses": lock.id in fragile} for lock in known]
+    value = [{"id": lock.id, "collapses": traits.collapses(lock)} for lock in known]
+    fragile = [lock.id for lock in known if traits.collapses(lock)]
     return Found(
         value, f"all {len(value)}; {', '.join(fragile)} only with at most one thread per CPU"
     )

@@ -2,12 +2,16 @@
 """A running program, looked at from outside."""
 
 import re
+from contextlib import suppress
+from dataclasses import dataclass
 
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.watch import NOTHING, Thread
 from overlock_tools.system.kernel_files import Unknown
+from overlock_tools.system.text import printable
 
 TASK = "/proc/PID/task/*/"
+LLVM, INTEL, GNU = "LLVM's OpenMP", "Intel's OpenMP", "GNU's OpenMP"
 
 
 def _total(w: World) -> Thread:
@@ -101,7 +105,7 @@ def waiting(w: World) -> Found:
     "process",
     "involuntary switches",
     how=TASK + "status: nonvoluntary_ctxt_switches, over the interval",
-    means="each preempted a running thread, perhaps a lock holder",
+    means="each preempted a running thread, perhaps a lock holder, or was its sched_yield()",
 )
 def involuntary(w: World) -> Found:
     rate = _total(w).involuntary / w.watch.seconds
@@ -158,31 +162,84 @@ def asleep_in(w: World) -> Found:
     return Found({"futex": futex, "places": shares}, ", ".join(texts[:3]))
 
 
-# Libraries by which a program's way of waiting can be told; a pattern on the file's name.
+def mapped(w: World) -> set[str]:
+    """Names of the files that it has mapped, without their folders."""
+    if w.pid is None:
+        raise Unknown("no process was asked for")
+    return set(re.findall(r"/([^/\n]+)$", w.tree.read(f"/proc/{w.pid}/maps"), re.MULTILINE))
+
+
+def environment(w: World) -> dict[str, str]:
+    """At its start: what the program has set since is not in the file. Each value in one line."""
+    entries = (one.partition("=") for one in w.tree.read(f"/proc/{w.pid}/environ").split("\0"))
+    return {name: printable(" ".join(value.split())) for name, equals, value in entries if equals}
+
+
+@dataclass(frozen=True)
+class Library:
+    """Something by which a program's way of waiting can be told."""
+
+    pattern: str  # of the name of a mapped file: a library, or the program itself
+    name: str
+    locks: str = ""  # those it brings, if not glibc's; read from its sources
+    spins: bool = False  # and some of their waiters never sleep
+
+
 LIBRARIES = (
-    (r"liboverlock-run(-counted|-checked)?\.so", "overlock run"),
-    (r"liboverlock\.so", "Overlock"),
-    (r"libjemalloc", "jemalloc"),
-    (r"libtcmalloc", "tcmalloc"),
-    (r"libmimalloc", "mimalloc"),
-    (r"libtbb", "oneTBB"),
-    (r"libck\.so", "Concurrency Kit"),
-    (r"libabsl_", "abseil"),
-    (r"lib(gomp|omp|iomp5)\.so", "OpenMP, whose barriers spin"),
-    (r"libjvm\.so", "a Java VM"),
-    (r"libpython", "Python"),
-    (r"(libpthread|libc)[-.].*so", "glibc's mutexes"),
-    (r"ld-musl", "musl's mutexes"),
+    Library(r"liboverlock-run(-counted|-checked)?\.so", "overlock run"),
+    Library(r"liboverlock\.so", "Overlock"),
+    Library(
+        r"libjemalloc", "jemalloc", "pthread mutexes; it tries some hundred times, then sleeps"
+    ),
+    Library(r"libtcmalloc", "tcmalloc"),
+    Library(r"libmimalloc", "mimalloc"),
+    Library(
+        r"libtbb",
+        "oneTBB",
+        "queuing_mutex is FIFO, spin_mutex has no order; their waiters spin, then yield; waiters "
+        "of mutex sleep",
+        spins=True,
+    ),
+    Library(
+        r"libck\.so",
+        "Concurrency Kit",
+        "ticket, MCS, CLH and Anderson's lock are FIFO, others have no order; waiters spin",
+        spins=True,
+    ),
+    Library(
+        r"librte_eal\b",
+        "DPDK",
+        "ticket and MCS locks are FIFO, rte_spinlock_t has no order; waiters spin",
+        spins=True,
+    ),
+    Library(
+        r"haproxy$", "HAProxy", "plock has no order; waiters spin longer and longer", spins=True
+    ),
+    Library(
+        r"postgres$", "PostgreSQL", "spinlocks have no order; waiters spin, then sleep for 1 ms"
+    ),
+    Library(r"libabsl_", "abseil"),
+    Library(r"libomp(-\w+)?\.so", LLVM),
+    Library(r"libiomp5(-\w+)?\.so", INTEL),
+    Library(r"libgomp(-\w+)?\.so", GNU),
+    Library(r"libjvm\.so", "a Java VM"),
+    Library(r"libpython", "Python"),
+    Library(r"(libpthread|libc)[-.].*so", "glibc's mutexes"),
+    Library(r"ld-musl", "musl's mutexes"),
 )
 
 
-def _lock_in_force(w: World) -> str:
-    try:
-        text = w.tree.read(f"/proc/{w.pid}/environ")
-    except Unknown:
-        return ""
-    found = re.search(r"(?:^|\0)OVERLOCK_LOCK=([^\0]*)", text)
-    return f" with {found[1]}" if found else ""
+def known_libraries(w: World) -> list[Library]:
+    files = mapped(w)
+    return [one for one in LIBRARIES if any(re.match(one.pattern, file) for file in files)]
+
+
+def _named(w: World, library: Library) -> str:
+    lock = ""
+    if library.name == "overlock run":
+        with suppress(Unknown):
+            lock = environment(w).get("OVERLOCK_LOCK", "")
+    return f"{library.name} with {lock}" if lock else library.name
 
 
 @fact(
@@ -193,12 +250,22 @@ def _lock_in_force(w: World) -> str:
     means="locks compiled into it, or in a Go or Rust runtime, are not visible",
 )
 def libraries(w: World) -> Found:
-    if w.pid is None:
-        raise Unknown("no process was asked for")
-    files = set(re.findall(r"/([^/\n]+)$", w.tree.read(f"/proc/{w.pid}/maps"), re.MULTILINE))
-    found = [name for pattern, name in LIBRARIES if any(re.match(pattern, file) for file in files)]
-    texts = [name + (_lock_in_force(w) if name == "overlock run" else "") for name in found]
-    return Found(found, ", ".join(texts) or "none known by name")
+    found = known_libraries(w)
+    texts = [_named(w, one) for one in found]
+    return Found([one.name for one in found], ", ".join(texts) or "none known by name")
+
+
+@fact(
+    "own_locks",
+    "process",
+    "locks that they bring",
+    how="the sources of the libraries, and programs, that are known by name",
+    means="whether its threads wait for them is not visible from outside: perf top -p PID",
+)
+def own_locks(w: World) -> Found:
+    found = [one for one in known_libraries(w) if one.locks]
+    value = [{"name": one.name, "spins": one.spins} for one in found]
+    return Found(value, "; ".join(f"{one.name}: {one.locks}" for one in found) or "none known")
 
 
 @fact(

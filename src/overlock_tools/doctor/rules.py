@@ -4,7 +4,7 @@
 from math import inf
 
 from overlock_tools.doctor.fact import Known
-from overlock_tools.doctor.judging import Answer, Finding, Rule, Scope, Values
+from overlock_tools.doctor.judging import Answer, Finding, Rule, Scope, Values, finding
 from overlock_tools.model.advice import say
 from overlock_tools.system.machine import BUSY_SHARE
 
@@ -31,6 +31,21 @@ THROTTLED_ADVICE = (
 # Which lock, from advice.toml: docs/choosing.md has the measurements.
 LOCK_ADVICE = say("fifo-threads", "spin-threads", "mutex-threads")
 
+# The free remedies first. What each setting changes is in the runtimes' sources.
+FEWER_OPENMP_THREADS = "free: OMP_NUM_THREADS={threads_fit}, as many threads as fit"
+OF_OPENMP = (
+    "threads that fit: {threads_fit} (quota: {quota}). It runs on {openmp}, whose omp_*_lock and "
+    "critical have this lock: {openmp_lock}."
+)
+IF_FIFO = (
+    " If its threads wait for it, one without a CPU stops all behind it; whether they do cannot be "
+    "seen from outside."
+)
+OPENMP_LOCK_ADVICE = (
+    *say("openmp-threads"),
+    "else overlock run -- PROGRAM, whose lock takes the place of these",
+)
+
 CROWDED_ADVICE = (
     "fewer threads, as many as there are CPUs; or move the neighbours away, or pin them elsewhere",
     *LOCK_ADVICE,
@@ -49,7 +64,46 @@ def outnumbers(v: Values) -> bool:
     return bool(v["wanting"] > max(1.0, v.cpus) * OVER)
 
 
+def starved(v: Values) -> bool:
+    """Its threads wait for CPUs because they outnumber them."""
+    return bool(v["waiting"] >= MUCH_WAITING and outnumbers(v))
+
+
+def fifo_openmp(v: Values) -> bool:
+    return v.part("openmp_lock", "fifo") is True
+
+
+def too_large_a_team(v: Values) -> bool:
+    return bool(v["openmp_threads"] > v["threads_fit"])
+
+
 RULES = (
+    Rule(
+        "openmp_fifo",
+        Answer.YES,
+        Scope.PROCESS,
+        lambda v: fifo_openmp(v) and starved(v),
+        "waits for a CPU {waiting}; runnable threads: {wanting}; " + OF_OPENMP + IF_FIFO,
+        (FEWER_OPENMP_THREADS, *OPENMP_LOCK_ADVICE),
+    ),
+    Rule(
+        "openmp_fifo_crowded_out",
+        Answer.LIKELY,
+        Scope.PROCESS,
+        lambda v: fifo_openmp(v) and v["waiting"] >= MUCH_WAITING and not starved(v),
+        "waits for a CPU {waiting}, although it has enough CPUs for its runnable threads "
+        "({wanting}); " + OF_OPENMP + IF_FIFO,
+        OPENMP_LOCK_ADVICE,
+    ),
+    Rule(
+        "openmp_crowded",
+        Answer.YES,
+        Scope.PROCESS,
+        lambda v: v.part("openmp_lock", "fifo") is False and starved(v),
+        "waits for a CPU {waiting}; runnable threads: {wanting}; " + OF_OPENMP + " At a barrier "
+        "all threads of a team wait for one without a CPU.",
+        (FEWER_OPENMP_THREADS,),
+    ),
     Rule(
         "throttled",
         Answer.YES,
@@ -76,7 +130,7 @@ RULES = (
         "starved",
         Answer.YES,
         Scope.PROCESS,
-        lambda v: v["waiting"] >= MUCH_WAITING and outnumbers(v),
+        starved,
         "waits for a CPU {waiting}; runnable threads: {wanting}; CPUs it may use: {cpus_usable}, "
         "quota: {quota}; involuntary switches: {involuntary}. Lock-holder preemption is likely if "
         "it uses spinlocks or spinning mutexes; that cannot be seen from outside.",
@@ -100,6 +154,34 @@ RULES = (
             *say("fifo-neighbours", "mutex-neighbours"),
             "what neighbours do to each lock: overlock bench sections --background 2:hogs",
         ),
+    ),
+    Rule(
+        "openmp_may_crowd",
+        Answer.POSSIBLE,
+        Scope.PROCESS,
+        lambda v: too_large_a_team(v) and not starved(v),
+        "threads of a team: {openmp_threads}; CPUs: {cpus_usable}; " + OF_OPENMP,
+        (FEWER_OPENMP_THREADS,),
+    ),
+    Rule(
+        "openmp_spins",
+        Answer.NOTE,
+        Scope.PROCESS,
+        lambda v: (
+            v.part("openmp_barriers", "spin") is True
+            and (v["waiting"] >= MUCH_WAITING or too_large_a_team(v))
+        ),
+        "at the barriers of {openmp}, waiters take CPU time from the threads for which they wait "
+        "({openmp_barriers}).",
+        say("openmp-barriers"),
+    ),
+    Rule(
+        "own_spinlocks",
+        Answer.NOTE,
+        Scope.PROCESS,
+        lambda v: starved(v) and v.some("own_locks", "spins"),
+        "it brings spinlocks of its own ({own_locks}).",
+        ("{threads_fit} threads, which fit the CPUs", *say("fifo-threads", "spin-threads")),
     ),
     Rule(
         "waits_some",
@@ -358,7 +440,7 @@ def judge(known: list[Known], pid: int | None, rules: tuple[Rule, ...] = RULES) 
     """What applies, the gravest first; of a process, what concerns itself before its machine."""
     values = Values(known)
     fired = [
-        Finding(rule, rule.verdict.format_map(values.texts))
+        finding(rule, values)
         for rule in rules
         if not (rule.scope is Scope.PROCESS and pid is None) and rule.when(values)
     ]

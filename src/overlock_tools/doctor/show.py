@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from overlock_tools.doctor import Report
+from overlock_tools.doctor import Report, openmp_facts
 from overlock_tools.doctor.fact import Known
 from overlock_tools.doctor.judging import Answer, Finding, Scope
 
@@ -26,12 +26,12 @@ MOST_WIDTH = 100
 def _finding(out: Console, finding: Finding, advised: set[str]) -> None:
     answer = finding.rule.answer
     out.print(Text.assemble((f"{answer.value}: ", STYLES[answer]), finding.verdict))
-    for advice in finding.rule.advice:
+    for advice in finding.advice:
         if advice not in advised:
             line = Table.grid(padding=(0, 1))
             line.add_row("   -", Text(advice))
             out.print(line)
-    advised.update(finding.rule.advice)
+    advised.update(finding.advice)
 
 
 def _facts(known: list[Known], verbose: bool) -> Table:
@@ -77,8 +77,11 @@ def _show(out: Console, report: Report, verbose: bool) -> None:
         out.print(
             Text.assemble((f"{report.answer.value}: ", STYLES[report.answer]), report.verdict)
         )
-    for group, known in groupby(report.known, key=lambda one: one.fact.group):
+    for group, those in groupby(report.known, key=lambda one: one.fact.group):
+        known = list(those)
+        if group == openmp_facts.GROUP and not known[0].value:
+            continue  # most programs have no such runtime
         out.print(Text(f"\n{group}", style="bold"))
-        out.print(Padding(_facts(list(known), verbose), (0, 0, 0, 2)))
+        out.print(Padding(_facts(known, verbose), (0, 0, 0, 2)))
     if report.probe_lacks:
         out.print(Text(f"\nwithout the native probe: {report.probe_lacks}", style="yellow"))

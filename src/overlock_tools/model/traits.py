@@ -32,6 +32,11 @@ def needs(lock: Lock) -> list[str]:
     return [NEED_LABELS.get(need, need) for need in plain]
 
 
+def collapses(lock: Lock) -> bool:
+    """With more threads than CPUs: it keeps an order, and its waiters keep their CPUs."""
+    return bool({"fifo", "late_fifo"} & set(lock.traits)) and "yields" not in lock.traits
+
+
 def order(lock: Lock) -> str:
     """How often a waiter can be overtaken by those who came later."""
     if "fifo" in lock.traits:

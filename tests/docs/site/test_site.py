@@ -26,6 +26,7 @@ NOT_LOADED = {"canonical", "next", "prev"}  # of <link>
 QUESTIONS = {
     "My pod is throttled. Is it locks?": "docs/doctor.md",
     "My program slows down with more threads than CPUs. Is it locks?": "docs/counters.md",
+    "8 OpenMP threads are slower than one in my container. What do I do?": "docs/doctor.md",
     "Which lock should I take?": "docs/choosing.md",
     "Which lock for a kernel guest?": "docs/results/guest.md",
     "How do I use this from CMake?": "docs/using.md",

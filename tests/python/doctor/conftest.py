@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import openmp
 import pytest
 
 from overlock_tools.doctor import Report
+from overlock_tools.system.errors import Fail
 from tests.python.doctor.recorded import NAMES, Machine, machine
 
 
@@ -25,6 +27,15 @@ def spin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = Path(__file__).with_name("spin.c")
     subprocess.run(["cc", "-O1", "-pthread", "-o", program, source], check=True)
     return program
+
+
+@pytest.fixture(scope="session")
+def waiting_team(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A program whose OpenMP threads only wait for each other, by runtime."""
+    try:
+        return openmp.build(tmp_path_factory.mktemp("openmp"))
+    except Fail as error:
+        pytest.skip(error.message)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command itself, here: on this machine, in a container, under a quota, on programs."""
 
+import io
 import json
 import os
 import re
@@ -14,9 +15,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from rich.console import Console
 
 from overlock_tools import doctor
 from overlock_tools.doctor import Report, probe
+from overlock_tools.doctor.show import show
 from overlock_tools.system import cgroups
 from overlock_tools.system.kernel_files import Tree, Unknown
 from tests.conftest import TOP
@@ -80,6 +83,13 @@ def test_it_writes_nothing(overlock: Overlock, tmp_path: Path) -> None:
         done = overlock(*within, within=("prlimit", "--fsize=0"), HOME=str(tmp_path))
         assert (done.returncode, done.stderr) == (code, "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_openmp_is_shown_only_where_it_is(machines: Machines) -> None:
+    for name, there in (("process_starved", False), ("process_openmp_fifo", True)):
+        text = io.StringIO()
+        show(Console(file=text, width=100), machines[name][1], verbose=False)
+        assert ("threads of a team" in text.getvalue()) == there
 
 
 @pytest.mark.parametrize("columns", [40, 80, 100, 200])
@@ -300,6 +310,45 @@ def test_a_program_under_another_lock(overlock: Overlock, spin: Path) -> None:
             pytest.fail("overlock run did not start the program: is build/native complete?")
         report = parsed(overlock(*SHORT, "--pid", str(pid)))
     assert facts(report)["libraries"]["text"].startswith("overlock run with ticket")
+
+
+# With OpenMP.
+
+Programs = dict[str, Path]
+ON_TWO = ("taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:2])))
+
+
+def looked_at(overlock: Overlock, program: Path, *variables: str) -> dict[str, Any]:
+    team = ("env", "OMP_NUM_THREADS=8", *variables, str(program), "critical", "1000")
+    with running(*ON_TWO, *team) as pid:
+        return parsed(overlock(*SHORT, "--pid", str(pid)))
+
+
+def test_an_openmp_program_with_too_many_threads(
+    overlock: Overlock, waiting_team: Programs
+) -> None:
+    report = looked_at(overlock, waiting_team["llvm"])
+    cpus = min(2, len(os.sched_getaffinity(0)))
+    assert rules(report)[0] == "openmp_fifo"
+    assert report["findings"][0]["advice"][0].startswith(f"free: OMP_NUM_THREADS={cpus},")
+    found = facts(report)
+    assert found["openmp"]["value"] == ["LLVM's OpenMP"]
+    assert found["threads"]["value"] == found["openmp_threads"]["value"] == 8
+
+
+def test_an_openmp_program_whose_lock_bears_it(overlock: Overlock, waiting_team: Programs) -> None:
+    report = looked_at(overlock, waiting_team["llvm"], "KMP_LOCK_KIND=tas", "KMP_BLOCKTIME=0")
+    assert rules(report)[0] == "openmp_crowded"
+    assert "openmp_spins" not in rules(report)
+
+
+def test_an_openmp_program_with_gnus_runtime(overlock: Overlock, waiting_team: Programs) -> None:
+    """Its waiters sleep, so few of its threads may want a CPU at a time."""
+    report = looked_at(overlock, waiting_team["gnu"])
+    assert {"openmp_crowded", "openmp_may_crowd"} & set(rules(report))
+    found = facts(report)
+    assert found["openmp"]["value"] == ["GNU's OpenMP"]
+    assert found["openmp_lock"]["value"] == {"fifo": False}
 
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")

@@ -4,6 +4,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,12 +121,107 @@ TEXTS = [
     ("process_starved", "worst_thread", "44: runnable without a CPU for 40% of the time"),
     ("process_some", "asleep_in", "futex_do_wait 67%, ep_poll 33%"),
     ("process_throttled", "quota", "0.5 CPUs, set on /sys/fs/cgroup/small"),
+    ("process_throttled", "threads_fit", "1"),
+    ("process_starved", "threads_fit", "2"),
+    ("process_starved", "openmp", "none"),
+    ("process_starved", "own_locks", "none known"),
+    ("k8s_throttled", "threads_fit", "1"),
+    ("service_quota_above", "threads_fit", "2"),
+    ("locked_container", "threads_fit", "4"),
+    ("process_openmp_fifo", "libraries", "LLVM's OpenMP, glibc's mutexes"),
+    ("process_openmp_fifo", "openmp", "LLVM's OpenMP"),
+    ("process_openmp_fifo", "openmp_lock", "queuing, the default (FIFO, waiters spin and yield, "
+     "and never sleep)"),
+    ("process_openmp_fifo", "openmp_threads", "3, by OMP_NUM_THREADS"),
+    ("process_openmp_fifo", "openmp_barriers", "waiters spin for 200 ms, then sleep"),
+    ("process_openmp_quota", "openmp", "GNU's OpenMP"),
+    ("process_openmp_quota", "openmp_lock", "a mutex (in no order, waiters spin, then sleep)"),
+    ("process_openmp_quota", "openmp_threads", "4, one for each CPU that it may use"),
+    ("process_openmp_quota", "openmp_barriers", "waiters spin for some ms, then sleep"),
+    ("process_openmp_mixed", "openmp", "Intel's OpenMP and GNU's OpenMP"),
+    ("process_openmp_mixed", "openmp_barriers", "Intel's OpenMP: waiters spin for 200 ms, then "
+     "sleep; GNU's OpenMP: waiters spin briefly, then sleep, for threads outnumber the CPUs"),
+    ("process_dpdk", "own_locks", "DPDK: ticket and MCS locks are FIFO, rte_spinlock_t has no "
+     "order; waiters spin"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "fact", "text"), TEXTS)
 def test_texts(name: str, fact: str, text: str, machines: Machines) -> None:
     assert known(machines[name][1])[fact].text == text
+
+
+LLVM, GNU, RUN = "libomp.so.5", "libgomp.so.1.0.0", "liboverlock-run.so"
+SETTINGS: list[tuple[list[str], str, str, Any]] = [
+    # libraries, environment, fact, value
+    ([LLVM], "", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=queue", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=ticket", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=drdpa_ticket", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=D", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=tas", "openmp_lock", {"fifo": False}),
+    ([LLVM], "KMP_LOCK_KIND=Test-And_Set", "openmp_lock", {"fifo": False}),
+    ([LLVM], "KMP_LOCK_KIND=f", "openmp_lock", {"fifo": False}),
+    ([LLVM], "KMP_LOCK_KIND=t", "openmp_lock", {"fifo": True}),  # too short: the default
+    ([LLVM], "KMP_LOCK_KIND=mcs", "openmp_lock", {"fifo": True}),  # unknown: the default
+    ([LLVM], "KMP_LOCK_KIND=adaptive", "openmp_lock", None),
+    ([LLVM], "XKMP_LOCK_KIND=tas", "openmp_lock", {"fifo": True}),
+    (["libiomp5.so"], "", "openmp_lock", {"fifo": True}),
+    ([GNU], "KMP_LOCK_KIND=ticket", "openmp_lock", {"fifo": False}),
+    ([GNU, LLVM], "", "openmp_lock", {"fifo": True}),
+    ([GNU, LLVM], "KMP_LOCK_KIND=tas", "openmp_lock", {"fifo": False}),
+    (["libompd.so", "libomptarget.so.14"], "", "openmp_lock", None),
+    ([LLVM, RUN], "OVERLOCK_LOCK=tas_yield", "openmp_lock", {"fifo": False}),
+    ([LLVM, RUN], "OVERLOCK_LOCK=ticket", "openmp_lock", {"fifo": True}),
+    ([LLVM, RUN], "OVERLOCK_LOCK=ticket\0OVERLOCK_OPENMP=auto", "openmp_lock", {"fifo": True}),
+    ([LLVM, RUN], "OVERLOCK_LOCK=tas_yield\0OVERLOCK_OPENMP=none", "openmp_lock", {"fifo": True}),
+    ([GNU, RUN], "OVERLOCK_LOCK=ticket", "openmp_lock", {"fifo": False}),
+    ([GNU, RUN], "OVERLOCK_LOCK=ticket\0OVERLOCK_OPENMP=all", "openmp_lock", {"fifo": True}),
+    ([LLVM], "OVERLOCK_LOCK=tas_yield", "openmp_lock", {"fifo": True}),
+    ([LLVM], "OMP_WAIT_POLICY=active", "openmp_barriers", {"spin": True}),
+    ([LLVM], "OMP_WAIT_POLICY=PASSIVE", "openmp_barriers", {"spin": False}),
+    ([LLVM], "KMP_BLOCKTIME=0", "openmp_barriers", {"spin": False}),
+    ([LLVM], "KMP_BLOCKTIME=0us", "openmp_barriers", {"spin": False}),
+    ([LLVM], "KMP_BLOCKTIME=05", "openmp_barriers", {"spin": True}),
+    ([LLVM], "KMP_BLOCKTIME=infinite", "openmp_barriers", {"spin": True}),
+    ([LLVM], "KMP_BLOCKTIME=200\0OMP_WAIT_POLICY=passive", "openmp_barriers", {"spin": True}),
+    ([LLVM], "GOMP_SPINCOUNT=0", "openmp_barriers", {"spin": True}),
+    ([GNU], "", "openmp_barriers", {"spin": True}),
+    ([GNU], "GOMP_SPINCOUNT=0", "openmp_barriers", {"spin": False}),
+    ([GNU], "KMP_BLOCKTIME=0", "openmp_barriers", {"spin": True}),
+    ([GNU], "OMP_WAIT_POLICY=passive", "openmp_barriers", {"spin": False}),
+    ([GNU], "OMP_WAIT_POLICY=active", "openmp_barriers", {"spin": True}),
+    ([GNU], "OMP_WAIT_POLICY=active\0OMP_NUM_THREADS=3", "openmp_barriers", {"spin": False}),
+    ([GNU], "OMP_NUM_THREADS=2", "openmp_barriers", {"spin": True}),
+    ([LLVM], "OMP_NUM_THREADS= 4,2", "openmp_threads", 4),
+    ([LLVM], "OMP_NUM_THREADS=many", "openmp_threads", 2),
+    ([GNU], "", "openmp_threads", 2),
+]
+
+
+@pytest.mark.parametrize(("mapped", "environ", "fact", "value"), SETTINGS)
+def test_openmp(mapped: list[str], environ: str, fact: str, value: Any, tmp_path: Path) -> None:
+    recorded = machine("process_starved", tmp_path)
+    lines = [f"7f0000000000-7f0000001000 r-xp 00000000 08:01 1 /usr/lib/{name}" for name in mapped]
+    recorded.write("proc/42/maps", "\n".join(lines))
+    recorded.write("proc/42/environ", f"LANG=C\0{environ}\0HOME=/")
+    assert known(recorded.report())[fact].value == value
+
+
+def test_threads_that_are_bound_have_their_cpus_counted_together(tmp_path: Path) -> None:
+    """OMP_PROC_BIND binds the first thread to the first CPU."""
+    recorded = machine("process_fits", tmp_path)
+    recorded.write("proc/42/status", "Cpus_allowed_list:\t0")
+    for cpu, tid in enumerate((42, 43, 44)):
+        recorded.write(f"later/proc/42/task/{tid}/status", f"Cpus_allowed_list:\t{cpu}")
+    assert known(recorded.report())["cpus_usable"].text == "3 (its threads together)"
+
+
+def test_no_setting_reaches_the_terminal(tmp_path: Path) -> None:
+    recorded = machine("process_openmp_fifo", tmp_path)
+    recorded.write("proc/42/environ", "KMP_BLOCKTIME=\033[2J1\n2")
+    assert known(recorded.report())["openmp_barriers"].text == "KMP_BLOCKTIME=\ufffd[2J1 2"
 
 
 VIRTUAL = [

@@ -44,8 +44,28 @@ SPINS = {"user_mode": 0.95, "on_cpu": 0.1, "voluntary": 1.0, "involuntary": 11.0
 SLEEPS = {"voluntary": 100.0, "asleep_in": {"futex": 0.5}}
 SELDOM = {"throttled": 0.0, "throttled_ever": {"share": 0.049}}
 OFTEN = {"throttled": 0.0, "throttled_ever": {"share": 0.05}}
+STARVED = {**CPUS, "waiting": 0.2, "wanting": 4.41}
+CROWDED_OUT = {**CPUS, "waiting": 0.2, "wanting": 4.4}
+FIFO, UNORDERED = {"openmp_lock": {"fifo": True}}, {"openmp_lock": {"fifo": False}}
+SPIN = {"openmp_barriers": {"spin": True}, "openmp_threads": 5, "threads_fit": 4}
+RTE = {"own_locks": [{"name": "jemalloc", "spins": False}, {"name": "DPDK", "spins": True}]}
 EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     # rule, facts with which it just applies, what of them changes so that it does not
+    ("openmp_fifo", {**STARVED, **FIFO}, UNORDERED),
+    ("openmp_fifo", {**STARVED, **FIFO}, {"waiting": 0.19}),
+    ("openmp_fifo", {**STARVED, **FIFO}, {"wanting": 4.4}),
+    ("openmp_fifo_crowded_out", {**CROWDED_OUT, **FIFO}, UNORDERED),
+    ("openmp_fifo_crowded_out", {**CROWDED_OUT, **FIFO}, {"waiting": 0.19}),
+    ("openmp_fifo_crowded_out", {**CROWDED_OUT, **FIFO}, {"wanting": 4.41}),
+    ("openmp_crowded", {**STARVED, **UNORDERED}, FIFO),
+    ("openmp_crowded", {**STARVED, **UNORDERED}, {"wanting": 4.4}),
+    ("openmp_may_crowd", {"openmp_threads": 5, "threads_fit": 4}, {"threads_fit": 5}),
+    ("openmp_may_crowd", {"openmp_threads": 5, "threads_fit": 4}, STARVED),
+    ("openmp_spins", SPIN, {"openmp_barriers": {"spin": False}}),
+    ("openmp_spins", SPIN, {"threads_fit": 5}),
+    ("openmp_spins", {**SPIN, **CROWDED_OUT, "threads_fit": 5}, {"waiting": 0.19}),
+    ("own_spinlocks", {**STARVED, **RTE}, {"own_locks": RTE["own_locks"][:1]}),
+    ("own_spinlocks", {**STARVED, **RTE}, {"wanting": 4.4}),
     ("throttled", {"throttled": 0.001}, {"throttled": 0.0}),
     ("stolen", {"stolen": 0.05}, {"stolen": 0.049}),
     ("starved", {**CPUS, "waiting": 0.2, "wanting": 4.41}, {"waiting": 0.19}),
@@ -125,6 +145,19 @@ def test_of_a_process_its_own_findings_come_first(machines: Machines) -> None:
     crowded = machines["process_crowded_out"][1]
     assert crowded.answer is Answer.LIKELY  # though its machine's answer is graver
     assert crowded.findings[1].rule.scope is Scope.MACHINE
+
+
+def test_advice_names_the_threads_that_fit(machines: Machines) -> None:
+    for name, fit in (("process_openmp_fifo", 2), ("process_openmp_quota", 1)):
+        first = machines[name][1].findings[0]
+        assert first.advice[0].startswith(f"free: OMP_NUM_THREADS={fit},")
+
+
+def test_what_is_free_is_advised_first() -> None:
+    *free, ours = BY_ID["openmp_fifo"].advice
+    assert len(free) == 2
+    assert all(advice.startswith("free: ") for advice in free)
+    assert "overlock run" in ours
 
 
 def options_of(command: list[str]) -> set[str]:
