@@ -40,9 +40,9 @@ class Values:
         return nan if one is None or one.why_not is not None else one.value
 
     def part(self, id_: str, name: str) -> Any:
-        """Of a fact with several values."""
+        """Of a fact with several values; not a number where it has none of that name."""
         value = self[id_]
-        return value[name] if isinstance(value, dict) else nan
+        return value.get(name, nan) if isinstance(value, dict) else nan
 
     def some(self, id_: str, name: str) -> bool:
         """Of a fact with a list of entries: whether it holds for one."""

@@ -149,8 +149,8 @@ def openmp_lock(w: World) -> Found:
 def openmp_threads(w: World) -> Found:
     _runtimes(w)
     said = environment(w).get("OMP_NUM_THREADS", "")
-    if first := re.match(r"\s*(\d+)", said):
-        return Found(int(first[1]), f"{first[1]}, by OMP_NUM_THREADS")
+    if first := re.match(r"\d+", said):
+        return Found(int(first[0]), f"{first[0]}, by OMP_NUM_THREADS")
     n = cpus_usable(w).value
     return Found(n, f"{n}, one for each CPU that it may use")
 

@@ -90,6 +90,7 @@ def test_openmp_is_shown_only_where_it_is(machines: Machines) -> None:
         text = io.StringIO()
         show(Console(file=text, width=100), machines[name][1], verbose=False)
         assert ("threads of a team" in text.getvalue()) == there
+        assert ("free: OMP_NUM_THREADS=2, as" in text.getvalue()) == there
 
 
 @pytest.mark.parametrize("columns", [40, 80, 100, 200])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.doctor import GROUPS, Report
+from overlock_tools.doctor import GROUPS, OF_A_PROCESS, Report
 from overlock_tools.doctor.fact import FACTS, Known
 from overlock_tools.system import cgroups
 from overlock_tools.system import machine as here
@@ -197,6 +197,7 @@ SETTINGS: list[tuple[list[str], str, str, Any]] = [
     ([LLVM], "OMP_NUM_THREADS= 4,2", "openmp_threads", 4),
     ([LLVM], "OMP_NUM_THREADS=many", "openmp_threads", 2),
     ([GNU], "", "openmp_threads", 2),
+    (["libompd.so"], "OMP_NUM_THREADS=4", "openmp_threads", None),
 ]
 
 
@@ -207,6 +208,19 @@ def test_openmp(mapped: list[str], environ: str, fact: str, value: Any, tmp_path
     recorded.write("proc/42/maps", "\n".join(lines))
     recorded.write("proc/42/environ", f"LANG=C\0{environ}\0HOME=/")
     assert known(recorded.report())[fact].value == value
+
+
+def test_a_policy_is_named(tmp_path: Path) -> None:
+    recorded = machine("process_openmp_fifo", tmp_path)
+    recorded.write("proc/42/environ", "OMP_WAIT_POLICY=active")
+    text = known(recorded.report())["openmp_barriers"].text
+    assert text == "OMP_WAIT_POLICY=active: waiters spin"
+
+
+def test_facts_of_a_process_are_only_of_one(machines: Machines) -> None:
+    for of_one, name in ((False, "bare"), (True, "process_fits")):
+        groups = {one.fact.group for one in machines[name][1].known}
+        assert groups >= set(OF_A_PROCESS) if of_one else not groups & set(OF_A_PROCESS)
 
 
 def test_threads_that_are_bound_have_their_cpus_counted_together(tmp_path: Path) -> None:
@@ -306,7 +320,7 @@ def damage(recorded: Machine, text: str | None) -> list[Path]:
 
 
 @pytest.mark.parametrize("text", [None, "", "\0\n: - \n", "0 0 0\n" * 3], ids=repr)
-@pytest.mark.parametrize("name", ["k8s_throttled", "process_starved"])
+@pytest.mark.parametrize("name", ["k8s_throttled", "process_starved", "process_openmp_mixed"])
 def test_no_file_stops_it(name: str, text: str | None, tmp_path: Path) -> None:
     assert len(damage(machine(name, tmp_path), text)) > 40
 

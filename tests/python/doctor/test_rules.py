@@ -88,6 +88,7 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("only_user", SPINS, {"involuntary": 10.0}),
     ("sleeps_in_futex", SLEEPS, {"voluntary": 99.0}),
     ("sleeps_in_futex", SLEEPS, {"asleep_in": {"futex": 0.49}}),
+    ("sleeps_in_futex", SLEEPS, {"asleep_in": {}}),
     ("crowded", {**CPUS, "runnable": 4.41}, {"runnable": 4.4}),
     ("crowded", {**CPUS, "queued": 0.8}, {"queued": 0.79}),
     ("pressure", {**CPUS, "pressure": 0.2, "runnable": 1.0}, {"pressure": 0.19}),
