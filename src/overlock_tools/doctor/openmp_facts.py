@@ -58,6 +58,8 @@ class Lock:
     text: str
 
 
+GLIBCS = "pthread_adaptive"  # OVERLOCK_LOCK: nothing takes the place of a runtime's lock
+CHECKS = "KMP_CONSISTENCY_CHECK"  # needs the runtime's own locks, unless it is `none`
 MUTEX = Lock(False, "a mutex (in no order, waiters spin, then sleep)")
 
 
@@ -83,7 +85,10 @@ def _kind(setting: str) -> Kind:
 def _served(w: World, runtime: str, variables: dict[str, str]) -> bool:
     """`overlock run` has put a lock of its own in the place of the runtime's."""
     which = {"all": RUNTIMES, "none": ()}.get(variables.get("OVERLOCK_OPENMP", ""), (LLVM, INTEL))
-    return runtime in which and any(one.name == "overlock run" for one in known_libraries(w))
+    checks = runtime != GNU and variables.get(CHECKS, "none") != "none"
+    if runtime not in which or checks or variables.get("OVERLOCK_LOCK") == GLIBCS:
+        return False
+    return any(one.name == "overlock run" for one in known_libraries(w))
 
 
 def _ours(name: str) -> Lock:
