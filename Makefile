@@ -245,8 +245,7 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
 
 .PHONY: openmp
-openmp: ## measure what OpenMP's settings do with more threads than CPUs, into docs/measured/openmp.json; two minutes
-	@tools/setup test
+openmp: build ## measure what OpenMP's settings and `overlock run` do with more threads than CPUs, into docs/measured/openmp.json; three minutes
 	@$(PYTHON) tools/openmp.py $(ARGS)
 
 # Commands that measure or search for hours have targets of their own: measured, proof, genmc, papers.

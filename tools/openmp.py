@@ -3,8 +3,9 @@
 """Measures what OpenMP's settings do for a team with more threads than CPUs.
 
 tools/openmp.py writes docs/measured/openmp.json: how many critical sections, sections under
-omp_set_lock() and barriers a team passes per second, by setting and number of threads. One object
-file runs on LLVM's runtime and on GNU's. Each round runs every setting once, in random order.
+omp_set_lock() and omp_set_nest_lock(), and barriers a team passes per second, by setting and number
+of threads, and under `overlock run`. One object file runs on LLVM's runtime and on GNU's. Each round
+runs every setting once, in random order.
 """
 
 import argparse
@@ -20,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from overlock_tools.system import files, machine
+from overlock_tools.preload import config
+from overlock_tools.system import files, machine, native
 from overlock_tools.system.errors import MISSING, Fail, say
 
 TOP = Path(__file__).resolve().parent.parent
@@ -35,6 +37,7 @@ class Setting:
     name: str
     runtime: str = "llvm"
     variables: dict[str, str] = field(default_factory=dict)
+    locked: bool = False  # under overlock run, with the lock of that name
 
 
 DEFAULT, GNU, FITS = Setting("queuing"), Setting("libgomp", "gnu"), Setting(FIT)
@@ -46,6 +49,7 @@ LOCKS = (
         for kind in ("tas", "futex", "ticket", "drdpa")
     ),
     GNU,
+    Setting(config.PRESET, locked=True),
 )
 PASSIVE = {"OMP_WAIT_POLICY": "passive"}
 BARRIERS = (
@@ -55,7 +59,7 @@ BARRIERS = (
     GNU,
     Setting("libgomp, passive", "gnu", PASSIVE),
 )
-LOADS = {"critical": LOCKS, "lock": LOCKS, "barrier": BARRIERS}
+LOADS = {"critical": LOCKS, "lock": LOCKS, "nested": LOCKS, "barrier": BARRIERS}
 
 Rates = dict[str, dict[str, list[float]]]  # by setting and threads, one of each round
 
@@ -84,8 +88,9 @@ def programs() -> Iterator[dict[str, Path]]:
 def rate(program: Path, load: str, setting: Setting, threads: int, seconds: float) -> float:
     team = len(os.sched_getaffinity(0)) if setting.name == FIT else threads
     env = {**os.environ, "OMP_NUM_THREADS": str(team), **setting.variables}
+    run = [native.file("overlock"), "run", "--lock", setting.name, "--"] if setting.locked else []
     done = subprocess.run(
-        [program, load, str(seconds)], env=env, capture_output=True, text=True, check=False
+        [*run, program, load, str(seconds)], env=env, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise Fail(f"{load}, {setting.name}, {threads} threads: {done.stderr.strip() or 'it died'}")

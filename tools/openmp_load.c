@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An OpenMP team that only waits. Arguments: critical, lock or barrier; for how many seconds. It says
+ * An OpenMP team that only waits. Arguments: critical, lock, nested or barrier; for how many seconds. It says
  * when it is ready, and at the end how many sections, or barriers, it passed per second.
  */
 #include <omp.h>
@@ -83,6 +83,27 @@ static unsigned long locked_sections(void)
 	return passed;
 }
 
+static unsigned long nested_sections(void)
+{
+	unsigned long passed = 0;
+	omp_nest_lock_t lock;
+
+	omp_init_nest_lock(&lock);
+#pragma omp parallel reduction(+ : passed)
+	{
+		begin();
+		do {
+			omp_set_nest_lock(&lock);
+			shared++;
+			omp_unset_nest_lock(&lock);
+			passed++;
+			compute(200);
+		} while (!stopped);
+	}
+	omp_destroy_nest_lock(&lock);
+	return passed;
+}
+
 static unsigned long barriers(void)
 {
 	/* A thread is at most one barrier ahead of another, so two answers are enough. */
@@ -113,6 +134,8 @@ int main(int argc, char **argv)
 		passed = barriers();
 	else if (argc > 1 && !strcmp(argv[1], "lock"))
 		passed = locked_sections();
+	else if (argc > 1 && !strcmp(argv[1], "nested"))
+		passed = nested_sections();
 	else
 		passed = critical_sections();
 	if (passed != shared) {
