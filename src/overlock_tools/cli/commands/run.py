@@ -204,7 +204,7 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     \b
     Examples:
       overlock run -- pbzip2 -k FILE
-      overlock run -- ./openmp-program
+      overlock run --openmp all -- ./openmp-program
       overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
       overlock run --lock pv_byte --counters -- ./server --port 8080
       overlock run --site 'leveldb*Mutex=pv_byte' --site 'libjemalloc.so:*=glibc' -- ./server
