@@ -33,7 +33,15 @@ CURE = ["preemptable_ticket", "pv_preemptable_ticket", "tas_yield"]
 PEERS = ["pthread_mutex", "pthread_adaptive"]
 OVERCOMMIT = (1, 2, 4, 8)
 # The situations of advice.toml that the demo ends with.
-CLOSING = ("fifo-threads", "kernel-queue", "spin-threads", "mutex-threads", "fits")
+CLOSING = (
+    "openmp-threads",
+    "openmp-nested",
+    "fifo-threads",
+    "kernel-queue",
+    "spin-threads",
+    "mutex-threads",
+    "fits",
+)
 NEXT = (
     "Next: `overlock locks` lists the locks, `overlock doctor` tells whether preemption hurts "
     "here, `overlock bench sections --help` measures more; docs/choosing.md says which lock to "
