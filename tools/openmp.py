@@ -4,8 +4,8 @@
 
 tools/openmp.py writes docs/measured/openmp.json: how many critical sections, sections under
 omp_set_lock() and omp_set_nest_lock(), and barriers a team passes per second, by setting and number
-of threads, and under `overlock run`. One object file runs on LLVM's runtime and on GNU's. Each round
-runs every setting once, in random order.
+of threads, and under `overlock run`. One object file runs on LLVM's runtime and on GNU's. Each
+round runs every setting once, in random order.
 """
 
 import argparse
@@ -88,10 +88,10 @@ def programs() -> Iterator[dict[str, Path]]:
 def rate(program: Path, load: str, setting: Setting, threads: int, seconds: float) -> float:
     team = len(os.sched_getaffinity(0)) if setting.name == FIT else threads
     env = {**os.environ, "OMP_NUM_THREADS": str(team), **setting.variables}
-    run = [native.file("overlock"), "run", "--lock", setting.name, "--"] if setting.locked else []
-    done = subprocess.run(
-        [*run, program, load, str(seconds)], env=env, capture_output=True, text=True, check=False
-    )
+    command = [str(program), load, str(seconds)]
+    if setting.locked:
+        command = [str(native.file("overlock")), "run", "--lock", setting.name, "--", *command]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Fail(f"{load}, {setting.name}, {threads} threads: {done.stderr.strip() or 'it died'}")
     return float(done.stdout.split()[-1])

@@ -16,6 +16,7 @@ from overlock_tools.apps import (
     leveldb,
     mariadb,
     memcached,
+    openmp,
     pbzip2,
     pgbench,
     processes,
@@ -30,6 +31,7 @@ from overlock_tools.cli import main
 from overlock_tools.model import results
 from overlock_tools.model.combine import Answer
 from overlock_tools.model.measures import Cell
+from overlock_tools.system import native
 
 
 def needs(kind: type[App]) -> None:
@@ -116,6 +118,47 @@ def test_leveldb_verifies_every_value(tmp_path: Path) -> None:
 
 
 SUMS = ["7", "7", "3", "3", "99", "99"]
+
+
+@pytest.mark.parametrize("kernel", openmp.KERNELS, ids=lambda kernel: kernel.name)
+def test_openmps_kernels_compute_what_one_thread_does(kernel: type[openmp.Kernel]) -> None:
+    needs(kernel)
+    command = [str(openmp.built()), kernel.kernel, "2000", "4"]
+    launcher = str(native.file("overlock"))
+    for before in ([], ["env", "KMP_LOCK_KIND=tas"], [launcher, "run", "--"]):
+        said = subprocess.run([*before, *command], capture_output=True, text=True, check=True)
+        assert not openmp.wrong(said.stdout)
+        assert openmp.took(said.stdout)
+
+
+def test_a_kernel_whose_sections_are_left_out_is_told(tmp_path: Path) -> None:
+    needs(openmp.MonteCarlo)
+    text = openmp.SOURCE.read_text()
+    assert text.count("#pragma omp critical\n") == 1
+    others = "\t\tif (!omp_get_thread_num())\n"  # leave it out
+    (tmp_path / "mutant.c").write_text(text.replace("#pragma omp critical\n", others))
+    mutant = str(tmp_path / "mutant")
+    command = ["gcc", "-O1", "-fopenmp", str(tmp_path / "mutant.c"), "-o", mutant]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    said = subprocess.run(
+        [mutant, "montecarlo", "2000", "4"], capture_output=True, text=True, check=True
+    )
+    assert "one thread" in openmp.wrong(said.stdout)
+
+
+def test_a_setting_of_the_program_is_a_variant(tmp_path: Path, capfd: Any) -> None:
+    needs(openmp.Histogram)
+    words = ["--locks", "KMP_LOCK_KIND=tas,tas_yield", "--threads", "2", "--rounds", "1"]
+    words += ["--seconds", "0.2", "--parameter", "items=20000", "-o", str(tmp_path / "r")]
+    assert main.run(["apps", "run", "omp-histogram", *words, "--if-busy", "warn"]) == 0
+    found = json.loads((tmp_path / "r/omp-histogram.json").read_text())
+    assert {cell["variant"] for cell in found["cells"]} == {
+        "native",
+        "KMP_LOCK_KIND=tas",
+        "tas_yield",
+    }
+    assert found["native"]["in_force"].keys() <= {"tas_yield"}
+    assert "Not verified because the program ended too soon: KMP" not in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
