@@ -3,13 +3,15 @@
 
 from overlock_tools.apps.app import App
 from overlock_tools.apps.controls import Ebizzy, Hackbench, Kernbench
+from overlock_tools.apps.dns import Knot, Unbound
 from overlock_tools.apps.dvdstore_web import DvdStoreWeb
+from overlock_tools.apps.haproxy import HaProxy
 from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
 from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
 from overlock_tools.apps.memcached import Memcached
 from overlock_tools.apps.openmp import KERNELS
 from overlock_tools.apps.pbzip2 import Pbzip2
-from overlock_tools.apps.pgbench import Pgbench
+from overlock_tools.apps.pgbench import Pgbench, PgbenchSelect
 from overlock_tools.apps.rocksdb import RocksDb
 from overlock_tools.model import defs
 
@@ -26,6 +28,10 @@ APPS: dict[str, type[App]] = {
         DvdStoreWeb,
         Pgbench,
         *KERNELS,
+        PgbenchSelect,
+        HaProxy,
+        Unbound,
+        Knot,
         Ebizzy,
         Hackbench,
         Kernbench,

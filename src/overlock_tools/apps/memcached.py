@@ -4,14 +4,12 @@
 import re
 import signal
 import socket
-import time
 from pathlib import Path
 from typing import ClassVar
 
 from overlock_tools.apps import app, servers
-from overlock_tools.apps.processes import Process
 from overlock_tools.apps.servers import whole
-from overlock_tools.apps.trial import Broken, Trial
+from overlock_tools.apps.trial import Trial
 from overlock_tools.model.combine import Answer
 from overlock_tools.system import machine
 
@@ -55,7 +53,7 @@ class Memcached(app.App):
         if trial.warm_up:
             trial.run(self._client(trial, port, trial.warm_up), trial.patience + trial.warm_up)
         trial.begin()
-        answer = self._loaded(trial, port)
+        answer = servers.loaded(trial, self._client(trial, port, trial.seconds), _answer)
         trial.end(answer)
         if not answer.cut and not answer.wrong:
             answer.wrong = _server_says(port)
@@ -71,20 +69,11 @@ class Memcached(app.App):
             *("-F", str(self.mix)),
         ]
 
-    def _loaded(self, trial: Trial, port: int) -> Answer:
-        out = trial.folder / "memcaslap.out"
-        client = trial.start(self._client(trial, port, trial.seconds), out, locked=False)
-        began = time.monotonic()
-        if not client.ended(whole(trial.seconds) + trial.patience):
-            return Answer(1, time.monotonic() - began, cut=True)
-        return _answer(out, client, trial)
 
-
-def _answer(out: Path, client: Process, trial: Trial) -> Answer:
-    said = out.read_text(errors="replace")
+def _answer(said: str) -> Answer | None:
     rate = re.search(r"Run time: ([\d.]+)s Ops: (\d+)", said)
-    if client.code or not rate:
-        raise Broken(trial.failure(client))
+    if not rate:
+        return None
     counts = {name: int(n) for name, n in re.findall(r"^(\w+): (\d+)$", said, re.MULTILINE)}
     bad = [f"{name} {counts[name]}" for name in COUNTED if counts.get(name)]
     return Answer(int(rate[2]), float(rate[1]), wrong=", ".join(bad))

@@ -3,13 +3,12 @@
 
 import re
 import signal
-import time
 from pathlib import Path
 from typing import ClassVar
 
 from overlock_tools.apps import app, servers
 from overlock_tools.apps.servers import whole
-from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
+from overlock_tools.apps.trial import READY_SECONDS, Trial
 from overlock_tools.model.combine import Answer
 from overlock_tools.system import machine
 from overlock_tools.system.errors import FAILED, Fail
@@ -31,6 +30,7 @@ class Pgbench(app.App):
     service = True
     overhead_seconds = 3.0
     presets: ClassVar[dict[str, str]] = {"scale": "4"}
+    script: ClassVar[tuple[str, ...]] = ()  # of pgbench; TPC-B if none is named
 
     def set_up(self) -> None:
         folder, user = self.workspace.folder, self.workspace.user
@@ -45,9 +45,13 @@ class Pgbench(app.App):
                 [*self._pgbench(folder), "-i", "-q", "-s", str(self.number("scale"))],
                 self.workspace,
             )
+            self._prepare(folder)
             server.stop(signal.SIGINT)
             if not server.ended(READY_SECONDS):
                 raise Fail("postgres did not stop after setup", FAILED)
+
+    def _prepare(self, folder: Path) -> None:
+        """In the new database, what pgbench does not do."""
 
     def _server(self, folder: Path, data: Path) -> list[str]:
         return [
@@ -80,7 +84,7 @@ class Pgbench(app.App):
             said = trial.run(self._client(trial, trial.warm_up), trial.warm_up + trial.patience)
             before = _processed(said)
         trial.begin()
-        answer = self._loaded(trial)
+        answer = servers.loaded(trial, self._client(trial, trial.seconds), _answer)
         trial.end(answer)
         if not answer.cut:
             answer.wrong = self._wrong(trial.folder, before + int(answer.work))
@@ -92,19 +96,8 @@ class Pgbench(app.App):
         return [
             *self._pgbench(trial.folder),
             *("-n", "-c", str(trial.threads), "-j", str(jobs), "-T", str(whole(seconds))),
+            *self.script,
         ]
-
-    def _loaded(self, trial: Trial) -> Answer:
-        out = trial.folder / "pgbench.out"
-        client = trial.start(self._client(trial, trial.seconds), out, locked=False)
-        began = time.monotonic()
-        if not client.ended(whole(trial.seconds) + trial.patience):
-            return Answer(1, time.monotonic() - began, cut=True)
-        said = out.read_text(errors="replace")
-        rate = re.search(r"^tps = ([\d.]+)", said, re.MULTILINE)
-        if client.code or not rate or not _processed(said):
-            raise Broken(trial.failure(client))
-        return Answer(_processed(said), _processed(said) / float(rate[1]))
 
     def _wrong(self, folder: Path, transactions: int) -> str:
         """TPC-B's: what was moved is the same in all four tables, and each move was noted."""
@@ -120,6 +113,42 @@ class Pgbench(app.App):
         if sums[4] != str(transactions):
             return f"{transactions} transactions were done, but {sums[4]} are recorded"
         return ""
+
+
+class PgbenchSelect(Pgbench):
+    """Each SELECT is counted by one entry of pg_stat_statements, which a spinlock protects."""
+
+    name = "pgbench-select"
+    what = "PostgreSQL under pgbench's SELECTs with N clients, counted under one spinlock"
+    papers = ""
+    reach = "none: the spinlock (s_lock) is shared by processes and inlined"
+    script = ("-S",)
+
+    def _prepare(self, folder: Path) -> None:
+        self._sql(folder, "CREATE EXTENSION pg_stat_statements")
+
+    def _server(self, folder: Path, data: Path) -> list[str]:
+        return [
+            *super()._server(folder, data),
+            *("-c", "shared_preload_libraries=pg_stat_statements"),
+            *("-c", "pg_stat_statements.save=off"),
+        ]
+
+    def _wrong(self, folder: Path, transactions: int) -> str:
+        """An entry without mutual exclusion loses counts."""
+        counted = self._sql(
+            folder,
+            "SELECT SUM(calls) FROM pg_stat_statements WHERE query LIKE 'SELECT abalance%'",
+        )
+        if counted != str(transactions):
+            return f"{transactions} SELECTs were done, but {counted or 0} are counted"
+        return ""
+
+
+def _answer(said: str) -> Answer | None:
+    rate = re.search(r"^tps = ([\d.]+)", said, re.MULTILINE)
+    done = _processed(said)
+    return Answer(done, done / float(rate[1])) if rate and done else None
 
 
 def _processed(said: str) -> int:

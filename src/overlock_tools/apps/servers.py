@@ -1,16 +1,38 @@
 # SPDX-License-Identifier: MIT
-"""What the servers have in common: started in a folder of their own, reached by a socket there."""
+"""What the servers have in common: started in a folder of their own, reached by a socket there, or
+at an address of their own."""
 
+import itertools
+import os
 import shutil
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from overlock_tools.apps.processes import Process
 from overlock_tools.apps.trial import READY_SECONDS, Broken, Trial
+from overlock_tools.model.combine import Answer
 
 BETWEEN_TRIES_SECONDS = 0.02
+# Above those of services, below those that the kernel gives to clients.
+PORTS = range(10_000, 30_000)
+_ports = itertools.cycle(PORTS)
+
+
+def address() -> str:
+    """A loopback address that no other process has: our id, of at most 22 bits, is in it.
+
+    So servers that choose no port by themselves find theirs free. Unbound would not even notice: it
+    shares a port with others of its user.
+    """
+    pid = os.getpid()
+    return f"127.{64 + (pid >> 16)}.{pid >> 8 & 255}.{pid & 255}"
+
+
+def port() -> int:
+    """One that no other server of ours has."""
+    return next(_ports)
 
 
 def copied(data: Path, trial: Trial) -> Path:
@@ -58,6 +80,20 @@ def greets(path: Path) -> bool:
             return bool(one.recv(1))
         except OSError:
             return False
+
+
+def loaded(trial: Trial, command: Sequence[str], read: Callable[[str], Answer | None]) -> Answer:
+    """A client natively beside the server, for whole seconds. `read`: of what it printed, how much
+    was done; None if it failed."""
+    out = trial.folder / "client.out"
+    client = trial.start(command, out, locked=False)
+    began = time.monotonic()
+    if not client.ended(whole(trial.seconds) + trial.patience):
+        return Answer(1, time.monotonic() - began, cut=True)
+    answer = read(out.read_text(errors="replace"))
+    if client.code or answer is None:
+        raise Broken(trial.failure(client))
+    return answer
 
 
 def whole(seconds: float) -> int:

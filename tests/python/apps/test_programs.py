@@ -2,17 +2,20 @@
 """What the programs' work is checked by, with work that is wrong; pbzip2 and LevelDB for real."""
 
 import json
+import os
 import subprocess
 import threading
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from overlock_tools.apps import (
     app,
+    dns,
     dvdstore_web,
+    executor,
+    haproxy,
     leveldb,
     mariadb,
     memcached,
@@ -21,6 +24,7 @@ from overlock_tools.apps import (
     pgbench,
     processes,
     rocksdb,
+    servers,
 )
 from overlock_tools.apps.app import App, Workspace
 from overlock_tools.apps.catalogue import APPS
@@ -223,19 +227,177 @@ def test_pgbenchs_money_is_kept(
     assert one._wrong(tmp_path, 12) == wrong
 
 
+@pytest.mark.parametrize(
+    ("counted", "wrong"),
+    [
+        ("12", ""),
+        ("11", "12 SELECTs were done, but 11 are counted"),
+        ("", "12 SELECTs were done, but 0 are counted"),
+    ],
+)
+def test_each_select_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: str, wrong: str
+) -> None:
+    one = pgbench.PgbenchSelect(workspace(tmp_path, pgbench.PgbenchSelect))
+    monkeypatch.setattr(one, "_sql", lambda *_: counted)
+    assert one._wrong(tmp_path, 12) == wrong
+
+
+DNSPERF = """\
+Statistics:
+
+  Queries sent:         1000
+  Queries completed:    {done} (99.90%)
+  Queries lost:         {lost} (0.10%)
+
+  Response codes:       {codes}
+  Average packet size:  request 35, response 51
+  Run time (s):         2.000100
+  Queries per second:   500.000000
+"""
+
+
+@pytest.mark.parametrize(
+    ("codes", "wrong"),
+    [
+        ("NOERROR 500 (50.05%), NXDOMAIN 499 (49.95%)", ""),
+        (
+            "NOERROR 501 (50.15%), NXDOMAIN 498 (49.85%)",
+            "501 names exist and 498 do not, of as many of both",
+        ),
+        ("NOERROR 999 (100.00%)", "999 names exist and 0 do not, of as many of both"),
+        ("NOERROR 499 (49.95%), SERVFAIL 1 (0.10%), NXDOMAIN 499 (49.95%)", "1 answers SERVFAIL"),
+    ],
+)
+def test_every_other_name_exists(codes: str, wrong: str) -> None:
+    answer = dns.answered(DNSPERF.format(done=999, lost=1, codes=codes))
+    assert answer is not None
+    assert (answer.work, answer.seconds, answer.wrong) == (999, 2.0001, wrong)
+
+
+def test_a_load_without_answers_is_a_failure() -> None:
+    assert dns.answered(DNSPERF.format(done=0, lost=9, codes="")) is None
+    assert dns.answered("Error: sendto failed") is None
+
+
+def test_names_have_their_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server that has another's address, lacks one, or gives one to a name that is none."""
+    one = dns.Knot(workspace(tmp_path, dns.Knot, names="300"))
+    assert [dns.value(n) for n in (0, 299, 65536)] == ["10.0.0.0", "10.0.1.43", "10.1.0.0"]
+    answers = [dns.value(n) for n in range(dns.CHECKED)]
+
+    def wrong(*said: str) -> str:
+        monkeypatch.setattr(app, "natively", lambda *_: "\n".join(said).encode())
+        return one._wrong(["dig"], dns.CHECKED)
+
+    assert wrong(*answers) == ""
+    other = wrong(*answers[:7], "10.0.0.9", *answers[8:])
+    assert other == "n7.overlock.example is 10.0.0.9, not 10.0.0.7"
+    assert wrong(*answers[:-1]) == "49 addresses were found of 50 names"
+    assert wrong(*answers, "10.0.0.50") == "51 addresses were found of 50 names"
+    text = dns.zone(300)
+    assert text.count(" A 10.") == dns.queries(300).count("\nno") == 300
+
+
+H2LOAD = """\
+finished in {took}, 250.00 req/s, 100KB/s
+requests: 500 total, 500 started, 500 done, {good} succeeded, {bad} failed, 0 errored, 0 timeout
+status codes: {good} 2xx, 0 3xx, 0 4xx, {bad} 5xx
+traffic: 100KB (102400) total, 10KB (10240) headers (space savings 0.00%), 62KB ({data}) data
+"""
+PAGES_BYTES = 500 * len(haproxy.BODY)
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        ({}, ""),
+        ({"good": 499, "bad": 1}, "1 failed"),
+        ({"data": PAGES_BYTES - 1}, f"{PAGES_BYTES - 1} bytes of 500 pages of 128"),
+    ],
+)
+def test_pages_are_whole(values: dict[str, int], wrong: str) -> None:
+    said = H2LOAD.format(**{"took": "2.00s", "good": 500, "bad": 0, "data": PAGES_BYTES, **values})
+    answer = haproxy.answered(said)
+    assert answer is not None
+    assert (answer.work, answer.seconds, answer.wrong) == (values.get("good", 500), 2.0, wrong)
+
+
+def test_h2loads_times_have_units() -> None:
+    said = H2LOAD.format(took="980.5ms", good=500, bad=0, data=PAGES_BYTES)
+    answer = haproxy.answered(said)
+    assert answer is not None
+    assert answer.seconds == 0.9805
+    assert haproxy.answered("connection refused") is None
+
+
+def test_each_request_is_counted_once() -> None:
+    assert haproxy.miscounted(100, 100) == ""
+    assert haproxy.miscounted(100, 100 + haproxy.CONNECTIONS) == ""
+    assert haproxy.miscounted(100, 99) == "100 requests were done, but HAProxy counted 99"
+    assert haproxy.miscounted(100, 1000) == "100 requests were done, but HAProxy counted 1000"
+
+
+def test_servers_have_addresses_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {}
+    for pid in (1, 255, 256, 65535, 65536, 4194304):
+        monkeypatch.setattr(os, "getpid", lambda pid=pid: pid)
+        found[pid] = servers.address()
+    assert found[1] == "127.64.0.1"
+    assert found[4194304] == "127.128.0.0"
+    assert len(set(found.values())) == len(found)
+    ports = [servers.port() for _ in range(5)]
+    assert len(set(ports)) == 5
+    assert set(ports) <= set(servers.PORTS)
+
+
+def test_spinlocks_are_replaced_where_a_program_has_them(tmp_path: Path) -> None:
+    """The mutants: never, or also by a lock that has no room there."""
+    for lock, spinlocks, expected in (
+        ("tas_yield", True, "tas_yield"),
+        ("tas_yield", False, None),
+        ("mcs", True, None),
+        ("pthread_adaptive", True, None),
+    ):
+        found = executor.under(lock, Setting(), tmp_path, spinlocks).variables
+        assert found is not None
+        assert found.get("OVERLOCK_SPINLOCK") == expected
+
+
+REAL = [haproxy.HaProxy, dns.Unbound, dns.Knot, pgbench.PgbenchSelect]
+
+
+@pytest.mark.parametrize("kind", REAL, ids=[kind.name for kind in REAL])
+def test_servers_of_the_survey_for_real(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[App]
+) -> None:
+    """Two copies at a time, so that their addresses are distinct."""
+    needs(kind)
+    monkeypatch.chdir(tmp_path)
+    words = ["--locks", "tas_yield", "--threads", "4", "--rounds", "1", "--neighbours", "2"]
+    words += ["--seconds", "1", "--warm-up", "0", "--no-pilot", "-o", "r"]
+    assert main.run(["apps", "run", kind.name, *words]) == 0
+    found = results.from_file(Path(f"r/{kind.name}.json"))
+    assert {cell.variant for cell in found.cells} == {"native", "tas_yield"}
+    for cell in found.cells:
+        assert not cell.wrong
+        assert cell.work > 0
+    assert set(found.native["in_force"]) == {"tas_yield"}
+
+
 MEMCASLAP = (
     "get_misses: {}\nverify_misses: 0\nverify_failed: {}\nRun time: 2.0s Ops: 500 TPS: 250\n"
 )
 
 
-def test_memcaslaps_complaints_are_heard(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    client, trial = cast(processes.Process, SimpleNamespace(code=0)), cast(Trial, None)
-    out.write_text(MEMCASLAP.format(0, 0))
-    answer = memcached._answer(out, client, trial)
+def test_memcaslaps_complaints_are_heard() -> None:
+    answer = memcached._answer(MEMCASLAP.format(0, 0))
+    assert answer is not None
     assert (answer.work, answer.seconds, answer.wrong) == (500, 2.0, "")
-    out.write_text(MEMCASLAP.format(1, 3))
-    assert memcached._answer(out, client, trial).wrong == "get_misses 1, verify_failed 3"
+    answer = memcached._answer(MEMCASLAP.format(1, 3))
+    assert answer is not None
+    assert answer.wrong == "get_misses 1, verify_failed 3"
+    assert memcached._answer("no server") is None
 
 
 def test_rocksdbs_line_says_what_was_not_found() -> None:
