@@ -233,6 +233,17 @@ measured: build ## measure every lock for its page of the site; a quarter of an 
 		--seconds 0.6 --if-busy wait --json $(BUILD)/sections.json $(ARGS)
 	@$(PYTHON) tools/measured.py $(BUILD)/sections.json
 
+# The programs of docs/survey.md: alone, beside copies of themselves, and with half of the CPUs.
+HALF = $(shell nproc | awk '{ print $$1 / 2 }')
+.PHONY: survey
+survey: build ## measure the programs of docs/survey.md that are installed; two hours, an idle machine, root; ARGS="--rounds 3"
+	@mkdir -p $(BUILD)/survey
+	@set -e; run() { folder=$(BUILD)/survey/$$1; shift; \
+		$(OVERLOCK) apps run $$($(PYTHON) tools/survey.py --apps) --locks tas_yield --threads 1x,4x,8x --rounds 6 \
+			--seconds 1 --warm-up 1 --if-busy wait -o $$folder "$$@" $(ARGS); \
+		$(PYTHON) tools/survey.py $$folder; }; \
+	run alone; run copies --neighbours 4; run quota --quota $(HALF)
+
 # 000's k virtual machines of as many CPUs as the host: docs/verdicts.md.
 NEIGHBOURS = ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,i_spin_pv,byte,pv_byte
 NEIGHBOURS := $(NEIGHBOURS),unfair_qspin,owner_qspin,qspin,pv_qspin,mcs,mcs_tp,twa,tas_yield,pthread_mutex

@@ -121,7 +121,7 @@ def held() -> list[list[str]]:
     ]
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
@@ -130,22 +130,22 @@ def _numbers(result: Result) -> Iterator[tuple[str, int, dict[str, Any]]]:
         for n in result.threads:
             no = [c for c in result.impossible if (c.variant, c.threads) == (lock, n)]
             if given_up := result.given_up(lock, n) or next(iter(no), None):
-                yield lock, n, {"why": _short(given_up.why)}
+                yield lock, n, {"why": short(given_up.why)}
                 continue
             rate, base = result.median_rate(lock, n), (result.baseline, n)
             if rate is None:
                 continue
-            numbers: dict[str, Any] = {"rate": _rounded(rate)}
+            numbers: dict[str, Any] = {"rate": rounded(rate)}
             ratio = compared(result, (lock, n), base) if lock != result.baseline else None
             if ratio and ratio.low is not None and ratio.high is not None:
-                numbers["ratio"] = _rounded(ratio.value)
-                numbers["interval"] = [_rounded(ratio.low), _rounded(ratio.high)]
+                numbers["ratio"] = rounded(ratio.value)
+                numbers["interval"] = [rounded(ratio.low), rounded(ratio.high)]
             elif lock != result.baseline:
                 continue
             yield lock, n, numbers
 
 
-def _short(why: str) -> str:
+def short(why: str) -> str:
     if why.startswith("cut") or "not done within" in why:
         return "cut"
     return "< 0.1×" if "tenth" in why else why
@@ -156,16 +156,21 @@ def _place(result: Result, threads: int) -> str:
     return f"{copies}x{threads}" if copies else str(threads)
 
 
+def run_on(result: Result, runs: dict[str, list[str]]) -> None:
+    """Notes the command under the machine that it ran on."""
+    host = str(result.machine["kernel"]).partition("-")[0]
+    machine = f"{result.machine['cpu']}, {result.cpus} CPUs, Linux {host}"
+    commands = runs.setdefault(machine, [])
+    if (command := re.sub(r"-o \S+", "-o results", result.command)) not in commands:
+        commands.append(command)
+
+
 def shortened(result: Result, known: dict[str, Any]) -> dict[str, Any]:
     """The result, merged with earlier ones of the same program."""
     about = {"unit": result.unit, "baseline": result.baseline}
     if any(known.get(name) != value for name, value in about.items()):
         known = {**about, "runs": {}, "places": [], "locks": {}}
-    host = str(result.machine["kernel"]).partition("-")[0]
-    machine = f"{result.machine['cpu']}, {result.cpus} CPUs, Linux {host}"
-    commands = known["runs"].setdefault(machine, [])
-    if (command := re.sub(r"-o \S+", "-o results", result.command)) not in commands:
-        commands.append(command)
+    run_on(result, known["runs"])
     known["places"] += [
         place for n in result.threads if (place := _place(result, n)) not in known["places"]
     ]
@@ -183,8 +188,8 @@ def counted(result: Result) -> dict[str, dict[str, float]]:
     rows = {r["variant"]: r["measures"] for r in result.summary() if r["threads"] == most}
     return {
         lock: {
-            **{name: _rounded(measures[name]) for name in WHY},
-            "cpu": _rounded(measures["cpu"] / rows[result.baseline]["cpu"]),
+            **{name: rounded(measures[name]) for name in WHY},
+            "cpu": rounded(measures["cpu"] / rows[result.baseline]["cpu"]),
         }
         for lock, measures in rows.items()
         if measures.get(WHY[0]) is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 import advice_tables
 import apps_measured
 import guest_measured
+import survey
 from lock_pages import PROPERTIES, linked, table
 
 from overlock_tools.cli.commands.tunables import WHEN
@@ -257,6 +258,10 @@ PARTS: dict[str, Callable[..., str]] = {
     "guest-rates": guest_rates,
     "guest-hosted": guest_hosted,
     "guest-claims": guest_claims,
+    "survey": survey.waiting,
+    "survey-counts": survey.counts,
+    "survey-measured": survey.measured,
+    "survey-commands": survey.commands,
 }
 
 
