@@ -185,8 +185,12 @@ def situation(result: Result) -> str:
     """What was set up around the program, in words."""
     settings = dict(result.scenario.get("settings", {}))
     words = [f"{copies} copies"] if (copies := settings.pop("neighbours", "")) else []
-    words += [f"quota of {quota} CPUs"] if (quota := settings.pop("quota", "")) else []
+    words += [f"CPU quota {quota}"] if (quota := settings.pop("quota", "")) else []
     words += [f"{name} {value}" for name, value in settings.items()]
+    unproven = [
+        name for name, proof in result.scenario.get("proof", {}).items() if not proof["held"]
+    ]
+    words += [f"{name} was not in force" for name in unproven]
     return ", ".join(words) or "alone"
 
 

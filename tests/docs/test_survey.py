@@ -125,9 +125,18 @@ def test_numbers_are_relative_to_the_fewest_threads(
     table = written(tmp_path, monkeypatch, result(), result(neighbours="4"), result(quota="1"))
     assert "| `haproxy` | alone | `native` | 1 k/s | 0.50× (0.50 – 0.50) | 0.25× " in table
     assert "| `haproxy` | alone | `tas_yield` | 900/s | 1.00× (1.00 – 1.00) | · | · |" in table
-    assert table.count("| 4 copies |") == table.count("| quota of 1 CPUs |") == 2
+    assert table.count("| 4 copies |") == table.count("| CPU quota 1 |") == 2
     kept = json.loads((tmp_path / "survey.json").read_text())["haproxy"]
     assert kept["rates"]["alone"]["native"]["8"]["cpu"] == 4  # as much time for a quarter
+
+
+def test_a_situation_that_did_not_hold_is_named() -> None:
+    assert survey.situation(result()) == "alone"
+    one = result(quota="1")
+    one.scenario["proof"] = {"quota": {"held": True}}
+    assert survey.situation(one) == "CPU quota 1"
+    one.scenario["proof"]["quota"]["held"] = False
+    assert survey.situation(one) == "CPU quota 1, quota was not in force"
 
 
 def test_what_was_not_measured_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from overlock_tools.apps.app import App
 from overlock_tools.apps.controls import Ebizzy, Hackbench, Kernbench
 from overlock_tools.apps.dns import Knot, Unbound
 from overlock_tools.apps.dvdstore_web import DvdStoreWeb
-from overlock_tools.apps.haproxy import HaProxy
 from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
 from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
 from overlock_tools.apps.memcached import Memcached
@@ -13,6 +12,7 @@ from overlock_tools.apps.openmp import KERNELS
 from overlock_tools.apps.pbzip2 import Pbzip2
 from overlock_tools.apps.pgbench import Pgbench, PgbenchSelect
 from overlock_tools.apps.rocksdb import RocksDb
+from overlock_tools.apps.web import HaProxy, Nginx
 from overlock_tools.model import defs
 
 APPS: dict[str, type[App]] = {
@@ -30,6 +30,7 @@ APPS: dict[str, type[App]] = {
         *KERNELS,
         PgbenchSelect,
         HaProxy,
+        Nginx,
         Unbound,
         Knot,
         Ebizzy,

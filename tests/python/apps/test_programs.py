@@ -15,7 +15,6 @@ from overlock_tools.apps import (
     dns,
     dvdstore_web,
     executor,
-    haproxy,
     leveldb,
     mariadb,
     memcached,
@@ -25,6 +24,7 @@ from overlock_tools.apps import (
     processes,
     rocksdb,
     servers,
+    web,
 )
 from overlock_tools.apps.app import App, Workspace
 from overlock_tools.apps.catalogue import APPS
@@ -305,7 +305,7 @@ requests: 500 total, 500 started, 500 done, {good} succeeded, {bad} failed, 0 er
 status codes: {good} 2xx, 0 3xx, 0 4xx, {bad} 5xx
 traffic: 100KB (102400) total, 10KB (10240) headers (space savings 0.00%), 62KB ({data}) data
 """
-PAGES_BYTES = 500 * len(haproxy.BODY)
+PAGES_BYTES = 500 * len(web.BODY)
 
 
 @pytest.mark.parametrize(
@@ -318,24 +318,24 @@ PAGES_BYTES = 500 * len(haproxy.BODY)
 )
 def test_pages_are_whole(values: dict[str, int], wrong: str) -> None:
     said = H2LOAD.format(**{"took": "2.00s", "good": 500, "bad": 0, "data": PAGES_BYTES, **values})
-    answer = haproxy.answered(said)
+    answer = web.answered(said)
     assert answer is not None
     assert (answer.work, answer.seconds, answer.wrong) == (values.get("good", 500), 2.0, wrong)
 
 
 def test_h2loads_times_have_units() -> None:
     said = H2LOAD.format(took="980.5ms", good=500, bad=0, data=PAGES_BYTES)
-    answer = haproxy.answered(said)
+    answer = web.answered(said)
     assert answer is not None
     assert answer.seconds == 0.9805
-    assert haproxy.answered("connection refused") is None
+    assert web.answered("connection refused") is None
 
 
 def test_each_request_is_counted_once() -> None:
-    assert haproxy.miscounted(100, 100) == ""
-    assert haproxy.miscounted(100, 100 + haproxy.CONNECTIONS) == ""
-    assert haproxy.miscounted(100, 99) == "100 requests were done, but HAProxy counted 99"
-    assert haproxy.miscounted(100, 1000) == "100 requests were done, but HAProxy counted 1000"
+    assert web.miscounted(100, 100) == ""
+    assert web.miscounted(100, 100 + web.CONNECTIONS) == ""
+    assert web.miscounted(100, 99) == "100 requests were done, but 99 are counted"
+    assert web.miscounted(100, 1000) == "100 requests were done, but 1000 are counted"
 
 
 def test_servers_have_addresses_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +364,7 @@ def test_spinlocks_are_replaced_where_a_program_has_them(tmp_path: Path) -> None
         assert found.get("OVERLOCK_SPINLOCK") == expected
 
 
-REAL = [haproxy.HaProxy, dns.Unbound, dns.Knot, pgbench.PgbenchSelect]
+REAL = [web.HaProxy, web.Nginx, dns.Unbound, dns.Knot, pgbench.PgbenchSelect]
 
 
 @pytest.mark.parametrize("kind", REAL, ids=[kind.name for kind in REAL])
