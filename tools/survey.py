@@ -31,7 +31,6 @@ TOP = Path(__file__).resolve().parent.parent
 PROGRAMS = TOP / "docs/survey.toml"
 FILE = TOP / "docs/measured/survey.json"
 NOTHING = "nothing"
-UNKNOWN = "unknown"  # a version
 NOT_YET = "not measured yet"
 MULTIPLES = ("1", "4", "8")  # threads for each CPU
 
@@ -78,8 +77,6 @@ class Source:
     def link(self) -> str:
         if self.package:
             place = f"https://sources.debian.org/src/{self.package}/{self.version}/{self.path}"
-        elif self.version == UNKNOWN:
-            place = f"https://github.com/{self.repo}"
         else:
             place = f"https://github.com/{self.repo}/blob/{self.commit or self.version}/{self.path}"
         return f"[{self.path.rpartition('/')[2]}]({self.url or place})"
@@ -112,8 +109,6 @@ class Program:
         if not self.read:
             yield "has no source"
         yield from (f"{source.path} {source.problem}" for source in self.read if source.problem)
-        if not self.unconfirmed and any(source.version == UNKNOWN for source in self.read):
-            yield "has a source of an unknown version: say so in `unconfirmed`"
 
     @property
     def remedy(self) -> str:
@@ -128,7 +123,8 @@ class Program:
         doubt = f" (not confirmed: {self.unconfirmed})" if self.unconfirmed else ""
         order = "FIFO; " if self.fifo else ""
         sources = ", ".join(source.link for source in self.read)
-        return [self.name, self.kind, order + self.lock, self.how + doubt, self.remedy, sources]
+        name = f"{self.kind}: {self.name}"
+        return [name, order + self.lock, self.how + doubt, self.remedy, sources]
 
 
 def _program(raw: dict[str, Any]) -> Program:
@@ -161,7 +157,7 @@ def programs() -> dict[str, Program]:
 
 def waiting(waits: str) -> str:
     """The programs whose waiters wait like that."""
-    headings = ["program", "kind", "lock", "how a waiter waits", "what to do", "read in"]
+    headings = ["program", "lock", "how a waiter waits", "what to do", "read in"]
     return table(headings, [one.row for one in programs().values() if one.waits == waits])
 
 

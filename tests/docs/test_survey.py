@@ -48,7 +48,6 @@ def test_there_are_many_and_each_has_a_source() -> None:
         ('repo = "one/one"\n', "", "names not one of repo, package and url"),
         ("0123456789", "01", "not 40 hexadecimal digits"),
         (re.findall("commit.*\n", RIGHT)[0], "", "has not one of commit and version"),
-        (re.findall("commit.*\n", RIGHT)[0], 'version = "unknown"\n', "say so in `unconfirmed`"),
         ('"proxy"', '"prxy"', "kind is 'prxy', not one of MPI"),
         ('"source"', '"sauce"', "served is 'sauce', not one of run"),
         ("fifo = true", "fifo = false", "not in the order of arrival"),
@@ -87,7 +86,7 @@ def test_the_free_remedy_comes_first() -> None:
 def test_every_program_is_in_one_table_and_counted() -> None:
     tables = [survey.waiting(waits) for waits in survey.WAITS]
     for one in survey.programs().values():
-        assert sum(f"| {one.name} |" in table for table in tables) == 1
+        assert sum(f"| {one.kind}: {one.name} |" in table for table in tables) == 1
     counted = re.findall(r"\) \| (\d+) \|", survey.counts())
     assert sum(map(int, counted)) == len(survey.programs())
     assert [table.count("\n") - 2 for table in tables] == list(map(int, counted))
