@@ -93,7 +93,7 @@ class Program:
     how: str
     served: str
     free: str = ""  # its own setting, the first remedy
-    app: str = ""
+    apps: tuple[str, ...] = ()
     unconfirmed: str = ""
     read: tuple[Source, ...] = field(default=())
 
@@ -104,8 +104,9 @@ class Program:
                 yield f"{name} is {getattr(self, name)!r}, not one of {', '.join(known)}"
         if self.waits == "queue" and not self.fifo:
             yield "waits in a queue, but not in the order of arrival"
-        if self.app and self.app not in APPS:
-            yield f"{self.app} is no program of `overlock apps list`"
+        for app in self.apps:
+            if app not in APPS:
+                yield f"{app} is no program of `overlock apps list`"
         if not self.read:
             yield "has no source"
         yield from (f"{source.path} {source.problem}" for source in self.read if source.problem)
@@ -132,7 +133,7 @@ def _program(raw: dict[str, Any]) -> Program:
     name = raw.get("id", "a program without an id")
     try:
         sources = tuple(Source(**source) for source in raw.pop("read", ()))
-        program = Program(**raw, read=sources)
+        program = Program(apps=tuple(raw.pop("apps", ())), read=sources, **raw)
     except TypeError as error:
         raise Fail(f"{PROGRAMS.name}: {name}: {error}") from error
     for problem in program.problems:
@@ -174,7 +175,7 @@ def counts() -> str:
 
 def apps() -> list[str]:
     """What can be measured, in the order of the tables."""
-    return list(dict.fromkeys(one.app for one in programs().values() if one.app))
+    return list(dict.fromkeys(app for one in programs().values() for app in one.apps))
 
 
 def situation(result: Result) -> str:

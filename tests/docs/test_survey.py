@@ -25,7 +25,7 @@ fifo = true
 lock = "ticket lock"
 how = "PAUSE"
 served = "source"
-app = "haproxy"
+apps = ["haproxy"]
 [[program.read]]
 repo = "one/one"
 commit = "0123456789012345678901234567890123456789"
@@ -77,7 +77,7 @@ def test_sources_are_linked_to_what_was_read() -> None:
 
 
 def test_the_free_remedy_comes_first() -> None:
-    row = RIGHT.replace('app = "haproxy"', 'free = "fewer threads"')
+    row = RIGHT.replace('apps = ["haproxy"]', 'free = "fewer threads"')
     assert survey.parse(row)["one"].remedy == "fewer threads; else a change of its source"
     nothing = row.replace('"source"', '"none"')
     assert survey.parse(nothing)["one"].remedy == "fewer threads"

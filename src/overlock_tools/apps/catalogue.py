@@ -4,6 +4,7 @@
 from overlock_tools.apps.app import App
 from overlock_tools.apps.controls import Ebizzy, Hackbench, Kernbench
 from overlock_tools.apps.dns import Knot, Unbound
+from overlock_tools.apps.dpdk import Testpmd, TestpmdLockFree, TestpmdStack
 from overlock_tools.apps.dvdstore_web import DvdStoreWeb
 from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
 from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
@@ -33,6 +34,9 @@ APPS: dict[str, type[App]] = {
         Nginx,
         Unbound,
         Knot,
+        Testpmd,
+        TestpmdStack,
+        TestpmdLockFree,
         Ebizzy,
         Hackbench,
         Kernbench,

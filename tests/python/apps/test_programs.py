@@ -13,6 +13,7 @@ import pytest
 from overlock_tools.apps import (
     app,
     dns,
+    dpdk,
     dvdstore_web,
     executor,
     leveldb,
@@ -364,7 +365,30 @@ def test_spinlocks_are_replaced_where_a_program_has_them(tmp_path: Path) -> None
         assert found.get("OVERLOCK_SPINLOCK") == expected
 
 
-REAL = [web.HaProxy, web.Nginx, dns.Unbound, dns.Knot, pgbench.PgbenchSelect]
+TESTPMD = (
+    "+++ Accumulated forward statistics for all ports+++\n"
+    "  RX-packets: {received}     RX-dropped: 0     RX-total: {received}\n"
+    "  TX-packets: {sent}     TX-dropped: {dropped}     TX-total: {total}\n"
+    "mempool <mb_pool_0>@0x10f8b2d80\n  common_pool_count={buffers}\n"
+)
+PACKETS = {"received": 90, "sent": 80, "dropped": 10, "total": 90, "buffers": 64}
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        ({}, ""),
+        ({"sent": 70, "total": 80}, "90 packets were received, but 80 sent"),
+        ({"buffers": 63}, "63 of 64 buffers are in the pool"),
+        ({"buffers": 65}, "65 of 64 buffers are in the pool"),
+    ],
+)
+def test_packets_and_buffers_are_kept(values: dict[str, int], wrong: str) -> None:
+    answer = dpdk.answered(TESTPMD.format(**{**PACKETS, **values}), 2.0, 64)
+    assert (answer.work, answer.seconds, answer.wrong) == (90, 2.0, wrong)
+
+
+REAL = [web.HaProxy, web.Nginx, dns.Unbound, dns.Knot, pgbench.PgbenchSelect, dpdk.TestpmdStack]
 
 
 @pytest.mark.parametrize("kind", REAL, ids=[kind.name for kind in REAL])
