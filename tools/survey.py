@@ -46,7 +46,6 @@ KINDS = (
 )
 SERVED = {
     "run": "`overlock run`",
-    "spinlock": "`overlock run --spinlock tas_yield`",
     "adapter": "`overlock run`",
     "header": "a header with the same API, and a rebuild",
     "source": "a change of its source",
@@ -164,7 +163,7 @@ def waiting(waits: str) -> str:
 
 def counts() -> str:
     """How many locks there are of each kind of waiting, and what serves them."""
-    groups = {"without a rebuild": ("run", "spinlock", "adapter"), "after a rebuild": ("header",)}
+    groups = {"without a rebuild": ("run", "adapter"), "after a rebuild": ("header",)}
     rows = []
     for waits, words in WAITS.items():
         there = [one for one in programs().values() if one.waits == waits]

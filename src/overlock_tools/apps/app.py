@@ -48,7 +48,6 @@ class App(ABC):
     reach: ClassVar[str]  # which of its locks are replaced
     note: ClassVar[str] = ""  # on what its packages bring with them
     control: ClassVar[bool] = False  # no lock of it is: locks are to make no difference
-    spinlocks: ClassVar[bool] = False  # a lock also takes the place of its pthread_spin_t
     service: ClassVar[bool] = False  # it has a server, which does not run as root
     presets: ClassVar[Mapping[str, str]] = {}
     overhead_seconds: ClassVar[float] = 0.5  # of a cell beside its time, about

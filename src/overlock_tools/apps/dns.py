@@ -164,7 +164,6 @@ class Unbound(Dns):
     programs = (*Dns.programs, "unbound")
     note = "Debian's package starts an unused server; stop it with systemctl disable --now"
     reach = "its caches' spinlocks (pthread_spin_t) and its mutexes"
-    spinlocks = True
     configuration = UNBOUND
 
     def server(self, configuration: Path) -> list[str]:

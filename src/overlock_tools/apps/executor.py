@@ -77,8 +77,8 @@ def base() -> dict[str, str]:
     return interpose.prepare().variables
 
 
-def under(variant: str, setting: Setting, records: Path, spinlocks: bool = False) -> Under:
-    """As `overlock run --lock VARIANT` would start it, with `--spinlock` if the lock can be one."""
+def under(variant: str, setting: Setting, records: Path) -> Under:
+    """As `overlock run --lock VARIANT` would start it."""
     if variant == NATIVE:
         return processes.NATIVE
     if is_setting(variant):
@@ -91,9 +91,6 @@ def under(variant: str, setting: Setting, records: Path, spinlocks: bool = False
         tunables[tunable] = value
     interposer = interpose.built("-counted" if setting.counted else "")
     ours = interpose.lock_settings(name, tunables, setting.counted)
-    lock = defs.load().locks.get(name)
-    if spinlocks and lock and not lock.no_spinlock:
-        ours |= interpose.spinlock_variable(name)
     if setting.counted:
         ours |= {"OVERLOCK_LIVE": str(records)}
     if setting.histograms:
@@ -177,7 +174,7 @@ class Rig:
             warm_up=self.setting.warm_up,
             seed=int(str(cell["seed"])) + number,
             patience=PATIENCE_SECONDS + PATIENCE_TIMES * seconds,
-            under=under(str(cell["variant"]), self.setting, records, app.spinlocks),
+            under=under(str(cell["variant"]), self.setting, records),
             together=together,
             counted=self.setting.counted,
             histograms=self.setting.histograms,

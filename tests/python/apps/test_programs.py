@@ -15,7 +15,6 @@ from overlock_tools.apps import (
     dns,
     dpdk,
     dvdstore_web,
-    executor,
     leveldb,
     mariadb,
     memcached,
@@ -350,19 +349,6 @@ def test_servers_have_addresses_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     ports = [servers.port() for _ in range(5)]
     assert len(set(ports)) == 5
     assert set(ports) <= set(servers.PORTS)
-
-
-def test_spinlocks_are_replaced_where_a_program_has_them(tmp_path: Path) -> None:
-    """The mutants: never, or also by a lock that has no room there."""
-    for lock, spinlocks, expected in (
-        ("tas_yield", True, "tas_yield"),
-        ("tas_yield", False, None),
-        ("mcs", True, None),
-        ("pthread_adaptive", True, None),
-    ):
-        found = executor.under(lock, Setting(), tmp_path, spinlocks).variables
-        assert found is not None
-        assert found.get("OVERLOCK_SPINLOCK") == expected
 
 
 TESTPMD = (
