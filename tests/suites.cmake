@@ -146,6 +146,13 @@ suite(install SECONDS 180
 	BUILD all
 	COMMAND "pytest tests/install")
 
+suite(compat SECONDS 150
+	WHAT "overlock/compat: programs in other libraries' APIs find the same with their headers and with ours; locks that are refused; mutants of the headers"
+	PATHS include lib tests/compat
+	NEEDS compat
+	BUILD all
+	COMMAND "pytest -rs tests/compat")
+
 suite(abi QUICK SECONDS 20
 	WHAT "the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
 	BUILD all
