@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The numbers of docs/results/apps.md: shortened results of `overlock apps run`.
 
-tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json. For each program in the
-given folders it writes, for each lock, number of threads and number of copies, the median rate and
+tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json, and openmp_apps.json for
+OpenMP's kernels. For each program in the given folders it writes, for each lock, number of threads and number of copies, the median rate and
 the ratio to the baseline's with its interval, or the reason why there is none; for a folder with
 counters, the counters. With --as, the program is called PROGRAM@PAPER. Other places of the same
 program stay, even from another machine, because a ratio is of one run. A file of `overlock apps csd
@@ -26,7 +26,12 @@ from overlock_tools.model.results import Result, from_file
 from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
-FILE = TOP / "docs/measured/apps.json"
+MEASURED = TOP / "docs/measured"
+FILE = MEASURED / "apps.json"
+OPENMP = (
+    "omp-"  # programs whose names begin so have a file of their own: their locks are no mutexes
+)
+OPENMP_FILE = MEASURED / "openmp_apps.json"
 HELD = TOP / "docs/measured/csd.json"
 NONE = "·"
 
@@ -85,10 +90,16 @@ def programs() -> dict[str, Program]:
     return {name: Program(raw) for name, raw in json.loads(FILE.read_text()).items()}
 
 
+@cache
+def openmp() -> dict[str, Program]:
+    return {name: Program(raw) for name, raw in json.loads(OPENMP_FILE.read_text()).items()}
+
+
 def known(program: str) -> Program:
-    if program not in programs():
-        raise Fail(f"{program} was not measured; there are {', '.join(programs())}")
-    return programs()[program]
+    every = openmp() if program.startswith(OPENMP) else programs()
+    if program not in every:
+        raise Fail(f"{program} was not measured; there are {', '.join(every)}")
+    return every[program]
 
 
 def about(program: Program) -> str:
@@ -196,12 +207,17 @@ def counted(result: Result) -> dict[str, dict[str, float]]:
     }
 
 
+def _kept(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Results of overlock apps run, for docs/.")
     parser.add_argument("--as", dest="paper", metavar="PAPER", default="")
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     options = parser.parse_args()
-    found = json.loads(FILE.read_text()) if FILE.exists() else {}
+    files = {file: _kept(file) for file in (FILE, OPENMP_FILE)}
     for path in options.paths:
         if not path.is_file() and not any(path.glob("*.json")):
             parser.error(f"{path}: neither a file nor a folder of results")
@@ -209,6 +225,7 @@ def main() -> None:
             shutil.copyfile(path, HELD)
         for result in map(from_file, sorted(path.glob("*.json"))):
             name = result.kind.removeprefix("program-")
+            found = files[OPENMP_FILE if name.startswith(OPENMP) else FILE]
             if why := counted(result):
                 if name not in found:
                     parser.error(
@@ -218,7 +235,9 @@ def main() -> None:
             else:
                 key = f"{name}@{options.paper}" if options.paper else name
                 found[key] = shortened(result, found.get(key, {}))
-    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    for file, found in files.items():
+        if found:
+            file.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
