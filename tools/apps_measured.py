@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """The numbers of docs/results/apps.md: shortened results of `overlock apps run`.
 
-tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json, and openmp_apps.json for
-OpenMP's kernels. For each program in the given folders it writes, for each lock, number of threads and number of copies, the median rate and
-the ratio to the baseline's with its interval, or the reason why there is none; for a folder with
-counters, the counters. With --as, the program is called PROGRAM@PAPER. Other places of the same
-program stay, even from another machine, because a ratio is of one run. A file of `overlock apps csd
---json FILE` is copied to docs/measured/csd.json.
+tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json, and openmp_apps.json
+for OpenMP's kernels. For each program in the given folders it writes, for each lock, number of
+threads and number of copies, the median rate and the ratio to the baseline's with its interval, or
+the reason why there is none; for a folder with counters, the counters. With --as, the program is
+called PROGRAM@PAPER. Other places of the same program stay, even from another machine, because a
+ratio is of one run. A file of `overlock apps csd --json FILE` is copied to docs/measured/csd.json.
 """
 
 import argparse
