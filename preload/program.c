@@ -218,7 +218,10 @@ static char *read_names(const struct file *f, const Elf64_Phdr *dynamic, size_t 
 	return 0;
 }
 
-/* A runtime of GCC's AddressSanitizer: it refuses to start unless it comes before all others. */
+/*
+ * A runtime of GCC's AddressSanitizer, with its version: it refuses to start unless it comes before all others.
+ * Nothing else may be in the name, at which the loader would split its list.
+ */
 static bool comes_first(const char *library)
 {
 	static const char *const known[] = { "libasan.so", "libhwasan.so", "liblsan.so" };
@@ -226,7 +229,8 @@ static bool comes_first(const char *library)
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		size_t n = strlen(known[i]);
 
-		if (!strncmp(library, known[i], n) && (!library[n] || library[n] == '.'))
+		if (!strncmp(library, known[i], n) &&
+		    !library[n + strspn(library + n, ".0123456789")])
 			return true;
 	}
 	return false;

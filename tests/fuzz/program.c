@@ -26,11 +26,16 @@ const char *__asan_default_options(void)
 
 static bool loads_first(const char *list, const char *library)
 {
-	const char *next;
+	const char *end;
 
-	for (; (next = strchr(list, ':')) && strcmp(list, library) != 0; list = next + 1)
-		if (!comes_first(list) && list[strcspn(list, ":/")] == ':')
+	for (; (end = strchr(list, ':')) && strcmp(list, library) != 0; list = end + 1) {
+		char *name = strndup(list, (size_t)(end - list));
+		bool is_first = name && comes_first(name);
+
+		free(name);
+		if (!is_first)
 			return false;
+	}
 	return !strcmp(list, library);
 }
 
