@@ -192,8 +192,10 @@ static void init(uint32_t *word, uint32_t kind)
 static void destroy(uint32_t *word)
 {
 	uint32_t handle = ol_load_relaxed(word);
+	const struct mutex *m = mutex_in(word);
+	const struct ol_lock_ops *ops = ol_run_mutex_ops(m);
 
-	ol_run_misuse_destroy(mutex_in(word), false);
+	ol_run_misuse_destroy(m, ops && ops->is_locked(m->lock));
 	ol_store_relaxed(word, 0u);
 	give_back(handle);
 }

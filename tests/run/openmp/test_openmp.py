@@ -14,7 +14,7 @@ from overlock_tools.system import native
 from tests.run.conformance import generate
 from tests.run.conformance.asking import differences, wanted
 from tests.run.conformance.generate import Case
-from tests.run.conftest import LOCKS, collapses, environment, output, run
+from tests.run.conftest import LOCKS, collapses, environment, output, overlock, run
 from tests.run.openmp.conftest import HERE, RUNTIMES, Make
 
 COUNTED = "liboverlock-run-counted.so"
@@ -174,6 +174,13 @@ def test_a_lock_that_is_none_is_reported(make: Make, args: tuple[str, ...]) -> N
     assert done.stderr == (
         "overlock: OpenMP lock: is used before omp_init_lock(), or after omp_destroy_lock()\n"
     )
+
+
+def test_a_lock_that_is_destroyed_while_held_is_misuse(make: Make, tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    assert overlock("--check", "--output", out, make("destroy_held.c", "llvm")).returncode == 0
+    findings = json.loads(out.read_text())["findings"]
+    assert [found["what"] for found in findings] == ["destroy_held"]
 
 
 def test_many_find_a_new_section_at_once(make: Make) -> None:
