@@ -2,10 +2,8 @@
 #ifndef OL_COMPAT_PLOCK_H
 #define OL_COMPAT_PLOCK_H
 /*
- * Progressive locks, as HAProxy has them, whose waiters yield their CPU after a short spin. To be included
- * instead of plock.h, or before all else:
- *
- *	cc -include overlock/compat/plock.h -I include $(pkg-config --cflags overlock) ...
+ * Progressive locks, as HAProxy has them, whose waiters yield their CPU after a short spin. Include it
+ * instead of plock.h; -include does not do, since plock.h has no include guard and would come again.
  *
  * The program's own plock.h does the rest, so the word is as before:
  *

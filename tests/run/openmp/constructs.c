@@ -179,7 +179,7 @@ static void tasks(void)
 	printf("tasks: %ld\n", times - count);
 }
 
-/* OMP_CANCELLATION=true: the loop may end anywhere, but nobody leaves a section open. */
+/* OMP_CANCELLATION=true: the loop may end anywhere, but no thread leaves with a section held. */
 static void cancelled_loop(void)
 {
 	long before = 0, after = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many threads enter critical sections that nobody has entered before, and the number of those in which they
- * met. Usage: first_use THREADS SECTIONS
+ * Many threads enter new critical sections at the same time. Prints the number of sections that did not
+ * exclude them. Usage: first_use THREADS SECTIONS
  */
 #include <omp.h>
 #include <pthread.h>

@@ -80,7 +80,7 @@ static double worklist(long size, int *right)
 	omp_lock_t lock;
 	double began;
 
-	/* All nodes that there may be: a node is visited once, whoever finds it. */
+	/* Roots, and what is expected of them: each node is visited exactly once. */
 	for (long i = 0; i < roots; i++)
 		items[n++] = (struct item){ (uint64_t)i, 1 };
 	for (long i = 0; i < roots; i++) {
