@@ -256,7 +256,7 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
 
 .PHONY: openmp
-openmp: build ## measure what OpenMP's settings and `overlock run` do with more threads than CPUs, into docs/measured/openmp.json; three minutes
+openmp: build ## measure what OpenMP's settings and `overlock run` do with more threads than CPUs, into docs/measured/openmp.json; five minutes
 	@$(PYTHON) tools/openmp.py $(ARGS)
 
 # Commands that measure or search for hours have targets of their own: measured, proof, genmc, papers.

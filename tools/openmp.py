@@ -101,7 +101,8 @@ def measure(load: str, threads: list[int], rounds: int, seconds: float) -> Rates
     settings = LOADS[load]
     rates: Rates = {one.name: {str(n): [] for n in threads} for one in settings}
     with programs() as built:
-        for _ in range(rounds):
+        for number in range(1, rounds + 1):
+            print(f"{load}: round {number} of {rounds}", file=sys.stderr, flush=True)
             for n in threads:
                 for one in random.sample(settings, len(settings)):
                     rates[one.name][str(n)].append(rate(built[one.runtime], load, one, n, seconds))
@@ -121,10 +122,12 @@ def shortened(rates: Rates) -> dict[str, dict[str, dict[str, float]]]:
 def main() -> int:
     cpus = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("-o", "--output", type=Path, default=FILE)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("-o", "--output", type=Path, default=FILE, help="file to write")
+    parser.add_argument("--rounds", type=int, default=5, help="number of rounds [default: 5]")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a cell [default: 0.5]")
     options = parser.parse_args()
+    if options.rounds < 1 or options.seconds <= 0:
+        parser.error("--rounds and --seconds must be above 0")
     threads = sorted({1, cpus, 4 * cpus, 8 * cpus})
     loads = {
         load: {"rates": shortened(measure(load, threads, options.rounds, options.seconds))}
