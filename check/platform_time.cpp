@@ -71,24 +71,26 @@ Ticks World::now(Place place) {
     return far_off(me().present) << serial_bits | ++me().deadlines;
 }
 
+// The present is not looked up without a clock: what comes after it is all that matters.
 Ticks World::after(uint64_t n, Ticks d, Place place) {
-    Ticks span, t;
+    if (!is_inside() || d == never)
+        return later(0, n, d, place);
+    return later(rules_.clock ? now(place) : me().present, n, d, place);
+}
 
-    if (!is_inside())
-        return d == never ? never : n * d;
-    Agent &a = me();
-    if (rules_.clock)
-        return d == never || __builtin_mul_overflow(n, d, &span) ||
-                       __builtin_add_overflow(now(place), span, &t)
-                   ? never
-                   : t;
-    if (d == never || __builtin_mul_overflow(n, d, &span) ||
-        __builtin_add_overflow(far_off(a.present), span, &t) || t >> (64 - serial_bits))
+Ticks World::later(Ticks t, uint64_t n, Ticks d, Place) {
+    Ticks span, end;
+
+    if (d == never || __builtin_mul_overflow(n, d, &span))
         return never;
-    t = t << serial_bits | ++a.deadlines;
-    if (span == 0)
-        insert(a.passed, t); // at once
-    return t;
+    if (!is_inside() || rules_.clock)
+        return __builtin_add_overflow(t, span, &end) ? never : end;
+    if (__builtin_add_overflow(far_off(t), span, &end) || end >> (64 - serial_bits))
+        return never;
+    end = end << serial_bits | ++me().deadlines;
+    if (span == 0 && has_passed(t))
+        insert(me().passed, end); // at once
+    return end;
 }
 
 bool World::passed(Ticks t, Place place) {

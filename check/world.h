@@ -169,6 +169,7 @@ public:
     void kick(const uint32_t *word, uint32_t key, int n, Place place) override;
     Ticks now(Place place) override;
     Ticks after(uint64_t n, Ticks d, Place place) override;
+    Ticks later(Ticks t, uint64_t n, Ticks d, Place place) override;
     bool passed(Ticks t, Place place) override;
     bool before(Ticks a, Ticks b, Place place) override;
     uint32_t self(Place place) override;

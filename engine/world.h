@@ -55,6 +55,7 @@ public:
 
     virtual Ticks now(Place place) = 0;
     virtual Ticks after(uint64_t n, Ticks d, Place place) = 0;
+    virtual Ticks later(Ticks t, uint64_t n, Ticks d, Place place) = 0;
     virtual bool passed(Ticks t, Place place) = 0;
     virtual bool before(Ticks a, Ticks b, Place place) = 0;
 

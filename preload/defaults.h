@@ -5,6 +5,7 @@
 #include <overlock/ops.h>
 
 #define DEFAULT_LOCK "tas_yield"
+#define DEFAULT_OPENMP_LOCK "paced" /* of OpenMP's locks, where no lock is named */
 #define RWLOCK	     "qrw" /* the one that has readers */
 #define GLIBC	     "glibc"
 #define DEFAULT_SPINLOCK "spin_yield" /* spin_yield.h: no other may share a spinlock with glibc's */

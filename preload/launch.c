@@ -295,6 +295,7 @@ static void prepare(const char *libraries)
 static bool tell_all(const struct asked *a)
 {
 	return tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
+	       tell("OVERLOCK_OPENMP_LOCK", a->lock ? 0 : DEFAULT_OPENMP_LOCK) &&
 	       tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
 	       tell("OVERLOCK_OPENMP", a->openmp) && tell("OVERLOCK_QUIET", "1") &&
 	       tell_tunables(a);

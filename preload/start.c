@@ -169,6 +169,17 @@ static const struct ol_lock_ops *choose(void)
 	return so && *so ? in_mutex(id, load(id, so)) : ol_run_lock_named(id);
 }
 
+/* OpenMP's locks have that of the mutexes if it was named. */
+static const struct ol_lock_ops *choose_openmp(const struct ol_lock_ops *mutex)
+{
+	const char *id = secure_getenv("OVERLOCK_OPENMP_LOCK"),
+		   *named = secure_getenv("OVERLOCK_LOCK");
+
+	if (id && *id)
+		return ol_run_lock_named(id);
+	return named && *named ? mutex : ol_run_lock_named(DEFAULT_OPENMP_LOCK);
+}
+
 /* That of --rwlock and --spinlock; null for glibc's. */
 static const struct ol_lock_ops *asked_for(const char *variable, const struct ol_lock_ops *preset)
 {
@@ -233,7 +244,7 @@ static void choose_all(void)
 	if (!ops)
 		return;
 	ol_run_conds_start();
-	kind = ol_run_choices_start(ops);
+	kind = ol_run_choices_start(ops, choose_openmp(ops));
 	ol_store_release(&ol_run_chosen, ops);
 	if (!IS_CHECKED) /* there nobody goes straight through */
 		ol_store_release(&ol_run_plain_kind, kind);

@@ -49,7 +49,7 @@ LOCKS = (
         for kind in ("tas", "futex", "ticket", "drdpa")
     ),
     GNU,
-    Setting(config.PRESET, locked=True),
+    Setting(config.OPENMP_PRESET, locked=True),
 )
 PASSIVE = {"OMP_WAIT_POLICY": "passive"}
 BARRIERS = (

@@ -471,6 +471,11 @@ OL_INLINE ol_ticks_t ol_after(uint64_t n, ol_ticks_t d)
 	return ++ol_deadlines;
 }
 
+OL_INLINE ol_ticks_t ol_later(ol_ticks_t t, uint64_t n, ol_ticks_t d)
+{
+	return t == OL_NEVER ? OL_NEVER : ol_after(n, d);
+}
+
 OL_INLINE bool ol_passed(ol_ticks_t t)
 {
 	if (t == OL_PAST || t == OL_NEVER)

@@ -44,6 +44,7 @@
  *
  *	ol_now()		the present
  *	ol_after(n, d)		n times d from now, saturating; d = OL_NEVER gives OL_NEVER
+ *	ol_later(t, n, d)	n times d after t, likewise
  *	ol_passed(t)		has t come? never, for OL_NEVER
  *	ol_before(a, b), ol_earlier(a, b)
  *

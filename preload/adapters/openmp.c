@@ -49,16 +49,16 @@
 		(at, gtid, l, hint), ours)
 
 #define ROUTINES(ROUTINE)                                                                         \
-	LOCK_ROUTINE(ROUTINE, simple, void, init_lock, init(l, PTHREAD_MUTEX_TIMED_NP))            \
+	LOCK_ROUTINE(ROUTINE, simple, void, init_lock, init(l, PTHREAD_MUTEX_TIMED_NP, CALLER))            \
 	HINTED_ROUTINE(ROUTINE, simple, void, init_lock_with_hint,                                 \
-		       init(l, PTHREAD_MUTEX_TIMED_NP))                                            \
+		       init(l, PTHREAD_MUTEX_TIMED_NP, CALLER))                                            \
 	LOCK_ROUTINE(ROUTINE, simple, void, destroy_lock, destroy(l))                              \
 	LOCK_ROUTINE(ROUTINE, simple, void, set_lock, set(l, CALLER))                              \
 	LOCK_ROUTINE(ROUTINE, simple, void, unset_lock, unset(l))                                  \
 	LOCK_ROUTINE(ROUTINE, simple, int, test_lock, test(l, CALLER))                             \
-	LOCK_ROUTINE(ROUTINE, nested, void, init_nest_lock, init(l, PTHREAD_MUTEX_RECURSIVE_NP))   \
+	LOCK_ROUTINE(ROUTINE, nested, void, init_nest_lock, init(l, PTHREAD_MUTEX_RECURSIVE_NP, CALLER))   \
 	HINTED_ROUTINE(ROUTINE, nested, void, init_nest_lock_with_hint,                            \
-		       init(l, PTHREAD_MUTEX_RECURSIVE_NP))                                        \
+		       init(l, PTHREAD_MUTEX_RECURSIVE_NP, CALLER))                                        \
 	LOCK_ROUTINE(ROUTINE, nested, void, destroy_nest_lock, destroy(l))                         \
 	LOCK_ROUTINE(ROUTINE, nested, void, set_nest_lock, set(l, CALLER))                         \
 	LOCK_ROUTINE(ROUTINE, nested, void, unset_nest_lock, unset(l))                             \
@@ -167,12 +167,12 @@ static uint32_t new_handle(void)
 	return handle;
 }
 
-/* Of a kind, free, and with no lock chosen for it yet. */
-static uint32_t make(uint32_t kind)
+/* Of a kind, free, with the lock that `--site` says for the function that makes it, or OpenMP's. */
+static uint32_t make(uint32_t kind, const void *site)
 {
 	uint32_t handle = new_handle();
 
-	object_of(handle)->mutex = (struct mutex){ .kind = kind };
+	object_of(handle)->mutex = (struct mutex){ .kind = kind | ol_run_openmp_kind(site) };
 	return handle;
 }
 
@@ -184,9 +184,9 @@ static struct mutex *mutex_in(uint32_t *word)
 	return &object_of(ol_load_acquire(word))->mutex;
 }
 
-static void init(uint32_t *word, uint32_t kind)
+static void init(uint32_t *word, uint32_t kind, const void *site)
 {
-	ol_store_release(word, make(kind)); /* release: the mutex */
+	ol_store_release(word, make(kind, site)); /* release: the mutex */
 }
 
 static void destroy(uint32_t *word)
@@ -219,9 +219,9 @@ static int test(uint32_t *word, const void *site)
 }
 
 /* Two threads may make one at once; one of them stays. */
-static OL_COLD void make_section(uint32_t *word)
+static OL_COLD void make_section(uint32_t *word, const void *site)
 {
-	uint32_t handle = make(PTHREAD_MUTEX_TIMED_NP);
+	uint32_t handle = make(PTHREAD_MUTEX_TIMED_NP, site);
 
 	if (!ol_cas_release(word, 0u, handle)) /* release: the mutex */
 		give_back(handle);
@@ -230,7 +230,7 @@ static OL_COLD void make_section(uint32_t *word)
 static inline void enter(uint32_t *word, const void *site)
 {
 	if (OL_UNLIKELY(!ol_load_relaxed(word)))
-		make_section(word);
+		make_section(word, site);
 	set(word, site);
 }
 

@@ -23,8 +23,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Choices 0 and 1 are the default: not decided yet, and decided. */
-enum { UNDECIDED, DEFAULT, FIRST_RULE };
+/* Choices 0 and 1 are the default: not decided yet, and decided. OPENMP is that of OpenMP's locks. */
+enum { UNDECIDED, DEFAULT, OPENMP, FIRST_RULE };
 
 struct rule {
 	const char *lock, *object, *name, *text; /* object: null for any; text: as it was given */
@@ -34,7 +34,7 @@ struct rule {
 
 const struct ol_lock_ops **ol_run_choices;
 bool ol_run_has_rules;
-static const struct ol_lock_ops *without_rules[1];
+static const struct ol_lock_ops *without_rules[FIRST_RULE];
 static struct rule *rules;
 static uint32_t n_rules;
 
@@ -311,6 +311,24 @@ OL_COLD uint32_t ol_run_decide(struct mutex *m, const void *site)
 	return kind | choice << KIND_CHOICE_SHIFT;
 }
 
+static bool has_openmp;
+
+uint32_t ol_run_openmp_kind(const void *site)
+{
+	uint32_t rule = n_rules ? rule_at((const char *)site - 1, false) : n_rules;
+
+	ol_store_relaxed(&has_openmp, true);
+	if (rule >= n_rules)
+		return OPENMP << KIND_CHOICE_SHIFT;
+	ol_add_relaxed(&rules[rule].mutexes, (uint64_t)1);
+	return (FIRST_RULE + rule) << KIND_CHOICE_SHIFT;
+}
+
+const struct ol_lock_ops *ol_run_openmp_lock(void)
+{
+	return ol_load_relaxed(&has_openmp) ? ol_run_choices[OPENMP] : 0;
+}
+
 /* The start. */
 
 static uint32_t count_lines(const char *text)
@@ -376,7 +394,7 @@ static void parse_all(const char *text)
 	}
 }
 
-static void rules_start(const char *text, const struct ol_lock_ops *preset)
+static void rules_start(const char *text)
 {
 	n_rules = count_lines(text);
 	if (n_rules > (KIND_CHOICE >> KIND_CHOICE_SHIFT) - FIRST_RULE)
@@ -390,21 +408,23 @@ static void rules_start(const char *text, const struct ol_lock_ops *preset)
 	if (!rules || !ol_run_choices)
 		ol_run_refuse("OVERLOCK_SITES", "out of memory for its rules");
 	parse_all(text);
-	ol_run_choices[DEFAULT] = preset; /* and none for the undecided */
 	for (uint32_t i = 0; i < n_rules; i++)
 		if (strcmp(rules[i].lock, GLIBC) != 0)
 			ol_run_choices[FIRST_RULE + i] = ol_run_lock_named(rules[i].lock);
 	ol_run_has_rules = true;
 }
 
-uint32_t ol_run_choices_start(const struct ol_lock_ops *preset)
+uint32_t ol_run_choices_start(const struct ol_lock_ops *preset, const struct ol_lock_ops *openmp)
 {
 	const char *text = secure_getenv("OVERLOCK_SITES");
 
-	without_rules[0] = preset;
 	ol_run_choices = without_rules;
 	if (text && *text)
-		rules_start(text, preset);
+		rules_start(text);
+	else
+		ol_run_choices[UNDECIDED] = preset; /* with rules none, until they have decided */
+	ol_run_choices[DEFAULT] = preset;
+	ol_run_choices[OPENMP] = openmp;
 	return ol_run_has_rules ? DEFAULT << KIND_CHOICE_SHIFT : 0;
 }
 

@@ -21,11 +21,17 @@ extern const struct ol_lock_ops **ol_run_choices;
 
 extern bool ol_run_has_rules; /* else nothing is decided */
 
-/* With that lock where no rule says another; the kind of the mutexes that have it. */
-uint32_t ol_run_choices_start(const struct ol_lock_ops *preset);
+/* With these locks where no rule says another; the kind of the mutexes that have the first. */
+uint32_t ol_run_choices_start(const struct ol_lock_ops *preset, const struct ol_lock_ops *openmp);
 
 /* Sees to it that the mutex has its lock, for good; its kind from then on. */
 uint32_t ol_run_decide(struct mutex *m, const void *site);
+
+/* What a lock of OpenMP that is made there has in its kind: it never changes. */
+uint32_t ol_run_openmp_kind(const void *site);
+
+/* What they have where no rule says another; null while none was made. */
+const struct ol_lock_ops *ol_run_openmp_lock(void);
 
 /* Calls `each` for every rule, in order, until it answers false; then it does too. */
 bool ol_run_rules_each(bool (*each)(const char *pattern, const char *lock, uint64_t mutexes,

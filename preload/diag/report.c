@@ -135,10 +135,13 @@ static void write_demand(int fd)
 static bool write_json(int fd, enum occasion when)
 {
 	const char *found = ol_run_misuse_findings();
+	const struct ol_lock_ops *openmp = ol_run_openmp_lock();
 
 	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, \"ended\": %s, ", ol_run_chosen->id,
 		    (long)getpid(), when == END ? "true" : "false") < 0)
 		return false;
+	if (openmp)
+		dprintf(fd, "\"openmp_lock\": \"%s\", ", openmp->id);
 	write_demand(fd);
 	write_rules(fd);
 	write_left(fd);
@@ -315,11 +318,13 @@ static bool write_idle_rule(const char *pattern, const char *lock, uint64_t mute
 static void write_table(int fd, enum occasion when)
 {
 	struct table t = { .fd = fd, .timed = ol_sites_times_kept() };
+	const struct ol_lock_ops *openmp = ol_run_openmp_lock();
 
-	dprintf(fd, "overlock: %s under %s%s\n%14s %12s %12s %12s%s  %s\n",
-		program_invocation_short_name, ol_run_chosen->id, when == END ? "" : ", so far",
-		"acquisitions", "waited", "wait ms", "spin ms", t.timed ? "      hold ms" : "",
-		"call");
+	dprintf(fd, "overlock: %s under %s%s%s%s\n%14s %12s %12s %12s%s  %s\n",
+		program_invocation_short_name, ol_run_chosen->id,
+		openmp ? ", OpenMP's locks under " : "", openmp ? openmp->id : "",
+		when == END ? "" : ", so far", "acquisitions", "waited", "wait ms", "spin ms",
+		t.timed ? "      hold ms" : "", "call");
 	ol_sites_read(write_row, &t);
 	write_preemptions(fd, t.events);
 	if (t.timed) {

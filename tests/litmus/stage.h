@@ -97,6 +97,9 @@ private:
     void kick(const uint32_t *, uint32_t, int, engine::Place) override { unused(); }
     engine::Ticks now(engine::Place) override { unused(); }
     engine::Ticks after(uint64_t, engine::Ticks, engine::Place) override { unused(); }
+    engine::Ticks later(engine::Ticks, uint64_t, engine::Ticks, engine::Place) override {
+        unused();
+    }
     bool passed(engine::Ticks, engine::Place) override { unused(); }
     bool before(engine::Ticks, engine::Ticks, engine::Place) override { unused(); }
     uint32_t self(engine::Place) override { unused(); }

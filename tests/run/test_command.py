@@ -230,6 +230,8 @@ def test_environment_of_the_program() -> None:
     ours = str(native.file("liboverlock-run.so"))
     assert shown("OVERLOCK_LOCK") == "tas_yield"
     assert shown("OVERLOCK_LOCK", "--lock", "twa", OVERLOCK_LOCK="mcs") == "twa"
+    assert shown("OVERLOCK_OPENMP_LOCK") == "paced"
+    assert shown("OVERLOCK_OPENMP_LOCK", "--lock", "twa", OVERLOCK_OPENMP_LOCK="mcs") == "unset"
     assert shown("OVERLOCK_TAU_NS", "--tau-ns", "inf") == "inf"
     assert shown("OVERLOCK_TAU_NS") == "unset"
     assert shown("OVERLOCK_LONG_TERM", "--long-term", "3") == "3"

@@ -211,14 +211,19 @@ static inline bool ol_passed(ol_ticks_t t)
 	return t != OL_NEVER && ol_now() >= t;
 }
 
-static inline ol_ticks_t ol_after(u64 n, ol_ticks_t d)
+static inline ol_ticks_t ol_later(ol_ticks_t t, u64 n, ol_ticks_t d)
 {
-	ol_ticks_t span, t;
+	ol_ticks_t span, later;
 
 	if (d == OL_NEVER || __builtin_mul_overflow(n, d, &span) ||
-	    __builtin_add_overflow(ol_now(), span, &t))
+	    __builtin_add_overflow(t, span, &later))
 		return OL_NEVER;
-	return t;
+	return later;
+}
+
+static inline ol_ticks_t ol_after(u64 n, ol_ticks_t d)
+{
+	return ol_later(ol_now(), n, d);
 }
 
 /* Nobody to ask for a longer slice. */

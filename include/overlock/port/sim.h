@@ -179,6 +179,7 @@ inline void store_byte(uint32_t *p, Order order, uint8_t v, Place place)
 #define ol_relax_until(t)		OL_WORLD.relax(t, OL_PLACE)
 #define ol_now()			OL_WORLD.now(OL_PLACE)
 #define ol_after(n, d)			OL_WORLD.after(n, d, OL_PLACE)
+#define ol_later(t, n, d)		OL_WORLD.later(t, n, d, OL_PLACE)
 #define ol_passed(t)			OL_WORLD.passed(t, OL_PLACE)
 #define ol_before(a, b)			OL_WORLD.before(a, b, OL_PLACE)
 

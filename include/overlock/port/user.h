@@ -410,14 +410,19 @@ OL_INLINE bool ol_passed(ol_ticks_t t)
 	return t != OL_NEVER && ol_now() >= t;
 }
 
-OL_INLINE ol_ticks_t ol_after(uint64_t n, ol_ticks_t d)
+OL_INLINE ol_ticks_t ol_later(ol_ticks_t t, uint64_t n, ol_ticks_t d)
 {
-	ol_ticks_t span, t;
+	ol_ticks_t span, later;
 
 	if (d == OL_NEVER || __builtin_mul_overflow(n, d, &span) ||
-	    __builtin_add_overflow(ol_now(), span, &t))
+	    __builtin_add_overflow(t, span, &later))
 		return OL_NEVER;
-	return t;
+	return later;
+}
+
+OL_INLINE ol_ticks_t ol_after(uint64_t n, ol_ticks_t d)
+{
+	return ol_later(ol_now(), n, d);
 }
 
 /* Transactions: RTM on x86-64, else absent. */

@@ -101,7 +101,7 @@ def _ours(name: str) -> Lock:
 
 def _lock(w: World, runtime: str, variables: dict[str, str]) -> Lock:
     if _served(w, runtime, variables):
-        return _ours(variables.get("OVERLOCK_LOCK", ""))
+        return _ours(variables.get("OVERLOCK_OPENMP_LOCK") or variables.get("OVERLOCK_LOCK", ""))
     if runtime == GNU:
         return MUTEX
     setting = variables.get("KMP_LOCK_KIND", "")
@@ -132,7 +132,7 @@ def openmp(w: World) -> Found:
     "openmp_lock",
     GROUP,
     "omp_*_lock, critical",
-    how=f"KMP_LOCK_KIND, OVERLOCK_OPENMP, OVERLOCK_LOCK {ENVIRON}; else the runtime's default",
+    how=f"KMP_LOCK_KIND, OVERLOCK_OPENMP, OVERLOCK_OPENMP_LOCK, OVERLOCK_LOCK {ENVIRON}; else the runtime's default",
     means="a FIFO lock stops all waiters behind one that has no CPU; not visible: what the program "
     "set itself (setenv, kmp_set_defaults), locks with a hint, whether threads wait for any",
 )

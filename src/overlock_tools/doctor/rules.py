@@ -42,8 +42,9 @@ IF_FIFO = (
     "seen from outside."
 )
 OPENMP_LOCK_ADVICE = (
+    "free: KMP_LOCK_KIND=tas, the runtime's test-and-set lock, for omp_*_lock and critical; locks "
+    "with the hint omp_sync_hint_contended stay FIFO",
     *say("openmp-threads"),
-    "else overlock run -- PROGRAM, whose lock takes the place of these",
 )
 
 CROWDED_ADVICE = (

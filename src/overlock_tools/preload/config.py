@@ -14,6 +14,7 @@ from overlock_tools.system.errors import Fail
 
 GLIBC = "glibc"  # the mutex as it was
 PRESET = "tas_yield"
+OPENMP_PRESET = "paced"  # of OpenMP's locks, where no lock is named
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,10 @@ def chosen(
     if rules and (lock or kept.lock) == ADAPTIVE:
         raise Fail(f"{ADAPTIVE} applies to all mutexes of a program; remove the sites")
     named = {name: text for name, text in tunables.items() if text is not None}
-    settings = lock_settings(lock or kept.lock or config.PRESET, kept.tunables | named, counters)
-    return settings | config.variables(rules)
+    lock = lock or kept.lock
+    settings = lock_settings(lock or config.PRESET, kept.tunables | named, counters)
+    openmp = {} if lock else {"OVERLOCK_OPENMP_LOCK": config.OPENMP_PRESET}
+    return settings | openmp | config.variables(rules)
 
 
 def checks(misuse: bool, deadlock_timeout: str | None) -> dict[str, str]:

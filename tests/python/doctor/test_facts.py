@@ -174,6 +174,12 @@ SETTINGS: list[tuple[list[str], str, str, Any]] = [
     (["libompd.so", "libomptarget.so.14"], "", "openmp_lock", None),
     ([LLVM, RUN], "OVERLOCK_LOCK=tas_yield", "openmp_lock", {"fifo": False}),
     ([LLVM, RUN], "OVERLOCK_LOCK=ticket", "openmp_lock", {"fifo": True}),
+    (
+        [LLVM, RUN],
+        "OVERLOCK_LOCK=ticket\0OVERLOCK_OPENMP_LOCK=paced",
+        "openmp_lock",
+        {"fifo": False},
+    ),
     ([LLVM, RUN], "OVERLOCK_LOCK=ticket\0OVERLOCK_OPENMP=auto", "openmp_lock", {"fifo": True}),
     ([LLVM, RUN], "OVERLOCK_LOCK=tas_yield\0OVERLOCK_OPENMP=none", "openmp_lock", {"fifo": True}),
     ([LLVM, RUN], "OVERLOCK_LOCK=pthread_adaptive", "openmp_lock", {"fifo": True}),

@@ -195,6 +195,28 @@ def test_a_section_is_counted_where_it_is(make: Make, tmp_path: Path) -> None:
     assert acquired["constructs-llvm"] > 20000
 
 
+@pytest.mark.parametrize(
+    ("options", "locks"),
+    [
+        ((), {"paced"}),
+        (("--lock", "mcs"), {"mcs"}),
+        (("--site", "constructs*:*=ticket"), {"ticket"}),
+        (("--site", "nothing*=ticket"), {"paced"}),
+        (("--site", "nothing*=ticket", "--lock", "mcs"), {"mcs"}),
+    ],
+)
+def test_the_lock_of_its_sections(
+    make: Make, tmp_path: Path, options: tuple[str, ...], locks: set[str]
+) -> None:
+    """OpenMP's locks have a default of their own, and what the user names goes before it."""
+    program, out = make("constructs.c", "llvm"), tmp_path / "report.json"
+    assert overlock(*options, "--output", out, program, "4", "2000").returncode == 0
+    report = json.loads(out.read_text())
+    sites = [site for site in report["sites"]["sites"] if "constructs" in site["module"]]
+    assert {site["lock"] for site in sites} == locks
+    assert report["openmp_lock"] == ("mcs" if "mcs" in options else "paced")
+
+
 def test_more_locks_than_one_segment_do_not_move(make: Make) -> None:
     """The program of `constructs` has 5,000 at once; the first segment has room for 1,024."""
     said = output([make("constructs.c", "llvm"), "8", "20000"], openmp("tas_yield"))

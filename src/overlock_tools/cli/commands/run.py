@@ -73,7 +73,7 @@ class RunCommand(click.Command):
     metavar="NAME",
     help=f"Lock for the mutexes: one of `overlock locks`, a header (./mine.h), or "
     f"{interpose.ADAPTIVE} (glibc's mutex that spins before it sleeps). "
-    f"[default: {config.PRESET}]",
+    f"[default: {config.PRESET}, and {config.OPENMP_PRESET} for OpenMP's locks]",
 )
 @click.option(
     "--site",
