@@ -336,7 +336,7 @@ suite(run-scale LONG SECONDS 3600
 	COMMAND "pytest -s tests/run/scale_at_size.py")
 
 suite(apps ALONE SECONDS 120
-	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy and, if installed, LevelDB, nginx, DNS servers, DPDK and PostgreSQL"
+	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2"
 	PATHS preload src/overlock_tools/apps src/overlock_tools/measure tests/python/apps
 	NEEDS apps
 	BUILD all

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """The numbers of docs/results/apps.md: shortened results of `overlock apps run`.
 
-tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json, and openmp_apps.json
-for OpenMP's kernels. For each program in the given folders it writes, for each lock, number of
-threads and number of copies, the median rate and the ratio to the baseline's with its interval, or
-the reason why there is none; for a folder with counters, the counters. With --as, the program is
-called PROGRAM@PAPER. Other places of the same program stay, even from another machine, because a
-ratio is of one run. A file of `overlock apps csd --json FILE` is copied to docs/measured/csd.json.
+tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json, openmp_apps.json for
+OpenMP's kernels, and openmp_programs.json for Debian's programs on libomp. For each program in the
+given folders it writes, for each lock, number of threads and number of copies, the median rate and
+the ratio to the baseline's with its interval, or the reason why there is none; for a folder with
+counters, the counters. With --as, the program is called PROGRAM@PAPER. Other places of the same
+program stay, even from another machine, because a ratio is of one run. A file of `overlock apps csd
+--json FILE` is copied to docs/measured/csd.json.
 """
 
 import argparse
@@ -28,10 +29,8 @@ from overlock_tools.system.errors import Fail
 TOP = Path(__file__).resolve().parent.parent
 MEASURED = TOP / "docs/measured"
 FILE = MEASURED / "apps.json"
-OPENMP = (
-    "omp-"  # programs whose names begin so have a file of their own: their locks are no mutexes
-)
-OPENMP_FILE = MEASURED / "openmp_apps.json"
+# Programs whose names begin so have a file of their own: their locks are no mutexes.
+OPENMP = {"omp-": MEASURED / "openmp_apps.json", "libomp-": MEASURED / "openmp_programs.json"}
 HELD = TOP / "docs/measured/csd.json"
 NONE = "·"
 
@@ -84,19 +83,18 @@ def heading(place: str) -> str:
 
 
 @cache
-def programs() -> dict[str, Program]:
-    if not FILE.exists():
-        raise Fail(f"no {FILE.name} in docs/measured; tools/apps_measured.py makes it")
-    return {name: Program(raw) for name, raw in json.loads(FILE.read_text()).items()}
+def programs(file: Path = FILE) -> dict[str, Program]:
+    if not file.exists():
+        raise Fail(f"no {file.name} in docs/measured; tools/apps_measured.py makes it")
+    return {name: Program(raw) for name, raw in json.loads(file.read_text()).items()}
 
 
-@cache
-def openmp() -> dict[str, Program]:
-    return {name: Program(raw) for name, raw in json.loads(OPENMP_FILE.read_text()).items()}
+def file_of(program: str) -> Path:
+    return next((file for prefix, file in OPENMP.items() if program.startswith(prefix)), FILE)
 
 
 def known(program: str) -> Program:
-    every = openmp() if program.startswith(OPENMP) else programs()
+    every = programs(file_of(program))
     if program not in every:
         raise Fail(f"{program} was not measured; there are {', '.join(every)}")
     return every[program]
@@ -217,7 +215,7 @@ def main() -> None:
     parser.add_argument("--as", dest="paper", metavar="PAPER", default="")
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     options = parser.parse_args()
-    files = {file: _kept(file) for file in (FILE, OPENMP_FILE)}
+    files = {file: _kept(file) for file in (FILE, *OPENMP.values())}
     for path in options.paths:
         if not path.is_file() and not any(path.glob("*.json")):
             parser.error(f"{path}: neither a file nor a folder of results")
@@ -225,7 +223,7 @@ def main() -> None:
             shutil.copyfile(path, HELD)
         for result in map(from_file, sorted(path.glob("*.json"))):
             name = result.kind.removeprefix("program-")
-            found = files[OPENMP_FILE if name.startswith(OPENMP) else FILE]
+            found = files[file_of(name)]
             if why := counted(result):
                 if name not in found:
                     parser.error(

@@ -10,6 +10,7 @@ from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
 from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
 from overlock_tools.apps.memcached import Memcached
 from overlock_tools.apps.openmp import KERNELS
+from overlock_tools.apps.openmp_programs import PROGRAMS
 from overlock_tools.apps.pbzip2 import Pbzip2
 from overlock_tools.apps.pgbench import Pgbench, PgbenchSelect
 from overlock_tools.apps.rocksdb import RocksDb
@@ -29,6 +30,7 @@ APPS: dict[str, type[App]] = {
         DvdStoreWeb,
         Pgbench,
         *KERNELS,
+        *PROGRAMS,
         PgbenchSelect,
         HaProxy,
         Nginx,

@@ -158,13 +158,15 @@ class Trial:
 
     def pieces(
         self,
-        command: Sequence[str],
+        command: Sequence[str] | Callable[[Path], Sequence[str]],
         work: float,
         check: Callable[[list[Path]], str],
         took: Callable[[Path], float | None] = lambda _: None,
+        variables: Mapping[str, str] | None = None,
     ) -> Answer:
         """A piece of work again and again, until the time is over; the last is finished.
 
+        `command`: the same for all pieces, or for one, given the file that it will print into.
         `took`: of what a piece printed and wrote, the time that it tells itself; None: the one from
         its start to its end. `check`: of all that was printed, why it is wrong.
         """
@@ -173,8 +175,9 @@ class Trial:
         outs: list[Path] = []
         while busy < self.seconds:
             outs.append(self.folder / f"out-{len(outs)}")
+            words = command(outs[-1]) if callable(command) else command
             since = time.monotonic()
-            process = self.start(command, outs[-1])
+            process = self.start(words, outs[-1], variables=variables)
             ended = process.ended(began + self.seconds + self.patience - since)
             seconds = time.monotonic() - since
             self._leave(process)

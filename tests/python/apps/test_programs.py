@@ -19,6 +19,7 @@ from overlock_tools.apps import (
     mariadb,
     memcached,
     openmp,
+    openmp_programs,
     pbzip2,
     pgbench,
     processes,
@@ -163,6 +164,73 @@ def test_a_setting_of_the_program_is_a_variant(tmp_path: Path, capfd: Any) -> No
     }
     assert found["native"]["in_force"].keys() <= {"tas_yield"}
     assert "Not verified because the program ended too soon: KMP" not in capfd.readouterr().out
+
+
+SMALL = {"reads": "2000", "pairs": "500", "bases": "100000"}
+# velveth's 4^12 locks take libomp many seconds, even without a read.
+QUICK = [kind for kind in openmp_programs.PROGRAMS if kind is not openmp_programs.Velveth]
+
+
+def small(folder: Path, kind: type[openmp_programs.OnLibomp]) -> openmp_programs.OnLibomp:
+    return kind(workspace(folder, kind, **{n: SMALL[n] for n in kind.presets}))
+
+
+@pytest.mark.parametrize("kind", QUICK, ids=lambda kind: kind.name)
+def test_debians_openmp_programs_run_on_libomp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[openmp_programs.OnLibomp]
+) -> None:
+    """`overlock run` leaves libgomp's locks alone: what it counts is libomp's."""
+    needs(kind)
+    monkeypatch.chdir(tmp_path)
+    words = ["--locks", "tas_yield", "--threads", "4", "--rounds", "1", "--seconds", "0.2"]
+    (size,) = kind.presets
+    words += ["--parameter", f"{size}={SMALL[size]}", "--counters", "--no-pilot", "-o", "r"]
+    assert main.run(["apps", "run", kind.name, *words, "--if-busy", "warn"]) == 0
+    cells = {cell.variant: cell for cell in results.from_file(Path(f"r/{kind.name}.json")).cells}
+    assert not any(cell.wrong for cell in cells.values())
+    assert cells["tas_yield"].events["ACQUIRE"] > 1000
+
+
+def test_results_may_come_in_any_order(tmp_path: Path) -> None:
+    """But are whole: of each program, what is right, and what a thread without a lock could do."""
+    out = tmp_path / "out"
+    files = openmp_programs.files_of(out)
+
+    def result(kind: type[openmp_programs.OnLibomp], name: str, text: str) -> str:
+        (out if name == "out" else files / name).write_text(text)
+        return small(tmp_path, kind).result(out)
+
+    def different(kind: type[openmp_programs.OnLibomp], name: str, *texts: str) -> bool:
+        return len({result(kind, name, text) for text in texts}) == len(texts)
+
+    of_map = openmp_programs.AbyssMap, "out"
+    assert result(*of_map, "@PG -j1\nb 1\na 2\n") == result(*of_map, "@PG -j8\na 2\nb 1\n")
+    assert different(*of_map, "a 2\nb 1\n", "a 2\nb 2\n", "a 2\n", "a 2\na 2\nb 1\n")
+    assert different(openmp_programs.AbyssBloom, "bloom", "\3", "\1")
+    joined = openmp_programs.Konnector, "joined"
+    assert result(*joined, ">1\nACG\n") == result(*joined, "ACG\n>1\n")
+    assert different(*joined, ">1\nACG\n", ">1\nACT\n", ">1\n")
+    (files / "taxonomy").write_text("1")
+    assert different(openmp_programs.Kraken2Build, "hash", "\3", "\1")
+    # 30 k-mers of read 2 had been in read 1, or the other way round.
+    roadmaps = openmp_programs.Velveth, "Roadmaps"
+    seen = result(*roadmaps, "2\t0\t31\t1\nROADMAP 1\nROADMAP 2\n1\t0\t40\t70\n")
+    assert seen == result(*roadmaps, "2\t0\t31\t1\nROADMAP 2\nROADMAP 1\n-2\t0\t70\t40\n")
+    assert seen != result(*roadmaps, "2\t0\t31\t1\nROADMAP 1\nROADMAP 2\n1\t0\t41\t70\n")
+    contigs = openmp_programs.Velvetg, "contigs.fa"
+    assert result(*contigs, ">1\nAAC\nGG\n>2\nTT\n") == result(*contigs, ">7\nAA\n>9\nCCGTT\n")
+    assert different(*contigs, ">1\nAACGG\n", ">1\nAACGC\n", ">1\nAACG\n")
+
+
+def test_a_wrong_result_is_told(tmp_path: Path) -> None:
+    needs(openmp_programs.AbyssMap)
+    one = small(tmp_path, openmp_programs.AbyssMap)
+    one.set_up()
+    right, lost = tmp_path / "right", tmp_path / "lost"
+    assert right.read_text().count("\n") > int(SMALL["reads"])  # and a header
+    lost.write_text(right.read_text()[: -len(right.read_text().splitlines()[-1]) - 1])
+    assert one.wrong([right]) == ""
+    assert "one thread" in one.wrong([right, lost])
 
 
 @pytest.mark.parametrize(
