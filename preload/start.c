@@ -8,6 +8,7 @@
 #include "preload.h"
 #include "environment.h"
 #include "defaults.h"
+#include "internal.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -265,11 +266,13 @@ static void start_once(void)
 	if (is_enabled())
 		ol_store_release(&ol_run_chosen_spin, choose_spin());
 	find_real();
+	/* First of all handlers: what follows may allocate, and so may register those of an allocator. */
+	ol_run_real.register_atfork(0, 0, child, 0);
+	ol_watch_forks();
 	if (is_enabled() && !is_under_tsan()) {
 		choose_all();
 		ol_store_release(&ol_run_chosen_rwlock, choose_rwlock()); /* with `ol_run_real` */
 	}
-	ol_run_real.register_atfork(0, 0, child, 0);
 	ol_run_sleepers_start();
 #ifdef OL_COUNTED
 	if (ol_run_chosen)

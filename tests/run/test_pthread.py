@@ -77,6 +77,12 @@ def test_fork_leaves_the_ghosts_behind(program: Compile, lock: str) -> None:
 
 
 @EACH_LOCK
+def test_forks_with_an_allocators_handlers(program: Compile, lock: str) -> None:
+    said = output([program("fork_allocator.c")], environment(lock))
+    assert said == "children that returned: 40 of 40\n"
+
+
+@EACH_LOCK
 def test_memory_becomes_a_mutex_again(program: Compile, lock: str) -> None:
     said = output([program("reborn.c")], environment(lock))
     assert said == "2000 of 2000 visits, 1 at a time\nmemory for later lives: none\n"

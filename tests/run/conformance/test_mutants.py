@@ -428,6 +428,21 @@ MUTANTS = [
         spinlock="ticket",
     ),
     Mutant(
+        "handlers of an allocator come before ours",
+        "start.c",
+        "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_watch_forks();\n",
+        "",
+        "ticket",
+        ("fork_allocator.c",),
+        (
+            (
+                "start.c",
+                "\tol_run_sleepers_start();",
+                "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_run_sleepers_start();",
+            ),
+        ),
+    ),
+    Mutant(
         "whoever decides last prevails",
         "choice.c",
         "if (ol_cas_relaxed(&m->kind, kind, kind | choice << KIND_CHOICE_SHIFT))",
