@@ -638,6 +638,20 @@ def test_a_late_waiter_passes_the_wake_up_on(program: Compile, folder: Path) -> 
     assert healthy([stolen], served(slow, mutant), natively(stolen))
 
 
+def test_an_offered_mutex_is_looked_at_no_more(program: Compile, folder: Path) -> None:
+    """Its next holder may have freed it."""
+    published = "if (!(next & OFFER))\n\t\treturn false;"
+    slow = ("gate.c", published, f"{published}\n\tusleep(150000);")
+    include = ("gate.c", '#include "preload.h"', '#include "preload.h"\n#include <unistd.h>')
+    late = ("gate.c", "count_release(lock, ops);", "count_release(ol_run_outside_at(m, ops), ops);")
+    freed = program("freed_on_offer.c")
+    for name, also, survives in (("offer", (include,), True), ("late", (include, late), False)):
+        (folder / name).mkdir()
+        mutant = Mutant(name, *slow, "partitioned_ticket", ("freed_on_offer.c",), also)
+        library = build(folder / name, mutant, "counted")
+        assert healthy([freed], served(library, mutant), "fine\n") == survives
+
+
 def test_attributes_in_a_fixed_word_are_caught(
     attributes_in: Callable[[int, Path], str], folder: Path
 ) -> None:
