@@ -83,6 +83,12 @@ def test_forks_with_an_allocators_handlers(program: Compile, lock: str) -> None:
 
 
 @EACH_LOCK
+def test_a_copy_is_a_mutex_of_its_own(program: Compile, lock: str) -> None:
+    expected = output([program("copied.c")], environment(None))
+    assert output([program("copied.c")], environment(lock)) == expected
+
+
+@EACH_LOCK
 def test_memory_becomes_a_mutex_again(program: Compile, lock: str) -> None:
     said = output([program("reborn.c")], environment(lock))
     assert said == "2000 of 2000 visits, 1 at a time\nmemory for later lives: none\n"

@@ -182,7 +182,7 @@ MUTANTS = [
     Mutant(
         "two locks for one mutex",
         "outside.c",
-        "if (o && ol_cas_acq_rel(slot, (void *)0, lock_in(o)))",
+        "if (o && ol_cas_acq_rel(slot, now, lock_in(o)))",
         "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
         "partitioned_ticket",
         ("reborn.c",),
@@ -206,7 +206,9 @@ MUTANTS = [
             ),
             (
                 "a lock outside for a mutex that is held in place",
-                "\tif (now == HERE)\n\t\treturn 0;\n\to = find_left(slot, inner);\n"
+                "\tif (now == HERE)\n\t\treturn 0;\n"
+                "\tif (is_lock_of(slot, now))\n\t\treturn now; /* since we looked */\n"
+                "\to = find_left(slot, inner);\n"
                 "\tif (!o)\n\t\to = insert(slot, inner);\n",
                 "\to = find_left(slot, inner);\n"
                 "\tif (!o)\n\t\to = insert(slot, inner);\n"
@@ -441,6 +443,31 @@ MUTANTS = [
                 "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_run_sleepers_start();",
             ),
         ),
+    ),
+    Mutant(
+        "a copy has the lock of its original",
+        "outside.c",
+        "return word && word != HERE && outside_of(word)->mutex == mutex;",
+        "(void)mutex;\n\treturn word && word != HERE && outside_of(word)->mutex;",
+        "partitioned_ticket",
+        ("copied.c",),
+    ),
+    Mutant(
+        "a lock that another thread has attached is replaced",
+        "outside.c",
+        "\tif (is_lock_of(slot, now))\n\t\treturn now; /* since we looked */",
+        "\tusleep(50);\n\tnow = ol_load_acquire(slot);",
+        "partitioned_ticket",
+        ("reborn.c",),
+        (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
+    ),
+    Mutant(
+        "a copy without memory waits for its original's lock to go",
+        "outside.c",
+        "if (now != HERE && !is_lock_of(slot, now) && ol_cas_acquire(slot, now, HERE))",
+        "if (!now && ol_cas_acquire(slot, now, HERE))",
+        "partitioned_ticket",
+        SHORT,
     ),
     Mutant(
         "whoever decides last prevails",
