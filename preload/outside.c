@@ -21,6 +21,7 @@
  */
 #include "preload.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, CACHE_LINE = 128 };
@@ -78,9 +79,11 @@ static struct chunk *chunk;
 
 static struct chunk *new_chunk(struct chunk *full)
 {
+	int saved = errno;
 	struct chunk *c =
 		mmap(0, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	errno = saved;
 	if (c == MAP_FAILED)
 		return 0;
 	c->used = CACHE_LINE;

@@ -470,6 +470,23 @@ MUTANTS = [
         SHORT,
     ),
     Mutant(
+        "a wait changes errno",
+        "cond.c",
+        "\terrno = saved;\n\treturn error;",
+        "\treturn error;",
+        "tas_yield",
+        (CASES, "cond/static/normal/timedwait-soon"),
+        (("cond.c", "FUTEX_PRIVATE_FLAG, saved = errno, error;", "FUTEX_PRIVATE_FLAG, error;"),),
+    ),
+    Mutant(
+        "memory that is not there changes errno",
+        "outside.c",
+        "errno = saved;",
+        "(void)saved;",
+        "partitioned_ticket",
+        SHORT,
+    ),
+    Mutant(
         "whoever decides last prevails",
         "choice.c",
         "if (ol_cas_relaxed(&m->kind, kind, kind | choice << KIND_CHOICE_SHIFT))",
