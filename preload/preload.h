@@ -167,6 +167,9 @@ extern struct real ol_run_real;
 /* One line on standard error, and the exit code of what could not be started. */
 _Noreturn void ol_run_refuse(const char *what, const char *why);
 
+/* At the start only, as later the program may have another file there. */
+void ol_run_ignore(const char *variable, const char *value, const char *why);
+
 uint32_t ol_run_self(void); /* this thread's id in the kernel, never 0 */
 uint32_t
 ol_run_former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */

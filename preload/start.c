@@ -45,6 +45,11 @@ _Noreturn void ol_run_refuse(const char *what, const char *why)
 	_exit(125);
 }
 
+void ol_run_ignore(const char *variable, const char *value, const char *why)
+{
+	dprintf(STDERR_FILENO, "overlock: %s=%s ignored: %s\n", variable, value, why);
+}
+
 /* The oldest version with today's meaning: newer glibcs keep it, and asking for it cannot fail. */
 #if defined(__x86_64__)
 #define FIRST_VERSION	"GLIBC_2.2.5"
