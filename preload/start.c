@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 const struct ol_lock_ops *ol_run_chosen, *ol_run_chosen_rwlock, *ol_run_chosen_spin;
@@ -26,10 +25,25 @@ uint32_t ol_run_epoch;
 static _Thread_local uint32_t my_id __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t my_former_id __attribute__((tls_model("initial-exec")));
 
+/*
+ * glibc knows it, and writes it into its mutexes. Not gettid(): a sandbox that was made for glibc's mutexes may
+ * end the program for it.
+ */
+static OL_COLD uint32_t find_my_id(void)
+{
+	pthread_mutex_t m = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	uint32_t id;
+
+	ol_run_real.mutex_lock(&m);
+	id = (uint32_t)m.__data.__owner;
+	ol_run_real.mutex_unlock(&m);
+	return id;
+}
+
 uint32_t ol_run_self(void)
 {
 	if (OL_UNLIKELY(!my_id))
-		my_id = (uint32_t)syscall(SYS_gettid);
+		my_id = find_my_id();
 	return my_id;
 }
 
@@ -225,7 +239,8 @@ static void child(void)
 }
 
 enum { FRESH, STARTING, STARTED };
-static uint32_t state, starter;
+static uint32_t state;
+static const uint32_t *starter; /* its `my_id`: there are no ids yet */
 
 /*
  * Releases: with `ol_run_real`, the choices and where condition variables keep their flags, and the
@@ -296,10 +311,10 @@ OL_COLD const struct ol_lock_ops *ol_run_start(void)
 	if (ol_load_acquire(&state) == STARTED)
 		return ol_run_chosen; /* null: disabled */
 	if (ol_cas_acquire(&state, (uint32_t)FRESH, (uint32_t)STARTING)) {
-		ol_store_relaxed(&starter, ol_run_self());
+		ol_store_relaxed(&starter, &my_id);
 		start_once();
 		ol_store_release(&state, (uint32_t)STARTED);
-	} else if (ol_load_relaxed(&starter) != ol_run_self()) {
+	} else if (ol_load_relaxed(&starter) != &my_id) {
 		while (ol_load_acquire(&state) != STARTED)
 			ol_yield();
 	}

@@ -102,3 +102,29 @@ def test_what_needs_futexes_is_refused(deny: Deny, work: Path, tmp_path: Path, k
     ended = diagnosed(deny, Denial(("futex", "EPERM")), [work, "deadline"], kind, tmp_path)
     assert ended.refused_in_words(), ended
     assert "run without --check, --stacks" in ended.err
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_filter_that_kills_for_what_glibc_does_not_call(
+    deny: Deny, work: Path, lock: str
+) -> None:
+    ended = deny(
+        Denial(("gettid", "KILL"), late=True),
+        [work, "deadline"],
+        native.file("liboverlock-run.so"),
+        OVERLOCK_LOCK=lock,
+    )
+    assert is_right(ended, "begin\nin time\n"), ended
+
+
+CALLED = ("sched_yield", "sched_getscheduler", "sched_getaffinity", "sched_getattr", "prctl")
+
+
+@pytest.mark.parametrize("flavour", ["", "-counted", "-checked"])
+@pytest.mark.parametrize("call", CALLED)
+def test_a_filter_that_kills_is_found_at_the_start(deny: Deny, call: str, flavour: str) -> None:
+    denial = Denial((call, "KILL"), late=True)
+    assert is_right(deny(denial, ["true"]), "")
+    ended = deny(denial, ["true"], native.file(f"liboverlock-run{flavour}.so"))
+    assert ended.refused_in_words(), ended
+    assert f"a seccomp filter ends programs that call {call};" in ended.err

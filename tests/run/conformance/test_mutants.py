@@ -27,8 +27,8 @@ PRELOAD = TOP / "preload"
 RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
 SOURCES = (
-    *("api.c", "clock.c", "cond.c", "environment.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
-    *("sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
+    *("api.c", "clock.c", "cond.c", "environment.c", "filter.c", "gate.c", "mutex.c"),
+    *("outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
     *(f"adapters/{adapter.name}" for adapter in PRELOAD.glob("adapters/*.c")),
 )
 
