@@ -182,6 +182,7 @@ const struct ol_lock_ops *ol_run_lock_named(const char *id);
  * no lock yet gets one; null: unknown.
  */
 
+void ol_run_mutexes_start(void);
 int ol_run_mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site);
 int ol_run_mutex_destroy(struct mutex *m);
 int ol_run_mutex_lock(struct mutex *m, const void *site);
@@ -249,6 +250,7 @@ int ol_run_cond_broadcast(struct cond *c);
 
 /* rwlock.c; errors as glibc has them */
 
+void ol_run_rwlocks_start(void);
 int ol_run_rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr);
 int ol_run_rwlock_destroy(struct rwlock *r);
 int ol_run_rwlock_read(struct rwlock *r);

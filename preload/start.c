@@ -82,7 +82,7 @@ static void find(void *function, const char *name, const char *version)
 	void *found = dlvsym(RTLD_NEXT, name, version);
 
 	if (!found)
-		ol_run_refuse(name, "needs glibc 2.30 or later; run without overlock");
+		ol_run_refuse(name, "needs glibc 2.36 or later; run without overlock");
 	memcpy(function, &found, sizeof(found));
 }
 
@@ -253,11 +253,22 @@ static void choose_all(void)
 
 	if (!ops)
 		return;
+	ol_run_mutexes_start();
 	ol_run_conds_start();
 	kind = ol_run_choices_start(ops);
 	ol_store_release(&ol_run_chosen, ops);
 	if (!IS_CHECKED) /* there nobody goes straight through */
 		ol_store_release(&ol_run_plain_kind, kind);
+}
+
+/* Releases: with `ol_run_real`. */
+static void choose_for_rwlocks(void)
+{
+	const struct ol_lock_ops *ops = choose_rwlock();
+
+	if (ops)
+		ol_run_rwlocks_start();
+	ol_store_release(&ol_run_chosen_rwlock, ops);
 }
 
 static bool is_enabled(void)
@@ -291,7 +302,7 @@ static void start_once(void)
 	ol_watch_forks();
 	if (is_enabled() && !is_under_tsan()) {
 		choose_all();
-		ol_store_release(&ol_run_chosen_rwlock, choose_rwlock()); /* with `ol_run_real` */
+		choose_for_rwlocks();
 	}
 	ol_run_sleepers_start();
 #ifdef OL_COUNTED
