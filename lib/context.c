@@ -9,6 +9,7 @@
  */
 #include "internal.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -187,6 +188,7 @@ static struct {
 static bool chunk_make(unsigned chunk)
 {
 	size_t length = chunk_length(chunk), bytes = length * sizeof(struct slot);
+	int saved = errno;
 	struct slot *base;
 
 	if (chunk >= CHUNKS)
@@ -194,6 +196,7 @@ static bool chunk_make(unsigned chunk)
 	if (ol_load_relaxed(&chunks[chunk]))
 		return true;
 	base = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved;
 	if (base == MAP_FAILED)
 		return false;
 	for (size_t i = 0; i < length; i++)

@@ -17,6 +17,12 @@ void ol_tuning_start(void);
 void ol_knowledge_start(void);
 void ol_context_start(void);
 
+/*
+ * Registers what is done in the child of a fork, once. Our constructor does it; the interposer comes
+ * earlier, since handlers of the program's that take or release locks must find it done.
+ */
+void ol_watch_forks(void);
+
 /* In the child of a fork, where only the calling thread is left. */
 void ol_context_renew(void);
 void ol_sites_renew(void);

@@ -84,8 +84,11 @@ void ol_kick(const uint32_t *word, uint32_t key, int n)
 
 void ol_yield(void)
 {
+	int saved = errno; /* a filter may forbid it */
+
 	ol_count_sleep(false);
 	sched_yield();
+	errno = saved;
 	ol_count_wake();
 	ol_polled(OL_NEVER);
 }

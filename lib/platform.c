@@ -45,6 +45,14 @@ static void child(void)
 #endif
 }
 
+void ol_watch_forks(void)
+{
+	static uint32_t watched;
+
+	if (!ol_xchg_relaxed(&watched, 1u))
+		pthread_atfork(0, 0, child);
+}
+
 /* 101 is the first priority that is not the implementation's. */
 __attribute__((constructor(101))) static void start(void)
 {
@@ -55,5 +63,5 @@ __attribute__((constructor(101))) static void start(void)
 #ifdef OL_COUNTED
 	ol_sites_start();
 #endif
-	pthread_atfork(0, 0, child);
+	ol_watch_forks();
 }

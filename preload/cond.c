@@ -84,17 +84,18 @@ void ol_run_conds_start(void)
 
 static int futex_wait(half_t *word, uint32_t seen, clockid_t clock, const struct timespec *until)
 {
-	int op = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
+	int op = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, saved = errno, error;
 
 	if (clock == CLOCK_REALTIME)
 		op |= FUTEX_CLOCK_REALTIME;
-	if (!syscall(SYS_futex, word, op, seen, until, 0, FUTEX_BITSET_MATCH_ANY))
-		return 0;
-	if (errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT)
-		return errno;
-	/* A filter forbids futexes, so we wake unasked after a nap, and look at the deadline. */
-	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = NAP_NS }, 0);
-	return until && !ol_run_ns_left(clock, until) ? ETIMEDOUT : EAGAIN;
+	error = syscall(SYS_futex, word, op, seen, until, 0, FUTEX_BITSET_MATCH_ANY) ? errno : 0;
+	if (error && error != EAGAIN && error != EINTR && error != ETIMEDOUT) {
+		/* A filter forbids futexes: we wake unasked after a nap, and look at the deadline. */
+		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = NAP_NS }, 0);
+		error = until && !ol_run_ns_left(clock, until) ? ETIMEDOUT : EAGAIN;
+	}
+	errno = saved;
+	return error;
 }
 
 /* The address only: the memory may be gone. */

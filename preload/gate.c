@@ -128,17 +128,17 @@ static bool wait_announced(struct mutex *m, const struct ol_lock_ops *ops, ol_ti
 
 #ifdef OL_COUNTED
 /* An offer passes the lock by: to the counters it is a release and an acquisition all the same. */
-static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
+static void count_release(const void *lock, const struct ol_lock_ops *ops)
 {
 	struct ol_call c;
 
-	ol_release_begin(&c, ol_run_outside_at(m, ops), ops, ol_run_caller);
+	ol_release_begin(&c, lock, ops, ol_run_caller);
 	ol_release_end(&c);
 }
 #else
-static void count_release(struct mutex *m, const struct ol_lock_ops *ops)
+static void count_release(const void *lock, const struct ol_lock_ops *ops)
 {
-	(void)m;
+	(void)lock;
 	(void)ops;
 }
 #endif
@@ -164,9 +164,13 @@ void ol_run_gate_set_sleepers(struct mutex *m, bool any)
 	} while (!change(m, w, any ? w | SLEEPERS : w & ~(uint64_t)SLEEPERS));
 }
 
-/* For the holder that is about to release: true if there was no need, the lock is on offer. */
+/*
+ * For the holder that is about to release: true if there was no need, the lock is on offer. Then the mutex
+ * may be gone: the next holder may release it, destroy it and free its memory.
+ */
 static bool offer(struct mutex *m, const struct ol_lock_ops *ops)
 {
+	const void *lock = IS_COUNTED ? ol_run_outside_at(m, ops) : 0;
 	uint64_t w, next;
 
 	do {
@@ -177,7 +181,7 @@ static bool offer(struct mutex *m, const struct ol_lock_ops *ops)
 	} while (!change(m, w, next));
 	if (!(next & OFFER))
 		return false;
-	count_release(m, ops);
+	count_release(lock, ops);
 	ol_kick(low_half(&m->gate), OL_ANY, 1);
 	return true;
 }

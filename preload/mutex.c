@@ -54,6 +54,22 @@ static inline const struct ol_lock_ops *ops_for(struct mutex *m, const void *sit
 	return ol_run_choices[kind_of(m) >> KIND_CHOICE_SHIFT];
 }
 
+/* glibc reads the attributes, and programs set the kind of static ones: ours must lie where theirs does. */
+void ol_run_mutexes_start(void)
+{
+	const struct mutex expected = { .kind = PTHREAD_MUTEX_RECURSIVE_NP };
+	pthread_mutexattr_t attr;
+	pthread_mutex_t made;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	ol_run_real.mutex_init(&made, &attr);
+	if (memcmp(&made, &expected, sizeof(expected)) != 0 || !ol_run_self())
+		ol_run_refuse("pthread_mutex_init",
+			      "this glibc keeps a mutex's kind or owner in an "
+			      "unknown way; run without overlock");
+}
+
 static void count_glibc(const struct mutex *m)
 {
 	if (kind_of(m) & KIND_ROBUST)

@@ -9,6 +9,9 @@
  *
  *	mutex.lock[0]	null: free and unused; HERE: see below; else the lock
  *
+ * A program that copies or moves a mutex nobody holds takes the word along. The lock belongs to the mutex
+ * that it names, and so such a word is as good as null to any other.
+ *
  * Where there is no memory for a lock outside, the word itself is the lock, and HERE while it is held.
  * It is tried again when the word is null: a program that has memory again gets its lock then.
  * Threads that find HERE poll; they never use a lock outside, for the word names none.
@@ -18,6 +21,7 @@
  */
 #include "preload.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 enum { BUCKETS = 1 << 16, CHUNK = 1 << 20, CACHE_LINE = 128 };
@@ -51,9 +55,20 @@ static void *lock_in(struct outside *o)
 	return (char *)o + CACHE_LINE;
 }
 
+static const struct outside *outside_of(const void *lock)
+{
+	return (const struct outside *)((const char *)lock - CACHE_LINE);
+}
+
 static const struct ol_lock_ops *inner_at(const void *lock)
 {
-	return ((const struct outside *)((const char *)lock - CACHE_LINE))->inner;
+	return outside_of(lock)->inner;
+}
+
+/* Is that word, which is in this mutex, its lock? */
+static bool is_lock_of(const void *mutex, const void *word)
+{
+	return word && word != HERE && outside_of(word)->mutex == mutex;
 }
 
 /* Room is cut from chunks; who finds one used up makes the next. */
@@ -64,9 +79,11 @@ static struct chunk *chunk;
 
 static struct chunk *new_chunk(struct chunk *full)
 {
+	int saved = errno;
 	struct chunk *c =
 		mmap(0, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	errno = saved;
 	if (c == MAP_FAILED)
 		return 0;
 	c->used = CACHE_LINE;
@@ -140,10 +157,12 @@ static OL_COLD void *attach(void **slot)
 {
 	const struct ol_lock_ops *inner = inner_of(slot);
 	struct outside *o;
-	void *now = ol_load_relaxed(slot);
+	void *now = ol_load_acquire(slot);
 
 	if (now == HERE)
 		return 0;
+	if (is_lock_of(slot, now))
+		return now; /* since we looked */
 	o = find_left(slot, inner);
 	if (!o)
 		o = insert(slot, inner);
@@ -151,22 +170,17 @@ static OL_COLD void *attach(void **slot)
 	 * Release: the lock's zeroes, whichever thread cut its room. Acquire: the section of a thread that held
 	 * the word, which we follow by another lock.
 	 */
-	if (o && ol_cas_acq_rel(slot, (void *)0, lock_in(o)))
+	if (o && ol_cas_acq_rel(slot, now, lock_in(o)))
 		return lock_in(o);
 	now = ol_load_acquire(slot); /* another was faster; ours serves a later mutex */
-	return now == HERE ? 0 : now;
-}
-
-static bool is_outside(const void *word)
-{
-	return word && word != HERE;
+	return is_lock_of(slot, now) ? now : 0;
 }
 
 static inline void *lock_of(void *l)
 {
 	void **slot = l, *lock = ol_load_acquire(slot);
 
-	return OL_UNLIKELY(!is_outside(lock)) ? attach(slot) : lock;
+	return OL_UNLIKELY(!is_lock_of(slot, lock)) ? attach(slot) : lock;
 }
 
 static bool acquire(void *lock, ol_ticks_t until)
@@ -184,10 +198,13 @@ static bool acquire(void *lock, ol_ticks_t until)
 /* Acquires the word, or the lock outside as soon as there is one; gives up at `until`, at once for 0. */
 static OL_COLD bool acquire_here(void *l, ol_ticks_t until)
 {
-	void *lock;
+	void **slot = l, *lock, *now;
 
-	/* Acquire: the holder before us released the word. */
-	while (!ol_cas_acquire((void **)l, (void *)0, HERE)) {
+	for (;;) {
+		now = ol_load_acquire(slot);
+		/* Acquire: the holder before us released the word. */
+		if (now != HERE && !is_lock_of(slot, now) && ol_cas_acquire(slot, now, HERE))
+			return true;
 		lock = lock_of(l);
 		if (lock)
 			return acquire(lock, until);
@@ -195,7 +212,6 @@ static OL_COLD bool acquire_here(void *l, ol_ticks_t until)
 			return false;
 		ol_yield();
 	}
-	return true;
 }
 
 static void do_lock(void *l)
@@ -234,9 +250,9 @@ static void *to_release(void *l)
 {
 	void **slot = l, *lock = ol_load_acquire(slot);
 
-	if (is_outside(lock))
+	if (is_lock_of(slot, lock))
 		return lock;
-	if (lock)
+	if (lock == HERE)
 		ol_store_release(slot, (void *)0);
 	return 0;
 }
@@ -260,14 +276,14 @@ static bool do_is_locked(const void *l)
 {
 	void *lock = ol_load_acquire((void *const *)l);
 
-	return lock == HERE || (lock && inner_at(lock)->is_locked(lock));
+	return lock == HERE || (is_lock_of(l, lock) && inner_at(lock)->is_locked(lock));
 }
 
 static bool do_is_contended(const void *l)
 {
 	void *lock = ol_load_acquire((void *const *)l);
 
-	return is_outside(lock) && inner_at(lock)->is_contended(lock);
+	return is_lock_of(l, lock) && inner_at(lock)->is_contended(lock);
 }
 
 void *ol_run_outside_at(struct mutex *m, const struct ol_lock_ops *ops)

@@ -167,6 +167,9 @@ extern struct real ol_run_real;
 /* One line on standard error, and the exit code of what could not be started. */
 _Noreturn void ol_run_refuse(const char *what, const char *why);
 
+/* At the start only, as later the program may have another file there. */
+void ol_run_ignore(const char *variable, const char *value, const char *why);
+
 uint32_t ol_run_self(void); /* this thread's id in the kernel, never 0 */
 uint32_t
 ol_run_former_self(void); /* what it was in the parent, if this is the thread that forked; else 0 */
@@ -179,6 +182,7 @@ const struct ol_lock_ops *ol_run_lock_named(const char *id);
  * no lock yet gets one; null: unknown.
  */
 
+void ol_run_mutexes_start(void);
 int ol_run_mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const void *site);
 int ol_run_mutex_destroy(struct mutex *m);
 int ol_run_mutex_lock(struct mutex *m, const void *site);
@@ -246,6 +250,7 @@ int ol_run_cond_broadcast(struct cond *c);
 
 /* rwlock.c; errors as glibc has them */
 
+void ol_run_rwlocks_start(void);
 int ol_run_rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr);
 int ol_run_rwlock_destroy(struct rwlock *r);
 int ol_run_rwlock_read(struct rwlock *r);

@@ -332,6 +332,24 @@ int ol_run_rwlock_unlock(struct rwlock *r)
 }
 
 /* glibc reads the attributes, and leaves all zero but for the kind and who shares it. */
+/* glibc reads the attributes, and must keep them where we look for them, and nothing elsewhere. */
+void ol_run_rwlocks_start(void)
+{
+	const int kind = PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+	const struct rwlock expected = { .shared = 1, .flags = (uint32_t)kind };
+	pthread_rwlockattr_t attr;
+	pthread_rwlock_t made;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_rwlockattr_setkind_np(&attr, kind);
+	ol_run_real.rwlock_init(&made, &attr);
+	if (memcmp(&made, &expected, sizeof(expected)) != 0)
+		ol_run_refuse("pthread_rwlock_init",
+			      "this glibc keeps an rwlock's attributes in an "
+			      "unknown way; run without --rwlock");
+}
+
 int ol_run_rwlock_init(struct rwlock *r, const pthread_rwlockattr_t *attr)
 {
 	if (!attr && rwlock_ops()) {

@@ -124,11 +124,12 @@ static _Thread_local struct {
 
 static bool is_realtime(ol_ticks_t now)
 {
-	int is;
+	int is, saved = errno;
 
 	if (!ol_before(now, policy.ask_again)) {
 		policy.ask_again = now + ol_ticks_from_ns(100000000);
 		is = sched_getscheduler(0);
+		errno = saved;
 		policy.is_realtime = is == SCHED_FIFO || is == SCHED_RR || is == SCHED_DEADLINE;
 	}
 	return policy.is_realtime;

@@ -8,12 +8,12 @@
 #include "preload.h"
 #include "environment.h"
 #include "defaults.h"
+#include "internal.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 const struct ol_lock_ops *ol_run_chosen, *ol_run_chosen_rwlock, *ol_run_chosen_spin;
@@ -25,10 +25,25 @@ uint32_t ol_run_epoch;
 static _Thread_local uint32_t my_id __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t my_former_id __attribute__((tls_model("initial-exec")));
 
+/*
+ * glibc knows it, and writes it into its mutexes. Not gettid(): a sandbox that was made for glibc's mutexes may
+ * end the program for it.
+ */
+static OL_COLD uint32_t find_my_id(void)
+{
+	pthread_mutex_t m = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	uint32_t id;
+
+	ol_run_real.mutex_lock(&m);
+	id = (uint32_t)m.__data.__owner;
+	ol_run_real.mutex_unlock(&m);
+	return id;
+}
+
 uint32_t ol_run_self(void)
 {
 	if (OL_UNLIKELY(!my_id))
-		my_id = (uint32_t)syscall(SYS_gettid);
+		my_id = find_my_id();
 	return my_id;
 }
 
@@ -42,6 +57,11 @@ _Noreturn void ol_run_refuse(const char *what, const char *why)
 {
 	dprintf(STDERR_FILENO, "overlock: %s: %s\n", what, why);
 	_exit(125);
+}
+
+void ol_run_ignore(const char *variable, const char *value, const char *why)
+{
+	dprintf(STDERR_FILENO, "overlock: %s=%s ignored: %s\n", variable, value, why);
 }
 
 /* The oldest version with today's meaning: newer glibcs keep it, and asking for it cannot fail. */
@@ -62,7 +82,7 @@ static void find(void *function, const char *name, const char *version)
 	void *found = dlvsym(RTLD_NEXT, name, version);
 
 	if (!found)
-		ol_run_refuse(name, "needs glibc 2.30 or later; run without overlock");
+		ol_run_refuse(name, "needs glibc 2.36 or later; run without overlock");
 	memcpy(function, &found, sizeof(found));
 }
 
@@ -230,7 +250,8 @@ static void child(void)
 }
 
 enum { FRESH, STARTING, STARTED };
-static uint32_t state, starter;
+static uint32_t state;
+static const uint32_t *starter; /* its `my_id`: there are no ids yet */
 
 /*
  * Releases: with `ol_run_real`, the choices and where condition variables keep their flags, and the
@@ -243,11 +264,22 @@ static void choose_all(void)
 
 	if (!ops)
 		return;
+	ol_run_mutexes_start();
 	ol_run_conds_start();
 	kind = ol_run_choices_start(ops, choose_openmp(ops));
 	ol_store_release(&ol_run_chosen, ops);
 	if (!IS_CHECKED) /* there nobody goes straight through */
 		ol_store_release(&ol_run_plain_kind, kind);
+}
+
+/* Releases: with `ol_run_real`. */
+static void choose_for_rwlocks(void)
+{
+	const struct ol_lock_ops *ops = choose_rwlock();
+
+	if (ops)
+		ol_run_rwlocks_start();
+	ol_store_release(&ol_run_chosen_rwlock, ops);
 }
 
 static bool is_enabled(void)
@@ -276,11 +308,13 @@ static void start_once(void)
 	if (is_enabled())
 		ol_store_release(&ol_run_chosen_spin, choose_spin());
 	find_real();
+	/* First of all handlers: what follows may allocate, and so may register those of an allocator. */
+	ol_run_real.register_atfork(0, 0, child, 0);
+	ol_watch_forks();
 	if (is_enabled() && !is_under_tsan()) {
 		choose_all();
-		ol_store_release(&ol_run_chosen_rwlock, choose_rwlock()); /* with `ol_run_real` */
+		choose_for_rwlocks();
 	}
-	ol_run_real.register_atfork(0, 0, child, 0);
 	ol_run_sleepers_start();
 #ifdef OL_COUNTED
 	if (ol_run_chosen)
@@ -299,10 +333,10 @@ OL_COLD const struct ol_lock_ops *ol_run_start(void)
 	if (ol_load_acquire(&state) == STARTED)
 		return ol_run_chosen; /* null: disabled */
 	if (ol_cas_acquire(&state, (uint32_t)FRESH, (uint32_t)STARTING)) {
-		ol_store_relaxed(&starter, ol_run_self());
+		ol_store_relaxed(&starter, &my_id);
 		start_once();
 		ol_store_release(&state, (uint32_t)STARTED);
-	} else if (ol_load_relaxed(&starter) != ol_run_self()) {
+	} else if (ol_load_relaxed(&starter) != &my_id) {
 		while (ol_load_acquire(&state) != STARTED)
 			ol_yield();
 	}

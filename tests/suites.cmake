@@ -322,6 +322,13 @@ suite(conformance SECONDS 220
 	BUILD all
 	COMMAND "pytest tests/run/conformance")
 
+suite(glibc SECONDS 120
+	WHAT "overlock run on newer versions of glibc, Debian 13's and the newest: a part of the cases, condition variables, forks, C++; the same built on their headers"
+	PATHS lib preload tests/run/glibc tests/run/conftest.py
+	NEEDS glibc
+	BUILD all
+	COMMAND "pytest tests/run/glibc")
+
 suite(openmp SECONDS 120
 	WHAT "OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught"
 	PATHS include lib preload tests/run/openmp tests/run/conformance tests/run/conftest.py

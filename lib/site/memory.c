@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -92,17 +93,24 @@ void ol_chunks_free(struct chunk *c)
 void ol_live_start(void)
 {
 	const char *folder = secure_getenv("OVERLOCK_LIVE");
+	bool fine;
 	int fd = -1;
 
-	for (unsigned n = 0; folder && fd < 0 && n < 1000; n++) {
+	if (!folder || !*folder)
+		return;
+	for (unsigned n = 0; fd < 0 && n < 1000; n++) {
 		snprintf(live_name, sizeof(live_name), "%s/%ld.%u", folder, (long)getpid(), n);
 		fd = open(live_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (fd < 0 && errno != EEXIST)
 			break;
 	}
 	live_size = CHUNK;
-	if (fd < 0 || pwrite(fd, ol_sites_know_slices() ? "s" : "-", 1, 0) != 1)
+	fine = fd >= 0 && pwrite(fd, ol_sites_know_slices() ? "s" : "-", 1, 0) == 1;
+	if (!fine) {
+		dprintf(STDERR_FILENO, "overlock: OVERLOCK_LIVE=%s ignored: %s\n", folder,
+			strerror(errno));
 		*live_name = 0;
+	}
 	if (fd >= 0)
 		close(fd);
 }

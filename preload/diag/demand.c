@@ -78,13 +78,26 @@ bool ol_run_demand_is_taken(void)
 	return number && !sigaction(number, 0, &now) && now.sa_handler != on_signal;
 }
 
+/* 0: none that a program can handle. */
+static int handled(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	return *end || n < 1 || n > SIGRTMAX || n == SIGKILL || n == SIGSTOP ? 0 : (int)n;
+}
+
 void ol_run_demand_start(void)
 {
 	const char *text = secure_getenv("OVERLOCK_SIGNAL");
 	struct sigaction ours = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, now;
 
-	number = text ? atoi(text) : 0;
-	if (number <= 0 || !ol_run_report_is_wanted() || sigaction(number, 0, &now)) {
+	if (!text || !*text || !ol_run_report_is_wanted())
+		return;
+	number = handled(text);
+	if (!number || sigaction(number, 0, &now)) {
+		ol_run_ignore("OVERLOCK_SIGNAL", text,
+			      "expected the number of a signal that can be handled");
 		number = 0;
 		return;
 	}

@@ -7,6 +7,9 @@
  * stack, later it follows the owners from mutex to mutex and tells what it finds. So nobody is
  * interrupted, no thread is added, and of threads that wait for at least 10 ms the stacks are known.
  *
+ * A walk reads the mutexes that others wait for, and a thread whose wait is over may free its mutex at
+ * once. So a walk says first that there is one, and whoever has stopped to wait stays until it is over.
+ *
  * All this happens while the program holds its locks: no malloc, no loader's lock, and errno stays.
  */
 #include "internal.h"
@@ -32,7 +35,12 @@ struct thread {
 	uint32_t depth; /* of the stack; 0: not known yet */
 	void *stack[FRAMES];
 	uint32_t told; /* its present wait has been told of */
-	uint32_t seen; /* in which walk; under the lock */
+
+	/* What a walk found, in which it was last seen; under the lock. */
+	uint32_t seen;
+	const struct mutex *mutex; /* null: it waited for none */
+	uint32_t owner;		   /* of that; 0: nobody known */
+	struct thread *holder;	   /* the owner's record, or null */
 };
 
 static struct thread *threads;
@@ -95,6 +103,7 @@ static struct thread *thread_of(uint32_t id)
 static struct string told;		 /* all findings, as JSON */
 static struct string message, name, cpp; /* while one is told of */
 static uint32_t telling, walks;
+static uint32_t walker; /* the thread that walks; 0: none does */
 
 /* Of /proc/self/task/ID, a file's first line. */
 static void of_task(uint32_t id, const char *file, char *into, size_t size)
@@ -200,7 +209,7 @@ static void put_holder(const struct mutex *m, uint32_t owner)
 	ol_run_string_put(&message, "\n");
 }
 
-static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
+static void put_waiter(struct thread *t)
 {
 	uint64_t ns = ol_ns_from_ticks(ol_now() - ol_load_relaxed(&t->since));
 	char comm[64];
@@ -211,30 +220,51 @@ static void put_waiter(struct thread *t, const struct mutex *m, uint32_t owner)
 	ol_run_string_put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
 	ol_run_string_put(&message, "  thread %u (%s) has waited for %.3f s for ", t->id, comm,
 			  (double)ns / 1e9);
-	put_address(m, false);
+	put_address(t->mutex, false);
 	ol_run_string_put(&message, "\n");
 	put_stack(t->stack, ol_load_acquire(&t->depth));
-	put_holder(m, owner);
+	put_holder(t->mutex, t->owner);
 	ol_run_string_put(&told, "}");
 }
 
-/* The owner's owner and so on, until nobody waits or somebody comes again. */
-static void put_chain(struct thread *t)
+/*
+ * The owner's owner and so on, until nobody waits or somebody comes again: that is a deadlock. The fence
+ * and the one in ol_run_misuse_wait_over(): either we see that the wait is over, or that thread sees us.
+ */
+static bool walk(struct thread *t)
 {
 	const struct mutex *m;
+
+	walks++;
+	ol_store_relaxed(&walker, ol_run_self());
+	ol_fence();
+	for (; t && t->seen != walks; t = t->holder) {
+		m = ol_load_relaxed(&t->waits_for);
+		t->seen = walks;
+		t->mutex = m;
+		t->owner = m ? ol_load_relaxed(&m->owner) : 0;
+		t->holder = t->owner ? thread_of(t->owner) : 0;
+	}
+	ol_store_release(&walker, 0u); /* after all that we read */
+	return t;
+}
+
+/* What the walk from there has found. */
+static void put_chain(struct thread *t)
+{
 	uint32_t owner = 0;
 	const char *comma = "";
 
 	ol_run_string_put(&told, ", \"waits\": [");
 	walks++;
-	while (t && t->seen != walks && (m = ol_load_relaxed(&t->waits_for))) {
+	while (t && t->seen != walks && t->mutex) {
 		t->seen = walks;
 		ol_store_relaxed(&t->told, 1u);
-		owner = ol_load_relaxed(&m->owner);
 		ol_run_string_put(&told, "%s", comma);
-		put_waiter(t, m, owner);
+		put_waiter(t);
 		comma = ", ";
-		t = owner ? thread_of(owner) : 0;
+		owner = t->owner;
+		t = t->holder;
 	}
 	ol_run_string_put(&told, "]");
 	if (t && t->seen == walks) {
@@ -245,21 +275,6 @@ static void put_chain(struct thread *t)
 		ol_run_string_put(&message, "  thread %u waits for no mutex; it is %s\n", owner,
 				  state_of(owner));
 	}
-}
-
-static bool is_deadlock(const struct thread *t)
-{
-	const struct mutex *m;
-
-	walks++;
-	for (struct thread *next = (struct thread *)(uintptr_t)t; next;) {
-		if (next->seen == walks)
-			return true;
-		next->seen = walks;
-		m = ol_load_relaxed(&next->waits_for);
-		next = m && m->owner ? thread_of(ol_load_relaxed(&m->owner)) : 0;
-	}
-	return false;
 }
 
 struct found {
@@ -282,7 +297,7 @@ static void put_found(void *arg)
 {
 	struct found *f = arg;
 
-	if (f->waiter && is_deadlock(f->waiter))
+	if (f->waiter && walk(f->waiter))
 		f->what = FOUND_deadlock;
 	message.used = 0;
 	ol_run_string_put(&told, "%s\n  {\"what\": \"%s\"", told.used ? "," : "",
@@ -327,13 +342,19 @@ static bool is_new(const struct found *f)
 	return true;
 }
 
+/* Not ol_yield(), which looks again at waits that last. */
+static void nap(void)
+{
+	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 1000000 }, 0);
+}
+
 static void tell(struct found *f)
 {
 	int saved = errno, type;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &type);
 	while (!ol_cas_acquire(&telling, 0u, 1u))
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, 0); /* ol_yield() looks again */
+		nap();
 	if (f->waiter ? !ol_load_relaxed(&f->waiter->told) : is_new(f))
 		ol_run_on_large_stack(put_found, f);
 	ol_store_release(&telling, 0u);
@@ -382,8 +403,15 @@ void ol_run_misuse_wait(const struct mutex *m)
 
 void ol_run_misuse_wait_over(void)
 {
-	if (mine)
-		ol_store_relaxed(&mine->waits_for, (const struct mutex *)0);
+	uint32_t other;
+
+	if (!mine)
+		return;
+	ol_store_relaxed(&mine->waits_for, (const struct mutex *)0);
+	ol_fence();
+	/* Our own walk: a signal handler has interrupted it. Acquire: what it read, before what we do. */
+	while ((other = ol_load_acquire(&walker)) && other != ol_run_self())
+		nap();
 }
 
 void ol_run_misuse_nap(ol_ticks_t began)
@@ -512,4 +540,5 @@ void ol_run_misuse_renew(void)
 	threads = 0;
 	mine = 0;
 	telling = 0;
+	walker = 0;
 }

@@ -25,6 +25,42 @@ static int table_rows = 12;
 
 enum occasion { FINDING, DEMAND, END };
 
+/* Is it a device or a pipe, such as /dev/null? A rename would put a file in its place. */
+static bool is_special(const char *path)
+{
+	struct stat s;
+
+	return !stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
+}
+
+static int open_temporary(void)
+{
+	static const char random[] = "XXXXXX";
+
+	memcpy(temporary + strlen(temporary) + 1 - sizeof(random), random, sizeof(random));
+	return mkostemp(temporary, O_CLOEXEC);
+}
+
+/* Asked at the start, since the program's end may be hours away; by then it may be otherwise. */
+static bool may_write(void)
+{
+	struct stat s;
+	int fd;
+
+	if (is_special(output))
+		return !access(output, W_OK);
+	if (!stat(output, &s) && S_ISDIR(s.st_mode)) {
+		errno = EISDIR;
+		return false;
+	}
+	fd = open_temporary();
+	if (fd < 0)
+		return false;
+	close(fd);
+	unlink(temporary);
+	return true;
+}
+
 /*
  * Every program that the one under `run` starts is interposed too, and would overwrite its report:
  * only the first one writes, unless %p in the name of the file makes room for each.
@@ -49,6 +85,9 @@ void ol_run_report_start(const char *named)
 		     p ? (long)getpid() : 0L, p ? p + 2 : "") < 0 ||
 	    asprintf(&temporary, "%s.XXXXXX", output) < 0)
 		reports = false;
+	else if (!may_write())
+		dprintf(STDERR_FILENO, "overlock: OVERLOCK_OUTPUT=%s cannot be written yet: %s\n",
+			output, strerrordesc_np(errno));
 }
 
 static void write_left(int fd)
@@ -158,41 +197,49 @@ static bool write_json(int fd, enum occasion when)
 	       dprintf(fd, "}\n") > 0;
 }
 
-/* Is it a device or a pipe, such as /dev/null? A rename would put a file in its place. */
-static bool is_special(const char *path)
+static bool write_special(enum occasion when)
 {
-	struct stat s;
+	int fd = open(output, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	bool fine = fd >= 0 && write_json(fd, when);
 
-	return !stat(path, &s) && !S_ISREG(s.st_mode);
+	if (fd >= 0)
+		close(fd);
+	return fine;
 }
 
 /* A reader finds the whole report or none. */
-static void write_file(enum occasion when)
+static bool write_regular(enum occasion when)
 {
-	static const char random[] = "XXXXXX";
-	int fd;
+	int fd = open_temporary();
+	bool fine = fd >= 0 && write_json(fd, when) && !fchmod(fd, 0644);
 
-	if (is_special(output)) {
-		fd = open(output, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-		if (fd >= 0) {
-			write_json(fd, when);
-			close(fd);
-		}
-		return;
-	}
-	memcpy(temporary + strlen(temporary) + 1 - sizeof(random), random, sizeof(random));
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd >= 0) {
-		bool fine = write_json(fd, when) && !fchmod(fd, 0644);
-
-		if (close(fd) || !fine || rename(temporary, output))
-			unlink(temporary);
-	}
+	if (fd < 0)
+		return false;
+	if (!close(fd) && fine && !rename(temporary, output))
+		return true;
+	unlink(temporary);
+	return false;
 }
 
 static int open_terminal(void)
 {
 	return open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Not strerror(), which may translate, and allocate: a finding's thread may hold any lock. */
+static void write_file(enum occasion when)
+{
+	int fd, error;
+
+	if (is_special(output) ? write_special(when) : write_regular(when))
+		return;
+	error = errno;
+	fd = open_terminal();
+	if (fd < 0)
+		return;
+	dprintf(fd, "overlock: the report cannot be written to %s: %s\n", output,
+		strerrordesc_np(error));
+	close(fd);
 }
 
 bool ol_run_report_is_wanted(void)

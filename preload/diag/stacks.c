@@ -287,6 +287,10 @@ void ol_run_stacks_start(void)
 
 	if (!of || !*of)
 		return;
+	if (strcmp(of, "wait") != 0 && strcmp(of, "hold") != 0) {
+		ol_run_ignore("OVERLOCK_STACKS", of, "expected wait or hold");
+		return;
+	}
 	if (!ol_run_objects_start())
 		ol_run_refuse(
 			"OVERLOCK_STACKS",

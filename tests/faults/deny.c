@@ -4,6 +4,8 @@
  *
  * Runs a program and its children under a seccomp filter by which one system call fails.
  *
+ * An ERRNO of KILL ends the program instead, and goes alone.
+ *
  *	--after-start	once one of them has said so: prctl(DENY_FROM_NOW), for which started.c is preloaded
  *	--anonymous	mmap only of no file
  *	--below PATH	openat only of files there
@@ -45,6 +47,7 @@ static const struct call {
 	CALL(fcntl),
 	CALL(futex),
 	CALL(getcpu),
+	CALL(gettid),
 	CALL(getrandom),
 	CALL(membarrier),
 	CALL(memfd_create),
@@ -70,10 +73,12 @@ static const struct call {
 	CALL(sigaltstack),
 };
 
+enum { KILL = 4096 }; /* larger than any errno */
+
 #define ERROR(name) { #name, name }
 static const struct call errors[] = {
 	ERROR(EACCES), ERROR(EAGAIN), ERROR(EINVAL), ERROR(EMFILE),
-	ERROR(ENOMEM), ERROR(ENOSYS), ERROR(EPERM),
+	ERROR(ENOMEM), ERROR(ENOSYS), ERROR(EPERM),  ERROR(KILL),
 };
 
 static struct {
@@ -122,12 +127,14 @@ static char **read_arguments(char **words)
 /* The listener; -1 where none is needed. */
 static int filter(bool listens)
 {
-	const uint32_t then =
-		listens ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (uint32_t)asked.error;
+	const uint32_t then = asked.error == KILL ? SECCOMP_RET_KILL_PROCESS
+			      : listens		  ? SECCOMP_RET_USER_NOTIF
+						  : SECCOMP_RET_ERRNO | (uint32_t)asked.error;
+	const uint32_t told_by = listens ? SYS_prctl : UINT32_MAX; /* which is no call */
 	struct sock_filter program[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)asked.call, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, told_by, 0, 2),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, DENY_FROM_NOW, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,8 @@ MUTANTS = {
     "no owner is followed": (
         "deadlock",
         "misuse.c",
-        "if (next->seen == walks)\n\t\t\treturn true;",
-        "if (next->seen == walks)\n\t\t\treturn false;",
+        "/* after all that we read */\n\treturn t;",
+        "/* after all that we read */\n\treturn false;",
     ),
     "sleepers do not wake to look": (
         "long_wait",
@@ -234,3 +235,27 @@ def test_gdb_tells_holder_and_waiters(program: Compile, lock: str) -> None:
     finally:
         child.kill()
         child.wait()
+
+
+WALK = "static bool walk("
+MET = "m = ol_load_relaxed(&t->waits_for);"
+STAYS = "while ((other = ol_load_acquire(&walker))"
+
+
+def slow_walk(folder: Path, *also: tuple[str, str, str]) -> Path:
+    """The checked library, which calls the program where it has yet to look at a waiter's mutex."""
+    folder.mkdir()
+    declared = f"extern void walked(const void *m) __attribute__((weak));\n{WALK}"
+    more = (("misuse.c", WALK, declared), *also)
+    called = MET + " if (walked) walked(m);"
+    return build(folder, Mutant("slow walk", "misuse.c", MET, called, "", (), more), "checked")
+
+
+def test_a_mutex_is_not_freed_while_it_is_looked_at(program: Compile, tmp_path: Path) -> None:
+    freed, out = program("freed_meanwhile.c", "-rdynamic"), tmp_path / "report"
+    found = told_by(slow_walk(tmp_path / "slow"), freed, "", out)
+    assert found == ["long_wait", "long_wait"]
+    nobody_stays = ("misuse.c", STAYS, STAYS.replace("while (", "while (false && "))
+    mutant = slow_walk(tmp_path / "mutant", nobody_stays)
+    more = {"OVERLOCK_DEADLOCK_NS": "200000000", "OVERLOCK_OUTPUT": str(out)}
+    assert run([freed], environment("tas_yield", mutant, **more)).returncode == -signal.SIGSEGV

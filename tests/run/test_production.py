@@ -16,7 +16,16 @@ import pytest
 from overlock_tools.system import native
 from tests.conftest import TOP
 from tests.processes import HANG_S
-from tests.run.conftest import LOCKS, X86_64, Compile, collapses, environment, overlock, run
+from tests.run.conftest import (
+    LOCKS,
+    X86_64,
+    Compile,
+    collapses,
+    environment,
+    on_terminal,
+    overlock,
+    run,
+)
 
 FLAVOURS = ("", "-counted", "-checked")
 ALLOCATORS = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")
@@ -380,3 +389,59 @@ def test_what_cannot_be_printed(options: tuple[str, ...]) -> None:
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (125, "", 1)
     assert "%p" in done.stderr
     assert ("needs overlock to keep running" in done.stderr) is (options in STAYS)
+
+
+# Variables that `overlock run` would have refused.
+
+WRONG = {
+    "stacks": ("OVERLOCK_STACKS", "waits", "ignored: expected wait or hold"),
+    **{
+        f"signal {text}": ("OVERLOCK_SIGNAL", text, "ignored: expected the number of a signal")
+        for text in ("USR1", "0", "9", "10x", "99")
+    },
+    "live": ("OVERLOCK_LIVE", "@/none", "ignored: No such file or directory"),
+    "output": ("OVERLOCK_OUTPUT", "@/none/out", "cannot be written yet: No such file or directory"),
+    "output to a folder": ("OVERLOCK_OUTPUT", "@", "cannot be written yet: Is a directory"),
+}
+RIGHT = {
+    "stacks": ("OVERLOCK_STACKS", "hold"),
+    "signal": ("OVERLOCK_SIGNAL", "10"),
+    "live": ("OVERLOCK_LIVE", "@"),
+    "output": ("OVERLOCK_OUTPUT", "@/out"),
+    "output to a device": ("OVERLOCK_OUTPUT", "/dev/null"),
+    "nothing": ("OVERLOCK_SIGNAL", ""),
+}
+
+
+def told_at_the_start(program: Compile, folder: Path, name: str, value: str) -> str:
+    more = {"OVERLOCK_OUTPUT": "/dev/null"} | {name: value.replace("@", str(folder))}
+    env = environment("tas_yield", library("-counted"), **more)
+    done = served([program("guarded.c"), "2", "10"], env)
+    assert (done.returncode, done.stdout) == (0, counted(2, "10"))
+    return done.stderr
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_variable_is_told_in_one_line(program: Compile, tmp_path: Path, what: str) -> None:
+    name, value, why = WRONG[what]
+    said = told_at_the_start(program, tmp_path, name, value)
+    assert said.startswith(f"overlock: {name}={value.replace('@', str(tmp_path))} {why}")
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", RIGHT)
+def test_nothing_is_told_of_right_ones(program: Compile, tmp_path: Path, what: str) -> None:
+    assert told_at_the_start(program, tmp_path, *RIGHT[what]) == ""
+
+
+def test_a_report_that_fails_at_the_end_is_told_to_the_terminal(tmp_path: Path) -> None:
+    """Not to the program's streams: by then it may have another file there."""
+    folder, streams = tmp_path / "folder", tmp_path / "streams"
+    folder.mkdir()
+    out = folder / "report"
+    env = environment("tas_yield", library("-counted"), OVERLOCK_OUTPUT=str(out))
+    remove = f"import os; os.rmdir({str(folder)!r})"
+    said = on_terminal([sys.executable, "-c", remove], env, streams)
+    assert f"overlock: the report cannot be written to {out}: No such file or directory" in said
+    assert streams.read_text() == ""

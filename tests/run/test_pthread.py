@@ -77,6 +77,18 @@ def test_fork_leaves_the_ghosts_behind(program: Compile, lock: str) -> None:
 
 
 @EACH_LOCK
+def test_forks_with_an_allocators_handlers(program: Compile, lock: str) -> None:
+    said = output([program("fork_allocator.c")], environment(lock))
+    assert said == "children that returned: 40 of 40\n"
+
+
+@EACH_LOCK
+def test_a_copy_is_a_mutex_of_its_own(program: Compile, lock: str) -> None:
+    expected = output([program("copied.c")], environment(None))
+    assert output([program("copied.c")], environment(lock)) == expected
+
+
+@EACH_LOCK
 def test_memory_becomes_a_mutex_again(program: Compile, lock: str) -> None:
     said = output([program("reborn.c")], environment(lock))
     assert said == "2000 of 2000 visits, 1 at a time\nmemory for later lives: none\n"
@@ -117,6 +129,27 @@ def test_attributes_in_our_words_are_refused(attributes_in: AttributesIn) -> Non
     said = attributes_in(3, native.file("liboverlock-run.so"))
     assert said.startswith("overlock: pthread_cond_init: ")
     assert said.endswith("run without overlock\n")
+
+
+# Where glibc keeps a mutex's kind and an rwlock's mark, and elsewhere.
+@pytest.mark.parametrize(
+    ("mutex", "rwlock", "refused"),
+    [(4, 7, ""), (5, 7, "pthread_mutex_init"), (4, 6, "pthread_rwlock_init")],
+)
+def test_kinds_elsewhere_are_refused(
+    program: Compile, folder: Path, mutex: int, rwlock: int, refused: str
+) -> None:
+    version = "GLIBC_2.2.5" if X86_64 else "GLIBC_2.17"
+    script = folder / "kind_layout.map"
+    script.write_text(version + " { global: pthread_mutex_init; pthread_rwlock_init; };\n")
+    words = (f"-DMUTEX_WORD={mutex}", f"-DRWLOCK_WORD={rwlock}")
+    options = ("-shared", "-fPIC", *words, f"-Wl,--version-script={script}")
+    front = program("kind_layout.c", *options, name=f"kind_layout_{mutex}_{rwlock}.so")
+    ours = native.file("liboverlock-run.so")
+    done = run(["true"], environment("tas_yield", None, LD_PRELOAD=f"{ours}:{front}", **QRW))
+    assert done.returncode == (125 if refused else 0)
+    assert done.stderr.startswith(f"overlock: {refused}: this glibc keeps" if refused else "")
+    assert done.stderr.count("\n") == bool(refused)
 
 
 @EACH_LOCK

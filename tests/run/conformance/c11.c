@@ -182,5 +182,5 @@ static int let_go(void *object)
 }
 
 const struct family c11_mutexes = {
-	"c11", kinds, states, calls, sizeof(mtx_t), let_go, answer, look,
+	"c11", kinds, states, calls, sizeof(mtx_t), let_go, answer, look, true,
 };

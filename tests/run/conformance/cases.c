@@ -192,10 +192,13 @@ static int let_go(void *arg)
 	return l->family->let_go(l->object);
 }
 
+enum { ERRNO_BEFORE = 77 };
+
 static void run_case(const struct chosen *c, bool waits, struct said *s)
 {
 	static _Alignas(64) unsigned char storage[512];
 	struct letting_go l = { c->family, storage, false };
+	bool changed;
 	int result;
 
 	memset(storage, 0x5a, sizeof(storage));
@@ -203,10 +206,14 @@ static void run_case(const struct chosen *c, bool waits, struct said *s)
 	c->state->reach(storage);
 	if (waits)
 		ask_other(let_go, &l);
+	errno = ERRNO_BEFORE;
 	result = c->call->make(storage);
+	changed = c->family->keeps_errno && errno != ERRNO_BEFORE;
 	if (waits)
 		say(s, l.done ? "waits, " : "did not wait, ");
 	say(s, "%s", c->family->answer(result));
+	if (changed)
+		say(s, ", errno changed");
 	if (waits && other_said())
 		say(s, ", the other could not let go");
 	if (c->family->look)

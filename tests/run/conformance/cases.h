@@ -3,8 +3,8 @@
 #define CASES_H
 /*
  * A case is FAMILY/KIND/STATE/CALL: an object of that kind is made, brought into that state, the call
- * is made by the case's own thread, and the case prints what the call answered and how it left the
- * object. What each must print is in table.toml. No case depends on how long anything takes, but
+ * is made by the case's own thread, and the case prints what the call answered, whether it changed errno,
+ * and how it left the object. What each must print is in table.toml. No case depends on how long anything takes, but
  * that threads run at all.
  */
 #include <pthread.h>
@@ -47,6 +47,7 @@ struct family {
 	const char *(*answer)(int result);
 	/* How the call left the object; null: nothing to see, and any call may be followed by it. */
 	const char *(*look)(void *object);
+	bool keeps_errno; /* no call may change it */
 };
 
 extern const struct family mutexes, rwlocks, spinlocks, conditions, c11_mutexes, openmp_locks;

@@ -378,5 +378,5 @@ static const char *look(void *object)
 }
 
 const struct family conditions = {
-	"cond", kinds, states, calls, sizeof(struct pair), own_unlock, errno_answer, look,
+	"cond", kinds, states, calls, sizeof(struct pair), own_unlock, errno_answer, look, true,
 };

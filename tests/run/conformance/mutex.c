@@ -221,5 +221,5 @@ static const char *look(void *object)
 }
 
 const struct family mutexes = {
-	"mutex", kinds, states, calls, sizeof(pthread_mutex_t), unlock, errno_answer, look,
+	"mutex", kinds, states, calls, sizeof(pthread_mutex_t), unlock, errno_answer, look, true,
 };

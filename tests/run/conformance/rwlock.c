@@ -261,5 +261,5 @@ static const char *look(void *object)
 }
 
 const struct family rwlocks = {
-	"rwlock", kinds, states, calls, sizeof(pthread_rwlock_t), unlock, errno_answer, look,
+	"rwlock", kinds, states, calls, sizeof(pthread_rwlock_t), unlock, errno_answer, look, true,
 };

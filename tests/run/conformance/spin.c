@@ -106,5 +106,5 @@ static const char *look(void *object)
 }
 
 const struct family spinlocks = {
-	"spin", kinds, states, calls, sizeof(pthread_spinlock_t), unlock, errno_answer, look,
+	"spin", kinds, states, calls, sizeof(pthread_spinlock_t), unlock, errno_answer, look, true,
 };

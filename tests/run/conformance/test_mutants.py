@@ -27,8 +27,8 @@ PRELOAD = TOP / "preload"
 RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
 SOURCES = (
-    *("api.c", "clock.c", "cond.c", "environment.c", "gate.c", "mutex.c", "outside.c", "rwlock.c"),
-    *("sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
+    *("api.c", "clock.c", "cond.c", "environment.c", "filter.c", "gate.c", "mutex.c"),
+    *("outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
     *(f"adapters/{adapter.name}" for adapter in PRELOAD.glob("adapters/*.c")),
 )
 
@@ -182,7 +182,7 @@ MUTANTS = [
     Mutant(
         "two locks for one mutex",
         "outside.c",
-        "if (o && ol_cas_acq_rel(slot, (void *)0, lock_in(o)))",
+        "if (o && ol_cas_acq_rel(slot, now, lock_in(o)))",
         "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
         "partitioned_ticket",
         ("reborn.c",),
@@ -206,7 +206,9 @@ MUTANTS = [
             ),
             (
                 "a lock outside for a mutex that is held in place",
-                "\tif (now == HERE)\n\t\treturn 0;\n\to = find_left(slot, inner);\n"
+                "\tif (now == HERE)\n\t\treturn 0;\n"
+                "\tif (is_lock_of(slot, now))\n\t\treturn now; /* since we looked */\n"
+                "\to = find_left(slot, inner);\n"
                 "\tif (!o)\n\t\to = insert(slot, inner);\n",
                 "\to = find_left(slot, inner);\n"
                 "\tif (!o)\n\t\to = insert(slot, inner);\n"
@@ -428,6 +430,63 @@ MUTANTS = [
         spinlock="ticket",
     ),
     Mutant(
+        "handlers of an allocator come before ours",
+        "start.c",
+        "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_watch_forks();\n",
+        "",
+        "ticket",
+        ("fork_allocator.c",),
+        (
+            (
+                "start.c",
+                "\tol_run_sleepers_start();",
+                "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_run_sleepers_start();",
+            ),
+        ),
+    ),
+    Mutant(
+        "a copy has the lock of its original",
+        "outside.c",
+        "return word && word != HERE && outside_of(word)->mutex == mutex;",
+        "(void)mutex;\n\treturn word && word != HERE && outside_of(word)->mutex;",
+        "partitioned_ticket",
+        ("copied.c",),
+    ),
+    Mutant(
+        "a lock that another thread has attached is replaced",
+        "outside.c",
+        "\tif (is_lock_of(slot, now))\n\t\treturn now; /* since we looked */",
+        "\tusleep(50);\n\tnow = ol_load_acquire(slot);",
+        "partitioned_ticket",
+        ("reborn.c",),
+        (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
+    ),
+    Mutant(
+        "a copy without memory waits for its original's lock to go",
+        "outside.c",
+        "if (now != HERE && !is_lock_of(slot, now) && ol_cas_acquire(slot, now, HERE))",
+        "if (!now && ol_cas_acquire(slot, now, HERE))",
+        "partitioned_ticket",
+        SHORT,
+    ),
+    Mutant(
+        "a wait changes errno",
+        "cond.c",
+        "\terrno = saved;\n\treturn error;",
+        "\treturn error;",
+        "tas_yield",
+        (CASES, "cond/static/normal/timedwait-soon"),
+        (("cond.c", "FUTEX_PRIVATE_FLAG, saved = errno, error;", "FUTEX_PRIVATE_FLAG, error;"),),
+    ),
+    Mutant(
+        "memory that is not there changes errno",
+        "outside.c",
+        "errno = saved;",
+        "(void)saved;",
+        "partitioned_ticket",
+        SHORT,
+    ),
+    Mutant(
         "whoever decides last prevails",
         "choice.c",
         "if (ol_cas_relaxed(&m->kind, kind, kind | choice << KIND_CHOICE_SHIFT))",
@@ -621,6 +680,20 @@ def test_a_late_waiter_passes_the_wake_up_on(program: Compile, folder: Path) -> 
     slow = build(folder / "slow", mutant)
     stolen = program("stolen.c")
     assert healthy([stolen], served(slow, mutant), natively(stolen))
+
+
+def test_an_offered_mutex_is_looked_at_no_more(program: Compile, folder: Path) -> None:
+    """Its next holder may have freed it."""
+    published = "if (!(next & OFFER))\n\t\treturn false;"
+    slow = ("gate.c", published, f"{published}\n\tusleep(150000);")
+    include = ("gate.c", '#include "preload.h"', '#include "preload.h"\n#include <unistd.h>')
+    late = ("gate.c", "count_release(lock, ops);", "count_release(ol_run_outside_at(m, ops), ops);")
+    freed = program("freed_on_offer.c")
+    for name, also, survives in (("offer", (include,), True), ("late", (include, late), False)):
+        (folder / name).mkdir()
+        mutant = Mutant(name, *slow, "partitioned_ticket", ("freed_on_offer.c",), also)
+        library = build(folder / name, mutant, "counted")
+        assert healthy([freed], served(library, mutant), "fine\n") == survives
 
 
 def test_attributes_in_a_fixed_word_are_caught(

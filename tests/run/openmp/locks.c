@@ -230,5 +230,5 @@ static const char *look(void *object)
 }
 
 const struct family openmp_locks = {
-	"openmp", kinds, states, calls, sizeof(struct object), unset, answer, look,
+	"openmp", kinds, states, calls, sizeof(struct object), unset, answer, look, false,
 };

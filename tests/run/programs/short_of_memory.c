@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * short_of_memory MUTEXES ROUNDS: holds many mutexes, then threads count under them, while there is no
- * address space left; halfway there is some again. What it prints is in stdio's buffer meanwhile.
+ * address space left; halfway there is some again. Half of the mutexes are copies of one that was used. What it prints is in stdio's buffer meanwhile.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -21,6 +20,17 @@ static long mutexes, rounds;
 static struct rlimit before;
 static pthread_barrier_t begun;
 
+static void make_cells(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_mutex_t used = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&used);
+	pthread_mutex_unlock(&used);
+	for (long m = 0; m < mutexes; m++) /* touches the memory, so that it is there */
+		cells[m] = (struct cell){ m % 2 ? used : fresh, 0 };
+}
+
 /* Only the soft limit, which may be raised again. */
 static void set_limit(rlim_t bytes)
 {
@@ -30,11 +40,12 @@ static void set_limit(rlim_t bytes)
 		exit(3);
 }
 
-/* By each of the calls that acquire. */
+/* By each of the calls that acquire; none changes errno. */
 static void lock(pthread_mutex_t *m, long way)
 {
 	const struct timespec never = { .tv_sec = time(0) + 3600 };
 
+	errno = 0;
 	if (way % 3 == 0) {
 		pthread_mutex_lock(m);
 	} else if (way % 3 == 1) {
@@ -44,6 +55,8 @@ static void lock(pthread_mutex_t *m, long way)
 		while (pthread_mutex_trylock(m))
 			sched_yield();
 	}
+	if (errno)
+		exit(4);
 }
 
 static void *count(void *me)
@@ -79,7 +92,7 @@ static void hold_all(void)
 
 	set_limit(4096);
 	for (long m = 0; m < mutexes; m++)
-		pthread_mutex_lock(&cells[m].mutex);
+		lock(&cells[m].mutex, 0);
 	set_limit(before.rlim_cur);
 	if (pthread_create(&other, 0, try_all, 0))
 		exit(3);
@@ -99,10 +112,10 @@ int main(int argc, char **argv)
 	mutexes = atol(argv[1]);
 	rounds = atol(argv[2]);
 	cells = malloc((size_t)mutexes * sizeof(*cells));
-	memset(cells, 0, (size_t)mutexes * sizeof(*cells)); /* the memory is there */
+	make_cells();
 	getrlimit(RLIMIT_AS, &before);
 	hold_all();
-	memset(cells, 0, (size_t)mutexes * sizeof(*cells)); /* again new to the threads */
+	make_cells(); /* again new to the threads */
 	pthread_barrier_init(&begun, 0, THREADS + 1);
 	for (long i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], 0, count, (void *)i))
