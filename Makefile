@@ -16,7 +16,7 @@ export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
-		while IFS='	' read -r target what; do printf '  make %-12s %s\n' "$$target" "$$what"; done
+		while IFS='	' read -r target what; do printf '  make %-17s %s\n' "$$target" "$$what"; done
 
 demo: ## install missing packages, then show lock collapse and its cure on this machine; five minutes
 	@tools/setup demo
