@@ -85,6 +85,8 @@ guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV 
 install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || \
+		echo "the loader does not know the library yet: run ldconfig as root, or set LD_LIBRARY_PATH"
 
 .PHONY: deb third-party
 deb: ## build Debian packages of library, headers and interposer into build/deb

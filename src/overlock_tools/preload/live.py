@@ -326,6 +326,7 @@ def end_as(code: int) -> int:
     if code < 0:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
         os.kill(os.getpid(), -code)
+        return 128 - code  # the first process of a container survives its own signals
     return code
 
 
