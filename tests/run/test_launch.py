@@ -489,7 +489,7 @@ ALONE = {
 
 def alone(launcher: Path, words: tuple[str, ...]) -> tuple[int, str, str]:
     env = {"PATH": "/usr/bin:/bin", "OVERLOCK_NATIVE": str(native.folder())}
-    command = [launcher, *words]
+    command: list[str | Path] = [launcher, *words]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -522,7 +522,7 @@ def test_help_without_python_names_every_tunable_and_fits(ground: Ground, tmp_pa
 def test_a_library_that_is_not_there(ground: Ground, tmp_path: Path) -> None:
     launcher = shutil.copy(ground.launcher, tmp_path)
     env = {"PATH": "/usr/bin:/bin"}
-    command = [launcher, "run", "true"]
+    command: list[str | Path] = [launcher, "run", "true"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     said = "overlock: liboverlock-run.so is not found; reinstall overlock\n"
     assert (done.returncode, done.stdout, done.stderr) == (125, "", said)
