@@ -4,7 +4,9 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,14 +72,17 @@ def prepared(program: str, **options: Any) -> tuple[Path, dict[str, str]]:
 
 def decided(advice: tuning.Advice, program: trying.Program, rounds: int) -> tuning.Advice:
     """The lock that is proven to be faster than glibc's mutex on the program itself, or glibc."""
-    if not advice.undecided or not rounds:
+    if not advice.undecided:
         return advice
+    if not rounds:
+        return advice.with_lock(trying.GLIBC, "nothing was measured (--rounds 0)")
     if program.code < 0 and not program.load:
         why = "it did not end by itself, so its speed is unknown; give its work by --load COMMAND"
         return advice.with_lock(trying.GLIBC, why)
     native = interpose.prepare().variables
     tuned = trying.Candidate(advice.lock_to_try, tuple(advice.tunables.items()))
     candidates = [trying.Candidate(config.PRESET), tuned]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the child, too
     profiling.tell(f"measuring 3 variants in {rounds} rounds; Ctrl-C ends it")
 
     def timed(candidate: trying.Candidate) -> float:

@@ -206,6 +206,12 @@ def test_the_lock_that_is_faster_on_the_program(
     assert f"lock = {lock or 'glibc'}: " in done.stdout
 
 
+def test_without_rounds_nothing_is_proposed(overlock: Overlock, planted: Path) -> None:
+    done = overlock("tune", "--rounds", "0", "--", "sh", "-c", f"exec {planted} glibc")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "lock = glibc: nothing was measured (--rounds 0)" in done.stdout
+
+
 def test_a_server_by_its_load(overlock: Overlock, planted: Path, tmp_path: Path) -> None:
     served = tmp_path / "served"
     load = f"until rm {served} 2>/dev/null; do sleep 0.01; done"
@@ -237,6 +243,25 @@ def test_a_server_that_is_stopped(planted: Path, tmp_path: Path, number: int) ->
     assert int(said.split("call\n")[1].split()[0]) == 4 * 500
     assert "lock = glibc: it did not end by itself" in said
     assert config.from_file(tmp_path / "locks.toml").sites == [config.Site("*", "glibc")]
+
+
+def test_a_measurement_that_is_terminated_leaves_nothing(planted: Path, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [*COMMAND, "tune", "--rounds", "1000", "--write", "locks.toml", "--", planted, "glibc"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    assert any("measuring 3 variants" in line for line in child.stderr)
+    child.terminate()
+    assert child.wait(HANG_S) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)
 
 
 def test_a_program_that_cannot_be_repeated(overlock: Overlock, planted: Path) -> None:
