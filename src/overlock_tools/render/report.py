@@ -126,13 +126,12 @@ def legend(view: View) -> str:
 
 
 def _captions(view: View) -> dict[str, list[str]]:
-    """By figure what it shows; what two of them show is said once, and the conclusion above."""
-    told, captions = {verdict.conclusion(view)}, {}
-    for kind in figures.of(view):
-        lines = [view.result.worded(line) for line in kind.said(view)]
-        captions[kind.name] = [line for line in dict.fromkeys(lines) if line not in told]
-        told |= {*lines}
-    return captions
+    """By figure what it shows, but for the conclusion, which stands above."""
+    told = verdict.conclusion(view)
+    return {
+        kind.name: [line for line in map(view.result.worded, kind.said(view)) if line != told]
+        for kind in figures.of(view)
+    }
 
 
 def _summary(view: View, captions: dict[str, list[str]]) -> list[str]:
