@@ -321,11 +321,23 @@ def test_report_without_a_terminal(program: Compile) -> None:
 
 
 def test_a_file_of_the_programs_is_not_taken_for_standard_error(tmp_path: Path) -> None:
-    files = "import os; os.close(2); os.open('mine', os.O_CREAT | os.O_WRONLY)"
-    code = f"import os; os.chdir('{tmp_path}'); {files}"
-    done = without_terminal("--counters", "--", sys.executable, "-c", code)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "mine").read_text() == ""
+    """Not even one beside the file that standard error was."""
+    code = "import os; os.close(2); os.open('mine', os.O_CREAT | os.O_WRONLY)"
+    command: list[str | Path] = [
+        "setsid",
+        "-w",
+        installed(),
+        "run",
+        "--counters",
+        "--",
+        sys.executable,
+        "-c",
+        code,
+    ]
+    env = environment(None) | {"OVERLOCK_NATIVE": str(native.folder())}
+    with (tmp_path / "said").open("w") as said:
+        subprocess.run(command, cwd=tmp_path, env=env, stderr=said, check=True)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"said": "", "mine": ""}
 
 
 KILLED = """
