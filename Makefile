@@ -16,7 +16,7 @@ export OVERLOCK_NATIVE := $(abspath $(BUILD))/native
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
-		while IFS='	' read -r target what; do printf '  make %-12s %s\n' "$$target" "$$what"; done
+		while IFS='	' read -r target what; do printf '  make %-17s %s\n' "$$target" "$$what"; done
 
 demo: ## install missing packages, then show lock collapse and its cure on this machine; five minutes
 	@tools/setup demo
@@ -85,6 +85,8 @@ guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV 
 install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || \
+		echo "the loader does not know the library yet: run ldconfig as root, or set LD_LIBRARY_PATH"
 
 .PHONY: deb third-party
 deb: ## build Debian packages of library, headers and interposer into build/deb

@@ -30,15 +30,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PYTHON_COMMAND "overlock-tools"
-#define LIBRARY	       LIBRARIES ".so"
-
-enum { MISSING = 3 }; /* an exit code, as in errors.py */
+#define LIBRARY LIBRARIES ".so"
 
 struct asked {
 	const char *lock, *rwlock, *spinlock, *openmp; /* null: nothing is told to the library */
 	const char *tunable[OL_TUNABLES];	       /* null: as it is */
 	char **program;				       /* and its arguments */
+	struct misunderstood wrong;
 };
 
 void refuse(int code, const char *format, ...)
@@ -106,15 +104,20 @@ static const char *as_told(const struct ol_tunable *t, uint64_t value)
 	return asprintf(&text, "%" PRIu64, value) < 0 ? 0 : text;
 }
 
-/* `--long-term`, and `--tau-ns` for a time. */
+void option_of(const struct ol_tunable *t, char *option, size_t size)
+{
+	int n = snprintf(option, size, "--%s%s", t->name, t->unit == OL_UNIT_ns ? "-ns" : "");
+
+	for (int i = 0; i < n; i++)
+		if (option[i] == '_')
+			option[i] = '-';
+}
+
 static bool is_option_of(const struct ol_tunable *t, const char *option)
 {
 	char name[64];
-	int n = snprintf(name, sizeof(name), "--%s%s", t->name, t->unit == OL_UNIT_ns ? "-ns" : "");
 
-	for (int i = 0; i < n; i++)
-		if (name[i] == '_')
-			name[i] = '-';
+	option_of(t, name, sizeof(name));
 	return !strcmp(name, option);
 }
 
@@ -147,18 +150,17 @@ static bool take(struct asked *a, const char *option, const char *value)
 static bool understand(struct asked *a, char **words)
 {
 	while (*words && (*words)[0] == '-' && (*words)[1]) {
-		char *option = *words++, *equals = strchr(option, '='), *copy;
-		bool is_ours;
+		char *option = *words++, *equals = strchr(option, '='), *value;
 
 		if (!strcmp(option, "--"))
 			break;
-		if (!equals && !*words)
+		value = equals ? equals + 1 : *words;
+		option = equals ? strndup(option, (size_t)(equals - option)) : option;
+		if (!option || !value || !take(a, option, value)) {
+			a->wrong = (struct misunderstood){ option, value };
 			return false;
-		copy = equals ? strndup(option, (size_t)(equals - option)) : strdup(option);
-		is_ours = copy && take(a, copy, equals ? equals + 1 : *words++);
-		free(copy);
-		if (!is_ours)
-			return false;
+		}
+		words += !equals;
 	}
 	a->program = words;
 	return *words;
@@ -302,10 +304,11 @@ static bool tell_all(const struct asked *a)
 }
 
 /* Returns if the library is not found, with the environment as it was. */
-static void launch(const struct asked *a)
+static void launch(struct asked *a)
 {
 	char *library = find_library(), *program;
 
+	a->wrong.value = LIBRARY " is not found; reinstall overlock";
 	if (!library)
 		return;
 	program = find_program(*a->program);
@@ -332,24 +335,20 @@ static int print_prepared(const char *library, const char *name)
 	return fflush(stdout) ? CANNOT_START : 0;
 }
 
-/* Beside us, or on PATH. */
-static _Noreturn void hand_over(char **words)
+/* To Python, beside us or on PATH. */
+static _Noreturn void hand_over(char **words, const struct misunderstood *wrong)
 {
 	char *ours = folder_of("/proc/self/exe"), *beside = 0;
 
 	if (ours && asprintf(&beside, "%s/" PYTHON_COMMAND, ours) > 0)
 		execv(beside, words);
 	execvp(PYTHON_COMMAND, words);
-	dprintf(STDERR_FILENO,
-		"overlock: cannot start " PYTHON_COMMAND ": %s; install it with `pip install .` in "
-		"overlock's sources\n",
-		strerror(errno));
-	_exit(words[0] && words[1] && !strcmp(words[1], "run") ? CANNOT_START : MISSING);
+	answer_alone(words[0] ? words[1] : 0, wrong, strerror(errno));
 }
 
 int main(int argc, char **words)
 {
-	struct asked a = { 0 };
+	struct asked a = { .wrong.value = "there is no program to run; see `overlock run --help`" };
 
 	if (argc > 1 && argc < 5 && !strcmp(words[1], "_prepare"))
 		return print_prepared(words[2], argc > 3 ? words[3] : 0);
@@ -357,5 +356,5 @@ int main(int argc, char **words)
 	if (argc > 2 && !strcmp(words[1], "run") && !getenv("_OVERLOCK_COMPLETE") &&
 	    understand(&a, words + 2))
 		launch(&a);
-	hand_over(words);
+	hand_over(words, &a.wrong);
 }

@@ -30,7 +30,15 @@ CARRIED = (
     "liboverlock-run-counted.so",
     "liboverlock-run-checked.so",
 )
-SOURCES = ("include", "lib/lock_unit.c", "lib/counting.h", "lib/site.h")
+CHECKER = "overlock-check"  # needs libraries to build that nothing else needs: docs/dependencies.md
+SOURCES = ("include", "engine", "lib/lock_unit.c", "lib/counting.h", "lib/site.h")
+
+
+def platform() -> str:
+    """Any Python 3 will do; the machine matters, and a C library as new as ours (PEP 600)."""
+    glibc = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    machine = sysconfig.get_platform().removeprefix("linux-")
+    return f"manylinux_{glibc.removeprefix('glibc ').replace('.', '_')}_{machine}"
 
 
 class NativeParts(BuildHookInterface[Any]):
@@ -40,20 +48,21 @@ class NativeParts(BuildHookInterface[Any]):
             return
         native = self.native()
         build_data["shared_scripts"][str(native / LAUNCHER)] = LAUNCHER
-        for name in CARRIED:
+        built = [*CARRIED, *([CHECKER] if (native / CHECKER).exists() else [])]
+        for name in built:
             build_data["force_include"][str(native / name)] = f"{IN_WHEEL}/{name}"
         for name in SOURCES:
             build_data["force_include"][str(Path(self.root) / name)] = f"{IN_WHEEL}/{name}"
         build_data["pure_python"] = False
-        # Any Python 3 will do; the machine and its C library are what matters.
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["tag"] = f"py3-none-{platform}"
+        build_data["tag"] = f"py3-none-{platform()}"
 
     def native(self) -> Path:
         if built := os.environ.get("OVERLOCK_NATIVE"):
             return Path(built)
         build = Path(self.directory) / "native-build"
         configure = ["cmake", "-S", self.root, "-B", build, "-DOVERLOCK_TESTS=OFF"]
-        subprocess.run(configure, check=True)
+        if subprocess.run([*configure, "-DOVERLOCK_CHECKER=ON"], check=False).returncode:
+            self.app.display_warning(f"{CHECKER} is left out: its libraries are missing")
+            subprocess.run([*configure, "-DOVERLOCK_CHECKER=OFF"], check=True)
         subprocess.run(["cmake", "--build", build, "--parallel"], check=True)
         return build / "native"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happened, at exit: as JSON to OVERLOCK_OUTPUT, else as a table to the terminal, if there is
- * one; never to the program's streams. It is written when the program returns from main or calls
- * exit(), not when it dies by _exit(), exec or a signal; and on demand (demand.c). What the checked
- * library finds is written at once; then the file has no sites yet.
+ * What happened, at exit: as JSON to OVERLOCK_OUTPUT, else as a table to the terminal; without one, as
+ * in a container, to standard error if `overlock run` started the program. It is written when the
+ * program returns from main or calls exit(), not when it dies by _exit(), exec or a signal (then
+ * `overlock run` reads the records); and on demand (demand.c). What the checked library finds is
+ * written at once; then the file has no sites yet.
  */
 #include "internal.h"
 
@@ -22,6 +23,10 @@ _Thread_local const void *ol_run_caller __attribute__((tls_model("initial-exec")
 static char *output, *temporary; /* null: the terminal */
 static bool reports, is_quiet;	 /* quiet: there is nothing to say but of findings */
 static int table_rows = 12;
+
+/* What standard error was at first: by now the program may have a file of its own there. */
+static struct stat errors;
+static bool has_errors;
 
 enum occasion { FINDING, DEMAND, END };
 
@@ -70,9 +75,10 @@ void ol_run_report_start(const char *named)
 	const char *first = secure_getenv("OVERLOCK_PID"), *top = secure_getenv("OVERLOCK_TOP");
 	const char *p = named ? strstr(named, "%p") : 0;
 
-	if (secure_getenv("OVERLOCK_LIVE"))
+	if (secure_getenv("OVERLOCK_LIVE") && !first && !named)
 		return; /* somebody reads the records, to the last */
 	ol_run_objects_start();
+	has_errors = first && !fstat(STDERR_FILENO, &errors);
 	is_quiet = secure_getenv("OVERLOCK_QUIET") != 0;
 	if (top && atoi(top) > 0)
 		table_rows = atoi(top);
@@ -223,7 +229,13 @@ static bool write_regular(enum occasion when)
 
 static int open_terminal(void)
 {
-	return open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	int fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	struct stat now;
+
+	if (fd < 0 && has_errors && !fstat(STDERR_FILENO, &now) && now.st_dev == errors.st_dev &&
+	    now.st_ino == errors.st_ino)
+		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return fd;
 }
 
 /* Not strerror(), which may translate, and allocate: a finding's thread may hold any lock. */

@@ -7,7 +7,9 @@
 #define main launcher
 #include "preload/launch.c"
 #undef main
+#define OL_VERSION ""
 #include "lib/tunable.c"
+#include "preload/alone.c"
 #include "preload/environment.c"
 #include "preload/program.c"
 

@@ -83,7 +83,8 @@ def test_run_finds_what_it_preloads(installed: Installed) -> None:
     assert f"LD_PRELOAD={libraries}/liboverlock-run.so\n" in said
     assert "OVERLOCK_LOCK=mcs\n" in said
     assert "overlock-tools" in run(launcher, "run", "--counters", "true", env=env, code=125)
-    assert "overlock-tools" in run(launcher, "locks", env=env, code=3)
+    assert "ticket  " in run(launcher, "locks", env=env)
+    assert "overlock-tools" in run(launcher, "bench", env=env, code=3)
 
 
 VENDORED = """

@@ -91,3 +91,11 @@ def test_a_program_runs_under_it(root: Path, tmp_path: Path, flavour: str) -> No
     library = root / f"usr/lib/overlock/liboverlock-run{flavour}.so"
     assert run(program, "2", "100", given="\n", LD_PRELOAD=str(library), **more) == "200\n"
     assert out.exists() == bool(flavour)
+
+
+def test_the_command_explains_itself_without_python(root: Path) -> None:
+    overlock, bare = root / "usr/bin/overlock", {"PATH": "/usr/bin:/bin", "OVERLOCK_NATIVE": ""}
+    assert "overlock run [OPTIONS] [--] PROGRAM" in run(overlock, "--help", **bare)
+    assert run(overlock, "--version", **bare).startswith("overlock, version ")
+    assert "ticket  " in run(overlock, "locks", **bare)
+    assert run(overlock, "run", "--lock", "ticket", "echo", "fine", **bare) == "fine\n"

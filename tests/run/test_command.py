@@ -3,13 +3,16 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import stat
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from overlock_tools.system import native
@@ -26,6 +29,7 @@ from tests.run.conftest import (
     run,
 )
 
+SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/run.json").read_text())
 SHOW = "import os, signal, sys; print(os.environ.get({!r}, 'unset'))"
 
 
@@ -50,7 +54,6 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, "--no-such", "--help", args=("--no-such", "true"))
     refused(125, str(nowhere.parent), args=("--output", nowhere, "true"))
     refused(125, str(tmp_path), "folder", args=("--output", tmp_path, "true"))
-    refused(125, "no terminal", "--output", args=("--counters", "true"))
     refused(125, "rwlock", "glibc", "qrw", args=("--rwlock", "mcs", "true"))
     refused(125, "ticket", "a queue", "tas_yield", args=("--spinlock", "ticket", "true"))
     refused(125, "anderson", "4 bytes", args=("--spinlock", "anderson", "true"))
@@ -303,6 +306,83 @@ def test_report_on_the_terminal(program: Compile, tmp_path: Path) -> None:
     assert "overlock: conditions under mcs" in said
     assert "acquisitions" in said
     assert streams.read_text() == "fine\n"
+
+
+def without_terminal(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    native_folder = {"OVERLOCK_NATIVE": str(native.folder())}
+    return run(["setsid", "-w", installed(), "run", *args], environment(None) | native_folder)
+
+
+def test_report_without_a_terminal(program: Compile) -> None:
+    """To standard error, unless the program has put something else there."""
+    conditions = program("conditions.c")
+    for option in ("--counters", "--counters=100ms", "--stacks", "--histograms"):
+        done = without_terminal("--lock", "mcs", option, "--", conditions, "20")
+        assert (done.returncode, done.stdout) == (0, "fine\n"), done
+        assert "acquisitions" in done.stderr
+
+
+def test_a_file_of_the_programs_is_not_taken_for_standard_error(tmp_path: Path) -> None:
+    """Not even one beside the file that standard error was."""
+    code = "import os; os.close(2); os.open('mine', os.O_CREAT | os.O_WRONLY)"
+    command: list[str | Path] = [
+        "setsid",
+        "-w",
+        installed(),
+        "run",
+        "--counters",
+        "--",
+        sys.executable,
+        "-c",
+        code,
+    ]
+    env = environment(None) | {"OVERLOCK_NATIVE": str(native.folder())}
+    with (tmp_path / "said").open("w") as said:
+        subprocess.run(command, cwd=tmp_path, env=env, stderr=said, check=True)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"said": "", "mine": ""}
+
+
+KILLED = """
+import os, signal, threading
+def turn():
+    while True:
+        sum(range(1000))
+for _ in range(3): threading.Thread(target=turn, daemon=True).start()
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+print("ready", flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("is_file", [False, True])
+def test_report_of_a_program_that_a_signal_ends(
+    tmp_path: Path, number: signal.Signals, is_file: bool
+) -> None:
+    """SIGINT as a terminal sends it, to both; SIGTERM to us alone."""
+    out = ("--output", str(tmp_path / "out")) if is_file else ("--counters",)
+    child = subprocess.Popen(
+        [installed(), "run", *out, "--", sys.executable, "-c", KILLED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=environment(None, OVERLOCK_NATIVE=str(native.folder())),
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    (os.killpg if number == signal.SIGINT else os.kill)(child.pid, number)
+    said = child.communicate(timeout=HANG_S)[1]
+    assert child.returncode == -number
+    if not is_file:
+        assert f"under tas_yield, ended by signal {number.value}: " in said
+        assert not re.search(r": 0 acquisitions", said)
+        return
+    assert said == ""
+    report = json.loads((tmp_path / "out").read_text())
+    jsonschema.validate(report, SCHEMA)
+    assert not report["ended"]
+    assert sum(site["events"]["ACQUIRE"] for site in report["sites"]["sites"]) > 0
 
 
 def test_disabled(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from overlock_tools import __version__
 from overlock_tools.model import defs
 from overlock_tools.model.defs import Tunable
 from overlock_tools.preload.interpose import ADAPTIVE, OPENMP
@@ -168,6 +169,11 @@ LEFT_TO_PYTHON = {
     "a native folder that LD_PRELOAD cannot name": row("{told}", OVERLOCK_NATIVE="a folder"),
     "a shell completes": row("{told}", _OVERLOCK_COMPLETE="bash_complete"),
 }
+
+MISSING_PYTHON = (
+    "overlock-tools, which cannot be started: No such file or directory; install it with `pip "
+    "install .` in overlock's sources"
+)
 
 REFUSED = {
     "a program without a name": (row(""), 127, "no program  on PATH; check the name"),
@@ -455,18 +461,83 @@ def test_two_pythons_are_left_to_the_one_that_runs(ground: Ground, tmp_path: Pat
     assert started_from(tmp_path, ground) == ""
 
 
-def test_says_what_is_missing(ground: Ground, tmp_path: Path) -> None:
-    """The one line of its own."""
+# Without Python: what is said, on standard output after 0; else in one line of an error.
+ALONE = {
+    (): (0, "Usage: overlock COMMAND"),
+    ("--help",): (0, "Usage: overlock COMMAND"),
+    ("run", "-h"): (0, "Usage: overlock run"),
+    ("run", "--lock", "mcs", "--help"): (0, "Usage: overlock run"),
+    ("--version",): (0, f"overlock, version {__version__}\n"),
+    ("locks",): (0, f"{LOCKS[0]:22} {defs.load().locks[LOCKS[0]].what}\n"),
+    ("run",): (125, "there is no program to run; see"),
+    ("run", "--lock", "mcs"): (125, "there is no program to run; see"),
+    ("run", "--lock", "tiket", "true"): (125, "unknown lock 'tiket'; did you mean ticket? `"),
+    ("run", "--lock=qrv", "true"): (125, "unknown lock 'qrv'; did you mean qrw? `"),
+    ("run", "--lock", "preemptable_tickets"): (
+        125,
+        "unknown lock 'preemptable_tickets'; did you mean preemptable_ticket? `",
+    ),
+    ("run", "--lock", "nosuch", "true"): (125, "unknown lock 'nosuch'; `overlock locks` lists"),
+    ("run", "--lock", "m" * 99, "true"): (125, f"unknown lock '{'m' * 99}'; `overlock locks`"),
+    ("run", "--tau-ns", "soon", "true"): (125, "--tau-ns soon: expected a time of 0 to"),
+    ("run", "--counters", "true"): (125, f"run --counters needs {MISSING_PYTHON}"),
+    ("run", "--lock", "./mine.h", "true"): (125, f"run --lock needs {MISSING_PYTHON}"),
+    ("run", "--lock"): (125, f"run --lock needs {MISSING_PYTHON}"),
+    ("bench", "sections"): (3, f"bench needs {MISSING_PYTHON}"),
+}
+
+
+def alone(launcher: Path, words: tuple[str, ...]) -> tuple[int, str, str]:
+    env = {"PATH": "/usr/bin:/bin", "OVERLOCK_NATIVE": str(native.folder())}
+    command: list[str | Path] = [launcher, *words]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def answers_alone(launcher: Path, words: tuple[str, ...]) -> bool:
+    code, begin = ALONE[words]
+    said = alone(launcher, words)
+    if code == 0:
+        return said[0] == 0 and said[1].startswith(begin) and not said[2]
+    return (
+        said[:2] == (code, "")
+        and re.match(f"overlock: {re.escape(begin)}.*\n\\Z", said[2]) is not None
+    )
+
+
+@pytest.mark.parametrize("words", ALONE, ids=" ".join)
+def test_answers_without_python(ground: Ground, tmp_path: Path, words: tuple[str, ...]) -> None:
+    launcher = Path(shutil.copy(ground.launcher, tmp_path))
+    assert answers_alone(launcher, words), alone(launcher, words)
+
+
+def test_help_without_python_names_every_tunable_and_fits(ground: Ground, tmp_path: Path) -> None:
+    launcher = Path(shutil.copy(ground.launcher, tmp_path))
+    _, said, _ = alone(launcher, ("run", "--help"))
+    assert set(EVERY) <= set(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+    assert alone(launcher, ("locks",))[1].count("\n") == len(defs.load().locks)
+
+
+def test_a_library_that_is_not_there(ground: Ground, tmp_path: Path) -> None:
     launcher = shutil.copy(ground.launcher, tmp_path)
-    for words, code in (((launcher, "run", "--help"), 125), ((launcher, "locks"), 3)):
-        env = {"PATH": "/usr/bin:/bin", "OVERLOCK_NATIVE": str(native.folder())}
-        done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
-        assert done.stderr.startswith("overlock: cannot start overlock-tools: ")
+    env = {"PATH": "/usr/bin:/bin"}
+    command: list[str | Path] = [launcher, "run", "true"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    said = "overlock: liboverlock-run.so is not found; reinstall overlock\n"
+    assert (done.returncode, done.stdout, done.stderr) == (125, "", said)
 
 
 # Mutants: a launcher with one thing wrong, each of which some row tells from the right one.
 LAUNCH, PROGRAM, ENVIRONMENT = "launch.c", "program.c", "environment.c"
+SPOKEN = {
+    "the last name is the nearest": ("alone.c", "least = far;", ""),
+    "every name is near": ("alone.c", "strlen(name) / 3 + 1", "LONGEST"),
+    "letters are not compared": ("alone.c", "(a[i] != b[j])", "1"),
+    "names are looked for in tunables": ("alone.c", "if (!strcmp(ours, option))", "if (0)"),
+    "help is an option": ("alone.c", "if (is_help(m->option))", "if (0)"),
+    "no word is remembered": (LAUNCH, "(struct misunderstood){ option, value };", "a->wrong;"),
+}
 MUTANTS = {
     "keeps what another set": (ENVIRONMENT, 'unsetenv("OVERLOCK_" #name);', ""),
     "preloads itself alone": (ENVIRONMENT, "if (!n || is_ours(list, n))", "if (1)"),
@@ -540,8 +611,9 @@ def build(folder: Path, mutant: tuple[str, str, str]) -> Path:
             text = text.replace(right, wrong)
         (folder / source.name).write_text(text)
     includes = (f"-I{place}" for place in (folder, TOP / "include", TOP / "lib"))
-    ours = (folder / name for name in (LAUNCH, PROGRAM, ENVIRONMENT))
-    command = ["gcc", "-std=gnu11", "-O1", "-w", "-D_GNU_SOURCE", *includes]
+    ours = (folder / name for name in ("alone.c", LAUNCH, PROGRAM, ENVIRONMENT))
+    version = f'-DOL_VERSION="{__version__}"'
+    command = ["gcc", "-std=gnu11", "-O1", "-w", "-D_GNU_SOURCE", version, *includes]
     sources = (*ours, TOP / "lib/tunable.c")
     subprocess.run([*command, *sources, "-o", folder / "overlock"], check=True)
     return folder / "overlock"
@@ -568,3 +640,9 @@ def test_mutants_are_caught(
     ground: Ground, by_python: ByPython, tmp_path: Path, mutant: str
 ) -> None:
     assert caught_by(ground, by_python, build(tmp_path, MUTANTS[mutant]))
+
+
+@pytest.mark.parametrize("mutant", SPOKEN)
+def test_mutants_of_the_answers_are_caught(tmp_path: Path, mutant: str) -> None:
+    launcher = build(tmp_path, SPOKEN[mutant])
+    assert not all(answers_alone(launcher, words) for words in ALONE)

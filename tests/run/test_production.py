@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -378,6 +379,16 @@ def verified(folder: Path, drop_in: str) -> str:
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
 def test_the_example_for_systemd(tmp_path: Path) -> None:
     assert verified(tmp_path, (TOP / "packaging/overlock.service.conf").read_text()) == ""
+
+
+def test_the_page_on_containers_has_the_variables_that_are_printed() -> None:
+    page = (TOP / "docs/containers.md").read_text()
+    found = re.findall(r"\{name: (\w+), value: (.*)\}", page.split("## Preload it")[1])
+    said = overlock("--lock", "tas_yield", "--print", "env", "--", "true").stdout
+    printed = dict(line.split("=", 1) for line in said.splitlines())
+    in_page = {name: value.strip('"') for name, value in found}
+    assert Path(in_page.pop("LD_PRELOAD")).name == Path(printed.pop("LD_PRELOAD")).name
+    assert in_page == printed
 
 
 STAYS = [("--counters=1s",), ("--stacks", "--output", "x"), ("--folded", "x")]

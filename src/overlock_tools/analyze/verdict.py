@@ -51,6 +51,18 @@ def summary(view: View) -> list[str]:
     return [view.result.worded(line) for line in _summary(view)]
 
 
+def conclusion(view: View) -> str:
+    """The sentence of the summary that a reader takes away."""
+    lines = _summary(view)
+    if any(view.result.wrong()) or not view.result.cells:
+        said = lines[:1]
+    elif view.result.of_program:
+        said = lines[-1:]
+    else:
+        said = few_rounds(view) or _about_peers(view)[:1] or about_rates(view)[:1]
+    return view.result.worded(next(iter(said), lines[0]))
+
+
 def _summary(view: View) -> list[str]:
     result = view.result
     if not result.cells:

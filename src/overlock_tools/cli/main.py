@@ -63,6 +63,14 @@ def usage_message(error: click.UsageError) -> str:
     return f"{text}; see `{path} --help`"
 
 
+def misused(error: click.UsageError) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.message)
+        return 0
+    say(usage_message(error))
+    return USAGE
+
+
 def run(args: list[str] | None = None) -> int:
     try:
         code = cli.main(args, prog_name="overlock", standalone_mode=False)
@@ -70,8 +78,7 @@ def run(args: list[str] | None = None) -> int:
         say(error.message)
         return error.code
     except click.UsageError as error:
-        say(usage_message(error))
-        return USAGE
+        return misused(error)
     except click.ClickException as error:
         say(error.format_message())
         return error.exit_code

@@ -2,11 +2,15 @@
 """Options that more than one command has."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
+
+from overlock_tools.model import defs
+from overlock_tools.system.errors import Fail
 
 Command = Callable[..., int]
 Option = Callable[[Command], Any]
@@ -33,13 +37,35 @@ def together(*options: Option) -> Option:
     return decorate
 
 
+def completing(listed: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
+    """Completes the last name of a list; nothing as long as the lists are not built."""
+
+    def complete(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+        before, comma, last = word.rpartition(",")
+        try:
+            names = [name for name in listed() if name.startswith(last)]
+        except Fail:
+            return []
+        return [CompletionItem(before + comma + name) for name in names]
+
+    return complete
+
+
+LOCKS = completing(lambda: defs.load().locks)
+TUNABLES = completing(lambda: defs.load().tunables)
+
+
 def file(name: str, what: str, key: str = "json_file", metavar: str | None = None) -> Option:
     return click.option(name, key, type=click.Path(path_type=Path), metavar=metavar, help=what)
 
 
-def baseline(lock: str) -> Option:
+def baseline(lock: str, complete: Any = LOCKS) -> Option:
     return click.option(
-        "--baseline", default=lock, show_default=True, help="Denominator of the ratios."
+        "--baseline",
+        default=lock,
+        show_default=True,
+        shell_complete=complete,
+        help="Denominator of the ratios.",
     )
 
 

@@ -34,11 +34,10 @@ def _finding(out: Console, finding: Finding, advised: set[str]) -> None:
     advised.update(finding.advice)
 
 
-def _facts(known: list[Known], verbose: bool) -> Table:
-    table = Table.grid(padding=(0, 2))
+def _facts(known: list[Known], verbose: bool, fills: bool) -> Table:
+    table = Table.grid(padding=(0, 2), expand=fills)
     table.add_column(ratio=1, style="dim")
     table.add_column(ratio=2)
-    table.expand = True
     for one in known:
         text = Text(one.text)
         if one.why_not:
@@ -65,7 +64,8 @@ def show(out: Console, report: Report, verbose: bool) -> None:
 
 
 def _show(out: Console, report: Report, verbose: bool) -> None:
-    out.width = min(out.width, MOST_WIDTH)
+    if out.is_terminal:
+        out.width = min(out.width, MOST_WIDTH)
     whom = f"process {report.pid}" if report.pid else "this machine"
     out.print(Text(f"Does preemption hurt {whom}? Observed for {report.seconds:.1f} s.\n"))
     advised: set[str] = set()
@@ -82,6 +82,6 @@ def _show(out: Console, report: Report, verbose: bool) -> None:
         if group == openmp_facts.GROUP and not known[0].value:
             continue  # most programs have no such runtime
         out.print(Text(f"\n{group}", style="bold"))
-        out.print(Padding(_facts(known, verbose), (0, 0, 0, 2)))
+        out.print(Padding(_facts(known, verbose, out.is_terminal), (0, 0, 0, 2)))
     if report.probe_lacks:
         out.print(Text(f"\nwithout the native probe: {report.probe_lacks}", style="yellow"))

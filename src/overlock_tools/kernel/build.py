@@ -56,6 +56,7 @@ class Progress:
 
 
 def check_tools(more: Mapping[str, str] | None = None) -> None:
+    paths.sources()  # without them no tool helps
     wanted = {**TOOLS, **(more or {})}
     lacking = [package for tool, package in wanted.items() if not shutil.which(tool)]
     if lacking:

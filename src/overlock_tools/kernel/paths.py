@@ -31,7 +31,11 @@ def sources() -> Path:
     """The checkout's guest/, from which modules, scripts and patches come."""
     top = native.checkout()
     if top is None or not (top / "guest/init").exists():
-        raise Fail("guests are built from the source tree; run overlock from a checkout", MISSING)
+        raise Fail(
+            "guests are built from overlock's sources; run `make guest` in a clone of them, and "
+            "`.venv/bin/overlock guest` there",
+            MISSING,
+        )
     return top / "guest"
 
 

@@ -70,6 +70,9 @@ class Asked:
     def locks(self) -> str:
         return ",".join(map(_named, self.names))
 
+    def variants(self, known: Subjects) -> list[str]:
+        return subjects.parse_variants(self.locks, known)
+
     @property
     def baseline(self) -> str:
         return _named(self["baseline"])
@@ -105,7 +108,7 @@ def planned(
     """What was given, else the paper's setting, else the default."""
     setting = paper_settings.setting(asked["as_in"], workload.name) if asked["as_in"] else None
     baseline = subjects.parse_variants(asked.baseline, known)[0]
-    variants = subjects.parse_variants(asked.locks, known)
+    variants = asked.variants(known)
     if workload.name in WITHOUT_A_LOCK:
         variants = [baseline]
     turns = asked.preferred("turns", setting and setting.turns)
@@ -177,6 +180,8 @@ def single(workload: Workload, asked: Asked, show: Show | None = None) -> int:
             resume.check_same(file, kept, result)
         job = Job(plan, kept or result)
         campaign.introduce(job, console)
+        if "baseline" not in asked.given and plan.baseline not in asked.variants(known):
+            console.print(f"{plan.baseline} is measured too, as the baseline (--baseline)")
         if job.to_do:
             job.result.warnings += campaign.quiet_enough(asked["if_busy"], console)
         return campaign.run_one(bench, job, console, (file, asked["csv_file"]), show)

@@ -107,7 +107,7 @@ def known(table: Mapping[str, T], name: str, kind: str, where: str) -> T:
     """The entry of that name, or one line that says which name is nearest."""
     if name in table:
         return table[name]
-    near = get_close_matches(name, table, 1, 0.4)
+    near = get_close_matches(name, table, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise Fail(f"unknown {kind} {name!r}; {hint}{where}")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is to be measured, in which order, and how long it takes."""
 
+import datetime
 import hashlib
 import random
 import shlex
@@ -95,6 +96,7 @@ class Plan:
     def settings(self, cpus: int) -> dict[str, Any]:
         """For the result; what must be the same for it to be taken up again."""
         return {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "cpus": cpus,
             "rounds": self.rounds,
             "seconds": self.seconds,

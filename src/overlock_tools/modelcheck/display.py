@@ -87,6 +87,7 @@ class Progress:
 LOG_WIDTH = 1000  # nothing is wrapped there
 WIDE = 110  # enough for rates beside the verdicts
 NARROW = 96  # too little for full numbers and a column each for scenario, model and size
+MOST_WIDTH = 120  # of a chart: events, and their places at the right
 LEFT, RIGHT = "left", "right"
 
 
@@ -161,7 +162,7 @@ def sentence(outcomes: Sequence[Outcome]) -> str:
 
 
 def _steps(out: Console, outcome: Outcome) -> None:
-    if lines := chart(outcome, out.width):
+    if lines := chart(outcome, min(out.width, MOST_WIDTH)):
         out.print()
         for line in lines:
             out.print(line, soft_wrap=True)

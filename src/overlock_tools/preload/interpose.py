@@ -124,6 +124,11 @@ SPINLOCK = "spin_yield"  # glibc's spinlock, but its waiters yield
 OPENMP = ("llvm", "all", "none")  # whose OpenMP locks are replaced; the first is the default
 
 
+def spinlocks() -> list[str]:
+    fit = [lock.id for lock in defs.load().locks.values() if not lock.no_spinlock]
+    return [SPINLOCK, config.GLIBC, *fit]
+
+
 def spinlock_variable(name: str) -> dict[str, str]:
     if name == SPINLOCK:
         return {}
@@ -131,9 +136,8 @@ def spinlock_variable(name: str) -> dict[str, str]:
         return {"OVERLOCK_SPINLOCK": name}
     lock = defs.load().lock(name)
     if lock.no_spinlock:
-        fit = [lock.id for lock in defs.load().locks.values() if not lock.no_spinlock]
         raise Fail(
-            f"--spinlock: {lock.id} {lock.no_spinlock}; choose one of {', '.join([SPINLOCK, *fit])}"
+            f"--spinlock: {lock.id} {lock.no_spinlock}; choose one of {', '.join(spinlocks())}"
         )
     return {"OVERLOCK_SPINLOCK": lock.id}
 

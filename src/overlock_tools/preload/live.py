@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counters of a program while it runs: `overlock run --counters=1s`.
+"""Counters of a program while it runs: `overlock run --counters=1s`; and after it was killed.
 
 Each process of it keeps its records in a file of OVERLOCK_LIVE (lib/site.h); nobody is asked, so a
 program that is killed can be read to the end.
@@ -10,14 +10,16 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from struct import unpack_from
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from overlock_tools.model import defs
 from overlock_tools.system.errors import Fail
@@ -69,6 +71,12 @@ def read_records(data: bytes, layout: dict[str, int]) -> Iterator[tuple[int, Cou
         yield site, counts
 
 
+def read_raw(data: bytes, layout: dict[str, int], n: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Address of each call, and the first n numbers that its record counts."""
+    for at, site in _places(data, layout):
+        yield site, unpack_from(f"={n}Q", data, at + layout["events"])
+
+
 def bucket_least(bucket: int) -> int:
     """The least time, in ns, that it holds: lib/site.h."""
     return bucket if bucket < 2 else (2 + bucket % 2) << (bucket // 2 - 1)
@@ -98,7 +106,7 @@ class Reader:
 
     folder: Path
     knows_slices: bool = True
-    places: dict[Site, str] = field(default_factory=dict)
+    places: dict[Site, tuple[str, int]] = field(default_factory=dict)  # file, and where in it
 
     def totals(self) -> dict[Site, Counts]:
         layout = defs.load().live
@@ -136,11 +144,13 @@ class Reader:
             for address in addresses:
                 module = next((m for m in bases if m[0] <= address < m[1]), None)
                 if module:
-                    name = f"{Path(module[3]).name}+{address - module[2]:#x}"
-                    self.places[pid, address] = name
+                    self.places[pid, address] = module[3], address - module[2]
 
     def place(self, site: Site) -> str:
-        return self.places.get(site, f"{site[1]:#x}")
+        if site not in self.places:
+            return f"{site[1]:#x}"
+        module, offset = self.places[site]
+        return f"{Path(module).name}+{offset:#x}"
 
 
 def module_bases(pid: int) -> list[tuple[int, int, int, str]]:
@@ -244,7 +254,7 @@ class Follower:
         self.say(difference(now, self.said), False)
         self.said = now
 
-    def end(self) -> None:
+    def end(self, _: int = 0) -> None:
         """The totals, to the program's last moment."""
         self.say(difference(self.reader.totals(), {}), True)
 
@@ -264,32 +274,50 @@ def folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="overlock-", dir=shared if shared.is_dir() else None))
 
 
-def forwarding(child: Callable[[], "subprocess.Popen[bytes] | None"], *more: int) -> None:
+@contextmanager
+def forwarding(child: Callable[[], "subprocess.Popen[bytes] | None"], *more: int) -> Iterator[None]:
     """Ctrl-C reaches the program by itself; what is sent to us alone goes on to it."""
 
     def forward(number: int, _: Any) -> None:
         if running := child():
             running.send_signal(number)
 
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
-    numbers: set[int] = {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, *more}
-    for passed in numbers:
-        if signal.getsignal(passed) != signal.SIG_IGN:
-            signal.signal(passed, forward)
+    handlers: dict[int, Any] = dict.fromkeys((signal.SIGINT, signal.SIGQUIT), lambda *_: None)
+    passed = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, *more)
+    handlers |= dict.fromkeys(passed, forward)
+    before = {number: signal.getsignal(number) for number in handlers}
+    taken = [number for number in handlers if before[number] != signal.SIG_IGN]
+    for number in taken:
+        signal.signal(number, handlers[number])
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
 
 
-def follow(child: "subprocess.Popen[bytes]", follower: Follower, interval: float) -> int:
+def asking_signal(variables: Mapping[str, str]) -> list[int]:
+    """That of --counters-signal, if there is one."""
+    return [int(variables["OVERLOCK_SIGNAL"])] if "OVERLOCK_SIGNAL" in variables else []
+
+
+class Listener(Protocol):
+    """Is told now and then, and once the program has ended, how."""
+
+    def tick(self) -> None: ...
+    def end(self, code: int) -> None: ...
+
+
+def follow(child: "subprocess.Popen[bytes]", listener: Listener, interval: float) -> int:
     due = time.monotonic() + interval
     while True:
         try:
             code = child.wait(max(0.0, due - time.monotonic()))
             break
         except subprocess.TimeoutExpired:
-            follower.tick()
+            listener.tick()
             due = max(due + interval, time.monotonic())
-    follower.end()
+    listener.end(code)
     return code
 
 
@@ -298,23 +326,31 @@ def end_as(code: int) -> int:
     if code < 0:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
         os.kill(os.getpid(), -code)
+        return 128 - code  # the first process of a container survives its own signals
     return code
 
 
 def run(
     start: Callable[[Path], "subprocess.Popen[bytes]"],
     interval: float,
-    out: TextIO,
-    json_lines: bool,
-    rows: int | None = None,
+    listening: Callable[[Reader, int], Listener],
+    *more: int,
 ) -> int:
     """Starts the program as a child of ours, with that folder, and follows it to its end."""
     child: subprocess.Popen[bytes] | None = None
     records = folder()
     try:
-        forwarding(lambda: child)
-        child = start(records)
-        code = follow(child, Follower(Reader(records), out, json_lines, rows or ROWS), interval)
+        with forwarding(lambda: child, *more):
+            child = start(records)
+            code = follow(child, listening(Reader(records), child.pid), interval)
     finally:
         shutil.rmtree(records, ignore_errors=True)
     return end_as(code)
+
+
+def terminal() -> TextIO:
+    """Where a report goes that has no file: standard error, if there is no terminal."""
+    try:
+        return open("/dev/tty", "w", encoding="utf-8")
+    except OSError:
+        return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")

@@ -69,7 +69,7 @@ class To:
         if self.output:
             files.write(self.output, json.dumps(report, indent=1) + "\n")
         if not self.folded and not self.output:
-            with open("/dev/tty", "w", encoding="utf-8") as out:
+            with live.terminal() as out:
                 out.write(stacks.table(report, self.program, self.rows))
 
 
@@ -193,6 +193,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Ended:
+    pid: int
     code: int  # minus the signal that ended it
     last: Report | None  # the report at its end, if it wrote one
 
@@ -215,28 +216,34 @@ def run(
     args: tuple[str, ...],
     variables: dict[str, str],
     write: Callable[[Report], None],
-    number: int | None = None,
+    beside: Callable[["subprocess.Popen[bytes]"], None] | None = None,
 ) -> Ended:
-    """To its end; each report is written, those asked for by that signal too."""
+    """To its end; each report is written, those asked for by a signal too.
+
+    `beside` is called now and then while the program runs.
+    """
     child: subprocess.Popen[bytes] | None = None
     with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
         path = Path(folder) / "report"
         env = variables | {"OVERLOCK_OUTPUT": f"{path}.%p"}
         env.pop("OVERLOCK_PID", None)  # it is a child of ours
-        live.forwarding(lambda: child, *([number] if number else []))
-        # Absolute, for subprocess looks a name alone up on PATH.
-        child = subprocess.Popen(args, executable=program.absolute(), env=env)
-        reader = Reader(Path(f"{path}.{child.pid}"))
+        asking = live.asking_signal(variables)
+        with live.forwarding(lambda: child, *asking):
+            # Absolute, for subprocess looks a name alone up on PATH.
+            child = running = subprocess.Popen(args, executable=program.absolute(), env=env)
+            reader = Reader(Path(f"{path}.{running.pid}"))
 
-        def look() -> None:
-            try:
-                if report := reader.new():
-                    write(report)
-            except Fail as error:  # the program goes on, and so do we
-                tell(error.message)
+            def look() -> None:
+                if beside:
+                    beside(running)
+                try:
+                    if report := reader.new():
+                        write(report)
+                except Fail as error:  # the program goes on, and so do we
+                    tell(error.message)
 
-        code = _wait(child, look if number else None)
+            code = _wait(child, look if asking or beside else None)
         last = reader.new()
         if last:
             write(last)
-        return Ended(code, last if last and last["ended"] else None)
+        return Ended(running.pid, code, last if last and last["ended"] else None)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from overlock_tools.preload import interpose, live, profiling, settings
+from overlock_tools.preload import interpose, killed, live, profiling, settings
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 
@@ -76,11 +76,7 @@ def report_variables(output: str | None) -> dict[str, str]:
     where = {"OVERLOCK_PID": str(os.getpid())}
     if output is not None:
         files.check_writable(Path(output))
-        return where | {"OVERLOCK_OUTPUT": str(Path(output).absolute())}
-    try:
-        os.close(os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY))
-    except OSError:
-        raise Fail("there is no terminal for the report; add --output FILE") from None
+        where["OVERLOCK_OUTPUT"] = str(Path(output).absolute())
     return where
 
 
@@ -124,8 +120,39 @@ def follow(
         env = variables | {"OVERLOCK_LIVE": str(records)}
         return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
 
-    with open(options["output"] or "/dev/tty", "w", encoding="utf-8") as out, starting(program):
-        code = live.run(start, interval, out, options["as_json"], options["top"])
+    def listening(reader: live.Reader, _: int) -> live.Listener:
+        return live.Follower(reader, out, options["as_json"], options["top"] or live.ROWS)
+
+    where = options["output"]
+    with open(where, "w", encoding="utf-8") if where else live.terminal() as out, starting(program):
+        code = live.run(start, interval, listening)
+    sys.exit(code)
+
+
+def witness(
+    program: str, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
+) -> NoReturn:
+    """Stays, for a program that is killed writes no report."""
+
+    def be_the_program(records: Path) -> None:
+        os.environ.clear()
+        own = {"OVERLOCK_LIVE": str(records), "OVERLOCK_PID": str(os.getpid())}
+        os.environ.update(variables | own)
+
+    def start(records: Path) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            args,
+            executable=Path(program).absolute(),
+            preexec_fn=lambda: be_the_program(records),  # noqa: PLW1509 - we have no threads
+        )
+
+    def listening(reader: live.Reader, pid: int) -> live.Listener:
+        output = Path(options["output"]) if options["output"] else None
+        lock, rows = variables["OVERLOCK_LOCK"], options["top"] or live.ROWS
+        return killed.Witness(reader, pid, Path(program).name, lock, output, rows)
+
+    with starting(program):
+        code = live.run(start, killed.LOOK_S, listening, *live.asking_signal(variables))
     sys.exit(code)
 
 
@@ -139,9 +166,8 @@ def profile(
         Path(options["folded"]) if options["folded"] else None,
         options["top"] or live.ROWS,
     )
-    number = profiling.parse_signal(options["signal"]) if options["signal"] else None
     with starting(program):
-        ended = profiling.run(Path(program), args, variables, to.write, number)
+        ended = profiling.run(Path(program), args, variables, to.write)
     if not ended.last:
         profiling.tell(f"{Path(program).name} {ended.how} and wrote no final report")
     sys.exit(live.end_as(ended.code))
@@ -150,6 +176,12 @@ def profile(
 def wants_counters(options: dict[str, Any]) -> bool:
     asking = ("counters", "every", "histograms", "signal", "output")
     return any(options[name] for name in asking) or stacks_wanted(options)
+
+
+def is_witnessed(options: dict[str, Any]) -> bool:
+    """Not what writes a file for each process, and not what the checked library writes at once."""
+    checks = options["check"] or options["deadlock_timeout"]
+    return wants_counters(options) and not checks and "%p" not in (options["output"] or "")
 
 
 def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -200,4 +232,6 @@ def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
         follow(path, (program, *args), variables, options)
     if stacks_wanted(options):
         profile(path, (program, *args), variables, options)
+    if is_witnessed(options):
+        witness(path, (program, *args), variables, options)
     execute(path, (program, *args), variables)

@@ -3,29 +3,96 @@
 
 import json
 import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from overlock_tools.model import defs
 from overlock_tools.model.quantities import duration
-from overlock_tools.preload import config, profiling, run, stacks, tuning
+from overlock_tools.preload import (
+    config,
+    interpose,
+    killed,
+    live,
+    profiling,
+    run,
+    stacks,
+    trying,
+    tuning,
+)
 from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, Fail
 
 
-def measured(program: str, args: tuple[str, ...], lock: str, folded: Path | None) -> dict[str, Any]:
+@dataclass
+class Beside:
+    """While the program runs for its report, its calls are placed, and its load is applied."""
+
+    reader: live.Reader
+    load: str | None
+    applied: "subprocess.Popen[bytes] | None" = None
+
+    def __call__(self, child: "subprocess.Popen[bytes]") -> None:
+        self.reader.totals()
+        if self.load and not self.applied:
+            self.applied = subprocess.Popen(self.load, shell=True)  # noqa: S602 - it is a command
+        elif self.applied and self.applied.poll() is not None:
+            child.terminate()
+
+
+def measured(
+    program: str, args: tuple[str, ...], lock: str, folded: Path | None, load: str | None
+) -> tuple[dict[str, Any], trying.Program]:
     """The report of one run, its calls named; its streams are the program's."""
-    wanted = {"lock": lock, "histograms": True, "output": os.devnull, "folded": folded}
-    options = run.NOTHING | dict.fromkeys(defs.load().tunables) | wanted | {"children": False}
-    (name, variables), _ = run.prepare(program, options)
-    path = Path(name)
-    ended = profiling.run(path, (program, *args), variables, lambda _: None)
-    if not ended.last:
-        raise Fail(
-            f"{path.name} {ended.how} and wrote no report; make it return from main or call exit()",
-            FAILED,
-        )
-    return profiling.named(ended.last)
+    path, variables = prepared(
+        program, lock=lock, histograms=True, output=os.devnull, folded=folded
+    )
+    records = live.folder()
+    try:
+        beside = Beside(live.Reader(records), load)
+        kept = variables | {"OVERLOCK_LIVE": str(records)}
+        ended = profiling.run(path, (program, *args), kept, lambda _: None, beside=beside)
+        report = ended.last or killed.report(beside.reader, ended.pid, lock)
+    finally:
+        shutil.rmtree(records, ignore_errors=True)
+    if beside.applied and beside.applied.wait():
+        raise Fail(f"the load ended with {beside.applied.returncode}: {load}", FAILED)
+    return profiling.named(report), trying.Program(path, (program, *args), ended.code, load)
+
+
+def prepared(program: str, **options: Any) -> tuple[Path, dict[str, str]]:
+    every = run.NOTHING | dict.fromkeys(defs.load().tunables) | options
+    (name, variables), _ = run.prepare(program, every)
+    return Path(name), variables
+
+
+def decided(advice: tuning.Advice, program: trying.Program, rounds: int) -> tuning.Advice:
+    """The lock that is proven to be faster than glibc's mutex on the program itself, or glibc."""
+    if not advice.undecided:
+        return advice
+    if not rounds:
+        return advice.with_lock(trying.GLIBC, "nothing was measured (--rounds 0)")
+    if program.code < 0 and not program.load:
+        why = "it did not end by itself, so its speed is unknown; give its work by --load COMMAND"
+        return advice.with_lock(trying.GLIBC, why)
+    native = interpose.prepare().variables
+    tuned = trying.Candidate(advice.lock_to_try, tuple(advice.tunables.items()))
+    candidates = [trying.Candidate(config.PRESET), tuned]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the child, too
+    profiling.tell(f"measuring 3 variants in {rounds} rounds; Ctrl-C ends it")
+
+    def timed(candidate: trying.Candidate) -> float:
+        if candidate == trying.GLIBC:
+            return program.seconds(native)
+        told = dict(candidate.tunables)
+        return program.seconds(prepared(program.args[0], lock=candidate.lock, **told)[1])
+
+    verdict = trying.compare(timed, candidates, rounds)
+    return advice.with_lock(verdict.best, verdict.why)
 
 
 def table(advice: tuning.Advice, rows: int) -> str:
@@ -67,18 +134,16 @@ def tune(program: str, args: tuple[str, ...], lock: str, options: dict[str, Any]
     json_path, written, folded = (options[name] for name in ("json_path", "config", "folded"))
     for path in filter(None, (json_path, written, folded)):
         files.check_writable(path)
-    report = measured(program, args, lock, folded)
-    advice = tuning.advice(report)
-    if json_path:
-        files.write(json_path, json.dumps(advice.to_json(), indent=1) + "\n")
+    report, again = measured(program, args, lock, folded, options["load"])
     if folded:
         files.write(folded, stacks.folded(report))
-    if not advice.sites:
-        print(
-            f"{program} acquired no mutex that can be replaced; there is nothing to tune",
-            flush=True,
-        )
-        return
-    print(table(advice, options["top"]), flush=True)
-    if written:
+    advice = tuning.advice(report)
+    if advice.sites:
+        advice = decided(advice, again, options["rounds"])
+        print(table(advice, options["top"]), flush=True)
+    else:
+        print(f"{program} acquired no mutex that can be replaced; there is nothing to tune")
+    if json_path:
+        files.write(json_path, json.dumps(advice.to_json(), indent=1) + "\n")
+    if written and advice.sites:
         files.write(written, as_file(advice, program))

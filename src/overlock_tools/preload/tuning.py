@@ -6,14 +6,14 @@ the next begins, two per power of two: what is read from them is right within a 
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from overlock_tools.model import advice as recommended
 from overlock_tools.model import defs
 from overlock_tools.model.quantities import duration
-from overlock_tools.preload import config
+from overlock_tools.preload import config, trying
 from overlock_tools.system.symbols import Call
 
 # 002 4.1 and Figure 3: 2^12 and 2^14 cycles, on CPUs of 2.67 GHz; both are bounds of buckets.
@@ -154,23 +154,29 @@ def _clamped(name: str, ns: int) -> str:
     return str(min(max(ns, tunable.least), tunable.most))
 
 
-def lock_for(site: Site) -> Proposal:
-    """As docs/choosing.md has it: nothing to gain, or what advice.toml recommends."""
+def reason_to_keep(site: Site) -> str:
+    """Why no lock can make a difference, as docs/choosing.md has it; empty if one may."""
     often = f"{site.contended:.1%} of the acquisitions waited"
     if site.contended < RARE:
-        return Proposal(
-            "lock", config.GLIBC, f"{often}: no lock makes a difference; keep the mutex"
-        )
+        return f"{often}: no lock makes a difference; keep the mutex"
     typical = quantile(site.undisturbed, 0.5)
     if typical > LONG_NS:
-        return Proposal(
-            "lock",
-            config.GLIBC,
+        return (
             f"{often}, but half of the sections last {duration(typical)} or more: sleeping costs "
-            "little beside them; keep the mutex",
+            "little beside them; keep the mutex"
         )
+    return ""
+
+
+def lock_for(site: Site) -> Proposal:
+    """What advice.toml recommends, from measurements of other programs."""
+    if why := reason_to_keep(site):
+        return Proposal("lock", config.GLIBC, why)
     situation = recommended.situation(CONTENDED)
-    held = f"{often}, for sections of {duration(typical)}"
+    held = (
+        f"{site.contended:.1%} of the acquisitions waited, for sections of "
+        f"{duration(quantile(site.undisturbed, 0.5))}"
+    )
     if situation.keeps:
         other = ", ".join(situation.alternatives)
         return Proposal(
@@ -220,15 +226,24 @@ class Advice:
     sites: list[Site]
     proposals: list[Proposal]
     apart: dict[str, Proposal]  # by site, where another lock than the program's is better
+    undecided: bool = False  # only a measurement of the program tells whether a lock is faster
+    chosen: config.Choices = field(default_factory=lambda: trying.GLIBC.choices)
 
     @property
-    def chosen(self) -> config.Choices:
-        """glibc is no lock of `run --lock`: a rule for everything."""
-        values = {p.what: p.value for p in self.proposals}
-        lock = values.pop("lock")
-        if lock == config.GLIBC:
-            return config.Choices(None, values, [config.Site("*", config.GLIBC)])
-        return config.Choices(lock, values)
+    def tunables(self) -> dict[str, str]:
+        return {p.what: p.value for p in self.proposals if p.what != "lock"}
+
+    @property
+    def lock_to_try(self) -> str:
+        proposed = self.proposals[0].value
+        return config.PRESET if proposed == config.GLIBC else proposed
+
+    def with_lock(self, lock: trying.Candidate, why: str) -> "Advice":
+        """Tunables that were not in force when it won are no proposals."""
+        kept = lock == trying.GLIBC or lock.tunables
+        rest = self.proposals[1:] if kept else []
+        ours = [Proposal("lock", lock.lock, why), *rest]
+        return replace(self, proposals=ours, chosen=lock.choices)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -261,4 +276,5 @@ def advice(report: dict[str, Any]) -> Advice:
     subject = merged([s for s in waited if s.contended >= RARE] or sites, "all")
     lock = lock_for(subject)
     apart = {s.name: lock_for(s) for s in waited if lock_for(s).value != lock.value}
-    return Advice(sites, [lock, *(tunables_for(subject) if subject.hold else [])], apart)
+    proposals = [lock, *(tunables_for(subject) if subject.hold else [])]
+    return Advice(sites, proposals, apart, not reason_to_keep(subject))

@@ -69,14 +69,14 @@ def fairness(view: View, frame: Frame | None = None) -> Figure:
     even, least = values_at(view, "jain"), values_at(view, "least_to_most")
     panels = [
         Panel("Jain's index", "{:g}".format, [Dots("", "o", even)], limits=SHARES),
-        Panel("least ÷ most of a thread", "{:g}".format, [Dots("", "o", least)], limits=SHARES),
+        Panel("least ÷ most", "{:g}".format, [Dots("", "o", least)], limits=SHARES),
     ]
     return rows(view, _sorted(even, largest=True), panels, frame)
 
 
 def cost(view: View, frame: Frame | None = None) -> Figure:
     costs, spinning = values_at(view, "cpu"), values_at(view, "spinning")
-    panels = [Panel("CPU time per unit of work", per_unit, [Dots("", "o", costs)], log=True)]
+    panels = [Panel("per unit of work", per_unit, [Dots("", "o", costs)], log=True)]
     if spinning:
         bars = {variant: (0.0, share) for variant, share in spinning.items()}
         dots = [Dots("", "|", spinning)]

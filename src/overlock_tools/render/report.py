@@ -39,6 +39,7 @@ def paragraphs(lines: Iterable[str], kind: str = "") -> str:
 
 
 def said(lines: Sequence[str]) -> str:
+    """The first is the conclusion."""
     return f'<div class="verdict">{paragraphs(lines)}</div>' if lines else ""
 
 
@@ -124,12 +125,28 @@ def legend(view: View) -> str:
     )
 
 
-def _figures(view: View) -> str:
+def _captions(view: View) -> dict[str, list[str]]:
+    """By figure what it shows, but for the conclusion, which stands above."""
+    told = verdict.conclusion(view)
+    return {
+        kind.name: [line for line in map(view.result.worded, kind.said(view)) if line != told]
+        for kind in figures.of(view)
+    }
+
+
+def _summary(view: View, captions: dict[str, list[str]]) -> list[str]:
+    """The conclusion, and what no figure shows."""
+    shown = {line for lines in captions.values() for line in lines}
+    lines = [line for line in verdict.summary(view) if line not in shown]
+    return list(dict.fromkeys([verdict.conclusion(view), *lines]))
+
+
+def _figures(view: View, captions: dict[str, list[str]]) -> str:
     drawn = []
     for kind in figures.of(view):
         title = kind.title_of(view)
         picture = plots.svg(kind.draw(view, None), f"{view.name}: {title}")
-        words = paragraphs(kind.said(view)) + paragraphs([kind.how], "soft")
+        words = paragraphs(captions[kind.name]) + paragraphs([kind.how], "soft")
         drawn.append(
             f"<figure><h3>{escape(title)}</h3>{picture}<figcaption>{words}</figcaption></figure>"
         )
@@ -227,7 +244,8 @@ def _ministats(result: Result) -> str:
 
 
 def _judged(view: View) -> str:
-    return paragraphs(judgement.sentence for judgement in view.judgements)
+    """But for the last, over all of them, which the summary has."""
+    return paragraphs(judgement.sentence for judgement in view.judgements[:-1])
 
 
 def _left_out(result: Result) -> list[str]:
@@ -283,20 +301,33 @@ def _machines(views: Sequence[View]) -> list[str]:
     return list(dict.fromkeys(machine.headline(view.result.machine) for view in views))
 
 
-def _section(view: View, several_machines: bool) -> str:
-    result = view.result
+def _command(result: Result) -> str:
+    return f"<p>Command:</p><pre>{escape(result.command)}</pre>"
+
+
+def _dates(views: Sequence[View]) -> list[str]:
+    """The first and the last; older results have none."""
+    dates = sorted(
+        {view.result.settings["date"] for view in views if "date" in view.result.settings}
+    )
+    return [f"Measured on {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."] if dates else []
+
+
+def _section(view: View, several_machines: bool, alone: bool) -> str:
+    result, captions = view.result, _captions(view)
     where = [f"Measured on {machine.headline(result.machine)}."] if several_machines else []
     title = "" if view.name == result.title else paragraphs([result.title + "."])
     return result.worded(
-        f'<section id="{view.anchor}"><h2>{escape(view.name)}</h2>{title}{_scenario(view)}'
+        f'<section id="{view.anchor}"><h2>{escape(view.name)}</h2>{said(_summary(view, captions))}'
+        f"{title}{_scenario(view)}"
         f"{paragraphs([*where, *verdict.about_locks(result)])}"
-        f'<p class="soft">{escape(_parameters(result))}.</p>{said(verdict.summary(view))}'
+        f'<p class="soft">{escape(_parameters(result))}.</p>'
         f"{paragraphs([*_left_out(result), *result.warnings], 'warning')}"
-        f"{_claims(view)}{_figures(view)}"
+        f"{_claims(view)}{_figures(view, captions)}"
         f"{details('The best lock against the best peer, by number of threads', _judged(view))}"
         f"{details('Comparison by ministat', _ministats(result))}"
         f"{details('All figures', _all_figures(view))}"
-        f"<p>Command:</p><pre>{escape(result.command)}</pre></section>"
+        f"{'' if alone else _command(result)}</section>"
     )
 
 
@@ -345,7 +376,7 @@ def html(
 ) -> str:
     """The page; `conclusions` stand above what each result says by itself."""
     views = [View(result, threads, place) for place, result in enumerate(results)]
-    machines = _machines(views)
+    machines, alone = _machines(views), len(views) == 1
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -353,9 +384,10 @@ def html(
         f"<title>Overlock report</title><style>{style_sheet()}</style></head><body>"
         "<header><h1>Locks when threads outnumber CPUs</h1>"
         '<button id="theme" type="button" hidden aria-label="Light or dark">◐</button>'
-        f"{paragraphs(machines, 'soft')}</header>"
+        f"{paragraphs([*machines, *_dates(views)], 'soft')}"
+        f"{_command(results[0]) if alone else ''}</header>"
         + _overview(views, conclusions)
-        + "".join(_section(view, len(machines) > 1) for view in views)
+        + "".join(_section(view, len(machines) > 1, alone) for view in views)
         + "".join(_machine(result, title) for title, result in _facts_of(views))
         + _method()
         + f"<footer><h2>Command for this page</h2><pre>{escape(command)}</pre></footer>"

@@ -46,7 +46,7 @@ def rows(
     keyed = any(len(panel.dots) > 1 for panel in panels)
     canvas = Canvas(view, ROW * len(order) + 0.62 + 0.22 * keyed, frame)
     height = ROW * len(order) + 0.08
-    gap = 0.25
+    gap = 0.5  # for half a label of each of two axes
     left = canvas.label_width + 0.05
     width = (WIDTH - left - 0.2 - gap * (len(panels) - 1)) / len(panels)
     for i, panel in enumerate(panels):

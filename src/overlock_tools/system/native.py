@@ -9,6 +9,7 @@ from pathlib import Path
 
 from overlock_tools.system.errors import MISSING, Fail
 
+CHECKER_NEEDS = "libboost-context-dev, libcli11-dev and nlohmann-json3-dev"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -16,6 +17,14 @@ def checkout() -> Path | None:
     """The source tree this package runs from, or None when it was installed by itself."""
     top = PACKAGE.parent.parent
     return top if (top / "include/overlock/port.h").exists() else None
+
+
+def remedy(target: str, needs: str = "") -> str:
+    """How to get what is not there: in a checkout, or for an installed package."""
+    if checkout():
+        return f"run `{target}` in the checkout"
+    first = f"install {needs}, then " if needs else ""
+    return f"{first}run `pip install --force-reinstall .` in overlock's sources"
 
 
 def folder() -> Path:
@@ -29,14 +38,14 @@ def folder() -> Path:
     top = checkout()
     if top and (top / "build/native/defs.json").exists():
         return top / "build/native"
-    raise Fail("the native parts are not built; run `make build` in the checkout", MISSING)
+    raise Fail(f"the native parts are not built; {remedy('make build')}", MISSING)
 
 
 def file(name: str) -> Path:
     """A file of the native folder, by name."""
     path = folder() / name
     if not path.exists():
-        raise Fail(f"{name} is not in {folder()}; run `make build` in the checkout", MISSING)
+        raise Fail(f"{name} is not in {folder()}; {remedy('make build')}", MISSING)
     return path
 
 
@@ -44,7 +53,7 @@ def checker() -> Path:
     """The model checker; the rest can be built without it."""
     path = folder() / "overlock-check"
     if not path.exists():
-        raise Fail("overlock-check is not built; run `make checker` in the checkout", MISSING)
+        raise Fail(f"overlock-check is not built; {remedy('make checker', CHECKER_NEEDS)}", MISSING)
     return path
 
 

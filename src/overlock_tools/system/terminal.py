@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-# A log or a pipe has no width of its own; nothing is cut off there.
-PLAIN_WIDTH = 120
+# A log or a pipe has no width of its own; nothing is cut off or wrapped there.
+PLAIN_WIDTH = 100_000
 
 
 def console() -> Console:

@@ -31,7 +31,7 @@ BLOCK = re.compile(r"(?:^ {4}.*\n)+", re.MULTILINE)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # The first word of a command; other indented lines are what commands print, or files.
 PROGRAMS = (
-    r"(?:overlock|make|cc|g\+\+|pip|git|dpkg|install|systemctl|grep|tr|echo|qemu-system-x86_64"
+    r"(?:overlock|kubectl|make|cc|g\+\+|pip|git|dpkg|install|systemctl|grep|tr|echo|qemu-system-x86_64"
     r"|(?:build/native/)?overlock-check|build/tests/\S+|tests/\S+|guest/\S+|\./readers) "
 )
 COMMAND = re.compile(rf"(?:\$ )?({PROGRAMS}.*|overlock doctor)$")

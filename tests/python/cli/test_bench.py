@@ -151,6 +151,16 @@ def test_lock_from_outside_the_tree(overlock: Overlock, tmp_path: Path) -> None:
     assert all(cell["work"] > 0 for cell in body["cells"] if cell["variant"] == "mine")
 
 
+def test_says_what_it_measures_unasked(overlock: Overlock, tmp_path: Path) -> None:
+    (tmp_path / "mine.h").write_text(HEADER.format(acquire=SOUND))
+    args = ("--locks", "./mine.h,pthread_mutex", "--threads", "1")
+    said = "ticket is measured too, as the baseline (--baseline)"
+    for more in (), ("--baseline", "./mine.h"), ("--locks", "ticket"):
+        done = overlock("bench", "sections", *args, *more, *SHORT)
+        assert done.returncode == 0, done.stderr
+        assert (said in done.stdout) == (not more)
+
+
 def test_header_with_settings_and_as_the_baseline(overlock: Overlock, tmp_path: Path) -> None:
     """As the recorded command has it."""
     (tmp_path / "mine.h").write_text(HEADER.format(acquire=SOUND))

@@ -17,6 +17,7 @@ USAGE = [
     (("--frobnicate",), r"No such option.*--help"),
     (("bench", "sectoins"), r"sectoins.*--help"),
     ((*SECTIONS, "--locks", "tiket"), r"unknown lock 'tiket'; did you mean ticket\?"),
+    ((*SECTIONS, "--locks", "nosuch"), r"unknown lock 'nosuch'; `overlock locks` lists them"),
     ((*SECTIONS, "--locks", "qqqqqqq"), r"unknown lock 'qqqqqqq'; `overlock locks` lists them"),
     ((*SECTIONS, "--locks", ","), r"names no lock"),
     ((*SECTIONS, "--locks", "ticket@tau"), r"NAME=VALUE"),

@@ -6,12 +6,16 @@ import os
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from overlock_tools import __version__
 from overlock_tools.cli import commands
+from overlock_tools.cli.main import cli
+from overlock_tools.model import defs
 from tests.python.conftest import Overlock
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
@@ -61,25 +65,82 @@ def test_completion_script(overlock: Overlock, shell: str) -> None:
         subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
 
 
-def test_completes_commands_and_options(overlock: Overlock) -> None:
-    def complete(*words: str) -> list[str]:
-        line = " ".join(("overlock", *words))
-        done = subprocess.run(
-            [Path(sys.executable).with_name("overlock")],
-            env={
-                **os.environ,
-                "_OVERLOCK_COMPLETE": "bash_complete",
-                "COMP_WORDS": line,
-                "COMP_CWORD": str(len(words)),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.stdout.split()
+def completed(*words: str) -> list[str]:
+    line = " ".join(("overlock", *words))
+    done = subprocess.run(
+        [Path(sys.executable).with_name("overlock")],
+        env={
+            **os.environ,
+            "_OVERLOCK_COMPLETE": "bash_complete",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words)),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [line.removeprefix("plain,") for line in done.stdout.split()]
 
-    assert "plain,bench" in complete("ben")
-    assert "plain,--threads" in complete("bench", "sections", "--thr")
+
+COMPLETED = [
+    (("ben",), "bench"),
+    (("bench", "sections", "--thr"), "--threads"),
+    (("bench", "sections", "--locks", "tik,preemptable_t"), "tik,preemptable_ticket"),
+    (("bench", "sections", "--locks", "pthread_m"), "pthread_mutex"),
+    (("bench", "sections", "--baseline", "tick"), "ticket"),
+    (("bench", "matrix", "--workloads", "sections,mutexb"), "sections,mutexbench"),
+    (("bench", "sweep", "ta"), "tau"),
+    (("bench", "sweep", "tau", "--workload", "mutexb"), "mutexbench"),
+    (("run", "--lock", "pthread_a"), "pthread_adaptive"),
+    (("run", "--spinlock", "spin"), "spin_yield"),
+    (("tune", "--lock", "pv_preempt"), "pv_preemptable_ticket"),
+    (("apps", "run", "leveld"), "leveldb"),
+    (("apps", "run", "leveldb", "--locks", "tas_y"), "tas_yield"),
+    (("check", "tick"), "ticket"),
+    (("check", "--weaken", "mc"), "mcs"),
+    (("guest", "boot", "--lock", "native_t"), "native_tas"),
+    (("guest", "matrix", "--loads", "loop,hack"), "loop,hackbench"),
+]
+
+
+@pytest.mark.parametrize(("words", "word"), COMPLETED, ids=" ".join)
+def test_completes_commands_options_and_names(words: tuple[str, ...], word: str) -> None:
+    assert word in completed(*words)
+
+
+def test_completes_only_what_fits() -> None:
+    """Spinlocks have to fit 4 bytes."""
+    assert "mcs" not in completed("run", "--spinlock", "m")
+
+
+@pytest.mark.parametrize("words", [(), ("bench",), ("guest",), ("apps",)], ids=" ".join)
+def test_a_group_alone_prints_its_help(overlock: Overlock, words: tuple[str, ...]) -> None:
+    done = overlock(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == overlock(*words, "--help").stdout
+
+
+def every_command(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    yield words
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below
+            yield from every_command(below, (*words, name))
+
+
+@pytest.mark.parametrize("words", [*every_command(cli, ())], ids=" ".join)
+def test_help_fits_a_terminal_of_80_columns(overlock: Overlock, words: tuple[str, ...]) -> None:
+    said = overlock(*words, "--help", COLUMNS="80").stdout
+    assert [line for line in said.splitlines() if len(line) > 80] == []
+
+
+def test_lists_are_not_wrapped_in_a_pipe(overlock: Overlock) -> None:
+    done = overlock("locks")
+    for lock in defs.load().locks.values():
+        (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"{lock.id} "))
+        assert line == f"{lock.id} {lock.what}"
 
 
 def test_nothing_loads_the_plotting_library_before_it_draws() -> None:

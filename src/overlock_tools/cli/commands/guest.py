@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from overlock_tools.cli import options
 from overlock_tools.cli.options import Within
@@ -17,14 +16,13 @@ MOST_VCPUS = 16
 MOST_GUESTS = 5
 
 
-def _locks(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+def _known() -> list[str]:
     from overlock_tools.kernel import locks
 
-    try:
-        names = locks.known()
-    except Fail:  # not built
-        return []
-    return [CompletionItem(name) for name in names if name.startswith(word)]
+    return locks.known()
+
+
+_locks = options.completing(_known)
 
 
 DIR = click.option(
@@ -218,16 +216,19 @@ def console(**given: Any) -> int:
     return campaign.console(given)
 
 
-def _load_names(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+def _load_names() -> list[str]:
     from overlock_tools.kernel import loads
 
-    return [CompletionItem(name) for name in loads.LOADS if name.startswith(word)]
+    return [*loads.LOADS]
 
 
-def _experiments(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
+def _experiments() -> list[str]:
     from overlock_tools.kernel.experiments.papers import EXPERIMENTS
 
-    return [CompletionItem(name) for name in EXPERIMENTS if name.startswith(word)]
+    return [*EXPERIMENTS]
+
+
+_loads = options.completing(_load_names)
 
 
 cells = options.together(
@@ -242,7 +243,7 @@ cells = options.together(
         "own of that kind), busted (no mutual exclusion). NAME@WORD adds WORD to the kernel's "
         "command line (native@nopvspin); NAME@kernel=VARIANT selects another kernel.",
     ),
-    options.baseline("native"),
+    options.baseline("native", _locks),
     options.rounds(1000, 3, "Number of rounds; each shuffles the locks."),
     options.seconds(0.1, 2.0),
     options.seed(2**31),
@@ -266,7 +267,7 @@ cells = options.together(
     "--load",
     default="loop",
     show_default=True,
-    shell_complete=_load_names,
+    shell_complete=_loads,
     help="Load to run in the guests.",
 )
 @options.file("--json", "File for the result, for `overlock report`.")
@@ -282,8 +283,8 @@ def run(**given: Any) -> int:
       overlock guest run --lock ticket,tas --smp 4
       overlock guest run --lock all --vms 2 --smp 4 --rounds 5 --json result.json
       overlock guest run --lock ticket --load hackbench --smp 8 --pause as-is
-      overlock guest run --lock busted --smp 2              fails: exclusion is checked
-      overlock guest run --accel nested --lock native@nopvspin,byte --smp 4 --host-slice 6
+      overlock guest run --lock busted --smp 2       fails: exclusion is checked
+      overlock guest run --accel nested --lock native@nopvspin,byte --host-slice 6
     """
     from overlock_tools.kernel import campaign
 
@@ -307,6 +308,7 @@ def run(**given: Any) -> int:
     default="loop,locktorture,hackbench",
     show_default=True,
     metavar="LIST",
+    shell_complete=_loads,
     help="Loads to run.",
 )
 @click.option("--pilot", is_flag=True, help="Skip cells that collapse in round 1 in later rounds.")
@@ -321,7 +323,7 @@ def matrix(**given: Any) -> int:
     \b
     Examples:
       overlock guest matrix -o results
-      overlock guest matrix -o results --locks ticket,tas --rigs 1x4,2x4 --loads loop --rounds 5
+      overlock guest matrix -o results --locks ticket,tas --rigs 1x4 --loads loop
     """
     from overlock_tools.kernel import campaign
 
@@ -331,7 +333,7 @@ def matrix(**given: Any) -> int:
 @command.command()
 @machine
 @SLICE_PAGE
-@click.argument("name", required=False, shell_complete=_experiments)
+@click.argument("name", required=False, shell_complete=options.completing(_experiments))
 @options.folder("Folder for the results.", "guest-papers")
 @options.rounds(1000, None, "Number of rounds.  [default: the paper's]")
 @options.seconds(0.1, None, "Measured time per cell.  [default: the experiment's]")
@@ -372,7 +374,7 @@ def paper(name: str | None, **given: Any) -> int:
     shell_complete=_locks,
     help="4-byte locks, or native.  [default: all]",
 )
-@options.baseline("native")
+@options.baseline("native", _locks)
 @options.file("--json", "File for the numbers.")
 def instructions(**given: Any) -> int:
     """Count the instructions of an uncontended spin_lock() and spin_unlock().
@@ -383,7 +385,7 @@ def instructions(**given: Any) -> int:
     \b
     Examples:
       overlock guest instructions
-      overlock guest instructions --lock ticket,preemptable_ticket --baseline ticket
+      overlock guest instructions --lock ticket,tas_yield --baseline ticket
     """
     from overlock_tools.kernel import campaign
 

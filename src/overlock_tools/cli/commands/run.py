@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from overlock_tools.cli.options import completing
 from overlock_tools.model import defs
 from overlock_tools.preload import config, interpose, live, profiling, run, settings
 from overlock_tools.preload.run import CANNOT_START
@@ -71,6 +72,7 @@ class RunCommand(click.Command):
 @click.option(
     "--lock",
     metavar="NAME",
+    shell_complete=completing(lambda: [*defs.load().locks, interpose.ADAPTIVE]),
     help=f"Lock for the mutexes: one of `overlock locks`, a header (./mine.h), or "
     f"{interpose.ADAPTIVE} (glibc's mutex that spins before it sleeps). "
     f"[default: {config.PRESET}, and {config.OPENMP_PRESET} for OpenMP's locks]",
@@ -103,6 +105,7 @@ class RunCommand(click.Command):
     default=interpose.SPINLOCK,
     show_default=True,
     metavar="NAME",
+    shell_complete=completing(interpose.spinlocks),
     help=f"Lock for pthread spinlocks: {interpose.SPINLOCK} (glibc's, but waiters yield), glibc, "
     "or a 4-byte lock without a queue.",
 )
@@ -117,8 +120,8 @@ class RunCommand(click.Command):
 @click.option(
     "--counters",
     is_flag=True,
-    help="Count lock events and report them when PROGRAM exits. --counters=1s also reports every "
-    "second, and overlock keeps running until PROGRAM ends.",
+    help="Count lock events and report them when PROGRAM ends, to the terminal or standard error; "
+    "overlock keeps running until then. --counters=1s also reports every second.",
 )
 @click.option("--counters-every", "every", metavar="TIME", hidden=True)
 @click.option(
@@ -143,8 +146,7 @@ class RunCommand(click.Command):
 @click.option(
     "--stacks",
     is_flag=True,
-    help="Also report the call stacks of waits, with files and lines; implies --counters. overlock "
-    "keeps running until PROGRAM ends.",
+    help="Also report the call stacks of waits, with files and lines; implies --counters.",
 )
 @click.option(
     "--folded",
@@ -198,8 +200,8 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
     Overlock replaces mutexes of every type, condition variables, C11's mtx_* and cnd_*, and the
     locks and critical sections of LLVM's OpenMP runtime. Waiters for spinlocks yield. Rwlocks are
     replaced on request. Mutexes that are process-shared, robust or have a
-    priority protocol stay with glibc. PROGRAM replaces this process, so signals, streams and exit
-    code are its own. OVERLOCK_DISABLE=1 leaves everything to glibc.
+    priority protocol stay with glibc. Without counters PROGRAM replaces this process, so signals,
+    streams and exit code are its own. OVERLOCK_DISABLE=1 leaves everything to glibc.
 
     \b
     Examples:
@@ -207,10 +209,10 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --openmp all -- ./openmp-program
       overlock run --lock tas_yield --spin-ns 1000 -- sysbench mutex run
       overlock run --lock pv_byte --counters -- ./server --port 8080
-      overlock run --site 'leveldb*Mutex=pv_byte' --site 'libjemalloc.so:*=glibc' -- ./server
+      overlock run --site 'leveldb*Mutex=pv_byte' -- ./server
       overlock run --config locks.toml -- ./server --port 8080
       overlock run --counters=1s -- ./server --port 8080
-      overlock run --counters-signal USR2 --output now.json -- ./server --port 8080
+      overlock run --counters-signal USR2 --output now.json -- ./server
       overlock run --folded waits.folded --top 5 -- ./server --port 8080
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server

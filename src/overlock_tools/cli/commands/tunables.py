@@ -22,7 +22,7 @@ def command(as_json: bool) -> None:
     Examples:
       overlock tunables
       overlock run --lock tas_yield --spin-ns 1000 -- PROGRAM
-      overlock bench sections --locks preemptable_ticket@tau=0,preemptable_ticket@tau=800
+      overlock bench sections --locks tas_yield@spin=0,tas_yield@spin=800
     """
     tunables = defs.load().tunables.values()
     if as_json:

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""overlock tune: propose a lock and tunables from a program's critical sections."""
+"""overlock tune: measure whether another lock makes a program faster, and write it down."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
+from overlock_tools.cli.options import LOCKS
+from overlock_tools.preload import trying
 from overlock_tools.preload.live import ROWS
 
 
 @click.command(
     context_settings={"allow_interspersed_args": False},
-    epilog="Exit codes: 0 success, 1 PROGRAM wrote no report, 2 bad usage, 125 to 127 as in "
+    epilog="Exit codes: 0 success, 1 PROGRAM or the load failed, 2 bad usage, 125 to 127 as in "
     "`overlock run`. PROGRAM's own exit code is discarded.",
 )
 @click.option(
@@ -19,7 +21,21 @@ from overlock_tools.preload.live import ROWS
     default="pv_preemptable_ticket",
     show_default=True,
     metavar="NAME",
-    help="Lock to measure with; one with a queue also measures the queue length.",
+    shell_complete=LOCKS,
+    help="Lock to count with; one with a queue also counts the queue length.",
+)
+@click.option(
+    "--load",
+    metavar="COMMAND",
+    help="Work for a server, for the shell; it waits until the server answers. How long it takes "
+    "is what is measured, and then PROGRAM is terminated.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=0),
+    default=trying.ROUNDS,
+    show_default=True,
+    help="Number of rounds; fewer than the default prove nothing, and 0 measures nothing.",
 )
 @click.option(
     "--json",
@@ -52,16 +68,18 @@ from overlock_tools.preload.live import ROWS
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> None:
-    """Propose a lock, tau, csd and spin for PROGRAM, from a run with counters.
+    """Find out whether another lock makes PROGRAM faster, and what its critical sections are like.
 
-    The command explains each proposal. The proposals depend on the length of PROGRAM's critical
-    sections, the length of its queues and whether lock holders are preempted. Run it with the work,
-    and next to the other load, for which to tune it.
+    The first run counts. If threads wait for mutexes in short critical sections, more runs measure
+    the default lock, and the same with tau, csd and spin set for PROGRAM, beside glibc's mutex,
+    interleaved. The proposal is glibc's mutex unless another is proven to be faster. Run it with
+    the work, and next to the other load, for which to tune it. Ctrl-C or SIGTERM ends a server's
+    first run.
 
     \b
     Examples:
-      overlock tune -- pbzip2 -k FILE
-      overlock tune --write locks.toml -- ./server --once
+      overlock tune -- pbzip2 -kf FILE
+      overlock tune --write locks.toml --load ./requests -- ./server
       overlock tune --folded waits.folded --top 5 -- ./server --once
       overlock run --config locks.toml -- ./server --port 8080
     """
