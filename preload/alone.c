@@ -20,7 +20,7 @@ static const struct {
 #undef OL_LOCK
 };
 
-#define EACH_LOCK(l) (size_t l = 0; l < sizeof(described) / sizeof(*described); l++)
+enum { LOCKS = sizeof(described) / sizeof(*described) };
 
 static const char help[] =
 	"Usage: overlock COMMAND ...\n"
@@ -38,7 +38,9 @@ static const char run_help[] =
 	"\n"
 	"The first name of each is the default.\n"
 	"\n"
-	"  --lock NAME        for mutexes: " DEFAULT_LOCK " or another of `overlock locks`\n"
+	"  --lock NAME        for mutexes: " DEFAULT_LOCK " or another of `overlock locks`;\n"
+	"                     for OpenMP's locks the same, or " DEFAULT_OPENMP_LOCK
+	" if none is named\n"
 	"  --rwlock NAME      for rwlocks: " GLIBC " or " RWLOCK "\n"
 	"  --spinlock NAME    for spinlocks: " DEFAULT_SPINLOCK ", " GLIBC " or a 4-byte lock\n"
 	"  --openmp WHICH     for locks of OpenMP: " OPENMP_LLVM ", " OPENMP_ALL " or " OPENMP_NONE
@@ -72,25 +74,22 @@ static _Noreturn void refuse_lock(const char *name)
 	const char *near = 0;
 	size_t least = strlen(name) / 3 + 1; /* a close name shares two letters of three */
 
-	for
-		EACH_LOCK(l)
-		{
-			size_t far = distance(name, described[l].id);
+	for (size_t l = 0; l < LOCKS; l++) {
+		size_t far = distance(name, described[l].id);
 
-			if (far < least) {
-				near = described[l].id;
-				least = far;
-			}
+		if (far < least) {
+			near = described[l].id;
+			least = far;
 		}
+	}
 	refuse(CANNOT_START, "unknown lock '%s'; %s%s%s`overlock locks` lists them", name,
 	       near ? "did you mean " : "", near ? near : "", near ? "? " : "");
 }
 
 static void list_locks(void)
 {
-	for
-		EACH_LOCK(l)
-	printf("%-22s %s\n", described[l].id, described[l].what);
+	for (size_t l = 0; l < LOCKS; l++)
+		printf("%-22s %s\n", described[l].id, described[l].what);
 }
 
 static bool is_help(const char *word)
