@@ -217,6 +217,13 @@ def test_the_lock_of_its_sections(
     assert report["openmp_lock"] == ("mcs" if "mcs" in options else "paced")
 
 
+@pytest.mark.parametrize("lock", [None, "paced"])
+def test_the_example_of_the_page(make: Make, lock: str | None) -> None:
+    program = make(str(HERE.parents[2] / "examples/openmp.c"), "llvm")
+    said = output([program], openmp(lock, OMP_NUM_THREADS="2"))
+    assert said.startswith("2000000 numbers with 2 threads: ")
+
+
 def test_more_locks_than_one_segment_do_not_move(make: Make) -> None:
     """The program of `constructs` has 5,000 at once; the first segment has room for 1,024."""
     said = output([make("constructs.c", "llvm"), "8", "20000"], openmp("tas_yield"))
