@@ -8,8 +8,9 @@
  * of its own. So such a lock is all that a mutex is: any lock that `--lock` and `--site` can name, waiters
  * that sleep when a wait gets long, recursion for nested locks, forks, counters and checks.
  *
- *	handle	0: none. omp_init_lock() makes one, and omp_destroy_lock() frees it; a critical section gets
- *		one by its first use, for good
+ *	handle	NONE: not initialised; SIMPLE, NESTED: initialised, and gets its mutex by its first use, for
+ *		programs may have millions of locks of which they use few; else the mutex, which
+ *		omp_destroy_lock() frees. A critical section needs no initialising and stays for good
  *
  * Several runtimes may be in one process, so each call is served or passed on by the runtime that it would
  * have reached without us. It is looked up once for each place that calls. Left to the runtime are
@@ -49,38 +50,43 @@
 		(at, gtid, l, hint), ours)
 
 #define ROUTINES(ROUTINE)                                                                         \
-	LOCK_ROUTINE(ROUTINE, simple, void, init_lock, init(l, PTHREAD_MUTEX_TIMED_NP, CALLER))            \
-	HINTED_ROUTINE(ROUTINE, simple, void, init_lock_with_hint,                                 \
-		       init(l, PTHREAD_MUTEX_TIMED_NP, CALLER))                                            \
-	LOCK_ROUTINE(ROUTINE, simple, void, destroy_lock, destroy(l))                              \
-	LOCK_ROUTINE(ROUTINE, simple, void, set_lock, set(l, CALLER))                              \
-	LOCK_ROUTINE(ROUTINE, simple, void, unset_lock, unset(l))                                  \
-	LOCK_ROUTINE(ROUTINE, simple, int, test_lock, test(l, CALLER))                             \
-	LOCK_ROUTINE(ROUTINE, nested, void, init_nest_lock, init(l, PTHREAD_MUTEX_RECURSIVE_NP, CALLER))   \
-	HINTED_ROUTINE(ROUTINE, nested, void, init_nest_lock_with_hint,                            \
-		       init(l, PTHREAD_MUTEX_RECURSIVE_NP, CALLER))                                        \
-	LOCK_ROUTINE(ROUTINE, nested, void, destroy_nest_lock, destroy(l))                         \
-	LOCK_ROUTINE(ROUTINE, nested, void, set_nest_lock, set(l, CALLER))                         \
-	LOCK_ROUTINE(ROUTINE, nested, void, unset_nest_lock, unset(l))                             \
-	LOCK_ROUTINE(ROUTINE, nested, int, test_nest_lock, test(l, CALLER))                        \
-	ROUTINE(simple, void, __kmpc_critical, (void *at, int32_t gtid, void *section),            \
-		(at, gtid, section), enter(section, CALLER))                                       \
-	ROUTINE(simple, void, __kmpc_critical_with_hint,                                           \
+	LOCK_ROUTINE(ROUTINE, simple, void, init_lock, init(l, SIMPLE))                           \
+	HINTED_ROUTINE(ROUTINE, simple, void, init_lock_with_hint,                                \
+		       init(l, SIMPLE))                                                           \
+	LOCK_ROUTINE(ROUTINE, simple, void, destroy_lock, destroy(l))                             \
+	LOCK_ROUTINE(ROUTINE, simple, void, set_lock, set(l, CALLER))                             \
+	LOCK_ROUTINE(ROUTINE, simple, void, unset_lock, unset(l, CALLER))                         \
+	LOCK_ROUTINE(ROUTINE, simple, int, test_lock, test(l, CALLER))                            \
+	LOCK_ROUTINE(ROUTINE, nested, void, init_nest_lock, init(l, NESTED))                      \
+	HINTED_ROUTINE(ROUTINE, nested, void, init_nest_lock_with_hint,                           \
+		       init(l, NESTED))                                                           \
+	LOCK_ROUTINE(ROUTINE, nested, void, destroy_nest_lock, destroy(l))                        \
+	LOCK_ROUTINE(ROUTINE, nested, void, set_nest_lock, set(l, CALLER))                        \
+	LOCK_ROUTINE(ROUTINE, nested, void, unset_nest_lock, unset(l, CALLER))                    \
+	LOCK_ROUTINE(ROUTINE, nested, int, test_nest_lock, test(l, CALLER))                       \
+	ROUTINE(simple, void, __kmpc_critical, (void *at, int32_t gtid, void *section),           \
+		(at, gtid, section), enter(section, CALLER))                                      \
+	ROUTINE(simple, void, __kmpc_critical_with_hint,                                          \
 		(void *at, int32_t gtid, void *section, uint32_t hint), (at, gtid, section, hint), \
-		enter(section, CALLER))                                                            \
-	ROUTINE(simple, void, __kmpc_end_critical, (void *at, int32_t gtid, void *section),        \
-		(at, gtid, section), unset(section))                                               \
-	ROUTINE(simple, void, GOMP_critical_start, (void), (), enter(&unnamed, CALLER))            \
-	ROUTINE(simple, void, GOMP_critical_end, (void), (), unset(&unnamed))                      \
-	ROUTINE(simple, void, GOMP_critical_name_start, (void *section), (section),                \
-		enter(section, CALLER))                                                            \
-	ROUTINE(simple, void, GOMP_critical_name_end, (void *section), (section), unset(section))
+		enter(section, CALLER))                                                           \
+	ROUTINE(simple, void, __kmpc_end_critical, (void *at, int32_t gtid, void *section),       \
+		(at, gtid, section), unset(section, CALLER))                                      \
+	ROUTINE(simple, void, GOMP_critical_start, (void), (), enter(&unnamed, CALLER))           \
+	ROUTINE(simple, void, GOMP_critical_end, (void), (), unset(&unnamed, CALLER))             \
+	ROUTINE(simple, void, GOMP_critical_name_start, (void *section), (section),               \
+		enter(section, CALLER))                                                           \
+	ROUTINE(simple, void, GOMP_critical_name_end, (void *section), (section), unset(section, CALLER))
 
 /* As libomp does: these functions have no way to return an error. */
 static _Noreturn OL_COLD void fail(const char *why)
 {
 	dprintf(STDERR_FILENO, "overlock: OpenMP lock: %s\n", why);
 	abort();
+}
+
+static _Noreturn OL_COLD void fail_uninitialised(void)
+{
+	fail("is used before omp_init_lock(), or after omp_destroy_lock()");
 }
 
 /* The mutexes. */
@@ -95,8 +101,9 @@ struct object {
  * more locks are made, and none of it moves.
  */
 enum { FEWEST = 10, SEGMENTS = 32 };
+enum { NONE, SIMPLE, NESTED, FIRST_HANDLE = 1 << FEWEST };
 static struct object *segments[SEGMENTS];
-static uint32_t next_handle = 1u << FEWEST;
+static uint32_t next_handle = FIRST_HANDLE;
 /* Lower half: the first one, or 0; upper: changes each time, against ABA. */
 static uint64_t free_handles;
 
@@ -112,7 +119,7 @@ static inline struct object *object_of(uint32_t handle)
 	struct object *segment = ol_load_acquire(&segments[n]);
 
 	if (OL_UNLIKELY(!segment))
-		fail("is used before omp_init_lock(), or after omp_destroy_lock()");
+		fail_uninitialised();
 	return segment + (handle ^ (1u << n));
 }
 
@@ -178,59 +185,79 @@ static uint32_t make(uint32_t kind, const void *site)
 
 /* What the routines do. A word is a lock of the program. */
 
-static struct mutex *mutex_in(uint32_t *word)
+static uint32_t kind_of_mutex(uint32_t word)
 {
-	/* Acquire: the mutex of a critical section, whichever thread has made it. */
-	return &object_of(ol_load_acquire(word))->mutex;
+	return word == NESTED ? PTHREAD_MUTEX_RECURSIVE_NP : PTHREAD_MUTEX_TIMED_NP;
 }
 
-static void init(uint32_t *word, uint32_t kind, const void *site)
+/* Two threads may make one at once; one of them stays. */
+static OL_COLD uint32_t first_use(uint32_t *word, uint32_t was, const void *site)
 {
-	ol_store_release(word, make(kind, site)); /* release: the mutex */
+	uint32_t made;
+
+	if (was != SIMPLE && was != NESTED)
+		fail_uninitialised();
+	made = make(kind_of_mutex(was), site);
+	if (ol_cas_release(word, was, made)) /* release: the mutex */
+		return made;
+	give_back(made);
+	return ol_load_acquire(word);
+}
+
+static inline struct mutex *mutex_in(uint32_t *word, const void *site)
+{
+	uint32_t handle = ol_load_acquire(word); /* the mutex, whichever thread has made it */
+
+	if (OL_UNLIKELY(handle < FIRST_HANDLE))
+		handle = first_use(word, handle, site);
+	return &object_of(handle)->mutex;
+}
+
+static void destroy_mutex(const struct mutex *m)
+{
+	const struct ol_lock_ops *ops = ol_run_mutex_ops(m);
+
+	ol_run_misuse_destroy(m, ops && ops->is_locked(m->lock));
+}
+
+static void init(uint32_t *word, uint32_t type)
+{
+	ol_store_relaxed(word, type); /* the program sees to it that others use it later */
 }
 
 static void destroy(uint32_t *word)
 {
-	uint32_t handle = ol_load_relaxed(word);
-	const struct mutex *m = mutex_in(word);
-	const struct ol_lock_ops *ops = ol_run_mutex_ops(m);
+	uint32_t handle = ol_load_acquire(word);
 
-	ol_run_misuse_destroy(m, ops && ops->is_locked(m->lock));
-	ol_store_relaxed(word, 0u);
+	ol_store_relaxed(word, (uint32_t)NONE);
+	if (handle == SIMPLE || handle == NESTED)
+		return;
+	destroy_mutex(&object_of(handle)->mutex);
 	give_back(handle);
 }
 
 static void set(uint32_t *word, const void *site)
 {
-	ol_run_mutex_lock(mutex_in(word), site);
+	ol_run_mutex_lock(mutex_in(word, site), site);
 }
 
-static void unset(uint32_t *word)
+static void unset(uint32_t *word, const void *site)
 {
-	ol_run_mutex_unlock(mutex_in(word));
+	ol_run_mutex_unlock(mutex_in(word, site));
 }
 
 /* How many times it is held now, 0 if another thread has it. */
 static int test(uint32_t *word, const void *site)
 {
-	struct mutex *m = mutex_in(word);
+	struct mutex *m = mutex_in(word, site);
 
 	return ol_run_mutex_trylock(m, site) ? 0 : (int)m->depth + 1;
 }
 
-/* Two threads may make one at once; one of them stays. */
-static OL_COLD void make_section(uint32_t *word, const void *site)
-{
-	uint32_t handle = make(PTHREAD_MUTEX_TIMED_NP, site);
-
-	if (!ol_cas_release(word, 0u, handle)) /* release: the mutex */
-		give_back(handle);
-}
-
 static inline void enter(uint32_t *word, const void *site)
 {
-	if (OL_UNLIKELY(!ol_load_relaxed(word)))
-		make_section(word, site);
+	if (OL_UNLIKELY(ol_load_relaxed(word) == NONE))
+		ol_cas_relaxed(word, (uint32_t)NONE, (uint32_t)SIMPLE);
 	set(word, site);
 }
 

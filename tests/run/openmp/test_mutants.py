@@ -76,8 +76,8 @@ MUTANTS = {
         "(int)m->depth + 1;", "1;", cases("c_nested/held-by-self/test")
     ),
     "nested locks are simple ones": Wrong(
-        "init_nest_lock, init(l, PTHREAD_MUTEX_RECURSIVE_NP))",
-        "init_nest_lock, init(l, PTHREAD_MUTEX_TIMED_NP))",
+        "init_nest_lock, init(l, NESTED))",
+        "init_nest_lock, init(l, SIMPLE))",
         cases("c_nested/held-by-self/test"),
     ),
     "a test waits": Wrong(
@@ -86,8 +86,8 @@ MUTANTS = {
         cases("c/held-by-other/test"),
     ),
     "a lock has 8 bytes": Wrong(
-        "ol_store_release(word, make(kind));",
-        "ol_store_release((uint64_t *)(void *)word, (uint64_t)make(kind));",
+        "ol_store_relaxed(word, type);",
+        "ol_store_relaxed((uint64_t *)(void *)word, (uint64_t)type);",
         cases("c/free/set"),
     ),
     "a handle for two locks": Wrong(
@@ -96,13 +96,13 @@ MUTANTS = {
         Judge.many_locks,
     ),
     "a section of two mutexes": Wrong(
-        "if (!ol_cas_release(word, 0u, handle))",
-        "usleep(50);\n\tol_store_release(word, handle);\n\tif (false)",
+        "if (ol_cas_release(word, was, made))",
+        "usleep(50);\n\tol_store_release(word, made);\n\tif (made)",
         Judge.first_use,
     ),
     "a destroyed lock is still one": Wrong(
-        "\tol_store_relaxed(word, 0u);\n\tgive_back(handle);",
-        "\tgive_back(handle);",
+        "\tol_store_relaxed(word, (uint32_t)NONE);\n",
+        "",
         Judge.reuse,
     ),
     "a tool is not seen": Wrong(
