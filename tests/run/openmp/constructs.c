@@ -74,6 +74,10 @@ static void many_locks(void)
 
 	for (int i = 0; i < LOCKS; i++)
 		omp_init_lock(&locks[i]);
+	for (int i = 0; i < LOCKS; i++) { /* a lock may get its memory here */
+		omp_set_lock(&locks[i]);
+		omp_unset_lock(&locks[i]);
+	}
 	for (int i = 0; i < LOCKS; i++) /* all at once: no two are the same */
 		total -= !omp_test_lock(&locks[i]);
 	for (int i = 0; i < LOCKS; i++)
