@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The site builds strictly and needs no network; answers are two clicks away."""
 
+import json
 import os
 import re
 import shutil
@@ -92,10 +93,13 @@ def test_what_would_be_loaded_is_found() -> None:
 
 
 def test_pictures_and_locks_are_there(site: Path) -> None:
+    measured = json.loads((TOP / "docs/measured/sections.json").read_text())["rates"]
     for lock in defs.load().locks:
         page = (site / f"locks/{lock}.html").read_text()
         assert "Header comment" in page
-        for picture in (f"{lock}.svg", f"{lock}-rate.svg"):
+        assert ("Not measured yet" in page) == (lock not in measured)
+        rates = [f"{lock}-rate.svg"] if lock in measured else []
+        for picture in (f"{lock}.svg", *rates):
             assert f"../img/locks/{picture}" in page
             assert (site / "img/locks" / picture).stat().st_size > 1000
 
