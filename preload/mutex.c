@@ -57,14 +57,20 @@ static inline const struct ol_lock_ops *ops_for(struct mutex *m, const void *sit
 /* glibc reads the attributes, and programs set the kind of static ones: ours must lie where theirs does. */
 void ol_run_mutexes_start(void)
 {
-	const struct mutex expected = { .kind = PTHREAD_MUTEX_RECURSIVE_NP };
+	const union {
+		struct mutex mutex;
+		unsigned char bytes[sizeof(struct mutex)];
+	} expected = { .mutex = { .kind = PTHREAD_MUTEX_RECURSIVE_NP } };
+	union {
+		pthread_mutex_t mutex;
+		unsigned char bytes[sizeof(pthread_mutex_t)];
+	} made;
 	pthread_mutexattr_t attr;
-	pthread_mutex_t made;
 
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	ol_run_real.mutex_init(&made, &attr);
-	if (memcmp(&made, &expected, sizeof(expected)) != 0 || !ol_run_self())
+	ol_run_real.mutex_init(&made.mutex, &attr);
+	if (memcmp(made.bytes, expected.bytes, sizeof(expected)) != 0 || !ol_run_self())
 		ol_run_refuse("pthread_mutex_init",
 			      "this glibc keeps a mutex's kind or owner in an "
 			      "unknown way; run without overlock");

@@ -37,7 +37,7 @@ class Header:
     native: bool = True  # the library's own header can be had
 
 
-UNFAIR = {"tas", "ttas", "tas_yield", "dec", "byte", "preemptable_ticket"}
+UNFAIR = {"tas", "ttas", "tas_yield", "paced", "dec", "byte", "preemptable_ticket"}
 SHARED = UNFAIR | {"ticket", "ticket_backoff", "i_spin", "i_spin_pv"}
 PARKED = {"pv_byte", "pv_ticket", "oticket", "pv_preemptable_ticket", "warned"}
 OF_4_BYTES = {"twa", "qspin", "pv_qspin", "unfair_qspin", "owner_qspin"}

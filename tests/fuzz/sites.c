@@ -36,7 +36,7 @@ static void take(const char *text, const uint8_t *bytes, size_t n)
 	struct string plain = { 0 }, cpp = { 0 };
 	char path[64];
 
-	rules_start(text, 0);
+	rules_start(text);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_of(bytes, n));
 	k.object.path = path;
 	learn(&k);

@@ -334,8 +334,8 @@ def test_mutant_that_writes_in_place_is_caught(program: Compile, tmp_path: Path)
     mutant = Mutant(
         "no file beside it",
         "report.c",
-        "fd = mkostemp(temporary, O_CLOEXEC);",
-        "strcpy(temporary, output);\n\tfd = open(output, O_WRONLY | O_TRUNC | O_CLOEXEC);",
+        "int fd = open_temporary();",
+        "int fd = (strcpy(temporary, output), open(output, O_WRONLY | O_TRUNC | O_CLOEXEC));",
         "tas_yield",
         (),
     )

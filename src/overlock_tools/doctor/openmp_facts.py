@@ -132,7 +132,8 @@ def openmp(w: World) -> Found:
     "openmp_lock",
     GROUP,
     "omp_*_lock, critical",
-    how=f"KMP_LOCK_KIND, OVERLOCK_OPENMP, OVERLOCK_OPENMP_LOCK, OVERLOCK_LOCK {ENVIRON}; else the runtime's default",
+    how=f"KMP_LOCK_KIND, OVERLOCK_OPENMP, OVERLOCK_OPENMP_LOCK, OVERLOCK_LOCK {ENVIRON}; "
+    "else the runtime's default",
     means="a FIFO lock stops all waiters behind one that has no CPU; not visible: what the program "
     "set itself (setenv, kmp_set_defaults), locks with a hint, whether threads wait for any",
 )

@@ -93,7 +93,7 @@ def test_reads_what_headers_ask_for() -> None:
         (("tau", "--lock", "preemptable_ticket@tau=3"), "the sweep itself sets tau"),
         (("tau", "--workload", "sektions"), "did you mean sections"),
         (("tau", "--parameter", "cs"), "expected NAME=VALUE, as in cs=300"),
-        (("tau", "--parameter", "sc=3"), "did you mean cs"),
+        (("tau", "--parameter", "shap=3"), "did you mean shape"),
         (("tau", "-o", "x.pdf"), "expected a name that ends in .png or .svg"),
         (("tau", "-o", "none/x.png"), "the folder none does not exist"),
         (("tau", "--json", "none/x.json"), "the folder none does not exist"),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Four threads that wait for short sections, and then a wait that is planted: 200 ms under `glibc`
- * or under `ours`, the first argument. With a file as the second argument it is a server: it makes
- * that file when its work is done, and waits for a signal. `once`: it fails if the file is there.
+ * Four threads that wait for short sections, as holders sleep now and then; and then a wait that is
+ * planted: 200 ms under `glibc` or under `ours`, the first argument. With a file as the second
+ * argument it is a server: it makes that file when its work is done, and waits for a signal. `once`:
+ * it fails if the file is there.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 4, SECTIONS = 500, SECTION_NS = 4000 };
+enum { THREADS = 4, SECTIONS = 500, SECTION_NS = 4000, NAP_EVERY = 8 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -30,6 +31,8 @@ static void *work(void *unused)
 		pthread_mutex_lock(&mutex);
 		for (long end = now() + SECTION_NS; now() < end;)
 			;
+		if (i % NAP_EVERY == 0)
+			usleep(1);
 		pthread_mutex_unlock(&mutex);
 	}
 	return unused;
