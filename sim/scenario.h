@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_SIM_SCENARIO_H
+#define OL_SIM_SCENARIO_H
+// One run: a machine, its scheduler, and the guests on it. Read from the JSON that `overlock sim` makes
+// of a scenario: every value is there, and checked.
+#include "host/host.h"
+#include "machine.h"
+
+#include <overlock/ops.h>
+#include <workload/workload.h>
+
+#include <istream>
+#include <map>
+#include <optional>
+
+namespace ol::simulator {
+
+enum class Kind : uint8_t {
+#define GUEST(name, what) name,
+#include "guests.def"
+#undef GUEST
+};
+
+struct GuestPlan {
+    std::string name;
+    Kind kind = Kind::threads;
+    unsigned contexts = 1;
+    unsigned vcpus = 0; // of `users`
+    std::string scheduler = "fair"; // of `users`
+    HostSettings settings;
+    const ol_lock_ops *lock = nullptr; // null: it burns CPU time and takes no lock
+    std::string workload;
+    workload_params params;
+    ol_tuning tuning;
+    Time quota = never, period = 100 * ms;
+    unsigned weight = 1024;
+    std::vector<unsigned> pinned;
+    bool told_slices = false, told_preempted = false;
+};
+
+struct Scenario {
+    Machine machine;
+    std::string scheduler = "fair";
+    HostSettings settings;
+    std::vector<GuestPlan> guests;
+    uint64_t seed = 1;
+    Time warm_up = 0, time = second;
+    bool trace = false;
+};
+
+struct BadScenario : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+Scenario read_scenario(std::istream &in);
+
+} // namespace ol::simulator
+#endif
