@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-namespace ol::simulator {
+namespace ol::simulator
+{
 
 using engine::Access;
 using engine::Memory;
@@ -13,320 +14,353 @@ using engine::Place;
 
 // Time.
 
-void Simulation::suspend(Task &t) {
-    t.context.suspend();
+void Simulation::suspend(Task &t)
+{
+	t.context.suspend();
 }
 
-void Simulation::spend(Time time) {
-    Time until = events_.now() + time;
+void Simulation::spend(Time time)
+{
+	Time until = events_.now() + time;
 
-    if (events_.nothing_before(until)) {
-        events_.advance(until);
-        return;
-    }
-    events_.set(self_->step, until);
-    suspend(*self_);
+	if (events_.nothing_before(until)) {
+		events_.advance(until);
+		return;
+	}
+	events_.set(self_->step, until);
+	suspend(*self_);
 }
 
-Time Simulation::now(Place) {
-    if (!self_)
-        return events_.now();
-    spend(machine().costs.clock);
-    return events_.now();
+Time Simulation::now(Place)
+{
+	if (!self_)
+		return events_.now();
+	spend(machine().costs.clock);
+	return events_.now();
 }
 
-Time Simulation::after(uint64_t n, Time d, Place place) {
-    return d == never ? never : later(now(place), n, d, place);
+Time Simulation::after(uint64_t n, Time d, Place place)
+{
+	return d == never ? never : later(now(place), n, d, place);
 }
 
-Time Simulation::later(Time t, uint64_t n, Time d, Place) {
-    Time span;
+Time Simulation::later(Time t, uint64_t n, Time d, Place)
+{
+	Time span;
 
-    if (d == never || __builtin_mul_overflow(n, d, &span))
-        return never;
-    return sum(t, span);
+	if (d == never || __builtin_mul_overflow(n, d, &span))
+		return never;
+	return sum(t, span);
 }
 
-bool Simulation::passed(Time t, Place place) {
-    return t != never && t <= now(place);
+bool Simulation::passed(Time t, Place place)
+{
+	return t != never && t <= now(place);
 }
 
 // Memory.
 
-namespace {
+namespace
+{
 
-uint64_t result_of(const Access &a, uint64_t old) {
-    switch (a.op) {
-    case Op::load:
-        return old;
-    case Op::store:
-    case Op::xchg:
-        return a.value;
-    case Op::cas:
-        return old == a.expected ? a.value : old;
-    case Op::add:
-        return old + a.value;
-    case Op::bit_or:
-        return old | a.value;
-    case Op::bit_and:
-        return old & a.value;
-    }
-    return old;
+uint64_t result_of(const Access &a, uint64_t old)
+{
+	switch (a.op) {
+	case Op::load:
+		return old;
+	case Op::store:
+	case Op::xchg:
+		return a.value;
+	case Op::cas:
+		return old == a.expected ? a.value : old;
+	case Op::add:
+		return old + a.value;
+	case Op::bit_or:
+		return old | a.value;
+	case Op::bit_and:
+		return old & a.value;
+	}
+	return old;
 }
 
-uint64_t truncated(uint64_t v, unsigned width) {
-    return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
+uint64_t truncated(uint64_t v, unsigned width)
+{
+	return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
 }
 
 } // namespace
 
 // Its effect is there at once, but nobody else can have the line before it is done. A store waits in
 // the store buffer, an atomic operation for all stores before it.
-uint64_t Simulation::access(const Access &a) {
-    uint64_t old = Memory::read(a.address(), a.width);
-    uint64_t result = truncated(result_of(a, old), a.width);
+uint64_t Simulation::access(const Access &a)
+{
+	uint64_t old = Memory::read(a.address(), a.width);
+	uint64_t result = truncated(result_of(a, old), a.width);
 
-    if (!self_) {
-        Memory::write(a.address(), a.width, result);
-        return old;
-    }
-    Task &t = *self_;
-    Use use = a.op == Op::load ? Use::read : a.op == Op::store ? Use::write : Use::change;
-    Time from = events_.now();
-    if (use == Use::change)
-        from = std::max(from, t.drained);
-    Time done = lines_.use(a.address(), t.core(), use, from);
-    if (result != old) {
-        Memory::write(a.address(), a.width, result);
-        t.wrote(a.address(), a.width);
-        progress_++;
-        notice(line_of(a.address()));
-    } else if (t.waiting && use != Use::write) {
-        t.watch(a.address(), a.width, old, use == Use::change);
-    }
-    if (use == Use::write) {
-        t.drained = std::max(t.drained, done);
-        done = events_.now() + machine().costs.store;
-    }
-    spend(done - events_.now());
-    return old;
+	if (!self_) {
+		Memory::write(a.address(), a.width, result);
+		return old;
+	}
+	Task &t = *self_;
+	Use use = a.op == Op::load ? Use::read : a.op == Op::store ? Use::write : Use::change;
+	Time from = events_.now();
+	if (use == Use::change)
+		from = std::max(from, t.drained);
+	Time done = lines_.use(a.address(), t.core(), use, from);
+	if (result != old) {
+		Memory::write(a.address(), a.width, result);
+		t.wrote(a.address(), a.width);
+		progress_++;
+		notice(line_of(a.address()));
+	} else if (t.waiting && use != Use::write) {
+		t.watch(a.address(), a.width, old, use == Use::change);
+	}
+	if (use == Use::write) {
+		t.drained = std::max(t.drained, done);
+		done = events_.now() + machine().costs.store;
+	}
+	spend(done - events_.now());
+	return old;
 }
 
-void Simulation::fence(Place) {
-    if (self_)
-        spend(std::max(self_->drained, events_.now()) + machine().costs.atomic - events_.now());
+void Simulation::fence(Place)
+{
+	if (self_)
+		spend(std::max(self_->drained, events_.now()) + machine().costs.atomic -
+		      events_.now());
 }
 
 // Waiting: whoever polls sleeps until a word changes, and is charged for its polls.
 
-void Simulation::link(Task &t) {
-    for (unsigned i = 0; i < t.watched; i++) {
-        Watch &w = t.watches[i];
-        w.line = line_of(w.at);
-        auto &list = watchers_[w.line];
-        w.place = list.size();
-        list.push_back(&w);
-        if (w.writes)
-            lines_.hammer(w.at, 1, t.poll_period);
-    }
+void Simulation::link(Task &t)
+{
+	for (unsigned i = 0; i < t.watched; i++) {
+		Watch &w = t.watches[i];
+		w.line = line_of(w.at);
+		auto &list = watchers_[w.line];
+		w.place = list.size();
+		list.push_back(&w);
+		if (w.writes)
+			lines_.hammer(w.at, 1, t.poll_period);
+	}
 }
 
-void Simulation::unlink(Task &t) {
-    for (unsigned i = 0; i < t.watched; i++) {
-        Watch &w = t.watches[i];
-        auto &list = watchers_[w.line];
-        list[w.place] = list.back();
-        list[w.place]->place = w.place;
-        list.pop_back();
-        if (w.writes && t.on_cpu())
-            lines_.hammer(w.at, -1, t.poll_period);
-    }
-    t.forget();
+void Simulation::unlink(Task &t)
+{
+	for (unsigned i = 0; i < t.watched; i++) {
+		Watch &w = t.watches[i];
+		auto &list = watchers_[w.line];
+		list[w.place] = list.back();
+		list[w.place]->place = w.place;
+		list.pop_back();
+		if (w.writes && t.on_cpu())
+			lines_.hammer(w.at, -1, t.poll_period);
+	}
+	t.forget();
 }
 
 // At its next poll it fetches the line, and then goes on.
-void Simulation::look(Task &t, const Watch &w) {
-    Time behind = (events_.now() - t.poll_from) % t.poll_period;
-    Time at = events_.now() + (behind ? t.poll_period - behind : 0);
+void Simulation::look(Task &t, const Watch &w)
+{
+	Time behind = (events_.now() - t.poll_from) % t.poll_period;
+	Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
-    if (!w.writes)
-        at = lines_.use(w.at, t.core(), Use::read, at);
-    if (!t.step.is_set() || at < t.step.at())
-        events_.set(t.step, at);
-    t.looks = true;
+	if (!w.writes)
+		at = lines_.use(w.at, t.core(), Use::read, at);
+	if (!t.step.is_set() || at < t.step.at())
+		events_.set(t.step, at);
+	t.looks = true;
 }
 
-void Simulation::notice(size_t line) {
-    if (line >= watchers_.size() || watchers_[line].empty())
-        return;
-    auto &list = watchers_[line];
-    size_t first = random_.below(static_cast<uint32_t>(list.size()));
-    for (size_t i = 0; i < list.size(); i++) {
-        const Watch &w = *list[(first + i) % list.size()];
-        Task &t = *w.task;
-        if (t.on_cpu() && !t.looks && Memory::read(w.at, w.width) != w.value)
-            look(t, w);
-    }
+void Simulation::notice(size_t line)
+{
+	if (line >= watchers_.size() || watchers_[line].empty())
+		return;
+	auto &list = watchers_[line];
+	size_t first = random_.below(static_cast<uint32_t>(list.size()));
+	for (size_t i = 0; i < list.size(); i++) {
+		const Watch &w = *list[(first + i) % list.size()];
+		Task &t = *w.task;
+		if (t.on_cpu() && !t.looks && Memory::read(w.at, w.width) != w.value)
+			look(t, w);
+	}
 }
 
-void Simulation::relax(Time until, Place) {
-    Task &t = *self_;
-    Time pause = machine().costs.pause;
+void Simulation::relax(Time until, Place)
+{
+	Task &t = *self_;
+	Time pause = machine().costs.pause;
 
-    if (!t.watched || !t.watches_all || t.sees_change() || until <= events_.now()) {
-        t.forget();
-        t.watches_all = true;
-        spend(pause);
-        return;
-    }
-    t.poll_from = events_.now();
-    t.poll_period = pause + t.watched * machine().costs.hit;
-    t.doing = Doing::polls;
-    t.looks = false;
-    link(t);
-    if (until != never)
-        events_.set(t.step, std::max(until, events_.now() + t.poll_period));
-    suspend(t);
+	if (!t.watched || !t.watches_all || t.sees_change() || until <= events_.now()) {
+		t.forget();
+		t.watches_all = true;
+		spend(pause);
+		return;
+	}
+	t.poll_from = events_.now();
+	t.poll_period = pause + t.watched * machine().costs.hit;
+	t.doing = Doing::polls;
+	t.looks = false;
+	link(t);
+	if (until != never)
+		events_.set(t.step, std::max(until, events_.now() + t.poll_period));
+	suspend(t);
 }
 
 // A kernel that spins does not yield.
-void Simulation::yield(uint32_t to, Place) {
-    Task &t = *self_;
+void Simulation::yield(uint32_t to, Place)
+{
+	Task &t = *self_;
 
-    t.forget();
-    t.counts.yields++;
-    if (is_kernel() && !to) {
-        spend(machine().costs.pause);
-        return;
-    }
-    spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
-    events_.set(t.step, events_.now());
-    if (to && to <= t.guest.tasks.size())
-        t.level.yield_to(t, *t.guest.tasks[to - 1]);
-    else
-        t.level.yield(t);
-    suspend(t);
+	t.forget();
+	t.counts.yields++;
+	if (is_kernel() && !to) {
+		spend(machine().costs.pause);
+		return;
+	}
+	spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
+	events_.set(t.step, events_.now());
+	if (to && to <= t.guest.tasks.size())
+		t.level.yield_to(t, *t.guest.tasks[to - 1]);
+	else
+		t.level.yield(t);
+	suspend(t);
 }
 
 // Parking.
 
-void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time until, Place) {
-    Task &t = *self_;
-    const Costs &c = machine().costs;
+void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time until, Place)
+{
+	Task &t = *self_;
+	const Costs &c = machine().costs;
 
-    t.forget();
-    spend(is_kernel() ? c.exit : c.sleep);
-    spend(lines_.use(word, t.core(), Use::read, events_.now()) - events_.now());
-    if (*word != seen || until <= events_.now())
-        return;
-    t.counts.parks++;
-    t.doing = Doing::parked;
-    t.parked_on = word;
-    t.key = key;
-    t.left = 0;
-    parked_[word].push_back(&t);
-    events_.set(t.alarm, until);
-    t.level.block(t);
-    suspend(t);
+	t.forget();
+	spend(is_kernel() ? c.exit : c.sleep);
+	spend(lines_.use(word, t.core(), Use::read, events_.now()) - events_.now());
+	if (*word != seen || until <= events_.now())
+		return;
+	t.counts.parks++;
+	t.doing = Doing::parked;
+	t.parked_on = word;
+	t.key = key;
+	t.left = 0;
+	parked_[word].push_back(&t);
+	events_.set(t.alarm, until);
+	t.level.block(t);
+	suspend(t);
 }
 
-void Simulation::unpark(Task &t) {
-    if (t.parked_on) {
-        std::erase(parked_[t.parked_on], &t);
-        t.parked_on = nullptr;
-    }
-    progress_++;
-    t.level.wake(t);
+void Simulation::unpark(Task &t)
+{
+	if (t.parked_on) {
+		std::erase(parked_[t.parked_on], &t);
+		t.parked_on = nullptr;
+	}
+	progress_++;
+	t.level.wake(t);
 }
 
 // In the order in which they went to sleep.
-void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place) {
-    Task &t = *self_;
-    const Costs &c = machine().costs;
+void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place)
+{
+	Task &t = *self_;
+	const Costs &c = machine().costs;
 
-    t.counts.kicks++;
-    spend(is_kernel() ? c.exit : c.kick);
-    auto found = parked_.find(word);
-    if (found == parked_.end())
-        return;
-    auto &sleepers = found->second;
-    for (size_t i = 0; n > 0 && i < sleepers.size();) {
-        Task *s = sleepers[i];
-        if (!(s->key & key) || &s->guest != &t.guest) {
-            i++;
-            continue;
-        }
-        sleepers.erase(sleepers.begin() + static_cast<ptrdiff_t>(i));
-        s->parked_on = nullptr;
-        events_.set(s->alarm, events_.now() + c.wake);
-        n--;
-    }
+	t.counts.kicks++;
+	spend(is_kernel() ? c.exit : c.kick);
+	auto found = parked_.find(word);
+	if (found == parked_.end())
+		return;
+	auto &sleepers = found->second;
+	for (size_t i = 0; n > 0 && i < sleepers.size();) {
+		Task *s = sleepers[i];
+		if (!(s->key & key) || &s->guest != &t.guest) {
+			i++;
+			continue;
+		}
+		sleepers.erase(sleepers.begin() + static_cast<ptrdiff_t>(i));
+		s->parked_on = nullptr;
+		events_.set(s->alarm, events_.now() + c.wake);
+		n--;
+	}
 }
 
 // Identity and nodes.
 
-ol_node *Simulation::node_get(Place) {
-    auto &nodes = self_->nodes;
+ol_node *Simulation::node_get(Place)
+{
+	auto &nodes = self_->nodes;
 
-    if (nodes.empty())
-        return nullptr;
-    ol_node *node = nodes.back();
-    nodes.pop_back();
-    return node;
+	if (nodes.empty())
+		return nullptr;
+	ol_node *node = nodes.back();
+	nodes.pop_back();
+	return node;
 }
 
-void Simulation::node_put(ol_node *node, Place) {
-    self_->nodes.push_back(node);
+void Simulation::node_put(ol_node *node, Place)
+{
+	self_->nodes.push_back(node);
 }
 
-uint32_t Simulation::node_number(const ol_node *node) {
-    return static_cast<uint32_t>(node - self_->guest.nodes.front()) + 1;
+uint32_t Simulation::node_number(const ol_node *node)
+{
+	return static_cast<uint32_t>(node - self_->guest.nodes.front()) + 1;
 }
 
-ol_node *Simulation::node_at(uint32_t number, Place) {
-    return self_->guest.nodes[number - 1];
+ol_node *Simulation::node_at(uint32_t number, Place)
+{
+	return self_->guest.nodes[number - 1];
 }
 
-uint64_t *Simulation::wait_slot(size_t i, Place) {
-    return &self_->guest.wait_slots[i & (tuning().wait_slots - 1)];
+uint64_t *Simulation::wait_slot(size_t i, Place)
+{
+	return &self_->guest.wait_slots[i & (tuning().wait_slots - 1)];
 }
 
-void Simulation::count(unsigned event, Place) {
-    if (self_)
-        self_->counts.events[event]++;
+void Simulation::count(unsigned event, Place)
+{
+	if (self_)
+		self_->counts.events[event]++;
 }
 
 // Knowledge.
 
-void Simulation::defer(bool begins, Place) {
-    self_->deferring = begins;
+void Simulation::defer(bool begins, Place)
+{
+	self_->deferring = begins;
 }
 
-uint64_t Simulation::slice_id(Place) {
-    return self_ ? self_->slices + 1 : 0;
+uint64_t Simulation::slice_id(Place)
+{
+	return self_ ? self_->slices + 1 : 0;
 }
 
-Time Simulation::slice_end(Place) {
-    if (!self_ || !self_->guest.plan.told_slices)
-        return never;
-    return self_->cpu->slice.at();
+Time Simulation::slice_end(Place)
+{
+	if (!self_ || !self_->guest.plan.told_slices)
+		return never;
+	return self_->cpu->slice.at();
 }
 
-Time Simulation::slice_min(Place place) {
-    return slice_end(place);
+Time Simulation::slice_min(Place place)
+{
+	return slice_end(place);
 }
 
-bool Simulation::is_preempted(uint32_t id, Place) {
-    const Guest &g = self_->guest;
+bool Simulation::is_preempted(uint32_t id, Place)
+{
+	const Guest &g = self_->guest;
 
-    if (!g.plan.told_preempted || !id || id > g.tasks.size())
-        return false;
-    const Task &t = *g.tasks[id - 1];
-    return t.runnable && !t.on_cpu();
+	if (!g.plan.told_preempted || !id || id > g.tasks.size())
+		return false;
+	const Task &t = *g.tasks[id - 1];
+	return t.runnable && !t.on_cpu();
 }
 
-bool Simulation::cpu_idle(Place) {
-    return !self_->level.policy().anyone_waits(*self_->cpu);
+bool Simulation::cpu_idle(Place)
+{
+	return !self_->level.policy().anyone_waits(*self_->cpu);
 }
 
 } // namespace ol::simulator

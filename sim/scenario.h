@@ -13,7 +13,8 @@
 #include <map>
 #include <optional>
 
-namespace ol::simulator {
+namespace ol::simulator
+{
 
 enum class Kind : uint8_t {
 #define GUEST(name, what) name,
@@ -22,34 +23,34 @@ enum class Kind : uint8_t {
 };
 
 struct GuestPlan {
-    std::string name;
-    Kind kind = Kind::threads;
-    unsigned contexts = 1;
-    unsigned vcpus = 0; // of `users`
-    std::string scheduler = "fair"; // of `users`
-    HostSettings settings;
-    const ol_lock_ops *lock = nullptr; // null: it burns CPU time and takes no lock
-    std::string workload;
-    workload_params params;
-    ol_tuning tuning;
-    Time quota = never, period = 100 * ms;
-    unsigned weight = 1024;
-    std::vector<unsigned> pinned;
-    bool told_slices = false, told_preempted = false;
+	std::string name;
+	Kind kind = Kind::threads;
+	unsigned contexts = 1;
+	unsigned vcpus = 0;		// of `users`
+	std::string scheduler = "fair"; // of `users`
+	HostSettings settings;
+	const ol_lock_ops *lock = nullptr; // null: it burns CPU time and takes no lock
+	std::string workload;
+	workload_params params;
+	ol_tuning tuning;
+	Time quota = never, period = 100 * ms;
+	unsigned weight = 1024;
+	std::vector<unsigned> pinned;
+	bool told_slices = false, told_preempted = false;
 };
 
 struct Scenario {
-    Machine machine;
-    std::string scheduler = "fair";
-    HostSettings settings;
-    std::vector<GuestPlan> guests;
-    uint64_t seed = 1;
-    Time warm_up = 0, time = second;
-    bool trace = false;
+	Machine machine;
+	std::string scheduler = "fair";
+	HostSettings settings;
+	std::vector<GuestPlan> guests;
+	uint64_t seed = 1;
+	Time warm_up = 0, time = second;
+	bool trace = false;
 };
 
 struct BadScenario : std::runtime_error {
-    using std::runtime_error::runtime_error;
+	using std::runtime_error::runtime_error;
 };
 
 Scenario read_scenario(std::istream &in);

@@ -5,15 +5,17 @@
 // takes add up. A lock's ticks are the same.
 #include <engine/world.h>
 
-namespace ol::simulator {
+namespace ol::simulator
+{
 
 using Time = engine::Ticks;
 using engine::never;
 
 constexpr Time ns = 1000, us = 1000 * ns, ms = 1000 * us, second = 1000 * ms;
 
-constexpr Time sum(Time a, Time b) { // never stays never
-    return a > never - b ? never : a + b;
+constexpr Time sum(Time a, Time b)
+{ // never stays never
+	return a > never - b ? never : a + b;
 }
 
 } // namespace ol::simulator

@@ -281,6 +281,12 @@ suite(sim-coverage ALONE SECONDS 120
 	BUILD all tests/sim/all
 	COMMAND "pytest -s tests/sim")
 
+suite(simulator SECONDS 120
+	WHAT "the simulator: events, cache lines, schedulers, whole runs; mutants of each"
+	PATHS include engine sim workload tests/simulator
+	BUILD all simulator-tests simulator-mutants
+	COMMAND "pytest tests/simulator")
+
 suite(run ALONE SECONDS 400
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs"
 	PATHS include lib preload src/overlock_tools/preload tests/run

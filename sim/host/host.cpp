@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "host.h"
 
-namespace ol::simulator {
+namespace ol::simulator
+{
 
 std::unique_ptr<Policy> make_policy(const std::string &name, Level &level,
-                                    const HostSettings &settings) {
+				    const HostSettings &settings)
+{
 #define HOST(id, what)                                                                             \
     if (name == #id)                                                                               \
         return make_##id(level, settings);
@@ -12,7 +14,7 @@ std::unique_ptr<Policy> make_policy(const std::string &name, Level &level,
 #include "../hosts.def"
 #undef SETTING
 #undef HOST
-    return nullptr;
+	return nullptr;
 }
 
 } // namespace ol::simulator

@@ -4,7 +4,8 @@
 // Schedulers by name.
 #include "../schedule.h"
 
-namespace ol::simulator {
+namespace ol::simulator
+{
 
 struct HostSettings {
 #define us_(n) (n * us)
@@ -27,7 +28,7 @@ struct HostSettings {
 
 // Null: there is none of that name.
 std::unique_ptr<Policy> make_policy(const std::string &name, Level &level,
-                                    const HostSettings &settings);
+				    const HostSettings &settings);
 
 } // namespace ol::simulator
 #endif
