@@ -80,8 +80,9 @@ class Result:
         return self.kind.startswith(PROGRAM)
 
     def worded(self, text: str) -> str:
-        """What contends for the lock is called a thread, and in a guest a vCPU."""
-        return re.sub(r"\bthread(?=s?\b)", "vCPU", text) if self.in_guests else text
+        """What contends is called a thread, in a guest a vCPU; a simulation's rounds are seeds."""
+        text = re.sub(r"\bthread(?=s?\b)", "vCPU", text) if self.in_guests else text
+        return re.sub(r"\bround(?=s?\b)", "seed", text) if self.simulated else text
 
     @property
     def cpus(self) -> int:

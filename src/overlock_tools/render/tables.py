@@ -130,6 +130,8 @@ def _range(result: Result, variant: str, threads: int) -> str:
     if result.given_up(variant, threads):
         return "collapsed"
     rates = result.rates(variant, threads)
+    if result.simulated and len(rates) == 1:  # exact: another seed has another rate
+        return ""
     return quantities.span(quantities.si(min(rates)), quantities.si(max(rates)))
 
 

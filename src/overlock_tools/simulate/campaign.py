@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `overlock sim` does: from a scenario to its runs, and to what is shown, kept and returned."""
+"""What `overlock sim` does: from a scenario to its runs, and to what is shown and kept."""
 
 import os
 import re
@@ -225,7 +225,9 @@ class Progress:
         )
 
 
-def _simulate(session: Session, options: Mapping[str, Any], out: Console, asked_to_end: Any) -> None:
+def _simulate(
+    session: Session, options: Mapping[str, Any], out: Console, asked_to_end: Any
+) -> None:
     jobs = options["jobs"] or len(os.sched_getaffinity(0))
     terms = cluster.Terms(session.program, jobs, options["cluster"], options["limit"])
     progress = Progress(session, out, options["quiet"])
@@ -252,9 +254,7 @@ def _introduction(session: Session) -> str:
     )
 
 
-def _finish(
-    session: Session, interrupted: bool, options: Mapping[str, Any], out: Console
-) -> int:
+def _finish(session: Session, interrupted: bool, options: Mapping[str, Any], out: Console) -> int:
     for part in session.parts:
         collect.complete(part.result)
         part.result.complete = not part.left

@@ -129,7 +129,7 @@ def _client(terms: Terms, tasks: int) -> "Iterator[Client]":
     with ExitStack() as stack:
         if terms.cluster:
             try:
-                client = Client(terms.cluster, timeout=CONNECT_SECONDS, set_as_default=False)
+                client = Client(terms.cluster, timeout=CONNECT_SECONDS)
             except (OSError, ValueError) as error:
                 why = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise Fail(f"--cluster {terms.cluster}: no scheduler answers: {why}") from error
@@ -145,4 +145,4 @@ def _client(terms: Terms, tasks: int) -> "Iterator[Client]":
                 silence_logs=logging.CRITICAL,
             )
         )
-        yield stack.enter_context(Client(cluster, set_as_default=False))
+        yield stack.enter_context(Client(cluster))

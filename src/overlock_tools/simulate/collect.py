@@ -2,7 +2,7 @@
 """Results of simulations, in the format of measurements: a lock, a number of contexts, a seed."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Required, TypedDict
 
 from overlock_tools.model import histograms
@@ -116,8 +116,8 @@ def _measured(run: Run, answer: Answer) -> list[Guest]:
     return found
 
 
-def _seconds(ns: Any) -> float:
-    return sum(ns) * 1e-9
+def _seconds(ns: Iterable[float]) -> float:
+    return sum(ns, 0.0) * 1e-9
 
 
 def _events(guests: Sequence[Guest]) -> dict[str, int]:
@@ -166,7 +166,7 @@ def _histogram(lengths: Sequence[Lengths]) -> str:
 
 def _middle(least: float) -> float:
     """Eight buckets for each doubling, from 8 ns; one below."""
-    width = 2 ** (int(least).bit_length() - 1)
+    width = float(1 << (int(least).bit_length() - 1))
     return least + (width / 8 if least >= 8 else width) / 2
 
 
@@ -223,7 +223,7 @@ def new_result(group: Sequence[Place], build: str, command: str) -> Result:
 
 def _baseline(asked: str | None, variants: Sequence[str]) -> str:
     usual = "ticket" if "ticket" in variants else variants[0]
-    return asked if asked in variants else usual
+    return asked if asked and asked in variants else usual
 
 
 def _facts(place: Place, example: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,9 @@ def of(scenario: Scenario) -> Machine:
 def _costs(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Cost]:
     presets = {name: Cost(c.preset, c.source) for name, c in lists.load().costs.items()}
     of_base = {name: Cost(**cost) for name, cost in base.items()}
-    given = {name: Cost(cost["ns"], cost.get("source", "the scenario")) for name, cost in own.items()}
+    given = {
+        name: Cost(cost["ns"], cost.get("source", "the scenario")) for name, cost in own.items()
+    }
     return presets | of_base | given
 
 

@@ -233,7 +233,7 @@ def _check_guest(scenario: Scenario, number: int, guest: Values) -> None:
     if burns and lock != NONE:
         scenario.refuse(("guest", number, "lock"), 'the workload burn takes no lock; remove "lock"')
     if lock == NONE and not burns:
-        scenario.refuse(("guest", number, "lock"), 'only the workload burn takes no lock; add it')
+        scenario.refuse(("guest", number, "lock"), "only the workload burn takes no lock; add it")
     if lock not in (EACH, NONE):
         try:
             where = f"{EACH}, {NONE}, or one that `overlock locks` lists"
@@ -252,7 +252,9 @@ def _check_locks(scenario: Scenario) -> None:
         raise Fail(f"{scenario.file}: no guest takes a lock; give one the workload sections")
     locks, baseline = scenario.locks, scenario.values.get("baseline")
     if baseline is not None and baseline not in locks:
-        scenario.refuse(("baseline",), f"it is not among the locks{schema.suggestion(baseline, locks)}")
+        scenario.refuse(
+            ("baseline",), f"it is not among the locks{schema.suggestion(baseline, locks)}"
+        )
 
 
 def parsed(text: str) -> Any:

@@ -15,7 +15,6 @@ from overlock_tools.simulate import lists
 from overlock_tools.simulate.toml import Path_
 
 if TYPE_CHECKING:
-    from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
 FIRST_HOST, FIRST_WORKLOAD = "fair", "sections"  # where a scenario names none
@@ -33,7 +32,7 @@ def _filled() -> dict[str, Any]:
     parts["settings_of"]["allOf"] = [
         _where(
             *("scheduler", name, FIRST_HOST),
-            {"settings": _only(dict.fromkeys(host.settings, {"$ref": "#/$defs/setting"}))},
+            {"settings": _only({key: {"$ref": "#/$defs/setting"} for key in host.settings})},
         )
         for name, host in known.hosts.items()
     ]
@@ -92,6 +91,7 @@ def _validator(part: str) -> "Validator":
 
 def errors(values: Any, part: str = "") -> Iterator[tuple[Path_, str]]:
     """Where each is, and what to do; of a scenario, or of a part of it."""
+    error: Any  # its types allow for schemas that are no tables, which ours has not
     for error in _validator(part).iter_errors(values):
         at = tuple(error.absolute_path)
         if error.validator == "additionalProperties":
@@ -109,7 +109,8 @@ def _unknown(name: str, names: list[str]) -> str:
 
 def suggestion(name: str, names: list[str]) -> str:
     """What to write instead: `; did you mean fair? expected one of ...`."""
-    near = get_close_matches(name, names, 1)
+    near = [one for one in names if one.startswith(f"{name}_")]  # without its unit
+    near = near or get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     if not names:
         return f"{hint}; expected nothing here"
@@ -128,30 +129,28 @@ KINDS = {
 }
 
 
-def _words(error: "ValidationError") -> str:
-    value, limit, schema = error.instance, error.validator_value, error.schema
+def _words(error: Any) -> str:
+    value, limit, keyword = error.instance, error.validator_value, error.validator
     shown = json.dumps(value, default=str)
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-    match error.validator:
-        case "enum":
-            return f"{shown} is unknown{suggestion(str(value), list(map(str, limit)))}"
-        case "type" if "description" in schema:
-            return f"{shown}: expected {schema['description']}"
-        case "type":
-            kinds = limit if isinstance(limit, list) else [limit]
-            return f"{shown}: expected {' or '.join(KINDS[kind] for kind in kinds)}"
-        case "pattern":
-            return f"{shown}: expected {schema['description']}"
-        case "required":
-            missing = next(name for name in limit if name not in value)
-            return f"{missing} is missing; add it"
-        case "minimum":
-            return f"{shown} is too small; the least is {limit:g}"
-        case "exclusiveMinimum":
-            return f"{shown} is too small; expected more than {limit:g}"
-        case "maximum":
-            return f"{shown} is too large; the most is {limit:g}"
-        case "uniqueItems":
-            return f"{shown} repeats a value; remove it"
-        case _:  # minItems, minLength
-            return f"{shown} is empty; give a value"
+    if keyword == "enum":
+        return f"{shown} is unknown{suggestion(str(value), list(map(str, limit)))}"
+    if keyword in ("type", "pattern"):
+        return f"{shown}: expected {error.schema.get('description') or _kinds(limit)}"
+    if keyword == "required":
+        return f"{next(name for name in limit if name not in value)} is missing; add it"
+    return f"{shown} {OTHERWISE[keyword].format(limit)}"
+
+
+def _kinds(limit: str | list[str]) -> str:
+    return " or ".join(KINDS[kind] for kind in ([limit] if isinstance(limit, str) else limit))
+
+
+OTHERWISE = {
+    "minimum": "is too small; the least is {:g}",
+    "exclusiveMinimum": "is too small; expected more than {:g}",
+    "maximum": "is too large; the most is {:g}",
+    "uniqueItems": "repeats a value; remove it",
+    "minItems": "is empty; give a value",
+    "minLength": "is empty; give a value",
+}

@@ -47,7 +47,7 @@ def _part(out: Console, heading: str, entries: dict[str, str]) -> None:
 
 
 def resolved(places: Sequence[Place]) -> str:
-    """What overlock-sim is told, one line of JSON for each lock at each point, with the first seed."""
+    """What overlock-sim is told of the first seed: a line of JSON for each lock at each point."""
     return "".join(
         json.dumps(told(place, variant, place.scenario.seeds[0])) + "\n"
         for place in places

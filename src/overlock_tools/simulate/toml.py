@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A TOML file's values, and the line of each: tomllib reads them, tree-sitter knows where they are."""
+"""A TOML file's values and where they are: tomllib reads them, tree-sitter knows the lines."""
 
 import re
 import tomllib
@@ -21,17 +21,17 @@ def read(path: Path) -> tuple[dict[str, Any], Lines]:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Fail(_complaint(path, str(error))) from None
+        raise Fail(_complaint(path, text, str(error))) from None
     except RecursionError:
         raise Fail(f"{path}: it is nested too deeply") from None
     return values, lines(text)
 
 
-def _complaint(path: Path, said: str) -> str:
+def _complaint(path: Path, text: str, said: str) -> str:
     """With the line where an editor looks for it."""
-    found = re.fullmatch(r"(.+) \(at line (\d+), column \d+\)", said)
-    why, place = (found[1], f"{path}:{found[2]}") if found else (said, str(path))
-    return f"{place}: {why[:1].lower()}{why[1:]}"
+    found = re.fullmatch(r"(.+) \(at (?:line (\d+), column \d+|end of document)\)", said)
+    why, line = (found[1], found[2]) if found else (said, None)
+    return f"{path}:{line or text.count(chr(10))}: {why[:1].lower()}{why[1:]}"
 
 
 def lines(text: str) -> Lines:

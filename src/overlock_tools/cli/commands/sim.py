@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import LOCKS, Within, completing
+from overlock_tools.cli.options import Within, completing
 from overlock_tools.model import defs
 
 
