@@ -111,6 +111,7 @@ Machine read_machine(const Json &json)
 	t.get("threads_per_core", m.threads_per_core);
 	t.get("cores_per_socket", m.cores_per_socket);
 	t.get("smt_percent", m.smt_percent);
+	t.get("jitter_percent", m.jitter_percent);
 	if (auto costs = t.take("costs"))
 		m.costs = read_costs(*costs);
 	t.end();
@@ -118,6 +119,8 @@ Machine read_machine(const Json &json)
 	at_least_one(m.threads_per_core, "machine.threads_per_core");
 	at_least_one(m.cores_per_socket, "machine.cores_per_socket");
 	at_least_one(m.smt_percent, "machine.smt_percent");
+	if (m.jitter_percent > 99)
+		bad("machine.jitter_percent is above 99");
 	return m;
 }
 

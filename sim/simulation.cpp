@@ -18,7 +18,7 @@ constexpr Time often = second; // the watchdog looks
 
 Simulation::Simulation(const Scenario &scenario)
     : scenario_(scenario), memory_(memory_bytes), random_(scenario.seed),
-      lines_(scenario_.machine, engine::Memory::base, memory_bytes),
+      lines_(scenario_.machine, engine::Memory::base, memory_bytes, random_.next()),
       host_(events_, scenario.machine.costs.change), watchers_(memory_bytes / Lines::bytes),
       warmed_up_([this] { begin_counting(); }), ended_([this] { over_ = true; }),
       watchdog_([this] { watchdog(); })
