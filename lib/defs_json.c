@@ -87,6 +87,52 @@ static void tunable(const char *name, const char *unit, uint64_t preset, uint64_
 	separator = ",";
 }
 
+/* What the simulator can be told: sim/. */
+static void cost(const char *name, double preset, const char *source, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("name", name, ", ");
+	printf("\"preset\": %g, ", preset);
+	text("source", source, ", ");
+	text("what", what, "}");
+	separator = ",";
+}
+
+static void setting(const char *host, const char *name, const char *unit, double preset,
+		    const char *source, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("host", host, ", ");
+	text("name", name, ", ");
+	text("unit", unit, ", ");
+	printf("\"preset\": %g, ", preset);
+	text("source", source, ", ");
+	text("what", what, "}");
+	separator = ",";
+}
+
+static void param(const char *workload, const char *name, const char *unit, double preset,
+		  double least, double most, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("workload", workload, ", ");
+	text("name", name, ", ");
+	text("unit", unit, ", ");
+	printf("\"preset\": %.17g, \"least\": %.17g, \"most\": %.17g, ", preset, least, most);
+	text("what", what, "}");
+	separator = ",";
+}
+
+static void choice(const char *workload, const char *name, const char *choices, const char *what)
+{
+	printf("%s\n    {", separator);
+	text("workload", workload, ", ");
+	text("name", name, ", ");
+	text("choices", choices, ", ");
+	text("what", what, "}");
+	separator = ",";
+}
+
 /* Where the counters are in a file of OVERLOCK_LIVE: site.h. */
 static void live(void)
 {
@@ -133,6 +179,38 @@ int main(void)
 	list("variables");
 #define OL_VARIABLE(name, what) entry("OVERLOCK_" #name, what);
 #include <variables.def>
+	printf("\n  ]");
+	list("costs");
+#define COST(name, preset, source, what) cost(#name, preset, source, what);
+#include <costs.def>
+	printf("\n  ]");
+	list("hosts");
+#define HOST(name, what) entry(#name, what);
+#define SETTING(...)
+#include <hosts.def>
+#undef HOST
+#undef SETTING
+	printf("\n  ]");
+	list("settings");
+#define HOST(...)
+#define SETTING(host, name, unit, preset, source, what) \
+	setting(#host, #name, #unit, preset, source, what);
+#include <hosts.def>
+	printf("\n  ]");
+	list("guests");
+#define GUEST(name, what) entry(#name, what);
+#include <guests.def>
+	printf("\n  ]");
+#define OL_PORT_SIM /* without the workloads that no simulation has */
+	list("workloads");
+#define WORKLOAD(name, what) entry(#name, what);
+#include <workloads.def>
+	printf("\n  ]");
+	list("params");
+#define PARAM(workload, name, unit, preset, least, most, what) \
+	param(#workload, #name, #unit, preset, least, most, what);
+#define CHOICE(workload, name, choices, what) choice(#workload, #name, choices, what);
+#include <params.def>
 	printf("\n  ]");
 	live();
 	printf("\n}\n");

@@ -271,6 +271,7 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place)
 {
 	Task &t = *self_;
 	const Costs &c = machine().costs;
+	Time interrupts = 0;
 
 	t.counts.kicks++;
 	spend(is_kernel() ? c.exit : c.kick);
@@ -288,9 +289,12 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place)
 		s->parked_on = nullptr;
 		if (tracing_)
 			tracing_->kick(t, *s);
-		events_.set(s->alarm, events_.now() + c.wake);
+		bool to_idle = s->last && s->last->is_idle();
+		events_.set(s->alarm, events_.now() + (to_idle ? c.wake : 0));
+		interrupts += to_idle ? c.interrupt : 0;
 		n--;
 	}
+	spend(interrupts);
 }
 
 // Identity and nodes.

@@ -45,7 +45,7 @@ class View:
     def name(self) -> str:
         """Short: the workload's, and what was set up around it."""
         result = self.result
-        if result.kind == PROGRAM:
+        if result.kind == PROGRAM or result.simulated:
             return result.title
         around = ", ".join(result.scenario.get("proof") or ())
         name = result.kind.removeprefix(f"{PROGRAM}-")

@@ -126,8 +126,15 @@ def checked_variant(variant: str, locks: Mapping[str, Any], where: str) -> str:
 
 
 @cache
+def raw_lists() -> dict[str, Any]:
+    """All that defs.json has."""
+    found: dict[str, Any] = json.loads(native.file("defs.json").read_text())
+    return found
+
+
+@cache
 def load() -> Defs:
-    raw: dict[str, Any] = json.loads(native.file("defs.json").read_text())
+    raw = raw_lists()
     locks = [Lock(**{**entry, "traits": tuple(entry["traits"])}) for entry in raw["locks"]]
     return Defs(
         raw["abi"],

@@ -44,6 +44,7 @@ class Cell:
     spin_ns: int | None = None  # of those, neither parked nor yielded
     hold_ns: int | None = None  # only with OVERLOCK_HISTOGRAMS=1, as the next
     handover_ns: int | None = None
+    simulated: dict[str, float] = field(default_factory=dict)  # exact counters: docs/simulator.md
 
     @property
     def rate(self) -> float:
@@ -172,6 +173,28 @@ def _spun(cell: Cell) -> float | None:
     return cell.spin_ns * 1e-9 / (cell.seconds * cell.threads * max(len(cell.copies), 1))
 
 
+def _per_second(*names: str) -> Callable[[Cell], float | None]:
+    """Of a simulation's exact counters."""
+
+    def value(cell: Cell) -> float | None:
+        if not set(names) <= cell.simulated.keys():
+            return None
+        return sum(cell.simulated[name] for name in names) / cell.seconds
+
+    return value
+
+
+CONTENDED = ("held_running", "held_off_cpu", "free")  # seconds in which a context waited
+
+
+def _contended(name: str) -> Callable[[Cell], float | None]:
+    def value(cell: Cell) -> float | None:
+        total = sum(cell.simulated.get(each, 0) for each in CONTENDED)
+        return cell.simulated[name] / total if total else None
+
+    return value
+
+
 def _run_times(cells: Cells) -> list[float]:
     return [ns * 1e-9 for cell in cells if not cell.cut for ns in cell.finish_ns]
 
@@ -253,6 +276,41 @@ MEASURES = (
         "",
         _median(_per_million(_events(*PREEMPTIONS))),
         "the same, per million acquisitions",
+    ),
+    Measure(
+        "lhp",
+        "LHP",
+        "/s",
+        _median(_per_second("holders_preempted")),
+        "simulated: lock holders that lose their CPU, per second",
+    ),
+    Measure(
+        "lwp",
+        "LWP",
+        "/s",
+        _median(_per_second("waiters_preempted")),
+        "simulated: waiters that lose their CPU, per second",
+    ),
+    Measure(
+        "off_cpu",
+        "holder off",
+        "",
+        _median(_contended("held_off_cpu")),
+        "simulated: share of the contended time in which the holder has no CPU",
+    ),
+    Measure(
+        "free",
+        "lock free",
+        "",
+        _median(_contended("free")),
+        "simulated: share of the contended time in which no context holds the lock",
+    ),
+    Measure(
+        "hypercalls",
+        "hypercalls",
+        "/s",
+        _median(_per_second("hypercalls")),
+        "simulated: halts, kicks and exits of virtual CPUs, per second",
     ),
     Measure("spun", "spun", "", _median(_spun), "share of the time spent spinning"),
     Measure("cpu", "CPU s/M", "s/M", _median(_cost), "CPU seconds per million units of work"),

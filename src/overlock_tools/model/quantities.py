@@ -4,7 +4,7 @@
 from overlock_tools.model.measures import Measure
 from overlock_tools.model.stats import Ratio
 
-SHARES = ("spinning", "spun", "waiters")  # measures that are shown in percent
+SHARES = ("spinning", "spun", "waiters", "off_cpu", "free")  # measures that are shown in percent
 
 
 def si(value: float | None) -> str:

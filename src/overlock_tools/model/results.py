@@ -19,6 +19,8 @@ from overlock_tools.system.errors import Fail
 
 FORMAT = "overlock-result"
 GUEST = "guest-"  # kinds that begin so were measured in virtual machines
+SIMULATED = "sim-"  # so, in the simulator
+SIMULATED_GUEST = "sim-guest-"  # and what contends there are vCPUs
 PROGRAM = "program"  # so, programs through `overlock run`; with a name after it, of apps/
 VERSION = 2
 
@@ -67,15 +69,20 @@ class Result:
 
     @property
     def in_guests(self) -> bool:
-        return self.kind.startswith(GUEST)
+        return self.kind.startswith((GUEST, SIMULATED_GUEST))
+
+    @property
+    def simulated(self) -> bool:
+        return self.kind.startswith(SIMULATED)
 
     @property
     def of_program(self) -> bool:
         return self.kind.startswith(PROGRAM)
 
     def worded(self, text: str) -> str:
-        """What contends for the lock is called a thread, and in a guest a vCPU."""
-        return re.sub(r"\bthread(?=s?\b)", "vCPU", text) if self.in_guests else text
+        """What contends is called a thread, in a guest a vCPU; a simulation's rounds are seeds."""
+        text = re.sub(r"\bthread(?=s?\b)", "vCPU", text) if self.in_guests else text
+        return re.sub(r"\bround(?=s?\b)", "seed", text) if self.simulated else text
 
     @property
     def cpus(self) -> int:
@@ -232,6 +239,7 @@ class Settings(TypedDict, total=False):
 
 class Machine(TypedDict, total=False):
     cpu: str
+    simulated: str
     cpus_allowed: list[int]
     quota_cpus: float | None
     kernel: str
@@ -255,6 +263,7 @@ class Proof(TypedDict):
 class Scenario(TypedDict, total=False):
     settings: dict[str, Any]
     proof: dict[str, Proof]
+    simulation: dict[str, Any]
 
 
 TABLES = {"settings": Settings, "machine": Machine, "native": Native, "scenario": Scenario}

@@ -14,6 +14,12 @@ METHOD = (
     "hollow.",
 )
 
+SIMULATED = (
+    "Simulated results come from no machine: all contenders ran in the same scenario, with the "
+    "same seeds, which take the place of rounds. A simulation shows what follows from its model; "
+    "docs/simulator.md describes the scenario's parameters.",
+)
+
 GLOSSARY = {
     "overcommit": "Runnable threads divided by CPUs. Above 1, the scheduler preempts threads, "
     "among them the lock holder.",
@@ -34,6 +40,9 @@ GLOSSARY = {
     "queue": "The number of other waiters when a thread begins to wait.",
     "spinning": "The share of CPU time outside the workload's own work: busy waiting, and the "
     "lock's own instructions.",
+    "LHP, LWP": "In simulations: lock holders and waiters that lose their CPU, per second.",
+    "holder off": "In simulations: the share of the contended time in which the lock holder has no "
+    "CPU.",
     "CPU s/M": "CPU seconds per million units of work.",
     "σ": "Standard deviation.",
     "cut": "Stopped at the time limit; the value is a bound.",

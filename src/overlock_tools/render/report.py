@@ -14,7 +14,7 @@ from overlock_tools.model.measures import MEASURES, Measure
 from overlock_tools.model.quantities import ratio_text, shown, si
 from overlock_tools.model.results import Result
 from overlock_tools.render import canvas, figures, heat, plots
-from overlock_tools.render.glossary import GLOSSARY, METHOD
+from overlock_tools.render.glossary import GLOSSARY, METHOD, SIMULATED
 from overlock_tools.system import machine
 
 # The browser itself is told to load nothing.
@@ -168,7 +168,7 @@ def _parameters(result: Result) -> str:
     words = {
         "cs": "ns in the critical section",
         "ncs": "ns outside it",
-        "rounds": "rounds, locks shuffled in each",
+        "rounds": "seeds" if result.simulated else "rounds, locks shuffled in each",
         "seconds": "s per cell",
         "turns": "iterations per thread",
         "cpus": "CPUs used",
@@ -356,14 +356,17 @@ def _facts_of(views: Sequence[View]) -> list[tuple[str, Result]]:
     """A result of each machine, with what its facts are called."""
     found = {machine.headline(view.result.machine): view.result for view in reversed(views)}
     if len(found) == 1:
-        return [("This machine", views[0].result)]
+        of = "The simulated machine" if views[0].result.simulated else "This machine"
+        return [(of, views[0].result)]
     return [(f"Machine {n}", found[line]) for n, line in enumerate(_machines(views), 1)]
 
 
-def _method() -> str:
+def _method(views: Sequence[View]) -> str:
+    measured = METHOD if any(not view.result.simulated for view in views) else ()
+    simulated = SIMULATED if any(view.result.simulated for view in views) else ()
     terms = "".join(f"<dt>{escape(t)}</dt><dd>{escape(m)}</dd>" for t, m in GLOSSARY.items())
     return (
-        f"<section><h2>Method</h2>{paragraphs(METHOD)}"
+        f"<section><h2>Method</h2>{paragraphs([*measured, *simulated])}"
         f"{details('Glossary', f'<dl>{terms}</dl>')}</section>"
     )
 
@@ -389,7 +392,7 @@ def html(
         + _overview(views, conclusions)
         + "".join(_section(view, len(machines) > 1, alone) for view in views)
         + "".join(_machine(result, title) for title, result in _facts_of(views))
-        + _method()
+        + _method(views)
         + f"<footer><h2>Command for this page</h2><pre>{escape(command)}</pre></footer>"
         f"<script>{_file('report.js')}</script></body></html>\n"
     )

@@ -102,6 +102,7 @@ def detail(result: Result, threads: int, default: Callable[[str], str] | None = 
     variants = [v for v in result.variants if result.of(v, threads)]
     ratios = [quantities.ratio_text(result.ratio(v, base(v), [threads])) for v in variants]
     evenness = ("least_to_most", "jain") if result.in_guests else ("jain",)
+    exact = ("spinning", "lhp", "lwp", "off_cpu", "hypercalls") if result.simulated else ()
     columns = [
         Column("lock", variants),
         Column("median", [_rate(result, v, threads) for v in variants]),
@@ -109,7 +110,7 @@ def detail(result: Result, threads: int, default: Callable[[str], str] | None = 
         Column("÷ default" if default else f"÷ {result.baseline}", [value for value, _ in ratios]),
         Column("95 %", [interval for _, interval in ratios]),
         *_measured(result, variants, threads, ("run_time", "run_time_sd"), 2),
-        *_measured(result, variants, threads, (*evenness, "p99", "gap", "cpu"), 4),
+        *_measured(result, variants, threads, (*evenness, *exact, "p99", "gap", "cpu"), 4),
     ]
     over = threads / result.cpus
     title = (
@@ -129,6 +130,8 @@ def _range(result: Result, variant: str, threads: int) -> str:
     if result.given_up(variant, threads):
         return "collapsed"
     rates = result.rates(variant, threads)
+    if result.simulated and len(rates) == 1:  # exact: another seed has another rate
+        return ""
     return quantities.span(quantities.si(min(rates)), quantities.si(max(rates)))
 
 

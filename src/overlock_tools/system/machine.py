@@ -124,6 +124,8 @@ HEADLINE = {"cpus_allowed", "quota_cpus", "virtual", "cpu", "kernel", "scheduler
 
 def headline(machine: dict[str, Any]) -> str:
     """One line about the machine."""
+    if "simulated" in machine:
+        return f"simulated: {machine['simulated']}"
     if not machine.keys() >= HEADLINE:
         return "an unknown machine"
     n = len(machine["cpus_allowed"])

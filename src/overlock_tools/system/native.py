@@ -57,6 +57,14 @@ def checker() -> Path:
     return path
 
 
+def simulator() -> Path:
+    """The simulator; the rest can be built without it."""
+    path = folder() / "overlock-sim"
+    if not path.exists():
+        raise Fail(f"overlock-sim is not built; {remedy('make checker', CHECKER_NEEDS)}", MISSING)
+    return path
+
+
 def hostd() -> Path:
     """The agent that tells guests of their slices; the rest can be built without it."""
     path = folder() / "overlock-hostd"
@@ -71,6 +79,11 @@ def hostd() -> Path:
 def include() -> Path:
     """The folder that has overlock/port.h, to compile a lock from outside the tree."""
     return _source("include", "overlock/port.h")
+
+
+def machines() -> Path:
+    """The folder of machines that the simulator knows by name."""
+    return _source("sim/machines", "README.md")
 
 
 def lock_unit() -> Path:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""`overlock sim`: scenarios, and the runs of overlock-sim that they are made of."""

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Machines: by name, file or table; what each operation costs there, and why that is thought."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.simulate import lists, schema, toml
+from overlock_tools.simulate.scenario import Scenario
+from overlock_tools.system import native
+from overlock_tools.system.errors import Fail
+
+
+@dataclass(frozen=True)
+class Cost:
+    ns: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    title: str
+    cpus: int
+    threads_per_core: int
+    cores_per_socket: int
+    smt_percent: int
+    costs: dict[str, Cost]
+
+    def told(self) -> dict[str, Any]:
+        """As overlock-sim takes it."""
+        told = {name: of for name, of in asdict(self).items() if name not in ("title", "costs")}
+        return {**told, "costs": {name: cost.ns for name, cost in self.costs.items()}}
+
+
+def named() -> dict[str, Path]:
+    """The machines that come along."""
+    return {path.stem: path for path in sorted(native.machines().glob("*.toml"))}
+
+
+def of(scenario: Scenario) -> Machine:
+    table = scenario.values["machine"]
+    base = _base(scenario, table["base"]) if "base" in table else {}
+    said = {**base, **{name: of for name, of in table.items() if name not in ("base", "costs")}}
+    if "cpus" not in said:
+        scenario.refuse(("machine",), "cpus is missing; add it, or name a machine as base")
+    cpus, per_core = said["cpus"], said.get("threads_per_core", 1)
+    return Machine(
+        title=said.get("title", scenario.title),
+        cpus=cpus,
+        threads_per_core=per_core,
+        cores_per_socket=said.get("cores_per_socket", -(-cpus // per_core)),
+        smt_percent=said.get("smt_percent", 60),
+        costs=_costs(base.get("costs", {}), table.get("costs", {})),
+    )
+
+
+def _costs(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Cost]:
+    presets = {name: Cost(c.preset, c.source) for name, c in lists.load().costs.items()}
+    of_base = {name: Cost(**cost) for name, cost in base.items()}
+    given = {
+        name: Cost(cost["ns"], cost.get("source", "the scenario")) for name, cost in own.items()
+    }
+    return presets | of_base | given
+
+
+def _base(scenario: Scenario, name: str) -> dict[str, Any]:
+    if "/" in name or name.endswith(".toml"):
+        return read(scenario.file.parent / name)
+    known = named()
+    if name not in known:
+        told = schema.suggestion(name, list(known))
+        scenario.refuse(("machine", "base"), f"there is no machine {name}{told}")
+    return read(known[name])
+
+
+def read(path: Path) -> dict[str, Any]:
+    values, lines = toml.read(path)
+    for at, why in sorted(schema.errors(values, "machine_file"), key=lambda error: error[1]):
+        raise Fail(f"{Scenario(path, values, lines).where(at)}: {'.'.join(map(str, at))}: {why}")
+    return values
