@@ -5,11 +5,11 @@ Every moment of a wait has one cause. It is that of the context which the lock w
 holder, or, while it is free, the context that acquires it next.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from overlock_tools.simulate.trace import (
     ON_CPU,
@@ -52,8 +52,9 @@ class Piece:
     start: int
     end: int
     cause: str
-    whose: int  # the holder, or the context that acquires the lock next
+    whose: int  # the holder, or the context that acquires the lock next; of its own: the waiter
     held: bool
+    served: int = 0  # sections of others in it
 
     @property
     def length(self) -> int:
@@ -112,59 +113,63 @@ def shares(parts: Sequence[Piece]) -> dict[str, int]:
 
 def pieces(trace: Trace, wait: Wait) -> list[Piece]:
     """From its beginning to its end, without a gap."""
-    found: list[Piece] = []
-    for start, end, hold, held in _tenures(trace, wait):
-        for piece_start, piece_end, cause in _causes(trace, wait, hold, held, start, end):
-            whose = hold.who if hold else wait.who
-            found.append(Piece(piece_start, piece_end, cause, whose, held))
+    found = [piece for tenure in _tenures(trace, wait) for piece in _parts(trace, wait, tenure)]
     return [_merged(list(group)) for _, group in groupby(found, lambda p: (p.cause, p.whose))]
 
 
 def _merged(group: list[Piece]) -> Piece:
     """Held, if it was at any time of it."""
     first, last = group[0], group[-1]
-    return Piece(first.start, last.end, first.cause, first.whose, any(p.held for p in group))
+    served = sum(piece.served for piece in group)
+    return Piece(first.start, last.end, first.cause, first.whose, served > 0, served)
 
 
-def _tenures(trace: Trace, wait: Wait) -> Iterator[tuple[int, int, Hold | None, bool]]:
-    """Who holds the lock, and between: who acquires it next; none, if the trace ends before."""
+@dataclass(frozen=True)
+class _Tenure:
+    """A context holds the lock, or is the next to acquire it."""
+
+    start: int
+    end: int
+    hold: Hold | None  # none: the trace ends before
+    held: bool
+
+
+def _tenures(trace: Trace, wait: Wait) -> Iterator[_Tenure]:
     holds = trace.holds_of.get(wait.lock, [])
     now = max(wait.start, trace.start)
     place = bisect_right(holds, now, key=lambda hold: hold.end)
     while now < wait.end:
         hold = holds[place] if place < len(holds) else None
         if hold is None or hold.start >= wait.end:
-            yield now, wait.end, hold, False
+            yield _Tenure(now, wait.end, hold, held=False)
             return
         if hold.start > now:
-            yield now, hold.start, hold, False
+            yield _Tenure(now, hold.start, hold, held=False)
             now = hold.start
         until = min(hold.end, wait.end)
         if until > now:
-            yield now, until, hold, True
+            yield _Tenure(now, until, hold, held=True)
         now, place = until, place + 1
 
 
-def _causes(
-    trace: Trace, wait: Wait, hold: Hold | None, held: bool, start: int, end: int
-) -> Iterator[tuple[int, int, str]]:
+def _parts(trace: Trace, wait: Wait, at: _Tenure) -> Iterator[Piece]:
+    """Wherever the waiter or the context that it waits for changes its state."""
+    hold, served = at.hold, int(at.held)
     whose = hold.who if hold else wait.who
     overtook = hold is not None and hold.waited_from > wait.start
-    edges = {start, end}
+    edges = {at.start, at.end}
     for context in {whose, wait.who}:
-        segments = trace.segments[context]
-        first = bisect_right(segments, start, key=lambda s: s.start)
-        last = bisect_left(segments, end, key=lambda s: s.start)
-        edges.update(segment.start for segment in segments[first:last])
-    ordered = sorted(edges)
-    for one, later in zip(ordered, ordered[1:], strict=False):
-        own = trace.segment_at(wait.who, one)
+        segments = trace.segments_between(context, at.start, at.end)
+        edges.update(segment.start for segment in segments if segment.start > at.start)
+    for start, end in pairwise(sorted(edges)):
         if overtook:
-            yield one, later, _passed_over(own)
-        elif held:
-            yield one, later, _holding(trace.segment_at(whose, one))
+            cause = _passed_over(trace.segment_at(wait.who, start))
+        elif at.held:
+            cause = _holding(trace.segment_at(whose, start))
         else:
-            yield one, later, _next(trace.segment_at(whose, one), whose == wait.who)
+            cause = _next(trace.segment_at(whose, start), whose == wait.who)
+        yield Piece(start, end, cause, wait.who if cause == OWN else whose, at.held, served)
+        served = 0
 
 
 def _passed_over(own: Segment | None) -> str:
@@ -215,7 +220,7 @@ def _found(trace: Trace, wait: Wait) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _steps(trace: Trace, wait: Wait, parts: Sequence[Piece]) -> Iterator[str]:
@@ -248,22 +253,18 @@ def _step(trace: Trace, wait: Wait, piece: Piece) -> str:
         return f"{when} {name} was next; it took {length} to get the free lock."
     if piece.cause == YIELD:
         return f"{when} {name} had yielded its CPU, for {length}."
-    loser = wait.who if piece.cause == OWN else piece.whose
-    loss = trace.loss_at(loser, piece.start)
-    if piece.cause == OWN and piece.whose != wait.who:
-        role = "the waiter itself, which others overtook"
-    elif piece.cause == OWN:
-        role = "the waiter itself, now next in line"
+    if piece.cause == OWN:
+        role = "the waiter itself" if piece.held else "the waiter itself, now next in line"
     else:
         role = "which held the lock" if piece.held else "next in line"
-    return _lost(trace, loser, role, loss, piece)
+    return _lost(trace, role, trace.loss_at(piece.whose, piece.start), piece)
 
 
-def _lost(trace: Trace, loser: int, role: str, loss: Loss | None, piece: Piece) -> str:
-    name, length = trace.name(loser), duration(piece.length)
+def _lost(trace: Trace, role: str, loss: Loss | None, piece: Piece) -> str:
+    name, length = trace.name(piece.whose), duration(piece.length)
     if loss is None:
         return f"From {moment(piece.start)} {name}, {role}, had no CPU, for {length}."
-    below = f"; {trace.name(loss.who)} carries it" if loss.who != loser else ""
+    below = f"; {trace.name(loss.who)} carries it" if loss.who != piece.whose else ""
     to = f" to {trace.name(loss.by)}" if loss.by is not None else ""
     cpu = trace.cpu_name(loss.cpu)
     told = f"At {moment(loss.at)} {name}, {role}, lost {cpu}{to} ({REASONS[loss.why]}{below})"
@@ -273,8 +274,15 @@ def _lost(trace: Trace, loser: int, role: str, loss: Loss | None, piece: Piece) 
         back = trace.cpu_name(loss.back_on)
         told += f", and got {back} back" if back == cpu else f", and got {back}"
         told += f" {duration(loss.until - loss.at)} later"
-    lock = "" if piece.held else "; the lock was free meanwhile"
-    return f"{told}. That took {length} of the wait{lock}."
+    return f"{told}. That took {length} of the wait{_meanwhile(piece)}."
+
+
+def _meanwhile(piece: Piece) -> str:
+    if not piece.held:
+        return "; the lock was free meanwhile"
+    if piece.cause != OWN:
+        return ""
+    return f"; meanwhile others got the lock {_count(piece.served, 'time')}"
 
 
 def _conclusion(wait: Wait, parts: Sequence[Piece]) -> str:

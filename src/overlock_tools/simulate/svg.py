@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from overlock_tools.render import plots
-from overlock_tools.render.canvas import INK, SERIES, SMALL, WIDTH, Frame, Sheet
+from overlock_tools.render.canvas import INK, LETTER, SERIES, SMALL, WIDTH, Frame, Sheet
 from overlock_tools.simulate import trace as states
 from overlock_tools.simulate.explain import duration
 from overlock_tools.simulate.trace import Trace
@@ -64,7 +64,7 @@ WORDS = {
 }
 
 ROW, TALL, LOW = 0.3, 0.72, 0.3  # inches; of a row
-LEFT, RIGHT, AXIS = 0.95, 0.12, 0.42  # inches
+RIGHT, AXIS = 0.12, 0.42  # inches
 LEGEND_ROW = 0.19
 FINE = 300  # shorter than that part of the window, states cannot be told apart
 WIDE = 0.16  # of the window: there is room for a label
@@ -77,26 +77,35 @@ def write_svg(trace: Trace, path: Path, window: Window | None = None, title: str
 
 
 def svg(trace: Trace, window: Window | None = None, title: str = "") -> str:
-    start, end = window or (trace.start, trace.end)
-    if not trace.start <= start < end <= trace.end:
+    window = window or (trace.start, trace.end)
+    if not trace.start <= window[0] < window[1] <= trace.end:
         raise Fail(
             f"the trace has {trace.start / 1e9:g} to {trace.end / 1e9:g} ms; "
             "name a part of that to draw"
         )
-    rows = [*_contexts(trace, (start, end)), *_locks(trace, (start, end))]
-    used = [state for state in LOOKS if any(s == state for _, spans in rows for *_, s in spans)]
-    keyed = [state for state in used if state != HELD]
+    rows = [*_contexts(trace, window), *_locks(trace, window)]
+    visible = {
+        state for _, spans in rows for one, later, state in spans if later - one >= _least(window)
+    }
+    keyed = [state for state in LOOKS if state in visible - {HELD}]
     legend = LEGEND_ROW * ((len(keyed) + 1) // 2)
     height = ROW * len(rows) + AXIS + legend
     sheet = Sheet(height, Frame(title) if title else None)
-    axes = sheet.axes(LEFT, WIDTH - LEFT - RIGHT, AXIS + legend, ROW * len(rows))
-    for place, (name, spans) in enumerate(rows):
-        _row(axes, len(rows) - 1 - place, spans, (start, end))
-        if name.startswith("lock") or " lock " in name:
-            axes.axhline(len(rows) - 1 - place + 0.5, color=INK, linewidth=0.5, alpha=0.5)
-    _axes(axes, [name for name, _ in rows], (start, end))
-    _legend(axes, keyed)
+    left = LETTER * max(len(name) for name, _ in rows) + 0.15
+    axes = sheet.axes(left, WIDTH - left - RIGHT, AXIS + legend, ROW * len(rows))
+    for place, (_, spans) in enumerate(rows):
+        _row(axes, len(rows) - 1 - place, spans, window)
+    locks = len(trace.holds_of)
+    axes.axhline(locks - 0.5, color=INK, linewidth=0.5, alpha=0.5)
+    for place, holds in enumerate(holds for _, holds in sorted(trace.holds_of.items())):
+        _counts(axes, locks - 1 - place, rows[len(trace.contexts) + place][1], holds, window)
+    _axes(axes, [name for name, _ in rows], window)
+    _legend(axes, keyed, sheet.height)
     return _themed(plots.svg(sheet.figure, title or "timeline"))
+
+
+def _least(window: Window) -> int:
+    return (window[1] - window[0]) // FINE
 
 
 def _clipped(spans: Sequence[Span], window: Window) -> Iterator[Span]:
@@ -113,8 +122,7 @@ def _contexts(trace: Trace, window: Window) -> Iterator[tuple[str, list[Span]]]:
 
 def _coarse(spans: Sequence[Span], window: Window) -> Iterator[Span]:
     """Runs of states too short to see become one, which says what they amount to."""
-    least = (window[1] - window[0]) // FINE
-    for short, group in groupby(spans, lambda span: span[1] - span[0] < least):
+    for short, group in groupby(spans, lambda span: span[1] - span[0] < _least(window)):
         run = list(group)
         if short and len(run) > 2:
             used = any(state == states.HOLDING for *_, state in run)
@@ -155,10 +163,9 @@ def _free(trace: Trace, lock: int, start: int, end: int) -> Iterator[Span]:
 
 def _joined(spans: Sequence[Span], window: Window) -> Iterator[Span]:
     """Short spans, and the gaps between them, as one: held again and again."""
-    least = (window[1] - window[0]) // FINE
     run: list[Span] = []
     for span in spans:
-        if span[1] - span[0] >= least:
+        if span[1] - span[0] >= _least(window):
             yield from _run(run)
             run = []
             yield span
@@ -186,9 +193,26 @@ def _row(axes: Axes, y: int, spans: Sequence[Span], window: Window) -> None:
         )
         if look.hatch:
             bar.set(facecolor="none", edgecolor=look.ink, hatch=look.hatch, alpha=1, linewidth=0.6)
-        if end - start > WIDE * (window[1] - window[0]) and not look.tall:
-            said = duration(end - start)
-            axes.text((start + end) / 2, y + LOW / 2, said, ha="center", va="bottom", size=SMALL - 1)
+        if _is_wide(start, end, window) and not look.tall:
+            _say(axes, (start + end) / 2, y + LOW / 2, duration(end - start), "bottom")
+
+
+def _counts(
+    axes: Axes, y: int, spans: Sequence[Span], holds: Sequence[states.Hold], window: Window
+) -> None:
+    """How often it was acquired, where single sections cannot be seen."""
+    for start, end, state in spans:
+        if state == USES and _is_wide(start, end, window):
+            number = sum(start <= hold.start < end for hold in holds)
+            _say(axes, (start + end) / 2, y, f"{number:,} sections", "center")
+
+
+def _is_wide(start: int, end: int, window: Window) -> bool:
+    return end - start > WIDE * (window[1] - window[0])
+
+
+def _say(axes: Axes, x: float, y: float, text: str, va: str) -> None:
+    axes.text(x, y, text, ha="center", va=va, size=SMALL - 1, color=INK)
 
 
 def _axes(axes: Axes, names: Sequence[str], window: Window) -> None:
@@ -198,8 +222,6 @@ def _axes(axes: Axes, names: Sequence[str], window: Window) -> None:
     axes.tick_params(axis="y", length=0)
     axes.grid(False)
     axes.spines["left"].set_visible(False)
-    for text in axes.texts:
-        text.set_color(INK)
     ms = window[1] - window[0] >= 10**8
     unit, one = ("ms", 1e9) if ms else ("µs", 1e6)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / one:g}")
@@ -207,18 +229,21 @@ def _axes(axes: Axes, names: Sequence[str], window: Window) -> None:
     axes.set_xlabel(f"simulated time, {unit}", color=INK, size=SMALL, labelpad=1)
 
 
-def _legend(axes: Axes, keyed: Sequence[str]) -> None:
+def _legend(axes: Axes, keyed: Sequence[str], height: float) -> None:
     handles = []
     for state in keyed:
         look = LOOKS[state]
-        patch = Patch(facecolor=look.ink, alpha=look.alpha, linewidth=0, label=WORDS.get(state, state))
+        patch = Patch(
+            facecolor=look.ink, alpha=look.alpha, linewidth=0, label=WORDS.get(state, state)
+        )
         if look.hatch:
             patch.set(facecolor="none", edgecolor=look.ink, hatch=look.hatch, alpha=1)
         handles.append(patch)
     axes.legend(
         handles=handles,
         loc="upper left",
-        bbox_to_anchor=(-0.2, -AXIS / axes.bbox.height * axes.figure.dpi),
+        bbox_to_anchor=(0.1 / WIDTH, (axes.get_position().y0 * height - AXIS) / height),
+        bbox_transform=axes.figure.transFigure,
         ncols=2,
         frameon=False,
         fontsize=SMALL,

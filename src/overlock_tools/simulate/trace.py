@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from overlock_tools.system.errors import Fail
@@ -190,7 +191,7 @@ class Trace:
         return [
             (one, later)
             for holds in self.holds_of.values()
-            for one, later in zip(holds, holds[1:], strict=False)
+            for one, later in pairwise(holds)
             if one.released and later.waited_from < one.end
         ]
 
