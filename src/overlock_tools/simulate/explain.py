@@ -52,7 +52,7 @@ class Piece:
     start: int
     end: int
     cause: str
-    whose: int  # the holder, or the context that acquires the lock next; of its own: the waiter
+    whose: int  # holds the lock or acquires it next; the waiter, where that missed its turn
     held: bool
     served: int = 0  # sections of others in it
 
@@ -75,7 +75,8 @@ def moment(ps: int) -> str:
 
 
 def worst(trace: Trace, number: int = 1) -> list[Wait]:
-    return sorted(trace.waits, key=lambda w: (w.start - w.end, w.start, w.who))[:number]
+    long = [wait for wait in trace.waits if wait.end > max(wait.start, trace.start)]
+    return sorted(long, key=lambda w: (w.start - w.end, w.start, w.who))[:number]
 
 
 def waiting_at(trace: Trace, time: int) -> Wait:
@@ -121,7 +122,8 @@ def _merged(group: list[Piece]) -> Piece:
     """Held, if it was at any time of it."""
     first, last = group[0], group[-1]
     served = sum(piece.served for piece in group)
-    return Piece(first.start, last.end, first.cause, first.whose, served > 0, served)
+    held = any(piece.held for piece in group)
+    return Piece(first.start, last.end, first.cause, first.whose, held, served)
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ def _parts(trace: Trace, wait: Wait, at: _Tenure) -> Iterator[Piece]:
             cause = _holding(trace.segment_at(whose, start))
         else:
             cause = _next(trace.segment_at(whose, start), whose == wait.who)
-        yield Piece(start, end, cause, wait.who if cause == OWN else whose, at.held, served)
+        blamed = wait.who if overtook and cause != OVERTAKEN else whose
+        yield Piece(start, end, cause, blamed, at.held, served)
         served = 0
 
 
@@ -253,11 +256,16 @@ def _step(trace: Trace, wait: Wait, piece: Piece) -> str:
         return f"{when} {name} was next; it took {length} to get the free lock."
     if piece.cause == YIELD:
         return f"{when} {name} had yielded its CPU, for {length}."
-    if piece.cause == OWN:
-        role = "the waiter itself" if piece.held else "the waiter itself, now next in line"
-    else:
-        role = "which held the lock" if piece.held else "next in line"
-    return _lost(trace, role, trace.loss_at(piece.whose, piece.start), piece)
+    loss = trace.loss_at(piece.whose, piece.start)
+    return _lost(trace, _role(piece, loss, wait), loss, piece)
+
+
+def _role(piece: Piece, loss: Loss | None, wait: Wait) -> str:
+    itself = piece.whose == wait.who
+    if piece.held:
+        return "the waiter itself" if itself else "which held the lock"
+    since = f" from {moment(piece.start)}" if loss and loss.at < piece.start else ""
+    return ("the waiter itself, " if itself else "") + f"next in line{since}"
 
 
 def _lost(trace: Trace, role: str, loss: Loss | None, piece: Piece) -> str:
