@@ -220,10 +220,14 @@ void Simulation::yield(uint32_t to, Place)
 	}
 	spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
 	events_.set(t.step, events_.now());
-	if (to && to <= t.guest.tasks.size())
+	t.gives_up = true;
+	if (to && to <= t.guest.tasks.size()) {
+		t.counts.directed++;
 		t.level.yield_to(t, *t.guest.tasks[to - 1]);
-	else
+	} else {
 		t.level.yield(t);
+	}
+	t.gives_up = false;
 	suspend(t);
 }
 
@@ -245,6 +249,8 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
 	t.key = key;
 	t.left = 0;
 	parked_[word].push_back(&t);
+	if (tracing_)
+		tracing_->park(t);
 	events_.set(t.alarm, until);
 	t.level.block(t);
 	suspend(t);
@@ -281,6 +287,8 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place)
 		}
 		sleepers.erase(sleepers.begin() + static_cast<ptrdiff_t>(i));
 		s->parked_on = nullptr;
+		if (tracing_)
+			tracing_->kick(t, *s);
 		bool to_idle = s->last && s->last->is_idle();
 		events_.set(s->alarm, events_.now() + (to_idle ? c.wake : 0));
 		interrupts += to_idle ? c.interrupt : 0;
@@ -326,6 +334,17 @@ void Simulation::count(unsigned event, Place)
 {
 	if (self_)
 		self_->counts.events[event]++;
+}
+
+void Simulation::count_at(unsigned event, unsigned n, Place place)
+{
+	if (!self_)
+		return;
+	auto &positions = self_->guest.positions[event];
+	if (positions.size() <= n)
+		positions.resize(n + 1);
+	positions[n]++;
+	count(event, place);
 }
 
 // Knowledge.

@@ -168,6 +168,26 @@ Kind kind_of(const std::string &name)
 	bad("there is no kind of guest " + name);
 }
 
+// true, or a window and a bound.
+TracePlan read_trace(const Json &json)
+{
+	TracePlan plan;
+
+	plan.wanted = true;
+	if (json.is_boolean()) {
+		plan.wanted = json.get<bool>();
+		return plan;
+	}
+	Table t(json, "trace");
+	t.time("from_us", us, plan.from);
+	t.time("until_us", us, plan.until);
+	t.get("most_events", plan.most_events);
+	t.end();
+	if (plan.until <= plan.from)
+		bad("trace.until_us is not after trace.from_us");
+	return plan;
+}
+
 // Times as given, a unit of burn being a nanosecond.
 workload_params read_params(const Json &json)
 {
@@ -268,6 +288,17 @@ void check_pins(const Scenario &s)
 
 } // namespace
 
+const char *kind_name(Kind kind)
+{
+	constexpr const char *names[] = {
+#define GUEST(name, what) #name,
+#include "guests.def"
+#undef GUEST
+	};
+
+	return names[static_cast<size_t>(kind)];
+}
+
 Scenario read_scenario(std::istream &in)
 {
 	Json json = Json::parse(in, nullptr, false);
@@ -291,7 +322,9 @@ Scenario read_scenario(std::istream &in)
 	t.get("seed", s.seed);
 	t.time("warm_up_us", us, s.warm_up);
 	t.time("time_us", us, s.time);
-	t.get("trace", s.trace);
+	if (auto trace = t.take("trace"))
+		s.trace = read_trace(*trace);
+	t.get("who_for_whom", s.who_for_whom);
 	t.end();
 	check_pins(s);
 	return s;

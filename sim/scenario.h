@@ -46,7 +46,8 @@ struct Scenario {
 	std::vector<GuestPlan> guests;
 	uint64_t seed = 1;
 	Time warm_up = 0, time = second;
-	bool trace = false;
+	TracePlan trace;
+	bool who_for_whom = false; // counted, at a cost for each waiter
 };
 
 struct BadScenario : std::runtime_error {
@@ -54,6 +55,7 @@ struct BadScenario : std::runtime_error {
 };
 
 Scenario read_scenario(std::istream &in);
+const char *kind_name(Kind kind);
 
 } // namespace ol::simulator
 #endif

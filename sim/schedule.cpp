@@ -64,15 +64,19 @@ void Level::run(Cpu &c, Entity &e)
 	c.runs = &e;
 	c.ran_last = &e;
 	count(e.group, 1);
+	if (trace)
+		trace->run(e, c);
 	events.set(c.slice, sum(events.now() + delay, slice));
 	e.start(delay);
 }
 
 // It is not queued: whoever calls says where it goes.
-Entity &Level::leave(Cpu &c)
+Entity &Level::leave(Cpu &c, Lost why)
 {
 	Entity &e = *c.runs;
 
+	if (trace)
+		trace->lose(e, c, why);
 	if (c.live) {
 		e.stop();
 		count(e.group, -1);
@@ -99,9 +103,9 @@ void Level::dispatch(Cpu &c)
 	run(c, *e);
 }
 
-void Level::preempt(Cpu &c, Why why)
+void Level::preempt(Cpu &c, Why why, Lost lost)
 {
-	queue(leave(c), why);
+	queue(leave(c, lost), why);
 	dispatch(c);
 }
 
@@ -109,7 +113,7 @@ void Level::slice_ends(Cpu &c)
 {
 	account(*c.runs);
 	if (policy_->anyone_waits(c))
-		preempt(c, Why::preempted);
+		preempt(c, Why::preempted, Lost::slice);
 	else
 		events.set(c.slice, sum(events.now(), policy_->slice(c, *c.runs)));
 }
@@ -133,7 +137,7 @@ void Level::queue(Entity &e, Why why)
 			if (c.live) {
 				preempt(c, Why::preempted);
 			} else {
-				queue(leave(c), Why::preempted);
+				queue(leave(c, Lost::preempted), Why::preempted);
 				c.slice_left = 0;
 			}
 		}
@@ -146,6 +150,8 @@ void Level::wake(Entity &e)
 		return;
 	e.runnable = true;
 	e.runnable_since = events.now();
+	if (trace)
+		trace->ready(e);
 	queue(e, Why::woke);
 }
 
@@ -155,7 +161,7 @@ void Level::block(Entity &e)
 
 	e.was_runnable = e.runnable_time();
 	e.runnable = false;
-	leave(c);
+	leave(c, Lost::blocked);
 	dispatch(c);
 }
 
@@ -166,7 +172,7 @@ bool Level::yield(Entity &e)
 	account(e);
 	if (!policy_->anyone_waits(c))
 		return false;
-	preempt(c, Why::yielded);
+	preempt(c, Why::yielded, Lost::yielded);
 	return c.runs != &e;
 }
 
@@ -179,7 +185,7 @@ bool Level::yield_to(Entity &e, Entity &to)
 		return yield(e);
 	policy_->remove(to);
 	to.queued = false;
-	queue(leave(c), Why::yielded);
+	queue(leave(c, Lost::yielded), Why::yielded);
 	run(c, to);
 	return true;
 }
@@ -234,6 +240,8 @@ void Level::throttle(Group &g)
 {
 	g.throttled = true;
 	g.throttled_for -= events.now();
+	if (trace)
+		trace->quota(Traced::throttle, g);
 	for (Entity *e : g.members) {
 		if (e->queued) {
 			policy_->remove(*e);
@@ -241,7 +249,7 @@ void Level::throttle(Group &g)
 		}
 		if (e->cpu) {
 			Cpu &c = *e->cpu;
-			leave(c);
+			leave(c, Lost::throttled);
 			dispatch(c);
 		}
 	}
@@ -255,6 +263,8 @@ void Level::refill(Group &g)
 	if (g.throttled) {
 		g.throttled = false;
 		g.throttled_for += events.now();
+		if (trace)
+			trace->quota(Traced::refill, g);
 		for (Entity *e : g.members)
 			if (e->runnable && !e->cpu && !e->queued)
 				queue(*e, Why::unthrottled);

@@ -5,6 +5,7 @@
 // host's CPUs run threads and virtual CPUs, a guest's virtual CPUs run its threads. A virtual CPU is
 // both, an entity of the host and a CPU of its guest.
 #include "events.h"
+#include "trace.h"
 
 #include <engine/random.h>
 #include <memory>
@@ -41,7 +42,8 @@ class Entity
 
 	Level &level;
 	Group &group;
-	size_t number = 0; // in its level
+	size_t number = 0;   // in its level
+	uint32_t traced = 0; // its number in traces
 	Cpu *cpu = nullptr, *last = nullptr;
 	bool runnable = false, queued = false;
 	std::vector<bool> pinned; // to these CPUs; empty: to none
@@ -85,6 +87,7 @@ class Cpu
 
 	Level &level;
 	const unsigned number;
+	uint32_t traced = 0;
 	bool live = true; // a virtual CPU is only while it has a CPU
 	Entity *runs = nullptr;
 	const Entity *ran_last = nullptr;
@@ -104,6 +107,7 @@ class PhysicalCpu final : public Cpu
 // A virtual machine, a container, a process: what has a quota, and what gangs are made of.
 struct Group {
 	std::string name;
+	uint32_t traced = 0;
 	Time quota = never, period = 100 * ms; // CPU time in each period
 	unsigned weight = 1024;
 	// The quota in force.
@@ -156,12 +160,14 @@ class Level
 	void block(Entity &e); // it cannot go on; it runs now
 	bool yield(Entity &e); // true: it has lost its CPU
 	bool yield_to(Entity &e, Entity &to);
-	void preempt(Cpu &c, Why why); // whoever runs there queues again
+	// Whoever runs there queues again.
+	void preempt(Cpu &c, Why why, Lost lost = Lost::preempted);
 	void dispatch(Cpu &c);	       // an idle CPU
 	void live(Cpu &c, Time delay); // a virtual CPU has a CPU
 	void dead(Cpu &c);
 
 	Events &events;
+	Trace *trace = nullptr;
 	std::vector<Cpu *> cpus;
 	std::vector<Entity *> entities;
 	Policy &policy()
@@ -175,7 +181,7 @@ class Level
 	void slice_ends(Cpu &c);
 	void queue(Entity &e, Why why);
 	void run(Cpu &c, Entity &e);
-	Entity &leave(Cpu &c);
+	Entity &leave(Cpu &c, Lost why);
 	void account(Entity &e);
 	void count(Group &g, int more);
 	void throttle(Group &g);

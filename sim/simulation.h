@@ -48,6 +48,10 @@ class Simulation final : public engine::World
 	{
 		return failure_;
 	}
+	const Trace *trace() const // null: not asked for
+	{
+		return trace_.get();
+	}
 
 	// Of timers.
 	void resume(Task &t);
@@ -91,6 +95,7 @@ class Simulation final : public engine::World
 		return self_->guest.plan.tuning;
 	}
 	void count(unsigned event, engine::Place) override;
+	void count_at(unsigned event, unsigned n, engine::Place) override;
 	void defer(bool begins, engine::Place) override;
 	uint64_t slice_id(engine::Place) override;
 	Time slice_end(engine::Place) override;
@@ -137,7 +142,12 @@ class Simulation final : public engine::World
 	{
 		return memory_.allocate(name, size).at;
 	}
+	void number_entities();
+	void begin_tracing();
 	void begin_counting();
+	void judge(workload_lock &l);
+	void begin_wait(Task &t, workload_lock &l);
+	void end_wait(Task &t, workload_lock &l);
 	void end();
 	void watchdog();
 	std::string who_waits() const;
@@ -172,7 +182,9 @@ class Simulation final : public engine::World
 	Task *self_ = nullptr;
 	uint64_t progress_ = 0, progress_seen_ = 0;
 	bool over_ = false;
-	Timer warmed_up_, ended_, watchdog_;
+	std::unique_ptr<Trace> trace_;
+	Trace *tracing_ = nullptr; // null: it does not trace now
+	Timer warmed_up_, ended_, watchdog_, traced_;
 	std::string failure_;
 };
 

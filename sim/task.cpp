@@ -5,6 +5,7 @@
 #include "simulation.h"
 
 #include <bit>
+#include <utility>
 
 namespace ol::simulator
 {
@@ -48,6 +49,8 @@ void Task::start(Time delay)
 
 	settle();
 	core_ = static_cast<int>(simulation_.machine().core_of(cpu->physical()));
+	if (was_preempted_)
+		runs_again();
 	if (doing == Doing::polls) {
 		poll(true);
 		looks = true;
@@ -64,10 +67,34 @@ void Task::stop()
 	else if (step.is_set())
 		left = step.at() - now;
 	level.events.cancel(step);
-	counts.preempted_inside += holds > 0 && doing != Doing::parked;
-	counts.preempted_waiting += waiting && doing != Doing::parked;
 	settle();
 	core_ = -1;
+	if (doing != Doing::parked && !gives_up)
+		preempted();
+}
+
+void Task::preempted()
+{
+	preemptions++;
+	counts.preempted_inside += holds > 0;
+	counts.preempted_waiting += waiting;
+	if (waiting && !was_preempted_) {
+		was_preempted_ = true;
+		waits_for->waiters_preempted++;
+	}
+}
+
+void Task::runs_again()
+{
+	was_preempted_ = false;
+	runs_again_ = true;
+	rivals = waits_for->waiters_preempted--;
+	runs_again_at = waits_for->acquisitions;
+}
+
+bool Task::ran_again()
+{
+	return std::exchange(runs_again_, false);
 }
 
 // Whoever waits for it, waited until now for one that ran, or did not.
