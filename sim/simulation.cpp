@@ -29,7 +29,9 @@ Simulation::Simulation(const Scenario &scenario)
 		cpus_.push_back(std::make_unique<PhysicalCpu>(host_, i));
 		host_.add(*cpus_.back());
 	}
-	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings));
+	host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
+	host_.exit = machine().costs.exit;
+	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
 	for (const GuestPlan &plan : scenario_.guests)
 		make_guest(plan);
 }
@@ -53,6 +55,8 @@ void Simulation::make_guest(const GuestPlan &plan)
 	g.group.name = plan.name;
 	g.group.quota = plan.quota;
 	g.group.period = plan.period;
+	g.group.weight = plan.weight;
+	g.group.cap_percent = plan.cap_percent;
 	make_workload(g);
 	make_contexts(g);
 }
@@ -101,6 +105,7 @@ void Simulation::make_contexts(Guest &g)
 			g.level->add(static_cast<Cpu &>(*g.cpus.back()));
 			g.cpus.back()->pinned = pinned;
 			g.cpus.back()->weight = plan.weight;
+			g.cpus.back()->change = machine().costs.enter;
 			host_.add(static_cast<Entity &>(*g.cpus.back()));
 		}
 		g.level->use(make_policy(plan.scheduler, *g.level, plan.settings));
@@ -115,6 +120,8 @@ void Simulation::make_contexts(Guest &g)
 		if (!nested) {
 			t.pinned = pinned;
 			t.weight = plan.weight;
+			if (plan.kind == Kind::kernel)
+				t.change = machine().costs.enter;
 		}
 		level.add(t);
 		for (unsigned k = 0; k < nodes_each; k++)
@@ -175,10 +182,12 @@ void Simulation::begin_counting()
 		}
 	}
 	lines_.traffic = {};
+	host_.begin_counting();
 }
 
 void Simulation::end()
 {
+	host_.end_counting();
 	for (auto &g : guests_) {
 		for (auto &l : g->locks)
 			settle(l);
