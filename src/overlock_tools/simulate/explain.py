@@ -264,7 +264,8 @@ def _role(piece: Piece, loss: Loss | None, wait: Wait) -> str:
     itself = piece.whose == wait.who
     if piece.held:
         return "the waiter itself" if itself else "which held the lock"
-    since = f" from {moment(piece.start)}" if loss and loss.at < piece.start else ""
+    at_once = loss is None or moment(loss.at) == moment(piece.start)
+    since = "" if at_once else f" from {moment(piece.start)}"
     return ("the waiter itself, " if itself else "") + f"next in line{since}"
 
 
