@@ -178,6 +178,8 @@ class Counters : public testing::TestWithParam<const char *>
 		if (GetParam() == std::string("pv_ticket"))   // whose waiters sleep before that
 			p["host"]["settings"]["slice"] = 100;
 		p["who_for_whom"] = true;
+		if (GetParam() == std::string("tas_yield")) // a kernel does not
+			p["guests"][0]["kind"] = "threads";
 		all = result(p);
 		guest = all["guests"][0];
 	}
@@ -257,6 +259,8 @@ TEST(Positions, AreThoseAheadWhenATicketIsTaken)
 	}
 	EXPECT_EQ(queued, guest["events"]["QUEUE"]);
 	EXPECT_GT(queued, 100);
+	guest = result(traced("ticket", 2, 2))["guests"][0];
+	EXPECT_EQ(guest["positions"]["QUEUE"], Json::array({ { 1, guest["events"]["QUEUE"] } }));
 }
 
 TEST(Halts, AreParksOrIdleVirtualCpus)
