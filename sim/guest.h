@@ -110,6 +110,23 @@ class VirtualCpu final : public Entity, public Cpu
 	{
 		return runs && runs->is_spinning();
 	}
+	bool defers() const override
+	{
+		return runs && runs->defers();
+	}
+	void interrupt(Time time) override
+	{
+		if (runs)
+			runs->interrupt(time);
+	}
+	Entity *waits_on() override
+	{
+		return runs ? runs->waits_on() : nullptr;
+	}
+	Time slice_end() const override
+	{
+		return std::min(Cpu::slice_end(), cpu ? cpu->slice_end() : never);
+	}
 	unsigned physical() const override
 	{
 		return cpu->physical();

@@ -19,7 +19,7 @@ constexpr Time short_wait = us; // longer ones are stalls: Ouyang & Lange 2013, 
 
 Simulation::Simulation(const Scenario &scenario)
     : scenario_(scenario), memory_(memory_bytes), random_(scenario.seed),
-      lines_(scenario_.machine, engine::Memory::base, memory_bytes),
+      lines_(scenario_.machine, engine::Memory::base, memory_bytes, random_.next()),
       host_(events_, scenario.machine.costs.change), watchers_(memory_bytes / Lines::bytes),
       warmed_up_([this] { begin_counting(); }), ended_([this] { over_ = true; }),
       watchdog_([this] { watchdog(); }), traced_([this] { begin_tracing(); })
@@ -30,7 +30,9 @@ Simulation::Simulation(const Scenario &scenario)
 		cpus_.push_back(std::make_unique<PhysicalCpu>(host_, i));
 		host_.add(*cpus_.back());
 	}
-	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings));
+	host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
+	host_.exit = machine().costs.exit;
+	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
 	for (const GuestPlan &plan : scenario_.guests)
 		make_guest(plan);
 	if (scenario_.trace.wanted)
@@ -58,6 +60,8 @@ void Simulation::make_guest(const GuestPlan &plan)
 	g.group.period = plan.period;
 	if (scenario_.who_for_whom)
 		g.blame = std::make_unique<Blame>();
+	g.group.weight = plan.weight;
+	g.group.cap_percent = plan.cap_percent;
 	make_workload(g);
 	make_contexts(g);
 }
@@ -106,6 +110,7 @@ void Simulation::make_contexts(Guest &g)
 			g.level->add(static_cast<Cpu &>(*g.cpus.back()));
 			g.cpus.back()->pinned = pinned;
 			g.cpus.back()->weight = plan.weight;
+			g.cpus.back()->change = machine().costs.enter;
 			host_.add(static_cast<Entity &>(*g.cpus.back()));
 		}
 		g.level->use(make_policy(plan.scheduler, *g.level, plan.settings));
@@ -120,6 +125,8 @@ void Simulation::make_contexts(Guest &g)
 		if (!nested) {
 			t.pinned = pinned;
 			t.weight = plan.weight;
+			if (plan.kind == Kind::kernel)
+				t.change = machine().costs.enter;
 		}
 		level.add(t);
 		for (unsigned k = 0; k < nodes_each; k++)
@@ -219,10 +226,12 @@ void Simulation::begin_counting()
 		}
 	}
 	lines_.traffic = {};
+	host_.begin_counting();
 }
 
 void Simulation::end()
 {
+	host_.end_counting();
 	for (auto &g : guests_) {
 		for (auto &l : g->locks)
 			settle(l);

@@ -43,6 +43,10 @@ class Simulation final : public engine::World
 	{
 		return events_;
 	}
+	const Level &host() const
+	{
+		return host_;
+	}
 	// How the run failed: a lock did not exclude, or nothing can go on; empty: it did not.
 	const std::string &failure() const
 	{
@@ -101,10 +105,7 @@ class Simulation final : public engine::World
 	Time slice_end(engine::Place) override;
 	Time slice_min(engine::Place) override;
 	bool is_preempted(uint32_t id, engine::Place) override;
-	Time quota_end(engine::Place) override
-	{
-		return never;
-	}
+	Time quota_end(engine::Place) override;
 	bool cpu_idle(engine::Place) override;
 
 	// Not simulated: as on a machine without transactional memory.
@@ -164,6 +165,8 @@ class Simulation final : public engine::World
 	void unlink(Task &t);
 	void notice(size_t line);
 	void look(Task &t, const Watch &w);
+	void begins_to_poll(Task &t);
+	Time told_end(const Cpu &c, uint64_t slice) const;
 	size_t line_of(const void *p) const
 	{
 		return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;

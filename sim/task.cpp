@@ -48,6 +48,7 @@ void Task::start(Time delay)
 	Time now = level.events.now();
 
 	settle();
+	spins_from = now + delay;
 	core_ = static_cast<int>(simulation_.machine().core_of(cpu->physical()));
 	if (was_preempted_)
 		runs_again();
@@ -56,6 +57,39 @@ void Task::start(Time delay)
 		looks = true;
 	}
 	level.events.set(step, now + delay + (doing == Doing::polls ? poll_period : left));
+}
+
+// By the host, which takes that long. A waiter looks at its words when it goes on.
+void Task::interrupt(Time time)
+{
+	Time now = level.events.now();
+
+	counts.exits++;
+	spins_from = now + time;
+	if (doing == Doing::polls) {
+		looks = true;
+		level.events.set(step, std::max(step.is_set() ? step.at() : 0, now + time));
+	} else if (step.is_set()) {
+		level.events.set(step, step.at() + time);
+	}
+}
+
+Entity *Task::on_host()
+{
+	return guest.level ? static_cast<VirtualCpu *>(cpu) : static_cast<Entity *>(this);
+}
+
+// The holder, or, if nobody holds the lock, the one that has waited longest.
+Entity *Task::waits_on()
+{
+	if (!waits_for)
+		return nullptr;
+	Task *other = waits_for->holder;
+	for (auto &t : guest.tasks)
+		if (!waits_for->holder && t->waits_for == waits_for &&
+		    (!other || t->wait_from < other->wait_from))
+			other = t.get();
+	return other->on_cpu() ? nullptr : other->on_host();
 }
 
 void Task::stop()

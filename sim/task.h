@@ -74,6 +74,10 @@ class Task final : public Entity
 		return doing == Doing::polls;
 	}
 
+	void interrupt(Time time) override;
+	Entity *waits_on() override;
+	Entity *on_host(); // itself or the virtual CPU that it is on; null: on none
+
 	// With a physical CPU at this moment.
 	bool on_cpu() const
 	{
@@ -108,6 +112,8 @@ class Task final : public Entity
 	bool watches_all = true; // nothing that it has read was left out
 	Time poll_from = 0, poll_period = 0;
 	bool looks = false; // it polls, and will see what has changed
+	Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
+	Time told_at = never; // it polls a page of the host, which is written then
 	Time drained = 0;   // its stores are in the caches
 
 	const uint32_t *parked_on = nullptr;

@@ -3,6 +3,7 @@
 
 import itertools
 import logging
+import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -136,13 +137,30 @@ def _client(terms: Terms, tasks: int) -> "Iterator[Client]":
             yield stack.enter_context(client)
             return
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="overlock-"))
-        cluster = stack.enter_context(
-            LocalCluster(
-                n_workers=min(terms.jobs, tasks),
-                threads_per_worker=1,
-                dashboard_address=None,
-                local_directory=folder,
-                silence_logs=logging.CRITICAL,
+        with _deaf_children():
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=min(terms.jobs, tasks),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    local_directory=folder,
+                    silence_logs=logging.CRITICAL,
+                )
             )
-        )
         yield stack.enter_context(Client(cluster))
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """A terminal's Ctrl-C reaches all processes: those started here leave it to us.
+
+    They inherit that it is ignored. For the second that their start takes, we ignore it, too.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
