@@ -210,7 +210,7 @@ TEST_P(Counters, JudgeStallsAfterAMicrosecond)
 	EXPECT_EQ(sum(guest, "stalls_free"), s.free);
 	EXPECT_EQ(guest["events"]["STALL"], s.running + s.off_cpu + s.free);
 	EXPECT_GT(s.running, 10);
-	EXPECT_GT(s.off_cpu, 0);
+	EXPECT_TRUE(s.off_cpu || GetParam() == std::string("tas_yield"));
 }
 
 TEST_P(Counters, FollowWaitersThatRunAgain)

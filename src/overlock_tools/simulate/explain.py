@@ -39,6 +39,7 @@ REASONS = {
     "slice": "its slice ended",
     "preempted": "the scheduler preempted it",
     "yielded": "it yielded",
+    "exited": "the host saw it spin",
     "blocked": "it slept",
     "throttled": "the quota was used",
     "": "the trace ends there",
