@@ -18,7 +18,7 @@ class Eevdf final : public Linux
 	Eevdf(Level &level, const HostSettings &s)
 	    : Linux(level, s.eevdf_tick, s.eevdf_balance, s.eevdf_groups),
 	      slice_(s.eevdf_slice * static_cast<Time>(factor_)), tick_(s.eevdf_tick),
-	      parity_(s.eevdf_run_to_parity)
+	      parity_(s.eevdf_run_to_parity), forfeit_(s.eevdf_forfeit)
 	{
 	}
 
@@ -34,14 +34,20 @@ class Eevdf final : public Linux
 		return anyone_waits(c) && best(queue(c), c.runs) != c.runs;
 	}
 
-	// It asks for a further slice, and may still be the only one that is eligible.
+	// It asks for a further slice. Unless it forfeits this one, it may still be the only one that is
+	// eligible, and goes on.
 	bool yields(Cpu &c) override
 	{
+		Entity &e = *c.runs;
+
 		if (!anyone_waits(c))
 			return false;
-		c.runs->deadline += vslice(*c.runs);
-		queue(c).request_ends = c.runs->virtual_time;
-		return best(queue(c), c.runs) != c.runs;
+		if (forfeit_ && is_eligible(queue(c), &e, e))
+			e.virtual_time = e.deadline;
+		if (!forfeit_ || e.virtual_time == e.deadline)
+			e.deadline += vslice(e);
+		queue(c).request_ends = e.virtual_time;
+		return best(queue(c), &e) != &e;
 	}
 
 	bool preempts(const Entity &woken, const Cpu &c) override
@@ -162,7 +168,7 @@ class Eevdf final : public Linux
 	}
 
 	const Time slice_, tick_;
-	const bool parity_;
+	const bool parity_, forfeit_;
 };
 
 } // namespace
