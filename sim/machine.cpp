@@ -21,6 +21,7 @@ Time Lines::distance(unsigned from, unsigned to) const
 // From the owner, else from the nearest core that has a copy, else from memory.
 Time Lines::way(const Line &l, const uint64_t *sharers, unsigned core) const
 {
+	const Time nearest = std::min(machine_.costs.near, machine_.costs.far);
 	Time least = machine_.costs.memory;
 
 	if (l.owner != nobody)
@@ -30,6 +31,8 @@ Time Lines::way(const Line &l, const uint64_t *sharers, unsigned core) const
 			auto other = static_cast<unsigned>(w * 64) +
 				     static_cast<unsigned>(std::countr_zero(left));
 			least = std::min(least, distance(other, core));
+			if (least <= nearest)
+				return least;
 		}
 	return least;
 }

@@ -167,9 +167,9 @@ void Level::attend(Cpu &c)
 		c.wanted();
 }
 
-void Level::vacate(Cpu &c)
+void Level::vacate(Cpu &c, Lost why)
 {
-	queue(leave(c, Lost::preempted), Why::preempted);
+	queue(leave(c, why), Why::preempted);
 }
 
 void Level::preempt(Cpu &c, Why why, Lost lost)
@@ -178,12 +178,12 @@ void Level::preempt(Cpu &c, Why why, Lost lost)
 	dispatch(c);
 }
 
-void Level::run_at(Cpu &c, Entity &e)
+void Level::run_at(Cpu &c, Entity &e, Lost why)
 {
 	policy_->remove(e);
 	set_queued(e, false);
 	if (c.runs)
-		vacate(c);
+		vacate(c, why);
 	run(c, e);
 }
 
@@ -278,33 +278,33 @@ void Level::block(Entity &e)
 	dispatch(c);
 }
 
-bool Level::yield(Entity &e)
+bool Level::yield(Entity &e, Lost why)
 {
 	Cpu &c = *e.cpu;
 
 	account(e);
 	if (!policy_->yields(c))
 		return false;
-	preempt(c, Why::yielded, Lost::yielded);
+	preempt(c, Why::yielded, why);
 	return c.runs != &e;
 }
 
 // `to` is next where it is queued, as Linux does it, or gets this CPU, if that is no notion here.
-bool Level::yield_to(Entity &e, Entity &to)
+bool Level::yield_to(Entity &e, Entity &to, Lost why)
 {
 	if (!to.queued)
-		return yield(e);
+		return yield(e, why);
 	if (Cpu *c = policy_->favour(to)) {
 		if (c != e.cpu && c->live && c->runs) {
 			account(*c->runs);
 			if (policy_->passes(*c) && !put_off(*c))
 				preempt(*c, Why::preempted);
 		}
-		return !e.cpu || yield(e);
+		return !e.cpu || yield(e, why);
 	}
 	if (!to.may_run_on(*e.cpu))
-		return yield(e);
-	run_at(*e.cpu, to);
+		return yield(e, why);
+	run_at(*e.cpu, to, why);
 	return true;
 }
 

@@ -114,10 +114,11 @@ class Cpu
 	Entity *runs = nullptr;
 	const Entity *ran_last = nullptr;
 	Timer slice;
-	Time slice_left = never; // while it is not live
+	Time slice_left = never;	// while it is not live
 	Time began = 0, ran_before = 0; // the one that runs: since when, and its CPU time then
-	Time end_before = 0, end_set = 0; // what the end was before it was last set, and when that was
-	bool put_off = false;		      // the slice is over, and goes on by request
+	Time end_before = 0,
+	     end_set = 0;     // what the end was before it was last set, and when that was
+	bool put_off = false; // the slice is over, and goes on by request
 
       protected:
 	~Cpu() = default;
@@ -197,7 +198,8 @@ class Policy
 	virtual void blocks(Entity &)
 	{
 	}
-	virtual void spins(Entity &, Time since, bool in_user_mode) // it waits in a loop, with a CPU
+	virtual void spins(Entity &, Time since,
+			   bool in_user_mode) // it waits in a loop, with a CPU
 	{
 		(void)since;
 		(void)in_user_mode;
@@ -232,17 +234,20 @@ class Level
 
 	void wake(Entity &e);  // it can run
 	void block(Entity &e); // it cannot go on; it runs now
-	bool yield(Entity &e); // true: it has lost its CPU
-	bool yield_to(Entity &e, Entity &to);
+	// True: it has lost its CPU.
+	bool yield(Entity &e, Lost why = Lost::yielded);
+	bool yield_to(Entity &e, Entity &to, Lost why = Lost::yielded);
 	bool stops_deferring(Entity &e); // true: it has lost its CPU, whose slice was over
 	// Whoever runs there queues again.
 	void preempt(Cpu &c, Why why, Lost lost = Lost::preempted);
-	void vacate(Cpu &c);		 // the same, and nobody takes its place
-	void dispatch(Cpu &c);		 // an idle CPU
-	void attend(Cpu &c);		 // the same, of a virtual CPU that may be without a CPU
-	void run_at(Cpu &c, Entity &e);	 // at once, although it is queued
-	void reslice(Cpu &c);		 // what its policy says of its slice has changed
-	void hold(Entity &e);		 // it may not run
+	// The same, and nobody takes its place.
+	void vacate(Cpu &c, Lost why = Lost::preempted);
+	void dispatch(Cpu &c); // an idle CPU
+	void attend(Cpu &c);   // the same, of a virtual CPU that may be without a CPU
+	// At once, although it is queued.
+	void run_at(Cpu &c, Entity &e, Lost why = Lost::preempted);
+	void reslice(Cpu &c); // what its policy says of its slice has changed
+	void hold(Entity &e); // it may not run
 	void release(Entity &e);
 	void live(Cpu &c, Time delay); // a virtual CPU has a CPU
 	void dead(Cpu &c);

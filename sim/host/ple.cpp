@@ -93,7 +93,7 @@ class Ple final : public OnSpinning
 			if (members[at] == &e || !is_eligible(*members[at]))
 				continue;
 			last = at;
-			level_.yield_to(e, *members[at]);
+			level_.yield_to(e, *members[at], Lost::exited);
 			return;
 		}
 	}

@@ -39,6 +39,7 @@ REASONS = {
     "slice": "its slice ended",
     "preempted": "the scheduler preempted it",
     "yielded": "it yielded",
+    "exited": "the host saw it spin",
     "blocked": "it slept",
     "throttled": "the quota was used",
     "": "the trace ends there",
@@ -264,7 +265,8 @@ def _role(piece: Piece, loss: Loss | None, wait: Wait) -> str:
     itself = piece.whose == wait.who
     if piece.held:
         return "the waiter itself" if itself else "which held the lock"
-    since = f" from {moment(piece.start)}" if loss and loss.at < piece.start else ""
+    at_once = loss is None or moment(loss.at) == moment(piece.start)
+    since = "" if at_once else f" from {moment(piece.start)}"
     return ("the waiter itself, " if itself else "") + f"next in line{since}"
 
 

@@ -67,7 +67,7 @@ ROW, TALL, LOW = 0.3, 0.72, 0.3  # inches; of a row
 RIGHT, AXIS = 0.12, 0.42  # inches
 LEGEND_ROW = 0.19
 FINE = 300  # shorter than that part of the window, states cannot be told apart
-WIDE = 0.16  # of the window: there is room for a label
+WIDE, WIDER = 0.12, 0.26  # of the window: there is room for a time, for a number and a word
 
 Span = tuple[int, int, str]
 
@@ -193,7 +193,7 @@ def _row(axes: Axes, y: int, spans: Sequence[Span], window: Window) -> None:
         )
         if look.hatch:
             bar.set(facecolor="none", edgecolor=look.ink, hatch=look.hatch, alpha=1, linewidth=0.6)
-        if _is_wide(start, end, window) and not look.tall:
+        if not look.tall and _is_told(start, end, window):
             _say(axes, (start + end) / 2, y + LOW / 2, duration(end - start), "bottom")
 
 
@@ -202,13 +202,15 @@ def _counts(
 ) -> None:
     """How often it was acquired, where single sections cannot be seen."""
     for start, end, state in spans:
-        if state == USES and _is_wide(start, end, window):
+        if state == USES and end - start > WIDER * (window[1] - window[0]):
             number = sum(start <= hold.start < end for hold in holds)
             _say(axes, (start + end) / 2, y, f"{number:,} sections", "center")
 
 
-def _is_wide(start: int, end: int, window: Window) -> bool:
-    return end - start > WIDE * (window[1] - window[0])
+def _is_told(start: int, end: int, window: Window) -> bool:
+    """How long it lasted: not where the window cuts it."""
+    whole = window[0] < start and end < window[1]
+    return whole and end - start > WIDE * (window[1] - window[0])
 
 
 def _say(axes: Axes, x: float, y: float, text: str, va: str) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.simulate import explain
+from overlock_tools.simulate import explain, resolve, scenario, svg, telling
 from overlock_tools.simulate import trace as traces_of
 from overlock_tools.simulate.trace import Trace
 from overlock_tools.system.errors import Fail
+from tests.conftest import TOP
 from tests.python.simulate.traces import US, answer, story, vm
 from tests.python.simulate.witness import Witness
 
@@ -164,3 +165,17 @@ def test_lies_are_caught(lie: Callable[..., None], monkeypatch: pytest.MonkeyPat
     text = explain.explain(Trace(story()))
     with pytest.raises((AssertionError, ValueError)):
         Witness(story()).check(text)
+
+
+@pytest.mark.parametrize("lock", ["ticket", "preemptable_ticket"])
+def test_the_ready_scenario_shows_what_the_docs_say(lock: str) -> None:
+    """If this fails, because costs or schedulers have changed: another seed, and the docs anew."""
+    said = [("locks", [lock], "--lock")]
+    places = resolve.places(scenario.load("waiter-preemption", said))
+    traced = traces_of.of(telling._simulated(telling._only(places), (14, 26), 60))
+    [wait] = explain.worst(traced)
+    cause = next(iter(explain.shares(explain.pieces(traced, wait))))
+    assert cause == (explain.WAITER if lock == "ticket" else explain.OWN)
+    text = (TOP / "docs/simulator-timeline.md").read_text()
+    assert explain.story(traced, wait) in text
+    assert svg.svg(traced, title=lock) == (TOP / f"docs/img/simulator-{lock}.svg").read_text()

@@ -48,7 +48,7 @@ def vm(lock: str, contexts: int = 3, **more: Any) -> dict[str, Any]:
 def story() -> dict[str, Any]:
     """A holds, B and C wait; B loses CPU 1 to D, A releases; B is back after 90 us, then C."""
     a, b, c, d = range(4)
-    said = [
+    said: list[tuple[Any, ...]] = [
         *(
             (0, what, who, cpu)
             for who, cpu in ((a, 0), (b, 1), (c, 2))
