@@ -6,8 +6,8 @@
 namespace ol::simulator
 {
 
-Lines::Lines(const Machine &machine, uintptr_t from, size_t size)
-    : machine_(machine), from_(from), words_((machine.cores() + 63) / 64), lines_(size / bytes),
+Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
+    : machine_(machine), random_(seed), from_(from), words_((machine.cores() + 63) / 64), lines_(size / bytes),
       sharers_(lines_.size() * words_)
 {
 }
@@ -57,6 +57,14 @@ Time Lines::among_hammers(const Line &l) const
 	return wait;
 }
 
+// Otherwise contexts would fall into step with each other, as they do nowhere else.
+Time Lines::varied(Time way)
+{
+	uint32_t percent = 100 - machine_.jitter_percent + random_.below(2 * machine_.jitter_percent + 1);
+
+	return way * percent / 100;
+}
+
 Time Lines::use(const void *address, unsigned core, Use use, Time now)
 {
 	size_t number = number_of(address);
@@ -74,7 +82,7 @@ Time Lines::use(const void *address, unsigned core, Use use, Time now)
 	Time start = std::max(now, l.busy) + among_hammers(l);
 	traffic.transfers++;
 	if (use == Use::read) {
-		Time done = start + way(l, sharers, core) + own;
+		Time done = start + varied(way(l, sharers, core)) + own;
 		l.busy = start + c.occupied;
 		if (l.owner != nobody)
 			add(sharers, static_cast<unsigned>(l.owner));
@@ -84,7 +92,7 @@ Time Lines::use(const void *address, unsigned core, Use use, Time now)
 	}
 	unsigned copies = others(sharers, core);
 	bool upgrades = l.owner == nobody && has(sharers, core);
-	Time takes = (upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;
+	Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;
 	if (copies) {
 		traffic.invalidations += copies;
 		traffic.stores_to_shared++;

@@ -9,6 +9,8 @@
 // the line in turns, and whoever else wants it waits among them.
 #include "time.h"
 
+#include <engine/random.h>
+
 #include <bit>
 #include <string>
 #include <vector>
@@ -25,6 +27,7 @@ struct Costs {
 struct Machine {
 	unsigned cpus = 2, threads_per_core = 1, cores_per_socket = 2;
 	unsigned smt_percent = 60; // speed of each of two busy threads of a core
+	unsigned jitter_percent = 20; // how much the way of a line varies, either way
 	Costs costs;
 
 	unsigned core_of(unsigned cpu) const
@@ -52,7 +55,7 @@ class Lines
       public:
 	static constexpr size_t bytes = 64;
 
-	Lines(const Machine &machine, uintptr_t from, size_t size);
+	Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed = 0);
 
 	// When a core that begins to use it at `now` has done so.
 	Time use(const void *address, unsigned core, Use use, Time now);
@@ -92,8 +95,10 @@ class Lines
 	Time way(const Line &l, const uint64_t *sharers, unsigned core) const;
 	unsigned others(const uint64_t *sharers, unsigned core) const;
 	Time among_hammers(const Line &l) const;
+	Time varied(Time way);
 
 	const Machine &machine_;
+	engine::Random random_;
 	const uintptr_t from_;
 	const size_t words_;
 	std::vector<Line> lines_;

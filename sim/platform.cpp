@@ -191,10 +191,15 @@ void Simulation::relax(Time until, Place)
 	Task &t = *self_;
 	Time pause = machine().costs.pause;
 
+	until = std::min(until, t.told_at);
+	t.told_at = never;
+	if (events_.now() > t.polled + host_.spin_gap)
+		t.spins_from = events_.now();
 	if (!t.watched || !t.watches_all || t.sees_change() || until <= events_.now()) {
 		t.forget();
 		t.watches_all = true;
 		spend(pause);
+		t.polled = events_.now();
 		return;
 	}
 	t.poll_from = events_.now();
@@ -204,7 +209,18 @@ void Simulation::relax(Time until, Place)
 	link(t);
 	if (until != never)
 		events_.set(t.step, std::max(until, events_.now() + t.poll_period));
+	begins_to_poll(t);
 	suspend(t);
+	t.polled = events_.now();
+}
+
+// Processors see loops of virtual CPUs, not of the host's threads.
+void Simulation::begins_to_poll(Task &t)
+{
+	Kind kind = t.guest.plan.kind;
+
+	if (kind != Kind::threads)
+		host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
 }
 
 // A kernel that spins does not yield.
@@ -220,10 +236,14 @@ void Simulation::yield(uint32_t to, Place)
 	}
 	spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
 	events_.set(t.step, events_.now());
-	if (to && to <= t.guest.tasks.size())
+	t.gives_up = true;
+	if (to && to <= t.guest.tasks.size()) {
+		t.counts.directed++;
 		t.level.yield_to(t, *t.guest.tasks[to - 1]);
-	else
+	} else {
 		t.level.yield(t);
+	}
+	t.gives_up = false;
 	suspend(t);
 }
 
@@ -245,6 +265,8 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
 	t.key = key;
 	t.left = 0;
 	parked_[word].push_back(&t);
+	if (tracing_)
+		tracing_->park(t);
 	events_.set(t.alarm, until);
 	t.level.block(t);
 	suspend(t);
@@ -265,6 +287,7 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place)
 {
 	Task &t = *self_;
 	const Costs &c = machine().costs;
+	Time interrupts = 0;
 
 	t.counts.kicks++;
 	spend(is_kernel() ? c.exit : c.kick);
@@ -280,9 +303,14 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place)
 		}
 		sleepers.erase(sleepers.begin() + static_cast<ptrdiff_t>(i));
 		s->parked_on = nullptr;
-		events_.set(s->alarm, events_.now() + c.wake);
+		if (tracing_)
+			tracing_->kick(t, *s);
+		bool to_idle = s->last && s->last->is_idle();
+		events_.set(s->alarm, events_.now() + (to_idle ? c.wake : 0));
+		interrupts += to_idle ? c.interrupt : 0;
 		n--;
 	}
+	spend(interrupts);
 }
 
 // Identity and nodes.
@@ -324,30 +352,81 @@ void Simulation::count(unsigned event, Place)
 		self_->counts.events[event]++;
 }
 
+void Simulation::count_at(unsigned event, unsigned n, Place place)
+{
+	if (!self_)
+		return;
+	auto &positions = self_->guest.positions[event];
+	if (positions.size() <= n)
+		positions.resize(n + 1);
+	positions[n]++;
+	count(event, place);
+}
+
 // Knowledge.
 
+// After the last of its locks it gives up a slice that went on for it.
 void Simulation::defer(bool begins, Place)
 {
-	self_->deferring = begins;
+	Task &t = *self_;
+	Entity *e = t.on_host();
+
+	t.deferring = begins;
+	if (begins || !e->cpu || !e->cpu->put_off)
+		return;
+	spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
+	events_.set(t.step, events_.now());
+	e->level.stops_deferring(*e);
+	suspend(t);
 }
 
 uint64_t Simulation::slice_id(Place)
 {
-	return self_ ? self_->slices + 1 : 0;
+	if (!self_)
+		return 0;
+	Task &t = *self_;
+	Time told = sum(t.cpu->began, t.guest.plan.told_delay);
+	bool late = t.guest.plan.told_slices && events_.now() < told;
+	t.told_at = late ? told : never;
+	return t.slices + !late;
+}
+
+// A page that the host writes says when the slice ends: for some time what it said before. Nobody knows
+// the end better than by `error`, the same in all of a slice.
+Time Simulation::told_end(const Cpu &c, uint64_t slice) const
+{
+	const GuestPlan &plan = self_->guest.plan;
+	Time end = c.slice_end();
+
+	if (events_.now() < sum(c.end_set, plan.told_delay))
+		end = c.end_before;
+	if (end == never || !plan.told_error)
+		return end;
+	uint64_t mixed = (slice ^ uint64_t(self_->id) << 32 ^ scenario_.seed) * 0x9e3779b97f4a7c15;
+	mixed ^= mixed >> 29;
+	Time error = mixed % (2 * plan.told_error + 1);
+	return sum(end, error) - std::min(sum(end, error), plan.told_error);
 }
 
 Time Simulation::slice_end(Place)
 {
 	if (!self_ || !self_->guest.plan.told_slices)
 		return never;
-	return self_->cpu->slice.at();
+	return told_end(*self_->cpu, self_->slices);
 }
 
+// What the scheduler guarantees from the slice's begin, but no more than the slice.
 Time Simulation::slice_min(Place place)
 {
-	return slice_end(place);
+	Time end = slice_end(place);
+
+	if (end == never)
+		return never;
+	const Entity &e = *self_->on_host();
+	return std::min(end, sum(e.cpu->began, host_.policy().guaranteed(*e.cpu)));
 }
 
+// For a virtual CPU it is the flag of KVM's steal time page, set also while it halts.
 bool Simulation::is_preempted(uint32_t id, Place)
 {
 	const Guest &g = self_->guest;
@@ -355,7 +434,15 @@ bool Simulation::is_preempted(uint32_t id, Place)
 	if (!g.plan.told_preempted || !id || id > g.tasks.size())
 		return false;
 	const Task &t = *g.tasks[id - 1];
-	return t.runnable && !t.on_cpu();
+	return !t.on_cpu() && (t.runnable || is_kernel());
+}
+
+Time Simulation::quota_end(Place)
+{
+	if (!self_ || !self_->guest.plan.told_quota)
+		return never;
+	const auto &exhausted = self_->on_host()->group.exhausted;
+	return exhausted && exhausted->is_set() ? exhausted->at() : never;
 }
 
 bool Simulation::cpu_idle(Place)

@@ -111,6 +111,7 @@ Machine read_machine(const Json &json)
 	t.get("threads_per_core", m.threads_per_core);
 	t.get("cores_per_socket", m.cores_per_socket);
 	t.get("smt_percent", m.smt_percent);
+	t.get("jitter_percent", m.jitter_percent);
 	if (auto costs = t.take("costs"))
 		m.costs = read_costs(*costs);
 	t.end();
@@ -118,6 +119,8 @@ Machine read_machine(const Json &json)
 	at_least_one(m.threads_per_core, "machine.threads_per_core");
 	at_least_one(m.cores_per_socket, "machine.cores_per_socket");
 	at_least_one(m.smt_percent, "machine.smt_percent");
+	if (m.jitter_percent > 99)
+		bad("machine.jitter_percent is above 99");
 	return m;
 }
 
@@ -155,6 +158,32 @@ HostSettings read_scheduler(Table &t, std::string &scheduler)
 	return s;
 }
 
+// Those that are named, with their settings.
+Features read_features(const Json &json)
+{
+	Table t(json, "host.features");
+	Features f;
+	constexpr Time n = 1;
+
+#define FEATURE(name, what)                                                                        \
+	auto name = t.take(#name);                                                                 \
+	f.name = name.has_value();                                                                 \
+	Table name##_settings(name.value_or(Json::object()), #name);
+#define SETTING(feature, name, unit, ...)                                                          \
+	feature##_settings.time(#name, unit, f.feature##_##name);
+#include "features.def"
+#undef SETTING
+#undef FEATURE
+#define FEATURE(name, what) name##_settings.end();
+#define SETTING(...)
+#include "features.def"
+#undef SETTING
+#undef FEATURE
+	(void)n;
+	t.end();
+	return f;
+}
+
 Kind kind_of(const std::string &name)
 {
 #define GUEST(id, what)                                                                            \
@@ -163,6 +192,26 @@ Kind kind_of(const std::string &name)
 #include "guests.def"
 #undef GUEST
 	bad("there is no kind of guest " + name);
+}
+
+// true, or a window and a bound.
+TracePlan read_trace(const Json &json)
+{
+	TracePlan plan;
+
+	plan.wanted = true;
+	if (json.is_boolean()) {
+		plan.wanted = json.get<bool>();
+		return plan;
+	}
+	Table t(json, "trace");
+	t.time("from_us", us, plan.from);
+	t.time("until_us", us, plan.until);
+	t.get("most_events", plan.most_events);
+	t.end();
+	if (plan.until <= plan.from)
+		bad("trace.until_us is not after trace.from_us");
+	return plan;
 }
 
 // Times as given, a unit of burn being a nanosecond.
@@ -244,8 +293,12 @@ GuestPlan read_guest(const Json &json, size_t number)
 	t.time("period_us", us, g.period);
 	t.get("weight", g.weight);
 	t.get("pinned", g.pinned);
+	t.get("cap_percent", g.cap_percent);
 	t.get("told_slices", g.told_slices);
+	t.time("told_delay_us", us, g.told_delay);
+	t.time("told_error_us", us, g.told_error);
 	t.get("told_preempted", g.told_preempted);
+	t.get("told_quota", g.told_quota);
 	t.end();
 	at_least_one(g.contexts, g.name + ".contexts");
 	at_least_one(g.weight, g.name + ".weight");
@@ -265,6 +318,17 @@ void check_pins(const Scenario &s)
 
 } // namespace
 
+const char *kind_name(Kind kind)
+{
+	constexpr const char *names[] = {
+#define GUEST(name, what) #name,
+#include "guests.def"
+#undef GUEST
+	};
+
+	return names[static_cast<size_t>(kind)];
+}
+
 Scenario read_scenario(std::istream &in)
 {
 	Json json = Json::parse(in, nullptr, false);
@@ -278,6 +342,8 @@ Scenario read_scenario(std::istream &in)
 	if (auto host = t.take("host")) {
 		Table h(*host, "host");
 		s.settings = read_scheduler(h, s.scheduler);
+		if (auto features = h.take("features"))
+			s.features = read_features(*features);
 		h.end();
 	}
 	Json guests = t.take("guests").value_or(Json::array());
@@ -288,7 +354,9 @@ Scenario read_scenario(std::istream &in)
 	t.get("seed", s.seed);
 	t.time("warm_up_us", us, s.warm_up);
 	t.time("time_us", us, s.time);
-	t.get("trace", s.trace);
+	if (auto trace = t.take("trace"))
+		s.trace = read_trace(*trace);
+	t.get("who_for_whom", s.who_for_whom);
 	t.end();
 	check_pins(s);
 	return s;

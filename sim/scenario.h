@@ -34,26 +34,28 @@ struct GuestPlan {
 	workload_params params;
 	ol_tuning tuning;
 	Time quota = never, period = 100 * ms;
-	unsigned weight = 1024;
+	unsigned weight = 1024, cap_percent = 0;
 	std::vector<unsigned> pinned;
-	bool told_slices = false, told_preempted = false;
+	// What the host tells it: when its slices end (by a page that is written `delay` after it is decided,
+	// and is wrong by up to `error`), which of its virtual CPUs have no CPU, when its quota runs out.
+	bool told_slices = false, told_preempted = false, told_quota = false;
+	Time told_delay = 0, told_error = 0;
 };
 
 struct Scenario {
 	Machine machine;
 	std::string scheduler = "fair";
 	HostSettings settings;
+	Features features;
 	std::vector<GuestPlan> guests;
 	uint64_t seed = 1;
 	Time warm_up = 0, time = second;
-	bool trace = false;
-};
-
-struct BadScenario : std::runtime_error {
-	using std::runtime_error::runtime_error;
+	TracePlan trace;
+	bool who_for_whom = false; // counted, at a cost for each waiter
 };
 
 Scenario read_scenario(std::istream &in);
+const char *kind_name(Kind kind);
 
 } // namespace ol::simulator
 #endif

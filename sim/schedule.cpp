@@ -13,12 +13,17 @@ Time Entity::runnable_time() const
 
 bool Entity::may_run_on(const Cpu &c) const
 {
-	return pinned.empty() || pinned[c.number];
+	return (pinned.empty() || pinned[c.number]) && level.policy().allows(*this, c);
 }
 
 Cpu::Cpu(Level &level, unsigned number)
     : level(level), number(number), slice([this] { this->level.slice_ends(*this); })
 {
+}
+
+Time Cpu::used() const
+{
+	return runs->ran - ran_before;
 }
 
 void Level::add(Entity &e)
@@ -54,25 +59,79 @@ void Level::account(Entity &e)
 	policy_->ran(e, time);
 }
 
+// CPUs that idle, and whether they should.
+void Level::settle_idle()
+{
+	Time passed = (events.now() - settled_) * (cpus.size() - running_);
+
+	settled_ = events.now();
+	idle += passed;
+	if (queued_)
+		stranded += passed;
+}
+
+void Level::begin_counting()
+{
+	settle_idle();
+	idle = stranded = 0;
+}
+
+void Level::end_counting()
+{
+	settle_idle();
+}
+
+void Level::set_slice(Cpu &c, Time end)
+{
+	if (c.slice.is_set())
+		c.end_before = c.slice.at();
+	c.end_set = events.now();
+	if (end == never)
+		events.cancel(c.slice);
+	else
+		events.set(c.slice, end);
+}
+
+void Level::reslice(Cpu &c)
+{
+	if (!c.live || !c.runs || c.put_off)
+		return;
+	account(*c.runs);
+	set_slice(c, sum(events.now(), policy_->slice(c, *c.runs)));
+}
+
 void Level::run(Cpu &c, Entity &e)
 {
-	Time delay = c.ran_last == &e ? 0 : change_;
-	Time slice = policy_->slice(c, e);
+	Time now = events.now();
+	Time delay = c.ran_last == &e ? 0 : e.change == never ? change_ : e.change;
 
+	settle_idle();
+	running_++;
 	account(e);
-	e.cpu = &c;
+	e.cpu = e.home = &c;
 	c.runs = &e;
 	c.ran_last = &e;
+	c.began = now;
+	c.ran_before = e.ran;
+	c.put_off = false;
+	c.end_before = e.told_end;
 	count(e.group, 1);
-	events.set(c.slice, sum(events.now() + delay, slice));
+	if (trace)
+		trace->run(e, c);
+	set_slice(c, std::max(sum(now, policy_->slice(c, e)), now + delay + 1));
 	e.start(delay);
+	policy_->started(c);
 }
 
 // It is not queued: whoever calls says where it goes.
-Entity &Level::leave(Cpu &c)
+Entity &Level::leave(Cpu &c, Lost why)
 {
 	Entity &e = *c.runs;
 
+	if (trace)
+		trace->lose(e, c, why);
+	settle_idle();
+	running_--;
 	if (c.live) {
 		e.stop();
 		count(e.group, -1);
@@ -82,6 +141,7 @@ Entity &Level::leave(Cpu &c)
 	e.last = &c;
 	e.cpu = nullptr;
 	c.runs = nullptr;
+	e.told_end = c.slice.is_set() ? c.slice.at() : events.now();
 	events.cancel(c.slice);
 	return e;
 }
@@ -95,48 +155,101 @@ void Level::dispatch(Cpu &c)
 		c.idles();
 		return;
 	}
-	e->queued = false;
+	set_queued(*e, false);
 	run(c, *e);
 }
 
-void Level::preempt(Cpu &c, Why why)
+void Level::attend(Cpu &c)
 {
-	queue(leave(c), why);
+	if (c.live)
+		dispatch(c);
+	else if (!c.runs && policy_->anyone_waits(c))
+		c.wanted();
+}
+
+void Level::vacate(Cpu &c)
+{
+	queue(leave(c, Lost::preempted), Why::preempted);
+}
+
+void Level::preempt(Cpu &c, Why why, Lost lost)
+{
+	queue(leave(c, lost), why);
 	dispatch(c);
+}
+
+void Level::run_at(Cpu &c, Entity &e)
+{
+	policy_->remove(e);
+	set_queued(e, false);
+	if (c.runs)
+		vacate(c);
+	run(c, e);
+}
+
+// Whoever asked not to be preempted goes on, once in a slice, and no longer than is allowed.
+bool Level::put_off(Cpu &c)
+{
+	if (!most_deferral || c.put_off || !c.live || !c.runs->defers())
+		return false;
+	c.put_off = true;
+	set_slice(c, events.now() + most_deferral);
+	return true;
+}
+
+bool Level::stops_deferring(Entity &e)
+{
+	Cpu *c = e.cpu;
+
+	if (!c || !c->put_off)
+		return false;
+	slice_ends(*c);
+	return !e.cpu;
 }
 
 void Level::slice_ends(Cpu &c)
 {
 	account(*c.runs);
-	if (policy_->anyone_waits(c))
-		preempt(c, Why::preempted);
-	else
-		events.set(c.slice, sum(events.now(), policy_->slice(c, *c.runs)));
+	if (!policy_->passes(c)) {
+		c.put_off = false;
+		reslice(c);
+	} else if (!put_off(c)) {
+		preempt(c, Why::preempted, Lost::slice);
+	}
 }
 
 // Waiting for a CPU.
 
+void Level::set_queued(Entity &e, bool queued)
+{
+	settle_idle();
+	queued_ += queued;
+	queued_ -= !queued;
+	e.queued = queued;
+}
+
 void Level::queue(Entity &e, Why why)
 {
-	if (e.group.throttled)
+	if (e.group.throttled || e.held)
 		return;
 	Cpu &c = policy_->place(e, why);
-	e.queued = true;
+	set_queued(e, true);
 	policy_->put(e, c, why);
+	e.home = &c;
 	if (why == Why::preempted || why == Why::yielded) // its CPU is about to choose
 		return;
 	if (!c.runs) {
 		c.live ? dispatch(c) : c.wanted();
-	} else {
-		account(*c.runs);
-		if (policy_->preempts(e, c)) {
-			if (c.live) {
-				preempt(c, Why::preempted);
-			} else {
-				queue(leave(c), Why::preempted);
-				c.slice_left = 0;
-			}
-		}
+		return;
+	}
+	account(*c.runs);
+	if (!policy_->preempts(e, c)) {
+		reslice(c);
+	} else if (!c.live) {
+		vacate(c);
+		c.slice_left = 0;
+	} else if (!c.put_off && !put_off(c)) {
+		preempt(c, Why::preempted);
 	}
 }
 
@@ -146,6 +259,9 @@ void Level::wake(Entity &e)
 		return;
 	e.runnable = true;
 	e.runnable_since = events.now();
+	if (trace)
+		trace->ready(e);
+	e.group.runnable++;
 	queue(e, Why::woke);
 }
 
@@ -155,7 +271,10 @@ void Level::block(Entity &e)
 
 	e.was_runnable = e.runnable_time();
 	e.runnable = false;
-	leave(c);
+	e.group.runnable--;
+	account(e);
+	policy_->blocks(e);
+	leave(c, Lost::blocked);
 	dispatch(c);
 }
 
@@ -164,24 +283,49 @@ bool Level::yield(Entity &e)
 	Cpu &c = *e.cpu;
 
 	account(e);
-	if (!policy_->anyone_waits(c))
+	if (!policy_->yields(c))
 		return false;
-	preempt(c, Why::yielded);
+	preempt(c, Why::yielded, Lost::yielded);
 	return c.runs != &e;
 }
 
-// The CPU goes to `to`, if that waits for one.
+// `to` is next where it is queued, as Linux does it, or gets this CPU, if that is no notion here.
 bool Level::yield_to(Entity &e, Entity &to)
 {
-	Cpu &c = *e.cpu;
-
-	if (!to.queued || !to.may_run_on(c))
+	if (!to.queued)
 		return yield(e);
-	policy_->remove(to);
-	to.queued = false;
-	queue(leave(c), Why::yielded);
-	run(c, to);
+	if (Cpu *c = policy_->favour(to)) {
+		if (c != e.cpu && c->live && c->runs) {
+			account(*c->runs);
+			if (policy_->passes(*c) && !put_off(*c))
+				preempt(*c, Why::preempted);
+		}
+		return !e.cpu || yield(e);
+	}
+	if (!to.may_run_on(*e.cpu))
+		return yield(e);
+	run_at(*e.cpu, to);
 	return true;
+}
+
+void Level::hold(Entity &e)
+{
+	if (e.held++)
+		return;
+	if (e.queued) {
+		policy_->remove(e);
+		set_queued(e, false);
+	}
+	if (Cpu *c = e.cpu) {
+		leave(*c, Lost::preempted);
+		dispatch(*c);
+	}
+}
+
+void Level::release(Entity &e)
+{
+	if (!--e.held && e.runnable && !e.cpu && !e.queued)
+		queue(e, Why::unthrottled);
 }
 
 // Virtual CPUs.
@@ -195,14 +339,14 @@ void Level::live(Cpu &c, Time delay)
 	}
 	c.runs->since = events.now();
 	count(c.runs->group, 1);
-	events.set(c.slice, sum(events.now(), c.slice_left));
+	set_slice(c, sum(events.now(), c.slice_left));
 	c.runs->start(delay);
 }
 
 void Level::dead(Cpu &c)
 {
 	if (c.runs) {
-		c.slice_left = c.slice.at() - events.now();
+		c.slice_left = c.slice.is_set() ? c.slice.at() - events.now() : never;
 		events.cancel(c.slice);
 		account(*c.runs);
 		c.runs->stop();
@@ -234,14 +378,16 @@ void Level::throttle(Group &g)
 {
 	g.throttled = true;
 	g.throttled_for -= events.now();
+	if (trace)
+		trace->quota(Traced::throttle, g);
 	for (Entity *e : g.members) {
 		if (e->queued) {
 			policy_->remove(*e);
-			e->queued = false;
+			set_queued(*e, false);
 		}
 		if (e->cpu) {
 			Cpu &c = *e->cpu;
-			leave(c);
+			leave(c, Lost::throttled);
 			dispatch(c);
 		}
 	}
@@ -255,6 +401,8 @@ void Level::refill(Group &g)
 	if (g.throttled) {
 		g.throttled = false;
 		g.throttled_for += events.now();
+		if (trace)
+			trace->quota(Traced::refill, g);
 		for (Entity *e : g.members)
 			if (e->runnable && !e->cpu && !e->queued)
 				queue(*e, Why::unthrottled);

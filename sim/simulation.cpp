@@ -12,16 +12,17 @@ namespace
 
 constexpr size_t memory_bytes = 64 << 20;
 constexpr unsigned nodes_each = 4;
-constexpr Time often = second; // the watchdog looks
+constexpr Time often = second;	// the watchdog looks
+constexpr Time short_wait = us; // longer ones are stalls: Ouyang & Lange 2013, section 3
 
 } // namespace
 
 Simulation::Simulation(const Scenario &scenario)
     : scenario_(scenario), memory_(memory_bytes), random_(scenario.seed),
-      lines_(scenario_.machine, engine::Memory::base, memory_bytes),
+      lines_(scenario_.machine, engine::Memory::base, memory_bytes, random_.next()),
       host_(events_, scenario.machine.costs.change), watchers_(memory_bytes / Lines::bytes),
       warmed_up_([this] { begin_counting(); }), ended_([this] { over_ = true; }),
-      watchdog_([this] { watchdog(); })
+      watchdog_([this] { watchdog(); }), traced_([this] { begin_tracing(); })
 {
 	engine::world_here = this;
 	memory_.reset(0);
@@ -29,9 +30,13 @@ Simulation::Simulation(const Scenario &scenario)
 		cpus_.push_back(std::make_unique<PhysicalCpu>(host_, i));
 		host_.add(*cpus_.back());
 	}
-	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings));
+	host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
+	host_.exit = machine().costs.exit;
+	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
 	for (const GuestPlan &plan : scenario_.guests)
 		make_guest(plan);
+	if (scenario_.trace.wanted)
+		number_entities();
 }
 
 Simulation::~Simulation()
@@ -53,6 +58,10 @@ void Simulation::make_guest(const GuestPlan &plan)
 	g.group.name = plan.name;
 	g.group.quota = plan.quota;
 	g.group.period = plan.period;
+	if (scenario_.who_for_whom)
+		g.blame = std::make_unique<Blame>();
+	g.group.weight = plan.weight;
+	g.group.cap_percent = plan.cap_percent;
 	make_workload(g);
 	make_contexts(g);
 }
@@ -101,6 +110,7 @@ void Simulation::make_contexts(Guest &g)
 			g.level->add(static_cast<Cpu &>(*g.cpus.back()));
 			g.cpus.back()->pinned = pinned;
 			g.cpus.back()->weight = plan.weight;
+			g.cpus.back()->change = machine().costs.enter;
 			host_.add(static_cast<Entity &>(*g.cpus.back()));
 		}
 		g.level->use(make_policy(plan.scheduler, *g.level, plan.settings));
@@ -115,6 +125,8 @@ void Simulation::make_contexts(Guest &g)
 		if (!nested) {
 			t.pinned = pinned;
 			t.weight = plan.weight;
+			if (plan.kind == Kind::kernel)
+				t.change = machine().costs.enter;
 		}
 		level.add(t);
 		for (unsigned k = 0; k < nodes_each; k++)
@@ -129,6 +141,37 @@ void Simulation::make_contexts(Guest &g)
 	}
 }
 
+// Contexts, then virtual CPUs; physical CPUs, then virtual ones.
+void Simulation::number_entities()
+{
+	uint32_t guests = 0, entities = 0, cpus = 0, locks = 0;
+
+	for (auto &g : guests_) {
+		g->group.traced = guests++;
+		for (auto &t : g->tasks)
+			t->traced = entities++;
+		for (auto &l : g->locks)
+			l.number = locks++;
+	}
+	for (auto &c : cpus_)
+		c->traced = cpus++;
+	for (auto &g : guests_)
+		for (auto &c : g->cpus) {
+			static_cast<Entity &>(*c).traced = entities++;
+			static_cast<Cpu &>(*c).traced = cpus++;
+		}
+	trace_ = std::make_unique<Trace>(*this, scenario_.trace);
+}
+
+void Simulation::begin_tracing()
+{
+	tracing_ = host_.trace = trace_.get();
+	for (auto &g : guests_)
+		if (g->level)
+			g->level->trace = trace_.get();
+	trace_->begin();
+}
+
 // Running.
 
 void Simulation::run()
@@ -136,6 +179,8 @@ void Simulation::run()
 	events_.set(warmed_up_, scenario_.warm_up);
 	events_.set(ended_, scenario_.warm_up + scenario_.time);
 	events_.set(watchdog_, often);
+	if (trace_)
+		events_.set(traced_, scenario_.trace.from);
 	host_.begin();
 	for (auto &g : guests_) {
 		if (g->level)
@@ -162,7 +207,13 @@ void Simulation::resume(Task &t)
 void Simulation::begin_counting()
 {
 	for (auto &g : guests_) {
-		g->waits = g->holds = {};
+		g->waits = g->holds = g->handovers = {};
+		g->positions = {};
+		g->overtakers.clear();
+		for (auto &c : g->cpus)
+			c->halts = 0;
+		if (g->blame)
+			g->blame->clear();
 		for (auto &l : g->locks) {
 			settle(l);
 			l.held_running = l.held_off_cpu = l.free = 0;
@@ -175,10 +226,12 @@ void Simulation::begin_counting()
 		}
 	}
 	lines_.traffic = {};
+	host_.begin_counting();
 }
 
 void Simulation::end()
 {
+	host_.end_counting();
 	for (auto &g : guests_) {
 		for (auto &l : g->locks)
 			settle(l);
@@ -248,6 +301,10 @@ void Simulation::settle(workload_lock &l)
 	l.since = now;
 	if (!l.waiters)
 		return;
+	if (!l.fresh.empty() && l.fresh.first().from + short_wait < now)
+		judge(l);
+	if (!l.queue.empty())
+		l.queue.front()->guest.blame->passed(l.queue, l.holder, passed);
 	if (!l.holder)
 		l.free += passed;
 	else if (l.holder->on_cpu())
@@ -256,7 +313,25 @@ void Simulation::settle(workload_lock &l)
 		l.held_off_cpu += passed;
 }
 
-void Simulation::acquire(Task &t, workload_lock &l)
+// What the lock was when those that wait had waited for a microsecond.
+void Simulation::judge(workload_lock &l)
+{
+	while (!l.fresh.empty() && l.fresh.first().from + short_wait < events_.now()) {
+		FreshWaits::Wait wait = l.fresh.first();
+		Task &t = *wait.task;
+		l.fresh.drop();
+		if (t.waits_for != &l || t.wait_from != wait.from)
+			continue;
+		if (!l.holder)
+			t.counts.stalls_free++;
+		else if (l.holder->on_cpu())
+			t.counts.stalls_running++;
+		else
+			t.counts.stalls_off_cpu++;
+	}
+}
+
+void Simulation::begin_wait(Task &t, workload_lock &l)
 {
 	settle(l);
 	l.waiters++;
@@ -264,32 +339,62 @@ void Simulation::acquire(Task &t, workload_lock &l)
 	t.waits_for = &l;
 	t.wait_from = events_.now();
 	t.wait_cpu = t.cpu_time();
-	t.wait_slice = t.slices;
-	t.forget();
-	l.ops->lock(l.memory);
-	t.forget();
+	t.wait_slice = t.preemptions;
+	l.fresh.add(t, t.wait_from);
+	if (t.guest.blame)
+		l.queue.push_back(&t);
+	if (tracing_)
+		tracing_->lock(Traced::wait, t, l.number);
+}
+
+void Simulation::end_wait(Task &t, workload_lock &l)
+{
+	Time now = events_.now();
+
 	settle(l);
-	if (l.holder)
-		failure_ = t.guest.plan.name + ": two contexts hold a lock";
 	l.waiters--;
+	l.fresh.forget_last(t);
+	if (t.guest.blame)
+		std::erase(l.queue, &t);
 	t.waiting = false;
 	t.waits_for = nullptr;
 	t.counts.spun += t.cpu_time() - t.wait_cpu;
-	t.counts.waiter_preempted += t.slices != t.wait_slice;
-	t.guest.waits.add(events_.now() - t.wait_from);
+	t.counts.waiter_preempted += t.preemptions != t.wait_slice;
+	t.guest.waits.add(now - t.wait_from);
+	if (t.wait_from < l.released_at)
+		t.guest.handovers.add(now - l.released_at);
+	if (t.ran_again())
+		t.guest.overtakers[{ l.acquisitions - t.runs_again_at, t.rivals }]++;
+}
+
+void Simulation::acquire(Task &t, workload_lock &l)
+{
+	begin_wait(t, l);
+	t.forget();
+	l.ops->lock(l.memory);
+	t.forget();
+	end_wait(t, l);
+	if (l.holder)
+		failure_ = t.guest.plan.name + ": two contexts hold a lock";
 	t.holds++;
 	l.holder = &t;
 	l.acquired_at = events_.now();
-	l.acquired_in = t.slices;
+	l.acquired_in = t.preemptions;
+	l.acquisitions++;
 	t.held.push_back(&l);
 	progress_++;
+	if (tracing_)
+		tracing_->lock(Traced::acquire, t, l.number);
 }
 
 void Simulation::release(Task &t, workload_lock &l)
 {
 	settle(l);
-	t.guest.holds.add(events_.now() - l.acquired_at);
-	t.counts.holder_preempted += t.slices != l.acquired_in;
+	if (tracing_)
+		tracing_->lock(Traced::release, t, l.number);
+	l.released_at = events_.now();
+	t.guest.holds.add(l.released_at - l.acquired_at);
+	t.counts.holder_preempted += t.preemptions != l.acquired_in;
 	std::erase(t.held, &l);
 	t.holds--;
 	l.holder = nullptr;

@@ -43,10 +43,18 @@ class Simulation final : public engine::World
 	{
 		return events_;
 	}
+	const Level &host() const
+	{
+		return host_;
+	}
 	// How the run failed: a lock did not exclude, or nothing can go on; empty: it did not.
 	const std::string &failure() const
 	{
 		return failure_;
+	}
+	const Trace *trace() const // null: not asked for
+	{
+		return trace_.get();
 	}
 
 	// Of timers.
@@ -91,15 +99,13 @@ class Simulation final : public engine::World
 		return self_->guest.plan.tuning;
 	}
 	void count(unsigned event, engine::Place) override;
+	void count_at(unsigned event, unsigned n, engine::Place) override;
 	void defer(bool begins, engine::Place) override;
 	uint64_t slice_id(engine::Place) override;
 	Time slice_end(engine::Place) override;
 	Time slice_min(engine::Place) override;
 	bool is_preempted(uint32_t id, engine::Place) override;
-	Time quota_end(engine::Place) override
-	{
-		return never;
-	}
+	Time quota_end(engine::Place) override;
 	bool cpu_idle(engine::Place) override;
 
 	// Not simulated: as on a machine without transactional memory.
@@ -137,7 +143,12 @@ class Simulation final : public engine::World
 	{
 		return memory_.allocate(name, size).at;
 	}
+	void number_entities();
+	void begin_tracing();
 	void begin_counting();
+	void judge(workload_lock &l);
+	void begin_wait(Task &t, workload_lock &l);
+	void end_wait(Task &t, workload_lock &l);
 	void end();
 	void watchdog();
 	std::string who_waits() const;
@@ -154,6 +165,8 @@ class Simulation final : public engine::World
 	void unlink(Task &t);
 	void notice(size_t line);
 	void look(Task &t, const Watch &w);
+	void begins_to_poll(Task &t);
+	Time told_end(const Cpu &c, uint64_t slice) const;
 	size_t line_of(const void *p) const
 	{
 		return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;
@@ -172,7 +185,9 @@ class Simulation final : public engine::World
 	Task *self_ = nullptr;
 	uint64_t progress_ = 0, progress_seen_ = 0;
 	bool over_ = false;
-	Timer warmed_up_, ended_, watchdog_;
+	std::unique_ptr<Trace> trace_;
+	Trace *tracing_ = nullptr; // null: it does not trace now
+	Timer warmed_up_, ended_, watchdog_, traced_;
 	std::string failure_;
 };
 

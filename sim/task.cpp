@@ -5,6 +5,7 @@
 #include "simulation.h"
 
 #include <bit>
+#include <utility>
 
 namespace ol::simulator
 {
@@ -47,12 +48,48 @@ void Task::start(Time delay)
 	Time now = level.events.now();
 
 	settle();
+	spins_from = now + delay;
 	core_ = static_cast<int>(simulation_.machine().core_of(cpu->physical()));
+	if (was_preempted_)
+		runs_again();
 	if (doing == Doing::polls) {
 		poll(true);
 		looks = true;
 	}
 	level.events.set(step, now + delay + (doing == Doing::polls ? poll_period : left));
+}
+
+// By the host, which takes that long. A waiter looks at its words when it goes on.
+void Task::interrupt(Time time)
+{
+	Time now = level.events.now();
+
+	counts.exits++;
+	spins_from = now + time;
+	if (doing == Doing::polls) {
+		looks = true;
+		level.events.set(step, std::max(step.is_set() ? step.at() : 0, now + time));
+	} else if (step.is_set()) {
+		level.events.set(step, step.at() + time);
+	}
+}
+
+Entity *Task::on_host()
+{
+	return guest.level ? static_cast<VirtualCpu *>(cpu) : static_cast<Entity *>(this);
+}
+
+// The holder, or, if nobody holds the lock, the one that has waited longest.
+Entity *Task::waits_on()
+{
+	if (!waits_for)
+		return nullptr;
+	Task *other = waits_for->holder;
+	for (auto &t : guest.tasks)
+		if (!waits_for->holder && t->waits_for == waits_for &&
+		    (!other || t->wait_from < other->wait_from))
+			other = t.get();
+	return other->on_cpu() ? nullptr : other->on_host();
 }
 
 void Task::stop()
@@ -64,10 +101,34 @@ void Task::stop()
 	else if (step.is_set())
 		left = step.at() - now;
 	level.events.cancel(step);
-	counts.preempted_inside += holds > 0 && doing != Doing::parked;
-	counts.preempted_waiting += waiting && doing != Doing::parked;
 	settle();
 	core_ = -1;
+	if (doing != Doing::parked && !gives_up)
+		preempted();
+}
+
+void Task::preempted()
+{
+	preemptions++;
+	counts.preempted_inside += holds > 0;
+	counts.preempted_waiting += waiting;
+	if (waiting && !was_preempted_) {
+		was_preempted_ = true;
+		waits_for->waiters_preempted++;
+	}
+}
+
+void Task::runs_again()
+{
+	was_preempted_ = false;
+	runs_again_ = true;
+	rivals = waits_for->waiters_preempted--;
+	runs_again_at = waits_for->acquisitions;
+}
+
+bool Task::ran_again()
+{
+	return std::exchange(runs_again_, false);
 }
 
 // Whoever waits for it, waited until now for one that ran, or did not.

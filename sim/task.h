@@ -56,7 +56,9 @@ struct Counts { // since the warm-up
 	Time ran = 0, waited = 0;			      // with a CPU, and for one
 	uint64_t holder_preempted = 0, waiter_preempted = 0;  // LHP, LWP: Teabe et al. 2017, 2.3.2
 	uint64_t preempted_inside = 0, preempted_waiting = 0; // the events: a CPU lost
-	uint64_t parks = 0, kicks = 0, yields = 0, exits = 0;
+	// Waits of more than 1 us, by what the lock was then: Ouyang & Lange 2013, table 1.
+	uint64_t stalls_running = 0, stalls_off_cpu = 0, stalls_free = 0;
+	uint64_t parks = 0, kicks = 0, yields = 0, directed = 0, exits = 0;
 	std::array<uint64_t, OL_EVENTS> events{};
 };
 
@@ -72,6 +74,10 @@ class Task final : public Entity
 		return doing == Doing::polls;
 	}
 
+	void interrupt(Time time) override;
+	Entity *waits_on() override;
+	Entity *on_host(); // itself or the virtual CPU that it is on; null: on none
+
 	// With a physical CPU at this moment.
 	bool on_cpu() const
 	{
@@ -82,6 +88,7 @@ class Task final : public Entity
 		return static_cast<unsigned>(core_);
 	}
 	Time cpu_time() const;
+	bool ran_again(); // a waiter that had been preempted, since it was last asked
 
 	void watch(uint8_t *at, uint8_t width, uint64_t value, bool writes);
 	bool sees_change() const;
@@ -105,6 +112,8 @@ class Task final : public Entity
 	bool watches_all = true; // nothing that it has read was left out
 	Time poll_from = 0, poll_period = 0;
 	bool looks = false; // it polls, and will see what has changed
+	Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
+	Time told_at = never; // it polls a page of the host, which is written then
 	Time drained = 0;   // its stores are in the caches
 
 	const uint32_t *parked_on = nullptr;
@@ -113,7 +122,11 @@ class Task final : public Entity
 	bool waiting = false; // for a lock
 	workload_lock *waits_for = nullptr;
 	Time wait_from = 0, wait_cpu = 0;
-	uint64_t wait_slice = 0;
+	uint64_t preemptions = 0,
+		 wait_slice = 0;    // slices that others ended; those when the wait began
+	bool gives_up = false;	    // it yields its CPU
+	unsigned rivals = 0;	    // waiters without a CPU, and it, when it ran again
+	uint64_t runs_again_at = 0; // the lock's acquisitions then
 	unsigned holds = 0;
 	std::vector<workload_lock *> held;
 	std::vector<ol_node *> nodes;
@@ -122,9 +135,12 @@ class Task final : public Entity
       private:
 	void poll(bool begins);
 	void settle();
+	void preempted();
+	void runs_again();
 
 	Simulation &simulation_;
 	int core_ = -1;
+	bool was_preempted_ = false, runs_again_ = false; // while it waits
 };
 
 } // namespace ol::simulator

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Linux's completely fair scheduler, as of 6.1: each CPU runs whoever has the least virtual run time;
-// a CPU without work pulls from the longest queue, and at each tick queues that differ by two or more
-// are levelled. Without its groups and scheduling domains.
-#include "host.h"
+// Linux's completely fair scheduler, as of 6.1: each CPU runs whoever has the least virtual run time.
+// Who yields is skipped only if the next one is not much behind it, and else goes on at once.
+#include "linux.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace ol::simulator
 {
@@ -13,191 +11,113 @@ namespace ol::simulator
 namespace
 {
 
-constexpr unsigned usual_weight = 1024;
-
-class Fair final : public Policy
+class Fair final : public Linux
 {
       public:
 	Fair(Level &level, const HostSettings &s)
-	    : level_(level), factor_(static_cast<unsigned>(
-				     std::bit_width(std::min<size_t>(level.cpus.size(), 8)))),
-	      latency_(s.fair_latency * factor_), granularity_(s.fair_granularity * factor_),
-	      wakeup_(s.fair_wakeup * factor_), tick_(s.fair_tick), queues_(level.cpus.size()),
-	      balance_([this] { balance(); })
+	    : Linux(level, s.fair_tick, s.fair_balance, s.fair_groups),
+	      latency_(static_cast<int64_t>(s.fair_latency) * factor_),
+	      granularity_(static_cast<int64_t>(s.fair_granularity) * factor_),
+	      wakeup_(s.fair_wakeup * static_cast<Time>(factor_))
 	{
-	}
-
-	~Fair() override
-	{
-		level_.events.cancel(balance_);
-	}
-
-	void begin() override
-	{
-		level_.events.set(balance_, tick_);
-	}
-
-	Cpu &place(Entity &e, Why why) override
-	{
-		if (why != Why::woke && why != Why::unthrottled && e.last)
-			return *e.last;
-		if (e.last && free(*e.last))
-			return *e.last;
-		Cpu *best = nullptr;
-		for (Cpu *c : level_.cpus)
-			if (e.may_run_on(*c) && (!best || load(*c) < load(*best)))
-				best = c;
-		return e.last && load(*e.last) == load(*best) ? *e.last : *best;
-	}
-
-	void put(Entity &e, Cpu &c, Why why) override
-	{
-		Queue &q = queues_[c.number];
-		if (&c != e.last) // its virtual time is relative to its queue's
-			e.virtual_time = sum(e.virtual_time - std::min(e.virtual_time, least_of(e)),
-					     q.least);
-		if (why == Why::woke) { // no more than half a period of credit for the time asleep
-			Time credit = latency_ / 2;
-			e.virtual_time =
-				std::max(e.virtual_time, q.least - std::min(q.least, credit));
-		}
-		if (why == Why::yielded && !q.waiting.empty()) // behind all that wait
-			e.virtual_time =
-				std::max(e.virtual_time, q.waiting.back()->virtual_time + 1);
-		insert(q, e);
-		where(e) = &q;
-	}
-
-	Entity *take(Cpu &c) override
-	{
-		Queue &q = queues_[c.number];
-		if (q.waiting.empty())
-			pull(c);
-		if (q.waiting.empty())
-			return nullptr;
-		Entity *e = q.waiting.front();
-		q.waiting.erase(q.waiting.begin());
-		q.least = std::max(q.least, e->virtual_time);
-		return e;
-	}
-
-	void remove(Entity &e) override
-	{
-		std::erase(where(e)->waiting, &e);
 	}
 
 	Time slice(const Cpu &c, const Entity &e) override
 	{
-		Time others = 0, least = granularity_;
-		const auto &waiting = queues_[c.number].waiting;
-		for (const Entity *w : waiting)
-			others += w->weight;
-		Time period = std::max(latency_, (waiting.size() + 1) * least);
-		Time fair = std::max(least, period * e.weight / (e.weight + others));
-		return (fair + tick_ - 1) / tick_ * tick_;
+		auto used = static_cast<int64_t>(c.used());
+		int64_t left = share(c, e) - used;
+
+		return until_tick(left > 0 ? static_cast<Time>(left) : 0);
+	}
+
+	bool passes(const Cpu &c) const override
+	{
+		const Queue &q = queue(c);
+
+		return !q.waiting.empty() &&
+		       (q.next || q.waiting.front()->virtual_time < c.runs->virtual_time);
+	}
+
+	// What sched_yield() does: the next one runs unless it is too far behind.
+	bool yields(Cpu &c) override
+	{
+		Queue &q = queue(c);
+
+		if (q.waiting.empty())
+			return false;
+		if (!q.next && is_behind(*q.waiting.front(), c.runs->virtual_time))
+			return false;
+		q.skip = c.runs;
+		return true;
 	}
 
 	bool preempts(const Entity &woken, const Cpu &c) override
 	{
-		return sum(woken.virtual_time, wakeup_) < c.runs->virtual_time;
+		return woken.virtual_time + virtually(wakeup_, woken) < c.runs->virtual_time;
 	}
 
-	bool anyone_waits(const Cpu &c) const override
+	Cpu *favour(Entity &to) override
 	{
-		return !queues_[c.number].waiting.empty();
+		Queue &q = queue(*to.home);
+		int64_t least = q.waiting.front()->virtual_time;
+
+		if (to.home->runs)
+			least = std::min(least, to.home->runs->virtual_time);
+		if (!is_behind(to, least))
+			q.next = &to;
+		return to.home;
 	}
 
-	void ran(Entity &e, Time time) override
+      protected:
+	// A new one begins a slice later than the others, one that slept not too long before them.
+	void join(Queue &q, Entity &e, const Cpu &c, Why why) override
 	{
-		e.virtual_time += time * usual_weight / e.weight;
+		if (why != Why::woke)
+			return;
+		if (!e.last && !e.ran)
+			e.virtual_time = q.least + vslice(c, e);
+		else
+			e.virtual_time = std::max(e.virtual_time, q.least - latency_ / 2);
+	}
+
+	Entity *pick(Queue &q, const Cpu &) override
+	{
+		Entity *first = q.waiting.front();
+
+		if (q.next && !is_behind(*q.next, first->virtual_time))
+			return q.next;
+		if (first != q.skip || q.waiting.size() == 1)
+			return first;
+		Entity *second = q.waiting[1];
+		return is_behind(*second, first->virtual_time) ? first : second;
 	}
 
       private:
-	struct Queue {
-		std::vector<Entity *> waiting; // by virtual time
-		Time least = 0;		       // never goes back
-	};
-
-	static bool free(const Cpu &c)
+	bool is_behind(const Entity &e, int64_t least) const
 	{
-		return c.is_idle();
-	}
-	size_t load(const Cpu &c) const
-	{
-		return queues_[c.number].waiting.size() + !c.is_idle();
+		return e.virtual_time - least > virtually(wakeup_, e);
 	}
 
-	Time least_of(const Entity &e) const
+	int64_t share(const Cpu &c, const Entity &e) const
 	{
-		return e.last ? queues_[e.last->number].least : 0;
+		int64_t all = weight(e);
+		const auto &waiting = queue(c).waiting;
+
+		for (const Entity *w : waiting)
+			if (w != &e)
+				all += weight(*w);
+		auto n = static_cast<int64_t>(waiting.size()) + 1;
+		int64_t period = std::max(latency_, n * granularity_);
+		return std::max(granularity_, period * weight(e) / all);
 	}
 
-	static void insert(Queue &q, Entity &e)
+	int64_t vslice(const Cpu &c, const Entity &e) const
 	{
-		auto before = [](const Entity *a, const Entity *b) {
-			return a->virtual_time < b->virtual_time;
-		};
-		q.waiting.insert(std::upper_bound(q.waiting.begin(), q.waiting.end(), &e, before),
-				 &e);
+		return virtually(static_cast<Time>(share(c, e)), e);
 	}
 
-	Queue *&where(const Entity &e)
-	{
-		if (where_.size() <= e.number)
-			where_.resize(e.number + 1);
-		return where_[e.number];
-	}
-
-	// One that may run there, from the longest queue.
-	bool pull(Cpu &to)
-	{
-		for (Cpu *from : longest_first()) {
-			auto &waiting = queues_[from->number].waiting;
-			auto last =
-				std::find_if(waiting.rbegin(), waiting.rend(),
-					     [&to](const Entity *e) { return e->may_run_on(to); });
-			if (from != &to && last != waiting.rend()) {
-				move(**last, *from, to);
-				return true;
-			}
-		}
-		return false;
-	}
-
-	std::vector<Cpu *> longest_first() const
-	{
-		std::vector<Cpu *> all = level_.cpus;
-		std::stable_sort(all.begin(), all.end(),
-				 [this](Cpu *a, Cpu *b) { return load(*a) > load(*b); });
-		return all;
-	}
-
-	void move(Entity &e, const Cpu &from, const Cpu &to)
-	{
-		Queue &a = queues_[from.number], &b = queues_[to.number];
-		std::erase(a.waiting, &e);
-		e.virtual_time = e.virtual_time - std::min(e.virtual_time, a.least) + b.least;
-		insert(b, e);
-		where(e) = &b;
-		e.last = level_.cpus[to.number];
-	}
-
-	void balance()
-	{
-		std::vector<Cpu *> all = longest_first();
-		if (!all.empty() && load(*all.front()) > load(*all.back()) + 1)
-			pull(*all.back());
-		for (Cpu *c : level_.cpus)
-			level_.dispatch(*c);
-		level_.events.set(balance_, level_.events.now() + tick_);
-	}
-
-	Level &level_;
-	const unsigned factor_;
-	const Time latency_, granularity_, wakeup_, tick_;
-	std::vector<Queue> queues_;
-	std::vector<Queue *> where_; // by entity
-	Timer balance_;
+	const int64_t latency_, granularity_;
+	const Time wakeup_;
 };
 
 } // namespace

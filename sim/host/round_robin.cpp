@@ -14,7 +14,7 @@ namespace
 class RoundRobin final : public Policy
 {
       public:
-	RoundRobin(Level &level, Time slice) : level_(level), slice_(slice)
+	RoundRobin(Level &level, Time slice) : level_(level), slice_(std::max<Time>(slice, 1))
 	{
 	}
 
@@ -48,9 +48,17 @@ class RoundRobin final : public Policy
 	{
 		std::erase(queue_, &e);
 	}
-	Time slice(const Cpu &, const Entity &) override
+	Time slice(const Cpu &c, const Entity &) override
+	{
+		return slice_ - c.used() % slice_;
+	}
+	Time guaranteed(const Cpu &) const override
 	{
 		return slice_;
+	}
+	bool queues_are_cpus() const override
+	{
+		return false;
 	}
 	bool preempts(const Entity &, const Cpu &) override
 	{

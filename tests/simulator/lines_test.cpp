@@ -17,6 +17,7 @@ struct Two : testing::Test { // sockets of two cores
 	{
 		machine.cpus = 4;
 		machine.cores_per_socket = 2;
+		machine.jitter_percent = 0;
 		Costs &c = machine.costs;
 		c.hit = 1, c.store = 2, c.atomic = 4, c.near = 100, c.far = 1000, c.memory = 10000;
 		c.occupied = 50, c.upgrade = 20, c.invalidate = 7;
@@ -103,6 +104,22 @@ TEST_F(Two, HammersKeepOthersWaiting)
 	lines().hammer(word(0), -1, 300);
 	lines().hammer(word(0), -1, 300);
 	EXPECT_EQ(takes(1, Use::change), 4);
+}
+
+TEST_F(Two, WaysVary)
+{
+	Time least = never, most = 0;
+
+	machine.jitter_percent = 20;
+	for (int i = 0; i < 1000; i++) {
+		Time took = takes(i % 2, Use::change) - 4;
+		if (i) {
+			least = std::min(least, took);
+			most = std::max(most, took);
+		}
+	}
+	EXPECT_EQ(least, 80);
+	EXPECT_EQ(most, 120);
 }
 
 TEST_F(Two, ThreadsOfACoreShareItsCopies)

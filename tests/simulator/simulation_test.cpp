@@ -56,7 +56,7 @@ TEST(Runs, FifoLocksCollapseWhenThreadsOutnumberCpus)
 	};
 	for (const char *fifo : { "ticket", "mcs", "clh", "twa" }) {
 		uint64_t fits = with(fifo, 2);
-		EXPECT_GT(fits, 5 * with(fifo, 8)) << fifo;
+		EXPECT_GT(fits, 3 * with(fifo, 8)) << fifo;
 	}
 	for (const char *cured : { "tas_yield", "paced" }) {
 		uint64_t fits = with(cured, 2);

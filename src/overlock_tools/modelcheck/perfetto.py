@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Executions as a timeline for ui.perfetto.dev, in the Chrome trace event format."""
+"""Executions as a timeline for ui.perfetto.dev."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from overlock_tools.modelcheck.outcome import Event, Outcome
 from overlock_tools.modelcheck.source import Lines
-
-Entry = dict[str, Any]
+from overlock_tools.render import trace_events
+from overlock_tools.render.trace_events import Entry
 
 
 def trace(outcomes: Sequence[Outcome]) -> str:
@@ -17,12 +15,7 @@ def trace(outcomes: Sequence[Outcome]) -> str:
     entries: list[Entry] = []
     for pid, outcome in enumerate(outcomes, 1):
         entries += _execution(outcome, pid)
-    said = {
-        "traceEvents": entries,
-        "displayTimeUnit": "ns",
-        "otherData": {"unit": "one microsecond per step"},
-    }
-    return json.dumps(said, indent=1) + "\n"
+    return trace_events.document(entries, "one microsecond per step", indent=1)
 
 
 def _execution(outcome: Outcome, pid: int) -> Iterator[Entry]:
@@ -31,9 +24,9 @@ def _execution(outcome: Outcome, pid: int) -> Iterator[Entry]:
         return
     job, events = outcome.job, failure.events
     title = f"{job.subject.shown} {job.scenario} {job.model} {job.size}: {failure.property}"
-    yield _meta("process_name", pid, 0, title)
+    yield trace_events.process(pid, title)
     for context in range(1, max(len(event.state) for event in events) + 1):
-        yield _meta("thread_name", pid, context, f"T{context}")
+        yield trace_events.thread(pid, context, f"T{context}")
         yield from _states(events, pid, context)
     lines = Lines(job.subject)
     for event in events:
@@ -61,17 +54,12 @@ def _ended(event: Event) -> int:
     return event.n
 
 
-def _meta(what: str, pid: int, tid: int, name: str) -> Entry:
-    return {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}
-
-
 def _states(events: Sequence[Event], pid: int, context: int) -> Iterator[Entry]:
     """Slices of equal state; what an event says of it holds until the next event."""
     changes = [*_merged(_changes(events, context)), (_ended(events[-1]) + 1, "done")]
     for (since, state), (until, _) in pairwise(changes):
         if state != "done":
-            at = {"ts": since, "dur": until - since, "pid": pid, "tid": context}
-            yield {"name": state, "ph": "X", "cat": "state", **at}
+            yield trace_events.span((pid, context), state, since, until, cat="state")
 
 
 def _changes(events: Sequence[Event], context: int) -> Iterator[tuple[int, str]]:
@@ -105,16 +93,8 @@ def _step(event: Event, pid: int, lines: Lines) -> Entry:
         "new": event.new,
         "mark": event.mark,
     }
-    return {
-        "name": name,
-        "ph": "X",
-        "cat": "step",
-        "ts": _began(event),
-        "dur": 1,
-        "pid": pid,
-        "tid": event.number,
-        "args": {k: v for k, v in told.items() if v},
-    }
+    began, args = _began(event), {k: v for k, v in told.items() if v}
+    return trace_events.span((pid, event.number), name, began, began + 1, cat="step", args=args)
 
 
 def _word(event: Event, pid: int) -> Iterator[Entry]:

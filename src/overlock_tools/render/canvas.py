@@ -114,10 +114,10 @@ class Frame:
         return 0.16 * len(self.lines) + 0.15
 
 
-class Canvas:
+class Sheet:
     """A figure whose margins are known in inches: no layout has to be searched for."""
 
-    def __init__(self, view: View, height: float, frame: Frame | None) -> None:
+    def __init__(self, height: float, frame: Frame | None = None) -> None:
         mpl.rcParams.update(
             {
                 "font.size": TEXT,
@@ -126,8 +126,7 @@ class Canvas:
                 "text.parse_math": False,  # a dollar is a dollar
             }
         )
-        self.view, self.frame = view, frame
-        self.styles = styles(view)
+        self.frame = frame
         self.below = frame.bottom if frame else 0.0
         self.height = height + self.below + (frame.top if frame else 0.0)
         self.top = height + self.below
@@ -165,6 +164,15 @@ class Canvas:
         axes.grid(True, color=INK, alpha=0.13, linewidth=0.6)
         axes.set_axisbelow(True)
         return axes
+
+
+class Canvas(Sheet):
+    """Of a result."""
+
+    def __init__(self, view: View, height: float, frame: Frame | None) -> None:
+        super().__init__(height, frame)
+        self.view = view
+        self.styles = styles(view)
 
     def mark(self, artist: Artist, variant: str) -> None:
         """Lets the page find it: a lock that is picked stands out in all figures."""

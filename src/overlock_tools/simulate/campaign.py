@@ -19,7 +19,7 @@ from overlock_tools.measure.conditions.base import deferred
 from overlock_tools.model import plan as plans
 from overlock_tools.model.results import Result
 from overlock_tools.render import tables
-from overlock_tools.simulate import cluster, collect, resolve, runner, scenario, show
+from overlock_tools.simulate import cluster, collect, resolve, runner, scenario, show, telling
 from overlock_tools.simulate.cache import Cache
 from overlock_tools.simulate.resolve import Place, Run
 from overlock_tools.simulate.scenario import Scenario
@@ -94,6 +94,8 @@ def run(options: Mapping[str, Any]) -> int:
     if options["print_only"]:
         print(show.resolved(places), end="", flush=True)
         return 0
+    if telling.wanted(options):
+        return telling.run(places, options, out)
     program = runner.digest(native.simulator())
     parts = _parts(asked, places, program, options)
     session = Session(parts, Cache(_cache(options)), program)

@@ -66,6 +66,28 @@ def _scenarios(_: click.Context, __: click.Parameter, word: str) -> list[Complet
     metavar="FOLDER",
     help="Folder for finished runs, which are not repeated.  [default: beside the result]",
 )
+@click.option(
+    "--explain",
+    type=click.IntRange(1),
+    is_flag=False,
+    flag_value=1,
+    metavar="[N]",
+    help="Tell in words why the N longest waits of one run took so long.  [N: 1]",
+)
+@click.option("--at", type=Within(0, 1e9), metavar="MS", help="Time of the wait to explain.")
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File for a timeline of one run, for ui.perfetto.dev.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File for a picture of one run.",
+)
+@click.option("--window", metavar="MS-MS", help="Part of the run to trace, as in 10-30.")
 @click.option("--quiet", is_flag=True, help="Print only failures, and the files written.")
 @click.option(
     "--list", "listing", is_flag=True, help="List ready scenarios, and what scenarios can name."
@@ -93,6 +115,7 @@ def command(**options: Any) -> int:
       overlock sim collapse --set machine.cpus=24 --set 'sweep.guest.app.contexts=["1x","4x"]'
       overlock sim sweep.toml -o results/ --cluster tcp://scheduler:8786
       overlock sim two-vms --print
+      overlock sim waiter-preemption --lock ticket --explain --timeline ticket.json
     """
     from overlock_tools.simulate import campaign
 
