@@ -30,8 +30,16 @@ CARRIED = (
     "liboverlock-run-counted.so",
     "liboverlock-run-checked.so",
 )
-CHECKER = "overlock-check"  # needs libraries to build that nothing else needs: docs/dependencies.md
-SOURCES = ("include", "engine", "lib/lock_unit.c", "lib/counting.h", "lib/site.h")
+# They need libraries to build that nothing else needs: docs/dependencies.md
+CHECKER = ("overlock-check", "overlock-sim")
+SOURCES = (
+    "include",
+    "engine",
+    "lib/lock_unit.c",
+    "lib/counting.h",
+    "lib/site.h",
+    "sim/machines",
+)
 
 
 def platform() -> str:
@@ -48,7 +56,7 @@ class NativeParts(BuildHookInterface[Any]):
             return
         native = self.native()
         build_data["shared_scripts"][str(native / LAUNCHER)] = LAUNCHER
-        built = [*CARRIED, *([CHECKER] if (native / CHECKER).exists() else [])]
+        built = [*CARRIED, *(name for name in CHECKER if (native / name).exists())]
         for name in built:
             build_data["force_include"][str(native / name)] = f"{IN_WHEEL}/{name}"
         for name in SOURCES:
@@ -62,7 +70,8 @@ class NativeParts(BuildHookInterface[Any]):
         build = Path(self.directory) / "native-build"
         configure = ["cmake", "-S", self.root, "-B", build, "-DOVERLOCK_TESTS=OFF"]
         if subprocess.run([*configure, "-DOVERLOCK_CHECKER=ON"], check=False).returncode:
-            self.app.display_warning(f"{CHECKER} is left out: its libraries are missing")
+            left_out = " and ".join(CHECKER)
+            self.app.display_warning(f"{left_out} are left out: their libraries are missing")
             subprocess.run([*configure, "-DOVERLOCK_CHECKER=OFF"], check=True)
         subprocess.run(["cmake", "--build", build, "--parallel"], check=True)
         return build / "native"

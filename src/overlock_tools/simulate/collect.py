@@ -40,7 +40,12 @@ class Contended(TypedDict):
     free_ns: float
 
 
-class Guest(TypedDict):
+class Extra(TypedDict, total=False):
+    handovers: Lengths
+    halts: int
+
+
+class Guest(Extra):
     name: str
     contexts: list[Context]
     waits: Lengths
@@ -100,6 +105,7 @@ def _cell(run: Run, answer: Answer) -> Cell:
         work_seconds=ran - spun,
         latency=_histogram([guest["waits"] for guest in guests]),
         hold=_histogram([guest["holds"] for guest in guests]),
+        handover=_histogram([guest["handovers"] for guest in guests if "handovers" in guest]),
         events=_events(guests),
         simulated=_exact(run, answer, guests),
     )

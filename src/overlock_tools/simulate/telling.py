@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from overlock_tools.simulate import explain, resolve, runner, svg, timeline, trace
+from overlock_tools.simulate import explain, resolve, runner, timeline, trace
 from overlock_tools.simulate.resolve import Place, Run
 from overlock_tools.simulate.trace import Trace
 from overlock_tools.system import files, native
@@ -45,6 +45,8 @@ def _write(traced: Trace, run: Run, options: Mapping[str, Any], out: Console) ->
         timeline.write_perfetto(traced, path)
         out.print(f"written: {path}; open it in ui.perfetto.dev")
     if path := options["svg"]:
+        from overlock_tools.simulate import svg  # slow to import, with a cache of fonts
+
         svg.write_svg(traced, path, title=run.variant)
         out.print(f"written: {path}")
 
