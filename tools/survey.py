@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Of docs/survey.md and docs/results/survey.md, the tables: programs with locks of their own.
+"""Makes the tables of docs/survey.md and docs/results/survey.md: programs with locks of their own.
 
 docs/survey.toml has the programs. tools/survey.py PATH... updates docs/measured/survey.json with
 the folders of `overlock apps run`: for each program, situation and lock the median rate with the
@@ -269,7 +269,7 @@ def commands() -> str:
 
 
 def _together(commands: list[str]) -> list[str]:
-    """Those that differ in the program only, as one."""
+    """Commands that differ only in the program become one."""
     programs: dict[str, list[str]] = {}
     for command in dict.fromkeys(commands):
         name, _, options = command.removeprefix(RUN).partition(" ")
