@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tables of docs/survey.md: programs with locks of their own, and what was measured of them.
+"""Makes the tables of docs/survey.md and docs/results/survey.md: programs with locks of their own.
 
 docs/survey.toml has the programs. tools/survey.py PATH... updates docs/measured/survey.json with
 the folders of `overlock apps run`: for each program, situation and lock the median rate with the
@@ -31,7 +31,9 @@ TOP = Path(__file__).resolve().parent.parent
 PROGRAMS = TOP / "docs/survey.toml"
 FILE = TOP / "docs/measured/survey.json"
 NOTHING = "nothing"
+RUN = "overlock apps run "
 NOT_YET = "not measured yet"
+UNPROVEN = {"neighbours": "not always all at once"}
 MULTIPLES = ("1", "4", "8")  # threads for each CPU
 
 WAITS = {
@@ -186,7 +188,7 @@ def situation(result: Result) -> str:
     unproven = [
         name for name, proof in result.scenario.get("proof", {}).items() if not proof["held"]
     ]
-    words += [f"{name} was not in force" for name in unproven]
+    words += [UNPROVEN.get(name, f"{name} was not in force") for name in unproven]
     return ", ".join(words) or "alone"
 
 
@@ -262,8 +264,17 @@ def commands() -> str:
         return "Nothing was measured yet.\n"
     said = []
     for machine, those in runs.items():
-        said += [f"On {machine}:", "\n".join(f"    {line}" for line in dict.fromkeys(those))]
+        said += [f"On {machine}:", "\n".join(f"    {line}" for line in _together(those))]
     return "\n\n".join(said) + "\n"
+
+
+def _together(commands: list[str]) -> list[str]:
+    """Commands that differ only in the program become one."""
+    programs: dict[str, list[str]] = {}
+    for command in dict.fromkeys(commands):
+        name, _, options = command.removeprefix(RUN).partition(" ")
+        programs.setdefault(options, []).append(name)
+    return [f"{RUN}{' '.join(names)} {options}" for options, names in programs.items()]
 
 
 def main() -> None:

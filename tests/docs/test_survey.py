@@ -159,3 +159,23 @@ def test_make_measures_what_the_table_has(
     assert said == [name for name in survey.apps() if name != "haproxy"]
     assert len(said) >= 3
     assert "tools/survey.py --apps" in (TOP / "Makefile").read_text()
+
+
+def test_commands_that_differ_in_the_program_are_told_as_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [f"overlock apps run {name} -o x{more}" for more in ("", " --quota 1") for name in "ab"]
+    found = {"a": {"runs": {"here": lines[::2]}}, "b": {"runs": {"here": lines[1::2]}}}
+    monkeypatch.setattr(survey, "numbers", lambda: found)
+    assert survey.commands().splitlines() == [
+        "On here:",
+        "",
+        "    overlock apps run a b -o x",
+        "    overlock apps run a b -o x --quota 1",
+    ]
+
+
+def test_copies_that_did_not_all_run_at_once_are_told() -> None:
+    one = result(neighbours="4")
+    one.scenario["proof"] = {"neighbours": {"held": False}}
+    assert survey.situation(one) == "4 copies, not always all at once"

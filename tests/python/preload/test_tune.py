@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -209,7 +210,8 @@ def test_the_lock_that_is_faster_on_the_program(
 
 def test_without_rounds_nothing_is_proposed(overlock: Overlock, planted: Path) -> None:
     done = overlock("tune", "--rounds", "0", "--", "sh", "-c", f"exec {planted} glibc")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == "" or not shutil.which("llvm-symbolizer")
     assert "lock = glibc: nothing was measured (--rounds 0)" in done.stdout
 
 
@@ -246,34 +248,47 @@ def test_a_server_that_is_stopped(planted: Path, tmp_path: Path, number: int) ->
     assert config.from_file(tmp_path / "locks.toml").sites == [config.Site("*", "glibc")]
 
 
-def is_gone(group: int) -> bool:
-    """Within a while: init collects the processes that we did not start."""
+def within_a_while(is_so: Callable[[], bool]) -> bool:
     end = time.monotonic() + HANG_S
-    while time.monotonic() < end:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
+    while not is_so() and time.monotonic() < end:
         time.sleep(0.01)
+    return is_so()
+
+
+def is_gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
     return False
 
 
-def test_a_measurement_that_is_terminated_leaves_nothing(planted: Path, tmp_path: Path) -> None:
+# The first time it ends; after that it makes a file, and would stay.
+STAYS = """
+if mkdir "$1/once" 2>/dev/null; then exec "$0" glibc; fi
+touch "$1/again"
+exec sleep 100000
+"""
+
+
+def test_a_measurement_that_is_terminated_leaves_nothing(
+    planted: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    marks = tmp_path_factory.mktemp("marks")
+    options = ("--rounds", "1000", "--write", "locks.toml")
     child = subprocess.Popen(
-        [*COMMAND, "tune", "--rounds", "1000", "--write", "locks.toml", "--", planted, "glibc"],
+        [*COMMAND, "tune", *options, "--", "sh", "-c", STAYS, planted, marks],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    assert child.stderr is not None
-    assert any("measuring 3 variants" in line for line in child.stderr)
+    assert within_a_while((marks / "again").exists)
     child.terminate()
     assert child.wait(HANG_S) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
-    assert is_gone(child.pid)
+    assert within_a_while(lambda: is_gone(child.pid)), "what it measured still runs"
 
 
 def test_a_program_that_cannot_be_repeated(overlock: Overlock, planted: Path) -> None:
