@@ -111,10 +111,10 @@ class Task final : public Entity
 	unsigned watched = 0;
 	bool watches_all = true; // nothing that it has read was left out
 	Time poll_from = 0, poll_period = 0;
-	bool looks = false; // it polls, and will see what has changed
+	bool looks = false;		 // it polls, and will see what has changed
 	Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
-	Time told_at = never; // it polls a page of the host, which is written then
-	Time drained = 0;   // its stores are in the caches
+	Time told_at = never;		 // it polls a page of the host, which is written then
+	Time drained = 0;		 // its stores are in the caches
 
 	const uint32_t *parked_on = nullptr;
 	uint32_t key = 0;
