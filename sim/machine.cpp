@@ -7,8 +7,8 @@ namespace ol::simulator
 {
 
 Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
-    : machine_(machine), random_(seed), from_(from), words_((machine.cores() + 63) / 64), lines_(size / bytes),
-      sharers_(lines_.size() * words_)
+    : machine_(machine), random_(seed), from_(from), words_((machine.cores() + 63) / 64),
+      lines_(size / bytes), sharers_(lines_.size() * words_)
 {
 }
 
@@ -63,7 +63,8 @@ Time Lines::among_hammers(const Line &l) const
 // Otherwise contexts would fall into step with each other, as they do nowhere else.
 Time Lines::varied(Time way)
 {
-	uint32_t percent = 100 - machine_.jitter_percent + random_.below(2 * machine_.jitter_percent + 1);
+	uint32_t percent =
+		100 - machine_.jitter_percent + random_.below(2 * machine_.jitter_percent + 1);
 
 	return way * percent / 100;
 }

@@ -26,7 +26,7 @@ struct Costs {
 
 struct Machine {
 	unsigned cpus = 2, threads_per_core = 1, cores_per_socket = 2;
-	unsigned smt_percent = 60; // speed of each of two busy threads of a core
+	unsigned smt_percent = 60;    // speed of each of two busy threads of a core
 	unsigned jitter_percent = 20; // how much the way of a line varies, either way
 	Costs costs;
 

@@ -179,6 +179,8 @@ void write_results(const Simulation &simulation, std::ostream &out)
 		guests.push_back(guest(*g));
 	Json all = { { "time_ns", in_ns(simulation.scenario().time) },
 		     { "guests", guests },
+		     { "idle_ns", in_ns(simulation.host().idle) },
+		     { "idle_while_waited_for_ns", in_ns(simulation.host().stranded) },
 		     { "transfers", traffic.transfers },
 		     { "invalidations", traffic.invalidations },
 		     { "stores_to_shared", traffic.stores_to_shared },

@@ -92,12 +92,34 @@ void Level::set_slice(Cpu &c, Time end)
 		events.set(c.slice, end);
 }
 
+void Level::charge(Cpu &c)
+{
+	if (c.runs)
+		account(*c.runs);
+}
+
 void Level::reslice(Cpu &c)
 {
 	if (!c.live || !c.runs || c.put_off)
 		return;
 	account(*c.runs);
-	set_slice(c, sum(events.now(), policy_->slice(c, *c.runs)));
+	set_slice(c, sum(events.now(), std::max<Time>(1, slice_of(c))));
+}
+
+Time Level::part_of(Time time, uint64_t number) const
+{
+	uint64_t mixed = (seed + number + 1) * 0x9e3779b97f4a7c15;
+
+	mixed ^= mixed >> 32;
+	return time / 1024 * (mixed * 0xd6e8feb86659fd93 >> 54);
+}
+
+// Guests do not begin at one time: so that slices of all CPUs are not in step, the first of each is cut.
+Time Level::slice_of(Cpu &c)
+{
+	Time slice = policy_->slice(c, *c.runs);
+
+	return c.is_first && slice != never ? part_of(slice, c.number) : slice;
 }
 
 void Level::run(Cpu &c, Entity &e)
@@ -118,7 +140,7 @@ void Level::run(Cpu &c, Entity &e)
 	count(e.group, 1);
 	if (trace)
 		trace->run(e, c);
-	set_slice(c, std::max(sum(now, policy_->slice(c, e)), now + delay + 1));
+	set_slice(c, std::max(sum(now, slice_of(c)), now + delay + 1));
 	e.start(delay);
 	policy_->started(c);
 }
@@ -210,6 +232,7 @@ bool Level::stops_deferring(Entity &e)
 void Level::slice_ends(Cpu &c)
 {
 	account(*c.runs);
+	c.is_first = false;
 	if (!policy_->passes(c)) {
 		c.put_off = false;
 		reslice(c);

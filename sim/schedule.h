@@ -118,6 +118,7 @@ class Cpu
 	Time began = 0, ran_before = 0; // the one that runs: since when, and its CPU time then
 	Time end_before = 0,
 	     end_set = 0;     // what the end was before it was last set, and when that was
+	bool is_first = true; // slice of this CPU
 	bool put_off = false; // the slice is over, and goes on by request
 
       protected:
@@ -247,6 +248,7 @@ class Level
 	// At once, although it is queued.
 	void run_at(Cpu &c, Entity &e, Lost why = Lost::preempted);
 	void reslice(Cpu &c); // what its policy says of its slice has changed
+	void charge(Cpu &c);   // whoever runs there, for the time until now
 	void hold(Entity &e); // it may not run
 	void release(Entity &e);
 	void live(Cpu &c, Time delay); // a virtual CPU has a CPU
@@ -262,6 +264,8 @@ class Level
 	std::vector<Cpu *> cpus;
 	std::vector<Entity *> entities;
 	unsigned cpus_per_socket = UINT32_MAX;
+	uint64_t seed = 0;				// of what is not to be in step
+	Time part_of(Time time, uint64_t number) const; // less than all, by the seed
 	Time most_deferral = 0; // a slice that is over goes on for so long on request
 	Time spin_gap = 0;	// polls that are further apart are not one loop
 	Time exit = 0;		// cost of an interruption of a virtual CPU
@@ -281,6 +285,7 @@ class Level
 	void queue(Entity &e, Why why);
 	void set_queued(Entity &e, bool queued);
 	void run(Cpu &c, Entity &e);
+	Time slice_of(Cpu &c);
 	void set_slice(Cpu &c, Time end);
 	bool put_off(Cpu &c);
 	void settle_idle();

@@ -31,6 +31,7 @@ Simulation::Simulation(const Scenario &scenario)
 		host_.add(*cpus_.back());
 	}
 	host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
+	host_.seed = scenario_.seed;
 	host_.exit = machine().costs.exit;
 	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
 	for (const GuestPlan &plan : scenario_.guests)
@@ -174,7 +175,7 @@ void Simulation::begin_tracing()
 
 // Running.
 
-void Simulation::run()
+void Simulation::run_with(const std::function<void()> &after)
 {
 	events_.set(warmed_up_, scenario_.warm_up);
 	events_.set(ended_, scenario_.warm_up + scenario_.time);
@@ -189,7 +190,7 @@ void Simulation::run()
 			t->level.wake(*t);
 	}
 	while (!over_ && events_.next())
-		;
+		after();
 	end();
 }
 

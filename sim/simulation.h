@@ -17,7 +17,11 @@ class Simulation final : public engine::World
 	explicit Simulation(const Scenario &scenario);
 	~Simulation();
 
-	void run();
+	void run()
+	{
+		run_with([] {});
+	}
+	void run_with(const std::function<void()> &after); // whatever happens
 
 	static Simulation &here()
 	{

@@ -24,7 +24,9 @@ class Balance final : public Feature
 		if (!Feature::allows(e, c))
 			return false;
 		for (const Entity *s : e.group.members) {
-			const Cpu *at = s->cpu ? s->cpu : s->queued && queues_are_cpus() ? s->home : nullptr;
+			const Cpu *at = s->cpu				 ? s->cpu
+					: s->queued && queues_are_cpus() ? s->home
+									 : nullptr;
 			if (s != &e && at)
 				siblings[at->number]++;
 		}

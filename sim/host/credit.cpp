@@ -191,6 +191,8 @@ class Credit final : public Policy
 	{
 		Time weights = 0, total = slice_ * level_.cpus.size();
 
+		for (Cpu *c : level_.cpus)
+			level_.charge(*c);
 		level_.events.set(accounting_, level_.events.now() + slice_);
 		for (Group *g : groups_)
 			weights += Time(g->members.front()->weight) * active_of(*g);
@@ -251,7 +253,8 @@ class Credit final : public Policy
 				state.parked = false;
 				level_.release(e);
 			}
-			if (e.credits > most) { // it earns no more, and is ahead when it begins again
+			if (e.credits >
+			    most) { // it earns no more, and is ahead when it begins again
 				state.active = false;
 				e.credits /= 2;
 			}

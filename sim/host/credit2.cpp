@@ -44,8 +44,7 @@ class Credit2 final : public Policy
 			return *e.last;
 		size_t socket = emptiest_for(e);
 		Cpu *best = nullptr;
-		if (e.last && e.last->is_idle() && e.may_run_on(*e.last) &&
-		    queue(*e.last).empty())
+		if (e.last && e.last->is_idle() && e.may_run_on(*e.last) && queue(*e.last).empty())
 			return *e.last;
 		for (Cpu *c : level_.cpus) {
 			if (level_.socket_of(*c) != socket || !e.may_run_on(*c))
@@ -174,7 +173,8 @@ class Credit2 final : public Policy
 		size_t best = queues_.size();
 		for (size_t s = 0; s < queues_.size(); s++) {
 			load[s] += queues_[s].size();
-			if (cpus[s] && (best == queues_.size() || load[s] * cpus[best] < load[best] * cpus[s]))
+			if (cpus[s] &&
+			    (best == queues_.size() || load[s] * cpus[best] < load[best] * cpus[s]))
 				best = s;
 		}
 		return best;

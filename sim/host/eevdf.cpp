@@ -88,7 +88,8 @@ class Eevdf final : public Linux
 			bool is_new = !e.last && !e.ran;
 			e.virtual_time = average(q, c.runs) - (is_new ? 0 : inflated(q, e, c));
 			e.deadline = e.virtual_time + (is_new ? request / 2 : request);
-		} else if (e.deadline <= e.virtual_time || e.deadline > e.virtual_time + 2 * request) {
+		} else if (e.deadline <= e.virtual_time ||
+			   e.deadline > e.virtual_time + 2 * request) {
 			e.deadline = e.virtual_time + request; // it comes from another queue
 		}
 	}
@@ -142,7 +143,8 @@ class Eevdf final : public Linux
 	{
 		Sum s = sum_of(q, runs);
 		auto eligible = [&](const Entity *e) {
-			return s.times >= static_cast<__int128>(e->virtual_time - q.least) * s.weights;
+			return s.times >=
+			       static_cast<__int128>(e->virtual_time - q.least) * s.weights;
 		};
 		const Entity *found = runs && eligible(runs) ? runs : nullptr;
 

@@ -69,13 +69,17 @@ class Fair final : public Linux
 	}
 
       protected:
-	// A new one begins a slice later than the others, one that slept not too long before them.
+	// A new one begins up to a slice later than the others (in Linux a slice later, but not all of
+	// them at one time), one that slept not too long before them.
 	void join(Queue &q, Entity &e, const Cpu &c, Why why) override
 	{
 		if (why != Why::woke)
 			return;
 		if (!e.last && !e.ran)
-			e.virtual_time = q.least + vslice(c, e);
+			e.virtual_time =
+				q.least +
+				static_cast<int64_t>(level_.part_of(static_cast<Time>(vslice(c, e)),
+								    e.number + level_.cpus.size()));
 		else
 			e.virtual_time = std::max(e.virtual_time, q.least - latency_ / 2);
 	}

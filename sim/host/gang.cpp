@@ -131,13 +131,14 @@ class Gang final : public Policy
 		Row with = rows_[row];
 
 		for (Entity *e : g.members) {
-			auto free = std::find_if(level_.cpus.begin(), level_.cpus.end(), [&](Cpu *c) {
-				return !with[c->number] && e->may_run_on(*c);
-			});
+			auto free =
+				std::find_if(level_.cpus.begin(), level_.cpus.end(), [&](Cpu *c) {
+					return !with[c->number] && e->may_run_on(*c);
+				});
 			if (free == level_.cpus.end())
 				return false;
 			with[(*free)->number] = e;
-			of_[e->number] = {row, *free};
+			of_[e->number] = { row, *free };
 		}
 		rows_[row] = with;
 		return true;

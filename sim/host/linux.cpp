@@ -8,8 +8,8 @@ namespace ol::simulator
 {
 
 Linux::Linux(Level &level, Time tick, Time balance, bool groups)
-    : level_(level), factor_(static_cast<int64_t>(
-			     std::bit_width(std::min<size_t>(level.cpus.size(), 8)))),
+    : level_(level),
+      factor_(static_cast<int64_t>(std::bit_width(std::min<size_t>(level.cpus.size(), 8)))),
       tick_(std::max<Time>(tick, 1)),
       balance_every_(std::max<uint64_t>(1, balance * level.cpus.size() / tick_)), groups_(groups),
       queues_(level.cpus.size()), ticker_([this] { this->tick(); })

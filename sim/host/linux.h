@@ -28,7 +28,8 @@ class Linux : public Policy
 		int64_t least = 0;	       // virtual time, never goes back
 		Entity *next = nullptr;	       // buddies: who is to be next, who is not
 		Entity *skip = nullptr;
-		int64_t request_ends = 0; // virtual time until which the one that runs keeps the CPU
+		int64_t request_ends =
+			0; // virtual time until which the one that runs keeps the CPU
 	};
 
 	Linux(Level &level, Time tick, Time balance, bool groups);

@@ -25,7 +25,7 @@ class Ple final : public OnSpinning
 	void begin() override
 	{
 		Feature::begin();
-		of_.resize(level_.entities.size(), {window_});
+		of_.resize(level_.entities.size(), { window_ });
 	}
 
 	void started(Cpu &c) override
