@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_SIM_BLAME_H
 #define OL_SIM_BLAME_H
-// Who waited for whom: for each waiter of a guest, how long each other context held the lock that it
-// waited for, with a CPU and without, and how long nobody did. It costs time for each waiter whenever
-// a lock changes hands, so it is counted only if the scenario asks.
+// Who waited for whom: for each waiter of a guest, how long each other context held the lock that
+// it waited for, with a CPU and without, and how long nobody did. It costs time for each waiter
+// whenever a lock changes hands, so it is counted only if the scenario asks.
 #include "time.h"
 
 #include <map>
 #include <vector>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 class Task;
 
-class Blame
-{
-      public:
-	struct Split {
-		Time running = 0, off_cpu = 0;
-	};
+class Blame {
+public:
+    struct Split {
+        Time running = 0, off_cpu = 0;
+    };
 
-	void passed(const std::vector<const Task *> &waiters, const Task *holder, Time time);
-	void clear();
+    void passed(const std::vector<const Task *> &waiters, const Task *holder, Time time);
+    void clear();
 
-	// By index in the guest: of the waiter and of the holder; of the waiter.
-	std::map<std::pair<uint32_t, uint32_t>, Split> held;
-	std::map<uint32_t, Time> free;
+    // By index in the guest: of the waiter and of the holder; of the waiter.
+    std::map<std::pair<uint32_t, uint32_t>, Split> held;
+    std::map<uint32_t, Time> free;
 };
 
 } // namespace ol::simulator

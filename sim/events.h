@@ -9,86 +9,60 @@
 #include <functional>
 #include <vector>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 // Something that can be set to happen, once at a time. It must be cancelled before it goes.
-class Timer
-{
-      public:
-	explicit Timer(std::function<void()> happens) : happens_(std::move(happens))
-	{
-	}
-	Timer(const Timer &) = delete;
-	Timer &operator=(const Timer &) = delete;
+class Timer {
+public:
+    explicit Timer(std::function<void()> happens) : happens_(std::move(happens)) {}
+    Timer(const Timer &) = delete;
+    Timer &operator=(const Timer &) = delete;
 
-	bool is_set() const
-	{
-		return place_ != nowhere;
-	}
-	Time at() const
-	{
-		return at_;
-	}
+    bool is_set() const { return place_ != nowhere; }
+    Time at() const { return at_; }
 
-      private:
-	friend class Events;
-	static constexpr size_t nowhere = SIZE_MAX;
+private:
+    friend class Events;
+    static constexpr size_t nowhere = SIZE_MAX;
 
-	std::function<void()> happens_;
-	Time at_ = never;
-	size_t place_ = nowhere; // in the heap
+    std::function<void()> happens_;
+    Time at_ = never;
+    size_t place_ = nowhere; // in the heap
 };
 
 // A heap whose nodes have four children: fewer cache misses than with two.
-class Events
-{
-      public:
-	Time now() const
-	{
-		return now_;
-	}
-	uint64_t happened() const
-	{
-		return happened_;
-	}
+class Events {
+public:
+    Time now() const { return now_; }
+    uint64_t happened() const { return happened_; }
 
-	void set(Timer &t, Time at); // again: at another time
-	void cancel(Timer &t);
+    void set(Timer &t, Time at); // again: at another time
+    void cancel(Timer &t);
 
-	// The next thing happens; false if there is none.
-	bool next();
+    // The next thing happens; false if there is none.
+    bool next();
 
-	// Whoever runs may go on until then without asking: nothing else happens before.
-	bool nothing_before(Time t) const
-	{
-		return heap_.empty() || t < heap_.front().at;
-	}
-	void advance(Time t)
-	{
-		now_ = t;
-	}
+    // Whoever runs may go on until then without asking: nothing else happens before.
+    bool nothing_before(Time t) const { return heap_.empty() || t < heap_.front().at; }
+    void advance(Time t) { now_ = t; }
 
-      private:
-	struct Entry {
-		Time at;
-		uint64_t order;
-		Timer *timer;
+private:
+    struct Entry {
+        Time at;
+        uint64_t order;
+        Timer *timer;
 
-		bool before(const Entry &e) const
-		{
-			return at != e.at ? at < e.at : order < e.order;
-		}
-	};
+        bool before(const Entry &e) const { return at != e.at ? at < e.at : order < e.order; }
+    };
 
-	void put(size_t place, Entry e);
-	void rise(size_t place, Entry e);
-	void sink(size_t place, Entry e);
-	void remove(size_t place);
+    void put(size_t place, Entry e);
+    void rise(size_t place, Entry e);
+    void sink(size_t place, Entry e);
+    void remove(size_t place);
 
-	std::vector<Entry> heap_;
-	Time now_ = 0;
-	uint64_t set_ = 0, happened_ = 0;
+    std::vector<Entry> heap_;
+    Time now_ = 0;
+    uint64_t set_ = 0, happened_ = 0;
 };
 
 } // namespace ol::simulator

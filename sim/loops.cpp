@@ -8,25 +8,21 @@ using ol::simulator::Loop;
 using ol::simulator::ns;
 using ol::simulator::Simulation;
 
-static inline void workload_acquire(workload_me *me, workload_lock *lock)
-{
-	Simulation::here().acquire(*me->task, *lock);
+static inline void workload_acquire(workload_me *me, workload_lock *lock) {
+    Simulation::here().acquire(*me->task, *lock);
 }
 
-static inline void workload_release(workload_me *me, workload_lock *lock)
-{
-	Simulation::here().release(*me->task, *lock);
+static inline void workload_release(workload_me *me, workload_lock *lock) {
+    Simulation::here().release(*me->task, *lock);
 }
 
-static inline void workload_burn(uint64_t units)
-{
-	Simulation::here().burn(units * ns);
+static inline void workload_burn(uint64_t units) {
+    Simulation::here().burn(units * ns);
 }
 
 #include <workload_headers.h>
 
-namespace
-{
+namespace {
 
 #define WORKLOAD(name, what)                                                                       \
     void name##_loop(const workload_run *run, void *shared, void *own, workload_me *me) {          \
@@ -44,32 +40,29 @@ namespace
 #undef WORKLOAD
 
 // A neighbour: it computes, and takes no lock.
-void burn_loop(const workload_run *, void *, void *, workload_me *me)
-{
-	for (;; me->task->counts.turns++)
-		workload_burn(10'000);
+void burn_loop(const workload_run *, void *, void *, workload_me *me) {
+    for (;; me->task->counts.turns++)
+        workload_burn(10'000);
 }
 
-const char *burn_verdict(const workload_run *, const void *, uint64_t, unsigned)
-{
-	return nullptr;
+const char *burn_verdict(const workload_run *, const void *, uint64_t, unsigned) {
+    return nullptr;
 }
 
 constexpr Loop loops[] = {
 #define WORKLOAD(name, what)                                                                       \
-    {#name,        sizeof(struct name), sizeof(name##_guarded), sizeof(name##_own),                \
+    {#name,       sizeof(struct name), sizeof(name##_guarded), sizeof(name##_own),                 \
      name##_loop, name##_verdict},
 #include <workload/workloads.def>
 #undef WORKLOAD
-	{ "burn", 1, 1, 1, burn_loop, burn_verdict },
+    {"burn", 1, 1, 1, burn_loop, burn_verdict},
 };
 
 } // namespace
 
-const Loop *ol::simulator::find_loop(const std::string &name)
-{
-	for (const Loop &l : loops)
-		if (name == l.name)
-			return &l;
-	return nullptr;
+const Loop *ol::simulator::find_loop(const std::string &name) {
+    for (const Loop &l : loops)
+        if (name == l.name)
+            return &l;
+    return nullptr;
 }

@@ -3,118 +3,112 @@
 
 #include <algorithm>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
-    : machine_(machine), random_(seed), from_(from), words_((machine.cores() + 63) / 64),
-      lines_(size / bytes), sharers_(lines_.size() * words_)
-{
-}
+    : machine_(machine),
+      random_(seed),
+      from_(from),
+      words_((machine.cores() + 63) / 64),
+      lines_(size / bytes),
+      sharers_(lines_.size() * words_) {}
 
-Time Lines::distance(unsigned from, unsigned to) const
-{
-	return machine_.socket_of_core(from) == machine_.socket_of_core(to) ? machine_.costs.near
-									    : machine_.costs.far;
+Time Lines::distance(unsigned from, unsigned to) const {
+    return machine_.socket_of_core(from) == machine_.socket_of_core(to) ? machine_.costs.near
+                                                                        : machine_.costs.far;
 }
 
 // From the owner, else from the nearest core that has a copy, else from memory.
-Time Lines::way(const Line &l, const uint64_t *sharers, unsigned core) const
-{
-	const Time nearest = std::min(machine_.costs.near, machine_.costs.far);
-	Time least = machine_.costs.memory;
+Time Lines::way(const Line &l, const uint64_t *sharers, unsigned core) const {
+    const Time nearest = std::min(machine_.costs.near, machine_.costs.far);
+    Time least = machine_.costs.memory;
 
-	if (l.owner != nobody)
-		return distance(static_cast<unsigned>(l.owner), core);
-	for (size_t w = 0; w < words_; w++)
-		for (uint64_t left = sharers[w]; left; left &= left - 1) {
-			auto other = static_cast<unsigned>(w * 64) +
-				     static_cast<unsigned>(std::countr_zero(left));
-			least = std::min(least, distance(other, core));
-			if (least <= nearest)
-				return least;
-		}
-	return least;
+    if (l.owner != nobody)
+        return distance(static_cast<unsigned>(l.owner), core);
+    for (size_t w = 0; w < words_; w++)
+        for (uint64_t left = sharers[w]; left; left &= left - 1) {
+            auto other =
+                static_cast<unsigned>(w * 64) + static_cast<unsigned>(std::countr_zero(left));
+            least = std::min(least, distance(other, core));
+            if (least <= nearest)
+                return least;
+        }
+    return least;
 }
 
-unsigned Lines::others(const uint64_t *sharers, unsigned core) const
-{
-	unsigned n = 0;
+unsigned Lines::others(const uint64_t *sharers, unsigned core) const {
+    unsigned n = 0;
 
-	for (size_t w = 0; w < words_; w++)
-		n += static_cast<unsigned>(std::popcount(sharers[w]));
-	return n - has(sharers, core);
+    for (size_t w = 0; w < words_; w++)
+        n += static_cast<unsigned>(std::popcount(sharers[w]));
+    return n - has(sharers, core);
 }
 
-// A closed queue: n cores that think for `period` and are then served for a transfer each. The queue
-// that an arrival finds, by mean value analysis.
-Time Lines::among_hammers(const Line &l) const
-{
-	Time served = machine_.costs.near, wait = 0;
+// A closed queue: n cores that think for `period` and are then served for a transfer each. The
+// queue that an arrival finds, by mean value analysis.
+Time Lines::among_hammers(const Line &l) const {
+    Time served = machine_.costs.near, wait = 0;
 
-	for (int n = 1; n <= l.hammers; n++) {
-		Time stay = served + wait; // for the n-th
-		auto queue = static_cast<unsigned __int128>(n) * stay * served / (stay + l.period);
-		wait = static_cast<Time>(queue);
-	}
-	return wait;
+    for (int n = 1; n <= l.hammers; n++) {
+        Time stay = served + wait; // for the n-th
+        auto queue = static_cast<unsigned __int128>(n) * stay * served / (stay + l.period);
+        wait = static_cast<Time>(queue);
+    }
+    return wait;
 }
 
 // Otherwise contexts would fall into step with each other, as they do nowhere else.
-Time Lines::varied(Time way)
-{
-	uint32_t percent =
-		100 - machine_.jitter_percent + random_.below(2 * machine_.jitter_percent + 1);
+Time Lines::varied(Time way) {
+    uint32_t percent =
+        100 - machine_.jitter_percent + random_.below(2 * machine_.jitter_percent + 1);
 
-	return way * percent / 100;
+    return way * percent / 100;
 }
 
-Time Lines::use(const void *address, unsigned core, Use use, Time now)
-{
-	size_t number = number_of(address);
-	const Costs &c = machine_.costs;
-	Time own = use == Use::read ? c.hit : use == Use::write ? c.store : c.atomic;
+Time Lines::use(const void *address, unsigned core, Use use, Time now) {
+    size_t number = number_of(address);
+    const Costs &c = machine_.costs;
+    Time own = use == Use::read ? c.hit : use == Use::write ? c.store : c.atomic;
 
-	if (number >= lines_.size())
-		return now + own; // not the locks' memory
-	Line &l = lines_[number];
-	uint64_t *sharers = sharers_of(number);
-	bool mine = l.owner == static_cast<int>(core) && !l.hammers;
-	if (mine || (use == Use::read && has(sharers, core)))
-		return now + own;
+    if (number >= lines_.size())
+        return now + own; // not the locks' memory
+    Line &l = lines_[number];
+    uint64_t *sharers = sharers_of(number);
+    bool mine = l.owner == static_cast<int>(core) && !l.hammers;
+    if (mine || (use == Use::read && has(sharers, core)))
+        return now + own;
 
-	Time start = std::max(now, l.busy) + among_hammers(l);
-	traffic.transfers++;
-	if (use == Use::read) {
-		Time done = start + varied(way(l, sharers, core)) + own;
-		l.busy = start + c.occupied;
-		if (l.owner != nobody)
-			add(sharers, static_cast<unsigned>(l.owner));
-		l.owner = nobody;
-		add(sharers, core);
-		return done;
-	}
-	unsigned copies = others(sharers, core);
-	bool upgrades = l.owner == nobody && has(sharers, core);
-	Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;
-	if (copies) {
-		traffic.invalidations += copies;
-		traffic.stores_to_shared++;
-	}
-	std::fill(sharers, sharers + words_, 0);
-	l.owner = static_cast<int>(core);
-	l.busy = start + takes;
-	return l.busy + own;
+    Time start = std::max(now, l.busy) + among_hammers(l);
+    traffic.transfers++;
+    if (use == Use::read) {
+        Time done = start + varied(way(l, sharers, core)) + own;
+        l.busy = start + c.occupied;
+        if (l.owner != nobody)
+            add(sharers, static_cast<unsigned>(l.owner));
+        l.owner = nobody;
+        add(sharers, core);
+        return done;
+    }
+    unsigned copies = others(sharers, core);
+    bool upgrades = l.owner == nobody && has(sharers, core);
+    Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;
+    if (copies) {
+        traffic.invalidations += copies;
+        traffic.stores_to_shared++;
+    }
+    std::fill(sharers, sharers + words_, 0);
+    l.owner = static_cast<int>(core);
+    l.busy = start + takes;
+    return l.busy + own;
 }
 
-void Lines::hammer(const void *address, int more, Time period)
-{
-	size_t number = number_of(address);
+void Lines::hammer(const void *address, int more, Time period) {
+    size_t number = number_of(address);
 
-	if (number >= lines_.size())
-		return;
-	lines_[number].hammers += more;
-	lines_[number].period = period;
+    if (number >= lines_.size())
+        return;
+    lines_[number].hammers += more;
+    lines_[number].period = period;
 }
 
 } // namespace ol::simulator

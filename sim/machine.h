@@ -3,10 +3,10 @@
 #define OL_SIM_MACHINE_H
 // The hardware: CPUs in cores in sockets, what operations cost, and where each cache line is.
 //
-// A line is owned by one core, shared by some, or nowhere. A transfer takes as long as its way, and a
-// line serves one request at a time: waiters that all watch one word are served one after another.
-// A store invalidates all other copies. Cores whose waiters try to write while they wait (tas) have
-// the line in turns, and whoever else wants it waits among them.
+// A line is owned by one core, shared by some, or nowhere. A transfer takes as long as its way, and
+// a line serves one request at a time: waiters that all watch one word are served one after
+// another. A store invalidates all other copies. Cores whose waiters try to write while they wait
+// (tas) have the line in turns, and whoever else wants it waits among them.
 #include "time.h"
 
 #include <engine/random.h>
@@ -15,8 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 struct Costs {
 #define COST(name, preset, source, what) Time name = preset * ns;
@@ -25,84 +24,64 @@ struct Costs {
 };
 
 struct Machine {
-	unsigned cpus = 2, threads_per_core = 1, cores_per_socket = 2;
-	unsigned smt_percent = 60;    // speed of each of two busy threads of a core
-	unsigned jitter_percent = 20; // how much the way of a line varies, either way
-	Costs costs;
+    unsigned cpus = 2, threads_per_core = 1, cores_per_socket = 2;
+    unsigned smt_percent = 60;    // speed of each of two busy threads of a core
+    unsigned jitter_percent = 20; // how much the way of a line varies, either way
+    Costs costs;
 
-	unsigned core_of(unsigned cpu) const
-	{
-		return cpu / threads_per_core;
-	}
-	unsigned socket_of_core(unsigned core) const
-	{
-		return core / cores_per_socket;
-	}
-	unsigned cores() const
-	{
-		return (cpus + threads_per_core - 1) / threads_per_core;
-	}
+    unsigned core_of(unsigned cpu) const { return cpu / threads_per_core; }
+    unsigned socket_of_core(unsigned core) const { return core / cores_per_socket; }
+    unsigned cores() const { return (cpus + threads_per_core - 1) / threads_per_core; }
 };
 
 enum class Use : uint8_t { read, write, change }; // load, store, atomic operation
 
 struct Traffic {
-	uint64_t transfers = 0, invalidations = 0, stores_to_shared = 0;
+    uint64_t transfers = 0, invalidations = 0, stores_to_shared = 0;
 };
 
-class Lines
-{
-      public:
-	static constexpr size_t bytes = 64;
+class Lines {
+public:
+    static constexpr size_t bytes = 64;
 
-	Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed = 0);
+    Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed = 0);
 
-	// When a core that begins to use it at `now` has done so.
-	Time use(const void *address, unsigned core, Use use, Time now);
+    // When a core that begins to use it at `now` has done so.
+    Time use(const void *address, unsigned core, Use use, Time now);
 
-	// Cores whose waiters write the line once per `period` while they wait.
-	void hammer(const void *address, int more, Time period);
+    // Cores whose waiters write the line once per `period` while they wait.
+    void hammer(const void *address, int more, Time period);
 
-	Traffic traffic;
+    Traffic traffic;
 
-      private:
-	struct Line {
-		Time busy = 0; // until then it serves others
-		int owner = nobody;
-		int hammers = 0;
-		Time period = 0; // of each of them
-	};
-	static constexpr int nobody = -1;
+private:
+    struct Line {
+        Time busy = 0; // until then it serves others
+        int owner = nobody;
+        int hammers = 0;
+        Time period = 0; // of each of them
+    };
+    static constexpr int nobody = -1;
 
-	size_t number_of(const void *address) const
-	{
-		return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
-	}
-	uint64_t *sharers_of(size_t line)
-	{
-		return &sharers_[line * words_];
-	}
-	static bool has(const uint64_t *set, unsigned core)
-	{
-		return set[core / 64] >> core % 64 & 1;
-	}
-	static void add(uint64_t *set, unsigned core)
-	{
-		set[core / 64] |= uint64_t(1) << core % 64;
-	}
+    size_t number_of(const void *address) const {
+        return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
+    }
+    uint64_t *sharers_of(size_t line) { return &sharers_[line * words_]; }
+    static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
+    static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
 
-	Time distance(unsigned from, unsigned to) const;
-	Time way(const Line &l, const uint64_t *sharers, unsigned core) const;
-	unsigned others(const uint64_t *sharers, unsigned core) const;
-	Time among_hammers(const Line &l) const;
-	Time varied(Time way);
+    Time distance(unsigned from, unsigned to) const;
+    Time way(const Line &l, const uint64_t *sharers, unsigned core) const;
+    unsigned others(const uint64_t *sharers, unsigned core) const;
+    Time among_hammers(const Line &l) const;
+    Time varied(Time way);
 
-	const Machine &machine_;
-	engine::Random random_;
-	const uintptr_t from_;
-	const size_t words_;
-	std::vector<Line> lines_;
-	std::vector<uint64_t> sharers_; // words_ for each line
+    const Machine &machine_;
+    engine::Random random_;
+    const uintptr_t from_;
+    const size_t words_;
+    std::vector<Line> lines_;
+    std::vector<uint64_t> sharers_; // words_ for each line
 };
 
 } // namespace ol::simulator

@@ -5,21 +5,20 @@
 
 #include <iostream>
 
-int main()
-{
-	using namespace ol::simulator;
+int main() {
+    using namespace ol::simulator;
 
-	try {
-		Scenario scenario = read_scenario(std::cin);
-		Simulation simulation(scenario);
-		simulation.run();
-		write_results(simulation, std::cout);
-	} catch (const BadScenario &bad) {
-		std::cerr << "overlock-sim: " << bad.what() << "\n";
-		return 2;
-	} catch (const std::bad_alloc &) {
-		std::cerr << "overlock-sim: out of memory\n";
-		return 1;
-	}
-	return 0;
+    try {
+        Scenario scenario = read_scenario(std::cin);
+        Simulation simulation(scenario);
+        simulation.run();
+        write_results(simulation, std::cout);
+    } catch (const BadScenario &bad) {
+        std::cerr << "overlock-sim: " << bad.what() << "\n";
+        return 2;
+    } catch (const std::bad_alloc &) {
+        std::cerr << "overlock-sim: out of memory\n";
+        return 1;
+    }
+    return 0;
 }

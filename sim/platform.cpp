@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 using engine::Access;
 using engine::Memory;
@@ -14,440 +13,403 @@ using engine::Place;
 
 // Time.
 
-void Simulation::suspend(Task &t)
-{
-	t.context.suspend();
+void Simulation::suspend(Task &t) {
+    t.context.suspend();
 }
 
-void Simulation::spend(Time time)
-{
-	Time until = events_.now() + time;
+void Simulation::spend(Time time) {
+    Time until = events_.now() + time;
 
-	if (events_.nothing_before(until)) {
-		events_.advance(until);
-		return;
-	}
-	events_.set(self_->step, until);
-	suspend(*self_);
+    if (events_.nothing_before(until)) {
+        events_.advance(until);
+        return;
+    }
+    events_.set(self_->step, until);
+    suspend(*self_);
 }
 
-Time Simulation::now(Place)
-{
-	if (!self_)
-		return events_.now();
-	spend(machine().costs.clock);
-	return events_.now();
+Time Simulation::now(Place) {
+    if (!self_)
+        return events_.now();
+    spend(machine().costs.clock);
+    return events_.now();
 }
 
-Time Simulation::after(uint64_t n, Time d, Place place)
-{
-	return d == never ? never : later(now(place), n, d, place);
+Time Simulation::after(uint64_t n, Time d, Place place) {
+    return d == never ? never : later(now(place), n, d, place);
 }
 
-Time Simulation::later(Time t, uint64_t n, Time d, Place)
-{
-	Time span;
+Time Simulation::later(Time t, uint64_t n, Time d, Place) {
+    Time span;
 
-	if (d == never || __builtin_mul_overflow(n, d, &span))
-		return never;
-	return sum(t, span);
+    if (d == never || __builtin_mul_overflow(n, d, &span))
+        return never;
+    return sum(t, span);
 }
 
-bool Simulation::passed(Time t, Place place)
-{
-	return t != never && t <= now(place);
+bool Simulation::passed(Time t, Place place) {
+    return t != never && t <= now(place);
 }
 
 // Memory.
 
-namespace
-{
+namespace {
 
-uint64_t result_of(const Access &a, uint64_t old)
-{
-	switch (a.op) {
-	case Op::load:
-		return old;
-	case Op::store:
-	case Op::xchg:
-		return a.value;
-	case Op::cas:
-		return old == a.expected ? a.value : old;
-	case Op::add:
-		return old + a.value;
-	case Op::bit_or:
-		return old | a.value;
-	case Op::bit_and:
-		return old & a.value;
-	}
-	return old;
+uint64_t result_of(const Access &a, uint64_t old) {
+    switch (a.op) {
+    case Op::load:
+        return old;
+    case Op::store:
+    case Op::xchg:
+        return a.value;
+    case Op::cas:
+        return old == a.expected ? a.value : old;
+    case Op::add:
+        return old + a.value;
+    case Op::bit_or:
+        return old | a.value;
+    case Op::bit_and:
+        return old & a.value;
+    }
+    return old;
 }
 
-uint64_t truncated(uint64_t v, unsigned width)
-{
-	return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
+uint64_t truncated(uint64_t v, unsigned width) {
+    return width == 8 ? v : v & ((uint64_t(1) << 8 * width) - 1);
 }
 
 } // namespace
 
-// Its effect is there at once, but nobody else can have the line before it is done. A store waits in
-// the store buffer, an atomic operation for all stores before it.
-uint64_t Simulation::access(const Access &a)
-{
-	uint64_t old = Memory::read(a.address(), a.width);
-	uint64_t result = truncated(result_of(a, old), a.width);
+// Its effect is there at once, but nobody else can have the line before it is done. A store waits
+// in the store buffer, an atomic operation for all stores before it.
+uint64_t Simulation::access(const Access &a) {
+    uint64_t old = Memory::read(a.address(), a.width);
+    uint64_t result = truncated(result_of(a, old), a.width);
 
-	if (!self_) {
-		Memory::write(a.address(), a.width, result);
-		return old;
-	}
-	Task &t = *self_;
-	Use use = a.op == Op::load ? Use::read : a.op == Op::store ? Use::write : Use::change;
-	Time from = events_.now();
-	if (use == Use::change)
-		from = std::max(from, t.drained);
-	Time done = lines_.use(a.address(), t.core(), use, from);
-	if (result != old) {
-		Memory::write(a.address(), a.width, result);
-		t.wrote(a.address(), a.width);
-		progress_++;
-		notice(line_of(a.address()));
-	} else if (t.waiting && use != Use::write) {
-		t.watch(a.address(), a.width, old, use == Use::change);
-	}
-	if (use == Use::write) {
-		t.drained = std::max(t.drained, done);
-		done = events_.now() + machine().costs.store;
-	}
-	spend(done - events_.now());
-	return old;
+    if (!self_) {
+        Memory::write(a.address(), a.width, result);
+        return old;
+    }
+    Task &t = *self_;
+    Use use = a.op == Op::load ? Use::read : a.op == Op::store ? Use::write : Use::change;
+    Time from = events_.now();
+    if (use == Use::change)
+        from = std::max(from, t.drained);
+    Time done = lines_.use(a.address(), t.core(), use, from);
+    if (result != old) {
+        Memory::write(a.address(), a.width, result);
+        t.wrote(a.address(), a.width);
+        progress_++;
+        notice(line_of(a.address()));
+    } else if (t.waiting && use != Use::write) {
+        t.watch(a.address(), a.width, old, use == Use::change);
+    }
+    if (use == Use::write) {
+        t.drained = std::max(t.drained, done);
+        done = events_.now() + machine().costs.store;
+    }
+    spend(done - events_.now());
+    return old;
 }
 
-void Simulation::fence(Place)
-{
-	if (self_)
-		spend(std::max(self_->drained, events_.now()) + machine().costs.atomic -
-		      events_.now());
+void Simulation::fence(Place) {
+    if (self_)
+        spend(std::max(self_->drained, events_.now()) + machine().costs.atomic - events_.now());
 }
 
 // Waiting: whoever polls sleeps until a word changes, and is charged for its polls.
 
-void Simulation::link(Task &t)
-{
-	for (unsigned i = 0; i < t.watched; i++) {
-		Watch &w = t.watches[i];
-		w.line = line_of(w.at);
-		auto &list = watchers_[w.line];
-		w.place = list.size();
-		list.push_back(&w);
-		if (w.writes)
-			lines_.hammer(w.at, 1, t.poll_period);
-	}
+void Simulation::link(Task &t) {
+    for (unsigned i = 0; i < t.watched; i++) {
+        Watch &w = t.watches[i];
+        w.line = line_of(w.at);
+        auto &list = watchers_[w.line];
+        w.place = list.size();
+        list.push_back(&w);
+        if (w.writes)
+            lines_.hammer(w.at, 1, t.poll_period);
+    }
 }
 
-void Simulation::unlink(Task &t)
-{
-	for (unsigned i = 0; i < t.watched; i++) {
-		Watch &w = t.watches[i];
-		auto &list = watchers_[w.line];
-		list[w.place] = list.back();
-		list[w.place]->place = w.place;
-		list.pop_back();
-		if (w.writes && t.on_cpu())
-			lines_.hammer(w.at, -1, t.poll_period);
-	}
-	t.forget();
+void Simulation::unlink(Task &t) {
+    for (unsigned i = 0; i < t.watched; i++) {
+        Watch &w = t.watches[i];
+        auto &list = watchers_[w.line];
+        list[w.place] = list.back();
+        list[w.place]->place = w.place;
+        list.pop_back();
+        if (w.writes && t.on_cpu())
+            lines_.hammer(w.at, -1, t.poll_period);
+    }
+    t.forget();
 }
 
 // At its next poll it fetches the line, and then goes on.
-void Simulation::look(Task &t, const Watch &w)
-{
-	Time behind = (events_.now() - t.poll_from) % t.poll_period;
-	Time at = events_.now() + (behind ? t.poll_period - behind : 0);
+void Simulation::look(Task &t, const Watch &w) {
+    Time behind = (events_.now() - t.poll_from) % t.poll_period;
+    Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
-	if (!w.writes)
-		at = lines_.use(w.at, t.core(), Use::read, at);
-	if (!t.step.is_set() || at < t.step.at())
-		events_.set(t.step, at);
-	t.looks = true;
+    if (!w.writes)
+        at = lines_.use(w.at, t.core(), Use::read, at);
+    if (!t.step.is_set() || at < t.step.at())
+        events_.set(t.step, at);
+    t.looks = true;
 }
 
-void Simulation::notice(size_t line)
-{
-	if (line >= watchers_.size() || watchers_[line].empty())
-		return;
-	auto &list = watchers_[line];
-	size_t first = random_.below(static_cast<uint32_t>(list.size()));
-	for (size_t i = 0; i < list.size(); i++) {
-		const Watch &w = *list[(first + i) % list.size()];
-		Task &t = *w.task;
-		if (t.on_cpu() && !t.looks && Memory::read(w.at, w.width) != w.value)
-			look(t, w);
-	}
+void Simulation::notice(size_t line) {
+    if (line >= watchers_.size() || watchers_[line].empty())
+        return;
+    auto &list = watchers_[line];
+    size_t first = random_.below(static_cast<uint32_t>(list.size()));
+    for (size_t i = 0; i < list.size(); i++) {
+        const Watch &w = *list[(first + i) % list.size()];
+        Task &t = *w.task;
+        if (t.on_cpu() && !t.looks && Memory::read(w.at, w.width) != w.value)
+            look(t, w);
+    }
 }
 
-void Simulation::relax(Time until, Place)
-{
-	Task &t = *self_;
-	Time pause = machine().costs.pause;
+void Simulation::relax(Time until, Place) {
+    Task &t = *self_;
+    Time pause = machine().costs.pause;
 
-	until = std::min(until, t.told_at);
-	t.told_at = never;
-	if (events_.now() > t.polled + host_.spin_gap)
-		t.spins_from = events_.now();
-	if (!t.watched || !t.watches_all || t.sees_change() || until <= events_.now()) {
-		t.forget();
-		t.watches_all = true;
-		spend(pause);
-		t.polled = events_.now();
-		return;
-	}
-	t.poll_from = events_.now();
-	t.poll_period = pause + t.watched * machine().costs.hit;
-	t.doing = Doing::polls;
-	t.looks = false;
-	link(t);
-	if (until != never)
-		events_.set(t.step, std::max(until, events_.now() + t.poll_period));
-	begins_to_poll(t);
-	suspend(t);
-	t.polled = events_.now();
+    until = std::min(until, t.told_at);
+    t.told_at = never;
+    if (events_.now() > t.polled + host_.spin_gap)
+        t.spins_from = events_.now();
+    if (!t.watched || !t.watches_all || t.sees_change() || until <= events_.now()) {
+        t.forget();
+        t.watches_all = true;
+        spend(pause);
+        t.polled = events_.now();
+        return;
+    }
+    t.poll_from = events_.now();
+    t.poll_period = pause + t.watched * machine().costs.hit;
+    t.doing = Doing::polls;
+    t.looks = false;
+    link(t);
+    if (until != never)
+        events_.set(t.step, std::max(until, events_.now() + t.poll_period));
+    begins_to_poll(t);
+    suspend(t);
+    t.polled = events_.now();
 }
 
 // Processors see loops of virtual CPUs, not of the host's threads.
-void Simulation::begins_to_poll(Task &t)
-{
-	Kind kind = t.guest.plan.kind;
+void Simulation::begins_to_poll(Task &t) {
+    Kind kind = t.guest.plan.kind;
 
-	if (kind != Kind::threads)
-		host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
+    if (kind != Kind::threads)
+        host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
 }
 
 // A kernel that spins does not yield.
-void Simulation::yield(uint32_t to, Place)
-{
-	Task &t = *self_;
+void Simulation::yield(uint32_t to, Place) {
+    Task &t = *self_;
 
-	t.forget();
-	t.counts.yields++;
-	if (is_kernel() && !to) {
-		spend(machine().costs.pause);
-		return;
-	}
-	spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
-	events_.set(t.step, events_.now());
-	t.gives_up = true;
-	if (to && to <= t.guest.tasks.size()) {
-		t.counts.directed++;
-		t.level.yield_to(t, *t.guest.tasks[to - 1]);
-	} else {
-		t.level.yield(t);
-	}
-	t.gives_up = false;
-	suspend(t);
+    t.forget();
+    t.counts.yields++;
+    if (is_kernel() && !to) {
+        spend(machine().costs.pause);
+        return;
+    }
+    spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
+    events_.set(t.step, events_.now());
+    t.gives_up = true;
+    if (to && to <= t.guest.tasks.size()) {
+        t.counts.directed++;
+        t.level.yield_to(t, *t.guest.tasks[to - 1]);
+    } else {
+        t.level.yield(t);
+    }
+    t.gives_up = false;
+    suspend(t);
 }
 
 // Parking.
 
-void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time until, Place)
-{
-	Task &t = *self_;
-	const Costs &c = machine().costs;
+void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time until, Place) {
+    Task &t = *self_;
+    const Costs &c = machine().costs;
 
-	t.forget();
-	spend(is_kernel() ? c.exit : c.sleep);
-	spend(lines_.use(word, t.core(), Use::read, events_.now()) - events_.now());
-	if (*word != seen || until <= events_.now())
-		return;
-	t.counts.parks++;
-	t.doing = Doing::parked;
-	t.parked_on = word;
-	t.key = key;
-	t.left = 0;
-	parked_[word].push_back(&t);
-	if (tracing_)
-		tracing_->park(t);
-	events_.set(t.alarm, until);
-	t.level.block(t);
-	suspend(t);
+    t.forget();
+    spend(is_kernel() ? c.exit : c.sleep);
+    spend(lines_.use(word, t.core(), Use::read, events_.now()) - events_.now());
+    if (*word != seen || until <= events_.now())
+        return;
+    t.counts.parks++;
+    t.doing = Doing::parked;
+    t.parked_on = word;
+    t.key = key;
+    t.left = 0;
+    parked_[word].push_back(&t);
+    if (tracing_)
+        tracing_->park(t);
+    events_.set(t.alarm, until);
+    t.level.block(t);
+    suspend(t);
 }
 
-void Simulation::unpark(Task &t)
-{
-	if (t.parked_on) {
-		std::erase(parked_[t.parked_on], &t);
-		t.parked_on = nullptr;
-	}
-	progress_++;
-	t.level.wake(t);
+void Simulation::unpark(Task &t) {
+    if (t.parked_on) {
+        std::erase(parked_[t.parked_on], &t);
+        t.parked_on = nullptr;
+    }
+    progress_++;
+    t.level.wake(t);
 }
 
 // In the order in which they went to sleep.
-void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place)
-{
-	Task &t = *self_;
-	const Costs &c = machine().costs;
-	Time interrupts = 0;
+void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place) {
+    Task &t = *self_;
+    const Costs &c = machine().costs;
+    Time interrupts = 0;
 
-	t.counts.kicks++;
-	spend(is_kernel() ? c.exit : c.kick);
-	auto found = parked_.find(word);
-	if (found == parked_.end())
-		return;
-	auto &sleepers = found->second;
-	for (size_t i = 0; n > 0 && i < sleepers.size();) {
-		Task *s = sleepers[i];
-		if (!(s->key & key) || &s->guest != &t.guest) {
-			i++;
-			continue;
-		}
-		sleepers.erase(sleepers.begin() + static_cast<ptrdiff_t>(i));
-		s->parked_on = nullptr;
-		if (tracing_)
-			tracing_->kick(t, *s);
-		bool to_idle = s->last && s->last->is_idle();
-		events_.set(s->alarm, events_.now() + (to_idle ? c.wake : 0));
-		interrupts += to_idle ? c.interrupt : 0;
-		n--;
-	}
-	spend(interrupts);
+    t.counts.kicks++;
+    spend(is_kernel() ? c.exit : c.kick);
+    auto found = parked_.find(word);
+    if (found == parked_.end())
+        return;
+    auto &sleepers = found->second;
+    for (size_t i = 0; n > 0 && i < sleepers.size();) {
+        Task *s = sleepers[i];
+        if (!(s->key & key) || &s->guest != &t.guest) {
+            i++;
+            continue;
+        }
+        sleepers.erase(sleepers.begin() + static_cast<ptrdiff_t>(i));
+        s->parked_on = nullptr;
+        if (tracing_)
+            tracing_->kick(t, *s);
+        bool to_idle = s->last && s->last->is_idle();
+        events_.set(s->alarm, events_.now() + (to_idle ? c.wake : 0));
+        interrupts += to_idle ? c.interrupt : 0;
+        n--;
+    }
+    spend(interrupts);
 }
 
 // Identity and nodes.
 
-ol_node *Simulation::node_get(Place)
-{
-	auto &nodes = self_->nodes;
+ol_node *Simulation::node_get(Place) {
+    auto &nodes = self_->nodes;
 
-	if (nodes.empty())
-		return nullptr;
-	ol_node *node = nodes.back();
-	nodes.pop_back();
-	return node;
+    if (nodes.empty())
+        return nullptr;
+    ol_node *node = nodes.back();
+    nodes.pop_back();
+    return node;
 }
 
-void Simulation::node_put(ol_node *node, Place)
-{
-	self_->nodes.push_back(node);
+void Simulation::node_put(ol_node *node, Place) {
+    self_->nodes.push_back(node);
 }
 
-uint32_t Simulation::node_number(const ol_node *node)
-{
-	return static_cast<uint32_t>(node - self_->guest.nodes.front()) + 1;
+uint32_t Simulation::node_number(const ol_node *node) {
+    return static_cast<uint32_t>(node - self_->guest.nodes.front()) + 1;
 }
 
-ol_node *Simulation::node_at(uint32_t number, Place)
-{
-	return self_->guest.nodes[number - 1];
+ol_node *Simulation::node_at(uint32_t number, Place) {
+    return self_->guest.nodes[number - 1];
 }
 
-uint64_t *Simulation::wait_slot(size_t i, Place)
-{
-	return &self_->guest.wait_slots[i & (tuning().wait_slots - 1)];
+uint64_t *Simulation::wait_slot(size_t i, Place) {
+    return &self_->guest.wait_slots[i & (tuning().wait_slots - 1)];
 }
 
-void Simulation::count(unsigned event, Place)
-{
-	if (self_)
-		self_->counts.events[event]++;
+void Simulation::count(unsigned event, Place) {
+    if (self_)
+        self_->counts.events[event]++;
 }
 
-void Simulation::count_at(unsigned event, unsigned n, Place place)
-{
-	if (!self_)
-		return;
-	auto &positions = self_->guest.positions[event];
-	if (positions.size() <= n)
-		positions.resize(n + 1);
-	positions[n]++;
-	count(event, place);
+void Simulation::count_at(unsigned event, unsigned n, Place place) {
+    if (!self_)
+        return;
+    auto &positions = self_->guest.positions[event];
+    if (positions.size() <= n)
+        positions.resize(n + 1);
+    positions[n]++;
+    count(event, place);
 }
 
 // Knowledge.
 
 // After the last of its locks it gives up a slice that went on for it.
-void Simulation::defer(bool begins, Place)
-{
-	Task &t = *self_;
-	Entity *e = t.on_host();
+void Simulation::defer(bool begins, Place) {
+    Task &t = *self_;
+    Entity *e = t.on_host();
 
-	t.deferring = begins;
-	if (begins || !e->cpu || !e->cpu->put_off)
-		return;
-	spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
-	events_.set(t.step, events_.now());
-	e->level.stops_deferring(*e);
-	suspend(t);
+    t.deferring = begins;
+    if (begins || !e->cpu || !e->cpu->put_off)
+        return;
+    spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
+    events_.set(t.step, events_.now());
+    e->level.stops_deferring(*e);
+    suspend(t);
 }
 
-uint64_t Simulation::slice_id(Place)
-{
-	if (!self_)
-		return 0;
-	Task &t = *self_;
-	Time told = sum(t.cpu->began, t.guest.plan.told_delay);
-	bool late = t.guest.plan.told_slices && events_.now() < told;
-	t.told_at = late ? told : never;
-	return t.slices + !late;
+uint64_t Simulation::slice_id(Place) {
+    if (!self_)
+        return 0;
+    Task &t = *self_;
+    Time told = sum(t.cpu->began, t.guest.plan.told_delay);
+    bool late = t.guest.plan.told_slices && events_.now() < told;
+    t.told_at = late ? told : never;
+    return t.slices + !late;
 }
 
-// A page that the host writes says when the slice ends: for some time what it said before. Nobody knows
-// the end better than by `error`, the same in all of a slice.
-Time Simulation::told_end(const Cpu &c, uint64_t slice) const
-{
-	const GuestPlan &plan = self_->guest.plan;
-	Time end = c.slice_end();
+// A page that the host writes says when the slice ends: for some time what it said before. Nobody
+// knows the end better than by `error`, the same in all of a slice.
+Time Simulation::told_end(const Cpu &c, uint64_t slice) const {
+    const GuestPlan &plan = self_->guest.plan;
+    Time end = c.slice_end();
 
-	if (events_.now() < sum(c.end_set, plan.told_delay))
-		end = c.end_before;
-	if (end == never || !plan.told_error)
-		return end;
-	uint64_t mixed = (slice ^ uint64_t(self_->id) << 32 ^ scenario_.seed) * 0x9e3779b97f4a7c15;
-	mixed ^= mixed >> 29;
-	Time error = mixed % (2 * plan.told_error + 1);
-	return sum(end, error) - std::min(sum(end, error), plan.told_error);
+    if (events_.now() < sum(c.end_set, plan.told_delay))
+        end = c.end_before;
+    if (end == never || !plan.told_error)
+        return end;
+    uint64_t mixed = (slice ^ uint64_t(self_->id) << 32 ^ scenario_.seed) * 0x9e3779b97f4a7c15;
+    mixed ^= mixed >> 29;
+    Time error = mixed % (2 * plan.told_error + 1);
+    return sum(end, error) - std::min(sum(end, error), plan.told_error);
 }
 
-Time Simulation::slice_end(Place)
-{
-	if (!self_ || !self_->guest.plan.told_slices)
-		return never;
-	return told_end(*self_->cpu, self_->slices);
+Time Simulation::slice_end(Place) {
+    if (!self_ || !self_->guest.plan.told_slices)
+        return never;
+    return told_end(*self_->cpu, self_->slices);
 }
 
 // What the scheduler guarantees from the slice's begin, but no more than the slice.
-Time Simulation::slice_min(Place place)
-{
-	Time end = slice_end(place);
+Time Simulation::slice_min(Place place) {
+    Time end = slice_end(place);
 
-	if (end == never)
-		return never;
-	const Entity &e = *self_->on_host();
-	return std::min(end, sum(e.cpu->began, host_.policy().guaranteed(*e.cpu)));
+    if (end == never)
+        return never;
+    const Entity &e = *self_->on_host();
+    return std::min(end, sum(e.cpu->began, host_.policy().guaranteed(*e.cpu)));
 }
 
 // For a virtual CPU it is the flag of KVM's steal time page, set also while it halts.
-bool Simulation::is_preempted(uint32_t id, Place)
-{
-	const Guest &g = self_->guest;
+bool Simulation::is_preempted(uint32_t id, Place) {
+    const Guest &g = self_->guest;
 
-	if (!g.plan.told_preempted || !id || id > g.tasks.size())
-		return false;
-	const Task &t = *g.tasks[id - 1];
-	return !t.on_cpu() && (t.runnable || is_kernel());
+    if (!g.plan.told_preempted || !id || id > g.tasks.size())
+        return false;
+    const Task &t = *g.tasks[id - 1];
+    return !t.on_cpu() && (t.runnable || is_kernel());
 }
 
-Time Simulation::quota_end(Place)
-{
-	if (!self_ || !self_->guest.plan.told_quota)
-		return never;
-	const auto &exhausted = self_->on_host()->group.exhausted;
-	return exhausted && exhausted->is_set() ? exhausted->at() : never;
+Time Simulation::quota_end(Place) {
+    if (!self_ || !self_->guest.plan.told_quota)
+        return never;
+    const auto &exhausted = self_->on_host()->group.exhausted;
+    return exhausted && exhausted->is_set() ? exhausted->at() : never;
 }
 
-bool Simulation::cpu_idle(Place)
-{
-	return !self_->level.policy().anyone_waits(*self_->cpu);
+bool Simulation::cpu_idle(Place) {
+    return !self_->level.policy().anyone_waits(*self_->cpu);
 }
 
 } // namespace ol::simulator

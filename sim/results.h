@@ -5,8 +5,7 @@
 
 #include <ostream>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 // As JSON: times in ns, lengths as [least, number] pairs.
 void write_results(const Simulation &simulation, std::ostream &out);

@@ -7,145 +7,130 @@
 
 #include <cmath>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
-namespace
-{
+namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void bad(const std::string &what)
-{
-	throw BadScenario(what);
+[[noreturn]] void bad(const std::string &what) {
+    throw BadScenario(what);
 }
 
 // An object whose members are all asked for: what is left is unknown.
-class Table
-{
-      public:
-	Table(const Json &json, std::string name) : left_(json), name_(std::move(name))
-	{
-		if (!json.is_object())
-			bad(name_ + " is no table");
-	}
+class Table {
+public:
+    Table(const Json &json, std::string name) : left_(json), name_(std::move(name)) {
+        if (!json.is_object())
+            bad(name_ + " is no table");
+    }
 
-	~Table() = default;
-	Table(const Table &) = delete;
-	Table &operator=(const Table &) = delete;
+    ~Table() = default;
+    Table(const Table &) = delete;
+    Table &operator=(const Table &) = delete;
 
-	template <class T> void get(const char *key, T &value)
-	{
-		if (auto found = take(key))
-			value = convert<T>(*found, key);
-	}
+    template <class T> void get(const char *key, T &value) {
+        if (auto found = take(key))
+            value = convert<T>(*found, key);
+    }
 
-	void time(const char *key, Time unit, Time &value)
-	{
-		if (auto found = take(key)) {
-			if (*found == "inf") {
-				value = never;
-				return;
-			}
-			auto n = convert<double>(*found, key);
-			if (!(n >= 0) || n > 1e15)
-				bad(name_ + "." + key + " is no length of time");
-			value = static_cast<Time>(std::llround(n * static_cast<double>(unit)));
-		}
-	}
+    void time(const char *key, Time unit, Time &value) {
+        if (auto found = take(key)) {
+            if (*found == "inf") {
+                value = never;
+                return;
+            }
+            auto n = convert<double>(*found, key);
+            if (!(n >= 0) || n > 1e15)
+                bad(name_ + "." + key + " is no length of time");
+            value = static_cast<Time>(std::llround(n * static_cast<double>(unit)));
+        }
+    }
 
-	std::optional<Json> take(const char *key)
-	{
-		auto at = left_.find(key);
-		if (at == left_.end())
-			return std::nullopt;
-		Json value = *at;
-		left_.erase(at);
-		return value;
-	}
+    std::optional<Json> take(const char *key) {
+        auto at = left_.find(key);
+        if (at == left_.end())
+            return std::nullopt;
+        Json value = *at;
+        left_.erase(at);
+        return value;
+    }
 
-	void end() const
-	{
-		if (!left_.empty())
-			bad("there is no " + name_ + "." + left_.begin().key());
-	}
+    void end() const {
+        if (!left_.empty())
+            bad("there is no " + name_ + "." + left_.begin().key());
+    }
 
-      private:
-	template <class T> T convert(const Json &json, const char *key)
-	{
-		try {
-			return json.get<T>();
-		} catch (const Json::exception &) {
-			bad(name_ + "." + key + " has a value of another type");
-		}
-	}
+private:
+    template <class T> T convert(const Json &json, const char *key) {
+        try {
+            return json.get<T>();
+        } catch (const Json::exception &) {
+            bad(name_ + "." + key + " has a value of another type");
+        }
+    }
 
-	Json left_;
-	const std::string name_;
+    Json left_;
+    const std::string name_;
 };
 
-Costs read_costs(const Json &json)
-{
-	Table t(json, "machine.costs");
-	Costs c;
+Costs read_costs(const Json &json) {
+    Table t(json, "machine.costs");
+    Costs c;
 
 #define COST(name, ...) t.time(#name, ns, c.name);
 #include "costs.def"
 #undef COST
-	t.end();
-	return c;
+    t.end();
+    return c;
 }
 
-void at_least_one(unsigned n, const std::string &what)
-{
-	if (n < 1)
-		bad(what + " is 0");
+void at_least_one(unsigned n, const std::string &what) {
+    if (n < 1)
+        bad(what + " is 0");
 }
 
-Machine read_machine(const Json &json)
-{
-	Table t(json, "machine");
-	Machine m;
+Machine read_machine(const Json &json) {
+    Table t(json, "machine");
+    Machine m;
 
-	t.get("cpus", m.cpus);
-	t.get("threads_per_core", m.threads_per_core);
-	t.get("cores_per_socket", m.cores_per_socket);
-	t.get("smt_percent", m.smt_percent);
-	t.get("jitter_percent", m.jitter_percent);
-	if (auto costs = t.take("costs"))
-		m.costs = read_costs(*costs);
-	t.end();
-	at_least_one(m.cpus, "machine.cpus");
-	at_least_one(m.threads_per_core, "machine.threads_per_core");
-	at_least_one(m.cores_per_socket, "machine.cores_per_socket");
-	at_least_one(m.smt_percent, "machine.smt_percent");
-	if (m.jitter_percent > 99)
-		bad("machine.jitter_percent is above 99");
-	return m;
+    t.get("cpus", m.cpus);
+    t.get("threads_per_core", m.threads_per_core);
+    t.get("cores_per_socket", m.cores_per_socket);
+    t.get("smt_percent", m.smt_percent);
+    t.get("jitter_percent", m.jitter_percent);
+    if (auto costs = t.take("costs"))
+        m.costs = read_costs(*costs);
+    t.end();
+    at_least_one(m.cpus, "machine.cpus");
+    at_least_one(m.threads_per_core, "machine.threads_per_core");
+    at_least_one(m.cores_per_socket, "machine.cores_per_socket");
+    at_least_one(m.smt_percent, "machine.smt_percent");
+    if (m.jitter_percent > 99)
+        bad("machine.jitter_percent is above 99");
+    return m;
 }
 
-bool is_scheduler(const std::string &name)
-{
-	bool found = false;
+bool is_scheduler(const std::string &name) {
+    bool found = false;
 
 #define HOST(id, what) found |= name == #id;
 #define SETTING(...)
 #include "hosts.def"
 #undef SETTING
 #undef HOST
-	return found;
+    return found;
 }
 
 // Only the settings of the scheduler that is used.
-HostSettings read_scheduler(Table &t, std::string &scheduler)
-{
-	HostSettings s;
+HostSettings read_scheduler(Table &t, std::string &scheduler) {
+    HostSettings s;
 
-	t.get("scheduler", scheduler);
-	if (!is_scheduler(scheduler))
-		bad("there is no scheduler " + scheduler);
-	Table settings(t.take("settings").value_or(Json::object()), scheduler);
-	constexpr Time n = 1;
+    t.get("scheduler", scheduler);
+    if (!is_scheduler(scheduler))
+        bad("there is no scheduler " + scheduler);
+    Table settings(t.take("settings").value_or(Json::object()), scheduler);
+    constexpr Time n = 1;
 #define HOST(...)
 #define SETTING(host, name, unit, ...)                                                             \
     if (scheduler == #host)                                                                        \
@@ -153,24 +138,22 @@ HostSettings read_scheduler(Table &t, std::string &scheduler)
 #include "hosts.def"
 #undef SETTING
 #undef HOST
-	(void)n;
-	settings.end();
-	return s;
+    (void)n;
+    settings.end();
+    return s;
 }
 
 // Those that are named, with their settings.
-Features read_features(const Json &json)
-{
-	Table t(json, "host.features");
-	Features f;
-	constexpr Time n = 1;
+Features read_features(const Json &json) {
+    Table t(json, "host.features");
+    Features f;
+    constexpr Time n = 1;
 
 #define FEATURE(name, what)                                                                        \
-	auto name = t.take(#name);                                                                 \
-	f.name = name.has_value();                                                                 \
-	Table name##_settings(name.value_or(Json::object()), #name);
-#define SETTING(feature, name, unit, ...)                                                          \
-	feature##_settings.time(#name, unit, f.feature##_##name);
+    auto name = t.take(#name);                                                                     \
+    f.name = name.has_value();                                                                     \
+    Table name##_settings(name.value_or(Json::object()), #name);
+#define SETTING(feature, name, unit, ...) feature##_settings.time(#name, unit, f.feature##_##name);
 #include "features.def"
 #undef SETTING
 #undef FEATURE
@@ -179,49 +162,44 @@ Features read_features(const Json &json)
 #include "features.def"
 #undef SETTING
 #undef FEATURE
-	(void)n;
-	t.end();
-	return f;
+    (void)n;
+    t.end();
+    return f;
 }
 
-Kind kind_of(const std::string &name)
-{
+Kind kind_of(const std::string &name) {
 #define GUEST(id, what)                                                                            \
     if (name == #id)                                                                               \
         return Kind::id;
 #include "guests.def"
 #undef GUEST
-	bad("there is no kind of guest " + name);
+    bad("there is no kind of guest " + name);
 }
 
 // true, or a window and a bound.
-TracePlan read_trace(const Json &json)
-{
-	TracePlan plan;
+TracePlan read_trace(const Json &json) {
+    TracePlan plan;
 
-	plan.wanted = true;
-	if (json.is_boolean()) {
-		plan.wanted = json.get<bool>();
-		return plan;
-	}
-	Table t(json, "trace");
-	t.time("from_us", us, plan.from);
-	t.time("until_us", us, plan.until);
-	t.get("most_events", plan.most_events);
-	t.end();
-	if (plan.until <= plan.from)
-		bad("trace.until_us is not after trace.from_us");
-	return plan;
+    plan.wanted = true;
+    if (json.is_boolean()) {
+        plan.wanted = json.get<bool>();
+        return plan;
+    }
+    Table t(json, "trace");
+    t.time("from_us", us, plan.from);
+    t.time("until_us", us, plan.until);
+    t.get("most_events", plan.most_events);
+    t.end();
+    if (plan.until <= plan.from)
+        bad("trace.until_us is not after trace.from_us");
+    return plan;
 }
 
 // Times as given, a unit of burn being a nanosecond.
-workload_params read_params(const Json &json)
-{
-	Table t(json, "parameters");
-	workload_params p;
-	const std::map<std::string, uint64_t> unit = { { "ns", 1 },
-						       { "count", 1 },
-						       { "milli", 1000 } };
+workload_params read_params(const Json &json) {
+    Table t(json, "parameters");
+    workload_params p;
+    const std::map<std::string, uint64_t> unit = {{"ns", 1}, {"count", 1}, {"milli", 1000}};
 
 #define PARAM(workload, name, unit_, preset, ...)                                                  \
     {                                                                                              \
@@ -235,15 +213,14 @@ workload_params read_params(const Json &json)
 #include <workload/params.def>
 #undef CHOICE
 #undef PARAM
-	t.end();
-	return p;
+    t.end();
+    return p;
 }
 
 // In ticks.
-ol_tuning read_tuning(const Json &json)
-{
-	Table t(json, "tunables");
-	ol_tuning in_ns = engine::presets(), tuning;
+ol_tuning read_tuning(const Json &json) {
+    Table t(json, "tunables");
+    ol_tuning in_ns = engine::presets(), tuning;
 
 #define OL_TUNABLE(name, unit, ...)                                                                \
     {                                                                                              \
@@ -253,113 +230,108 @@ ol_tuning read_tuning(const Json &json)
     }
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
-	t.end();
-	return tuning;
+    t.end();
+    return tuning;
 }
 
-const ol_lock_ops *lock_of(const std::string &name)
-{
-	const ol_lock_ops *found = engine::find_subject(name);
+const ol_lock_ops *lock_of(const std::string &name) {
+    const ol_lock_ops *found = engine::find_subject(name);
 
-	if (!found && name != "none")
-		bad("there is no lock " + name);
-	return found;
+    if (!found && name != "none")
+        bad("there is no lock " + name);
+    return found;
 }
 
-GuestPlan read_guest(const Json &json, size_t number)
-{
-	GuestPlan g;
-	std::string kind = "threads", lock = "none";
+GuestPlan read_guest(const Json &json, size_t number) {
+    GuestPlan g;
+    std::string kind = "threads", lock = "none";
 
-	g.name = "guest" + std::to_string(number + 1);
-	Table t(json, g.name);
-	t.get("name", g.name);
-	t.get("kind", kind);
-	g.kind = kind_of(kind);
-	t.get("contexts", g.contexts);
-	t.get("vcpus", g.vcpus);
-	if (auto scheduler = t.take("guest_scheduler")) {
-		Table s(*scheduler, g.name + ".guest_scheduler");
-		g.settings = read_scheduler(s, g.scheduler);
-		s.end();
-	}
-	t.get("lock", lock);
-	g.lock = lock_of(lock);
-	g.workload = g.lock ? "sections" : "burn";
-	t.get("workload", g.workload);
-	g.params = read_params(t.take("parameters").value_or(Json::object()));
-	g.tuning = read_tuning(t.take("tunables").value_or(Json::object()));
-	t.time("quota_us", us, g.quota);
-	t.time("period_us", us, g.period);
-	t.get("weight", g.weight);
-	t.get("pinned", g.pinned);
-	t.get("cap_percent", g.cap_percent);
-	t.get("told_slices", g.told_slices);
-	t.time("told_delay_us", us, g.told_delay);
-	t.time("told_error_us", us, g.told_error);
-	t.get("told_preempted", g.told_preempted);
-	t.get("told_quota", g.told_quota);
-	t.end();
-	at_least_one(g.contexts, g.name + ".contexts");
-	at_least_one(g.weight, g.name + ".weight");
-	if (g.kind == Kind::users)
-		at_least_one(g.vcpus, g.name + ".vcpus");
-	return g;
+    g.name = "guest" + std::to_string(number + 1);
+    Table t(json, g.name);
+    t.get("name", g.name);
+    t.get("kind", kind);
+    g.kind = kind_of(kind);
+    t.get("contexts", g.contexts);
+    t.get("vcpus", g.vcpus);
+    if (auto scheduler = t.take("guest_scheduler")) {
+        Table s(*scheduler, g.name + ".guest_scheduler");
+        g.settings = read_scheduler(s, g.scheduler);
+        s.end();
+    }
+    t.get("lock", lock);
+    g.lock = lock_of(lock);
+    g.workload = g.lock ? "sections" : "burn";
+    t.get("workload", g.workload);
+    g.params = read_params(t.take("parameters").value_or(Json::object()));
+    g.tuning = read_tuning(t.take("tunables").value_or(Json::object()));
+    t.time("quota_us", us, g.quota);
+    t.time("period_us", us, g.period);
+    t.get("weight", g.weight);
+    t.get("pinned", g.pinned);
+    t.get("cap_percent", g.cap_percent);
+    t.get("told_slices", g.told_slices);
+    t.time("told_delay_us", us, g.told_delay);
+    t.time("told_error_us", us, g.told_error);
+    t.get("told_preempted", g.told_preempted);
+    t.get("told_quota", g.told_quota);
+    t.end();
+    at_least_one(g.contexts, g.name + ".contexts");
+    at_least_one(g.weight, g.name + ".weight");
+    if (g.kind == Kind::users)
+        at_least_one(g.vcpus, g.name + ".vcpus");
+    return g;
 }
 
-void check_pins(const Scenario &s)
-{
-	for (const GuestPlan &g : s.guests)
-		for (unsigned cpu : g.pinned)
-			if (cpu >= s.machine.cpus)
-				bad(g.name + " is pinned to CPU " + std::to_string(cpu) + " of " +
-				    std::to_string(s.machine.cpus));
+void check_pins(const Scenario &s) {
+    for (const GuestPlan &g : s.guests)
+        for (unsigned cpu : g.pinned)
+            if (cpu >= s.machine.cpus)
+                bad(g.name + " is pinned to CPU " + std::to_string(cpu) + " of " +
+                    std::to_string(s.machine.cpus));
 }
 
 } // namespace
 
-const char *kind_name(Kind kind)
-{
-	constexpr const char *names[] = {
+const char *kind_name(Kind kind) {
+    constexpr const char *names[] = {
 #define GUEST(name, what) #name,
 #include "guests.def"
 #undef GUEST
-	};
+    };
 
-	return names[static_cast<size_t>(kind)];
+    return names[static_cast<size_t>(kind)];
 }
 
-Scenario read_scenario(std::istream &in)
-{
-	Json json = Json::parse(in, nullptr, false);
-	if (json.is_discarded())
-		bad("the scenario is no JSON");
-	Table t(json, "scenario");
-	Scenario s;
+Scenario read_scenario(std::istream &in) {
+    Json json = Json::parse(in, nullptr, false);
+    if (json.is_discarded())
+        bad("the scenario is no JSON");
+    Table t(json, "scenario");
+    Scenario s;
 
-	if (auto machine = t.take("machine"))
-		s.machine = read_machine(*machine);
-	if (auto host = t.take("host")) {
-		Table h(*host, "host");
-		s.settings = read_scheduler(h, s.scheduler);
-		if (auto features = h.take("features"))
-			s.features = read_features(*features);
-		h.end();
-	}
-	Json guests = t.take("guests").value_or(Json::array());
-	for (size_t i = 0; i < guests.size(); i++)
-		s.guests.push_back(read_guest(guests[i], i));
-	if (s.guests.empty())
-		bad("there are no guests");
-	t.get("seed", s.seed);
-	t.time("warm_up_us", us, s.warm_up);
-	t.time("time_us", us, s.time);
-	if (auto trace = t.take("trace"))
-		s.trace = read_trace(*trace);
-	t.get("who_for_whom", s.who_for_whom);
-	t.end();
-	check_pins(s);
-	return s;
+    if (auto machine = t.take("machine"))
+        s.machine = read_machine(*machine);
+    if (auto host = t.take("host")) {
+        Table h(*host, "host");
+        s.settings = read_scheduler(h, s.scheduler);
+        if (auto features = h.take("features"))
+            s.features = read_features(*features);
+        h.end();
+    }
+    Json guests = t.take("guests").value_or(Json::array());
+    for (size_t i = 0; i < guests.size(); i++)
+        s.guests.push_back(read_guest(guests[i], i));
+    if (s.guests.empty())
+        bad("there are no guests");
+    t.get("seed", s.seed);
+    t.time("warm_up_us", us, s.warm_up);
+    t.time("time_us", us, s.time);
+    if (auto trace = t.take("trace"))
+        s.trace = read_trace(*trace);
+    t.get("who_for_whom", s.who_for_whom);
+    t.end();
+    check_pins(s);
+    return s;
 }
 
 } // namespace ol::simulator

@@ -4,424 +4,404 @@
 
 #include <algorithm>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
-namespace
-{
+namespace {
 
 constexpr size_t memory_bytes = 64 << 20;
 constexpr unsigned nodes_each = 4;
-constexpr Time often = second;	// the watchdog looks
+constexpr Time often = second;  // the watchdog looks
 constexpr Time short_wait = us; // longer ones are stalls: Ouyang & Lange 2013, section 3
 
 } // namespace
 
 Simulation::Simulation(const Scenario &scenario)
-    : scenario_(scenario), memory_(memory_bytes), random_(scenario.seed),
+    : scenario_(scenario),
+      memory_(memory_bytes),
+      random_(scenario.seed),
       lines_(scenario_.machine, engine::Memory::base, memory_bytes, random_.next()),
-      host_(events_, scenario.machine.costs.change), watchers_(memory_bytes / Lines::bytes),
-      warmed_up_([this] { begin_counting(); }), ended_([this] { over_ = true; }),
-      watchdog_([this] { watchdog(); }), traced_([this] { begin_tracing(); })
-{
-	engine::world_here = this;
-	memory_.reset(0);
-	for (unsigned i = 0; i < scenario_.machine.cpus; i++) {
-		cpus_.push_back(std::make_unique<PhysicalCpu>(host_, i));
-		host_.add(*cpus_.back());
-	}
-	host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
-	host_.seed = scenario_.seed;
-	host_.exit = machine().costs.exit;
-	host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
-	for (const GuestPlan &plan : scenario_.guests)
-		make_guest(plan);
-	if (scenario_.trace.wanted)
-		number_entities();
+      host_(events_, scenario.machine.costs.change),
+      watchers_(memory_bytes / Lines::bytes),
+      warmed_up_([this] { begin_counting(); }),
+      ended_([this] { over_ = true; }),
+      watchdog_([this] { watchdog(); }),
+      traced_([this] { begin_tracing(); }) {
+    engine::world_here = this;
+    memory_.reset(0);
+    for (unsigned i = 0; i < scenario_.machine.cpus; i++) {
+        cpus_.push_back(std::make_unique<PhysicalCpu>(host_, i));
+        host_.add(*cpus_.back());
+    }
+    host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
+    host_.seed = scenario_.seed;
+    host_.exit = machine().costs.exit;
+    host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
+    for (const GuestPlan &plan : scenario_.guests)
+        make_guest(plan);
+    if (scenario_.trace.wanted)
+        number_entities();
 }
 
-Simulation::~Simulation()
-{
-	engine::world_here = nullptr;
+Simulation::~Simulation() {
+    engine::world_here = nullptr;
 }
 
 // Setting up.
 
-void Simulation::make_guest(const GuestPlan &plan)
-{
-	guests_.push_back(std::make_unique<Guest>());
-	Guest &g = *guests_.back();
+void Simulation::make_guest(const GuestPlan &plan) {
+    guests_.push_back(std::make_unique<Guest>());
+    Guest &g = *guests_.back();
 
-	g.plan = plan;
-	g.loop = find_loop(plan.workload);
-	if (!g.loop)
-		throw BadScenario("there is no workload " + plan.workload);
-	g.group.name = plan.name;
-	g.group.quota = plan.quota;
-	g.group.period = plan.period;
-	if (scenario_.who_for_whom)
-		g.blame = std::make_unique<Blame>();
-	g.group.weight = plan.weight;
-	g.group.cap_percent = plan.cap_percent;
-	make_workload(g);
-	make_contexts(g);
+    g.plan = plan;
+    g.loop = find_loop(plan.workload);
+    if (!g.loop)
+        throw BadScenario("there is no workload " + plan.workload);
+    g.group.name = plan.name;
+    g.group.quota = plan.quota;
+    g.group.period = plan.period;
+    if (scenario_.who_for_whom)
+        g.blame = std::make_unique<Blame>();
+    g.group.weight = plan.weight;
+    g.group.cap_percent = plan.cap_percent;
+    make_workload(g);
+    make_contexts(g);
 }
 
-void Simulation::make_workload(Guest &g)
-{
-	const GuestPlan &plan = g.plan;
-	uint64_t n = plan.workload == "sections" ? plan.params.sections_locks : 1;
+void Simulation::make_workload(Guest &g) {
+    const GuestPlan &plan = g.plan;
+    uint64_t n = plan.workload == "sections" ? plan.params.sections_locks : 1;
 
-	for (uint64_t i = 0; g.plan.lock && i < n; i++) {
-		workload_lock l{};
-		l.ops = plan.lock;
-		l.memory = allocate("lock", plan.lock->size);
-		g.locks.push_back(l);
-	}
-	g.shared = allocate("shared", g.loop->shared);
-	g.run.locks = g.locks.data();
-	g.run.guarded = allocate("guarded", n * g.loop->guarded);
-	g.run.n_locks = static_cast<uint32_t>(n);
-	g.run.contexts = plan.contexts;
-	g.run.params = &g.plan.params;
-	g.run.patience = 100 * ms;
-	g.wait_slots = static_cast<uint64_t *>(
-		allocate("waiting array", plan.tuning.wait_slots * sizeof(uint64_t)));
-	auto *nodes = static_cast<ol_node *>(
-		allocate("nodes", sizeof(ol_node) * nodes_each * plan.contexts));
-	for (size_t i = 0; i < static_cast<size_t>(nodes_each) * plan.contexts; i++)
-		g.nodes.push_back(&nodes[i]);
+    for (uint64_t i = 0; g.plan.lock && i < n; i++) {
+        workload_lock l{};
+        l.ops = plan.lock;
+        l.memory = allocate("lock", plan.lock->size);
+        g.locks.push_back(l);
+    }
+    g.shared = allocate("shared", g.loop->shared);
+    g.run.locks = g.locks.data();
+    g.run.guarded = allocate("guarded", n * g.loop->guarded);
+    g.run.n_locks = static_cast<uint32_t>(n);
+    g.run.contexts = plan.contexts;
+    g.run.params = &g.plan.params;
+    g.run.patience = 100 * ms;
+    g.wait_slots = static_cast<uint64_t *>(
+        allocate("waiting array", plan.tuning.wait_slots * sizeof(uint64_t)));
+    auto *nodes =
+        static_cast<ol_node *>(allocate("nodes", sizeof(ol_node) * nodes_each * plan.contexts));
+    for (size_t i = 0; i < static_cast<size_t>(nodes_each) * plan.contexts; i++)
+        g.nodes.push_back(&nodes[i]);
 }
 
-void Simulation::make_contexts(Guest &g)
-{
-	const GuestPlan &plan = g.plan;
-	bool nested = plan.kind == Kind::users;
-	std::vector<bool> pinned;
+void Simulation::make_contexts(Guest &g) {
+    const GuestPlan &plan = g.plan;
+    bool nested = plan.kind == Kind::users;
+    std::vector<bool> pinned;
 
-	if (!plan.pinned.empty()) {
-		pinned.resize(machine().cpus);
-		for (unsigned cpu : plan.pinned)
-			pinned[cpu] = true;
-	}
-	if (nested) {
-		g.level = std::make_unique<Level>(events_, machine().costs.change);
-		for (unsigned i = 0; i < plan.vcpus; i++) {
-			g.cpus.push_back(std::make_unique<VirtualCpu>(host_, g.group, *g.level, i));
-			g.level->add(static_cast<Cpu &>(*g.cpus.back()));
-			g.cpus.back()->pinned = pinned;
-			g.cpus.back()->weight = plan.weight;
-			g.cpus.back()->change = machine().costs.enter;
-			host_.add(static_cast<Entity &>(*g.cpus.back()));
-		}
-		g.level->use(make_policy(plan.scheduler, *g.level, plan.settings));
-	}
-	g.contexts.resize(plan.contexts);
-	g.own.resize(plan.contexts);
-	for (uint32_t i = 0; i < plan.contexts; i++) {
-		Level &level = nested ? *g.level : host_;
-		g.tasks.push_back(
-			std::make_unique<Task>(*this, g, level, nested ? g.own_group : g.group, i));
-		Task &t = *g.tasks.back();
-		if (!nested) {
-			t.pinned = pinned;
-			t.weight = plan.weight;
-			if (plan.kind == Kind::kernel)
-				t.change = machine().costs.enter;
-		}
-		level.add(t);
-		for (unsigned k = 0; k < nodes_each; k++)
-			t.nodes.push_back(g.nodes[i * nodes_each + k]);
-		workload_me &me = g.contexts[i];
-		me.index = i;
-		me.task = &t;
-		workload_random_seed(&me.random, random_.next());
-		g.own[i].resize(g.loop->own / sizeof(uint64_t) + 1);
-		t.context.begin(
-			[&g, &me, i] { g.loop->run(&g.run, g.shared, g.own[i].data(), &me); });
-	}
+    if (!plan.pinned.empty()) {
+        pinned.resize(machine().cpus);
+        for (unsigned cpu : plan.pinned)
+            pinned[cpu] = true;
+    }
+    if (nested) {
+        g.level = std::make_unique<Level>(events_, machine().costs.change);
+        for (unsigned i = 0; i < plan.vcpus; i++) {
+            g.cpus.push_back(std::make_unique<VirtualCpu>(host_, g.group, *g.level, i));
+            g.level->add(static_cast<Cpu &>(*g.cpus.back()));
+            g.cpus.back()->pinned = pinned;
+            g.cpus.back()->weight = plan.weight;
+            g.cpus.back()->change = machine().costs.enter;
+            host_.add(static_cast<Entity &>(*g.cpus.back()));
+        }
+        g.level->use(make_policy(plan.scheduler, *g.level, plan.settings));
+    }
+    g.contexts.resize(plan.contexts);
+    g.own.resize(plan.contexts);
+    for (uint32_t i = 0; i < plan.contexts; i++) {
+        Level &level = nested ? *g.level : host_;
+        g.tasks.push_back(
+            std::make_unique<Task>(*this, g, level, nested ? g.own_group : g.group, i));
+        Task &t = *g.tasks.back();
+        if (!nested) {
+            t.pinned = pinned;
+            t.weight = plan.weight;
+            if (plan.kind == Kind::kernel)
+                t.change = machine().costs.enter;
+        }
+        level.add(t);
+        for (unsigned k = 0; k < nodes_each; k++)
+            t.nodes.push_back(g.nodes[i * nodes_each + k]);
+        workload_me &me = g.contexts[i];
+        me.index = i;
+        me.task = &t;
+        workload_random_seed(&me.random, random_.next());
+        g.own[i].resize(g.loop->own / sizeof(uint64_t) + 1);
+        t.context.begin([&g, &me, i] { g.loop->run(&g.run, g.shared, g.own[i].data(), &me); });
+    }
 }
 
 // Contexts, then virtual CPUs; physical CPUs, then virtual ones.
-void Simulation::number_entities()
-{
-	uint32_t guests = 0, entities = 0, cpus = 0, locks = 0;
+void Simulation::number_entities() {
+    uint32_t guests = 0, entities = 0, cpus = 0, locks = 0;
 
-	for (auto &g : guests_) {
-		g->group.traced = guests++;
-		for (auto &t : g->tasks)
-			t->traced = entities++;
-		for (auto &l : g->locks)
-			l.number = locks++;
-	}
-	for (auto &c : cpus_)
-		c->traced = cpus++;
-	for (auto &g : guests_)
-		for (auto &c : g->cpus) {
-			static_cast<Entity &>(*c).traced = entities++;
-			static_cast<Cpu &>(*c).traced = cpus++;
-		}
-	trace_ = std::make_unique<Trace>(*this, scenario_.trace);
+    for (auto &g : guests_) {
+        g->group.traced = guests++;
+        for (auto &t : g->tasks)
+            t->traced = entities++;
+        for (auto &l : g->locks)
+            l.number = locks++;
+    }
+    for (auto &c : cpus_)
+        c->traced = cpus++;
+    for (auto &g : guests_)
+        for (auto &c : g->cpus) {
+            static_cast<Entity &>(*c).traced = entities++;
+            static_cast<Cpu &>(*c).traced = cpus++;
+        }
+    trace_ = std::make_unique<Trace>(*this, scenario_.trace);
 }
 
-void Simulation::begin_tracing()
-{
-	tracing_ = host_.trace = trace_.get();
-	for (auto &g : guests_)
-		if (g->level)
-			g->level->trace = trace_.get();
-	trace_->begin();
+void Simulation::begin_tracing() {
+    tracing_ = host_.trace = trace_.get();
+    for (auto &g : guests_)
+        if (g->level)
+            g->level->trace = trace_.get();
+    trace_->begin();
 }
 
 // Running.
 
-void Simulation::run_with(const std::function<void()> &after)
-{
-	events_.set(warmed_up_, scenario_.warm_up);
-	events_.set(ended_, scenario_.warm_up + scenario_.time);
-	events_.set(watchdog_, often);
-	if (trace_)
-		events_.set(traced_, scenario_.trace.from);
-	host_.begin();
-	for (auto &g : guests_) {
-		if (g->level)
-			g->level->begin();
-		for (auto &t : g->tasks)
-			t->level.wake(*t);
-	}
-	while (!over_ && events_.next())
-		after();
-	end();
+void Simulation::run_with(const std::function<void()> &after) {
+    events_.set(warmed_up_, scenario_.warm_up);
+    events_.set(ended_, scenario_.warm_up + scenario_.time);
+    events_.set(watchdog_, often);
+    if (trace_)
+        events_.set(traced_, scenario_.trace.from);
+    host_.begin();
+    for (auto &g : guests_) {
+        if (g->level)
+            g->level->begin();
+        for (auto &t : g->tasks)
+            t->level.wake(*t);
+    }
+    while (!over_ && events_.next())
+        after();
+    end();
 }
 
-void Simulation::resume(Task &t)
-{
-	self_ = &t;
-	if (t.doing == Doing::polls)
-		unlink(t);
-	t.doing = Doing::goes_on;
-	t.left = 0;
-	t.context.resume();
-	self_ = nullptr;
+void Simulation::resume(Task &t) {
+    self_ = &t;
+    if (t.doing == Doing::polls)
+        unlink(t);
+    t.doing = Doing::goes_on;
+    t.left = 0;
+    t.context.resume();
+    self_ = nullptr;
 }
 
-void Simulation::begin_counting()
-{
-	for (auto &g : guests_) {
-		g->waits = g->holds = g->handovers = {};
-		g->positions = {};
-		g->overtakers.clear();
-		for (auto &c : g->cpus)
-			c->halts = 0;
-		if (g->blame)
-			g->blame->clear();
-		for (auto &l : g->locks) {
-			settle(l);
-			l.held_running = l.held_off_cpu = l.free = 0;
-		}
-		for (auto &t : g->tasks) {
-			t->counts = {};
-			t->counts.ran -= t->cpu_time();
-			t->counts.waited -= t->runnable_time() - t->cpu_time();
-			t->wait_cpu = t->cpu_time();
-		}
-	}
-	lines_.traffic = {};
-	host_.begin_counting();
+void Simulation::begin_counting() {
+    for (auto &g : guests_) {
+        g->waits = g->holds = g->handovers = {};
+        g->positions = {};
+        g->overtakers.clear();
+        for (auto &c : g->cpus)
+            c->halts = 0;
+        if (g->blame)
+            g->blame->clear();
+        for (auto &l : g->locks) {
+            settle(l);
+            l.held_running = l.held_off_cpu = l.free = 0;
+        }
+        for (auto &t : g->tasks) {
+            t->counts = {};
+            t->counts.ran -= t->cpu_time();
+            t->counts.waited -= t->runnable_time() - t->cpu_time();
+            t->wait_cpu = t->cpu_time();
+        }
+    }
+    lines_.traffic = {};
+    host_.begin_counting();
 }
 
-void Simulation::end()
-{
-	host_.end_counting();
-	for (auto &g : guests_) {
-		for (auto &l : g->locks)
-			settle(l);
-		for (auto &t : g->tasks) {
-			t->counts.ran += t->cpu_time();
-			t->counts.waited += t->runnable_time() - t->cpu_time();
-			if (t->waiting)
-				t->counts.spun += t->cpu_time() - t->wait_cpu;
-		}
-	}
-	verify();
+void Simulation::end() {
+    host_.end_counting();
+    for (auto &g : guests_) {
+        for (auto &l : g->locks)
+            settle(l);
+        for (auto &t : g->tasks) {
+            t->counts.ran += t->cpu_time();
+            t->counts.waited += t->runnable_time() - t->cpu_time();
+            if (t->waiting)
+                t->counts.spun += t->cpu_time() - t->wait_cpu;
+        }
+    }
+    verify();
 }
 
-void Simulation::verify()
-{
-	for (auto &g : guests_) {
-		uint64_t turns = 0;
-		if (scenario_.warm_up) // turns were counted since
-			continue;
-		for (auto &t : g->tasks)
-			turns += t->counts.turns;
-		if (const char *wrong = g->loop->check(&g->run, g->shared, turns, g->plan.contexts))
-			failure_ = g->plan.name + ": " + wrong;
-	}
+void Simulation::verify() {
+    for (auto &g : guests_) {
+        uint64_t turns = 0;
+        if (scenario_.warm_up) // turns were counted since
+            continue;
+        for (auto &t : g->tasks)
+            turns += t->counts.turns;
+        if (const char *wrong = g->loop->check(&g->run, g->shared, turns, g->plan.contexts))
+            failure_ = g->plan.name + ": " + wrong;
+    }
 }
 
 // Contexts that wait, and no store changes a word: nobody will ever go on.
-void Simulation::watchdog()
-{
-	if (progress_ == progress_seen_) {
-		failure_ = "nothing can go on: " + who_waits();
-		over_ = true;
-		return;
-	}
-	progress_seen_ = progress_;
-	events_.set(watchdog_, events_.now() + often);
+void Simulation::watchdog() {
+    if (progress_ == progress_seen_) {
+        failure_ = "nothing can go on: " + who_waits();
+        over_ = true;
+        return;
+    }
+    progress_seen_ = progress_;
+    events_.set(watchdog_, events_.now() + often);
 }
 
-std::string Simulation::who_waits() const
-{
-	std::string all;
+std::string Simulation::who_waits() const {
+    std::string all;
 
-	for (auto &g : guests_)
-		for (auto &t : g->tasks) {
-			const Task *holder = t->waits_for ? t->waits_for->holder : nullptr;
-			all += (all.empty() ? "" : "; ") + g->plan.name + " " +
-			       std::to_string(t->id);
-			if (t->doing == Doing::parked)
-				all += " sleeps";
-			else if (t->doing == Doing::polls)
-				all += " polls";
-			else
-				all += " runs";
-			if (t->waits_for)
-				all += holder ? ", for the lock of " + std::to_string(holder->id)
-					      : ", for a lock that nobody holds";
-		}
-	return all;
+    for (auto &g : guests_)
+        for (auto &t : g->tasks) {
+            const Task *holder = t->waits_for ? t->waits_for->holder : nullptr;
+            all += (all.empty() ? "" : "; ") + g->plan.name + " " + std::to_string(t->id);
+            if (t->doing == Doing::parked)
+                all += " sleeps";
+            else if (t->doing == Doing::polls)
+                all += " polls";
+            else
+                all += " runs";
+            if (t->waits_for)
+                all += holder ? ", for the lock of " + std::to_string(holder->id)
+                              : ", for a lock that nobody holds";
+        }
+    return all;
 }
 
 // For the workloads.
 
-void Simulation::settle(workload_lock &l)
-{
-	Time now = events_.now(), passed = now - l.since;
+void Simulation::settle(workload_lock &l) {
+    Time now = events_.now(), passed = now - l.since;
 
-	l.since = now;
-	if (!l.waiters)
-		return;
-	if (!l.fresh.empty() && l.fresh.first().from + short_wait < now)
-		judge(l);
-	if (!l.queue.empty())
-		l.queue.front()->guest.blame->passed(l.queue, l.holder, passed);
-	if (!l.holder)
-		l.free += passed;
-	else if (l.holder->on_cpu())
-		l.held_running += passed;
-	else
-		l.held_off_cpu += passed;
+    l.since = now;
+    if (!l.waiters)
+        return;
+    if (!l.fresh.empty() && l.fresh.first().from + short_wait < now)
+        judge(l);
+    if (!l.queue.empty())
+        l.queue.front()->guest.blame->passed(l.queue, l.holder, passed);
+    if (!l.holder)
+        l.free += passed;
+    else if (l.holder->on_cpu())
+        l.held_running += passed;
+    else
+        l.held_off_cpu += passed;
 }
 
 // What the lock was when those that wait had waited for a microsecond.
-void Simulation::judge(workload_lock &l)
-{
-	while (!l.fresh.empty() && l.fresh.first().from + short_wait < events_.now()) {
-		FreshWaits::Wait wait = l.fresh.first();
-		Task &t = *wait.task;
-		l.fresh.drop();
-		if (t.waits_for != &l || t.wait_from != wait.from)
-			continue;
-		if (!l.holder)
-			t.counts.stalls_free++;
-		else if (l.holder->on_cpu())
-			t.counts.stalls_running++;
-		else
-			t.counts.stalls_off_cpu++;
-	}
+void Simulation::judge(workload_lock &l) {
+    while (!l.fresh.empty() && l.fresh.first().from + short_wait < events_.now()) {
+        FreshWaits::Wait wait = l.fresh.first();
+        Task &t = *wait.task;
+        l.fresh.drop();
+        if (t.waits_for != &l || t.wait_from != wait.from)
+            continue;
+        if (!l.holder)
+            t.counts.stalls_free++;
+        else if (l.holder->on_cpu())
+            t.counts.stalls_running++;
+        else
+            t.counts.stalls_off_cpu++;
+    }
 }
 
-void Simulation::begin_wait(Task &t, workload_lock &l)
-{
-	settle(l);
-	l.waiters++;
-	t.waiting = true;
-	t.waits_for = &l;
-	t.wait_from = events_.now();
-	t.wait_cpu = t.cpu_time();
-	t.wait_slice = t.preemptions;
-	l.fresh.add(t, t.wait_from);
-	if (t.guest.blame)
-		l.queue.push_back(&t);
-	if (tracing_)
-		tracing_->lock(Traced::wait, t, l.number);
+void Simulation::begin_wait(Task &t, workload_lock &l) {
+    settle(l);
+    l.waiters++;
+    t.waiting = true;
+    t.waits_for = &l;
+    t.wait_from = events_.now();
+    t.wait_cpu = t.cpu_time();
+    t.wait_slice = t.preemptions;
+    l.fresh.add(t, t.wait_from);
+    if (t.guest.blame)
+        l.queue.push_back(&t);
+    if (tracing_)
+        tracing_->lock(Traced::wait, t, l.number);
 }
 
-void Simulation::end_wait(Task &t, workload_lock &l)
-{
-	Time now = events_.now();
+void Simulation::end_wait(Task &t, workload_lock &l) {
+    Time now = events_.now();
 
-	settle(l);
-	l.waiters--;
-	l.fresh.forget_last(t);
-	if (t.guest.blame)
-		std::erase(l.queue, &t);
-	t.waiting = false;
-	t.waits_for = nullptr;
-	t.counts.spun += t.cpu_time() - t.wait_cpu;
-	t.counts.waiter_preempted += t.preemptions != t.wait_slice;
-	t.guest.waits.add(now - t.wait_from);
-	if (t.wait_from < l.released_at)
-		t.guest.handovers.add(now - l.released_at);
-	if (t.ran_again())
-		t.guest.overtakers[{ l.acquisitions - t.runs_again_at, t.rivals }]++;
+    settle(l);
+    l.waiters--;
+    l.fresh.forget_last(t);
+    if (t.guest.blame)
+        std::erase(l.queue, &t);
+    t.waiting = false;
+    t.waits_for = nullptr;
+    t.counts.spun += t.cpu_time() - t.wait_cpu;
+    t.counts.waiter_preempted += t.preemptions != t.wait_slice;
+    t.guest.waits.add(now - t.wait_from);
+    if (t.wait_from < l.released_at)
+        t.guest.handovers.add(now - l.released_at);
+    if (t.ran_again())
+        t.guest.overtakers[{l.acquisitions - t.runs_again_at, t.rivals}]++;
 }
 
-void Simulation::acquire(Task &t, workload_lock &l)
-{
-	begin_wait(t, l);
-	t.forget();
-	l.ops->lock(l.memory);
-	t.forget();
-	end_wait(t, l);
-	if (l.holder)
-		failure_ = t.guest.plan.name + ": two contexts hold a lock";
-	t.holds++;
-	l.holder = &t;
-	l.acquired_at = events_.now();
-	l.acquired_in = t.preemptions;
-	l.acquisitions++;
-	t.held.push_back(&l);
-	progress_++;
-	if (tracing_)
-		tracing_->lock(Traced::acquire, t, l.number);
+void Simulation::acquire(Task &t, workload_lock &l) {
+    begin_wait(t, l);
+    t.forget();
+    l.ops->lock(l.memory);
+    t.forget();
+    end_wait(t, l);
+    if (l.holder)
+        failure_ = t.guest.plan.name + ": two contexts hold a lock";
+    t.holds++;
+    l.holder = &t;
+    l.acquired_at = events_.now();
+    l.acquired_in = t.preemptions;
+    l.acquisitions++;
+    t.held.push_back(&l);
+    progress_++;
+    if (tracing_)
+        tracing_->lock(Traced::acquire, t, l.number);
 }
 
-void Simulation::release(Task &t, workload_lock &l)
-{
-	settle(l);
-	if (tracing_)
-		tracing_->lock(Traced::release, t, l.number);
-	l.released_at = events_.now();
-	t.guest.holds.add(l.released_at - l.acquired_at);
-	t.counts.holder_preempted += t.preemptions != l.acquired_in;
-	std::erase(t.held, &l);
-	t.holds--;
-	l.holder = nullptr;
-	l.ops->unlock(l.memory);
+void Simulation::release(Task &t, workload_lock &l) {
+    settle(l);
+    if (tracing_)
+        tracing_->lock(Traced::release, t, l.number);
+    l.released_at = events_.now();
+    t.guest.holds.add(l.released_at - l.acquired_at);
+    t.counts.holder_preempted += t.preemptions != l.acquired_in;
+    std::erase(t.held, &l);
+    t.holds--;
+    l.holder = nullptr;
+    l.ops->unlock(l.memory);
 }
 
 // Two threads of a core share it: each goes on more slowly while the other is busy. That is asked
 // once in a while.
-void Simulation::burn(Time time)
-{
-	progress_++;
-	if (machine().threads_per_core == 1) {
-		spend(time);
-		return;
-	}
-	while (time) {
-		constexpr Time once = 10 * us;
-		unsigned busy = 0;
-		Time part = std::min(time, once);
-		unsigned first = self_->core() * machine().threads_per_core;
-		for (unsigned i = first;
-		     i < std::min(first + machine().threads_per_core, machine().cpus); i++)
-			busy += !cpus_[i]->is_idle();
-		spend(busy > 1 ? part * 100 / machine().smt_percent : part);
-		time -= part;
-	}
+void Simulation::burn(Time time) {
+    progress_++;
+    if (machine().threads_per_core == 1) {
+        spend(time);
+        return;
+    }
+    while (time) {
+        constexpr Time once = 10 * us;
+        unsigned busy = 0;
+        Time part = std::min(time, once);
+        unsigned first = self_->core() * machine().threads_per_core;
+        for (unsigned i = first; i < std::min(first + machine().threads_per_core, machine().cpus);
+             i++)
+            busy += !cpus_[i]->is_idle();
+        spend(busy > 1 ? part * 100 / machine().smt_percent : part);
+        time -= part;
+    }
 }
 
 } // namespace ol::simulator

@@ -1,198 +1,137 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_SIM_SIMULATION_H
 #define OL_SIM_SIMULATION_H
-// One run: the locks' world. Contexts run one at a time, each until something else happens first; so a
-// run costs as much as happens in it, and idle polling costs nothing.
+// One run: the locks' world. Contexts run one at a time, each until something else happens first;
+// so a run costs as much as happens in it, and idle polling costs nothing.
 #include "guest.h"
 
 #include <engine/memory.h>
 #include <unordered_map>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
-class Simulation final : public engine::World
-{
-      public:
-	explicit Simulation(const Scenario &scenario);
-	~Simulation();
+class Simulation final : public engine::World {
+public:
+    explicit Simulation(const Scenario &scenario);
+    ~Simulation();
 
-	void run()
-	{
-		run_with([] {});
-	}
-	void run_with(const std::function<void()> &after); // whatever happens
+    void run() {
+        run_with([] {});
+    }
+    void run_with(const std::function<void()> &after); // whatever happens
 
-	static Simulation &here()
-	{
-		return *static_cast<Simulation *>(engine::world_here);
-	}
-	const Machine &machine() const
-	{
-		return scenario_.machine;
-	}
-	Lines &lines()
-	{
-		return lines_;
-	}
-	const Scenario &scenario() const
-	{
-		return scenario_;
-	}
-	const std::vector<std::unique_ptr<Guest>> &guests() const
-	{
-		return guests_;
-	}
-	const Events &events() const
-	{
-		return events_;
-	}
-	const Level &host() const
-	{
-		return host_;
-	}
-	// How the run failed: a lock did not exclude, or nothing can go on; empty: it did not.
-	const std::string &failure() const
-	{
-		return failure_;
-	}
-	const Trace *trace() const // null: not asked for
-	{
-		return trace_.get();
-	}
+    static Simulation &here() { return *static_cast<Simulation *>(engine::world_here); }
+    const Machine &machine() const { return scenario_.machine; }
+    Lines &lines() { return lines_; }
+    const Scenario &scenario() const { return scenario_; }
+    const std::vector<std::unique_ptr<Guest>> &guests() const { return guests_; }
+    const Events &events() const { return events_; }
+    const Level &host() const { return host_; }
+    // How the run failed: a lock did not exclude, or nothing can go on; empty: it did not.
+    const std::string &failure() const { return failure_; }
+    const Trace *trace() const // null: not asked for
+    {
+        return trace_.get();
+    }
 
-	// Of timers.
-	void resume(Task &t);
-	void unpark(Task &t);
+    // Of timers.
+    void resume(Task &t);
+    void unpark(Task &t);
 
-	// Of the workloads.
-	void acquire(Task &t, workload_lock &l);
-	void release(Task &t, workload_lock &l);
-	void burn(Time time);
+    // Of the workloads.
+    void acquire(Task &t, workload_lock &l);
+    void release(Task &t, workload_lock &l);
+    void burn(Time time);
 
-	// Of tasks that get or lose their CPU.
-	void settle(workload_lock &l);
+    // Of tasks that get or lose their CPU.
+    void settle(workload_lock &l);
 
-	// The platform layer.
-	uint64_t access(const engine::Access &a) override;
-	void fence(engine::Place) override;
-	void relax(Time until, engine::Place) override;
-	void yield(uint32_t to, engine::Place) override;
-	void park(const uint32_t *word, uint32_t seen, uint32_t key, Time until,
-		  engine::Place) override;
-	void kick(const uint32_t *word, uint32_t key, int n, engine::Place) override;
-	Time now(engine::Place) override;
-	Time after(uint64_t n, Time d, engine::Place) override;
-	Time later(Time t, uint64_t n, Time d, engine::Place) override;
-	bool passed(Time t, engine::Place) override;
-	bool before(Time a, Time b, engine::Place) override
-	{
-		return a < b;
-	}
-	uint32_t self(engine::Place) override
-	{
-		return self_ ? self_->id : 0;
-	}
-	ol_node *node_get(engine::Place) override;
-	void node_put(ol_node *node, engine::Place) override;
-	uint32_t node_number(const ol_node *node) override;
-	ol_node *node_at(uint32_t number, engine::Place) override;
-	uint64_t *wait_slot(size_t i, engine::Place) override;
-	const ol_tuning &tuning() override
-	{
-		return self_->guest.plan.tuning;
-	}
-	void count(unsigned event, engine::Place) override;
-	void count_at(unsigned event, unsigned n, engine::Place) override;
-	void defer(bool begins, engine::Place) override;
-	uint64_t slice_id(engine::Place) override;
-	Time slice_end(engine::Place) override;
-	Time slice_min(engine::Place) override;
-	bool is_preempted(uint32_t id, engine::Place) override;
-	Time quota_end(engine::Place) override;
-	bool cpu_idle(engine::Place) override;
+    // The platform layer.
+    uint64_t access(const engine::Access &a) override;
+    void fence(engine::Place) override;
+    void relax(Time until, engine::Place) override;
+    void yield(uint32_t to, engine::Place) override;
+    void park(const uint32_t *word, uint32_t seen, uint32_t key, Time until,
+              engine::Place) override;
+    void kick(const uint32_t *word, uint32_t key, int n, engine::Place) override;
+    Time now(engine::Place) override;
+    Time after(uint64_t n, Time d, engine::Place) override;
+    Time later(Time t, uint64_t n, Time d, engine::Place) override;
+    bool passed(Time t, engine::Place) override;
+    bool before(Time a, Time b, engine::Place) override { return a < b; }
+    uint32_t self(engine::Place) override { return self_ ? self_->id : 0; }
+    ol_node *node_get(engine::Place) override;
+    void node_put(ol_node *node, engine::Place) override;
+    uint32_t node_number(const ol_node *node) override;
+    ol_node *node_at(uint32_t number, engine::Place) override;
+    uint64_t *wait_slot(size_t i, engine::Place) override;
+    const ol_tuning &tuning() override { return self_->guest.plan.tuning; }
+    void count(unsigned event, engine::Place) override;
+    void count_at(unsigned event, unsigned n, engine::Place) override;
+    void defer(bool begins, engine::Place) override;
+    uint64_t slice_id(engine::Place) override;
+    Time slice_end(engine::Place) override;
+    Time slice_min(engine::Place) override;
+    bool is_preempted(uint32_t id, engine::Place) override;
+    Time quota_end(engine::Place) override;
+    bool cpu_idle(engine::Place) override;
 
-	// Not simulated: as on a machine without transactional memory.
-	unsigned htm_begin(engine::Place) override
-	{
-		return 0;
-	}
-	void htm_commit(engine::Place) override
-	{
-	}
-	void htm_abort(engine::Place) override
-	{
-	}
-	bool htm_active(engine::Place) override
-	{
-		return false;
-	}
-	bool htm_works(engine::Place) override
-	{
-		return false;
-	}
-	void htm_set_owner(const void *, engine::Place) override
-	{
-	}
-	const void *htm_owner(engine::Place) override
-	{
-		return nullptr;
-	}
+    // Not simulated: as on a machine without transactional memory.
+    unsigned htm_begin(engine::Place) override { return 0; }
+    void htm_commit(engine::Place) override {}
+    void htm_abort(engine::Place) override {}
+    bool htm_active(engine::Place) override { return false; }
+    bool htm_works(engine::Place) override { return false; }
+    void htm_set_owner(const void *, engine::Place) override {}
+    const void *htm_owner(engine::Place) override { return nullptr; }
 
-      private:
-	void make_guest(const GuestPlan &plan);
-	void make_contexts(Guest &g);
-	void make_workload(Guest &g);
-	void *allocate(const char *name, size_t size)
-	{
-		return memory_.allocate(name, size).at;
-	}
-	void number_entities();
-	void begin_tracing();
-	void begin_counting();
-	void judge(workload_lock &l);
-	void begin_wait(Task &t, workload_lock &l);
-	void end_wait(Task &t, workload_lock &l);
-	void end();
-	void watchdog();
-	std::string who_waits() const;
-	void verify();
+private:
+    void make_guest(const GuestPlan &plan);
+    void make_contexts(Guest &g);
+    void make_workload(Guest &g);
+    void *allocate(const char *name, size_t size) { return memory_.allocate(name, size).at; }
+    void number_entities();
+    void begin_tracing();
+    void begin_counting();
+    void judge(workload_lock &l);
+    void begin_wait(Task &t, workload_lock &l);
+    void end_wait(Task &t, workload_lock &l);
+    void end();
+    void watchdog();
+    std::string who_waits() const;
+    void verify();
 
-	void spend(Time time);
-	void suspend(Task &t);
-	void go_on_later(Task &t);
-	bool is_kernel() const
-	{
-		return self_->guest.plan.kind == Kind::kernel;
-	}
-	void link(Task &t);
-	void unlink(Task &t);
-	void notice(size_t line);
-	void look(Task &t, const Watch &w);
-	void begins_to_poll(Task &t);
-	Time told_end(const Cpu &c, uint64_t slice) const;
-	size_t line_of(const void *p) const
-	{
-		return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;
-	}
+    void spend(Time time);
+    void suspend(Task &t);
+    void go_on_later(Task &t);
+    bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
+    void link(Task &t);
+    void unlink(Task &t);
+    void notice(size_t line);
+    void look(Task &t, const Watch &w);
+    void begins_to_poll(Task &t);
+    Time told_end(const Cpu &c, uint64_t slice) const;
+    size_t line_of(const void *p) const {
+        return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;
+    }
 
-	const Scenario scenario_;
-	engine::Memory memory_;
-	engine::Random random_;
-	Lines lines_;
-	Events events_;
-	Level host_;
-	std::vector<std::unique_ptr<PhysicalCpu>> cpus_;
-	std::vector<std::unique_ptr<Guest>> guests_;
-	std::vector<std::vector<Watch *>> watchers_; // by line
-	std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
-	Task *self_ = nullptr;
-	uint64_t progress_ = 0, progress_seen_ = 0;
-	bool over_ = false;
-	std::unique_ptr<Trace> trace_;
-	Trace *tracing_ = nullptr; // null: it does not trace now
-	Timer warmed_up_, ended_, watchdog_, traced_;
-	std::string failure_;
+    const Scenario scenario_;
+    engine::Memory memory_;
+    engine::Random random_;
+    Lines lines_;
+    Events events_;
+    Level host_;
+    std::vector<std::unique_ptr<PhysicalCpu>> cpus_;
+    std::vector<std::unique_ptr<Guest>> guests_;
+    std::vector<std::vector<Watch *>> watchers_; // by line
+    std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
+    Task *self_ = nullptr;
+    uint64_t progress_ = 0, progress_seen_ = 0;
+    bool over_ = false;
+    std::unique_ptr<Trace> trace_;
+    Trace *tracing_ = nullptr; // null: it does not trace now
+    Timer warmed_up_, ended_, watchdog_, traced_;
+    std::string failure_;
 };
 
 } // namespace ol::simulator

@@ -7,182 +7,168 @@
 #include <bit>
 #include <utility>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 using engine::Memory;
 
-void Lengths::add(Time t)
-{
-	Time n = t / ns;
-	auto log = static_cast<unsigned>(std::bit_width(n | 1) - 1);
-	unsigned part = log >= 3 ? static_cast<unsigned>(n >> (log - 3)) & 7 : 0;
+void Lengths::add(Time t) {
+    Time n = t / ns;
+    auto log = static_cast<unsigned>(std::bit_width(n | 1) - 1);
+    unsigned part = log >= 3 ? static_cast<unsigned>(n >> (log - 3)) & 7 : 0;
 
-	counts_[std::min(log, doublings - 1) * parts + part]++;
-	longest = std::max(longest, t);
-	total += t;
-	number++;
+    counts_[std::min(log, doublings - 1) * parts + part]++;
+    longest = std::max(longest, t);
+    total += t;
+    number++;
 }
 
-Time Lengths::least(size_t bucket)
-{
-	Time log = bucket / parts, part = bucket % parts;
+Time Lengths::least(size_t bucket) {
+    Time log = bucket / parts, part = bucket % parts;
 
-	return log >= 3 ? ((parts + part) << (log - 3)) * ns : (Time(1) << log) * ns;
+    return log >= 3 ? ((parts + part) << (log - 3)) * ns : (Time(1) << log) * ns;
 }
 
 Task::Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uint32_t index)
-    : Entity(level, group), guest(guest), index(index), id(index + 1), context(index),
-      step([this] { simulation_.resume(*this); }), alarm([this] { simulation_.unpark(*this); }),
-      simulation_(simulation)
-{
+    : Entity(level, group),
+      guest(guest),
+      index(index),
+      id(index + 1),
+      context(index),
+      step([this] { simulation_.resume(*this); }),
+      alarm([this] { simulation_.unpark(*this); }),
+      simulation_(simulation) {}
+
+Time Task::cpu_time() const {
+    return ran + (on_cpu() ? level.events.now() - since : 0);
 }
 
-Time Task::cpu_time() const
-{
-	return ran + (on_cpu() ? level.events.now() - since : 0);
-}
+void Task::start(Time delay) {
+    Time now = level.events.now();
 
-void Task::start(Time delay)
-{
-	Time now = level.events.now();
-
-	settle();
-	spins_from = now + delay;
-	core_ = static_cast<int>(simulation_.machine().core_of(cpu->physical()));
-	if (was_preempted_)
-		runs_again();
-	if (doing == Doing::polls) {
-		poll(true);
-		looks = true;
-	}
-	level.events.set(step, now + delay + (doing == Doing::polls ? poll_period : left));
+    settle();
+    spins_from = now + delay;
+    core_ = static_cast<int>(simulation_.machine().core_of(cpu->physical()));
+    if (was_preempted_)
+        runs_again();
+    if (doing == Doing::polls) {
+        poll(true);
+        looks = true;
+    }
+    level.events.set(step, now + delay + (doing == Doing::polls ? poll_period : left));
 }
 
 // By the host, which takes that long. A waiter looks at its words when it goes on.
-void Task::interrupt(Time time)
-{
-	Time now = level.events.now();
+void Task::interrupt(Time time) {
+    Time now = level.events.now();
 
-	counts.exits++;
-	spins_from = now + time;
-	if (doing == Doing::polls) {
-		looks = true;
-		level.events.set(step, std::max(step.is_set() ? step.at() : 0, now + time));
-	} else if (step.is_set()) {
-		level.events.set(step, step.at() + time);
-	}
+    counts.exits++;
+    spins_from = now + time;
+    if (doing == Doing::polls) {
+        looks = true;
+        level.events.set(step, std::max(step.is_set() ? step.at() : 0, now + time));
+    } else if (step.is_set()) {
+        level.events.set(step, step.at() + time);
+    }
 }
 
-Entity *Task::on_host()
-{
-	return guest.level ? static_cast<VirtualCpu *>(cpu) : static_cast<Entity *>(this);
+Entity *Task::on_host() {
+    return guest.level ? static_cast<VirtualCpu *>(cpu) : static_cast<Entity *>(this);
 }
 
 // The holder, or, if nobody holds the lock, the one that has waited longest.
-Entity *Task::waits_on()
-{
-	if (!waits_for)
-		return nullptr;
-	Task *other = waits_for->holder;
-	for (auto &t : guest.tasks)
-		if (!waits_for->holder && t->waits_for == waits_for &&
-		    (!other || t->wait_from < other->wait_from))
-			other = t.get();
-	return other->on_cpu() ? nullptr : other->on_host();
+Entity *Task::waits_on() {
+    if (!waits_for)
+        return nullptr;
+    Task *other = waits_for->holder;
+    for (auto &t : guest.tasks)
+        if (!waits_for->holder && t->waits_for == waits_for &&
+            (!other || t->wait_from < other->wait_from))
+            other = t.get();
+    return other->on_cpu() ? nullptr : other->on_host();
 }
 
-void Task::stop()
-{
-	Time now = level.events.now();
+void Task::stop() {
+    Time now = level.events.now();
 
-	if (doing == Doing::polls)
-		poll(false);
-	else if (step.is_set())
-		left = step.at() - now;
-	level.events.cancel(step);
-	settle();
-	core_ = -1;
-	if (doing != Doing::parked && !gives_up)
-		preempted();
+    if (doing == Doing::polls)
+        poll(false);
+    else if (step.is_set())
+        left = step.at() - now;
+    level.events.cancel(step);
+    settle();
+    core_ = -1;
+    if (doing != Doing::parked && !gives_up)
+        preempted();
 }
 
-void Task::preempted()
-{
-	preemptions++;
-	counts.preempted_inside += holds > 0;
-	counts.preempted_waiting += waiting;
-	if (waiting && !was_preempted_) {
-		was_preempted_ = true;
-		waits_for->waiters_preempted++;
-	}
+void Task::preempted() {
+    preemptions++;
+    counts.preempted_inside += holds > 0;
+    counts.preempted_waiting += waiting;
+    if (waiting && !was_preempted_) {
+        was_preempted_ = true;
+        waits_for->waiters_preempted++;
+    }
 }
 
-void Task::runs_again()
-{
-	was_preempted_ = false;
-	runs_again_ = true;
-	rivals = waits_for->waiters_preempted--;
-	runs_again_at = waits_for->acquisitions;
+void Task::runs_again() {
+    was_preempted_ = false;
+    runs_again_ = true;
+    rivals = waits_for->waiters_preempted--;
+    runs_again_at = waits_for->acquisitions;
 }
 
-bool Task::ran_again()
-{
-	return std::exchange(runs_again_, false);
+bool Task::ran_again() {
+    return std::exchange(runs_again_, false);
 }
 
 // Whoever waits for it, waited until now for one that ran, or did not.
-void Task::settle()
-{
-	for (workload_lock *l : held)
-		simulation_.settle(*l);
+void Task::settle() {
+    for (workload_lock *l : held)
+        simulation_.settle(*l);
 }
 
 // While it polls by writing, it takes the lines from others.
-void Task::poll(bool begins)
-{
-	for (unsigned i = 0; i < watched; i++)
-		if (watches[i].writes)
-			simulation_.lines().hammer(watches[i].at, begins ? 1 : -1, poll_period);
+void Task::poll(bool begins) {
+    for (unsigned i = 0; i < watched; i++)
+        if (watches[i].writes)
+            simulation_.lines().hammer(watches[i].at, begins ? 1 : -1, poll_period);
 }
 
-void Task::watch(uint8_t *at, uint8_t width, uint64_t value, bool writes)
-{
-	for (unsigned i = 0; i < watched; i++) {
-		Watch &w = watches[i];
-		if (w.at == at && w.width == width) {
-			w.value = value;
-			w.writes = writes;
-			return;
-		}
-	}
-	if (watched == most_watched) {
-		watches_all = false;
-		return;
-	}
-	Watch &w = watches[watched++];
-	w.task = this;
-	w.at = at;
-	w.width = width;
-	w.value = value;
-	w.writes = writes;
+void Task::watch(uint8_t *at, uint8_t width, uint64_t value, bool writes) {
+    for (unsigned i = 0; i < watched; i++) {
+        Watch &w = watches[i];
+        if (w.at == at && w.width == width) {
+            w.value = value;
+            w.writes = writes;
+            return;
+        }
+    }
+    if (watched == most_watched) {
+        watches_all = false;
+        return;
+    }
+    Watch &w = watches[watched++];
+    w.task = this;
+    w.at = at;
+    w.width = width;
+    w.value = value;
+    w.writes = writes;
 }
 
-bool Task::sees_change() const
-{
-	for (unsigned i = 0; i < watched; i++)
-		if (Memory::read(watches[i].at, watches[i].width) != watches[i].value)
-			return true;
-	return false;
+bool Task::sees_change() const {
+    for (unsigned i = 0; i < watched; i++)
+        if (Memory::read(watches[i].at, watches[i].width) != watches[i].value)
+            return true;
+    return false;
 }
 
-void Task::wrote(const uint8_t *at, uint8_t width)
-{
-	for (unsigned i = 0; i < watched; i++) {
-		Watch &w = watches[i];
-		if (w.at < at + width && at < w.at + w.width)
-			w.value = Memory::read(w.at, w.width);
-	}
+void Task::wrote(const uint8_t *at, uint8_t width) {
+    for (unsigned i = 0; i < watched; i++) {
+        Watch &w = watches[i];
+        if (w.at < at + width && at < w.at + w.width)
+            w.value = Memory::read(w.at, w.width);
+    }
 }
 
 } // namespace ol::simulator

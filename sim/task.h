@@ -12,8 +12,7 @@
 
 struct workload_lock;
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 class Simulation;
 class Task;
@@ -21,126 +20,109 @@ struct Guest;
 
 // A word that a waiter has read since it last relaxed, with what it saw there.
 struct Watch {
-	Task *task = nullptr;
-	uint8_t *at = nullptr;
-	uint64_t value = 0;
-	uint8_t width = 0;
-	bool writes = false;	    // it was read by an operation that takes the line
-	size_t line = 0, place = 0; // in the line's list
+    Task *task = nullptr;
+    uint8_t *at = nullptr;
+    uint64_t value = 0;
+    uint8_t width = 0;
+    bool writes = false;        // it was read by an operation that takes the line
+    size_t line = 0, place = 0; // in the line's list
 };
 
 enum class Doing : uint8_t { goes_on, polls, parked, done };
 
 // Lengths of time by size: eight buckets for each doubling, from 1 ns.
-class Lengths
-{
-      public:
-	static constexpr unsigned parts = 8, doublings = 48;
+class Lengths {
+public:
+    static constexpr unsigned parts = 8, doublings = 48;
 
-	void add(Time t);
-	static Time least(size_t bucket); // in ps
-	const auto &counts() const
-	{
-		return counts_;
-	}
-	Time longest = 0, total = 0;
-	uint64_t number = 0;
+    void add(Time t);
+    static Time least(size_t bucket); // in ps
+    const auto &counts() const { return counts_; }
+    Time longest = 0, total = 0;
+    uint64_t number = 0;
 
-      private:
-	std::array<uint64_t, parts * doublings> counts_{};
+private:
+    std::array<uint64_t, parts * doublings> counts_{};
 };
 
 struct Counts { // since the warm-up
-	uint64_t turns = 0;
-	Time spun = 0;					      // CPU time while it waited for a lock
-	Time ran = 0, waited = 0;			      // with a CPU, and for one
-	uint64_t holder_preempted = 0, waiter_preempted = 0;  // LHP, LWP: Teabe et al. 2017, 2.3.2
-	uint64_t preempted_inside = 0, preempted_waiting = 0; // the events: a CPU lost
-	// Waits of more than 1 us, by what the lock was then: Ouyang & Lange 2013, table 1.
-	uint64_t stalls_running = 0, stalls_off_cpu = 0, stalls_free = 0;
-	uint64_t parks = 0, kicks = 0, yields = 0, directed = 0, exits = 0;
-	std::array<uint64_t, OL_EVENTS> events{};
+    uint64_t turns = 0;
+    Time spun = 0;                                        // CPU time while it waited for a lock
+    Time ran = 0, waited = 0;                             // with a CPU, and for one
+    uint64_t holder_preempted = 0, waiter_preempted = 0;  // LHP, LWP: Teabe et al. 2017, 2.3.2
+    uint64_t preempted_inside = 0, preempted_waiting = 0; // the events: a CPU lost
+    // Waits of more than 1 us, by what the lock was then: Ouyang & Lange 2013, table 1.
+    uint64_t stalls_running = 0, stalls_off_cpu = 0, stalls_free = 0;
+    uint64_t parks = 0, kicks = 0, yields = 0, directed = 0, exits = 0;
+    std::array<uint64_t, OL_EVENTS> events{};
 };
 
-class Task final : public Entity
-{
-      public:
-	Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uint32_t index);
+class Task final : public Entity {
+public:
+    Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uint32_t index);
 
-	void start(Time delay) override;
-	void stop() override;
-	bool is_spinning() const override
-	{
-		return doing == Doing::polls;
-	}
+    void start(Time delay) override;
+    void stop() override;
+    bool is_spinning() const override { return doing == Doing::polls; }
 
-	void interrupt(Time time) override;
-	Entity *waits_on() override;
-	Entity *on_host(); // itself or the virtual CPU that it is on; null: on none
+    void interrupt(Time time) override;
+    Entity *waits_on() override;
+    Entity *on_host(); // itself or the virtual CPU that it is on; null: on none
 
-	// With a physical CPU at this moment.
-	bool on_cpu() const
-	{
-		return core_ >= 0;
-	}
-	unsigned core() const
-	{
-		return static_cast<unsigned>(core_);
-	}
-	Time cpu_time() const;
-	bool ran_again(); // a waiter that had been preempted, since it was last asked
+    // With a physical CPU at this moment.
+    bool on_cpu() const { return core_ >= 0; }
+    unsigned core() const { return static_cast<unsigned>(core_); }
+    Time cpu_time() const;
+    bool ran_again(); // a waiter that had been preempted, since it was last asked
 
-	void watch(uint8_t *at, uint8_t width, uint64_t value, bool writes);
-	bool sees_change() const;
-	void wrote(const uint8_t *at, uint8_t width); // itself: what it watches there is not news
-	void forget()
-	{
-		watched = 0;
-	}
+    void watch(uint8_t *at, uint8_t width, uint64_t value, bool writes);
+    bool sees_change() const;
+    void wrote(const uint8_t *at, uint8_t width); // itself: what it watches there is not news
+    void forget() { watched = 0; }
 
-	Guest &guest;
-	const uint32_t index, id; // in its guest; in its address space, from 1
-	engine::Context context;
-	Doing doing = Doing::goes_on;
-	Timer step;    // it goes on
-	Timer alarm;   // a park ends
-	Time left = 0; // of what it does, while it has no CPU
+    Guest &guest;
+    const uint32_t index, id; // in its guest; in its address space, from 1
+    engine::Context context;
+    Doing doing = Doing::goes_on;
+    Timer step;    // it goes on
+    Timer alarm;   // a park ends
+    Time left = 0; // of what it does, while it has no CPU
 
-	static constexpr unsigned most_watched = 8;
-	std::array<Watch, most_watched> watches;
-	unsigned watched = 0;
-	bool watches_all = true; // nothing that it has read was left out
-	Time poll_from = 0, poll_period = 0;
-	bool looks = false;		 // it polls, and will see what has changed
-	Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
-	Time told_at = never;		 // it polls a page of the host, which is written then
-	Time drained = 0;		 // its stores are in the caches
+    static constexpr unsigned most_watched = 8;
+    std::array<Watch, most_watched> watches;
+    unsigned watched = 0;
+    bool watches_all = true; // nothing that it has read was left out
+    Time poll_from = 0, poll_period = 0;
+    bool looks = false;              // it polls, and will see what has changed
+    Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
+    Time told_at = never;            // it polls a page of the host, which is written then
+    Time drained = 0;                // its stores are in the caches
 
-	const uint32_t *parked_on = nullptr;
-	uint32_t key = 0;
+    const uint32_t *parked_on = nullptr;
+    uint32_t key = 0;
 
-	bool waiting = false; // for a lock
-	workload_lock *waits_for = nullptr;
-	Time wait_from = 0, wait_cpu = 0;
-	uint64_t preemptions = 0,
-		 wait_slice = 0;    // slices that others ended; those when the wait began
-	bool gives_up = false;	    // it yields its CPU
-	unsigned rivals = 0;	    // waiters without a CPU, and it, when it ran again
-	uint64_t runs_again_at = 0; // the lock's acquisitions then
-	unsigned holds = 0;
-	std::vector<workload_lock *> held;
-	std::vector<ol_node *> nodes;
-	Counts counts;
+    bool waiting = false; // for a lock
+    workload_lock *waits_for = nullptr;
+    Time wait_from = 0, wait_cpu = 0;
+    uint64_t preemptions = 0,
+             wait_slice = 0;    // slices that others ended; those when the wait began
+    bool gives_up = false;      // it yields its CPU
+    unsigned rivals = 0;        // waiters without a CPU, and it, when it ran again
+    uint64_t runs_again_at = 0; // the lock's acquisitions then
+    unsigned holds = 0;
+    std::vector<workload_lock *> held;
+    std::vector<ol_node *> nodes;
+    Counts counts;
 
-      private:
-	void poll(bool begins);
-	void settle();
-	void preempted();
-	void runs_again();
+private:
+    void poll(bool begins);
+    void settle();
+    void preempted();
+    void runs_again();
 
-	Simulation &simulation_;
-	int core_ = -1;
-	bool was_preempted_ = false, runs_again_ = false; // while it waits
+    Simulation &simulation_;
+    int core_ = -1;
+    bool was_preempted_ = false, runs_again_ = false; // while it waits
 };
 
 } // namespace ol::simulator

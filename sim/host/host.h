@@ -6,11 +6,10 @@
 
 #include <stdexcept>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 struct BadScenario : std::runtime_error {
-	using std::runtime_error::runtime_error;
+    using std::runtime_error::runtime_error;
 };
 
 #define us_(n) (n * us)
@@ -26,8 +25,7 @@ struct HostSettings {
 
 struct Features {
 #define FEATURE(name, what) bool name = false;
-#define SETTING(feature, name, unit, preset, source, what)                                         \
-	Time feature##_##name = unit##_(preset);
+#define SETTING(feature, name, unit, preset, source, what) Time feature##_##name = unit##_(preset);
 #include "../features.def"
 #undef SETTING
 #undef FEATURE
@@ -37,21 +35,21 @@ struct Features {
 #undef us_
 
 #define HOST(name, what)                                                                           \
-	std::unique_ptr<Policy> make_##name(Level &level, const HostSettings &settings);
+    std::unique_ptr<Policy> make_##name(Level &level, const HostSettings &settings);
 #define SETTING(...)
 #include "../hosts.def"
 #undef HOST
 
 #define FEATURE(name, what)                                                                        \
-	std::unique_ptr<Policy> make_##name(Level &level, const Features &settings,                \
-					    std::unique_ptr<Policy> base);
+    std::unique_ptr<Policy> make_##name(Level &level, const Features &settings,                    \
+                                        std::unique_ptr<Policy> base);
 #include "../features.def"
 #undef SETTING
 #undef FEATURE
 
 // Null: there is none of that name.
 std::unique_ptr<Policy> make_policy(const std::string &name, Level &level,
-				    const HostSettings &settings, const Features &features = {});
+                                    const HostSettings &settings, const Features &features = {});
 
 } // namespace ol::simulator
 #endif

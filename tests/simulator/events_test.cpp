@@ -7,94 +7,86 @@
 #include <algorithm>
 #include <memory>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
-namespace
-{
+namespace {
 
 struct Recorder {
-	Events events;
-	std::vector<std::unique_ptr<Timer>> timers;
-	std::vector<std::pair<Time, size_t>> happened;
+    Events events;
+    std::vector<std::unique_ptr<Timer>> timers;
+    std::vector<std::pair<Time, size_t>> happened;
 
-	size_t add()
-	{
-		size_t i = timers.size();
-		timers.push_back(std::make_unique<Timer>(
-			[this, i] { happened.emplace_back(events.now(), i); }));
-		return i;
-	}
-	void run()
-	{
-		while (events.next())
-			;
-	}
+    size_t add() {
+        size_t i = timers.size();
+        timers.push_back(
+            std::make_unique<Timer>([this, i] { happened.emplace_back(events.now(), i); }));
+        return i;
+    }
+    void run() {
+        while (events.next())
+            ;
+    }
 };
 
-TEST(Events, HappenInTheOrderOfTimeThenOfSetting)
-{
-	Recorder r;
-	engine::Random random(1);
-	std::vector<std::pair<Time, size_t>> expected;
+TEST(Events, HappenInTheOrderOfTimeThenOfSetting) {
+    Recorder r;
+    engine::Random random(1);
+    std::vector<std::pair<Time, size_t>> expected;
 
-	for (int i = 0; i < 1000; i++) {
-		Time at = random.below(100);
-		size_t t = r.add();
-		r.events.set(*r.timers[t], at);
-		expected.emplace_back(at, t);
-	}
-	std::stable_sort(expected.begin(), expected.end(),
-			 [](auto &a, auto &b) { return a.first < b.first; });
-	r.run();
-	EXPECT_EQ(r.happened, expected);
+    for (int i = 0; i < 1000; i++) {
+        Time at = random.below(100);
+        size_t t = r.add();
+        r.events.set(*r.timers[t], at);
+        expected.emplace_back(at, t);
+    }
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](auto &a, auto &b) { return a.first < b.first; });
+    r.run();
+    EXPECT_EQ(r.happened, expected);
 }
 
-TEST(Events, AreCancelledAndMoved)
-{
-	Recorder r;
-	engine::Random random(2);
-	std::vector<std::pair<Time, size_t>> expected;
+TEST(Events, AreCancelledAndMoved) {
+    Recorder r;
+    engine::Random random(2);
+    std::vector<std::pair<Time, size_t>> expected;
 
-	for (size_t i = 0; i < 300; i++)
-		r.events.set(*r.timers[r.add()], random.below(1000));
-	for (size_t i = 0; i < 300; i += 3)
-		r.events.cancel(*r.timers[i]);
-	for (size_t i = 1; i < 300; i += 3)
-		r.events.set(*r.timers[i], 1000 + i);
-	for (size_t i = 0; i < 300; i++) {
-		EXPECT_EQ(r.timers[i]->is_set(), i % 3 != 0);
-		if (i % 3)
-			expected.emplace_back(r.timers[i]->at(), i);
-	}
-	std::stable_sort(expected.begin(), expected.end(),
-			 [](auto &a, auto &b) { return a.first < b.first; });
-	r.run();
-	std::stable_sort(r.happened.begin(), r.happened.end());
-	std::stable_sort(expected.begin(), expected.end());
-	EXPECT_EQ(r.happened, expected);
+    for (size_t i = 0; i < 300; i++)
+        r.events.set(*r.timers[r.add()], random.below(1000));
+    for (size_t i = 0; i < 300; i += 3)
+        r.events.cancel(*r.timers[i]);
+    for (size_t i = 1; i < 300; i += 3)
+        r.events.set(*r.timers[i], 1000 + i);
+    for (size_t i = 0; i < 300; i++) {
+        EXPECT_EQ(r.timers[i]->is_set(), i % 3 != 0);
+        if (i % 3)
+            expected.emplace_back(r.timers[i]->at(), i);
+    }
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](auto &a, auto &b) { return a.first < b.first; });
+    r.run();
+    std::stable_sort(r.happened.begin(), r.happened.end());
+    std::stable_sort(expected.begin(), expected.end());
+    EXPECT_EQ(r.happened, expected);
 }
 
-TEST(Events, NeverIsNoTime)
-{
-	Recorder r;
-	size_t t = r.add();
+TEST(Events, NeverIsNoTime) {
+    Recorder r;
+    size_t t = r.add();
 
-	r.events.set(*r.timers[t], 5);
-	r.events.set(*r.timers[t], never);
-	EXPECT_FALSE(r.timers[t]->is_set());
-	EXPECT_FALSE(r.events.next());
+    r.events.set(*r.timers[t], 5);
+    r.events.set(*r.timers[t], never);
+    EXPECT_FALSE(r.timers[t]->is_set());
+    EXPECT_FALSE(r.events.next());
 }
 
-TEST(Events, SayWhatIsBefore)
-{
-	Recorder r;
-	size_t t = r.add();
+TEST(Events, SayWhatIsBefore) {
+    Recorder r;
+    size_t t = r.add();
 
-	EXPECT_TRUE(r.events.nothing_before(never - 1));
-	r.events.set(*r.timers[t], 10);
-	EXPECT_TRUE(r.events.nothing_before(9));
-	EXPECT_FALSE(r.events.nothing_before(10)) << "what was set first happens first";
+    EXPECT_TRUE(r.events.nothing_before(never - 1));
+    r.events.set(*r.timers[t], 10);
+    EXPECT_TRUE(r.events.nothing_before(9));
+    EXPECT_FALSE(r.events.nothing_before(10)) << "what was set first happens first";
 }
 
 } // namespace

@@ -6,187 +6,168 @@
 #include <gtest/gtest.h>
 #include <sim/results.h>
 
-namespace ol::simulator
-{
+namespace ol::simulator {
 
 using namespace tests;
 
-namespace
-{
+namespace {
 
-std::string results(const Json &plan)
-{
-	std::ostringstream out;
+std::string results(const Json &plan) {
+    std::ostringstream out;
 
-	write_results(*run(plan), out);
-	return out.str();
+    write_results(*run(plan), out);
+    return out.str();
 }
 
 // Each excludes and lets everybody in: alone, on a CPU each, and with four times as many.
-TEST(Runs, EveryLockExcludesAndGoesOn)
-{
-	for (auto *lock = engine::subjects; *lock; lock++)
-		for (const char *kind : { "threads", "kernel" })
-			for (unsigned contexts : { 1u, 2u, 8u }) {
-				Json p = plan((*lock)->id, contexts, 2, 30);
-				p["guests"][0]["kind"] = kind;
-				auto s = run(p);
-				EXPECT_EQ(s->failure(), "") << p;
-				EXPECT_GT(turns(*s), 30) << p;
-			}
+TEST(Runs, EveryLockExcludesAndGoesOn) {
+    for (auto *lock = engine::subjects; *lock; lock++)
+        for (const char *kind : {"threads", "kernel"})
+            for (unsigned contexts : {1u, 2u, 8u}) {
+                Json p = plan((*lock)->id, contexts, 2, 30);
+                p["guests"][0]["kind"] = kind;
+                auto s = run(p);
+                EXPECT_EQ(s->failure(), "") << p;
+                EXPECT_GT(turns(*s), 30) << p;
+            }
 }
 
-TEST(Runs, AreAFunctionOfTheirSeed)
-{
-	for (const char *lock : { "tas", "ticket", "pv_ticket", "tas_yield" }) {
-		Json p = plan(lock, 6);
-		p["guests"][0]["parameters"]["sections_shape"] = 2;
-		std::string one = results(p);
-		EXPECT_EQ(one, results(p)) << lock;
-		p["seed"] = 2;
-		EXPECT_NE(one, results(p)) << lock << ": lengths are drawn";
-	}
+TEST(Runs, AreAFunctionOfTheirSeed) {
+    for (const char *lock : {"tas", "ticket", "pv_ticket", "tas_yield"}) {
+        Json p = plan(lock, 6);
+        p["guests"][0]["parameters"]["sections_shape"] = 2;
+        std::string one = results(p);
+        EXPECT_EQ(one, results(p)) << lock;
+        p["seed"] = 2;
+        EXPECT_NE(one, results(p)) << lock << ": lengths are drawn";
+    }
 }
 
 // The papers' point, and the reason for all of this.
-TEST(Runs, FifoLocksCollapseWhenThreadsOutnumberCpus)
-{
-	auto with = [](const char *lock, unsigned contexts) {
-		return turns(*run(plan(lock, contexts, 2, 300)));
-	};
-	for (const char *fifo : { "ticket", "mcs", "clh", "twa" }) {
-		uint64_t fits = with(fifo, 2);
-		EXPECT_GT(fits, 3 * with(fifo, 8)) << fifo;
-	}
-	for (const char *cured : { "tas_yield", "paced" }) {
-		uint64_t fits = with(cured, 2);
-		EXPECT_LT(fits, 2 * with(cured, 8)) << cured;
-	}
+TEST(Runs, FifoLocksCollapseWhenThreadsOutnumberCpus) {
+    auto with = [](const char *lock, unsigned contexts) {
+        return turns(*run(plan(lock, contexts, 2, 300)));
+    };
+    for (const char *fifo : {"ticket", "mcs", "clh", "twa"}) {
+        uint64_t fits = with(fifo, 2);
+        EXPECT_GT(fits, 3 * with(fifo, 8)) << fifo;
+    }
+    for (const char *cured : {"tas_yield", "paced"}) {
+        uint64_t fits = with(cured, 2);
+        EXPECT_LT(fits, 2 * with(cured, 8)) << cured;
+    }
 }
 
-TEST(Runs, CountTurnsSectionsAndWaits)
-{
-	auto s = run(plan("ticket", 3, 3));
-	const Guest &g = *s->guests()[0];
-	uint64_t all = turns(*s);
+TEST(Runs, CountTurnsSectionsAndWaits) {
+    auto s = run(plan("ticket", 3, 3));
+    const Guest &g = *s->guests()[0];
+    uint64_t all = turns(*s);
 
-	EXPECT_LE(g.holds.number, g.waits.number);
-	EXPECT_LE(all, g.waits.number);
-	EXPECT_LE(g.waits.number, all + 3);
-	for (auto &t : g.tasks) {
-		EXPECT_NEAR(static_cast<double>(t->counts.turns), static_cast<double>(all) / 3, 2);
-		EXPECT_EQ(t->counts.ran, 100 * ms) << "it has a CPU";
-		EXPECT_LT(t->counts.spun, t->counts.ran);
-	}
+    EXPECT_LE(g.holds.number, g.waits.number);
+    EXPECT_LE(all, g.waits.number);
+    EXPECT_LE(g.waits.number, all + 3);
+    for (auto &t : g.tasks) {
+        EXPECT_NEAR(static_cast<double>(t->counts.turns), static_cast<double>(all) / 3, 2);
+        EXPECT_EQ(t->counts.ran, 100 * ms) << "it has a CPU";
+        EXPECT_LT(t->counts.spun, t->counts.ran);
+    }
 }
 
 // CPU time is neither made nor lost.
-TEST(Runs, EveryCpuIsAccountedFor)
-{
-	for (const char *kind : { "threads", "users" }) {
-		Json p = plan("none", 5, 3, 200);
-		p["guests"][0]["kind"] = kind;
-		p["guests"][0]["vcpus"] = 4;
-		auto s = run(p);
-		EXPECT_EQ(ran(*s), 3 * 200 * ms) << kind;
-		Time waited = 0;
-		for (auto &t : s->guests()[0]->tasks)
-			waited += t->counts.waited;
-		EXPECT_EQ(waited, 2 * 200 * ms) << kind;
-	}
+TEST(Runs, EveryCpuIsAccountedFor) {
+    for (const char *kind : {"threads", "users"}) {
+        Json p = plan("none", 5, 3, 200);
+        p["guests"][0]["kind"] = kind;
+        p["guests"][0]["vcpus"] = 4;
+        auto s = run(p);
+        EXPECT_EQ(ran(*s), 3 * 200 * ms) << kind;
+        Time waited = 0;
+        for (auto &t : s->guests()[0]->tasks)
+            waited += t->counts.waited;
+        EXPECT_EQ(waited, 2 * 200 * ms) << kind;
+    }
 }
 
-TEST(Runs, AQuotaIsKept)
-{
-	Json p = plan("none", 4, 2, 1000);
-	p["guests"][0]["quota_us"] = 30'000;
-	auto s = run(p);
+TEST(Runs, AQuotaIsKept) {
+    Json p = plan("none", 4, 2, 1000);
+    p["guests"][0]["quota_us"] = 30'000;
+    auto s = run(p);
 
-	EXPECT_NEAR(static_cast<double>(ran(*s) / us), 300'000, 3000);
-	EXPECT_GT(s->guests()[0]->group.throttled_for, 600 * ms);
+    EXPECT_NEAR(static_cast<double>(ran(*s) / us), 300'000, 3000);
+    EXPECT_GT(s->guests()[0]->group.throttled_for, 600 * ms);
 }
 
 // On one CPU the waiter spins for the rest of its slice before the holder goes on.
-TEST(Runs, AWaiterSpinsWhileTheHolderHasNoCpu)
-{
-	Json p = plan("ttas", 2, 1, 1000);
-	p["guests"][0]["parameters"] = { { "sections_cs", 3'000'000 }, { "sections_ncs", 0 } };
-	auto s = run(p);
-	const Guest &g = *s->guests()[0];
+TEST(Runs, AWaiterSpinsWhileTheHolderHasNoCpu) {
+    Json p = plan("ttas", 2, 1, 1000);
+    p["guests"][0]["parameters"] = {{"sections_cs", 3'000'000}, {"sections_ncs", 0}};
+    auto s = run(p);
+    const Guest &g = *s->guests()[0];
 
-	EXPECT_GT(g.locks[0].held_off_cpu, 300 * ms);
-	EXPECT_GT(g.tasks[0]->counts.spun + g.tasks[1]->counts.spun, 300 * ms);
-	EXPECT_GT(g.tasks[0]->counts.holder_preempted, 10);
+    EXPECT_GT(g.locks[0].held_off_cpu, 300 * ms);
+    EXPECT_GT(g.tasks[0]->counts.spun + g.tasks[1]->counts.spun, 300 * ms);
+    EXPECT_GT(g.tasks[0]->counts.holder_preempted, 10);
 }
 
-TEST(Runs, WhoSleepsCostsNothing)
-{
-	Json p = plan("pv_ticket", 6, 2, 1000);
-	p["guests"][0]["parameters"] = { { "sections_cs", 1'000'000 },
-					 { "sections_ncs", 100'000 } };
-	auto s = run(p);
+TEST(Runs, WhoSleepsCostsNothing) {
+    Json p = plan("pv_ticket", 6, 2, 1000);
+    p["guests"][0]["parameters"] = {{"sections_cs", 1'000'000}, {"sections_ncs", 100'000}};
+    auto s = run(p);
 
-	EXPECT_LT(ran(*s), 1300 * ms) << "one is in its section, and few are outside";
-	EXPECT_GT(s->guests()[0]->tasks[0]->counts.parks, 10);
+    EXPECT_LT(ran(*s), 1300 * ms) << "one is in its section, and few are outside";
+    EXPECT_GT(s->guests()[0]->tasks[0]->counts.parks, 10);
 }
 
-TEST(Runs, AVirtualMachineWithItsOwnCpusIsAsFast)
-{
-	Json p = plan("ticket", 2);
-	auto threads = static_cast<double>(turns(*run(p)));
+TEST(Runs, AVirtualMachineWithItsOwnCpusIsAsFast) {
+    Json p = plan("ticket", 2);
+    auto threads = static_cast<double>(turns(*run(p)));
 
-	p["guests"][0]["kind"] = "users";
-	p["guests"][0]["vcpus"] = 2;
-	EXPECT_NEAR(static_cast<double>(turns(*run(p))), threads, threads / 100);
+    p["guests"][0]["kind"] = "users";
+    p["guests"][0]["vcpus"] = 2;
+    EXPECT_NEAR(static_cast<double>(turns(*run(p))), threads, threads / 100);
 }
 
-TEST(Runs, ANeighbourTakesItsShare)
-{
-	Json p = plan("none", 1, 1, 3000);
-	p["host"]["scheduler"] = "fair";
-	p["guests"].push_back({ { "weight", 3072 } });
-	auto s = run(p);
+TEST(Runs, ANeighbourTakesItsShare) {
+    Json p = plan("none", 1, 1, 3000);
+    p["host"]["scheduler"] = "fair";
+    p["guests"].push_back({{"weight", 3072}});
+    auto s = run(p);
 
-	EXPECT_NEAR(static_cast<double>(ran(*s, 1)) / static_cast<double>(ran(*s, 0)), 3, 0.1);
+    EXPECT_NEAR(static_cast<double>(ran(*s, 1)) / static_cast<double>(ran(*s, 0)), 3, 0.1);
 }
 
-TEST(Runs, ADeadlockIsNamed)
-{
-	Simulation s(scenario(plan("ticket", 2, 2, 5000).dump()));
-	workload_lock &l = s.guests()[0]->locks[0];
+TEST(Runs, ADeadlockIsNamed) {
+    Simulation s(scenario(plan("ticket", 2, 2, 5000).dump()));
+    workload_lock &l = s.guests()[0]->locks[0];
 
-	l.ops->lock(l.memory); // by nobody
-	s.run();
-	EXPECT_NE(
-		s.failure().find("nothing can go on: guest1 1 polls, for a lock that nobody holds"),
-		std::string::npos)
-		<< s.failure();
+    l.ops->lock(l.memory); // by nobody
+    s.run();
+    EXPECT_NE(s.failure().find("nothing can go on: guest1 1 polls, for a lock that nobody holds"),
+              std::string::npos)
+        << s.failure();
 }
 
-TEST(Scenarios, AreRefusedInOneLine)
-{
-	const std::pair<const char *, const char *> wrong[] = {
-		{ "[", "the scenario is no JSON" },
-		{ "{}", "there are no guests" },
-		{ R"({"guests": [{}], "sead": 1})", "there is no scenario.sead" },
-		{ R"({"guests": [{"lock": "tiket"}]})", "there is no lock tiket" },
-		{ R"({"guests": [{"contexts": 0}]})", "guest1.contexts is 0" },
-		{ R"({"guests": [{"contexts": "many"}]})",
-		  "guest1.contexts has a value of another type" },
-		{ R"({"guests": [{"quota_us": -1}]})", "guest1.quota_us is no length of time" },
-		{ R"({"guests": [{"pinned": [2]}]})", "guest1 is pinned to CPU 2 of 2" },
-		{ R"({"guests": [{}], "host": {"scheduler": "fare"}})",
-		  "there is no scheduler fare" },
-		{ R"({"guests": [{"tunables": {"tua": 1}}]})", "there is no tunables.tua" },
-	};
+TEST(Scenarios, AreRefusedInOneLine) {
+    const std::pair<const char *, const char *> wrong[] = {
+        {"[", "the scenario is no JSON"},
+        {"{}", "there are no guests"},
+        {R"({"guests": [{}], "sead": 1})", "there is no scenario.sead"},
+        {R"({"guests": [{"lock": "tiket"}]})", "there is no lock tiket"},
+        {R"({"guests": [{"contexts": 0}]})", "guest1.contexts is 0"},
+        {R"({"guests": [{"contexts": "many"}]})", "guest1.contexts has a value of another type"},
+        {R"({"guests": [{"quota_us": -1}]})", "guest1.quota_us is no length of time"},
+        {R"({"guests": [{"pinned": [2]}]})", "guest1 is pinned to CPU 2 of 2"},
+        {R"({"guests": [{}], "host": {"scheduler": "fare"}})", "there is no scheduler fare"},
+        {R"({"guests": [{"tunables": {"tua": 1}}]})", "there is no tunables.tua"},
+    };
 
-	for (auto &[json, why] : wrong)
-		try {
-			scenario(json);
-			ADD_FAILURE() << json;
-		} catch (const BadScenario &bad) {
-			EXPECT_STREQ(bad.what(), why);
-		}
+    for (auto &[json, why] : wrong)
+        try {
+            scenario(json);
+            ADD_FAILURE() << json;
+        } catch (const BadScenario &bad) {
+            EXPECT_STREQ(bad.what(), why);
+        }
 }
 
 } // namespace
