@@ -76,8 +76,8 @@ public:
     Cpu &operator=(const Cpu &) = delete;
 
     virtual unsigned physical() const { return number; } // the CPU that it is, or is on
-    virtual void wanted() {} // it is idle, and has something to run
-    virtual void idles() {} // it has nothing to run
+    virtual void wanted() {}                             // it is idle, and has something to run
+    virtual void idles() {}                              // it has nothing to run
 
     bool is_idle() const { return !runs; }
     // When whoever is on it is to lose it, as far as is known; never: not at all.

@@ -24,7 +24,8 @@ def test_answers_become_cells(fake: Fake) -> None:
     fake.says(mcs={"turns": 500})
     found = fake.result("trial.toml", "--seeds", "2")
     jsonschema.validate(found, SCHEMA)
-    assert fake.calls() and found["complete"]
+    assert fake.calls()
+    assert found["complete"]
     cells = {(c["variant"], c["round"]): c for c in found["cells"]}
     assert set(cells) == {("ticket", 1), ("ticket", 2), ("mcs", 1), ("mcs", 2)}
     cell = cells["mcs", 2]
