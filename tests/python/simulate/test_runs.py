@@ -4,8 +4,13 @@
 import json
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -214,17 +219,44 @@ def test_workers_of_a_cluster_that_does_not_answer(fake: Fake) -> None:
     assert done.stderr.startswith("overlock: --cluster nonsense: no scheduler answers: ")
 
 
-def test_on_a_cluster_that_exists(fake: Fake) -> None:
-    from distributed import LocalCluster
+@contextmanager
+def cluster(fake: Fake) -> Iterator[str]:
+    """Its address. It runs in a process of its own: threads of Dask's do not survive our forks."""
+    program = (
+        "from distributed import LocalCluster\n"
+        "if __name__ == '__main__':\n"
+        "    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one:\n"
+        "        print(one.scheduler_address, flush=True)\n"
+        "        input()\n"
+    )
+    file = fake.folder / "a_cluster.py"
+    file.write_text(program)
+    with subprocess.Popen(
+        [sys.executable, file],
+        cwd=fake.folder,
+        env=fake.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+        process.communicate("\n", timeout=HANG_S)
 
+
+def test_on_a_cluster_that_exists(fake: Fake) -> None:
     alone = fake.result("trial.toml", "--cache", "a")
-    os.environ |= {"OVERLOCK_NATIVE": str(fake.native), "FAKE_SIM": fake.environment["FAKE_SIM"]}
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-        address = cluster.scheduler_address
+    with cluster(fake) as address:
         assert fake.result("trial.toml", "--cache", "b", "--cluster", address) == alone
         fake.program.write_text(fake.program.read_text() + "# another\n")
-        done = fake("trial.toml", "--cluster", address)
-    assert done.returncode == 0 or "another build" in done.stdout
+        assert fake("trial.toml", "--cluster", address).returncode == 0
+        copy = fake.folder / "copy"
+        shutil.copytree(fake.native, copy)
+        fake.program.write_text(fake.program.read_text() + "# a third\n")
+        done = fake("trial.toml", "--cluster", address, OVERLOCK_NATIVE=str(copy))
+    assert done.returncode == 1
+    assert "the worker has another build of overlock-sim; install this one there" in done.stdout
 
 
 def test_the_real_simulator_gives_the_same_whatever_runs_beside_it(real: Simulating) -> None:
