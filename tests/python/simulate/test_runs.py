@@ -19,7 +19,7 @@ import pytest
 
 from overlock_tools.model import results
 from tests.conftest import TOP
-from tests.processes import HANG_S
+from tests.processes import HANG_S, descendants, gone, read, until
 from tests.python.simulate.conftest import SCENARIO, Fake, Simulating
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/result.json").read_text())
@@ -184,8 +184,19 @@ def wait_for(process: Any, met: Any) -> None:
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_keeps_what_is_done(fake: Fake, jobs: str, number: int) -> None:
+    interrupted(fake, number, "--jobs", jobs)
+
+
+def test_interrupted_it_ends_its_runs_on_a_cluster(fake: Fake) -> None:
+    with cluster(fake) as address:
+        interrupted(fake, signal.SIGINT, "--cluster", address)
+
+
+def interrupted(fake: Fake, number: int, *options: str) -> None:
+    """One of two runs hangs; then it goes on where it was."""
     fake.says(mcs={"hang": True})
-    process = fake.apart("trial.toml", "-o", "out.json", "--jobs", jobs)
+    before = set((fake.folder / "tmp").iterdir())
+    process = fake.apart("trial.toml", "-o", "out.json", *options)
     cached = fake.folder / "out.runs"
     wait_for(process, lambda: fake.log.exists() and "mcs" in fake.log.read_text())
     wait_for(process, lambda: list(cached.glob("*/*.json")))
@@ -195,22 +206,31 @@ def test_interrupted_it_keeps_what_is_done(fake: Fake, jobs: str, number: int) -
     assert "interrupted: 1 of 2 runs are complete; repeat the command to continue" in said
     assert "Traceback" not in said
     assert not json.loads((fake.folder / "out.json").read_text())["complete"]
-    assert [p.name for p in (fake.folder / "tmp").iterdir()] == []
-    assert not children_of(fake.program)
+    assert set((fake.folder / "tmp").iterdir()) == before
+    until(lambda: not processes_of(fake.program))
     fake.calls()
     fake.says()
     assert fake("trial.toml", "-o", "out.json").returncode == 0
     assert fake.calls() == ["mcs 1"]
 
 
-def children_of(program: Path) -> list[str]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found += [path.parent.name] if str(program) in path.read_text() else []
-        except OSError:
-            continue
-    return found
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_its_runs_end_with_it(real: Simulating, jobs: str) -> None:
+    process = real.apart("trial.toml", "--time", "1e8", "--jobs", jobs)
+    runs = until(lambda: [p for p in descendants(process.pid) if name_of(p) == "overlock-sim"])
+    process.kill()
+    process.communicate(timeout=HANG_S)
+    until(lambda: all(map(gone, runs)))
+
+
+def name_of(process: int) -> str:
+    return read(f"/proc/{process}/comm").strip()
+
+
+def processes_of(program: Path) -> list[int]:
+    """Whoever runs it."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    return [int(file.parent.name) for file in files if str(program) in read(file)]
 
 
 def test_workers_of_a_cluster_that_does_not_answer(fake: Fake) -> None:
