@@ -45,14 +45,23 @@ def of(scenario: Scenario) -> Machine:
     said = {**base, **{name: of for name, of in table.items() if name not in ("base", "costs")}}
     if "cpus" not in said:
         scenario.refuse(("machine",), "cpus is missing; add it, or name a machine as base")
+    return _made(said, scenario.title, _costs(base.get("costs", {}), table.get("costs", {})))
+
+
+def from_file(path: Path) -> Machine:
+    said = read(path)
+    return _made(said, path.stem, _costs(said.get("costs", {}), {}))
+
+
+def _made(said: dict[str, Any], title: str, costs: dict[str, Cost]) -> Machine:
     cpus, per_core = said["cpus"], said.get("threads_per_core", 1)
     return Machine(
-        title=said.get("title", scenario.title),
+        title=said.get("title", title),
         cpus=cpus,
         threads_per_core=per_core,
         cores_per_socket=said.get("cores_per_socket", -(-cpus // per_core)),
         smt_percent=said.get("smt_percent", SMT_PERCENT),
-        costs=_costs(base.get("costs", {}), table.get("costs", {})),
+        costs=costs,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import Within, completing
+from overlock_tools.cli.options import IF_BUSY, Option, Within, completing
 from overlock_tools.model import defs
 
 
@@ -73,12 +73,12 @@ LIMIT = click.option(
 CALIBRATIONS = 5
 
 
-def _output(what: str, *names: str) -> Any:
+def _output(what: str, *names: str) -> Option:
     kind = click.Path(path_type=Path)
     return click.option("-o", *names, "--output", "output", type=kind, metavar="FILE", help=what)
 
 
-def _runs(what: str) -> Any:
+def _runs(what: str) -> Option:
     kind = click.IntRange(1, 1000)
     return click.option("--runs", type=kind, default=CALIBRATIONS, show_default=True, help=what)
 
@@ -183,3 +183,56 @@ def calibrate(**options: Any) -> int:
     from overlock_tools.simulate import calibrate
 
     return calibrate.run(options)
+
+
+@command.command()
+@_output("File for the points with their verdicts; finished runs are kept beside it.")
+@click.option(
+    "--native",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Measure nothing: take the rates, and the machine, of an earlier result.",
+)
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Machine, as `overlock sim calibrate` writes it.  [default: calibrate first]",
+)
+@click.option(
+    "--scheduler",
+    metavar="NAME",
+    shell_complete=completing(_schedulers),
+    help="Scheduler that is simulated.  [default: the kernel's]",
+)
+@_runs("Number of measurements that calibrate the machine.")
+@IF_BUSY
+@JOBS
+@CLUSTER
+@LIMIT
+@CACHE
+@click.pass_context
+def validate(ctx: click.Context, /, **options: Any) -> int:
+    """Compare the simulator with this machine: the same locks, measured and simulated.
+
+    The points, and the numbers by which they are right, are in validation.toml of the package.
+    Measuring takes about ten minutes, during which nothing else should run.
+
+    \b
+    Exit codes: 0 the wanted shares are reached, 1 they are missed or a run failed, 2 bad usage,
+    3 the simulator is not built, 130 interrupted.
+
+    \b
+    Examples:
+      overlock sim validate -o validation.json
+      overlock sim validate --native validation.json --machine here.toml
+    """
+    from overlock_tools.simulate import validate
+
+    overlock = ctx.find_root().command
+
+    def bench(words: list[str]) -> int:
+        code = overlock.main(words, prog_name="overlock", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+
+    return validate.run(options, bench)
