@@ -33,6 +33,7 @@ void Simulation::spend(Time time) {
 Time Simulation::now(Place) {
     if (!self_)
         return events_.now();
+    self_->tells_by = events_.now();
     spend(machine().costs.clock);
     return events_.now();
 }
@@ -49,8 +50,15 @@ Time Simulation::later(Time t, uint64_t n, Time d, Place) {
     return sum(t, span);
 }
 
-bool Simulation::passed(Time t, Place place) {
-    return t != never && t <= now(place);
+bool Simulation::passed(Time t, Place) {
+    if (t == never)
+        return false;
+    if (self_) {
+        spend(machine().costs.clock);
+        if (t > events_.now())
+            self_->tells_by = std::min(self_->tells_by, t);
+    }
+    return t <= events_.now();
 }
 
 // Memory.
@@ -208,6 +216,7 @@ void Simulation::relax(Time until, Place) {
     else
         watch(t);
     t.looks_at.clear();
+    t.tells_by = never;
     if (polls)
         poll(t, until);
     else
@@ -235,16 +244,16 @@ void Simulation::begins_to_poll(Task &t) {
         host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
 }
 
-// A kernel that spins does not yield.
-void Simulation::yield(uint32_t to, Place) {
+// A kernel that spins does not yield. Its loop may go by the clock, too.
+void Simulation::yield(uint32_t to, Place place) {
     Task &t = *self_;
 
-    forget(t);
     t.counts.yields++;
     if (is_kernel() && !to) {
-        spend(machine().costs.pause);
+        relax(t.tells_by, place);
         return;
     }
+    forget(t);
     spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
     events_.set(t.step, events_.now());
     t.gives_up = true;

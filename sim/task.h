@@ -118,7 +118,8 @@ public:
     Timer alarm;   // a park ends
     Time left = 0; // of what it does, while it has no CPU
 
-    Looks looks_at; // in this turn of its loop
+    Looks looks_at;        // in this turn of its loop
+    Time tells_by = never; // when the clock will tell this turn something new
     std::array<Watch, Looks::most> watches;
     unsigned watched = 0; // in the turn before
     Time poll_from = 0, poll_period = 0;
