@@ -140,7 +140,7 @@ void Simulation::fence(Place) {
 bool Simulation::repeats(const Task &t) {
     const Looks &now = t.looks_at;
 
-    return now.are_known() && now.size() == t.watched &&
+    return now.are_all() && now.size() == t.watched &&
            std::equal(now.begin(), now.end(), t.watches.begin(),
                       [](const Look &l, const Watch &w) { return l.same_word(w.look); });
 }
@@ -209,7 +209,9 @@ void Simulation::relax(Time until, Place) {
     t.told_at = never;
     if (events_.now() > t.polled + host_.spin_gap)
         t.spins_from = events_.now();
-    bool polls = repeats(t) && !t.looks_at.any_is_old() && until > events_.now();
+    // Without a word to look at, only time ends the wait.
+    bool can_end = t.looks_at.size() || until != never;
+    bool polls = can_end && repeats(t) && !t.looks_at.any_is_old() && until > events_.now();
     if (polls)
         for (unsigned i = 0; i < t.watched; i++)
             t.watches[i].look = t.looks_at.begin()[i];

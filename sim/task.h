@@ -42,7 +42,7 @@ public:
     void add(const Look &l);
     void wrote(const uint8_t *at, uint8_t width); // itself: what it finds there is not news
     void clear() { size_ = 0, all_ = true; }
-    bool are_known() const { return size_ && all_; } // nothing was left out
+    bool are_all() const { return all_; } // nothing was left out
     bool any_is_old() const { return std::any_of(begin(), end(), std::mem_fn(&Look::is_old)); }
 
     const Look *begin() const { return looks_.data(); }
