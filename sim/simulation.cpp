@@ -67,9 +67,15 @@ void Simulation::make_guest(const GuestPlan &plan) {
     make_contexts(g);
 }
 
+static uint64_t locks_of(const GuestPlan &plan) {
+    if (plan.workload == "mix")
+        return plan.mix.number_of_locks();
+    return plan.workload == "sections" ? plan.params.sections_locks : 1;
+}
+
 void Simulation::make_workload(Guest &g) {
     const GuestPlan &plan = g.plan;
-    uint64_t n = plan.workload == "sections" ? plan.params.sections_locks : 1;
+    uint64_t n = locks_of(plan);
 
     for (uint64_t i = 0; g.plan.lock && i < n; i++) {
         workload_lock l{};
@@ -190,8 +196,8 @@ void Simulation::run_with(const std::function<void()> &after) {
 
 void Simulation::resume(Task &t) {
     self_ = &t;
-    if (t.doing == Doing::polls)
-        unlink(t);
+    if (t.doing == Doing::polls && t.on_cpu())
+        t.hammers(false);
     t.doing = Doing::goes_on;
     t.left = 0;
     t.context.resume();
@@ -251,13 +257,21 @@ void Simulation::verify() {
 
 // Contexts that wait, and no store changes a word: nobody will ever go on.
 void Simulation::watchdog() {
-    if (progress_ == progress_seen_) {
+    if (progress_ == progress_seen_ && !anyone_will_wake()) {
         failure_ = "nothing can go on: " + who_waits();
         over_ = true;
         return;
     }
     progress_seen_ = progress_;
     events_.set(watchdog_, events_.now() + often);
+}
+
+bool Simulation::anyone_will_wake() const {
+    for (auto &g : guests_)
+        for (auto &t : g->tasks)
+            if (t->alarm.is_set())
+                return true;
+    return false;
 }
 
 std::string Simulation::who_waits() const {
@@ -324,7 +338,7 @@ void Simulation::begin_wait(Task &t, workload_lock &l) {
     t.waits_for = &l;
     t.wait_from = events_.now();
     t.wait_cpu = t.cpu_time();
-    t.wait_slice = t.preemptions;
+    t.wait_lost = t.lost;
     l.fresh.add(t, t.wait_from);
     if (t.guest.blame)
         l.queue.push_back(&t);
@@ -343,7 +357,13 @@ void Simulation::end_wait(Task &t, workload_lock &l) {
     t.waiting = false;
     t.waits_for = nullptr;
     t.counts.spun += t.cpu_time() - t.wait_cpu;
-    t.counts.waiter_preempted += t.preemptions != t.wait_slice;
+    t.counts.waiter_preempted += t.lost.to_others != t.wait_lost.to_others;
+    t.counts.waiter_changed += t.lost.all != t.wait_lost.all;
+    if (t.queue_lost) {
+        t.counts.queued_preempted += t.lost.to_others != t.queue_lost->to_others;
+        t.counts.queued_changed += t.lost.all != t.queue_lost->all;
+        t.queue_lost.reset();
+    }
     t.guest.waits.add(now - t.wait_from);
     if (t.wait_from < l.released_at)
         t.guest.handovers.add(now - l.released_at);
@@ -353,16 +373,16 @@ void Simulation::end_wait(Task &t, workload_lock &l) {
 
 void Simulation::acquire(Task &t, workload_lock &l) {
     begin_wait(t, l);
-    t.forget();
+    forget(t);
     l.ops->lock(l.memory);
-    t.forget();
+    forget(t);
     end_wait(t, l);
     if (l.holder)
         failure_ = t.guest.plan.name + ": two contexts hold a lock";
     t.holds++;
     l.holder = &t;
     l.acquired_at = events_.now();
-    l.acquired_in = t.preemptions;
+    l.acquired_in = t.lost;
     l.acquisitions++;
     t.held.push_back(&l);
     progress_++;
@@ -376,11 +396,26 @@ void Simulation::release(Task &t, workload_lock &l) {
         tracing_->lock(Traced::release, t, l.number);
     l.released_at = events_.now();
     t.guest.holds.add(l.released_at - l.acquired_at);
-    t.counts.holder_preempted += t.preemptions != l.acquired_in;
+    t.counts.holder_preempted += t.lost.to_others != l.acquired_in.to_others;
+    t.counts.holder_changed += t.lost.all != l.acquired_in.all;
     std::erase(t.held, &l);
     t.holds--;
     l.holder = nullptr;
     l.ops->unlock(l.memory);
+}
+
+// For a device. The CPU that it leaves may do something else.
+void Simulation::sleep(Time time) {
+    Task &t = *self_;
+
+    forget(t);
+    t.counts.sleeps++;
+    spend(is_kernel() ? machine().costs.exit : machine().costs.sleep);
+    t.doing = Doing::parked;
+    t.left = 0;
+    events_.set(t.alarm, events_.now() + time);
+    t.level.block(t);
+    suspend(t);
 }
 
 // Two threads of a core share it: each goes on more slowly while the other is busy. That is asked

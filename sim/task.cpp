@@ -51,7 +51,7 @@ void Task::start(Time delay) {
     if (was_preempted_)
         runs_again();
     if (doing == Doing::polls) {
-        poll(true);
+        hammers(true);
         looks = true;
     }
     level.events.set(step, now + delay + (doing == Doing::polls ? poll_period : left));
@@ -91,20 +91,22 @@ void Task::stop() {
     Time now = level.events.now();
 
     if (doing == Doing::polls)
-        poll(false);
+        hammers(false);
     else if (step.is_set())
         left = step.at() - now;
     level.events.cancel(step);
     settle();
     core_ = -1;
+    lost.all++;
     if (doing != Doing::parked && !gives_up)
         preempted();
 }
 
 void Task::preempted() {
-    preemptions++;
+    lost.to_others++;
     counts.preempted_inside += holds > 0;
     counts.preempted_waiting += waiting;
+    counts.preempted_queued += queue_lost.has_value();
     if (waiting && !was_preempted_) {
         was_preempted_ = true;
         waits_for->waiters_preempted++;
@@ -118,6 +120,14 @@ void Task::runs_again() {
     runs_again_at = waits_for->acquisitions;
 }
 
+// By the last word that it changed, which it may have lost its CPU after.
+void Task::takes_ticket() {
+    if (!waiting || queue_lost)
+        return;
+    queue_lost = changed_lost;
+    counts.preempted_queued += lost.to_others - changed_lost.to_others;
+}
+
 bool Task::ran_again() {
     return std::exchange(runs_again_, false);
 }
@@ -129,45 +139,32 @@ void Task::settle() {
 }
 
 // While it polls by writing, it takes the lines from others.
-void Task::poll(bool begins) {
+void Task::hammers(bool begins) {
     for (unsigned i = 0; i < watched; i++)
-        if (watches[i].writes)
-            simulation_.lines().hammer(watches[i].at, begins ? 1 : -1, poll_period);
+        if (watches[i].look.writes)
+            simulation_.lines().hammer(watches[i].look.at, begins ? 1 : -1, poll_period);
 }
 
-void Task::watch(uint8_t *at, uint8_t width, uint64_t value, bool writes) {
-    for (unsigned i = 0; i < watched; i++) {
-        Watch &w = watches[i];
-        if (w.at == at && w.width == width) {
-            w.value = value;
-            w.writes = writes;
+void Looks::add(const Look &look) {
+    for (unsigned i = 0; i < size_; i++) {
+        Look &l = looks_[i];
+        if (l.at == look.at && l.width == look.width) {
+            l.value = look.value;
+            l.writes |= look.writes;
             return;
         }
     }
-    if (watched == most_watched) {
-        watches_all = false;
-        return;
-    }
-    Watch &w = watches[watched++];
-    w.task = this;
-    w.at = at;
-    w.width = width;
-    w.value = value;
-    w.writes = writes;
+    if (size_ == most)
+        all_ = false;
+    else
+        looks_[size_++] = look;
 }
 
-bool Task::sees_change() const {
-    for (unsigned i = 0; i < watched; i++)
-        if (Memory::read(watches[i].at, watches[i].width) != watches[i].value)
-            return true;
-    return false;
-}
-
-void Task::wrote(const uint8_t *at, uint8_t width) {
-    for (unsigned i = 0; i < watched; i++) {
-        Watch &w = watches[i];
-        if (w.at < at + width && at < w.at + w.width)
-            w.value = Memory::read(w.at, w.width);
+void Looks::wrote(const uint8_t *at, uint8_t width) {
+    for (unsigned i = 0; i < size_; i++) {
+        Look &l = looks_[i];
+        if (l.at < at + width && at < l.at + l.width)
+            l.value = Memory::read(l.at, l.width);
     }
 }
 

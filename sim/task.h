@@ -6,9 +6,13 @@
 #include "schedule.h"
 
 #include <engine/context.h>
+#include <engine/memory.h>
 #include <overlock/port.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <optional>
 
 struct workload_lock;
 
@@ -18,14 +22,45 @@ class Simulation;
 class Task;
 struct Guest;
 
-// A word that a waiter has read since it last relaxed, with what it saw there.
-struct Watch {
-    Task *task = nullptr;
+// A word that a waiter has read, and what it saw there.
+struct Look {
     uint8_t *at = nullptr;
     uint64_t value = 0;
     uint8_t width = 0;
-    bool writes = false;        // it was read by an operation that takes the line
-    size_t line = 0, place = 0; // in the line's list
+    bool writes = false; // it was read by an operation that takes the line
+
+    bool same_word(const Look &l) const {
+        return at == l.at && width == l.width && writes == l.writes;
+    }
+    bool is_old() const { return engine::Memory::read(at, width) != value; }
+};
+
+// What it has read since it last relaxed.
+class Looks {
+public:
+    static constexpr unsigned most = 8;
+
+    void add(const Look &l);
+    void wrote(const uint8_t *at, uint8_t width); // itself: what it finds there is not news
+    void clear() { size_ = 0, all_ = true; }
+    bool are_all() const { return all_; } // nothing was left out
+    bool any_is_old() const { return std::any_of(begin(), end(), std::mem_fn(&Look::is_old)); }
+
+    const Look *begin() const { return looks_.data(); }
+    const Look *end() const { return looks_.data() + size_; }
+    unsigned size() const { return size_; }
+
+private:
+    std::array<Look, most> looks_;
+    unsigned size_ = 0;
+    bool all_ = true;
+};
+
+// A word whose change it shall see, in the list of the word's line.
+struct Watch {
+    Look look;
+    Task *task = nullptr;
+    size_t line = 0, place = 0;
 };
 
 enum class Doing : uint8_t { goes_on, polls, parked, done };
@@ -47,14 +82,25 @@ private:
 
 struct Counts { // since the warm-up
     uint64_t turns = 0;
-    Time spun = 0;                                        // CPU time while it waited for a lock
-    Time ran = 0, waited = 0;                             // with a CPU, and for one
-    uint64_t holder_preempted = 0, waiter_preempted = 0;  // LHP, LWP: Teabe et al. 2017, 2.3.2
-    uint64_t preempted_inside = 0, preempted_waiting = 0; // the events: a CPU lost
+    Time spun = 0;            // CPU time while it waited for a lock
+    Time ran = 0, waited = 0; // with a CPU, and for one
+    // Sections, and waits, that began in one slice and ended in another: LHP and LWP of Teabe et
+    // al. 2017, 2.3.2. Waits from the call, and those with a ticket from that on.
+    uint64_t holder_preempted = 0, waiter_preempted = 0, queued_preempted = 0;
+    // The same, if slices also end where the context gives them up, by a yield or a halt.
+    uint64_t holder_changed = 0, waiter_changed = 0, queued_changed = 0;
+    // The events: a CPU lost to others, by a holder, a waiter, one with a ticket.
+    uint64_t preempted_inside = 0, preempted_waiting = 0, preempted_queued = 0;
     // Waits of more than 1 us, by what the lock was then: Ouyang & Lange 2013, table 1.
     uint64_t stalls_running = 0, stalls_off_cpu = 0, stalls_free = 0;
+    uint64_t sleeps = 0, interrupts = 0, interrupts_inside = 0; // of the workload
     uint64_t parks = 0, kicks = 0, yields = 0, directed = 0, exits = 0;
     std::array<uint64_t, OL_EVENTS> events{};
+};
+
+// How often a context has lost its physical CPU.
+struct Losses {
+    uint64_t to_others = 0, all = 0; // all: also where it gave it up
 };
 
 class Task final : public Entity {
@@ -73,12 +119,9 @@ public:
     bool on_cpu() const { return core_ >= 0; }
     unsigned core() const { return static_cast<unsigned>(core_); }
     Time cpu_time() const;
-    bool ran_again(); // a waiter that had been preempted, since it was last asked
-
-    void watch(uint8_t *at, uint8_t width, uint64_t value, bool writes);
-    bool sees_change() const;
-    void wrote(const uint8_t *at, uint8_t width); // itself: what it watches there is not news
-    void forget() { watched = 0; }
+    void hammers(bool begins); // while it polls by writing
+    bool ran_again();          // a waiter that had been preempted, since it was last asked
+    void takes_ticket();
 
     Guest &guest;
     const uint32_t index, id; // in its guest; in its address space, from 1
@@ -88,12 +131,14 @@ public:
     Timer alarm;   // a park ends
     Time left = 0; // of what it does, while it has no CPU
 
-    static constexpr unsigned most_watched = 8;
-    std::array<Watch, most_watched> watches;
-    unsigned watched = 0;
-    bool watches_all = true; // nothing that it has read was left out
+    Looks looks_at;        // in this turn of its loop
+    Time tells_by = never; // when the clock will tell this turn something new
+    std::array<Watch, Looks::most> watches;
+    unsigned watched = 0; // in the turn before
     Time poll_from = 0, poll_period = 0;
-    bool looks = false;              // it polls, and will see what has changed
+    bool looks = false;               // it polls, and will see what has changed
+    const uint8_t *fetched = nullptr; // what it looks at, and when it has it
+    Time fetched_at = 0;
     Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
     Time told_at = never;            // it polls a page of the host, which is written then
     Time drained = 0;                // its stores are in the caches
@@ -104,18 +149,18 @@ public:
     bool waiting = false; // for a lock
     workload_lock *waits_for = nullptr;
     Time wait_from = 0, wait_cpu = 0;
-    uint64_t preemptions = 0,
-             wait_slice = 0;    // slices that others ended; those when the wait began
-    bool gives_up = false;      // it yields its CPU
-    unsigned rivals = 0;        // waiters without a CPU, and it, when it ran again
-    uint64_t runs_again_at = 0; // the lock's acquisitions then
+    Losses lost;
+    Losses wait_lost, changed_lost;   // when the wait began, and when it last changed a word
+    std::optional<Losses> queue_lost; // when it took its ticket
+    bool gives_up = false;            // it yields its CPU
+    unsigned rivals = 0;              // waiters without a CPU, and it, when it ran again
+    uint64_t runs_again_at = 0;       // the lock's acquisitions then
     unsigned holds = 0;
     std::vector<workload_lock *> held;
     std::vector<ol_node *> nodes;
     Counts counts;
 
 private:
-    void poll(bool begins);
     void settle();
     void preempted();
     void runs_again();
