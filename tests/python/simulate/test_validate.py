@@ -132,6 +132,13 @@ def test_what_is_wrong(fake: Fake) -> None:
     assert "WRONG" in said
 
 
+def test_too_few_right_points_fail_it(fake: Fake) -> None:
+    rates = {n: [rate * 2.5 for rate in of] if n[-1] == "4" else of for n, of in RIGHT.items()}
+    code, kept, said = validated(fake, rates)
+    assert (code, kept["wrong_orders"]) == (1, [])
+    assert "missed" in said
+
+
 def test_both_collapsed_is_right_where_rounds_differ(fake: Fake) -> None:
     fake.says(mcs={"turns": 1000})
     rates = {**RIGHT, "short/mcs/1": [1e9, 1e9], "short/mcs/4": [10.0, 5e7]}
@@ -170,7 +177,8 @@ def test_points_that_were_not_measured_have_no_verdict(fake: Fake) -> None:
 
 
 def test_files_of_others_are_refused(fake: Fake) -> None:
-    for text in ("{}", "[", '{"format": "overlock-result"}'):
+    other = MEASURED.read_text().replace("overlock-validation", "overlock-result", 1)
+    for text in ("{}", "[", other):
         (fake.folder / "bad.json").write_text(text)
         done = fake("validate", "--native", "bad.json")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
