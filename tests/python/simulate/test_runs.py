@@ -297,3 +297,10 @@ def test_every_ready_scenario_can_be_run(real: Simulating) -> None:
             name, "--locks", "ticket", "--time", "1", "--set", "warm_up_ms=0", "--jobs", "1"
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_runs_that_are_the_same_are_simulated_once(fake: Fake) -> None:
+    """A tunable that is set to its default changes nothing."""
+    found = fake.result("trial.toml", "--locks", "ticket,ticket@tau=400")
+    assert fake.calls() == ["ticket 1"]
+    assert {c["variant"] for c in found["cells"]} == {"ticket", "ticket@tau=400"}
