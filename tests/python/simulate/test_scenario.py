@@ -15,6 +15,7 @@ def test_every_value_is_told(real: Simulating) -> None:
     assert ticket["host"] == {
         "scheduler": "fair",
         "settings": ticket["host"]["settings"],
+        "features": {},
     }
     assert ticket["host"]["settings"]["latency"] == 6000
     assert (ticket["seed"], ticket["time_us"], ticket["warm_up_us"]) == (1, 10_000, 100_000)
@@ -56,6 +57,14 @@ told_slices = true
     assert (app["tunables"]["tau"], app["tunables"]["spin"]) == ("inf", 7)
     assert (app["quota_us"], app["period_us"]) == (15_000, 10_000)
     assert (app["weight"], app["pinned"], app["told_slices"]) == (2048, [0, 3], True)
+
+
+def test_features_of_the_host_are_told_with_their_presets(real: Simulating) -> None:
+    host = "[host]\nscheduler = 'credit'\nfeatures = { ple = { window_ns = 9 }, balance = {} }\n"
+    real.file.write_text(SCENARIO.replace("[[guest]]", f"{host}[[guest]]"))
+    features = real.told("trial.toml", "--lock", "tas")[0]["host"]["features"]
+    assert sorted(features) == ["balance", "ple"]
+    assert (features["ple"]["window"], features["ple"]["gap"]) == (9, 49)
 
 
 def test_copies_neighbours_and_fixed_locks(real: Simulating) -> None:
