@@ -39,6 +39,9 @@ Json context(const Task &t) {
             {"waiter_preempted", c.waiter_preempted},
             {"preempted_holding", c.preempted_inside},
             {"preempted_waiting", c.preempted_waiting},
+            {"sleeps", c.sleeps},
+            {"interrupts", c.interrupts},
+            {"interrupts_holding", c.interrupts_inside},
             {"parks", c.parks},
             {"kicks", c.kicks},
             {"yields", c.yields},
@@ -126,7 +129,7 @@ uint64_t halts(const Guest &g) {
     for (auto &c : g.cpus)
         n += c->halts;
     for (auto &t : g.tasks)
-        n += g.plan.kind == Kind::kernel ? t->counts.parks : 0;
+        n += g.plan.kind == Kind::kernel ? t->counts.parks + t->counts.sleeps : 0;
     return n;
 }
 

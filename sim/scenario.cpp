@@ -1,78 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "scenario.h"
 
+#include "table.h"
+
 #include <engine/subjects.h>
 #include <engine/tuning.h>
-#include <nlohmann/json.hpp>
-
-#include <cmath>
 
 namespace ol::simulator {
 
 namespace {
-
-using Json = nlohmann::json;
-
-[[noreturn]] void bad(const std::string &what) {
-    throw BadScenario(what);
-}
-
-// An object whose members are all asked for: what is left is unknown.
-class Table {
-public:
-    Table(const Json &json, std::string name) : left_(json), name_(std::move(name)) {
-        if (!json.is_object())
-            bad(name_ + " is no table");
-    }
-
-    ~Table() = default;
-    Table(const Table &) = delete;
-    Table &operator=(const Table &) = delete;
-
-    template <class T> void get(const char *key, T &value) {
-        if (auto found = take(key))
-            value = convert<T>(*found, key);
-    }
-
-    void time(const char *key, Time unit, Time &value) {
-        if (auto found = take(key)) {
-            if (*found == "inf") {
-                value = never;
-                return;
-            }
-            auto n = convert<double>(*found, key);
-            if (!(n >= 0) || n > 1e15)
-                bad(name_ + "." + key + " is no length of time");
-            value = static_cast<Time>(std::llround(n * static_cast<double>(unit)));
-        }
-    }
-
-    std::optional<Json> take(const char *key) {
-        auto at = left_.find(key);
-        if (at == left_.end())
-            return std::nullopt;
-        Json value = *at;
-        left_.erase(at);
-        return value;
-    }
-
-    void end() const {
-        if (!left_.empty())
-            bad("there is no " + name_ + "." + left_.begin().key());
-    }
-
-private:
-    template <class T> T convert(const Json &json, const char *key) {
-        try {
-            return json.get<T>();
-        } catch (const Json::exception &) {
-            bad(name_ + "." + key + " has a value of another type");
-        }
-    }
-
-    Json left_;
-    const std::string name_;
-};
 
 Costs read_costs(const Json &json) {
     Table t(json, "machine.costs");
@@ -83,11 +19,6 @@ Costs read_costs(const Json &json) {
 #undef COST
     t.end();
     return c;
-}
-
-void at_least_one(unsigned n, const std::string &what) {
-    if (n < 1)
-        bad(what + " is 0");
 }
 
 Machine read_machine(const Json &json) {
@@ -262,6 +193,8 @@ GuestPlan read_guest(const Json &json, size_t number) {
     g.lock = lock_of(lock);
     g.workload = g.lock ? "sections" : "burn";
     t.get("workload", g.workload);
+    if (auto mix = t.take("mix"))
+        g.mix = read_mix(*mix, g.name + ".mix");
     g.params = read_params(t.take("parameters").value_or(Json::object()));
     g.tuning = read_tuning(t.take("tunables").value_or(Json::object()));
     t.time("quota_us", us, g.quota);
@@ -275,6 +208,8 @@ GuestPlan read_guest(const Json &json, size_t number) {
     t.get("told_preempted", g.told_preempted);
     t.get("told_quota", g.told_quota);
     t.end();
+    if ((g.workload == "mix") == g.mix.locks.empty())
+        bad(g.name + ".mix is what the workload mix needs, and no other has");
     at_least_one(g.contexts, g.name + ".contexts");
     at_least_one(g.weight, g.name + ".weight");
     if (g.kind == Kind::users)

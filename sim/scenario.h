@@ -5,6 +5,7 @@
 // makes of a scenario: every value is there, and checked.
 #include "host/host.h"
 #include "machine.h"
+#include "mix.h"
 
 #include <overlock/ops.h>
 #include <workload/workload.h>
@@ -31,6 +32,7 @@ struct GuestPlan {
     const ol_lock_ops *lock = nullptr; // null: it burns CPU time and takes no lock
     std::string workload;
     workload_params params;
+    Mix mix; // of the workload mix
     ol_tuning tuning;
     Time quota = never, period = 100 * ms;
     unsigned weight = 1024, cap_percent = 0;

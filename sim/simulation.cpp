@@ -67,9 +67,15 @@ void Simulation::make_guest(const GuestPlan &plan) {
     make_contexts(g);
 }
 
+static uint64_t locks_of(const GuestPlan &plan) {
+    if (plan.workload == "mix")
+        return plan.mix.number_of_locks();
+    return plan.workload == "sections" ? plan.params.sections_locks : 1;
+}
+
 void Simulation::make_workload(Guest &g) {
     const GuestPlan &plan = g.plan;
-    uint64_t n = plan.workload == "sections" ? plan.params.sections_locks : 1;
+    uint64_t n = locks_of(plan);
 
     for (uint64_t i = 0; g.plan.lock && i < n; i++) {
         workload_lock l{};
@@ -251,13 +257,21 @@ void Simulation::verify() {
 
 // Contexts that wait, and no store changes a word: nobody will ever go on.
 void Simulation::watchdog() {
-    if (progress_ == progress_seen_) {
+    if (progress_ == progress_seen_ && !anyone_will_wake()) {
         failure_ = "nothing can go on: " + who_waits();
         over_ = true;
         return;
     }
     progress_seen_ = progress_;
     events_.set(watchdog_, events_.now() + often);
+}
+
+bool Simulation::anyone_will_wake() const {
+    for (auto &g : guests_)
+        for (auto &t : g->tasks)
+            if (t->alarm.is_set())
+                return true;
+    return false;
 }
 
 std::string Simulation::who_waits() const {
@@ -381,6 +395,20 @@ void Simulation::release(Task &t, workload_lock &l) {
     t.holds--;
     l.holder = nullptr;
     l.ops->unlock(l.memory);
+}
+
+// For a device. The CPU that it leaves may do something else.
+void Simulation::sleep(Time time) {
+    Task &t = *self_;
+
+    t.forget();
+    t.counts.sleeps++;
+    spend(is_kernel() ? machine().costs.exit : machine().costs.sleep);
+    t.doing = Doing::parked;
+    t.left = 0;
+    events_.set(t.alarm, events_.now() + time);
+    t.level.block(t);
+    suspend(t);
 }
 
 // Two threads of a core share it: each goes on more slowly while the other is busy. That is asked

@@ -42,6 +42,7 @@ public:
     void acquire(Task &t, workload_lock &l);
     void release(Task &t, workload_lock &l);
     void burn(Time time);
+    void sleep(Time time);
 
     // Of tasks that get or lose their CPU.
     void settle(workload_lock &l);
@@ -98,6 +99,7 @@ private:
     void end_wait(Task &t, workload_lock &l);
     void end();
     void watchdog();
+    bool anyone_will_wake() const;
     std::string who_waits() const;
     void verify();
 

@@ -53,6 +53,7 @@ struct Counts { // since the warm-up
     uint64_t preempted_inside = 0, preempted_waiting = 0; // the events: a CPU lost
     // Waits of more than 1 us, by what the lock was then: Ouyang & Lange 2013, table 1.
     uint64_t stalls_running = 0, stalls_off_cpu = 0, stalls_free = 0;
+    uint64_t sleeps = 0, interrupts = 0, interrupts_inside = 0; // of the workload
     uint64_t parks = 0, kicks = 0, yields = 0, directed = 0, exits = 0;
     std::array<uint64_t, OL_EVENTS> events{};
 };

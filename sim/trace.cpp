@@ -91,7 +91,7 @@ void Trace::begin() {
             snapshot(static_cast<const Entity &>(*c));
         for (auto &t : g->tasks) {
             snapshot(static_cast<const Entity &>(*t));
-            if (t->doing == Doing::parked)
+            if (t->parked_on)
                 park(*t);
         }
     }
