@@ -3,11 +3,14 @@
 #include "results.h"
 #include "simulation.h"
 
+#include <csignal>
 #include <iostream>
+#include <sys/prctl.h>
 
 int main() {
     using namespace ol::simulator;
 
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody reads the answer any more
     try {
         Scenario scenario = read_scenario(std::cin);
         Simulation simulation(scenario);

@@ -3,11 +3,10 @@
 
 import itertools
 import logging
-import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,14 @@ from overlock_tools.simulate import runner
 from overlock_tools.system.errors import MISSING, Fail
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, LocalCluster
 
 # Runs that wait at the scheduler for each worker: enough that none idles, and a sweep of any size
 # costs the scheduler the same.
 AHEAD = 4
 CONNECT_SECONDS = 10
+LOOK_EVERY_SECONDS = 0.1
+LOOPBACK = "127.0.0.1:0"
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,10 @@ def _here(
                 done(task.key, future.result())
 
 
-LOOK_EVERY_SECONDS = 0.1
-
-
 def _by_dask(
     tasks: Sequence[Task], terms: Terms, session: str, done: Done, asked_to_end: Ending
 ) -> None:
-    with _client(terms, len(tasks)) as client:
+    with _client(terms) as client:
         left = iter(tasks)
         running: dict[Future, Task] = {}
 
@@ -117,9 +115,9 @@ def _answer(future: "Future") -> dict[str, Any]:
 
 
 @contextmanager
-def _client(terms: Terms, tasks: int) -> "Iterator[Client]":
+def _client(terms: Terms) -> "Iterator[Client]":
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError:
         raise Fail(
             "several runs at once need Dask; run `pip install distributed`, or give --jobs 1",
@@ -127,40 +125,38 @@ def _client(terms: Terms, tasks: int) -> "Iterator[Client]":
         ) from None
     for name in ("distributed", "tornado", "asyncio"):  # what they say is not for our reader
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    with ExitStack() as stack:
-        if terms.cluster:
-            try:
-                client = Client(terms.cluster, timeout=CONNECT_SECONDS)
-            except (OSError, ValueError) as error:
-                why = str(error).splitlines()[0] if str(error) else type(error).__name__
-                raise Fail(f"--cluster {terms.cluster}: no scheduler answers: {why}") from error
-            yield stack.enter_context(client)
-            return
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="overlock-"))
-        with _deaf_children():
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=min(terms.jobs, tasks),
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    local_directory=folder,
-                    silence_logs=logging.CRITICAL,
-                )
-            )
-        yield stack.enter_context(Client(cluster))
+    if not terms.cluster:
+        with _own(terms.jobs) as cluster, Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = Client(terms.cluster, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Fail(f"--cluster {terms.cluster}: no scheduler answers: {why}") from error
+    with client:
+        yield client
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """A terminal's Ctrl-C reaches all processes: those started here leave it to us.
+def _own(jobs: int) -> "Iterator[LocalCluster]":
+    """Its workers are threads of this process: what they wait for are programs."""
+    import dask
+    from distributed import LocalCluster
 
-    They inherit that it is ignored. For the second that their start takes, we ignore it, too.
-    """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
-    for number in before:
-        signal.signal(number, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with (
+        tempfile.TemporaryDirectory(prefix="overlock-") as folder,
+        dask.config.set({"temporary-directory": folder}),
+        LocalCluster(
+            processes=False,
+            n_workers=1,
+            threads_per_worker=jobs,
+            memory_limit=None,
+            dashboard_address=None,
+            # Its status pages cannot be left out. Other machines cannot read them here.
+            scheduler_kwargs={"dashboard_address": LOOPBACK},
+            worker_dashboard_address=LOOPBACK,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+    ):
+        yield cluster

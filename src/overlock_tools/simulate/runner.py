@@ -21,8 +21,14 @@ _stopped: set[str] = set()
 _lock = threading.Lock()
 
 
-@cache
 def digest(program: Path) -> str:
+    """A worker lives long, and another build may be installed meanwhile."""
+    found = program.stat()
+    return _digest(program, (found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+@cache
+def _digest(program: Path, _of: tuple[int, ...]) -> str:
     return hashlib.sha256(program.read_bytes()).hexdigest()
 
 

@@ -4,8 +4,13 @@
 import json
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +19,7 @@ import pytest
 
 from overlock_tools.model import results
 from tests.conftest import TOP
-from tests.processes import HANG_S
+from tests.processes import HANG_S, descendants, gone, read, until
 from tests.python.simulate.conftest import SCENARIO, Fake, Simulating
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/result.json").read_text())
@@ -179,8 +184,19 @@ def wait_for(process: Any, met: Any) -> None:
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_keeps_what_is_done(fake: Fake, jobs: str, number: int) -> None:
+    interrupted(fake, number, "--jobs", jobs)
+
+
+def test_interrupted_it_ends_its_runs_on_a_cluster(fake: Fake) -> None:
+    with cluster(fake) as address:
+        interrupted(fake, signal.SIGINT, "--cluster", address)
+
+
+def interrupted(fake: Fake, number: int, *options: str) -> None:
+    """One of two runs hangs; then it goes on where it was."""
     fake.says(mcs={"hang": True})
-    process = fake.apart("trial.toml", "-o", "out.json", "--jobs", jobs)
+    before = set((fake.folder / "tmp").iterdir())
+    process = fake.apart("trial.toml", "-o", "out.json", *options)
     cached = fake.folder / "out.runs"
     wait_for(process, lambda: fake.log.exists() and "mcs" in fake.log.read_text())
     wait_for(process, lambda: list(cached.glob("*/*.json")))
@@ -190,22 +206,31 @@ def test_interrupted_it_keeps_what_is_done(fake: Fake, jobs: str, number: int) -
     assert "interrupted: 1 of 2 runs are complete; repeat the command to continue" in said
     assert "Traceback" not in said
     assert not json.loads((fake.folder / "out.json").read_text())["complete"]
-    assert [p.name for p in (fake.folder / "tmp").iterdir()] == []
-    assert not children_of(fake.program)
+    assert set((fake.folder / "tmp").iterdir()) == before
+    until(lambda: not processes_of(fake.program))
     fake.calls()
     fake.says()
     assert fake("trial.toml", "-o", "out.json").returncode == 0
     assert fake.calls() == ["mcs 1"]
 
 
-def children_of(program: Path) -> list[str]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found += [path.parent.name] if str(program) in path.read_text() else []
-        except OSError:
-            continue
-    return found
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_its_runs_end_with_it(real: Simulating, jobs: str) -> None:
+    process = real.apart("trial.toml", "--time", "1e8", "--jobs", jobs)
+    runs = until(lambda: [p for p in descendants(process.pid) if name_of(p) == "overlock-sim"])
+    process.kill()
+    process.communicate(timeout=HANG_S)
+    until(lambda: all(map(gone, runs)))
+
+
+def name_of(process: int) -> str:
+    return read(f"/proc/{process}/comm").strip()
+
+
+def processes_of(program: Path) -> list[int]:
+    """Whoever runs it."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    return [int(file.parent.name) for file in files if str(program) in read(file)]
 
 
 def test_workers_of_a_cluster_that_does_not_answer(fake: Fake) -> None:
@@ -214,17 +239,44 @@ def test_workers_of_a_cluster_that_does_not_answer(fake: Fake) -> None:
     assert done.stderr.startswith("overlock: --cluster nonsense: no scheduler answers: ")
 
 
-def test_on_a_cluster_that_exists(fake: Fake) -> None:
-    from distributed import LocalCluster
+@contextmanager
+def cluster(fake: Fake) -> Iterator[str]:
+    """Its address. It runs in a process of its own: threads of Dask's do not survive our forks."""
+    program = (
+        "from distributed import LocalCluster\n"
+        "if __name__ == '__main__':\n"
+        "    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one:\n"
+        "        print(one.scheduler_address, flush=True)\n"
+        "        input()\n"
+    )
+    file = fake.folder / "a_cluster.py"
+    file.write_text(program)
+    with subprocess.Popen(
+        [sys.executable, file],
+        cwd=fake.folder,
+        env=fake.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+        process.communicate("\n", timeout=HANG_S)
 
+
+def test_on_a_cluster_that_exists(fake: Fake) -> None:
     alone = fake.result("trial.toml", "--cache", "a")
-    os.environ |= {"OVERLOCK_NATIVE": str(fake.native), "FAKE_SIM": fake.environment["FAKE_SIM"]}
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-        address = cluster.scheduler_address
+    with cluster(fake) as address:
         assert fake.result("trial.toml", "--cache", "b", "--cluster", address) == alone
         fake.program.write_text(fake.program.read_text() + "# another\n")
-        done = fake("trial.toml", "--cluster", address)
-    assert done.returncode == 0 or "another build" in done.stdout
+        assert fake("trial.toml", "--cluster", address).returncode == 0
+        copy = fake.folder / "copy"
+        shutil.copytree(fake.native, copy)
+        fake.program.write_text(fake.program.read_text() + "# a third\n")
+        done = fake("trial.toml", "--cluster", address, OVERLOCK_NATIVE=str(copy))
+    assert done.returncode == 1
+    assert "the worker has another build of overlock-sim; install this one there" in done.stdout
 
 
 def test_the_real_simulator_gives_the_same_whatever_runs_beside_it(real: Simulating) -> None:
