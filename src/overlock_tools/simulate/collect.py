@@ -8,7 +8,7 @@ from typing import Any, Required, TypedDict
 from overlock_tools.model import histograms
 from overlock_tools.model.measures import Cell
 from overlock_tools.model.results import SIMULATED, SIMULATED_GUEST, GivenUp, Result
-from overlock_tools.simulate import lists, schema
+from overlock_tools.simulate import lists, mixes, schema
 from overlock_tools.simulate.resolve import Place, Run, told
 from overlock_tools.system import reading
 
@@ -200,7 +200,7 @@ def new_result(group: Sequence[Place], build: str, command: str) -> Result:
     return Result(
         kind=kind + re.sub(r"[^\w.-]", "_", scenario.name),
         title=scenario.title + (f": {said}" if said else ""),
-        unit=workload.unit,
+        unit=mixes.unit(scenario, scenario.measured[0]) or workload.unit,
         baseline=_baseline(scenario.values.get("baseline"), first.variants),
         command=command,
         settings={

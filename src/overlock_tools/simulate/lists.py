@@ -9,6 +9,8 @@ from overlock_tools.model import defs
 from overlock_tools.model.workloads import Parameter, Workload
 
 NEIGHBOUR = Workload("burn", "CPU-bound: computes and takes no lock")
+THINK = Parameter("think_percent", "length of the time between sections", "count", "100", 0, 100_000)
+MIX = Workload("mix", "sections, waits and interrupts by distributions, of a real program", (THINK,))
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def load() -> Lists:
         _hosts(raw["hosts"], raw["settings"]),
         _hosts(raw["features"], raw["feature_settings"]),
         {entry["name"]: entry["what"] for entry in raw["guests"]},
-        {workload.name: workload for workload in [*workloads, NEIGHBOUR]},
+        {workload.name: workload for workload in [*workloads, MIX, NEIGHBOUR]},
     )
 
 

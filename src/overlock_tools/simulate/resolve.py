@@ -9,9 +9,9 @@ from typing import Any
 
 from overlock_tools.model import defs
 from overlock_tools.model.workloads import Workload, number
-from overlock_tools.simulate import lists, machines, schema
+from overlock_tools.simulate import lists, machines, mixes, schema
 from overlock_tools.simulate.machines import Machine
-from overlock_tools.simulate.scenario import EACH, NONE, Point, Scenario, lock_of
+from overlock_tools.simulate.scenario import EACH, MIX, NONE, Point, Scenario, lock_of
 
 TIME_MS, WARM_UP_MS = 1000.0, 100.0
 PERIOD_MS = 100.0  # Linux's, of cpu.max
@@ -60,6 +60,7 @@ def places(scenario: Scenario) -> list[Place]:
         at = scenario.at(point)
         place = Place(at, point, machines.of(at))
         _check_pins(place)
+        mixes.check(at)
         found.append(place)
     return found
 
@@ -124,11 +125,15 @@ def _settings(of: lists.Host, given: dict[str, float]) -> dict[str, float]:
 
 
 def _guests(place: Place, variant: str) -> Iterator[dict[str, Any]]:
-    for guest in place.scenario.values["guest"]:
+    for number, guest in enumerate(place.scenario.values["guest"]):
         count = guest.get("count", 1)
         for copy in range(1, count + 1):
             name = guest["name"] if count == 1 else f"{guest['name']}-{copy}"
-            yield {"name": name, **_guest(guest, place.machine, variant)}
+            found = _guest(guest, place.machine, variant)
+            if found["workload"] == MIX:
+                percent = found.pop("parameters")["mix_think_percent"]
+                found["mix"] = mixes.told(mixes.of(place.scenario, number), percent)
+            yield {"name": name, **found}
 
 
 def _guest(guest: dict[str, Any], machine: Machine, variant: str) -> dict[str, Any]:

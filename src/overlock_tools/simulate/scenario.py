@@ -16,6 +16,7 @@ from overlock_tools.simulate.toml import Lines, Path_
 from overlock_tools.system.errors import Fail
 
 EACH, NONE, ALL = "each", "none", "all"
+MIX = "mix"  # the workload
 SCENARIOS = Path(__file__).with_name("scenarios")
 Values = dict[str, Any]
 Point = dict[str, Any]  # of a sweep: values by path
@@ -242,6 +243,10 @@ def _check_guest(scenario: Scenario, number: int, guest: Values) -> None:
             scenario.refuse(("guest", number, "lock"), error.message)
     if users and "vcpus" not in guest:
         scenario.refuse(("guest", number), "vcpus is missing; guests of kind users need it")
+    if guest.get("workload") == MIX and "mix" not in guest:
+        scenario.refuse(("guest", number), 'mix is missing; name one, as in mix = "hackbench"')
+    if "mix" in guest and guest.get("workload") != MIX:
+        scenario.refuse(("guest", number, "mix"), 'only the workload mix has it; set workload = "mix"')
     for name in ("vcpus", "scheduler", "settings"):
         if name in guest and not users:
             scenario.refuse(("guest", number, name), "only guests of kind users have it; remove it")

@@ -143,6 +143,10 @@ def _words(error: Any) -> str:
         return f"{shown} is unknown{suggestion(str(value), list(map(str, limit)))}"
     if keyword in ("type", "pattern"):
         return f"{shown}: expected {error.schema.get('description') or _kinds(limit)}"
+    if keyword == "oneOf":
+        return f"expected {error.schema['description']}"
+    if keyword == "minItems" and limit > 1:
+        return f"{shown} is too short; expected {limit} values"
     if keyword == "required":
         return f"{next(name for name in limit if name not in value)} is missing; add it"
     return f"{shown} {OTHERWISE[keyword].format(limit)}"
@@ -156,6 +160,7 @@ OTHERWISE = {
     "minimum": "is too small; the least is {:g}",
     "exclusiveMinimum": "is too small; expected more than {:g}",
     "maximum": "is too large; the most is {:g}",
+    "maxItems": "is too long; the most is {:g}",
     "uniqueItems": "repeats a value; remove it",
     "minItems": "is empty; give a value",
     "minLength": "is empty; give a value",
