@@ -43,7 +43,7 @@ public:
     bool next();
 
     // Whoever runs may go on until then without asking: nothing else happens before.
-    bool nothing_before(Time t) const { return heap_.empty() || t < heap_.front().at; }
+    bool nothing_before(Time t) const;
     void advance(Time t) { now_ = t; }
 
 private:
@@ -52,15 +52,22 @@ private:
         uint64_t order;
         Timer *timer;
 
-        bool before(const Entry &e) const { return at != e.at ? at < e.at : order < e.order; }
+        // In one comparison, which compilers do without a branch that is hard to predict.
+        unsigned __int128 key() const { return static_cast<unsigned __int128>(at) << 64 | order; }
+        bool before(const Entry &e) const { return key() < e.key(); }
     };
+    static constexpr size_t children = 4;
 
-    void put(size_t place, Entry e);
+    static void put(Entry &to, size_t place, const Entry &e) {
+        to = e;
+        e.timer->place_ = place;
+    }
     void rise(size_t place, Entry e);
     void sink(size_t place, Entry e);
     void remove(size_t place);
 
     std::vector<Entry> heap_;
+    Timer *happening_ = nullptr; // the first of the heap still, until it is set again or has ended
     Time now_ = 0;
     uint64_t set_ = 0, happened_ = 0;
 };

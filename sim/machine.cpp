@@ -78,7 +78,7 @@ Time Lines::use(const void *address, unsigned core, Use use, Time now) {
     if (mine || (use == Use::read && has(sharers, core)))
         return now + own;
 
-    Time start = std::max(now, l.busy) + among_hammers(l);
+    Time start = std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
     traffic.transfers++;
     if (use == Use::read) {
         Time done = start + varied(way(l, sharers, core)) + own;

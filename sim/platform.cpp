@@ -20,6 +20,8 @@ void Simulation::suspend(Task &t) {
 void Simulation::spend(Time time) {
     Time until = events_.now() + time;
 
+    if (!time)
+        return;
     if (events_.nothing_before(until)) {
         events_.advance(until);
         return;
@@ -80,6 +82,16 @@ uint64_t truncated(uint64_t v, unsigned width) {
 
 } // namespace
 
+// When the line is there. A waiter that saw the word change has it: this is the load that fetched
+// it.
+Time Simulation::arrival(const Task &t, const uint8_t *address, Use use) {
+    Time now = events_.now();
+
+    if (use == Use::read && t.fetched == address && t.fetched_at == now)
+        return now;
+    return lines_.use(address, t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
+}
+
 // Its effect is there at once, but nobody else can have the line before it is done. A store waits
 // in the store buffer, an atomic operation for all stores before it.
 uint64_t Simulation::access(const Access &a) {
@@ -92,17 +104,14 @@ uint64_t Simulation::access(const Access &a) {
     }
     Task &t = *self_;
     Use use = a.op == Op::load ? Use::read : a.op == Op::store ? Use::write : Use::change;
-    Time from = events_.now();
-    if (use == Use::change)
-        from = std::max(from, t.drained);
-    Time done = lines_.use(a.address(), t.core(), use, from);
+    Time done = arrival(t, a.address(), use);
     if (result != old) {
         Memory::write(a.address(), a.width, result);
-        t.wrote(a.address(), a.width);
+        t.looks_at.wrote(a.address(), a.width);
         progress_++;
         notice(line_of(a.address()));
     } else if (t.waiting && use != Use::write) {
-        t.watch(a.address(), a.width, old, use == Use::change);
+        t.looks_at.add({a.address(), old, a.width, use == Use::change});
     }
     if (use == Use::write) {
         t.drained = std::max(t.drained, done);
@@ -119,29 +128,41 @@ void Simulation::fence(Place) {
 
 // Waiting: whoever polls sleeps until a word changes, and is charged for its polls.
 
-void Simulation::link(Task &t) {
-    for (unsigned i = 0; i < t.watched; i++) {
-        Watch &w = t.watches[i];
-        w.line = line_of(w.at);
-        auto &list = watchers_[w.line];
-        w.place = list.size();
+// Whether this turn of its loop has read what the last one did: the next would do the same.
+bool Simulation::repeats(const Task &t) {
+    const Looks &now = t.looks_at;
+
+    return now.are_known() && now.size() == t.watched &&
+           std::equal(now.begin(), now.end(), t.watches.begin(),
+                      [](const Look &l, const Watch &w) { return l.same_word(w.look); });
+}
+
+void Simulation::watch(Task &t) {
+    unwatch(t);
+    for (const Look &l : t.looks_at) {
+        Watch &w = t.watches[t.watched++];
+        size_t line = line_of(l.at);
+        auto &list = watchers_[line];
+        w = {l, &t, line, list.size()};
         list.push_back(&w);
-        if (w.writes)
-            lines_.hammer(w.at, 1, t.poll_period);
     }
 }
 
-void Simulation::unlink(Task &t) {
+void Simulation::unwatch(Task &t) {
     for (unsigned i = 0; i < t.watched; i++) {
         Watch &w = t.watches[i];
         auto &list = watchers_[w.line];
         list[w.place] = list.back();
         list[w.place]->place = w.place;
         list.pop_back();
-        if (w.writes && t.on_cpu())
-            lines_.hammer(w.at, -1, t.poll_period);
     }
-    t.forget();
+    t.watched = 0;
+}
+
+// What it has read so far is not part of a loop that comes.
+void Simulation::forget(Task &t) {
+    unwatch(t);
+    t.looks_at.clear();
 }
 
 // At its next poll it fetches the line, and then goes on.
@@ -149,8 +170,11 @@ void Simulation::look(Task &t, const Watch &w) {
     Time behind = (events_.now() - t.poll_from) % t.poll_period;
     Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
-    if (!w.writes)
-        at = lines_.use(w.at, t.core(), Use::read, at);
+    if (!w.look.writes) {
+        at = lines_.use(w.look.at, t.core(), Use::read, at);
+        t.fetched = w.look.at;
+        t.fetched_at = at;
+    }
     if (!t.step.is_set() || at < t.step.at())
         events_.set(t.step, at);
     t.looks = true;
@@ -164,7 +188,7 @@ void Simulation::notice(size_t line) {
     for (size_t i = 0; i < list.size(); i++) {
         const Watch &w = *list[(first + i) % list.size()];
         Task &t = *w.task;
-        if (t.on_cpu() && !t.looks && Memory::read(w.at, w.width) != w.value)
+        if (t.doing == Doing::polls && t.on_cpu() && !t.looks && w.look.is_old())
             look(t, w);
     }
 }
@@ -177,23 +201,30 @@ void Simulation::relax(Time until, Place) {
     t.told_at = never;
     if (events_.now() > t.polled + host_.spin_gap)
         t.spins_from = events_.now();
-    if (!t.watched || !t.watches_all || t.sees_change() || until <= events_.now()) {
-        t.forget();
-        t.watches_all = true;
+    bool polls = repeats(t) && !t.looks_at.any_is_old() && until > events_.now();
+    if (polls)
+        for (unsigned i = 0; i < t.watched; i++)
+            t.watches[i].look = t.looks_at.begin()[i];
+    else
+        watch(t);
+    t.looks_at.clear();
+    if (polls)
+        poll(t, until);
+    else
         spend(pause);
-        t.polled = events_.now();
-        return;
-    }
+    t.polled = events_.now();
+}
+
+void Simulation::poll(Task &t, Time until) {
     t.poll_from = events_.now();
-    t.poll_period = pause + t.watched * machine().costs.hit;
+    t.poll_period = machine().costs.pause + t.watched * machine().costs.hit;
     t.doing = Doing::polls;
     t.looks = false;
-    link(t);
+    t.hammers(true);
     if (until != never)
         events_.set(t.step, std::max(until, events_.now() + t.poll_period));
     begins_to_poll(t);
     suspend(t);
-    t.polled = events_.now();
 }
 
 // Processors see loops of virtual CPUs, not of the host's threads.
@@ -208,7 +239,7 @@ void Simulation::begins_to_poll(Task &t) {
 void Simulation::yield(uint32_t to, Place) {
     Task &t = *self_;
 
-    t.forget();
+    forget(t);
     t.counts.yields++;
     if (is_kernel() && !to) {
         spend(machine().costs.pause);
@@ -233,7 +264,7 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
     Task &t = *self_;
     const Costs &c = machine().costs;
 
-    t.forget();
+    forget(t);
     spend(is_kernel() ? c.exit : c.sleep);
     spend(lines_.use(word, t.core(), Use::read, events_.now()) - events_.now());
     if (*word != seen || until <= events_.now())

@@ -197,8 +197,8 @@ void Simulation::run_with(const std::function<void()> &after) {
 
 void Simulation::resume(Task &t) {
     self_ = &t;
-    if (t.doing == Doing::polls)
-        unlink(t);
+    if (t.doing == Doing::polls && t.on_cpu())
+        t.hammers(false);
     t.doing = Doing::goes_on;
     t.left = 0;
     t.context.resume();
@@ -368,9 +368,9 @@ void Simulation::end_wait(Task &t, workload_lock &l) {
 
 void Simulation::acquire(Task &t, workload_lock &l) {
     begin_wait(t, l);
-    t.forget();
+    forget(t);
     l.ops->lock(l.memory);
-    t.forget();
+    forget(t);
     end_wait(t, l);
     if (l.holder)
         failure_ = t.guest.plan.name + ": two contexts hold a lock";

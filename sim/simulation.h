@@ -107,9 +107,13 @@ private:
     void suspend(Task &t);
     void go_on_later(Task &t);
     bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
-    void link(Task &t);
-    void unlink(Task &t);
+    static bool repeats(const Task &t);
+    void watch(Task &t);
+    void unwatch(Task &t);
+    void forget(Task &t);
+    void poll(Task &t, Time until);
     void notice(size_t line);
+    Time arrival(const Task &t, const uint8_t *address, Use use);
     void look(Task &t, const Watch &w);
     void begins_to_poll(Task &t);
     Time told_end(const Cpu &c, uint64_t slice) const;

@@ -51,7 +51,7 @@ void Task::start(Time delay) {
     if (was_preempted_)
         runs_again();
     if (doing == Doing::polls) {
-        poll(true);
+        hammers(true);
         looks = true;
     }
     level.events.set(step, now + delay + (doing == Doing::polls ? poll_period : left));
@@ -91,7 +91,7 @@ void Task::stop() {
     Time now = level.events.now();
 
     if (doing == Doing::polls)
-        poll(false);
+        hammers(false);
     else if (step.is_set())
         left = step.at() - now;
     level.events.cancel(step);
@@ -129,45 +129,32 @@ void Task::settle() {
 }
 
 // While it polls by writing, it takes the lines from others.
-void Task::poll(bool begins) {
+void Task::hammers(bool begins) {
     for (unsigned i = 0; i < watched; i++)
-        if (watches[i].writes)
-            simulation_.lines().hammer(watches[i].at, begins ? 1 : -1, poll_period);
+        if (watches[i].look.writes)
+            simulation_.lines().hammer(watches[i].look.at, begins ? 1 : -1, poll_period);
 }
 
-void Task::watch(uint8_t *at, uint8_t width, uint64_t value, bool writes) {
-    for (unsigned i = 0; i < watched; i++) {
-        Watch &w = watches[i];
-        if (w.at == at && w.width == width) {
-            w.value = value;
-            w.writes = writes;
+void Looks::add(const Look &look) {
+    for (unsigned i = 0; i < size_; i++) {
+        Look &l = looks_[i];
+        if (l.at == look.at && l.width == look.width) {
+            l.value = look.value;
+            l.writes |= look.writes;
             return;
         }
     }
-    if (watched == most_watched) {
-        watches_all = false;
-        return;
-    }
-    Watch &w = watches[watched++];
-    w.task = this;
-    w.at = at;
-    w.width = width;
-    w.value = value;
-    w.writes = writes;
+    if (size_ == most)
+        all_ = false;
+    else
+        looks_[size_++] = look;
 }
 
-bool Task::sees_change() const {
-    for (unsigned i = 0; i < watched; i++)
-        if (Memory::read(watches[i].at, watches[i].width) != watches[i].value)
-            return true;
-    return false;
-}
-
-void Task::wrote(const uint8_t *at, uint8_t width) {
-    for (unsigned i = 0; i < watched; i++) {
-        Watch &w = watches[i];
-        if (w.at < at + width && at < w.at + w.width)
-            w.value = Memory::read(w.at, w.width);
+void Looks::wrote(const uint8_t *at, uint8_t width) {
+    for (unsigned i = 0; i < size_; i++) {
+        Look &l = looks_[i];
+        if (l.at < at + width && at < l.at + l.width)
+            l.value = Memory::read(l.at, l.width);
     }
 }
 

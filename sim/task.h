@@ -6,9 +6,12 @@
 #include "schedule.h"
 
 #include <engine/context.h>
+#include <engine/memory.h>
 #include <overlock/port.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 struct workload_lock;
 
@@ -18,14 +21,45 @@ class Simulation;
 class Task;
 struct Guest;
 
-// A word that a waiter has read since it last relaxed, with what it saw there.
-struct Watch {
-    Task *task = nullptr;
+// A word that a waiter has read, and what it saw there.
+struct Look {
     uint8_t *at = nullptr;
     uint64_t value = 0;
     uint8_t width = 0;
-    bool writes = false;        // it was read by an operation that takes the line
-    size_t line = 0, place = 0; // in the line's list
+    bool writes = false; // it was read by an operation that takes the line
+
+    bool same_word(const Look &l) const {
+        return at == l.at && width == l.width && writes == l.writes;
+    }
+    bool is_old() const { return engine::Memory::read(at, width) != value; }
+};
+
+// What it has read since it last relaxed.
+class Looks {
+public:
+    static constexpr unsigned most = 8;
+
+    void add(const Look &l);
+    void wrote(const uint8_t *at, uint8_t width); // itself: what it finds there is not news
+    void clear() { size_ = 0, all_ = true; }
+    bool are_known() const { return size_ && all_; } // nothing was left out
+    bool any_is_old() const { return std::any_of(begin(), end(), std::mem_fn(&Look::is_old)); }
+
+    const Look *begin() const { return looks_.data(); }
+    const Look *end() const { return looks_.data() + size_; }
+    unsigned size() const { return size_; }
+
+private:
+    std::array<Look, most> looks_;
+    unsigned size_ = 0;
+    bool all_ = true;
+};
+
+// A word whose change it shall see, in the list of the word's line.
+struct Watch {
+    Look look;
+    Task *task = nullptr;
+    size_t line = 0, place = 0;
 };
 
 enum class Doing : uint8_t { goes_on, polls, parked, done };
@@ -74,12 +108,8 @@ public:
     bool on_cpu() const { return core_ >= 0; }
     unsigned core() const { return static_cast<unsigned>(core_); }
     Time cpu_time() const;
-    bool ran_again(); // a waiter that had been preempted, since it was last asked
-
-    void watch(uint8_t *at, uint8_t width, uint64_t value, bool writes);
-    bool sees_change() const;
-    void wrote(const uint8_t *at, uint8_t width); // itself: what it watches there is not news
-    void forget() { watched = 0; }
+    void hammers(bool begins); // while it polls by writing
+    bool ran_again();          // a waiter that had been preempted, since it was last asked
 
     Guest &guest;
     const uint32_t index, id; // in its guest; in its address space, from 1
@@ -89,12 +119,13 @@ public:
     Timer alarm;   // a park ends
     Time left = 0; // of what it does, while it has no CPU
 
-    static constexpr unsigned most_watched = 8;
-    std::array<Watch, most_watched> watches;
-    unsigned watched = 0;
-    bool watches_all = true; // nothing that it has read was left out
+    Looks looks_at; // in this turn of its loop
+    std::array<Watch, Looks::most> watches;
+    unsigned watched = 0; // in the turn before
     Time poll_from = 0, poll_period = 0;
-    bool looks = false;              // it polls, and will see what has changed
+    bool looks = false;               // it polls, and will see what has changed
+    const uint8_t *fetched = nullptr; // what it looks at, and when it has it
+    Time fetched_at = 0;
     Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
     Time told_at = never;            // it polls a page of the host, which is written then
     Time drained = 0;                // its stores are in the caches
@@ -116,7 +147,6 @@ public:
     Counts counts;
 
 private:
-    void poll(bool begins);
     void settle();
     void preempted();
     void runs_again();
