@@ -402,7 +402,7 @@ void Simulation::release(Task &t, workload_lock &l) {
 void Simulation::sleep(Time time) {
     Task &t = *self_;
 
-    t.forget();
+    forget(t);
     t.counts.sleeps++;
     spend(is_kernel() ? machine().costs.exit : machine().costs.sleep);
     t.doing = Doing::parked;
