@@ -9,8 +9,12 @@ from overlock_tools.model import defs
 from overlock_tools.model.workloads import Parameter, Workload
 
 NEIGHBOUR = Workload("burn", "CPU-bound: computes and takes no lock")
-THINK = Parameter("think_percent", "length of the time between sections", "count", "100", 0, 100_000)
-MIX = Workload("mix", "sections, waits and interrupts by distributions, of a real program", (THINK,))
+THINK = Parameter(
+    "think_percent", "length of the time between sections", "count", "100", 0, 100_000
+)
+MIX = Workload(
+    "mix", "sections, waits and interrupts by distributions, of a real program", (THINK,)
+)
 
 
 @dataclass(frozen=True)

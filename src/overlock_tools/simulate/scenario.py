@@ -246,7 +246,9 @@ def _check_guest(scenario: Scenario, number: int, guest: Values) -> None:
     if guest.get("workload") == MIX and "mix" not in guest:
         scenario.refuse(("guest", number), 'mix is missing; name one, as in mix = "hackbench"')
     if "mix" in guest and guest.get("workload") != MIX:
-        scenario.refuse(("guest", number, "mix"), 'only the workload mix has it; set workload = "mix"')
+        scenario.refuse(
+            ("guest", number, "mix"), 'only the workload mix has it; set workload = "mix"'
+        )
     for name in ("vcpus", "scheduler", "settings"):
         if name in guest and not users:
             scenario.refuse(("guest", number, name), "only guests of kind users have it; remove it")
