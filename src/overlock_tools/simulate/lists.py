@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a scenario can name: schedulers, their features, costs, kinds of guests, workloads; from sim/*.def."""
+"""What a scenario can name: schedulers, features, costs, guests, workloads; from sim/*.def."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -42,9 +42,8 @@ def _neighbour(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
     return _all(others, "turns") / answer["time_ns"] * 1e9
 
 
-def _psp(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
-    per_second = (_events(guests, "LHP") + _events(guests, "LWP")) / answer["time_ns"] * 1e9
-    return per_second / len(guests)
+def _psp(run: Run, answer: Answer, guests: Sequence[Guest]) -> float | None:
+    return _by(_events(guests, "LHP") + _events(guests, "LWP"), _all(guests, "turns"))
 
 
 def _per_context(answer: Answer, guest: Guest) -> list[float]:
@@ -81,7 +80,7 @@ def _steals(place: int, by: int | None) -> "Measure":
 
 
 def _overtaken(within: Callable[[Guest, int, int], bool]) -> "Measure":
-    """Of waiters that had been preempted beside others: who acquired within so many of others' turns."""
+    """Of waiters that had been preempted beside others: who acquired after so many others."""
 
     def found(run: Run, answer: Answer, guests: Sequence[Guest]) -> float | None:
         entries = [(guest, *entry) for guest in guests for entry in guest["overtakers"]]
@@ -97,8 +96,8 @@ MEASURES: dict[str, tuple[str, Measure]] = {
     "rate": ("turns per second", _rate),
     "neighbour": ("turns per second of the neighbour VM", _neighbour),
     "run_time": (
-        "ms for a million turns of a thread",
-        lambda run, answer, guests: mean(t for g in guests for t in _per_context(answer, g)),
+        "ms for a million turns of each thread, as if they came to it evenly",
+        lambda run, answer, g: answer["time_ns"] * len(g[0]["contexts"]) / max(_all(g, "turns"), 1),
     ),
     "run_time_sd": (
         "their standard deviation",
@@ -117,7 +116,7 @@ MEASURES: dict[str, tuple[str, Measure]] = {
         "stalls behind a holder without a CPU, by acquisitions",
         lambda run, answer, g: _by(_all(g, "stalls_held_off_cpu"), _events(g, "ACQUIRE")),
     ),
-    "psp": ("LHP and LWP per second and VM", _psp),
+    "psp": ("LHP and LWP by turns: for the same work", _psp),
     "lhp": (
         "LHP per second and VM",
         lambda run, answer, g: _events(g, "LHP") / answer["time_ns"] * 1e9 / len(g),

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -254,21 +255,26 @@ def _series(check: Check, lock: str, runs: Runs) -> Iterator[tuple[str, list[flo
         if lock not in runs.locks(name) or (check.by and check.by not in runs.locks(name)):
             raise Fail(f"papers.toml: the scenario {name} has not {lock} or {check.by}")
         for point in runs.points(name, check.at):
-            words = " ".join(filter(None, (_named(name, check), point_words(point))))
-            yield words, [_value(check, lock, name, point, s, runs) for s in runs.seeds(name)]
+            words = ", ".join(filter(None, (_named(name, check), point_words(point))))
+            yield words, [_value(check, lock, (name, point, s), runs) for s in runs.seeds(name)]
 
 
 def _named(name: str, check: Check) -> str:
-    """Which scenario, where a check has several."""
-    return name.rpartition("-")[2] if len(check.scenarios) > 1 else ""
+    """Which scenario, where a check has several: by its load."""
+    if len(check.scenarios) == 1 or name in UNNAMED:
+        return ""
+    return LOADS.get(name, name.rpartition("-")[2])
 
 
-def _value(check: Check, lock: str, name: str, point: Point, seed: int, runs: Runs) -> float | None:
+def _value(check: Check, lock: str, where: tuple[str, Point, int], runs: Runs) -> float | None:
+    name, point, seed = where
     value = runs.value(name, point, lock, seed, check.measure)
     if not check.by and not check.by_at:
         return value
     other = runs.value(name, {**point, **check.by_at}, check.by or lock, seed, check.measure)
-    return value / other if value is not None and other else None
+    if value is None or other is None or value == other == 0:
+        return None
+    return value / other if other else float("inf")
 
 
 def _summed(check: Check, what: str, values: Sequence[float | None]) -> Found:
@@ -279,16 +285,33 @@ def _summed(check: Check, what: str, values: Sequence[float | None]) -> Found:
     return Found(what, check.paper, middle, min(known), max(known), check.judged(middle))
 
 
+LOADS = {
+    "paper-000-fig5a": "hackbench",
+    "paper-000-fig5b": "kernbench",
+    "paper-000-fig5c": "ebizzy",
+    "paper-000-fig6": "DVD Store",
+}
+UNNAMED = ("paper-000-hosts", "paper-000-features")
+UNITS = {"guest.vm.count": "VM", "machine.cpus": "CPU", "guest.vm.contexts": "vCPU"}
+
+
 def point_words(point: Point) -> str:
-    """`2 VMs`, `cpus 8`, `ple`."""
-    return ", ".join(f"{path.rpartition('.')[2]} {_shown(value)}" for path, value in point.items())
+    """`2 VMs`, `8 CPUs`, `ple`."""
+    return ", ".join(_coordinate(path, value) for path, value in point.items())
+
+
+def _coordinate(path: str, value: Any) -> str:
+    unit = UNITS.get(path, "thread")
+    if isinstance(value, int):
+        return f"{value} {unit}{'' if value == 1 else 's'}"
+    return _shown(value)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):  # features of a host, with what is not as usual
         named = [" ".join([name, *map(str, own)]) for name, own in value.items()]
-        return " and ".join(named) or "none"
-    return str(value)
+        return " and ".join(named) or "no feature"
+    return str(value).removeprefix("paper-")
 
 
 def _words(check: Check, lock: str, point: str) -> str:
@@ -339,14 +362,16 @@ def _about(places: Sequence[Place]) -> dict[str, Any]:
 def _rounded(found: Found) -> dict[str, Any]:
     shown = asdict(found)
     for name in ("median", "least", "most"):
-        if shown[name] is not None:
-            shown[name] = float(f"{shown[name]:.3g}")
+        if shown[name] is not None:  # JSON has no infinity
+            shown[name] = float(f"{shown[name]:.3g}") if isfinite(shown[name]) else "inf"
     return shown
 
 
 def number(value: float | str | None) -> str:
     if isinstance(value, str) or value is None:
-        return value or "nothing"
+        return "∞" if value == "inf" else value or "nothing"
+    if not isfinite(value):
+        return "∞"
     return factor(value) if value < 999.5 else plain(value).strip()
 
 
