@@ -34,12 +34,12 @@ def _by(value: float, whole: float) -> float | None:
 
 
 def _rate(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
-    return _all(guests, "turns") / answer["time_ns"] * 1e9
+    return _all(guests, "turns") / float(answer["time_ns"]) * 1e9
 
 
 def _neighbour(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
     others = [guest for guest in answer["guests"] if guest["name"] == "neighbour"]
-    return _all(others, "turns") / answer["time_ns"] * 1e9
+    return _all(others, "turns") / float(answer["time_ns"]) * 1e9
 
 
 def _psp(run: Run, answer: Answer, guests: Sequence[Guest]) -> float | None:

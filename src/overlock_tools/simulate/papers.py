@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from math import isfinite
@@ -30,7 +30,12 @@ from overlock_tools.system.terminal import console
 CLAIMS = Path(__file__).with_name("papers.toml")
 WHY = Path(__file__).with_name("papers_why.toml")
 FORMAT = "overlock-simulated-papers"
-TAKES = {"most": max, "least": min, "mean": mean, "range": lambda values: max(values) / min(values)}
+TAKES: dict[str, Callable[[list[float]], float]] = {
+    "most": max,
+    "least": min,
+    "mean": mean,
+    "range": lambda values: max(values) / min(values),
+}
 EACH = "each"
 Range = tuple[float, float]
 Point = dict[str, Any]
@@ -82,6 +87,7 @@ class Found:
     """Of a check, or of one of its points: the seeds' median and range."""
 
     what: str
+    at: str
     paper: float | str
     median: float | None
     least: float | None
@@ -238,15 +244,15 @@ def _found(check: Check, runs: Runs) -> Iterator[Found]:
         series = list(_series(check, lock, runs))
         if check.take == EACH:
             for words, values in series:
-                yield _summed(check, _words(check, lock, words), values)
+                yield _summed(check, _words(check, lock), words, values)
         else:
             whole = [_taken(check.take, each) for each in zip(*(v for _, v in series), strict=True)]
-            yield _summed(check, f"{check.take} of {_words(check, lock, '')}", whole)
+            yield _summed(check, f"{check.take} of {_words(check, lock)}", "", whole)
 
 
 def _taken(take: str, values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return float(TAKES[take](known)) if known else None
+    return TAKES[take](known) if known else None
 
 
 def _series(check: Check, lock: str, runs: Runs) -> Iterator[tuple[str, list[float | None]]]:
@@ -277,12 +283,12 @@ def _value(check: Check, lock: str, where: tuple[str, Point, int], runs: Runs) -
     return value / other if other else float("inf")
 
 
-def _summed(check: Check, what: str, values: Sequence[float | None]) -> Found:
+def _summed(check: Check, what: str, at: str, values: Sequence[float | None]) -> Found:
     known = [value for value in values if value is not None]
     if not known:
-        return Found(what, check.paper, None, None, None, Verdict.NOTHING)
+        return Found(what, at, check.paper, None, None, None, Verdict.NOTHING)
     middle = median(known)
-    return Found(what, check.paper, middle, min(known), max(known), check.judged(middle))
+    return Found(what, at, check.paper, middle, min(known), max(known), check.judged(middle))
 
 
 LOADS = {
@@ -314,11 +320,10 @@ def _shown(value: Any) -> str:
     return str(value).removeprefix("paper-")
 
 
-def _words(check: Check, lock: str, point: str) -> str:
+def _words(check: Check, lock: str) -> str:
     by = f" ÷ {check.by}" if check.by else ""
     by_at = f" ÷ that with {point_words(check.by_at)}" if check.by_at else ""
-    at = f" ({point})" if point else ""
-    return f"{check.measure} of {lock}{by}{at}{by_at}"
+    return f"{check.measure} of {lock}{by}{by_at}"
 
 
 # Told
@@ -398,12 +403,13 @@ def run(options: Mapping[str, Any]) -> int:
     for one in judged:
         out.print(f"{one.verdict:8}{one.claim.id}: {one.claim.claim}", soft_wrap=True)
         for found in one.found:
-            out.print(f"        {found.verdict:8}{_line(found)}", soft_wrap=True)
+            out.print(f"        {found.verdict:8} {_line(found)}", soft_wrap=True)
     for failure in runs.failures:
         out.print(f"failed: {failure}", soft_wrap=True)
     return FAILED if runs.failures else 0
 
 
 def _line(found: Found) -> str:
+    at = f", {found.at}" if found.at else ""
     span = f" ({number(found.least)} – {number(found.most)})"
-    return f"{found.what}: {number(found.median)}{span}; the paper: {number(found.paper)}"
+    return f"{found.what}{at}: {number(found.median)}{span}; the paper: {number(found.paper)}"
