@@ -62,7 +62,7 @@ struct workload_lock {
     // lock.
     ol::simulator::Time since, held_running, held_off_cpu, free;
     ol::simulator::Time acquired_at;
-    uint64_t acquired_in; // the slice
+    ol::simulator::Losses acquired_in; // its holder had lost its CPU so often
     ol::simulator::Time released_at;
     uint64_t acquisitions;
     ol::simulator::FreshWaits fresh;

@@ -108,6 +108,7 @@ uint64_t Simulation::access(const Access &a) {
     if (result != old) {
         Memory::write(a.address(), a.width, result);
         t.looks_at.wrote(a.address(), a.width);
+        t.changed_lost = t.lost;
         progress_++;
         notice(line_of(a.address()));
     } else if (t.waiting && use != Use::write) {
@@ -361,6 +362,8 @@ void Simulation::count_at(unsigned event, unsigned n, Place place) {
     if (positions.size() <= n)
         positions.resize(n + 1);
     positions[n]++;
+    if (event == OL_QUEUE)
+        self_->takes_ticket();
     count(event, place);
 }
 

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace ol::simulator {
 
 namespace {
@@ -25,7 +27,13 @@ Json lengths(const Lengths &l) {
             {"counts", counts}};
 }
 
-Json context(const Task &t) {
+// Whether the guest's lock counts tickets as they are taken.
+bool has_tickets(const Guest &g) {
+    return std::any_of(g.tasks.begin(), g.tasks.end(),
+                       [](auto &t) { return t->counts.events[OL_QUEUE]; });
+}
+
+Json context(const Task &t, bool tickets) {
     const Counts &c = t.counts;
 
     return {{"turns", c.turns},
@@ -36,9 +44,13 @@ Json context(const Task &t) {
             {"stalls_held_off_cpu", c.stalls_off_cpu},
             {"stalls_free", c.stalls_free},
             {"holder_preempted", c.holder_preempted},
-            {"waiter_preempted", c.waiter_preempted},
+            {"waiter_preempted", tickets ? c.queued_preempted : c.waiter_preempted},
+            {"waiter_preempted_since_call", c.waiter_preempted},
+            {"holder_changed_slice", c.holder_changed},
+            {"waiter_changed_slice", tickets ? c.queued_changed : c.waiter_changed},
             {"preempted_holding", c.preempted_inside},
-            {"preempted_waiting", c.preempted_waiting},
+            {"preempted_waiting", tickets ? c.preempted_queued : c.preempted_waiting},
+            {"preempted_since_call", c.preempted_waiting},
             {"sleeps", c.sleeps},
             {"interrupts", c.interrupts},
             {"interrupts_holding", c.interrupts_inside},
@@ -68,6 +80,7 @@ Json events_of(const Guest &g) {
 // What the library counts natively, here exactly.
 Json counted(const Guest &g) {
     Json all = events_of(g);
+    bool tickets = has_tickets(g);
     uint64_t running = 0, off_cpu = 0, free = 0, holders = 0, waiters = 0;
 
     for (auto &t : g.tasks) {
@@ -76,7 +89,7 @@ Json counted(const Guest &g) {
         off_cpu += c.stalls_off_cpu;
         free += c.stalls_free;
         holders += c.holder_preempted;
-        waiters += c.waiter_preempted;
+        waiters += tickets ? c.queued_preempted : c.waiter_preempted;
     }
     all["ACQUIRE"] = g.waits.number;
     all["STALL"] = running + off_cpu + free;
@@ -134,10 +147,11 @@ uint64_t halts(const Guest &g) {
 }
 
 Json guest(const Guest &g) {
+    bool tickets = has_tickets(g);
     Json contexts = Json::array(), locks = Json::array();
 
     for (auto &t : g.tasks)
-        contexts.push_back(context(*t));
+        contexts.push_back(context(*t, tickets));
     for (const workload_lock &l : g.locks)
         locks.push_back({{"held_running_ns", in_ns(l.held_running)},
                          {"held_off_cpu_ns", in_ns(l.held_off_cpu)},

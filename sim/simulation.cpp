@@ -339,7 +339,7 @@ void Simulation::begin_wait(Task &t, workload_lock &l) {
     t.waits_for = &l;
     t.wait_from = events_.now();
     t.wait_cpu = t.cpu_time();
-    t.wait_slice = t.preemptions;
+    t.wait_lost = t.lost;
     l.fresh.add(t, t.wait_from);
     if (t.guest.blame)
         l.queue.push_back(&t);
@@ -358,7 +358,13 @@ void Simulation::end_wait(Task &t, workload_lock &l) {
     t.waiting = false;
     t.waits_for = nullptr;
     t.counts.spun += t.cpu_time() - t.wait_cpu;
-    t.counts.waiter_preempted += t.preemptions != t.wait_slice;
+    t.counts.waiter_preempted += t.lost.to_others != t.wait_lost.to_others;
+    t.counts.waiter_changed += t.lost.all != t.wait_lost.all;
+    if (t.queue_lost) {
+        t.counts.queued_preempted += t.lost.to_others != t.queue_lost->to_others;
+        t.counts.queued_changed += t.lost.all != t.queue_lost->all;
+        t.queue_lost.reset();
+    }
     t.guest.waits.add(now - t.wait_from);
     if (t.wait_from < l.released_at)
         t.guest.handovers.add(now - l.released_at);
@@ -377,7 +383,7 @@ void Simulation::acquire(Task &t, workload_lock &l) {
     t.holds++;
     l.holder = &t;
     l.acquired_at = events_.now();
-    l.acquired_in = t.preemptions;
+    l.acquired_in = t.lost;
     l.acquisitions++;
     t.held.push_back(&l);
     progress_++;
@@ -391,7 +397,8 @@ void Simulation::release(Task &t, workload_lock &l) {
         tracing_->lock(Traced::release, t, l.number);
     l.released_at = events_.now();
     t.guest.holds.add(l.released_at - l.acquired_at);
-    t.counts.holder_preempted += t.preemptions != l.acquired_in;
+    t.counts.holder_preempted += t.lost.to_others != l.acquired_in.to_others;
+    t.counts.holder_changed += t.lost.all != l.acquired_in.all;
     std::erase(t.held, &l);
     t.holds--;
     l.holder = nullptr;

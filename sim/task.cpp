@@ -97,14 +97,16 @@ void Task::stop() {
     level.events.cancel(step);
     settle();
     core_ = -1;
+    lost.all++;
     if (doing != Doing::parked && !gives_up)
         preempted();
 }
 
 void Task::preempted() {
-    preemptions++;
+    lost.to_others++;
     counts.preempted_inside += holds > 0;
     counts.preempted_waiting += waiting;
+    counts.preempted_queued += queue_lost.has_value();
     if (waiting && !was_preempted_) {
         was_preempted_ = true;
         waits_for->waiters_preempted++;
@@ -116,6 +118,14 @@ void Task::runs_again() {
     runs_again_ = true;
     rivals = waits_for->waiters_preempted--;
     runs_again_at = waits_for->acquisitions;
+}
+
+// By the last word that it changed, which it may have lost its CPU after.
+void Task::takes_ticket() {
+    if (!waiting || queue_lost)
+        return;
+    queue_lost = changed_lost;
+    counts.preempted_queued += lost.to_others - changed_lost.to_others;
 }
 
 bool Task::ran_again() {

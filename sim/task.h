@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 
 struct workload_lock;
 
@@ -83,13 +84,23 @@ struct Counts { // since the warm-up
     uint64_t turns = 0;
     Time spun = 0;                                        // CPU time while it waited for a lock
     Time ran = 0, waited = 0;                             // with a CPU, and for one
-    uint64_t holder_preempted = 0, waiter_preempted = 0;  // LHP, LWP: Teabe et al. 2017, 2.3.2
-    uint64_t preempted_inside = 0, preempted_waiting = 0; // the events: a CPU lost
+    // Sections, and waits, that began in one slice and ended in another: LHP and LWP of Teabe et
+    // al. 2017, 2.3.2. Waits from the call, and those with a ticket from that on.
+    uint64_t holder_preempted = 0, waiter_preempted = 0, queued_preempted = 0;
+    // The same, if slices also end where the context gives them up, by a yield or a halt.
+    uint64_t holder_changed = 0, waiter_changed = 0, queued_changed = 0;
+    // The events: a CPU lost to others, by a holder, a waiter, one with a ticket.
+    uint64_t preempted_inside = 0, preempted_waiting = 0, preempted_queued = 0;
     // Waits of more than 1 us, by what the lock was then: Ouyang & Lange 2013, table 1.
     uint64_t stalls_running = 0, stalls_off_cpu = 0, stalls_free = 0;
     uint64_t sleeps = 0, interrupts = 0, interrupts_inside = 0; // of the workload
     uint64_t parks = 0, kicks = 0, yields = 0, directed = 0, exits = 0;
     std::array<uint64_t, OL_EVENTS> events{};
+};
+
+// How often a context has lost its physical CPU.
+struct Losses {
+    uint64_t to_others = 0, all = 0; // all: also where it gave it up
 };
 
 class Task final : public Entity {
@@ -110,6 +121,7 @@ public:
     Time cpu_time() const;
     void hammers(bool begins); // while it polls by writing
     bool ran_again();          // a waiter that had been preempted, since it was last asked
+    void takes_ticket();
 
     Guest &guest;
     const uint32_t index, id; // in its guest; in its address space, from 1
@@ -136,8 +148,9 @@ public:
     bool waiting = false; // for a lock
     workload_lock *waits_for = nullptr;
     Time wait_from = 0, wait_cpu = 0;
-    uint64_t preemptions = 0,
-             wait_slice = 0;    // slices that others ended; those when the wait began
+    Losses lost;
+    Losses wait_lost, changed_lost; // when the wait began, and when it last changed a word
+    std::optional<Losses> queue_lost; // when it took its ticket
     bool gives_up = false;      // it yields its CPU
     unsigned rivals = 0;        // waiters without a CPU, and it, when it ran again
     uint64_t runs_again_at = 0; // the lock's acquisitions then
