@@ -43,7 +43,9 @@ def _neighbour(run: Run, answer: Answer, guests: Sequence[Guest]) -> float:
 
 
 def _psp(run: Run, answer: Answer, guests: Sequence[Guest]) -> float | None:
-    return _by(_events(guests, "LHP") + _events(guests, "LWP"), _all(guests, "turns"))
+    """As Teabe et al. say it: what began in one slice and ended in another, given up or lost."""
+    changed = _all(guests, "holder_changed_slice") + _all(guests, "waiter_changed_slice")
+    return _by(changed, _all(guests, "turns"))
 
 
 def _per_context(answer: Answer, guest: Guest) -> list[float]:
