@@ -27,6 +27,7 @@ from overlock_tools.system import files, native
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.system.terminal import console
 
+WORD = "papers"  # of `overlock sim`, instead of a scenario
 CLAIMS = Path(__file__).with_name("papers.toml")
 WHY = Path(__file__).with_name("papers_why.toml")
 FORMAT = "overlock-simulated-papers"
@@ -393,9 +394,9 @@ def run(options: Mapping[str, Any]) -> int:
             out.print(f"{done} of {of} runs done")
 
     with deferred() as asked_to_end:
-        whole = simulate(runs, terms, Cache(options["cache"]), say, asked_to_end)
+        whole = simulate(runs, terms, Cache(_cache(options)), say, asked_to_end)
     if not whole:
-        out.print("interrupted; give --cache FOLDER to go on from there")
+        out.print("interrupted; repeat it with --cache FOLDER or -o FILE to go on from there")
         return INTERRUPTED
     judged = [judge(claim, runs) for claim in asked]
     if options["output"]:
@@ -407,6 +408,14 @@ def run(options: Mapping[str, Any]) -> int:
     for failure in runs.failures:
         out.print(f"failed: {failure}", soft_wrap=True)
     return FAILED if runs.failures else 0
+
+
+def _cache(options: Mapping[str, Any]) -> Path | None:
+    """Beside the result, if no other place is named."""
+    if options["cache"]:
+        return Path(options["cache"])
+    output: Path | None = options["output"]
+    return output.with_name(f"{output.stem}.runs") if output else None
 
 
 def _line(found: Found) -> str:

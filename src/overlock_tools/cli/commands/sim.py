@@ -88,6 +88,12 @@ def _scenarios(_: click.Context, __: click.Parameter, word: str) -> list[Complet
     help="File for a picture of one run.",
 )
 @click.option("--window", metavar="MS-MS", help="Part of the run to trace, as in 10-30.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CLAIM",
+    help="Of papers: only claims whose ids begin so, such as 000 or 004-fig2; repeatable.",
+)
 @click.option("--quiet", is_flag=True, help="Print only failures, and the files written.")
 @click.option(
     "--list", "listing", is_flag=True, help="List ready scenarios, and what scenarios can name."
@@ -102,7 +108,8 @@ def command(**options: Any) -> int:
     """Simulate locks on a machine, under a scheduler, with threads or virtual machines.
 
     SCENARIO is a TOML file, or a ready scenario that --list shows. The result depends on nothing
-    but the scenario, its seeds and the build.
+    but the scenario, its seeds and the build. `papers` instead of a scenario repeats the papers'
+    experiments, and judges what they say.
 
     \b
     Exit codes: 0 success, 1 a run failed (a lock does not exclude or deadlocks, a run exceeds its
@@ -116,7 +123,12 @@ def command(**options: Any) -> int:
       overlock sim sweep.toml -o results/ --cluster tcp://scheduler:8786
       overlock sim two-vms --print
       overlock sim waiter-preemption --lock ticket --explain --timeline ticket.json
+      overlock sim papers --only 004 -o papers.json
     """
-    from overlock_tools.simulate import campaign
+    from overlock_tools.simulate import campaign, papers
 
+    if options["scenario"] == papers.WORD:
+        return papers.run(options)
+    if options["only"]:
+        raise click.UsageError("--only is for `overlock sim papers`")
     return campaign.run(options)
