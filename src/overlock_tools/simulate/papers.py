@@ -279,8 +279,10 @@ def _value(check: Check, lock: str, where: tuple[str, Point, int], runs: Runs) -
     if not check.by and not check.by_at:
         return value
     other = runs.value(name, {**point, **check.by_at}, check.by or lock, seed, check.measure)
-    if value is None or other is None or value == other == 0:
+    if value is None or other is None:
         return None
+    if value == other:  # also if there is nothing of either
+        return 1.0
     return value / other if other else float("inf")
 
 

@@ -76,13 +76,15 @@ def test_a_ratio_to_another_point() -> None:
     assert found.median == 2.0
 
 
-def test_nothing_by_nothing_is_not_measured_and_something_by_nothing_is_infinite() -> None:
+def test_nothing_by_nothing_is_alike_and_something_by_nothing_is_infinite() -> None:
     values = {("mcs", 1, 1): 1.0, ("mcs", 1, 2): 1.0, ("ticket", 1, 1): 0.0, ("ticket", 1, 2): 0.0}
     (found,) = judged(values, {"by": "ticket", "at": {"n": [1]}}).found
     assert found.median == float("inf")
     assert papers._rounded(found)["median"] == "inf"
     values |= {("mcs", 1, 1): 0.0, ("mcs", 1, 2): 0.0}
     (found,) = judged(values, {"by": "ticket", "at": {"n": [1]}}).found
+    assert found.median == 1.0
+    (found,) = judged({}, {"by": "ticket", "at": {"n": [1]}}).found
     assert found.verdict == Verdict.NOTHING
 
 

@@ -88,7 +88,8 @@ def test_options_change_it(real: Simulating) -> None:
     assert len(told) == 1
     assert told[0]["machine"]["cpus"] == 2
     assert told[0]["machine"]["costs"]["wake"] == 1
-    assert told[0]["host"] == {"scheduler": "round_robin", "settings": {"slice": 10000}}
+    host = {"scheduler": "round_robin", "settings": {"slice": 10000}, "features": {}}
+    assert told[0]["host"] == host
     assert told[0]["guests"][0]["contexts"] == 8
     assert (told[0]["time_us"], told[0]["seed"]) == (3000, 7)
 
