@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #ifndef OL_SIM_MIX_H
 #define OL_SIM_MIX_H
-// What a program does, by distributions: the sections of several locks, the time between them, waits
-// for devices, and interrupts. In nanoseconds.
+// What a program does, by distributions: the sections of several locks, the time between them,
+// waits for devices, and interrupts. In nanoseconds.
 #include <nlohmann/json_fwd.hpp>
 #include <workload/random.h>
 
@@ -43,7 +43,8 @@ struct Mix {
     std::vector<Locks> locks;
     uint64_t sections = 1; // in a turn
     Distribution think;    // CPU time after each section
-    uint32_t wait_every = 0; // sections from one wait for a device to the next, in the mean; 0: none
+    uint32_t wait_every =
+        0; // sections from one wait for a device to the next, in the mean; 0: none
     Distribution wait;
     uint64_t interrupt_every = 0; // CPU time from one interrupt to the next, in the mean; 0: none
     Distribution interrupt;

@@ -82,8 +82,8 @@ private:
 
 struct Counts { // since the warm-up
     uint64_t turns = 0;
-    Time spun = 0;                                        // CPU time while it waited for a lock
-    Time ran = 0, waited = 0;                             // with a CPU, and for one
+    Time spun = 0;            // CPU time while it waited for a lock
+    Time ran = 0, waited = 0; // with a CPU, and for one
     // Sections, and waits, that began in one slice and ended in another: LHP and LWP of Teabe et
     // al. 2017, 2.3.2. Waits from the call, and those with a ticket from that on.
     uint64_t holder_preempted = 0, waiter_preempted = 0, queued_preempted = 0;
@@ -149,11 +149,11 @@ public:
     workload_lock *waits_for = nullptr;
     Time wait_from = 0, wait_cpu = 0;
     Losses lost;
-    Losses wait_lost, changed_lost; // when the wait began, and when it last changed a word
+    Losses wait_lost, changed_lost;   // when the wait began, and when it last changed a word
     std::optional<Losses> queue_lost; // when it took its ticket
-    bool gives_up = false;      // it yields its CPU
-    unsigned rivals = 0;        // waiters without a CPU, and it, when it ran again
-    uint64_t runs_again_at = 0; // the lock's acquisitions then
+    bool gives_up = false;            // it yields its CPU
+    unsigned rivals = 0;              // waiters without a CPU, and it, when it ran again
+    uint64_t runs_again_at = 0;       // the lock's acquisitions then
     unsigned holds = 0;
     std::vector<workload_lock *> held;
     std::vector<ol_node *> nodes;

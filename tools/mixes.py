@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What a mix of `overlock sim` takes from a counted guest: docs/measured/mixes.json.
 
-    tools/mixes.py RESULT.json...    of `overlock guest run --variant counted`, ticket, one load each
+    tools/mixes.py RESULT.json...    of `overlock guest run --variant counted --lock ticket`
 
 adds the loads of these results to that file, and prints what a mix's file says of each.
 """

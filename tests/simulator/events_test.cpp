@@ -64,6 +64,8 @@ TEST(Events, AreCancelledAndMoved) {
     std::stable_sort(expected.begin(), expected.end(),
                      [](auto &a, auto &b) { return a.first < b.first; });
     r.run();
+    EXPECT_TRUE(std::is_sorted(r.happened.begin(), r.happened.end(),
+                               [](auto &a, auto &b) { return a.first < b.first; }));
     std::stable_sort(r.happened.begin(), r.happened.end());
     std::stable_sort(expected.begin(), expected.end());
     EXPECT_EQ(r.happened, expected);

@@ -117,11 +117,12 @@ TEST(Lwp, IsCountedFromTheTicket) {
 }
 
 TEST(Runs, EveryLossOfACpuKeepsWhatIsLeft) {
-    Json p = plan("none", 3, 1, 3000);
+    Json p = plan("tas", 1, 1, 3000);
+    p["guests"][0]["parameters"] = {{"sections_cs", 7'000'000}, {"sections_ncs", 0}};
+    p["guests"].push_back({{"contexts", 1}}); // it computes
     auto s = run(p);
-    uint64_t all = turns(*s);
 
-    EXPECT_NEAR(static_cast<double>(all) * 10e-6, 3.0, 0.01) << "10 us of CPU time each";
+    EXPECT_NEAR(static_cast<double>(turns(*s)), static_cast<double>(ran(*s) / us) / 7000, 2);
 }
 
 } // namespace

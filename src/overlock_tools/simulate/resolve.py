@@ -125,14 +125,14 @@ def _settings(of: lists.Host, given: dict[str, float]) -> dict[str, float]:
 
 
 def _guests(place: Place, variant: str) -> Iterator[dict[str, Any]]:
-    for number, guest in enumerate(place.scenario.values["guest"]):
+    for i, guest in enumerate(place.scenario.values["guest"]):
         count = guest.get("count", 1)
         for copy in range(1, count + 1):
             name = guest["name"] if count == 1 else f"{guest['name']}-{copy}"
             found = _guest(guest, place.machine, variant)
             if found["workload"] == MIX:
                 percent = found.pop("parameters")["mix_think_percent"]
-                found["mix"] = mixes.told(mixes.of(place.scenario, number), percent)
+                found["mix"] = mixes.told(mixes.of(place.scenario, i), percent)
             yield {"name": name, **found}
 
 

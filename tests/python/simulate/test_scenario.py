@@ -149,6 +149,9 @@ BAD = {  # by what is added to the file: line, and what is said
     "[sweep]\nguest.app.contexts = [1, 0]": (10, "guest.app.contexts: 0 is too small;"),
     "[sweep]\nguest.app.contexts = 3": (10, "sweep.guest.app.contexts: 3: expected a list"),
     "[sweep]\nguest.app.contexts = []": (10, "sweep.guest.app.contexts: [] is empty;"),
+    'workload = "mix"': (6, "guest.app: mix is missing;"),
+    'workload = "mix"\nmix = "hackbnch"': (10, "guest.app.mix: there is no mix hackbnch; did you"),
+    'mix = "hackbench"': (9, "guest.app.mix: only the workload mix has it;"),
     "contexts = 5": (9, "cannot overwrite a value"),
 }
 
@@ -204,3 +207,14 @@ def test_lines_of_all_kinds_of_toml() -> None:
     assert (found["x", "y.z", "v"], found["x", "y.z", "v", 1]) == (4, 5)
     assert found["x", "y.z", "v", 2, "w"] == 5
     assert (found["t", 0], found["t", 0, "u", 0], found["t", 0, "u", 1, "k"]) == (7, 8, 10)
+
+
+def test_mixes_are_told(real: Simulating) -> None:
+    real.file.write_text(SCENARIO + 'workload = "mix"\nmix = "hackbench"\n')
+    (app,) = real.told("trial.toml")[0]["guests"]
+    assert app["mix"]["sections"] == 12
+    assert [lock["name"] for lock in app["mix"]["locks"]] == ["hot", "others", "others-irqs-off"]
+    assert "source" not in str(app)
+    think = app["mix"]["think"]["mean_ns"]
+    (app,) = real.told("trial.toml", "--set", "guest.app.parameters.think_percent=50")[0]["guests"]
+    assert app["mix"]["think"]["mean_ns"] == round(think / 2)
