@@ -31,7 +31,7 @@ CARRIED = (
     "liboverlock-run-checked.so",
 )
 # They need libraries to build that nothing else needs: docs/dependencies.md
-CHECKER = ("overlock-check", "overlock-sim")
+CHECKER = ("overlock-check", "overlock-sim", "overlock-costs")
 SOURCES = (
     "include",
     "engine",
@@ -70,7 +70,7 @@ class NativeParts(BuildHookInterface[Any]):
         build = Path(self.directory) / "native-build"
         configure = ["cmake", "-S", self.root, "-B", build, "-DOVERLOCK_TESTS=OFF"]
         if subprocess.run([*configure, "-DOVERLOCK_CHECKER=ON"], check=False).returncode:
-            left_out = " and ".join(CHECKER)
+            left_out = ", ".join(CHECKER)
             self.app.display_warning(f"{left_out} are left out: their libraries are missing")
             subprocess.run([*configure, "-DOVERLOCK_CHECKER=OFF"], check=True)
         subprocess.run(["cmake", "--build", build, "--parallel"], check=True)

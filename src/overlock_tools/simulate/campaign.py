@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What `overlock sim` does: from a scenario to its runs, and to what is shown and kept."""
 
-import os
 import re
 import shlex
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +14,16 @@ from rich.text import Text
 from overlock_tools.analyze import verdict
 from overlock_tools.measure.campaign import make, print_result, remarks
 from overlock_tools.measure.conditions.base import deferred
-from overlock_tools.model import plan as plans
 from overlock_tools.model.results import Result
 from overlock_tools.render import tables
-from overlock_tools.simulate import cluster, collect, resolve, runner, scenario, show, telling
+from overlock_tools.simulate import collect, resolve, runner, scenario, show, telling
+from overlock_tools.simulate.batch import Batch, Shown
 from overlock_tools.simulate.cache import Cache
 from overlock_tools.simulate.resolve import Place, Run
 from overlock_tools.simulate.scenario import Scenario
 from overlock_tools.system import files, machine, native
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
-from overlock_tools.system.terminal import Running, console
-
-DRAW_EVERY_SECONDS = 0.25
-SAY_EVERY_SECONDS = 10.0
+from overlock_tools.system.terminal import console
 
 
 @dataclass
@@ -39,47 +34,6 @@ class Part:
     runs: list[Run]
     file: Path | None
     left: int = 0
-
-
-@dataclass
-class Session:
-    """The parts and what is known of their runs."""
-
-    parts: list[Part]
-    cache: Cache
-    program: str
-    by_key: dict[str, list[tuple[Part, Run]]] = field(default_factory=dict)
-    tasks: list[cluster.Task] = field(default_factory=list)
-    known: int = 0  # of a cache
-
-    def __post_init__(self) -> None:
-        for part in self.parts:
-            part.left = len(part.runs)
-            for run in part.runs:
-                self.by_key.setdefault(run.key(self.program), []).append((part, run))
-        for key, wanted in self.by_key.items():
-            if answer := self.cache.get(key):
-                self._add(key, answer)
-                self.known += len(wanted)
-            else:
-                self.tasks.append(cluster.Task(key, wanted[0][1].told))
-
-    @property
-    def total(self) -> int:
-        return sum(len(part.runs) for part in self.parts)
-
-    @property
-    def left(self) -> int:
-        return sum(part.left for part in self.parts)
-
-    def done(self, key: str, answer: dict[str, Any]) -> None:
-        self.cache.put(key, answer)
-        self._add(key, answer)
-
-    def _add(self, key: str, answer: Mapping[str, Any]) -> None:
-        for part, run in self.by_key[key]:
-            collect.add(part.result, run, answer)
-            part.left -= 1
 
 
 def run(options: Mapping[str, Any]) -> int:
@@ -96,12 +50,14 @@ def run(options: Mapping[str, Any]) -> int:
         return 0
     if telling.wanted(options):
         return telling.run(places, options, out)
-    program = runner.digest(native.simulator())
-    parts = _parts(asked, places, program, options)
-    session = Session(parts, Cache(_cache(options)), program)
+    parts = _parts(asked, places, options)
+    batch = _batch(parts, Cache(kept_in(options)))
+    if not options["quiet"]:
+        out.print(_introduction(parts, batch), soft_wrap=True)
+    shown = Shown(out, options["quiet"], lambda: _table(parts))
     with deferred() as asked_to_end:
-        _simulate(session, options, out, asked_to_end)
-        return _finish(session, asked_to_end(), options, out)
+        batch.simulate(options, shown, asked_to_end)
+        return _finish(parts, batch, asked_to_end(), options, out)
 
 
 def _changes(options: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
@@ -131,14 +87,12 @@ def _seeds(text: str) -> int | list[int]:
 # What is to be done
 
 
-def _parts(
-    asked: Scenario, places: Sequence[Place], program: str, options: Mapping[str, Any]
-) -> list[Part]:
+def _parts(asked: Scenario, places: Sequence[Place], options: Mapping[str, Any]) -> list[Part]:
     groups: dict[str, list[Place]] = {}
     for place in places:
         point = {p: v for p, v in place.point.items() if p != asked.contexts_path}
         groups.setdefault(repr(point), []).append(place)
-    command = _command(options)
+    command, program = _command(options), runner.digest(native.simulator())
     names = [_file_name(group[0], asked) for group in groups.values()]
     paths = _files(options["output"], names)
     return [
@@ -149,6 +103,19 @@ def _parts(
         )
         for group, path in zip(groups.values(), paths, strict=True)
     ]
+
+
+def _batch(parts: Sequence[Part], cache: Cache) -> Batch:
+    wanted = [(part, run) for part in parts for run in part.runs]
+    for part in parts:
+        part.left = len(part.runs)
+
+    def add(place: int, answer: Mapping[str, Any]) -> None:
+        part, run = wanted[place]
+        collect.add(part.result, run, answer)
+        part.left -= 1
+
+    return Batch([run.told for _, run in wanted], cache, add)
 
 
 def _files(output: Path | None, names: Sequence[str]) -> list[Path | None]:
@@ -169,7 +136,7 @@ def _file_name(place: Place, asked: Scenario) -> str:
     return re.sub(r"[^\w.,=-]", "_", "-".join([asked.name, *point]))
 
 
-def _cache(options: Mapping[str, Any]) -> Path | None:
+def kept_in(options: Mapping[str, Any]) -> Path | None:
     """Only where the user has named a place."""
     if options["cache"]:
         return Path(options["cache"])
@@ -190,89 +157,47 @@ def _command(options: Mapping[str, Any]) -> str:
     return shlex.join(map(str, words))
 
 
-# Doing it
+# What is shown and kept
 
 
-class Progress:
-    """The part that is simulated, redrawn on a terminal; elsewhere a line now and then."""
-
-    def __init__(self, session: Session, out: Console, quiet: bool) -> None:
-        self.session, self.quiet = session, quiet
-        self.every = DRAW_EVERY_SECONDS if out.is_terminal else SAY_EVERY_SECONDS
-        self.began = self.drawn = time.monotonic()
-        self.live = Running(out, self._table, self._line)
-
-    def tick(self) -> None:
-        now = time.monotonic()
-        if not self.quiet and now - self.drawn >= self.every:
-            self.drawn = now
-            self.live.update()
-
-    def _line(self) -> str:
-        session = self.session
-        done = session.total - session.left
-        fresh = done - session.known
-        if not fresh:
-            return f"{done} of {session.total} runs done"
-        left = (time.monotonic() - self.began) / fresh * session.left
-        return f"{done} of {session.total} runs done, about {plans.in_words(left)} left"
-
-    def _table(self) -> Group:
-        part = next((p for p in self.session.parts if p.left), self.session.parts[-1])
-        total = len(part.runs)
-        table = tables.matrix(part.result, total - part.left, total)
-        return Group(
-            Text(part.result.title, style="bold"),
-            *(table, Text(f"{self._line()}; Ctrl-C stops and keeps finished runs")),
-        )
+def _table(parts: Sequence[Part]) -> Group:
+    """The part that is simulated."""
+    part = next((p for p in parts if p.left), parts[-1])
+    total = len(part.runs)
+    table = tables.matrix(part.result, total - part.left, total)
+    return Group(Text(part.result.title, style="bold"), table)
 
 
-def _simulate(
-    session: Session, options: Mapping[str, Any], out: Console, asked_to_end: Any
-) -> None:
-    jobs = options["jobs"] or len(os.sched_getaffinity(0))
-    terms = cluster.Terms(session.program, jobs, options["cluster"], options["limit"])
-    progress = Progress(session, out, options["quiet"])
-    if not options["quiet"]:
-        out.print(_introduction(session), soft_wrap=True)
-    if not session.tasks:
-        return
-
-    def ending() -> bool:
-        progress.tick()
-        return bool(asked_to_end())
-
-    with progress.live.shown():
-        cluster.run(session.tasks, terms, session.done, ending)
-
-
-def _introduction(session: Session) -> str:
-    first = session.parts[0].result
-    known = f", {session.known} of them known from the cache" if session.known else ""
-    runs = f"{session.total} run{'' if session.total == 1 else 's'}"
+def _introduction(parts: Sequence[Part], batch: Batch) -> str:
+    first = parts[0].result
+    known = f", {batch.known} of them known from the cache" if batch.known else ""
+    runs = f"{batch.total} run{'' if batch.total == 1 else 's'}"
     return (
         f"{machine.headline(first.machine)}\n"
         f"{runs} of {first.settings['seconds']:g} s simulated time{known}"
     )
 
 
-def _finish(session: Session, interrupted: bool, options: Mapping[str, Any], out: Console) -> int:
-    for part in session.parts:
+def _finish(
+    parts: Sequence[Part],
+    batch: Batch,
+    interrupted: bool,
+    options: Mapping[str, Any],
+    out: Console,
+) -> int:
+    for part in parts:
         collect.complete(part.result)
         part.result.complete = not part.left
         _conclude(part.result)
         _keep(part)
     if not options["quiet"]:
-        for part in session.parts:
-            _show(part, len(session.parts) > 1, out)
-    _say_written(session.parts, options["output"], out)
+        for part in parts:
+            _show(part, len(parts) > 1, out)
+    _say_written(parts, options["output"], out)
     if interrupted:
-        done = f"{session.total - session.left} of {session.total} runs are complete"
-        kept = "; repeat the command to continue" if session.cache.folder else ""
-        hint = kept or "; give -o FILE or --cache FOLDER to keep them next time"
-        out.print(f"interrupted: {done}{hint}", soft_wrap=True)
+        out.print(batch.interrupted(), soft_wrap=True)
         return INTERRUPTED
-    return _code(session.parts, options["quiet"], out)
+    return _code(parts, options["quiet"], out)
 
 
 def _conclude(result: Result) -> None:

@@ -10,6 +10,8 @@ from overlock_tools.simulate.scenario import Scenario
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 
+SMT_PERCENT = 60  # speed of each of two busy threads of a core, where nothing is said
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -43,29 +45,42 @@ def of(scenario: Scenario) -> Machine:
     said = {**base, **{name: of for name, of in table.items() if name not in ("base", "costs")}}
     if "cpus" not in said:
         scenario.refuse(("machine",), "cpus is missing; add it, or name a machine as base")
+    return _made(said, scenario.title, _costs(base.get("costs", {}), table.get("costs", {})))
+
+
+def from_file(path: Path) -> Machine:
+    said = read(path)
+    return _made(said, path.stem, _costs(said.get("costs", {}), {}))
+
+
+def _made(said: dict[str, Any], title: str, costs: dict[str, Cost]) -> Machine:
     cpus, per_core = said["cpus"], said.get("threads_per_core", 1)
     return Machine(
-        title=said.get("title", scenario.title),
+        title=said.get("title", title),
         cpus=cpus,
         threads_per_core=per_core,
         cores_per_socket=said.get("cores_per_socket", -(-cpus // per_core)),
-        smt_percent=said.get("smt_percent", 60),
-        costs=_costs(base.get("costs", {}), table.get("costs", {})),
+        smt_percent=said.get("smt_percent", SMT_PERCENT),
+        costs=costs,
     )
 
 
+def presets() -> dict[str, Cost]:
+    return {name: Cost(c.preset, c.source) for name, c in lists.load().costs.items()}
+
+
 def _costs(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Cost]:
-    presets = {name: Cost(c.preset, c.source) for name, c in lists.load().costs.items()}
     of_base = {name: Cost(**cost) for name, cost in base.items()}
     given = {
         name: Cost(cost["ns"], cost.get("source", "the scenario")) for name, cost in own.items()
     }
-    return presets | of_base | given
+    return presets() | of_base | given
 
 
 def _base(scenario: Scenario, name: str) -> dict[str, Any]:
     if "/" in name or name.endswith(".toml"):
-        return read(scenario.file.parent / name)
+        by_option = {("machine",), ("machine", "base")} & scenario.given.keys()
+        return read((Path() if by_option else scenario.file.parent) / name)
     known = named()
     if name not in known:
         told = schema.suggestion(name, list(known))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """From a scenario to runs: every value is filled in, and overlock-sim is told nothing else."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,9 +48,6 @@ class Run:
     def told(self) -> str:
         """The same text whenever it is asked: results are kept by it."""
         return json.dumps(told(self.place, self.variant, self.seed), sort_keys=True)
-
-    def key(self, program: str) -> str:
-        return hashlib.sha256(f"{program}\n{self.told}".encode()).hexdigest()
 
 
 def places(scenario: Scenario) -> list[Place]:

@@ -117,6 +117,8 @@ class Scenario:
         words: list[str | int] = list(filter(None, path.split(".")))
         if not words:
             raise Fail(f"{by}: expected the dotted path of a parameter, as in host.scheduler")
+        if words == ["machine"] and isinstance(value, str):
+            value = {"base": value}
         if words[0] == "sweep":
             words = ["sweep", ".".join(map(str, words[1:]))]
         if words[0] == "guest" and len(words) > 1:

@@ -59,9 +59,18 @@ def checker() -> Path:
 
 def simulator() -> Path:
     """The simulator; the rest can be built without it."""
-    path = folder() / "overlock-sim"
+    return _of_the_simulator("overlock-sim")
+
+
+def costs() -> Path:
+    """What measures the costs that the simulator charges."""
+    return _of_the_simulator("overlock-costs")
+
+
+def _of_the_simulator(name: str) -> Path:
+    path = folder() / name
     if not path.exists():
-        raise Fail(f"overlock-sim is not built; {remedy('make checker', CHECKER_NEEDS)}", MISSING)
+        raise Fail(f"{name} is not built; {remedy('make checker', CHECKER_NEEDS)}", MISSING)
     return path
 
 

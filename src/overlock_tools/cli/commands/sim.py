@@ -7,19 +7,83 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import Within, completing
+from overlock_tools.cli.options import IF_BUSY, Option, Within, completing
 from overlock_tools.model import defs
 
 
+class Scenarios(click.Group):
+    """`overlock sim SCENARIO`, and commands beside it: no scenario has the name of one."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        if args and args[0] in self.commands:
+            below = self.commands[args[0]]
+            return below.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return click.Command.parse_args(self, ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        return click.Command.invoke(self, ctx)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return click.Command.collect_usage_pieces(self, ctx)
+
+
 def _scenarios(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
-    """Ready scenarios, and the shell's own names of files."""
+    """Ready scenarios, the commands beside them, and the shell's own names of files."""
     from overlock_tools.simulate import scenario
 
-    names = [name for name in scenario.ready() if name.startswith(word)]
+    names = [name for name in (*scenario.ready(), *command.commands) if name.startswith(word)]
     return [*map(CompletionItem, names), CompletionItem(word, type="file")]
 
 
-@click.command()
+def _schedulers() -> list[str]:
+    from overlock_tools.simulate import lists
+
+    return list(lists.load().hosts)
+
+
+JOBS = click.option(
+    "--jobs", type=click.IntRange(1), help="Runs at a time on this machine.  [default: CPUs]"
+)
+CLUSTER = click.option(
+    "--cluster", metavar="ADDRESS", help="Dask scheduler to run on: tcp://HOST:8786."
+)
+CACHE = click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Folder for finished runs, which are not repeated.  [default: beside the result]",
+)
+LIMIT = click.option(
+    "--limit",
+    type=Within(0, 1e7),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit of each run; 0: none.",
+)
+CALIBRATIONS = 5
+
+
+def _output(what: str, *names: str) -> Option:
+    kind = click.Path(path_type=Path)
+    return click.option("-o", *names, "--output", "output", type=kind, metavar="FILE", help=what)
+
+
+def _runs(what: str) -> Option:
+    kind = click.IntRange(1, 1000)
+    return click.option("--runs", type=kind, default=CALIBRATIONS, show_default=True, help=what)
+
+
+@click.group(cls=Scenarios, context_settings={"allow_interspersed_args": True})
 @click.argument("scenario", required=False, metavar="SCENARIO", shell_complete=_scenarios)
 @click.option(
     "--set",
@@ -39,33 +103,13 @@ def _scenarios(_: click.Context, __: click.Parameter, word: str) -> list[Complet
 )
 @click.option("--seeds", metavar="N|LIST", help="Number of seeds, or a list: 1,5,9.")
 @click.option("--time", "time_ms", type=Within(0.001, 1e9), metavar="MS", help="Simulated time.")
-@click.option(
-    "--jobs", type=click.IntRange(1), help="Runs at a time on this machine.  [default: CPUs]"
+@JOBS
+@CLUSTER
+@LIMIT
+@_output(
+    "File for the result, for `overlock report`; a folder if a sweep has several results.", "--json"
 )
-@click.option("--cluster", metavar="ADDRESS", help="Dask scheduler to run on: tcp://HOST:8786.")
-@click.option(
-    "--limit",
-    type=Within(0, 1e7),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit of each run; 0: none.",
-)
-@click.option(
-    "-o",
-    "--json",
-    "--output",
-    "output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for the result, for `overlock report`; a folder if a sweep has several results.",
-)
-@click.option(
-    "--cache",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Folder for finished runs, which are not repeated.  [default: beside the result]",
-)
+@CACHE
 @click.option(
     "--explain",
     type=click.IntRange(1),
@@ -121,7 +165,7 @@ def command(**options: Any) -> int:
       overlock sim collapse --locks ticket,tas_yield --seeds 5 -o collapse.json
       overlock sim collapse --set machine.cpus=24 --set 'sweep.guest.app.contexts=["1x","4x"]'
       overlock sim sweep.toml -o results/ --cluster tcp://scheduler:8786
-      overlock sim two-vms --print
+      overlock sim vms --print
       overlock sim waiter-preemption --lock ticket --explain --timeline ticket.json
       overlock sim papers --only 004 -o papers.json
     """
@@ -132,3 +176,75 @@ def command(**options: Any) -> int:
     if options["only"]:
         raise click.UsageError("--only is for `overlock sim papers`")
     return campaign.run(options)
+
+
+@command.command()
+@_output("File of the machine, for scenarios.  [default: standard output]")
+@_runs("Number of measurements, whose medians are written.")
+@click.option("--title", help="Name of the machine in results.  [default: its processor]")
+def calibrate(**options: Any) -> int:
+    """Measure what operations cost on this machine, for simulations of it.
+
+    Nothing else should run meanwhile. Costs that cannot be measured keep their presets.
+
+    \b
+    Examples:
+      overlock sim calibrate -o here.toml
+      overlock sim collapse --set machine=./here.toml
+    """
+    from overlock_tools.simulate import calibrate
+
+    return calibrate.run(options)
+
+
+@command.command()
+@_output("File for the points with their verdicts; finished runs are kept beside it.")
+@click.option(
+    "--native",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Measure nothing: take the rates, and the machine, of an earlier result.",
+)
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Machine, as `overlock sim calibrate` writes it.  [default: calibrate first]",
+)
+@click.option(
+    "--scheduler",
+    metavar="NAME",
+    shell_complete=completing(_schedulers),
+    help="Scheduler that is simulated.  [default: the kernel's]",
+)
+@_runs("Number of measurements that calibrate the machine.")
+@IF_BUSY
+@JOBS
+@CLUSTER
+@LIMIT
+@CACHE
+@click.pass_context
+def validate(ctx: click.Context, /, **options: Any) -> int:
+    """Compare the simulator with this machine: the same locks, measured and simulated.
+
+    The points, and the numbers by which they are right, are in validation.toml of the package.
+    Measuring takes about ten minutes, during which nothing else should run.
+
+    \b
+    Exit codes: 0 the wanted shares are reached, 1 they are missed or a run failed, 2 bad usage,
+    3 the simulator is not built, 130 interrupted.
+
+    \b
+    Examples:
+      overlock sim validate -o validation.json
+      overlock sim validate --native validation.json --machine here.toml
+    """
+    from overlock_tools.simulate import validate
+
+    overlock = ctx.find_root().command
+
+    def bench(words: list[str]) -> int:
+        code = overlock.main(words, prog_name="overlock", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+
+    return validate.run(options, bench)
