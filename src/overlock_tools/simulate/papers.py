@@ -7,7 +7,6 @@ not so here, from measurements.
 
 import itertools
 import json
-import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,17 +16,20 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+from rich.text import Text
+
 from overlock_tools.measure.conditions.base import deferred
 from overlock_tools.model.quantities import factor, plain
-from overlock_tools.simulate import cluster, resolve, runner, scenario
+from overlock_tools.simulate import resolve, scenario
+from overlock_tools.simulate.batch import Batch, Shown
 from overlock_tools.simulate.cache import Cache
+from overlock_tools.simulate.campaign import kept_in
 from overlock_tools.simulate.paper_measures import Answer, value_of
 from overlock_tools.simulate.resolve import Place, Run
-from overlock_tools.system import files, native
+from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.system.terminal import console
 
-WORD = "papers"  # of `overlock sim`, instead of a scenario
 CLAIMS = Path(__file__).with_name("papers.toml")
 WHY = Path(__file__).with_name("papers_why.toml")
 FORMAT = "overlock-simulated-papers"
@@ -200,36 +202,6 @@ def load(asked: Sequence[Claim]) -> Runs:
     return Runs({name: resolve.places(scenario.load(name, [])) for name in names})
 
 
-def simulate(runs: Runs, terms: cluster.Terms, cache: Cache, say: Any, ending: Any) -> bool:
-    """False: it was interrupted."""
-    wanted: dict[str, list[tuple[str, Run]]] = {}
-    for name, places in runs.places.items():
-        for run in (run for place in places for run in resolve.runs(place)):
-            wanted.setdefault(run.key(terms.program), []).append((name, run))
-    left = []
-    for key, all_of in wanted.items():
-        answer = cache.get(key)
-        if answer is None:
-            left.append(cluster.Task(key, all_of[0][1].told))
-            continue
-        for name, run in all_of:
-            runs.add(name, run, answer)
-    done = len(wanted) - len(left)
-
-    def take(key: str, answer: dict[str, Any]) -> None:
-        nonlocal done
-        cache.put(key, answer)
-        for name, run in wanted[key]:
-            runs.add(name, run, answer)
-        done += 1
-        say(done, len(wanted))
-
-    say(done, len(wanted))
-    if left:
-        cluster.run(left, terms, take, ending)
-    return done == len(wanted)
-
-
 # Judging
 
 
@@ -387,22 +359,30 @@ def run(options: Mapping[str, Any]) -> int:
     out = console()
     asked = claims(options["only"])
     runs = load(asked)
-    jobs = options["jobs"] or len(os.sched_getaffinity(0))
-    program = runner.digest(native.simulator())
-    terms = cluster.Terms(program, jobs, options["cluster"], options["limit"])
+    wanted = [
+        (name, run)
+        for name, places in runs.places.items()
+        for place in places
+        for run in resolve.runs(place)
+    ]
 
-    def say(done: int, of: int) -> None:
-        if not options["quiet"] and (done == of or done % 20 == 0):
-            out.print(f"{done} of {of} runs done")
+    def add(number: int, answer: Answer) -> None:
+        runs.add(*wanted[number], answer)
 
+    batch = Batch([run.told for _, run in wanted], Cache(kept_in(options)), add)
+    shown = Shown(out, options["quiet"], lambda: Text("the papers' experiments", style="bold"))
     with deferred() as asked_to_end:
-        whole = simulate(runs, terms, Cache(_cache(options)), say, asked_to_end)
-    if not whole:
-        out.print("interrupted; repeat it with --cache FOLDER or -o FILE to go on from there")
-        return INTERRUPTED
-    judged = [judge(claim, runs) for claim in asked]
-    if options["output"]:
-        files.write(options["output"], to_json(judged, runs))
+        batch.simulate(options, shown, asked_to_end)
+        if asked_to_end():
+            out.print(batch.interrupted(), soft_wrap=True)
+            return INTERRUPTED
+    return _tell([judge(claim, runs) for claim in asked], runs, options["output"])
+
+
+def _tell(judged: Sequence[Judged], runs: Runs, output: Path | None) -> int:
+    out = console()
+    if output:
+        files.write(output, to_json(judged, runs))
     for one in judged:
         out.print(f"{one.verdict:8}{one.claim.id}: {one.claim.claim}", soft_wrap=True)
         for found in one.found:
@@ -410,14 +390,6 @@ def run(options: Mapping[str, Any]) -> int:
     for failure in runs.failures:
         out.print(f"failed: {failure}", soft_wrap=True)
     return FAILED if runs.failures else 0
-
-
-def _cache(options: Mapping[str, Any]) -> Path | None:
-    """Beside the result, if no other place is named."""
-    if options["cache"]:
-        return Path(options["cache"])
-    output: Path | None = options["output"]
-    return output.with_name(f"{output.stem}.runs") if output else None
 
 
 def _line(found: Found) -> str:

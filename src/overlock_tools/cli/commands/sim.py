@@ -132,12 +132,6 @@ def _runs(what: str) -> Option:
     help="File for a picture of one run.",
 )
 @click.option("--window", metavar="MS-MS", help="Part of the run to trace, as in 10-30.")
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="CLAIM",
-    help="Of papers: only claims whose ids begin so, such as 000 or 004-fig2; repeatable.",
-)
 @click.option("--quiet", is_flag=True, help="Print only failures, and the files written.")
 @click.option(
     "--list", "listing", is_flag=True, help="List ready scenarios, and what scenarios can name."
@@ -152,8 +146,7 @@ def command(**options: Any) -> int:
     """Simulate locks on a machine, under a scheduler, with threads or virtual machines.
 
     SCENARIO is a TOML file, or a ready scenario that --list shows. The result depends on nothing
-    but the scenario, its seeds and the build. `papers` instead of a scenario repeats the papers'
-    experiments, and judges what they say.
+    but the scenario, its seeds and the build.
 
     \b
     Exit codes: 0 success, 1 a run failed (a lock does not exclude or deadlocks, a run exceeds its
@@ -167,14 +160,9 @@ def command(**options: Any) -> int:
       overlock sim sweep.toml -o results/ --cluster tcp://scheduler:8786
       overlock sim vms --print
       overlock sim waiter-preemption --lock ticket --explain --timeline ticket.json
-      overlock sim papers --only 004 -o papers.json
     """
-    from overlock_tools.simulate import campaign, papers
+    from overlock_tools.simulate import campaign
 
-    if options["scenario"] == papers.WORD:
-        return papers.run(options)
-    if options["only"]:
-        raise click.UsageError("--only is for `overlock sim papers`")
     return campaign.run(options)
 
 
@@ -248,3 +236,31 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
         return code if isinstance(code, int) else 0
 
     return validate.run(options, bench)
+
+
+@command.command()
+@_output("File for the claims with their verdicts; finished runs are kept beside it.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CLAIM",
+    help="Only claims whose ids begin so, such as 000 or 004-fig2; repeatable.",
+)
+@JOBS
+@CLUSTER
+@LIMIT
+@CACHE
+@click.option("--quiet", is_flag=True, help="Do not show how many runs are done.")
+def papers(**options: Any) -> int:
+    """Repeat the papers' experiments in the simulator, and judge what they say.
+
+    The claims, and the bounds by which they hold, are in papers.toml of the package.
+
+    \b
+    Examples:
+      overlock sim papers --only 004
+      overlock sim papers -o papers.json
+    """
+    from overlock_tools.simulate import papers as experiments
+
+    return experiments.run(options)
