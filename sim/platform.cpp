@@ -33,6 +33,7 @@ void Simulation::spend(Time time) {
 Time Simulation::now(Place) {
     if (!self_)
         return events_.now();
+    self_->tells_by = events_.now();
     spend(machine().costs.clock);
     return events_.now();
 }
@@ -49,8 +50,15 @@ Time Simulation::later(Time t, uint64_t n, Time d, Place) {
     return sum(t, span);
 }
 
-bool Simulation::passed(Time t, Place place) {
-    return t != never && t <= now(place);
+bool Simulation::passed(Time t, Place) {
+    if (t == never)
+        return false;
+    if (self_) {
+        spend(machine().costs.clock);
+        if (t > events_.now())
+            self_->tells_by = std::min(self_->tells_by, t);
+    }
+    return t <= events_.now();
 }
 
 // Memory.
@@ -133,7 +141,7 @@ void Simulation::fence(Place) {
 bool Simulation::repeats(const Task &t) {
     const Looks &now = t.looks_at;
 
-    return now.are_known() && now.size() == t.watched &&
+    return now.are_all() && now.size() == t.watched &&
            std::equal(now.begin(), now.end(), t.watches.begin(),
                       [](const Look &l, const Watch &w) { return l.same_word(w.look); });
 }
@@ -202,13 +210,16 @@ void Simulation::relax(Time until, Place) {
     t.told_at = never;
     if (events_.now() > t.polled + host_.spin_gap)
         t.spins_from = events_.now();
-    bool polls = repeats(t) && !t.looks_at.any_is_old() && until > events_.now();
+    // Without a word to look at, only time ends the wait.
+    bool can_end = t.looks_at.size() || until != never;
+    bool polls = can_end && repeats(t) && !t.looks_at.any_is_old() && until > events_.now();
     if (polls)
         for (unsigned i = 0; i < t.watched; i++)
             t.watches[i].look = t.looks_at.begin()[i];
     else
         watch(t);
     t.looks_at.clear();
+    t.tells_by = never;
     if (polls)
         poll(t, until);
     else
@@ -236,16 +247,16 @@ void Simulation::begins_to_poll(Task &t) {
         host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
 }
 
-// A kernel that spins does not yield.
-void Simulation::yield(uint32_t to, Place) {
+// A kernel that spins does not yield. Its loop may go by the clock, too.
+void Simulation::yield(uint32_t to, Place place) {
     Task &t = *self_;
 
-    forget(t);
     t.counts.yields++;
     if (is_kernel() && !to) {
-        spend(machine().costs.pause);
+        relax(t.tells_by, place);
         return;
     }
+    forget(t);
     spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
     events_.set(t.step, events_.now());
     t.gives_up = true;

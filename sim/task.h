@@ -43,7 +43,7 @@ public:
     void add(const Look &l);
     void wrote(const uint8_t *at, uint8_t width); // itself: what it finds there is not news
     void clear() { size_ = 0, all_ = true; }
-    bool are_known() const { return size_ && all_; } // nothing was left out
+    bool are_all() const { return all_; } // nothing was left out
     bool any_is_old() const { return std::any_of(begin(), end(), std::mem_fn(&Look::is_old)); }
 
     const Look *begin() const { return looks_.data(); }
@@ -131,7 +131,8 @@ public:
     Timer alarm;   // a park ends
     Time left = 0; // of what it does, while it has no CPU
 
-    Looks looks_at; // in this turn of its loop
+    Looks looks_at;        // in this turn of its loop
+    Time tells_by = never; // when the clock will tell this turn something new
     std::array<Watch, Looks::most> watches;
     unsigned watched = 0; // in the turn before
     Time poll_from = 0, poll_period = 0;
