@@ -50,7 +50,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def told(mix: dict[str, Any], think_percent: float) -> dict[str, Any]:
     """As overlock-sim takes it, all times between sections made longer or shorter."""
-    found = _without_words(mix)
+    found: dict[str, Any] = _without_words(mix)
     found["locks"] = found.pop("lock")
     found["think"] = _scaled(found["think"], think_percent / 100)
     return found
