@@ -46,7 +46,7 @@ def claim(*checks: dict[str, Any]) -> Claim:
     return papers._claim({**raw, "check": [{**CHECK, **check} for check in checks]})
 
 
-def judged(values: dict[tuple[str, int, int], float | None], *checks: dict[str, Any]) -> Any:
+def judged(values: Mapping[tuple[str, int, int], float | None], *checks: dict[str, Any]) -> Any:
     return papers.judge(claim(*checks), Known(values))
 
 
