@@ -69,7 +69,7 @@ class Debian:
     def take_checkout(self, folder: str) -> None:
         """The tracked files as they are now."""
         (self.root / folder).mkdir(parents=True)
-        names = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = ["git", "ls-files", "-z"]
         listed = subprocess.run(names, cwd=TOP, capture_output=True, check=True).stdout
         kept = b"\0".join(n for n in listed.split(b"\0") if n and (TOP / os.fsdecode(n)).exists())
         for command in (
