@@ -72,11 +72,9 @@ class Debian:
         names = ["git", "ls-files", "-z"]
         listed = subprocess.run(names, cwd=TOP, capture_output=True, check=True).stdout
         kept = b"\0".join(n for n in listed.split(b"\0") if n and (TOP / os.fsdecode(n)).exists())
-        for command in (
-            ["tar", "-C", TOP, "-c", "--null", "-T", "-", "-f", self.root / "tmp/tree.tar"],
-            ["tar", "-C", self.root / folder, "-xf", self.root / "tmp/tree.tar"],
-        ):
-            subprocess.run(command, input=kept, check=True)
+        pack = ["tar", "-C", str(TOP), "-c", "--null", "-T", "-"]
+        packed = subprocess.run(pack, input=kept, capture_output=True, check=True).stdout
+        subprocess.run(["tar", "-C", self.root / folder, "-x"], input=packed, check=True)
 
 
 @cache
@@ -128,6 +126,5 @@ def copy_to(folder: Path) -> Debian:
     """One's own; skips the test where there is none."""
     if why := why_not():
         pytest.skip(f"no bare Debian 12 here: {why}")
-    command = ["cp", "--archive", "--reflink=auto", KEPT / "root", folder / "root"]
-    subprocess.run(command, check=True)
+    subprocess.run(["cp", "--archive", KEPT / "root", folder / "root"], check=True)
     return Debian(folder / "root")

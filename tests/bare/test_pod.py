@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The manifest of docs/containers.md, word for word, as podman runs it; and how it is rolled back."""
+"""The manifest of docs/containers.md, word for word, run by podman, and rolled back."""
 
 import os
 import re
@@ -28,8 +28,9 @@ runtime = "runc"
 
 
 def manifest() -> str:
-    (spec,) = re.findall(r"```yaml\n(spec:\n.*?)```", PAGE, re.DOTALL)
-    return HEAD + spec + "  restartPolicy: Never\n"
+    found = re.search(r"```yaml\n(spec:\n.*?)```", PAGE, re.DOTALL)
+    assert found
+    return HEAD + found[1] + "  restartPolicy: Never\n"
 
 
 class Podman:
@@ -40,7 +41,7 @@ class Podman:
         (folder / "containers.conf").write_text(CONFIG)
 
     def __call__(self, *words: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-        own = ["--root", self.folder / "root", "--runroot", self.folder / "run"]
+        own = ["--root", str(self.folder / "root"), "--runroot", str(self.folder / "run")]
         return subprocess.run(
             ["podman", *own, "--storage-driver", "vfs", *words],
             env={**os.environ, "CONTAINERS_CONF": str(self.folder / "containers.conf")},

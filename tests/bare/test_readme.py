@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """README's lines, word for word, on a bare Debian 12: install, compile, run, a first profile."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.bare.debian import Debian, copy_to

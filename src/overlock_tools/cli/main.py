@@ -74,12 +74,15 @@ def usage_message(error: click.UsageError) -> str:
 NO_ARGS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
-def misused(error: click.UsageError) -> int:
+def refused(error: click.ClickException) -> int:
     if isinstance(error, NO_ARGS):
         click.echo(error.message)
         return 0
-    say(usage_message(error))
-    return USAGE
+    if isinstance(error, click.UsageError):
+        say(usage_message(error))
+        return USAGE
+    say(error.format_message())
+    return error.exit_code
 
 
 def run(args: list[str] | None = None) -> int:
@@ -93,11 +96,8 @@ def run(args: list[str] | None = None) -> int:
             raise
         say(f"this needs the package {OPTIONAL[error.name]}")
         return MISSING
-    except click.UsageError as error:
-        return misused(error)
     except click.ClickException as error:
-        say(error.format_message())
-        return error.exit_code
+        return refused(error)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:  # the reader, `head` say, has had enough
