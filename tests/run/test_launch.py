@@ -172,7 +172,7 @@ LEFT_TO_PYTHON = {
 
 MISSING_PYTHON = (
     "overlock-tools, which cannot be started: No such file or directory; install the package "
-    "overlock-tools, or run `pip install .` in overlock's sources"
+    "overlock-tools, or `pip install .` in overlock's sources"
 )
 
 REFUSED = {
