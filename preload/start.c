@@ -138,7 +138,8 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 
 		snprintf(library, sizeof(library), "%.*s/liboverlock.so.0", folder, me.dli_fname);
 		if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
-			dlopen("liboverlock.so.0", RTLD_NOW | RTLD_GLOBAL); /* a package of its own */
+			dlopen("liboverlock.so.0",
+			       RTLD_NOW | RTLD_GLOBAL); /* a package of its own */
 	}
 	so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!so)
