@@ -54,3 +54,9 @@ def test_a_lock_of_ones_own_is_checked_with_a_compiler(debian: Debian) -> None:
     debian.says("apt-get install -y -qq --no-install-recommends g++")
     debian.says("overlock new own --dir /tmp")
     assert "holds" in debian.says("overlock check /tmp/own.h --size 2x1 --no-cache")
+
+
+def test_a_header_that_needs_the_library_finds_its_package(debian: Debian) -> None:
+    debian.says("apt-get install -y -qq --no-install-recommends g++")
+    header = "/usr/lib/overlock/include/overlock/lock/pv_ticket.h"
+    assert debian.says(f"overlock run --lock {header} -- echo fine") == "fine\n"
