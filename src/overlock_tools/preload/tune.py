@@ -117,7 +117,7 @@ def how_to_run(advice: tuning.Advice, args: tuple[str, ...], written: Path | Non
     if written:
         said += (
             f"\nBy {written}, which Python reads first, the program starts "
-            f"{python_ms(written):.0f} ms later: for programs that run for long."
+            f"{python_ms(written):.0f} ms later: use it for programs that run long."
         )
     return said
 
