@@ -88,8 +88,11 @@ install: build ## install library, headers and man pages; DESTDIR= and PREFIX= a
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || \
 		echo "the loader does not know the library yet: run ldconfig as root, or set LD_LIBRARY_PATH"
 
-.PHONY: deb third-party
-deb: ## build Debian packages of library, headers and interposer into build/deb
+.PHONY: bare deb third-party
+bare: ## follow README, install the packages and run the pod's manifest on a bare Debian 12; five minutes, root
+	@$(MAKE) --no-print-directory test ARGS="--only bare --only packages $(ARGS)"
+
+deb: ## build Debian packages of library, headers, interposer and command into build/deb
 	@tools/setup deb
 	@$(MAKE) --no-print-directory native
 	@tools/deb $(BUILD)/deb

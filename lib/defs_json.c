@@ -196,6 +196,21 @@ int main(void)
 #define SETTING(host, name, unit, preset, source, what) \
 	setting(#host, #name, #unit, preset, source, what);
 #include <hosts.def>
+#undef HOST
+#undef SETTING
+	printf("\n  ]");
+	list("features");
+#define FEATURE(name, what) entry(#name, what);
+#define SETTING(...)
+#include <features.def>
+#undef FEATURE
+#undef SETTING
+	printf("\n  ]");
+	list("feature_settings");
+#define FEATURE(...)
+#define SETTING(feature, name, unit, preset, source, what) \
+	setting(#feature, #name, #unit, preset, source, what);
+#include <features.def>
 	printf("\n  ]");
 	list("guests");
 #define GUEST(name, what) entry(#name, what);

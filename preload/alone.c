@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSTALL	      "install it with `pip install .` in overlock's sources"
+#define INSTALL	      "install the package overlock-tools, or `pip install .` in overlock's sources"
 #define LONGEST	      64
 #define LESS(a, b)    ((a) < (b) ? (a) : (b))
 

@@ -123,8 +123,8 @@ static void find_real(void)
 
 /*
  * A lock from outside the tree, OVERLOCK_LOCK_SO=ops.so. What it asks of the library it finds in
- * the liboverlock beside us, loaded behind everything the program has so that nothing of the
- * program's is overshadowed.
+ * the liboverlock beside us, or else in the system's, loaded behind everything the program has so
+ * that nothing of the program's is overshadowed.
  */
 static const struct ol_lock_ops *load(const char *id, const char *path)
 {
@@ -137,7 +137,8 @@ static const struct ol_lock_ops *load(const char *id, const char *path)
 		int folder = (int)(strrchr(me.dli_fname, '/') - me.dli_fname);
 
 		snprintf(library, sizeof(library), "%.*s/liboverlock.so.0", folder, me.dli_fname);
-		dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+		if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
+			dlopen("liboverlock.so.0", RTLD_NOW | RTLD_GLOBAL);
 	}
 	so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!so)

@@ -21,6 +21,8 @@ static inline void workload_burn(uint64_t units) {
     Simulation::here().burn(units * ns);
 }
 
+#define WORKLOAD_CHARGE(cost, n)                                                                   \
+    Simulation::here().burn((n) * Simulation::here().machine().costs.cost)
 #include <workload_headers.h>
 
 namespace {

@@ -210,7 +210,7 @@ public:
     Trace *trace = nullptr;
     std::vector<Cpu *> cpus;
     std::vector<Entity *> entities;
-    unsigned cpus_per_socket = UINT32_MAX;
+    unsigned cpus_per_socket = UINT32_MAX, cpus_per_core = 1;
     uint64_t seed = 0;                              // of what is not to be in step
     Time part_of(Time time, uint64_t number) const; // less than all, by the seed
     Time most_deferral = 0; // a slice that is over goes on for so long on request

@@ -32,6 +32,7 @@ Simulation::Simulation(const Scenario &scenario)
         cpus_.push_back(std::make_unique<PhysicalCpu>(host_, i));
         host_.add(*cpus_.back());
     }
+    host_.cpus_per_core = machine().threads_per_core;
     host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
     host_.seed = scenario_.seed;
     host_.exit = machine().costs.exit;

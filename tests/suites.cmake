@@ -320,12 +320,18 @@ suite(third-party SECONDS 150
 	BUILD all
 	COMMAND "pytest -rs tests/thirdparty")
 
-suite(packages SECONDS 80
-	WHAT "Debian packages of library, headers and interposer: built, unpacked, linked with, preloaded"
-	PATHS include lib preload packaging tests/packages
-	NEEDS deb
+suite(packages SECONDS 280
+	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing"
+	PATHS include lib preload packaging tests/packages tests/bare
+	NEEDS deb bare
 	BUILD all
 	COMMAND "pytest -rs tests/packages")
+
+suite(bare SECONDS 240
+	WHAT "README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/containers.md in containers"
+	PATHS README.md Makefile packaging tools/setup tools/packages.txt tests/bare
+	NEEDS bare
+	COMMAND "pytest -rs tests/bare")
 
 suite(conformance SECONDS 220
 	WHAT "overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught"

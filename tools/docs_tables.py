@@ -13,6 +13,7 @@ from pathlib import Path
 import advice_tables
 import apps_measured
 import guest_measured
+import simulated_papers
 import survey
 from lock_pages import PROPERTIES, linked, table
 
@@ -258,6 +259,10 @@ PARTS: dict[str, Callable[..., str]] = {
     "guest-rates": guest_rates,
     "guest-hosted": guest_hosted,
     "guest-claims": guest_claims,
+    "simulated-counts": simulated_papers.counts,
+    "simulated-reasons": simulated_papers.reasons,
+    "simulated-scenarios": simulated_papers.scenarios,
+    "simulated-verdicts": simulated_papers.verdicts,
     "survey": survey.waiting,
     "survey-counts": survey.counts,
     "survey-measured": survey.measured,

@@ -8,6 +8,7 @@
  * Like the C++ libraries it makes 624 numbers at once: one step in 624 takes about a microsecond,
  * also inside critical sections.
  */
+#include "charge.h"
 #include <overlock/port.h>
 
 enum { MT19937_N = 624, MT19937_M = 397 };
@@ -61,6 +62,7 @@ static inline uint32_t mt19937_next(struct mt19937 *mt)
 /* `steps` numbers made and thrown away. */
 static inline void mt19937_advance(struct mt19937 *mt, uint32_t steps)
 {
+	WORKLOAD_CHARGE(mt19937, steps);
 	while (steps--) {
 		uint32_t y = mt19937_next(mt);
 

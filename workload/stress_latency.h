@@ -15,6 +15,7 @@
  * this. libslock lets threads on its mutex pause more the more they are; this does not. The line
  * that is written is the one that proves exclusion.
  */
+#include "charge.h"
 #include "ledger.h"
 #include "workload.h"
 
@@ -32,6 +33,7 @@ struct stress_latency_own {
 
 static inline void stress_latency_delay(uint64_t loops)
 {
+	WORKLOAD_CHARGE(delay, loops);
 	while (loops--)
 		__asm__ __volatile__("nop");
 }

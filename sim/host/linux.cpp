@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 namespace ol::simulator {
 
@@ -47,6 +48,25 @@ size_t Linux::load(const Cpu &c) const {
     return queue(c).waiting.size() + !c.is_idle();
 }
 
+// Of the core or socket of so many CPUs.
+size_t Linux::load_around(const Cpu &c, size_t together) const {
+    size_t first = c.number / together * together, all = 0;
+
+    for (size_t i = first; i < std::min(first + together, level_.cpus.size()); i++)
+        all += load(*level_.cpus[i]);
+    return all;
+}
+
+// For a new one: Linux begins with the socket that has the least to do, and looks for a core there.
+bool Linux::is_better(const Cpu &a, const Cpu &b) const {
+    size_t socket = std::min<size_t>(level_.cpus_per_socket, level_.cpus.size());
+    auto rank = [&](const Cpu &c) {
+        return std::tuple(load(c), load_around(c, socket), load_around(c, level_.cpus_per_core));
+    };
+
+    return rank(a) < rank(b);
+}
+
 // Linux looks for an idle CPU where caches are shared, from the next one on.
 Cpu *Linux::idle_near(const Entity &e, const Cpu &c) const {
     size_t n = level_.cpus.size();
@@ -72,7 +92,7 @@ Cpu &Linux::place(Entity &e, Why why) {
         return *e.last;
     Cpu *best = nullptr;
     for (Cpu *c : level_.cpus)
-        if (e.may_run_on(*c) && (!best || load(*c) < load(*best)))
+        if (e.may_run_on(*c) && (!best || is_better(*c, *best)))
             best = c;
     return *best;
 }

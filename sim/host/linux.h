@@ -47,6 +47,8 @@ protected:
 
 private:
     size_t load(const Cpu &c) const;
+    size_t load_around(const Cpu &c, size_t together) const;
+    bool is_better(const Cpu &a, const Cpu &b) const;
     Cpu *idle_near(const Entity &e, const Cpu &c) const;
     void rebase(Entity &e, Cpu &c);
     void advance(Queue &q, const Entity &e);

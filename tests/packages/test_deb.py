@@ -1,49 +1,16 @@
 # SPDX-License-Identifier: MIT
 """`make deb`: the packages, unpacked as dpkg would, and used."""
 
-import os
 import platform
-import shutil
-import subprocess
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import TOP
-from tests.processes import HANG_S
+from tests.packages.conftest import PACKAGES, run
 
 PROGRAM = TOP / "tests/run/programs/guarded.c"
-PACKAGES = ("liboverlock-dev", "liboverlock0", "overlock")
-
-
-def run(*command: str | Path, given: str = "", **more: str) -> str:
-    """What it printed; it must end well and say nothing on standard error."""
-    done = subprocess.run(
-        [str(word) for word in command],
-        input=given,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **more},
-        timeout=HANG_S,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), (command, done.stdout, done.stderr)
-    return done.stdout
-
-
-@pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    if not shutil.which("dh"):
-        pytest.skip("there is no debhelper; make deb brings it")
-    folder = tmp_path_factory.mktemp("deb")
-    others = folder / "other_0.1.0_all.deb"
-    others.touch()
-    files = [Path(line) for line in run(TOP / "tools/deb", folder).splitlines()]
-    assert others.exists()
-    assert others not in files
-    found = {path.name.split("_")[0]: path for path in files}
-    assert set(PACKAGES) <= set(found)
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -69,9 +36,19 @@ def test_what_each_package_has(packages: dict[str, Path]) -> None:
     has("overlock", *(f"usr/lib/overlock/liboverlock-run{f}.so" for f in ("", "-counted")))
     has("overlock", "usr/share/overlock/overlock-gdb.py", "examples/overlock.service.conf")
     has("overlock", "man1/overlock.1.gz", "man1/overlock-run.1.gz")
+    has("overlock-tools", "bin/overlock-tools", "dist-packages/overlock_tools/cli/main.py")
     needed = run("dpkg-deb", "-f", packages["overlock"], "Depends")
     assert "libc6 (>= 2.3" in needed
     assert "libstdc++" not in needed  # the demangler came along
+
+
+def test_the_command_finds_what_a_wheel_carries(root: Path) -> None:
+    """Its list names them; libraries and the launcher are in packages of their own."""
+    native = root / "usr/lib/python3/dist-packages/overlock_tools/native"
+    hook = (TOP / "tools/wheel_native.py").read_text()
+    names = re.findall(r'"(overlock-[a-z-]+|include|engine|lib/[a-z_.]+)"', hook)
+    assert {"overlock-check", "engine", "lib/site.h"} <= set(names)
+    assert not [name for name in names if not (native / name).exists()]
 
 
 def test_a_program_links_with_it(root: Path, tmp_path: Path) -> None:
@@ -93,8 +70,11 @@ def test_a_program_runs_under_it(root: Path, tmp_path: Path, flavour: str) -> No
     assert out.exists() == bool(flavour)
 
 
-def test_the_command_explains_itself_without_python(root: Path) -> None:
-    overlock, bare = root / "usr/bin/overlock", {"PATH": "/usr/bin:/bin", "OVERLOCK_NATIVE": ""}
+def test_the_command_explains_itself_without_python(
+    packages: dict[str, Path], tmp_path: Path
+) -> None:
+    run("dpkg-deb", "-x", packages["overlock"], tmp_path)
+    overlock, bare = tmp_path / "usr/bin/overlock", {"PATH": "/usr/bin:/bin", "OVERLOCK_NATIVE": ""}
     assert "overlock run [OPTIONS] [--] PROGRAM" in run(overlock, "--help", **bare)
     assert run(overlock, "--version", **bare).startswith("overlock, version ")
     assert "ticket  " in run(overlock, "locks", **bare)

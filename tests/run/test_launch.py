@@ -171,8 +171,8 @@ LEFT_TO_PYTHON = {
 }
 
 MISSING_PYTHON = (
-    "overlock-tools, which cannot be started: No such file or directory; install it with `pip "
-    "install .` in overlock's sources"
+    "overlock-tools, which cannot be started: No such file or directory; install the package "
+    "overlock-tools, or `pip install .` in overlock's sources"
 )
 
 REFUSED = {

@@ -148,6 +148,18 @@ TEST(Hosts, QuotasThrottle) {
     }
 }
 
+// Without a core of its own, each is as fast as a core's second thread.
+TEST(Hosts, LinuxBeginsOnCoresOfTheirOwn) {
+    for (const char *scheduler : {"fair", "eevdf"}) {
+        Json alone = host(scheduler, {burner(1)}, 8, 100);
+        alone["machine"] = {{"cpus", 8}, {"threads_per_core", 2}, {"cores_per_socket", 2}};
+        Json all = alone;
+        all["guests"] = {burner(4)};
+        auto one = static_cast<double>(turns(*run(alone)));
+        EXPECT_NEAR(static_cast<double>(turns(*run(all))), 4 * one, 40) << scheduler;
+    }
+}
+
 TEST(Credit, CapsAreKeptThoughCpusIdle) {
     Json capped = burner(2);
 

@@ -74,6 +74,17 @@ TEST(Runs, CountTurnsSectionsAndWaits) {
 }
 
 // CPU time is neither made nor lost.
+// A step of the generator, and a turn of the delay loop, take the time that costs.def says.
+TEST(Runs, AreChargedForWorkThatIsDone) {
+    for (const char *workload : {"mutexbench", "stress_latency"}) {
+        Json p = plan("ticket", 1);
+        p["machine"]["costs"] = {{"mt19937", 100}, {"delay", 2}};
+        p["guests"][0]["workload"] = workload;
+        auto s = run(p); // of 100 ms, in turns of some 104 steps, and of 5200 loops
+        EXPECT_NEAR(static_cast<double>(turns(*s)), 1e8 / 10400, 1000) << workload;
+    }
+}
+
 TEST(Runs, EveryCpuIsAccountedFor) {
     for (const char *kind : {"threads", "users"}) {
         Json p = plan("none", 5, 3, 200);

@@ -12,7 +12,14 @@ import click
 
 from overlock_tools import __version__
 from overlock_tools.cli import commands
-from overlock_tools.system.errors import INTERRUPTED, USAGE, Fail, say
+from overlock_tools.system.errors import INTERRUPTED, MISSING, USAGE, Fail, say
+
+# The Debian package depends on click and rich alone. By module: the package that has it.
+OPTIONAL = {
+    "numpy": "python3-numpy",
+    "matplotlib": "python3-matplotlib",
+    "hdrh": "hdrhistogram (not in Debian; `pip install .` in overlock's sources brings it)",
+}
 
 
 class LazyGroup(click.Group):
@@ -63,12 +70,19 @@ def usage_message(error: click.UsageError) -> str:
     return f"{text}; see `{path} --help`"
 
 
-def misused(error: click.UsageError) -> int:
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+# click before 8.2, Debian 12's, prints the help itself.
+NO_ARGS = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
+def refused(error: click.ClickException) -> int:
+    if isinstance(error, NO_ARGS):
         click.echo(error.message)
         return 0
-    say(usage_message(error))
-    return USAGE
+    if isinstance(error, click.UsageError):
+        say(usage_message(error))
+        return USAGE
+    say(error.format_message())
+    return error.exit_code
 
 
 def run(args: list[str] | None = None) -> int:
@@ -77,11 +91,13 @@ def run(args: list[str] | None = None) -> int:
     except Fail as error:
         say(error.message)
         return error.code
-    except click.UsageError as error:
-        return misused(error)
+    except ModuleNotFoundError as error:
+        if error.name not in OPTIONAL:
+            raise
+        say(f"this needs the package {OPTIONAL[error.name]}")
+        return MISSING
     except click.ClickException as error:
-        say(error.format_message())
-        return error.exit_code
+        return refused(error)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:  # the reader, `head` say, has had enough

@@ -4,11 +4,11 @@
 import random
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlock_tools.model import stats
+from overlock_tools.model import defs, stats
 from overlock_tools.model.stats import Ratio
 from overlock_tools.preload import config
 from overlock_tools.system.errors import FAILED, Fail
@@ -23,11 +23,12 @@ class Program:
     code: int  # with which it has to end
     load: str | None
 
-    def seconds(self, variables: Mapping[str, str]) -> float:
+    def seconds(self, variables: Mapping[str, str], launched: Sequence[str] = ()) -> float:
+        """With what has to be started before it: what the user will start takes its time, too."""
         began = time.perf_counter()
         child = subprocess.Popen(
-            self.args,
-            executable=self.path.absolute(),
+            [*launched, *self.args],
+            executable=launched[0] if launched else self.path.absolute(),
             env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -65,6 +66,15 @@ class Candidate:
 
     def __str__(self) -> str:
         return f"{self.lock} with these tunables" if self.tunables else self.lock
+
+    @property
+    def options(self) -> list[str]:
+        """Of `overlock run`; the launcher understands all of them, so Python is not started."""
+        known = defs.load()
+        tuned = [
+            word for name, value in self.tunables for word in (known.tunable(name).option, value)
+        ]
+        return ["run", "--lock", self.lock, *tuned, "--"]
 
     @property
     def choices(self) -> config.Choices:

@@ -235,13 +235,15 @@ def _baseline(asked: str | None, variants: Sequence[str]) -> str:
 def _facts(place: Place, example: Mapping[str, Any]) -> dict[str, Any]:
     machine, host = place.machine, example["host"]
     settings = ", ".join(f"{name} {value:g}" for name, value in host["settings"].items())
+    features = "".join(f" with {name}" for name in host["features"])
     return {
-        "simulated": f"{machine.cpus} CPUs, {machine.title}, scheduler {host['scheduler']}",
+        "simulated": f"{machine.cpus} CPUs, {machine.title}, "
+        f"scheduler {host['scheduler']}{features}",
         "cpus": machine.cpus,
         "threads_per_core": machine.threads_per_core,
         "cores_per_socket": machine.cores_per_socket,
         "smt_percent": machine.smt_percent,
-        "scheduler": f"{host['scheduler']} ({settings})",
+        "scheduler": f"{host['scheduler']} ({settings}){features}",
         "seeds": place.scenario.seeds,
         "warm_up_ms": example["warm_up_us"] / 1000,
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a scenario can name: schedulers, costs, kinds of guests, workloads; from sim/*.def."""
+"""What a scenario can name: schedulers, features, costs, guests, workloads; from sim/*.def."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -27,10 +27,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Setting:
-    """Of a scheduler."""
+    """Of a scheduler or a feature."""
 
     name: str
-    unit: str  # "us", or "n" for a number
+    unit: str  # "us" or "ns", or "n" for a number
     preset: float
     source: str
     what: str
@@ -43,7 +43,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Host:
-    """A scheduler."""
+    """A scheduler, or a feature around it."""
 
     name: str
     what: str
@@ -54,6 +54,7 @@ class Host:
 class Lists:
     costs: dict[str, Cost]
     hosts: dict[str, Host]
+    features: dict[str, Host]
     guests: dict[str, str]
     workloads: dict[str, Workload]
 
@@ -66,10 +67,6 @@ def key(parameter: Parameter) -> str:
 @cache
 def load() -> Lists:
     raw = defs.raw_lists()
-    settings: dict[str, dict[str, Setting]] = {}
-    for entry in raw["settings"]:
-        setting = Setting(**{name: of for name, of in entry.items() if name != "host"})
-        settings.setdefault(entry["host"], {})[setting.key] = setting
     parameters: dict[str, list[Parameter]] = {}
     for entry in raw["params"]:
         parameters.setdefault(entry["workload"], []).append(_parameter(entry))
@@ -79,10 +76,19 @@ def load() -> Lists:
     ]
     return Lists(
         {entry["name"]: Cost(**entry) for entry in raw["costs"]},
-        {e["name"]: Host(e["name"], e["what"], settings.get(e["name"], {})) for e in raw["hosts"]},
+        _hosts(raw["hosts"], raw["settings"]),
+        _hosts(raw["features"], raw["feature_settings"]),
         {entry["name"]: entry["what"] for entry in raw["guests"]},
         {workload.name: workload for workload in [*workloads, MIX, NEIGHBOUR]},
     )
+
+
+def _hosts(entries: list[dict[str, Any]], raw: list[dict[str, Any]]) -> dict[str, Host]:
+    settings: dict[str, dict[str, Setting]] = {}
+    for entry in raw:
+        setting = Setting(**{name: of for name, of in entry.items() if name != "host"})
+        settings.setdefault(entry["host"], {})[setting.key] = setting
+    return {e["name"]: Host(e["name"], e["what"], settings.get(e["name"], {})) for e in entries}
 
 
 def _parameter(entry: dict[str, Any]) -> Parameter:

@@ -90,7 +90,7 @@ def told(place: Place, variant: str, seed: int) -> dict[str, Any]:
     values = place.scenario.values
     return {
         "machine": place.machine.told(),
-        "host": _scheduler(values.get("host", {})),
+        "host": _host(values.get("host", {})),
         "guests": list(_guests(place, variant)),
         "seed": seed,
         "warm_up_us": values.get("warm_up_ms", WARM_UP_MS) * 1000,
@@ -98,14 +98,26 @@ def told(place: Place, variant: str, seed: int) -> dict[str, Any]:
     }
 
 
+def _host(table: dict[str, Any]) -> dict[str, Any]:
+    features = table.get("features", {})
+    return {
+        **_scheduler(table),
+        "features": {
+            name: _settings(lists.load().features[name], given) for name, given in features.items()
+        },
+    }
+
+
 def _scheduler(table: dict[str, Any]) -> dict[str, Any]:
     name = table.get("scheduler", schema.FIRST_HOST)
-    given = table.get("settings", {})
-    known = lists.load().hosts[name].settings
     return {
         "scheduler": name,
-        "settings": {s.name: given.get(key, s.preset) for key, s in known.items()},
+        "settings": _settings(lists.load().hosts[name], table.get("settings", {})),
     }
+
+
+def _settings(of: lists.Host, given: dict[str, float]) -> dict[str, float]:
+    return {s.name: given.get(key, s.preset) for key, s in of.settings.items()}
 
 
 def _guests(place: Place, variant: str) -> Iterator[dict[str, Any]]:

@@ -43,6 +43,12 @@ def _filled() -> dict[str, Any]:
         )
         for workload in known.workloads.values()
     ]
+    parts["features"] |= _only(
+        {
+            feature.name: _only({key: {"$ref": "#/$defs/setting"} for key in feature.settings})
+            for feature in known.features.values()
+        }
+    )
     tunables = defs.load().tunables.values()
     parts["tunables"] |= _only({tunable_key(t): _tunable(t) for t in tunables})
     return schema

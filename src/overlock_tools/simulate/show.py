@@ -20,18 +20,20 @@ def listing(out: Console) -> None:
     titles = {name: _title(path) for name, path in scenario.ready().items()}
     _part(out, "scenarios", titles)
     _part(out, "machines", {name: _title(path) for name, path in machines.named().items()})
-    for host in known.hosts.values():
-        settings = {
-            key: f"{s.what}  [{plain(s.preset).strip()}: {s.source}]"
-            for key, s in host.settings.items()
-        }
-        _part(out, f"scheduler {host.name}: {host.what}", settings)
+    for word, hosts in (("scheduler", known.hosts), ("feature", known.features)):
+        for host in hosts.values():
+            settings = {key: f"{s.what}  [{_from(s)}]" for key, s in host.settings.items()}
+            _part(out, f"{word} {host.name}: {host.what}", settings)
     _part(out, "kinds of guests", known.guests)
     for workload in known.workloads.values():
         parameters = {lists.key(p): f"{p.what}  [{p.preset}]" for p in workload.parameters}
         _part(out, f"workload {workload.name}: {workload.what}", parameters)
     costs = {c.name: f"{c.what}  [{c.preset:g} ns: {c.source}]" for c in known.costs.values()}
     _part(out, "costs", costs)
+
+
+def _from(setting: lists.Setting) -> str:
+    return ": ".join(filter(None, (plain(setting.preset).strip(), setting.source)))
 
 
 def _title(path: Any) -> str:

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -206,6 +207,26 @@ def test_the_lock_that_is_faster_on_the_program(
     assert kept.lock == lock, done.stdout
     assert kept.sites == ([] if lock else [config.Site("*", "glibc")])
     assert f"lock = {lock or 'glibc'}: " in done.stdout
+    assert ("ms later" in done.stdout) == bool(lock)
+    commands = [line for line in done.stdout.splitlines() if line.startswith("As it was measured")]
+    assert len(commands) == bool(lock)
+    for command in commands:
+        words = shlex.split(command.partition(": ")[2])
+        assert words[:4] == ["overlock", "run", "--lock", lock]
+        assert words[-3:] == ["--", str(planted), slow]
+        again = overlock(*words[1:])
+        assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_what_starts_before_the_program_is_measured(planted: Path, tmp_path: Path) -> None:
+    """Here a shell that leaves a file, in place of the launcher."""
+    program = trying.Program(planted, (str(planted), "ours"), 0, None)
+    tuned = trying.Candidate(config.PRESET, (("tau", "700"),))
+    assert tuned.options == ["run", "--lock", config.PRESET, "--tau-ns", "700", "--"]
+    started = tmp_path / "started"
+    shell = ["/bin/sh", "-c", 'echo "$@" >"$0"; shift 6; exec "$@"', str(started)]
+    assert program.seconds(os.environ, [*shell, *tuned.options]) > 0
+    assert started.read_text().split() == [*tuned.options, str(planted), "ours"]
 
 
 def test_without_rounds_nothing_is_proposed(overlock: Overlock, planted: Path) -> None:

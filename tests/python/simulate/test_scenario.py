@@ -15,6 +15,7 @@ def test_every_value_is_told(real: Simulating) -> None:
     assert ticket["host"] == {
         "scheduler": "fair",
         "settings": ticket["host"]["settings"],
+        "features": {},
     }
     assert ticket["host"]["settings"]["latency"] == 6000
     assert (ticket["seed"], ticket["time_us"], ticket["warm_up_us"]) == (1, 10_000, 100_000)
@@ -58,6 +59,14 @@ told_slices = true
     assert (app["weight"], app["pinned"], app["told_slices"]) == (2048, [0, 3], True)
 
 
+def test_features_of_the_host_are_told_with_their_presets(real: Simulating) -> None:
+    host = "[host]\nscheduler = 'credit'\nfeatures = { ple = { window_ns = 9 }, balance = {} }\n"
+    real.file.write_text(SCENARIO.replace("[[guest]]", f"{host}[[guest]]"))
+    features = real.told("trial.toml", "--lock", "tas")[0]["host"]["features"]
+    assert sorted(features) == ["balance", "ple"]
+    assert (features["ple"]["window"], features["ple"]["gap"]) == (9, 49)
+
+
 def test_copies_neighbours_and_fixed_locks(real: Simulating) -> None:
     more = '[[guest]]\nname = "b"\nlock = "tas@spin=3"\n[[guest]]\nworkload = "burn"\ncount = 2\n'
     real.file.write_text(SCENARIO + more)
@@ -79,7 +88,8 @@ def test_options_change_it(real: Simulating) -> None:
     assert len(told) == 1
     assert told[0]["machine"]["cpus"] == 2
     assert told[0]["machine"]["costs"]["wake"] == 1
-    assert told[0]["host"] == {"scheduler": "round_robin", "settings": {"slice": 10000}}
+    host = {"scheduler": "round_robin", "settings": {"slice": 10000}, "features": {}}
+    assert told[0]["host"] == host
     assert told[0]["guests"][0]["contexts"] == 8
     assert (told[0]["time_us"], told[0]["seed"]) == (3000, 7)
 

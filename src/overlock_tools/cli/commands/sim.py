@@ -237,3 +237,31 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
         return code if isinstance(code, int) else 0
 
     return validate.run(options, bench)
+
+
+@command.command()
+@_output("File for the claims with their verdicts; finished runs are kept beside it.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CLAIM",
+    help="Only claims whose ids begin so, such as 000 or 004-fig2; repeatable.",
+)
+@JOBS
+@CLUSTER
+@LIMIT
+@CACHE
+@click.option("--quiet", is_flag=True, help="Do not show how many runs are done.")
+def papers(**options: Any) -> int:
+    """Repeat the papers' experiments in the simulator, and judge what they say.
+
+    The claims, and the bounds by which they hold, are in papers.toml of the package.
+
+    \b
+    Examples:
+      overlock sim papers --only 004
+      overlock sim papers -o papers.json
+    """
+    from overlock_tools.simulate import papers as experiments
+
+    return experiments.run(options)
