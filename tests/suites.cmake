@@ -287,6 +287,12 @@ suite(simulator SECONDS 120
 	BUILD all simulator-tests simulator-mutants
 	COMMAND "pytest tests/simulator")
 
+suite(simulate SECONDS 150
+	WHAT "overlock sim: scenarios and their errors, runs in every ending, Ctrl-C here and on a cluster, timelines and explanations against a second reading of the events, calibration, validation; mutants"
+	PATHS sim src/overlock_tools/simulate src/overlock_tools/cli src/overlock_tools/schema tests/python/simulate
+	BUILD all
+	COMMAND "pytest tests/python/simulate")
+
 suite(run ALONE SECONDS 400
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs"
 	PATHS include lib preload src/overlock_tools/preload tests/run

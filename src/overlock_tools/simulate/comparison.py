@@ -58,8 +58,8 @@ class Point:
         return number % judged.held_out == 0
 
 
-def plan(path: Path = PLAN) -> Plan:
-    raw = tomllib.loads(path.read_text())
+def plan() -> Plan:
+    raw = tomllib.loads(PLAN.read_text())
     return Plan(
         Judged(**raw["judged"]),
         raw["native"],

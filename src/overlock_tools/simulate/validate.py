@@ -264,7 +264,7 @@ def document(
         "measured": native.how,
         "scheduler": scheduler,
         "judged": asdict(asked.judged),
-        "scores": {name: asdict(comparison.score(of)) for name, of in _parts(compared).items()},
+        "scores": {n: asdict(comparison.score(of)) for n, of in _parts(compared).items() if of},
         "wrong_orders": [
             {"faster": pair.faster.point.name, "slower": pair.slower.point.name}
             for pair in comparison.orders(compared)

@@ -118,6 +118,8 @@ def options_of(text: str) -> list[str]:
     context = click.Context(cli)
     while isinstance(command, click.Group) and words and words[0][0] != "-":
         below = command.get_command(context, words.pop(0))
+        if below is None and any(isinstance(p, click.Argument) for p in command.params):
+            break  # it is the argument of the group itself
         if below is None:
             return [text]
         command, context = below, click.Context(below, context)

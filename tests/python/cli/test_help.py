@@ -98,6 +98,9 @@ COMPLETED = [
     (("apps", "run", "leveldb", "--locks", "tas_y"), "tas_yield"),
     (("check", "tick"), "ticket"),
     (("check", "--weaken", "mc"), "mcs"),
+    (("sim", "coll"), "collapse"),
+    (("sim", "val"), "validate"),
+    (("sim", "validate", "--scheduler", "ee"), "eevdf"),
     (("guest", "boot", "--lock", "native_t"), "native_tas"),
     (("guest", "matrix", "--loads", "loop,hack"), "loop,hackbench"),
 ]

@@ -104,6 +104,13 @@ def test_the_checker_comes_along(installed: Path, tmp_path: Path) -> None:
         assert "exhausted: holds" in done.stdout
 
 
+def test_the_simulator_comes_along(installed: Path, tmp_path: Path) -> None:
+    done = run(installed, tmp_path, "sim", "collapse", "--time", "1", "--locks", "tas", "--jobs=1")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    done = run(installed, tmp_path, "sim", "calibrate", "--runs", "1", "-o", "here.toml")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+
+
 def test_a_wheel_without_it_says_what_to_install(installed: Path, tmp_path: Path) -> None:
     less = shutil.copytree(installed, tmp_path / "less")
     (less / "overlock_tools/native/overlock-check").unlink()

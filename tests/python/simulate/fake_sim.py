@@ -36,7 +36,7 @@ CONTENDED = {"held_running_ns": 3e6, "held_off_cpu_ns": 1e6, "free_ns": 0.0}
 
 def guest(asked: dict[str, Any], turns: int) -> dict[str, Any]:
     return {
-        "name": asked["name"],
+        "name": asked.get("name", "guest"),
         "contexts": [{**CONTEXT, "turns": turns} for _ in range(asked["contexts"])],
         "waits": LENGTHS,
         "holds": LENGTHS,

@@ -118,6 +118,12 @@ def test_machines_of_ones_own(real: Simulating) -> None:
     assert done.stderr.endswith("m.toml:4: costs.hit: source is missing; add it\n")
 
 
+def test_a_machine_that_an_option_names_is_sought_where_the_user_is(real: Simulating) -> None:
+    (real.folder / "m.toml").write_text('title = "mine"\ncpus = 3\n')
+    for setting in ("machine=./m.toml", "machine.base=./m.toml"):
+        assert real.told("collapse", "--set", setting)[0]["machine"]["cpus"] == 3
+
+
 BAD = {  # by what is added to the file: line, and what is said
     'lock = "tickett"': (9, "guest.app.lock: unknown lock 'tickett'; did you mean ticket?"),
     "contxts = 3": (9, "guest.app.contxts: unknown; did you mean contexts?"),
@@ -194,7 +200,7 @@ def test_no_scenario(real: Simulating) -> None:
         real("none.toml").stderr
         == "overlock: none.toml cannot be read: No such file or directory\n"
     )
-    assert "name a scenario" in real().stderr
+    assert "name a scenario" in real("--quiet").stderr
 
 
 def test_lines_of_all_kinds_of_toml() -> None:

@@ -149,17 +149,18 @@ def command(**options: Any) -> int:
     but the scenario, its seeds and the build.
 
     \b
-    Exit codes: 0 success, 1 a run failed (a lock does not exclude or deadlocks, a run exceeds its
-    limit), 2 bad usage, 3 the simulator is not built, 130 interrupted.
+    Exit codes: 0 success, 1 a run failed (a lock does not exclude or deadlocks,
+    a run exceeds its limit), 2 bad usage, 3 the simulator is not built,
+    130 interrupted.
 
     \b
     Examples:
       overlock sim collapse
       overlock sim collapse --locks ticket,tas_yield --seeds 5 -o collapse.json
-      overlock sim collapse --set machine.cpus=24 --set 'sweep.guest.app.contexts=["1x","4x"]'
+      overlock sim collapse --set 'sweep.machine.cpus=[4,24]' -o results
       overlock sim sweep.toml -o results/ --cluster tcp://scheduler:8786
       overlock sim vms --print
-      overlock sim waiter-preemption --lock ticket --explain --timeline ticket.json
+      overlock sim waiter-preemption --lock ticket --explain --svg ticket.svg
     """
     from overlock_tools.simulate import campaign
 
@@ -219,8 +220,8 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
     Measuring takes about ten minutes, during which nothing else should run.
 
     \b
-    Exit codes: 0 the wanted shares are reached, 1 they are missed or a run failed, 2 bad usage,
-    3 the simulator is not built, 130 interrupted.
+    Exit codes: 0 the wanted shares are reached, 1 they are missed or a run
+    failed, 2 bad usage, 3 the simulator is not built, 130 interrupted.
 
     \b
     Examples:
