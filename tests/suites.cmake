@@ -285,7 +285,12 @@ suite(simulator SECONDS 120
 	WHAT "the simulator: events, cache lines, schedulers, whole runs; mutants of each"
 	PATHS include engine sim workload tests/simulator
 	BUILD all simulator-tests simulator-mutants
-	COMMAND "pytest tests/simulator")
+	COMMAND "pytest tests/simulator --ignore tests/simulator/builds")
+
+suite(simulator-builds LONG SECONDS 600
+	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others"
+	BUILD overlock-sim
+	COMMAND "pytest tests/simulator/builds")
 
 suite(simulate SECONDS 150
 	WHAT "overlock sim: scenarios and their errors, runs in every ending, Ctrl-C here and on a cluster, timelines and explanations against a second reading of the events, calibration, validation; mutants"
