@@ -15,10 +15,14 @@ from overlock_tools.cli import commands
 from overlock_tools.system.errors import INTERRUPTED, MISSING, USAGE, Fail, say
 
 # The Debian package depends on click and rich alone. By module: the package that has it.
+NOT_IN_DEBIAN = "(not in Debian; `pip install .` in overlock's sources brings it)"
 OPTIONAL = {
     "numpy": "python3-numpy",
     "matplotlib": "python3-matplotlib",
-    "hdrh": "hdrhistogram (not in Debian; `pip install .` in overlock's sources brings it)",
+    "hdrh": f"hdrhistogram {NOT_IN_DEBIAN}",
+    "jsonschema": "python3-jsonschema",
+    "tree_sitter": f"tree-sitter {NOT_IN_DEBIAN}",
+    "tree_sitter_toml": f"tree-sitter-toml {NOT_IN_DEBIAN}",
 }
 
 
