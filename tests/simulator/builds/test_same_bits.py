@@ -56,9 +56,9 @@ def built(name: str) -> Path:
     c, cxx, optimize = BUILDS[name]
     there = BUILD / "simulator-builds" / name
     settings = {"CC": c, "CXX": cxx}
-    configure = ["cmake", "-S", TOP, "-B", there, "-G", "Ninja", "-DOVERLOCK_CHECKER=ON"]
+    configure = ["cmake", "-S", str(TOP), "-B", str(there), "-G", "Ninja", "-DOVERLOCK_CHECKER=ON"]
     configure += [f"-DOVERLOCK_SIM_OPTIMIZE={optimize}", "-DCMAKE_BUILD_TYPE=None"]
-    for command in (configure, ["cmake", "--build", there, "--target", "overlock-sim"]):
+    for command in (configure, ["cmake", "--build", str(there), "--target", "overlock-sim"]):
         subprocess.run(command, check=True, capture_output=True, env=os.environ | settings)
     return there / "native" / "overlock-sim"
 
