@@ -254,6 +254,8 @@ Scenario read_scenario(std::istream &in) {
         h.end();
     }
     Json guests = t.take("guests").value_or(Json::array());
+    if (!guests.is_array())
+        bad("guests is no array");
     for (size_t i = 0; i < guests.size(); i++)
         s.guests.push_back(read_guest(guests[i], i));
     if (s.guests.empty())

@@ -162,6 +162,7 @@ TEST(Scenarios, AreRefusedInOneLine) {
     const std::pair<const char *, const char *> wrong[] = {
         {"[", "the scenario is no JSON"},
         {"{}", "there are no guests"},
+        {R"({"guests": 5})", "guests is no array"},
         {R"({"guests": [{}], "sead": 1})", "there is no scenario.sead"},
         {R"({"guests": [{"lock": "tiket"}]})", "there is no lock tiket"},
         {R"({"guests": [{"contexts": 0}]})", "guest1.contexts is 0"},
