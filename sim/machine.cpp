@@ -11,7 +11,7 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       from_(from),
       words_((machine.cores() + 63) / 64),
       lines_(size / bytes),
-      sharers_(lines_.size() * words_) {}
+      sharers_(lines_.size(), words_) {}
 
 Time Lines::distance(unsigned from, unsigned to) const {
     return machine_.socket_of_core(from) == machine_.socket_of_core(to) ? machine_.costs.near

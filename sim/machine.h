@@ -7,6 +7,7 @@
 // a line serves one request at a time: waiters that all watch one word are served one after
 // another. A store invalidates all other copies. Cores whose waiters try to write while they wait
 // (tas) have the line in turns, and whoever else wants it waits among them.
+#include "pages.h"
 #include "time.h"
 
 #include <engine/random.h>
@@ -66,7 +67,7 @@ private:
     size_t number_of(const void *address) const {
         return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
     }
-    uint64_t *sharers_of(size_t line) { return &sharers_[line * words_]; }
+    uint64_t *sharers_of(size_t line) { return &sharers_[line]; }
     static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
     static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
 
@@ -80,8 +81,8 @@ private:
     engine::Random random_;
     const uintptr_t from_;
     const size_t words_;
-    std::vector<Line> lines_;
-    std::vector<uint64_t> sharers_; // words_ for each line
+    Pages<Line> lines_;
+    Pages<uint64_t> sharers_; // words_ for each line
 };
 
 } // namespace ol::simulator

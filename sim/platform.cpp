@@ -190,9 +190,11 @@ void Simulation::look(Task &t, const Watch &w) {
 }
 
 void Simulation::notice(size_t line) {
-    if (line >= watchers_.size() || watchers_[line].empty())
+    if (line >= watchers_.size())
         return;
     auto &list = watchers_[line];
+    if (list.empty())
+        return;
     size_t first = random_.below(static_cast<uint32_t>(list.size()));
     for (size_t i = 0; i < list.size(); i++) {
         const Watch &w = *list[(first + i) % list.size()];

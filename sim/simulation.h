@@ -129,7 +129,7 @@ private:
     Level host_;
     std::vector<std::unique_ptr<PhysicalCpu>> cpus_;
     std::vector<std::unique_ptr<Guest>> guests_;
-    std::vector<std::vector<Watch *>> watchers_; // by line
+    Pages<std::vector<Watch *>> watchers_; // by line
     std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
     Task *self_ = nullptr;
     uint64_t progress_ = 0, progress_seen_ = 0;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_SIM_PAGES_H
+#define OL_SIM_PAGES_H
+// An array of which most is never touched: a part is made when it is first asked for, so that short
+// runs do not pay for all memory.
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace ol::simulator {
+
+template <class T> class Pages {
+public:
+    // `each`: elements at one index.
+    explicit Pages(size_t size, size_t each = 1)
+        : size_(size), each_(each), pages_((size + length - 1) / length) {}
+
+    size_t size() const { return size_; }
+    T &operator[](size_t i) {
+        auto &page = pages_[i / length];
+        if (!page)
+            page = std::make_unique<T[]>(length * each_);
+        return page[i % length * each_];
+    }
+
+private:
+    static constexpr size_t length = 256;
+
+    const size_t size_, each_;
+    std::vector<std::unique_ptr<T[]>> pages_;
+};
+
+} // namespace ol::simulator
+#endif
