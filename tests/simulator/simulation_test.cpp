@@ -147,6 +147,15 @@ TEST(Runs, ANeighbourTakesItsShare) {
     EXPECT_NEAR(static_cast<double>(ran(*s, 1)) / static_cast<double>(ran(*s, 0)), 3, 0.1);
 }
 
+// Before its loop a waiter's compare-and-swap takes the line; in the loop it only reads, once for
+// each hand-over. Seven looks and as many transfers for what the lock and the section change.
+TEST(Runs, WaitersOfATicketFetchTheLineOnceForEachHandOver) {
+    auto s = run(plan("ticket", 8, 8, 5));
+    auto each = static_cast<double>(s->lines().traffic.transfers) / static_cast<double>(turns(*s));
+
+    EXPECT_NEAR(each, 14, 0.5);
+}
+
 TEST(Runs, ADeadlockIsNamed) {
     Simulation s(scenario(plan("ticket", 2, 2, 5000).dump()));
     workload_lock &l = s.guests()[0]->locks[0];
