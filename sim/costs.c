@@ -54,7 +54,7 @@ struct line { /* a word that shares its line with nothing */
     uint64_t word;
 } OL_OWN_LINE;
 
-static struct line first, second;
+static struct line first;
 static void *chain[8];
 
 static void loads(int n) {
@@ -201,38 +201,6 @@ static double one_way(int here, int there) {
     return median(took, ROUNDS);
 }
 
-static bool take_back(int i) {
-    while (__atomic_load_n(&second.word, __ATOMIC_ACQUIRE) != 2 * (uint64_t)i + 1)
-        ;
-    (void)__atomic_fetch_add(&first.word, 1, __ATOMIC_ACQ_REL);
-    __atomic_store_n(&second.word, 2 * (uint64_t)i + 2, __ATOMIC_RELEASE);
-    return true;
-}
-
-/* What an atomic operation takes beyond that, if the other had the line alone. */
-static double taken(int here, int there, double way, double atomic) {
-    double took[ROUNDS];
-
-    for (int r = 0; r < ROUNDS; r++) {
-        struct pair p = {here, there, take_back, ONCE / 4, 0};
-        pthread_t thread;
-        ol_ticks_t from;
-
-        second.word = 0;
-        thread = begin(&p);
-        from = ol_now();
-        for (int i = 0; i < p.turns; i++) {
-            (void)__atomic_fetch_add(&first.word, 1, __ATOMIC_ACQ_REL);
-            __atomic_store_n(&second.word, 2 * (uint64_t)i + 1, __ATOMIC_RELEASE);
-            while (__atomic_load_n(&second.word, __ATOMIC_ACQUIRE) != 2 * (uint64_t)i + 2)
-                ;
-        }
-        took[r] = ns_since(from) / p.turns / 2 - way - atomic;
-        pthread_join(thread, 0);
-    }
-    return median(took, ROUNDS);
-}
-
 static bool yield_back(int i) {
     (void)i;
     sched_yield();
@@ -337,14 +305,11 @@ static double positive(double value) {
     return value > 0 ? value : 0;
 }
 
-static void print_pairs(const int *cpus, int n, double atomic) {
+static void print_pairs(const int *cpus, int n) {
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
-            double way = one_way(cpus[i], cpus[j]);
-
-            printf("%s\n  {\"cpus\": [%d, %d], \"one_way\": %.1f, \"taken\": %.1f}",
-                   i + j > 1 ? "," : "", cpus[i], cpus[j], way,
-                   positive(taken(cpus[i], cpus[j], way, atomic)));
+            printf("%s\n  {\"cpus\": [%d, %d], \"one_way\": %.1f}", i + j > 1 ? "," : "", cpus[i],
+                   cpus[j], one_way(cpus[i], cpus[j]));
         }
 }
 
@@ -371,7 +336,7 @@ int main(void) {
                slept(cpus[0]));
     }
     printf(" \"pairs\": [");
-    print_pairs(cpus, n, atomic);
+    print_pairs(cpus, n);
     printf("]}\n");
     return 0;
 }

@@ -42,7 +42,7 @@ public:
     // The next thing happens; false if there is none.
     bool next();
 
-    // Whoever runs may go on until then without asking: nothing else happens before.
+    // Nothing is to happen before t: the running task may advance to it by itself.
     bool nothing_before(Time t) const;
     void advance(Time t) { now_ = t; }
 

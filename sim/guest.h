@@ -58,8 +58,7 @@ struct workload_lock {
     ol::simulator::Task *holder;
     unsigned waiters, waiters_preempted;
     uint32_t number; // in traces
-    // How the time passed while somebody waited: the holder ran, it had no CPU, nobody held the
-    // lock.
+    // While somebody waited: time with the holder running, with it off its CPU, with the lock free.
     ol::simulator::Time since, held_running, held_off_cpu, free;
     ol::simulator::Time acquired_at;
     ol::simulator::Losses acquired_in; // its holder had lost its CPU so often

@@ -66,7 +66,7 @@ private:
 
     Gang &of(const Group &g) { return of_[g.members.front()->number]; }
 
-    // Not now: whoever calls is about to do something.
+    // By a timer, since the caller is in the middle of a decision of its own.
     void ask_for(Group &g) {
         Time now = level_.events.now();
         Gang &gang = of(g);

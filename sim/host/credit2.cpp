@@ -31,8 +31,8 @@ public:
         }
     }
 
-    // An idle CPU, else the queue with the fewest for each of its CPUs, where whoever has the least
-    // credits is the one to preempt.
+    // An idle CPU. If there is none, a CPU of the queue with the fewest entities per CPU: the one
+    // whose entity has the least credits, which may be preempted.
     Cpu &place(Entity &e, Why why) override {
         if (why != Why::woke && e.last && e.may_run_on(*e.last))
             return *e.last;

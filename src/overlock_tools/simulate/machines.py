@@ -5,10 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.simulate import lists, schema, toml
-from overlock_tools.simulate.scenario import Scenario
+from overlock_tools.simulate import lists, schema
+from overlock_tools.simulate.scenario import Scenario, checked
 from overlock_tools.system import native
-from overlock_tools.system.errors import Fail
 
 SMT_PERCENT = 60  # speed of each of two busy threads of a core, where nothing is said
 
@@ -89,7 +88,4 @@ def _base(scenario: Scenario, name: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    values, lines = toml.read(path)
-    for at, why in sorted(schema.errors(values, "machine_file"), key=lambda error: error[1]):
-        raise Fail(f"{Scenario(path, values, lines).where(at)}: {'.'.join(map(str, at))}: {why}")
-    return values
+    return checked(path, "machine_file")

@@ -4,9 +4,8 @@
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.simulate import schema, toml
-from overlock_tools.simulate.scenario import MIX, Scenario
-from overlock_tools.system.errors import Fail
+from overlock_tools.simulate import schema
+from overlock_tools.simulate.scenario import MIX, Scenario, checked
 
 MIXES = Path(__file__).with_name("mixes")
 WORDS = ("title", "unit", "source", "about")  # for people
@@ -42,10 +41,7 @@ def unit(scenario: Scenario, guest: int) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    values, lines = toml.read(path)
-    for at, why in sorted(schema.errors(values, "mix_file"), key=lambda error: error[1]):
-        raise Fail(f"{Scenario(path, values, lines).where(at)}: {'.'.join(map(str, at))}: {why}")
-    return values
+    return checked(path, "mix_file")
 
 
 def told(mix: dict[str, Any], think_percent: float) -> dict[str, Any]:

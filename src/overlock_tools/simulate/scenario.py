@@ -140,6 +140,14 @@ class Scenario:
         raise Fail(f"{by}: there is no guest {name}{schema.suggestion(name, names)}")
 
 
+def checked(path: Path, kind: str) -> Values:
+    """A file's values, by the definition `kind` of the schema."""
+    values, lines = toml.read(path)
+    for at, why in sorted(schema.errors(values, kind), key=lambda error: error[1]):
+        raise Fail(f"{Scenario(path, values, lines).where(at)}: {'.'.join(map(str, at))}: {why}")
+    return values
+
+
 def lock_of(guest: Mapping[str, Any]) -> str:
     usual = NONE if guest.get("workload") == "burn" else EACH
     return str(guest.get("lock", usual))
