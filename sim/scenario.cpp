@@ -155,7 +155,8 @@ ol_tuning read_tuning(const Json &json) {
 
 #define OL_TUNABLE(name, unit, ...)                                                                \
     {                                                                                              \
-        constexpr Time tick = std::string_view(#unit) == "ns" ? ns : 1;                            \
+        constexpr std::string_view kind = #unit;                                                   \
+        constexpr Time tick = kind == "ns" || kind == "finite" ? ns : 1;                           \
         tuning.name = in_ns.name == never ? never : in_ns.name * tick;                             \
         t.time(#name, tick, tuning.name);                                                          \
     }
