@@ -45,6 +45,7 @@ class App(ABC):
     papers: ClassVar[str] = ""  # that measured it
     packages: ClassVar[tuple[str, ...]]  # Debian's
     programs: ClassVar[tuple[str, ...]]  # that these bring, and headers to compile with
+    wheels: ClassVar[tuple[str, ...]] = ()  # Python's packages, NAME==VERSION, in a venv of its own
     reach: ClassVar[str]  # which of its locks are replaced
     note: ClassVar[str] = ""  # on what its packages bring with them
     control: ClassVar[bool] = False  # no lock of it is: locks are to make no difference
@@ -57,8 +58,23 @@ class App(ABC):
 
     @classmethod
     def missing(cls) -> list[str]:
-        """Of its programs, those that are not here."""
-        return [name for name in cls.programs if not found(name)]
+        """Of its programs and Python packages, those that are not here."""
+        lacking = [name for name in cls.programs if not found(name)]
+        return lacking + [wheel for wheel in cls.wheels if not cls.has(wheel)]
+
+    @classmethod
+    def venv(cls) -> Path:
+        """One for each set of Python packages, kept. env(1) takes paths with `=` for variables."""
+        return files.cache_folder("apps") / "-".join(["venv", *cls.wheels]).replace("==", "-")
+
+    @classmethod
+    def python(cls) -> Path:
+        return cls.venv() / "bin/python"
+
+    @classmethod
+    def has(cls, wheel: str) -> bool:
+        name, _, version = wheel.partition("==")
+        return any(cls.venv().glob(f"lib/python*/site-packages/{name}-{version}.dist-info"))
 
     @classmethod
     def parameters(cls, given: Mapping[str, str]) -> dict[str, str]:
