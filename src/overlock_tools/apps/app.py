@@ -20,7 +20,10 @@ from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, MISSING, Fail
 
 # Of Debian's packages that put their programs where no PATH leads.
-SERVER_FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/15/bin", "/usr/games")
+HIDDEN_FOLDERS = (
+    *("/usr/sbin", "/usr/lib/postgresql/15/bin", "/usr/games"),
+    *("/usr/lib/abyss", "/usr/lib/kraken2"),
+)
 SET_UP_SECONDS = 600.0
 SOURCES = Path(__file__).parent / "drivers"
 
@@ -111,7 +114,7 @@ def found(name: str) -> str | None:
         return next((str(path) for path in Path("/usr/lib").glob(f"*-linux-gnu/{name}")), None)
     if name.endswith(".h"):
         return next((str(p) for p in [Path("/usr/include") / name] if p.exists()), None)
-    folders = ":".join(SERVER_FOLDERS)
+    folders = ":".join(HIDDEN_FOLDERS)
     return shutil.which(name) or shutil.which(name, path=folders)
 
 
