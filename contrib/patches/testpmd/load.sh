@@ -24,7 +24,7 @@ measure() {
 		--lcores "0@0,(1-$threads)@(0-$last_cpu)" --mbuf-pool-ops-name="$1" \
 		-- -i --no-lsc-interrupt --nb-cores="$threads" --rxq="$threads" --txq="$threads" \
 		--mbcache=0 --total-num-mbufs=$buffers --port-topology=loop 2>&1; }
-	pid=$pmd_PID
+	pid=$!
 	echo 'show port summary 0' >&"${pmd[1]}"
 	await 'Number of available ports'
 	echo start >&"${pmd[1]}"
