@@ -36,7 +36,7 @@ class Shown:
 class Batch:
     """`add` gets the place of what was told, and the answer, in any order.
 
-    `reduced` makes of an answer what is kept and added.
+    `reduced` makes, of what was told and the answer, what is kept and added.
     """
 
     def __init__(
@@ -44,11 +44,12 @@ class Batch:
         told: Sequence[str],
         cache: Cache,
         add: Callable[[int, Answer], None],
-        reduced: Callable[[Answer], Answer] | None = None,
+        reduced: Callable[[str, Answer], Answer] | None = None,
     ) -> None:
         self.program = runner.digest(native.simulator())
         self.cache, self.add, self.reduced = cache, add, reduced
         self.total = self.left = len(told)
+        self.told = told
         self.places: dict[str, list[int]] = {}  # by key: the same run may be wanted twice
         self.tasks: list[Task] = []
         for place, text in enumerate(told):
@@ -71,7 +72,7 @@ class Batch:
 
     def _done(self, key: str, answer: Answer) -> None:
         if self.reduced:
-            answer = self.reduced(answer)
+            answer = self.reduced(self.told[self.places[key][0]], answer)
         self.cache.put(key, answer)
         self._add(key, answer)
 

@@ -23,7 +23,7 @@ from overlock_tools.simulate.batch import Answer, Batch, Shown
 from overlock_tools.simulate.cache import Cache
 from overlock_tools.simulate.campaign import kept_in
 from overlock_tools.simulate.resolve import Place
-from overlock_tools.simulate.scenario import Scenario
+from overlock_tools.simulate.scenario import NONE, Scenario
 from overlock_tools.system import files, reading
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.system.terminal import console
@@ -138,22 +138,19 @@ def _quantile(values: NDArray[np.float64], part: float) -> float:
 # Running
 
 
-def reduced(answer: Answer) -> Answer:
+def reduced(told: str, answer: Answer) -> Answer:
     """What is kept of a run: tens of thousands of whole answers would be gigabytes."""
     if "error" in answer:
         return answer
-    guests = [guest for guest in answer["guests"] if guest["waits"]["number"] or _turns(guest)]
+    asked = json.loads(told)["guests"]
+    guests = [g for g, of in zip(answer["guests"], asked, strict=True) if of["lock"] != NONE]
     turns = [context["turns"] for guest in guests for context in guest["contexts"]]
     return {
         "failure": answer["failure"],
         "rate": sum(turns) / answer["time_ns"] * 1e9,
         "jain": stats.jain(turns) if any(turns) else 0.0,
-        "longest_us": max((guest["waits"]["longest_ns"] for guest in guests), default=0) / 1000,
+        "longest_us": max(guest["waits"]["longest_ns"] for guest in guests) / 1000,
     }
-
-
-def _turns(guest: Mapping[str, Any]) -> int:
-    return sum(context["turns"] for context in guest["contexts"])
 
 
 def run(options: Mapping[str, Any]) -> int:
