@@ -2,6 +2,7 @@
 """Many runs: those that the cache knows, and the others, simulated while their number is shown."""
 
 import hashlib
+import inspect
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +63,7 @@ class Batch:
         self.known = self.total - self.left
 
     def _key(self, text: str) -> str:
-        kind = f"{self.reduced.__module__}\n" if self.reduced else ""
+        kind = f"{inspect.getsource(self.reduced)}\n" if self.reduced else ""
         return hashlib.sha256(f"{kind}{self.program}\n{text}".encode()).hexdigest()
 
     def _add(self, key: str, answer: Answer) -> None:
