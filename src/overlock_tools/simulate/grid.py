@@ -70,7 +70,8 @@ class Grid:
         """Of the best rate in that scenario; 0 where a lock failed."""
         rate = np.nan_to_num(self.rate)
         best = rate.max(axis=1, keepdims=True)
-        return np.divide(rate, best, out=np.ones_like(rate), where=best > 0)
+        found: NDArray[np.float64] = np.divide(rate, best, out=np.ones_like(rate), where=best > 0)
+        return found
 
     @cached_property
     def named(self) -> list[str]:
