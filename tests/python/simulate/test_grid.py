@@ -136,6 +136,10 @@ def test_few_locks_stand_for_all_that_are_as_good() -> None:
     assert known.best == ["tas", "ticket", "mcs", "tas"]
 
 
+def test_a_lock_whose_run_failed_has_no_share() -> None:
+    assert made([[float("nan"), 100, 50]]).share.tolist() == [[0, 1, 0.5]]
+
+
 def test_nobody_is_best_where_all_stand_still() -> None:
     known = made([[0.0, 0, 0]])
     assert known.share.tolist() == [[1, 1, 1]]
