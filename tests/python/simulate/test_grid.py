@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from overlock_tools.simulate import comparison, grid, grid_map, resolve, scenario
+from overlock_tools.simulate import comparison, grid, grid_campaign, grid_map, resolve, scenario
 from overlock_tools.simulate.grid import Grid
 from overlock_tools.system.errors import Fail
 from tests.python.simulate.conftest import Fake
@@ -173,7 +173,7 @@ def test_the_ready_grid_has_what_it_promises() -> None:
     assert len(places) == len(asked.points) == 2100
     told = [resolve.told(place, "tas", 1) for place in places]
     assert len({json.dumps(one, sort_keys=True) for one in told}) == 2100
-    found = dict(grid._validated(places))
+    found = dict(grid_campaign._validated(places))
     wanted = {
         f"{series.name}/{threads}"
         for series in comparison.plan().series

@@ -312,6 +312,6 @@ def grid(**options: Any) -> int:
       overlock sim grid --read grid.json --svg ticket.svg --of ticket
       overlock sim grid axes.toml --locks ticket,mcs,tas -o mine.json
     """
-    from overlock_tools.simulate import grid as grids
+    from overlock_tools.simulate import grid_campaign
 
-    return grids.run(options)
+    return grid_campaign.run(options)
