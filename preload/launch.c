@@ -95,7 +95,7 @@ static bool take_rwlock(struct asked *a, const char *name)
 }
 
 /* As digits without zeros before them, or inf. */
-static const char *as_told(const struct ol_tunable *t, uint64_t value)
+static const char *as_told(uint64_t value)
 {
 	char *text;
 
@@ -128,7 +128,7 @@ static bool take_tunable(struct asked *a, const char *option, const char *text)
 
 		if (is_option_of(t, option))
 			return ol_tunable_parse(t, text, &value) &&
-			       (a->tunable[t - ol_tunables] = as_told(t, value));
+			       (a->tunable[t - ol_tunables] = as_told(value));
 	}
 	return false;
 }

@@ -254,6 +254,12 @@ enum { FRESH, STARTING, STARTED };
 static uint32_t state;
 static const uint32_t *starter; /* its `my_id`: there are no ids yet */
 
+/* In the checked library nobody goes straight through. */
+static uint32_t plain_kind(uint32_t kind)
+{
+	return IS_CHECKED ? (uint32_t)KIND_NONE : kind;
+}
+
 /*
  * Releases: with `ol_run_real`, the choices and where condition variables keep their flags, and the
  * kind after the lock that it stands for.
@@ -269,8 +275,7 @@ static void choose_all(void)
 	ol_run_conds_start();
 	kind = ol_run_choices_start(ops, choose_openmp(ops));
 	ol_store_release(&ol_run_chosen, ops);
-	/* In the checked library nobody goes straight through. */
-	ol_store_release(&ol_run_plain_kind, IS_CHECKED ? (uint32_t)KIND_NONE : kind);
+	ol_store_release(&ol_run_plain_kind, plain_kind(kind));
 }
 
 /* Releases: with `ol_run_real`. */
