@@ -2,99 +2,104 @@
 #include "events.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ol::simulator {
 
-void Events::rise(size_t place, Entry e) {
-    Entry *heap = heap_.data();
+// From the bucket of now on, once around.
+Timer *Events::first_near() const {
+    size_t from = bucket(now_), word = from / 64;
 
-    while (place > 0) {
-        size_t parent = (place - 1) / children;
-        if (!e.before(heap[parent]))
-            break;
-        put(heap[place], place, heap[parent]);
-        place = parent;
-    }
-    put(heap[place], place, e);
+    if (!words_)
+        return nullptr;
+    if (uint64_t here = used_[word] >> from % 64)
+        return near_[from + static_cast<size_t>(std::countr_zero(here))];
+    uint64_t after = words_ & -2ULL << word;
+    word = static_cast<size_t>(std::countr_zero(after ? after : words_));
+    return near_[word * 64 + static_cast<size_t>(std::countr_zero(used_[word]))];
 }
 
-void Events::sink(size_t place, Entry e) {
-    Entry *heap = heap_.data();
-    const size_t size = heap_.size();
+Timer *Events::first() const {
+    Timer *near = first_near();
 
-    for (size_t child; (child = place * children + 1) < size;) {
-        size_t end = std::min(child + children, size);
-        size_t first = child;
-        auto least = heap[child].key();
-        for (size_t other = child + 1; other < end; other++) {
-            auto key = heap[other].key();
-            first = key < least ? other : first;
-            least = key < least ? key : least;
-        }
-        if (e.key() < least)
-            break;
-        put(heap[place], place, heap[first]);
-        place = first;
-    }
-    put(heap[place], place, e);
+    if (far_.empty())
+        return near;
+    Timer *far = *far_.begin();
+    return near && near->before(*far) ? near : far;
 }
 
-void Events::remove(size_t place) {
-    Entry last = heap_.back();
+void Events::put_near(Timer &t) {
+    size_t b = bucket(t.at_);
+    Timer **place = &near_[b];
 
-    heap_[place].timer->place_ = Timer::nowhere;
-    heap_.pop_back();
-    if (place == heap_.size())
+    while (*place && (*place)->before(t))
+        place = &(*place)->next_;
+    t.next_ = *place;
+    *place = &t;
+    used_[b / 64] |= uint64_t(1) << b % 64;
+    words_ |= uint64_t(1) << b / 64;
+}
+
+void Events::take_near(Timer &t) {
+    size_t b = bucket(t.at_);
+    Timer **place = &near_[b];
+
+    while (*place != &t)
+        place = &(*place)->next_;
+    *place = t.next_;
+    if (near_[b])
         return;
-    if (place > 0 && last.before(heap_[(place - 1) / children]))
-        rise(place, last);
-    else
-        sink(place, last);
+    used_[b / 64] &= ~(uint64_t(1) << b % 64);
+    if (!used_[b / 64])
+        words_ &= ~(uint64_t(1) << b / 64);
 }
 
-// Most timers are set again by what happens: one way through the heap instead of two.
 void Events::set(Timer &t, Time at) {
     cancel(t);
     if (at == never)
         return;
-    t.at_ = at;
-    if (&t == happening_) {
-        happening_ = nullptr;
-        sink(0, {at, ++set_, &t});
-        return;
+    t.at_ = std::max(at, now_);
+    t.order_ = ++set_;
+    if ((t.at_ >> width) - (now_ >> width) < buckets) {
+        t.where_ = Timer::Where::near;
+        put_near(t);
+    } else {
+        t.where_ = Timer::Where::far;
+        far_.insert(&t);
     }
-    heap_.push_back({});
-    rise(heap_.size() - 1, {at, ++set_, &t});
 }
 
 void Events::cancel(Timer &t) {
-    if (t.is_set())
-        remove(t.place_);
+    if (t.where_ == Timer::Where::near)
+        take_near(t);
+    else if (t.where_ == Timer::Where::far)
+        far_.erase(&t);
+    t.where_ = Timer::Where::nowhere;
 }
 
-bool Events::nothing_before(Time t) const {
-    if (!happening_)
-        return heap_.empty() || t < heap_.front().at;
-    size_t end = std::min(1 + children, heap_.size());
-    for (size_t i = 1; i < end; i++)
-        if (heap_[i].at <= t)
-            return false;
-    return true;
+void Events::begins(Timer &t) {
+    cancel(t);
+    now_ = t.at_;
+    happened_++;
 }
 
 bool Events::next() {
-    if (heap_.empty())
+    Timer *t = first();
+
+    if (!t)
         return false;
-    Timer &t = *heap_.front().timer;
-    now_ = t.at_;
-    happened_++;
-    t.place_ = Timer::nowhere;
-    happening_ = &t;
-    t.happens_();
-    if (happening_)
-        remove(0);
-    happening_ = nullptr;
+    begins(*t);
+    t->happens_();
     return true;
+}
+
+Task *Events::next_to_go_on() {
+    Timer *t = first();
+
+    if (!t || !t->goes_on)
+        return nullptr;
+    begins(*t);
+    return t->goes_on;
 }
 
 } // namespace ol::simulator

@@ -13,10 +13,6 @@ using engine::Place;
 
 // Time.
 
-void Simulation::suspend(Task &t) {
-    t.context.suspend();
-}
-
 void Simulation::spend(Time time) {
     Time until = events_.now() + time;
 

@@ -16,13 +16,14 @@ public:
     ~Simulation();
 
     void run() {
-        run_with([] {});
+        run_with(nullptr);
     }
     void run_with(const std::function<void()> &after); // whatever happens
 
     static Simulation &here() { return *static_cast<Simulation *>(engine::world_here); }
     const Machine &machine() const { return scenario_.machine; }
     Lines &lines() { return lines_; }
+    Coroutine::Outside &outside() { return outside_; }
     const Scenario &scenario() const { return scenario_; }
     const std::vector<std::unique_ptr<Guest>> &guests() const { return guests_; }
     const Events &events() const { return events_; }
@@ -105,6 +106,7 @@ private:
 
     void spend(Time time);
     void suspend(Task &t);
+    void goes_on(Task &t);
     void go_on_later(Task &t);
     bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
     static bool repeats(const Task &t);
@@ -132,6 +134,8 @@ private:
     Pages<std::vector<Watch *>> watchers_; // by line
     std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
     Task *self_ = nullptr;
+    Coroutine::Outside outside_;
+    bool one_by_one_ = false; // every event from the loop of events
     uint64_t progress_ = 0, progress_seen_ = 0;
     bool over_ = false;
     std::unique_ptr<Trace> trace_;

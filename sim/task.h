@@ -2,10 +2,10 @@
 #ifndef OL_SIM_TASK_H
 #define OL_SIM_TASK_H
 // A context of a guest: what the host, or the guest's kernel, schedules; and what it waits for.
+#include "coroutine.h"
 #include "machine.h"
 #include "schedule.h"
 
-#include <engine/context.h>
 #include <engine/memory.h>
 #include <overlock/port.h>
 
@@ -125,7 +125,7 @@ public:
 
     Guest &guest;
     const uint32_t index, id; // in its guest; in its address space, from 1
-    engine::Context context;
+    Coroutine coroutine;
     Doing doing = Doing::goes_on;
     Timer step;    // it goes on
     Timer alarm;   // a park ends
