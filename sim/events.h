@@ -6,6 +6,7 @@
 #include "time.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <set>
@@ -49,13 +50,25 @@ public:
     uint64_t happened() const { return happened_; }
 
     void set(Timer &t, Time at); // again: at another time
-    void cancel(Timer &t);
+    void cancel(Timer &t) {
+        if (t.where_ == Timer::Where::near)
+            take_near(t);
+        else if (t.where_ == Timer::Where::far)
+            far_.erase(&t);
+        t.where_ = Timer::Where::nowhere;
+    }
 
     // The next thing happens; false if there is none.
     bool next();
 
     // If the next thing is that a task goes on: that task, which the caller lets go on.
-    Task *next_to_go_on();
+    Task *next_to_go_on() {
+        Timer *t = first();
+        if (!t || !t->goes_on)
+            return nullptr;
+        begins(*t);
+        return t->goes_on;
+    }
 
     // Nothing is to happen before t: the running task may advance to it by itself.
     bool nothing_before(Time t) const {
@@ -72,11 +85,49 @@ private:
     static constexpr size_t buckets = 2048;
 
     static size_t bucket(Time t) { return (t >> width) % buckets; }
-    Timer *first() const;
-    Timer *first_near() const;
-    void put_near(Timer &t);
-    void take_near(Timer &t);
-    void begins(Timer &t);
+    Timer *first() const {
+        Timer *near = words_ ? first_near() : nullptr;
+        if (far_.empty())
+            return near;
+        Timer *far = *far_.begin();
+        return near && near->before(*far) ? near : far;
+    }
+    // From the bucket of now on, once around.
+    Timer *first_near() const {
+        size_t from = bucket(now_), word = from / 64;
+        if (uint64_t here = used_[word] >> from % 64)
+            return near_[from + static_cast<size_t>(std::countr_zero(here))];
+        uint64_t after = words_ & -2ULL << word;
+        word = static_cast<size_t>(std::countr_zero(after ? after : words_));
+        return near_[word * 64 + static_cast<size_t>(std::countr_zero(used_[word]))];
+    }
+    void put_near(Timer &t) {
+        size_t b = bucket(t.at_);
+        Timer **place = &near_[b];
+        while (*place && (*place)->before(t))
+            place = &(*place)->next_;
+        t.next_ = *place;
+        *place = &t;
+        used_[b / 64] |= uint64_t(1) << b % 64;
+        words_ |= uint64_t(1) << b / 64;
+    }
+    void take_near(Timer &t) {
+        size_t b = bucket(t.at_);
+        Timer **place = &near_[b];
+        while (*place != &t)
+            place = &(*place)->next_;
+        *place = t.next_;
+        if (near_[b])
+            return;
+        used_[b / 64] &= ~(uint64_t(1) << b % 64);
+        if (!used_[b / 64])
+            words_ &= ~(uint64_t(1) << b / 64);
+    }
+    void begins(Timer &t) {
+        cancel(t);
+        now_ = t.at_;
+        happened_++;
+    }
 
     std::array<Timer *, buckets> near_{};
     std::array<uint64_t, buckets / 64> used_{}; // buckets that are not empty

@@ -11,11 +11,13 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       from_(from),
       words_((machine.cores() + 63) / 64),
       lines_(size / bytes),
-      sharers_(lines_.size(), words_) {}
+      sharers_(words_ == 1 ? 0 : lines_.size(), words_) {
+    for (unsigned core = 0; core < machine.cores(); core++)
+        sockets_.push_back(machine.socket_of_core(core));
+}
 
 Time Lines::distance(unsigned from, unsigned to) const {
-    return machine_.socket_of_core(from) == machine_.socket_of_core(to) ? machine_.costs.near
-                                                                        : machine_.costs.far;
+    return sockets_[from] == sockets_[to] ? machine_.costs.near : machine_.costs.far;
 }
 
 // From the owner, else from the nearest core that has a copy, else from memory.
@@ -73,7 +75,7 @@ Time Lines::use(const void *address, unsigned core, Use use, Time now) {
     if (number >= lines_.size())
         return now + own; // not the locks' memory
     Line &l = lines_[number];
-    uint64_t *sharers = sharers_of(number);
+    uint64_t *sharers = sharers_of(number, l);
     bool mine = l.owner == static_cast<int>(core) && !l.hammers;
     if (mine || (use == Use::read && has(sharers, core)))
         return now + own;

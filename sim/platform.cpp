@@ -86,44 +86,51 @@ uint64_t truncated(uint64_t v, unsigned width) {
 
 } // namespace
 
-// When the line is there. A waiter that saw the word change has it: this is the load that fetched
-// it.
-Time Simulation::arrival(const Task &t, const uint8_t *address, Use use) {
-    Time now = events_.now();
-
-    if (use == Use::read && t.fetched == address && t.fetched_at == now)
-        return now;
-    return lines_.use(address, t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
-}
-
 // Its effect is there at once, but nobody else can have the line before it is done. A store waits
 // in the store buffer, an atomic operation for all stores before it.
 uint64_t Simulation::access(const Access &a) {
     uint64_t old = Memory::read(a.address(), a.width);
-    uint64_t result = truncated(result_of(a, old), a.width);
 
+    if (a.op == Op::load)
+        return load(a, old);
+    uint64_t result = truncated(result_of(a, old), a.width);
     if (!self_) {
         Memory::write(a.address(), a.width, result);
         return old;
     }
     Task &t = *self_;
-    Use use = a.op == Op::load ? Use::read : a.op == Op::store ? Use::write : Use::change;
-    Time done = arrival(t, a.address(), use);
+    Use use = a.op == Op::store ? Use::write : Use::change;
+    Time now = events_.now();
+    Time done = lines_.use(a.address(), t.core(), use,
+                           use == Use::change ? std::max(now, t.drained) : now);
     if (result != old) {
         Memory::write(a.address(), a.width, result);
         t.looks_at.wrote(a.address(), a.width);
         t.changed_lost = t.lost;
         progress_++;
         notice(line_of(a.address()));
-    } else if (t.waiting && use != Use::write) {
-        t.looks_at.add({a.address(), old, a.width, use == Use::change});
+    } else if (t.waiting && use == Use::change) {
+        t.looks_at.add({a.address(), old, a.width, true});
     }
     if (use == Use::write) {
         t.drained = std::max(t.drained, done);
-        done = events_.now() + machine().costs.store;
+        done = now + machine().costs.store;
     }
-    spend(done - events_.now());
+    spend(done - now);
     return old;
+}
+
+// A waiter that saw the word change has the line: this is the load that fetched it.
+uint64_t Simulation::load(const Access &a, uint64_t value) {
+    if (!self_)
+        return value;
+    Task &t = *self_;
+    Time now = events_.now();
+    if (t.waiting)
+        t.looks_at.add({a.address(), value, a.width, false});
+    if (t.fetched != a.address() || t.fetched_at != now)
+        spend(lines_.use(a.address(), t.core(), Use::read, now) - now);
+    return value;
 }
 
 void Simulation::fence(Place) {
@@ -133,13 +140,18 @@ void Simulation::fence(Place) {
 
 // Waiting: whoever polls sleeps until a word changes, and is charged for its polls.
 
-// Whether this turn of its loop has read what the last one did: the next would do the same.
+// Whether this turn of its loop has read what the last one did, and nothing of it has changed
+// since: the next would do the same.
 bool Simulation::repeats(const Task &t) {
     const Looks &now = t.looks_at;
+    const Watch *last = t.watches.data();
 
-    return now.are_all() && now.size() == t.watched &&
-           std::equal(now.begin(), now.end(), t.watches.begin(),
-                      [](const Look &l, const Watch &w) { return l.same_word(w.look); });
+    if (!now.are_all() || now.size() != t.watched)
+        return false;
+    for (const Look &l : now)
+        if (!l.same_word(last++->look) || l.is_old())
+            return false;
+    return true;
 }
 
 void Simulation::watch(Task &t) {
@@ -191,10 +203,11 @@ void Simulation::notice(size_t line) {
     auto &list = watchers_[line];
     if (list.empty())
         return;
-    size_t first = random_.below(static_cast<uint32_t>(list.size()));
-    for (size_t i = 0; i < list.size(); i++) {
-        const Watch &w = *list[(first + i) % list.size()];
+    size_t next = random_.below(static_cast<uint32_t>(list.size()));
+    for (size_t left = list.size(); left; left--) {
+        const Watch &w = *list[next];
         Task &t = *w.task;
+        next = next + 1 == list.size() ? 0 : next + 1;
         if (t.doing == Doing::polls && t.on_cpu() && !t.looks && w.look.is_old())
             look(t, w);
     }
@@ -210,7 +223,7 @@ void Simulation::relax(Time until, Place) {
         t.spins_from = events_.now();
     // Without a word to look at, only time ends the wait.
     bool can_end = t.looks_at.size() || until != never;
-    bool polls = can_end && repeats(t) && !t.looks_at.any_is_old() && until > events_.now();
+    bool polls = can_end && repeats(t) && until > events_.now();
     if (polls)
         for (unsigned i = 0; i < t.watched; i++)
             t.watches[i].look = t.looks_at.begin()[i];

@@ -115,7 +115,7 @@ private:
     void forget(Task &t);
     void poll(Task &t, Time until);
     void notice(size_t line);
-    Time arrival(const Task &t, const uint8_t *address, Use use);
+    uint64_t load(const engine::Access &a, uint64_t value);
     void look(Task &t, const Watch &w);
     void begins_to_poll(Task &t);
     Time told_end(const Cpu &c, uint64_t slice) const;

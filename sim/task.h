@@ -9,7 +9,6 @@
 #include <engine/memory.h>
 #include <overlock/port.h>
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -40,11 +39,23 @@ class Looks {
 public:
     static constexpr unsigned most = 8;
 
-    void add(const Look &l);
+    void add(const Look &look) {
+        for (unsigned i = 0; i < size_; i++) {
+            Look &l = looks_[i];
+            if (l.at == look.at && l.width == look.width) {
+                l.value = look.value;
+                l.writes |= look.writes;
+                return;
+            }
+        }
+        if (size_ == most)
+            all_ = false;
+        else
+            looks_[size_++] = look;
+    }
     void wrote(const uint8_t *at, uint8_t width); // itself: what it finds there is not news
     void clear() { size_ = 0, all_ = true; }
     bool are_all() const { return all_; } // nothing was left out
-    bool any_is_old() const { return std::any_of(begin(), end(), std::mem_fn(&Look::is_old)); }
 
     const Look *begin() const { return looks_.data(); }
     const Look *end() const { return looks_.data() + size_; }
@@ -119,7 +130,12 @@ public:
     bool on_cpu() const { return core_ >= 0; }
     unsigned core() const { return static_cast<unsigned>(core_); }
     Time cpu_time() const;
-    void hammers(bool begins); // while it polls by writing
+    // While it polls by writing, it takes the lines from others.
+    void hammers(bool begins) {
+        for (unsigned i = 0; i < watched; i++)
+            if (watches[i].look.writes)
+                hammers_at(watches[i].look, begins);
+    }
     bool ran_again();          // a waiter that had been preempted, since it was last asked
     void takes_ticket();
 
@@ -161,6 +177,7 @@ public:
     Counts counts;
 
 private:
+    void hammers_at(const Look &look, bool begins);
     void settle();
     void preempted();
     void runs_again();
