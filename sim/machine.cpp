@@ -12,29 +12,34 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       words_((machine.cores() + 63) / 64),
       lines_(size / bytes),
       sharers_(words_ == 1 ? 0 : lines_.size(), words_) {
-    for (unsigned core = 0; core < machine.cores(); core++)
-        sockets_.push_back(machine.socket_of_core(core));
-}
-
-Time Lines::distance(unsigned from, unsigned to) const {
-    return sockets_[from] == sockets_[to] ? machine_.costs.near : machine_.costs.far;
+    for (unsigned core = 0; core < machine.cores(); core++) {
+        unsigned socket = machine.socket_of_core(core);
+        sockets_.push_back(socket);
+        members_.resize((socket + 1) * words_);
+        add(&members_[socket * words_], core);
+    }
 }
 
 // From the owner, else from the nearest core that has a copy, else from memory.
 Time Lines::way(const Line &l, const uint64_t *sharers, unsigned core) const {
-    const Time nearest = std::min(machine_.costs.near, machine_.costs.far);
-    Time least = machine_.costs.memory;
-
     if (l.owner != nobody)
         return distance(static_cast<unsigned>(l.owner), core);
-    for (size_t w = 0; w < words_; w++)
-        for (uint64_t left = sharers[w]; left; left &= left - 1) {
-            auto other =
-                static_cast<unsigned>(w * 64) + static_cast<unsigned>(std::countr_zero(left));
-            least = std::min(least, distance(other, core));
-            if (least <= nearest)
-                return least;
-        }
+    return nearest(sharers, core);
+}
+
+Time Lines::nearest(const uint64_t *sharers, unsigned core) const {
+    const uint64_t *here = &members_[sockets_[core] * words_];
+    uint64_t near = 0, far = 0;
+
+    for (size_t w = 0; w < words_; w++) {
+        near |= sharers[w] & here[w];
+        far |= sharers[w] & ~here[w];
+    }
+    Time least = machine_.costs.memory;
+    if (near)
+        least = std::min(least, machine_.costs.near);
+    if (far)
+        least = std::min(least, machine_.costs.far);
     return least;
 }
 
@@ -59,12 +64,15 @@ Time Lines::among_hammers(const Line &l) const {
     return wait;
 }
 
-// Otherwise contexts would fall into step with each other, as they do nowhere else.
-Time Lines::varied(Time way) {
-    uint32_t percent =
-        100 - machine_.jitter_percent + random_.below(2 * machine_.jitter_percent + 1);
+Time Lines::read(Line &l, uint64_t *sharers, unsigned core, Time start) {
+    Time done = start + varied(way(l, sharers, core)) + machine_.costs.hit;
 
-    return way * percent / 100;
+    l.busy = start + machine_.costs.occupied;
+    if (l.owner != nobody)
+        add(sharers, static_cast<unsigned>(l.owner));
+    l.owner = nobody;
+    add(sharers, core);
+    return done;
 }
 
 Time Lines::use(const void *address, unsigned core, Use use, Time now) {
@@ -82,15 +90,8 @@ Time Lines::use(const void *address, unsigned core, Use use, Time now) {
 
     Time start = std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
     traffic.transfers++;
-    if (use == Use::read) {
-        Time done = start + varied(way(l, sharers, core)) + own;
-        l.busy = start + c.occupied;
-        if (l.owner != nobody)
-            add(sharers, static_cast<unsigned>(l.owner));
-        l.owner = nobody;
-        add(sharers, core);
-        return done;
-    }
+    if (use == Use::read)
+        return read(l, sharers, core, start);
     unsigned copies = others(sharers, core);
     bool upgrades = l.owner == nobody && has(sharers, core);
     Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;

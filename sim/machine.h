@@ -72,11 +72,19 @@ private:
     static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
     static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
 
-    Time distance(unsigned from, unsigned to) const;
+    Time distance(unsigned from, unsigned to) const {
+        return sockets_[from] == sockets_[to] ? machine_.costs.near : machine_.costs.far;
+    }
     Time way(const Line &l, const uint64_t *sharers, unsigned core) const;
+    Time nearest(const uint64_t *sharers, unsigned core) const;
+    Time read(Line &l, uint64_t *sharers, unsigned core, Time start);
     unsigned others(const uint64_t *sharers, unsigned core) const;
     Time among_hammers(const Line &l) const;
-    Time varied(Time way);
+    // Otherwise contexts would fall into step with each other, as they do nowhere else.
+    Time varied(Time way) {
+        const uint32_t jitter = machine_.jitter_percent;
+        return way * (100 - jitter + random_.below(2 * jitter + 1)) / 100;
+    }
 
     const Machine &machine_;
     engine::Random random_;
@@ -85,6 +93,7 @@ private:
     Pages<Line> lines_;
     Pages<uint64_t> sharers_;      // words_ for each line, if there are more than 64 cores
     std::vector<unsigned> sockets_; // of each core
+    std::vector<uint64_t> members_; // words_ for each socket
 };
 
 } // namespace ol::simulator
