@@ -34,11 +34,11 @@ private:
 
     bool before(const Timer &t) const { return at_ != t.at_ ? at_ < t.at_ : order_ < t.order_; }
 
-    std::function<void()> happens_;
     Time at_ = never;
     uint64_t order_ = 0;
     Timer *next_ = nullptr; // in its bucket
     Where where_ = Where::nowhere;
+    std::function<void()> happens_;
 };
 
 // Nearly everything happens within microseconds, and is set and done at the cost of a few
@@ -81,8 +81,8 @@ private:
     struct Before {
         bool operator()(const Timer *a, const Timer *b) const { return a->before(*b); }
     };
-    static constexpr unsigned width = 13; // of a bucket: 2^13 ps
-    static constexpr size_t buckets = 2048;
+    static constexpr unsigned width = 12; // of a bucket: 2^12 ps
+    static constexpr size_t buckets = 1024;
 
     static size_t bucket(Time t) { return (t >> width) % buckets; }
     Timer *first() const {

@@ -215,26 +215,24 @@ void Simulation::notice(size_t line) {
 
 void Simulation::relax(Time until, Place) {
     Task &t = *self_;
-    Time pause = machine().costs.pause;
+    Time now = events_.now();
 
     until = std::min(until, t.told_at);
-    t.told_at = never;
-    if (events_.now() > t.polled + host_.spin_gap)
-        t.spins_from = events_.now();
+    t.told_at = t.tells_by = never;
+    if (now > t.polled + host_.spin_gap)
+        t.spins_from = now;
     // Without a word to look at, only time ends the wait.
     bool can_end = t.looks_at.size() || until != never;
-    bool polls = can_end && repeats(t) && until > events_.now();
-    if (polls)
+    if (can_end && until > now && repeats(t)) {
         for (unsigned i = 0; i < t.watched; i++)
             t.watches[i].look = t.looks_at.begin()[i];
-    else
-        watch(t);
-    t.looks_at.clear();
-    t.tells_by = never;
-    if (polls)
+        t.looks_at.clear();
         poll(t, until);
-    else
-        spend(pause);
+    } else {
+        watch(t);
+        t.looks_at.clear();
+        spend(machine().costs.pause);
+    }
     t.polled = events_.now();
 }
 
@@ -246,16 +244,11 @@ void Simulation::poll(Task &t, Time until) {
     t.hammers(true);
     if (until != never)
         events_.set(t.step, std::max(until, events_.now() + t.poll_period));
-    begins_to_poll(t);
-    suspend(t);
-}
-
-// Processors see loops of virtual CPUs, not of the host's threads.
-void Simulation::begins_to_poll(Task &t) {
+    // Processors see loops of virtual CPUs, not of the host's threads.
     Kind kind = t.guest.plan.kind;
-
     if (kind != Kind::threads)
         host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
+    suspend(t);
 }
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.

@@ -107,7 +107,6 @@ private:
     void spend(Time time);
     void suspend(Task &t);
     void goes_on(Task &t);
-    void go_on_later(Task &t);
     bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
     static bool repeats(const Task &t);
     void watch(Task &t);
@@ -117,7 +116,6 @@ private:
     void notice(size_t line);
     uint64_t load(const engine::Access &a, uint64_t value);
     void look(Task &t, const Watch &w);
-    void begins_to_poll(Task &t);
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;

@@ -62,9 +62,9 @@ public:
     unsigned size() const { return size_; }
 
 private:
-    std::array<Look, most> looks_;
     unsigned size_ = 0;
     bool all_ = true;
+    std::array<Look, most> looks_;
 };
 
 // A word whose change it shall see, in the list of the word's line.
@@ -141,28 +141,33 @@ public:
 
     Guest &guest;
     const uint32_t index, id; // in its guest; in its address space, from 1
+
+private:
+    int core_ = -1; // null: it has none
+
+public:
+    // What a look needs is close together: waiters take turns at looking.
+    Timer step;    // it goes on
     Coroutine coroutine;
     Doing doing = Doing::goes_on;
-    Timer step;    // it goes on
-    Timer alarm;   // a park ends
-    Time left = 0; // of what it does, while it has no CPU
-
-    Looks looks_at;        // in this turn of its loop
-    Time tells_by = never; // when the clock will tell this turn something new
-    std::array<Watch, Looks::most> watches;
+    bool looks = false;   // it polls, and will see what has changed
+    bool waiting = false; // for a lock
     unsigned watched = 0; // in the turn before
+    Time left = 0;        // of what it does, while it has no CPU
     Time poll_from = 0, poll_period = 0;
-    bool looks = false;               // it polls, and will see what has changed
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it
     Time fetched_at = 0;
     Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
     Time told_at = never;            // it polls a page of the host, which is written then
-    Time drained = 0;                // its stores are in the caches
+    Time tells_by = never;           // when the clock will tell this turn something new
+    Looks looks_at;                  // in this turn of its loop
+    std::array<Watch, Looks::most> watches;
+    Time drained = 0; // its stores are in the caches
 
+    Timer alarm; // a park ends
     const uint32_t *parked_on = nullptr;
     uint32_t key = 0;
 
-    bool waiting = false; // for a lock
     workload_lock *waits_for = nullptr;
     Time wait_from = 0, wait_cpu = 0;
     Losses lost;
@@ -183,7 +188,6 @@ private:
     void runs_again();
 
     Simulation &simulation_;
-    int core_ = -1;
     bool was_preempted_ = false, runs_again_ = false; // while it waits
 };
 
