@@ -5,6 +5,7 @@
 // they were set, so that a run is a function of its scenario and its seed.
 #include "time.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -49,7 +50,20 @@ public:
     Time now() const { return now_; }
     uint64_t happened() const { return happened_; }
 
-    void set(Timer &t, Time at); // again: at another time
+    void set(Timer &t, Time at) { // again: at another time
+        cancel(t);
+        if (at == never)
+            return;
+        t.at_ = std::max(at, now_);
+        t.order_ = ++set_;
+        if ((t.at_ >> width) - (now_ >> width) < buckets) {
+            t.where_ = Timer::Where::near;
+            put_near(t);
+        } else {
+            t.where_ = Timer::Where::far;
+            far_.insert(&t);
+        }
+    }
     void cancel(Timer &t) {
         if (t.where_ == Timer::Where::near)
             take_near(t);

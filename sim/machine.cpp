@@ -20,29 +20,6 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
     }
 }
 
-// From the owner, else from the nearest core that has a copy, else from memory.
-Time Lines::way(const Line &l, const uint64_t *sharers, unsigned core) const {
-    if (l.owner != nobody)
-        return distance(static_cast<unsigned>(l.owner), core);
-    return nearest(sharers, core);
-}
-
-Time Lines::nearest(const uint64_t *sharers, unsigned core) const {
-    const uint64_t *here = &members_[sockets_[core] * words_];
-    uint64_t near = 0, far = 0;
-
-    for (size_t w = 0; w < words_; w++) {
-        near |= sharers[w] & here[w];
-        far |= sharers[w] & ~here[w];
-    }
-    Time least = machine_.costs.memory;
-    if (near)
-        least = std::min(least, machine_.costs.near);
-    if (far)
-        least = std::min(least, machine_.costs.far);
-    return least;
-}
-
 unsigned Lines::others(const uint64_t *sharers, unsigned core) const {
     unsigned n = 0;
 
@@ -64,34 +41,21 @@ Time Lines::among_hammers(const Line &l) const {
     return wait;
 }
 
-Time Lines::read(Line &l, uint64_t *sharers, unsigned core, Time start) {
-    Time done = start + varied(way(l, sharers, core)) + machine_.costs.hit;
-
-    l.busy = start + machine_.costs.occupied;
-    if (l.owner != nobody)
-        add(sharers, static_cast<unsigned>(l.owner));
-    l.owner = nobody;
-    add(sharers, core);
-    return done;
-}
-
 Time Lines::use(const void *address, unsigned core, Use use, Time now) {
+    if (use == Use::read)
+        return read(address, core, now);
     size_t number = number_of(address);
     const Costs &c = machine_.costs;
-    Time own = use == Use::read ? c.hit : use == Use::write ? c.store : c.atomic;
+    Time own = use == Use::write ? c.store : c.atomic;
 
     if (number >= lines_.size())
         return now + own; // not the locks' memory
     Line &l = lines_[number];
     uint64_t *sharers = sharers_of(number, l);
-    bool mine = l.owner == static_cast<int>(core) && !l.hammers;
-    if (mine || (use == Use::read && has(sharers, core)))
+    if (l.owner == static_cast<int>(core) && !l.hammers)
         return now + own;
 
-    Time start = std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
-    traffic.transfers++;
-    if (use == Use::read)
-        return read(l, sharers, core, start);
+    Time start = begins(l, now);
     unsigned copies = others(sharers, core);
     bool upgrades = l.owner == nobody && has(sharers, core);
     Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;

@@ -12,6 +12,7 @@
 
 #include <engine/random.h>
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <vector>
@@ -50,6 +51,25 @@ public:
     // When a core that begins to use it at `now` has done so.
     Time use(const void *address, unsigned core, Use use, Time now);
 
+    Time read(const void *address, unsigned core, Time now) {
+        size_t number = number_of(address);
+        const Costs &c = machine_.costs;
+        if (number >= lines_.size())
+            return now + c.hit; // not the locks' memory
+        Line &l = lines_[number];
+        uint64_t *sharers = sharers_of(number, l);
+        if ((l.owner == static_cast<int>(core) && !l.hammers) || has(sharers, core))
+            return now + c.hit;
+        Time start = begins(l, now);
+        Time done = start + varied(way(l, sharers, core)) + c.hit;
+        l.busy = start + c.occupied;
+        if (l.owner != nobody)
+            add(sharers, static_cast<unsigned>(l.owner));
+        l.owner = nobody;
+        add(sharers, core);
+        return done;
+    }
+
     // Cores whose waiters write the line once per `period` while they wait.
     void hammer(const void *address, int more, Time period);
 
@@ -75,9 +95,26 @@ private:
     Time distance(unsigned from, unsigned to) const {
         return sockets_[from] == sockets_[to] ? machine_.costs.near : machine_.costs.far;
     }
-    Time way(const Line &l, const uint64_t *sharers, unsigned core) const;
-    Time nearest(const uint64_t *sharers, unsigned core) const;
-    Time read(Line &l, uint64_t *sharers, unsigned core, Time start);
+    // From the owner, else from the nearest core that has a copy, else from memory.
+    Time way(const Line &l, const uint64_t *sharers, unsigned core) const {
+        return l.owner != nobody ? distance(static_cast<unsigned>(l.owner), core)
+                                 : nearest(sharers, core);
+    }
+    Time nearest(const uint64_t *sharers, unsigned core) const {
+        const uint64_t *here = &members_[sockets_[core] * words_];
+        uint64_t near = sharers[0] & here[0], far = sharers[0] & ~here[0];
+        for (size_t w = 1; w < words_; w++) {
+            near |= sharers[w] & here[w];
+            far |= sharers[w] & ~here[w];
+        }
+        const Costs &c = machine_.costs;
+        return std::min({c.memory, near ? c.near : never, far ? c.far : never});
+    }
+    // When the line is free for a request that comes at `now`.
+    Time begins(const Line &l, Time now) {
+        traffic.transfers++;
+        return std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
+    }
     unsigned others(const uint64_t *sharers, unsigned core) const;
     Time among_hammers(const Line &l) const;
     // Otherwise contexts would fall into step with each other, as they do nowhere else.

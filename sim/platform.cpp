@@ -11,6 +11,35 @@ using engine::Memory;
 using engine::Op;
 using engine::Place;
 
+// Going on.
+
+inline void Simulation::goes_on(Task &t) {
+    self_ = &t;
+    if (t.doing == Doing::polls && t.on_cpu())
+        t.hammers(false);
+    t.doing = Doing::goes_on;
+    t.left = 0;
+}
+
+void Simulation::resume(Task &t) {
+    goes_on(t);
+    t.coroutine.resume();
+    self_ = nullptr;
+}
+
+// Whoever is next goes on, without a way over the loop of events if that is a context.
+void Simulation::suspend(Task &t) {
+    Task *next = one_by_one_ || over_ ? nullptr : events_.next_to_go_on();
+
+    if (!next) {
+        t.coroutine.suspend();
+        return;
+    }
+    goes_on(*next);
+    if (next != &t)
+        t.coroutine.hand_over(next->coroutine);
+}
+
 // Time.
 
 void Simulation::spend(Time time) {
@@ -129,7 +158,7 @@ uint64_t Simulation::load(const Access &a, uint64_t value) {
     if (t.waiting)
         t.looks_at.add({a.address(), value, a.width, false});
     if (t.fetched != a.address() || t.fetched_at != now)
-        spend(lines_.use(a.address(), t.core(), Use::read, now) - now);
+        spend(lines_.read(a.address(), t.core(), now) - now);
     return value;
 }
 
@@ -183,12 +212,12 @@ void Simulation::forget(Task &t) {
 }
 
 // At its next poll it fetches the line, and then goes on.
-void Simulation::look(Task &t, const Watch &w) {
+inline void Simulation::look(Task &t, const Watch &w) {
     Time behind = (events_.now() - t.poll_from) % t.poll_period;
     Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
     if (!w.look.writes) {
-        at = lines_.use(w.look.at, t.core(), Use::read, at);
+        at = lines_.read(w.look.at, t.core(), at);
         t.fetched = w.look.at;
         t.fetched_at = at;
     }
@@ -282,7 +311,7 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
 
     forget(t);
     spend(is_kernel() ? c.exit : c.sleep);
-    spend(lines_.use(word, t.core(), Use::read, events_.now()) - events_.now());
+    spend(lines_.read(word, t.core(), events_.now()) - events_.now());
     if (*word != seen || until <= events_.now())
         return;
     t.counts.parks++;

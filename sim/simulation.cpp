@@ -197,33 +197,6 @@ void Simulation::run_with(const std::function<void()> &after) {
     end();
 }
 
-void Simulation::goes_on(Task &t) {
-    self_ = &t;
-    if (t.doing == Doing::polls && t.on_cpu())
-        t.hammers(false);
-    t.doing = Doing::goes_on;
-    t.left = 0;
-}
-
-void Simulation::resume(Task &t) {
-    goes_on(t);
-    t.coroutine.resume();
-    self_ = nullptr;
-}
-
-// Whoever is next goes on, without a way over the loop of events if that is a context.
-void Simulation::suspend(Task &t) {
-    Task *next = one_by_one_ || over_ ? nullptr : events_.next_to_go_on();
-
-    if (!next) {
-        t.coroutine.suspend();
-        return;
-    }
-    goes_on(*next);
-    if (next != &t)
-        t.coroutine.hand_over(next->coroutine);
-}
-
 void Simulation::begin_counting() {
     for (auto &g : guests_) {
         g->waits = g->holds = g->handovers = {};
