@@ -2,10 +2,8 @@
 #ifndef OL_SIM_COROUTINE_H
 #define OL_SIM_COROUTINE_H
 // What a context does, between its waits. One of them can hand over to another directly: most
-// events are looks of one waiter after another, at the same place of the same loop. Then a CPU
-// predicts all returns, which it cannot if every look goes through the loop of events. The
-// engine's Context has checkpoints instead, and lacks this.
-#include <boost/context/detail/fcontext.hpp>
+// events are looks of one waiter after another, at the same place of the same loop. The engine's
+// Context has checkpoints instead, and lacks this.
 #include <boost/context/stack_context.hpp>
 #include <functional>
 
@@ -13,9 +11,11 @@ namespace ol::simulator {
 
 class Coroutine {
 public:
+    using Place = void *; // where one rests: a stack pointer
+
     // Where whoever resumed one of them rests: one for all that hand over to each other.
     struct Outside {
-        boost::context::detail::fcontext_t rests = nullptr;
+        Place rests = nullptr;
     };
 
     explicit Coroutine(Outside &outside) : outside_(outside) {}
@@ -27,13 +27,11 @@ public:
     void resume();                          // from outside, until one suspends itself
     void suspend();                         // from within
     void hand_over(Coroutine &to);          // from within: to another one
+    void first();                           // of the stack, once
 
 private:
-    static void enter(boost::context::detail::transfer_t from) noexcept;
-    void arrived(boost::context::detail::transfer_t from);
-
     Outside &outside_;
-    boost::context::detail::fcontext_t rests_ = nullptr;
+    Place rests_ = nullptr;
     boost::context::stack_context stack_;
     std::function<void()> body_;
 };
