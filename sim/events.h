@@ -131,14 +131,26 @@ private:
         while (*place != &t)
             place = &(*place)->next_;
         *place = t.next_;
-        if (near_[b])
-            return;
-        used_[b / 64] &= ~(uint64_t(1) << b % 64);
-        if (!used_[b / 64])
-            words_ &= ~(uint64_t(1) << b / 64);
+        mark(b);
     }
+    // Without branches, which none could predict.
+    void mark(size_t b) {
+        uint64_t filled = near_[b] != nullptr;
+        uint64_t &used = used_[b / 64];
+        used = (used & ~(uint64_t(1) << b % 64)) | filled << b % 64;
+        uint64_t any = used != 0;
+        words_ = (words_ & ~(uint64_t(1) << b / 64)) | any << b / 64;
+    }
+    // The first of all, which is the first of its bucket.
     void begins(Timer &t) {
-        cancel(t);
+        if (t.where_ == Timer::Where::near) {
+            size_t b = bucket(t.at_);
+            near_[b] = t.next_;
+            mark(b);
+        } else {
+            far_.erase(far_.begin());
+        }
+        t.where_ = Timer::Where::nowhere;
         now_ = t.at_;
         happened_++;
     }
