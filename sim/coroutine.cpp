@@ -12,6 +12,7 @@ namespace {
 using Place = Coroutine::Place;
 using Stack = boost::context::protected_fixedsize_stack; // mapped, with a guard page below
 constexpr size_t stack_bytes = 64 * 1024;
+constexpr size_t page = 4096, frames = 9 * 64; // what a look uses of a stack
 
 } // namespace
 
@@ -53,8 +54,8 @@ static void enter(Coroutine *self) {
 }
 
 // What the first jump to it takes from the stack: six registers, and where it returns to.
-static Place beginning(const boost::context::stack_context &stack) {
-    auto *top = static_cast<Place *>(stack.sp); // of a page: aligned
+static Place beginning(Place sp, size_t) {
+    auto *top = static_cast<Place *>(sp); // aligned to a line
     constexpr int registers = 6;
 
     top[-2] = reinterpret_cast<Place>(enter);
@@ -84,11 +85,16 @@ static void enter(transfer_t from) noexcept {
     left.arrives->first();
 }
 
-static Place beginning(const boost::context::stack_context &stack) {
-    return boost::context::detail::make_fcontext(stack.sp, stack.size, enter);
+static Place beginning(Place top, size_t size) {
+    return boost::context::detail::make_fcontext(top, size, enter);
 }
 
 #endif
+
+// Stacks begin at different lines of a page: a cache of the first level places a line by its address
+// modulo 4096, and would have room for those of a few contexts only.
+Coroutine::Coroutine(Outside &outside, size_t number)
+    : outside_(outside), colour_(number * frames % page) {}
 
 // What it has on its stack is left as it is.
 Coroutine::~Coroutine() {
@@ -99,7 +105,7 @@ Coroutine::~Coroutine() {
 void Coroutine::begin(std::function<void()> body) {
     body_ = std::move(body);
     stack_ = Stack(stack_bytes).allocate();
-    rests_ = beginning(stack_);
+    rests_ = beginning(static_cast<char *>(stack_.sp) - colour_, stack_.size - colour_);
 }
 
 void Coroutine::first() {

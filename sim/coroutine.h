@@ -18,7 +18,7 @@ public:
         Place rests = nullptr;
     };
 
-    explicit Coroutine(Outside &outside) : outside_(outside) {}
+    Coroutine(Outside &outside, size_t number);
     ~Coroutine();
     Coroutine(const Coroutine &) = delete;
     Coroutine &operator=(const Coroutine &) = delete;
@@ -31,6 +31,7 @@ public:
 
 private:
     Outside &outside_;
+    const size_t colour_;
     Place rests_ = nullptr;
     boost::context::stack_context stack_;
     std::function<void()> body_;

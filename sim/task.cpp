@@ -34,7 +34,7 @@ Task::Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uin
       index(index),
       id(index + 1),
       step([this] { simulation_.resume(*this); }, this),
-      coroutine(simulation.outside()),
+      coroutine(simulation.outside(), index),
       alarm([this] { simulation_.unpark(*this); }),
       simulation_(simulation) {}
 
