@@ -12,12 +12,11 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       words_((machine.cores() + 63) / 64),
       lines_(size / bytes),
       sharers_(words_ == 1 ? 0 : lines_.size(), words_) {
-    for (unsigned core = 0; core < machine.cores(); core++) {
-        unsigned socket = machine.socket_of_core(core);
-        sockets_.push_back(socket);
-        members_.resize((socket + 1) * words_);
-        add(&members_[socket * words_], core);
-    }
+    sockets_.resize(machine.cores() * words_);
+    for (unsigned a = 0; a < machine.cores(); a++)
+        for (unsigned b = 0; b < machine.cores(); b++)
+            if (machine.socket_of_core(a) == machine.socket_of_core(b))
+                add(&sockets_[a * words_], b);
 }
 
 unsigned Lines::others(const uint64_t *sharers, unsigned core) const {

@@ -92,8 +92,9 @@ private:
     static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
     static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
 
+    const uint64_t *socket_of(unsigned core) const { return &sockets_[core * words_]; }
     Time distance(unsigned from, unsigned to) const {
-        return sockets_[from] == sockets_[to] ? machine_.costs.near : machine_.costs.far;
+        return has(socket_of(from), to) ? machine_.costs.near : machine_.costs.far;
     }
     // From the owner, else from the nearest core that has a copy, else from memory.
     Time way(const Line &l, const uint64_t *sharers, unsigned core) const {
@@ -101,7 +102,7 @@ private:
                                  : nearest(sharers, core);
     }
     Time nearest(const uint64_t *sharers, unsigned core) const {
-        const uint64_t *here = &members_[sockets_[core] * words_];
+        const uint64_t *here = socket_of(core);
         uint64_t near = sharers[0] & here[0], far = sharers[0] & ~here[0];
         for (size_t w = 1; w < words_; w++) {
             near |= sharers[w] & here[w];
@@ -129,8 +130,7 @@ private:
     const size_t words_;
     Pages<Line> lines_;
     Pages<uint64_t> sharers_;      // words_ for each line, if there are more than 64 cores
-    std::vector<unsigned> sockets_; // of each core
-    std::vector<uint64_t> members_; // words_ for each socket
+    std::vector<uint64_t> sockets_; // words_ for each core: those of its socket
 };
 
 } // namespace ol::simulator

@@ -115,6 +115,19 @@ uint64_t truncated(uint64_t v, unsigned width) {
 
 } // namespace
 
+// A waiter that saw the word change has the line: this is the load that fetched it.
+inline uint64_t Simulation::load(const Access &a, uint64_t value) {
+    if (!self_)
+        return value;
+    Task &t = *self_;
+    Time now = events_.now();
+    if (t.waiting)
+        t.looks_at.add({a.address(), value, a.width, false});
+    if (t.fetched != a.address() || t.fetched_at != now)
+        spend(lines_.read(a.address(), t.core(), now) - now);
+    return value;
+}
+
 // Its effect is there at once, but nobody else can have the line before it is done. A store waits
 // in the store buffer, an atomic operation for all stores before it.
 uint64_t Simulation::access(const Access &a) {
@@ -149,19 +162,6 @@ uint64_t Simulation::access(const Access &a) {
     return old;
 }
 
-// A waiter that saw the word change has the line: this is the load that fetched it.
-uint64_t Simulation::load(const Access &a, uint64_t value) {
-    if (!self_)
-        return value;
-    Task &t = *self_;
-    Time now = events_.now();
-    if (t.waiting)
-        t.looks_at.add({a.address(), value, a.width, false});
-    if (t.fetched != a.address() || t.fetched_at != now)
-        spend(lines_.read(a.address(), t.core(), now) - now);
-    return value;
-}
-
 void Simulation::fence(Place) {
     if (self_)
         spend(std::max(self_->drained, events_.now()) + machine().costs.atomic - events_.now());
@@ -171,7 +171,7 @@ void Simulation::fence(Place) {
 
 // Whether this turn of its loop has read what the last one did, and nothing of it has changed
 // since: the next would do the same.
-bool Simulation::repeats(const Task &t) {
+inline bool Simulation::repeats(const Task &t) {
     const Looks &now = t.looks_at;
     const Watch *last = t.watches.data();
 
@@ -242,6 +242,21 @@ void Simulation::notice(size_t line) {
     }
 }
 
+inline void Simulation::poll(Task &t, Time until) {
+    t.poll_from = events_.now();
+    t.poll_period = machine().costs.pause + t.watched * machine().costs.hit;
+    t.doing = Doing::polls;
+    t.looks = false;
+    t.hammers(true);
+    if (until != never)
+        events_.set(t.step, std::max(until, events_.now() + t.poll_period));
+    // Processors see loops of virtual CPUs, not of the host's threads.
+    Kind kind = t.guest.plan.kind;
+    if (kind != Kind::threads)
+        host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
+    suspend(t);
+}
+
 void Simulation::relax(Time until, Place) {
     Task &t = *self_;
     Time now = events_.now();
@@ -263,21 +278,6 @@ void Simulation::relax(Time until, Place) {
         spend(machine().costs.pause);
     }
     t.polled = events_.now();
-}
-
-void Simulation::poll(Task &t, Time until) {
-    t.poll_from = events_.now();
-    t.poll_period = machine().costs.pause + t.watched * machine().costs.hit;
-    t.doing = Doing::polls;
-    t.looks = false;
-    t.hammers(true);
-    if (until != never)
-        events_.set(t.step, std::max(until, events_.now() + t.poll_period));
-    // Processors see loops of virtual CPUs, not of the host's threads.
-    Kind kind = t.guest.plan.kind;
-    if (kind != Kind::threads)
-        host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
-    suspend(t);
 }
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
