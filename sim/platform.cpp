@@ -244,7 +244,7 @@ void Simulation::notice(size_t line) {
 
 inline void Simulation::poll(Task &t, Time until) {
     t.poll_from = events_.now();
-    t.poll_period = machine().costs.pause + t.watched * machine().costs.hit;
+    t.poll_period = machine().costs.pause + t.paused + t.watched * machine().costs.hit;
     t.doing = Doing::polls;
     t.looks = false;
     t.hammers(true);
@@ -257,7 +257,17 @@ inline void Simulation::poll(Task &t, Time until) {
     suspend(t);
 }
 
+// Until a time that has passed: a pause in the midst of a turn.
 void Simulation::relax(Time until, Place) {
+    if (until > events_.now()) {
+        end_turn(until);
+        return;
+    }
+    self_->paused += machine().costs.pause;
+    spend(machine().costs.pause);
+}
+
+void Simulation::end_turn(Time until) {
     Task &t = *self_;
     Time now = events_.now();
 
@@ -277,16 +287,17 @@ void Simulation::relax(Time until, Place) {
         t.looks_at.clear();
         spend(machine().costs.pause);
     }
+    t.paused = 0;
     t.polled = events_.now();
 }
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
-void Simulation::yield(uint32_t to, Place place) {
+void Simulation::yield(uint32_t to, Place) {
     Task &t = *self_;
 
     t.counts.yields++;
     if (is_kernel() && !to) {
-        relax(t.tells_by, place);
+        end_turn(t.tells_by);
         return;
     }
     forget(t);

@@ -112,6 +112,7 @@ private:
     void watch(Task &t);
     void unwatch(Task &t);
     void forget(Task &t);
+    void end_turn(Time until);
     void poll(Task &t, Time until);
     void notice(size_t line);
     uint64_t load(const engine::Access &a, uint64_t value);

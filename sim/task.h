@@ -155,6 +155,7 @@ public:
     unsigned watched = 0; // in the turn before
     Time left = 0;        // of what it does, while it has no CPU
     Time poll_from = 0, poll_period = 0;
+    Time paused = 0; // in this turn of its loop
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it
     Time fetched_at = 0;
     Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
