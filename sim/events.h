@@ -5,7 +5,6 @@
 // they were set, so that a run is a function of its scenario and its seed.
 #include "time.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -50,27 +49,8 @@ public:
     Time now() const { return now_; }
     uint64_t happened() const { return happened_; }
 
-    void set(Timer &t, Time at) { // again: at another time
-        cancel(t);
-        if (at == never)
-            return;
-        t.at_ = std::max(at, now_);
-        t.order_ = ++set_;
-        if ((t.at_ >> width) - (now_ >> width) < buckets) {
-            t.where_ = Timer::Where::near;
-            put_near(t);
-        } else {
-            t.where_ = Timer::Where::far;
-            far_.insert(&t);
-        }
-    }
-    void cancel(Timer &t) {
-        if (t.where_ == Timer::Where::near)
-            take_near(t);
-        else if (t.where_ == Timer::Where::far)
-            far_.erase(&t);
-        t.where_ = Timer::Where::nowhere;
-    }
+    void set(Timer &t, Time at); // again: at another time
+    void cancel(Timer &t);
 
     // The next thing happens; false if there is none.
     bool next();
@@ -115,24 +95,8 @@ private:
         word = static_cast<size_t>(std::countr_zero(after ? after : words_));
         return near_[word * 64 + static_cast<size_t>(std::countr_zero(used_[word]))];
     }
-    void put_near(Timer &t) {
-        size_t b = bucket(t.at_);
-        Timer **place = &near_[b];
-        while (*place && (*place)->before(t))
-            place = &(*place)->next_;
-        t.next_ = *place;
-        *place = &t;
-        used_[b / 64] |= uint64_t(1) << b % 64;
-        words_ |= uint64_t(1) << b / 64;
-    }
-    void take_near(Timer &t) {
-        size_t b = bucket(t.at_);
-        Timer **place = &near_[b];
-        while (*place != &t)
-            place = &(*place)->next_;
-        *place = t.next_;
-        mark(b);
-    }
+    void put_near(Timer &t);
+    void take_near(Timer &t);
     // Without branches, which none could predict.
     void mark(size_t b) {
         uint64_t filled = near_[b] != nullptr;

@@ -40,6 +40,26 @@ Time Lines::among_hammers(const Line &l) const {
     return wait;
 }
 
+Time Lines::read(const void *address, unsigned core, Time now) {
+    size_t number = number_of(address);
+    const Costs &c = machine_.costs;
+
+    if (number >= lines_.size())
+        return now + c.hit; // not the locks' memory
+    Line &l = lines_[number];
+    uint64_t *sharers = sharers_of(number, l);
+    if ((l.owner == static_cast<int>(core) && !l.hammers) || has(sharers, core))
+        return now + c.hit;
+    Time start = begins(l, now);
+    Time done = start + varied(way(l, sharers, core)) + c.hit;
+    l.busy = start + c.occupied;
+    if (l.owner != nobody)
+        add(sharers, static_cast<unsigned>(l.owner));
+    l.owner = nobody;
+    add(sharers, core);
+    return done;
+}
+
 Time Lines::use(const void *address, unsigned core, Use use, Time now) {
     if (use == Use::read)
         return read(address, core, now);

@@ -51,24 +51,7 @@ public:
     // When a core that begins to use it at `now` has done so.
     Time use(const void *address, unsigned core, Use use, Time now);
 
-    Time read(const void *address, unsigned core, Time now) {
-        size_t number = number_of(address);
-        const Costs &c = machine_.costs;
-        if (number >= lines_.size())
-            return now + c.hit; // not the locks' memory
-        Line &l = lines_[number];
-        uint64_t *sharers = sharers_of(number, l);
-        if ((l.owner == static_cast<int>(core) && !l.hammers) || has(sharers, core))
-            return now + c.hit;
-        Time start = begins(l, now);
-        Time done = start + varied(way(l, sharers, core)) + c.hit;
-        l.busy = start + c.occupied;
-        if (l.owner != nobody)
-            add(sharers, static_cast<unsigned>(l.owner));
-        l.owner = nobody;
-        add(sharers, core);
-        return done;
-    }
+    Time read(const void *address, unsigned core, Time now); // the same, of a load
 
     // Cores whose waiters write the line once per `period` while they wait.
     void hammer(const void *address, int more, Time period);
