@@ -438,14 +438,16 @@ void Simulation::defer(bool begins, Place) {
     suspend(t);
 }
 
+// A thread on a virtual CPU has a slice only while that CPU has one.
 uint64_t Simulation::slice_id(Place) {
     if (!self_)
         return 0;
     Task &t = *self_;
-    Time told = sum(t.cpu->began, t.guest.plan.told_delay);
+    Time began = std::max(t.cpu->began, t.on_host()->cpu->began);
+    Time told = sum(began, t.guest.plan.told_delay);
     bool late = t.guest.plan.told_slices && events_.now() < told;
     t.told_at = late ? told : never;
-    return t.slices + !late;
+    return t.lost.all + !late;
 }
 
 // A page that the host writes says when the slice ends: for some time what it said before. Nobody
@@ -467,7 +469,7 @@ Time Simulation::told_end(const Cpu &c, uint64_t slice) const {
 Time Simulation::slice_end(Place) {
     if (!self_ || !self_->guest.plan.told_slices)
         return never;
-    return told_end(*self_->cpu, self_->slices);
+    return told_end(*self_->cpu, self_->lost.all);
 }
 
 // What the scheduler guarantees from the slice's begin, but no more than the slice.
