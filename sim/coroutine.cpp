@@ -91,8 +91,8 @@ static Place beginning(Place top, size_t size) {
 
 #endif
 
-// Stacks begin at different lines of a page: a cache of the first level places a line by its address
-// modulo 4096, and would have room for those of a few contexts only.
+// Stacks begin at different lines of a page: a cache of the first level places a line by its
+// address modulo 4096, and would have room for those of a few contexts only.
 Coroutine::Coroutine(Outside &outside, size_t number)
     : outside_(outside), colour_(number * frames % page) {}
 

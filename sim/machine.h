@@ -60,8 +60,8 @@ public:
 
 private:
     struct Line {
-        Time busy = 0;   // until then it serves others
-        Time period = 0; // of each of the hammers
+        Time busy = 0;        // until then it serves others
+        Time period = 0;      // of each of the hammers
         uint64_t sharers = 0; // up to 64 cores
         int owner = nobody;
         int hammers = 0;
@@ -71,7 +71,9 @@ private:
     size_t number_of(const void *address) const {
         return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
     }
-    uint64_t *sharers_of(size_t number, Line &l) { return words_ == 1 ? &l.sharers : &sharers_[number]; }
+    uint64_t *sharers_of(size_t number, Line &l) {
+        return words_ == 1 ? &l.sharers : &sharers_[number];
+    }
     static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
     static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
 
@@ -112,7 +114,7 @@ private:
     const uintptr_t from_;
     const size_t words_;
     Pages<Line> lines_;
-    Pages<uint64_t> sharers_;      // words_ for each line, if there are more than 64 cores
+    Pages<uint64_t> sharers_;       // words_ for each line, if there are more than 64 cores
     std::vector<uint64_t> sockets_; // words_ for each core: those of its socket
 };
 

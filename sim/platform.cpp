@@ -143,8 +143,8 @@ uint64_t Simulation::access(const Access &a) {
     Task &t = *self_;
     Use use = a.op == Op::store ? Use::write : Use::change;
     Time now = events_.now();
-    Time done = lines_.use(a.address(), t.core(), use,
-                           use == Use::change ? std::max(now, t.drained) : now);
+    Time done =
+        lines_.use(a.address(), t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
     if (result != old) {
         Memory::write(a.address(), a.width, result);
         t.looks_at.wrote(a.address(), a.width);

@@ -149,7 +149,7 @@ workload_params read_params(const Json &json) {
     {                                                                                              \
         double value = preset;                                                                     \
         if (t.get(#workload "_" #name, value) && !(value >= (least) && value <= (most)))           \
-            bad("parameters." #workload "_" #name " is not from " #least " to " #most);          \
+            bad("parameters." #workload "_" #name " is not from " #least " to " #most);            \
         p.workload##_##name = static_cast<uint64_t>(value * static_cast<double>(unit.at(#unit_))); \
     }
 #define CHOICE(workload, name, values, what)                                                       \
@@ -174,7 +174,7 @@ ol_tuning read_tuning(const Json &json) {
         Time value = in_ns.name == never ? never : in_ns.name * tick;                              \
         t.time(#name, tick, value);                                                                \
         bool inf = value == never && tick == ns;                                                   \
-        if (!inf && (value + 1 < (least) * tick + 1 || value > (most) * tick))                        \
+        if (!inf && (value + 1 < (least) * tick + 1 || value > (most) * tick))                     \
             bad("tunables." #name " is not from " #least " to " #most);                            \
         tuning.name = value;                                                                       \
     }

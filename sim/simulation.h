@@ -15,9 +15,7 @@ public:
     explicit Simulation(const Scenario &scenario);
     ~Simulation();
 
-    void run() {
-        run_with(nullptr);
-    }
+    void run() { run_with(nullptr); }
     void run_with(const std::function<void()> &after); // whatever happens
 
     static Simulation &here() { return *static_cast<Simulation *>(engine::world_here); }

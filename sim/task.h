@@ -136,7 +136,7 @@ public:
             if (watches[i].look.writes)
                 hammers_at(watches[i].look, begins);
     }
-    bool ran_again();          // a waiter that had been preempted, since it was last asked
+    bool ran_again(); // a waiter that had been preempted, since it was last asked
     void takes_ticket();
 
     Guest &guest;
@@ -147,7 +147,7 @@ private:
 
 public:
     // What a look needs is close together: waiters take turns at looking.
-    Timer step;    // it goes on
+    Timer step; // it goes on
     Coroutine coroutine;
     Doing doing = Doing::goes_on;
     bool looks = false;   // it polls, and will see what has changed
@@ -155,7 +155,7 @@ public:
     unsigned watched = 0; // in the turn before
     Time left = 0;        // of what it does, while it has no CPU
     Time poll_from = 0, poll_period = 0;
-    Time paused = 0; // in this turn of its loop
+    Time paused = 0;                  // in this turn of its loop
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it
     Time fetched_at = 0;
     Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll

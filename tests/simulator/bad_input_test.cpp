@@ -11,7 +11,8 @@ namespace {
 
 // With every table and most keys.
 Json full() {
-    Json mix = {{"locks", {{{"weight", 1}, {"section", {{"mean_ns", 100}}}}}}, {"think", {{"mean_ns", 300}}},
+    Json mix = {{"locks", {{{"weight", 1}, {"section", {{"mean_ns", 100}}}}}},
+                {"think", {{"mean_ns", 300}}},
                 {"sections", 2}};
     return {{"machine",
              {{"cpus", 2},
@@ -52,8 +53,19 @@ Json full() {
             {"who_for_whom", true}};
 }
 
-const Json values[] = {nullptr, true, -1, 0, 0.5, 1e9, 1e300, UINT64_MAX, "", "nothing",
-                       Json::array(), Json::array({Json::array()}), Json::object(),
+const Json values[] = {nullptr,
+                       true,
+                       -1,
+                       0,
+                       0.5,
+                       1e9,
+                       1e300,
+                       UINT64_MAX,
+                       "",
+                       "nothing",
+                       Json::array(),
+                       Json::array({Json::array()}),
+                       Json::object(),
                        {{"no_such_key", 1}}};
 
 // "" if it is accepted.
