@@ -1,0 +1,915 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Watches one process for `overlock profile`: what its threads do, which futexes they wait for, and who
+ * has to do something before they can go on.
+ *
+ * The holder is known by the futex protocol. Who finds a mutex taken marks it, then sleeps; so who held
+ * it then has to wake somebody, and is its holder until then. glibc's mutex names its owner. For others
+ * the thread that was woken last, and went on, is taken for the holder. From the wake on, all wait for
+ * the thread that was woken.
+ */
+#include <stdbool.h>
+#include "kernel.h"
+#include "account.h"
+#include <linux/bpf_perf_event.h>
+#include <linux/futex.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+const volatile __u32 process;
+const volatile __u64 stack_gap_ns, long_gap_ns, long_wait_ns; /* between stacks */
+
+struct counted counted;
+__u64 next_stack, next_long_stack;
+__u64 our_id; /* as the kernel has it, of who asked */
+
+/* Who runs on each CPU; 0: nobody, or no switch was seen yet. Lines of a CPU's own. */
+#define MOST_CPUS	1024
+
+static struct {
+	__u64 task;
+	__u64 unused[7];
+} running[MOST_CPUS];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread_seen);
+} threads SEC(".maps");
+
+struct guarded_lock {
+	struct bpf_spin_lock guard;
+	struct lock_seen lock;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct guarded_lock);
+} locks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
+	__type(key, struct cause);
+	__type(value, __u64);
+} causes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, struct kernel_lock);
+	__type(value, struct kernel_waits);
+} kernel_locks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1024);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, KERNEL_FRAMES * sizeof(__u64));
+} kernel_stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} records SEC(".maps");
+
+/* Threads that are able to run and do not, by some bits of their ids. */
+#define PLACES	64
+
+struct away {
+	__u64 since, ip;
+	__u32 thread, state;
+};
+
+static struct away away[PLACES];
+
+/* Values to begin with, too large for a program's stack. */
+static const struct thread_seen new_thread;
+static const struct guarded_lock new_lock;
+
+#define COUNT(what, n)	__sync_fetch_and_add(&counted.what, n)
+
+/* Threads. */
+
+static __always_inline struct thread_seen *begin_thread(__u32 id, const char *name,
+							enum state state, __u64 now)
+{
+	struct thread_seen *t;
+
+	bpf_map_update_elem(&threads, &id, &new_thread, BPF_NOEXIST);
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (!t) {
+		COUNT(threads_lost, 1);
+		return 0;
+	}
+	bpf_probe_read_kernel_str(t->name, sizeof(t->name), name);
+	t->state = state;
+	t->since = now;
+	COUNT(threads, 1);
+	return t;
+}
+
+static __always_inline struct thread_seen *thread_of(struct task_struct *task, enum state state,
+						     __u64 now)
+{
+	__u32 id = task->pid;
+	struct thread_seen *t = bpf_map_lookup_elem(&threads, &id);
+
+	return t ? t : begin_thread(id, task->comm, state, now);
+}
+
+static __always_inline struct thread_seen *current_thread(__u64 now)
+{
+	return thread_of(bpf_get_current_task_btf(), STATE_RUNS, now);
+}
+
+/* The additions order what is between them. */
+static __always_inline void turns(struct thread_seen *t, enum state state, __u64 now)
+{
+	__u32 before = t->state % STATES;
+
+	__sync_fetch_and_add(&t->seq, 1);
+	if (now > t->since)
+		t->ns[before] += now - t->since;
+	t->since = now;
+	t->state = state;
+	__sync_fetch_and_add(&t->seq, 1);
+}
+
+/* Its times up to now. A reader that comes between two writes three times in a row takes what it has. */
+static __always_inline void times_of(struct thread_seen *t, __u64 now, __u64 *ns)
+{
+	__u32 state = 0;
+	__u64 since = now;
+
+	for (int tries = 0; tries < 3; tries++) {
+		__u64 seq = __sync_fetch_and_add(&t->seq, 0);
+
+		for (int i = 0; i < STATES; i++)
+			ns[i] = *(volatile __u64 *)&t->ns[i];
+		since = *(volatile __u64 *)&t->since;
+		state = *(volatile __u32 *)&t->state;
+		if (!(seq & 1) && __sync_fetch_and_add(&t->seq, 0) == seq)
+			break;
+	}
+	if (now <= since)
+		return;
+	for (int i = 0; i < STATES; i++) /* the verifier does not follow an index on the stack */
+		if ((__u32)i == state)
+			ns[i] += now - since;
+}
+
+/* Causes. */
+
+static __always_inline void blame(__u64 lock, const struct split *split, enum state state,
+				  const struct thread_seen *subject)
+{
+	struct cause cause = { .lock = lock, .role = split->role, .state = state };
+	__u64 ns = split->ns[state] * split->waiters, *sum;
+
+	if (!ns)
+		return;
+	if (state == STATE_READY)
+		cause.taker = subject->taker;
+	else
+		cause.syscall = subject->syscall;
+	sum = bpf_map_lookup_elem(&causes, &cause);
+	if (!sum) {
+		__u64 none = 0;
+
+		bpf_map_update_elem(&causes, &cause, &none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&causes, &cause);
+	}
+	if (sum)
+		__sync_fetch_and_add(sum, ns);
+	else
+		COUNT(causes_lost, ns);
+}
+
+static __always_inline void blame_all(__u64 lock, const struct split *split,
+				      const struct thread_seen *subject)
+{
+	blame(lock, split, STATE_READY, subject);
+	blame(lock, split, STATE_WAITS_IO, subject);
+	blame(lock, split, STATE_SLEEPS, subject);
+}
+
+/* Locks. */
+
+/* What happens to a lock. */
+struct step {
+	__u64 address, now;
+	struct guarded_lock *at;
+	int waiters;  /* more, or fewer */
+	bool changes; /* there is another subject */
+	__u32 role, subject;
+};
+
+static __noinline int take_step(struct step *s)
+{
+	__u64 before[STATES] = {}, after[STATES] = {};
+	struct thread_seen *old, *new = 0;
+	struct split split = {};
+	struct lock_seen *lock;
+	__u32 id, subject;
+
+	if (!s || !s->at)
+		return 0;
+	lock = &s->at->lock;
+	id = lock->subject;
+	subject = s->subject;
+	old = id ? bpf_map_lookup_elem(&threads, &id) : 0;
+	if (old)
+		times_of(old, s->now, before);
+	if (s->changes && subject)
+		new = bpf_map_lookup_elem(&threads, &subject);
+	if (new)
+		times_of(new, s->now, after);
+	bpf_spin_lock(&s->at->guard);
+	account(lock, s->now, old && lock->subject == id ? before : 0, &split);
+	lock->waiters += s->waiters;
+	if (s->changes) {
+		lock->role = s->role;
+		lock->subject = new ? subject : 0;
+		__builtin_memcpy(lock->base, after, sizeof(after));
+	} else if (lock->subject == id) {
+		__builtin_memcpy(lock->base, before, sizeof(before));
+	}
+	bpf_spin_unlock(&s->at->guard);
+	if (old && split.waiters)
+		blame_all(s->address, &split, old);
+	return 0;
+}
+
+static __always_inline struct guarded_lock *lock_of(__u64 address, __u32 op, __u32 value, __u64 now)
+{
+	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
+
+	if (at)
+		return at;
+	bpf_map_update_elem(&locks, &address, &new_lock, BPF_NOEXIST);
+	at = bpf_map_lookup_elem(&locks, &address);
+	if (!at) {
+		COUNT(locks_lost, 1);
+		return 0;
+	}
+	at->lock.op = op;
+	at->lock.value = value;
+	at->lock.since = now;
+	return at;
+}
+
+/* As glibc has it on all architectures of 64 bits. */
+struct glibc_mutex {
+	__u32 word, count, owner, users, kind;
+};
+
+#define MOST_KIND	0x3ff /* type, robust, priority inheritance, elision */
+
+/* By glibc's mutex with waiters, or by a word that is the holder's id. 0: it is neither, or free. */
+static __always_inline __u32 holder_at(__u64 address, __u32 op, __u32 value)
+{
+	struct glibc_mutex mutex = {};
+
+	if (bpf_probe_read_user(&mutex, sizeof(mutex), (void *)address) || !mutex.word)
+		return 0;
+	if (value & FUTEX_WAITERS || op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
+		return mutex.word & FUTEX_TID_MASK;
+	return value == 2 && mutex.kind <= MOST_KIND && mutex.users ? mutex.owner : 0;
+}
+
+/* Of locks the value that is waited for says that there are waiters; of conditions it is a count. */
+static __always_inline bool looks_like_lock(const struct lock_seen *lock)
+{
+	return lock->owners || lock->value == 2 || lock->value & FUTEX_WAITERS ||
+	       lock->op == FUTEX_LOCK_PI || lock->op == FUTEX_LOCK_PI2;
+}
+
+/* Stacks. */
+
+static __always_inline void send_stack(enum record kind, __u32 thread, __u64 lock, __u64 ns,
+				       enum state state, const struct place_in_code *at)
+{
+	struct stack_record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r) {
+		COUNT(records_lost, 1);
+		return;
+	}
+	r->kind = kind;
+	r->thread = thread;
+	r->lock = lock;
+	r->ns = ns;
+	r->state = state;
+	r->at = *at;
+	r->bytes = STACK_BYTES;
+	if (bpf_probe_read_user(r->stack, STACK_BYTES, (void *)at->sp)) {
+		r->bytes = STACK_BYTES / 4;
+		if (bpf_probe_read_user(r->stack, STACK_BYTES / 4, (void *)at->sp)) {
+			r->bytes = STACK_BYTES / 16;
+			if (bpf_probe_read_user(r->stack, STACK_BYTES / 16, (void *)at->sp))
+				r->bytes = 0;
+		}
+	}
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP); /* it looks by itself */
+}
+
+static __always_inline void place_of(struct task_struct *task, struct place_in_code *at,
+				     long *syscall)
+{
+	const struct pt_regs___x86 *regs = (const void *)bpf_task_pt_regs(task);
+
+	at->ip = BPF_CORE_READ(regs, ip);
+	at->sp = BPF_CORE_READ(regs, sp);
+	at->bp = BPF_CORE_READ(regs, bp);
+	at->bx = BPF_CORE_READ(regs, bx);
+	at->r12 = BPF_CORE_READ(regs, r12);
+	at->r13 = BPF_CORE_READ(regs, r13);
+	at->r14 = BPF_CORE_READ(regs, r14);
+	at->r15 = BPF_CORE_READ(regs, r15);
+	*syscall = BPF_CORE_READ(regs, orig_ax);
+}
+
+/* Stacks cost more than all else: a few of each lock's, and of long waits more. */
+static __always_inline bool is_due(__u64 *of_lock, __u64 now, __u64 ns)
+{
+	__u64 *of_all = ns >= long_wait_ns ? &next_long_stack : &next_stack;
+
+	if (now < *of_lock || now < *of_all)
+		return false;
+	*of_lock = now + stack_gap_ns;
+	*of_all = now + (ns >= long_wait_ns ? long_gap_ns : stack_gap_ns);
+	return true;
+}
+
+static __always_inline void show_stacks(struct lock_seen *lock, __u64 address, __u64 ns, __u64 now)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct place_in_code at;
+	long syscall;
+
+	if (!is_due(&lock->next_stack, now, ns))
+		return;
+	place_of(task, &at, &syscall);
+	send_stack(RECORD_WAITER, task->pid, address, ns, STATE_LOCKED, &at);
+}
+
+/* Of a holder that is off its CPU: our memory is its, too. */
+static __always_inline void show_holder(struct lock_seen *lock, __u64 address, __u64 now)
+{
+	__u32 id = lock->subject;
+	struct thread_seen *t;
+
+	if (lock->role != ROLE_HOLDER || !id || now < lock->next_holder)
+		return;
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (!t || t->state == STATE_RUNS || !t->at.sp)
+		return;
+	lock->next_holder = now + stack_gap_ns;
+	send_stack(RECORD_HOLDER, id, address, 0, t->state, &t->at);
+}
+
+/* A thread is likely to lock again what it has locked last. */
+static __always_inline void remember(struct thread_seen *t, __u64 address)
+{
+	if (t->locks[0] == address)
+		return;
+	t->locks[1] = t->locks[0];
+	t->locks[0] = address;
+}
+
+/*
+ * Whoever runs may take a lock that is free though somebody was woken for it; without a call of the
+ * kernel. So it is looked at when its thread leaves the CPU, and now and then.
+ */
+static __always_inline void look_at(__u64 address, __u32 self, __u64 now)
+{
+	struct guarded_lock *at = address ? bpf_map_lookup_elem(&locks, &address) : 0;
+	struct step s = { .address = address, .now = now, .at = at, .changes = true };
+	bool mine;
+
+	if (!at || !at->lock.owners || !at->lock.waiters)
+		return;
+	mine = holder_at(address, at->lock.op, at->lock.value) == self;
+	if (mine == (at->lock.role == ROLE_HOLDER && at->lock.subject == self))
+		return;
+	s.role = mine ? ROLE_HOLDER : ROLE_NEXT;
+	s.subject = mine ? self : at->lock.next;
+	take_step(&s);
+}
+
+static __always_inline void look_at_locks(const struct thread_seen *t, __u32 self, __u64 now)
+{
+	look_at(t->locks[0], self, now);
+	look_at(t->locks[1], self, now);
+}
+
+static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct thread_seen *t = current_thread(now);
+	struct guarded_lock *at;
+	__u32 holder;
+
+	if (!t)
+		return;
+	t->lock = address;
+	t->wait_began = now;
+	t->slept = 0;
+	at = lock_of(address, op, value, now);
+	if (!at)
+		return;
+	remember(t, address);
+	holder = holder_at(address, op, value);
+	if (holder == (__u32)bpf_get_current_pid_tgid() || !bpf_map_lookup_elem(&threads, &holder))
+		holder = 0;
+	struct step s = { .address = address,
+			  .now = now,
+			  .at = at,
+			  .waiters = 1,
+			  .changes = holder != 0,
+			  .role = ROLE_HOLDER,
+			  .subject = holder };
+
+	if (holder)
+		at->lock.owners++;
+	take_step(&s);
+	show_holder(&at->lock, address, now);
+}
+
+static __always_inline void ends_waiting(struct thread_seen *t, long result)
+{
+	__u64 address = t->lock, now = bpf_ktime_get_ns(), ns = now - t->wait_began;
+	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
+	__u32 self = (__u32)bpf_get_current_pid_tgid();
+	struct lock_seen *lock;
+
+	t->lock = 0;
+	if (!at) {
+		COUNT(others_waits, 1);
+		COUNT(others_ns, ns);
+		return;
+	}
+	lock = &at->lock;
+	struct step s = { .address = address,
+			  .now = now,
+			  .at = at,
+			  .waiters = -1,
+			  .changes = !result && looks_like_lock(lock),
+			  .role = ROLE_HOLDER,
+			  .subject = self };
+
+	take_step(&s);
+	if (!t->slept) {
+		__sync_fetch_and_add(&lock->retries, 1);
+	} else {
+		__sync_fetch_and_add(&lock->waits, 1);
+		show_stacks(lock, address, ns, now);
+	}
+	if (result)
+		__sync_fetch_and_add(&lock->gave_up, 1);
+	__sync_fetch_and_add(&lock->wait_ns, ns);
+	if (ns > lock->longest)
+		lock->longest = ns;
+}
+
+/* Who wakes others has released what they wait for. */
+static __always_inline void releases(__u64 address)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
+	struct thread_seen *t;
+
+	if (!at)
+		return;
+	t = current_thread(now);
+	if (t) {
+		t->wakes = address;
+		remember(t, address);
+	}
+	struct step s = {
+		.address = address, .now = now, .at = at, .changes = true, .role = ROLE_NEXT
+	};
+
+	take_step(&s);
+	at->lock.wakes++;
+}
+
+/* System calls. */
+
+enum { NR_FUTEX = 202, NR_FUTEX_WAKE = 454, NR_FUTEX_WAIT = 455 }; /* x86-64 */
+
+static __always_inline void futex_called(__u64 address, __u32 op, __u32 value)
+{
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		begins_to_wait(address, op & FUTEX_CMD_MASK, value);
+		break;
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+	case FUTEX_WAKE_OP:
+	case FUTEX_UNLOCK_PI:
+		releases(address);
+		break;
+	}
+}
+
+static __always_inline bool is_ours(void)
+{
+	return bpf_get_current_pid_tgid() >> 32 == process;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(enters, struct pt_regs___x86 *raw, long number)
+{
+	const struct pt_regs___x86 *regs = (const void *)raw;
+
+	if ((number != NR_FUTEX && number != NR_FUTEX_WAIT && number != NR_FUTEX_WAKE) ||
+	    !is_ours())
+		return 0;
+	__u64 address = BPF_CORE_READ(regs, di);
+
+	if (number == NR_FUTEX)
+		futex_called(address, BPF_CORE_READ(regs, si), BPF_CORE_READ(regs, dx));
+	else if (number == NR_FUTEX_WAIT)
+		begins_to_wait(address, FUTEX_WAIT, BPF_CORE_READ(regs, si));
+	else
+		releases(address);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(leaves, struct pt_regs___x86 *raw, long result)
+{
+	__u32 id = (__u32)bpf_get_current_pid_tgid();
+	struct thread_seen *t;
+
+	if (!is_ours())
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (!t)
+		return 0;
+	t->wakes = 0;
+	if (t->lock)
+		ends_waiting(t, result);
+	return 0;
+}
+
+/* The scheduler. */
+
+static __always_inline bool is_throttled(const struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return BPF_CORE_READ(task, throttled);
+	if (bpf_core_field_exists(task->se.cfs_rq->throttle_count))
+		return BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
+	return false;
+}
+
+static __always_inline void taken_by(struct thread_seen *t, const struct task_struct *other)
+{
+	bpf_probe_read_kernel_str(t->taker.name, sizeof(t->taker.name), other->comm);
+	t->taker.sibling = BPF_CORE_READ(other, tgid) == process;
+}
+
+static __always_inline void goes_away(__u32 id, const struct thread_seen *t, __u64 now)
+{
+	struct away *place = &away[id % PLACES];
+
+	place->since = now;
+	place->ip = t->at.ip;
+	place->state = t->state;
+	place->thread = id;
+}
+
+static __always_inline void comes_back(__u32 id)
+{
+	struct away *place = &away[id % PLACES];
+
+	if (place->thread == id)
+		place->thread = 0;
+}
+
+#define TASK_UNINTERRUPTIBLE	2
+
+static __always_inline enum state asleep_as(struct task_struct *task, const struct thread_seen *t,
+					    unsigned int state, long syscall)
+{
+	if (t->lock || t->kernel_lock)
+		return STATE_LOCKED;
+	if (syscall < 0)
+		return STATE_FAULTS;
+	if (state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+		return STATE_WAITS_IO;
+	return STATE_SLEEPS;
+}
+
+static __always_inline void goes(struct task_struct *task, struct task_struct *next,
+				 unsigned int state, __u64 now)
+{
+	struct thread_seen *t = thread_of(task, STATE_RUNS, now);
+	long syscall;
+
+	if (!t)
+		return;
+	if (!t->lock)
+		look_at_locks(t, task->pid, now);
+	place_of(task, &t->at, &syscall);
+	if (!state) {
+		taken_by(t, next);
+		turns(t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
+		goes_away(task->pid, t, now);
+		return;
+	}
+	t->syscall = syscall;
+	t->slept = 1;
+	turns(t, asleep_as(task, t, state, syscall), now);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_struct *to,
+	     unsigned int state)
+{
+	bool ours = from->tgid == process, theirs = to->tgid == process;
+	struct thread_seen *t;
+	__u64 now;
+
+	running[bpf_get_smp_processor_id() % MOST_CPUS].task = to->pid ? (__u64)to : 0;
+	if (!ours && !theirs)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (ours)
+		goes(from, to, state, now);
+	if (!theirs)
+		return 0;
+	t = thread_of(to, STATE_RUNS, now);
+	if (!t)
+		return 0;
+	turns(t, STATE_RUNS, now);
+	comes_back(to->pid);
+	return 0;
+}
+
+#define LOOK_NS	1000000
+
+/* At ticks of the timer, for one. */
+SEC("tp_btf/sched_stat_runtime")
+int BPF_PROG(runs, struct task_struct *task)
+{
+	__u32 id = task->pid;
+	struct thread_seen *t;
+	__u64 now;
+
+	if (task->tgid != process || id != (__u32)bpf_get_current_pid_tgid())
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (!t || t->lock)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now - t->since < LOOK_NS || now < t->next_look)
+		return 0;
+	t->next_look = now + LOOK_NS;
+	look_at_locks(t, id, now);
+	return 0;
+}
+
+/* In the context of who wakes it. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(is_woken, struct task_struct *task)
+{
+	__u64 address, now;
+	struct thread_seen *t, *waker;
+	struct guarded_lock *at;
+	__u32 id = task->pid, self = (__u32)bpf_get_current_pid_tgid();
+
+	if (task->tgid != process || !is_ours())
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &id);
+	waker = bpf_map_lookup_elem(&threads, &self);
+	if (!t || !waker)
+		return 0;
+	address = t->lock;
+	if (!address || waker->wakes != address)
+		return 0;
+	at = bpf_map_lookup_elem(&locks, &address);
+	if (!at)
+		return 0;
+	now = bpf_ktime_get_ns();
+	at->lock.next = id;
+	struct step s = { .address = address,
+			  .now = now,
+			  .at = at,
+			  .changes = true,
+			  .role = ROLE_NEXT,
+			  .subject = id };
+
+	take_step(&s);
+	return 0;
+}
+
+/* Who runs on the CPU that it was put on. */
+static __always_inline const struct task_struct *who_has_cpu(const struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->thread_info.cpu))
+		return 0;
+	return (const void *)running[BPF_CORE_READ(task, thread_info.cpu) % MOST_CPUS].task;
+}
+
+static __always_inline void wakes_up(struct task_struct *task)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct thread_seen *t = thread_of(task, STATE_SLEEPS, now);
+	const struct task_struct *other;
+
+	if (!t || t->state == STATE_RUNS)
+		return;
+	if (is_throttled(task)) {
+		turns(t, STATE_THROTTLED, now);
+		goes_away(task->pid, t, now);
+		return;
+	}
+	other = who_has_cpu(task);
+	if (other)
+		taken_by(t, other);
+	turns(t, other ? STATE_READY : STATE_WAKES, now);
+	goes_away(task->pid, t, now);
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(woken, struct task_struct *task)
+{
+	if (task->tgid == process)
+		wakes_up(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(begins, struct task_struct *task)
+{
+	if (task->tgid == process)
+		wakes_up(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exits, struct task_struct *task)
+{
+	__u32 id = task->pid;
+	__u64 now = bpf_ktime_get_ns(), ns[STATES] = {};
+	struct thread_seen *t;
+
+	if (task->tgid != process)
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (!t)
+		return 0;
+	if (t->lock)
+		ends_waiting(t, -1);
+	times_of(t, now, ns);
+	for (int i = 0; i < STATES; i++)
+		COUNT(ended[i], ns[i]);
+	bpf_map_delete_elem(&threads, &id);
+	comes_back(id);
+	return 0;
+}
+
+/* Locks of the kernel. */
+
+SEC("tp_btf/contention_begin")
+int BPF_PROG(kernel_waits, void *lock, unsigned int flags)
+{
+	__u32 id = (__u32)bpf_get_current_pid_tgid();
+	struct thread_seen *t;
+
+	if (!is_ours())
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (!t || t->kernel_lock) /* a second one, in an interrupt */
+		return 0;
+	t->kernel_lock = (__u64)lock;
+	t->kernel_flags = flags;
+	t->kernel_began = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int BPF_PROG(kernel_goes_on, void *lock, int result)
+{
+	__u32 id = (__u32)bpf_get_current_pid_tgid();
+	struct kernel_waits *sum;
+	struct kernel_lock key = {};
+	struct thread_seen *t;
+	__u64 ns;
+
+	if (!is_ours())
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (!t || t->kernel_lock != (__u64)lock)
+		return 0;
+	t->kernel_lock = 0;
+	ns = bpf_ktime_get_ns() - t->kernel_began;
+	key.flags = t->kernel_flags;
+	key.stack = bpf_get_stackid(ctx, &kernel_stacks, BPF_F_FAST_STACK_CMP);
+	sum = bpf_map_lookup_elem(&kernel_locks, &key);
+	if (!sum) {
+		static const struct kernel_waits none;
+
+		bpf_map_update_elem(&kernel_locks, &key, &none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&kernel_locks, &key);
+	}
+	if (!sum)
+		return 0;
+	__sync_fetch_and_add(&sum->waits, 1);
+	__sync_fetch_and_add(&sum->ns, ns);
+	if (ns > sum->longest)
+		sum->longest = ns;
+	return 0;
+}
+
+/* Samples of the code. */
+
+#define NEAR	256 /* bytes: the same loop */
+
+static __always_inline void suspect(struct sample_record *r)
+{
+	__u64 since = ~0ULL;
+
+	for (int i = 0; i < PLACES; i++) {
+		const struct away *one = &away[i];
+		__u64 apart = one->ip > r->ip ? one->ip - r->ip : r->ip - one->ip;
+
+		if (!one->thread)
+			continue;
+		r->away++;
+		if (apart < NEAR || one->since >= since)
+			continue;
+		since = one->since;
+		r->suspect = one->thread;
+		r->suspect_ip = one->ip;
+		r->suspect_state = one->state;
+	}
+}
+
+SEC("perf_event")
+int sampled(struct bpf_perf_event_data *ctx)
+{
+	__u32 id = (__u32)bpf_get_current_pid_tgid();
+	struct sample_record *r;
+
+	if (!is_ours())
+		return 0;
+	COUNT(samples, 1);
+	if (!(ctx->regs.cs & 3)) {
+		COUNT(samples_kernel, 1);
+		return 0;
+	}
+	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		COUNT(records_lost, 1);
+		return 0;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->kind = RECORD_SAMPLE;
+	r->thread = id;
+	r->ip = ctx->regs.rip;
+	r->registers[0] = ctx->regs.rax;
+	r->registers[1] = ctx->regs.rdx;
+	r->registers[2] = ctx->regs.rcx;
+	r->registers[3] = ctx->regs.rbx;
+	r->registers[4] = ctx->regs.rsi;
+	r->registers[5] = ctx->regs.rdi;
+	r->registers[6] = ctx->regs.rbp;
+	r->registers[7] = ctx->regs.rsp;
+	r->registers[8] = ctx->regs.r8;
+	r->registers[9] = ctx->regs.r9;
+	r->registers[10] = ctx->regs.r10;
+	r->registers[11] = ctx->regs.r11;
+	r->registers[12] = ctx->regs.r12;
+	r->registers[13] = ctx->regs.r13;
+	r->registers[14] = ctx->regs.r14;
+	r->registers[15] = ctx->regs.r15;
+	suspect(r);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP); /* it looks by itself */
+	return 0;
+}
+
+/* To learn whether the kernel calls us what we call ourselves. */
+SEC("syscall")
+int who_asks(void *ctx)
+{
+	our_id = bpf_get_current_pid_tgid() >> 32;
+	return 0;
+}
