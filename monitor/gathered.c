@@ -105,10 +105,19 @@ static void add_sample(const struct sample_record *r)
 int gathered_record(void *context, void *data, size_t bytes)
 {
 	(void)context;
-	if (bytes >= sizeof(struct stack_record))
+	(void)bytes; /* each kind has its own, in the kernel's own order */
+	switch (*(__u32 *)data) {
+	case RECORD_WAITER:
+	case RECORD_HOLDER:
 		add_stack(data);
-	else if (bytes >= sizeof(struct sample_record))
+		break;
+	case RECORD_SAMPLE:
 		add_sample(data);
+		break;
+	case RECORD_EXEC:
+		unwind_begin();
+		break;
+	}
 	return 0;
 }
 
@@ -170,8 +179,12 @@ static void tell_sample(const struct sample_record *r)
 	printf("{\"thread\": %u, \"registers\": [", r->thread);
 	for (int i = 0; i < 16; i++)
 		printf("%s%llu", i ? ", " : "", r->registers[i]);
-	printf("], \"away\": %u, \"suspect\": %u, \"suspect_ip\": %llu, \"suspect_state\": \"%s\"}",
-	       r->away, r->suspect, r->suspect_ip, state_names[r->suspect_state % STATES]);
+	printf("], \"away\": %u, \"suspects\": [", r->away);
+	for (unsigned i = 0; i < r->n_suspects && i < SUSPECTS; i++)
+		printf("%s{\"thread\": %u, \"ip\": %llu, \"state\": \"%s\"}", i ? ", " : "",
+		       r->suspects[i].thread, r->suspects[i].ip,
+		       state_names[r->suspects[i].state % STATES]);
+	printf("]}");
 }
 
 static void tell_code(const void *node, VISIT visit, int depth)

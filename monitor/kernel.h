@@ -40,6 +40,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	__u32 pid;  /* the thread; the kernel has it signed */
 	__u32 tgid; /* its process, likewise */
+	unsigned int flags;
 	unsigned int policy;
 	unsigned int in_iowait : 1;
 	__u8 throttled; /* Linux 6.18; a bool */

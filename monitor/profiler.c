@@ -297,13 +297,18 @@ static void finish_lock(__u64 address, struct lock_seen *lock, __u64 end)
 	if (known)
 		times_at_end(&subject, end, ns);
 	account(lock, end, known ? ns : NULL, &split);
+	if (lock->owed)
+		settle(lock, end, NULL, ROLE_NOBODY, &split);
 	lock->wait_ns += gathered_open_waits(address);
 }
 
 static void tell_lock(__u64 address, const struct lock_seen *lock)
 {
-	printf("{\"address\": %llu, \"op\": %u, \"value\": %u, \"owners\": %u, ", address, lock->op,
-	       lock->value, lock->owners);
+	const struct frame at = unwind_find(address);
+
+	printf("{\"address\": %llu, \"module\": %d, \"offset\": %llu, ", address, at.module,
+	       (unsigned long long)at.offset);
+	printf("\"op\": %u, \"value\": %u, \"owners\": %u, ", lock->op, lock->value, lock->owners);
 	printf("\"waits\": %llu, \"retries\": %llu, \"gave_up\": %llu, \"wakes\": %llu, ",
 	       lock->waits, lock->retries, lock->gave_up, lock->wakes);
 	printf("\"waiting\": %u, \"wait_ns\": %llu, \"longest_ns\": %llu", lock->waiters,
@@ -363,6 +368,41 @@ static void tell_threads(__u64 end)
 	tell_times(all);
 }
 
+static void tell_call(__u32 number)
+{
+	static const struct {
+		__u32 number;
+		const char *name;
+	} calls[] = {
+#define CALL(name) { SYS_##name, #name },
+#include "calls.def"
+	};
+	char text[32] = "";
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (calls[i].number == number) {
+			tell_string(calls[i].name);
+			return;
+		}
+	if ((__s32)number >= 0)
+		snprintf(text, sizeof(text), "system call %u", number);
+	tell_string(text);
+}
+
+static void tell_cause(const struct cause *cause, __u64 ns)
+{
+	const bool taken = cause->state == STATE_READY;
+
+	printf("{\"address\": %llu, \"role\": \"%s\", \"state\": \"%s\", ", cause->lock,
+	       role_names[cause->role % ROLES], state_names[cause->state % STATES]);
+	printf("\"ns\": %llu, \"sibling\": %s, \"taker\": ", ns,
+	       cause->taker.sibling ? "true" : "false");
+	tell_string(taken ? cause->taker.name : "");
+	printf(", \"call\": ");
+	tell_call(taken ? ~0u : cause->syscall);
+	putchar('}');
+}
+
 static void tell_causes(void)
 {
 	int map = bpf_map__fd(programs->maps.causes);
@@ -375,12 +415,8 @@ static void tell_causes(void)
 		key = next;
 		if (bpf_map_lookup_elem(map, &key, &ns))
 			continue;
-		printf("%s{\"address\": %llu, \"role\": \"%s\", \"state\": \"%s\", ", comma,
-		       key.lock, role_names[key.role % ROLES], state_names[key.state % STATES]);
-		printf("\"syscall\": %d, \"sibling\": %s, \"ns\": %llu, \"taker\": ",
-		       (int)key.syscall, key.taker.sibling ? "true" : "false", ns);
-		tell_string(key.taker.name);
-		putchar('}');
+		fputs(comma, stdout);
+		tell_cause(&key, ns);
 		comma = ",\n";
 	}
 	putchar(']');
@@ -468,10 +504,11 @@ static int block_signals(void)
 static void watch(struct ring_buffer *ring, int process, int signals, __u64 end)
 {
 	struct pollfd fds[] = { { .fd = process, .events = POLLIN },
-				{ .fd = signals, .events = POLLIN } };
+				{ .fd = signals, .events = POLLIN },
+				{ .fd = ring_buffer__epoll_fd(ring), .events = POLLIN } };
 
 	while (!fds[0].revents && !fds[1].revents && now_ns() < end) {
-		poll(fds, 2, LOOK_MS);
+		poll(fds, 3, LOOK_MS);
 		ring_buffer__consume(ring);
 	}
 }

@@ -11,6 +11,7 @@ enum { MOST_MODULES = 1024, REGISTERS = 17, WORD = 8 };
 static struct {
 	Dwfl *dwfl;
 	pid_t process;
+	bool attached;
 	uint64_t mapped;		   /* when the process's objects were read last, in ms */
 	const struct stack_record *record; /* that is unwound */
 	struct frame *frames;
@@ -84,7 +85,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-enum { READ_AGAIN_MS = 100 };
+enum { READ_AGAIN_MS = 20 };
 
 static void map(void)
 {
@@ -94,14 +95,21 @@ static void map(void)
 	dwfl_report_end(now.dwfl, NULL, NULL);
 }
 
+void unwind_begin(void)
+{
+	if (now.dwfl)
+		dwfl_end(now.dwfl);
+	now.dwfl = dwfl_begin(&callbacks);
+	now.attached = false;
+	if (now.dwfl)
+		map();
+}
+
 bool unwind_open(pid_t process)
 {
 	now.process = process;
-	now.dwfl = dwfl_begin(&callbacks);
-	if (!now.dwfl)
-		return false;
-	map();
-	return true;
+	unwind_begin();
+	return now.dwfl;
 }
 
 static int32_t number_of(const char *path)
@@ -116,9 +124,9 @@ static int32_t number_of(const char *path)
 
 static Dwfl_Module *module_of(uint64_t address)
 {
-	Dwfl_Module *module = dwfl_addrmodule(now.dwfl, address);
+	Dwfl_Module *module = now.dwfl ? dwfl_addrmodule(now.dwfl, address) : NULL;
 
-	if (module || now_ms() - now.mapped < READ_AGAIN_MS)
+	if (module || !now.dwfl || now_ms() - now.mapped < READ_AGAIN_MS)
 		return module;
 	map();
 	return dwfl_addrmodule(now.dwfl, address);
@@ -150,15 +158,13 @@ static int add_frame(Dwfl_Frame *frame, void *arg)
 
 unsigned unwind_stack(const struct stack_record *record, struct frame *frames)
 {
-	static bool attached;
-
 	now.record = record;
 	now.frames = frames;
 	now.n = 0;
 	module_of(record->at.ip);
-	if (!attached)
-		attached = dwfl_attach_state(now.dwfl, NULL, now.process, &of_threads, NULL);
-	if (attached)
+	if (!now.attached)
+		now.attached = dwfl_attach_state(now.dwfl, NULL, now.process, &of_threads, NULL);
+	if (now.attached)
 		dwfl_getthread_frames(now.dwfl, (pid_t)record->thread, add_frame, NULL);
 	if (!now.n)
 		frames[now.n++] = unwind_find(record->at.ip);
@@ -172,5 +178,6 @@ const char *unwind_module(unsigned number)
 
 void unwind_close(void)
 {
-	dwfl_end(now.dwfl);
+	if (now.dwfl)
+		dwfl_end(now.dwfl);
 }

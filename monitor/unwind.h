@@ -16,6 +16,8 @@ struct frame {
 };
 
 bool unwind_open(pid_t process);
+/* It has become another program. */
+void unwind_begin(void);
 struct frame unwind_find(uint64_t address);
 /* Innermost first. The calls, not where they return to. */
 unsigned unwind_stack(const struct stack_record *record, struct frame *frames);

@@ -119,13 +119,16 @@ static __always_inline struct thread_seen *begin_thread(__u32 id, const char *na
 	return t;
 }
 
+#define PF_EXITING	4
+
+/* None of one that is ending: it is accounted already. */
 static __always_inline struct thread_seen *thread_of(struct task_struct *task, enum state state,
 						     __u64 now)
 {
 	__u32 id = task->pid;
 	struct thread_seen *t = bpf_map_lookup_elem(&threads, &id);
 
-	return t ? t : begin_thread(id, task->comm, state, now);
+	return t || task->flags & PF_EXITING ? t : begin_thread(id, task->comm, state, now);
 }
 
 static __always_inline struct thread_seen *current_thread(__u64 now)
@@ -138,6 +141,13 @@ static __always_inline void turns(struct thread_seen *t, enum state state, __u64
 {
 	__u32 before = t->state % STATES;
 
+	if (before != STATE_RUNS) {
+		struct absence *a = &t->absences[t->absent++ % ABSENCES];
+
+		a->from = t->since;
+		a->to = now;
+		a->state = before;
+	}
 	__sync_fetch_and_add(&t->seq, 1);
 	if (now > t->since)
 		t->ns[before] += now - t->since;
@@ -167,6 +177,21 @@ static __always_inline void times_of(struct thread_seen *t, __u64 now, __u64 *ns
 	for (int i = 0; i < STATES; i++) /* the verifier does not follow an index on the stack */
 		if ((__u32)i == state)
 			ns[i] += now - since;
+}
+
+/* Of a thread that runs now: how long it was in which state since then, as far as is remembered. */
+static __always_inline void absences_of(const struct thread_seen *t, __u64 since, __u64 *ns)
+{
+	for (int i = 0; i < ABSENCES; i++) {
+		const struct absence *a = &t->absences[i];
+		__u64 from = a->from > since ? a->from : since;
+
+		if (a->to <= from)
+			continue;
+		for (int k = 0; k < STATES; k++)
+			if ((__u32)k == a->state)
+				ns[k] += a->to - from;
+	}
 }
 
 /* Causes. */
@@ -210,16 +235,29 @@ static __always_inline void blame_all(__u64 lock, const struct split *split,
 struct step {
 	__u64 address, now;
 	struct guarded_lock *at;
-	int waiters;  /* more, or fewer */
-	bool changes; /* there is another subject */
+	int waiters;   /* more, or fewer */
+	bool changes;  /* there is another subject */
+	bool releases; /* by the thread that runs */
 	__u32 role, subject;
 };
 
+/* Who runs now held it since its waiters came. */
+static __always_inline struct thread_seen *released_by(const struct lock_seen *lock, __u64 *absent)
+{
+	__u32 self = (__u32)bpf_get_current_pid_tgid();
+	struct thread_seen *t = bpf_map_lookup_elem(&threads, &self);
+
+	if (t)
+		absences_of(t, lock->owed ? lock->owed_since : lock->since, absent);
+	return t;
+}
+
 static __noinline int take_step(struct step *s)
 {
-	__u64 before[STATES] = {}, after[STATES] = {};
+	__u64 before[STATES] = {},
+	      after[STATES] = {}; /* `after`, where it releases: its absences */
 	struct thread_seen *old, *new = 0;
-	struct split split = {};
+	struct split split = {}, settled = {};
 	struct lock_seen *lock;
 	__u32 id, subject;
 
@@ -235,12 +273,16 @@ static __noinline int take_step(struct step *s)
 		new = bpf_map_lookup_elem(&threads, &subject);
 	if (new)
 		times_of(new, s->now, after);
+	if (s->releases && lock->waiters && looks_like_lock(lock))
+		new = released_by(lock, after);
 	bpf_spin_lock(&s->at->guard);
 	account(lock, s->now, old && lock->subject == id ? before : 0, &split);
+	if (s->releases && lock->owed)
+		settle(lock, s->now, new ? after : 0, new ? ROLE_HOLDER : ROLE_NOBODY, &settled);
 	lock->waiters += s->waiters;
 	if (s->changes) {
 		lock->role = s->role;
-		lock->subject = new ? subject : 0;
+		lock->subject = new && !s->releases ? subject : 0;
 		__builtin_memcpy(lock->base, after, sizeof(after));
 	} else if (lock->subject == id) {
 		__builtin_memcpy(lock->base, before, sizeof(before));
@@ -248,6 +290,8 @@ static __noinline int take_step(struct step *s)
 	bpf_spin_unlock(&s->at->guard);
 	if (old && split.waiters)
 		blame_all(s->address, &split, old);
+	if (new && settled.waiters)
+		blame_all(s->address, &settled, new);
 	return 0;
 }
 
@@ -286,13 +330,6 @@ static __always_inline __u32 holder_at(__u64 address, __u32 op, __u32 value)
 	if (value & FUTEX_WAITERS || op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
 		return mutex.word & FUTEX_TID_MASK;
 	return value == 2 && mutex.kind <= MOST_KIND && mutex.users ? mutex.owner : 0;
-}
-
-/* Of locks the value that is waited for says that there are waiters; of conditions it is a count. */
-static __always_inline bool looks_like_lock(const struct lock_seen *lock)
-{
-	return lock->owners || lock->value == 2 || lock->value & FUTEX_WAITERS ||
-	       lock->op == FUTEX_LOCK_PI || lock->op == FUTEX_LOCK_PI2;
 }
 
 /* Stacks. */
@@ -419,7 +456,7 @@ static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
 	__u64 now = bpf_ktime_get_ns();
 	struct thread_seen *t = current_thread(now);
 	struct guarded_lock *at;
-	__u32 holder;
+	__u32 holder, self = (__u32)bpf_get_current_pid_tgid();
 
 	if (!t)
 		return;
@@ -431,14 +468,14 @@ static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
 		return;
 	remember(t, address);
 	holder = holder_at(address, op, value);
-	if (holder == (__u32)bpf_get_current_pid_tgid() || !bpf_map_lookup_elem(&threads, &holder))
+	if (holder == self || !bpf_map_lookup_elem(&threads, &holder))
 		holder = 0;
 	struct step s = { .address = address,
 			  .now = now,
 			  .at = at,
 			  .waiters = 1,
-			  .changes = holder != 0,
-			  .role = ROLE_HOLDER,
+			  .changes = holder || at->lock.subject == self,
+			  .role = holder ? ROLE_HOLDER : ROLE_NOBODY,
 			  .subject = holder };
 
 	if (holder)
@@ -497,9 +534,12 @@ static __always_inline void releases(__u64 address)
 		t->wakes = address;
 		remember(t, address);
 	}
-	struct step s = {
-		.address = address, .now = now, .at = at, .changes = true, .role = ROLE_NEXT
-	};
+	struct step s = { .address = address,
+			  .now = now,
+			  .at = at,
+			  .changes = true,
+			  .releases = true,
+			  .role = ROLE_NEXT };
 
 	take_step(&s);
 	at->lock.wakes++;
@@ -764,6 +804,30 @@ int BPF_PROG(begins, struct task_struct *task)
 	return 0;
 }
 
+/* The first thread goes on, under the new program's name. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executes, struct task_struct *task, int before)
+{
+	__u32 id = task->pid;
+	struct exec_record *r;
+	struct thread_seen *t;
+
+	if (task->tgid != process)
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (t)
+		bpf_probe_read_kernel_str(t->name, sizeof(t->name), task->comm);
+	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		COUNT(records_lost, 1);
+		return 0;
+	}
+	r->kind = RECORD_EXEC;
+	r->thread = id;
+	bpf_ringbuf_submit(r, 0); /* its objects are read at once */
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exits, struct task_struct *task)
 {
@@ -778,6 +842,7 @@ int BPF_PROG(exits, struct task_struct *task)
 		return 0;
 	if (t->lock)
 		ends_waiting(t, -1);
+	look_at_locks(t, id, now);
 	times_of(t, now, ns);
 	for (int i = 0; i < STATES; i++)
 		COUNT(ended[i], ns[i]);
@@ -843,23 +908,22 @@ int BPF_PROG(kernel_goes_on, void *lock, int result)
 
 #define NEAR	256 /* bytes: the same loop */
 
-static __always_inline void suspect(struct sample_record *r)
+static __always_inline void add_suspects(struct sample_record *r)
 {
-	__u64 since = ~0ULL;
-
 	for (int i = 0; i < PLACES; i++) {
 		const struct away *one = &away[i];
 		__u64 apart = one->ip > r->ip ? one->ip - r->ip : r->ip - one->ip;
+		__u32 n = r->n_suspects;
 
 		if (!one->thread)
 			continue;
 		r->away++;
-		if (apart < NEAR || one->since >= since)
+		if (apart < NEAR || n >= SUSPECTS)
 			continue;
-		since = one->since;
-		r->suspect = one->thread;
-		r->suspect_ip = one->ip;
-		r->suspect_state = one->state;
+		r->suspects[n].thread = one->thread;
+		r->suspects[n].ip = one->ip;
+		r->suspects[n].state = one->state;
+		r->n_suspects = n + 1;
 	}
 }
 
@@ -901,7 +965,7 @@ int sampled(struct bpf_perf_event_data *ctx)
 	r->registers[13] = ctx->regs.r13;
 	r->registers[14] = ctx->regs.r14;
 	r->registers[15] = ctx->regs.r15;
-	suspect(r);
+	add_suspects(r);
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP); /* it looks by itself */
 	return 0;
 }

@@ -16,11 +16,17 @@ enum state {
 	STATES
 };
 
-enum { NAME_BYTES = 16, STACK_BYTES = 8192, KERNEL_FRAMES = 24 };
+enum { NAME_BYTES = 16, STACK_BYTES = 8192, KERNEL_FRAMES = 24, ABSENCES = 16, SUSPECTS = 4 };
 
 /* Registers that an unwinder begins with.. */
 struct place_in_code {
 	__u64 ip, sp, bp, bx, r12, r13, r14, r15;
+};
+
+/* A time off the CPU, that is over. */
+struct absence {
+	__u64 from, to;
+	__u32 state, unused;
 };
 
 /* Who has the CPU that somebody else wants. */
@@ -47,6 +53,8 @@ struct thread_seen {
 	struct place_in_code at; /* when it went off its CPU last */
 	struct taker taker;
 	char name[NAME_BYTES];
+	struct absence absences[ABSENCES]; /* the last ones */
+	__u64 absent;			   /* how many there were */
 };
 
 /* What threads wait for at an address. */
@@ -55,11 +63,12 @@ struct lock_seen {
 	__u32 waiters;
 	__u32 subject; /* the thread that has to do something next; 0: not known */
 	__u32 role;
-	__u32 next;		   /* that was woken last */
-	__u32 owners;		   /* waits whose holder the mutex itself named */
-	__u64 base[STATES];	   /* the subject's, at `since` */
-	__u64 ns[ROLES][STATES];   /* of waiters: two that wait 1 ms are 2 ms */
-	__u64 wall[ROLES][STATES]; /* in which somebody waited */
+	__u32 next;			   /* that was woken last */
+	__u32 owners;			   /* waits whose holder the mutex itself named */
+	__u64 base[STATES];		   /* the subject's, at `since` */
+	__u64 ns[ROLES][STATES];	   /* of waiters: two that wait 1 ms are 2 ms */
+	__u64 wall[ROLES][STATES];	   /* in which somebody waited */
+	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
 	__u64 waits, retries, gave_up, wait_ns, longest;
 	__u64 wakes;
 	__u64 next_stack, next_holder; /* not to be looked at before */
@@ -85,7 +94,7 @@ struct kernel_waits {
 };
 
 /* What is sent at once, and may be lost. */
-enum record { RECORD_WAITER, RECORD_HOLDER, RECORD_SAMPLE };
+enum record { RECORD_WAITER, RECORD_HOLDER, RECORD_SAMPLE, RECORD_EXEC };
 
 struct stack_record {
 	__u32 kind, thread;
@@ -96,15 +105,22 @@ struct stack_record {
 	__u8 stack[STACK_BYTES]; /* of it the first `bytes`, from at.sp on */
 };
 
+/* The process runs another program from now on. */
+struct exec_record {
+	__u32 kind, thread;
+};
+
 /* A thread seen running, in user space. */
 struct sample_record {
 	__u32 kind, thread;
 	__u64 ip;
 	__u64 registers[16]; /* as DWARF numbers them */
-	__u64 suspect_ip; /* of the thread off its CPU the longest though able to run, elsewhere in the code */
-	__u32 suspect, away; /* that thread, or 0; and how many are */
-	__u32 suspect_state;
-	__u32 unused;
+	/* Threads that are able to run and have no CPU, elsewhere in the code. */
+	struct suspect {
+		__u64 ip;
+		__u32 thread, state;
+	} suspects[SUSPECTS];
+	__u32 n_suspects, away; /* of these, and of all without a CPU */
 };
 
 struct counted {

@@ -24,9 +24,9 @@ static void worker(int number)
 static void intruder(int number)
 {
 	(void)number;
+	be_real_time();
 	pin(0);
 	pthread_setname_np(pthread_self(), "intruder");
-	be_real_time();
 	while (!over) {
 		rest(2000000);
 		work(6000000, false);
@@ -35,8 +35,9 @@ static void intruder(int number)
 
 int main(void)
 {
-	bodies[0] = bodies[1] = worker;
-	bodies[2] = intruder;
+	be_alone();
+	bodies[0] = intruder;
+	bodies[1] = bodies[2] = worker;
 	run_threads(3);
 	tell("preempted", &fifo_lock);
 	return 0;

@@ -34,6 +34,7 @@ int main(int argc, char **argv)
 	file = open(argc > 1 ? argv[1] : "planted.data", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (file < 0)
 		abort();
+	be_alone();
 	bodies[0] = bodies[1] = bodies[2] = worker;
 	run_threads(3);
 	tell("io", &io_lock);

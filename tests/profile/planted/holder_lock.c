@@ -40,6 +40,7 @@ static void slow(int number)
 
 int main(void)
 {
+	be_alone();
 	bodies[0] = bodies[1] = bodies[2] = worker;
 	bodies[3] = slow;
 	run_threads(4);

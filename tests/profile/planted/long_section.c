@@ -21,6 +21,7 @@ static void worker(int number)
 
 int main(void)
 {
+	be_alone();
 	bodies[0] = bodies[1] = worker;
 	run_threads(2);
 	tell("preempted", &long_lock);

@@ -99,14 +99,26 @@ static inline void pin(int cpu)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-static inline void be_real_time(void)
+static inline void be_of_priority(int priority)
 {
-	const struct sched_param p = { .sched_priority = 10 };
+	const struct sched_param p = { .sched_priority = priority };
 
-	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &p)) {
+	if (sched_setscheduler(0, SCHED_FIFO, &p)) {
 		fprintf(stderr, "planted: SCHED_FIFO is refused\n");
 		exit(77);
 	}
+}
+
+/* Before threads begin. Other programs on the machine are no part of what is planted. */
+static inline void be_alone(void)
+{
+	be_of_priority(1);
+}
+
+/* Takes the CPU from the others. */
+static inline void be_real_time(void)
+{
+	be_of_priority(10);
 }
 
 static inline void rest(uint64_t ns)

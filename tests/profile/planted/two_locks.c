@@ -27,6 +27,7 @@ static void worker(int number)
 
 int main(void)
 {
+	be_alone();
 	bodies[0] = bodies[1] = bodies[2] = worker;
 	run_threads(3);
 	tell("asleep", &sick_lock);

@@ -3,56 +3,65 @@
 #include "planted.h"
 
 static pthread_mutex_t passed_lock = PTHREAD_MUTEX_INITIALIZER;
-static volatile bool over;
+static volatile bool has_it, wants_it, bursts, over;
 
-/* Has the lock for a moment, and then works long without it. */
+/* Lets go when the waiter sleeps and the intruder has its CPU. */
 static void owner(int number)
 {
 	(void)number;
 	pin(0);
-	while (!over) {
+	for (int i = 0; i < 100; i++) {
 		uint64_t from;
 
-		locks(&passed_lock);
+		pthread_mutex_lock(&passed_lock);
 		from = now_ns();
-		work(400000, true);
+		has_it = true;
+		while (!wants_it)
+			work(1000, true);
+		work(200000, true);
+		wants_it = has_it = false;
+		bursts = true;
+		while (bursts)
+			work(1000, true);
 		note(HELD, from, now_ns());
 		pthread_mutex_unlock(&passed_lock);
-		work(5000000, false);
+		rest(5000000);
 	}
+	over = true;
 }
 
 static void waiter(int number)
 {
 	(void)number;
 	pin(1);
-	for (int i = 0; i < 150; i++) {
-		uint64_t from;
-
+	while (!over) {
+		rest(100000);
+		if (!has_it)
+			continue;
+		wants_it = true;
 		locks(&passed_lock);
-		from = now_ns();
-		note(HELD, from, from);
 		pthread_mutex_unlock(&passed_lock);
-		rest(300000);
 	}
-	over = true;
 }
 
-/* Runs for long whenever the waiter sleeps. */
 static void intruder(int number)
 {
 	(void)number;
+	be_real_time();
 	pin(1);
 	pthread_setname_np(pthread_self(), "intruder");
-	be_real_time();
 	while (!over) {
-		rest(200000);
+		rest(100000);
+		if (!bursts)
+			continue;
+		bursts = false;
 		work(3000000, false);
 	}
 }
 
 int main(void)
 {
+	be_alone();
 	bodies[0] = owner;
 	bodies[1] = waiter;
 	bodies[2] = intruder;

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""overlock-profiler, started beside a program that runs, or that is started once it watches."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from overlock_tools.profile import seen
+from overlock_tools.profile.seen import Seen
+from overlock_tools.system import native
+from overlock_tools.system.errors import FAILED, Fail
+
+CANNOT_EXECUTE, NOT_FOUND = 126, 127
+
+
+class Refused(Fail):
+    """The kernel, or this user's rights, do not allow it."""
+
+
+@dataclass
+class Agent:
+    process: "subprocess.Popen[str]"
+
+    def stop(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.process.terminate()
+
+    def answer(self) -> Seen:
+        """When the program has ended, or the agent was stopped. Ctrl-C stops it, too."""
+        while True:
+            try:
+                text, _ = self.process.communicate()
+                break
+            except KeyboardInterrupt:
+                self.stop()
+        try:
+            return seen.read(text)
+        except ValueError as error:
+            raise Fail(f"overlock-profiler gave no answer: {error}", FAILED) from error
+
+
+def start(pid: int, seconds: float | None, sizes: dict[str, int]) -> Agent:
+    """Returns once it watches."""
+    words = [str(native.profiler()), "--pid", str(pid)]
+    if seconds:
+        words += ["--seconds", str(seconds)]
+    for name, value in sizes.items():
+        words += [f"--{name}", str(value)]
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the program; this is stopped by us
+    )
+    assert process.stdout
+    if not process.stdout.readline():
+        _, said = process.communicate()
+        raise Refused(
+            said.strip().removeprefix("overlock-profiler: ") or "it ended", process.returncode
+        )
+    return Agent(process)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A child that becomes the program when it is let go."""
+
+    program: str
+    pid: int
+    gate: int
+    result: int
+
+    def let_go(self) -> None:
+        """Fails if the program cannot be executed."""
+        os.write(self.gate, b"x")
+        os.close(self.gate)
+        error = os.read(self.result, 16)
+        os.close(self.result)
+        if error:
+            number = int(error)
+            code = NOT_FOUND if number == 2 else CANNOT_EXECUTE
+            raise Fail(f"{self.program} cannot be executed: {os.strerror(number)}", code)
+
+    def give_up(self) -> None:
+        """Ends without the program."""
+        os.close(self.gate)
+        os.close(self.result)
+        os.waitpid(self.pid, 0)
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def launch(args: tuple[str, ...]) -> Waiting:
+    gate_in, gate = os.pipe()
+    result, result_in = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(gate_in)
+        os.close(result_in)
+        return Waiting(args[0], pid, gate, result)
+    os.close(gate)
+    os.close(result)
+    _become(args, gate_in, result_in)
+    os._exit(CANNOT_EXECUTE)
+
+
+def _become(args: tuple[str, ...], gate: int, result: int) -> None:
+    """Python ignores some signals; that is not the program's wish."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    if not os.read(gate, 1):
+        return
+    try:
+        os.execvp(args[0], args)  # noqa: S606 - it is what this command is for
+    except OSError as error:
+        os.write(result, str(error.errno).encode())
+
+
+@contextlib.contextmanager
+def started(
+    args: tuple[str, ...], seconds: float | None, sizes: dict[str, int]
+) -> Iterator[tuple[Agent, Waiting]]:
+    """The program, watched from its first instruction on."""
+    child = launch(args)
+    try:
+        agent = start(child.pid, seconds, sizes)
+    except BaseException:
+        child.give_up()
+        raise
+    try:
+        child.let_go()
+        yield agent, child
+    except BaseException:
+        agent.stop()
+        raise
