@@ -31,7 +31,7 @@ struct open {
 
 static void *stacks, *codes, *opens;
 static unsigned n_stacks, n_codes;
-static __u64 lost;
+static __u64 lost, began;
 
 static int compare_stacks(const void *a, const void *b)
 {
@@ -115,6 +115,7 @@ int gathered_record(void *context, void *data, size_t bytes)
 		add_sample(data);
 		break;
 	case RECORD_EXEC:
+		began = ((struct exec_record *)data)->at;
 		unwind_begin();
 		break;
 	}
@@ -136,6 +137,11 @@ __u64 gathered_open_waits(__u64 lock)
 	void *found = tfind(&lock, &opens, compare_first);
 
 	return found ? (*(struct open **)found)->ns : 0;
+}
+
+__u64 gathered_began(void)
+{
+	return began;
 }
 
 __u64 gathered_lost(void)

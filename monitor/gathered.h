@@ -12,6 +12,8 @@ int gathered_record(void *context, void *data, size_t bytes);
 void gathered_open_wait(__u64 lock, __u64 ns);
 __u64 gathered_open_waits(__u64 lock);
 
+/* When the process became another program; 0: it has not. */
+__u64 gathered_began(void);
 __u64 gathered_lost(void);
 void gathered_tell(void);
 #endif

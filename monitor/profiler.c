@@ -547,7 +547,7 @@ int main(int argc, char **argv)
 	end = now_ns();
 	detach();
 	ring_buffer__consume(ring);
-	tell(began, end);
+	tell(gathered_began() > began ? gathered_began() : began, end);
 	ring_buffer__free(ring);
 	waits_bpf__destroy(programs);
 	unwind_close();

@@ -824,6 +824,7 @@ int BPF_PROG(executes, struct task_struct *task, int before)
 	}
 	r->kind = RECORD_EXEC;
 	r->thread = id;
+	r->at = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(r, 0); /* its objects are read at once */
 	return 0;
 }

@@ -108,6 +108,7 @@ struct stack_record {
 /* The process runs another program from now on. */
 struct exec_record {
 	__u32 kind, thread;
+	__u64 at;
 };
 
 /* A thread seen running, in user space. */

@@ -5,15 +5,17 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from overlock_tools.profile import seen
+from overlock_tools.profile import sampler, seen
 from overlock_tools.profile.seen import Seen
 from overlock_tools.system import native
-from overlock_tools.system.errors import FAILED, Fail
+from overlock_tools.system.errors import FAILED, MISSING, Fail, say
 
 CANNOT_EXECUTE, NOT_FOUND = 126, 127
+FIRST_LOOK_S, LOOK_S = 0.1, 1.0
 
 
 class Refused(Fail):
@@ -28,12 +30,19 @@ class Agent:
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
 
-    def answer(self) -> Seen:
-        """When the program has ended, or the agent was stopped. Ctrl-C stops it, too."""
+    def answer(self, look: Callable[[], None]) -> Seen:
+        """When the program has ended, or the agent was stopped. Ctrl-C stops it, too.
+
+        Meanwhile it has looked, at least once and then each second.
+        """
+        wait = FIRST_LOOK_S
         while True:
             try:
-                text, _ = self.process.communicate()
+                text, _ = self.process.communicate(timeout=wait)
                 break
+            except subprocess.TimeoutExpired:
+                look()
+                wait = LOOK_S
             except KeyboardInterrupt:
                 self.stop()
         try:
@@ -121,20 +130,54 @@ def _become(args: tuple[str, ...], gate: int, result: int) -> None:
         os.write(result, str(error.errno).encode())
 
 
+class Sampling:
+    """Instead of the agent, where that is refused."""
+
+    def __init__(self, pid: int, seconds: float | None) -> None:
+        self.sampler = sampler.Sampler(pid)
+        self.until = time.monotonic() + seconds if seconds else None
+
+    def stop(self) -> None:
+        self.until = 0.0
+
+    def answer(self, look: Callable[[], None]) -> Seen:
+        with contextlib.suppress(KeyboardInterrupt):
+            while self.sampler.step() and (not self.until or time.monotonic() < self.until):
+                look()
+                time.sleep(sampler.STEP_S)
+        return self.sampler.seen()
+
+
+Watching = Agent | Sampling
+
+
+def watch(pid: int, seconds: float | None, sizes: dict[str, int], by: str) -> Watching:
+    """By BPF if that may be: `by` is `auto`, `bpf` or `looks`."""
+    if by == "looks":
+        return Sampling(pid, seconds)
+    try:
+        return start(pid, seconds, sizes)
+    except Fail as error:
+        if by == "bpf" or error.code != MISSING:
+            raise
+        say(f"{error.message}; looking at /proc instead, which tells less")
+    return Sampling(pid, seconds)
+
+
 @contextlib.contextmanager
 def started(
-    args: tuple[str, ...], seconds: float | None, sizes: dict[str, int]
-) -> Iterator[tuple[Agent, Waiting]]:
+    args: tuple[str, ...], seconds: float | None, sizes: dict[str, int], by: str
+) -> Iterator[tuple[Watching, Waiting]]:
     """The program, watched from its first instruction on."""
     child = launch(args)
     try:
-        agent = start(child.pid, seconds, sizes)
+        watching = watch(child.pid, seconds, sizes, by)
     except BaseException:
         child.give_up()
         raise
     try:
         child.let_go()
-        yield agent, child
+        yield watching, child
     except BaseException:
-        agent.stop()
+        watching.stop()
         raise

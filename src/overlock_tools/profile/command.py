@@ -3,14 +3,13 @@
 
 import contextlib
 import json
-import os
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from overlock_tools.preload import live
 from overlock_tools.profile import agent, report, show
-from overlock_tools.profile.seen import Seen
 from overlock_tools.system import cgroups, files
 from overlock_tools.system.errors import Fail
 from overlock_tools.system.kernel_files import Tree, Unknown
@@ -18,16 +17,23 @@ from overlock_tools.system.kernel_files import Tree, Unknown
 Report = dict[str, Any]
 
 
-def _context(pid: int) -> Report:
-    """While it runs: its quota, and whether it has OpenMP."""
-    tree, found = Tree(), Report()
-    with contextlib.suppress(Unknown):
-        quota = cgroups.quota(tree, cgroups.of(tree, str(pid)))
-        found["quota"] = quota.cpus if quota else None
-    with contextlib.suppress(OSError):
-        maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
-        found["openmp"] = any(name in maps for name in ("libgomp", "libomp", "libiomp5"))
-    return found
+@dataclass
+class Context:
+    """What is known of the program beside its waits; while it runs."""
+
+    pid: int
+    found: Report = field(default_factory=dict)
+
+    def look(self) -> None:
+        tree = Tree()
+        with contextlib.suppress(Unknown, OSError):
+            quota = cgroups.quota(tree, cgroups.of(tree, str(self.pid)))
+            self.found["quota"] = quota.cpus if quota else None
+        with contextlib.suppress(OSError):
+            maps = Path(f"/proc/{self.pid}/maps").read_text(errors="replace")
+            if maps:
+                runtimes = ("libgomp", "libomp", "libiomp5")
+                self.found["openmp"] = any(name in maps for name in runtimes)
 
 
 def _write(found: Report, options: dict[str, Any]) -> None:
@@ -46,18 +52,20 @@ def _name(pid: int) -> str:
 
 
 def _watch_running(pid: int, options: dict[str, Any]) -> int:
-    name = _name(pid)
-    watching = agent.start(pid, options["seconds"], {"locks": options["locks"]})
-    context = _context(pid)
-    _write(report.make(watching.answer(), name, context), options)
+    name, context = _name(pid), Context(pid)
+    sizes = {"locks": options["locks"]}
+    watching = agent.watch(pid, options["seconds"], sizes, options["by"])
+    context.look()
+    _write(report.make(watching.answer(context.look), name, context.found), options)
     return 0
 
 
 def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
-    with agent.started(args, options["seconds"], {"locks": options["locks"]}) as (watching, child):
-        seen: Seen = watching.answer()
-        context = _context(os.getpid())  # it has ended; it is in our group, unless it chose another
-        _write(report.make(seen, Path(args[0]).name, context), options)
+    sizes = {"locks": options["locks"]}
+    with agent.started(args, options["seconds"], sizes, options["by"]) as (watching, child):
+        context = Context(child.pid)
+        seen = watching.answer(context.look)
+        _write(report.make(seen, Path(args[0]).name, context.found), options)
         return live.end_as(child.wait())
 
 

@@ -182,6 +182,12 @@ def _rest(locks: list[Report]) -> Report:
 def _unknown(seen: Seen) -> list[str]:
     """What cannot be told, in words."""
     said = ["how often locks were taken without a wait: that needs `overlock run --counters`"]
+    if seen.by == "looks":
+        said[:0] = [
+            "anything exact: BPF was refused, and the threads were looked at 50 times a second",
+            "who took CPUs; who waits where in the code; spinning; locks other than glibc's mutex",
+        ]
+        return said
     if not seen.sampled_cpus:
         said.append("user-space spinning: the kernel refuses to sample by its clock")
     if seen.lost.get("records"):
@@ -216,6 +222,7 @@ def make(seen: Seen, program: str, context: Report) -> Report:
         "beyond": dict(seen.others),
         "kernel_locks": _kernel_locks(seen)[:MOST],
         "samples": seen.samples,
+        "by": seen.by,
         "lost": dict(seen.lost),
         "unknown": _unknown(seen),
         **context,

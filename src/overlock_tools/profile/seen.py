@@ -117,6 +117,7 @@ class Seen:
     stacks: list[Stack]
     code: list[Code]
     modules: list[str]
+    by: str = "bpf"  # or `looks`: profile/sampler.py
 
 
 def read(text: str) -> Seen:

@@ -24,14 +24,24 @@ static void worker(int number)
 
 static pid_t begin_neighbour(void)
 {
-	pid_t child = fork();
+	pid_t child;
+	int ready[2];
+	char c = 0;
 
-	if (child)
+	if (pipe(ready))
+		abort();
+	child = fork();
+	if (child) {
+		if (read(ready[0], &c, 1) != 1)
+			exit(77);
 		return child;
+	}
 	prctl(PR_SET_NAME, "neighbour");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pin(0);
 	be_real_time();
+	pin(0);
+	if (write(ready[1], &c, 1) != 1)
+		abort();
 	for (;;) {
 		rest(2000000);
 		work(6000000, false);

@@ -8,7 +8,7 @@ static pthread_mutex_t quota_lock = PTHREAD_MUTEX_INITIALIZER;
 static void worker(int number)
 {
 	(void)number;
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 25; i++) {
 		uint64_t from;
 
 		locks(&quota_lock);

@@ -46,13 +46,21 @@ import click
     show_default=True,
     help="Most locks to tell apart; the waits for others are added up.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(("auto", "bpf", "looks")),
+    default="auto",
+    show_default=True,
+    help="How to watch. looks: /proc, 50 times a second; less exact, but needs no rights.",
+)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def command(program: tuple[str, ...], **options: Any) -> int:
     """Tell which locks PROGRAM waits for, and what their holders do meanwhile.
 
     Splits the waits for each lock by what the holder, or the thread that was woken next, did: it
     ran, was preempted (by whom), was throttled by a quota, waited for I/O or another lock, or was
-    being woken. The program and its locks are not changed. Needs root and a Linux kernel with BTF.
+    being woken. The program and its locks are not changed. Needs root and a Linux kernel with BTF;
+    without them it looks at /proc, which tells less, and says so.
 
     \b
     Examples:
