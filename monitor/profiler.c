@@ -501,7 +501,8 @@ static int block_signals(void)
 	return fd;
 }
 
-static void watch(struct ring_buffer *ring, int process, int signals, __u64 end)
+/* Returns when it was over: the process may have ended before we had a CPU to see that. */
+static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 end)
 {
 	struct pollfd fds[] = { { .fd = process, .events = POLLIN },
 				{ .fd = signals, .events = POLLIN },
@@ -511,6 +512,7 @@ static void watch(struct ring_buffer *ring, int process, int signals, __u64 end)
 		poll(fds, 3, LOOK_MS);
 		ring_buffer__consume(ring);
 	}
+	return fds[0].revents ? programs->bss->counted.last_end : now_ns();
 }
 
 static void detach(void)
@@ -543,8 +545,8 @@ int main(int argc, char **argv)
 	began = now_ns();
 	puts("{\"ready\": true}");
 	fflush(stdout);
-	watch(ring, process, signals, asked.seconds ? began + (__u64)(asked.seconds * 1e9) : ~0ull);
-	end = now_ns();
+	end = watch(ring, process, signals,
+		    asked.seconds ? began + (__u64)(asked.seconds * 1e9) : ~0ull);
 	detach();
 	ring_buffer__consume(ring);
 	tell(gathered_began() > began ? gathered_began() : began, end);

@@ -84,7 +84,7 @@ struct {
 } records SEC(".maps");
 
 /* Threads that are able to run and do not, by some bits of their ids. */
-#define PLACES	64
+#define PLACES	32
 
 struct away {
 	__u64 since, ip;
@@ -234,7 +234,6 @@ static __always_inline void blame_all(__u64 lock, const struct split *split,
 /* What happens to a lock. */
 struct step {
 	__u64 address, now;
-	struct guarded_lock *at;
 	int waiters;   /* more, or fewer */
 	bool changes;  /* there is another subject */
 	bool releases; /* by the thread that runs */
@@ -252,8 +251,10 @@ static __always_inline struct thread_seen *released_by(const struct lock_seen *l
 	return t;
 }
 
-static __noinline int take_step(struct step *s)
+/* Not static: so the verifier looks at it once, and not at each call. */
+__noinline int take_step(struct step *s)
 {
+	struct guarded_lock *at;
 	__u64 before[STATES] = {},
 	      after[STATES] = {}; /* `after`, where it releases: its absences */
 	struct thread_seen *old, *new = 0;
@@ -261,9 +262,12 @@ static __noinline int take_step(struct step *s)
 	struct lock_seen *lock;
 	__u32 id, subject;
 
-	if (!s || !s->at)
+	if (!s)
 		return 0;
-	lock = &s->at->lock;
+	at = bpf_map_lookup_elem(&locks, &s->address);
+	if (!at)
+		return 0;
+	lock = &at->lock;
 	id = lock->subject;
 	subject = s->subject;
 	old = id ? bpf_map_lookup_elem(&threads, &id) : 0;
@@ -275,7 +279,7 @@ static __noinline int take_step(struct step *s)
 		times_of(new, s->now, after);
 	if (s->releases && lock->waiters && looks_like_lock(lock))
 		new = released_by(lock, after);
-	bpf_spin_lock(&s->at->guard);
+	bpf_spin_lock(&at->guard);
 	account(lock, s->now, old && lock->subject == id ? before : 0, &split);
 	if (s->releases && lock->owed)
 		settle(lock, s->now, new ? after : 0, new ? ROLE_HOLDER : ROLE_NOBODY, &settled);
@@ -287,7 +291,7 @@ static __noinline int take_step(struct step *s)
 	} else if (lock->subject == id) {
 		__builtin_memcpy(lock->base, before, sizeof(before));
 	}
-	bpf_spin_unlock(&s->at->guard);
+	bpf_spin_unlock(&at->guard);
 	if (old && split.waiters)
 		blame_all(s->address, &split, old);
 	if (new && settled.waiters)
@@ -432,7 +436,7 @@ static __always_inline void remember(struct thread_seen *t, __u64 address)
 static __always_inline void look_at(__u64 address, __u32 self, __u64 now)
 {
 	struct guarded_lock *at = address ? bpf_map_lookup_elem(&locks, &address) : 0;
-	struct step s = { .address = address, .now = now, .at = at, .changes = true };
+	struct step s = { .address = address, .now = now, .changes = true };
 	bool mine;
 
 	if (!at || !at->lock.owners || !at->lock.waiters)
@@ -472,7 +476,6 @@ static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
 		holder = 0;
 	struct step s = { .address = address,
 			  .now = now,
-			  .at = at,
 			  .waiters = 1,
 			  .changes = holder || at->lock.subject == self,
 			  .role = holder ? ROLE_HOLDER : ROLE_NOBODY,
@@ -500,7 +503,6 @@ static __always_inline void ends_waiting(struct thread_seen *t, long result)
 	lock = &at->lock;
 	struct step s = { .address = address,
 			  .now = now,
-			  .at = at,
 			  .waiters = -1,
 			  .changes = !result && looks_like_lock(lock),
 			  .role = ROLE_HOLDER,
@@ -534,12 +536,9 @@ static __always_inline void releases(__u64 address)
 		t->wakes = address;
 		remember(t, address);
 	}
-	struct step s = { .address = address,
-			  .now = now,
-			  .at = at,
-			  .changes = true,
-			  .releases = true,
-			  .role = ROLE_NEXT };
+	struct step s = {
+		.address = address, .now = now, .changes = true, .releases = true, .role = ROLE_NEXT
+	};
 
 	take_step(&s);
 	at->lock.wakes++;
@@ -749,12 +748,9 @@ int BPF_PROG(is_woken, struct task_struct *task)
 		return 0;
 	now = bpf_ktime_get_ns();
 	at->lock.next = id;
-	struct step s = { .address = address,
-			  .now = now,
-			  .at = at,
-			  .changes = true,
-			  .role = ROLE_NEXT,
-			  .subject = id };
+	struct step s = {
+		.address = address, .now = now, .changes = true, .role = ROLE_NEXT, .subject = id
+	};
 
 	take_step(&s);
 	return 0;
@@ -838,6 +834,7 @@ int BPF_PROG(exits, struct task_struct *task)
 
 	if (task->tgid != process)
 		return 0;
+	counted.last_end = now;
 	t = bpf_map_lookup_elem(&threads, &id);
 	if (!t)
 		return 0;

@@ -130,5 +130,6 @@ struct counted {
 	__u64 samples, samples_kernel;
 	__u64 ended[STATES]; /* of threads that have exited */
 	__u64 threads;	     /* seen */
+	__u64 last_end;	     /* when a thread exited */
 };
 #endif

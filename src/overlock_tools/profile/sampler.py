@@ -2,8 +2,8 @@
 """What overlock-profiler sees, as far as /proc shows it to everybody: where BPF is refused.
 
 Fifty times a second each thread is looked at. One that sleeps in futex() shows the address and
-the value that it waits with; there, in the program's memory, a glibc mutex names its owner; and what
-the owner does is in its own files. So shares are right on average, after some hundreds of looks.
+the value that it waits with; there, in the program's memory, a glibc mutex names its owner; and
+what the owner does is in its own files. So shares are right on average, after hundreds of looks.
 """
 
 import contextlib
