@@ -3,11 +3,12 @@
 #include "gathered.h"
 #include "unwind.h"
 #include <search.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STACKS = 16384, MOST_CODE = 65536, KEPT = 24 };
+enum { MOST_STACKS = 16384, MOST_CODE = 65536, FEW = 8, KEPT = 256 };
 
 /* A stack that somebody waited with, or held with. */
 struct stack {
@@ -22,7 +23,8 @@ struct code {
 	__u64 ip;
 	struct frame frame;
 	__u64 seen;
-	struct sample_record kept[KEPT];
+	unsigned room;
+	struct sample_record *kept;
 };
 
 struct open {
@@ -82,6 +84,21 @@ static void add_stack(const struct stack_record *r)
 	s->ns += r->ns;
 }
 
+static bool make_room(struct code *c)
+{
+	unsigned room = c->room ? c->room * 2 : FEW;
+	struct sample_record *kept;
+
+	if (c->seen < c->room || c->room >= KEPT)
+		return true;
+	kept = realloc(c->kept, room * sizeof(*kept));
+	if (!kept)
+		return false;
+	c->kept = kept;
+	c->room = room;
+	return true;
+}
+
 /* Each sample is as likely to be among those that are kept. */
 static void add_sample(const struct sample_record *r)
 {
@@ -92,13 +109,15 @@ static void add_sample(const struct sample_record *r)
 
 	like.ip = r->ip;
 	c = entry(&codes, compare_first, &like, sizeof(like), &n_codes, MOST_CODE);
-	if (!c)
+	if (!c || !make_room(c)) {
+		lost += c != NULL;
 		return;
+	}
 	if (!c->seen)
 		c->frame = unwind_find(r->ip);
+	place = c->seen < c->room ? c->seen : (__u64)nrand48(state) % (c->seen + 1);
 	c->seen++;
-	place = c->seen <= KEPT ? c->seen - 1 : (__u64)nrand48(state) % c->seen;
-	if (place < KEPT)
+	if (place < c->room)
 		c->kept[place] = *r;
 }
 
@@ -196,7 +215,7 @@ static void tell_sample(const struct sample_record *r)
 static void tell_code(const void *node, VISIT visit, int depth)
 {
 	const struct code *c = *(struct code *const *)node;
-	unsigned kept = c->seen < KEPT ? (unsigned)c->seen : KEPT;
+	unsigned kept = c->seen < c->room ? (unsigned)c->seen : c->room;
 
 	(void)depth;
 	if (visit != postorder && visit != leaf)

@@ -355,6 +355,8 @@ static void tell_threads(__u64 end)
 		times_at_end(&t, end, ns);
 		if (t.lock)
 			gathered_open_wait(t.lock, end > t.wait_began ? end - t.wait_began : 0);
+		else if (t.passing)
+			gathered_open_wait(t.passing, end > t.since ? end - t.since : 0);
 		for (int i = 0; i < STATES; i++)
 			all[i] += ns[i];
 		printf("%s{\"thread\": %u, \"name\": ", comma, key);

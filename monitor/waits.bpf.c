@@ -336,6 +336,13 @@ static __always_inline __u32 holder_at(__u64 address, __u32 op, __u32 value)
 	return value == 2 && mutex.kind <= MOST_KIND && mutex.users ? mutex.owner : 0;
 }
 
+static __always_inline bool looks_like_one(__u64 address)
+{
+	const struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
+
+	return at && looks_like_lock(&at->lock);
+}
+
 /* Stacks. */
 
 static __always_inline void send_stack(enum record kind, __u32 thread, __u64 lock, __u64 ns,
@@ -470,6 +477,7 @@ static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
 	at = lock_of(address, op, value, now);
 	if (!at)
 		return;
+	t->passed = 0;
 	remember(t, address);
 	holder = holder_at(address, op, value);
 	if (holder == self || !bpf_map_lookup_elem(&threads, &holder))
@@ -487,7 +495,7 @@ static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
 	show_holder(&at->lock, address, now);
 }
 
-static __always_inline void ends_waiting(struct thread_seen *t, long result)
+static __always_inline void ends_waiting(struct thread_seen *t, long result, __u64 ip)
 {
 	__u64 address = t->lock, now = bpf_ktime_get_ns(), ns = now - t->wait_began;
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
@@ -495,6 +503,8 @@ static __always_inline void ends_waiting(struct thread_seen *t, long result)
 	struct lock_seen *lock;
 
 	t->lock = 0;
+	t->passed = result ? 0 : address;
+	t->passed_ip = ip;
 	if (!at) {
 		COUNT(others_waits, 1);
 		COUNT(others_ns, ns);
@@ -603,7 +613,7 @@ int BPF_PROG(leaves, struct pt_regs___x86 *raw, long result)
 		return 0;
 	t->wakes = 0;
 	if (t->lock)
-		ends_waiting(t, result);
+		ends_waiting(t, result, BPF_CORE_READ((const struct pt_regs___x86 *)raw, ip));
 	return 0;
 }
 
@@ -656,6 +666,42 @@ static __always_inline enum state asleep_as(struct task_struct *task, const stru
 	return STATE_SLEEPS;
 }
 
+/*
+ * A thread often loses its CPU on the way out of the call in which it was woken: it has not taken the lock
+ * then, and waits on.
+ */
+static __always_inline void is_held_up(struct thread_seen *t, __u32 self, __u64 now)
+{
+	struct step s = { .address = t->passed,
+			  .now = now,
+			  .waiters = 1,
+			  .changes = true,
+			  .role = ROLE_NEXT,
+			  .subject = self };
+
+	t->passing = t->passed;
+	t->passed = 0;
+	take_step(&s);
+}
+
+static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 since, __u64 now)
+{
+	__u64 address = t->passing;
+	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
+	struct step s = { .address = address,
+			  .now = now,
+			  .waiters = -1,
+			  .changes = true,
+			  .role = ROLE_HOLDER,
+			  .subject = self };
+
+	t->passing = 0;
+	if (!at)
+		return;
+	take_step(&s);
+	__sync_fetch_and_add(&at->lock.wait_ns, now - since);
+}
+
 static __always_inline void goes(struct task_struct *task, struct task_struct *next,
 				 unsigned int state, __u64 now)
 {
@@ -669,6 +715,8 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 	place_of(task, &t->at, &syscall);
 	if (!state) {
 		taken_by(t, next);
+		if (t->passed && t->at.ip == t->passed_ip && looks_like_one(t->passed))
+			is_held_up(t, task->pid, now);
 		turns(t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
 		goes_away(task->pid, t, now);
 		return;
@@ -684,7 +732,7 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 {
 	bool ours = from->tgid == process, theirs = to->tgid == process;
 	struct thread_seen *t;
-	__u64 now;
+	__u64 now, since;
 
 	running[bpf_get_smp_processor_id() % MOST_CPUS].task = to->pid ? (__u64)to : 0;
 	if (!ours && !theirs)
@@ -697,8 +745,11 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 	t = thread_of(to, STATE_RUNS, now);
 	if (!t)
 		return 0;
+	since = t->since;
 	turns(t, STATE_RUNS, now);
 	comes_back(to->pid);
+	if (t->passing)
+		goes_on(t, to->pid, since, now);
 	return 0;
 }
 
@@ -839,7 +890,7 @@ int BPF_PROG(exits, struct task_struct *task)
 	if (!t)
 		return 0;
 	if (t->lock)
-		ends_waiting(t, -1);
+		ends_waiting(t, -1, 0);
 	look_at_locks(t, id, now);
 	times_of(t, now, ns);
 	for (int i = 0; i < STATES; i++)
@@ -904,7 +955,7 @@ int BPF_PROG(kernel_goes_on, void *lock, int result)
 
 /* Samples of the code. */
 
-#define NEAR	256 /* bytes: the same loop */
+#define NEAR	32 /* bytes: the same instructions, or nearly */
 
 static __always_inline void add_suspects(struct sample_record *r)
 {

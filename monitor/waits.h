@@ -46,7 +46,10 @@ struct thread_seen {
 	__u64 wait_began;
 	__u64 wakes; /* the address whose waiters it is about to wake */
 	__u64 next_look;
-	__u64 locks[2]; /* that it waited for, or released, last */
+	__u64 passed,
+		passed_ip; /* the lock that it was woken for, and where that call returned to */
+	__u64 passing;	   /* the same, as long as it is kept from going on from there */
+	__u64 locks[2];	   /* that it waited for, or released, last */
 	__u64 kernel_lock, kernel_began;
 	__u32 kernel_flags;
 	__u32 slept;		 /* 1: this wait has slept */

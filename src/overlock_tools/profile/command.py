@@ -11,7 +11,7 @@ from typing import Any
 from overlock_tools.preload import live
 from overlock_tools.profile import agent, report, show
 from overlock_tools.system import cgroups, files
-from overlock_tools.system.errors import Fail
+from overlock_tools.system.errors import Fail, say
 from overlock_tools.system.kernel_files import Tree, Unknown
 
 Report = dict[str, Any]
@@ -56,6 +56,8 @@ def _watch_running(pid: int, options: dict[str, Any]) -> int:
     sizes = {"locks": options["locks"]}
     watching = agent.watch(pid, options["seconds"], sizes, options["by"])
     context.look()
+    if not options["seconds"]:
+        say(f"watching {name}, process {pid}; Ctrl-C ends the observation, not the process")
     _write(report.make(watching.answer(context.look), name, context.found), options)
     return 0
 

@@ -5,20 +5,36 @@
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile bool over;
 
-static void worker(int number)
+static void section(uint64_t ns)
 {
-	pin(number & 1);
-	for (int i = 0; i < 120; i++) {
-		uint64_t from;
+	uint64_t from;
 
-		locks(&shared_lock);
-		from = now_ns();
-		work(number & 1 ? 100000 : 4000000, true);
-		note(HELD, from, now_ns());
-		pthread_mutex_unlock(&shared_lock);
-		work(100000, false);
+	locks(&shared_lock);
+	from = now_ns();
+	work(ns, true);
+	note(HELD, from, now_ns());
+	pthread_mutex_unlock(&shared_lock);
+}
+
+static void holder(int number)
+{
+	(void)number;
+	pin(0);
+	for (int i = 0; i < 24; i++) {
+		section(30000000);
+		work(3000000, false);
 	}
 	over = true;
+}
+
+static void waiter(int number)
+{
+	(void)number;
+	pin(1);
+	while (!over) {
+		section(100000);
+		work(1000000, false);
+	}
 }
 
 static void cruncher(int number)
@@ -32,7 +48,9 @@ static void cruncher(int number)
 
 int main(void)
 {
-	bodies[0] = bodies[1] = worker;
+	be_alone_in_turns();
+	bodies[0] = holder;
+	bodies[1] = waiter;
 	bodies[2] = bodies[3] = cruncher;
 	run_threads(4);
 	tell("preempted", &shared_lock);

@@ -99,12 +99,12 @@ static inline void pin(int cpu)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-static inline void be_of_priority(int priority)
+static inline void be_of_priority(int policy, int priority)
 {
 	const struct sched_param p = { .sched_priority = priority };
 
-	if (sched_setscheduler(0, SCHED_FIFO, &p)) {
-		fprintf(stderr, "planted: SCHED_FIFO is refused\n");
+	if (sched_setscheduler(0, policy, &p)) {
+		fprintf(stderr, "planted: real-time threads are refused\n");
 		exit(77);
 	}
 }
@@ -112,13 +112,27 @@ static inline void be_of_priority(int priority)
 /* Before threads begin. Other programs on the machine are no part of what is planted. */
 static inline void be_alone(void)
 {
-	be_of_priority(1);
+	be_of_priority(SCHED_FIFO, 1);
+}
+
+/* The same, but threads take turns on a CPU, of some 100 ms. */
+static inline void be_alone_in_turns(void)
+{
+	be_of_priority(SCHED_RR, 1);
 }
 
 /* Takes the CPU from the others. */
 static inline void be_real_time(void)
 {
-	be_of_priority(10);
+	be_of_priority(SCHED_FIFO, 10);
+}
+
+static inline uint64_t own_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static inline void rest(uint64_t ns)

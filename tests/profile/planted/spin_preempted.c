@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A spinlock of the program's own. Its holder shares a CPU with busy threads, a waiter spins on another. */
+/* A spinlock of the program's own. A real-time thread takes the holder's CPU, a waiter spins on another. */
 #include "planted.h"
 #include <stdatomic.h>
 
@@ -22,7 +22,7 @@ static void worker(int number)
 		spin_take();
 		begun = now_ns();
 		note(WAITED, from, begun);
-		work(number & 1 ? 100000 : 4000000, true);
+		work(number & 1 ? 100000 : 3000000, true);
 		note(HELD, begun, now_ns());
 		atomic_store(&spin_lock, 0);
 		work(100000, false);
@@ -30,19 +30,23 @@ static void worker(int number)
 	over = true;
 }
 
-static void cruncher(int number)
+static void intruder(int number)
 {
 	(void)number;
+	be_real_time();
 	pin(0);
-	pthread_setname_np(pthread_self(), "cruncher");
-	while (!over)
-		work(1000000, false);
+	pthread_setname_np(pthread_self(), "intruder");
+	while (!over) {
+		rest(2000000);
+		work(6000000, false);
+	}
 }
 
 int main(void)
 {
-	bodies[0] = bodies[1] = worker;
-	bodies[2] = cruncher;
+	be_alone();
+	bodies[0] = intruder;
+	bodies[1] = bodies[2] = worker;
 	run_threads(3);
 	tell("preempted", &spin_lock);
 	return 0;
