@@ -29,7 +29,8 @@
 #include <unistd.h>
 
 enum { FAILED = 1, USAGE = 2, MISSING = 3 };
-enum { MOST_CPUS = 4096, LOOK_MS = 50 }; /* then the ring has many times the space it needs */
+enum { MOST_CPUS = 4096, MOST_TOLD = 1000 };
+enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 
 #define STACK_GAP_NS 5000000ull /* unwinding takes some 50 us */
 #define LONG_GAP_NS  2000000ull
@@ -318,10 +319,44 @@ static void tell_lock(__u64 address, const struct lock_seen *lock)
 	putchar('}');
 }
 
+static int shorter(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* So long are the waits, in all, of those that are told one by one. */
+static __u64 worth_telling(__u64 end)
+{
+	int map = bpf_map__fd(programs->maps.locks);
+	__u64 *before = NULL, key, next, *waits, least = 0;
+	struct kept_lock at;
+	size_t n = 0;
+
+	waits = calloc(asked.locks, sizeof(*waits));
+	for (; waits && n < asked.locks && !bpf_map_get_next_key(map, before, &next);
+	     before = &key) {
+		key = next;
+		if (bpf_map_lookup_elem(map, &key, &at))
+			continue;
+		finish_lock(key, &at.lock, end);
+		waits[n++] = at.lock.wait_ns;
+	}
+	if (n > MOST_TOLD) {
+		qsort(waits, n, sizeof(*waits), shorter);
+		least = waits[n - MOST_TOLD];
+	}
+	free(waits);
+	return least;
+}
+
+/* The rest is added up. */
 static void tell_locks(__u64 end)
 {
 	int map = bpf_map__fd(programs->maps.locks);
-	__u64 *before = NULL, key, next;
+	__u64 *before = NULL, key, next, least = worth_telling(end);
+	struct counted *c = &programs->bss->counted;
 	struct kept_lock at;
 	const char *comma = "";
 
@@ -331,11 +366,17 @@ static void tell_locks(__u64 end)
 		if (bpf_map_lookup_elem(map, &key, &at))
 			continue;
 		finish_lock(key, &at.lock, end);
+		if (at.lock.wait_ns < least) {
+			c->others_waits += at.lock.waits;
+			c->others_ns += at.lock.wait_ns;
+			continue;
+		}
 		fputs(comma, stdout);
 		tell_lock(key, &at.lock);
 		comma = ",\n";
 	}
-	putchar(']');
+	printf("], \"others\": {\"waits\": %llu, \"wait_ns\": %llu}", c->others_waits,
+	       c->others_ns);
 }
 
 static void tell_threads(__u64 end)
@@ -472,9 +513,8 @@ static void tell(__u64 began, __u64 end)
 	printf("\"samples\": %llu, \"samples_kernel\": %llu, \"threads_seen\": %llu, ", c->samples,
 	       c->samples_kernel, c->threads);
 	printf("\"lost\": {\"records\": %llu, \"locks\": %llu, \"threads\": %llu, "
-	       "\"causes_ns\": %llu, \"stacks\": %llu}, ",
+	       "\"causes_ns\": %llu, \"stacks\": %llu}",
 	       c->records_lost, c->locks_lost, c->threads_lost, c->causes_lost, gathered_lost());
-	printf("\"others\": {\"waits\": %llu, \"wait_ns\": %llu}", c->others_waits, c->others_ns);
 	tell_threads(end);
 	tell_locks(end);
 	tell_causes();

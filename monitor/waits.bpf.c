@@ -58,7 +58,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 8192);
+	__uint(max_entries, 65536);
 	__type(key, struct cause);
 	__type(value, __u64);
 } causes SEC(".maps");
@@ -418,12 +418,11 @@ static __always_inline void show_holder(struct lock_seen *lock, __u64 address, _
 	__u32 id = lock->subject;
 	struct thread_seen *t;
 
-	if (lock->role != ROLE_HOLDER || !id || now < lock->next_holder)
+	if (lock->role != ROLE_HOLDER || !id)
 		return;
 	t = bpf_map_lookup_elem(&threads, &id);
-	if (!t || t->state == STATE_RUNS || !t->at.sp)
+	if (!t || t->state == STATE_RUNS || !t->at.sp || !is_due(&lock->next_holder, now, 0))
 		return;
-	lock->next_holder = now + stack_gap_ns;
 	send_stack(RECORD_HOLDER, id, address, 0, t->state, &t->at);
 }
 

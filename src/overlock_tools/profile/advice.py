@@ -46,7 +46,8 @@ def predicted(report: Report, lock: Report, names: tuple[str, ...]) -> float:
         gone = min(sum(lock["split"].get(name, 0) for name in names), report["times"]["running"])
         least = report["times"].get("running", 0) - gone
         return float(report["times"]["running"] / least) if least else 1.0
-    whole, off = report["ns"], sum(lock["wall"].get(name, 0) for name in names)
+    whole = report["ns"]
+    off = min(whole, sum(lock["wall"].get(name, 0) for name in names))
     least = report["times"].get("running", 0) / usable_cpus(report)
     return float(whole / max(whole - off, least, 1)) if whole > least else 1.0
 

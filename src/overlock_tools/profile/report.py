@@ -66,14 +66,11 @@ def _stacks(found: list[Stack], names: Names) -> list[Report]:
 
 def _who(found: list[Cause]) -> list[Report]:
     """What kept the thread that all waited for, the most first."""
-    sums: Counter[tuple[str, str, bool, str]] = Counter()
+    sums: Counter[tuple[object, ...]] = Counter()
     for one in found:
         cause = causes.BY_PART[one.role, one.state].name
         sums[cause, one.taker, one.sibling, one.call] += one.ns
-    return [
-        {"cause": cause, "taker": taker, "sibling": sibling, "call": call, "ns": ns}
-        for (cause, taker, sibling, call), ns in sums.most_common()
-    ]
+    return [_one_who(key, ns) for key, ns in sums.most_common()]
 
 
 def _kind(lock: Lock, stacks: list[Stack], names: Names) -> Kind:
@@ -88,6 +85,7 @@ def _futex(lock: Lock, stacks: list[Stack], found: list[Cause], names: Names) ->
     kind = _kind(lock, stacks, names)
     return {
         "name": names.variable((lock.module, lock.offset)),
+        "locks": 1,
         "site": site.to_json(),
         "address": lock.address,
         "kind": kind.name,
@@ -112,6 +110,7 @@ def _spin(spin: spins.Spin, seen: Seen, names: Names) -> Report:
     split = {name: ns * n // total for name, n in spin.by_cause.items()}
     return {
         "name": "",
+        "locks": 1,
         "site": names.calls(frame)[0].to_json(),
         "address": spin.address,
         "kind": "spinlock",
@@ -168,7 +167,46 @@ def _locks(seen: Seen, names: Names) -> list[Report]:
         if lock.wait_ns
     ]
     spinning = [_spin(spin, seen, names) for spin in spins.find(seen, names)]
-    return sorted(futexes + spinning, key=lambda lock: (not lock["is_lock"], -lock["wait_ns"]))
+    by_wait = sorted(futexes + spinning, key=lambda lock: -lock["wait_ns"])
+    return sorted(_alike(by_wait), key=lambda lock: (not lock["is_lock"], -lock["wait_ns"]))
+
+
+def _alike(locks: list[Report]) -> list[Report]:
+    """Locks without names that are taken at the same call are one: the shards of a cache, say.
+
+    So are all of which no call was seen: stacks are looked at only now and then.
+    """
+    found: dict[tuple[object, ...], Report] = {}
+    for lock in locks:
+        site = tuple(lock["site"].values())
+        key = (lock["kind"], site, lock["name"])
+        if key in found:
+            _add(found[key], lock)
+        else:
+            found[key] = lock
+    return list(found.values())
+
+
+def _add(sums: Report, lock: Report) -> None:
+    for name in ("locks", "waits", "wait_ns", "gave_up", "waiting"):
+        sums[name] += lock[name]
+    sums["longest_ns"] = max(sums["longest_ns"], lock["longest_ns"])
+    for name in ("split", "wall"):
+        sums[name] = dict(Counter(sums[name]) + Counter(lock[name]))
+    sums["who"] = _merged(sums["who"] + lock["who"])
+    stacks = sums["stacks"] + lock["stacks"]
+    sums["stacks"] = sorted(stacks, key=lambda stack: (-stack["ns"], -stack["seen"]))[: 2 * STACKS]
+
+
+def _merged(who: list[Report]) -> list[Report]:
+    sums: Counter[tuple[object, ...]] = Counter()
+    for one in who:
+        sums[one["cause"], one["taker"], one["sibling"], one["call"]] += one["ns"]
+    return [_one_who(key, ns) for key, ns in sums.most_common()]
+
+
+def _one_who(key: tuple[object, ...], ns: int) -> Report:
+    return dict(zip(("cause", "taker", "sibling", "call"), key, strict=True)) | {"ns": ns}
 
 
 def _rest(locks: list[Report]) -> Report:

@@ -28,7 +28,10 @@ def lock_name(lock: Report) -> str:
     if lock["name"]:
         return str(lock["name"])
     if lock["site"]["function"]:
-        return f"{lock['kind']} taken in {_place(_call(lock['site']))}"
+        many = f"{lock['locks']} locks" if lock["locks"] > 1 else lock["kind"]
+        return f"{many} taken in {_place(_call(lock['site']))}"
+    if lock["locks"] > 1:
+        return f"{lock['locks']} locks, of unknown calls"
     return f"{lock['kind']} at {lock['address']:#x}"
 
 
