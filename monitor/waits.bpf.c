@@ -531,12 +531,23 @@ static __always_inline void ends_waiting(struct thread_seen *t, long result, __u
 		lock->longest = ns;
 }
 
+/* The thread, if it has been woken and has not taken the lock yet. */
+static __always_inline __u32 on_its_way(__u32 id, __u64 address)
+{
+	const struct thread_seen *t = bpf_map_lookup_elem(&threads, &id);
+
+	if (!t)
+		return 0;
+	return t->passing == address || (t->lock == address && t->state != STATE_LOCKED) ? id : 0;
+}
+
 /* Who wakes others has released what they wait for. */
 static __always_inline void releases(__u64 address)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
 	struct thread_seen *t;
+	__u32 next;
 
 	if (!at)
 		return;
@@ -551,6 +562,12 @@ static __always_inline void releases(__u64 address)
 
 	take_step(&s);
 	at->lock.wakes++;
+	next = on_its_way(at->lock.next, address) ?: on_its_way(at->lock.late, address);
+	if (!next)
+		return;
+	s.releases = false; /* nobody else need be woken */
+	s.subject = next;
+	take_step(&s);
 }
 
 /* System calls. */
@@ -678,6 +695,10 @@ static __always_inline void is_held_up(struct thread_seen *t, __u32 self, __u64 
 			  .role = ROLE_NEXT,
 			  .subject = self };
 
+	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &s.address);
+
+	if (at)
+		at->lock.late = self;
 	t->passing = t->passed;
 	t->passed = 0;
 	take_step(&s);

@@ -67,6 +67,7 @@ struct lock_seen {
 	__u32 subject; /* the thread that has to do something next; 0: not known */
 	__u32 role;
 	__u32 next;			   /* that was woken last */
+	__u32 late;			   /* that was held up last, on its way to the lock */
 	__u32 owners;			   /* waits whose holder the mutex itself named */
 	__u64 base[STATES];		   /* the subject's, at `since` */
 	__u64 ns[ROLES][STATES];	   /* of waiters: two that wait 1 ms are 2 ms */
