@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fixed amount of work for `make profile-overhead`: threads take pieces from a queue under a mutex.
- * queue THREADS PIECES NS: each piece takes so long. Prints the ms that it took. With pieces of some 100 ns it is
- * hardly more than a fight for the mutex, with pieces of some 10 us an ordinary program.
+ * A fixed amount of work for tests/profile/overhead.py: threads take pieces from a queue under a mutex.
+ * queue THREADS PIECES NS LOCKED: each piece takes NS, and taking it LOCKED ns. Prints the ms that all took.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -12,7 +11,7 @@
 #include <time.h>
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
-static long left, piece_loops;
+static long left, piece_loops, locked_loops;
 
 static double now_ms(void)
 {
@@ -36,7 +35,7 @@ static void *worker(void *unused)
 	do {
 		pthread_mutex_lock(&queue_lock);
 		mine = left > 0 ? left-- : 0;
-		loop(50);
+		loop(locked_loops);
 		pthread_mutex_unlock(&queue_lock);
 		loop(piece_loops);
 	} while (mine);
@@ -46,13 +45,14 @@ static void *worker(void *unused)
 int main(int argc, char **argv)
 {
 	pthread_t threads[256];
-	int n = argc == 4 ? atoi(argv[1]) : 0;
+	int n = argc == 5 ? atoi(argv[1]) : 0;
 	double began;
 
 	if (n < 1 || n > 256)
 		return 2;
 	left = atol(argv[2]);
 	piece_loops = atol(argv[3]) * 3 + 1; /* a loop is some 0.3 ns */
+	locked_loops = atol(argv[4]) * 3 + 1;
 	began = now_ms();
 	for (int i = 0; i < n; i++)
 		if (pthread_create(&threads[i], NULL, worker, NULL))
