@@ -4,8 +4,9 @@
 The model: the work is fixed. The run lasted T. During Q of it somebody waited for the lock while
 the thread that they waited for was kept off its work by the cause in question. Without that cause
 the run lasts T - Q, but not less than the CPU time that the threads used, divided by the CPUs that
-they may use. So nothing is predicted for programs that use all CPUs anyway, and the prediction is
-an upper bound where other locks, or I/O of other threads, come next.
+they get. If threads of the program always wait for a CPU, it gets no more than it had: others have
+the rest. So nothing is predicted for programs that use all CPU time that they get, and the
+prediction is an upper bound where other locks, or I/O of other threads, come next.
 """
 
 from typing import Any
@@ -15,11 +16,21 @@ from overlock_tools.profile import causes
 Report = dict[str, Any]
 
 LEAST = 0.05  # of the threads' time; less is no trouble
+GAIN = 1.05  # a prediction below that is none
 WORTH = 0.15  # of a lock's waits, a cause that is worth advice
 
 
 def usable_cpus(report: Report) -> float:
     return float(min(report["cpus"], report.get("quota") or report["cpus"]))
+
+
+def gets_cpus(report: Report) -> float:
+    """As many as it had, as far as its threads waited for more; else those that it may use."""
+    ran, ready = (
+        report["times"].get(state, 0) / report["ns"] for state in ("running", "preempted")
+    )
+    full = min(1.0, ready)
+    return float(max(ran, full * ran + (1 - full) * usable_cpus(report)))
 
 
 def wanting(report: Report) -> float:
@@ -48,7 +59,8 @@ def predicted(report: Report, lock: Report, names: tuple[str, ...]) -> float:
         return float(report["times"]["running"] / least) if least else 1.0
     whole = report["ns"]
     off = min(whole, sum(lock["wall"].get(name, 0) for name in names))
-    least = report["times"].get("running", 0) / usable_cpus(report)
+    ran = report["times"].get("running", 0)
+    least = ran / gets_cpus(report) if ran else 0
     return float(whole / max(whole - off, least, 1)) if whole > least else 1.0
 
 
@@ -66,7 +78,7 @@ def _for_preempted(report: Report, lock: Report, cause: str) -> tuple[str, list[
     all_ns = sum(who["ns"] for who in found)
     own = sum(who["ns"] for who in found if who["sibling"])
     if own >= all_ns / 2:
-        command = [f"OMP_NUM_THREADS={max(1, round(usable_cpus(report)))}"]
+        command = ["env", f"OMP_NUM_THREADS={max(1, round(usable_cpus(report)))}"]
         return _fewer_threads(report), command if report.get("openmp") else []
     others = list(dict.fromkeys(who["taker"] for who in found if not who["sibling"]))[:2]
     names = " and ".join(f"`{name}`" for name in others) or "other programs"
@@ -116,4 +128,9 @@ def of(report: Report) -> list[Report]:
         words, command = _one(report, lock, cause)
         gain = predicted(report, lock, (cause,)) if causes.BY_NAME[cause].off else None
         found.append({"cause": cause, "do": words, "command": command, "predicted": gain})
-    return found
+    return sorted(found, key=lambda one: not is_worth(one))
+
+
+def is_worth(one: Report) -> bool:
+    """What the model cannot say may be."""
+    return one["predicted"] is None or one["predicted"] >= GAIN

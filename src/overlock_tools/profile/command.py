@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools.preload import live
-from overlock_tools.profile import agent, report, show
+from overlock_tools.profile import agent, diff, report, show, verify
 from overlock_tools.system import cgroups, files
 from overlock_tools.system.errors import Fail, say
 from overlock_tools.system.kernel_files import Tree, Unknown
@@ -67,11 +67,37 @@ def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
     with agent.started(args, options["seconds"], sizes, options["by"]) as (watching, child):
         context = Context(child.pid)
         seen = watching.answer(context.look)
-        _write(report.make(seen, Path(args[0]).name, context.found), options)
-        return live.end_as(child.wait())
+        found = report.make(seen, Path(args[0]).name, context.found)
+        _write(found, options)
+        code = child.wait()
+    if options["verify"] and not code:
+        _verify(found, args, options["instead"])
+    return live.end_as(code)
+
+
+def _verify(found: Report, args: tuple[str, ...], instead: str | None) -> None:
+    trial = verify.run(found, args, instead)
+    if trial:
+        print(trial.text(), file=sys.stderr)
+    else:
+        say("no advice is a command that can be run; give one by --instead")
+
+
+def _compared(words: tuple[str, ...]) -> str | None:
+    """Of `diff BEFORE AFTER`. A program of that name is run by its path."""
+    if len(words) != 3 or words[0] != "diff":
+        return None
+    return diff.text(diff.read(Path(words[1])), diff.read(Path(words[2])))
 
 
 def run(program: tuple[str, ...], options: dict[str, Any]) -> int:
+    if compared := _compared(program):
+        print(compared, end="")
+        return 0
+    if options["instead"] and not options["verify"]:
+        raise Fail("--instead is for --verify; give both")
+    if options["verify"] and not program:
+        raise Fail("--verify runs the program again; give -- PROGRAM")
     if (options["pid"] is None) == (not program):
         raise Fail("expected either --pid PID or -- PROGRAM")
     for path in (options["json_path"], options["folded"]):

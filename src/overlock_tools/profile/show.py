@@ -68,8 +68,8 @@ def _taker(who: Report) -> str:
 def _gain(one: Report) -> str:
     if one["predicted"] is None:
         return ""
-    if one["predicted"] < 1.05:
-        return " (no faster, by the model: the CPUs are busy anyway)"
+    if not advice.is_worth(one):
+        return " (no faster, by the model: it uses all CPU time that it gets)"
     return f" (predicted: up to {one['predicted']:.1f}×)"
 
 
@@ -98,8 +98,18 @@ def sentences(report: Report) -> list[str]:
         f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "
         f"{advice.wanting(report):.1f} threads had work, for {advice.usable_cpus(report):g} CPUs."
     )
-    found = report["advice"]
-    return [first, second, *([f"Try: {found[0]['do']}{_gain(found[0])}."] if found else [])]
+    return [first, second, *_try(report["advice"])]
+
+
+def _try(found: list[Report]) -> list[str]:
+    if not found:
+        return []
+    if not advice.is_worth(found[0]):
+        return [
+            "By the model nothing makes it faster: it uses all CPU time that it gets, and a lock that "
+            "waits has other threads work meanwhile."
+        ]
+    return [f"Try: {found[0]['do']}{_gain(found[0])}."]
 
 
 def _ms(ns: int) -> str:
@@ -172,7 +182,8 @@ def whole(report: Report, top: int = ROWS) -> str:
     for part in (table(report, top), _kernel(report)):
         if part:
             parts += [part]
-    others = [f"  {one['do']}{_gain(one)}" for one in report["advice"][1:]]
+    skipped = 1 if report["advice"] and advice.is_worth(report["advice"][0]) else 0
+    others = [f"  {one['do']}{_gain(one)}" for one in report["advice"][skipped:]]
     if others:
         parts += ["Also:", *others]
     parts += ["Not known: " + "; ".join(report["unknown"]) + "."]

@@ -47,6 +47,17 @@ import click
     help="Most locks to tell apart; the waits for others are added up.",
 )
 @click.option(
+    "--verify",
+    is_flag=True,
+    help="Then run PROGRAM as it is and as advised, in turns, and print what that brought.",
+)
+@click.option(
+    "--instead",
+    metavar="COMMAND",
+    help="With --verify: the command to compare with, where the advice is none, such as "
+    "'./server --threads 2'.",
+)
+@click.option(
     "--by",
     type=click.Choice(("auto", "bpf", "looks")),
     default="auto",
@@ -67,6 +78,8 @@ def command(program: tuple[str, ...], **options: Any) -> int:
       overlock profile -- ./server --port 8080
       overlock profile --pid "$(pidof server)" --seconds 10
       overlock profile --json before.json -- ./server
+      overlock profile diff before.json after.json
+      overlock profile --verify --instead './work --threads 2' -- ./work --threads 16
     """
     from overlock_tools.profile import command as profiling
 
