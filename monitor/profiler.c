@@ -310,8 +310,8 @@ static void tell_lock(__u64 address, const struct lock_seen *lock)
 	printf("{\"address\": %llu, \"module\": %d, \"offset\": %llu, ", address, at.module,
 	       (unsigned long long)at.offset);
 	printf("\"op\": %u, \"value\": %u, \"owners\": %u, ", lock->op, lock->value, lock->owners);
-	printf("\"waits\": %llu, \"retries\": %llu, \"gave_up\": %llu, \"wakes\": %llu, ",
-	       lock->waits, lock->retries, lock->gave_up, lock->wakes);
+	printf("\"waits\": %llu, \"gave_up\": %llu, \"wakes\": %llu, ", lock->waits, lock->gave_up,
+	       lock->wakes);
 	printf("\"waiting\": %u, \"wait_ns\": %llu, \"longest_ns\": %llu", lock->waiters,
 	       lock->wait_ns, lock->longest);
 	tell_roles("waited", lock->ns);

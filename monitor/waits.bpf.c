@@ -413,11 +413,17 @@ static __always_inline void show_stacks(struct lock_seen *lock, __u64 address, _
 }
 
 /* Of a holder that is off its CPU: our memory is its, too. */
-static __always_inline void show_holder(struct lock_seen *lock, __u64 address, __u64 now)
+static __always_inline void show_holder(__u64 address, __u64 now)
 {
-	__u32 id = lock->subject;
+	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
+	struct lock_seen *lock;
 	struct thread_seen *t;
+	__u32 id;
 
+	if (!at)
+		return;
+	lock = &at->lock;
+	id = lock->subject;
 	if (lock->role != ROLE_HOLDER || !id)
 		return;
 	t = bpf_map_lookup_elem(&threads, &id);
@@ -461,24 +467,21 @@ static __always_inline void look_at_locks(const struct thread_seen *t, __u32 sel
 	look_at(t->locks[1], self, now);
 }
 
-static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
+/* Its thread goes to sleep. Most calls do not come to that: the lock is free again. */
+static __always_inline void begins_to_wait(struct thread_seen *t, __u32 self, __u64 now)
 {
-	__u64 now = bpf_ktime_get_ns();
-	struct thread_seen *t = current_thread(now);
+	__u64 address = t->lock;
 	struct guarded_lock *at;
-	__u32 holder, self = (__u32)bpf_get_current_pid_tgid();
+	__u32 holder;
 
-	if (!t)
-		return;
-	t->lock = address;
+	t->slept = 1;
 	t->wait_began = now;
-	t->slept = 0;
-	at = lock_of(address, op, value, now);
+	t->passed = 0;
+	at = lock_of(address, t->op, t->value, now);
 	if (!at)
 		return;
-	t->passed = 0;
 	remember(t, address);
-	holder = holder_at(address, op, value);
+	holder = holder_at(address, t->op, t->value);
 	if (holder == self || !bpf_map_lookup_elem(&threads, &holder))
 		holder = 0;
 	struct step s = { .address = address,
@@ -491,17 +494,34 @@ static __always_inline void begins_to_wait(__u64 address, __u32 op, __u32 value)
 	if (holder)
 		at->lock.owners++;
 	take_step(&s);
-	show_holder(&at->lock, address, now);
+}
+
+static __always_inline void may_wait(__u64 address, __u32 op, __u32 value)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct thread_seen *t = current_thread(now);
+
+	if (!t)
+		return;
+	t->lock = address;
+	t->op = op;
+	t->value = value;
+	t->slept = 0;
+	if (now >= next_stack)
+		show_holder(address, now);
 }
 
 static __always_inline void ends_waiting(struct thread_seen *t, long result, __u64 ip)
 {
 	__u64 address = t->lock, now = bpf_ktime_get_ns(), ns = now - t->wait_began;
-	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
 	__u32 self = (__u32)bpf_get_current_pid_tgid();
+	struct guarded_lock *at;
 	struct lock_seen *lock;
 
 	t->lock = 0;
+	if (!t->slept)
+		return;
+	at = bpf_map_lookup_elem(&locks, &address);
 	t->passed = result ? 0 : address;
 	t->passed_ip = ip;
 	if (!at) {
@@ -518,12 +538,8 @@ static __always_inline void ends_waiting(struct thread_seen *t, long result, __u
 			  .subject = self };
 
 	take_step(&s);
-	if (!t->slept) {
-		__sync_fetch_and_add(&lock->retries, 1);
-	} else {
-		__sync_fetch_and_add(&lock->waits, 1);
-		show_stacks(lock, address, ns, now);
-	}
+	__sync_fetch_and_add(&lock->waits, 1);
+	show_stacks(lock, address, ns, now);
 	if (result)
 		__sync_fetch_and_add(&lock->gave_up, 1);
 	__sync_fetch_and_add(&lock->wait_ns, ns);
@@ -549,7 +565,7 @@ static __always_inline void releases(__u64 address)
 	struct thread_seen *t;
 	__u32 next;
 
-	if (!at)
+	if (!at || !at->lock.waiters)
 		return;
 	t = current_thread(now);
 	if (t) {
@@ -574,6 +590,11 @@ static __always_inline void releases(__u64 address)
 
 enum { NR_FUTEX = 202, NR_FUTEX_WAKE = 454, NR_FUTEX_WAIT = 455 }; /* x86-64 */
 
+static __always_inline bool is_futex(long number)
+{
+	return number == NR_FUTEX || number == NR_FUTEX_WAIT || number == NR_FUTEX_WAKE;
+}
+
 static __always_inline void futex_called(__u64 address, __u32 op, __u32 value)
 {
 	switch (op & FUTEX_CMD_MASK) {
@@ -581,7 +602,7 @@ static __always_inline void futex_called(__u64 address, __u32 op, __u32 value)
 	case FUTEX_WAIT_BITSET:
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
-		begins_to_wait(address, op & FUTEX_CMD_MASK, value);
+		may_wait(address, op & FUTEX_CMD_MASK, value);
 		break;
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
@@ -610,7 +631,7 @@ int BPF_PROG(enters, struct pt_regs___x86 *raw, long number)
 	if (number == NR_FUTEX)
 		futex_called(address, BPF_CORE_READ(regs, si), BPF_CORE_READ(regs, dx));
 	else if (number == NR_FUTEX_WAIT)
-		begins_to_wait(address, FUTEX_WAIT, BPF_CORE_READ(regs, si));
+		may_wait(address, FUTEX_WAIT, BPF_CORE_READ(regs, si));
 	else
 		releases(address);
 	return 0;
@@ -619,17 +640,18 @@ int BPF_PROG(enters, struct pt_regs___x86 *raw, long number)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(leaves, struct pt_regs___x86 *raw, long result)
 {
+	const struct pt_regs___x86 *regs = (const void *)raw;
 	__u32 id = (__u32)bpf_get_current_pid_tgid();
 	struct thread_seen *t;
 
-	if (!is_ours())
+	if (!is_ours() || !is_futex(BPF_CORE_READ(regs, orig_ax)))
 		return 0;
 	t = bpf_map_lookup_elem(&threads, &id);
 	if (!t)
 		return 0;
 	t->wakes = 0;
 	if (t->lock)
-		ends_waiting(t, result, BPF_CORE_READ((const struct pt_regs___x86 *)raw, ip));
+		ends_waiting(t, result, BPF_CORE_READ(regs, ip));
 	return 0;
 }
 
@@ -741,8 +763,9 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 		goes_away(task->pid, t, now);
 		return;
 	}
+	if (t->lock && !t->slept)
+		begins_to_wait(t, task->pid, now);
 	t->syscall = syscall;
-	t->slept = 1;
 	turns(t, asleep_as(task, t, state, syscall), now);
 }
 
@@ -759,7 +782,7 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (ours)
-		goes(from, to, state, now);
+		goes(from, to, preempted ? 0 : state, now);
 	if (!theirs)
 		return 0;
 	t = thread_of(to, STATE_RUNS, now);

@@ -41,8 +41,9 @@ struct thread_seen {
 	__u64 since;	  /* in this state */
 	__u64 ns[STATES]; /* before that */
 	__u32 state;
-	__u32 syscall; /* in which it sleeps, or slept last; ~0: none, a fault */
-	__u64 lock;    /* that it waits for; 0: none */
+	__u32 syscall;	 /* in which it sleeps, or slept last; ~0: none, a fault */
+	__u64 lock;	 /* that it waits for; 0: none */
+	__u32 op, value; /* with which it does */
 	__u64 wait_began;
 	__u64 wakes; /* the address whose waiters it is about to wake */
 	__u64 next_look;
@@ -73,7 +74,7 @@ struct lock_seen {
 	__u64 ns[ROLES][STATES];	   /* of waiters: two that wait 1 ms are 2 ms */
 	__u64 wall[ROLES][STATES];	   /* in which somebody waited */
 	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
-	__u64 waits, retries, gave_up, wait_ns, longest;
+	__u64 waits, gave_up, wait_ns, longest;
 	__u64 wakes;
 	__u64 next_stack, next_holder; /* not to be looked at before */
 	__u32 op, value;	       /* of the first wait: what kind of lock it is */

@@ -200,7 +200,7 @@ def _whole(sums: dict[str, float]) -> dict[str, int]:
 
 def _lock(address: int, lock: _LockSum) -> dict[str, Any]:
     waited = {role: _whole(states) for role, states in lock.waited.items()}
-    none = ("retries", "gave_up", "wakes", "waiting", "longest_ns")
+    none = ("gave_up", "wakes", "waiting", "longest_ns")
     return {
         "address": address,
         "module": -1,

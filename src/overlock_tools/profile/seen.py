@@ -28,7 +28,6 @@ class Lock:
     value: Count
     owners: Count  # waits whose holder the mutex named
     waits: Count
-    retries: Count
     gave_up: Count
     wakes: Count
     waiting: Count  # at the end

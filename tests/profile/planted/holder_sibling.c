@@ -20,7 +20,7 @@ static void holder(int number)
 {
 	(void)number;
 	pin(0);
-	for (int i = 0; i < 24; i++) {
+	for (int i = 0; i < 16; i++) {
 		section(30000000);
 		work(3000000, false);
 	}
@@ -51,8 +51,8 @@ int main(void)
 	be_alone_in_turns();
 	bodies[0] = holder;
 	bodies[1] = waiter;
-	bodies[2] = bodies[3] = cruncher;
-	run_threads(4);
+	bodies[2] = bodies[3] = bodies[4] = cruncher;
+	run_threads(5);
 	tell("preempted", &shared_lock);
 	return 0;
 }
