@@ -106,8 +106,8 @@ def _try(found: list[Report]) -> list[str]:
         return []
     if not advice.is_worth(found[0]):
         return [
-            "By the model nothing makes it faster: it uses all CPU time that it gets, and a lock that "
-            "waits has other threads work meanwhile."
+            "By the model nothing makes it faster: it uses all CPU time that it gets, and when one "
+            "thread waits, others work."
         ]
     return [f"Try: {found[0]['do']}{_gain(found[0])}."]
 
