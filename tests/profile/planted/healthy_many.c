@@ -26,6 +26,7 @@ int main(void)
 		pthread_mutex_init(&locks_of[i], NULL);
 		bodies[i] = worker;
 	}
+	be_alone_in_turns();
 	run_threads(32);
 	tell("nothing", NULL);
 	return 0;

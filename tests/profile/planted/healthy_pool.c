@@ -45,6 +45,7 @@ int main(void)
 	bodies[0] = producer;
 	for (int i = 1; i < 9; i++)
 		bodies[i] = worker;
+	be_alone();
 	run_threads(9);
 	tell("nothing", NULL);
 	return 0;
