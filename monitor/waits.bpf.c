@@ -560,13 +560,14 @@ static __always_inline __u32 on_its_way(__u32 id, __u64 address)
 /* Who wakes others has released what they wait for. */
 static __always_inline void releases(__u64 address)
 {
-	__u64 now = bpf_ktime_get_ns();
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
 	struct thread_seen *t;
 	__u32 next;
+	__u64 now;
 
 	if (!at || !at->lock.waiters)
 		return;
+	now = bpf_ktime_get_ns();
 	t = current_thread(now);
 	if (t) {
 		t->wakes = address;
@@ -595,22 +596,36 @@ static __always_inline bool is_futex(long number)
 	return number == NR_FUTEX || number == NR_FUTEX_WAIT || number == NR_FUTEX_WAKE;
 }
 
-static __always_inline void futex_called(__u64 address, __u32 op, __u32 value)
+static __always_inline bool is_wait(__u32 op)
 {
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
-		may_wait(address, op & FUTEX_CMD_MASK, value);
-		break;
+		return true;
+	}
+	return false;
+}
+
+static __always_inline bool is_wake(__u32 op)
+{
+	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 	case FUTEX_WAKE_OP:
 	case FUTEX_UNLOCK_PI:
-		releases(address);
-		break;
+		return true;
 	}
+	return false;
+}
+
+static __always_inline void futex_called(__u64 address, __u32 op, __u32 value)
+{
+	if (is_wait(op))
+		may_wait(address, op & FUTEX_CMD_MASK, value);
+	else if (is_wake(op))
+		releases(address);
 }
 
 static __always_inline bool is_ours(void)
@@ -623,8 +638,7 @@ int BPF_PROG(enters, struct pt_regs___x86 *raw, long number)
 {
 	const struct pt_regs___x86 *regs = (const void *)raw;
 
-	if ((number != NR_FUTEX && number != NR_FUTEX_WAIT && number != NR_FUTEX_WAKE) ||
-	    !is_ours())
+	if (!is_futex(number) || !is_ours())
 		return 0;
 	__u64 address = BPF_CORE_READ(regs, di);
 
@@ -643,14 +657,15 @@ int BPF_PROG(leaves, struct pt_regs___x86 *raw, long result)
 	const struct pt_regs___x86 *regs = (const void *)raw;
 	__u32 id = (__u32)bpf_get_current_pid_tgid();
 	struct thread_seen *t;
+	long number;
 
-	if (!is_ours() || !is_futex(BPF_CORE_READ(regs, orig_ax)))
+	if (!is_ours())
+		return 0;
+	number = BPF_CORE_READ(regs, orig_ax);
+	if (number != NR_FUTEX_WAIT && !(number == NR_FUTEX && is_wait(BPF_CORE_READ(regs, si))))
 		return 0;
 	t = bpf_map_lookup_elem(&threads, &id);
-	if (!t)
-		return 0;
-	t->wakes = 0;
-	if (t->lock)
+	if (t && t->lock)
 		ends_waiting(t, result, BPF_CORE_READ(regs, ip));
 	return 0;
 }
@@ -945,6 +960,8 @@ int BPF_PROG(exits, struct task_struct *task)
 
 /* Locks of the kernel. */
 
+#define SHORT_NS	10000 /* a wait for which a stack, of some 7 us, costs too much */
+
 SEC("tp_btf/contention_begin")
 int BPF_PROG(kernel_waits, void *lock, unsigned int flags)
 {
@@ -979,7 +996,7 @@ int BPF_PROG(kernel_goes_on, void *lock, int result)
 	t->kernel_lock = 0;
 	ns = bpf_ktime_get_ns() - t->kernel_began;
 	key.flags = t->kernel_flags;
-	key.stack = bpf_get_stackid(ctx, &kernel_stacks, BPF_F_FAST_STACK_CMP);
+	key.stack = ns < SHORT_NS ? -1 : bpf_get_stackid(ctx, &kernel_stacks, BPF_F_FAST_STACK_CMP);
 	sum = bpf_map_lookup_elem(&kernel_locks, &key);
 	if (!sum) {
 		static const struct kernel_waits none;

@@ -45,7 +45,7 @@ struct thread_seen {
 	__u64 lock;	 /* that it waits for; 0: none */
 	__u32 op, value; /* with which it does */
 	__u64 wait_began;
-	__u64 wakes; /* the address whose waiters it is about to wake */
+	__u64 wakes; /* the address whose waiters it was about to wake last */
 	__u64 next_look;
 	__u64 passed,
 		passed_ip; /* the lock that it was woken for, and where that call returned to */
@@ -75,7 +75,7 @@ struct lock_seen {
 	__u64 wall[ROLES][STATES];	   /* in which somebody waited */
 	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
 	__u64 waits, gave_up, wait_ns, longest;
-	__u64 wakes;
+	__u64 wakes;		       /* the address whose waiters it was about to wake last */
 	__u64 next_stack, next_holder; /* not to be looked at before */
 	__u32 op, value;	       /* of the first wait: what kind of lock it is */
 };
