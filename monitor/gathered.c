@@ -128,6 +128,7 @@ int gathered_record(void *context, void *data, size_t bytes)
 	switch (*(__u32 *)data) {
 	case RECORD_WAITER:
 	case RECORD_HOLDER:
+	case RECORD_YIELD:
 		add_stack(data);
 		break;
 	case RECORD_SAMPLE:
@@ -180,6 +181,12 @@ static const char *const state_names[] = {
 #include "waits.def"
 };
 
+static const char *const stack_names[] = {
+	[RECORD_WAITER] = "waiter",
+	[RECORD_HOLDER] = "holder",
+	[RECORD_YIELD] = "yielder",
+};
+
 static void tell_stack(const void *node, VISIT visit, int depth)
 {
 	const struct stack *s = *(struct stack *const *)node;
@@ -189,8 +196,8 @@ static void tell_stack(const void *node, VISIT visit, int depth)
 		return;
 	printf("%s{\"of\": \"%s\", \"state\": \"%s\", \"address\": %llu, \"seen\": %llu, \"ns\": "
 	       "%llu, \"frames\": [",
-	       comma, s->kind == RECORD_HOLDER ? "holder" : "waiter",
-	       state_names[s->state % STATES], s->lock, s->seen, s->ns);
+	       comma, stack_names[s->kind], state_names[s->state % STATES], s->lock, s->seen,
+	       s->ns);
 	for (unsigned i = 0; i < s->frames; i++) {
 		fputs(i ? ", " : "", stdout);
 		tell_frame(&s->frame[i]);

@@ -510,8 +510,9 @@ static void tell(__u64 began, __u64 end)
 	printf("{\"pid\": %d, \"ns\": %llu, \"cpus\": %ld, \"hertz\": %u, \"sampled_cpus\": %u, ",
 	       asked.process, end - began, sysconf(_SC_NPROCESSORS_ONLN), asked.hertz,
 	       sampled_cpus());
-	printf("\"samples\": %llu, \"samples_kernel\": %llu, \"threads_seen\": %llu, ", c->samples,
-	       c->samples_kernel, c->threads);
+	printf("\"samples\": %llu, \"samples_kernel\": %llu, \"samples_yield\": %llu, "
+	       "\"threads_seen\": %llu, ",
+	       c->samples, c->samples_kernel, c->samples_yield, c->threads);
 	printf("\"lost\": {\"records\": %llu, \"locks\": %llu, \"threads\": %llu, "
 	       "\"causes_ns\": %llu, \"stacks\": %llu}",
 	       c->records_lost, c->locks_lost, c->threads_lost, c->causes_lost, gathered_lost());

@@ -17,13 +17,15 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+enum { NR_YIELD = 24 }; /* system calls of x86-64; see below */
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile __u32 process;
 const volatile __u64 stack_gap_ns, long_gap_ns, long_wait_ns; /* between stacks */
 
 struct counted counted;
-__u64 next_stack, next_long_stack;
+__u64 next_stack, next_long_stack, next_yield;
 __u64 our_id; /* as the kernel has it, of who asked */
 
 /* Who runs on each CPU; 0: nobody, or no switch was seen yet. Lines of a CPU's own. */
@@ -139,7 +141,11 @@ static __always_inline struct thread_seen *current_thread(__u64 now)
 /* The additions order what is between them. */
 static __always_inline void turns(struct thread_seen *t, enum state state, __u64 now)
 {
-	__u32 before = t->state % STATES;
+	__u32 before =
+		*(volatile __u32 *)&t->state; /* else the verifier loses sight of the bound */
+
+	if (before >= STATES)
+		return;
 
 	if (before != STATE_RUNS) {
 		struct absence *a = &t->absences[t->absent++ % ABSENCES];
@@ -589,7 +595,7 @@ static __always_inline void releases(__u64 address)
 
 /* System calls. */
 
-enum { NR_FUTEX = 202, NR_FUTEX_WAKE = 454, NR_FUTEX_WAIT = 455 }; /* x86-64 */
+enum { NR_FUTEX = 202, NR_FUTEX_WAKE = 454, NR_FUTEX_WAIT = 455 };
 
 static __always_inline bool is_futex(long number)
 {
@@ -760,7 +766,7 @@ static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 sin
 }
 
 static __always_inline void goes(struct task_struct *task, struct task_struct *next,
-				 unsigned int state, __u64 now)
+				 unsigned int state, bool preempted, __u64 now)
 {
 	struct thread_seen *t = thread_of(task, STATE_RUNS, now);
 	long syscall;
@@ -770,8 +776,12 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 	if (!t->lock)
 		look_at_locks(t, task->pid, now);
 	place_of(task, &t->at, &syscall);
-	if (!state) {
+	if (preempted || !state) {
 		taken_by(t, next);
+		if (!preempted && syscall == NR_YIELD) {
+			turns(t, STATE_YIELDS, now);
+			return;
+		}
 		if (t->passed && t->at.ip == t->passed_ip && looks_like_one(t->passed))
 			is_held_up(t, task->pid, now);
 		turns(t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
@@ -797,7 +807,7 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (ours)
-		goes(from, to, preempted ? 0 : state, now);
+		goes(from, to, state, preempted, now);
 	if (!theirs)
 		return 0;
 	t = thread_of(to, STATE_RUNS, now);
@@ -1036,6 +1046,24 @@ static __always_inline void add_suspects(struct sample_record *r)
 	}
 }
 
+/* Whoever yields its CPU in a loop waits, as one does that spins. */
+static __always_inline void sample_kernel(__u32 id)
+{
+	struct place_in_code at;
+	__u64 now;
+	long syscall;
+
+	place_of(bpf_get_current_task_btf(), &at, &syscall);
+	if (syscall != NR_YIELD)
+		return;
+	COUNT(samples_yield, 1);
+	now = bpf_ktime_get_ns();
+	if (now < next_yield)
+		return;
+	next_yield = now + stack_gap_ns;
+	send_stack(RECORD_YIELD, id, 0, 0, STATE_YIELDS, &at);
+}
+
 SEC("perf_event")
 int sampled(struct bpf_perf_event_data *ctx)
 {
@@ -1047,6 +1075,7 @@ int sampled(struct bpf_perf_event_data *ctx)
 	COUNT(samples, 1);
 	if (!(ctx->regs.cs & 3)) {
 		COUNT(samples_kernel, 1);
+		sample_kernel(id);
 		return 0;
 	}
 	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);

@@ -99,7 +99,7 @@ struct kernel_waits {
 };
 
 /* What is sent at once, and may be lost. */
-enum record { RECORD_WAITER, RECORD_HOLDER, RECORD_SAMPLE, RECORD_EXEC };
+enum record { RECORD_WAITER, RECORD_HOLDER, RECORD_SAMPLE, RECORD_EXEC, RECORD_YIELD };
 
 struct stack_record {
 	__u32 kind, thread;
@@ -132,7 +132,7 @@ struct sample_record {
 struct counted {
 	__u64 records_lost, locks_lost, threads_lost, causes_lost;
 	__u64 others_waits, others_ns; /* of locks without a record */
-	__u64 samples, samples_kernel;
+	__u64 samples, samples_kernel, samples_yield;
 	__u64 ended[STATES]; /* of threads that have exited */
 	__u64 threads;	     /* seen */
 	__u64 last_end;	     /* when a thread exited */

@@ -16,6 +16,7 @@ from overlock_tools.profile import causes
 Report = dict[str, Any]
 
 LEAST = 0.05  # of the threads' time; less is no trouble
+MOST = 100.0  # times as fast: more is not believed
 GAIN = 1.05  # a prediction below that is none
 WORTH = 0.15  # of a lock's waits, a cause that is worth advice
 
@@ -53,10 +54,8 @@ def main_cause(lock: Report) -> tuple[str, int]:
 
 def predicted(report: Report, lock: Report, names: tuple[str, ...]) -> float:
     """How many times as fast, at the most."""
-    if lock["kind"] == "spinlock":
-        gone = min(sum(lock["split"].get(name, 0) for name in names), report["times"]["running"])
-        least = report["times"].get("running", 0) - gone
-        return float(report["times"]["running"] / least) if least else 1.0
+    if lock["ran_ns"]:
+        return _without_spinning(report, lock, names)
     whole = report["ns"]
     off = min(whole, sum(lock["wall"].get(name, 0) for name in names))
     ran = report["times"].get("running", 0)
@@ -64,8 +63,20 @@ def predicted(report: Report, lock: Report, names: tuple[str, ...]) -> float:
     return float(whole / max(whole - off, least, 1)) if whole > least else 1.0
 
 
+def _without_spinning(report: Report, lock: Report, names: tuple[str, ...]) -> float:
+    """The CPU time that waiters use up is for work then."""
+    share = sum(lock["split"].get(name, 0) for name in names) / sum(lock["split"].values())
+    ran = report["times"].get("running", 0)
+    least = ran - share * lock["ran_ns"]
+    return float(min(ran / max(least, 1), MOST))
+
+
 def takers(lock: Report, cause: str) -> list[Report]:
     return [who for who in lock["who"] if who["cause"] == cause]
+
+
+def _openmp(report: Report) -> list[str]:
+    return ["env", f"OMP_NUM_THREADS={max(1, round(usable_cpus(report)))}"]
 
 
 def _fewer_threads(report: Report) -> str:
@@ -78,8 +89,7 @@ def _for_preempted(report: Report, lock: Report, cause: str) -> tuple[str, list[
     all_ns = sum(who["ns"] for who in found)
     own = sum(who["ns"] for who in found if who["sibling"])
     if own >= all_ns / 2:
-        command = ["env", f"OMP_NUM_THREADS={max(1, round(usable_cpus(report)))}"]
-        return _fewer_threads(report), command if report.get("openmp") else []
+        return _fewer_threads(report), _openmp(report) if report.get("openmp") else []
     others = list(dict.fromkeys(who["taker"] for who in found if not who["sibling"]))[:2]
     names = " and ".join(f"`{name}`" for name in others) or "other programs"
     return f"keep {names} off its CPUs, or give the program a better priority", [
@@ -94,13 +104,18 @@ def _for_call(lock: Report, cause: str, otherwise: str) -> str:
     return f"do the {called[0]}() outside of the lock" if called else otherwise
 
 
+def _for_spinning(report: Report, lock: Report) -> tuple[str, list[str]]:
+    if report.get("openmp"):
+        return _fewer_threads(report), _openmp(report)
+    is_posix = "spin_lock" in (lock["site"]["function"] or "")
+    command = ["overlock", "run", "--"] if is_posix else []
+    return f"use a lock whose waiters sleep, or {_fewer_threads(report)}", command
+
+
 def _one(report: Report, lock: Report, cause: str) -> tuple[str, list[str]]:
     """In words, and what to put before the program's command line."""
-    if lock["kind"] == "spinlock":
-        words = "use a lock whose waiters sleep or yield"
-        return words, ["overlock", "run", "--"] if "spin_lock" in (
-            lock["site"]["function"] or ""
-        ) else []
+    if lock["ran_ns"]:
+        return _for_spinning(report, lock)
     if cause in ("holder_preempted", "next_preempted"):
         return _for_preempted(report, lock, cause)
     by_cause = {

@@ -25,7 +25,7 @@ CAUSES = (
         "holder_preempted",
         "its holder had no CPU",
         "preempted",
-        _of(HOLDER, "preempted", "waking"),
+        _of(HOLDER, "preempted", "yielding", "waking"),
     ),
     Cause(
         "holder_throttled",
@@ -41,13 +41,19 @@ CAUSES = (
         "next_preempted",
         "it was free, but the thread that was woken for it had no CPU",
         "no CPU",
-        _of(NEXT, "preempted", "throttled"),
+        _of(NEXT, "preempted", "yielding", "throttled"),
     ),
     Cause(
         "wake_up",
         "it was free, and a thread was being woken for it",
         "wake-up",
         _of(NEXT, "running", "waking", "lock", "io", "fault", "asleep"),
+    ),
+    Cause(
+        "yields",
+        "its waiters yield their CPUs to each other, and the one whose turn it is comes last",
+        "waiters yield",
+        (),
     ),
     Cause(
         "unknown",
@@ -57,6 +63,7 @@ CAUSES = (
             UNKNOWN,
             "running",
             "preempted",
+            "yielding",
             "throttled",
             "waking",
             "lock",

@@ -2,12 +2,14 @@
 """What was seen, as the document that `--json` writes and that all else is made from."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 from overlock_tools.profile import advice, causes, kinds, naming, spins
 from overlock_tools.profile.kinds import Kind
 from overlock_tools.profile.naming import Frame, Kernel, Names
 from overlock_tools.profile.seen import HOLDER, Cause, KernelLock, Lock, Seen, Stack
+from overlock_tools.system.reading import Count
 from overlock_tools.system.symbols import Call
 
 FORMAT = "overlock profile 1"
@@ -16,7 +18,16 @@ STACKS = 10  # of each lock
 ABLE = ("running", "preempted", "throttled", "waking")
 # Of the C and C++ libraries: what hides who calls, not who does.
 HIDING = ("/usr/include/", "/usr/lib/", "/lib/", "../")
-LIBRARIES = ("libc.so", "libpthread", "libstdc++", "ld-linux", "libgomp", "libc++")
+LIBRARIES = (
+    "libc.so",
+    "libpthread",
+    "libstdc++",
+    "ld-linux",
+    "libgomp",
+    "libomp",
+    "libiomp5",
+    "libc++",
+)
 # Of the kernel: what waits for any lock.
 WAITS_IN_KERNEL = (
     "trace", "bpf", "__bpf", "queued_", "native_", "_raw_", "__mutex", "mutex_", "down_", "rwsem_",
@@ -86,6 +97,7 @@ def _futex(lock: Lock, stacks: list[Stack], found: list[Cause], names: Names) ->
     return {
         "name": names.variable((lock.module, lock.offset)),
         "locks": 1,
+        "ran_ns": 0,
         "site": site.to_json(),
         "address": lock.address,
         "kind": kind.name,
@@ -108,20 +120,51 @@ def _spin(spin: spins.Spin, seen: Seen, names: Names) -> Report:
     ns = round(spin.samples * 1e9 / seen.hertz)
     total = sum(spin.by_cause.values())
     split = {name: ns * n // total for name, n in spin.by_cause.items()}
+    return _spinning(names.calls(frame)[0], kinds.SPINLOCK) | {
+        "address": spin.address,
+        "wait_ns": ns,
+        "ran_ns": ns,
+        "split": split,
+    }
+
+
+def _yields(seen: Seen, names: Names) -> list[Report]:
+    """By where in the program: the time of those that yield, and what they run meanwhile."""
+    stacks = [stack for stack in seen.stacks if stack.of == "yielder"]
+    ran = round(seen.samples_yield * 1e9 / seen.hertz)
+    total = sum(stack.seen for stack in stacks)
+    return [_yield(stack, names, seen.times.get("yielding", 0), ran, total) for stack in stacks]
+
+
+def _yield(stack: Stack, names: Names, gave_ns: int, ran_ns: int, total: int) -> Report:
+    ns = (gave_ns + ran_ns) * stack.seen // total
+    kind = kinds.of_yields(_all_calls(_frames(stack), names))
+    return _spinning(_call_site(_frames(stack), names), kind) | {
+        "holder_by": "nothing",
+        "wait_ns": ns,
+        "ran_ns": ran_ns * stack.seen // total,
+        "split": {"yields": ns},
+        "stacks": _stacks([replace(stack, of="waiter", ns=Count(ns))], names),
+    }
+
+
+def _spinning(site: Call, kind: Kind) -> Report:
+    """What is known of a lock of which the kernel sees nothing."""
     return {
         "name": "",
         "locks": 1,
-        "site": names.calls(frame)[0].to_json(),
-        "address": spin.address,
-        "kind": "spinlock",
-        "is_lock": True,
+        "site": site.to_json(),
+        "address": 0,
+        "kind": kind.name,
+        "is_lock": kind.is_lock,
         "holder_by": "a guess",
         "waits": 0,
-        "wait_ns": ns,
+        "wait_ns": 0,
+        "ran_ns": 0,  # of the waits, what was spent on a CPU
         "longest_ns": 0,
         "gave_up": 0,
         "waiting": 0,
-        "split": split,
+        "split": {},
         "wall": {},
         "who": [],
         "stacks": [],
@@ -167,7 +210,7 @@ def _locks(seen: Seen, names: Names) -> list[Report]:
         if lock.wait_ns
     ]
     spinning = [_spin(spin, seen, names) for spin in spins.find(seen, names)]
-    by_wait = sorted(futexes + spinning, key=lambda lock: -lock["wait_ns"])
+    by_wait = sorted(futexes + spinning + _yields(seen, names), key=lambda lock: -lock["wait_ns"])
     return sorted(_alike(by_wait), key=lambda lock: (not lock["is_lock"], -lock["wait_ns"]))
 
 
@@ -188,7 +231,8 @@ def _alike(locks: list[Report]) -> list[Report]:
 
 
 def _add(sums: Report, lock: Report) -> None:
-    for name in ("locks", "waits", "wait_ns", "gave_up", "waiting"):
+    sums["locks"] += bool(lock["address"])  # of others nobody knows whether they are different ones
+    for name in ("waits", "wait_ns", "ran_ns", "gave_up", "waiting"):
         sums[name] += lock[name]
     sums["longest_ns"] = max(sums["longest_ns"], lock["longest_ns"])
     for name in ("split", "wall"):
@@ -242,7 +286,7 @@ def make(seen: Seen, program: str, context: Report) -> Report:
     names = naming.of(seen)
     locks = _locks(seen, names)
     lost = sum(lock["wait_ns"] for lock in locks if lock["is_lock"]) + seen.others.get("wait_ns", 0)
-    spun = sum(lock["wait_ns"] for lock in locks if lock["kind"] == "spinlock")
+    spun = sum(lock["ran_ns"] for lock in locks if lock["is_lock"])
     able = sum(seen.times.get(state, 0) for state in ABLE)
     report = {
         "format": FORMAT,

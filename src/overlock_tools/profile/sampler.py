@@ -171,7 +171,7 @@ class Sampler:
         for one in self.times.values():
             for state, ns in one.items():
                 times[state] += int(ns)
-        none = ("sampled_cpus", "samples", "samples_kernel")
+        none = ("sampled_cpus", "samples", "samples_kernel", "samples_yield")
         empty = ("causes", "kernel_locks", "stacks", "code", "modules")
         found = {
             "pid": self.pid,

@@ -105,6 +105,7 @@ class Seen:
     sampled_cpus: Count
     samples: Count
     samples_kernel: Count
+    samples_yield: Count  # of these, in sched_yield()
     threads_seen: Count
     lost: Times
     others: Times  # waits of locks beyond those that are kept

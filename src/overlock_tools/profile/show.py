@@ -92,7 +92,7 @@ def sentences(report: Report) -> list[str]:
         f"{lost} of the time in which threads of {report['program']} had work was lost to waits "
         f"for locks, {most} of it to {_lock_words(lock)}."
     )
-    how = "probably " if lock["kind"] == "spinlock" else ""
+    how = "probably " if lock["holder_by"] == "a guess" else ""
     second = (
         f"{_share(ns, sum(lock['split'].values()))} of that, {how}because "
         f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "

@@ -51,7 +51,7 @@ def cause(**more: Any) -> dict[str, Any]:
 def made(**more: Any) -> Seen:
     """100 ms of a program on 2 CPUs: 80 ms of CPU time in all."""
     numbers = {"pid": 1, "ns": 100 * MS, "cpus": 2, "hertz": 499, "sampled_cpus": 2}
-    none = dict.fromkeys(("samples", "samples_kernel"), 0)
+    none = dict.fromkeys(("samples", "samples_kernel", "samples_yield"), 0)
     empty: dict[str, list[Any]] = {
         name: [] for name in ("threads", "kernel_locks", "stacks", "code", "modules")
     }
@@ -179,7 +179,17 @@ def test_kinds(function: str, owners: int, name: str, is_lock: bool) -> None:
 
 def test_every_role_and_state_has_one_cause() -> None:
     """As monitor/waits.def lists them."""
-    states = ("running", "preempted", "throttled", "waking", "lock", "io", "fault", "asleep")
+    states = (
+        "running",
+        "preempted",
+        "yielding",
+        "throttled",
+        "waking",
+        "lock",
+        "io",
+        "fault",
+        "asleep",
+    )
     parts = [part for one in causes.CAUSES for part in one.parts]
     assert sorted(parts) == sorted((r, s) for r in ("holder", "next", "unknown") for s in states)
 
