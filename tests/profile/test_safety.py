@@ -33,13 +33,15 @@ def in_kernel() -> set[str]:
 
 @contextmanager
 def profiling(*words: str | Path) -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    """The command, and its overlock-profiler once it has loaded its programs."""
+    """The command, and its overlock-profiler once it watches."""
     command = [sys.executable, "-m", "overlock_tools", "profile", *map(str, words)]
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        yield child, until(lambda: next(watchers(child.pid), 0))
+        assert child.stderr
+        assert "watching sleep" in child.stderr.readline()
+        yield child, next(watchers(child.pid))
     finally:
         child.kill()
         child.communicate()
@@ -47,7 +49,7 @@ def profiling(*words: str | Path) -> Iterator[tuple["subprocess.Popen[str]", int
 
 def watchers(command: int) -> Iterator[int]:
     for one in children(command):
-        if read(f"/proc/{one}/comm").startswith("overlock-profil") and len(loaded(one)) > 5:
+        if read(f"/proc/{one}/comm").startswith("overlock-profil"):
             yield one
 
 
@@ -63,6 +65,7 @@ def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
 def test_killed_it_leaves_nothing(sleeper: "subprocess.Popen[bytes]", victim: str) -> None:
     with profiling("--pid", str(sleeper.pid)) as (command, watcher):
         ids = loaded(watcher)
+        assert len(ids) > 5
         assert ids <= in_kernel()
         os.kill(command.pid if victim == "command" else watcher, signal.SIGKILL)
         until(lambda: gone(watcher))
@@ -74,8 +77,6 @@ def test_killed_it_leaves_nothing(sleeper: "subprocess.Popen[bytes]", victim: st
 def test_ctrl_c_keeps_what_was_seen(sleeper: "subprocess.Popen[bytes]", tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     with profiling("--json", file, "--pid", str(sleeper.pid)) as (command, _):
-        assert command.stderr
-        assert "watching sleep" in command.stderr.readline()
         command.send_signal(signal.SIGINT)
         _, said = command.communicate(timeout=HANG_S)
         assert command.returncode == 0, said
