@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What to do, and what it is likely to bring.
 
-The model: the work is fixed. The run lasted T. During Q of it somebody waited for the lock while
-the thread that they waited for was kept off its work by the cause in question. Without that cause
-the run lasts T - Q, but not less than the CPU time that the threads used, divided by the CPUs that
-they get. If threads of the program always wait for a CPU, it gets no more than it had: others have
-the rest. So nothing is predicted for programs that use all CPU time that they get, and the
+Of a lock whose waiters sleep: the work is fixed. The run lasted T. During Q of it somebody waited
+while the thread that they waited for was kept off its work by the cause in question. Without that
+cause the run lasts T - Q, but not less than the CPU time that the threads used, divided by the CPUs
+that they get. If threads of the program always wait for a CPU, it gets no more than it had: others
+have the rest. So nothing is predicted for programs that use all CPU time that they get, and the
 prediction is an upper bound where other locks, or I/O of other threads, come next.
+
+Of a lock whose waiters spin or yield: the CPU time that they use up goes to work. What they cost
+the holder, whose cache lines they take and before whom they run, is not in that: the gain may be
+more.
 """
 
 from typing import Any
@@ -142,7 +146,15 @@ def of(report: Report) -> list[Report]:
             continue
         words, command = _one(report, lock, cause)
         gain = predicted(report, lock, (cause,)) if causes.BY_NAME[cause].off else None
-        found.append({"cause": cause, "do": words, "command": command, "predicted": gain})
+        found.append(
+            {
+                "cause": cause,
+                "do": words,
+                "command": command,
+                "predicted": gain,
+                "upper_bound": not lock["ran_ns"],
+            }
+        )
     return sorted(found, key=lambda one: not is_worth(one))
 
 

@@ -70,7 +70,7 @@ def _gain(one: Report) -> str:
         return ""
     if not advice.is_worth(one):
         return " (no faster, by the model: it uses all CPU time that it gets)"
-    return f" (predicted: up to {one['predicted']:.1f}×)"
+    return f" (predicted: {'up to ' if one['upper_bound'] else ''}{one['predicted']:.1f}×)"
 
 
 def _share(part: float, whole: float) -> str:

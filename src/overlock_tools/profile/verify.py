@@ -27,7 +27,7 @@ class Trial:
     def text(self) -> str:
         least, most = min(self.ratios), max(self.ratios)
         middle = statistics.median(self.ratios)
-        hoped = f"predicted up to {self.predicted:.1f}×, " if self.predicted else ""
+        hoped = f"predicted {self.predicted:.1f}×, " if self.predicted else ""
         return (
             f"Verified: {hoped}measured {middle:.2f}× ({least:.2f} – {most:.2f}, {ROUNDS} rounds), "
             f"by `{shlex.join(self.command)}`."

@@ -2,12 +2,12 @@
 /* many LOCKS THREADS: the first thread holds all locks, and releases them while the others wait for them. */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <stdatomic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { AT_ONCE = 100, STACK = 64 << 10 };
+enum { STACK = 64 << 10, CONTENDED = 2 };
 
 struct padded {
 	pthread_mutex_t lock;
@@ -16,18 +16,24 @@ struct padded {
 
 static struct padded *all;
 static long n_locks, n_threads;
-static atomic_long begun;
 
 static void *waiter(void *number)
 {
 	long first = (long)number % n_locks;
 
-	atomic_fetch_add(&begun, 1);
 	for (long i = first; i < n_locks; i += n_threads) {
 		pthread_mutex_lock(&all[i].lock);
 		pthread_mutex_unlock(&all[i].lock);
 	}
 	return NULL;
+}
+
+/* Until it has marked the mutex, before it sleeps; and some more, for it to do so. */
+static void await_waiter(pthread_mutex_t *lock)
+{
+	while (__atomic_load_n(&lock->__data.__lock, __ATOMIC_RELAXED) != CONTENDED)
+		sched_yield();
+	usleep(1);
 }
 
 int main(int argc, char **argv)
@@ -52,13 +58,9 @@ int main(int argc, char **argv)
 	for (long i = 0; i < n_threads; i++)
 		if (pthread_create(&threads[i], &attr, waiter, (void *)i))
 			return 1;
-	while (begun < n_threads)
-		usleep(1000);
-	usleep(20000);
 	for (long i = 0; i < n_locks; i++) {
+		await_waiter(&all[i].lock);
 		pthread_mutex_unlock(&all[i].lock);
-		if (i % AT_ONCE == 0)
-			usleep(100);
 	}
 	for (long i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);
