@@ -493,7 +493,7 @@ static __always_inline void begins_to_wait(struct thread_seen *t, __u32 self, __
 	struct step s = { .address = address,
 			  .now = now,
 			  .waiters = 1,
-			  .changes = holder || at->lock.subject == self,
+			  .changes = holder || at->lock.subject == self || !at->lock.waiters,
 			  .role = holder ? ROLE_HOLDER : ROLE_NOBODY,
 			  .subject = holder };
 

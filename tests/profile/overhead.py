@@ -17,6 +17,7 @@ import re
 import statistics
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from overlock_tools.profile import agent
 
 HERE = Path(__file__).resolve().parent
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
+LOOK_S = 0.2
 TICKS = os.sysconf("SC_CLK_TCK")
 # Name, threads, pieces, ns of each, ns of them under the lock.
 LOADS = (
@@ -97,6 +99,7 @@ def of_programs(command: list[str]) -> float:
         ids = programs_of(watching.process.pid)
         while (used := cpu_ns(child.pid)) is not None:
             share = run_ns(ids) / used if used else 0.0
+            time.sleep(LOOK_S)  # to look makes system calls, too
         watching.answer(lambda: None)
         child.wait()
     return share

@@ -26,6 +26,7 @@ HOLDERS = (
     ("holder_lock", "outer_lock", "holder_lock"),
     ("two_locks", "sick_lock", "holder_asleep"),
     ("own_mutex", "own_lock", "holder_asleep"),
+    ("barger", "passed_by", "holder_asleep"),
 )
 
 pytestmark = needs_bpf
