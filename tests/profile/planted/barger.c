@@ -12,9 +12,11 @@ static void barger(int number)
 {
 	(void)number;
 	pin(0);
-	while (!over) {
+	for (int i = 1; !over; i++) {
 		uint64_t from, after;
 
+		if (i % 16 == 0)
+			rest(10000000); /* else the other never has it */
 		pthread_mutex_lock(&passed_by);
 		from = now_ns();
 		rest(1000000);
