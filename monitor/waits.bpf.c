@@ -579,6 +579,8 @@ static __always_inline void releases(__u64 address)
 		t->wakes = address;
 		remember(t, address);
 	}
+	if (at->lock.role == ROLE_NEXT && !at->lock.owed && on_its_way(at->lock.subject, address))
+		return; /* all wait for that one already */
 	struct step s = {
 		.address = address, .now = now, .changes = true, .releases = true, .role = ROLE_NEXT
 	};

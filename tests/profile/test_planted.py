@@ -62,6 +62,7 @@ def test_the_holder_is_kept(
     assert main
     assert main["name"] == variable
     assert main["address"] == found.truth["address"]
+    assert main["holder_by"] == ("its wake-ups" if name == "own_mutex" else "the mutex")
     assert f"`{variable}`" in found.said
     assert main["split"][cause] > 0
     if found.truth["kept_ns"] > found.truth["wait_ns"] / 2:  # how turns fall out decides about one

@@ -8,7 +8,7 @@ static volatile bool over;
 static void worker(int number)
 {
 	pin(number & 1);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; number & 1 ? !over : i < 100; i++) {
 		uint64_t from;
 
 		locks(&fifo_lock);

@@ -6,11 +6,12 @@
 #include <sys/wait.h>
 
 static pthread_mutex_t beset_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile bool over;
 
 static void worker(int number)
 {
 	pin(number & 1);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; number & 1 ? !over : i < 100; i++) {
 		uint64_t from;
 
 		locks(&beset_lock);
@@ -20,6 +21,7 @@ static void worker(int number)
 		pthread_mutex_unlock(&beset_lock);
 		work(200000, false);
 	}
+	over = true;
 }
 
 static pid_t begin_neighbour(void)

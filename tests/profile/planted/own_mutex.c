@@ -23,29 +23,46 @@ static void own_release(void)
 		syscall(SYS_futex, &own_lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void worker(int number)
+static volatile bool over;
+
+static void sleeper(int number)
 {
 	(void)number;
-	for (int i = 0; i < 100; i++) {
-		uint64_t from = now_ns(), before, after;
+	for (int i = 0; i < 150; i++) {
+		uint64_t from, after;
 
 		own_take();
-		before = now_ns();
-		note(WAITED, from, before);
+		from = now_ns();
 		rest(2000000);
 		after = now_ns();
-		note(KEPT, before, after);
-		note(HELD, before, after);
+		note(KEPT, from, after);
+		note(HELD, from, after);
 		own_release();
-		work(100000, false);
+		work(300000, false);
+	}
+	over = true;
+}
+
+/* Comes when the other has the lock, which it found free: nothing in the kernel tells who has it. */
+static void visitor(int number)
+{
+	(void)number;
+	while (!over) {
+		uint64_t from = now_ns();
+
+		own_take();
+		note(WAITED, from, now_ns());
+		own_release();
+		rest(1000000);
 	}
 }
 
 int main(void)
 {
 	be_alone();
-	bodies[0] = bodies[1] = bodies[2] = worker;
-	run_threads(3);
+	bodies[0] = sleeper;
+	bodies[1] = visitor;
+	run_threads(2);
 	tell("asleep", &own_lock);
 	return 0;
 }

@@ -16,7 +16,7 @@ static void spin_take(void)
 static void worker(int number)
 {
 	pin(number & 1);
-	for (int i = 0; i < 150; i++) {
+	for (int i = 0; number & 1 ? !over : i < 60; i++) {
 		uint64_t from = now_ns(), begun;
 
 		spin_take();
