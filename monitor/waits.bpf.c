@@ -101,6 +101,39 @@ static const struct guarded_lock new_lock;
 
 #define COUNT(what, n)	__sync_fetch_and_add(&counted.what, n)
 
+/* System calls. */
+
+enum { NR_FUTEX = 202, NR_FUTEX_WAKE = 454, NR_FUTEX_WAIT = 455 };
+
+static __always_inline bool is_futex(long number)
+{
+	return number == NR_FUTEX || number == NR_FUTEX_WAIT || number == NR_FUTEX_WAKE;
+}
+
+static __always_inline bool is_wait(__u32 op)
+{
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		return true;
+	}
+	return false;
+}
+
+static __always_inline bool is_wake(__u32 op)
+{
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+	case FUTEX_WAKE_OP:
+	case FUTEX_UNLOCK_PI:
+		return true;
+	}
+	return false;
+}
+
 /* Threads. */
 
 static __always_inline struct thread_seen *begin_thread(__u32 id, const char *name,
@@ -480,7 +513,6 @@ static __always_inline void begins_to_wait(struct thread_seen *t, __u32 self, __
 	struct guarded_lock *at;
 	__u32 holder;
 
-	t->slept = 1;
 	t->wait_began = now;
 	t->passed = 0;
 	at = lock_of(address, t->op, t->value, now);
@@ -502,17 +534,11 @@ static __always_inline void begins_to_wait(struct thread_seen *t, __u32 self, __
 	take_step(&s);
 }
 
-static __always_inline void may_wait(__u64 address, __u32 op, __u32 value)
+/* Its own thread is not asleep yet, if it will be; a good time for a look at who has the lock. */
+static __always_inline void may_wait(__u64 address)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct thread_seen *t = current_thread(now);
 
-	if (!t)
-		return;
-	t->lock = address;
-	t->op = op;
-	t->value = value;
-	t->slept = 0;
 	if (now >= next_stack)
 		show_holder(address, now);
 }
@@ -525,8 +551,6 @@ static __always_inline void ends_waiting(struct thread_seen *t, long result, __u
 	struct lock_seen *lock;
 
 	t->lock = 0;
-	if (!t->slept)
-		return;
 	at = bpf_map_lookup_elem(&locks, &address);
 	t->passed = result ? 0 : address;
 	t->passed_ip = ip;
@@ -563,6 +587,8 @@ static __always_inline __u32 on_its_way(__u32 id, __u64 address)
 	return t->passing == address || (t->lock == address && t->state != STATE_LOCKED) ? id : 0;
 }
 
+#define OFTEN_NS	5000
+
 /* Who wakes others has released what they wait for. */
 static __always_inline void releases(__u64 address)
 {
@@ -574,11 +600,11 @@ static __always_inline void releases(__u64 address)
 	if (!at || !at->lock.waiters)
 		return;
 	now = bpf_ktime_get_ns();
+	if (at->lock.owners && now - at->lock.since < OFTEN_NS)
+		return; /* who is woken, and who goes to sleep, tells the same */
 	t = current_thread(now);
-	if (t) {
-		t->wakes = address;
+	if (t)
 		remember(t, address);
-	}
 	if (at->lock.role == ROLE_NEXT && !at->lock.owed && on_its_way(at->lock.subject, address))
 		return; /* all wait for that one already */
 	struct step s = {
@@ -595,43 +621,12 @@ static __always_inline void releases(__u64 address)
 	take_step(&s);
 }
 
-/* System calls. */
+/* What is called. */
 
-enum { NR_FUTEX = 202, NR_FUTEX_WAKE = 454, NR_FUTEX_WAIT = 455 };
-
-static __always_inline bool is_futex(long number)
-{
-	return number == NR_FUTEX || number == NR_FUTEX_WAIT || number == NR_FUTEX_WAKE;
-}
-
-static __always_inline bool is_wait(__u32 op)
-{
-	switch (op & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-	case FUTEX_WAIT_BITSET:
-	case FUTEX_LOCK_PI:
-	case FUTEX_LOCK_PI2:
-		return true;
-	}
-	return false;
-}
-
-static __always_inline bool is_wake(__u32 op)
-{
-	switch (op & FUTEX_CMD_MASK) {
-	case FUTEX_WAKE:
-	case FUTEX_WAKE_BITSET:
-	case FUTEX_WAKE_OP:
-	case FUTEX_UNLOCK_PI:
-		return true;
-	}
-	return false;
-}
-
-static __always_inline void futex_called(__u64 address, __u32 op, __u32 value)
+static __always_inline void futex_called(__u64 address, __u32 op)
 {
 	if (is_wait(op))
-		may_wait(address, op & FUTEX_CMD_MASK, value);
+		may_wait(address);
 	else if (is_wake(op))
 		releases(address);
 }
@@ -651,9 +646,9 @@ int BPF_PROG(enters, struct pt_regs___x86 *raw, long number)
 	__u64 address = BPF_CORE_READ(regs, di);
 
 	if (number == NR_FUTEX)
-		futex_called(address, BPF_CORE_READ(regs, si), BPF_CORE_READ(regs, dx));
+		futex_called(address, BPF_CORE_READ(regs, si));
 	else if (number == NR_FUTEX_WAIT)
-		may_wait(address, FUTEX_WAIT, BPF_CORE_READ(regs, si));
+		may_wait(address);
 	else
 		releases(address);
 	return 0;
@@ -767,6 +762,33 @@ static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 sin
 	__sync_fetch_and_add(&at->lock.wait_ns, now - since);
 }
 
+/* What it waits for, if it sleeps in that call. */
+static __always_inline bool finds_futex(struct thread_seen *t, struct task_struct *task,
+					long syscall)
+{
+	const struct pt_regs___x86 *regs = (const void *)bpf_task_pt_regs(task);
+	__u32 second = BPF_CORE_READ(regs, si);
+
+	if (syscall == NR_FUTEX_WAKE || (syscall == NR_FUTEX && !is_wait(second)))
+		return false;
+	t->lock = BPF_CORE_READ(regs, di);
+	t->op = syscall == NR_FUTEX ? second & FUTEX_CMD_MASK : FUTEX_WAIT;
+	t->value = syscall == NR_FUTEX ? (__u32)BPF_CORE_READ(regs, dx) : second;
+	return true;
+}
+
+/* Whether who runs is about to wake those that wait there. */
+static __always_inline bool wakes_at(__u64 address)
+{
+	const struct pt_regs___x86 *regs =
+		(const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	long syscall = BPF_CORE_READ(regs, orig_ax);
+
+	if (syscall != NR_FUTEX_WAKE && !(syscall == NR_FUTEX && is_wake(BPF_CORE_READ(regs, si))))
+		return false;
+	return BPF_CORE_READ(regs, di) == address;
+}
+
 static __always_inline void goes(struct task_struct *task, struct task_struct *next,
 				 unsigned int state, bool preempted, __u64 now)
 {
@@ -790,7 +812,7 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 		goes_away(task->pid, t, now);
 		return;
 	}
-	if (t->lock && !t->slept)
+	if (!t->lock && is_futex(syscall) && finds_futex(t, task, syscall))
 		begins_to_wait(t, task->pid, now);
 	t->syscall = syscall;
 	turns(t, asleep_as(task, t, state, syscall), now);
@@ -851,18 +873,15 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(is_woken, struct task_struct *task)
 {
 	__u64 address, now;
-	struct thread_seen *t, *waker;
+	struct thread_seen *t;
 	struct guarded_lock *at;
-	__u32 id = task->pid, self = (__u32)bpf_get_current_pid_tgid();
+	__u32 id = task->pid;
 
 	if (task->tgid != process || !is_ours())
 		return 0;
 	t = bpf_map_lookup_elem(&threads, &id);
-	waker = bpf_map_lookup_elem(&threads, &self);
-	if (!t || !waker)
-		return 0;
-	address = t->lock;
-	if (!address || waker->wakes != address)
+	address = t ? t->lock : 0;
+	if (!address || !wakes_at(address))
 		return 0;
 	at = bpf_map_lookup_elem(&locks, &address);
 	if (!at)

@@ -45,7 +45,6 @@ struct thread_seen {
 	__u64 lock;	 /* that it waits for; 0: none */
 	__u32 op, value; /* with which it does */
 	__u64 wait_began;
-	__u64 wakes; /* the address whose waiters it was about to wake last */
 	__u64 next_look;
 	__u64 passed,
 		passed_ip; /* the lock that it was woken for, and where that call returned to */
@@ -53,7 +52,7 @@ struct thread_seen {
 	__u64 locks[2];	   /* that it waited for, or released, last */
 	__u64 kernel_lock, kernel_began;
 	__u32 kernel_flags;
-	__u32 slept;		 /* 1: this wait has slept */
+	__u32 unused;
 	struct place_in_code at; /* when it went off its CPU last */
 	struct taker taker;
 	char name[NAME_BYTES];
@@ -75,7 +74,7 @@ struct lock_seen {
 	__u64 wall[ROLES][STATES];	   /* in which somebody waited */
 	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
 	__u64 waits, gave_up, wait_ns, longest;
-	__u64 wakes;		       /* the address whose waiters it was about to wake last */
+	__u64 wakes;
 	__u64 next_stack, next_holder; /* not to be looked at before */
 	__u32 op, value;	       /* of the first wait: what kind of lock it is */
 };
