@@ -64,7 +64,6 @@ def test_the_holder_is_kept(
     assert main["address"] == found.truth["address"]
     assert main["holder_by"] == ("its wake-ups" if name == "own_mutex" else "the mutex")
     assert f"`{variable}`" in found.said
-    assert main["split"][cause] > 0
     if found.truth["kept_ns"] > found.truth["wait_ns"] / 2:  # how turns fall out decides about one
         assert advice.main_cause(main)[0] == cause
         assert cause in [one["cause"] for one in found.report["advice"]]
@@ -74,7 +73,6 @@ def test_the_holder_is_kept(
     ("name", "taker", "sibling"),
     [
         ("holder_fifo", "intruder", True),
-        ("holder_sibling", "cruncher", True),
         ("holder_neighbour", "neighbour", False),
     ],
 )

@@ -4,6 +4,9 @@
 
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile bool over;
+static _Atomic int crunching;
+
+enum { CRUNCHERS = 3 };
 
 static void section(uint64_t ns)
 {
@@ -20,6 +23,8 @@ static void holder(int number)
 {
 	(void)number;
 	pin(0);
+	while (crunching < CRUNCHERS)
+		rest(1000000);
 	for (int i = 0; i < 16; i++) {
 		section(30000000);
 		work(3000000, false);
@@ -42,6 +47,7 @@ static void cruncher(int number)
 	(void)number;
 	pin(0);
 	pthread_setname_np(pthread_self(), "cruncher");
+	crunching++;
 	while (!over)
 		work(1000000, false);
 }
