@@ -160,6 +160,17 @@ def test_who_spins(build: Build, tmp_path: Path) -> None:
     assert share == pytest.approx(truth, abs=WITHIN)
 
 
+def test_who_yields(build: Build, tmp_path: Path) -> None:
+    """Half of the waits is on a CPU, in sched_yield(), half off it, after sched_yield()."""
+    found = profile(build("spin_yields"), tmp_path)
+    main = advice.main_lock(found.report)
+    assert main
+    assert main["kind"] == "spinlock that yields"
+    assert main["site"]["function"] == "polite_take"
+    assert advice.main_cause(main)[0] == "yields"
+    assert main["wait_ns"] == pytest.approx(found.truth["wait_ns"], rel=2 * WITHIN)
+
+
 @pytest.mark.parametrize("name", ["healthy_many", "healthy_pool", "healthy_crunchers"])
 def test_no_alarm_for_healthy_ones(build: Build, tmp_path: Path, name: str) -> None:
     found = profile(build(name), tmp_path)
