@@ -31,7 +31,7 @@ class Agent:
             self.process.terminate()
 
     def answer(self, look: Callable[[], None]) -> Seen:
-        """When the program has ended, or the agent was stopped. Ctrl-C stops it, too.
+        """When the program has ended, or the agent was stopped.
 
         Meanwhile it has looked, at least once and then each second.
         """
@@ -43,8 +43,6 @@ class Agent:
             except subprocess.TimeoutExpired:
                 look()
                 wait = LOOK_S
-            except KeyboardInterrupt:
-                self.stop()
         try:
             return seen.read(text)
         except ValueError as error:
@@ -141,10 +139,9 @@ class Sampling:
         self.until = 0.0
 
     def answer(self, look: Callable[[], None]) -> Seen:
-        with contextlib.suppress(KeyboardInterrupt):
-            while self.sampler.step() and (not self.until or time.monotonic() < self.until):
-                look()
-                time.sleep(sampler.STEP_S)
+        while self.sampler.step() and (self.until is None or time.monotonic() < self.until):
+            look()
+            time.sleep(sampler.STEP_S)
         return self.sampler.seen()
 
 
@@ -162,6 +159,16 @@ def watch(pid: int, seconds: float | None, sizes: dict[str, int], by: str) -> Wa
             raise
         say(f"{error.message}; looking at /proc instead, which tells less")
     return Sampling(pid, seconds)
+
+
+@contextlib.contextmanager
+def stopped_by_ctrl_c(watching: Watching) -> Iterator[None]:
+    """Ends what is watched by, not us: what was seen is kept."""
+    before = signal.signal(signal.SIGINT, lambda *_: watching.stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

@@ -56,9 +56,11 @@ def _watch_running(pid: int, options: dict[str, Any]) -> int:
     sizes = {"locks": options["locks"]}
     watching = agent.watch(pid, options["seconds"], sizes, options["by"])
     context.look()
-    if not options["seconds"]:
-        say(f"watching {name}, process {pid}; Ctrl-C ends the observation, not the process")
-    _write(report.make(watching.answer(context.look), name, context.found), options)
+    with agent.stopped_by_ctrl_c(watching):
+        if not options["seconds"]:
+            say(f"watching {name}, process {pid}; Ctrl-C ends the observation, not the process")
+        seen = watching.answer(context.look)
+    _write(report.make(seen, name, context.found), options)
     return 0
 
 
@@ -66,7 +68,8 @@ def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
     sizes = {"locks": options["locks"]}
     with agent.started(args, options["seconds"], sizes, options["by"]) as (watching, child):
         context = Context(child.pid)
-        seen = watching.answer(context.look)
+        with agent.stopped_by_ctrl_c(watching):
+            seen = watching.answer(context.look)
         found = report.make(seen, Path(args[0]).name, context.found)
         _write(found, options)
         code = child.wait()

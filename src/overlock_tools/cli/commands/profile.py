@@ -79,7 +79,7 @@ def command(program: tuple[str, ...], **options: Any) -> int:
       overlock profile --pid "$(pidof server)" --seconds 10
       overlock profile --json before.json -- ./server
       overlock profile diff before.json after.json
-      overlock profile --verify --instead './work --threads 2' -- ./work --threads 16
+      overlock profile --verify --instead './work 2' -- ./work 16
     """
     from overlock_tools.profile import command as profiling
 
