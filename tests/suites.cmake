@@ -103,6 +103,13 @@ suite(monitor SECONDS 60
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
 
+suite(profile SECONDS 90
+	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
+	PATHS monitor src/overlock_tools/profile src/overlock_tools/system/symbols.py tests/profile tests/python/profile
+	NEEDS bpf clang
+	BUILD all
+	COMMAND "pytest -rs tests/profile tests/python/profile")
+
 suite(fuzz SECONDS 240
 	WHAT "what reads what others wrote: seeds and generated inputs under libFuzzer and Atheris; planted faults are found"
 	PATHS monitor include/overlock/slice_reader.h lib/tunable.c preload src tests/fuzz

@@ -85,6 +85,18 @@ def hostd() -> Path:
     return path
 
 
+def profiler() -> Path:
+    """What watches a program for `overlock profile`; the rest can be built without it."""
+    path = folder() / "overlock-profiler"
+    if not path.exists():
+        raise Fail(
+            "overlock-profiler is not built; install clang, bpftool, libbpf-dev and libdw-dev, "
+            "then `make build`",
+            MISSING,
+        )
+    return path
+
+
 def include() -> Path:
     """The folder that has overlock/port.h, to compile a lock from outside the tree."""
     return _source("include", "overlock/port.h")
