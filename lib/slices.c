@@ -21,9 +21,12 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WAIT_MS	200 /* for the page */
+
+enum { JOIN_STEP_NS = 500000, JOIN_STEPS = 60 };
 
 static struct {
 	struct ol_slice_map map; /* page null: there is none */
@@ -152,6 +155,26 @@ static void say(uint32_t id)
 	errno = saved;
 }
 
+static bool is_known(void)
+{
+	return ol_load_relaxed(&me.entry->thread) == me.thread && ol_load_relaxed(&me.entry->id);
+}
+
+/*
+ * A thread that enters a queue before it knows its slice may lose its CPU there, and a queue with such a
+ * waiter does not dissolve while the lock is in demand. So the first time takes until the scheduler's
+ * program has had a CPU.
+ */
+static void wait_to_be_known(void)
+{
+	const struct timespec step = { 0, JOIN_STEP_NS };
+	int saved = errno;
+
+	for (int i = 0; i < JOIN_STEPS && !is_known(); i++)
+		nanosleep(&step, 0);
+	errno = saved;
+}
+
 void ol_slices_join(uint32_t id)
 {
 	const struct ol_slice_entry *entry = entry_of(id);
@@ -163,6 +186,7 @@ void ol_slices_join(uint32_t id)
 	memset(me.words, 0, sizeof(*me.words));
 	me.entry = entry;
 	say(id);
+	wait_to_be_known();
 }
 
 void ol_slices_leave(void)
@@ -177,8 +201,7 @@ static bool known(void)
 		return false;
 	if (OL_UNLIKELY(!me.entry))
 		ol_slices_join(ol_self());
-	return me.entry && ol_load_relaxed(&me.entry->thread) == me.thread &&
-	       ol_load_relaxed(&me.entry->id);
+	return me.entry && is_known();
 }
 
 bool ol_slices_id(uint64_t *id)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlock_tools.kernel import initramfs, paths
+from overlock_tools.kernel import initramfs, paths, pause
 from overlock_tools.kernel.debsource import ONLY, TARGETS, order
 from overlock_tools.kernel.packages import Tell, unpack
 from overlock_tools.kernel.vm import ICOUNT, Spec
@@ -253,10 +253,11 @@ def _pack(of: Rig, top: Path) -> None:
     for name in (*SHARED, *OF_BPF):
         if (library / name).exists():
             found[f"lib/x86_64-linux-gnu/{name}"] = (data, (library / name).read_bytes())
+    # A vCPU that executes PAUSE gives its turn away, as no CPU does.
     for name in ("overlock-bench", "overlock-sched-load"):
-        found[f"usr/bin/{name}"] = (program, native.file(name).read_bytes())
+        found[f"usr/bin/{name}"] = (program, pause.as_nop(native.file(name))[0])
     for name in LOCKS:
-        found[f"usr/lib/{name}.so"] = (data, (of.programs / f"{name}.so").read_bytes())
+        found[f"usr/lib/{name}.so"] = (data, pause.as_nop(of.programs / f"{name}.so")[0])
     for path in sorted((top / "guest/sched/loads").iterdir()):
         found[f"loads/{path.name}"] = (program, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))
