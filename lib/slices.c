@@ -26,7 +26,7 @@
 
 #define WAIT_MS	200 /* for the page */
 
-enum { JOIN_STEP_NS = 500000, JOIN_STEPS = 60 };
+enum { JOIN_STEP_NS = 500000, JOIN_MOST_NS = 30000000 };
 
 static struct {
 	struct ol_slice_map map; /* page null: there is none */
@@ -168,9 +168,10 @@ static bool is_known(void)
 static void wait_to_be_known(void)
 {
 	const struct timespec step = { 0, JOIN_STEP_NS };
+	const uint64_t until = ol_clock() + JOIN_MOST_NS;
 	int saved = errno;
 
-	for (int i = 0; i < JOIN_STEPS && !is_known(); i++)
+	while (!is_known() && ol_clock() < until)
 		nanosleep(&step, 0);
 	errno = saved;
 }

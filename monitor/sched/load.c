@@ -6,6 +6,7 @@
  *		honest		says nothing
  *		defers		always says "not now"
  *		names		always says that it waits for the next thread of this role
+ *		wakes		computes 0.1 ms, sleeps 1 ms, and so on
  *	switches SECONDS	two threads on one CPU: each yields (yield_ns), or wakes the other and sleeps
  *				(sleep_ns); time of a switch
  */
@@ -54,6 +55,15 @@ static uint32_t partner(const struct thread *me)
 	return me->id;
 }
 
+static void compute_and_sleep(void)
+{
+	double until = seconds_of(CLOCK_THREAD_CPUTIME_ID) + 1e-4;
+
+	while (seconds_of(CLOCK_THREAD_CPUTIME_ID) < until)
+		;
+	usleep(1000);
+}
+
 static void *computes(void *argument)
 {
 	struct thread *me = argument;
@@ -68,7 +78,8 @@ static void *computes(void *argument)
 		ol_slices_name(partner(me));
 	began = seconds_of(CLOCK_THREAD_CPUTIME_ID);
 	while (!ol_load_relaxed(&over))
-		;
+		if (!strcmp(me->role, "wakes"))
+			compute_and_sleep();
 	me->cpu_s = seconds_of(CLOCK_THREAD_CPUTIME_ID) - began;
 	return NULL;
 }

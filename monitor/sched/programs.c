@@ -161,15 +161,20 @@ bool programs_serve(struct programs *programs, int ms)
 	return false;
 }
 
-bool programs_open(struct programs *programs, const char *path, int signals, int places)
+void programs_begin(struct programs *programs, int signals, int places)
+{
+	programs->places = places;
+	programs->fds[SIGNALS] = (struct pollfd){ .fd = signals, .events = POLLIN };
+	programs->fds[SOCKET] = (struct pollfd){ .fd = -1, .events = POLLIN }; /* poll() skips it */
+	programs->n = FIRST;
+}
+
+bool programs_listen(struct programs *programs, const char *path)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	programs->places = places;
-	programs->fds[SIGNALS] = (struct pollfd){ .fd = signals, .events = POLLIN };
-	programs->fds[SOCKET] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	programs->n = FIRST;
+	programs->fds[SOCKET].fd = fd;
 	if (fd < 0)
 		return false;
 	if (strlen(path) >= sizeof(at.sun_path)) {
@@ -188,6 +193,8 @@ void programs_close(struct programs *programs, const char *path)
 {
 	while (programs->n > FIRST)
 		forget(programs, programs->n - 1);
+	if (programs->fds[SOCKET].fd < 0)
+		return;
 	close(programs->fds[SOCKET].fd);
 	unlink(path);
 }

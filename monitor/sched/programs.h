@@ -12,7 +12,7 @@ enum { MOST_PROGRAMS = 256, ENTRIES = 1024 }; /* of a page */
 
 struct programs {
 	int places; /* the map of the threads' slots */
-	struct pollfd fds[2 + MOST_PROGRAMS]; /* the caller's signals, the socket, theirs */
+	struct pollfd fds[2 + MOST_PROGRAMS]; /* the caller's signals, the socket or -1, theirs */
 	struct {
 		int process;
 		void *page;
@@ -21,8 +21,10 @@ struct programs {
 	unsigned long connected, threads, refused;
 };
 
-/* Listens there; false, and errno, if it cannot. */
-bool programs_open(struct programs *programs, const char *path, int signals, int places);
+void programs_begin(struct programs *programs, int signals, int places);
+
+/* False, and errno, if it cannot listen there. */
+bool programs_listen(struct programs *programs, const char *path);
 
 /* Waits for at most `ms`, and serves them. True once a signal is there. */
 bool programs_serve(struct programs *programs, int ms);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The rig of `overlock sched`: a guest with Debian's kernel that has sched_ext, in time that is counted.
+"""The rig of `overlock sched`: a guest with a kernel that has sched_ext, in counted time.
 
-QEMU counts instructions (-icount), and its clock is that count: a guest's timers and slices are exact
-whatever the host does, and a run repeats. Of its vCPUs one runs at a time. They take turns at each event
-of QEMU's clock, hence the filter, which is an event every TURN_US.
+QEMU counts instructions (-icount), and its clock is that count: a guest's timers are exact whatever
+the host does. Of its vCPUs one runs at a time, each for its part of the time to the next event of
+QEMU's clock; hence the filter, whose only purpose is an event every TURN_US.
 """
 
 import hashlib
@@ -54,8 +54,13 @@ class Rig:
         return self.folder / "vmlinuz"
 
     @property
+    def config(self) -> Path:
+        """Of the kernel: overlock-hostd reads it."""
+        return self.folder / "config"
+
+    @property
     def version(self) -> Path:
-        return self.folder / "kernel"
+        return self.folder / "version"
 
     @property
     def programs(self) -> Path:
@@ -193,8 +198,9 @@ def _fetch_kernel(of: Rig, tell: Tell) -> None:
         config = next((folder / "unpacked/boot").glob("config-*")).read_text()
         if "CONFIG_SCHED_CLASS_EXT=y" not in config:
             raise Fail(f"{package} has no sched_ext", MISSING)
+        of.config.write_text(config)
+        of.version.write_text(package.removeprefix("linux-image-"))
         shutil.move(next((folder / "unpacked/boot").glob("vmlinuz-*")), of.kernel)
-        of.version.write_text(package)
 
 
 WITHIN = """
@@ -247,9 +253,11 @@ def _pack(of: Rig, top: Path) -> None:
         "init": (program, (top / "guest/init").read_bytes()),
         "bin/busybox": (program, initramfs.program("busybox", "busybox-static").read_bytes()),
         f"lib64/{LOADER}": (program, (library / LOADER).read_bytes()),
-        "usr/bin/overlock-sched": (program, (of.programs / "overlock-sched").read_bytes()),
+        f"boot/config-{of.version.read_text()}": (data, of.config.read_bytes()),
         "run/": (program, b""),
     }
+    for name in ("overlock-sched", "overlock-hostd"):
+        found[f"usr/bin/{name}"] = (program, (of.programs / name).read_bytes())
     for name in (*SHARED, *OF_BPF):
         if (library / name).exists():
             found[f"lib/x86_64-linux-gnu/{name}"] = (data, (library / name).read_bytes())

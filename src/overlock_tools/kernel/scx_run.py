@@ -15,9 +15,9 @@ from typing import Any
 
 from overlock_tools.kernel import placement, scx, vm
 from overlock_tools.kernel.channel import Ended, Late
-from overlock_tools.system.terminal import console as terminal
 from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.system.terminal import console as terminal
 
 KERNEL = "kernel"
 BOOT_SECONDS = 300.0
@@ -51,12 +51,6 @@ def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
         if seen >= most:
             return ns
     return 0.0
-
-
-def kept_percent(told: Mapping[str, Any]) -> float | None:
-    """Of the slices that a thread did not end itself."""
-    ended = told["taken"] + told["broken"]
-    return 100.0 * told["within"] / ended if ended else None
 
 
 @contextmanager
@@ -113,7 +107,7 @@ Rows = dict[tuple[str, int, str], Row]
 def measured(
     told: vm.Told, options: dict[str, Any]
 ) -> tuple[Rows, dict[str, list[dict[str, Any]]]]:
-    """By lock, threads and scheduler; and what the schedulers counted. All in one boot, interleaved."""
+    """By lock, threads and scheduler; and what the schedulers counted. All in one boot."""
     rows: Rows = {}
     counted: dict[str, list[dict[str, Any]]] = {}
     order = random.Random(options["seed"] or 0)  # noqa: S311 - no secret
@@ -147,7 +141,9 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
         within = sum(told["within"] for told in times)
         led, named = (sum(told[key] for told in times) for key in ("led", "named"))
         kept = f"{100 * within / ended:.2f} % of {ended}" if ended else "no"
-        out.print(f"{under}: {kept} slices ended within 50 us of the published end; led {led}/{named}")
+        out.print(
+            f"{under}: {kept} slices ended within 50 us of the published end; led {led}/{named}"
+        )
 
 
 def run(options: dict[str, Any]) -> int:

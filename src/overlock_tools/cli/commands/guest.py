@@ -416,7 +416,8 @@ def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
     metavar="LIST",
     callback=_listed,
     shell_complete=options.LOCKS,
-    help="Locks of `overlock locks`, with tunables; and ticket_told, which talks with the scheduler.",
+    help="Locks of `overlock locks`, with tunables, and ticket_told, which talks with the "
+    "scheduler.",
 )
 @click.option(
     "--threads",

@@ -30,7 +30,9 @@ from overlock_tools.cli.options import Within
     "--keep/--no-keep", default=True, help="End slices by a timer when published, or at a tick."
 )
 @click.option("--publish/--no-publish", default=True, help="Tell threads of their slices.")
-@click.option("--defer/--no-defer", default=True, help="Honour a thread's wish not to be preempted.")
+@click.option(
+    "--defer/--no-defer", default=True, help="Honour a thread's wish not to be preempted."
+)
 @click.option(
     "--lead/--no-lead", default=True, help="Run a thread first in place of one that waits for it."
 )
