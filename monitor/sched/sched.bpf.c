@@ -308,17 +308,21 @@ static __always_inline bool goes_on(struct task_struct *prev, __s32 cpu)
 
 /*
  * The thread that `prev` waits for, of the same process, if it is in the queue and not far ahead of the
- * others: it is charged as always, so who names each other in turn get no more than that.
+ * first there: it is charged as always, so who name each other in turn get no more than that. (Ahead of
+ * `vtime_now` would be no limit, for they would move that.)
  */
 static __always_inline bool led(struct task_struct *prev, __s32 thread, __s32 cpu)
 {
-	__u64 most = vtime_now + 2 * slice_ns;
 	struct task_struct *p;
-	bool done = false;
+	bool done = false, first = true;
+	__u64 most = 0;
 
 	bpf_for_each(scx_dsq, p, QUEUE, 0) {
 		struct task_struct *holder;
 
+		if (first)
+			most = p->scx.dsq_vtime + 2 * slice_ns;
+		first = false;
 		if (p->pid != thread)
 			continue;
 		if (p->tgid != prev->tgid || !can_run(p, cpu) || before(most, p->scx.dsq_vtime))

@@ -6,12 +6,13 @@
  *		honest		says nothing
  *		defers		always says "not now"
  *		names		always says that it waits for the next thread of this role
+ *		light		the same as honest, at nice 5
  *		wakes		computes 0.1 ms, sleeps 1 ms, and so on
  *	switches SECONDS	two threads on one CPU: each yields (yield_ns), or wakes the other and sleeps
  *				(sleep_ns); time of a switch
  */
 #define _GNU_SOURCE
-#include "../../lib/slices.h"
+#include "../lib/slices.h"
 #include <linux/futex.h>
 #include <overlock/ops.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +76,8 @@ static void *computes(void *argument)
 	pthread_barrier_wait(&all);
 	if (!strcmp(me->role, "defers"))
 		ol_defer_begin();
+	if (!strcmp(me->role, "light"))
+		setpriority(PRIO_PROCESS, (id_t)gettid(), 5);
 	if (!strcmp(me->role, "names"))
 		ol_slices_name(partner(me));
 	began = seconds_of(CLOCK_THREAD_CPUTIME_ID);
