@@ -200,7 +200,8 @@ int main(int argc, char **argv)
 		printf("{\"yield_ns\": %.1f, ", switch_ns(yields, seconds));
 		printf("\"sleep_ns\": %.1f}\n", switch_ns(sleeps, seconds));
 	} else {
-		fprintf(stderr, "usage: overlock-sched-load shares SECONDS ROLE... | switches SECONDS\n");
+		fprintf(stderr,
+			"usage: overlock-sched-load shares SECONDS ROLE... | switches SECONDS\n");
 		return USAGE;
 	}
 	return 0;

@@ -5,7 +5,7 @@
 #include <overlock/port.h>
 
 #pragma GCC visibility push(hidden)
-bool ol_slices_start(void); /* also in the child of a fork; false: nobody tells */
+bool ol_slices_start(void);	  /* also in the child of a fork; false: nobody tells */
 void ol_slices_join(uint32_t id); /* this thread has that id now */
 void ol_slices_leave(void);
 

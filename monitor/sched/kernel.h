@@ -81,7 +81,8 @@ enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 
 /* Linux 6.13 has these names. */
 __s32 scx_bpf_create_dsq(__u64 dsq, __s32 node) __ksym;
-__s32 scx_bpf_select_cpu_dfl(struct task_struct *p, __s32 prev, __u64 wake_flags, bool *idle) __ksym;
+__s32 scx_bpf_select_cpu_dfl(struct task_struct *p, __s32 prev, __u64 wake_flags,
+			     bool *idle) __ksym;
 void scx_bpf_dsq_insert(struct task_struct *p, __u64 dsq, __u64 slice, __u64 enq_flags) __ksym;
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, __u64 dsq, __u64 slice, __u64 vtime,
 			      __u64 enq_flags) __ksym;

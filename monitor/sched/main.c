@@ -48,7 +48,8 @@ static struct asked {
 	    .socket = OL_SCHED_SOCKET };
 
 static const char usage[] =
-	"usage: overlock-sched [--slice-us N] [--defer-us N] [--seconds S] [--socket FILE] [--json]\n"
+	"usage: overlock-sched [--slice-us N] [--defer-us N] [--seconds S] [--socket FILE] "
+	"[--json]\n"
 	"                      [--no-keep] [--no-publish] [--no-defer] [--no-lead]\n"
 	"Schedules this machine until SIGINT, SIGTERM or S seconds.\n";
 

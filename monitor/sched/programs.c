@@ -130,8 +130,8 @@ static bool hear(struct programs *programs, nfds_t i)
 		return errno == EAGAIN || errno == EINTR;
 	if (n != sizeof(join))
 		return false;
-	if (join.entry < ENTRIES && lend(programs, programs->of[i].process, (int)join.thread,
-					 &slots[1 + join.entry]))
+	if (join.entry < ENTRIES &&
+	    lend(programs, programs->of[i].process, (int)join.thread, &slots[1 + join.entry]))
 		programs->threads++;
 	else
 		programs->refused++;

@@ -11,7 +11,7 @@
 enum { MOST_PROGRAMS = 256, ENTRIES = 1024 }; /* of a page */
 
 struct programs {
-	int places; /* the map of the threads' slots */
+	int places;			      /* the map of the threads' slots */
 	struct pollfd fds[2 + MOST_PROGRAMS]; /* the caller's signals, the socket or -1, theirs */
 	struct {
 		int process;

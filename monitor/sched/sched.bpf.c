@@ -297,7 +297,8 @@ static __always_inline bool goes_on(struct task_struct *prev, __s32 cpu)
 	struct task_struct *p;
 	bool least = true;
 
-	bpf_for_each(scx_dsq, p, QUEUE, 0) {
+	bpf_for_each(scx_dsq, p, QUEUE, 0)
+	{
 		if (!can_run(p, cpu))
 			continue;
 		least = before(then, p->scx.dsq_vtime);
@@ -317,7 +318,8 @@ static __always_inline bool led(struct task_struct *prev, __s32 thread, __s32 cp
 	bool done = false, first = true;
 	__u64 most = 0;
 
-	bpf_for_each(scx_dsq, p, QUEUE, 0) {
+	bpf_for_each(scx_dsq, p, QUEUE, 0)
+	{
 		struct task_struct *holder;
 
 		if (first)

@@ -50,8 +50,8 @@ void tell_json(const struct told *told)
 	tell_times("early_ns", told->sum->early);
 	printf(", ");
 	tell_times("after_ns", told->sum->after);
-	printf(", \"programs\": %lu, \"threads\": %lu, \"unserved\": %lu}\n", told->programs->connected,
-	       told->programs->threads, told->programs->refused);
+	printf(", \"programs\": %lu, \"threads\": %lu, \"unserved\": %lu}\n",
+	       told->programs->connected, told->programs->threads, told->programs->refused);
 }
 
 void tell_people(const struct told *told)
@@ -60,8 +60,8 @@ void tell_people(const struct told *told)
 	double kept = s->taken ? 100.0 * (double)s->within / (double)s->taken : 100;
 
 	printf("%s after %.1f s; the kernel's own scheduler is back.\n", told->why, told->seconds);
-	printf("Slices: %llu. Their threads ended %llu of them, by sleeping or yielding.\n", s->slices,
-	       s->slept + s->yielded);
+	printf("Slices: %llu. Their threads ended %llu of them, by sleeping or yielding.\n",
+	       s->slices, s->slept + s->yielded);
 	printf("At their end: %llu, %.2f %% of these within 50 us of the published end "
 	       "(99 %% at most %llu us late). Before it: %llu.\n",
 	       s->taken, kept, below(s->after, 99) / 1000, s->broken);
