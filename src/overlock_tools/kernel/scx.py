@@ -262,7 +262,7 @@ def _pack(of: Rig, top: Path) -> None:
         if (library / name).exists():
             found[f"lib/x86_64-linux-gnu/{name}"] = (data, (library / name).read_bytes())
     # A vCPU that executes PAUSE gives its turn away, as no CPU does.
-    for name in ("overlock-bench", "overlock-sched-load"):
+    for name in ("overlock-bench", "overlock-bench-counted", "overlock-sched-load"):
         found[f"usr/bin/{name}"] = (program, pause.as_nop(native.file(name))[0])
     for name in LOCKS:
         found[f"usr/lib/{name}.so"] = (data, pause.as_nop(of.programs / f"{name}.so")[0])
