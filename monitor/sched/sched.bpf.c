@@ -71,6 +71,7 @@ struct {
 struct cpu {
 	struct bpf_timer timer;
 	__s32 thread; /* whose slice it will end */
+	__u64 left;   /* when the last one stopped */
 };
 
 struct {
@@ -166,6 +167,27 @@ static __always_inline void charge(struct task_struct *p, struct mine *m, __u64 
 	if (before(m->charged, now))
 		p->scx.dsq_vtime += weighted(p, now - m->charged);
 	m->charged = now;
+}
+
+/* A switch takes less; after a longer time the CPU was idle. */
+#define SWITCH_NS	50000
+
+/* Who comes pays for the switch, else those that switch often would have more than they pay for. */
+static __always_inline __u64 pays_since(struct task_struct *p, __u64 now)
+{
+	__u32 key = scx_bpf_task_cpu(p);
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+
+	return cpu && now - cpu->left < SWITCH_NS ? cpu->left : now;
+}
+
+static __always_inline void note_leaving(struct task_struct *p, __u64 now)
+{
+	__u32 key = scx_bpf_task_cpu(p);
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+
+	if (cpu)
+		cpu->left = now;
 }
 
 /* The timer is bound to the CPU that starts it, which is the thread's but for rare changes of its policy. */
@@ -391,7 +413,7 @@ void BPF_PROG(running, struct task_struct *p)
 	if (!m)
 		return;
 	m->on = true;
-	m->charged = now;
+	m->charged = pays_since(p, now);
 	m->id = m->id ? m->id + 1 : now;
 	if (m->goes_on && before(now, m->end)) {
 		end_at(p, m, m->end);
@@ -433,6 +455,7 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 	if (!m)
 		return;
 	charge(p, m, now);
+	note_leaving(p, now);
 	m->on = false;
 	if (m->put_off)
 		COUNT_UP(deferred_ns, now - (m->end - defer_ns));
