@@ -97,6 +97,18 @@ def profiler() -> Path:
     return path
 
 
+def sched() -> Path:
+    """The loader of the scheduler; the rest can be built without it."""
+    path = folder() / "overlock-sched"
+    if not path.exists():
+        raise Fail(
+            "overlock-sched is not built; install clang 16, bpftool and libbpf-dev 1.5 or later, "
+            "then `make build`; or try it in a guest: `overlock guest sched`",
+            MISSING,
+        )
+    return path
+
+
 def include() -> Path:
     """The folder that has overlock/port.h, to compile a lock from outside the tree."""
     return _source("include", "overlock/port.h")
