@@ -280,7 +280,10 @@ void ol_defer_end(void)
 {
 	int saved;
 
-	if (!me.deferring || --me.deferring || !me.entry)
+	if (!me.deferring)
+		return;
+	me.deferring--;
+	if (me.deferring || !me.entry)
 		return;
 	ol_store_relaxed(&me.words->defer, 0u);
 	if (!OL_UNLIKELY(ol_load_relaxed(&me.words->granted)))

@@ -25,7 +25,7 @@ from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.system.terminal import console
 
-READY = "grid"  # the scenario
+READY = "which-lock"  # the scenario
 NATIVE = "eevdf"  # the scheduler of the kernels on which points are validated
 
 

@@ -168,7 +168,7 @@ def test_a_map_has_no_room_for_six_axes() -> None:
 
 
 def test_the_ready_grid_has_what_it_promises() -> None:
-    asked = scenario.load("grid", [])
+    asked = scenario.load("which-lock", [])
     places = resolve.places(asked)
     assert len(places) == len(asked.points) == 2100
     told = [resolve.told(place, "tas", 1) for place in places]
@@ -186,4 +186,4 @@ def test_the_ready_grid_has_what_it_promises() -> None:
     assert row["guests"][0]["quota_us"] == 100_000
     labels = list(itertools.product(*asked.axes.values()))
     assert labels[found["quota/8"]][0] == "half the CPU time"
-    assert Path(asked.file).stem == "grid"
+    assert Path(asked.file).stem == grid_campaign.READY

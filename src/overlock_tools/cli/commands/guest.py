@@ -454,8 +454,8 @@ def sched(**given: Any) -> int:
     \b
     Examples:
       overlock guest sched
-      overlock guest sched --lock ticket,mcs --threads 8,16 --rounds 3 --json result.json
-      overlock guest sched --lock ticket_told --under 'kernel,sched,sched --no-lead'
+      overlock guest sched --lock ticket,mcs --threads 8,16 --json result.json
+      overlock guest sched --lock ticket_told --under 'sched,sched --no-lead'
       overlock guest sched --command 'kills 100'
       overlock guest sched --console
     """

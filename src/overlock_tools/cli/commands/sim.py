@@ -268,7 +268,7 @@ def papers(**options: Any) -> int:
 
 
 @command.command()
-@click.argument("scenario", default="grid", metavar="[SCENARIO]", shell_complete=_scenarios)
+@click.argument("scenario", default="which-lock", metavar="[SCENARIO]", shell_complete=_scenarios)
 @_output("File for the rates of all locks; finished runs are kept beside it.")
 @click.option(
     "--read",
