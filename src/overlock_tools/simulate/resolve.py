@@ -68,10 +68,10 @@ def runs(place: Place) -> Iterator[Run]:
 
 
 def contexts(said: int | str, machine: Machine) -> int:
-    return max(1, round(_cpus(said, machine)))
+    return max(1, round(cpus(said, machine)))
 
 
-def _cpus(said: float | str, machine: Machine) -> float:
+def cpus(said: float | str, machine: Machine) -> float:
     """A number, or a multiple of the CPUs."""
     return float(said.removesuffix("x")) * machine.cpus if isinstance(said, str) else said
 
@@ -148,7 +148,7 @@ def _guest(guest: dict[str, Any], machine: Machine, variant: str) -> dict[str, A
         "workload": workload.name,
         "parameters": _parameters(workload, guest.get("parameters", {})),
         "tunables": {} if lock == NONE else _tunables(guest.get("tunables", {}), settings),
-        "quota_us": "inf" if quota is None else _cpus(quota, machine) * period_us,
+        "quota_us": "inf" if quota is None else cpus(quota, machine) * period_us,
         "period_us": period_us,
         "weight": guest.get("weight", WEIGHT),
         "pinned": guest.get("pinned", []),
