@@ -251,13 +251,23 @@ void Simulation::begins_to_poll(Task &t) {
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
 void Simulation::yield(uint32_t to, Place place) {
+    if (is_kernel() && !to) {
+        self_->counts.yields++;
+        relax(self_->tells_by, place);
+    } else {
+        give_up(to);
+    }
+}
+
+// A call of the hypervisor, as Xen's SCHEDOP_yield: the time is then the scheduler's.
+void Simulation::yield_until(Time, Place) {
+    give_up(0);
+}
+
+void Simulation::give_up(uint32_t to) {
     Task &t = *self_;
 
     t.counts.yields++;
-    if (is_kernel() && !to) {
-        relax(t.tells_by, place);
-        return;
-    }
     forget(t);
     spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
     events_.set(t.step, events_.now());

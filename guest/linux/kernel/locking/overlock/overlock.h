@@ -35,6 +35,9 @@ const char *overlock_parking(void);
 /* Whom a waiter asks to take its CPU, for people. */
 const char *overlock_yielding(void);
 
+/* The host is KVM with our patch: it lets a vCPU yield to nobody in particular. */
+void overlock_host_yields(void);
+
 /* Of slice.c. */
 
 /* The slice that this CPU is in: all by this CPU's ol_now(). */
