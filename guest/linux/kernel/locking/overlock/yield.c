@@ -22,6 +22,7 @@
 #include <asm/xen/hypercall.h>
 #include <xen/interface/sched.h>
 #include <xen/xen.h>
+#include "counting.h"
 #include "overlock.h"
 
 enum way { RELAX, KVM, XEN };
@@ -92,12 +93,14 @@ static bool tick_ends_halt(void)
  */
 void ol_yield_until(ol_ticks_t t)
 {
-	if (xen_yields() || kvm_yields())
-		return;
-	if (tick_ends_halt() && !ol_passed(t))
-		halt();
-	else
-		cpu_relax();
+	overlock_sleeps();
+	if (!xen_yields() && !kvm_yields()) {
+		if (tick_ends_halt() && !ol_passed(t))
+			halt();
+		else
+			cpu_relax();
+	}
+	overlock_woke();
 }
 
 static int __init choose_way(void)
