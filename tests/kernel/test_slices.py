@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a guest's kernel reads of its slices, and learns of its sections, in a kernel of a few lines."""
+"""What a guest's kernel reads of its slices, and learns of its sections, in a tiny kernel."""
 
 import re
 import subprocess

@@ -84,7 +84,8 @@ static void kvm(void)
 	record.slice_sure = tsc_at(the_time + 2 * NSEC_PER_MSEC);
 	the_time += 5 * NSEC_PER_MSEC; /* both have passed, by little */
 	s = look(&known);
-	assert(known && s.end == the_time - 2 * NSEC_PER_MSEC && s.sure == the_time - 3 * NSEC_PER_MSEC);
+	assert(known && s.end == the_time - 2 * NSEC_PER_MSEC &&
+	       s.sure == the_time - 3 * NSEC_PER_MSEC);
 	the_time += 10 * NSEC_PER_MSEC;
 	s = look(&known);
 	assert(known && s.end == OL_NEVER && s.sure == OL_NEVER);
@@ -115,7 +116,8 @@ static void xen(void)
 	assert(source);
 	s = look(&known);
 	assert(known && s.id == 5);
-	assert(s.end > the_time + 30 * NSEC_PER_MSEC - 2048 && s.end <= the_time + 30 * NSEC_PER_MSEC);
+	assert(s.end > the_time + 30 * NSEC_PER_MSEC - 2048 &&
+	       s.end <= the_time + 30 * NSEC_PER_MSEC);
 	assert(s.sure > the_time + NSEC_PER_MSEC - 20000 && s.sure <= the_time + NSEC_PER_MSEC);
 	info.time.now = now + 31 * NSEC_PER_MSEC;
 	s = look(&known);
