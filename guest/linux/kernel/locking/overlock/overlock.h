@@ -20,7 +20,7 @@ static inline int overlock_cpu_of(u32 id)
 /* Parking where nobody can be woken: look for a while. */
 void overlock_poll(const u32 *word, u32 seen, ol_ticks_t until);
 
-/* In the counted kernel: a waiter is in line from now on; what it lost before was no place there. */
+/* In the counted kernel: a waiter is in line from now on; what it lost before was no place. */
 #ifdef CONFIG_OVERLOCK_COUNT
 void overlock_queues(void);
 #else
