@@ -81,10 +81,9 @@ private:
     static size_t bucket(Time t) { return (t >> width) % buckets; }
     Timer *first() const {
         Timer *near = words_ ? first_near() : nullptr;
-        if (far_.empty())
+        if (!first_far_)
             return near;
-        Timer *far = *far_.begin();
-        return near && near->before(*far) ? near : far;
+        return near && near->before(*first_far_) ? near : first_far_;
     }
     // From the bucket of now on, once around.
     Timer *first_near() const {
@@ -97,6 +96,8 @@ private:
     }
     void put_near(Timer &t);
     void take_near(Timer &t);
+    void put_far(Timer &t);
+    void take_far(Timer &t);
     // Without branches, which none could predict.
     void mark(size_t b) {
         uint64_t filled = near_[b] != nullptr;
@@ -112,7 +113,7 @@ private:
             near_[b] = t.next_;
             mark(b);
         } else {
-            far_.erase(far_.begin());
+            take_far(t);
         }
         t.where_ = Timer::Where::nowhere;
         now_ = t.at_;
@@ -123,6 +124,7 @@ private:
     std::array<uint64_t, buckets / 64> used_{}; // buckets that are not empty
     uint64_t words_ = 0;                        // of used_ that are not 0
     std::set<Timer *, Before> far_;
+    Timer *first_far_ = nullptr; // asked for all the time
     Time now_ = 0;
     uint64_t set_ = 0, happened_ = 0;
 };
