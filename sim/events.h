@@ -17,9 +17,11 @@ class Task;
 
 // Something that can be set to happen, once at a time. It must be cancelled before it goes.
 class Timer {
+    std::function<void()> happens_;
+
 public:
     explicit Timer(std::function<void()> happens, Task *goes_on = nullptr)
-        : goes_on(goes_on), happens_(std::move(happens)) {}
+        : happens_(std::move(happens)), goes_on(goes_on) {}
     Timer(const Timer &) = delete;
     Timer &operator=(const Timer &) = delete;
 
@@ -38,7 +40,6 @@ private:
     uint64_t order_ = 0;
     Timer *next_ = nullptr; // in its bucket
     Where where_ = Where::nowhere;
-    std::function<void()> happens_;
 };
 
 // Nearly everything happens within microseconds, and is set and done at the cost of a few

@@ -149,8 +149,8 @@ private:
 
 public:
     // What a look needs is close together: waiters take turns at looking.
-    Timer step; // it goes on
     Coroutine coroutine;
+    Timer step; // it goes on
     Doing doing = Doing::goes_on;
     bool looks = false;       // it polls, and will see what has changed
     bool waiting = false;     // for a lock
