@@ -17,7 +17,7 @@ class Task;
 
 // Something that can be set to happen, once at a time. It must be cancelled before it goes.
 class Timer {
-    std::function<void()> happens_;
+    std::function<void()> happens_; // before what is asked all the time, which is together
 
 public:
     explicit Timer(std::function<void()> happens, Task *goes_on = nullptr)

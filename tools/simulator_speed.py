@@ -69,11 +69,11 @@ RATES = {
 LINES = {
     "ticket, 4 of 4 CPUs": (Load("ticket", 4, 4), 200_000),
     "ticket, 32 of 32 CPUs": (Load("ticket", 32, 32), 80_000),
-    "mcs, 32 of 32 CPUs": (Load("mcs", 32, 32), 400_000),
-    "preemptable_ticket, 128 on 32 CPUs": (Load("preemptable_ticket", 32, 128), 80_000),
+    "mcs, 32 of 32 CPUs": (Load("mcs", 32, 32), 200_000),
+    "preemptable_ticket, 128 on 32 CPUs": (Load("preemptable_ticket", 32, 128), 1_000_000),
     "preemptable_ticket, 8 guests of 128 on 128 CPUs": (
         Load("preemptable_ticket", 128, 128, 8),
-        100_000,
+        200_000,
     ),
 }
 PARTS = (0.125, 0.25, 0.5, 0.75, 1.0)  # of the longest run of a line
