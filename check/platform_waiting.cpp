@@ -35,6 +35,16 @@ void World::relax(Ticks until, Place place) {
 
 // A loop of yields waits as one of relaxes would; the time ends it too, for it looks at that.
 void World::yield(uint32_t, Place place) {
+    Ticks until = never;
+
+    if (is_inside())
+        for (Ticks t : me().asked)
+            until = std::min(until, t);
+    yield_until(until, place);
+}
+
+// So does one of halts: that a word changes is the cause without which a halt may end.
+void World::yield_until(Ticks until, Place place) {
     if (!is_inside())
         fail(Wrong::unusable, "yields at " + text(place) + " although the lock is idle");
     cannot_be_inside(place);
@@ -42,9 +52,6 @@ void World::yield(uint32_t, Place place) {
     Agent &a = me();
     if (a.must_not_wait)
         fail(Wrong::try_waits, "trylock yields at " + text(place));
-    Ticks until = never;
-    for (Ticks t : a.asked)
-        until = std::min(until, t);
     a.place = place;
     a.asked.clear();
     if (rules_.clock && until != never && may(Budget::expiry)) {

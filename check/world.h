@@ -165,6 +165,7 @@ public:
     void fence(Place place) override;
     void relax(Ticks until, Place place) override;
     void yield(uint32_t to, Place place) override;
+    void yield_until(Ticks t, Place place) override;
     void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) override;
     void kick(const uint32_t *word, uint32_t key, int n, Place place) override;
     Ticks now(Place place) override;

@@ -49,6 +49,7 @@ public:
 
     virtual void relax(Ticks until, Place place) = 0;
     virtual void yield(uint32_t to, Place place) = 0; // 0: to nobody in particular
+    virtual void yield_until(Ticks t, Place place) = 0;
     virtual void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
                       Place place) = 0;
     virtual void kick(const uint32_t *word, uint32_t key, int n, Place place) = 0;
