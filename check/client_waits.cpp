@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Programs for locks from outside that can be waited on: condition variables and semaphores.
 #include "client.h"
-#include "foreign.h"
+#include "instrumented.h"
 
 namespace ol::check {
 

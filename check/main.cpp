@@ -2,7 +2,7 @@
 // overlock-check: explores one lock in one scenario, and says in lines of JSON what it found.
 #include "checker.h"
 #include "client.h"
-#include "foreign.h"
+#include "instrumented.h"
 #include "format.h"
 
 #include <engine/subjects.h>

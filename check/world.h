@@ -170,7 +170,7 @@ public:
     const std::vector<Seen> &seen(size_t context) const { return loads_->seen(context); }
 
     // For code from outside, whose compiler says what it is about to access but not with which
-    // value (foreign.cpp). From begin_stores() to close() the stores are under way: the code makes
+    // value (instrumented.cpp). From begin_stores() to close() the stores are under way: the code makes
     // them itself, and close() takes them from memory. show() lets it load what the model says.
     void begin_stores(std::span<const Access> stores);
     void show(std::span<const Access> loads);

@@ -14,7 +14,6 @@ extern "C" {
 #include <stdbool.h>
 #endif
 #include <stdint.h>
-#include <time.h>
 
 /*
  * What is checked. `o` is an object of `size` bytes in checked memory, all zero before init. What the lock

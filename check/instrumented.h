@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef OL_CHECK_FOREIGN_H
-#define OL_CHECK_FOREIGN_H
+#ifndef OL_CHECK_INSTRUMENTED_H
+#define OL_CHECK_INSTRUMENTED_H
 // Locks from outside, in C or C++ of their own: a shared object that GCC instrumented as for
 // ThreadSanitizer. This is the other side of those calls, and of overlock/checked.h.
 //

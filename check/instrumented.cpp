@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "foreign.h"
+#include "instrumented.h"
 
 #include "places.h"
 
