@@ -45,7 +45,7 @@ typedef struct {
 	volatile int __val[8];
 } sem_t;
 typedef struct __pthread *pthread_t;
-typedef void *locale_t;
+#define locale_t		void *
 struct __ptcb;
 struct sigaction;
 

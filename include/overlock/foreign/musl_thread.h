@@ -9,3 +9,6 @@ static void *ol_musl_thread(void)
 	thread->tid = (int)ol_checked_self();
 	return thread;
 }
+
+/* No handler of a signal interrupts. */
+volatile int __eintr_valid_flag;

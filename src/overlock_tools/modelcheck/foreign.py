@@ -23,7 +23,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">\n]+)[">][^\n]*$', re
 # As for ThreadSanitizer, whose calls the checker answers; nothing below a stack pointer is in use.
 OPTIONS = ("-g", "-O1", "-fPIC", "-fsanitize=thread", "-mno-red-zone", "-w")
 RENAMED = ("-D__assert_fail=ol_checked_assert_fail", "-Dsyscall=ol_checked_syscall")
-LINKED = ("-shared", "-Wl,-z,now", "-Wl,-z,norelro")
+LINKED = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,norelro")
 GUIDE = "docs/checking-other-locks.md has the rules"
 
 
