@@ -312,6 +312,23 @@ uint64_t change(const Call &call, const volatile void *p, uint8_t width, int ord
     }
 }
 
+// What was expected is a variable like any other: of its own stack, as a rule.
+template <class T>
+bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order) {
+    uint8_t *at = tracked(call, expected);
+    auto here_is = [&](Op op, T value) {
+        return static_cast<T>(call.world.access(
+            {at, 0, sizeof(T), op, Order::relaxed, value, 0, call.place}));
+    };
+    T wanted = at ? here_is(Op::load, 0) : *expected;
+    auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted));
+
+    if (old == wanted)
+        return true;
+    at ? static_cast<void>(here_is(Op::store, old)) : static_cast<void>(*expected = old);
+    return false;
+}
+
 int sleep_on(const Call &call, const volatile void *word, unsigned value, unsigned bits,
              bool timed) {
     World &w = call.world;
@@ -462,17 +479,11 @@ OL_PLAIN(16)
     }                                                                                              \
     bool __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *expected, T v, int order, \
                                                        int) {                                      \
-        T old = static_cast<T>(access(OL_CALL, p, sizeof(T), Op::cas, order, v, *expected));       \
-        bool done = old == *expected;                                                              \
-        *expected = old;                                                                           \
-        return done;                                                                               \
+        return exchange_if(OL_CALL, p, expected, v, order);                                        \
     }                                                                                              \
     bool __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,   \
                                                      int) {                                        \
-        T old = static_cast<T>(access(OL_CALL, p, sizeof(T), Op::cas, order, v, *expected));       \
-        bool done = old == *expected;                                                              \
-        *expected = old;                                                                           \
-        return done;                                                                               \
+        return exchange_if(OL_CALL, p, expected, v, order);                                        \
     }                                                                                              \
     T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order, int) { \
         return static_cast<T>(access(OL_CALL, p, sizeof(T), Op::cas, order, v, expected));         \

@@ -46,14 +46,17 @@ def bring(file: Path, source: Path | None, into: Path) -> None:
     names = brought(file)
     if names and not source:
         raise Fail(f"{file} brings {names[0]}: give the folder that has it by --source")
-    beside = {Path(name).name for name in names}
+    beside = tuple(f"/{name}" for name in names)
     replaced = dict.fromkeys(REPLACES.findall(file.read_text()), 0)
     for name in names if source else []:
         path = source / name if source else Path()
         if not path.is_file():
             raise Fail(f"{source} has no {name}, which {file} brings")
         text = INCLUDE.sub(
-            lambda found: found[0] if Path(found[1]).name in beside else "", path.read_text()
+            lambda found: f'#include "{Path(found[1]).name}"'
+            if any(name.endswith(f"/{found[1]}") for name in beside)
+            else "",
+            path.read_text(),
         )
         for old, new in replaced:
             text, times = re.subn(old, new, text)
