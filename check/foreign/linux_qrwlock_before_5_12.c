@@ -6,4 +6,4 @@
 // brings: include/asm-generic/qrwlock_types.h include/asm-generic/qrwlock.h kernel/locking/qrwlock.c
 // replaces: atomic_cond_read_relaxed\(&lock->cnts => atomic_cond_read_acquire(&lock->cnts
 // replaces: while \(!atomic_try_cmpxchg_acquire\(&lock->cnts => while (!atomic_try_cmpxchg_relaxed(&lock->cnts
-#include "linux_qrwlock.c"
+#include "linux_qrwlock_interrupts.c"

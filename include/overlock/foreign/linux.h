@@ -3,8 +3,8 @@
 #define OVERLOCK_FOREIGN_LINUX_H
 /*
  * Linux's atomics, barriers and per-CPU variables for texts of its kernel/locking, in our words: a context
- * is a CPU. Operations without a suffix are sequentially consistent; smp_rmb() and smp_wmb() are full
- * fences, which is more than they promise.
+ * is a CPU. Operations without a suffix have a full fence on both sides, as Linux's memory model says; a
+ * compare-exchange that fails has them too, which is more than it promises, and so are smp_rmb() and smp_wmb().
  */
 #include <overlock/checked.h>
 
@@ -55,7 +55,12 @@ typedef struct {
 #define min(a, b)	((a) < (b) ? (a) : (b))
 #define max(a, b)	((a) > (b) ? (a) : (b))
 
-#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+/*
+ * Address dependencies: whatever follows a load of a pointer, or a relaxed exchange, comes after it. Linux
+ * promises that only for accesses through what was found.
+ */
+#define OL_LINUX_DEPENDS(x)	(__builtin_classify_type(x) == 5 ? __ATOMIC_CONSUME : __ATOMIC_RELAXED)
+#define READ_ONCE(x)		__atomic_load_n(&(x), OL_LINUX_DEPENDS(x))
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
 #define smp_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define smp_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
@@ -119,23 +124,31 @@ static char ol_linux_areas[CONFIG_NR_CPUS + 1][1024] __attribute__((aligned(64))
 			__ATOMIC_RELAXED);					\
 		ol_old;								\
 	})
-#define cmpxchg(p, old, new)		OL_LINUX_CAS(p, old, new, __ATOMIC_SEQ_CST)
+/* Between full fences. */
+#define OL_LINUX_FULLY(x)							\
+	({									\
+		smp_mb();							\
+		__typeof__(x) ol_found = (x);					\
+		smp_mb();							\
+		ol_found;							\
+	})
+#define cmpxchg(p, old, new)		OL_LINUX_FULLY(cmpxchg_relaxed(p, old, new))
 #define cmpxchg_acquire(p, old, new)	OL_LINUX_CAS(p, old, new, __ATOMIC_ACQUIRE)
 #define cmpxchg_release(p, old, new)	OL_LINUX_CAS(p, old, new, __ATOMIC_RELEASE)
 #define cmpxchg_relaxed(p, old, new)	OL_LINUX_CAS(p, old, new, __ATOMIC_RELAXED)
-#define xchg(p, v)		__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+#define xchg(p, v)		OL_LINUX_FULLY(xchg_relaxed(p, v))
 #define xchg_acquire(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
 #define xchg_release(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
-#define xchg_relaxed(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_RELAXED)
+#define xchg_relaxed(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_CONSUME)
 
 #define atomic_read(v)			READ_ONCE((v)->counter)
 #define atomic_read_acquire(v)		smp_load_acquire(&(v)->counter)
 #define atomic_set(v, i)		WRITE_ONCE((v)->counter, (i))
 #define atomic_set_release(v, i)	smp_store_release(&(v)->counter, (i))
 
-/* Each in four orders, as Linux names them. */
+/* Each in three orders, as Linux names them, and the one without a name. */
 #define OL_LINUX_ORDERS(D)							\
-	D(, __ATOMIC_SEQ_CST)							\
+	D(_fully, __ATOMIC_RELAXED)							\
 	D(_acquire, __ATOMIC_ACQUIRE)						\
 	D(_release, __ATOMIC_RELEASE)						\
 	D(_relaxed, __ATOMIC_RELAXED)
@@ -180,6 +193,14 @@ static char ol_linux_areas[CONFIG_NR_CPUS + 1][1024] __attribute__((aligned(64))
 		return done;								\
 	}
 OL_LINUX_ORDERS(OL_LINUX_ATOMICS)
+#define atomic_add_return(i, v)	OL_LINUX_FULLY(atomic_add_return_fully(i, v))
+#define atomic_sub_return(i, v)	OL_LINUX_FULLY(atomic_sub_return_fully(i, v))
+#define atomic_fetch_add(i, v)	OL_LINUX_FULLY(atomic_fetch_add_fully(i, v))
+#define atomic_fetch_or(i, v)	OL_LINUX_FULLY(atomic_fetch_or_fully(i, v))
+#define atomic_fetch_and(i, v)	OL_LINUX_FULLY(atomic_fetch_and_fully(i, v))
+#define atomic_xchg(v, i)	OL_LINUX_FULLY(atomic_xchg_fully(v, i))
+#define atomic_cmpxchg(v, old, new)	OL_LINUX_FULLY(atomic_cmpxchg_fully(v, old, new))
+#define atomic_try_cmpxchg(v, old, new)	OL_LINUX_FULLY(atomic_try_cmpxchg_fully(v, old, new))
 
 static inline void atomic_add(int i, atomic_t *v)
 {
