@@ -3,6 +3,7 @@
 // brings: sysdeps/nptl/lowlevellock.h nptl/lowlevellock.c include/atomic_wide_counter.h
 // brings: nptl/pthread_cond_common.c nptl/pthread_cond_wait.c nptl/pthread_cond_signal.c
 // brings: nptl/pthread_cond_broadcast.c
+// replaces: #include "pthread_cond_common.c" =>
 #include "glibc_lock.h"
 #include "atomic_wide_counter.h"
 #define __PTHREAD_COND_SHARED_MASK	1
@@ -10,6 +11,10 @@
 #define valid_nanoseconds(ns)		((ns) >= 0 && (ns) < 1000000000)
 #define futex_abstimed_supported_clockid(c) 1
 #define USE_REQUEUE_PI(m)		0
+#define __pthread_cond_signal		___pthread_cond_signal
+#define __pthread_cond_broadcast	___pthread_cond_broadcast
+int ___pthread_cond_broadcast(pthread_cond_t *cond);
+
 static int __pthread_mutex_unlock_usercnt(pthread_mutex_t *mutex, int decrement)
 {
 	lll_unlock(mutex->__data.__lock, LLL_PRIVATE);
@@ -21,6 +26,7 @@ static int __pthread_mutex_cond_lock(pthread_mutex_t *mutex)
 	lll_cond_lock(mutex->__data.__lock, LLL_PRIVATE);
 	return 0;
 }
+#include "pthread_cond_common.c"
 #include "pthread_cond_wait.c"
 #include "pthread_cond_signal.c"
 #include "pthread_cond_broadcast.c"

@@ -29,6 +29,8 @@
 #define compat_symbol(...)
 #define libc_hidden_def(x)
 #define libc_hidden_ver(...)
+#define libc_hidden_proto(...)
+#define libc_hidden_data_def(x)
 #define hidden_def(x)
 #define strong_alias(...)
 #define weak_alias(...)
@@ -48,6 +50,7 @@
 #define atomic_exchange_acquire(p, v)		__atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
 #define atomic_exchange_release(p, v)		__atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
 #define atomic_exchange_rel			atomic_exchange_release
+#define atomic_exchange_acq			atomic_exchange_acquire
 #define atomic_fetch_add_relaxed(p, v)		__atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define atomic_fetch_add_acquire(p, v)		__atomic_fetch_add((p), (v), __ATOMIC_ACQUIRE)
 #define atomic_fetch_add_release(p, v)		__atomic_fetch_add((p), (v), __ATOMIC_RELEASE)

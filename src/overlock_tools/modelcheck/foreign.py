@@ -18,7 +18,7 @@ from overlock_tools.system.errors import MISSING, Fail
 
 SUFFIXES = (".c", ".cc", ".cpp")
 BRINGS = re.compile(r"^// brings: (.+)$", re.MULTILINE)
-REPLACES = re.compile(r"^// replaces: (.+) => (.*)$", re.MULTILINE)
+REPLACES = re.compile(r"^// replaces: (.+) => ?(.*)$", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">\n]+)[">][^\n]*$', re.MULTILINE)
 # As for ThreadSanitizer, whose calls the checker answers; nothing below a stack pointer is in use.
 OPTIONS = ("-g", "-O1", "-fPIC", "-fsanitize=thread", "-mno-red-zone", "-w")
