@@ -56,6 +56,10 @@ struct Here {
     std::array<Look, most_stacks> last;
 } here;
 
+size_t stack_with(const void *at) {
+    return (reinterpret_cast<uintptr_t>(at) - stacks) / (stack_bytes + page);
+}
+
 } // namespace
 
 struct Foreign::Parts {
@@ -227,7 +231,7 @@ uint8_t *tracked(const Call &call, const volatile void *p) {
         return at + here.moved;
     if (reinterpret_cast<uintptr_t>(p) < page)
         call.world.fail(Wrong::wild, call.world.text(call.place) + " follows a null pointer");
-    size_t context = (reinterpret_cast<uintptr_t>(p) - stacks) / (stack_bytes + page);
+    size_t context = stack_with(at);
     bool on_stack = reinterpret_cast<uintptr_t>(p) >= stacks && context < most_stacks;
     if (on_stack && call.world.is_inside() && context != call.world.running() &&
         context < call.world.contexts()) {
@@ -240,15 +244,22 @@ uint8_t *tracked(const Call &call, const volatile void *p) {
     return on_stack || call.world.memory().find(at) ? at : nullptr;
 }
 
+// Under TSO a store to the context's own stack skips the buffer: the code stores there without
+// saying so too, and would find what leaves the buffer later.
+bool is_at_once(const Call &call, const void *at) {
+    return call.world.is_inside() && stack_with(at) == call.world.running();
+}
+
 // In pieces of one cell each.
-std::vector<Access> pieces(uint8_t *at, size_t size, Op op, Place place) {
+std::vector<Access> pieces(const Call &call, uint8_t *at, size_t size, Op op) {
     std::vector<Access> all;
 
     while (size) {
         size_t lane = reinterpret_cast<uintptr_t>(at) % 8, width = 8;
         while (lane % width || width > size)
             width /= 2;
-        all.push_back({at, 0, static_cast<uint8_t>(width), op, Order::relaxed, 0, 0, place});
+        all.push_back({at, 0, static_cast<uint8_t>(width), op, Order::relaxed, 0, 0, call.place, false,
+                       is_at_once(call, at)});
         at += width;
         size -= width;
     }
@@ -260,7 +271,7 @@ void announce(const Call &call, void *p, size_t size, Op op) {
 
     if (!at || !size)
         return;
-    std::vector<Access> parts = pieces(at, size, op, call.place);
+    std::vector<Access> parts = pieces(call, at, size, op);
     op == Op::load ? call.world.show(parts) : call.world.begin_stores(parts);
 }
 
@@ -285,6 +296,9 @@ uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, 
     bool fences = (order & all) == sequential;
     uint8_t *at = tracked(call, p);
 
+    bool callers = !at && !call.world.is_inside(); // on the stack of whoever looks from outside
+    if (callers)
+        at = static_cast<uint8_t *>(const_cast<void *>(p));
     if (!at)
         call.world.fail(Wrong::wild, call.world.text(call.place) + " touches " +
                                          call.world.memory().describe(const_cast<void *>(p)));
@@ -292,7 +306,8 @@ uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, 
         call.world.fence(call.place);
     uint64_t mask = width == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * width) - 1;
     uint64_t old = call.world.access(
-        {at, 0, width, op, orders[order & all], value & mask, expected & mask, call.place});
+        {at, 0, width, op, orders[order & all], value & mask, expected & mask, call.place, callers,
+         is_at_once(call, at)});
     if (fences && op == Op::store && call.world.model() == Model::tso)
         call.world.fence(call.place);
     if (op == Op::load || (op == Op::cas && old != (expected & mask)))
@@ -318,7 +333,8 @@ bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order) {
     uint8_t *at = tracked(call, expected);
     auto here_is = [&](Op op, T value) {
         return static_cast<T>(call.world.access(
-            {at, 0, sizeof(T), op, Order::relaxed, value, 0, call.place}));
+            {at, 0, sizeof(T), op, Order::relaxed, value, 0, call.place, false,
+             is_at_once(call, at)}));
     };
     T wanted = at ? here_is(Op::load, 0) : *expected;
     auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted));

@@ -70,8 +70,8 @@ void World::close() {
     }
     bool changes = false;
     for (auto &[a, was] : s.pieces) {
-        loads_->access(self_, a, Order::relaxed, s.touched);
         changes |= a.value != was;
+        loads_->access(self_, a, Order::relaxed, s.touched);
     }
     if (!s.silent)
         made(s.touched);

@@ -20,6 +20,8 @@
 #undef assert
 #define assert(x)	((x) ? (void)0 : ol_checked_assert_fail(#x, __FILE__, __LINE__, ""))
 #define __HAVE_64B_ATOMICS	1
+#define USE_64B_ATOMICS		1 /* its names in later versions */
+#define HAVE_64B_ATOMICS	1
 #define __glibc_likely(x)	(x)
 #define __glibc_unlikely(x)	(x)
 #define attribute_hidden

@@ -22,7 +22,7 @@ REPLACES = re.compile(r"^// replaces: (.+) => ?(.*)$", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">\n]+)[">][^\n]*$', re.MULTILINE)
 # As for ThreadSanitizer, whose calls the checker answers; nothing below a stack pointer is in use.
 OPTIONS = ("-g", "-O1", "-fPIC", "-fsanitize=thread", "-mno-red-zone", "-w")
-RENAMED = ("-D__assert_fail=ol_checked_assert_fail", "-Dsyscall=ol_checked_syscall")
+RENAMED = ("-D__assert_fail=ol_checked_assert_fail", "-Dsyscall=ol_checked_syscall", "-D__builtin_ia32_pause=ol_checked_spin")
 LINKED = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,norelro")
 GUIDE = "docs/checking-other-locks.md has the rules"
 
