@@ -115,6 +115,8 @@ def run(
         command += ["--source", folder] if folder else []
         for budget in one.get("budgets", []):
             command += ["--budget", budget]
+        if "search" in one:
+            command += ["--search", one["search"], "--seed", str(one["seed"])]
         subprocess.run(command, cwd=TOP, check=False, stdout=subprocess.DEVNULL)
         result = json.loads(said.read_text())["results"][0]
     text = {k: result[k] for k in ("verdict", "executions", "error")}
@@ -138,9 +140,14 @@ def checked(
 
 def found_again(one: dict[str, Any], sources: dict[str, str], seconds: float) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for lock in (one["lock"], one["fixed"]):
-        new = run(lock, one, one["size"], one["model"], sources, seconds)
-        found |= {f"bug {name}": what for name, what in new.items()}
+    for lock, of in ((one["lock"], "package"), (one["fixed"], "fixed_package")):
+        package = one.get(of, one["package"])
+        if of in one and of == "fixed_package" and package not in sources:
+            print(f"{lock}: give --source {package}=DIR to see the fix hold", flush=True)
+            continue
+        asked = one | {"package": package}
+        new = run(lock, asked, one["size"], one["model"], sources, seconds)
+        found |= {f"bug {package} {name}": what for name, what in new.items()}
     return found
 
 
@@ -172,14 +179,19 @@ def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
         )
     lines.append(BUGS)
     for one in listed["bug"]:
+        at = (one["size"], one["model"])
         told = [
-            known.get("bug " + key(lock, one.get("scenario", "lock"), one.get("roles", ""),
-                                   one["size"], one["model"]))
-            for lock in (one["lock"], one["fixed"])
+            known.get(
+                f"bug {package} " + key(lock, one.get("scenario", "lock"), one.get("roles", ""), *at)
+            )
+            for lock, package in (
+                (one["lock"], one["package"]),
+                (one["fixed"], one.get("fixed_package", one["package"])),
+            )
         ]
         cells = " | ".join(words(result) if result else "" for result in told)
-        where = f"{one['size']} {one['model']}"
-        lines.append(f"| `{one['lock']}` ({where}) | {cells} | {one['what']} |\n")
+        how = [*at, *([f"--search {one['search']}"] if "search" in one else [])]
+        lines.append(f"| `{one['lock']}` ({' '.join(how)}) | {cells} | {one['what']} |\n")
     return "".join(lines)
 
 

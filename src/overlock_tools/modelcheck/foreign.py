@@ -24,6 +24,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">\n]+)[">][^\n]*$', re
 OPTIONS = ("-g", "-O1", "-fPIC", "-fsanitize=thread", "-mno-red-zone", "-w")
 RENAMED = ("-D__assert_fail=ol_checked_assert_fail", "-Dsyscall=ol_checked_syscall", "-D__builtin_ia32_pause=ol_checked_spin")
 LINKED = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,norelro")
+TABLE = "overlock_checked"
 GUIDE = "docs/checking-other-locks.md has the rules"
 
 
@@ -76,6 +77,8 @@ def compile_file(file: Path, folder: Path, source: Path | None, flags: str = "")
     made, out = folder / f"{name}.o", folder / f"{name}.so"
     includes = [f"-I{folder}", f"-I{native.include()}", f"-I{file.parent}"]
     _run([compiler, *OPTIONS, *RENAMED, *includes, *shlex.split(flags), "-c", file, "-o", made], file)
+    if TABLE.encode() not in made.read_bytes():
+        raise Fail(f"{file} has no {TABLE}, the table of its lock; {GUIDE}")
     _run([compiler, *LINKED, made, "-o", out], file)
     return out
 
