@@ -327,8 +327,8 @@ bool Client::may_stick() {
     for (size_t i = 0; i < setting_.contexts; i++)
         stopped |= world_.is_off(i);
     return stopped && !forked_ &&
-           (setting_.scenario != Scenario::waiter_ || setting_.foreign || is_fifo() || endless || leaves_reader ||
-            is_held_by_waiter() || ops_.traits & (OL_LATE_FIFO | OL_NEEDS_NODES));
+           (setting_.scenario != Scenario::waiter_ || setting_.foreign || is_fifo() || endless ||
+            leaves_reader || is_held_by_waiter() || ops_.traits & (OL_LATE_FIFO | OL_NEEDS_NODES));
 }
 
 // The context that stopped as it acquired has the lock already. A lock that elides notes its holder

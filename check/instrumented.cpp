@@ -50,7 +50,7 @@ uint8_t *lowest_of_stack(size_t context) {
 // The one shared object that is loaded, as its calls find it.
 struct Here {
     World *world = nullptr;
-    Range own;          // its variables, where it sees them
+    Range own;           // its variables, where it sees them
     ptrdiff_t moved = 0; // from there to the world's memory
     std::unique_ptr<Places> places;
     std::array<Look, most_stacks> last;
@@ -129,7 +129,9 @@ constexpr char nothing_such[] = "the file's overlock_checked has neither lock an
 Foreign::Foreign(void *shared_object, const std::string &path)
     : table_(static_cast<const ol_checked_lock *>(dlsym(shared_object, "overlock_checked"))),
       parts_(std::make_unique<Parts>()) {
-    if (!table_ || !(table_->down ? table_->up : table_->lock && table_->unlock ? table_->lock : nullptr))
+    if (!table_ || !(table_->down                     ? table_->up
+                     : table_->lock && table_->unlock ? table_->lock
+                                                      : nullptr))
         throw std::invalid_argument(nothing_such);
     the_lock = table_;
     link_map *map = nullptr;
@@ -142,7 +144,8 @@ Foreign::Foreign(void *shared_object, const std::string &path)
         here.moved = static_cast<ptrdiff_t>(variables - here.own.begin);
     }
     ol_lock_ops &ops = parts_->ops;
-    ops = {table_->name, "", table_->name, OL_ABI, table_->size, 8, 0, {}, {}, {}, {}, {}, {}, {}, {}};
+    ops = {table_->name, "", table_->name, OL_ABI, table_->size, 8,  0, {},
+           {},           {}, {},           {},     {},           {}, {}};
     ops.lock = [](void *l) { call(the_lock->down ? the_lock->down : the_lock->lock, l); };
     ops.unlock = [](void *l) { call(the_lock->up ? the_lock->up : the_lock->unlock, l); };
     if (table_->trylock)
@@ -258,8 +261,8 @@ std::vector<Access> pieces(const Call &call, uint8_t *at, size_t size, Op op) {
         size_t lane = reinterpret_cast<uintptr_t>(at) % 8, width = 8;
         while (lane % width || width > size)
             width /= 2;
-        all.push_back({at, 0, static_cast<uint8_t>(width), op, Order::relaxed, 0, 0, call.place, false,
-                       is_at_once(call, at)});
+        all.push_back({at, 0, static_cast<uint8_t>(width), op, Order::relaxed, 0, 0, call.place,
+                       false, is_at_once(call, at)});
         at += width;
         size -= width;
     }
@@ -305,9 +308,8 @@ uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, 
     if (fences && call.world.model() == Model::c11)
         call.world.fence(call.place);
     uint64_t mask = width == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * width) - 1;
-    uint64_t old = call.world.access(
-        {at, 0, width, op, orders[order & all], value & mask, expected & mask, call.place, callers,
-         is_at_once(call, at)});
+    uint64_t old = call.world.access({at, 0, width, op, orders[order & all], value & mask,
+                                      expected & mask, call.place, callers, is_at_once(call, at)});
     if (fences && op == Op::store && call.world.model() == Model::tso)
         call.world.fence(call.place);
     if (op == Op::load || (op == Op::cas && old != (expected & mask)))
@@ -328,13 +330,11 @@ uint64_t change(const Call &call, const volatile void *p, uint8_t width, int ord
 }
 
 // What was expected is a variable like any other: of its own stack, as a rule.
-template <class T>
-bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order) {
+template <class T> bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order) {
     uint8_t *at = tracked(call, expected);
     auto here_is = [&](Op op, T value) {
-        return static_cast<T>(call.world.access(
-            {at, 0, sizeof(T), op, Order::relaxed, value, 0, call.place, false,
-             is_at_once(call, at)}));
+        return static_cast<T>(call.world.access({at, 0, sizeof(T), op, Order::relaxed, value, 0,
+                                                 call.place, false, is_at_once(call, at)}));
     };
     T wanted = at ? here_is(Op::load, 0) : *expected;
     auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted));
@@ -404,9 +404,11 @@ long futex(const Call &call, va_list args) {
     case FUTEX_WAKE_BITSET:
         return wake_on(call, word, static_cast<int>(value), last);
     case FUTEX_REQUEUE:
-        return requeue(call, word, static_cast<int>(value), other, static_cast<int>(timeout), nullptr);
+        return requeue(call, word, static_cast<int>(value), other, static_cast<int>(timeout),
+                       nullptr);
     case FUTEX_CMP_REQUEUE:
-        return requeue(call, word, static_cast<int>(value), other, static_cast<int>(timeout), &last);
+        return requeue(call, word, static_cast<int>(value), other, static_cast<int>(timeout),
+                       &last);
     default:
         call.world.fail(Wrong::misuse, "the checker has no futex operation " + std::to_string(op));
     }
@@ -563,8 +565,7 @@ long ol_checked_syscall(long number, ...) {
         call.world.yield(0, call.place);
         break;
     default:
-        call.world.fail(Wrong::misuse,
-                        "the checker has no system call " + std::to_string(number));
+        call.world.fail(Wrong::misuse, "the checker has no system call " + std::to_string(number));
     }
     va_end(args);
     return answer;
@@ -577,8 +578,9 @@ void ol_checked_fail(const char *why) {
 
 void ol_checked_assert_fail(const char *expression, const char *file, unsigned line, const char *) {
     here.world->close();
-    here.world->fail(Wrong::misuse, std::string(strrchr(file, '/') ? strrchr(file, '/') + 1 : file) +
-                                        ":" + std::to_string(line) + " asserts " + expression);
+    here.world->fail(Wrong::misuse,
+                     std::string(strrchr(file, '/') ? strrchr(file, '/') + 1 : file) + ":" +
+                         std::to_string(line) + " asserts " + expression);
 }
 
 } // extern "C"

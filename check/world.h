@@ -170,8 +170,9 @@ public:
     const std::vector<Seen> &seen(size_t context) const { return loads_->seen(context); }
 
     // For code from outside, whose compiler says what it is about to access but not with which
-    // value (instrumented.cpp). From begin_stores() to close() the stores are under way: the code makes
-    // them itself, and close() takes them from memory. show() lets it load what the model says.
+    // value (instrumented.cpp). From begin_stores() to close() the stores are under way: the code
+    // makes them itself, and close() takes them from memory. show() lets it load what the model
+    // says.
     void begin_stores(std::span<const Access> stores);
     void show(std::span<const Access> loads);
     void close();
@@ -229,12 +230,12 @@ private:
 
     struct Next { // the step that a context is about to make
         Kind kind;
-        Access access{};          // its memory, or the word parked on, and `value` the key
-        bool needs_empty = false; // its store buffer
+        Access access{};             // its memory, or the word parked on, and `value` the key
+        bool needs_empty = false;    // its store buffer
         const void *other = nullptr; // the word that sleepers are moved to
     };
 
-    struct Stores { // of code from outside, under way
+    struct Stores {                                      // of code from outside, under way
         std::vector<std::pair<Access, uint64_t>> pieces; // and what was there
         std::vector<std::pair<Access, uint64_t>> shown;  // the same for loads
         Footprint touched;

@@ -182,7 +182,8 @@ def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
         at = (one["size"], one["model"])
         told = [
             known.get(
-                f"bug {package} " + key(lock, one.get("scenario", "lock"), one.get("roles", ""), *at)
+                f"bug {package} "
+                + key(lock, one.get("scenario", "lock"), one.get("roles", ""), *at)
             )
             for lock, package in (
                 (one["lock"], one["package"]),

@@ -22,7 +22,11 @@ REPLACES = re.compile(r"^// replaces: (.+) => ?(.*)$", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">\n]+)[">][^\n]*$', re.MULTILINE)
 # As for ThreadSanitizer, whose calls the checker answers; nothing below a stack pointer is in use.
 OPTIONS = ("-g", "-O1", "-fPIC", "-fsanitize=thread", "-mno-red-zone", "-w")
-RENAMED = ("-D__assert_fail=ol_checked_assert_fail", "-Dsyscall=ol_checked_syscall", "-D__builtin_ia32_pause=ol_checked_spin")
+RENAMED = (
+    "-D__assert_fail=ol_checked_assert_fail",
+    "-Dsyscall=ol_checked_syscall",
+    "-D__builtin_ia32_pause=ol_checked_spin",
+)
 LINKED = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,norelro")
 TABLE = "overlock_checked"
 GUIDE = "docs/checking-other-locks.md has the rules"
@@ -54,9 +58,11 @@ def bring(file: Path, source: Path | None, into: Path) -> None:
         if not path.is_file():
             raise Fail(f"{source} has no {name}, which {file} brings")
         text = INCLUDE.sub(
-            lambda found: f'#include "{Path(found[1]).name}"'
-            if any(name.endswith(f"/{found[1]}") for name in beside)
-            else "",
+            lambda found: (
+                f'#include "{Path(found[1]).name}"'
+                if any(name.endswith(f"/{found[1]}") for name in beside)
+                else ""
+            ),
             path.read_text(),
         )
         for old, new in replaced:
@@ -76,7 +82,9 @@ def compile_file(file: Path, folder: Path, source: Path | None, flags: str = "")
     name = lock_id(file)
     made, out = folder / f"{name}.o", folder / f"{name}.so"
     includes = [f"-I{folder}", f"-I{native.include()}", f"-I{file.parent}"]
-    _run([compiler, *OPTIONS, *RENAMED, *includes, *shlex.split(flags), "-c", file, "-o", made], file)
+    _run(
+        [compiler, *OPTIONS, *RENAMED, *includes, *shlex.split(flags), "-c", file, "-o", made], file
+    )
     if TABLE.encode() not in made.read_bytes():
         raise Fail(f"{file} has no {TABLE}, the table of its lock; {GUIDE}")
     _run([compiler, *LINKED, made, "-o", out], file)
@@ -86,6 +94,8 @@ def compile_file(file: Path, folder: Path, source: Path | None, flags: str = "")
 def _run(command: list[str | Path], file: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
+        errors = [
+            line for line in done.stderr.splitlines() if "error" in line or "undefined" in line
+        ]
         first = errors[0] if errors else done.stderr.strip() or "the compiler printed nothing"
         raise Fail(f"{file} does not compile: {first}; {GUIDE}")
