@@ -13,8 +13,8 @@ static bool take(struct semaphore *s)
 	unsigned value = __atomic_load_n(&s->value, __ATOMIC_RELAXED);
 
 	while (value)
-		if (__atomic_compare_exchange_n(&s->value, &value, value - 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&s->value, &value, value - 1, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 	return false;
 }

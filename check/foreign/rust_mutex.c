@@ -12,7 +12,8 @@ static bool try_to_lock(void *o)
 	struct mutex *m = o;
 	unsigned was = 0;
 
-	return __atomic_compare_exchange_n(&m->state, &was, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&m->state, &was, 1, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
 static void lock_contended(struct mutex *m)

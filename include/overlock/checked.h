@@ -30,7 +30,8 @@ struct ol_checked_lock {
 	void (*read_lock)(void *o);
 	void (*read_unlock)(void *o);
 
-	void (*wait)(void *o); /* a condition variable, with lock and unlock; both are in the object */
+	void (*wait)(
+		void *o); /* a condition variable, with lock and unlock; both are in the object */
 	void (*signal)(void *o);
 	void (*broadcast)(void *o);
 
@@ -57,15 +58,15 @@ void ol_checked_spin_endlessly(void);
  */
 int ol_checked_futex_wait(const volatile void *word, unsigned value, unsigned bits, bool timed);
 int ol_checked_futex_wake(const volatile void *word, int wakes, unsigned bits);
-int ol_checked_futex_requeue(const volatile void *from, int wakes, const volatile void *to, int moves,
-			     const unsigned *value);
+int ol_checked_futex_requeue(const volatile void *from, int wakes, const volatile void *to,
+			     int moves, const unsigned *value);
 /* The same by number, as syscall() has it: SYS_futex, SYS_gettid, SYS_sched_yield. */
 long ol_checked_syscall(long number, ...);
 
 /* The execution is wrong. */
 void ol_checked_fail(const char *why) __attribute__((noreturn));
-void ol_checked_assert_fail(const char *expression, const char *file, unsigned line, const char *function)
-	__attribute__((noreturn));
+void ol_checked_assert_fail(const char *expression, const char *file, unsigned line,
+			    const char *function) __attribute__((noreturn));
 
 #ifdef __cplusplus
 }

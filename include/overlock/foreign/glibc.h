@@ -101,8 +101,9 @@ static inline void futex_wake(unsigned *word, int n, int private_)
 }
 #define lll_futex_wake(word, n, private)	ol_checked_futex_wake(word, n, ~0u)
 
-static inline int __futex_abstimed_wait_cancelable64(unsigned *word, unsigned value, clockid_t clock,
-						     const struct timespec *until, int private_)
+static inline int __futex_abstimed_wait_cancelable64(unsigned *word, unsigned value,
+						     clockid_t clock, const struct timespec *until,
+						     int private_)
 {
 	return -ol_checked_futex_wait(word, value, ~0u, until != 0);
 }

@@ -89,8 +89,12 @@ static inline int __pthread_setcancelstate(int new_, int *old)
 #define pthread_testcancel()	((void)0)
 #define pthread_cleanup_push(f, x)	{ void (*ol_f)(void *) = (f); void *ol_x = (x);
 #define pthread_cleanup_pop(run)	if (run) ol_f(ol_x); }
-static inline void __vm_lock(void) {}
-static inline void __vm_unlock(void) {}
+static inline void __vm_lock(void)
+{
+}
+static inline void __vm_unlock(void)
+{
+}
 #define __get_tp()	((uintptr_t)ol_musl_thread())
 static void *ol_musl_thread(void);
 #endif

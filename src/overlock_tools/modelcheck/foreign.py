@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Locks that are not ours: a C or C++ file that names them, their own text beside it.
 
-A file says in comments which texts it brings, `// brings: kernel/locking/qspinlock.c`, by their place
-below the folder of --source. They are copied without their #include lines, but for those of one another:
-what they need, the file includes before them. Beyond that only what the file says is replaced:
+A file says in comments which texts it brings, `// brings: kernel/locking/qspinlock.c`, by their
+place below the folder of --source. They are copied without their #include lines, but for those of
+one another: what they need, the file includes before them. Beyond that only what the file says is
+replaced:
 `// replaces: spins ?= ?100 => spins=0`, a regular expression and what takes its place.
 """
 

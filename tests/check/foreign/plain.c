@@ -44,8 +44,8 @@ static void lock(void *o)
 	if (!next) {
 		struct waiter *self = &me;
 		q->holder = 0;
-		if (__atomic_compare_exchange_n(&q->tail, &self, (struct waiter *)q, false, __ATOMIC_RELEASE,
-						__ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&q->tail, &self, (struct waiter *)q, false,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			goto done;
 		while (!(next = __atomic_load_n(&me.next, __ATOMIC_ACQUIRE)))
 			ol_checked_spin_endlessly();
@@ -59,17 +59,20 @@ done:
 static void unlock(void *o)
 {
 	struct queue *q = o;
-	struct waiter *next = __atomic_load_n(&q->holder, __ATOMIC_ACQUIRE), *self = (struct waiter *)q;
+	struct waiter *next = __atomic_load_n(&q->holder, __ATOMIC_ACQUIRE),
+		      *self = (struct waiter *)q;
 
 	if (IS(leaves_stack)) {
 		struct waiter *mine = q->holder;
 		self = mine;
-		if (__atomic_compare_exchange_n(&q->tail, &self, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&q->tail, &self, 0, false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED))
 			return;
 		while (!(next = __atomic_load_n(&mine->next, __ATOMIC_ACQUIRE)))
 			ol_checked_spin_endlessly();
 	} else if (!next) {
-		if (__atomic_compare_exchange_n(&q->tail, &self, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&q->tail, &self, 0, false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED))
 			return;
 		while (!(next = __atomic_load_n(&q->holder, __ATOMIC_ACQUIRE)))
 			ol_checked_spin_endlessly();

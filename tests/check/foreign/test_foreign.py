@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Locks in C of their own, instrumented by GCC: futexes, condition variables, semaphores, plain variables, stacks
-and variables of a file, with every fault that they can have. Each mutant shows the part of the checker it needs."""
+"""Locks in C, instrumented by GCC: futexes, condition variables, semaphores, plain variables,
+stacks and variables of a file, each with its faults. Each mutant shows a part of the checker."""
 
 import json
 import shutil
@@ -151,4 +151,4 @@ def test_command_checks_a_c_file(tmp_path: Path) -> None:
         [*command[:4], nothing], capture_output=True, text=True, check=False, cwd=TOP
     )
     assert done.returncode == 2
-    assert "overlock_checked" in done.stderr
+    assert "has no overlock_checked" in done.stderr

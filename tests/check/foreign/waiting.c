@@ -8,7 +8,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { none, wakes_nobody, forgets_sleepers, sleeps_unseen, moves_nobody, moves_unmarked, signals_none, reads_late };
+enum {
+	none,
+	wakes_nobody,
+	forgets_sleepers,
+	sleeps_unseen,
+	moves_nobody,
+	moves_unmarked,
+	signals_none,
+	reads_late
+};
 #ifndef MUTANT
 #define MUTANT none
 #endif
@@ -25,11 +34,13 @@ static void lock_as(struct all *a, unsigned held)
 {
 	unsigned is_free = 0;
 
-	if (held == 1 && atomic_compare_exchange_strong_explicit(&a->lock, &is_free, 1, memory_order_acquire,
-								 memory_order_relaxed))
+	if (held == 1 && atomic_compare_exchange_strong_explicit(
+				 &a->lock, &is_free, 1, memory_order_acquire, memory_order_relaxed))
 		return;
-	while (atomic_exchange_explicit(&a->lock, IS(forgets_sleepers) ? 1 : 2, memory_order_acquire))
-		syscall(SYS_futex, &a->lock, FUTEX_WAIT_PRIVATE, IS(forgets_sleepers) ? 1 : 2, 0, 0, 0);
+	while (atomic_exchange_explicit(&a->lock, IS(forgets_sleepers) ? 1 : 2,
+					memory_order_acquire))
+		syscall(SYS_futex, &a->lock, FUTEX_WAIT_PRIVATE, IS(forgets_sleepers) ? 1 : 2, 0, 0,
+			0);
 }
 
 static void lock(void *o)
@@ -83,7 +94,8 @@ static bool take(struct all *a)
 	unsigned value = atomic_load_explicit(&a->value, memory_order_relaxed);
 
 	while (value)
-		if (atomic_compare_exchange_weak_explicit(&a->value, &value, value - 1, memory_order_acquire,
+		if (atomic_compare_exchange_weak_explicit(&a->value, &value, value - 1,
+							  memory_order_acquire,
 							  memory_order_relaxed))
 			return true;
 	return false;
@@ -103,7 +115,8 @@ static void up(void *o)
 
 	atomic_fetch_add_explicit(&a->value, 1, memory_order_release);
 	if (!IS(reads_late) || atomic_load_explicit(&a->sleepers, memory_order_relaxed) == 0)
-		syscall(SYS_futex, &a->value, FUTEX_WAKE_BITSET_PRIVATE, 1, 0, 0, IS(wakes_nobody) ? 8 : 2);
+		syscall(SYS_futex, &a->value, FUTEX_WAKE_BITSET_PRIVATE, 1, 0, 0,
+			IS(wakes_nobody) ? 8 : 2);
 }
 
 const struct ol_checked_lock overlock_checked = {
