@@ -22,7 +22,7 @@ HOLDS = "holds"
 def check(folder: Path, file: str, flags: str, *options: str) -> dict[str, Any]:
     """The checker's last word."""
     compiled = foreign.compile_file(HERE / file, folder, None, flags)
-    command = [BUILD / "native/overlock-check", f"--load={compiled}", "--budget=spurious=0"]
+    command = [str(BUILD / "native/overlock-check"), f"--load={compiled}", "--budget=spurious=0"]
     done = subprocess.run(
         [*command, *options], capture_output=True, text=True, timeout=300, check=False
     )
@@ -138,7 +138,7 @@ def test_command_checks_a_c_file(tmp_path: Path) -> None:
     """With its own words on what the file does not have."""
     file = tmp_path / "their lock.c"
     shutil.copy(HERE / "waiting.c", file)
-    command = [sys.executable, "-m", "overlock_tools", "check", file, "--size", "2x1"]
+    command = [sys.executable, "-m", "overlock_tools", "check", str(file), "--size", "2x1"]
     done = subprocess.run(
         [*command, "--cflags", "-DMUTANT=wakes_nobody"], capture_output=True, text=True, check=False
     )
@@ -148,7 +148,7 @@ def test_command_checks_a_c_file(tmp_path: Path) -> None:
     nothing = tmp_path / "nothing.c"
     nothing.write_text("int x;\n")
     done = subprocess.run(
-        [*command[:4], nothing], capture_output=True, text=True, check=False, cwd=TOP
+        [*command[:4], str(nothing)], capture_output=True, text=True, check=False, cwd=TOP
     )
     assert done.returncode == 2
     assert "has no overlock_checked" in done.stderr
