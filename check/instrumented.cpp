@@ -329,14 +329,15 @@ uint64_t change(const Call &call, const volatile void *p, uint8_t width, int ord
     }
 }
 
-// What was expected is a variable like any other: of its own stack, as a rule.
+// What was expected is a variable like any other. One of the own stack may be the compiler's, which
+// does not say that it stores there: memory is right.
 template <class T> bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order) {
     uint8_t *at = tracked(call, expected);
     auto here_is = [&](Op op, T value) {
         return static_cast<T>(call.world.access({at, 0, sizeof(T), op, Order::relaxed, value, 0,
                                                  call.place, false, is_at_once(call, at)}));
     };
-    T wanted = at ? here_is(Op::load, 0) : *expected;
+    T wanted = at && !is_at_once(call, at) ? here_is(Op::load, 0) : *expected;
     auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted));
 
     if (old == wanted)
