@@ -34,7 +34,7 @@ HEAD = """# Locks of others
 
 What `overlock check` found of other people's locks. [How it reads them](../checking-other-locks.md)
 says what is changed in their texts and what the verdicts leave out. `python tools/foreign_locks.py`
-makes this page; each check had ten seconds at most, those of `glibc_cond` forty. In `CxA holds`,
+makes this page; each check had five to ninety seconds here. In `CxA holds`,
 C contexts took the lock A times each, and all executions were explored; the number is how many
 there were. `open` was not exhausted, and no failure was found. Roles are a letter for each context.
 
