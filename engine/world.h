@@ -38,6 +38,8 @@ struct Access {
     uint64_t value;    // to store, add, ...
     uint64_t expected; // by cas
     Place place;
+    bool is_callers = false; // memory: of one that looks on from outside a world
+    bool at_once = false;    // a store that no buffer keeps
 
     uint8_t *address() const { return static_cast<uint8_t *>(object) + offset; }
 };

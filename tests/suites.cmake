@@ -215,6 +215,12 @@ suite(check-mutants QUICK SECONDS 130
 	BUILD all tests/mutants/all
 	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py tests/check/test_path.py")
 
+suite(check-foreign QUICK SECONDS 40
+	WHAT "locks in C that GCC instruments, on futexes, plain variables and stacks: every fault is named; what a file brings and replaces"
+	PATHS check engine include/overlock/checked.h src/overlock_tools/modelcheck tests/check/foreign
+	BUILD overlock-check
+	COMMAND "pytest tests/check/foreign")
+
 suite(weakening SECONDS 140
 	WHAT "every memory order of every lock, dropped: the checker reports the failure under C11"
 	PATHS include/overlock check engine tests/check
