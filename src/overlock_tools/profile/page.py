@@ -57,7 +57,7 @@ def _who(lock: Report) -> str:
 
 
 def _stack(stack: Report) -> str:
-    weight = f"{show.ms(stack['ns'])} ms" if stack["ns"] else f"seen {stack['seen']} times"
+    weight = f"{show.ms(stack['ns'])} ms" if stack["ns"] else f"seen {stack['seen']}×"
     calls = "\n".join(show.place(Call(**call)) for call in stack["calls"])
     return f"<h3>{escape(stack['of'])}, {weight}</h3><pre>{escape(calls)}</pre>"
 
