@@ -15,6 +15,13 @@ extern "C" {
 void ol_calibrate(struct ol_world *world);
 void ol_tuning_start(void);
 void ol_knowledge_start(void);
+void ol_knowledge_pages(void); /* once more, in the child of a fork */
+
+/*
+ * Uses only these sources from now on: `none`, `all`, or names of knowledge.def. Returns null, or one line that
+ * says what was wrong; then nothing changed. Before any thread asks.
+ */
+const char *ol_knowledge_choose(const char *list);
 void ol_context_start(void);
 
 /*

@@ -118,9 +118,12 @@ void ol_on_poll(void (*hook)(ol_ticks_t until));
 /* Where this process may learn about its preemption: one list, ended by a null name. */
 struct ol_source {
 	const char *name, *knows;
-	bool available; /* here */
+	bool available; /* here, and chosen by OVERLOCK_KNOWLEDGE */
 };
 const struct ol_source *ol_sources(void);
+
+/* The name of the source that a fact of lib/knowledge.def, as `slice_end`, comes from here; null: unknown. */
+const char *ol_source_of(const char *fact);
 #ifdef __cplusplus
 }
 #endif
