@@ -132,7 +132,8 @@ private:
     std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
     Task *self_ = nullptr;
     Coroutine::Outside outside_;
-    bool one_by_one_ = false; // every event from the loop of events
+    bool watches_spinning_ = false; // the host does
+    bool one_by_one_ = false;       // every event from the loop of events
     uint64_t progress_ = 0, progress_seen_ = 0;
     bool over_ = false;
     std::unique_ptr<Trace> trace_;

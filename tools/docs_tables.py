@@ -16,6 +16,7 @@ import guest_measured
 import scheduler_measured
 import simulated_grid
 import simulated_papers
+import simulator_speed
 import survey
 from lock_pages import PROPERTIES, linked, table
 
@@ -268,6 +269,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "simulated-reasons": simulated_papers.reasons,
     "simulated-scenarios": simulated_papers.scenarios,
     "simulated-verdicts": simulated_papers.verdicts,
+    "simulator-speed": simulator_speed.speed_table,
     "survey": survey.waiting,
     "survey-counts": survey.counts,
     "survey-measured": survey.measured,
