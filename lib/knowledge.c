@@ -35,7 +35,15 @@ enum source {
 	SOURCES
 };
 
-enum { ALL = (1 << SOURCES) - 1 };
+enum {
+#define USUAL(bit)	   (bit)
+#define NAMED(bit)	   0
+#define OL_SOURCE(name, when, ...) when(1 << SOURCE_##name) |
+	WHEN_USUAL =
+#include "knowledge.def"
+		0,
+	ALL = (1 << SOURCES) - 1,
+};
 
 static OL_THREAD_LOCAL struct {
 	uint64_t id;
@@ -47,12 +55,9 @@ static OL_THREAD_LOCAL struct {
 /* Which sources may be asked, and what they say of this process. */
 static struct {
 	uint32_t chosen;
-	uint32_t quota;	   /* one of the following */
 	ol_ticks_t length; /* of a slice; 0 unknown */
-	bool rseq, rusage, history, extension;
-} use = { .chosen = ALL };
-
-enum { NOT_SOUGHT, FOUND, ABSENT };
+	bool sched, rseq, extension, quota, history, rusage;
+} use = { .chosen = WHEN_USUAL };
 
 static void begin_slice(void)
 {
@@ -147,24 +152,12 @@ ol_ticks_t ol_slice_end(void)
 
 	if (!ol_slices_end(&end))
 		end = estimated_end();
-	return OL_UNLIKELY(use.quota != ABSENT) ? ol_earlier(end, ol_quota_end()) : end;
-}
-
-/* Looked for when somebody first asks: most programs never do. */
-static bool has_quota(void)
-{
-	uint32_t state = ol_load_relaxed(&use.quota);
-
-	if (OL_UNLIKELY(state == NOT_SOUGHT)) {
-		state = ol_quota_start() ? FOUND : ABSENT;
-		ol_store_relaxed(&use.quota, state);
-	}
-	return state == FOUND;
+	return OL_UNLIKELY(use.quota) ? ol_earlier(end, ol_quota_ends()) : end;
 }
 
 ol_ticks_t ol_quota_end(void)
 {
-	return has_quota() ? ol_quota_ends() : OL_NEVER;
+	return OL_UNLIKELY(use.quota) ? ol_quota_ends() : OL_NEVER;
 }
 
 void ol_defer_begin(void)
@@ -218,12 +211,12 @@ static uint64_t scheduler_slice_ns(void)
 #define OL_BIT(fact) (1u << FACT_##fact)
 
 static const uint32_t facts_of[] = {
-#define OL_SOURCE(name, facts, ...) (facts),
+#define OL_SOURCE(name, when, facts, ...) (facts),
 #include "knowledge.def"
 };
 
 static struct ol_source sources[] = {
-#define OL_SOURCE(name, facts, knows, ...) { #name, knows, false },
+#define OL_SOURCE(name, when, facts, knows, ...) { #name, knows, false },
 #include "knowledge.def"
 	{ 0, 0, false },
 };
@@ -235,25 +228,18 @@ static bool chosen(enum source source)
 
 static bool works(enum source source)
 {
-	switch (source) {
-	case SOURCE_sched:
-	case SOURCE_monitor:
-		return ol_slices_from() == (source == SOURCE_sched ? OL_FROM_SCHED : OL_FROM_MONITOR);
-	case SOURCE_quota:
-		return has_quota();
-	case SOURCE_getattr:
-		return use.length && (use.rseq || use.rusage);
-	case SOURCE_history:
-		return use.history && (use.rseq || use.rusage);
-	case SOURCE_rseq:
-		return use.rseq;
-	case SOURCE_extension:
-		return use.extension;
-	case SOURCE_rusage:
-		return chosen(source);
-	default:
-		return false;
-	}
+	const bool knows_slices = use.rseq || use.rusage;
+	const bool works[] = {
+		[SOURCE_sched] = use.sched,
+		[SOURCE_rseq] = use.rseq,
+		[SOURCE_extension] = use.extension,
+		[SOURCE_quota] = use.quota,
+		[SOURCE_getattr] = use.length && knows_slices,
+		[SOURCE_history] = use.history && knows_slices,
+		[SOURCE_rusage] = use.rusage,
+	};
+
+	return works[source];
 }
 
 const struct ol_source *ol_sources(void)
@@ -279,37 +265,46 @@ const char *ol_source_of(const char *fact)
 	return 0;
 }
 
-/* The page again too: in the child of a fork it is another one. */
 void ol_knowledge_pages(void)
 {
-	ol_slices_start((chosen(SOURCE_sched) ? OL_FROM_SCHED : 0) |
-			(chosen(SOURCE_monitor) ? OL_FROM_MONITOR : 0));
+	use.sched = ol_slices_start(chosen(SOURCE_sched));
 }
 
+/* The extension needs the word that rseq is registered with, if only for its address. */
 static void use_chosen(void)
 {
-	use.rseq = chosen(SOURCE_rseq) && ol_rseq_start();
+	const bool registered = ol_rseq_start();
+
+	use.rseq = chosen(SOURCE_rseq) && registered;
+	use.extension = chosen(SOURCE_extension) && registered && ol_rseq_can_defer();
 	use.rusage = chosen(SOURCE_rusage) && !use.rseq;
 	use.history = chosen(SOURCE_history);
 	use.length = chosen(SOURCE_getattr) ? ol_ticks_from_ns(scheduler_slice_ns()) : 0;
-	use.extension = chosen(SOURCE_extension) && ol_rseq_can_defer();
-	ol_store_relaxed(&use.quota, (uint32_t)(chosen(SOURCE_quota) ? NOT_SOUGHT : ABSENT));
+	use.quota = chosen(SOURCE_quota) && ol_quota_start();
 	ol_knowledge_pages();
 }
 
-static const char expected[] = "expected `none`, `all`, or a list with commas of:"
+static const char expected[] = "expected names, with commas between them, of: none usual all"
 #define OL_SOURCE(name, ...) " " #name
 #include "knowledge.def"
 	;
 
-static uint32_t bit_of(const char *name, size_t n)
+static bool is(const char *name, size_t n, const char *word)
 {
-	if (!n || (n == 4 && !strncmp(name, "none", n)))
+	return strlen(word) == n && !strncmp(name, word, n);
+}
+
+/* All bits: nobody has that name. */
+static uint32_t bits_of(const char *name, size_t n)
+{
+	if (is(name, n, "none"))
 		return 0;
-	if (n == 3 && !strncmp(name, "all", n))
+	if (is(name, n, "usual"))
+		return WHEN_USUAL;
+	if (is(name, n, "all"))
 		return ALL;
 	for (unsigned i = 0; i < SOURCES; i++)
-		if (strlen(sources[i].name) == n && !strncmp(sources[i].name, name, n))
+		if (is(name, n, sources[i].name))
 			return 1u << i;
 	return ~0u;
 }
@@ -319,13 +314,13 @@ const char *ol_knowledge_choose(const char *list)
 	uint32_t bits = 0;
 
 	for (size_t n; *list; list += n + (list[n] == ',')) {
-		uint32_t bit;
+		uint32_t more;
 
 		n = strcspn(list, ",");
-		bit = bit_of(list, n);
-		if (bit == ~0u)
+		more = bits_of(list, n);
+		if (more == ~0u)
 			return expected;
-		bits |= bit;
+		bits |= more;
 	}
 	use.chosen = bits;
 	use_chosen();

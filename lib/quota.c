@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 1000000, TEXT = 4096 };
+enum { LOOK_NS = 1000000, TEXT = 1024 };
 
 static struct {
 	struct ol_quota of;

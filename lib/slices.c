@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slice page of this process, if `overlock sched` schedules it or the monitor watches it: what they say of
- * each thread, and what each thread says to the scheduler. An entry has the number of the thread's id
- * (ol_self()).
+ * The slice page of this process, if `overlock sched` schedules it: what the scheduler says of each thread,
+ * and what each thread says to it. An entry has the number of the thread's id (ol_self()).
  *
- * The page is a hint: nothing that must be correct depends on it. The scheduler's can be written to, for there
- * threads answer; the monitor's is memory of its BPF program, which we can only read.
+ * The page is the scheduler's word, and a hint all the same: nothing that must be correct depends on it.
  */
 #include "internal.h"
 #include "slices.h"
@@ -20,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -32,9 +29,7 @@
 enum { JOIN_STEP_NS = 500000, JOIN_MOST_NS = 30000000 };
 
 static struct {
-	struct ol_slice_map map; /* without entries: nobody tells */
-	enum ol_from from;
-	size_t size;
+	struct ol_slice_map map; /* page null: there is none */
 	int socket;
 	dev_t device; /* the socket's, which a program may close and have another of its number */
 	ino_t inode;
@@ -42,7 +37,7 @@ static struct {
 
 static OL_THREAD_LOCAL struct {
 	const struct ol_slice_entry *entry; /* null: not yet joined */
-	struct ol_slice_words *words;	    /* null: nobody listens */
+	struct ol_slice_words *words;
 	uint32_t thread;
 	uint32_t deferring; /* how many sections deep */
 	uint64_t end_ns;    /* converted: */
@@ -72,56 +67,22 @@ static int received(int from)
 	return fd;
 }
 
-#ifndef ANON_INODE_FS_MAGIC
-#define ANON_INODE_FS_MAGIC	0x09041934
-#endif
-
-enum { MOST_BYTES = 1 << 24 };
-
-/* The memory of a BPF map has no size that fstat() tells; the page's header does. */
-static size_t size_of_map(int fd)
+/* A page that was truncated would kill us when we look: the scheduler seals its own. */
+static bool map_page(int fd)
 {
-	const size_t header = (size_t)sysconf(_SC_PAGESIZE);
-	const struct ol_slice_page *page = mmap(0, header, PROT_READ, MAP_SHARED, fd, 0);
-	uint32_t size;
-
-	if (page == MAP_FAILED)
-		return 0;
-	size = ol_load_relaxed(&page->size);
-	munmap((void *)(uintptr_t)page, header);
-	return size <= MOST_BYTES ? size : 0;
-}
-
-/* A page that was truncated would kill us when we look: a file must be sealed, and a map has one size. */
-static size_t size_of(int fd, enum ol_from from)
-{
-	struct statfs system;
 	struct stat found;
+	void *memory;
 
-	if (from == OL_FROM_MONITOR)
-		return !fstatfs(fd, &system) && system.f_type == ANON_INODE_FS_MAGIC
-			       ? size_of_map(fd)
-			       : 0;
-	return !fstat(fd, &found) && fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK
-		       ? (size_t)found.st_size
-		       : 0;
-}
-
-static bool map_page(int fd, enum ol_from from)
-{
-	const int rights = PROT_READ | (from == OL_FROM_SCHED ? PROT_WRITE : 0);
-	const size_t size = size_of(fd, from),
-		     words = from == OL_FROM_SCHED ? sizeof(struct ol_slice_words) : 0;
-	void *memory = size ? mmap(0, size, rights, MAP_SHARED, fd, 0) : MAP_FAILED;
-
+	if (fstat(fd, &found) || !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+		return false;
+	memory = mmap(0, (size_t)found.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return false;
-	told.size = size;
-	if (ol_slice_map_open(&told.map, memory, size) &&
-	    told.map.stride >= sizeof(struct ol_slice_entry) + words)
+	if (ol_slice_map_open(&told.map, memory, (uint64_t)found.st_size) &&
+	    told.map.stride >= sizeof(struct ol_slice_entry) + sizeof(struct ol_slice_words))
 		return true;
-	memset(&told.map, 0, sizeof(told.map));
-	munmap(memory, size);
+	told.map.page = 0;
+	munmap(memory, (size_t)found.st_size);
 	return false;
 }
 
@@ -138,7 +99,7 @@ static bool connected(int fd, const char *path)
 }
 
 /* Returns the socket if a page came through it, else -1. */
-static int ask(const char *path, enum ol_from from)
+static int ask(const char *path)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), page = -1;
 	bool mapped = false;
@@ -148,7 +109,7 @@ static int ask(const char *path, enum ol_from from)
 	if (connected(fd, path))
 		page = received(fd);
 	if (page >= 0) {
-		mapped = map_page(page, from);
+		mapped = map_page(page);
 		close(page);
 	}
 	if (mapped)
@@ -157,72 +118,39 @@ static int ask(const char *path, enum ol_from from)
 	return -1;
 }
 
-/* Still ours, and not one that the program has opened since under the same number? */
-static bool has_socket(void)
+bool ol_slices_start(bool wanted)
 {
+	const char *given = secure_getenv("OVERLOCK_SCHED");
+	const char *path = given && *given ? given : OL_SCHED_SOCKET;
 	struct stat found;
-
-	return !fstat(told.socket, &found) && found.st_dev == told.device &&
-	       found.st_ino == told.inode;
-}
-
-/* In the child of a fork: what is its parent's. */
-static void drop(void)
-{
-	if (!told.map.page)
-		return;
-	if (has_socket())
-		close(told.socket);
-	munmap((void *)(uintptr_t)told.map.page, told.size);
-	memset(&told.map, 0, sizeof(told.map));
-}
-
-static bool start(enum ol_from from, const char *variable, const char *usual)
-{
-	const char *given = secure_getenv(variable);
-	const char *path = given && *given ? given : usual;
-	struct stat found;
-
-	if (access(path, F_OK))
-		return false;
-	told.socket = ask(path, from);
-	if (told.socket < 0 || fstat(told.socket, &found))
-		return false;
-	told.device = found.st_dev;
-	told.inode = found.st_ino;
-	told.from = from;
-	return true;
-}
-
-void ol_slices_start(unsigned from)
-{
 	int saved = errno;
 
-	drop();
 	memset(&me, 0, sizeof(me));
-	told.from = OL_FROM_NOBODY;
-	if (!(from & OL_FROM_SCHED && start(OL_FROM_SCHED, "OVERLOCK_SCHED", OL_SCHED_SOCKET)) &&
-	    from & OL_FROM_MONITOR)
-		start(OL_FROM_MONITOR, "OVERLOCK_MONITOR", OL_MONITOR_SOCKET);
+	told.map.page = 0;
+	if (wanted && !access(path, F_OK)) {
+		told.socket = ask(path);
+		if (told.socket >= 0 && !fstat(told.socket, &found)) {
+			told.device = found.st_dev;
+			told.inode = found.st_ino;
+		}
+	}
 	errno = saved;
-}
-
-enum ol_from ol_slices_from(void)
-{
-	return told.from;
+	return told.map.page;
 }
 
 static const struct ol_slice_entry *entry_of(uint32_t id)
 {
-	return id ? ol_slice_entry(&told.map, id) : 0;
+	return told.map.page && id ? ol_slice_entry(&told.map, id) : 0;
 }
 
 static void say(uint32_t id)
 {
 	struct ol_sched_join join = { me.thread, id };
+	struct stat found;
 	int saved = errno;
 
-	if (has_socket())
+	if (!fstat(told.socket, &found) && found.st_dev == told.device &&
+	    found.st_ino == told.inode)
 		(void)!send(told.socket, &join, sizeof(join), MSG_DONTWAIT | MSG_NOSIGNAL);
 	errno = saved;
 }
@@ -255,10 +183,8 @@ void ol_slices_join(uint32_t id)
 	if (!entry || me.entry)
 		return;
 	me.thread = (uint32_t)syscall(SYS_gettid);
-	if (told.from == OL_FROM_SCHED) {
-		me.words = (struct ol_slice_words *)(uintptr_t)(entry + 1);
-		memset(me.words, 0, sizeof(*me.words));
-	}
+	me.words = (struct ol_slice_words *)(uintptr_t)(entry + 1);
+	memset(me.words, 0, sizeof(*me.words));
 	me.entry = entry;
 	say(id);
 	wait_to_be_known();
@@ -267,13 +193,12 @@ void ol_slices_join(uint32_t id)
 void ol_slices_leave(void)
 {
 	me.entry = 0;
-	me.words = 0;
 }
 
 /* Ours, once the scheduler knows us; the entry may still be that of a thread that had our id. */
 static bool known(void)
 {
-	if (!OL_UNLIKELY(ol_load_relaxed(&told.map.entries)))
+	if (OL_UNLIKELY(!told.map.page))
 		return false;
 	if (OL_UNLIKELY(!me.entry))
 		ol_slices_join(ol_self());
@@ -302,42 +227,13 @@ static ol_ticks_t ticks_at(uint64_t ns)
 	return me.end;
 }
 
-/* Nobody writes there any more. The memory stays: others may be looking. */
-static void is_over(void)
-{
-	told.from = OL_FROM_NOBODY;
-	ol_store_relaxed(&told.map.entries, 0u);
-}
-
-/*
- * Whoever writes the page may have been killed. Its beat tells; but only where an answer is out of the
- * ordinary do we look at the clock for that.
- */
-static bool still_told(uint64_t now)
-{
-	const struct ol_slice_map map = told.map;
-
-	if (map.page && ol_slice_told(&map, now))
-		return true;
-	is_over();
-	return false;
-}
-
 bool ol_slices_end(ol_ticks_t *end)
 {
 	struct ol_slice_entry e;
-	uint64_t now;
 
 	if (!known() || !ol_slice_read(me.entry, &e) || e.end == OL_SLICE_UNKNOWN)
 		return false;
-	if (e.end == OL_SLICE_NO_END) {
-		*end = OL_NEVER;
-		return true;
-	}
-	now = ol_clock();
-	if (OL_UNLIKELY(e.end < now) && !still_told(now))
-		return false;
-	*end = ticks_at(e.end);
+	*end = e.end == OL_SLICE_NO_END ? OL_NEVER : ticks_at(e.end);
 	return true;
 }
 
@@ -355,8 +251,7 @@ bool ol_is_preempted(uint32_t id)
 {
 	const struct ol_slice_entry *e = entry_of(id);
 
-	return e && OL_UNLIKELY(ol_load_relaxed(&e->running) == OL_SLICE_OFF) &&
-	       ol_load_relaxed(&e->id) && still_told(ol_clock());
+	return e && ol_load_relaxed(&e->running) == OL_SLICE_OFF && ol_load_relaxed(&e->id);
 }
 
 /* The word stands while the scheduler chooses. */
@@ -364,19 +259,19 @@ void ol_slices_name(uint32_t id)
 {
 	const struct ol_slice_entry *e = entry_of(id);
 
-	if (e && known() && me.words)
+	if (e && known())
 		ol_store_relaxed(&me.words->waits_for, ol_load_relaxed(&e->thread));
 }
 
 void ol_slices_unname(void)
 {
-	if (me.words)
+	if (me.entry)
 		ol_store_relaxed(&me.words->waits_for, 0u);
 }
 
 bool ol_slices_defer_begin(void)
 {
-	if (!known() || !me.words)
+	if (!known())
 		return false;
 	if (!me.deferring++)
 		ol_store_relaxed(&me.words->defer, 1u);
@@ -391,7 +286,7 @@ void ol_slices_defer_end(void)
 	if (!me.deferring)
 		return;
 	me.deferring--;
-	if (me.deferring || !me.words)
+	if (me.deferring || !me.entry)
 		return;
 	ol_store_relaxed(&me.words->defer, 0u);
 	if (!OL_UNLIKELY(ol_load_relaxed(&me.words->granted)))

@@ -121,9 +121,6 @@ struct ol_source {
 	bool available; /* here, and chosen by OVERLOCK_KNOWLEDGE */
 };
 const struct ol_source *ol_sources(void);
-
-/* The name of the source that a fact of lib/knowledge.def, as `slice_end`, comes from here; null: unknown. */
-const char *ol_source_of(const char *fact);
 #ifdef __cplusplus
 }
 #endif

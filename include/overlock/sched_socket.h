@@ -2,14 +2,13 @@
 #ifndef OL_SCHED_SOCKET_H
 #define OL_SCHED_SOCKET_H
 /*
- * How a program comes by its slice page from `overlock sched` or from the monitor: it connects to a
- * SOCK_SEQPACKET socket there, gets a byte with a file descriptor, maps that, and sends a message for each
- * thread. There is no answer: once the thread is known, its entry has an id.
+ * How a program comes by its slice page from `overlock sched`: it connects to a SOCK_SEQPACKET socket there,
+ * gets a byte with a file descriptor, maps that, and sends a message for each thread. There is no answer:
+ * once the thread is known, its entry has an id.
  */
 #include <linux/types.h>
 
-#define OL_SCHED_SOCKET	  "/run/overlock/sched"
-#define OL_MONITOR_SOCKET "/run/overlock/monitor"
+#define OL_SCHED_SOCKET	"/run/overlock/sched"
 
 struct ol_sched_join {
 	__u32 thread; /* gettid() */
