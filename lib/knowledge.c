@@ -137,10 +137,10 @@ static ol_ticks_t estimated_end(void)
 	if (!use.rseq && !use.rusage)
 		return OL_NEVER;
 	look();
+	slice.looked = ol_now();
 	length = use.length ? use.length : use.history ? slice.usual : 0;
 	if (!length)
 		return OL_NEVER;
-	slice.looked = ol_now();
 	over = (slice.looked - slice.since) / length;
 	return slice.since + (over + 1) * length;
 }

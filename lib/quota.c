@@ -25,13 +25,14 @@ static struct {
 	struct ol_quota of;
 	char stat[PATH_MAX], usage[PATH_MAX];
 	bool v1;
-	uint32_t looking; /* one at a time */
+	uint32_t looking;     /* one at a time */
 	uint64_t looked, end; /* ns */
 } group;
 
 uint64_t ol_quota_learn(struct ol_quota *q, const struct ol_quota_seen *seen)
 {
-	uint64_t used, left, since = seen->now - q->last.now, rate_used = seen->usage - q->last.usage;
+	uint64_t used, left, since = seen->now - q->last.now,
+			     rate_used = seen->usage - q->last.usage;
 
 	if (seen->periods != q->began.periods || seen->now - q->began.now >= q->period)
 		q->began = *seen;
@@ -197,8 +198,8 @@ static bool limit_of(const char *folder)
 			 !read_number(folder, "cpu.cfs_period_us", &period)))
 		return false;
 	snprintf(path, sizeof(path), "%s/cpu.max", folder);
-	if (!group.v1 && (!read_text(path, text) ||
-			  sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) != 2))
+	if (!group.v1 &&
+	    (!read_text(path, text) || sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) != 2))
 		return false; /* "max" */
 	group.of = (struct ol_quota){ .quota = (uint64_t)quota * 1000,
 				      .period = (uint64_t)period * 1000 };

@@ -25,9 +25,10 @@ struct ol_rseq_kernel {
 };
 extern struct ol_rseq_kernel ol_rseq_kernel;
 
-bool ol_rseq_start(void); /* false: glibc or the kernel has none */
+bool ol_rseq_start(void);    /* false: glibc or the kernel has none */
 bool ol_rseq_was_away(void); /* since the last look of this thread */
-const uint64_t *ol_rseq_word(uint64_t *mark); /* holds `mark` until the thread was away; null: none */
+const uint64_t *
+ol_rseq_word(uint64_t *mark); /* holds `mark` until the thread was away; null: none */
 
 bool ol_rseq_can_defer(void);
 bool ol_rseq_defer_begin(void); /* false: it is not enabled for this thread, and cannot be */

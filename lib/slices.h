@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 bool ol_slices_start(bool wanted); /* also in the child of a fork; false: nobody tells */
-void ol_slices_join(uint32_t id); /* this thread has that id now */
+void ol_slices_join(uint32_t id);  /* this thread has that id now */
 void ol_slices_leave(void);
 
 /* False: unknown. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where a lock learns of its preemption: the choice of sources, the quota's counters, the slice extension.
+// Where a lock learns of its preemption: the choice of sources, the quota's counters, the slice
+// extension.
 #include "support.hpp"
 #include "internal.h"
 #include "quota.h"
@@ -95,10 +96,10 @@ struct Group {
 
 TEST(Quota, RunsOutAtTheRateOfTheLastLooks) {
     Group g;
-    EXPECT_EQ(g.look(10, 10, 1), 30 * MS);  // one CPU: 20 ms are left
-    EXPECT_EQ(g.look(15, 20, 1), 20 * MS);  // two: 10 ms last for 5
-    EXPECT_EQ(g.look(18, 30, 1), 18 * MS);  // now
-    EXPECT_EQ(g.look(20, 31, 1), 20 * MS);  // overdrawn
+    EXPECT_EQ(g.look(10, 10, 1), 30 * MS); // one CPU: 20 ms are left
+    EXPECT_EQ(g.look(15, 20, 1), 20 * MS); // two: 10 ms last for 5
+    EXPECT_EQ(g.look(18, 30, 1), 18 * MS); // now
+    EXPECT_EQ(g.look(20, 31, 1), 20 * MS); // overdrawn
 }
 
 TEST(Quota, DoesNotRunOutInAPeriodThatEndsFirst) {
@@ -149,8 +150,15 @@ struct FakeKernel {
         area_ = {};
         enabled = yields = 0;
         has_it = has;
-        ::ol_rseq_kernel = {[] { enabled++; return has_it; },
-                            [] { yields++; area_.granted = 0; }, [] { return &area_; }};
+        ::ol_rseq_kernel = {[] {
+                                enabled++;
+                                return has_it;
+                            },
+                            [] {
+                                yields++;
+                                area_.granted = 0;
+                            },
+                            [] { return &area_; }};
     }
     ~FakeKernel() { ::ol_rseq_kernel = saved; }
     static void preempts() { // as in the kernel's rseq_grant_slice_extension()
