@@ -22,7 +22,7 @@ static const struct call {
 	{ "sched_yield", SYS_sched_yield, { 0 } },
 	{ "sched_getscheduler", SYS_sched_getscheduler, { 0 } },
 	{ "sched_getaffinity", SYS_sched_getaffinity, { 0 } },
-	{ "sched_getattr", SYS_sched_getattr, { 0 } }, /* from here on: lib/knowledge.c, lib/rseq.c */
+	{ "sched_getattr", SYS_sched_getattr, { 0 } }, /* from here on: lib/knowledge.c */
 	{ "prctl", SYS_prctl, { 79, 1 } },
 };
 enum { CALLS = sizeof(calls) / sizeof(*calls) };
