@@ -123,6 +123,11 @@ const uint64_t *ol_rseq_word(uint64_t *mark)
 #define PR_EXTENSION_ENABLE 1
 #define SLICE_YIELD	    471 /* rseq_slice_yield(2), the same on all architectures */
 
+static bool has(void)
+{
+	return prctl(PR_EXTENSION, PR_EXTENSION_GET, 0, 0, 0) >= 0;
+}
+
 static bool enable(void)
 {
 	return !prctl(PR_EXTENSION, PR_EXTENSION_SET, PR_EXTENSION_ENABLE, 0, 0);
@@ -133,7 +138,7 @@ static void yield(void)
 	syscall(SLICE_YIELD);
 }
 
-struct ol_rseq_kernel ol_rseq_kernel = { enable, yield, registered };
+struct ol_rseq_kernel ol_rseq_kernel = { has, enable, yield, registered };
 
 static OL_THREAD_LOCAL struct {
 	bool tried, enabled;
@@ -142,7 +147,7 @@ static OL_THREAD_LOCAL struct {
 
 bool ol_rseq_can_defer(void)
 {
-	return prctl(PR_EXTENSION, PR_EXTENSION_GET, 0, 0, 0) >= 0;
+	return ol_rseq_kernel.has();
 }
 
 bool ol_rseq_defer_begin(void)

@@ -118,6 +118,13 @@ TEST(Quota, IsWholeAgainInANewPeriod) {
     EXPECT_EQ(g.look(212, 61, 2), 232 * MS);
 }
 
+TEST(Quota, APeriodBeginsWhenTheKernelSaysSo) {
+    Group g; // which was first seen amid a period
+    g.look(40, 20, 1);
+    g.look(60, 25, 2);
+    EXPECT_EQ(g.look(70, 35, 2), 90 * MS);
+}
+
 TEST(Quota, ReadsFieldsOfTheKernelsText) {
     const char *text = "usage_usec 12\nnr_periods 7\nnr_throttled 3\n";
     uint64_t value = 0;
@@ -126,6 +133,7 @@ TEST(Quota, ReadsFieldsOfTheKernelsText) {
     EXPECT_TRUE(ol_quota_field(text, "usage_usec", &value));
     EXPECT_EQ(value, 12u);
     EXPECT_FALSE(ol_quota_field(text, "nr", &value));
+    EXPECT_FALSE(ol_quota_field("nr2 1\n", "nr", &value));
     EXPECT_FALSE(ol_quota_field(text, "usec", &value));
 }
 
@@ -134,7 +142,7 @@ TEST(Quota, FindsTheGroupBelowWhatIsMounted) {
     EXPECT_STREQ(ol_quota_below("/a/b", "/a"), "/b");
     EXPECT_STREQ(ol_quota_below("/a", "/a"), "");
     EXPECT_STREQ(ol_quota_below("/", "/"), "");
-    EXPECT_STREQ(ol_quota_below("/ab", "/a"), "");
+    EXPECT_STREQ(ol_quota_below("/abc", "/a"), "");
     EXPECT_STREQ(ol_quota_below("/../x", "/"), "");
 }
 
@@ -150,7 +158,8 @@ struct FakeKernel {
         area_ = {};
         enabled = yields = 0;
         has_it = has;
-        ::ol_rseq_kernel = {[] {
+        ::ol_rseq_kernel = {[] { return has_it; },
+                            [] {
                                 enabled++;
                                 return has_it;
                             },
@@ -199,6 +208,34 @@ TEST(Extension, GivesBackWhatWasGrantedOnce) {
         ol_rseq_defer_end(); // one too many
         EXPECT_EQ(FakeKernel::yields, 1);
     });
+}
+
+TEST(Extension, DoesNotAskAgainWithinASection) {
+    const FakeKernel kernel(true);
+    in_a_thread([] {
+        ol_rseq_defer_begin();
+        FakeKernel::preempts();
+        ol_rseq_defer_begin();
+        EXPECT_EQ(FakeKernel::area_.request, 0);
+        ol_rseq_defer_end();
+        ol_rseq_defer_end();
+        EXPECT_EQ(FakeKernel::yields, 1);
+    });
+}
+
+TEST(Extension, IsBehindDeferWhereItIsChosen) {
+    const FakeKernel kernel(true);
+    const int asked = ol_rseq_start(); // without rseq there is no word to ask in
+    for (const bool chosen : {true, false}) {
+        const Chosen source(chosen ? "extension" : "none");
+        EXPECT_EQ(source_of("defer"), chosen && asked ? "extension" : "none");
+        in_a_thread([=] {
+            ol_defer_begin();
+            EXPECT_EQ(FakeKernel::area_.request, chosen ? asked : 0);
+            ol_defer_end();
+            EXPECT_EQ(FakeKernel::area_.request, 0);
+        });
+    }
 }
 
 TEST(Extension, AKernelWithoutItIsAskedOnce) {
