@@ -295,13 +295,23 @@ void Simulation::end_turn(Time until) {
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
 void Simulation::yield(uint32_t to, Place) {
+    if (is_kernel() && !to) {
+        self_->counts.yields++;
+        end_turn(self_->tells_by);
+    } else {
+        give_up(to);
+    }
+}
+
+// A call of the hypervisor, as Xen's SCHEDOP_yield: the time is then the scheduler's.
+void Simulation::yield_until(Time, Place) {
+    give_up(0);
+}
+
+void Simulation::give_up(uint32_t to) {
     Task &t = *self_;
 
     t.counts.yields++;
-    if (is_kernel() && !to) {
-        end_turn(t.tells_by);
-        return;
-    }
     forget(t);
     spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
     events_.set(t.step, events_.now());
