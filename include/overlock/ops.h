@@ -118,7 +118,7 @@ void ol_on_poll(void (*hook)(ol_ticks_t until));
 /* Where this process may learn about its preemption: one list, ended by a null name. */
 struct ol_source {
 	const char *name, *knows;
-	bool available; /* here */
+	bool available; /* here, and chosen by OVERLOCK_KNOWLEDGE */
 };
 const struct ol_source *ol_sources(void);
 #ifdef __cplusplus
