@@ -257,7 +257,7 @@ const char *ol_source_of(const char *fact)
 	};
 	unsigned f = 0;
 
-	while (f < FACTS && strcmp(facts[f], fact))
+	while (f < FACTS && strcmp(facts[f], fact) != 0)
 		f++;
 	for (unsigned i = 0; f < FACTS && i < SOURCES; i++)
 		if (facts_of[i] & 1u << f && works(i))

@@ -110,9 +110,9 @@ ol_ticks_t ol_quota_ends(void)
 
 const char *ol_quota_below(const char *path, const char *root)
 {
-	size_t n = strcmp(root, "/") ? strlen(root) : 0;
+	size_t n = strcmp(root, "/") != 0 ? strlen(root) : 0;
 
-	if (strncmp(path, root, n) || (path[n] && path[n] != '/') || strstr(path, "/.."))
+	if (strncmp(path, root, n) != 0 || (path[n] && path[n] != '/') || strstr(path, "/.."))
 		return "";
 	return path[n] && path[n + 1] ? path + n : "";
 }

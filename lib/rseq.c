@@ -170,7 +170,10 @@ void ol_rseq_defer_end(void)
 	struct ol_rseq_area *area;
 	int saved = errno;
 
-	if (!me.depth || --me.depth)
+	if (!me.depth)
+		return;
+	me.depth--;
+	if (me.depth)
 		return;
 	area = ol_rseq_kernel.area();
 	ol_store_relaxed(&area->request, (uint8_t)0);
