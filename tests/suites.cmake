@@ -103,7 +103,8 @@ suite(monitor SECONDS 60
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
 
-suite(profile SECONDS 90
+# Its real-time threads take all CPUs, and a group must be able to use up its quota.
+suite(profile ALONE SECONDS 90
 	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
 	PATHS monitor src/overlock_tools/profile src/overlock_tools/system/symbols.py tests/profile tests/python/profile
 	NEEDS bpf clang
