@@ -15,7 +15,7 @@ extern "C" {
 void ol_calibrate(struct ol_world *world);
 void ol_tuning_start(void);
 void ol_knowledge_start(void);
-void ol_knowledge_pages(void); /* once more, in the child of a fork */
+void ol_knowledge_renew(void); /* once more, in the child of a fork */
 
 /*
  * Uses only these sources from now on: `none`, `usual`, `all`, names of knowledge.def. Returns null, or one line

@@ -265,9 +265,15 @@ const char *ol_source_of(const char *fact)
 	return 0;
 }
 
-void ol_knowledge_pages(void)
+static void open_pages(void)
 {
 	use.sched = ol_slices_start(chosen(SOURCE_sched));
+}
+
+void ol_knowledge_renew(void)
+{
+	ol_quota_renew();
+	open_pages();
 }
 
 /* The extension needs the word that rseq is registered with, if only for its address. */
@@ -281,7 +287,7 @@ static void use_chosen(void)
 	use.history = chosen(SOURCE_history);
 	use.length = chosen(SOURCE_getattr) ? ol_ticks_from_ns(scheduler_slice_ns()) : 0;
 	use.quota = chosen(SOURCE_quota) && ol_quota_start();
-	ol_knowledge_pages();
+	open_pages();
 }
 
 static const char expected[] = "expected names, with commas between them, of: none usual all"

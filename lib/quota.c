@@ -86,6 +86,10 @@ static bool look(struct ol_quota_seen *seen)
 	return true;
 }
 
+/*
+ * Acquire and release of `looking` hand `of` from one look to the next. The times are relaxed: each is whole
+ * in itself, and an old one is an older estimate.
+ */
 ol_ticks_t ol_quota_ends(void)
 {
 	struct ol_quota_seen seen;
@@ -104,6 +108,11 @@ ol_ticks_t ol_quota_ends(void)
 	if (end == OL_NEVER)
 		return OL_NEVER;
 	return end > now ? ol_now() + ol_ticks_from_ns(end - now) : ol_now();
+}
+
+void ol_quota_renew(void)
+{
+	ol_store_relaxed(&group.looking, 0u);
 }
 
 /* Finding the group. */

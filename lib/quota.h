@@ -31,6 +31,7 @@ const char *ol_quota_below(const char *path, const char *root);
 
 bool ol_quota_start(void); /* false: no group from here up has a quota */
 ol_ticks_t ol_quota_ends(void);
+void ol_quota_renew(void); /* in a child after fork(): the thread that was looking is not here */
 #ifdef __cplusplus
 }
 #endif

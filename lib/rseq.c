@@ -159,6 +159,7 @@ bool ol_rseq_defer_begin(void)
 		me.enabled = ol_rseq_kernel.enable();
 		errno = saved;
 	}
+	/* Relaxed: only the kernel reads it, when it interrupts this thread. */
 	if (me.enabled && !me.depth++)
 		ol_store_relaxed(&ol_rseq_kernel.area()->request, (uint8_t)1);
 	return me.enabled;
