@@ -26,7 +26,7 @@ void Client::initialise(void *at) const {
         setting_.foreign->up(at);
 }
 
-// Somebody waits for what nobody was to give: that all others are done is fine.
+// All others are done, and those left wait for units that no context was to add: no failure.
 bool Client::is_owed_nothing() const {
     if (setting_.scenario != Scenario::wait_ && setting_.scenario != Scenario::count_)
         return false;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks locks of others, as check/foreign/locks.toml lists them; writes docs/results/foreign.md.
+"""Checks other people's locks, listed in check/foreign/locks.toml; writes docs/results/foreign.md.
 
     python tools/foreign_locks.py --source musl=musl-1.2.3 --source glibc=glibc-2.36 --seconds 60
     python tools/foreign_locks.py --only musl_mutex          # fetches Debian's source of musl
@@ -30,12 +30,12 @@ PAGE = TOP / "docs/results/foreign.md"
 MODELS = ("sc", "tso", "c11")
 SOURCES = TOP / "build/foreign"
 
-HEAD = """# Locks of others
+HEAD = """# Other people's locks, checked
 
 What `overlock check` found of other people's locks. [How it reads them](../checking-other-locks.md)
-says what is changed in their texts and what the verdicts leave out. `python tools/foreign_locks.py`
-makes this page; each check had five to ninety seconds here. In `CxA holds`,
-C contexts took the lock A times each, and all executions were explored; the number is how many
+says what is changed in their source and what the verdicts do not cover.
+`python tools/foreign_locks.py` makes this page; each check had five to ninety seconds here.
+In `CxA holds`, C contexts took the lock A times each, and all executions were explored; the number is how many
 there were. `open` was not exhausted, and no failure was found. Roles are a letter for each context.
 
 | lock | version | scenario, roles | sc | tso | c11 |
@@ -44,8 +44,8 @@ there were. `open` was not exhausted, and no failure was found. Roles are a lett
 BUGS = """
 ## Historical bugs found again
 
-Each was put back as the last column says. The fix is the text as it is, in the same scenario, size,
-model and budgets.
+Each was put back as the last column says. The fix is the source as it is, in the same scenario,
+size, model and budgets.
 
 | bug | found | with the fix | what it is |
 | --- | --- | --- | --- |

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Locks that are not ours: a C or C++ file that names them, their own text beside it.
+"""Other people's locks: a C or C++ file that describes one, and the lock's own source files.
 
-A file says in comments which texts it brings, `// brings: kernel/locking/qspinlock.c`, by their
-place below the folder of --source. They are copied without their #include lines, but for those of
-one another: what they need, the file includes before them. Beyond that only what the file says is
-replaced:
+A file says in comments which source files it needs, `// brings: kernel/locking/qspinlock.c`, by
+their path below the folder of --source. They are copied without their #include lines, but for those
+of one another: what else they need, the file includes before them. Beyond that only what the file
+says is replaced:
 `// replaces: spins ?= ?100 => spins=0`, a regular expression and what takes its place.
 """
 
@@ -51,13 +51,13 @@ def brought(file: Path) -> list[str]:
 def bring(file: Path, source: Path | None, into: Path) -> None:
     names = brought(file)
     if names and not source:
-        raise Fail(f"{file} brings {names[0]}: give the folder that has it by --source")
+        raise Fail(f"{file} needs {names[0]}; give its folder with --source")
     beside = tuple(f"/{name}" for name in names)
     replaced = dict.fromkeys(REPLACES.findall(file.read_text()), 0)
-    for name in names if source else []:
-        path = source / name if source else Path()
+    for name in names:
+        path = (source or Path()) / name
         if not path.is_file():
-            raise Fail(f"{source} has no {name}, which {file} brings")
+            raise Fail(f"{source} has no {name}, which {file} needs")
         text = INCLUDE.sub(
             lambda found: (
                 f'#include "{Path(found[1]).name}"'
@@ -71,7 +71,7 @@ def bring(file: Path, source: Path | None, into: Path) -> None:
             replaced[old, new] += times
         (into / path.name).write_text(text)
     if unused := [old for (old, _), times in replaced.items() if not times]:
-        raise Fail(f"{file} replaces `{unused[0]}`, which the texts of {source} do not have")
+        raise Fail(f"{file} replaces `{unused[0]}`, which is not in the files of {source}")
 
 
 def compile_file(file: Path, folder: Path, source: Path | None, flags: str = "") -> Path:

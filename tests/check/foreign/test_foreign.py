@@ -124,7 +124,7 @@ def test_texts_are_brought_without_their_includes(tmp_path: Path) -> None:
     [
         ("// brings: a.h\n", False, "--source"),
         ("// brings: a.h\n", True, "has no a.h"),
-        ("// replaces: never => x\n", True, "do not have"),
+        ("// replaces: never => x\n", True, "is not in the files"),
     ],
 )
 def test_what_cannot_be_brought(tmp_path: Path, text: str, source: bool, why: str) -> None:

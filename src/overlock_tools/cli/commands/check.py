@@ -78,7 +78,7 @@ def _listed(kind: str) -> Any:
     help="What each context does: r reads, w writes; in wait: w waits, s and b signal and "
     "broadcast, S and B without the lock; in count: d down, u up.",
 )
-@file("--source", "Folder of the texts that a C file brings.", "source", "DIR")
+@file("--source", "Folder with the source files that a C file names.", "source", "DIR")
 @click.option("--cflags", metavar="FLAGS", default="", help="Compiler options for a C file.")
 @click.option(
     "--search",
