@@ -35,8 +35,9 @@ HEAD = """# Other people's locks, checked
 What `overlock check` found of other people's locks. [How it reads them](../checking-other-locks.md)
 says what is changed in their source and what the verdicts do not cover.
 `python tools/foreign_locks.py` makes this page; each check had five to ninety seconds here.
-In `CxA holds`, C contexts took the lock A times each, and all executions were explored; the number is how many
-there were. `open` was not exhausted, and no failure was found. Roles are a letter for each context.
+In `CxA holds`, C contexts took the lock A times each, and all executions were explored; the
+number is how many there were. `open` was not exhausted, and no failure was found.
+Roles are a letter for each context.
 
 | lock | version | scenario, roles | sc | tso | c11 |
 | --- | --- | --- | --- | --- | --- |
