@@ -102,7 +102,7 @@ private:
         return std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
     }
     unsigned others(const uint64_t *sharers, unsigned core) const;
-    Time among_hammers(const Line &l) const;
+    [[gnu::noinline]] Time among_hammers(const Line &l) const;
     // Otherwise contexts would fall into step with each other, as they do nowhere else.
     Time varied(Time way) {
         const uint32_t jitter = machine_.jitter_percent;
