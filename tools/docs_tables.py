@@ -267,7 +267,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "grid-regrets": simulated_grid.regrets,
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,
-    "simulated-scenarios": simulated_papers.scenarios,
     "simulated-verdicts": simulated_papers.verdicts,
     "simulator-speed": simulator_speed.speed_table,
     "survey": survey.waiting,
