@@ -13,6 +13,7 @@ from pathlib import Path
 import advice_tables
 import apps_measured
 import guest_measured
+import late_ticks
 import scheduler_measured
 import simulated_grid
 import simulated_papers
@@ -268,6 +269,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,
     "simulated-verdicts": simulated_papers.verdicts,
+    "late-ticks": late_ticks.late_ticks_table,
     "simulator-speed": simulator_speed.speed_table,
     "survey": survey.waiting,
     "survey-counts": survey.counts,
