@@ -38,7 +38,7 @@ private:
 
     Time at_ = never;
     uint64_t order_ = 0;
-    Timer *next_ = nullptr; // in its bucket
+    Timer *next_ = nullptr;            // in its bucket
     std::unique_ptr<Happens> happens_; // apart: what is asked all the time fits in a cache line
     Where where_ = Where::nowhere;
 };

@@ -25,7 +25,7 @@ struct Guest;
 struct Look {
     uint8_t *at = nullptr;
     uint64_t value = 0;
-    uint32_t width = 0; // not beside `writes`: one load of both would wait for two stores
+    uint32_t width = 0;  // not beside `writes`: one load of both would wait for two stores
     bool writes = false; // it was read by an operation that takes the line
 
     bool same_word(const Look &l) const {
@@ -155,7 +155,7 @@ private:
     int core_ = -1; // null: it has none
 
 public:
-    Time left = 0;            // of what it does, while it has no CPU
+    Time left = 0; // of what it does, while it has no CPU
     Time poll_from = 0, poll_period = 0;
     Time paused = 0;                  // in this turn of its loop
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it
@@ -164,7 +164,7 @@ public:
     Time told_at = never;            // it polls a page of the host, which is written then
     Time tells_by = never;           // when the clock will tell this turn something new
     Looks looks_at;                  // in this turn of its loop
-    Time drained = 0; // its stores are in the caches
+    Time drained = 0;                // its stores are in the caches
 
     Timer alarm; // a park ends
     const uint32_t *parked_on = nullptr;

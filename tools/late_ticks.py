@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What late ticks change at the points of `overlock sim validate` where FIFO locks collapse: one minute.
+"""What late ticks change at the points of `overlock sim validate` where FIFO locks collapse.
 
-Takes the native rates of docs/measured/validation.json, and simulates those points with exact ticks and with
-ticks that are up to 0.3 and 1 us late. Writes docs/measured/late_ticks.json; tools/docs_tables.py makes the table.
+Takes the native rates of docs/measured/validation.json, and simulates those points with exact
+ticks and with ticks that are up to 0.3 and 1 us late: a minute. Writes
+docs/measured/late_ticks.json; tools/docs_tables.py makes the table.
 """
 
 import json

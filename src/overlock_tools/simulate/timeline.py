@@ -9,8 +9,8 @@ from overlock_tools.render.trace_events import Entry
 from overlock_tools.simulate.trace import PARKED, Trace
 from overlock_tools.system import files
 
-# The process of the physical CPUs; guests follow. Perfetto takes a track whose number is its process's
-# for the main thread, and puts it first.
+# The process of the physical CPUs; guests follow. Perfetto takes a track whose number is its
+# process's for the main thread, and puts it first.
 CPUS = 10_000
 PS = 1000  # in a nanosecond
 NS = 1000  # in a microsecond
@@ -81,7 +81,7 @@ def _context(trace: Trace, context: int) -> Iterator[Entry]:
 def _span(
     track: tuple[int, int], name: str, start: int, end: int, **more: object
 ) -> Iterator[Entry]:
-    """Of whole ns: Perfetto rounds begin and length each by itself, and drops slices that overlap."""
+    """Of whole ns: Perfetto rounds begin and length by themselves, and drops what overlaps."""
     first, last = _ns(start), _ns(end)
     if last > first:
         entry = trace_events.span(track, name, first / NS, last / NS, **more)
