@@ -2,7 +2,7 @@
 /*
  * overlock-sched-load: threads that share CPUs, some of which lie to the scheduler; and what a switch costs.
  *
- *	shares SECONDS ROLE...	a thread of each role computes; prints the CPU time of each
+ *	shares SECONDS ROLE...	a thread of each role computes; prints the CPU time of each, and how long it was
  *		honest		says nothing
  *		defers		always says "not now"
  *		names		always says that it waits for the next thread of this role
@@ -90,6 +90,8 @@ static void *computes(void *argument)
 
 static void share(double seconds, char **roles)
 {
+	double began;
+
 	pthread_barrier_init(&all, NULL, count + 1);
 	for (unsigned i = 0; i < count; i++) {
 		threads[i].role = roles[i];
@@ -97,9 +99,10 @@ static void share(double seconds, char **roles)
 			exit(1);
 	}
 	pthread_barrier_wait(&all);
+	began = seconds_of(CLOCK_MONOTONIC);
 	usleep((useconds_t)(seconds * 1e6));
 	ol_store_relaxed(&over, 1u);
-	printf("{\"shares\": [");
+	printf("{\"seconds\": %.6f, \"shares\": [", seconds_of(CLOCK_MONOTONIC) - began);
 	for (unsigned i = 0; i < count; i++) {
 		pthread_join(threads[i].handle, NULL);
 		printf("%s{\"role\": \"%s\", \"cpu_s\": %.6f}", i ? ", " : "", threads[i].role,
