@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlock_tools.kernel import initramfs, paths, pause
+from overlock_tools.kernel import initramfs, paths, pause, scx_programs
 from overlock_tools.kernel.debsource import ONLY, TARGETS, order
 from overlock_tools.kernel.packages import Tell, unpack
 from overlock_tools.kernel.vm import ICOUNT, Spec
@@ -100,10 +100,10 @@ class ScxSpec(Spec):
         ]
 
 
-def spec(of: Rig, smp: int) -> Spec:
+def spec(of: Rig, smp: int, initramfs: Path | None = None) -> Spec:
     return ScxSpec(
         kernel=of.kernel,
-        initramfs=of.initramfs,
+        initramfs=initramfs or of.initramfs,
         smp=smp,
         accel=ICOUNT,
         memory_mb=MEMORY_MB,
@@ -271,6 +271,17 @@ def _pack(of: Rig, top: Path) -> None:
     for path in sorted((top / "guest/sched/loads").iterdir()):
         found[f"loads/{path.name}"] = (program, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))
+
+
+def with_programs(of: Rig, names: Sequence[str], tell: Tell) -> Path:
+    """The initramfs with these programs in it: the kernel unpacks one archive after the other."""
+    if not names:
+        return of.initramfs
+    known = {LOADER, *SHARED, *OF_BPF}
+    archives = [scx_programs.made(name, of.folder, known, tell) for name in sorted(set(names))]
+    file = of.folder / "with-programs.gz"
+    files.write(file, b"".join(path.read_bytes() for path in (of.initramfs, *archives)))
+    return file
 
 
 def made(folder: Path | None, tell: Tell) -> Rig:

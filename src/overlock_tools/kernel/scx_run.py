@@ -53,11 +53,17 @@ def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
     return 0.0
 
 
+def _spec(options: dict[str, Any]) -> vm.Spec:
+    def tell(what: str) -> None:
+        terminal().print(what)
+
+    rig = scx.made(options["folder"], tell)
+    return scx.spec(rig, options["smp"], scx.with_programs(rig, options.get("programs", ()), tell))
+
+
 @contextmanager
 def guest(options: dict[str, Any]) -> Iterator[vm.Told]:
-    rig = scx.made(options["folder"], lambda what: terminal().print(what))
-    where = placement.chosen("free", ())
-    with vm.booted([scx.spec(rig, options["smp"])], where, BOOT_SECONDS) as up:
+    with vm.booted([_spec(options)], placement.chosen("free", ()), BOOT_SECONDS) as up:
         yield up.guests[0]
 
 
@@ -91,6 +97,24 @@ def _measure(told: vm.Told, under: str, options: dict[str, Any]) -> list[dict[st
     return [json.loads(line) for line in said if line.startswith("{")]
 
 
+def _measure_programs(told: vm.Told, under: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same of each program, in the cell of a bench."""
+    cells = []
+    for name in options["programs"]:
+        for threads in options["threads"]:
+            line = f"measured-{name} {threads} {options['seconds']}"
+            seconds = START_SECONDS + SLOWER * (options["seconds"] + 1)
+            said = asked(told, f"under {shlex.quote(under)} {line}", seconds)
+            cells += [json.loads(line) for line in said if line.startswith("{")]
+    return cells
+
+
+def _take_program(cell: dict[str, Any], row: Row) -> None:
+    row.rates.append(sum(cell["per_thread"]) / cell["seconds"])
+    row.p99_us.append(cell["p99_us"])
+    row.jain.append(jain(cell["per_thread"]))
+
+
 def _take(cell: dict[str, Any], row: Row) -> None:
     if cell["type"] != "cell":
         raise Fail(f"the bench says: {cell.get('message', cell)}", FAILED)
@@ -113,9 +137,13 @@ def measured(
     order = random.Random(options["seed"] or 0)  # noqa: S311 - no secret
     for _ in range(options["rounds"]):
         for under in order.sample(options["under"], len(options["under"])):
-            for answer in _measure(told, under, options):
+            measure = _measure_programs if options["programs"] else _measure
+            for answer in measure(told, under, options):
                 if "slices" in answer:
                     counted.setdefault(under, []).append(answer)
+                elif "program" in answer:
+                    key = (answer["program"], answer["threads"], under)
+                    _take_program(answer, rows.setdefault(key, Row()))
                 elif answer["type"] != "facts":
                     key = (answer["variant"], answer["threads"], under)
                     _take(answer, rows.setdefault(key, Row()))
@@ -124,10 +152,12 @@ def measured(
 
 def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[str, Any]) -> None:
     out = terminal()
-    lock = max(len(key[0]) for key in rows)
+    programs = options["programs"]
+    what, unit = ("program", "operations/s") if programs else ("lock", "acquisitions/s")
+    lock = max(len(what), *(len(key[0]) for key in rows))
     wide = max(len(key[2]) for key in rows)
-    out.print(f"{'lock':{lock}}  threads  {'under':{wide}}  acquisitions/s     p99 us   Jain")
-    for name in options["locks"]:
+    out.print(f"{what:{lock}}  threads  {'under':{wide}}  {unit:>14}     p99 us   Jain")
+    for name in programs or options["locks"]:
         for threads in options["threads"]:
             for under in options["under"]:
                 row = rows[name, threads, under]
@@ -171,9 +201,9 @@ def run(options: dict[str, Any]) -> int:
 def _console(options: dict[str, Any]) -> int:
     if not os.isatty(0):
         raise Fail("a console needs a terminal; give --command in scripts")
-    rig = scx.made(options["folder"], lambda what: terminal().print(what))
+    booting = _spec(options)
     terminal().print("leave with `exit`, or stop QEMU with Ctrl-A x")
-    child = subprocess.Popen(vm.dies_with_us(scx.spec(rig, options["smp"]).at_terminal()))
+    child = subprocess.Popen(vm.dies_with_us(booting.at_terminal()))
     try:
         return FAILED if child.wait() else 0
     except KeyboardInterrupt:

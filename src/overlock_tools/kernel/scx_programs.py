@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Unmodified programs for the rig of `overlock sched`: each an archive that is unpacked after the rig's.
+
+Each has a load, measured-NAME THREADS SECONDS, which prints what was done in a line of JSON.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from overlock_tools.apps import app, openmp
+from overlock_tools.kernel import initramfs, paths, pause, programs
+from overlock_tools.kernel.packages import Packages, Tell
+from overlock_tools.kernel.programs import Contents
+from overlock_tools.system import files
+
+SOURCES = Path("sched/programs")
+ELF = b"\x7fELF"
+
+
+def _driver(name: str, source: str, libraries: tuple[str, ...]) -> Contents:
+    program = app.compiled(paths.sources() / SOURCES / source, libraries)
+    mode = programs.PROGRAM
+    return {f"usr/bin/measured-{name}": (mode, program.read_bytes()), **programs.linked(program)}
+
+
+def _openmp(_: Packages) -> Contents:
+    return _driver("openmp", "openmp.c", openmp.OPTIONS)
+
+
+def _leveldb(_: Packages) -> Contents:
+    return _driver("leveldb", "leveldb.cpp", ("-lleveldb",))
+
+
+def _pgbench(packages: Packages) -> Contents:
+    return programs.PARTS["pgbench"][0](packages)
+
+
+PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
+    "openmp": _openmp,
+    "leveldb": _leveldb,
+    "pgbench": _pgbench,
+}
+
+
+def without_pause(contents: Contents) -> Contents:
+    """A vCPU that executes PAUSE gives its turn away, as no CPU does."""
+    found = dict(contents)
+    with tempfile.TemporaryDirectory(prefix="overlock-pause-") as folder:
+        for name, (mode, data) in contents.items():
+            if data.startswith(ELF):
+                path = Path(folder) / "program"
+                path.write_bytes(data)
+                found[name] = (mode, pause.as_nop(path)[0])
+    return found
+
+
+def _digest() -> str:
+    sources = [Path(__file__), Path(programs.__file__)]
+    sources += sorted((paths.sources() / SOURCES).iterdir())
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def made(name: str, folder: Path, known: Collection[str], tell: Tell) -> Path:
+    """Without the libraries that the rig has, which are newer than this system's."""
+    file = folder / f"{name}-{_digest()}.gz"
+    if file.exists():
+        return file
+    tell(f"making what the guest needs for {name}")
+    found = PROGRAMS[name](Packages(folder / "packages", tell))
+    own = {path: entry for path, entry in found.items() if Path(path).name not in known}
+    files.write(file, initramfs.compressed(initramfs.archive(without_pause(own))))
+    for path in folder.glob(f"{name}-*.gz"):
+        if path != file:
+            path.unlink(missing_ok=True)
+    return file
