@@ -225,6 +225,8 @@ static __always_inline void advance(const struct task_struct *running)
 	__u64 least = running->scx.dsq_vtime;
 	struct task_struct *p;
 
+	if (!before(vtime_now, least))
+		return;
 	bpf_for_each(scx_dsq, p, QUEUE, 0)
 	{
 		if (before(p->scx.dsq_vtime, least))

@@ -79,8 +79,11 @@ def rig(folder: Path | None) -> Rig:
     return Rig((folder.absolute() if folder else paths.cache()) / "scx")
 
 
+@dataclass(frozen=True)
 class ScxSpec(Spec):
     """The guest: all its vCPUs in one thread of QEMU's, by the count of instructions."""
+
+    turn_us: int = TURN_US
 
     @property
     def append(self) -> str:
@@ -96,12 +99,13 @@ class ScxSpec(Spec):
             *("-machine", "q35", "-cpu", "max,-hypervisor"),
             *("-smp", str(self.smp), "-m", str(self.memory_mb)),
             *("-netdev", "hubport,id=turns,hubid=0"),
-            *("-object", f"filter-buffer,id=turn,netdev=turns,interval={TURN_US}"),
+            *("-object", f"filter-buffer,id=turn,netdev=turns,interval={self.turn_us}"),
         ]
 
 
-def spec(of: Rig, smp: int, initramfs: Path | None = None) -> Spec:
+def spec(of: Rig, smp: int, initramfs: Path | None = None, turn_us: int = TURN_US) -> Spec:
     return ScxSpec(
+        turn_us=turn_us,
         kernel=of.kernel,
         initramfs=initramfs or of.initramfs,
         smp=smp,

@@ -58,7 +58,8 @@ def _spec(options: dict[str, Any]) -> vm.Spec:
         terminal().print(what)
 
     rig = scx.made(options["folder"], tell)
-    return scx.spec(rig, options["smp"], scx.with_programs(rig, options.get("programs", ()), tell))
+    packed = scx.with_programs(rig, options.get("programs", ()), tell)
+    return scx.spec(rig, options["smp"], packed, options.get("turn_us", scx.TURN_US))
 
 
 @contextmanager

@@ -460,6 +460,14 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
 @options.seconds(0.01, 0.3)
 @options.seed(2**31)
 @options.file("--json", "File for the result.")
+@click.option(
+    "--turn-us",
+    type=click.IntRange(1, 1_000_000),
+    default=20,
+    show_default=True,
+    help="Twice the microseconds after which QEMU turns to the next vCPU. Long turns make an idle "
+    "guest's time pass faster.",
+)
 @click.option("--command", metavar="LINE", help="Run this line of shell in the guest instead.")
 @click.option("--console", is_flag=True, help="Open a shell in the guest instead.")
 def sched(**given: Any) -> int:
