@@ -45,12 +45,14 @@ static inline double counted_p99_us(const struct counted *all, unsigned n)
 			break;
 	}
 	return (double)((uint64_t)(COUNTED_STEPS + place % COUNTED_STEPS)
-			<< (place / COUNTED_STEPS)) / 2000.0;
+			<< (place / COUNTED_STEPS)) /
+	       2000.0;
 }
 
 static inline void tell(const char *program, const struct counted *all, unsigned n, double seconds)
 {
-	printf("{\"program\": \"%s\", \"threads\": %u, \"seconds\": %.6f, \"p99_us\": %.3f, \"per_thread\": [",
+	printf("{\"program\": \"%s\", \"threads\": %u, \"seconds\": %.6f, \"p99_us\": %.3f, "
+	       "\"per_thread\": [",
 	       program, n, seconds, counted_p99_us(all, n));
 	for (unsigned i = 0; i < n; i++)
 		printf("%s%llu", i ? ", " : "", (unsigned long long)all[i].times);

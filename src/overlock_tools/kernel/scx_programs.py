@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Unmodified programs for the rig of `overlock sched`: each an archive that is unpacked after the rig's.
+"""Unmodified programs for the rig of `overlock sched`: an archive of each, beside the rig's own.
 
 Each has a load, measured-NAME THREADS SECONDS, which prints what was done in a line of JSON.
 """

@@ -454,6 +454,9 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     callback=_programs,
     help="Instead of locks, unmodified programs: openmp, leveldb, pgbench.",
 )
+@click.option(
+    "--counted", is_flag=True, help="Count preemptions of waiters in line and of holders, too."
+)
 @click.option("--workload", default="sections", show_default=True, help="As of `overlock bench`.")
 @options.parameters("Parameter of the workload, such as cs=300; repeatable.")
 @options.rounds(1000, 1, "Number of rounds; each shuffles the schedulers.")
@@ -462,11 +465,11 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
 @options.file("--json", "File for the result.")
 @click.option(
     "--turn-us",
-    type=click.IntRange(1, 1_000_000),
+    type=click.IntRange(2, 1_000_000),
     default=20,
     show_default=True,
-    help="Twice the microseconds after which QEMU turns to the next vCPU. Long turns make an idle "
-    "guest's time pass faster.",
+    help="A vCPU has its turn for half of so many microseconds. Long turns make an idle guest's "
+    "time pass faster.",
 )
 @click.option("--command", metavar="LINE", help="Run this line of shell in the guest instead.")
 @click.option("--console", is_flag=True, help="Open a shell in the guest instead.")
