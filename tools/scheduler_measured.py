@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The tables of docs/results/scheduler.md, from docs/measured/scheduler.json.
 
-The file has what `overlock guest sched --json` wrote in some boots. Rates of different boots are not
-compared: a lock or a program with its threads is a row, and all of a row is of one boot.
+The file has what `overlock guest sched --json` wrote in some boots. Rates of different boots are
+not compared: a lock or a program with its threads is a row, and all of a row is of one boot.
 
     python tools/scheduler_measured.py RESULT.json...
 
@@ -72,7 +72,7 @@ def _with_cells(programs: bool, counted: bool) -> list[dict[str, Any]]:
         for boot in _boots()
         if (cells := boot.get("cells"))
         and (cells[0]["lock"] in PROGRAMS) == programs
-        and bool(cells[0]["acquired"]) == counted
+        and bool(cells[0].get("acquired")) == counted
     ]
 
 
@@ -118,9 +118,9 @@ def neighbours_table() -> str:
     rows: dict[str, dict[str, str]] = {}
     for under, hog in _said("hog"):
         rows.setdefault(hog["hog"], {})[under] = f"{100 * (hog['of_fair'] - 1):+.1f} %"
-    under = [key for key in UNDER if any(key in row for row in rows.values())]
-    lines = [[f"`{lock}`", *(row.get(key, "") for key in under)] for lock, row in rows.items()]
-    return table(["lock of the others", *(UNDER[key] for key in under)], lines)
+    columns = [key for key in UNDER if any(key in row for row in rows.values())]
+    lines = [[f"`{lock}`", *(row.get(key, "") for key in columns)] for lock, row in rows.items()]
+    return table(["lock of the others", *(UNDER[key] for key in columns)], lines)
 
 
 def switches_table() -> str:

@@ -76,18 +76,24 @@ def linked(program: Path, roots: Sequence[Path] = ()) -> Contents:
     return found
 
 
-def _ebizzy(_: Packages) -> Contents:
-    source = paths.sources() / "loads/programs/ebizzy.c"
-    with tempfile.TemporaryDirectory(prefix="overlock-ebizzy-") as name:
-        program = Path(name) / "ebizzy"
-        command = ["gcc", "-O2", "-Wall", "-Werror", "-pthread", "-o", str(program), str(source)]
+def compiled(source: Path, name: str, *options: str) -> Contents:
+    """A program of our own, with what it is linked with."""
+    compiler = "g++" if source.suffix == ".cpp" else "gcc"
+    with tempfile.TemporaryDirectory(prefix="overlock-program-") as folder:
+        program = Path(folder) / name
+        command = [compiler, "-O2", "-Wall", "-Werror", "-pthread", "-o", str(program), str(source)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
-            raise Fail("there is no gcc; install it, or run `make guest`", MISSING) from error
+            why = f"there is no {compiler}; install it, or run `make guest`"
+            raise Fail(why, MISSING) from error
         if done.returncode:
-            raise Fail(f"ebizzy does not build: {last_line(done.stderr)}", FAILED)
-        return {"usr/bin/ebizzy": (PROGRAM, program.read_bytes()), **linked(program)}
+            raise Fail(f"{name} does not build: {last_line(done.stderr)}", FAILED)
+        return {f"usr/bin/{name}": (PROGRAM, program.read_bytes()), **linked(program)}
+
+
+def _ebizzy(_: Packages) -> Contents:
+    return compiled(paths.sources() / "loads/programs/ebizzy.c", "ebizzy")
 
 
 def _kernbench(packages: Packages) -> Contents:

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from overlock_tools.apps import app, openmp
 from overlock_tools.kernel import initramfs, paths, pause, programs
 from overlock_tools.kernel.packages import Packages, Tell
 from overlock_tools.kernel.programs import Contents
@@ -19,18 +18,15 @@ SOURCES = Path("sched/programs")
 ELF = b"\x7fELF"
 
 
-def _driver(name: str, source: str, libraries: tuple[str, ...]) -> Contents:
-    program = app.compiled(paths.sources() / SOURCES / source, libraries)
-    mode = programs.PROGRAM
-    return {f"usr/bin/measured-{name}": (mode, program.read_bytes()), **programs.linked(program)}
-
-
 def _openmp(_: Packages) -> Contents:
-    return _driver("openmp", "openmp.c", openmp.OPTIONS)
+    """With LLVM's runtime, which serves gcc's calls too; libgomp is left out then."""
+    libomp = ("-fopenmp", "-Wl,--as-needed", "-l:libomp.so.5")
+    return programs.compiled(paths.sources() / SOURCES / "openmp.c", "measured-openmp", *libomp)
 
 
 def _leveldb(_: Packages) -> Contents:
-    return _driver("leveldb", "leveldb.cpp", ("-lleveldb",))
+    source = paths.sources() / SOURCES / "leveldb.cpp"
+    return programs.compiled(source, "measured-leveldb", "-std=c++20", "-lleveldb")
 
 
 def _pgbench(packages: Packages) -> Contents:
