@@ -3,7 +3,7 @@
  * What a sched_ext scheduler is without any of ours: one queue ordered by weighted CPU time, the kernel's slices
  * of 20 ms, ended by its tick. So the kernel's own example scx_simple does it, which no package of Debian's has.
  */
-#include "../../../monitor/sched/kernel.h"
+#include "kernel.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
