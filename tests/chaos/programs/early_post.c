@@ -14,7 +14,7 @@ static void *consume(void *arg)
 	(void)arg;
 	for (int i = 0; i < ITEMS; i++) {
 		sem_wait(&filled);
-		work_us(2000); /* it looks up where the item goes */
+		sleep_us(2000); /* it looks up where the item goes */
 		must(__atomic_load_n(&ring[i], __ATOMIC_ACQUIRE) == i + 1,
 		     "an item that was announced is there");
 	}
@@ -33,7 +33,7 @@ int main(void)
 	sem_init(&filled, 0, 0);
 	consumer = begin(consume, 0);
 	for (int i = 0; i < ITEMS; i++) {
-		work_us(100);
+		sleep_us(100);
 		if (is_fixed)
 			put(i);
 		sem_post(&filled);

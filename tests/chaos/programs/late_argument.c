@@ -11,7 +11,7 @@ static void *run(void *arg)
 {
 	struct worker *w = arg;
 
-	work_us(2000); /* it sets itself up */
+	sleep_us(2000); /* it sets itself up */
 	++*__atomic_load_n(&w->counter, __ATOMIC_ACQUIRE);
 	return 0;
 }

@@ -39,7 +39,7 @@ int main(void)
 	pthread_t consumers[2] = { begin(consume, 0), begin(consume, 0) };
 
 	for (int i = 0; i < ITEMS; i++) {
-		work_us(1000);
+		sleep_us(1000);
 		pthread_mutex_lock(&mutex);
 		items++;
 		pthread_cond_signal(&filled);

@@ -28,6 +28,14 @@ static inline void work_us(long us)
 	while ((now.tv_sec - t.tv_sec) * 1000000 + (now.tv_nsec - t.tv_nsec) / 1000 < us);
 }
 
+/* As if for I/O: the CPU is free meanwhile. */
+static inline void sleep_us(long us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&t, 0);
+}
+
 static inline void must(bool holds, const char *what)
 {
 	if (holds)

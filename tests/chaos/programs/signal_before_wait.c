@@ -9,7 +9,7 @@ static bool has_started;
 static void *run(void *arg)
 {
 	(void)arg;
-	work_us(2000);
+	sleep_us(2000);
 	pthread_mutex_lock(&mutex);
 	has_started = true;
 	pthread_cond_signal(&started);

@@ -46,7 +46,7 @@ int main(void)
 		while (!r->done)
 			pthread_cond_wait(&r->finished, &r->mutex);
 		pthread_mutex_unlock(&r->mutex);
-		work_us(2000); /* with the answer */
+		sleep_us(2000); /* with the answer */
 		r->state = FREED;
 		end(worker);
 	}
