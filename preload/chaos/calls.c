@@ -9,91 +9,88 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define CALLER	   __builtin_return_address(0)
-#define VISIT(kind) ol_chaos_visit(CHAOS_##kind, CALLER)
+#define CALLER	    __builtin_return_address(0)
+#define VISIT(kind) ol_chaos_visit(CHAOS_##kind, caller)
+#define BARE(...)   __VA_ARGS__
 
 /*
- * The call goes on, if that is all. Before the start, and so before anybody knows where to, it is not idle;
- * VISIT starts the library.
+ * A function, and what it does unless the library is idle. It is not idle before the start, and so before anybody
+ * knows where calls go on to; VISIT starts the library. That part is a function of its own, for an idle call is to
+ * be a jump.
  */
-#define GO_ON(name, ...)                                       \
-	if (__builtin_expect(ol_chaos_idle, true))             \
-		return ol_chaos_real.name(__VA_ARGS__)
+#define CALL(name, parameters, arguments)                                             \
+	static int do_##name(BARE parameters, const void *caller);                    \
+                                                                                      \
+	int name parameters                                                           \
+	{                                                                             \
+		if (__builtin_expect(ol_chaos_idle, true))                            \
+			return ol_chaos_real.name arguments;                          \
+		return do_##name(BARE arguments, CALLER);                             \
+	}                                                                             \
+                                                                                      \
+	static __attribute__((noinline)) int do_##name(BARE parameters, const void *caller)
 
 /* A call that waits, timed. */
-#define WAITED(kind, call)                                                      \
-	__extension__({                                                         \
-		struct chaos_site *waited_at = ol_chaos_site(CHAOS_##kind, CALLER);    \
-		uint64_t waited_since = ol_chaos_wait_begin(waited_at);                       \
-		int waited = ol_chaos_real.call;                                  \
-                                                                                \
-		ol_chaos_wait_end(waited_at, waited_since);                                   \
-		waited;                                                         \
+#define WAITED(kind, call)                                                     \
+	__extension__({                                                        \
+		struct chaos_site *waited_at = ol_chaos_site(CHAOS_##kind, caller); \
+		uint64_t waited_since = ol_chaos_wait_begin(waited_at);        \
+		int waited = ol_chaos_real.call;                               \
+                                                                               \
+		ol_chaos_wait_end(waited_at, waited_since);                    \
+		waited;                                                        \
 	})
 
-/* Locks. An owner that died (EOWNERDEAD) leaves the lock to us. */
+/* Locks. */
+
+/* An owner that died leaves the lock to us. */
+static int acquired(int done, const void *caller)
+{
+	if (!done || done == EOWNERDEAD)
+		VISIT(holder);
+	return done;
+}
 
 #define LOCK(name, try_name, type, busy)                       \
-	int name(type *l)                                      \
+	CALL(name, (type * l), (l))                            \
 	{                                                      \
 		int done;                                      \
                                                                \
-		GO_ON(name, l);                                \
 		VISIT(waiter);                                 \
 		done = ol_chaos_real.try_name(l);              \
 		if (done == (busy))                            \
 			done = WAITED(waiter, name(l));        \
-		if (!done || done == EOWNERDEAD)               \
-			VISIT(holder);                         \
-		return done;                                   \
+		return acquired(done, caller);                 \
 	}
 
-#define TRY(name, type)                                        \
-	int name(type *l)                                      \
-	{                                                      \
-		int done;                                      \
-                                                               \
-		GO_ON(name, l);                                \
-		VISIT(waiter);                                 \
-		done = ol_chaos_real.name(l);                  \
-		if (!done || done == EOWNERDEAD)               \
-			VISIT(holder);                         \
-		return done;                                   \
+#define TRY(name, type)                                              \
+	CALL(name, (type * l), (l))                                  \
+	{                                                            \
+		VISIT(waiter);                                       \
+		return acquired(ol_chaos_real.name(l), caller);      \
 	}
 
-#define TIMED(name, type)                                              \
-	int name(type *restrict l, const struct timespec *restrict at) \
-	{                                                              \
-		int done;                                              \
-                                                                       \
-		GO_ON(name, l, at);                                    \
-		VISIT(waiter);                                         \
-		done = WAITED(waiter, name(l, at));                    \
-		if (!done || done == EOWNERDEAD)                       \
-			VISIT(holder);                                 \
-		return done;                                           \
+#define TIMED(name, type)                                                             \
+	CALL(name, (type *restrict l, const struct timespec *restrict at), (l, at))   \
+	{                                                                             \
+		VISIT(waiter);                                                        \
+		return acquired(WAITED(waiter, name(l, at)), caller);                 \
 	}
 
-#define CLOCKED(name, type)                                                     \
-	int name(type *restrict l, clockid_t clock, const struct timespec *restrict at) \
-	{                                                                       \
-		int done;                                                       \
-                                                                                \
-		GO_ON(name, l, clock, at);                                      \
-		VISIT(waiter);                                                  \
-		done = WAITED(waiter, name(l, clock, at));                      \
-		if (!done || done == EOWNERDEAD)                                \
-			VISIT(holder);                                          \
-		return done;                                                    \
+#define CLOCKED(name, type)                                                                    \
+	CALL(name, (type *restrict l, clockid_t clock, const struct timespec *restrict at),    \
+	     (l, clock, at))                                                                   \
+	{                                                                                      \
+		VISIT(waiter);                                                                 \
+		return acquired(WAITED(waiter, name(l, clock, at)), caller);                   \
 	}
 
 /* The lock may be gone when it is released: only the caller is looked at. */
 #define UNLOCK(name, type)                                     \
-	int name(type *l)                                      \
+	CALL(name, (type * l), (l))                            \
 	{                                                      \
 		int done;                                      \
                                                                \
-		GO_ON(name, l);                                \
 		VISIT(before_unlock);                          \
 		done = ol_chaos_real.name(l);                  \
 		VISIT(after_unlock);                           \
@@ -126,8 +123,8 @@ UNLOCK(mtx_unlock, mtx_t)
 
 /*
  * A thread that was woken and has no CPU does not hold the mutex. So we give it back, and sleep: nobody can
- * tell that it was ours meanwhile. A recursive one can be held more than once: after all, a wait gives back but
- * one.
+ * tell that it was ours meanwhile. A recursive one that is held more than once is held once more by us: as in
+ * the wait itself, one level is given back.
  */
 static void wake(struct chaos_site *s, int done, void *mutex, int (*unlock)(void *),
 		 int (*lock)(void *))
@@ -140,78 +137,40 @@ static void wake(struct chaos_site *s, int done, void *mutex, int (*unlock)(void
 	lock(mutex);
 }
 
-#define WAKE(prefix, mutex, done)                                                           \
-	wake(ol_chaos_site(CHAOS_wake, CALLER), done, mutex,                                \
-	     (int (*)(void *))ol_chaos_real.prefix##_unlock, (int (*)(void *))ol_chaos_real.prefix##_lock)
+#define WAIT_WITH(prefix, name, parameters, arguments, timed_out)                              \
+	CALL(name, parameters, arguments)                                                      \
+	{                                                                                      \
+		int done;                                                                      \
+                                                                                               \
+		VISIT(before_wait);                                                            \
+		done = WAITED(before_wait, name arguments);                                    \
+		wake(ol_chaos_site(CHAOS_wake, caller), done == (timed_out) ? 0 : done, m,     \
+		     (int (*)(void *))ol_chaos_real.prefix##_unlock,                           \
+		     (int (*)(void *))ol_chaos_real.prefix##_lock);                            \
+		VISIT(after_wake);                                                             \
+		return done;                                                                   \
+	}
 
-int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m)
-{
-	int done;
-
-	GO_ON(pthread_cond_wait, c, m);
-	VISIT(before_wait);
-	done = WAITED(before_wait, pthread_cond_wait(c, m));
-	WAKE(pthread_mutex, m, done);
-	VISIT(after_wake);
-	return done;
-}
-
-int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
-			   const struct timespec *restrict at)
-{
-	int done;
-
-	GO_ON(pthread_cond_timedwait, c, m, at);
-	VISIT(before_wait);
-	done = WAITED(before_wait, pthread_cond_timedwait(c, m, at));
-	WAKE(pthread_mutex, m, done);
-	VISIT(after_wake);
-	return done;
-}
-
-int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m, clockid_t clock,
-			   const struct timespec *restrict at)
-{
-	int done;
-
-	GO_ON(pthread_cond_clockwait, c, m, clock, at);
-	VISIT(before_wait);
-	done = WAITED(before_wait, pthread_cond_clockwait(c, m, clock, at));
-	WAKE(pthread_mutex, m, done);
-	VISIT(after_wake);
-	return done;
-}
-
-int cnd_wait(cnd_t *c, mtx_t *m)
-{
-	int done;
-
-	GO_ON(cnd_wait, c, m);
-	VISIT(before_wait);
-	done = WAITED(before_wait, cnd_wait(c, m));
-	WAKE(mtx, m, done);
-	VISIT(after_wake);
-	return done;
-}
-
-int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict at)
-{
-	int done;
-
-	GO_ON(cnd_timedwait, c, m, at);
-	VISIT(before_wait);
-	done = WAITED(before_wait, cnd_timedwait(c, m, at));
-	WAKE(mtx, m, done == thrd_timedout ? 0 : done);
-	VISIT(after_wake);
-	return done;
-}
+WAIT_WITH(pthread_mutex, pthread_cond_wait,
+	  (pthread_cond_t *restrict c, pthread_mutex_t *restrict m), (c, m), 0)
+WAIT_WITH(pthread_mutex, pthread_cond_timedwait,
+	  (pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
+	   const struct timespec *restrict at),
+	  (c, m, at), ETIMEDOUT)
+WAIT_WITH(pthread_mutex, pthread_cond_clockwait,
+	  (pthread_cond_t *restrict c, pthread_mutex_t *restrict m, clockid_t clock,
+	   const struct timespec *restrict at),
+	  (c, m, clock, at), ETIMEDOUT)
+WAIT_WITH(mtx, cnd_wait, (cnd_t * c, mtx_t *m), (c, m), 0)
+WAIT_WITH(mtx, cnd_timedwait,
+	  (cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict at), (c, m, at),
+	  thrd_timedout)
 
 #define SIGNAL(name, type)                                     \
-	int name(type *c)                                      \
+	CALL(name, (type * c), (c))                            \
 	{                                                      \
 		int done;                                      \
                                                                \
-		GO_ON(name, c);                                \
 		VISIT(before_signal);                          \
 		done = ol_chaos_real.name(c);                  \
 		VISIT(after_signal);                           \
@@ -226,26 +185,25 @@ SIGNAL(sem_post, sem_t)
 
 /* Other waits. */
 
-#define WAIT(name, parameters, ...)                                    \
-	int name parameters                                            \
-	{                                                              \
-		int done;                                              \
-                                                                       \
-		GO_ON(name, __VA_ARGS__);                              \
-		VISIT(before_wait);                                    \
-		done = WAITED(before_wait, name(__VA_ARGS__));         \
-		VISIT(after_wake);                                     \
-		return done;                                           \
+#define WAIT(name, parameters, arguments)                      \
+	CALL(name, parameters, arguments)                      \
+	{                                                      \
+		int done;                                      \
+                                                               \
+		VISIT(before_wait);                            \
+		done = WAITED(before_wait, name arguments);    \
+		VISIT(after_wake);                             \
+		return done;                                   \
 	}
 
-WAIT(sem_wait, (sem_t * s), s)
-WAIT(sem_trywait, (sem_t * s), s)
-WAIT(sem_timedwait, (sem_t *restrict s, const struct timespec *restrict at), s, at)
-WAIT(sem_clockwait, (sem_t *restrict s, clockid_t clock, const struct timespec *restrict at), s,
-     clock, at)
-WAIT(pthread_barrier_wait, (pthread_barrier_t * b), b)
-WAIT(pthread_join, (pthread_t thread, void **result), thread, result)
-WAIT(thrd_join, (thrd_t thread, int *result), thread, result)
+WAIT(sem_wait, (sem_t * s), (s))
+WAIT(sem_trywait, (sem_t * s), (s))
+WAIT(sem_timedwait, (sem_t *restrict s, const struct timespec *restrict at), (s, at))
+WAIT(sem_clockwait, (sem_t *restrict s, clockid_t clock, const struct timespec *restrict at),
+     (s, clock, at))
+WAIT(pthread_barrier_wait, (pthread_barrier_t * b), (b))
+WAIT(pthread_join, (pthread_t thread, void **result), (thread, result))
+WAIT(thrd_join, (thrd_t thread, int *result), (thread, result))
 
 /* Initialisation. The routine has no argument: this thread calls it, if any does. */
 
@@ -262,12 +220,11 @@ static void initialise(void)
 	routine();
 }
 
-int pthread_once(pthread_once_t *once, void (*routine)(void))
+CALL(pthread_once, (pthread_once_t * once, void (*routine)(void)), (once, routine))
 {
-	GO_ON(pthread_once, once, routine);
 	VISIT(waiter);
 	initialising.routine = routine;
-	initialising.caller = CALLER;
+	initialising.caller = caller;
 	return ol_chaos_real.pthread_once(once, initialise);
 }
 
@@ -277,7 +234,7 @@ void call_once(once_flag *once, void (*routine)(void))
 		ol_chaos_real.call_once(once, routine);
 		return;
 	}
-	VISIT(waiter);
+	ol_chaos_visit(CHAOS_waiter, CALLER);
 	initialising.routine = routine;
 	initialising.caller = CALLER;
 	ol_chaos_real.call_once(once, initialise);
@@ -328,15 +285,16 @@ static struct born *bear(struct born b)
 	return kept;
 }
 
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
-		   void *(*begin)(void *), void *restrict arg)
+CALL(pthread_create,
+     (pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*begin)(void *),
+      void *restrict arg),
+     (thread, attributes, begin, arg))
 {
 	struct born *b;
 	int done;
 
-	GO_ON(pthread_create, thread, attributes, begin, arg);
-	ol_chaos_site(CHAOS_start, CALLER); /* which starts the library */
-	b = bear((struct born){ .begin = begin, .arg = arg, .caller = CALLER });
+	ol_chaos_site(CHAOS_start, caller); /* which starts the library */
+	b = bear((struct born){ .begin = begin, .arg = arg, .caller = caller });
 	if (!b)
 		return EAGAIN;
 	done = ol_chaos_real.pthread_create(thread, attributes, live, b);
@@ -346,14 +304,13 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
 	return done;
 }
 
-int thrd_create(thrd_t *thread, thrd_start_t begin, void *arg)
+CALL(thrd_create, (thrd_t * thread, thrd_start_t begin, void *arg), (thread, begin, arg))
 {
 	struct born *b;
 	int done;
 
-	GO_ON(thrd_create, thread, begin, arg);
-	ol_chaos_site(CHAOS_start, CALLER);
-	b = bear((struct born){ .begin_c11 = begin, .arg = arg, .caller = CALLER });
+	ol_chaos_site(CHAOS_start, caller);
+	b = bear((struct born){ .begin_c11 = begin, .arg = arg, .caller = caller });
 	if (!b)
 		return thrd_nomem;
 	done = ol_chaos_real.thrd_create(thread, live_c11, b);
@@ -394,13 +351,13 @@ long syscall(long number, ...)
 	}
 	operation = a[1] & FUTEX_CMD_MASK;
 	if (waits(operation))
-		VISIT(before_wait);
+		ol_chaos_visit(CHAOS_before_wait, CALLER);
 	else if (wakes(operation))
-		VISIT(before_signal);
+		ol_chaos_visit(CHAOS_before_signal, CALLER);
 	done = ol_chaos_real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (waits(operation))
-		VISIT(after_wake);
+		ol_chaos_visit(CHAOS_after_wake, CALLER);
 	else if (wakes(operation))
-		VISIT(after_signal);
+		ol_chaos_visit(CHAOS_after_signal, CALLER);
 	return done;
 }
