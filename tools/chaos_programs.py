@@ -148,8 +148,8 @@ READ = ("1", "0", "0.1", "0.4", "1")  # threads, writers, warm-up, seconds, seed
 def leveldb(folder: str) -> list[str]:
     source = TOP / "src/overlock_tools/apps/drivers/leveldb.cpp"
     made = f"{folder}/leveldb"
-    command = ["c++", "-std=c++20", "-O2", "-pthread", source, "-o", made, "-lleveldb"]
-    subprocess.run(command, check=True)
+    flags = ["-std=c++20", "-O2", "-pthread", "-lleveldb"]
+    subprocess.run(["c++", source, "-o", made, *flags], check=True)
     subprocess.run([made, "fill", f"{folder}/db", ENTRIES], check=True)
     return [made, "read", f"{folder}/db", ENTRIES, *READ]
 
@@ -196,6 +196,8 @@ def overhead(rounds: int) -> Json:
 
 def overhead_of(pairs: list[list[float]]) -> str:
     cost = stats.ratio([alone for alone, _ in pairs], [idle for _, idle in pairs])
+    assert cost.low is not None
+    assert cost.high is not None
     return f"{cost.value - 1:+.1%} ({cost.low - 1:+.1%} to {cost.high - 1:+.1%})"
 
 

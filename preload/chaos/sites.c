@@ -129,16 +129,16 @@ struct match {
 	bool fits;
 };
 
-/* A name of C++ fits without its parameters, too. */
+/* A name fits without its parameters (C++), and without what the compiler adds to it (.constprop.0), too. */
 static bool fits_function(const char *pattern, const char *end, char *name)
 {
-	char *parameters = strchr(name, '(');
+	char *rest = name + strcspn(name, "(."), cut = *rest;
 	bool fine = fits(pattern, end, name);
 
-	if (!fine && parameters && parameters > name) {
-		*parameters = 0;
+	if (!fine && cut && rest > name) {
+		*rest = 0;
 		fine = fits(pattern, end, name);
-		*parameters = '(';
+		*rest = cut;
 	}
 	return fine;
 }

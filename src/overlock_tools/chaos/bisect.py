@@ -16,6 +16,7 @@ from overlock_tools.chaos.rates import at_most
 BASE_RUNS = 10
 LEAST_RATE = 0.2  # of failures with all sites: below, a set is not told from none
 SHARE = 0.5  # of that rate, which a smaller set must reach
+LEAST_RUNS, MOST_RUNS = 3, 60
 MISSED = 0.02  # the chance to lose a set that fails as often as all do
 
 Sites = tuple[str, ...]
@@ -44,8 +45,8 @@ class Judge:
 
 def runs_for(rate: float) -> int:
     """So many that a set which fails at this rate is lost with a chance of MISSED at most."""
-    n = 1
-    while n < 60 and at_most(needed(rate, n) - 1, n, rate) > MISSED:
+    n = LEAST_RUNS
+    while n < MOST_RUNS and at_most(needed(rate, n) - 1, n, rate) > MISSED:
         n += 1
     return n
 

@@ -117,7 +117,9 @@ def _sites(sites: Mapping[str, Site], runs: list[Run]) -> list[Report]:
             "in_passing_runs": sum(name in slept for slept in passing),
         }
 
-    made = [one(name, site) for name, site in sites.items() if site.visits or site.worst_ns]
+    stuck = {name for run in runs for name in run.stuck}
+    told = (n for n, site in sites.items() if site.visits or site.worst_ns or n in stuck)
+    made = [one(name, sites[name]) for name in told]
     return sorted(made, key=lambda row: (-_excess(row, len(failing), len(passing)), row["site"]))
 
 

@@ -38,7 +38,13 @@ class Length:
 
     def __str__(self) -> str:
         ends = dict.fromkeys((self.least_ns, self.most_ns))
-        return "..".join(f"{ns / NS['ms']:g}ms" for ns in ends)
+        return "..".join(map(_shown, ends))
+
+
+def _shown(ns: int) -> str:
+    """So that it is read as the same."""
+    unit = next(unit for unit in ("s", "ms", "us", "ns") if ns % NS[unit] == 0)
+    return f"{ns // NS[unit]}{unit}"
 
 
 def checked_kinds(text: str) -> tuple[str, ...]:

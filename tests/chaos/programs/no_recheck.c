@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A consumer does not look again when it is woken: another one may have taken the item. */
+/* A consumer does not look again when it is woken: the producer takes an item back that nobody took in 2 ms. */
 #include "planted.h"
 
 enum { ITEMS = 20 };
@@ -21,7 +21,6 @@ static void *consume(void *arg)
 {
 	bool goes_on = true;
 
-	(void)arg;
 	while (goes_on) {
 		pthread_mutex_lock(&mutex);
 		wait_until_filled();
@@ -29,27 +28,36 @@ static void *consume(void *arg)
 		goes_on = items > 0;
 		items -= goes_on;
 		pthread_mutex_unlock(&mutex);
-		work_us(40);
 	}
-	return 0;
+	return arg;
+}
+
+static void put(int n, bool last)
+{
+	pthread_mutex_lock(&mutex);
+	items += n;
+	over = last;
+	pthread_cond_signal(&filled);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void take_back(void)
+{
+	pthread_mutex_lock(&mutex);
+	items -= items > 0;
+	pthread_mutex_unlock(&mutex);
 }
 
 int main(void)
 {
-	pthread_t consumers[2] = { begin(consume, 0), begin(consume, 0) };
+	pthread_t consumer = begin(consume, 0);
 
 	for (int i = 0; i < ITEMS; i++) {
-		sleep_us(1000);
-		pthread_mutex_lock(&mutex);
-		items++;
-		pthread_cond_signal(&filled);
-		pthread_mutex_unlock(&mutex);
+		put(1, false);
+		sleep_us(2000);
+		take_back();
 	}
-	pthread_mutex_lock(&mutex);
-	over = true;
-	pthread_cond_broadcast(&filled);
-	pthread_mutex_unlock(&mutex);
-	end(consumers[0]);
-	end(consumers[1]);
+	put(0, true);
+	end(consumer);
 	return 0;
 }

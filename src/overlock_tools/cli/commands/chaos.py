@@ -12,9 +12,9 @@ from overlock_tools.cli.options import Within, completing
 
 @click.command(
     context_settings={"allow_interspersed_args": False},
-    epilog="Exit codes: 0 no run failed, 1 one failed, or PROGRAM fails without chaos, 2 bad usage, 3 "
-    "something is not built, 125 PROGRAM cannot be preloaded, 126 it cannot be executed, 127 it was "
-    "not found, 130 interrupted.",
+    epilog="Exit codes: 0 no run failed, 1 one failed, or PROGRAM fails without chaos, 2 bad "
+    "usage, 3 something is not built, 125 PROGRAM cannot be preloaded, 126 it cannot be executed, "
+    "127 it was not found, 130 interrupted.",
 )
 @click.option(
     "--runs",
