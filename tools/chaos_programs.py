@@ -7,8 +7,8 @@
 
 Each program of tests/chaos/programs (all, unless named) is run for N seconds as it is, for N
 seconds beside two CPU hogs per CPU, and N times under chaos, as is the same program without the
-bug. The results go into docs/measured/chaos.json, of which tools/docs_tables.py makes the tables of
-docs/results/chaos.md. An idle machine, please.
+bug. With --seconds 0 the former are kept as they are. The results go into docs/measured/chaos.json,
+of which tools/docs_tables.py makes the tables of docs/results/chaos.md. An idle machine, please.
 """
 
 import argparse
@@ -83,12 +83,13 @@ def chaos(path: str, runs: int) -> Json:
     return counted(failed, runs, time.monotonic() - began)
 
 
-def measure(name: str, seconds: float, runs: int) -> Json:
+def measure(name: str, seconds: float, runs: int, found: Json) -> Json:
     with tempfile.TemporaryDirectory() as folder:
         path, fixed = built(name, folder), built(name, folder, "-DFIXED")
-        found = {"plain": stress(path, seconds)}
-        with hogs(2):
-            found["hogs"] = stress(path, seconds)
+        if seconds:
+            found = {"plain": stress(path, seconds)}
+            with hogs(2):
+                found["hogs"] = stress(path, seconds)
         return found | {"chaos": chaos(path, runs), "fixed": chaos(fixed, runs)}
 
 
@@ -124,17 +125,25 @@ def _worst(found: Json, of: str) -> tuple[float, float | None]:
     return min(both, key=lambda bounds: bounds[0])
 
 
+def bugs_table() -> str:
+    names = json.loads(MEASURED.read_text())["programs"]
+    return table(["program", "its bug"], [[_linked(name), what_is_planted(name)] for name in names])
+
+
+def _linked(name: str) -> str:
+    return f"[`{name}`](../tests/chaos/programs/{name}.c)"
+
+
 def programs_table() -> str:
     rows = [
         [
             f"`{name}`",
-            what_is_planted(name),
             *(_counts(one[kind]) for kind in ("plain", "hogs", "chaos", "fixed")),
-            *(f"{_bounds(_worst(one, of))}" for of in ("runs", "seconds")),
+            *(_bounds(_worst(one, of)) for of in ("runs", "seconds")),
         ]
         for name, one in json.loads(MEASURED.read_text())["programs"].items()
     ]
-    headings = ["program", "the bug", "stress", "beside hogs", "chaos", "fixed, chaos"]
+    headings = ["program", "stress", "beside hogs", "chaos", "without the bug, chaos"]
     return table([*headings, "× per run", "× per second"], rows)
 
 
@@ -228,7 +237,9 @@ def main() -> None:
         found["overhead"] = overhead(options.rounds)
     else:
         for name in options.names or sorted(path.stem for path in PROGRAMS.glob("*.c")):
-            found["programs"][name] = measure(name, options.seconds, options.runs)
+            found["programs"][name] = measure(
+                name, options.seconds, options.runs, found["programs"].get(name, {})
+            )
             print(name, json.dumps(found["programs"][name]), flush=True)
             found["programs"] = dict(sorted(found["programs"].items()))
             MEASURED.write_text(json.dumps(found, indent=1) + "\n")

@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,7 @@ class Rerun:
 
     def _report(self, kept: bisect.Sites, others: bisect.Sites) -> Report:
         places, counts = placed(self.known[name] for name in kept), self.judge.counts
-        options = self.settings.with_only(kept).options()
+        options = replace(self.found.settings, seed=self.run.seed, only=kept).options()
         return {
             "seed": self.run.seed,
             "sites": [{"site": name, **places[name]} for name in kept],

@@ -17,7 +17,7 @@ static void lock(void)
 static void *batch(void *arg)
 {
 	(void)arg;
-	for (int i = 0; i < 1000 && !__atomic_load_n(&over, __ATOMIC_RELAXED); i++) {
+	for (int i = 0; i < 2000 && !__atomic_load_n(&over, __ATOMIC_RELAXED); i++) {
 		lock();
 		work_us(20);
 		pthread_mutex_unlock(&mutex);

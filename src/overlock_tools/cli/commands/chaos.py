@@ -28,7 +28,8 @@ from overlock_tools.cli.options import Within, completing
     type=click.IntRange(0, 2**63),
     default=1,
     show_default=True,
-    help="Seed of the first run. The same seed makes the same decisions.",
+    help="Seed of the first run. The same seed makes the same decisions; an even one has some of "
+    "the kinds of sites alone.",
 )
 @click.option(
     "--rate",
