@@ -37,7 +37,7 @@ FOUND = [
     Planted("upgraded_rwlock", "after-unlock", "insert", "signal 6 (SIGABRT)"),
     Planted("use_after_free", "after-unlock", "work", "signal 6 (SIGABRT)"),
 ]
-# Its limit is of 100 ms, which a busy machine may exceed without our help.
+# Its limit is of 60 ms, which a busy machine may exceed without our help.
 TIMED = {"starvation"}
 HEALTHY = sorted({path.stem for path in HERE.glob("programs/*.c")} - TIMED)
 TIMEOUT_S = "2"

@@ -125,6 +125,7 @@ class Rerun:
     def _report(self, kept: bisect.Sites, others: bisect.Sites) -> Report:
         places, counts = placed(self.known[name] for name in kept), self.judge.counts
         options = replace(self.found.settings, seed=self.run.seed, only=kept).options()
+        options += ["--timeout", f"{self.found.timeout:g}"]
         return {
             "seed": self.run.seed,
             "sites": [{"site": name, **places[name]} for name in kept],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instead of a join, the owner gives the worker 5 ms, which needs 50 µs: unless it loses its CPU. */
+/* Instead of a join, the owner gives the worker 12 ms, which needs 50 µs: unless it loses its CPU. */
 #include "planted.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -23,7 +23,7 @@ int main(void)
 {
 	for (int round = 0; round < 3; round++) {
 		static long room;
-		struct timespec enough = { 0, 5000000 };
+		struct timespec enough = { 0, 12000000 };
 		pthread_t worker;
 
 		stop = false;
