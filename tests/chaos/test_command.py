@@ -71,16 +71,15 @@ def test_where_threads_hang_is_told(build: Build, chaos: Chaos) -> None:
 
 
 def test_the_site_is_found(build: Build, chaos: Chaos, tmp_path: Path) -> None:
-    """After the check, or before the act, is enough. Again, with that alone."""
-    program = build("programs/check_then_act")
-    words = [*SURE, "--length", "5ms", "--timeout", str(HANG_S), "--at", "waiter,after-unlock"]
-    done = chaos(*words, "--bisect", program)
+    """Of the two sites one matters, and the program fails again with that alone."""
+    where = ["--at", "after-unlock,start", "--sites", "note", "--sites", "begin"]
+    words = [*SURE, "--length", "10ms", "--timeout", str(HANG_S), *where, "--bisect"]
+    done = chaos(*words, build("programs/double_checked"))
     assert done.returncode == 1
     found = report_of(tmp_path / "found.json")["bisection"]
-    assert found["all_sites"] > 1
+    assert found["all_sites"] == 2
     (site,) = found["sites"]
-    enough = [("after-unlock", "read_balance"), ("waiter", "withdraw")]
-    assert (site["kind"], site["function"]) in enough
+    assert (site["kind"], site["function"]) == ("after-unlock", "note")
     assert found["alone"][0] >= 9
     assert found["replay"] in done.stdout
     words = found["replay"].split()
