@@ -254,9 +254,12 @@ static void c11(void)
 
 static void futexes(void)
 {
+	const struct timespec t = { 0, 1 };
 	uint32_t word = 1;
 
 	MUST(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0) == -1 && errno == EAGAIN);
+	MUST(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, &t, 0, 0) == -1 &&
+	     errno == ETIMEDOUT);
 	MUST(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0) == 0);
 	MUST(syscall(SYS_getpid) == getpid());
 }
