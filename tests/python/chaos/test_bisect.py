@@ -60,7 +60,13 @@ def test_parts_are_all_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("k", "n", "low", "high"),
-    [(0, 10, 0, 0.3085), (10, 10, 0.6915, 1), (5, 10, 0.1871, 0.8129), (1, 100, 0.000253, 0.0545)],
+    [
+        (0, 10, 0, 0.3085),
+        (9, 10, 0.5550, 0.9975),
+        (10, 10, 0.6915, 1),
+        (5, 10, 0.1871, 0.8129),
+        (1, 100, 0.000253, 0.0545),
+    ],
 )
 def test_bounds_are_clopper_and_pearson_s(k: int, n: int, low: float, high: float) -> None:
     assert rates.interval(k, n) == pytest.approx((low, high), abs=5e-5)
