@@ -111,6 +111,12 @@ suite(profile ALONE SECONDS 90
 	BUILD all
 	COMMAND "pytest -rs tests/profile tests/python/profile")
 
+suite(chaos SECONDS 60
+	WHAT "overlock chaos: its library answers as glibc, decisions by seed alone; planted bugs are found at their sites, healthy programs pass; bisection, interrupts"
+	PATHS preload/chaos preload/diag/symbols.c src/overlock_tools/chaos src/overlock_tools/cli/commands/chaos.py tests/chaos tests/python/chaos
+	BUILD all
+	COMMAND "pytest tests/chaos tests/python/chaos")
+
 suite(scx SECONDS 180
 	WHAT "overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
 	PATHS monitor/sched monitor/thread.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py tests/sched
