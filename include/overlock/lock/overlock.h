@@ -59,8 +59,17 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED);
 }
 
-/* Shared by all locks: what is known of a lock. A slot may serve several, which costs time only. */
-enum { OL_OVL_MEMORY, OL_OVL_FRESH, OL_OVL_KICKS };
+/*
+ * Shared by all locks: what is known of a lock. A slot may serve several, which costs time only.
+ *
+ *  PROBE: when a release may next see whether a wake-up is of use, and how often in a row it was not
+ *  KICKED: when one was woken to see that; 0: it was woken to take another's place
+ *  LEASE: when the next one shall leave its place to a sleeper
+ *  KICKS, LEAVER: two words: number of wake-ups, and who is to leave
+ */
+enum { OL_OVL_PROBE, OL_OVL_KICKED, OL_OVL_LEASE, OL_OVL_KICKS };
+#define OL_OVL_TRIES	15u
+#define OL_OVL_SURPLUS	2u
 
 static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
 {
@@ -70,6 +79,11 @@ static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
 static inline uint32_t *ol_ovl_kicks(const ol_overlock_t *l)
 {
 	return (uint32_t *)ol_ovl_slot(l, OL_OVL_KICKS);
+}
+
+static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
+{
+	return (uint32_t *)ol_ovl_slot(l, OL_OVL_KICKS) + 1;
 }
 
 struct ol_ovl_waiter {
@@ -100,6 +114,14 @@ static inline void ol_ovl_pause(ol_ticks_t span, ol_ticks_t until)
 	} while (!ol_passed(again));
 }
 
+static OL_COLD void ol_ovl_kick(ol_overlock_t *l, uint64_t when)
+{
+	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_KICKED), when);
+	ol_add_relaxed(ol_ovl_kicks(l), 1);
+	ol_count(OL_KICK);
+	ol_kick(ol_ovl_kicks(l), OL_ANY, 1);
+}
+
 /* Our turn, if nobody else's is now. */
 static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
@@ -109,15 +131,22 @@ static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 		me->mine = OL_OVL_CLAIMED;
 }
 
-/* A wake-up after which others have taken the lock is of no use: the CPUs are busy. */
+/* We were woken. If that took long, no CPU was idle. */
 static inline bool ol_ovl_is_useful(ol_overlock_t *l)
 {
-	uint64_t known = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_MEMORY));
+	ol_ticks_t kicked = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_KICKED));
+	uint64_t *probe = ol_ovl_slot(l, OL_OVL_PROBE);
+	uint64_t tries = ol_load_relaxed(probe) & OL_OVL_TRIES;
 
-	if (known && ((ol_ovl_releases(ol_load_relaxed(&l->word)) - known) & 63) > 2)
-		return false;
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_MEMORY), (uint64_t)0);
-	return true;
+	if (!kicked)
+		return true;
+	if (!ol_passed(ol_later(kicked, 1, ol_tune(prompt)))) {
+		ol_store_relaxed(probe, (uint64_t)0);
+		return true;
+	}
+	tries += tries < 5;
+	ol_store_relaxed(probe, (ol_after(1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
+	return false;
 }
 
 static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
@@ -128,7 +157,7 @@ static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
 		return;
 	w = ol_add_relaxed(&l->word, OL_OVL_SLEEPER);
 	me->counted = OL_OVL_SLEEPER;
-	me->turn = ol_after(1 + ((w & OL_OVL_SLEEPERS) / OL_OVL_SLEEPER), ol_tune(lease));
+	me->turn = ol_after(4 + 2 * ((w & OL_OVL_SLEEPERS) / OL_OVL_SLEEPER), ol_tune(lease));
 }
 
 static inline void ol_ovl_call(ol_overlock_t *l, ol_ticks_t until)
@@ -139,7 +168,7 @@ static inline void ol_ovl_call(ol_overlock_t *l, ol_ticks_t until)
 		ol_park(&l->word, w | OL_OVL_CALLED, OL_ANY, until);
 }
 
-static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, bool relieved, ol_ticks_t until)
+static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, bool leaves, ol_ticks_t until)
 {
 	ol_ovl_count_in(l, me);
 	if (me->mine)
@@ -151,7 +180,7 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 			ol_ovl_claim(l, me);
 			continue;
 		}
-		if (!relieved && !(ol_load_relaxed(&l->word) & (OL_OVL_HELD | OL_OVL_CLAIMED)))
+		if (!leaves && !(ol_load_relaxed(&l->word) & (OL_OVL_HELD | OL_OVL_CLAIMED)))
 			break;
 		ol_count(OL_PARK);
 		ol_park(ol_ovl_kicks(l), seen, OL_ANY, ol_earlier(me->turn, until));
@@ -163,6 +192,20 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 	me->tired = ol_later(me->since, 1, ol_tune(spin));
 }
 
+/* To a sleeper; or, if there are more of us than CPUs, to nobody. */
+static OL_COLD void ol_ovl_leave(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_ticks_t until)
+{
+	uint64_t *probe = ol_ovl_slot(l, OL_OVL_PROBE);
+
+	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
+	ol_store_relaxed(ol_ovl_leaver(l), 0u);
+	if ((ol_load_relaxed(probe) & OL_OVL_TRIES) < OL_OVL_SURPLUS)
+		ol_ovl_kick(l, 0);
+	else
+		ol_store_relaxed(probe, (uint64_t)0);
+	ol_ovl_sleep(l, me, true, until);
+}
+
 static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 {
 	struct ol_ovl_waiter me = { .since = ol_now() };
@@ -171,18 +214,15 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 	me.then = ol_ovl_releases(w);
 	me.tired = ol_later(me.since, 1, ol_tune(spin));
 	ol_count(OL_SLOW_PATH);
-	if ((w & OL_OVL_RELIEF) && ol_load_relaxed(ol_ovl_slot(l, OL_OVL_FRESH)) != ol_self() &&
-	    (ol_and_relaxed(&l->word, ~OL_OVL_RELIEF) & OL_OVL_RELIEF))
-		ol_ovl_sleep(l, &me, true, until);
+	if ((w & OL_OVL_RELIEF) && ol_load_relaxed(ol_ovl_leaver(l)) == ol_self())
+		ol_ovl_leave(l, &me, until);
 	for (;;) {
 		w = ol_load_relaxed(&l->word);
 		if (!(w & OL_OVL_HELD) && (me.mine || !(w & OL_OVL_CLAIMED))) {
 			uint32_t taken = (w | OL_OVL_HELD) - me.counted;
 
-			if (me.mine) {
-				taken = (taken & ~(OL_OVL_CLAIMED | OL_OVL_CALLED)) | OL_OVL_RELIEF;
-				ol_store_relaxed(ol_ovl_slot(l, OL_OVL_FRESH), (uint64_t)ol_self());
-			}
+			if (me.mine)
+				taken &= ~(OL_OVL_CLAIMED | OL_OVL_CALLED);
 			if (ol_cas_acquire(&l->word, w, taken)) /* [A] */
 				return true;
 			continue;
@@ -216,18 +256,26 @@ static inline void ol_overlock_lock(ol_overlock_t *l)
 
 static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 {
-	uint64_t *memory = ol_ovl_slot(l, OL_OVL_MEMORY), known = ol_load_relaxed(memory);
+	uint64_t *probe = ol_ovl_slot(l, OL_OVL_PROBE), known = ol_load_relaxed(probe);
+	uint64_t *lease = ol_ovl_slot(l, OL_OVL_LEASE);
+	ol_ticks_t now = ol_now();
 
 	if (w & OL_OVL_CALLED) {
 		ol_count(OL_KICK);
 		ol_kick(&l->word, OL_ANY, 1);
-	} else if (!(w & OL_OVL_CLAIMED) && (!known || ol_passed(known))) {
-		uint64_t again = ol_after(1, ol_tune(lease));
+		return;
+	}
+	if (w & OL_OVL_CLAIMED)
+		return;
+	if (!known || !ol_before(now, known)) {
+		uint64_t tries = known & OL_OVL_TRIES;
 
-		ol_store_relaxed(memory, (again & ~(uint64_t)63) | ((ol_ovl_releases(w) + 1) & 63));
-		ol_add_relaxed(ol_ovl_kicks(l), 1);
-		ol_count(OL_KICK);
-		ol_kick(ol_ovl_kicks(l), OL_ANY, 1);
+		ol_store_relaxed(probe, (ol_later(now, 1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
+		ol_ovl_kick(l, now);
+	} else if (!ol_before(now, ol_load_relaxed(lease))) {
+		ol_store_relaxed(lease, ol_later(now, 1, ol_tune(lease)));
+		ol_store_relaxed(ol_ovl_leaver(l), ol_self());
+		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
 	}
 }
 
