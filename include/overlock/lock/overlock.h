@@ -184,8 +184,10 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 			break;
 		ol_count(OL_PARK);
 		ol_park(ol_ovl_kicks(l), seen, OL_ANY, ol_earlier(me->turn, until));
-		if (seen != ol_load_relaxed(ol_ovl_kicks(l)) && ol_ovl_is_useful(l))
+		if (seen != ol_load_relaxed(ol_ovl_kicks(l))) {
+			ol_ovl_is_useful(l);
 			break;
+		}
 	}
 	me->since = ol_now();
 	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
