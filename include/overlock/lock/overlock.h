@@ -144,8 +144,8 @@ static inline bool ol_ovl_is_useful(ol_overlock_t *l)
 		ol_store_relaxed(probe, (uint64_t)0);
 		return true;
 	}
-	tries += tries < 5;
-	ol_store_relaxed(probe, (ol_after(1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
+	tries += tries < 8;
+	ol_store_relaxed(probe, (ol_after(1u << tries, ol_tune(lease) / 8) & ~(uint64_t)OL_OVL_TRIES) | tries);
 	return false;
 }
 
@@ -186,6 +186,7 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 		ol_park(ol_ovl_kicks(l), seen, OL_ANY, ol_earlier(me->turn, until));
 		if (seen != ol_load_relaxed(ol_ovl_kicks(l))) {
 			ol_ovl_is_useful(l);
+			ol_ovl_claim(l, me);
 			break;
 		}
 	}
@@ -197,14 +198,10 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 /* To a sleeper; or, if there are more of us than CPUs, to nobody. */
 static OL_COLD void ol_ovl_leave(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_ticks_t until)
 {
-	uint64_t *probe = ol_ovl_slot(l, OL_OVL_PROBE);
-
 	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
-	if ((ol_load_relaxed(probe) & OL_OVL_TRIES) < OL_OVL_SURPLUS)
+	if ((ol_load_relaxed(ol_ovl_slot(l, OL_OVL_PROBE)) & OL_OVL_TRIES) < OL_OVL_SURPLUS)
 		ol_ovl_kick(l, 0);
-	else
-		ol_store_relaxed(probe, (uint64_t)0);
 	ol_ovl_sleep(l, me, true, until);
 }
 
@@ -272,10 +269,12 @@ static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 	if (!known || !ol_before(now, known)) {
 		uint64_t tries = known & OL_OVL_TRIES;
 
-		ol_store_relaxed(probe, (ol_later(now, 1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
+		ol_store_relaxed(probe, (ol_later(now, 8u << tries, ol_tune(lease) / 8) & ~(uint64_t)OL_OVL_TRIES) | tries);
 		ol_ovl_kick(l, now);
 	} else if (!ol_before(now, ol_load_relaxed(lease))) {
-		ol_store_relaxed(lease, ol_later(now, 1, ol_tune(lease)));
+		bool surplus = (known & OL_OVL_TRIES) >= OL_OVL_SURPLUS;
+
+		ol_store_relaxed(lease, ol_later(now, surplus ? 1 : 8, ol_tune(lease) / 8));
 		ol_store_relaxed(ol_ovl_leaver(l), ol_self());
 		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
 	}
