@@ -69,7 +69,6 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
  */
 enum { OL_OVL_PROBE, OL_OVL_KICKED, OL_OVL_LEASE, OL_OVL_KICKS };
 #define OL_OVL_TRIES	15u
-#define OL_OVL_SURPLUS	2u
 
 static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
 {
@@ -122,6 +121,17 @@ static OL_COLD void ol_ovl_kick(ol_overlock_t *l, uint64_t when)
 	ol_kick(ol_ovl_kicks(l), OL_ANY, 1);
 }
 
+static __thread uint64_t ol_ovl_slice;
+
+/* Whether this context lost its CPU since it last asked. */
+static inline bool ol_ovl_was_preempted(void)
+{
+	uint64_t id = ol_slice_id(), then = ol_ovl_slice;
+
+	ol_ovl_slice = id;
+	return then && id != then;
+}
+
 /* Our turn, if nobody else's is now. */
 static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
@@ -140,12 +150,12 @@ static inline bool ol_ovl_is_useful(ol_overlock_t *l)
 
 	if (!kicked)
 		return true;
-	if (!ol_passed(ol_later(kicked, 1, ol_tune(prompt)))) {
+	if (((ol_ovl_releases(ol_load_relaxed(&l->word)) - kicked) & 63) <= 2) {
 		ol_store_relaxed(probe, (uint64_t)0);
 		return true;
 	}
-	tries += tries < 8;
-	ol_store_relaxed(probe, (ol_after(1u << tries, ol_tune(lease) / 8) & ~(uint64_t)OL_OVL_TRIES) | tries);
+	tries += tries < 3;
+	ol_store_relaxed(probe, (ol_after(1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
 	return false;
 }
 
@@ -190,6 +200,7 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 			break;
 		}
 	}
+	ol_ovl_was_preempted();
 	me->since = ol_now();
 	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
 	me->tired = ol_later(me->since, 1, ol_tune(spin));
@@ -200,7 +211,7 @@ static OL_COLD void ol_ovl_leave(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_
 {
 	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
-	if ((ol_load_relaxed(ol_ovl_slot(l, OL_OVL_PROBE)) & OL_OVL_TRIES) < OL_OVL_SURPLUS)
+	if (!ol_ovl_was_preempted())
 		ol_ovl_kick(l, 0);
 	ol_ovl_sleep(l, me, true, until);
 }
@@ -269,12 +280,10 @@ static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 	if (!known || !ol_before(now, known)) {
 		uint64_t tries = known & OL_OVL_TRIES;
 
-		ol_store_relaxed(probe, (ol_later(now, 8u << tries, ol_tune(lease) / 8) & ~(uint64_t)OL_OVL_TRIES) | tries);
-		ol_ovl_kick(l, now);
+		ol_store_relaxed(probe, (ol_later(now, 1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
+		ol_ovl_kick(l, ((ol_ovl_releases(w) + 1) & 63) | 64);
 	} else if (!ol_before(now, ol_load_relaxed(lease))) {
-		bool surplus = (known & OL_OVL_TRIES) >= OL_OVL_SURPLUS;
-
-		ol_store_relaxed(lease, ol_later(now, surplus ? 1 : 8, ol_tune(lease) / 8));
+		ol_store_relaxed(lease, ol_later(now, 1, ol_tune(lease)));
 		ol_store_relaxed(ol_ovl_leaver(l), ol_self());
 		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
 	}
