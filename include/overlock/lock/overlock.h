@@ -122,6 +122,7 @@ static OL_COLD void ol_ovl_kick(ol_overlock_t *l, uint64_t when)
 }
 
 static __thread uint64_t ol_ovl_slice;
+static __thread enum { OL_OVL_STAYS, OL_OVL_HANDS, OL_OVL_QUITS } ol_ovl_leaves; /* to a sleeper; to nobody */
 
 /* Whether this context lost its CPU since it last asked. */
 static inline bool ol_ovl_was_preempted(void)
@@ -210,9 +211,9 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 static OL_COLD void ol_ovl_leave(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_ticks_t until)
 {
 	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
-	ol_store_relaxed(ol_ovl_leaver(l), 0u);
-	if (!ol_ovl_was_preempted())
+	if (ol_ovl_leaves == OL_OVL_HANDS)
 		ol_ovl_kick(l, 0);
+	ol_ovl_leaves = OL_OVL_STAYS;
 	ol_ovl_sleep(l, me, true, until);
 }
 
@@ -224,7 +225,7 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 	me.then = ol_ovl_releases(w);
 	me.tired = ol_later(me.since, 1, ol_tune(spin));
 	ol_count(OL_SLOW_PATH);
-	if ((w & OL_OVL_RELIEF) && ol_load_relaxed(ol_ovl_leaver(l)) == ol_self())
+	if ((w & OL_OVL_RELIEF) && ol_ovl_leaves)
 		ol_ovl_leave(l, &me, until);
 	for (;;) {
 		w = ol_load_relaxed(&l->word);
@@ -282,9 +283,12 @@ static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 
 		ol_store_relaxed(probe, (ol_later(now, 1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
 		ol_ovl_kick(l, ((ol_ovl_releases(w) + 1) & 63) | 64);
+	} else if (ol_ovl_was_preempted()) {
+		ol_ovl_leaves = OL_OVL_QUITS;
+		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
 	} else if (!ol_before(now, ol_load_relaxed(lease))) {
 		ol_store_relaxed(lease, ol_later(now, 1, ol_tune(lease)));
-		ol_store_relaxed(ol_ovl_leaver(l), ol_self());
+		ol_ovl_leaves = OL_OVL_HANDS;
 		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
 	}
 }
