@@ -89,6 +89,7 @@ struct ol_ovl_waiter {
 	uint32_t mine;	  /* OL_OVL_CLAIMED once we claim the lock */
 	uint32_t counted; /* OL_OVL_SLEEPER while we are one of the sleepers */
 	uint16_t then;
+	bool woken; /* by another, in our turn */
 	ol_ticks_t since, tired, turn;
 };
 
@@ -197,7 +198,7 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 		ol_park(ol_ovl_kicks(l), seen, OL_ANY, ol_earlier(me->turn, until));
 		if (seen != ol_load_relaxed(ol_ovl_kicks(l))) {
 			ol_ovl_is_useful(l);
-			ol_ovl_claim(l, me);
+			me->woken = true;
 			break;
 		}
 	}
@@ -240,7 +241,11 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 		}
 		if (ol_passed(until))
 			break;
-		if (ol_passed(me.tired) || (!me.mine && (w & OL_OVL_CLAIMED)))
+		if (ol_passed(me.tired) && me.woken && !(w & OL_OVL_CLAIMED)) {
+			me.woken = false;
+			ol_ovl_claim(l, &me);
+			me.tired = ol_after(1, ol_tune(spin));
+		} else if (ol_passed(me.tired))
 			ol_ovl_sleep(l, &me, false, until);
 		else if (ol_ovl_is_quick(w, &me))
 			ol_ovl_pause(ol_tune(pace), ol_earlier(me.tired, until));
