@@ -123,6 +123,7 @@ static OL_COLD void ol_ovl_kick(ol_overlock_t *l, uint64_t when)
 }
 
 static __thread uint64_t ol_ovl_slice;
+static __thread ol_ticks_t ol_ovl_since; /* when this context was last woken */
 static __thread enum { OL_OVL_STAYS, OL_OVL_HANDS, OL_OVL_QUITS } ol_ovl_leaves; /* to a sleeper; to nobody */
 
 /* Whether this context lost its CPU since it last asked. */
@@ -203,7 +204,7 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 		}
 	}
 	ol_ovl_was_preempted();
-	me->since = ol_now();
+	ol_ovl_since = me->since = ol_now();
 	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
 	me->tired = ol_later(me->since, 1, ol_tune(spin));
 }
@@ -273,7 +274,6 @@ static inline void ol_overlock_lock(ol_overlock_t *l)
 static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 {
 	uint64_t *probe = ol_ovl_slot(l, OL_OVL_PROBE), known = ol_load_relaxed(probe);
-	uint64_t *lease = ol_ovl_slot(l, OL_OVL_LEASE);
 	ol_ticks_t now = ol_now();
 
 	if (w & OL_OVL_CALLED) {
@@ -291,8 +291,8 @@ static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 	} else if (ol_ovl_was_preempted()) {
 		ol_ovl_leaves = OL_OVL_QUITS;
 		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
-	} else if (!ol_before(now, ol_load_relaxed(lease))) {
-		ol_store_relaxed(lease, ol_later(now, 1, ol_tune(lease)));
+	} else if (!ol_before(now, ol_later(ol_ovl_since, 1, ol_tune(lease)))) {
+		ol_ovl_since = now;
 		ol_ovl_leaves = OL_OVL_HANDS;
 		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
 	}
