@@ -5,6 +5,7 @@
 // within an execution, so a use after free is seen.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,47 @@ private:
     std::vector<std::pair<const void *, History>> histories_;
     size_t history_count_ = 0;
 };
+
+inline uint64_t Memory::read(const uint8_t *p, size_t width) {
+    switch (width) { // fixed sizes become single moves
+    case 1:
+        return *p;
+    case 2: {
+        uint16_t v;
+        memcpy(&v, p, 2);
+        return v;
+    }
+    case 4: {
+        uint32_t v;
+        memcpy(&v, p, 4);
+        return v;
+    }
+    default: {
+        uint64_t v;
+        memcpy(&v, p, 8);
+        return v;
+    }
+    }
+}
+
+inline void Memory::write(uint8_t *p, size_t width, uint64_t v) {
+    auto v32 = static_cast<uint32_t>(v);
+    auto v16 = static_cast<uint16_t>(v);
+
+    switch (width) {
+    case 1:
+        *p = static_cast<uint8_t>(v);
+        break;
+    case 2:
+        memcpy(p, &v16, 2);
+        break;
+    case 4:
+        memcpy(p, &v32, 4);
+        break;
+    default:
+        memcpy(p, &v, 8);
+    }
+}
 
 } // namespace ol::engine
 #endif

@@ -8,6 +8,7 @@
  * that may have been taken meanwhile, and a stale waiter may look at one.
  */
 #include "internal.h"
+#include "slices.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -123,7 +124,9 @@ static OL_COLD uint32_t self_slow(void)
 	/* A handler may have been here between our look and now; its id stands. */
 	if (id && !ol_cas_relaxed(&me.id, none, id))
 		id_put(id);
-	return ol_load_relaxed(&me.id);
+	id = ol_load_relaxed(&me.id);
+	ol_slices_join(id);
+	return id;
 }
 
 uint32_t ol_self(void)
@@ -310,6 +313,7 @@ static void thread_exit(void *unused)
 		return;
 	node = cache_swap(0);
 	me.state = GONE;
+	ol_slices_leave();
 #ifdef OL_COUNTED
 	ol_sites_leave();
 #endif
@@ -352,6 +356,7 @@ void ol_context_renew(void)
 	me.id = 0;
 	me.cached = 0;
 	me.busy = 0;
+	ol_slices_start();
 }
 
 void ol_test_limits(uint32_t id_limit, uint32_t node_limit)

@@ -13,6 +13,7 @@
  * CPU nothing happens at its end.
  */
 #include "internal.h"
+#include "slices.h"
 #ifdef OL_COUNTED
 #include "counting.h"
 #endif
@@ -121,6 +122,10 @@ static void look(void)
 
 uint64_t ol_slice_id(void)
 {
+	uint64_t id;
+
+	if (ol_slices_id(&id))
+		return id;
 	if (rseq_works)
 		look();
 	return slice.id;
@@ -158,6 +163,8 @@ ol_ticks_t ol_slice_end(void)
 {
 	ol_ticks_t over;
 
+	if (ol_slices_end(&over))
+		return over;
 	if (!rseq_works || !slice_length)
 		return OL_NEVER;
 	look();
@@ -214,6 +221,9 @@ static struct ol_source sources[] = {
 	  "slice_end: an estimate, one scheduler slice after the thread's first look", false },
 	{ "rseq slice extension",
 	  "defer: asks for a short delay of preemption; detected, not yet used", false },
+	{ "overlock sched",
+	  "slice_id, slice_end, slice_min, is_preempted, defer, yield_to: the scheduler's word",
+	  false },
 	{ 0, 0, false },
 };
 
@@ -229,20 +239,10 @@ void ol_knowledge_start(void)
 	sources[0].available = rseq_works;
 	sources[1].available = rseq_works && slice_length;
 	sources[2].available = kernel_can_defer();
+	sources[3].available = ol_slices_start();
 }
 
 /* Nobody here knows these. */
-
-ol_ticks_t ol_slice_min(void)
-{
-	return OL_NEVER;
-}
-
-bool ol_is_preempted(uint32_t id)
-{
-	(void)id;
-	return false;
-}
 
 ol_ticks_t ol_quota_end(void)
 {
@@ -252,12 +252,4 @@ ol_ticks_t ol_quota_end(void)
 bool ol_cpu_idle(void)
 {
 	return false;
-}
-
-void ol_defer_begin(void)
-{
-}
-
-void ol_defer_end(void)
-{
 }

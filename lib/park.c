@@ -2,6 +2,7 @@
 /* Parking and yielding: futexes with bit sets for keys. */
 #define OL_POLL_HOOK
 #include "internal.h"
+#include "slices.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -93,9 +94,10 @@ void ol_yield(void)
 	ol_polled(OL_NEVER);
 }
 
-/* Linux lets nobody name the thread that should run next. */
+/* Linux lets nobody name the thread that should run next; `overlock sched` does. */
 void ol_yield_to(uint32_t id)
 {
-	(void)id;
+	ol_slices_name(id);
 	ol_yield();
+	ol_slices_unname();
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define OL_EXPECTED_ns(least, most)	"expected a time of " #least " to " #most " ns, or inf"
+#define OL_EXPECTED_finite(least, most) "expected a time of " #least " to " #most " ns"
 #define OL_EXPECTED_count(least, most)	"expected a number from " #least " to " #most
 #define OL_EXPECTED_power(least, most)	"expected a power of two from " #least " to " #most
 
@@ -24,6 +25,7 @@ const struct ol_tunable ol_tunables[OL_TUNABLES] = {
 
 /* What the list says of itself is true: no default is nonsense, and none is without a source. */
 #define OL_HOLDS_ns(v)	  1
+#define OL_HOLDS_finite(v) 1
 #define OL_HOLDS_count(v) 1
 #define OL_HOLDS_power(v) (((v) & ((v) - 1)) == 0)
 #define OL_TUNABLE(name, unit, preset, least, most, when, source, what)                            \
@@ -56,7 +58,7 @@ bool ol_tunable_parse(const struct ol_tunable *t, const char *text, uint64_t *va
 
 void ol_tunable_variable(const struct ol_tunable *t, char *name, size_t size)
 {
-	int n = snprintf(name, size, "OVERLOCK_%s%s", t->name, t->unit == OL_UNIT_ns ? "_NS" : "");
+	int n = snprintf(name, size, "OVERLOCK_%s%s", t->name, ol_tunable_is_time(t) ? "_NS" : "");
 
 	for (int i = 0; i < n; i++)
 		name[i] = (char)toupper((unsigned char)name[i]);

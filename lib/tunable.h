@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum ol_unit { OL_UNIT_ns, OL_UNIT_count, OL_UNIT_power };
+enum ol_unit { OL_UNIT_ns, OL_UNIT_finite, OL_UNIT_count, OL_UNIT_power };
 
 struct ol_tunable {
 	const char *name;
@@ -24,10 +24,16 @@ enum {
 	OL_TUNABLES
 };
 
+/* Stored in ticks. */
+static inline bool ol_tunable_is_time(const struct ol_tunable *t)
+{
+	return t->unit == OL_UNIT_ns || t->unit == OL_UNIT_finite;
+}
+
 #pragma GCC visibility push(hidden)
 extern const struct ol_tunable ol_tunables[OL_TUNABLES];
 
-/* Digits, or `inf` for a time, which is UINT64_MAX; false if it is neither or out of range. */
+/* Digits, or `inf` for ns, which is UINT64_MAX; false if it is neither or out of range. */
 bool ol_tunable_parse(const struct ol_tunable *t, const char *text, uint64_t *value);
 
 /* OVERLOCK_<NAME>_NS for a time, OVERLOCK_<NAME> for a number. */

@@ -31,7 +31,7 @@ static void set(const struct ol_tunable *t, uint64_t value)
 
 	/* Relaxed: a tunable orders nothing; a waiter that reads the old value waits as before. */
 	ol_store_relaxed(&given[t - ol_tunables], value);
-	ol_store_relaxed(field, t->unit == OL_UNIT_ns ? ol_ticks_from_ns(value) : value);
+	ol_store_relaxed(field, ol_tunable_is_time(t) ? ol_ticks_from_ns(value) : value);
 }
 
 const char *ol_set_tunable(const char *name, const char *value)
@@ -55,7 +55,7 @@ bool ol_get_tunable(const char *name, char *text, size_t size)
 	if (!t)
 		return false;
 	v = ol_load_relaxed(&given[t - ol_tunables]);
-	if (t->unit == OL_UNIT_ns && v == OL_NEVER)
+	if (v == OL_NEVER)
 		snprintf(text, size, "inf");
 	else
 		snprintf(text, size, "%" PRIu64, v);

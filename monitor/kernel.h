@@ -15,6 +15,7 @@ struct load_weight {
 
 struct cfs_rq {
 	unsigned int nr_queued;
+	int throttle_count; /* of its group and those above it */
 } KERNELS;
 
 struct cfs_rq___before_6_14 {
@@ -31,12 +32,30 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq; /* the queue that it is in */
 } KERNELS;
 
+struct thread_info {
+	__u32 cpu; /* since Linux 5.16 on x86 */
+} KERNELS;
+
 struct task_struct {
-	__u32 pid; /* the thread; the kernel has it signed */
+	struct thread_info thread_info;
+	__u32 pid;  /* the thread; the kernel has it signed */
+	__u32 tgid; /* its process, likewise */
+	unsigned int flags;
 	unsigned int policy;
+	unsigned int in_iowait : 1;
+	__u8 throttled; /* Linux 6.18; a bool */
 	__u64 start_boottime;
+	char comm[16];
 	struct sched_entity se;
 } KERNELS;
+
+#ifdef __TARGET_ARCH_x86
+struct pt_regs___x86 {
+	unsigned long r15, r14, r13, r12, bp, bx;
+	unsigned long r10, dx, si, di, orig_ax;
+	unsigned long ip, sp;
+} KERNELS;
+#endif
 
 struct timerqueue_node {
 	__s64 expires;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "told.h"
+#include "words.h"
 #include <stdio.h>
 #include <unistd.h>
 
-/* Words are our own, or the kernel's with neither quotes nor backslashes. */
 static void tell_word(const char *name, const char *word)
 {
-	printf("\"%s\": \"", name);
-	for (; *word; word++)
-		if (*word != '"' && *word != '\\' && *word >= ' ')
-			putchar(*word);
-	printf("\", ");
+	printf("\"%s\": ", name);
+	tell_string(word);
+	printf(", ");
 }
 
 /* The least that is counted at a place. */

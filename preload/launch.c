@@ -95,18 +95,18 @@ static bool take_rwlock(struct asked *a, const char *name)
 }
 
 /* As digits without zeros before them, or inf. */
-static const char *as_told(const struct ol_tunable *t, uint64_t value)
+static const char *as_told(uint64_t value)
 {
 	char *text;
 
-	if (t->unit == OL_UNIT_ns && value == UINT64_MAX)
+	if (value == UINT64_MAX)
 		return "inf";
 	return asprintf(&text, "%" PRIu64, value) < 0 ? 0 : text;
 }
 
 void option_of(const struct ol_tunable *t, char *option, size_t size)
 {
-	int n = snprintf(option, size, "--%s%s", t->name, t->unit == OL_UNIT_ns ? "-ns" : "");
+	int n = snprintf(option, size, "--%s%s", t->name, ol_tunable_is_time(t) ? "-ns" : "");
 
 	for (int i = 0; i < n; i++)
 		if (option[i] == '_')
@@ -128,7 +128,7 @@ static bool take_tunable(struct asked *a, const char *option, const char *text)
 
 		if (is_option_of(t, option))
 			return ol_tunable_parse(t, text, &value) &&
-			       (a->tunable[t - ol_tunables] = as_told(t, value));
+			       (a->tunable[t - ol_tunables] = as_told(value));
 	}
 	return false;
 }
@@ -150,16 +150,17 @@ static bool take(struct asked *a, const char *option, const char *value)
 static bool understand(struct asked *a, char **words)
 {
 	while (*words && (*words)[0] == '-' && (*words)[1]) {
-		char *option = *words++, *equals = strchr(option, '='), *value;
+		char *word = *words++, *equals = strchr(word, '='), *option, *value;
 
-		if (!strcmp(option, "--"))
+		if (!strcmp(word, "--"))
 			break;
 		value = equals ? equals + 1 : *words;
-		option = equals ? strndup(option, (size_t)(equals - option)) : option;
+		option = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
 		if (!option || !value || !take(a, option, value)) {
 			a->wrong = (struct misunderstood){ option, value };
 			return false;
 		}
+		free(option);
 		words += !equals;
 	}
 	a->program = words;

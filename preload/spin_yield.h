@@ -45,38 +45,13 @@ static inline bool ol_spin_yield_is_contended(const ol_spin_yield_t *l)
 
 static inline bool ol_spin_yield_trylock(ol_spin_yield_t *l)
 {
-	return ol_cas_acquire(&l->word, (uint32_t)OL_SPIN_YIELD_FREE, /* [A] */
+	return !ol_spin_yield_is_locked(l) &&
+	       ol_cas_acquire(&l->word, (uint32_t)OL_SPIN_YIELD_FREE, /* [A] */
 			      (uint32_t)OL_SPIN_YIELD_HELD);
 }
 
-static OL_COLD bool ol_spin_yield_lock_slow(ol_spin_yield_t *l, ol_ticks_t until)
-{
-	ol_ticks_t tired = ol_after(1, ol_tune(spin));
-
-	ol_count(OL_SLOW_PATH);
-	do {
-		if (ol_passed(until))
-			return false;
-		if (ol_passed(tired)) {
-			ol_count(OL_YIELD);
-			ol_yield();
-		} else {
-			ol_relax_until(ol_earlier(tired, until));
-		}
-	} while (ol_spin_yield_is_locked(l) || !ol_spin_yield_trylock(l));
-	return true;
-}
-
-static inline bool ol_spin_yield_timedlock(ol_spin_yield_t *l, ol_ticks_t until)
-{
-	return ol_spin_yield_trylock(l) || ol_spin_yield_lock_slow(l, until);
-}
-
-static inline void ol_spin_yield_lock(ol_spin_yield_t *l)
-{
-	if (OL_UNLIKELY(!ol_spin_yield_trylock(l)))
-		ol_spin_yield_lock_slow(l, OL_NEVER);
-}
+#define OL_YIELDING ol_spin_yield
+#include <overlock/lock/impl/yielding.h>
 
 static inline void ol_spin_yield_unlock(ol_spin_yield_t *l)
 {

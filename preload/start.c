@@ -254,6 +254,12 @@ enum { FRESH, STARTING, STARTED };
 static uint32_t state;
 static const uint32_t *starter; /* its `my_id`: there are no ids yet */
 
+/* In the checked library nobody goes straight through. */
+static uint32_t plain_kind(uint32_t kind)
+{
+	return IS_CHECKED ? (uint32_t)KIND_NONE : kind;
+}
+
 /*
  * Releases: with `ol_run_real`, the choices and where condition variables keep their flags, and the
  * kind after the lock that it stands for.
@@ -269,8 +275,7 @@ static void choose_all(void)
 	ol_run_conds_start();
 	kind = ol_run_choices_start(ops, choose_openmp(ops));
 	ol_store_release(&ol_run_chosen, ops);
-	if (!IS_CHECKED) /* there nobody goes straight through */
-		ol_store_release(&ol_run_plain_kind, kind);
+	ol_store_release(&ol_run_plain_kind, plain_kind(kind));
 }
 
 /* Releases: with `ol_run_real`. */
@@ -350,19 +355,21 @@ OL_COLD const struct ol_lock_ops *ol_run_start(void)
  */
 static void leave_children_alone(void)
 {
-	const char *children = secure_getenv("OVERLOCK_CHILDREN"), *live = getenv("OVERLOCK_LIVE");
-	char *beside;
+	const char *children = secure_getenv("OVERLOCK_CHILDREN"), *told = getenv("OVERLOCK_LIVE");
+	char *beside, *live;
 
 	if (!children || strcmp(children, "0") != 0)
 		return;
+	live = told ? strdup(told) : 0; /* which the changes below may move */
 	beside = ol_run_preloaded_beside(0, getenv("LD_PRELOAD"));
-	if (!beside)
+	if (!beside || (told && !live))
 		ol_run_refuse("OVERLOCK_CHILDREN", "out of memory for the environment of children");
 	ol_run_remove_told();
 	if (*beside)
 		setenv("LD_PRELOAD", beside, 1);
 	if (live)
 		setenv("OVERLOCK_LIVE", live, 1);
+	free(live);
 	free(beside);
 }
 

@@ -5,95 +5,56 @@
 
 namespace ol::simulator {
 
-void Events::rise(size_t place, Entry e) {
-    Entry *heap = heap_.data();
+void Events::put_near(Timer &t) {
+    size_t b = bucket(t.at_);
+    Timer **place = &near_[b];
 
-    while (place > 0) {
-        size_t parent = (place - 1) / children;
-        if (!e.before(heap[parent]))
-            break;
-        put(heap[place], place, heap[parent]);
-        place = parent;
-    }
-    put(heap[place], place, e);
+    while (*place && (*place)->before(t))
+        place = &(*place)->next_;
+    t.next_ = *place;
+    *place = &t;
+    mark(b);
 }
 
-void Events::sink(size_t place, Entry e) {
-    Entry *heap = heap_.data();
-    const size_t size = heap_.size();
+void Events::take_near(Timer &t) {
+    size_t b = bucket(t.at_);
+    Timer **place = &near_[b];
 
-    for (size_t child; (child = place * children + 1) < size;) {
-        size_t end = std::min(child + children, size);
-        size_t first = child;
-        auto least = heap[child].key();
-        for (size_t other = child + 1; other < end; other++) {
-            auto key = heap[other].key();
-            first = key < least ? other : first;
-            least = key < least ? key : least;
-        }
-        if (e.key() < least)
-            break;
-        put(heap[place], place, heap[first]);
-        place = first;
-    }
-    put(heap[place], place, e);
+    while (*place != &t)
+        place = &(*place)->next_;
+    *place = t.next_;
+    mark(b);
 }
 
-void Events::remove(size_t place) {
-    Entry last = heap_.back();
-
-    heap_[place].timer->place_ = Timer::nowhere;
-    heap_.pop_back();
-    if (place == heap_.size())
-        return;
-    if (place > 0 && last.before(heap_[(place - 1) / children]))
-        rise(place, last);
-    else
-        sink(place, last);
+void Events::cancel(Timer &t) {
+    if (t.where_ == Timer::Where::near)
+        take_near(t);
+    else if (t.where_ == Timer::Where::far)
+        far_.erase(&t);
+    t.where_ = Timer::Where::nowhere;
 }
 
-// Most timers are set again by what happens: one way through the heap instead of two.
 void Events::set(Timer &t, Time at) {
     cancel(t);
     if (at == never)
         return;
-    t.at_ = at;
-    if (&t == happening_) {
-        happening_ = nullptr;
-        sink(0, {at, ++set_, &t});
-        return;
-    }
-    heap_.push_back({});
-    rise(heap_.size() - 1, {at, ++set_, &t});
-}
-
-void Events::cancel(Timer &t) {
-    if (t.is_set())
-        remove(t.place_);
-}
-
-bool Events::nothing_before(Time t) const {
-    if (!happening_)
-        return heap_.empty() || t < heap_.front().at;
-    size_t end = std::min(1 + children, heap_.size());
-    for (size_t i = 1; i < end; i++)
-        if (heap_[i].at <= t)
-            return false;
-    return true;
+    t.at_ = std::max(at, now_);
+    t.order_ = ++set_;
+    bool near = (t.at_ >> width) - (now_ >> width) < buckets;
+    t.where_ = near ? Timer::Where::near : Timer::Where::far;
+    if (near)
+        put_near(t);
+    else
+        far_.insert(&t);
 }
 
 bool Events::next() {
-    if (heap_.empty())
+    Timer *t = first();
+
+    if (!t)
         return false;
-    Timer &t = *heap_.front().timer;
-    now_ = t.at_;
-    happened_++;
-    t.place_ = Timer::nowhere;
-    happening_ = &t;
-    t.happens_();
-    if (happening_)
-        remove(0);
-    happening_ = nullptr;
+    begins(*t);
+    t->happens_();
     return true;
 }
 

@@ -11,29 +11,12 @@ Lines::Lines(const Machine &machine, uintptr_t from, size_t size, uint64_t seed)
       from_(from),
       words_((machine.cores() + 63) / 64),
       lines_(size / bytes),
-      sharers_(lines_.size(), words_) {}
-
-Time Lines::distance(unsigned from, unsigned to) const {
-    return machine_.socket_of_core(from) == machine_.socket_of_core(to) ? machine_.costs.near
-                                                                        : machine_.costs.far;
-}
-
-// From the owner, else from the nearest core that has a copy, else from memory.
-Time Lines::way(const Line &l, const uint64_t *sharers, unsigned core) const {
-    const Time nearest = std::min(machine_.costs.near, machine_.costs.far);
-    Time least = machine_.costs.memory;
-
-    if (l.owner != nobody)
-        return distance(static_cast<unsigned>(l.owner), core);
-    for (size_t w = 0; w < words_; w++)
-        for (uint64_t left = sharers[w]; left; left &= left - 1) {
-            auto other =
-                static_cast<unsigned>(w * 64) + static_cast<unsigned>(std::countr_zero(left));
-            least = std::min(least, distance(other, core));
-            if (least <= nearest)
-                return least;
-        }
-    return least;
+      sharers_(words_ == 1 ? 0 : lines_.size(), words_) {
+    sockets_.resize(machine.cores() * words_);
+    for (unsigned a = 0; a < machine.cores(); a++)
+        for (unsigned b = 0; b < machine.cores(); b++)
+            if (machine.socket_of_core(a) == machine.socket_of_core(b))
+                add(&sockets_[a * words_], b);
 }
 
 unsigned Lines::others(const uint64_t *sharers, unsigned core) const {
@@ -57,38 +40,41 @@ Time Lines::among_hammers(const Line &l) const {
     return wait;
 }
 
-// Otherwise contexts would fall into step with each other, as they do nowhere else.
-Time Lines::varied(Time way) {
-    uint32_t percent =
-        100 - machine_.jitter_percent + random_.below(2 * machine_.jitter_percent + 1);
+Time Lines::read(const void *address, unsigned core, Time now) {
+    size_t number = number_of(address);
+    const Costs &c = machine_.costs;
 
-    return way * percent / 100;
+    if (number >= lines_.size())
+        return now + c.hit; // not the locks' memory
+    Line &l = lines_[number];
+    uint64_t *sharers = sharers_of(number, l);
+    if ((l.owner == static_cast<int>(core) && !l.hammers) || has(sharers, core))
+        return now + c.hit;
+    Time start = begins(l, now);
+    Time done = start + varied(way(l, sharers, core)) + c.hit;
+    l.busy = start + c.occupied;
+    if (l.owner != nobody)
+        add(sharers, static_cast<unsigned>(l.owner));
+    l.owner = nobody;
+    add(sharers, core);
+    return done;
 }
 
 Time Lines::use(const void *address, unsigned core, Use use, Time now) {
+    if (use == Use::read)
+        return read(address, core, now);
     size_t number = number_of(address);
     const Costs &c = machine_.costs;
-    Time own = use == Use::read ? c.hit : use == Use::write ? c.store : c.atomic;
+    Time own = use == Use::write ? c.store : c.atomic;
 
     if (number >= lines_.size())
         return now + own; // not the locks' memory
     Line &l = lines_[number];
-    uint64_t *sharers = sharers_of(number);
-    bool mine = l.owner == static_cast<int>(core) && !l.hammers;
-    if (mine || (use == Use::read && has(sharers, core)))
+    uint64_t *sharers = sharers_of(number, l);
+    if (l.owner == static_cast<int>(core) && !l.hammers)
         return now + own;
 
-    Time start = std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
-    traffic.transfers++;
-    if (use == Use::read) {
-        Time done = start + varied(way(l, sharers, core)) + own;
-        l.busy = start + c.occupied;
-        if (l.owner != nobody)
-            add(sharers, static_cast<unsigned>(l.owner));
-        l.owner = nobody;
-        add(sharers, core);
-        return done;
-    }
+    Time start = begins(l, now);
     unsigned copies = others(sharers, core);
     bool upgrades = l.owner == nobody && has(sharers, core);
     Time takes = varied(upgrades ? c.upgrade : way(l, sharers, core)) + copies * c.invalidate;

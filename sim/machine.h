@@ -12,6 +12,7 @@
 
 #include <engine/random.h>
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <vector>
@@ -50,6 +51,8 @@ public:
     // When a core that begins to use it at `now` has done so.
     Time use(const void *address, unsigned core, Use use, Time now);
 
+    Time read(const void *address, unsigned core, Time now); // the same, of a load
+
     // Cores whose waiters write the line once per `period` while they wait.
     void hammer(const void *address, int more, Time period);
 
@@ -57,32 +60,62 @@ public:
 
 private:
     struct Line {
-        Time busy = 0; // until then it serves others
+        Time busy = 0;        // until then it serves others
+        Time period = 0;      // of each of the hammers
+        uint64_t sharers = 0; // up to 64 cores
         int owner = nobody;
         int hammers = 0;
-        Time period = 0; // of each of them
     };
     static constexpr int nobody = -1;
 
     size_t number_of(const void *address) const {
         return (reinterpret_cast<uintptr_t>(address) - from_) / bytes;
     }
-    uint64_t *sharers_of(size_t line) { return &sharers_[line]; }
+    uint64_t *sharers_of(size_t number, Line &l) {
+        return words_ == 1 ? &l.sharers : &sharers_[number];
+    }
     static bool has(const uint64_t *set, unsigned core) { return set[core / 64] >> core % 64 & 1; }
     static void add(uint64_t *set, unsigned core) { set[core / 64] |= uint64_t(1) << core % 64; }
 
-    Time distance(unsigned from, unsigned to) const;
-    Time way(const Line &l, const uint64_t *sharers, unsigned core) const;
+    const uint64_t *socket_of(unsigned core) const { return &sockets_[core * words_]; }
+    Time distance(unsigned from, unsigned to) const {
+        return has(socket_of(from), to) ? machine_.costs.near : machine_.costs.far;
+    }
+    // From the owner, else from the nearest core that has a copy, else from memory.
+    Time way(const Line &l, const uint64_t *sharers, unsigned core) const {
+        return l.owner != nobody ? distance(static_cast<unsigned>(l.owner), core)
+                                 : nearest(sharers, core);
+    }
+    Time nearest(const uint64_t *sharers, unsigned core) const {
+        const uint64_t *here = socket_of(core);
+        uint64_t near = sharers[0] & here[0], far = sharers[0] & ~here[0];
+        for (size_t w = 1; w < words_; w++) {
+            near |= sharers[w] & here[w];
+            far |= sharers[w] & ~here[w];
+        }
+        const Costs &c = machine_.costs;
+        return std::min({c.memory, near ? c.near : never, far ? c.far : never});
+    }
+    // When the line is free for a request that comes at `now`.
+    Time begins(const Line &l, Time now) {
+        traffic.transfers++;
+        return std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
+    }
     unsigned others(const uint64_t *sharers, unsigned core) const;
     Time among_hammers(const Line &l) const;
-    Time varied(Time way);
+    // Otherwise contexts would fall into step with each other, as they do nowhere else.
+    Time varied(Time way) {
+        const uint32_t jitter = machine_.jitter_percent;
+        return way * (100 - jitter + random_.below(2 * jitter + 1)) / 100;
+    }
 
     const Machine &machine_;
     engine::Random random_;
     const uintptr_t from_;
     const size_t words_;
     Pages<Line> lines_;
-    Pages<uint64_t> sharers_; // words_ for each line
+    Pages<uint64_t> sharers_;       // words_ for each line, if there are more than 64 cores
+    std::vector<uint64_t> sockets_; // words_ for each core: those of its socket
 };
 
 } // namespace ol::simulator

@@ -11,11 +11,36 @@ using engine::Memory;
 using engine::Op;
 using engine::Place;
 
-// Time.
+// Going on.
 
-void Simulation::suspend(Task &t) {
-    t.context.suspend();
+inline void Simulation::goes_on(Task &t) {
+    self_ = &t;
+    if (t.doing == Doing::polls && t.on_cpu())
+        t.hammers(false);
+    t.doing = Doing::goes_on;
+    t.left = 0;
 }
+
+void Simulation::resume(Task &t) {
+    goes_on(t);
+    t.coroutine.resume();
+    self_ = nullptr;
+}
+
+// Whoever is next goes on, without a way over the loop of events if that is a context.
+void Simulation::suspend(Task &t) {
+    Task *next = one_by_one_ || over_ ? nullptr : events_.next_to_go_on();
+
+    if (!next) {
+        t.coroutine.suspend();
+        return;
+    }
+    goes_on(*next);
+    if (next != &t)
+        t.coroutine.hand_over(next->coroutine);
+}
+
+// Time.
 
 void Simulation::spend(Time time) {
     Time until = events_.now() + time;
@@ -90,43 +115,50 @@ uint64_t truncated(uint64_t v, unsigned width) {
 
 } // namespace
 
-// When the line is there. A waiter that saw the word change has it: this is the load that fetched
-// it.
-Time Simulation::arrival(const Task &t, const uint8_t *address, Use use) {
+// A waiter that saw the word change has the line: this is the load that fetched it.
+inline uint64_t Simulation::load(const Access &a, uint64_t value) {
+    if (!self_)
+        return value;
+    Task &t = *self_;
     Time now = events_.now();
-
-    if (use == Use::read && t.fetched == address && t.fetched_at == now)
-        return now;
-    return lines_.use(address, t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
+    if (t.waiting)
+        t.looks_at.add({a.address(), value, a.width, false});
+    if (t.fetched != a.address() || t.fetched_at != now)
+        spend(lines_.read(a.address(), t.core(), now) - now);
+    return value;
 }
 
 // Its effect is there at once, but nobody else can have the line before it is done. A store waits
 // in the store buffer, an atomic operation for all stores before it.
 uint64_t Simulation::access(const Access &a) {
     uint64_t old = Memory::read(a.address(), a.width);
-    uint64_t result = truncated(result_of(a, old), a.width);
 
+    if (a.op == Op::load)
+        return load(a, old);
+    uint64_t result = truncated(result_of(a, old), a.width);
     if (!self_) {
         Memory::write(a.address(), a.width, result);
         return old;
     }
     Task &t = *self_;
-    Use use = a.op == Op::load ? Use::read : a.op == Op::store ? Use::write : Use::change;
-    Time done = arrival(t, a.address(), use);
+    Use use = a.op == Op::store ? Use::write : Use::change;
+    Time now = events_.now();
+    Time done =
+        lines_.use(a.address(), t.core(), use, use == Use::change ? std::max(now, t.drained) : now);
     if (result != old) {
         Memory::write(a.address(), a.width, result);
         t.looks_at.wrote(a.address(), a.width);
         t.changed_lost = t.lost;
         progress_++;
         notice(line_of(a.address()));
-    } else if (t.waiting && use != Use::write) {
-        t.looks_at.add({a.address(), old, a.width, use == Use::change});
+    } else if (t.waiting && use == Use::change) {
+        t.looks_at.add({a.address(), old, a.width, true});
     }
     if (use == Use::write) {
         t.drained = std::max(t.drained, done);
-        done = events_.now() + machine().costs.store;
+        done = now + machine().costs.store;
     }
-    spend(done - events_.now());
+    spend(done - now);
     return old;
 }
 
@@ -137,13 +169,18 @@ void Simulation::fence(Place) {
 
 // Waiting: whoever polls sleeps until a word changes, and is charged for its polls.
 
-// Whether this turn of its loop has read what the last one did: the next would do the same.
-bool Simulation::repeats(const Task &t) {
+// Whether this turn of its loop has read what the last one did, and nothing of it has changed
+// since: the next would do the same.
+inline bool Simulation::repeats(const Task &t) {
     const Looks &now = t.looks_at;
+    const Watch *last = t.watches.data();
 
-    return now.are_all() && now.size() == t.watched &&
-           std::equal(now.begin(), now.end(), t.watches.begin(),
-                      [](const Look &l, const Watch &w) { return l.same_word(w.look); });
+    if (!now.are_all() || now.size() != t.watched)
+        return false;
+    for (const Look &l : now)
+        if (!l.same_word(last++->look) || l.is_old())
+            return false;
+    return true;
 }
 
 void Simulation::watch(Task &t) {
@@ -175,12 +212,12 @@ void Simulation::forget(Task &t) {
 }
 
 // At its next poll it fetches the line, and then goes on.
-void Simulation::look(Task &t, const Watch &w) {
+inline void Simulation::look(Task &t, const Watch &w) {
     Time behind = (events_.now() - t.poll_from) % t.poll_period;
     Time at = events_.now() + (behind ? t.poll_period - behind : 0);
 
     if (!w.look.writes) {
-        at = lines_.use(w.look.at, t.core(), Use::read, at);
+        at = lines_.read(w.look.at, t.core(), at);
         t.fetched = w.look.at;
         t.fetched_at = at;
     }
@@ -195,67 +232,72 @@ void Simulation::notice(size_t line) {
     auto &list = watchers_[line];
     if (list.empty())
         return;
-    size_t first = random_.below(static_cast<uint32_t>(list.size()));
-    for (size_t i = 0; i < list.size(); i++) {
-        const Watch &w = *list[(first + i) % list.size()];
+    size_t next = random_.below(static_cast<uint32_t>(list.size()));
+    for (size_t left = list.size(); left; left--) {
+        const Watch &w = *list[next];
         Task &t = *w.task;
+        next = next + 1 == list.size() ? 0 : next + 1;
         if (t.doing == Doing::polls && t.on_cpu() && !t.looks && w.look.is_old())
             look(t, w);
     }
 }
 
-void Simulation::relax(Time until, Place) {
-    Task &t = *self_;
-    Time pause = machine().costs.pause;
-
-    until = std::min(until, t.told_at);
-    t.told_at = never;
-    if (events_.now() > t.polled + host_.spin_gap)
-        t.spins_from = events_.now();
-    // Without a word to look at, only time ends the wait.
-    bool can_end = t.looks_at.size() || until != never;
-    bool polls = can_end && repeats(t) && !t.looks_at.any_is_old() && until > events_.now();
-    if (polls)
-        for (unsigned i = 0; i < t.watched; i++)
-            t.watches[i].look = t.looks_at.begin()[i];
-    else
-        watch(t);
-    t.looks_at.clear();
-    t.tells_by = never;
-    if (polls)
-        poll(t, until);
-    else
-        spend(pause);
-    t.polled = events_.now();
-}
-
-void Simulation::poll(Task &t, Time until) {
+inline void Simulation::poll(Task &t, Time until) {
     t.poll_from = events_.now();
-    t.poll_period = machine().costs.pause + t.watched * machine().costs.hit;
+    t.poll_period = machine().costs.pause + t.paused + t.watched * machine().costs.hit;
     t.doing = Doing::polls;
     t.looks = false;
     t.hammers(true);
     if (until != never)
         events_.set(t.step, std::max(until, events_.now() + t.poll_period));
-    begins_to_poll(t);
+    // Processors see loops of virtual CPUs, not of the host's threads.
+    Kind kind = t.guest.plan.kind;
+    if (kind != Kind::threads)
+        host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
     suspend(t);
 }
 
-// Processors see loops of virtual CPUs, not of the host's threads.
-void Simulation::begins_to_poll(Task &t) {
-    Kind kind = t.guest.plan.kind;
+// Until a time that has passed: a pause in the midst of a turn.
+void Simulation::relax(Time until, Place) {
+    if (until > events_.now()) {
+        end_turn(until);
+        return;
+    }
+    self_->paused += machine().costs.pause;
+    spend(machine().costs.pause);
+}
 
-    if (kind != Kind::threads)
-        host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
+void Simulation::end_turn(Time until) {
+    Task &t = *self_;
+    Time now = events_.now();
+
+    until = std::min(until, t.told_at);
+    t.told_at = t.tells_by = never;
+    if (now > t.polled + host_.spin_gap)
+        t.spins_from = now;
+    // Without a word to look at, only time ends the wait.
+    bool can_end = t.looks_at.size() || until != never;
+    if (can_end && until > now && repeats(t)) {
+        for (unsigned i = 0; i < t.watched; i++)
+            t.watches[i].look = t.looks_at.begin()[i];
+        t.looks_at.clear();
+        poll(t, until);
+    } else {
+        watch(t);
+        t.looks_at.clear();
+        spend(machine().costs.pause);
+    }
+    t.paused = 0;
+    t.polled = events_.now();
 }
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
-void Simulation::yield(uint32_t to, Place place) {
+void Simulation::yield(uint32_t to, Place) {
     Task &t = *self_;
 
     t.counts.yields++;
     if (is_kernel() && !to) {
-        relax(t.tells_by, place);
+        end_turn(t.tells_by);
         return;
     }
     forget(t);
@@ -280,7 +322,7 @@ void Simulation::park(const uint32_t *word, uint32_t seen, uint32_t key, Time un
 
     forget(t);
     spend(is_kernel() ? c.exit : c.sleep);
-    spend(lines_.use(word, t.core(), Use::read, events_.now()) - events_.now());
+    spend(lines_.read(word, t.core(), events_.now()) - events_.now());
     if (*word != seen || until <= events_.now())
         return;
     t.counts.parks++;
@@ -396,14 +438,16 @@ void Simulation::defer(bool begins, Place) {
     suspend(t);
 }
 
+// A thread on a virtual CPU has a slice only while that CPU has one.
 uint64_t Simulation::slice_id(Place) {
     if (!self_)
         return 0;
     Task &t = *self_;
-    Time told = sum(t.cpu->began, t.guest.plan.told_delay);
+    Time began = std::max(t.cpu->began, t.on_host()->cpu->began);
+    Time told = sum(began, t.guest.plan.told_delay);
     bool late = t.guest.plan.told_slices && events_.now() < told;
     t.told_at = late ? told : never;
-    return t.slices + !late;
+    return t.lost.all + !late;
 }
 
 // A page that the host writes says when the slice ends: for some time what it said before. Nobody
@@ -425,7 +469,7 @@ Time Simulation::told_end(const Cpu &c, uint64_t slice) const {
 Time Simulation::slice_end(Place) {
     if (!self_ || !self_->guest.plan.told_slices)
         return never;
-    return told_end(*self_->cpu, self_->slices);
+    return told_end(*self_->cpu, self_->lost.all);
 }
 
 // What the scheduler guarantees from the slice's begin, but no more than the slice.

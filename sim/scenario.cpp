@@ -6,9 +6,14 @@
 #include <engine/subjects.h>
 #include <engine/tuning.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace ol::simulator {
 
 namespace {
+
+constexpr unsigned most_cpus = 4096, most_contexts = 16384;
 
 Costs read_costs(const Json &json) {
     Table t(json, "machine.costs");
@@ -34,8 +39,11 @@ Machine read_machine(const Json &json) {
         m.costs = read_costs(*costs);
     t.end();
     at_least_one(m.cpus, "machine.cpus");
+    at_most(m.cpus, most_cpus, "machine.cpus");
     at_least_one(m.threads_per_core, "machine.threads_per_core");
+    at_most(m.threads_per_core, most_cpus, "machine.threads_per_core");
     at_least_one(m.cores_per_socket, "machine.cores_per_socket");
+    at_most(m.cores_per_socket, most_cpus, "machine.cores_per_socket");
     at_least_one(m.smt_percent, "machine.smt_percent");
     if (m.jitter_percent > 99)
         bad("machine.jitter_percent is above 99");
@@ -126,21 +134,28 @@ TracePlan read_trace(const Json &json) {
     return plan;
 }
 
+// The place of the last of the |-separated values.
+uint64_t last_of(std::string_view values) {
+    return static_cast<uint64_t>(std::ranges::count(values, '|'));
+}
+
 // Times as given, a unit of burn being a nanosecond.
 workload_params read_params(const Json &json) {
     Table t(json, "parameters");
     workload_params p;
     const std::map<std::string, uint64_t> unit = {{"ns", 1}, {"count", 1}, {"milli", 1000}};
 
-#define PARAM(workload, name, unit_, preset, ...)                                                  \
+#define PARAM(workload, name, unit_, preset, least, most, ...)                                     \
     {                                                                                              \
         double value = preset;                                                                     \
-        t.get(#workload "_" #name, value);                                                         \
+        if (t.get(#workload "_" #name, value) && !(value >= (least) && value <= (most)))           \
+            bad("parameters." #workload "_" #name " is not from " #least " to " #most);            \
         p.workload##_##name = static_cast<uint64_t>(value * static_cast<double>(unit.at(#unit_))); \
     }
 #define CHOICE(workload, name, values, what)                                                       \
     p.workload##_##name = 0;                                                                       \
-    t.get(#workload "_" #name, p.workload##_##name);
+    t.get(#workload "_" #name, p.workload##_##name);                                               \
+    at_most(p.workload##_##name, last_of(values), "parameters." #workload "_" #name);
 #include <workload/params.def>
 #undef CHOICE
 #undef PARAM
@@ -153,11 +168,16 @@ ol_tuning read_tuning(const Json &json) {
     Table t(json, "tunables");
     ol_tuning in_ns = engine::presets(), tuning;
 
-#define OL_TUNABLE(name, unit, ...)                                                                \
+#define OL_TUNABLE(name, unit, preset, least, most, ...)                                           \
     {                                                                                              \
-        constexpr Time tick = std::string_view(#unit) == "ns" ? ns : 1;                            \
-        tuning.name = in_ns.name == never ? never : in_ns.name * tick;                             \
-        t.time(#name, tick, tuning.name);                                                          \
+        constexpr std::string_view kind = #unit;                                                   \
+        constexpr Time tick = kind == "ns" || kind == "finite" ? ns : 1;                           \
+        Time value = in_ns.name == never ? never : in_ns.name * tick;                              \
+        t.time(#name, tick, value);                                                                \
+        bool inf = value == never && kind == "ns";                                                 \
+        if (!inf && (value + 1 < (least) * tick + 1 || value > (most) * tick))                     \
+            bad("tunables." #name " is not from " #least " to " #most);                            \
+        tuning.name = value;                                                                       \
     }
 #include <overlock/tunables.def>
 #undef OL_TUNABLE
@@ -210,8 +230,14 @@ GuestPlan read_guest(const Json &json, size_t number) {
     t.end();
     if ((g.workload == "mix") == g.mix.locks.empty())
         bad(g.name + ".mix is what the workload mix needs, and no other has");
+    if (!g.lock && g.workload != "burn")
+        bad(g.name + ".lock is missing, which the workload " + g.workload + " takes");
     at_least_one(g.contexts, g.name + ".contexts");
+    at_most(g.contexts, most_contexts, g.name + ".contexts");
+    at_most(g.vcpus, most_cpus, g.name + ".vcpus");
     at_least_one(g.weight, g.name + ".weight");
+    if (g.period < us)
+        bad(g.name + ".period_us is below 1");
     if (g.kind == Kind::users)
         at_least_one(g.vcpus, g.name + ".vcpus");
     return g;

@@ -142,7 +142,7 @@ void Simulation::make_contexts(Guest &g) {
         me.task = &t;
         workload_random_seed(&me.random, random_.next());
         g.own[i].resize(g.loop->own / sizeof(uint64_t) + 1);
-        t.context.begin([&g, &me, i] { g.loop->run(&g.run, g.shared, g.own[i].data(), &me); });
+        t.coroutine.begin([&g, &me, i] { g.loop->run(&g.run, g.shared, g.own[i].data(), &me); });
     }
 }
 
@@ -178,6 +178,7 @@ void Simulation::begin_tracing() {
 // Running.
 
 void Simulation::run_with(const std::function<void()> &after) {
+    one_by_one_ = bool(after);
     events_.set(warmed_up_, scenario_.warm_up);
     events_.set(ended_, scenario_.warm_up + scenario_.time);
     events_.set(watchdog_, often);
@@ -191,18 +192,9 @@ void Simulation::run_with(const std::function<void()> &after) {
             t->level.wake(*t);
     }
     while (!over_ && events_.next())
-        after();
+        if (after)
+            after();
     end();
-}
-
-void Simulation::resume(Task &t) {
-    self_ = &t;
-    if (t.doing == Doing::polls && t.on_cpu())
-        t.hammers(false);
-    t.doing = Doing::goes_on;
-    t.left = 0;
-    t.context.resume();
-    self_ = nullptr;
 }
 
 void Simulation::begin_counting() {

@@ -15,14 +15,13 @@ public:
     explicit Simulation(const Scenario &scenario);
     ~Simulation();
 
-    void run() {
-        run_with([] {});
-    }
+    void run() { run_with(nullptr); }
     void run_with(const std::function<void()> &after); // whatever happens
 
     static Simulation &here() { return *static_cast<Simulation *>(engine::world_here); }
     const Machine &machine() const { return scenario_.machine; }
     Lines &lines() { return lines_; }
+    Coroutine::Outside &outside() { return outside_; }
     const Scenario &scenario() const { return scenario_; }
     const std::vector<std::unique_ptr<Guest>> &guests() const { return guests_; }
     const Events &events() const { return events_; }
@@ -105,17 +104,17 @@ private:
 
     void spend(Time time);
     void suspend(Task &t);
-    void go_on_later(Task &t);
+    void goes_on(Task &t);
     bool is_kernel() const { return self_->guest.plan.kind == Kind::kernel; }
     static bool repeats(const Task &t);
     void watch(Task &t);
     void unwatch(Task &t);
     void forget(Task &t);
+    void end_turn(Time until);
     void poll(Task &t, Time until);
     void notice(size_t line);
-    Time arrival(const Task &t, const uint8_t *address, Use use);
+    uint64_t load(const engine::Access &a, uint64_t value);
     void look(Task &t, const Watch &w);
-    void begins_to_poll(Task &t);
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) - engine::Memory::base) / Lines::bytes;
@@ -132,6 +131,8 @@ private:
     Pages<std::vector<Watch *>> watchers_; // by line
     std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
     Task *self_ = nullptr;
+    Coroutine::Outside outside_;
+    bool one_by_one_ = false; // every event from the loop of events
     uint64_t progress_ = 0, progress_seen_ = 0;
     bool over_ = false;
     std::unique_ptr<Trace> trace_;

@@ -25,6 +25,12 @@ template <class N> void at_least_one(N n, const std::string &what) {
         bad(what + " is 0");
 }
 
+// What is far above anything that is simulated; more ends in lack of memory, or never.
+template <class N> void at_most(N n, N most, const std::string &what) {
+    if (n > most)
+        bad(what + " is above " + std::to_string(most));
+}
+
 // All its members are asked for: what is left is unknown.
 class Table {
 public:
@@ -81,6 +87,8 @@ public:
 
 private:
     template <class T> T convert(const Json &json, const char *key) {
+        if (std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && json.is_boolean())
+            bad(name_ + "." + key + " has a value of another type");
         if constexpr (std::is_unsigned_v<T> && !std::is_same_v<T, bool>)
             if (json.is_number() && !is_whole(json, std::numeric_limits<T>::max()))
                 bad(name_ + "." + key + " is no whole number that fits");

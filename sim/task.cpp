@@ -33,8 +33,8 @@ Task::Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uin
       guest(guest),
       index(index),
       id(index + 1),
-      context(index),
-      step([this] { simulation_.resume(*this); }),
+      step([this] { simulation_.resume(*this); }, this),
+      coroutine(simulation.outside(), index),
       alarm([this] { simulation_.unpark(*this); }),
       simulation_(simulation) {}
 
@@ -138,26 +138,8 @@ void Task::settle() {
         simulation_.settle(*l);
 }
 
-// While it polls by writing, it takes the lines from others.
-void Task::hammers(bool begins) {
-    for (unsigned i = 0; i < watched; i++)
-        if (watches[i].look.writes)
-            simulation_.lines().hammer(watches[i].look.at, begins ? 1 : -1, poll_period);
-}
-
-void Looks::add(const Look &look) {
-    for (unsigned i = 0; i < size_; i++) {
-        Look &l = looks_[i];
-        if (l.at == look.at && l.width == look.width) {
-            l.value = look.value;
-            l.writes |= look.writes;
-            return;
-        }
-    }
-    if (size_ == most)
-        all_ = false;
-    else
-        looks_[size_++] = look;
+void Task::hammers_at(const Look &look, bool begins) {
+    simulation_.lines().hammer(look.at, begins ? 1 : -1, poll_period);
 }
 
 void Looks::wrote(const uint8_t *at, uint8_t width) {

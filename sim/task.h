@@ -2,14 +2,13 @@
 #ifndef OL_SIM_TASK_H
 #define OL_SIM_TASK_H
 // A context of a guest: what the host, or the guest's kernel, schedules; and what it waits for.
+#include "coroutine.h"
 #include "machine.h"
 #include "schedule.h"
 
-#include <engine/context.h>
 #include <engine/memory.h>
 #include <overlock/port.h>
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -40,20 +39,32 @@ class Looks {
 public:
     static constexpr unsigned most = 8;
 
-    void add(const Look &l);
+    void add(const Look &look) {
+        for (unsigned i = 0; i < size_; i++) {
+            Look &l = looks_[i];
+            if (l.at == look.at && l.width == look.width) {
+                l.value = look.value;
+                l.writes |= look.writes;
+                return;
+            }
+        }
+        if (size_ == most)
+            all_ = false;
+        else
+            looks_[size_++] = look;
+    }
     void wrote(const uint8_t *at, uint8_t width); // itself: what it finds there is not news
     void clear() { size_ = 0, all_ = true; }
     bool are_all() const { return all_; } // nothing was left out
-    bool any_is_old() const { return std::any_of(begin(), end(), std::mem_fn(&Look::is_old)); }
 
     const Look *begin() const { return looks_.data(); }
     const Look *end() const { return looks_.data() + size_; }
     unsigned size() const { return size_; }
 
 private:
-    std::array<Look, most> looks_;
     unsigned size_ = 0;
     bool all_ = true;
+    std::array<Look, most> looks_;
 };
 
 // A word whose change it shall see, in the list of the word's line.
@@ -119,34 +130,45 @@ public:
     bool on_cpu() const { return core_ >= 0; }
     unsigned core() const { return static_cast<unsigned>(core_); }
     Time cpu_time() const;
-    void hammers(bool begins); // while it polls by writing
-    bool ran_again();          // a waiter that had been preempted, since it was last asked
+    // While it polls by writing, it takes the lines from others.
+    void hammers(bool begins) {
+        for (unsigned i = 0; i < watched; i++)
+            if (watches[i].look.writes)
+                hammers_at(watches[i].look, begins);
+    }
+    bool ran_again(); // a waiter that had been preempted, since it was last asked
     void takes_ticket();
 
     Guest &guest;
     const uint32_t index, id; // in its guest; in its address space, from 1
-    engine::Context context;
-    Doing doing = Doing::goes_on;
-    Timer step;    // it goes on
-    Timer alarm;   // a park ends
-    Time left = 0; // of what it does, while it has no CPU
 
-    Looks looks_at;        // in this turn of its loop
-    Time tells_by = never; // when the clock will tell this turn something new
-    std::array<Watch, Looks::most> watches;
+private:
+    int core_ = -1; // null: it has none
+
+public:
+    // What a look needs is close together: waiters take turns at looking.
+    Timer step; // it goes on
+    Coroutine coroutine;
+    Doing doing = Doing::goes_on;
+    bool looks = false;   // it polls, and will see what has changed
+    bool waiting = false; // for a lock
     unsigned watched = 0; // in the turn before
+    Time left = 0;        // of what it does, while it has no CPU
     Time poll_from = 0, poll_period = 0;
-    bool looks = false;               // it polls, and will see what has changed
+    Time paused = 0;                  // in this turn of its loop
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it
     Time fetched_at = 0;
     Time spins_from = 0, polled = 0; // the loop that it is in, and its last poll
     Time told_at = never;            // it polls a page of the host, which is written then
-    Time drained = 0;                // its stores are in the caches
+    Time tells_by = never;           // when the clock will tell this turn something new
+    Looks looks_at;                  // in this turn of its loop
+    std::array<Watch, Looks::most> watches;
+    Time drained = 0; // its stores are in the caches
 
+    Timer alarm; // a park ends
     const uint32_t *parked_on = nullptr;
     uint32_t key = 0;
 
-    bool waiting = false; // for a lock
     workload_lock *waits_for = nullptr;
     Time wait_from = 0, wait_cpu = 0;
     Losses lost;
@@ -161,12 +183,12 @@ public:
     Counts counts;
 
 private:
+    void hammers_at(const Look &look, bool begins);
     void settle();
     void preempted();
     void runs_again();
 
     Simulation &simulation_;
-    int core_ = -1;
     bool was_preempted_ = false, runs_again_ = false; // while it waits
 };
 

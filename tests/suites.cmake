@@ -103,6 +103,20 @@ suite(monitor SECONDS 60
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
 
+suite(profile SECONDS 90
+	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
+	PATHS monitor src/overlock_tools/profile src/overlock_tools/system/symbols.py tests/profile tests/python/profile
+	NEEDS bpf clang
+	BUILD all
+	COMMAND "pytest -rs tests/profile tests/python/profile")
+
+suite(scx SECONDS 180
+	WHAT "overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
+	PATHS monitor/sched monitor/thread.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py tests/sched
+	NEEDS guest
+	BUILD all
+	COMMAND "pytest -rs tests/sched tests/python/kernel/test_scx.py")
+
 suite(fuzz SECONDS 240
 	WHAT "what reads what others wrote: seeds and generated inputs under libFuzzer and Atheris; planted faults are found"
 	PATHS monitor include/overlock/slice_reader.h lib/tunable.c preload src tests/fuzz

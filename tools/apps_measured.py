@@ -3,7 +3,7 @@
 """The numbers of docs/results/apps.md: shortened results of `overlock apps run`.
 
 tools/apps_measured.py [--as PAPER] PATH... updates docs/measured/apps.json, openmp_apps.json for
-OpenMP's kernels, and openmp_programs.json for Debian's programs on libomp. For each program in the
+OpenMP's kernels, and openmp_programs.json for programs on libomp. For each program in the
 given folders it writes, for each lock, number of threads and number of copies, the median rate and
 the ratio to the baseline's with its interval, or the reason why there is none; for a folder with
 counters, the counters. With --as, the program is called PROGRAM@PAPER. Other places of the same
@@ -30,7 +30,8 @@ TOP = Path(__file__).resolve().parent.parent
 MEASURED = TOP / "docs/measured"
 FILE = MEASURED / "apps.json"
 # Programs whose names begin so have a file of their own: their locks are no mutexes.
-OPENMP = {"omp-": MEASURED / "openmp_apps.json", "libomp-": MEASURED / "openmp_programs.json"}
+PROGRAMS = MEASURED / "openmp_programs.json"
+OPENMP = {"omp-": MEASURED / "openmp_apps.json", "libomp-": PROGRAMS, "pyomp-": PROGRAMS}
 HELD = TOP / "docs/measured/csd.json"
 NONE = "·"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import advice_tables
 import apps_measured
 import guest_measured
+import scheduler_measured
 import simulated_papers
 import survey
 from lock_pages import PROPERTIES, linked, table
@@ -259,6 +260,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "guest-rates": guest_rates,
     "guest-hosted": guest_hosted,
     "guest-claims": guest_claims,
+    "scheduler": scheduler_measured.scheduler_table,
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,
     "simulated-scenarios": simulated_papers.scenarios,

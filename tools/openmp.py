@@ -5,7 +5,7 @@
 tools/openmp.py writes docs/measured/openmp.json: how many critical sections, sections under
 omp_set_lock() and omp_set_nest_lock(), and barriers a team passes per second, by setting and number
 of threads, and under `overlock run`. One object file runs on LLVM's runtime and on GNU's. Each
-round runs every setting once, in random order.
+round runs every setting once, in random order. Ctrl-C ends it with the rounds that are complete.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from statistics import median
 
 from overlock_tools.preload import config
 from overlock_tools.system import files, machine, native
-from overlock_tools.system.errors import MISSING, Fail, say
+from overlock_tools.system.errors import INTERRUPTED, MISSING, Fail, say
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/openmp.json"
@@ -61,7 +61,7 @@ BARRIERS = (
 )
 LOADS = {"critical": LOCKS, "lock": LOCKS, "nested": LOCKS, "barrier": BARRIERS}
 
-Rates = dict[str, dict[str, list[float]]]  # by setting and threads, one of each round
+Round = dict[str, dict[str, dict[str, float]]]  # rates by load, setting and threads
 
 
 def build(folder: Path) -> dict[str, Path]:
@@ -97,30 +97,50 @@ def rate(program: Path, load: str, setting: Setting, threads: int, seconds: floa
     return float(done.stdout.split()[-1])
 
 
-def measure(load: str, threads: list[int], rounds: int, seconds: float) -> Rates:
-    settings = LOADS[load]
-    rates: Rates = {one.name: {str(n): [] for n in threads} for one in settings}
-    with programs() as built:
-        for number in range(1, rounds + 1):
-            print(f"{load}: round {number} of {rounds}", file=sys.stderr, flush=True)
-            for n in threads:
-                for one in random.sample(settings, len(settings)):
-                    rates[one.name][str(n)].append(rate(built[one.runtime], load, one, n, seconds))
+def one_round(built: dict[str, Path], threads: list[int], seconds: float) -> Round:
+    rates: Round = {load: {one.name: {} for one in settings} for load, settings in LOADS.items()}
+    for load, settings in LOADS.items():
+        for n in threads:
+            for one in random.sample(settings, len(settings)):
+                rates[load][one.name][str(n)] = rate(built[one.runtime], load, one, n, seconds)
     return rates
 
 
-def shortened(rates: Rates) -> dict[str, dict[str, dict[str, float]]]:
-    def numbers(rounds: list[float]) -> dict[str, float]:
-        return {"median": median(rounds), "least": min(rounds), "most": max(rounds)}
+def measure(threads: list[int], rounds: int, seconds: float) -> Iterator[Round]:
+    with programs() as built:
+        for number in range(1, rounds + 1):
+            print(f"round {number} of {rounds}", file=sys.stderr, flush=True)
+            yield one_round(built, threads, seconds)
+
+
+def until_interrupted(rounds: Iterator[Round]) -> tuple[list[Round], bool]:
+    """Those that are complete, and whether it was interrupted."""
+    complete: list[Round] = []
+    try:
+        for one in rounds:
+            complete.append(one)
+    except KeyboardInterrupt:
+        return complete, True
+    return complete, False
+
+
+def shortened(rounds: list[Round], load: str) -> dict[str, dict[str, dict[str, float]]]:
+    def numbers(name: str, place: str) -> dict[str, float]:
+        rates = [one[load][name][place] for one in rounds]
+        return {"median": median(rates), "least": min(rates), "most": max(rates)}
 
     return {
-        name: {place: numbers(rounds) for place, rounds in places.items()}
-        for name, places in rates.items()
+        name: {place: numbers(name, place) for place in places}
+        for name, places in rounds[0][load].items()
     }
 
 
-def main() -> int:
+def teams() -> list[int]:
     cpus = len(os.sched_getaffinity(0))
+    return sorted({1, cpus, 4 * cpus, 8 * cpus})
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("-o", "--output", type=Path, default=FILE, help="file to write")
     parser.add_argument("--rounds", type=int, default=5, help="number of rounds [default: 5]")
@@ -128,21 +148,23 @@ def main() -> int:
     options = parser.parse_args()
     if options.rounds < 1 or options.seconds <= 0:
         parser.error("--rounds and --seconds must be above 0")
-    threads = sorted({1, cpus, 4 * cpus, 8 * cpus})
-    loads = {
-        load: {"rates": shortened(measure(load, threads, options.rounds, options.seconds))}
-        for load in LOADS
-    }
+    threads = teams()
+    rounds, interrupted = until_interrupted(measure(threads, options.rounds, options.seconds))
+    if not rounds:
+        raise Fail("interrupted before the end of the first round; nothing is written", INTERRUPTED)
+    loads = {load: {"rates": shortened(rounds, load)} for load in LOADS}
     found = {
         "command": "make openmp",
         "machine": machine.headline(machine.facts()),
-        "cpus": cpus,
-        "rounds": options.rounds,
+        "cpus": len(os.sched_getaffinity(0)),
+        "rounds": len(rounds),
         "threads": threads,
         "loads": loads,
     }
     files.write(options.output, json.dumps(found, indent=1) + "\n")
-    return 0
+    if interrupted:
+        say(f"interrupted: {options.output} has {len(rounds)} of {options.rounds} rounds")
+    return INTERRUPTED if interrupted else 0
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ WAITS = {
     "sleep": "sleep sooner or later",
 }
 KINDS = (
-    *("MPI", "OpenMP", "allocator", "database", "DNS", "language", "library", "packets", "proxy"),
-    *("storage", "virtual machines"),
+    *("MPI", "OpenMP", "allocator", "database", "DNS", "genomics", "language", "library"),
+    *("packets", "proxy", "storage", "virtual machines"),
 )
 SERVED = {
     "run": "`overlock run`",

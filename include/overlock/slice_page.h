@@ -48,7 +48,19 @@ struct ol_slice_entry {
 	__u64 end;   /* expected */
 	__u64 sure; /* until then the scheduler does not mean to end it for another ordinary thread */
 	__u64 published; /* when this was written */
-	__u64 reserved[2];
+	__u32 thread;	 /* whose id this is, where the entries are threads; else 0 */
+	__u32 reserved[3];
+};
+
+/*
+ * What a thread tells its scheduler (overlock sched). They follow its entry, if the stride has room for
+ * both and the page is of threads. Nobody has to believe them.
+ */
+struct ol_slice_words {
+	__u32 defer;	 /* not 0: put the end of my slice off */
+	__u32 granted;	 /* set by the scheduler when it did: yield when you no longer need it */
+	__u32 waits_for; /* the thread that I wait for; 0: none */
+	__u32 reserved[13];
 };
 
 /* For either side to assert. */
@@ -60,5 +72,7 @@ struct ol_slice_entry {
 	 OL_SLICE_PAGE_AT(ol_slice_page, beat, 32) &&      \
 	 OL_SLICE_PAGE_AT(ol_slice_page, late, 48) &&      \
 	 OL_SLICE_PAGE_AT(ol_slice_entry, id, 8) &&        \
-	 OL_SLICE_PAGE_AT(ol_slice_entry, published, 40))
+	 OL_SLICE_PAGE_AT(ol_slice_entry, published, 40) && \
+	 OL_SLICE_PAGE_AT(ol_slice_entry, thread, 48) &&   \
+	 sizeof(struct ol_slice_words) == 64)
 #endif

@@ -294,8 +294,9 @@ static const void *base_of(const void *address)
 static bool has_tool(const struct runtime *r)
 {
 	const void *start = dlsym(RTLD_DEFAULT, "ompt_start_tool");
+	const char *tools = getenv("OMP_TOOL");
 
-	if (getenv("OMP_TOOL") && !strcasecmp(getenv("OMP_TOOL"), "disabled"))
+	if (tools && !strcasecmp(tools, "disabled"))
 		return false;
 	return is_set("OMP_TOOL_LIBRARIES", "") || (start && base_of(start) != r->base);
 }

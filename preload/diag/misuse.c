@@ -513,18 +513,25 @@ void ol_run_misuse_destroy(const struct mutex *m, bool is_locked)
 
 /* The start. */
 
-static uint64_t from_environment(const char *variable)
+/* Digits, few enough for 64 bits: strtoull() would read "5s" as 5. */
+static uint64_t from_environment(const char *variable, const char *expected)
 {
 	const char *text = secure_getenv(variable);
+	size_t digits = text ? strspn(text, "0123456789") : 0;
 
-	return text ? strtoull(text, 0, 10) : 0;
+	if (!text)
+		return 0;
+	if (!digits || digits > 18 || text[digits])
+		ol_run_refuse(variable, expected);
+	return strtoull(text, 0, 10);
 }
 
 void ol_run_misuse_start(void)
 {
-	uint64_t ns = from_environment("OVERLOCK_DEADLOCK_NS");
+	uint64_t ns = from_environment("OVERLOCK_DEADLOCK_NS",
+				       "expected a time in ns, such as 5000000000 for 5 s, or 0");
 
-	looks_for_misuse = from_environment("OVERLOCK_CHECK") != 0;
+	looks_for_misuse = from_environment("OVERLOCK_CHECK", "expected 0 or 1") != 0;
 	pthread_key_create(&at_exit, leave);
 	ol_run_objects_start();
 	ol_run_unwind_start();

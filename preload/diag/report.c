@@ -179,7 +179,6 @@ static void write_demand(int fd)
 
 static bool write_json(int fd, enum occasion when)
 {
-	const char *found = ol_run_misuse_findings();
 	const struct ol_lock_ops *openmp = ol_run_openmp_lock();
 
 	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, \"ended\": %s, ", ol_run_chosen->id,
@@ -191,6 +190,8 @@ static bool write_json(int fd, enum occasion when)
 	write_rules(fd);
 	write_left(fd);
 	if (IS_CHECKED) {
+		const char *found = ol_run_misuse_findings();
+
 		dprintf(fd, ", \"findings\": [");
 		if (!write_all(fd, found, strlen(found)))
 			return false;

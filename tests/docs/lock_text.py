@@ -11,6 +11,10 @@ from tests.conftest import TOP
 INCLUDE = TOP / "include"
 COMMENT = re.compile(r"[ \t]*(?:/\*.*?\*/|//[^\n]*)", re.DOTALL)
 INCLUDED = re.compile(r"^#include <(overlock/(?!port)[\w/]+\.h)>$", re.MULTILINE)
+# A part that many locks share: its functions get the names of the lock that includes it.
+SHARED = re.compile(
+    r"^#define (OL_\w+) (\w+)\n#include <(overlock/lock/impl/\w+\.h)>$", re.MULTILINE
+)
 FUNCTION = re.compile(r"^[^\s#/*}][^;{}=]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", re.M | re.S)
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\(.*?)$(?<!\\)", re.M | re.S)
 CALL = re.compile(r"\b(\w+)(?=\()")
@@ -53,8 +57,17 @@ def of_the_seam() -> dict[str, frozenset[str]]:
     return defined(COMMENT.sub("", (INCLUDE / "overlock/port.h").read_text()))
 
 
+def with_shared(code: str) -> str:
+    def named(found: re.Match[str]) -> str:
+        macro, prefix, header = found.groups()
+        shared = COMMENT.sub("", (INCLUDE / header).read_text())
+        return re.sub(rf"\b{macro}_\((\w+)\)", rf"{prefix}\1", shared)
+
+    return SHARED.sub(named, code)
+
+
 def parse(text: str) -> Text:
-    code = COMMENT.sub("", text)
+    code = with_shared(COMMENT.sub("", text))
     own = defined(code)
     calls = of_the_seam() | own
     for path in included(code):

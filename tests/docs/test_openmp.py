@@ -4,6 +4,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import openmp
 import pytest
@@ -38,3 +39,33 @@ def test_the_file_has_what_the_command_measures() -> None:
     loads = json.loads(openmp.FILE.read_text())["loads"]
     for load, settings in openmp.LOADS.items():
         assert list(loads[load]["rates"]) == [setting.name for setting in settings]
+
+
+@pytest.mark.parametrize("complete", [0, 2])
+def test_a_run_that_is_interrupted_keeps_its_rounds(
+    complete: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    cells = sum(len(settings) for settings in openmp.LOADS.values()) * len(openmp.teams())
+    asked = 0
+
+    def rate(*_: object) -> float:
+        nonlocal asked
+        asked += 1
+        if asked > complete * cells + 5:
+            raise KeyboardInterrupt
+        return float(asked)
+
+    out = tmp_path / "openmp.json"
+    monkeypatch.setattr(openmp, "rate", rate)
+    monkeypatch.setattr(openmp, "build", lambda _: dict.fromkeys(openmp.LIBRARIES))
+    monkeypatch.setattr("sys.argv", ["openmp.py", "-o", str(out)])
+    if not complete:
+        with pytest.raises(Fail, match="nothing is written"):
+            openmp.main()
+        return
+    assert openmp.main() == 130
+    assert f"{out} has {complete} of 5 rounds" in capsys.readouterr().err
+    found = json.loads(out.read_text())
+    assert found["rounds"] == complete
+    one = found["loads"]["critical"]["rates"]["queuing"]["1"]
+    assert one["least"] < cells < one["most"]

@@ -39,6 +39,15 @@ def test_a_lock_that_lies_is_caught() -> None:
     assert needed(asks) == {"needs_id", "needs_park", "needs_time", "needs_slice"}
 
 
+def test_calls_are_found_in_a_part_that_many_locks_share() -> None:
+    text = header("tas_yield").read_text()
+    assert needed(text) == {"needs_time", "needs_yield"}
+    assert (
+        needed(text.replace("impl/yielding.h", "impl/poll.h").replace("YIELDING", "POLLED"))
+        == set()
+    )
+
+
 def test_calls_are_found_where_they_hide() -> None:
     """In a function of another header or of the platform layer, in a macro, not in a comment."""
     assert needed(header("preemptable_ticket").read_text()) == {"needs_time"}

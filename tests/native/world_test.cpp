@@ -124,12 +124,17 @@ TEST(Tuning, ComesFromTheEnvironment) {
 
 TEST(Tuning, SaysWhatIsWrongInTheEnvironmentAndGoesOn) {
     const std::string text = started_with("OVERLOCK_TAU_NS=soon OVERLOCK_LONG_TERM=0 "
-                                          "OVERLOCK_WAIT_SLOTS=100");
+                                          "OVERLOCK_WAIT_SLOTS=100 OVERLOCK_PACE_NS=inf "
+                                          "OVERLOCK_BACKOFF_NS=inf");
     EXPECT_EQ(text, "overlock: OVERLOCK_TAU_NS=soon ignored: expected a time of 0 to 1000000000 "
                     "ns, or inf\n"
+                    "overlock: OVERLOCK_BACKOFF_NS=inf ignored: expected a time of 0 to 1000000000 "
+                    "ns\n"
                     "overlock: OVERLOCK_LONG_TERM=0 ignored: expected a number from 1 to 16383\n"
                     "overlock: OVERLOCK_WAIT_SLOTS=100 ignored: expected a power of two from 1 to "
-                    "16384\n" +
+                    "16384\n"
+                    "overlock: OVERLOCK_PACE_NS=inf ignored: expected a time of 0 to 1000000000 "
+                    "ns\n" +
                         presets_but({}));
 }
 

@@ -125,6 +125,22 @@ def test_refuses_what_does_not_go_together(tmp_path: Path) -> None:
         assert word in done.stderr
 
 
+@pytest.mark.parametrize("text", ["5s", "", "-1", " 5", "9" * 30])
+def test_refuses_a_time_that_is_none(text: str) -> None:
+    library = native.file("liboverlock-run-checked.so")
+    done = run(["true"], environment("ticket", library, OVERLOCK_DEADLOCK_NS=text))
+    line = (
+        "overlock: OVERLOCK_DEADLOCK_NS: expected a time in ns, such as 5000000000 for 5 s, or 0\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (125, "", line)
+
+
+def test_refuses_to_check_by_half() -> None:
+    library = native.file("liboverlock-run-checked.so")
+    done = run(["true"], environment("ticket", library, OVERLOCK_CHECK="yes"))
+    assert (done.returncode, done.stderr) == (125, "overlock: OVERLOCK_CHECK: expected 0 or 1\n")
+
+
 MUTANTS = {
     # the program, what the library must find there, and with what wrong it does not
     "no owner is followed": (

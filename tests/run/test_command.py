@@ -49,6 +49,8 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, "tickt", "did you mean ticket", args=("--lock", "tickt", "true"))
     refused(125, "tau", "from 0 to 1000000000", args=("--tau-ns", "-1", "true"))
     refused(125, "tau", "or inf", args=("--tau-ns", "soon", "true"))
+    refused(125, "pace=inf", "from 0 to 1000000000", args=("--pace-ns", "inf", "true"))
+    refused(125, "backoff=inf", "from 0 to 1000000000", args=("--backoff-ns", "inf", "true"))
     refused(125, "long_term", "from 1", args=("--long-term", "0", "true"))
     refused(125, "PROGRAM", "--help", args=())
     refused(125, "--no-such", "--help", args=("--no-such", "true"))

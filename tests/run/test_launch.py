@@ -562,11 +562,11 @@ MUTANTS = {
     ),
     "zeros before a number": (
         LAUNCH,
-        "(a->tunable[t - ol_tunables] = as_told(t, value))",
+        "(a->tunable[t - ol_tunables] = as_told(value))",
         "(a->tunable[t - ol_tunables] = text)",
     ),
     "inf as a number": (LAUNCH, 'return "inf";', ";"),
-    "-- is no end": (LAUNCH, 'if (!strcmp(option, "--"))', "if (0)"),
+    "-- is no end": (LAUNCH, 'if (!strcmp(word, "--"))', "if (0)"),
     "completion is not known": (LAUNCH, ' && !getenv("_OVERLOCK_COMPLETE")', ""),
     "any native folder": (LAUNCH, "if (!access(lists, R_OK))", ""),
     "a native folder by its link": (LAUNCH, "realpath(folder, 0)", "strdup(folder)"),

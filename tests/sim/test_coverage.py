@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 WALKS = 6_000
 NOT_EXHAUSTED = 3
 FOLDER = "include/overlock/lock/"
+WITHOUT_BRANCHES = {"tas_yield.h"}  # impl/yielding.h has its waiting
 
 Counts = dict[tuple[str, int, int], int]  # by header, line, number of the branch in the line
 
@@ -92,7 +93,9 @@ def test_every_branch_is_taken_both_ways() -> None:
     for header, (branches, taken) in sorted(per_header.items()):
         print(f"{header:28} {taken:3} of {branches:3} branches taken")
     headers = {str(path.relative_to(TOP / FOLDER)) for path in (TOP / FOLDER).rglob("*.h")}
-    assert set(per_header) == headers, "a header without branches, or none of its units ran"
+    assert set(per_header) == headers - WITHOUT_BRANCHES, (
+        "a header without branches, or none of its units ran"
+    )
     allowed = set(listed())
     assert unreached - allowed == set(), "not taken, and not in unreached.txt"
     assert allowed - unreached == set(), "in unreached.txt, but taken or gone: remove them there"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 namespace ol::simulator {
@@ -68,6 +69,44 @@ TEST(Events, AreCancelledAndMoved) {
                                [](auto &a, auto &b) { return a.first < b.first; }));
     std::stable_sort(r.happened.begin(), r.happened.end());
     std::stable_sort(expected.begin(), expected.end());
+    EXPECT_EQ(r.happened, expected);
+}
+
+// From picoseconds to seconds, against a plain list; what happens sets and cancels others.
+TEST(Events, OfAllDistancesHappenInTheirOrder) {
+    Recorder r;
+    engine::Random random(3);
+    std::vector<std::pair<Time, size_t>> expected;
+    uint64_t order = 0;
+    std::map<std::pair<Time, uint64_t>, size_t> plan;
+    std::map<size_t, std::pair<Time, uint64_t>> set;
+
+    for (size_t i = 0; i < 200; i++)
+        r.add();
+    auto change = [&](size_t i) {
+        plan.erase(set[i]);
+        if (random.one_in(4)) {
+            r.events.cancel(*r.timers[i]);
+            return;
+        }
+        Time at = r.events.now() + 1 + (random.next() >> (24 + random.below(40)));
+        r.events.set(*r.timers[i], at);
+        set[i] = {at, ++order};
+        plan[set[i]] = i;
+    };
+    for (size_t i = 0; i < 200; i++)
+        change(i);
+    for (int n = 0; n < 20'000 && !plan.empty(); n++) {
+        auto first = plan.begin();
+        expected.emplace_back(first->first.first, first->second);
+        EXPECT_TRUE(r.events.nothing_before(first->first.first - 1));
+        EXPECT_FALSE(r.events.nothing_before(first->first.first));
+        plan.erase(first);
+        ASSERT_TRUE(r.events.next());
+        for (int k = 0; k < 2; k++)
+            change(random.below(200));
+    }
+    EXPECT_GT(expected.size(), 10'000u);
     EXPECT_EQ(r.happened, expected);
 }
 

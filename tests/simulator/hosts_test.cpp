@@ -224,6 +224,30 @@ TEST(Gang, NeverRunsAPartOfAGuest) {
     EXPECT_GT(with("fair"), 0);
 }
 
+// A guest that fills one of two sockets runs out of its quota: the other guest gets that socket.
+TEST(Credit2, IdleCpusTakeFromOtherSockets) {
+    Json first = burner(2), second = burner(4);
+
+    first["pinned"] = {0, 1};
+    first["quota_us"] = 20'000;
+    Json p = host("credit2", {first, second}, 4, 1000);
+    p["machine"]["cores_per_socket"] = 2;
+    auto s = run(p);
+    EXPECT_NEAR(in_ms(ran(*s, 0)), 200, 20);
+    EXPECT_NEAR(in_ms(ran(*s, 1)), 3800, 100);
+    EXPECT_LT(in_ms(s->host().stranded), 20);
+}
+
+TEST(Credit2, ASocketBurnsItsOwnCredits) {
+    Json p = host("credit2", {burner(2), burner(2), burner(2)}, 4, 2000);
+
+    p["machine"]["cores_per_socket"] = 2;
+    auto s = run(p);
+    for (size_t g = 0; g < 3; g++)
+        EXPECT_GT(in_ms(ran(*s, g)), 1300) << g;
+    EXPECT_LT(in_ms(s->host().stranded), 1);
+}
+
 TEST(Gang, LeavesCpusIdle) {
     auto s = run(host("gang", {burner(2), burner(2), burner(2)}, 3, 3000));
 
@@ -268,6 +292,18 @@ TEST(Features, PauseLoopsOfThreadsDoNotExit) {
     p["guests"][0]["kind"] = "threads";
     p["host"]["features"] = {{"ple", Json::object()}};
     EXPECT_EQ(sum_of(*run(p), &Counts::exits), 0);
+}
+
+TEST(Features, PauseLoopsOfProgramsExitIfAsked) {
+    auto exits = [](unsigned user) {
+        Json p = contended("fair");
+        p["guests"][0]["kind"] = "users";
+        p["guests"][0]["vcpus"] = 4;
+        p["host"]["features"] = {{"ple", {{"user", user}}}};
+        return sum_of(*run(p), &Counts::exits);
+    };
+    EXPECT_EQ(exits(0), 0);
+    EXPECT_GT(exits(1), 100);
 }
 
 TEST(Features, AWindowGrowsWithExits) {

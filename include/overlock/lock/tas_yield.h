@@ -32,34 +32,8 @@ static inline bool ol_tas_yield_trylock(ol_tas_yield_t *l)
 	return ol_ttas_trylock(&l->word);
 }
 
-static OL_COLD bool ol_tas_yield_lock_slow(ol_tas_yield_t *l, ol_ticks_t until)
-{
-	ol_ticks_t tired = ol_after(1, ol_tune(spin));
-
-	ol_count(OL_SLOW_PATH);
-	do {
-		if (ol_passed(until))
-			return false;
-		if (ol_passed(tired)) {
-			ol_count(OL_YIELD);
-			ol_yield();
-		} else {
-			ol_relax_until(ol_earlier(tired, until));
-		}
-	} while (!ol_tas_yield_trylock(l));
-	return true;
-}
-
-static inline bool ol_tas_yield_timedlock(ol_tas_yield_t *l, ol_ticks_t until)
-{
-	return ol_tas_yield_trylock(l) || ol_tas_yield_lock_slow(l, until);
-}
-
-static inline void ol_tas_yield_lock(ol_tas_yield_t *l)
-{
-	if (OL_UNLIKELY(!ol_tas_yield_trylock(l)))
-		ol_tas_yield_lock_slow(l, OL_NEVER);
-}
+#define OL_YIELDING ol_tas_yield
+#include <overlock/lock/impl/yielding.h>
 
 static inline void ol_tas_yield_unlock(ol_tas_yield_t *l)
 {

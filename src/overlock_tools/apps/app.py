@@ -20,7 +20,10 @@ from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, MISSING, Fail
 
 # Of Debian's packages that put their programs where no PATH leads.
-SERVER_FOLDERS = ("/usr/sbin", "/usr/lib/postgresql/15/bin", "/usr/games")
+HIDDEN_FOLDERS = (
+    *("/usr/sbin", "/usr/lib/postgresql/15/bin", "/usr/games"),
+    *("/usr/lib/abyss", "/usr/lib/kraken2"),
+)
 SET_UP_SECONDS = 600.0
 SOURCES = Path(__file__).parent / "drivers"
 
@@ -45,6 +48,7 @@ class App(ABC):
     papers: ClassVar[str] = ""  # that measured it
     packages: ClassVar[tuple[str, ...]]  # Debian's
     programs: ClassVar[tuple[str, ...]]  # that these bring, and headers to compile with
+    wheels: ClassVar[tuple[str, ...]] = ()  # Python's packages, NAME==VERSION, in a venv of its own
     reach: ClassVar[str]  # which of its locks are replaced
     note: ClassVar[str] = ""  # on what its packages bring with them
     control: ClassVar[bool] = False  # no lock of it is: locks are to make no difference
@@ -57,8 +61,23 @@ class App(ABC):
 
     @classmethod
     def missing(cls) -> list[str]:
-        """Of its programs, those that are not here."""
-        return [name for name in cls.programs if not found(name)]
+        """Of its programs and Python packages, those that are not here."""
+        lacking = [name for name in cls.programs if not found(name)]
+        return lacking + [wheel for wheel in cls.wheels if not cls.has(wheel)]
+
+    @classmethod
+    def venv(cls) -> Path:
+        """One for each set of Python packages, kept. env(1) takes paths with `=` for variables."""
+        return files.cache_folder("apps") / "-".join(["venv", *cls.wheels]).replace("==", "-")
+
+    @classmethod
+    def python(cls) -> Path:
+        return cls.venv() / "bin/python"
+
+    @classmethod
+    def has(cls, wheel: str) -> bool:
+        name, _, version = wheel.partition("==")
+        return any(cls.venv().glob(f"lib/python*/site-packages/{name}-{version}.dist-info"))
 
     @classmethod
     def parameters(cls, given: Mapping[str, str]) -> dict[str, str]:
@@ -95,7 +114,7 @@ def found(name: str) -> str | None:
         return next((str(path) for path in Path("/usr/lib").glob(f"*-linux-gnu/{name}")), None)
     if name.endswith(".h"):
         return next((str(p) for p in [Path("/usr/include") / name] if p.exists()), None)
-    folders = ":".join(SERVER_FOLDERS)
+    folders = ":".join(HIDDEN_FOLDERS)
     return shutil.which(name) or shutil.which(name, path=folders)
 
 

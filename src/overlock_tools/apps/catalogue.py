@@ -13,6 +13,7 @@ from overlock_tools.apps.openmp import KERNELS
 from overlock_tools.apps.openmp_programs import PROGRAMS
 from overlock_tools.apps.pbzip2 import Pbzip2
 from overlock_tools.apps.pgbench import Pgbench, PgbenchSelect
+from overlock_tools.apps.pyomp import KERNELS as PYOMP_KERNELS
 from overlock_tools.apps.rocksdb import RocksDb
 from overlock_tools.apps.web import HaProxy, Nginx
 from overlock_tools.model import defs
@@ -31,6 +32,7 @@ APPS: dict[str, type[App]] = {
         Pgbench,
         *KERNELS,
         *PROGRAMS,
+        *PYOMP_KERNELS,
         PgbenchSelect,
         HaProxy,
         Nginx,

@@ -19,8 +19,6 @@ from overlock_tools.model.combine import Answer
 
 SEED = 1
 LIBOMP, LIBGOMP = "libomp.so.5", "libgomp.so.1"
-ABYSS = "/usr/lib/abyss/"
-KRAKEN2 = "/usr/lib/kraken2/"
 BASES = "ACGT"
 COMPLEMENT = str.maketrans(BASES, BASES[::-1])
 READ, KMER = 100, 31  # bases
@@ -109,18 +107,18 @@ class AbyssMap(OnLibomp):
     name = "libomp-abyss-map"
     what = "ABySS maps reads to contigs: N threads read and write each of them in critical sections"
     packages = ("abyss", "libomp5")
-    programs = (f"{ABYSS}abyss-map", f"{ABYSS}abyss-index", LIBOMP)
+    programs = ("abyss-map", "abyss-index", LIBOMP)
 
     def make(self) -> None:
         genome = self.genome()
         starts = range(0, len(genome) - CONTIG, CONTIG)
         self.save("contigs.fa", ((f"{at} {CONTIG} 0", genome[at : at + CONTIG]) for at in starts))
         self.save("reads.fq", self.reads(genome))
-        app.natively([f"{ABYSS}abyss-index", self.file("contigs.fa")], self.workspace)
+        app.natively([app.program("abyss-index"), self.file("contigs.fa")], self.workspace)
 
     def command(self, threads: int, files: Path) -> list[str]:
         reads, contigs = self.file("reads.fq"), self.file("contigs.fa")
-        return [f"{ABYSS}abyss-map", f"-j{threads}", "-l20", reads, contigs]
+        return [app.program("abyss-map"), f"-j{threads}", "-l20", reads, contigs]
 
     def result(self, out: Path) -> str:
         """Without the header, which has the command."""
@@ -131,7 +129,7 @@ class AbyssBloom(OnLibomp):
     name = "libomp-abyss-bloom"
     what = "ABySS enters reads into a Bloom filter: N threads lock a part of it for each k-mer"
     packages = ("abyss", "libomp5")
-    programs = (f"{ABYSS}abyss-bloom", LIBOMP)
+    programs = ("abyss-bloom", LIBOMP)
 
     def make(self) -> None:
         self.save("reads.fq", self.reads(self.genome()))
@@ -139,7 +137,7 @@ class AbyssBloom(OnLibomp):
     def command(self, threads: int, files: Path) -> list[str]:
         options = [f"-k{KMER}", "-b8M", f"-j{threads}"]
         filled = str(files / "bloom")
-        return [f"{ABYSS}abyss-bloom", "build", *options, filled, self.file("reads.fq")]
+        return [app.program("abyss-bloom"), "build", *options, filled, self.file("reads.fq")]
 
     def result(self, out: Path) -> str:
         return digest((files_of(out) / "bloom").read_bytes())
@@ -150,7 +148,7 @@ class Konnector(OnLibomp):
     what = "Konnector joins pairs of reads: a Bloom filter of N threads, as in abyss-bloom"
     unit = "pairs"
     packages = ("abyss", "libomp5")
-    programs = (f"{ABYSS}konnector", LIBOMP)
+    programs = ("konnector", LIBOMP)
     presets: ClassVar[dict[str, str]] = {"pairs": "5000"}
 
     @property
@@ -168,7 +166,7 @@ class Konnector(OnLibomp):
 
     def command(self, threads: int, files: Path) -> list[str]:
         options = [f"-k{KMER}", "-b8M", f"-j{threads}", "-o", str(files / "joined")]
-        return [f"{ABYSS}konnector", *options, self.file("1.fq"), self.file("2.fq")]
+        return [app.program("konnector"), *options, self.file("1.fq"), self.file("2.fq")]
 
     def result(self, out: Path) -> str:
         written = sorted(files_of(out).iterdir())
@@ -180,7 +178,7 @@ class Kraken2Build(OnLibomp):
     what = "Kraken 2 builds its database: N threads lock a part of it for each minimizer"
     unit = "bases"
     packages = ("kraken2", "libomp5")
-    programs = (f"{KRAKEN2}build_db", LIBOMP)
+    programs = ("build_db", LIBOMP)
     presets: ClassVar[dict[str, str]] = {"bases": "2000000"}
 
     @property
@@ -208,7 +206,7 @@ class Kraken2Build(OnLibomp):
         made = ("-H", f"{files}/hash", "-t", f"{files}/taxonomy", "-o", f"{files}/options")
         given = ("-m", self.file("map"), "-n", str(self.workspace.folder))
         sizes = ("-k", "35", "-l", str(KMER), "-c", str(self.work), "-p", str(threads))
-        build = [f"{KRAKEN2}build_db", *made, *given, *sizes]
+        build = [app.program("build_db"), *made, *given, *sizes]
         return fed(build, self.file("library.fa"))
 
     def result(self, out: Path) -> str:

@@ -72,7 +72,7 @@ def copies_of(plan: Plan) -> int:
 
 def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -> Result:
     interposer = interpose.built("-counted" if setting.counted else "")
-    versions = installed(app.packages)
+    versions = installed(app.packages) | dict(wheel.split("==") for wheel in app.wheels)
     settings = plan.settings(plan.cpus or machine.cpus())
     texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (interposer, *app.sources())]
     settings["build"] = " ".join([*texts, *versions.values()])

@@ -43,13 +43,18 @@ class Event:
     what: str
 
 
-UNITS = {"ns": "a time in ns", "count": "a number", "power": "a power of two"}
+UNITS = {
+    "ns": "a time in ns",
+    "finite": "a time in ns",
+    "count": "a number",
+    "power": "a power of two",
+}
 
 
 @dataclass(frozen=True)
 class Tunable:
     name: str
-    unit: str  # "ns", "count", or "power": of two
+    unit: str  # "ns", "finite": without inf, "count", or "power": of two
     default: int
     least: int
     most: int
@@ -58,9 +63,13 @@ class Tunable:
     what: str
 
     @property
+    def is_time(self) -> bool:
+        return self.unit in ("ns", "finite")
+
+    @property
     def option(self) -> str:
         """The option of `overlock run`."""
-        return f"--{self.name.replace('_', '-')}" + ("-ns" if self.unit == "ns" else "")
+        return f"--{self.name.replace('_', '-')}" + ("-ns" if self.is_time else "")
 
     @property
     def range(self) -> str:
@@ -69,7 +78,7 @@ class Tunable:
     @property
     def variable(self) -> str:
         """The environment variable the library reads it from."""
-        return f"OVERLOCK_{self.name.upper()}" + ("_NS" if self.unit == "ns" else "")
+        return f"OVERLOCK_{self.name.upper()}" + ("_NS" if self.is_time else "")
 
     def check(self, text: str) -> str:
         """`text` as the library takes it; refuses what the library would refuse."""

@@ -109,10 +109,11 @@ def _verdict(ran: subprocess.CompletedProcess[str]) -> tuple[str, str, int, int]
 def _patched(patch: Path) -> Iterator[tuple[str, Path]]:
     """The lock that the patch breaks, and a folder with its broken header."""
     lock = re.search(r"^Mutant of: (\w+)$", patch.read_text(), re.MULTILINE)
-    if not lock:
-        raise errors.Fail(f"{patch} does not say 'Mutant of: LOCK'")
+    file = re.search(r"^--- a/(\S+)$", patch.read_text(), re.MULTILINE)
+    if not lock or not file:
+        raise errors.Fail(f"{patch} does not say 'Mutant of: LOCK' and '--- a/FILE'")
     with tempfile.TemporaryDirectory() as folder:
-        header = Path("overlock/lock") / f"{lock[1]}.h"
+        header = Path(file[1])
         (Path(folder) / header).parent.mkdir(parents=True)
         shutil.copy(native.include() / header, Path(folder) / header)
         command = ["patch", "--quiet", "--strip=1", "-d", folder, "-i", str(patch.resolve())]

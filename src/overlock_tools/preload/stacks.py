@@ -196,11 +196,15 @@ def _folded_name(call: Call) -> str:
 UNNAMED = "??"
 
 
-def _line(stack: Stack) -> str:
-    names = [_folded_name(call) for call in reversed(stack.calls)]
+def folded_line(calls: tuple[Call, ...], cut: bool = False) -> str:
+    names = [_folded_name(call) for call in reversed(calls)]
     if "main" in names:  # what calls it is the same in every program
         names = names[names.index("main") :]
-    return ";".join([CUT, *names] if stack.cut else names)
+    return ";".join([CUT, *names] if cut else names)
+
+
+def _line(stack: Stack) -> str:
+    return folded_line(stack.calls, stack.cut)
 
 
 def _lines(report: Report) -> Iterator[tuple[str, int]]:

@@ -45,7 +45,7 @@ def figure(plan: Sweep, result: Result) -> Figure:
         heights += (rate for found in measured.values() for rate in found if rate > 0)
     ticks = _readable(plan.values)
     axes.set_xticks([places[value] for value in ticks], ticks, rotation=45 if len(ticks) > 8 else 0)
-    axes.set_xlabel(f"{tunable.name} ({tunable.unit})", color=INK)
+    axes.set_xlabel(f"{tunable.name} ({'ns' if tunable.is_time else tunable.unit})", color=INK)
     axes.set_ylabel(f"{result.unit}/s", color=INK)
     log_axis(axes.yaxis, heights, quantities.si)
     if heights:

@@ -2,6 +2,7 @@
 """Many runs: those that the cache knows, and the others, simulated while their number is shown."""
 
 import hashlib
+import inspect
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +35,22 @@ class Shown:
 
 
 class Batch:
-    """`add` gets the place of what was told, and the answer, in any order."""
+    """`add` gets the place of what was told, and the answer, in any order.
+
+    `reduced` makes, of what was told and the answer, what is kept and added.
+    """
 
     def __init__(
-        self, told: Sequence[str], cache: Cache, add: Callable[[int, Answer], None]
+        self,
+        told: Sequence[str],
+        cache: Cache,
+        add: Callable[[int, Answer], None],
+        reduced: Callable[[str, Answer], Answer] | None = None,
     ) -> None:
         self.program = runner.digest(native.simulator())
-        self.cache, self.add = cache, add
+        self.cache, self.add, self.reduced = cache, add, reduced
         self.total = self.left = len(told)
+        self.told = told
         self.places: dict[str, list[int]] = {}  # by key: the same run may be wanted twice
         self.tasks: list[Task] = []
         for place, text in enumerate(told):
@@ -54,7 +63,8 @@ class Batch:
         self.known = self.total - self.left
 
     def _key(self, text: str) -> str:
-        return hashlib.sha256(f"{self.program}\n{text}".encode()).hexdigest()
+        kind = f"{inspect.getsource(self.reduced)}\n" if self.reduced else ""
+        return hashlib.sha256(f"{kind}{self.program}\n{text}".encode()).hexdigest()
 
     def _add(self, key: str, answer: Answer) -> None:
         for place in self.places[key]:
@@ -62,6 +72,8 @@ class Batch:
             self.left -= 1
 
     def _done(self, key: str, answer: Answer) -> None:
+        if self.reduced:
+            answer = self.reduced(self.told[self.places[key][0]], answer)
         self.cache.put(key, answer)
         self._add(key, answer)
 

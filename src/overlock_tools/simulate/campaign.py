@@ -50,6 +50,9 @@ def run(options: Mapping[str, Any]) -> int:
         return 0
     if telling.wanted(options):
         return telling.run(places, options, out)
+    if asked.axes:
+        name = options["scenario"]
+        raise Fail(f"{name}: a grid of {len(places)} scenarios; run `overlock sim grid {name}`")
     parts = _parts(asked, places, options)
     batch = _batch(parts, Cache(kept_in(options)))
     if not options["quiet"]:

@@ -9,7 +9,8 @@ from overlock_tools.model import histograms
 from overlock_tools.model.measures import Cell
 from overlock_tools.model.results import SIMULATED, SIMULATED_GUEST, GivenUp, Result
 from overlock_tools.simulate import lists, mixes, schema
-from overlock_tools.simulate.resolve import Place, Run, told
+from overlock_tools.simulate.machines import Machine
+from overlock_tools.simulate.resolve import Place, Run, cpus, told
 from overlock_tools.system import reading
 
 # What overlock-sim answers: sim/results.cpp. It has other keys, too.
@@ -221,7 +222,7 @@ def new_result(group: Sequence[Place], build: str, command: str) -> Result:
             for p in workload.parameters
         },
         scenario={
-            "settings": _around(values),
+            "settings": _around(values, first.machine),
             "simulation": {"scenario": values, "sweep": point, "costs": _costs(first)},
         },
     )
@@ -255,12 +256,12 @@ def _costs(place: Place) -> dict[str, Any]:
     }
 
 
-def _around(values: Mapping[str, Any]) -> dict[str, Any]:
+def _around(values: Mapping[str, Any], machine: Machine) -> dict[str, Any]:
     """As the scenarios of `overlock bench` name it: what each copy may count on."""
     measured = [g for g in values["guest"] if g.get("workload") != "burn"]
     copies = sum(guest.get("count", 1) for guest in measured)
     quota = measured[0].get("quota_cpus")
     return {
-        **({"quota": f"{quota:g}"} if quota else {}),
+        **({"quota": f"{cpus(quota, machine):g}"} if quota else {}),
         **({"neighbours": copies} if copies > 1 else {}),
     }

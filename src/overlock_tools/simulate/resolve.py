@@ -68,8 +68,12 @@ def runs(place: Place) -> Iterator[Run]:
 
 
 def contexts(said: int | str, machine: Machine) -> int:
+    return max(1, round(cpus(said, machine)))
+
+
+def cpus(said: float | str, machine: Machine) -> float:
     """A number, or a multiple of the CPUs."""
-    return int(said.removesuffix("x")) * machine.cpus if isinstance(said, str) else said
+    return float(said.removesuffix("x")) * machine.cpus if isinstance(said, str) else said
 
 
 def _check_pins(place: Place) -> None:
@@ -144,7 +148,7 @@ def _guest(guest: dict[str, Any], machine: Machine, variant: str) -> dict[str, A
         "workload": workload.name,
         "parameters": _parameters(workload, guest.get("parameters", {})),
         "tunables": {} if lock == NONE else _tunables(guest.get("tunables", {}), settings),
-        "quota_us": "inf" if quota is None else quota * period_us,
+        "quota_us": "inf" if quota is None else cpus(quota, machine) * period_us,
         "period_us": period_us,
         "weight": guest.get("weight", WEIGHT),
         "pinned": guest.get("pinned", []),

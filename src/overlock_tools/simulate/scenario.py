@@ -101,16 +101,30 @@ class Scenario:
     def points(self) -> list[Point]:
         """Every point of the grid; one without values if nothing is swept."""
         sweep = self.values.get("sweep", {})
-        return [
-            dict(zip(sweep, found, strict=True)) for found in itertools.product(*sweep.values())
-        ]
+        choices = [list(axis.values()) for axis in self.axes.values()]
+        choices += [[{path: value} for value in values] for path, values in sweep.items()]
+        return [dict(_settings(found)) for found in itertools.product(*choices)]
+
+    @property
+    def axes(self) -> dict[str, dict[str, Point]]:
+        """By the axis and the name of its value, what that sets."""
+        found: dict[str, dict[str, Point]] = self.values.get("axes", {})
+        return found
 
     def at(self, point: Point) -> "Scenario":
         """The scenario at one point of its grid."""
         found = Scenario(self.file, copy.deepcopy(self.values), self.lines, dict(self.given))
         for path, value in point.items():
-            found.set(path, value, self.where(("sweep", path)))
+            found.set(path, value, self._swept(path, value))
         return found
+
+    def _swept(self, path: str, value: Any) -> str:
+        """Where a value of the grid stands."""
+        for name, axis in self.axes.items():
+            for label, settings in axis.items():
+                if path in settings and settings[path] == value:
+                    return self.where(("axes", name, label, path))
+        return self.where(("sweep", path))
 
     def set(self, path: str, value: Any, by: str) -> None:
         """A value that an option or a sweep gives; `by` is what an error says."""
@@ -130,7 +144,7 @@ class Scenario:
                 raise Fail(f"{by}: {path}: {word} is a value, not a table")
         if not isinstance(table, dict):
             raise Fail(f"{by}: {path}: expected guest.NAME.PARAMETER")
-        table[words[-1]] = value
+        table[words[-1]] = copy.deepcopy(value)  # other points of the grid have it, too
         self.given[tuple(words)] = by
 
     def _guest(self, name: str, by: str) -> int:
@@ -146,6 +160,10 @@ def checked(path: Path, kind: str) -> Values:
     for at, why in sorted(schema.errors(values, kind), key=lambda error: error[1]):
         raise Fail(f"{Scenario(path, values, lines).where(at)}: {'.'.join(map(str, at))}: {why}")
     return values
+
+
+def _settings(points: Iterable[Point]) -> Iterable[tuple[str, Any]]:
+    return itertools.chain.from_iterable(point.items() for point in points)
 
 
 def lock_of(guest: Mapping[str, Any]) -> str:
@@ -208,8 +226,11 @@ def _flat(table: Values, at: tuple[str, ...], lines: Lines) -> Iterable[tuple[st
 
 
 def check(scenario: Scenario) -> None:
-    """Also every value of a sweep, by itself."""
+    """Also every value of an axis or a sweep, by itself."""
     _check(scenario)
+    for axis in scenario.axes.values():
+        for settings in axis.values():
+            _check(scenario.at(settings))
     for path, values in scenario.values.get("sweep", {}).items():
         for value in values:
             _check(scenario.at({path: value}))

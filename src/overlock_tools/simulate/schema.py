@@ -55,7 +55,7 @@ def _filled() -> dict[str, Any]:
 
 
 def tunable_key(tunable: Tunable) -> str:
-    return f"{tunable.name}_ns" if tunable.unit == "ns" else tunable.name
+    return f"{tunable.name}_ns" if tunable.is_time else tunable.name
 
 
 def _only(properties: dict[str, Any]) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def svg(trace: Trace, window: Window | None = None, title: str = "") -> str:
         _counts(axes, locks - 1 - place, rows[len(trace.contexts) + place][1], holds, window)
     _axes(axes, [name for name, _ in rows], window)
     _legend(axes, keyed, sheet.height)
-    return _themed(plots.svg(sheet.figure, title or "timeline"))
+    return themed(plots.svg(sheet.figure, title or "timeline"))
 
 
 def _least(window: Window) -> int:
@@ -257,7 +257,7 @@ def _legend(axes: Axes, keyed: Sequence[str], height: float) -> None:
     )
 
 
-def _themed(element: str) -> str:
+def themed(element: str) -> str:
     """It stands alone: with the colours of the page around it, light or dark."""
 
     def colours(dark: bool) -> str:

@@ -85,6 +85,30 @@ def hostd() -> Path:
     return path
 
 
+def profiler() -> Path:
+    """What watches a program for `overlock profile`; the rest can be built without it."""
+    path = folder() / "overlock-profiler"
+    if not path.exists():
+        raise Fail(
+            "overlock-profiler is not built; install clang, bpftool, libbpf-dev and libdw-dev, "
+            "then `make build`",
+            MISSING,
+        )
+    return path
+
+
+def sched() -> Path:
+    """The loader of the scheduler; the rest can be built without it."""
+    path = folder() / "overlock-sched"
+    if not path.exists():
+        raise Fail(
+            "overlock-sched is not built; install clang 16, bpftool and libbpf-dev 1.5 or later, "
+            "then `make build`; or try it in a guest: `overlock guest sched`",
+            MISSING,
+        )
+    return path
+
+
 def include() -> Path:
     """The folder that has overlock/port.h, to compile a lock from outside the tree."""
     return _source("include", "overlock/port.h")

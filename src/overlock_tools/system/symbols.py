@@ -46,16 +46,28 @@ def look_up(module: Path, offsets: Iterable[int]) -> dict[int, tuple[Call, ...]]
     asked = sorted(set(offsets))
     if not asked or not tool() or not module.is_file():
         return {}
+    return named(_ask(module, (f"{offset:#x}" for offset in asked)))
+
+
+def variables(module: Path, offsets: Iterable[int]) -> dict[int, str]:
+    """By offset, the global or static variable that is there; nothing where there is none."""
+    asked = sorted(set(offsets))
+    if not asked or not tool() or not module.is_file():
+        return {}
+    return named_data(_ask(module, (f"DATA {offset:#x}" for offset in asked)))
+
+
+def _ask(module: Path, lines: Iterable[str]) -> str:
     done = subprocess.run(
         [str(tool()), "-e", str(module), "--inlines", "--demangle", "--output-style=JSON"],
-        input="".join(f"{offset:#x}\n" for offset in asked),
+        input="".join(f"{line}\n" for line in lines),
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
         start_new_session=True,  # Ctrl-C ends the program that is looked at, not this
     )
-    return named(done.stdout)
+    return done.stdout
 
 
 class _Symbol(TypedDict, total=False):
@@ -64,9 +76,15 @@ class _Symbol(TypedDict, total=False):
     Line: int
 
 
+class _Data(TypedDict, total=False):
+    Name: str
+    Start: str
+
+
 class _Answer(TypedDict, total=False):
     Address: Required[str]
     Symbol: list[_Symbol]
+    Data: _Data
 
 
 def named(answers: str) -> dict[int, tuple[Call, ...]]:
@@ -77,6 +95,20 @@ def named(answers: str) -> dict[int, tuple[Call, ...]]:
             answer = reading.checked(_Answer, reading.parsed(line), "an answer")
             found[int(answer["Address"], 16)] = _calls(answer.get("Symbol", []))
     return {offset: calls for offset, calls in found.items() if calls}
+
+
+def named_data(answers: str) -> dict[int, str]:
+    """The same of variables: `cache`, or `cache+0x28` for what is within one."""
+    found = {}
+    for line in answers.splitlines():
+        with contextlib.suppress(ValueError):
+            # An answer alone is in a list, others are not.
+            answer = reading.checked(_Answer, reading.parsed(line.strip("[]")), "an answer")
+            data, at = answer.get("Data", {}), int(answer["Address"], 16)
+            if name := data.get("Name"):
+                inside = at - int(data.get("Start", answer["Address"]), 16)
+                found[at] = f"{name}+{inside:#x}" if inside else name
+    return found
 
 
 def _calls(symbols: list[_Symbol]) -> tuple[Call, ...]:

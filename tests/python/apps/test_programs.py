@@ -23,6 +23,7 @@ from overlock_tools.apps import (
     pbzip2,
     pgbench,
     processes,
+    pyomp,
     rocksdb,
     servers,
     web,
@@ -164,6 +165,42 @@ def test_a_setting_of_the_program_is_a_variant(tmp_path: Path, capfd: Any) -> No
     }
     assert found["native"]["in_force"].keys() <= {"tas_yield"}
     assert "Not verified because the program ended too soon: KMP" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("kind", pyomp.KERNELS, ids=lambda kind: kind.name)
+def test_numbas_kernels_run_on_libomp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[pyomp.Kernel]
+) -> None:
+    """What they compile while they run calls what is replaced."""
+    needs(kind)
+    monkeypatch.chdir(tmp_path)
+    words = ["--locks", "tas_yield", "--threads", "4", "--rounds", "1", "--seconds", "0.2"]
+    words += ["--counters", "--no-pilot", "-o", "r", "--if-busy", "warn"]
+    assert main.run(["apps", "run", kind.name, *words]) == 0
+    cells = {cell.variant: cell for cell in results.from_file(Path(f"r/{kind.name}.json")).cells}
+    assert not any(cell.wrong for cell in cells.values())
+    assert cells["tas_yield"].events["ACQUIRE"] >= cells["tas_yield"].work
+
+
+@pytest.mark.parametrize("kind", pyomp.KERNELS, ids=lambda kind: kind.name)
+def test_a_kernel_of_numbas_that_loses_an_item_is_told(
+    tmp_path: Path, kind: type[pyomp.Kernel]
+) -> None:
+    needs(kind)
+    begin, end, section = "def {}(points: Numbers", "def {}_of_one", "sums[c, 0] += 1\n"
+    before, after = pyomp.SOURCE.read_text().split(begin.format(kind.kernel))
+    assert section in after.split(end.format(kind.kernel))[0]
+    (tmp_path / "mutant.py").write_text(
+        before + begin.format(kind.kernel) + after.replace(section, "sums[c, 0] += i > 0\n", 1)
+    )
+    command = [str(kind.python()), str(tmp_path / "mutant.py"), kind.kernel, "2000", "4"]
+    said = subprocess.run(command, input="0.1\n", capture_output=True, text=True, check=True)
+    assert "one thread" in pyomp.answered(said.stdout.splitlines()[1]).wrong
+
+
+def test_what_a_kernel_of_numbas_says() -> None:
+    assert pyomp.answered("6000 0.5 right") == Answer(6000, 0.5)
+    assert pyomp.answered("6000 0.5 wrong").wrong
 
 
 SMALL = {"reads": "2000", "pairs": "500", "bases": "100000"}

@@ -272,6 +272,29 @@ def test_missing_programs_are_named(
     assert "shell" in advice.split()  # beside what else is not here
 
 
+def test_missing_python_packages_get_a_venv(
+    shell: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(Shell, "packages", ("python3-venv",))
+    monkeypatch.setattr(Shell, "wheels", ("one==1.0", "two==2.0"))
+    assert shell() == 3
+    assert capfd.readouterr().err.startswith("overlock: shell needs one==1.0, two==2.0; install it")
+    assert main.run(["apps", "install", "shell", "--dry-run"]) == 3
+    folder = tmp_path / "overlock/apps/venv-one-1.0-two-2.0"
+    assert capfd.readouterr().out.splitlines()[1:] == [
+        "apt-get -y install --no-install-recommends python3-venv",
+        f"python3 -m venv {folder}",
+        f"{folder}/bin/python -m pip install -q one==1.0 two==2.0",
+    ]
+    for name in ("one-1.0", "two-2.1"):
+        (folder / f"lib/python3.11/site-packages/{name}.dist-info").mkdir(parents=True)
+    assert Shell.missing() == ["two==2.0"]
+
+
 def test_a_budget_shortens(shell: Run) -> None:
     assert shell("--rounds", "100", "--budget", "0.25", "--seconds", "0.2") == 0
     assert result().settings["rounds"] < 100

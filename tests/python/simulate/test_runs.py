@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 
 from overlock_tools.model import results
+from overlock_tools.simulate import scenario
 from tests.conftest import TOP
 from tests.processes import HANG_S, descendants, gone, read, until
 from tests.python.simulate.conftest import SCENARIO, Fake, Simulating
@@ -296,7 +297,15 @@ def test_every_ready_scenario_can_be_run(real: Simulating) -> None:
         done = real(
             name, "--locks", "ticket", "--time", "1", "--set", "warm_up_ms=0", "--jobs", "1"
         )
+        if scenario.load(name, []).axes:  # tested in test_grid.py
+            assert f"run `overlock sim grid {name}`" in done.stderr
+            continue
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_quota_may_be_a_part_of_the_cpus(fake: Fake) -> None:
+    found = fake.result("trial.toml", "--locks", "ticket", "--set", "guest.app.quota_cpus=0.5x")
+    assert found["scenario"]["settings"]["quota"] == "4"
 
 
 def test_runs_that_are_the_same_are_simulated_once(fake: Fake) -> None:

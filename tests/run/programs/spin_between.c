@@ -37,9 +37,13 @@ int main(int argc, char **argv)
 	       __atomic_load_n(&s->came, __ATOMIC_ACQUIRE) < processes)
 		sched_yield();
 	for (int i = 0; i < times; i++) {
+		long count;
+
 		pthread_spin_lock(&s->lock);
-		__atomic_store_n(&s->count, __atomic_load_n(&s->count, __ATOMIC_RELAXED) + 1,
-				 __ATOMIC_RELAXED);
+		count = __atomic_load_n(&s->count, __ATOMIC_RELAXED);
+		if (i == times / 2)
+			usleep(20000); /* without exclusion, what others add in the meantime is lost */
+		__atomic_store_n(&s->count, count + 1, __ATOMIC_RELAXED);
 		pthread_spin_unlock(&s->lock);
 	}
 	__atomic_fetch_add(&s->done, 1, __ATOMIC_ACQ_REL);

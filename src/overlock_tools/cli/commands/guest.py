@@ -390,3 +390,75 @@ def instructions(**given: Any) -> int:
     from overlock_tools.kernel import campaign
 
     return campaign.instructions(given)
+
+
+def _listed(_: Any, __: Any, given: Any) -> list[str]:
+    return [word for text in given for word in text.split(",") if word]
+
+
+def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
+    words = _listed(context, parameter, given)
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 1024 for word in words):
+        raise Fail(f"--threads {','.join(given)}: expected numbers from 1 to 1024")
+    return [int(word) for word in words]
+
+
+@command.command()
+@DIR
+@SMP
+@click.option(
+    "--lock",
+    "--locks",
+    "locks",
+    multiple=True,
+    default=("ticket,mcs,ticket_told,owner_qspin,i_spin@csd=200000",),
+    show_default=True,
+    metavar="LIST",
+    callback=_listed,
+    shell_complete=options.LOCKS,
+    help="Locks of `overlock locks`, with tunables, and ticket_told, which talks with the "
+    "scheduler.",
+)
+@click.option(
+    "--threads",
+    multiple=True,
+    metavar="LIST",
+    callback=_numbers,
+    help="Numbers of threads.  [default: four for each vCPU]",
+)
+@click.option(
+    "--under",
+    multiple=True,
+    default=("kernel,sched",),
+    show_default=True,
+    metavar="LIST",
+    callback=_listed,
+    help="Schedulers: `kernel`, or `sched` with options of `overlock sched`: 'sched --no-lead'.",
+)
+@click.option("--workload", default="sections", show_default=True, help="As of `overlock bench`.")
+@options.parameters("Parameter of the workload, such as cs=300; repeatable.")
+@options.rounds(1000, 1, "Number of rounds; each shuffles the schedulers.")
+@options.seconds(0.01, 0.3)
+@options.seed(2**31)
+@options.file("--json", "File for the result.")
+@click.option("--command", metavar="LINE", help="Run this line of shell in the guest instead.")
+@click.option("--console", is_flag=True, help="Open a shell in the guest instead.")
+def sched(**given: Any) -> int:
+    """Compare locks under `overlock sched` and the kernel's scheduler, in a guest.
+
+    The guest has a kernel of Debian's with sched_ext, and locks in user space. QEMU counts
+    instructions and derives the guest's time from them, so the host's load does not matter, and
+    one counted second takes ten or more of the host's. Fetches and builds what it needs at the
+    first use: 1.5 GB, a minute. docs/scheduler.md explains the results.
+
+    \b
+    Examples:
+      overlock guest sched
+      overlock guest sched --lock ticket,mcs --threads 8,16 --json result.json
+      overlock guest sched --lock ticket_told --under 'sched,sched --no-lead'
+      overlock guest sched --command 'kills 100'
+      overlock guest sched --console
+    """
+    from overlock_tools.kernel import scx_run
+
+    return scx_run.run(given)

@@ -265,3 +265,53 @@ def papers(**options: Any) -> int:
     from overlock_tools.simulate import papers as experiments
 
     return experiments.run(options)
+
+
+@command.command()
+@click.argument("scenario", default="which-lock", metavar="[SCENARIO]", shell_complete=_scenarios)
+@_output("File for the rates of all locks; finished runs are kept beside it.")
+@click.option(
+    "--read",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Simulate nothing: show an earlier result.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File for the map: which lock is best where.",
+)
+@click.option(
+    "--of",
+    metavar="LOCK",
+    shell_complete=completing(lambda: list(defs.load().locks)),
+    help="Draw how far this lock is behind the best, instead of the best.",
+)
+@click.option(
+    "--locks",
+    multiple=True,
+    metavar="LIST",
+    shell_complete=completing(lambda: [*defs.load().locks, "all"]),
+    help="Locks to compare.  [default: the scenario's, or all]",
+)
+@JOBS
+@CLUSTER
+@LIMIT
+@CACHE
+@click.option("--quiet", is_flag=True, help="Print only failures, and the files written.")
+def grid(**options: Any) -> int:
+    """Simulate all locks in every combination of a scenario's axes: which lock is best where?
+
+    Without SCENARIO: 2,100 scenarios of CPUs, contexts, sections, schedulers and loads, which take
+    one or two hours. Ctrl-C keeps finished runs, and the same command goes on.
+
+    \b
+    Examples:
+      overlock sim grid -o grid.json --svg map.svg
+      overlock sim grid --read grid.json --svg ticket.svg --of ticket
+      overlock sim grid axes.toml --locks ticket,mcs,tas -o mine.json
+    """
+    from overlock_tools.simulate import grid_campaign
+
+    return grid_campaign.run(options)

@@ -148,7 +148,7 @@ void overlock_forget_counts(void)
 
 /* Module parameters: one per tunable, a time as <name>_ns. */
 
-enum unit { ns, count, power };
+enum unit { ns, finite, count, power };
 
 static int set_tunable(const char *text, u64 *value, u64 least, u64 most, enum unit unit,
 		       const char *name)
@@ -177,6 +177,7 @@ static int get_tunable(char *text, const struct kernel_param *param)
 }
 
 #define PARAMETER_ns(name)	name##_ns
+#define PARAMETER_finite(name)	name##_ns
 #define PARAMETER_count(name)	name
 #define PARAMETER_power(name)	name
 #define MODE_any		0644

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slice page of this process, if `overlock sched` schedules it: what the scheduler says of each thread,
+ * and what each thread says to it. An entry has the number of the thread's id (ol_self()).
+ *
+ * The page is the scheduler's word, and a hint all the same: nothing that must be correct depends on it.
+ */
+#include "internal.h"
+#include "slices.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <overlock/sched_socket.h>
+#include <overlock/slice_reader.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAIT_MS	200 /* for the page */
+
+enum { JOIN_STEP_NS = 500000, JOIN_MOST_NS = 30000000 };
+
+static struct {
+	struct ol_slice_map map; /* page null: there is none */
+	int socket;
+	dev_t device; /* the socket's, which a program may close and have another of its number */
+	ino_t inode;
+} told;
+
+static OL_THREAD_LOCAL struct {
+	const struct ol_slice_entry *entry; /* null: not yet joined */
+	struct ol_slice_words *words;
+	uint32_t thread;
+	uint32_t deferring; /* how many sections deep */
+	uint64_t end_ns;    /* converted: */
+	ol_ticks_t end;
+} me;
+
+static int received(int from)
+{
+	char byte;
+	struct iovec data = { &byte, 1 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message = { .msg_iov = &data,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control.room) };
+	struct cmsghdr *head;
+	int fd = -1;
+
+	if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	head = CMSG_FIRSTHDR(&message);
+	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	return fd;
+}
+
+/* A page that was truncated would kill us when we look: the scheduler seals its own. */
+static bool map_page(int fd)
+{
+	struct stat found;
+	void *memory;
+
+	if (fstat(fd, &found) || !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+		return false;
+	memory = mmap(0, (size_t)found.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	if (ol_slice_map_open(&told.map, memory, (uint64_t)found.st_size) &&
+	    told.map.stride >= sizeof(struct ol_slice_entry) + sizeof(struct ol_slice_words))
+		return true;
+	told.map.page = 0;
+	munmap(memory, (size_t)found.st_size);
+	return false;
+}
+
+static bool connected(int fd, const char *path)
+{
+	const struct timeval wait = { 0, WAIT_MS * 1000 };
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(at.sun_path))
+		return false;
+	strcpy(at.sun_path, path);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	return !connect(fd, (struct sockaddr *)&at, sizeof(at));
+}
+
+/* Returns the socket if a page came through it, else -1. */
+static int ask(const char *path)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), page = -1;
+	bool mapped = false;
+
+	if (fd < 0)
+		return -1;
+	if (connected(fd, path))
+		page = received(fd);
+	if (page >= 0) {
+		mapped = map_page(page);
+		close(page);
+	}
+	if (mapped)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+bool ol_slices_start(void)
+{
+	const char *given = secure_getenv("OVERLOCK_SCHED");
+	const char *path = given && *given ? given : OL_SCHED_SOCKET;
+	struct stat found;
+	int saved = errno;
+
+	memset(&me, 0, sizeof(me));
+	told.map.page = 0;
+	if (!access(path, F_OK)) {
+		told.socket = ask(path);
+		if (told.socket >= 0 && !fstat(told.socket, &found)) {
+			told.device = found.st_dev;
+			told.inode = found.st_ino;
+		}
+	}
+	errno = saved;
+	return told.map.page;
+}
+
+static const struct ol_slice_entry *entry_of(uint32_t id)
+{
+	return told.map.page && id ? ol_slice_entry(&told.map, id) : 0;
+}
+
+static void say(uint32_t id)
+{
+	struct ol_sched_join join = { me.thread, id };
+	struct stat found;
+	int saved = errno;
+
+	if (!fstat(told.socket, &found) && found.st_dev == told.device &&
+	    found.st_ino == told.inode)
+		(void)!send(told.socket, &join, sizeof(join), MSG_DONTWAIT | MSG_NOSIGNAL);
+	errno = saved;
+}
+
+static bool is_known(void)
+{
+	return ol_load_relaxed(&me.entry->thread) == me.thread && ol_load_relaxed(&me.entry->id);
+}
+
+/*
+ * A thread that enters a queue before it knows its slice may lose its CPU there, and a queue with such a
+ * waiter does not dissolve while the lock is in demand. So the first time takes until the scheduler's
+ * program has had a CPU.
+ */
+static void wait_to_be_known(void)
+{
+	const struct timespec step = { 0, JOIN_STEP_NS };
+	const uint64_t until = ol_clock() + JOIN_MOST_NS;
+	int saved = errno;
+
+	while (!is_known() && ol_clock() < until)
+		nanosleep(&step, 0);
+	errno = saved;
+}
+
+void ol_slices_join(uint32_t id)
+{
+	const struct ol_slice_entry *entry = entry_of(id);
+
+	if (!entry || me.entry)
+		return;
+	me.thread = (uint32_t)syscall(SYS_gettid);
+	me.words = (struct ol_slice_words *)(uintptr_t)(entry + 1);
+	memset(me.words, 0, sizeof(*me.words));
+	me.entry = entry;
+	say(id);
+	wait_to_be_known();
+}
+
+void ol_slices_leave(void)
+{
+	me.entry = 0;
+}
+
+/* Ours, once the scheduler knows us; the entry may still be that of a thread that had our id. */
+static bool known(void)
+{
+	if (OL_UNLIKELY(!told.map.page))
+		return false;
+	if (OL_UNLIKELY(!me.entry))
+		ol_slices_join(ol_self());
+	return me.entry && is_known();
+}
+
+bool ol_slices_id(uint64_t *id)
+{
+	if (!known())
+		return false;
+	*id = ol_load_relaxed(&me.entry->id);
+	return true;
+}
+
+/* By both clocks now, once for each end that is told: our ticks may be another clock's. */
+static ol_ticks_t ticks_at(uint64_t ns)
+{
+	int64_t left;
+
+	if (ns == me.end_ns)
+		return me.end;
+	left = (int64_t)(ns - ol_clock());
+	me.end = left < 0 ? ol_now() - ol_ticks_from_ns((uint64_t)-left)
+			  : ol_now() + ol_ticks_from_ns((uint64_t)left);
+	me.end_ns = ns;
+	return me.end;
+}
+
+bool ol_slices_end(ol_ticks_t *end)
+{
+	struct ol_slice_entry e;
+
+	if (!known() || !ol_slice_read(me.entry, &e) || e.end == OL_SLICE_UNKNOWN)
+		return false;
+	*end = e.end == OL_SLICE_NO_END ? OL_NEVER : ticks_at(e.end);
+	return true;
+}
+
+/* What the scheduler tells it keeps. */
+ol_ticks_t ol_slice_min(void)
+{
+	struct ol_slice_entry e;
+
+	if (!known() || !ol_slice_read(me.entry, &e) || e.sure == OL_SLICE_UNKNOWN)
+		return OL_NEVER;
+	return ticks_at(e.sure);
+}
+
+bool ol_is_preempted(uint32_t id)
+{
+	const struct ol_slice_entry *e = entry_of(id);
+
+	return e && ol_load_relaxed(&e->running) == OL_SLICE_OFF && ol_load_relaxed(&e->id);
+}
+
+/* The word stands while the scheduler chooses. */
+void ol_slices_name(uint32_t id)
+{
+	const struct ol_slice_entry *e = entry_of(id);
+
+	if (e && known())
+		ol_store_relaxed(&me.words->waits_for, ol_load_relaxed(&e->thread));
+}
+
+void ol_slices_unname(void)
+{
+	if (me.entry)
+		ol_store_relaxed(&me.words->waits_for, 0u);
+}
+
+void ol_defer_begin(void)
+{
+	if (known() && !me.deferring++)
+		ol_store_relaxed(&me.words->defer, 1u);
+}
+
+/* What was granted is given back as soon as it is not needed. */
+void ol_defer_end(void)
+{
+	int saved;
+
+	if (!me.deferring)
+		return;
+	me.deferring--;
+	if (me.deferring || !me.entry)
+		return;
+	ol_store_relaxed(&me.words->defer, 0u);
+	if (!OL_UNLIKELY(ol_load_relaxed(&me.words->granted)))
+		return;
+	ol_store_relaxed(&me.words->granted, 0u);
+	saved = errno;
+	sched_yield();
+	errno = saved;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_SLICES_H
+#define OL_SLICES_H
+/* What `overlock sched` tells, where it schedules; knowledge.c and park.c ask it first. Never exported. */
+#include <overlock/port.h>
+
+#pragma GCC visibility push(hidden)
+bool ol_slices_start(void);	  /* also in the child of a fork; false: nobody tells */
+void ol_slices_join(uint32_t id); /* this thread has that id now */
+void ol_slices_leave(void);
+
+/* False: unknown. */
+bool ol_slices_id(uint64_t *id);
+bool ol_slices_end(ol_ticks_t *end);
+
+/* From one to the other, this thread waits for that context. */
+void ol_slices_name(uint32_t id);
+void ol_slices_unname(void);
+#pragma GCC visibility pop
+#endif

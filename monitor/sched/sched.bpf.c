@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * A scheduler whose slices end when they were said to end, and that listens to locks.
+ *
+ * One queue for all CPUs, ordered by the CPU time that each thread had, weighted (`dsq_vtime`). A thread
+ * that gets a CPU keeps it until the end of its slice, whoever wakes up meanwhile; a timer of that CPU ends
+ * it on time, since the kernel's own tick would be up to 4 ms late.
+ *
+ * A thread with a place on a page (overlock-sched gives it one) is told of its slice there, and may say two
+ * things: "not now", which puts the end off once, and "run that thread in my place". Whatever it says, all
+ * the time that it runs is charged. So it gains nothing in the long run, and at any time not more than
+ * a slice, what it may put off, and one slice more.
+ */
+#include "kernel.h"
+#include "shared.h"
+
+_Static_assert(OL_SLICE_PAGE_LAYOUT, "the ABI of the slice page");
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+const volatile __u64 slice_ns = 3000000;
+const volatile __u64 defer_ns = 50000;
+const volatile bool keeps = true;     /* by a timer; else the kernel's tick ends slices */
+const volatile bool publishes = true; /* on the pages */
+const volatile bool defers = true;
+const volatile bool leads = true; /* a named thread first */
+
+/* Why the kernel took the scheduler away; read by overlock-sched. */
+int ended;
+char reason[128];
+
+enum { QUEUE = 0 };
+
+/* The tick ends what the timer failed to end. */
+#define GUARD_NS	10000000
+
+static __u64 vtime_now; /* of the thread that ran last */
+
+struct mine {
+	__u64 id, begin, end; /* of the slice */
+	__u64 charged;	      /* the time until which this thread has paid */
+	__u32 seq;
+	bool on;
+	bool yielded;
+	bool put_off; /* the end of this slice, once */
+	bool goes_on; /* the slice was interrupted, and is not over */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct mine);
+} threads SEC(".maps");
+
+/* Of each thread that has one, its slot: memory of overlock-sched, pinned when it is told to us. */
+struct place {
+	struct sched_slot __attribute__((btf_type_tag("uptr"))) * slot;
+};
+
+/* The compiler describes a structure that is only pointed to by no more than its name. */
+struct sched_slot described;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct place);
+} places SEC(".maps");
+
+struct cpu {
+	struct bpf_timer timer;
+	__s32 thread; /* whose slice it will end */
+	__u64 left;   /* when the last one stopped */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sched_stats);
+} stats SEC(".maps");
+
+static __always_inline struct sched_stats *counted(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&stats, &zero);
+}
+
+#define COUNT_UP(name, n)                          \
+	do {                                       \
+		struct sched_stats *s_ = counted(); \
+		if (s_)                            \
+			s_->name += (n);           \
+	} while (0)
+
+static __always_inline __u32 step_of(__u64 ns)
+{
+	__u32 top = 0, step;
+	__u64 v = ns;
+
+	if (ns < STEPS)
+		return ns;
+	for (step = 32; step; step /= 2) {
+		if (v >> step) {
+			v >>= step;
+			top += step;
+		}
+	}
+	return (top - STEP_BITS + 1) * STEPS + (ns >> (top - STEP_BITS)) % STEPS;
+}
+
+static __always_inline bool before(__u64 a, __u64 b)
+{
+	return (__s64)(a - b) < 0;
+}
+
+static __always_inline __u64 weighted(const struct task_struct *p, __u64 ns)
+{
+	__u32 weight = p->scx.weight;
+
+	return weight ? ns * 100 / weight : ns;
+}
+
+/* The page. */
+
+static __always_inline struct sched_slot *slot_of(struct task_struct *p)
+{
+	struct place *place = bpf_task_storage_get(&places, p, 0, 0);
+
+	return place ? place->slot : 0;
+}
+
+/* The exchanges order what is between them. Nothing is read back: the program may write there, too. */
+static __always_inline void publish(struct task_struct *p, struct mine *m, __u64 now)
+{
+	struct sched_slot *slot = publishes ? slot_of(p) : 0;
+	struct ol_slice_entry *there;
+
+	if (!slot)
+		return;
+	there = &slot->entry;
+	__sync_lock_test_and_set(&there->seq, m->seq + 1);
+	there->running = m->on ? OL_SLICE_ON : OL_SLICE_OFF;
+	there->id = m->id;
+	there->begin = m->on ? m->begin : OL_SLICE_UNKNOWN;
+	there->end = m->on && keeps ? m->end : OL_SLICE_UNKNOWN;
+	there->sure = there->end;
+	there->published = now;
+	there->thread = p->pid;
+	m->seq += 2;
+	__sync_lock_test_and_set(&there->seq, m->seq);
+}
+
+/* Time. */
+
+static __always_inline void charge(struct task_struct *p, struct mine *m, __u64 now)
+{
+	if (before(m->charged, now))
+		p->scx.dsq_vtime += weighted(p, now - m->charged);
+	m->charged = now;
+}
+
+/* A switch takes less; after a longer time the CPU was idle. */
+#define SWITCH_NS	50000
+
+/* Who comes pays for the switch, else those that switch often would have more than they pay for. */
+static __always_inline __u64 pays_since(struct task_struct *p, __u64 now)
+{
+	__u32 key = scx_bpf_task_cpu(p);
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+
+	return cpu && now - cpu->left < SWITCH_NS ? cpu->left : now;
+}
+
+static __always_inline void note_leaving(struct task_struct *p, __u64 now)
+{
+	__u32 key = scx_bpf_task_cpu(p);
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+
+	if (cpu)
+		cpu->left = now;
+}
+
+/* The timer is bound to the CPU that starts it, which is the thread's but for rare changes of its policy. */
+static __always_inline void end_at(struct task_struct *p, struct mine *m, __u64 end)
+{
+	__u32 key = scx_bpf_task_cpu(p);
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+
+	m->end = end;
+	if (!keeps || !cpu)
+		return;
+	cpu->thread = p->pid;
+	bpf_timer_start(&cpu->timer, end, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+/* A slice after the one that is over, without leaving the CPU. */
+static __always_inline void renew(struct task_struct *p, struct mine *m, __u64 now)
+{
+	m->put_off = m->yielded = false;
+	p->scx.slice = slice_ns + (keeps ? GUARD_NS : 0);
+	end_at(p, m, now + slice_ns);
+	publish(p, m, now);
+	COUNT_UP(alone, 1);
+}
+
+/* True if the end was put off. */
+static __always_inline bool put_off(struct task_struct *p, struct mine *m, __u64 now)
+{
+	struct sched_slot *slot = slot_of(p);
+
+	if (!slot || !slot->words.defer)
+		return false;
+	if (m->put_off) {
+		COUNT_UP(overdue, 1);
+		return false;
+	}
+	m->put_off = true;
+	slot->words.granted = 1;
+	end_at(p, m, now + defer_ns);
+	publish(p, m, now);
+	COUNT_UP(deferred, 1);
+	return true;
+}
+
+/*
+ * On the CPU whose thread's slice is over, in an interrupt of that thread; or late, in another thread, whose
+ * end then is another one.
+ */
+static int over(void *map, __u32 *key, struct cpu *cpu)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct mine *m;
+	__u64 now;
+
+	if (p->pid != cpu->thread || !p->pid)
+		return 0;
+	m = bpf_task_storage_get(&threads, p, 0, 0);
+	now = bpf_ktime_get_ns();
+	if (!m || !m->on || before(now, m->end))
+		return 0;
+	if (defers && put_off(p, m, now))
+		return 0;
+	scx_bpf_kick_cpu(*key, NUMBER(scx_kick_flags, SCX_KICK_PREEMPT));
+	return 0;
+}
+
+/* Queueing. */
+
+static __always_inline __u64 slice_given(void)
+{
+	return slice_ns + (keeps ? GUARD_NS : 0);
+}
+
+SEC("struct_ops/select_cpu")
+__s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
+{
+	bool idle = false;
+	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &idle);
+
+	if (idle)
+		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(), 0);
+	return cpu;
+}
+
+/* Who slept has at most a slice in hand. */
+static __always_inline __u64 vtime_of(const struct task_struct *p)
+{
+	__u64 least = vtime_now - slice_ns;
+
+	return before(p->scx.dsq_vtime, least) ? least : p->scx.dsq_vtime;
+}
+
+/* A thread of the kernel's that serves one CPU is next there: it works for whoever runs. */
+static __always_inline bool serves_cpu(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(enqueue, struct task_struct *p, __u64 enq_flags)
+{
+	__s32 idle;
+
+	if (serves_cpu(p)) {
+		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(),
+				   enq_flags | NUMBER(scx_enq_flags, SCX_ENQ_HEAD));
+		return;
+	}
+	p->scx.dsq_vtime = vtime_of(p);
+	scx_bpf_dsq_insert_vtime(p, QUEUE, slice_given(), p->scx.dsq_vtime, enq_flags);
+	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, NUMBER(scx_kick_flags, SCX_KICK_IDLE));
+}
+
+/* Choosing. */
+
+static __always_inline bool can_run(const struct task_struct *p, __s32 cpu)
+{
+	if (p->migration_disabled)
+		return scx_bpf_task_cpu(p) == cpu;
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Has the first in the queue had so much that who runs may go on? It must be clear, or turns would alternate. */
+static __always_inline bool goes_on(struct task_struct *prev, __s32 cpu)
+{
+	__u64 then = prev->scx.dsq_vtime + weighted(prev, slice_ns) * 3 / 4;
+	struct task_struct *p;
+	bool least = true;
+
+	bpf_for_each(scx_dsq, p, QUEUE, 0)
+	{
+		if (!can_run(p, cpu))
+			continue;
+		least = before(then, p->scx.dsq_vtime);
+		break;
+	}
+	return least;
+}
+
+/*
+ * The thread that `prev` waits for, of the same process, if it is in the queue and not far ahead of the
+ * first there: it is charged as always, so who name each other in turn get no more than that. (Ahead of
+ * `vtime_now` would be no limit, for they would move that.)
+ */
+static __always_inline bool led(struct task_struct *prev, __s32 thread, __s32 cpu)
+{
+	struct task_struct *p;
+	bool done = false, first = true;
+	__u64 most = 0;
+
+	bpf_for_each(scx_dsq, p, QUEUE, 0)
+	{
+		struct task_struct *holder;
+
+		if (first)
+			most = p->scx.dsq_vtime + 2 * slice_ns;
+		first = false;
+		if (p->pid != thread)
+			continue;
+		if (p->tgid != prev->tgid || !can_run(p, cpu) || before(most, p->scx.dsq_vtime))
+			break;
+		holder = bpf_task_from_pid(thread);
+		if (!holder)
+			break;
+		done = scx_bpf_dsq_move(&___it, holder, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), 0);
+		bpf_task_release(holder);
+		break;
+	}
+	return done;
+}
+
+static __always_inline bool lead(struct task_struct *prev, __s32 cpu)
+{
+	struct sched_slot *slot = slot_of(prev);
+	__s32 thread = slot ? slot->words.waits_for : 0;
+	bool done;
+
+	if (!thread || thread == prev->pid)
+		return false;
+	COUNT_UP(named, 1);
+	done = led(prev, thread, cpu);
+	if (done)
+		COUNT_UP(led, 1);
+	else
+		COUNT_UP(unled, 1);
+	return done;
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(dispatch, __s32 cpu, struct task_struct *prev)
+{
+	struct mine *m = prev ? bpf_task_storage_get(&threads, prev, 0, 0) : 0;
+	bool runnable = prev && prev->scx.flags & NUMBER(scx_ent_flags, SCX_TASK_QUEUED);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (prev && m && runnable) {
+		charge(prev, m, now);
+		if (leads && lead(prev, cpu))
+			return;
+		if (!m->yielded && goes_on(prev, cpu)) {
+			renew(prev, m, now);
+			return;
+		}
+	}
+	if (scx_bpf_dsq_move_to_local(QUEUE))
+		return;
+	if (prev && m && runnable)
+		renew(prev, m, now);
+}
+
+/* Running. */
+
+SEC("struct_ops/running")
+void BPF_PROG(running, struct task_struct *p)
+{
+	struct mine *m = bpf_task_storage_get(&threads, p, 0, 0);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (before(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
+	if (!m)
+		return;
+	m->on = true;
+	m->charged = pays_since(p, now);
+	m->id = m->id ? m->id + 1 : now;
+	if (m->goes_on && before(now, m->end)) {
+		end_at(p, m, m->end);
+	} else {
+		if (m->goes_on)
+			COUNT_UP(broken, 1);
+		m->put_off = false;
+		m->begin = now;
+		p->scx.slice = slice_given();
+		end_at(p, m, now + slice_ns);
+		COUNT_UP(slices, 1);
+	}
+	m->goes_on = m->yielded = false;
+	publish(p, m, now);
+}
+
+static __always_inline void note_end(struct mine *m, __u64 now)
+{
+	struct sched_stats *s = counted();
+	__u64 off = before(now, m->end) ? m->end - now : now - m->end;
+
+	if (!s)
+		return;
+	s->taken++;
+	if (off <= WITHIN_NS)
+		s->within++;
+	if (before(now, m->end))
+		s->early[step_of(off) % PLACES]++;
+	else
+		s->after[step_of(off) % PLACES]++;
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(stopping, struct task_struct *p, bool runnable)
+{
+	struct mine *m = bpf_task_storage_get(&threads, p, 0, 0);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!m)
+		return;
+	charge(p, m, now);
+	note_leaving(p, now);
+	m->on = false;
+	if (m->put_off)
+		COUNT_UP(deferred_ns, now - (m->end - defer_ns));
+	if (!runnable) {
+		COUNT_UP(slept, 1);
+	} else if (m->yielded) {
+		COUNT_UP(yielded, 1);
+	} else if (p->scx.slice && before(now, m->end)) {
+		m->goes_on = true;
+		COUNT_UP(interrupted, 1);
+	} else {
+		note_end(m, now);
+	}
+	publish(p, m, now);
+}
+
+/*
+ * Who yields goes behind those who wait; to that end it pays for the rest of the slice, unless it names the
+ * thread that shall run.
+ */
+SEC("struct_ops/yield")
+bool BPF_PROG(yield, struct task_struct *from, struct task_struct *to)
+{
+	struct mine *m = bpf_task_storage_get(&threads, from, 0, 0);
+	struct sched_slot *slot = slot_of(from);
+	__u64 now = bpf_ktime_get_ns();
+
+	from->scx.slice = 0;
+	if (!m)
+		return false;
+	m->yielded = true;
+	if (leads && slot && slot->words.waits_for)
+		return false;
+	if (before(now, m->end))
+		from->scx.dsq_vtime += weighted(from, m->end - now);
+	return false;
+}
+
+/* Coming and going. */
+
+SEC("struct_ops.s/init_task")
+__s32 BPF_PROG(init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	return bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12;
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(enable, struct task_struct *p)
+{
+	p->scx.dsq_vtime = vtime_now;
+}
+
+/* The thread is no more, or this scheduler: nothing is known any more. */
+SEC("struct_ops/exit_task")
+void BPF_PROG(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct mine *m = bpf_task_storage_get(&threads, p, 0, 0);
+	struct sched_slot *slot = slot_of(p);
+
+	if (!m || !slot || slot->entry.thread != (__u32)p->pid)
+		return;
+	m->on = false;
+	m->id = 0;
+	publish(p, m, 0);
+}
+
+static int begin_timer(__u32 i, void *unused)
+{
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &i);
+
+	if (!cpu)
+		return 1;
+	bpf_timer_init(&cpu->timer, &cpus, 1 /* CLOCK_MONOTONIC */);
+	bpf_timer_set_callback(&cpu->timer, over);
+	return 0;
+}
+
+const volatile __u32 nr_cpus = 1;
+
+SEC("struct_ops.s/init")
+__s32 BPF_PROG(init)
+{
+	bpf_loop(nr_cpus, begin_timer, 0, 0);
+	return scx_bpf_create_dsq(QUEUE, -1);
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(left, struct scx_exit_info *info)
+{
+	bpf_probe_read_kernel_str(reason, sizeof(reason), info->reason);
+	ended = info->kind ? info->kind : -1;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops overlock = {
+	.select_cpu = (void *)select_cpu,
+	.enqueue = (void *)enqueue,
+	.dispatch = (void *)dispatch,
+	.running = (void *)running,
+	.stopping = (void *)stopping,
+	.yield = (void *)yield,
+	.enable = (void *)enable,
+	.init_task = (void *)init_task,
+	.exit_task = (void *)exit_task,
+	.init = (void *)init,
+	.exit = (void *)left,
+	.timeout_ms = 5000,
+	.name = "overlock",
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MONITOR_UNWIND_H
+#define MONITOR_UNWIND_H
+/* Who calls whom in the watched process, by the tables for exceptions that every object has: libdw. */
+#include "waits.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { MOST_FRAMES = 48 };
+
+/* An instruction: the object, by its number, and the address that the object's own symbols have. */
+struct frame {
+	int32_t module; /* below 0: none */
+	uint64_t offset;
+};
+
+bool unwind_open(pid_t process);
+/* It has become another program. */
+void unwind_begin(void);
+struct frame unwind_find(uint64_t address);
+/* Innermost first. The calls, not where they return to. */
+unsigned unwind_stack(const struct stack_record *record, struct frame *frames);
+/* The path of each object so far; null after the last. */
+const char *unwind_module(unsigned number);
+void unwind_close(void);
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#ifndef OL_SIM_COROUTINE_H
+#define OL_SIM_COROUTINE_H
+// What a context does, between its waits. One of them can hand over to another directly: most
+// events are looks of one waiter after another, at the same place of the same loop. The engine's
+// Context has checkpoints instead, and lacks this.
+#include <boost/context/stack_context.hpp>
+#include <functional>
+
+namespace ol::simulator {
+
+class Coroutine {
+public:
+    using Place = void *; // where one rests: a stack pointer
+
+    // Where whoever resumed one of them rests: one for all that hand over to each other.
+    struct Outside {
+        Place rests = nullptr;
+    };
+
+    Coroutine(Outside &outside, size_t number);
+    ~Coroutine();
+    Coroutine(const Coroutine &) = delete;
+    Coroutine &operator=(const Coroutine &) = delete;
+
+    void begin(std::function<void()> body); // which does not end
+    void resume();                          // from outside, until one suspends itself
+    void suspend();                         // from within
+    void hand_over(Coroutine &to);          // from within: to another one
+    void first();                           // of the stack, once
+
+private:
+    Outside &outside_;
+    const size_t colour_;
+    Place rests_ = nullptr;
+    boost::context::stack_context stack_;
+    std::function<void()> body_;
+};
+
+} // namespace ol::simulator
+#endif

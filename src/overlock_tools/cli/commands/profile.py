@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""overlock profile: which lock, whose holder was kept off its work, by whom."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog="Exit codes: that of PROGRAM; else 0 success, 1 failure, 2 bad usage, 3 the kernel "
+    "refuses it or something is not installed, 126 and 127 PROGRAM cannot be executed.",
+)
+@click.option("--pid", type=click.IntRange(1), metavar="PID", help="Running process to watch.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.05, 86400),
+    help="Duration of the observation; by default until the process ends or Ctrl-C.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Locks in the table.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the report as JSON.",
+)
+@click.option(
+    "--folded",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the stacks of waits, for flamegraph.pl.",
+)
+@click.option(
+    "--locks",
+    type=click.IntRange(1, 1 << 22),
+    default=16384,
+    show_default=True,
+    help="Most locks to tell apart; the waits for others are added up.",
+)
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Then run PROGRAM as it is and as advised, in turns, and print what that brought.",
+)
+@click.option(
+    "--instead",
+    metavar="COMMAND",
+    help="With --verify: the command to compare with, where the advice is none, such as "
+    "'./server --threads 2'.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(("auto", "bpf", "looks")),
+    default="auto",
+    show_default=True,
+    help="How to watch. looks: /proc, 50 times a second; less exact, but needs no rights.",
+)
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+def command(program: tuple[str, ...], **options: Any) -> int:
+    """Tell which locks PROGRAM waits for, and what their holders do meanwhile.
+
+    Splits the waits for each lock by what the holder, or the thread that was woken next, did: it
+    ran, was preempted (by whom), was throttled by a quota, waited for I/O or another lock, or was
+    being woken. The program and its locks are not changed. Needs root and a Linux kernel with BTF;
+    without them it looks at /proc, which tells less, and says so.
+
+    \b
+    Examples:
+      overlock profile -- ./server --port 8080
+      overlock profile --pid "$(pidof server)" --seconds 10
+      overlock profile --json before.json -- ./server
+      overlock profile diff before.json after.json
+      overlock profile --verify --instead './work 2' -- ./work 16
+    """
+    from overlock_tools.profile import command as profiling
+
+    return profiling.run(program, options)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""Locks in user space under `overlock sched` and under the kernel's own scheduler, in one guest."""
+
+import json
+import os
+import random
+import shlex
+import statistics
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.kernel import placement, scx, vm
+from overlock_tools.kernel.channel import Ended, Late
+from overlock_tools.system import files
+from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.system.terminal import console as terminal
+
+KERNEL = "kernel"
+BOOT_SECONDS = 300.0
+# A counted second takes some ten of the host's, more if the host is busy.
+SLOWER = 100.0
+START_SECONDS = 60.0
+BENCH = "overlock-bench " + " ".join(f"--lock-so {name}=/usr/lib/{name}.so" for name in scx.LOCKS)
+REQUESTS = "/tmp/requests"  # noqa: S108 - in the guest
+
+
+@dataclass
+class Row:
+    """A lock with so many threads under a scheduler, in all rounds."""
+
+    rates: list[float] = field(default_factory=list)
+    p99_us: list[float] = field(default_factory=list)
+    jain: list[float] = field(default_factory=list)
+
+
+def jain(turns: Sequence[int]) -> float:
+    squares = sum(n * n for n in turns)
+    return sum(turns) ** 2 / (len(turns) * squares) if squares else 1.0
+
+
+def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
+    """Of samples that weigh differently."""
+    waits = sorted(zip(latency["ns"], latency["weight"], strict=True))
+    most, seen = 0.99 * sum(weight for _, weight in waits), 0.0
+    for ns, weight in waits:
+        seen += weight
+        if seen >= most:
+            return ns
+    return 0.0
+
+
+@contextmanager
+def guest(options: dict[str, Any]) -> Iterator[vm.Told]:
+    rig = scx.made(options["folder"], lambda what: terminal().print(what))
+    where = placement.chosen("free", ())
+    with vm.booted([scx.spec(rig, options["smp"])], where, BOOT_SECONDS) as up:
+        yield up.guests[0]
+
+
+def asked(told: vm.Told, line: str, seconds: float) -> list[str]:
+    try:
+        said, code = told.asked(line, seconds)
+    except (Late, Ended) as error:
+        raise Fail(f"the guest did not answer to `{line}`: {error}", FAILED) from error
+    if code:
+        raise Fail(f"`{line}` failed in the guest: {' '.join(said[-2:])}", FAILED)
+    return said
+
+
+def requests(options: dict[str, Any]) -> list[str]:
+    words = [f"workload={options['workload']}"]
+    rest = [f"seconds={options['seconds']}", *options["parameters"]]
+    return [
+        " ".join([*words, f"variant={lock}", f"threads={threads}", *rest])
+        for lock in options["locks"]
+        for threads in options["threads"]
+    ]
+
+
+def _measure(told: vm.Told, under: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the bench and the scheduler said, an object each."""
+    lines = requests(options)
+    asked(told, f"printf '%s\\n' {shlex.join(lines)} >{REQUESTS}", START_SECONDS)
+    command = f"under {shlex.quote(under)} sh -c {shlex.quote(f'{BENCH} <{REQUESTS}')}"
+    seconds = START_SECONDS + SLOWER * len(lines) * (options["seconds"] + 0.2)
+    said = asked(told, command, seconds)
+    return [json.loads(line) for line in said if line.startswith("{")]
+
+
+def _take(cell: dict[str, Any], row: Row) -> None:
+    if cell["type"] != "cell":
+        raise Fail(f"the bench says: {cell.get('message', cell)}", FAILED)
+    if cell["wrong"]:
+        raise Fail(f"{cell['variant']}: {cell['wrong']}", FAILED)
+    row.rates.append(cell["acquisitions"] / cell["seconds"])
+    row.p99_us.append(p99_ns(cell["latency"]) / 1000)
+    row.jain.append(jain(cell["per_thread"]))
+
+
+Rows = dict[tuple[str, int, str], Row]
+
+
+def measured(
+    told: vm.Told, options: dict[str, Any]
+) -> tuple[Rows, dict[str, list[dict[str, Any]]]]:
+    """By lock, threads and scheduler; and what the schedulers counted. All in one boot."""
+    rows: Rows = {}
+    counted: dict[str, list[dict[str, Any]]] = {}
+    order = random.Random(options["seed"] or 0)  # noqa: S311 - no secret
+    for _ in range(options["rounds"]):
+        for under in order.sample(options["under"], len(options["under"])):
+            for answer in _measure(told, under, options):
+                if "slices" in answer:
+                    counted.setdefault(under, []).append(answer)
+                elif answer["type"] != "facts":
+                    key = (answer["variant"], answer["threads"], under)
+                    _take(answer, rows.setdefault(key, Row()))
+    return rows, counted
+
+
+def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[str, Any]) -> None:
+    out = terminal()
+    lock = max(len(key[0]) for key in rows)
+    wide = max(len(key[2]) for key in rows)
+    out.print(f"{'lock':{lock}}  threads  {'under':{wide}}  acquisitions/s     p99 us   Jain")
+    for name in options["locks"]:
+        for threads in options["threads"]:
+            for under in options["under"]:
+                row = rows[name, threads, under]
+                out.print(
+                    f"{name:{lock}}  {threads:7}  {under:{wide}}  "
+                    f"{statistics.median(row.rates):14,.0f} {statistics.median(row.p99_us):10,.1f}"
+                    f"   {statistics.median(row.jain):.2f}"
+                )
+    for under, times in counted.items():
+        ended = sum(told["taken"] + told["broken"] for told in times)
+        within = sum(told["within"] for told in times)
+        led, named = (sum(told[key] for told in times) for key in ("led", "named"))
+        kept = f"{100 * within / ended:.2f} % of {ended}" if ended else "no"
+        out.print(
+            f"{under}: {kept} slices ended within 50 us of the published end; led {led}/{named}"
+        )
+
+
+def run(options: dict[str, Any]) -> int:
+    options["threads"] = options["threads"] or [4 * options["smp"]]
+    if options["console"]:
+        return _console(options)
+    with guest(options) as told:
+        if options["command"]:
+            for line in asked(told, options["command"], 3600.0):
+                terminal().print(line)
+            return 0
+        rows, counted = measured(told, options)
+        facts = told.facts
+    _show(rows, counted, options)
+    if options["json_file"]:
+        cells = [
+            {"lock": key[0], "threads": key[1], "under": key[2], **vars(row)}
+            for key, row in rows.items()
+        ]
+        result = {"guest": facts, "smp": options["smp"], "cells": cells, "schedulers": counted}
+        files.write(Path(options["json_file"]), (json.dumps(result, indent=1) + "\n").encode())
+    return 0
+
+
+def _console(options: dict[str, Any]) -> int:
+    if not os.isatty(0):
+        raise Fail("a console needs a terminal; give --command in scripts")
+    rig = scx.made(options["folder"], lambda what: terminal().print(what))
+    terminal().print("leave with `exit`, or stop QEMU with Ctrl-A x")
+    child = subprocess.Popen(vm.dies_with_us(scx.spec(rig, options["smp"]).at_terminal()))
+    try:
+        return FAILED if child.wait() else 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        child.kill()
+        child.wait()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""`overlock profile`, from what was asked to what is written."""
+
+import contextlib
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.preload import live
+from overlock_tools.profile import agent, diff, report, show, verify
+from overlock_tools.system import cgroups, files
+from overlock_tools.system.errors import Fail, say
+from overlock_tools.system.kernel_files import Tree, Unknown
+
+Report = dict[str, Any]
+
+
+@dataclass
+class Context:
+    """What is known of the program beside its waits; while it runs."""
+
+    pid: int
+    found: Report = field(default_factory=dict)
+
+    def look(self) -> None:
+        tree = Tree()
+        with contextlib.suppress(Unknown, OSError):
+            quota = cgroups.quota(tree, cgroups.of(tree, str(self.pid)))
+            self.found["quota"] = quota.cpus if quota else None
+        with contextlib.suppress(OSError):
+            maps = Path(f"/proc/{self.pid}/maps").read_text(errors="replace")
+            if maps:
+                runtimes = ("libgomp", "libomp", "libiomp5")
+                self.found["openmp"] = any(name in maps for name in runtimes)
+
+
+def _write(found: Report, options: dict[str, Any]) -> None:
+    if path := options["json_path"]:
+        files.write(path, json.dumps(found, indent=1) + "\n")
+    if path := options["folded"]:
+        files.write(path, show.folded(found))
+    print(show.whole(found, options["top"]), end="", file=sys.stderr, flush=True)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError as error:
+        raise Fail(f"process {pid} does not exist; `ps` lists those that do") from error
+
+
+def _watch_running(pid: int, options: dict[str, Any]) -> int:
+    name, context = _name(pid), Context(pid)
+    sizes = {"locks": options["locks"]}
+    watching = agent.watch(pid, options["seconds"], sizes, options["by"])
+    context.look()
+    with agent.stopped_by_ctrl_c(watching):
+        if not options["seconds"]:
+            say(f"watching {name}, process {pid}; Ctrl-C ends the observation, not the process")
+        seen = watching.answer(context.look)
+    _write(report.make(seen, name, context.found), options)
+    return 0
+
+
+def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
+    sizes = {"locks": options["locks"]}
+    with agent.started(args, options["seconds"], sizes, options["by"]) as (watching, child):
+        context = Context(child.pid)
+        with agent.stopped_by_ctrl_c(watching):
+            seen = watching.answer(context.look)
+        found = report.make(seen, Path(args[0]).name, context.found)
+        _write(found, options)
+        code = child.wait()
+    if options["verify"] and not code:
+        _verify(found, args, options["instead"])
+    return live.end_as(code)
+
+
+def _verify(found: Report, args: tuple[str, ...], instead: str | None) -> None:
+    trial = verify.run(found, args, instead)
+    if trial:
+        print(trial.text(), file=sys.stderr)
+    else:
+        say("no advice is a command that can be run; give one by --instead")
+
+
+def _compared(words: tuple[str, ...]) -> str | None:
+    """Of `diff BEFORE AFTER`. A program of that name is run by its path."""
+    if len(words) != 3 or words[0] != "diff":
+        return None
+    return diff.text(diff.read(Path(words[1])), diff.read(Path(words[2])))
+
+
+def run(program: tuple[str, ...], options: dict[str, Any]) -> int:
+    if compared := _compared(program):
+        print(compared, end="")
+        return 0
+    if options["instead"] and not options["verify"]:
+        raise Fail("--instead is for --verify; give both")
+    if options["verify"] and not program:
+        raise Fail("--verify runs the program again; give -- PROGRAM")
+    if (options["pid"] is None) == (not program):
+        raise Fail("expected either --pid PID or -- PROGRAM")
+    for path in (options["json_path"], options["folded"]):
+        if path:
+            files.check_writable(path)
+    if program:
+        return _watch_program(program, options)
+    return _watch_running(options["pid"], options)

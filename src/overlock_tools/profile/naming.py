@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Names of what overlock-profiler tells as numbers: code, variables, functions of the kernel."""
+
+import bisect
+import contextlib
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from overlock_tools.profile.seen import Seen
+from overlock_tools.system import symbols
+from overlock_tools.system.symbols import Call
+
+KALLSYMS = Path("/proc/kallsyms")
+
+Frame = tuple[int, int]  # number of the object, below 0 if there is none; offset in it
+
+
+@dataclass
+class Names:
+    modules: list[str]
+    code: dict[str, dict[int, tuple[Call, ...]]]
+    data: dict[str, dict[int, str]]
+
+    def calls(self, frame: Frame) -> tuple[Call, ...]:
+        """Innermost first; never empty."""
+        module, offset = frame
+        if not 0 <= module < len(self.modules):
+            return (Call(f"{offset:#x}"),)
+        path = self.modules[module]
+        fallback = f"{Path(path).name}+{offset:#x}"
+        found = self.code.get(path, {}).get(offset, ())
+        if not found:
+            return (Call(fallback),)
+        last = found[-1]
+        return found if last.function else (*found[:-1], Call(fallback, last.file, last.line))
+
+    def path(self, frame: Frame) -> str:
+        return self.modules[frame[0]] if 0 <= frame[0] < len(self.modules) else ""
+
+    def variable(self, frame: Frame) -> str:
+        """A global one's name, or nothing."""
+        return self.data.get(self.path(frame), {}).get(frame[1], "")
+
+
+def of(seen: Seen) -> Names:
+    """All that is asked of an object is asked at once."""
+    code: dict[str, set[int]] = defaultdict(set)
+    data: dict[str, set[int]] = defaultdict(set)
+
+    def want(where: dict[str, set[int]], module: int, offset: int) -> None:
+        if 0 <= module < len(seen.modules):
+            where[seen.modules[module]].add(offset)
+
+    for stack in seen.stacks:
+        for module, offset in stack.frames:
+            want(code, module, offset)
+    for one in seen.code:
+        want(code, one.frame[0], one.frame[1])
+    for lock in seen.locks:
+        want(data, lock.module, lock.offset)
+    return Names(
+        seen.modules,
+        {path: symbols.look_up(Path(path), offsets) for path, offsets in code.items()},
+        {path: symbols.variables(Path(path), offsets) for path, offsets in data.items()},
+    )
+
+
+class Kernel:
+    """Functions of the kernel, by their addresses; none without the right to see these."""
+
+    def __init__(self) -> None:
+        found = []
+        with contextlib.suppress(OSError), KALLSYMS.open() as file:
+            for line in file:
+                at, kind, name = line.split()[:3]
+                if kind in "tTwW":
+                    found.append((int(at, 16), name))
+        found.sort()
+        self.starts = [at for at, _ in found]
+        self.names = [name for _, name in found]
+
+    def function(self, address: int) -> str:
+        place = bisect.bisect_right(self.starts, address) - 1
+        return self.names[place] if place >= 0 and self.starts[place] else f"{address:#x}"

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""The report for people: one to three sentences, then tables; and folded stacks."""
+
+from collections import defaultdict
+from typing import Any
+
+from overlock_tools.preload import stacks
+from overlock_tools.profile import advice, causes
+from overlock_tools.system.symbols import Call
+
+Report = dict[str, Any]
+
+ROWS = 8
+SIGHT = 0.1  # of what is told, a part that is worth a word
+
+
+def _call(raw: Report) -> Call:
+    return Call(**raw)
+
+
+def _place(call: Call) -> str:
+    name = stacks.without_parameters(call.function or "?")
+    return f"{name} ({call.where})" if call.where else name
+
+
+def lock_name(lock: Report) -> str:
+    """`cache_lock`, else who takes it."""
+    if lock["name"]:
+        return str(lock["name"])
+    if lock["site"]["function"]:
+        many = f"{lock['locks']} locks" if lock["locks"] > 1 else lock["kind"]
+        return f"{many} taken in {_place(_call(lock['site']))}"
+    if lock["locks"] > 1:
+        return f"{lock['locks']} locks, of unknown calls"
+    return f"{lock['kind']} at {lock['address']:#x}"
+
+
+def _lock_words(lock: Report) -> str:
+    site = _call(lock["site"])
+    where = f" ({_place(site)})" if lock["name"] and site.function else ""
+    return f"`{lock_name(lock)}`{where}"
+
+
+def _whose(lock: Report, cause: str) -> str:
+    """Who took the CPU, or what it slept in: the greatest part."""
+    found = advice.takers(lock, cause)
+    total = sum(who["ns"] for who in found)
+    if not total:
+        return ""
+    by_name: dict[str, int] = defaultdict(int)
+    for who in found:
+        by_name[_taker(who)] += who["ns"]
+    name, ns = max(by_name.items(), key=lambda item: item[1])
+    return f", {'mostly ' if ns < 0.9 * total else ''}{name}" if name else ""
+
+
+def _taker(who: Report) -> str:
+    if who["call"]:
+        return f"in {who['call']}()"
+    if not who["taker"]:
+        return ""
+    if who["taker"].startswith("swapper/"):
+        return ""
+    of = "of the same program" if who["sibling"] else "of another program"
+    return f"taken by `{who['taker']}` {of}"
+
+
+def _gain(one: Report) -> str:
+    if one["predicted"] is None:
+        return ""
+    if not advice.is_worth(one):
+        return " (no faster, by the model: it uses all CPU time that it gets)"
+    return f" (predicted: {'up to ' if one['upper_bound'] else ''}{one['predicted']:.1f}×)"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.0%}".replace("%", " %") if whole else "0 %"
+
+
+def sentences(report: Report) -> list[str]:
+    lost = _share(report["lost_ns"], report["wanted_ns"])
+    lock = advice.main_lock(report)
+    if not lock:
+        return [
+            f"No lock trouble: {lost} of the time in which threads of {report['program']} had work "
+            "went into waits for locks."
+        ]
+    cause, ns = advice.main_cause(lock)
+    of_lock = _share(lock["wait_ns"], report["lost_ns"])
+    most = "all" if of_lock == "100 %" else of_lock
+    first = (
+        f"{lost} of the time in which threads of {report['program']} had work was lost to waits "
+        f"for locks, {most} of it to {_lock_words(lock)}."
+    )
+    how = "probably " if lock["holder_by"] == "a guess" else ""
+    second = (
+        f"{_share(ns, sum(lock['split'].values()))} of that, {how}because "
+        f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "
+        f"{advice.wanting(report):.1f} threads had work, for {advice.usable_cpus(report):g} CPUs."
+    )
+    return [first, second, *_try(report["advice"])]
+
+
+def _try(found: list[Report]) -> list[str]:
+    if not found:
+        return []
+    if not advice.is_worth(found[0]):
+        return [
+            "By the model nothing makes it faster: it uses all CPU time that it gets, and when one "
+            "thread waits, others work."
+        ]
+    return [f"Try: {found[0]['do']}{_gain(found[0])}."]
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:.1f}"
+
+
+def _split_words(lock: Report) -> str:
+    total = sum(lock["split"].values())
+    parts = sorted(lock["split"].items(), key=lambda item: -item[1])
+    words = [
+        f"{_column(name)} {_share(ns, total)}" for name, ns in parts if total and ns >= 0.01 * total
+    ]
+    return ", ".join(words)
+
+
+def _column(name: str) -> str:
+    cause = causes.BY_NAME[name]
+    return f"holder {cause.column}" if name.startswith("holder") else cause.column
+
+
+def _row(lock: Report, lost: int) -> list[str]:
+    waits = str(lock["waits"]) if lock["waits"] else "-"
+    head = f"{_ms(lock['wait_ns']):>11} {_share(lock['wait_ns'], lost):>7} {waits:>9}  "
+    lines = [head + f"{lock_name(lock)}, {lock['kind']}"]
+    if lock["split"]:
+        lines.append(" " * 31 + _split_words(lock))
+    return lines
+
+
+def table(report: Report, top: int = ROWS) -> str:
+    locks = [lock for lock in report["locks"] if lock["is_lock"]]
+    if not locks:
+        return ""
+    lines = [
+        f"{'wait ms':>11} {'share':>7} {'waits':>9}  lock, and what those did that were waited for"
+    ]
+    for lock in locks[:top]:
+        lines += _row(lock, report["lost_ns"])
+    rest = locks[top:]
+    ns = sum(lock["wait_ns"] for lock in rest) + report["beyond"].get("wait_ns", 0)
+    if rest or ns:
+        lines.append(f"{_ms(ns):>11} {_share(ns, report['lost_ns']):>7}            all others")
+    return "\n".join(lines)
+
+
+def _kernel(report: Report) -> str:
+    found = [
+        lock for lock in report["kernel_locks"] if lock["wait_ns"] >= 0.005 * report["wanted_ns"]
+    ]
+    lines = [
+        f"{_ms(lock['wait_ns']):>11} {'':>7} {lock['waits']:>9}  "
+        f"a lock of the kernel, in {lock['function']}"
+        for lock in found[:3]
+    ]
+    return "\n".join(lines)
+
+
+def _times(report: Report) -> str:
+    whole = max(1, report["ns"])
+    ran, ready = (report["times"].get(state, 0) / whole for state in ("running", "preempted"))
+    return (
+        f"{report['ns'] / 1e9:.2f} s, {report['threads']} threads: on average {ran:.2f} ran, "
+        f"{ready:.2f} were able to run and had no CPU, {report['lost_ns'] / whole:.2f} waited for "
+        "locks."
+    )
+
+
+def whole(report: Report, top: int = ROWS) -> str:
+    parts = [" ".join(sentences(report)), "", _times(report)]
+    for part in (table(report, top), _kernel(report)):
+        if part:
+            parts += [part]
+    skipped = 1 if report["advice"] and advice.is_worth(report["advice"][0]) else 0
+    others = [f"  {one['do']}{_gain(one)}" for one in report["advice"][skipped:]]
+    if others:
+        parts += ["Also:", *others]
+    parts += ["Not known: " + "; ".join(report["unknown"]) + "."]
+    return "\n".join(parts) + "\n"
+
+
+def folded(report: Report) -> str:
+    """Of waiters, by flamegraph.pl's rules: outermost first, and ns, the lock as the innermost."""
+    sums: dict[str, int] = defaultdict(int)
+    for lock in report["locks"]:
+        if not lock["is_lock"]:
+            continue
+        found = [stack for stack in lock["stacks"] if stack["of"] == "waiter"]
+        shares = stacks.shared_out(lock["wait_ns"], [stack["ns"] for stack in found])
+        for stack, ns in zip(found, shares, strict=True):
+            sums[_folded_line(stack, lock)] += ns
+        if not found:
+            sums[stacks.folded_line((Call(lock_name(lock)), _call(lock["site"])))] += lock[
+                "wait_ns"
+            ]
+    return "".join(f"{line} {ns}\n" for line, ns in sorted(sums.items()) if ns)
+
+
+def _folded_line(stack: Report, lock: Report) -> str:
+    return stacks.folded_line((Call(lock_name(lock)), *map(_call, stack["calls"])))

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Programs with planted causes: the lock, the cause, and how much, as the program itself measured.
+
+The work is fixed and the shares are of the same waits, so a busy machine changes both sides alike.
+Where the cause would be another one on a busy machine, the program's threads are real-time ones.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from overlock_tools.profile import advice
+from tests.profile.conftest import Build, Profiled, needs_bpf, profile
+
+WITHIN = 0.10
+CGROUPS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
+
+# The program, its lock, and what its holder is kept by.
+HOLDERS = (
+    ("holder_fifo", "fifo_lock", "holder_preempted"),
+    ("holder_sibling", "shared_lock", "holder_preempted"),
+    ("holder_neighbour", "beset_lock", "holder_preempted"),
+    ("holder_io", "io_lock", "holder_io"),
+    ("holder_sleeps", "slow_lock", "holder_asleep"),
+    ("holder_lock", "outer_lock", "holder_lock"),
+    ("two_locks", "sick_lock", "holder_asleep"),
+    ("own_mutex", "own_lock", "holder_asleep"),
+    ("barger", "passed_by", "holder_asleep"),
+)
+
+pytestmark = needs_bpf
+
+
+def parts(found: Profiled) -> dict[str, float]:
+    """Of the lock's waits: the holder works, it is kept from working, nobody has the lock."""
+    split = found.lock["split"]
+    total = sum(split.values())
+    kept = sum(ns for name, ns in split.items() if name.startswith("holder"))
+    kept -= split.get("holder_running", 0)
+    free = split.get("next_preempted", 0) + split.get("wake_up", 0)
+    sums = {"worked": split.get("holder_running", 0), "kept": kept, "free": free}
+    return {name: ns / total for name, ns in sums.items()}
+
+
+def check(found: Profiled) -> None:
+    """What the program measured, and what was seen from outside."""
+    truth, lock = found.truth, found.lock
+    assert lock["wait_ns"] == pytest.approx(truth["wait_ns"], rel=WITHIN)
+    assert sum(lock["split"].values()) == pytest.approx(lock["wait_ns"], rel=0.001)
+    for name, share in parts(found).items():
+        assert share == pytest.approx(truth[f"{name}_ns"] / truth["wait_ns"], abs=WITHIN), name
+
+
+@pytest.mark.parametrize(("name", "variable", "cause"), HOLDERS)
+def test_the_holder_is_kept(
+    build: Build, tmp_path: Path, name: str, variable: str, cause: str
+) -> None:
+    found = profile(build(name), tmp_path)
+    check(found)
+    main = advice.main_lock(found.report)
+    assert main
+    assert main["name"] == variable
+    assert main["address"] == found.truth["address"]
+    assert main["holder_by"] == ("its wake-ups" if name == "own_mutex" else "the mutex")
+    assert f"`{variable}`" in found.said
+    if found.truth["kept_ns"] > found.truth["wait_ns"] / 2:  # how turns fall out decides about one
+        assert advice.main_cause(main)[0] == cause
+        assert cause in [one["cause"] for one in found.report["advice"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "taker", "sibling"),
+    [
+        ("holder_fifo", "intruder", True),
+        ("holder_neighbour", "neighbour", False),
+    ],
+)
+def test_who_took_the_cpu(
+    build: Build, tmp_path: Path, name: str, taker: str, sibling: bool
+) -> None:
+    found = profile(build(name), tmp_path)
+    who = advice.takers(found.lock, "holder_preempted")[0]
+    assert (who["taker"], who["sibling"]) == (taker, sibling)
+
+
+def test_what_the_holder_sleeps_in(build: Build, tmp_path: Path) -> None:
+    found = profile(build("holder_sleeps"), tmp_path)
+    assert advice.takers(found.lock, "holder_asleep")[0]["call"] == "clock_nanosleep"
+    holders = [stack for stack in found.lock["stacks"] if stack["of"] == "holder"]
+    assert any("rest" in [call["function"] for call in stack["calls"]] for stack in holders)
+
+
+def test_the_section_is_merely_long(build: Build, tmp_path: Path) -> None:
+    found = profile(build("long_section"), tmp_path)
+    check(found)
+    main = advice.main_lock(found.report)
+    assert main
+    assert (main["name"], advice.main_cause(main)[0]) == ("long_lock", "holder_running")
+    assert found.report["advice"][0]["predicted"] is None
+
+
+def test_the_waiter_is_preempted(build: Build, tmp_path: Path) -> None:
+    found = profile(build("waiter_preempted"), tmp_path)
+    check(found)
+    main = advice.main_lock(found.report)
+    assert main
+    assert (main["name"], advice.main_cause(main)[0]) == ("passed_lock", "next_preempted")
+    assert advice.takers(main, "next_preempted")[0]["taker"] == "intruder"
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A fifth of a CPU, in periods that are short beside the program."""
+    for base in CGROUPS:
+        version_1 = (base / "cpu.cfs_quota_us").exists()
+        if not version_1 and "cpu" not in read(base / "cgroup.subtree_control"):
+            continue
+        folder = base / "overlock-test-profile"
+        folder.mkdir()
+        if version_1:
+            (folder / "cpu.cfs_period_us").write_text("50000")
+            (folder / "cpu.cfs_quota_us").write_text("10000")
+        else:
+            (folder / "cpu.max").write_text("10000 50000")
+        yield folder
+        folder.rmdir()
+        return
+    pytest.skip("no cgroup with a CPU quota can be made here")
+
+
+def read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+def test_the_quota_is_used_up(build: Build, tmp_path: Path, group: Path) -> None:
+    found = profile(build("holder_throttled"), tmp_path, str(group))
+    check(found)
+    assert found.lock["name"] == "quota_lock"
+    assert found.lock["split"]["holder_throttled"] > 0
+    assert found.report["quota"] == pytest.approx(0.2)
+    causes = [one["cause"] for one in found.report["advice"]]
+    assert "holder_throttled" in causes or "holder_preempted" in causes  # on a busy machine
+
+
+def test_who_spins(build: Build, tmp_path: Path) -> None:
+    """The word that is spun on, and that its holder is preempted."""
+    found = profile(build("spin_preempted"), tmp_path)
+    main = advice.main_lock(found.report)
+    assert main
+    assert main["kind"] == "spinlock"
+    assert main["address"] == found.truth["address"]
+    assert main["wait_ns"] == pytest.approx(found.truth["wait_ns"], rel=2 * WITHIN)
+    assert advice.main_cause(main)[0] == "holder_preempted"
+    share = main["split"]["holder_preempted"] / sum(main["split"].values())
+    truth = found.truth["kept_ns"] / found.truth["wait_ns"]
+    assert share == pytest.approx(truth, abs=WITHIN)
+
+
+def test_who_yields(build: Build, tmp_path: Path) -> None:
+    """Half of the waits is on a CPU, in sched_yield(), half off it, after sched_yield()."""
+    found = profile(build("spin_yields"), tmp_path)
+    main = advice.main_lock(found.report)
+    assert main
+    assert main["kind"] == "spinlock that yields"
+    assert main["site"]["function"] == "polite_take"
+    assert advice.main_cause(main)[0] == "yields"
+    assert main["wait_ns"] == pytest.approx(found.truth["wait_ns"], rel=2 * WITHIN)
+
+
+@pytest.mark.parametrize("name", ["healthy_many", "healthy_pool", "healthy_crunchers"])
+def test_no_alarm_for_healthy_ones(build: Build, tmp_path: Path, name: str) -> None:
+    found = profile(build(name), tmp_path)
+    assert found.said.startswith("No lock trouble")
+    assert not found.report["advice"]
+
+
+def test_without_bpf(build: Build, tmp_path: Path) -> None:
+    """By looks at /proc: less, and it says so."""
+    found = profile(build("holder_sleeps"), tmp_path, options=("--by", "looks"))
+    main = advice.main_lock(found.report)
+    assert main
+    assert main["address"] == found.truth["address"]
+    assert advice.main_cause(main)[0] == "holder_asleep"
+    assert "BPF was refused" in found.said

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""overlock profile, as it is called: what it refuses, and the program's exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from overlock_tools.profile import sampler
+from tests.processes import HANG_S
+
+
+def profile(*words: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "overlock_tools", "profile", *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, timeout=HANG_S, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "expected either --pid PID or -- PROGRAM"),
+        (("--pid", "1", "--", "true"), "expected either --pid PID or -- PROGRAM"),
+        (("--pid", str(2**22 + 1)), "does not exist"),
+        (("--instead", "x", "--", "true"), "--instead is for --verify"),
+        (("--verify", "--pid", "1"), "--verify runs the program again"),
+        (("--json", "/nowhere/x", "--", "true"), "the folder /nowhere does not exist"),
+        (("diff", "/nowhere/a", "/nowhere/b"), "cannot be read"),
+    ],
+)
+def test_bad_usage(words: tuple[str, ...], said: str) -> None:
+    done = profile(*words)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("true",), 0), (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -9 $$"), -signal.SIGKILL)],
+)
+def test_the_exit_code_is_the_programs(words: tuple[str, ...], code: int) -> None:
+    assert profile("--by", "looks", "--", *words).returncode in (code, 128 - code)
+
+
+def test_a_program_that_is_not_there() -> None:
+    done = profile("--by", "looks", "--", "/nowhere/program")
+    assert done.returncode == 127
+    assert "/nowhere/program cannot be executed" in done.stderr
+
+
+def test_the_programs_streams_are_its_own(tmp_path: Path) -> None:
+    done = profile("--by", "looks", "--json", "r.json", "--", "echo", "hello", folder=tmp_path)
+    assert done.stdout == "hello\n"
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert (found["program"], found["by"]) == ("echo", "looks")
+
+
+def test_what_proc_shows_of_a_futex() -> None:
+    waits = "202 0x7f00 0x80 0x2 0x0 0x0 0x0 0x7ffe 0x7f12"
+    assert sampler._futex(waits) == (True, (0x7F00, 0, 2))
+    assert sampler._futex("202 0x7f00 0x81 0x1 0x0 0x0 0x0 0x7ffe 0x7f12") == (True, None)
+    assert sampler._futex("0 0x3 0x7f00 0x1 0x0 0x0 0x0 0x7ffe 0x7f12") == (False, None)
+    assert sampler._futex("running") == (False, None)
+
+
+def test_our_own_thread_is_seen() -> None:
+    one = sampler.look(Path(f"/proc/{os.getpid()}/task/{os.getpid()}"))
+    assert one
+    assert one.state == "R"
+    assert one.ran_ns > 0

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""overlock-sched in a guest: QEMU counts its time, so a busy host changes nothing here."""
+
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+from tests.sched.conftest import Run
+
+SHARES = "overlock-sched-load shares"
+# Six threads that compute on two CPUs, and two that wake each ms: others want nearly every slice.
+BUSY = f"{SHARES} 0.6 {'honest ' * 6} wakes wakes"
+
+
+def by_role(said: dict[str, Any]) -> dict[str, float]:
+    """The mean of each role's CPU times."""
+    rows = sorted((row["role"], row["cpu_s"]) for row in said["shares"])
+    roles = {role: [s for _, s in of] for role, of in groupby(rows, key=lambda row: row[0])}
+    return {role: sum(times) / len(times) for role, times in roles.items()}
+
+
+def test_slices_end_when_it_was_published(run: Run) -> None:
+    _, counted = run(f"under sched {BUSY}")
+    assert counted["taken"] > 200
+    assert counted["within"] >= 0.99 * (counted["taken"] + counted["broken"])
+    assert counted["slept"] > 200  # nobody who woke ended another's slice
+
+
+def test_without_the_timer_ticks_end_slices(run: Run) -> None:
+    _, counted = run(f"under 'sched --no-keep' {BUSY}")
+    assert counted["taken"] > 50
+    assert counted["within"] < 0.5 * counted["taken"]
+
+
+def test_who_always_defers_gains_nothing(run: Run) -> None:
+    said, counted = run(f"under sched {SHARES} 1 defers honest honest honest")
+    cpu_s = by_role(said)
+    assert counted["deferred"] > 50
+    assert counted["overdue"] == counted["deferred"]  # it never gave it back, and had to leave
+    assert cpu_s["defers"] <= 1.01 * cpu_s["honest"]
+
+
+def test_defer_has_a_switch(run: Run) -> None:
+    _, counted = run(f"under 'sched --no-defer' {SHARES} 0.3 defers defers defers defers")
+    assert counted["threads"] == 4
+    assert counted["deferred"] == 0
+
+
+def test_who_always_names_another_gains_nothing(run: Run) -> None:
+    said, counted = run(f"under sched {SHARES} 1 names names honest honest honest honest")
+    cpu_s = by_role(said)
+    assert counted["led"] > 20
+    assert cpu_s["names"] <= 1.01 * cpu_s["honest"]
+
+
+def test_lead_has_a_switch(run: Run) -> None:
+    _, counted = run(f"under 'sched --no-lead' {SHARES} 0.3 names names honest honest")
+    assert counted["named"] == 0
+
+
+def test_publish_has_a_switch(run: Run) -> None:
+    _, counted = run(f"under 'sched --no-publish' {SHARES} 0.2 defers names honest honest")
+    assert counted["programs"] == counted["deferred"] == counted["named"] == 0
+
+
+def test_weights_are_those_of_nice(run: Run) -> None:
+    """A thread at nice 5 has 335/1024 of the time of one at 0."""
+    said, _ = run(f"under sched {SHARES} 1 {'honest light ' * 4}")
+    cpu_s = by_role(said)
+    assert cpu_s["light"] / cpu_s["honest"] == pytest.approx(335 / 1024, rel=0.2)
+
+
+def bench(lock: str) -> str:
+    request = f"workload=sections variant={lock} threads=8 seconds=0.2"
+    line = f"echo {request} | overlock-bench --lock-so ticket_told=/usr/lib/ticket_told.so"
+    return f'sh -c "{line}"'
+
+
+def test_a_lock_that_gives_its_cpu_to_whose_turn_it_is_does_not_collapse(run: Run) -> None:
+    _, cell, counted = run(f"under sched {bench('ticket_told')}")
+    _, alone, _ = run(f"under 'sched --no-publish' {bench('ticket_told')}")
+    assert not cell["wrong"]
+    assert counted["led"] > 50
+    assert cell["acquisitions"] > 10 * alone["acquisitions"]
+
+
+def test_a_lock_that_knows_its_slice_does_not_collapse(run: Run) -> None:
+    _, cell, _ = run(f"under sched {bench('i_spin@csd=200000')}")
+    _, alone, _ = run(f"under 'sched --no-publish' {bench('i_spin@csd=200000')}")
+    assert cell["acquisitions"] > 10 * alone["acquisitions"]
+
+
+def test_a_killed_loader_leaves_nothing_behind(run: Run) -> None:
+    (said,) = run("kills 5")
+    assert said["kills"] == 5
+    assert said["stuck"] == said["complaints"] == 0
+
+
+def test_there_is_one_at_a_time(run: Run) -> None:
+    said = run(
+        "under sched sh -c 'overlock-sched 2>&1 | grep -q \"end that one first\" && echo {}'"
+    )
+    assert said[0] == {}
+
+
+def test_two_threads_of_a_switch_are_timed(run: Run) -> None:
+    (said,) = run("overlock-sched-load switches 0.05")
+    assert said["yield_ns"] > 0
+    assert said["sleep_ns"] > 0
