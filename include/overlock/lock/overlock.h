@@ -6,19 +6,24 @@
  *
  * Who runs may take the lock whenever it is free, so a hand-over never waits for a context without a
  * CPU. A waiter polls for `spin`, leaving the lock alone while it changes hands quickly (`pace`), and
- * then sleeps, until a release wakes it or its turn comes: one sleeper every `lease`. Then it claims the
- * lock. Nobody else takes a claimed lock; who comes meanwhile sleeps, so that as many contexts compete
- * afterwards as before, and one that gave up its CPU between sections is not preempted inside one.
+ * then sleeps. While contexts sleep, one that releases gives up its place every `lease`: it wakes the one
+ * that has slept longest, and sleeps itself before it would next take the lock. So as many contexts
+ * compete as before, all get their turn, and one that gave up its CPU between sections is not preempted
+ * inside one.
  *
- * A release wakes a sleeper only if that is of use: not while a wake-up less than `lease` ago found that
- * the lock had been taken and released by others meanwhile.
+ * How many shall compete is found by trial. A release wakes one more; if that one finds that the lock was
+ * taken often until it ran, the trial was useless, and the next comes later. If it ran only after
+ * `prompt`, no CPU was idle, and the next one to give up its place gives it to nobody.
+ *
+ * A sleeper that was woken and then waits for `spin`, or that was not woken for two rounds, claims the
+ * lock. Nobody else takes a claimed lock.
  *
  *   31       26 25                            3  2  1  0
  *  +-----------+-------------------------------+--+--+--+
- *  | releases  |            sleepers           |W |C |H |
+ *  | releases  |            sleepers           |R |C |H |
  *  +-----------+-------------------------------+--+--+--+
  *
- *  H: held; C: claimed, and only the claimant may take it; W: the claimant sleeps
+ *  H: held; C: claimed, and only the claimant may take it; R: one is to give up its place
  *
  *  Pairing: [A] acquires from [R], the previous holder's release.
  */
@@ -31,11 +36,11 @@ typedef struct OL_CAPABILITY ol_overlock {
 #define OL_OVERLOCK_INIT	{ 0 }
 #define OL_OVL_HELD		1u
 #define OL_OVL_CLAIMED		2u
-#define OL_OVL_CALLED		4u
-#define OL_OVL_RELIEF		8u
-#define OL_OVL_SLEEPER		16u
-#define OL_OVL_SLEEPERS		0x03fffff0u
+#define OL_OVL_RELIEF		4u
+#define OL_OVL_SLEEPER		8u
+#define OL_OVL_SLEEPERS		0x03fffff8u
 #define OL_OVL_RELEASE		0x04000000u
+#define OL_OVL_RELEASES		63u
 
 static inline bool ol_overlock_is_locked(const ol_overlock_t *l)
 {
@@ -60,15 +65,23 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 }
 
 /*
- * Shared by all locks: what is known of a lock. A slot may serve several, which costs time only.
+ * What is known of a lock, in slots that all locks share: one that serves several costs time only.
  *
- *  PROBE: when a release may next see whether a wake-up is of use, and how often in a row it was not
- *  KICKED: when one was woken to see that; 0: it was woken to take another's place
- *  LEASE: when the next one shall leave its place to a sleeper
- *  KICKS, LEAVER: two words: number of wake-ups, and who is to leave
+ *  TRIAL: when a release may wake one more, and in the last bits how often in a row that was useless
+ *  KICKED: when one was last woken; in the last bits 0, or for a trial the number of releases then
+ *  TURN: when the next one is to give up its place
+ *  WORDS: two words, the number of wake-ups, on which sleepers park, and the one to give up its place
  */
-enum { OL_OVL_PROBE, OL_OVL_KICKED, OL_OVL_LEASE, OL_OVL_KICKS };
-#define OL_OVL_TRIES	15u
+enum { OL_OVL_TRIAL, OL_OVL_KICKED, OL_OVL_TURN, OL_OVL_WORDS };
+#define OL_OVL_LAST	127u
+#define OL_OVL_IN_TRIAL	64u
+#define OL_OVL_MOST	3u /* doublings of the time between trials */
+#define OL_OVL_EXCESS	1u /* of the one to give up its place: to nobody */
+#define OL_OVL_ONE	2u
+
+/* Keys of those who park. */
+#define OL_OVL_IN_LINE	1u
+#define OL_OVL_CLAIMANT	2u
 
 static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
 {
@@ -77,30 +90,37 @@ static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
 
 static inline uint32_t *ol_ovl_kicks(const ol_overlock_t *l)
 {
-	return (uint32_t *)ol_ovl_slot(l, OL_OVL_KICKS);
+	return (uint32_t *)ol_ovl_slot(l, OL_OVL_WORDS);
 }
 
 static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 {
-	return (uint32_t *)ol_ovl_slot(l, OL_OVL_KICKS) + 1;
+	return ol_ovl_kicks(l) + 1;
 }
-
-struct ol_ovl_waiter {
-	uint32_t mine;	  /* OL_OVL_CLAIMED once we claim the lock */
-	uint32_t counted; /* OL_OVL_SLEEPER while we are one of the sleepers */
-	uint16_t then;
-	bool woken; /* by another, in our turn */
-	ol_ticks_t since, tired, turn;
-};
 
 static inline uint32_t ol_ovl_releases(uint32_t w)
 {
 	return w >> 26;
 }
 
+struct ol_ovl_waiter {
+	uint32_t mine;	  /* OL_OVL_CLAIMED once we claim the lock */
+	uint32_t counted; /* OL_OVL_SLEEPER while we are one of the sleepers */
+	uint32_t then;	  /* releases at `since` */
+	bool woken;	  /* by another, in our turn */
+	ol_ticks_t since, tired, turn;
+};
+
+static inline void ol_ovl_start(const ol_overlock_t *l, struct ol_ovl_waiter *me)
+{
+	me->since = ol_now();
+	me->tired = ol_later(me->since, 1, ol_tune(spin));
+	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
+}
+
 static inline bool ol_ovl_is_quick(uint32_t w, const struct ol_ovl_waiter *me)
 {
-	uint32_t releases = (ol_ovl_releases(w) - me->then) & 63;
+	uint32_t releases = (ol_ovl_releases(w) - me->then) & OL_OVL_RELEASES;
 
 	return releases > 1 && !ol_passed(ol_later(me->since, releases, ol_tune(pace)));
 }
@@ -114,25 +134,12 @@ static inline void ol_ovl_pause(ol_ticks_t span, ol_ticks_t until)
 	} while (!ol_passed(again));
 }
 
-static OL_COLD void ol_ovl_kick(ol_overlock_t *l, uint64_t when)
+static OL_COLD void ol_ovl_kick(ol_overlock_t *l, uint32_t trial)
 {
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_KICKED), when);
+	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_KICKED), (ol_now() & ~(uint64_t)OL_OVL_LAST) | trial);
 	ol_add_relaxed(ol_ovl_kicks(l), 1);
 	ol_count(OL_KICK);
-	ol_kick(ol_ovl_kicks(l), OL_ANY, 1);
-}
-
-static __thread uint64_t ol_ovl_slice;
-static __thread ol_ticks_t ol_ovl_since; /* when this context was last woken */
-static __thread enum { OL_OVL_STAYS, OL_OVL_HANDS, OL_OVL_QUITS } ol_ovl_leaves; /* to a sleeper; to nobody */
-
-/* Whether this context lost its CPU since it last asked. */
-static inline bool ol_ovl_was_preempted(void)
-{
-	uint64_t id = ol_slice_id(), then = ol_ovl_slice;
-
-	ol_ovl_slice = id;
-	return then && id != then;
+	ol_kick(ol_ovl_kicks(l), OL_OVL_IN_LINE, 1);
 }
 
 /* Our turn, if nobody else's is now. */
@@ -144,119 +151,115 @@ static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 		me->mine = OL_OVL_CLAIMED;
 }
 
-/* We were woken. If that took long, no CPU was idle. */
-static inline bool ol_ovl_is_useful(ol_overlock_t *l)
+/* We were woken, and know now whether that was of use. */
+static inline void ol_ovl_judge(ol_overlock_t *l)
 {
-	ol_ticks_t kicked = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_KICKED));
-	uint64_t *probe = ol_ovl_slot(l, OL_OVL_PROBE);
-	uint64_t tries = ol_load_relaxed(probe) & OL_OVL_TRIES;
+	uint64_t kicked = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_KICKED));
+	uint64_t *trial = ol_ovl_slot(l, OL_OVL_TRIAL);
+	uint32_t useless = ol_load_relaxed(trial) & OL_OVL_MOST;
+	uint32_t releases = ol_ovl_releases(ol_load_relaxed(&l->word));
 
-	if (!kicked)
-		return true;
-	if (((ol_ovl_releases(ol_load_relaxed(&l->word)) - kicked) & 63) <= 2) {
-		ol_store_relaxed(probe, (uint64_t)0);
-		return true;
+	if (ol_passed(ol_later(kicked & ~(uint64_t)OL_OVL_LAST, 1, ol_tune(prompt))))
+		ol_or_relaxed(ol_ovl_leaver(l), OL_OVL_EXCESS);
+	if (!(kicked & OL_OVL_IN_TRIAL))
+		return;
+	if (((releases - kicked) & OL_OVL_RELEASES) <= 2) {
+		ol_store_relaxed(trial, (uint64_t)0);
+		return;
 	}
-	tries += tries < 3;
-	ol_store_relaxed(probe, (ol_after(1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
-	return false;
+	useless += useless < OL_OVL_MOST;
+	ol_store_relaxed(trial, (ol_after(1u << useless, ol_tune(trial)) & ~(uint64_t)OL_OVL_MOST) | useless);
 }
 
 static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
-	uint32_t w;
+	uint32_t sleepers;
 
 	if (me->counted)
 		return;
-	w = ol_add_relaxed(&l->word, OL_OVL_SLEEPER);
+	sleepers = (ol_add_relaxed(&l->word, OL_OVL_SLEEPER) & OL_OVL_SLEEPERS) / OL_OVL_SLEEPER;
 	me->counted = OL_OVL_SLEEPER;
-	me->turn = ol_after(4 + 2 * ((w & OL_OVL_SLEEPERS) / OL_OVL_SLEEPER), ol_tune(lease));
+	me->turn = ol_after(8 + 2 * sleepers, ol_tune(lease));
 }
 
-static inline void ol_ovl_call(ol_overlock_t *l, ol_ticks_t until)
+static inline bool ol_ovl_is_free(uint32_t w, const struct ol_ovl_waiter *me)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	if ((w & OL_OVL_HELD) && ol_cas_relaxed(&l->word, w, w | OL_OVL_CALLED))
-		ol_park(&l->word, w | OL_OVL_CALLED, OL_ANY, until);
+	return !(w & OL_OVL_HELD) && (me->mine || !(w & OL_OVL_CLAIMED));
 }
 
 static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, bool leaves, ol_ticks_t until)
 {
 	ol_ovl_count_in(l, me);
-	if (me->mine)
-		ol_ovl_call(l, until);
-	while (!me->mine && !ol_passed(until)) {
+	while (!ol_passed(until)) {
 		uint32_t seen = ol_load_relaxed(ol_ovl_kicks(l));
 
-		if (ol_passed(me->turn)) {
+		if (!me->mine && ol_passed(me->turn)) {
 			ol_ovl_claim(l, me);
-			continue;
+			leaves = false;
 		}
-		if (!leaves && !(ol_load_relaxed(&l->word) & (OL_OVL_HELD | OL_OVL_CLAIMED)))
+		if (!leaves && ol_ovl_is_free(ol_or_relaxed(&l->word, 0), me))
 			break;
 		ol_count(OL_PARK);
-		ol_park(ol_ovl_kicks(l), seen, OL_ANY, ol_earlier(me->turn, until));
-		if (seen != ol_load_relaxed(ol_ovl_kicks(l))) {
-			ol_ovl_is_useful(l);
+		ol_park(ol_ovl_kicks(l), seen, me->mine ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE,
+			me->mine ? until : ol_earlier(me->turn, until));
+		if (!me->mine && seen != ol_load_relaxed(ol_ovl_kicks(l))) {
+			ol_ovl_judge(l);
 			me->woken = true;
 			break;
 		}
 	}
-	ol_ovl_was_preempted();
-	ol_ovl_since = me->since = ol_now();
-	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
-	me->tired = ol_later(me->since, 1, ol_tune(spin));
+	ol_ovl_start(l, me);
 }
 
-/* To a sleeper; or, if there are more of us than CPUs, to nobody. */
-static OL_COLD void ol_ovl_leave(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_ticks_t until)
+/* Whether we are the one to give up our place: to a sleeper, or to nobody while another holds the lock. */
+static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
+
+	if (leaver / OL_OVL_ONE != ol_self() || ((leaver & OL_OVL_EXCESS) && !(w & OL_OVL_HELD)))
+		return false;
 	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
-	if (ol_ovl_leaves == OL_OVL_HANDS)
+	ol_store_relaxed(ol_ovl_leaver(l), 0u);
+	if (!(leaver & OL_OVL_EXCESS))
 		ol_ovl_kick(l, 0);
-	ol_ovl_leaves = OL_OVL_STAYS;
-	ol_ovl_sleep(l, me, true, until);
+	return true;
 }
 
 static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 {
-	struct ol_ovl_waiter me = { .since = ol_now() };
+	struct ol_ovl_waiter me = { 0 };
 	uint32_t w = ol_load_relaxed(&l->word);
 
-	me.then = ol_ovl_releases(w);
-	me.tired = ol_later(me.since, 1, ol_tune(spin));
 	ol_count(OL_SLOW_PATH);
-	if ((w & OL_OVL_RELIEF) && ol_ovl_leaves)
-		ol_ovl_leave(l, &me, until);
+	ol_ovl_start(l, &me);
+	if ((w & OL_OVL_RELIEF) && ol_ovl_leaves(l, w))
+		ol_ovl_sleep(l, &me, true, until);
 	for (;;) {
 		w = ol_load_relaxed(&l->word);
-		if (!(w & OL_OVL_HELD) && (me.mine || !(w & OL_OVL_CLAIMED))) {
-			uint32_t taken = (w | OL_OVL_HELD) - me.counted;
-
-			if (me.mine)
-				taken &= ~(OL_OVL_CLAIMED | OL_OVL_CALLED);
-			if (ol_cas_acquire(&l->word, w, taken)) /* [A] */
+		if (ol_ovl_is_free(w, &me)) {
+			if (ol_cas_acquire(&l->word, w, ((w | OL_OVL_HELD) & ~me.mine) - me.counted)) /* [A] */
 				return true;
 			continue;
 		}
 		if (ol_passed(until))
 			break;
-		if (ol_passed(me.tired) && me.woken && !(w & OL_OVL_CLAIMED)) {
+		if (!ol_passed(me.tired)) {
+			if (ol_ovl_is_quick(w, &me))
+				ol_ovl_pause(ol_tune(pace), ol_earlier(me.tired, until));
+			else
+				ol_relax_until(ol_earlier(me.tired, until));
+		} else if (me.woken && !(w & OL_OVL_CLAIMED)) {
 			me.woken = false;
 			ol_ovl_claim(l, &me);
-			me.tired = ol_after(1, ol_tune(spin));
-		} else if (ol_passed(me.tired))
+			ol_ovl_start(l, &me);
+		} else {
 			ol_ovl_sleep(l, &me, false, until);
-		else if (ol_ovl_is_quick(w, &me))
-			ol_ovl_pause(ol_tune(pace), ol_earlier(me.tired, until));
-		else
-			ol_relax_until(ol_earlier(me.tired, until));
+		}
 	}
 	if (me.counted)
 		ol_add_relaxed(&l->word, (uint32_t)-OL_OVL_SLEEPER);
 	if (me.mine)
-		ol_and_relaxed(&l->word, ~(OL_OVL_CLAIMED | OL_OVL_CALLED));
+		ol_and_relaxed(&l->word, ~OL_OVL_CLAIMED);
 	return false;
 }
 
@@ -273,27 +276,20 @@ static inline void ol_overlock_lock(ol_overlock_t *l)
 
 static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 {
-	uint64_t *probe = ol_ovl_slot(l, OL_OVL_PROBE), known = ol_load_relaxed(probe);
-	ol_ticks_t now = ol_now();
+	uint64_t *trial = ol_ovl_slot(l, OL_OVL_TRIAL), *turn = ol_ovl_slot(l, OL_OVL_TURN);
 
-	if (w & OL_OVL_CALLED) {
+	if (w & OL_OVL_CLAIMED) {
+		ol_add_relaxed(ol_ovl_kicks(l), 1);
 		ol_count(OL_KICK);
-		ol_kick(&l->word, OL_ANY, 1);
-		return;
-	}
-	if (w & OL_OVL_CLAIMED)
-		return;
-	if (!known || !ol_before(now, known)) {
-		uint64_t tries = known & OL_OVL_TRIES;
+		ol_kick(ol_ovl_kicks(l), OL_OVL_CLAIMANT, 1);
+	} else if (ol_passed(ol_load_relaxed(trial))) {
+		uint32_t useless = ol_load_relaxed(trial) & OL_OVL_MOST;
 
-		ol_store_relaxed(probe, (ol_later(now, 1u << tries, ol_tune(lease)) & ~(uint64_t)OL_OVL_TRIES) | tries);
-		ol_ovl_kick(l, ((ol_ovl_releases(w) + 1) & 63) | 64);
-	} else if (ol_ovl_was_preempted()) {
-		ol_ovl_leaves = OL_OVL_QUITS;
-		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
-	} else if (!ol_before(now, ol_later(ol_ovl_since, 1, ol_tune(lease)))) {
-		ol_ovl_since = now;
-		ol_ovl_leaves = OL_OVL_HANDS;
+		ol_store_relaxed(trial, (ol_after(1u << useless, ol_tune(trial)) & ~(uint64_t)OL_OVL_MOST) | useless);
+		ol_ovl_kick(l, OL_OVL_IN_TRIAL | ((ol_ovl_releases(w) + 1) & OL_OVL_RELEASES));
+	} else if (ol_passed(ol_load_relaxed(turn))) {
+		ol_store_relaxed(turn, ol_after(1, ol_tune(lease)));
+		ol_store_relaxed(ol_ovl_leaver(l), ol_self() * OL_OVL_ONE | (ol_load_relaxed(ol_ovl_leaver(l)) & OL_OVL_EXCESS));
 		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
 	}
 }
@@ -302,7 +298,7 @@ static inline void ol_overlock_unlock(ol_overlock_t *l)
 {
 	uint32_t w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD); /* [R] */
 
-	if (OL_UNLIKELY(w & (OL_OVL_SLEEPERS | OL_OVL_CALLED)))
+	if (OL_UNLIKELY(w & (OL_OVL_SLEEPERS | OL_OVL_CLAIMED)))
 		ol_ovl_wake(l, w);
 }
 #endif
