@@ -75,9 +75,10 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 enum { OL_OVL_TRIAL, OL_OVL_KICKED, OL_OVL_TURN, OL_OVL_WORDS };
 #define OL_OVL_LAST	127u
 #define OL_OVL_IN_TRIAL	64u
-#define OL_OVL_MOST	3u /* doublings of the time between trials */
+#define OL_OVL_MOST	7u /* doublings of the time between trials */
 #define OL_OVL_EXCESS	1u /* of the one to give up its place: to nobody */
-#define OL_OVL_ONE	2u
+#define OL_OVL_THEN	2u /* releases when it was chosen */
+#define OL_OVL_ONE	128u
 
 /* Keys of those who park. */
 #define OL_OVL_IN_LINE	1u
@@ -101,6 +102,16 @@ static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 static inline uint32_t ol_ovl_releases(uint32_t w)
 {
 	return w >> 26;
+}
+
+/* Whether this context lost its CPU for a while since it last asked; false where nobody knows. */
+static inline bool ol_ovl_was_preempted(ol_ticks_t now)
+{
+	uint64_t *slot = ol_wait_slot((size_t)ol_self() * 0x9e3779b1u);
+	uint64_t id = ol_slice_id(), then = ol_load_relaxed(slot);
+
+	ol_store_relaxed(slot, (now & ~(uint64_t)OL_OVL_LAST) | (id & OL_OVL_LAST));
+	return ((id ^ then) & OL_OVL_LAST) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
 }
 
 struct ol_ovl_waiter {
@@ -151,24 +162,25 @@ static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 		me->mine = OL_OVL_CLAIMED;
 }
 
-/* We were woken, and know now whether that was of use. */
+static inline void ol_ovl_trial_in(ol_overlock_t *l, uint32_t useless)
+{
+	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL),
+			 (ol_after(1u + useless, ol_tune(trial)) & ~(uint64_t)OL_OVL_MOST) | useless);
+}
+
+/* We were woken. If that took long, no CPU was idle. */
 static inline void ol_ovl_judge(ol_overlock_t *l)
 {
 	uint64_t kicked = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_KICKED));
+	bool late = ol_passed(ol_later(kicked & ~(uint64_t)OL_OVL_LAST, 1, ol_tune(prompt)));
 	uint64_t *trial = ol_ovl_slot(l, OL_OVL_TRIAL);
 	uint32_t useless = ol_load_relaxed(trial) & OL_OVL_MOST;
-	uint32_t releases = ol_ovl_releases(ol_load_relaxed(&l->word));
 
-	if (ol_passed(ol_later(kicked & ~(uint64_t)OL_OVL_LAST, 1, ol_tune(prompt))))
+	if (late)
 		ol_or_relaxed(ol_ovl_leaver(l), OL_OVL_EXCESS);
 	if (!(kicked & OL_OVL_IN_TRIAL))
 		return;
-	if (((releases - kicked) & OL_OVL_RELEASES) <= 2) {
-		ol_store_relaxed(trial, (uint64_t)0);
-		return;
-	}
-	useless += useless < OL_OVL_MOST;
-	ol_store_relaxed(trial, (ol_after(1u << useless, ol_tune(trial)) & ~(uint64_t)OL_OVL_MOST) | useless);
+	ol_ovl_trial_in(l, !late ? 0 : useless < OL_OVL_MOST ? useless + 1 : useless);
 }
 
 static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
@@ -209,6 +221,9 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 		}
 	}
 	ol_ovl_start(l, me);
+	ol_ovl_was_preempted(me->since);
+	if (me->woken)
+		me->tired = ol_later(me->since, 1, ol_tune(lease));
 }
 
 /* Whether we are the one to give up our place: to a sleeper, or to nobody while another holds the lock. */
@@ -216,7 +231,9 @@ static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
 	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
 
-	if (leaver / OL_OVL_ONE != ol_self() || ((leaver & OL_OVL_EXCESS) && !(w & OL_OVL_HELD)))
+	if (leaver / OL_OVL_ONE != ol_self())
+		return false;
+	if ((leaver & OL_OVL_EXCESS) && !(w & OL_OVL_HELD) && ol_ovl_releases(w) == (leaver / OL_OVL_THEN & OL_OVL_RELEASES))
 		return false;
 	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
@@ -227,7 +244,7 @@ static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 
 static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 {
-	struct ol_ovl_waiter me = { 0 };
+	struct ol_ovl_waiter me = { .mine = 0 };
 	uint32_t w = ol_load_relaxed(&l->word);
 
 	ol_count(OL_SLOW_PATH);
@@ -274,23 +291,36 @@ static inline void ol_overlock_lock(ol_overlock_t *l)
 		ol_overlock_lock_slow(l, OL_NEVER);
 }
 
+/* We are the next to give up our place. */
+static inline void ol_ovl_choose(ol_overlock_t *l, uint32_t w, uint32_t excess)
+{
+	uint32_t then = (ol_ovl_releases(w) + 1) & OL_OVL_RELEASES;
+
+	ol_store_relaxed(ol_ovl_leaver(l), (uint32_t)ol_self() * OL_OVL_ONE | then * OL_OVL_THEN | excess);
+	ol_or_relaxed(&l->word, OL_OVL_RELIEF);
+}
+
 static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 {
-	uint64_t *trial = ol_ovl_slot(l, OL_OVL_TRIAL), *turn = ol_ovl_slot(l, OL_OVL_TURN);
+	uint64_t *turn = ol_ovl_slot(l, OL_OVL_TURN), trial = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL));
+	ol_ticks_t now;
 
 	if (w & OL_OVL_CLAIMED) {
 		ol_add_relaxed(ol_ovl_kicks(l), 1);
 		ol_count(OL_KICK);
 		ol_kick(ol_ovl_kicks(l), OL_OVL_CLAIMANT, 1);
-	} else if (ol_passed(ol_load_relaxed(trial))) {
-		uint32_t useless = ol_load_relaxed(trial) & OL_OVL_MOST;
-
-		ol_store_relaxed(trial, (ol_after(1u << useless, ol_tune(trial)) & ~(uint64_t)OL_OVL_MOST) | useless);
+		return;
+	}
+	now = ol_now();
+	if (ol_ovl_was_preempted(now)) {
+		ol_ovl_trial_in(l, OL_OVL_MOST);
+		ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	} else if (ol_before(trial, now)) {
+		ol_ovl_trial_in(l, trial & OL_OVL_MOST);
 		ol_ovl_kick(l, OL_OVL_IN_TRIAL | ((ol_ovl_releases(w) + 1) & OL_OVL_RELEASES));
-	} else if (ol_passed(ol_load_relaxed(turn))) {
-		ol_store_relaxed(turn, ol_after(1, ol_tune(lease)));
-		ol_store_relaxed(ol_ovl_leaver(l), ol_self() * OL_OVL_ONE | (ol_load_relaxed(ol_ovl_leaver(l)) & OL_OVL_EXCESS));
-		ol_or_relaxed(&l->word, OL_OVL_RELIEF);
+	} else if (ol_before(ol_load_relaxed(turn), now)) {
+		ol_store_relaxed(turn, ol_later(now, 1, ol_tune(lease)));
+		ol_ovl_choose(l, w, ol_load_relaxed(ol_ovl_leaver(l)) & OL_OVL_EXCESS);
 	}
 }
 
