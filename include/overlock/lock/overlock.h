@@ -37,8 +37,9 @@ typedef struct OL_CAPABILITY ol_overlock {
 #define OL_OVL_HELD		1u
 #define OL_OVL_CLAIMED		2u
 #define OL_OVL_RELIEF		4u
-#define OL_OVL_SLEEPER		8u
-#define OL_OVL_SLEEPERS		0x03fffff8u
+#define OL_OVL_CALLED		8u
+#define OL_OVL_SLEEPER		16u
+#define OL_OVL_SLEEPERS		0x03fffff0u
 #define OL_OVL_RELEASE		0x04000000u
 #define OL_OVL_RELEASES		63u
 
@@ -119,7 +120,7 @@ struct ol_ovl_waiter {
 	uint32_t counted; /* OL_OVL_SLEEPER while we are one of the sleepers */
 	uint32_t then;	  /* releases at `since` */
 	bool woken;	  /* by another, in our turn */
-	ol_ticks_t since, tired, turn;
+	ol_ticks_t since, tired, turn, fair;
 };
 
 static inline void ol_ovl_start(const ol_overlock_t *l, struct ol_ovl_waiter *me)
@@ -199,8 +200,19 @@ static inline bool ol_ovl_is_free(uint32_t w, const struct ol_ovl_waiter *me)
 	return !(w & OL_OVL_HELD) && (me->mine || !(w & OL_OVL_CLAIMED));
 }
 
+/* The next release shall wake one of us; false: there was one meanwhile. */
+static inline bool ol_ovl_calls(ol_overlock_t *l)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	return (w & OL_OVL_CALLED) || ((w & (OL_OVL_HELD | OL_OVL_CLAIMED)) && ol_cas_relaxed(&l->word, w, w | OL_OVL_CALLED));
+}
+
 static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, bool leaves, ol_ticks_t until)
 {
+	bool calls = !leaves && !me->mine &&
+		     ((ol_ovl_releases(ol_load_relaxed(&l->word)) - me->then) & OL_OVL_RELEASES) <= 1;
+
 	ol_ovl_count_in(l, me);
 	while (!ol_passed(until)) {
 		uint32_t seen = ol_load_relaxed(ol_ovl_kicks(l));
@@ -211,6 +223,8 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 		}
 		if (!leaves && ol_ovl_is_free(ol_or_relaxed(&l->word, 0), me))
 			break;
+		if (calls && !ol_ovl_calls(l))
+			continue;
 		ol_count(OL_PARK);
 		ol_park(ol_ovl_kicks(l), seen, me->mine ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE,
 			me->mine ? until : ol_earlier(me->turn, until));
@@ -222,8 +236,7 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 	}
 	ol_ovl_start(l, me);
 	ol_ovl_was_preempted(me->since);
-	if (me->woken)
-		me->tired = ol_later(me->since, 1, ol_tune(lease));
+	me->fair = ol_later(me->since, 1, ol_tune(lease));
 }
 
 /* Whether we are the one to give up our place: to a sleeper, or to nobody while another holds the lock. */
@@ -265,9 +278,11 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 				ol_ovl_pause(ol_tune(pace), ol_earlier(me.tired, until));
 			else
 				ol_relax_until(ol_earlier(me.tired, until));
-		} else if (me.woken && !(w & OL_OVL_CLAIMED)) {
-			me.woken = false;
-			ol_ovl_claim(l, &me);
+		} else if (me.woken && !(w & OL_OVL_CLAIMED) && me.then != ol_ovl_releases(w)) {
+			if (ol_passed(me.fair)) {
+				me.woken = false;
+				ol_ovl_claim(l, &me);
+			}
 			ol_ovl_start(l, &me);
 		} else {
 			ol_ovl_sleep(l, &me, false, until);
@@ -311,6 +326,11 @@ static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 		ol_kick(ol_ovl_kicks(l), OL_OVL_CLAIMANT, 1);
 		return;
 	}
+	if (w & OL_OVL_CALLED) {
+		ol_and_relaxed(&l->word, ~OL_OVL_CALLED);
+		ol_ovl_kick(l, 0);
+		return;
+	}
 	now = ol_now();
 	if (ol_ovl_was_preempted(now)) {
 		ol_ovl_trial_in(l, OL_OVL_MOST);
@@ -328,7 +348,7 @@ static inline void ol_overlock_unlock(ol_overlock_t *l)
 {
 	uint32_t w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD); /* [R] */
 
-	if (OL_UNLIKELY(w & (OL_OVL_SLEEPERS | OL_OVL_CLAIMED)))
+	if (OL_UNLIKELY(w & (OL_OVL_SLEEPERS | OL_OVL_CLAIMED | OL_OVL_CALLED)))
 		ol_ovl_wake(l, w);
 }
 #endif
