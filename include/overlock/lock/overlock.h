@@ -126,7 +126,7 @@ struct ol_ovl_waiter {
 static inline void ol_ovl_start(const ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
 	me->since = ol_now();
-	me->tired = ol_later(me->since, 1, ol_tune(spin));
+	me->tired = ol_later(me->since, 1, me->woken ? ol_tune(prompt) : ol_tune(spin));
 	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
 }
 
