@@ -126,7 +126,7 @@ struct ol_ovl_waiter {
 static inline void ol_ovl_start(const ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
 	me->since = ol_now();
-	me->tired = ol_later(me->since, 1, me->woken ? ol_tune(prompt) : ol_tune(spin));
+	me->tired = ol_later(me->since, 1, ol_tune(prompt));
 	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
 }
 
@@ -242,12 +242,16 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 /* Whether we are the one to give up our place: to a sleeper, or to nobody while another holds the lock. */
 static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), then;
 
 	if (leaver / OL_OVL_ONE != ol_self())
 		return false;
-	if ((leaver & OL_OVL_EXCESS) && !(w & OL_OVL_HELD) && ol_ovl_releases(w) == (leaver / OL_OVL_THEN & OL_OVL_RELEASES))
+	then = leaver / OL_OVL_THEN & OL_OVL_RELEASES;
+	if (!(w & OL_OVL_HELD) && ol_ovl_releases(w) == then) { /* nobody else came */
+		leaver ^= (then ^ ((then + 1) & OL_OVL_RELEASES)) * OL_OVL_THEN;
+		ol_store_relaxed(ol_ovl_leaver(l), leaver);
 		return false;
+	}
 	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
 	if (!(leaver & OL_OVL_EXCESS))
@@ -318,6 +322,7 @@ static inline void ol_ovl_choose(ol_overlock_t *l, uint32_t w, uint32_t excess)
 static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 {
 	uint64_t *turn = ol_ovl_slot(l, OL_OVL_TURN), trial = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL));
+	uint32_t leaver;
 	ol_ticks_t now;
 
 	if (w & OL_OVL_CLAIMED) {
@@ -340,7 +345,13 @@ static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 		ol_ovl_kick(l, OL_OVL_IN_TRIAL | ((ol_ovl_releases(w) + 1) & OL_OVL_RELEASES));
 	} else if (ol_before(ol_load_relaxed(turn), now)) {
 		ol_store_relaxed(turn, ol_later(now, 1, ol_tune(lease)));
-		ol_ovl_choose(l, w, ol_load_relaxed(ol_ovl_leaver(l)) & OL_OVL_EXCESS);
+		leaver = ol_load_relaxed(ol_ovl_leaver(l));
+		if (leaver / OL_OVL_ONE == ol_self()) { /* since then we saw nobody else: there is room for one more */
+			ol_store_relaxed(ol_ovl_leaver(l), 0u);
+			ol_ovl_kick(l, 0);
+		} else {
+			ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
+		}
 	}
 }
 
