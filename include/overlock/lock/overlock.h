@@ -100,6 +100,12 @@ static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 	return ol_ovl_kicks(l) + 1;
 }
 
+/* Sleepers look again by the clock. Else each that was woken and takes the lock has the next one woken. */
+static inline bool ol_ovl_rotates(void)
+{
+	return ol_tune(lease) != OL_NEVER;
+}
+
 static inline uint32_t ol_ovl_releases(uint32_t w)
 {
 	return w >> 26;
@@ -210,8 +216,8 @@ static inline bool ol_ovl_calls(ol_overlock_t *l)
 
 static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, bool leaves, ol_ticks_t until)
 {
-	bool calls = !leaves && !me->mine &&
-		     ((ol_ovl_releases(ol_load_relaxed(&l->word)) - me->then) & OL_OVL_RELEASES) <= 1;
+	bool calls = !ol_ovl_rotates() ||
+		     (!leaves && !me->mine && ((ol_ovl_releases(ol_load_relaxed(&l->word)) - me->then) & OL_OVL_RELEASES) <= 1);
 
 	ol_ovl_count_in(l, me);
 	while (!ol_passed(until)) {
@@ -271,7 +277,11 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 	for (;;) {
 		w = ol_load_relaxed(&l->word);
 		if (ol_ovl_is_free(w, &me)) {
-			if (ol_cas_acquire(&l->word, w, ((w | OL_OVL_HELD) & ~me.mine) - me.counted)) /* [A] */
+			uint32_t taken = ((w | OL_OVL_HELD) & ~me.mine) - me.counted;
+
+			if (!ol_ovl_rotates() && (taken & OL_OVL_SLEEPERS))
+				taken |= OL_OVL_CALLED;
+			if (ol_cas_acquire(&l->word, w, taken)) /* [A] */
 				return true;
 			continue;
 		}
@@ -336,6 +346,8 @@ static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
 		ol_ovl_kick(l, 0);
 		return;
 	}
+	if (!ol_ovl_rotates())
+		return;
 	now = ol_now();
 	if (ol_ovl_was_preempted(now)) {
 		ol_ovl_trial_in(l, OL_OVL_MOST);
