@@ -242,7 +242,7 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, boo
 	}
 	ol_ovl_start(l, me);
 	ol_ovl_was_preempted(me->since);
-	me->fair = ol_later(me->since, 1, ol_tune(lease));
+	me->fair = ol_later(me->since, 1, ol_ovl_rotates() ? ol_tune(lease) : ol_tune(prompt));
 }
 
 /* Whether we are the one to give up our place: to a sleeper, or to nobody while another holds the lock. */
