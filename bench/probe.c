@@ -174,16 +174,33 @@ static void report_costs(void)
 	end_part();
 }
 
+/* In the order of ol_sources(). */
+static const struct {
+	const char *cannot, *cost;
+	bool usual;
+} more_of_sources[] = {
+#define USUAL true
+#define NAMED false
+#define OL_SOURCE(name, when, facts, knows, cannot, cost) { cannot, cost, when },
+#include "../lib/knowledge.def"
+};
+
 static void report_sources(void)
 {
+	const struct ol_source *all = ol_sources();
 	const char *between = "";
 
 	part("sources");
 	printf(",\"list\":[");
-	for (const struct ol_source *s = ol_sources(); s->name; s++, between = ",") {
+	for (const struct ol_source *s = all; s->name; s++, between = ",") {
 		printf("%s{\"name\":", between);
 		put_text(0, s->name, strlen(s->name));
 		put_text("knows", s->knows, strlen(s->knows));
+		put_text("cannot", more_of_sources[s - all].cannot,
+			 strlen(more_of_sources[s - all].cannot));
+		put_text("cost", more_of_sources[s - all].cost,
+			 strlen(more_of_sources[s - all].cost));
+		put_bool("usual", more_of_sources[s - all].usual);
 		put_bool("available", s->available);
 		putchar('}');
 	}

@@ -119,6 +119,12 @@ static void *yields(void *unused)
 	return unused;
 }
 
+static void pass_turn(uint32_t to)
+{
+	ol_store_release(&turn, to);
+	syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 static void *sleeps(void *argument)
 {
 	uint32_t mine = argument != NULL;
@@ -126,9 +132,9 @@ static void *sleeps(void *argument)
 	while (!ol_load_relaxed(&over)) {
 		while (ol_load_acquire(&turn) != mine && !ol_load_relaxed(&over))
 			syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, !mine, NULL, NULL, 0);
-		ol_store_release(&turn, !mine);
-		syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		pass_turn(!mine);
 	}
+	pass_turn(!mine); /* the other may be about to sleep */
 	return NULL;
 }
 

@@ -309,6 +309,8 @@ private:
     // Cells come into being when they are first accessed, with what memory holds.
     size_t cell_of(const uint8_t *at) {
         size_t offset = reinterpret_cast<uintptr_t>(at) - Memory::base;
+        if (offset / lanes_of_cell >= index_.size()) // adopted memory lies beyond the arena
+            index_.resize(offset / lanes_of_cell + 1);
         auto &[execution, cell] = index_[offset / lanes_of_cell];
 
         if (execution == execution_)

@@ -18,8 +18,39 @@ constexpr size_t long_walk = 50'000;  // steps
 
 } // namespace
 
-bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides) {
+namespace {
+
+// What needs more of the platform layer than locks from outside have.
+bool applies_to_foreign(Scenario scenario, const ol_checked_lock &l) {
     switch (scenario) {
+    case Scenario::lock_:
+    case Scenario::frees_:
+    case Scenario::holder_:
+    case Scenario::waiter_:
+    case Scenario::chain_:
+    case Scenario::order_:
+        return true;
+    case Scenario::try_:
+        return l.trylock;
+    case Scenario::wait_:
+        return l.wait && l.lock;
+    case Scenario::count_:
+        return l.down;
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides,
+             const ol_checked_lock *foreign) {
+    if (foreign)
+        return applies_to_foreign(scenario, *foreign);
+    switch (scenario) {
+    case Scenario::wait_:
+    case Scenario::count_:
+        return false;
     case Scenario::timed_:
     case Scenario::leave_:
         return ops.timedlock;
@@ -51,7 +82,8 @@ void prepare(Scenario scenario, Rules &rules) {
 
 Client::Client(World &world, const ol_lock_ops &ops, const Setting &setting)
     : world_(world), ops_(ops), setting_(setting), usual_(world.rules()) {
-    learn_unit();
+    if (!setting_.foreign)
+        learn_unit();
 }
 
 // A lock whose word has moved on by the same amount in both halves after one acquisition counts
@@ -79,6 +111,8 @@ Client::Lock Client::make_lock(Memory &memory) {
 
     l.at = memory.allocate("lock", ops_.size).at;
     l.datum = reinterpret_cast<uint64_t *>(memory.allocate("datum", sizeof(uint64_t)).at);
+    if (setting_.foreign)
+        initialise(l.at);
     if (unit_ && !setting_.fresh) {
         uint32_t first = first_ticket() * unit_ & 0xffff, word = first << 16 | first;
         memcpy(l.at, &word, sizeof word);
@@ -121,6 +155,9 @@ void Client::set_up(Memory &memory) {
     locks_[0] = make_lock(memory);
     locks_[1] = two ? make_lock(memory) : Lock{};
     mailbox_ = reinterpret_cast<uint32_t *>(memory.allocate("mailbox", sizeof(uint32_t)).at);
+    tokens_ = reinterpret_cast<uint64_t *>(memory.allocate("tokens", sizeof(uint64_t)).at);
+    waits_.assign(setting_.contexts, false);
+    ups_begun_ = ups_ = downs_ = 0;
     turns_.clear();
     forked_ = false;
 }
@@ -211,6 +248,10 @@ void Client::body(size_t me) {
         return acquire_often(me);
     case Scenario::leave_:
         return leave_or_stay(me);
+    case Scenario::wait_:
+        return use_condition(me);
+    case Scenario::count_:
+        return use_semaphore(me);
     case Scenario::count:
         break;
     }
@@ -235,6 +276,9 @@ void Client::finish() {
                 (strcmp(world_.doing(i), "parks") == 0 ? notes_.parked : notes_.spin)++;
         return;
     }
+    for (size_t i = 0; i < setting_.contexts; i++)
+        if (!world_.is_done(i) && is_owed_nothing())
+            return;
     for (Lock &l : locks_) {
         if (!l.at || !l.acquired)
             continue;
@@ -277,11 +321,14 @@ bool Client::may_stick() {
     const bool leaves_reader = ops_.traits & OL_ELIDES && world_.has_transactions();
     bool stopped = false;
 
+    if (is_owed_nothing())
+        return true;
+
     for (size_t i = 0; i < setting_.contexts; i++)
         stopped |= world_.is_off(i);
     return stopped && !forked_ &&
-           (setting_.scenario != Scenario::waiter_ || is_fifo() || endless || leaves_reader ||
-            is_held_by_waiter() || ops_.traits & (OL_LATE_FIFO | OL_NEEDS_NODES));
+           (setting_.scenario != Scenario::waiter_ || setting_.foreign || is_fifo() || endless ||
+            leaves_reader || is_held_by_waiter() || ops_.traits & (OL_LATE_FIFO | OL_NEEDS_NODES));
 }
 
 // The context that stopped as it acquired has the lock already. A lock that elides notes its holder
@@ -294,13 +341,15 @@ bool Client::is_held_by_waiter() {
 
 // From outside, with nobody else there: waiting is a failure now.
 void Client::idle_lock_works(Lock &l) {
-    if (ops_.is_locked(l.at) || ops_.is_contended(l.at))
+    if (ops_.is_locked && (ops_.is_locked(l.at) || ops_.is_contended(l.at)))
         world_.fail(Wrong::lies, "the idle lock is reported as locked or contended");
-    if (!ops_.trylock(l.at))
-        world_.fail(Wrong::unusable, "trylock fails on the idle lock");
-    if (!ops_.is_locked(l.at) || ops_.trylock(l.at))
-        world_.fail(Wrong::lies, "the held lock is reported as free, or is taken twice");
-    ops_.unlock(l.at);
+    if (ops_.trylock) {
+        if (!ops_.trylock(l.at))
+            world_.fail(Wrong::unusable, "trylock fails on the idle lock");
+        if ((ops_.is_locked && !ops_.is_locked(l.at)) || ops_.trylock(l.at))
+            world_.fail(Wrong::lies, "the held lock is reported as free, or is taken twice");
+        ops_.unlock(l.at);
+    }
     ops_.lock(l.at);
     ops_.unlock(l.at);
 }
@@ -458,7 +507,7 @@ uint64_t Client::use(Lock &l) {
 
 // What its holder can see of it.
 void Client::inspect(Lock &l) {
-    if (!ops_.is_locked(l.at))
+    if (ops_.is_locked && !ops_.is_locked(l.at))
         world_.fail(Wrong::lies, "is_locked is false for the holder");
     if (try_once(l))
         world_.fail(Wrong::exclusion, "trylock succeeds while the lock is held");
@@ -468,7 +517,7 @@ void Client::inspect(Lock &l) {
     }
     bool alone = l.busy == 1;
     uint64_t begun = l.begun;
-    if (ops_.is_contended(l.at) && alone && l.begun == begun)
+    if (ops_.is_contended && ops_.is_contended(l.at) && alone && l.begun == begun)
         world_.fail(Wrong::lies, "is_contended is true although no other context waits");
 }
 
@@ -483,11 +532,8 @@ void Client::release(Lock &l) {
 }
 
 void Client::lock_and_unlock() {
-    for (unsigned i = 0; i < rounds_; i++) {
-        acquire(locks_[0]);
-        use(locks_[0]);
-        release(locks_[0]);
-    }
+    for (unsigned i = 0; i < rounds_; i++)
+        reads(world_.running()) ? look_shared() : once();
 }
 
 // The last context is the one that others may pass.

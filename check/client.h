@@ -4,6 +4,7 @@
 // What the contexts of a scenario do with a lock, and what must then hold.
 #include "claims.h"
 
+#include <overlock/checked.h>
 #include <overlock/ops.h>
 
 namespace ol::check {
@@ -29,7 +30,10 @@ struct Setting {
     size_t contexts = 2;
     unsigned acquisitions = 2; // by each
     std::vector<Claimed> claimed = {};
-    std::string roles = {}; // r: shared, for each context; others are writers
+    // For each context. r: shared, others are writers; in `wait` w: waits, s, b: signal, broadcast
+    // with the lock held, S, B: after its release; in `count` d, u: down, up.
+    std::string roles = {};
+    const ol_checked_lock *foreign = nullptr; // where the lock has a table of its own
     const SharedOps *shared = nullptr;
     bool fresh = false; // tickets begin at 0, not just before they wrap
     // Of `any`: tunables that are not drawn.
@@ -40,7 +44,8 @@ struct Setting {
 constexpr bool is_drawn(Scenario scenario) {
     return scenario == Scenario::any_;
 }
-bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides);
+bool applies(Scenario scenario, const ol_lock_ops &ops, bool elides,
+             const ol_checked_lock *foreign = nullptr);
 // What a scenario cannot do without is there.
 void prepare(Scenario scenario, Rules &rules);
 
@@ -122,6 +127,13 @@ private:
     void stop_holding(size_t me);
     void stop_acquiring(size_t me);
     void fork(size_t me);
+    char role(size_t me, const char *usual) const;
+    void initialise(void *at) const;
+    void use_condition(size_t me);
+    void take_token(Lock &l);
+    void add_tokens(Lock &l, char role);
+    void use_semaphore(size_t me);
+    bool is_owed_nothing() const;
 
     World &world_;
     const ol_lock_ops &ops_;
@@ -136,6 +148,9 @@ private:
     std::vector<engine::Abilities> able_;
     Lock locks_[2];
     uint32_t *mailbox_ = nullptr;
+    uint64_t *tokens_ = nullptr;
+    std::vector<bool> waits_; // in wait() or down()
+    uint64_t ups_begun_ = 0, ups_ = 0, downs_ = 0;
     std::vector<Turn> turns_;
     bool forked_ = false;
     Notes notes_;

@@ -2,6 +2,7 @@
 // overlock-check: explores one lock in one scenario, and says in lines of JSON what it found.
 #include "checker.h"
 #include "client.h"
+#include "instrumented.h"
 #include "format.h"
 
 #include <engine/subjects.h>
@@ -176,6 +177,19 @@ const ol_lock_ops *load(const std::string &object, std::string &lock) {
     return ops;
 }
 
+// A lock from outside that has a table of its own, or null.
+std::unique_ptr<Foreign> foreign_lock(Options &o) {
+    if (o.object.empty())
+        return nullptr;
+    void *so = open(o.object);
+    if (!dlsym(so, "overlock_checked"))
+        return nullptr;
+    if (o.lock.empty())
+        o.lock = o.object.substr(o.object.rfind('/') + 1);
+    o.lock = o.lock.substr(0, o.lock.rfind('.'));
+    return std::make_unique<Foreign>(so, o.object);
+}
+
 const ol_lock_ops &find_lock(Options &o) {
     if (!o.object.empty())
         return *load(o.object, o.lock);
@@ -190,7 +204,7 @@ const ol_lock_ops &find_lock(Options &o) {
 const SharedOps *shared_side(const Options &o) {
     std::string name = "ol_sim_" + o.lock + "_shared";
 
-    if (o.roles.empty())
+    if (o.roles.find('r') == std::string::npos)
         return nullptr;
     void *found = o.object.empty() ? nullptr : dlsym(open(o.object), name.c_str());
     if (!found)
@@ -343,7 +357,8 @@ int run(Options &o) {
         return list();
     if (!o.sites.empty())
         o.lock = o.sites;
-    const ol_lock_ops &ops = find_lock(o);
+    std::unique_ptr<Foreign> foreign = foreign_lock(o);
+    const ol_lock_ops &ops = foreign ? foreign->ops() : find_lock(o);
     Setting setting;
     setting.scenario = static_cast<Scenario>(index_of(scenario_list, o.scenario, "scenario"));
     setting.contexts = o.contexts;
@@ -354,12 +369,14 @@ int run(Options &o) {
         setting.claimed.push_back(claimed(c));
     setting.roles = o.roles;
     setting.fresh = o.fresh;
-    setting.shared = shared_side(o);
+    setting.shared = foreign ? foreign->shared() : shared_side(o);
+    setting.foreign = foreign ? &foreign->table() : nullptr;
     setting.tuned = [&o](ol_tuning &t) {
         for (const std::string &text : o.tunes)
             tune(t, text);
     };
-    if (!applies(setting.scenario, ops, elides(ops) && o.transactions && o.model != "c11"))
+    if (!applies(setting.scenario, ops, elides(ops) && o.transactions && o.model != "c11",
+                 setting.foreign))
         bad("scenario " + o.scenario + " is not for " + o.lock);
     o.limits.search = searches[index_of(searches, o.search, "search")].kind;
     bool random = o.limits.search == SearchKind::pct || o.limits.search == SearchKind::walk;
@@ -375,8 +392,12 @@ int run(Options &o) {
             " contexts; more, up to 60, in a random search "
             "without store buffers (tso) and late kicks");
     World world(model, rules);
+    if (foreign)
+        foreign->join(world);
     Client client(world, ops, setting);
     Program program = client.program();
+    if (foreign)
+        program = foreign->prepared(program);
     if (!o.sites.empty())
         return print_sites(world, program, o);
 

@@ -45,7 +45,8 @@ Order World::order_of(const Access &a) {
 uint64_t World::access(const Access &a) {
     if (!is_inside()) { // an idle world, looked at from outside
         uint64_t old = Memory::read(a.address(), a.width);
-        object_of(a);
+        if (!a.is_callers)
+            object_of(a);
         Memory::write(a.address(), a.width, result_of(a, old));
         return old;
     }

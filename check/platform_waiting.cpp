@@ -35,6 +35,16 @@ void World::relax(Ticks until, Place place) {
 
 // A loop of yields waits as one of relaxes would; the time ends it too, for it looks at that.
 void World::yield(uint32_t, Place place) {
+    Ticks until = never;
+
+    if (is_inside())
+        for (Ticks t : me().asked)
+            until = std::min(until, t);
+    yield_until(until, place);
+}
+
+// So does one of halts: that a word changes is the cause without which a halt may end.
+void World::yield_until(Ticks until, Place place) {
     if (!is_inside())
         fail(Wrong::unusable, "yields at " + text(place) + " although the lock is idle");
     cannot_be_inside(place);
@@ -42,9 +52,6 @@ void World::yield(uint32_t, Place place) {
     Agent &a = me();
     if (a.must_not_wait)
         fail(Wrong::try_waits, "trylock yields at " + text(place));
-    Ticks until = never;
-    for (Ticks t : a.asked)
-        until = std::min(until, t);
     a.place = place;
     a.asked.clear();
     if (rules_.clock && until != never && may(Budget::expiry)) {
@@ -62,9 +69,13 @@ void World::yield(uint32_t, Place place) {
     say(place, "yields");
 }
 
+void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
+    sleep(word, seen, key, until, place);
+}
+
 // The world fences and compares; a spurious return is one that comes at once, for whoever returns
 // later has only been slow.
-void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
+Woke World::sleep(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) {
     if (!is_inside())
         fail(Wrong::unusable, "parks at " + text(place) + " although the lock is idle");
     cannot_be_inside(place);
@@ -91,28 +102,28 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     if (me_.lingering) {
         me_.lingering = false;
         say(place, "parks, and a late kick wakes it");
-        return;
+        return Woke::kicked;
     }
     if (now != seen) {
         say(place,
             "does not park: " + memory_.describe(word) + " = " + hex(now) + ", not " + hex(seen));
-        return;
+        return Woke::differs;
     }
     if (may(Budget::spurious)) {
         say(place, "parks, and wakes without cause");
-        return;
+        return Woke::without_cause;
     }
     if (until != never && !has_passed(until) && may(Budget::expiry)) {
         pass(me(), until);
         say(place, "parks, and its deadline passes");
-        return;
+        return Woke::in_time;
     }
     if (has_passed(until))
-        return;
+        return Woke::in_time;
     maybe_interrupt(); // that wakes it
     if (me_.interrupted) {
         me_.interrupted = false;
-        return;
+        return Woke::without_cause;
     }
     me_.arrival.wait();
     me_.doing = Doing::parks;
@@ -122,20 +133,26 @@ void World::park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
     me_.kicked = false;
     say(place, "parks");
     point({Kind::wake, a}, place);
+    Woke how = me_.kicked ? Woke::kicked : Woke::in_time;
     me_.doing = Doing::runs;
     me_.kicked = false;
     Footprint woken;
-    touch_sleepers(a, false, woken);
+    touch_sleepers(me_.next.access, false, woken); // it may have been moved
     woken.add(mailbox_of(self_), 1, false);
     made(woken);
     say(place, "wakes");
+    return how;
 }
 
 void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
+    wake(word, key, n, place);
+}
+
+unsigned World::wake(const uint32_t *word, uint32_t key, int n, Place place) {
     Footprint f;
 
     if (!is_inside())
-        return;
+        return 0;
     if (key == 0)
         fail(Wrong::misuse, "kick at " + text(place) + " with key 0");
     cannot_be_inside(place);
@@ -143,33 +160,84 @@ void World::kick(const uint32_t *word, uint32_t key, int n, Place place) {
     point({Kind::kick, a, model_ == Model::tso}, place);
     notice(f);
     loads_->fence(self_, f);
+    touch_kick(a, f);
+    Mask parked = sleepers(word, key);
+    unsigned woken = wake_some(a, n, parked);
+    made(f);
+    if (!woken)
+        say(place, "kicks no context");
+    return woken;
+}
+
+Mask World::sleepers(const void *word, uint32_t key) const {
     Mask parked = 0;
+
     for (size_t i = 0; i < contexts_; i++)
         if (agents_[i]->doing == Doing::parks && agents_[i]->parked_on == word &&
             agents_[i]->key & key)
             parked |= bit(i);
-    touch_kick(a, f);
-    Mask woken = 0;
-    for (; n > 0 && parked; n--) {
-        auto left = static_cast<unsigned>(__builtin_popcountll(parked));
-        Mask m = parked;
-        for (unsigned skip = search_->choose(n >= static_cast<int>(left) ? 1 : left); skip; skip--)
-            m &= m - 1;
-        auto i = static_cast<size_t>(__builtin_ctzll(m));
+    return parked;
+}
+
+// The next of n to be taken from these.
+size_t World::any_of(Mask parked, int n) {
+    auto left = static_cast<unsigned>(__builtin_popcountll(parked));
+
+    for (unsigned skip = search_->choose(n >= static_cast<int>(left) ? 1 : left); skip; skip--)
+        parked &= parked - 1;
+    return static_cast<size_t>(__builtin_ctzll(parked));
+}
+
+// Takes them out of `parked`.
+unsigned World::wake_some(const Access &word, int n, Mask &parked) {
+    unsigned woken = 0;
+
+    for (; n > 0 && parked; n--, woken++) {
+        size_t i = any_of(parked, n);
         parked &= ~bit(i);
-        woken |= bit(i);
         if (may(Budget::late)) {
             agents_[i]->late++;
-            say(place, "kicks T" + std::to_string(i + 1) + ", which is delayed");
+            say(word.place, "kicks T" + std::to_string(i + 1) + ", which is delayed");
             continue;
         }
         agents_[i]->kicked = true;
         agents_[i]->parked_on = nullptr;
-        say(place, "kicks T" + std::to_string(i + 1));
+        say(word.place, "kicks T" + std::to_string(i + 1));
+    }
+    return woken;
+}
+
+bool World::requeue(const uint32_t *from, int wakes, const uint32_t *to, int moves,
+                    const uint32_t *seen, unsigned &done, Place place) {
+    constexpr uint32_t whoever = ~0u;
+    Access a{const_cast<uint32_t *>(from), 0, 4, Op::load, Order::relaxed, whoever, 0, place};
+    Access b{const_cast<uint32_t *>(to), 0, 4, Op::load, Order::relaxed, whoever, 0, place};
+    Footprint f;
+
+    done = 0;
+    if (!is_inside())
+        return true;
+    point({Kind::kick, a, model_ == Model::tso, to}, place);
+    notice(f);
+    touch_kick(a, f);
+    touch_kick(b, f);
+    loads_->fence(self_, f);
+    if (seen && static_cast<uint32_t>(loads_->access(self_, a, Order::relaxed, f)) != *seen) {
+        made(f);
+        say(place, "moves no context: the word has changed");
+        return false;
+    }
+    Mask parked = sleepers(from, whoever);
+    done = wake_some(a, wakes, parked);
+    for (; moves > 0 && parked; moves--, done++) {
+        size_t i = any_of(parked, moves);
+        parked &= ~bit(i);
+        agents_[i]->parked_on = to;
+        agents_[i]->next.access.object = const_cast<uint32_t *>(to);
+        say(place, "moves T" + std::to_string(i + 1) + " to " + memory_.describe(to));
     }
     made(f);
-    if (!woken)
-        say(place, "kicks no context");
+    return true;
 }
 
 void World::begin_try() {

@@ -27,7 +27,7 @@ public:
     }
 
     uint64_t access(size_t me, const Access &a, Order, Footprint &f) override {
-        if (a.op == Op::store) {
+        if (is_silent(a)) {
             buffers_[me].push_back({a, search_->last_step_of(static_cast<Process>(me))});
             watch_.saw(me, a, result_of(a, 0), result_of(a, 0));
             return 0;
@@ -43,11 +43,11 @@ public:
     void fence(size_t, Footprint &) override {}
 
     void pending(const Access &a, Footprint &f) const override {
-        if (a.op != Op::store)
+        if (!is_silent(a))
             touch(f, a);
     }
 
-    bool is_silent(const Access &a) const override { return a.op == Op::store; }
+    bool is_silent(const Access &a) const override { return a.op == Op::store && !a.at_once; }
 
     std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override {
         value = access(me, a, Order::relaxed, f);

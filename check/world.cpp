@@ -104,7 +104,9 @@ void World::begin(const Program &program) {
         a.struck = Budget::count;
         a.undo.clear();
         a.certain.clear();
-        a.context.begin([this, i] { program_->body(i); });
+        a.stores = {};
+        a.used_from = nullptr;
+        a.context.begin([this, i] { program_->body(i); }, program.stack(i));
     }
 }
 
@@ -630,6 +632,12 @@ void World::pending(Process who, Footprint &f) {
     case Kind::kick: // it may wake anybody
         f.add(fences, 1, model_ == Model::c11);
         touch_kick(a.next.access, f);
+        if (a.next.other) {
+            f.add(a.next.access.object, 4, false);
+            touch_kick({const_cast<void *>(a.next.other), 0, 4, Op::load, Order::relaxed,
+                        a.next.access.value, 0, a.place},
+                       f);
+        }
         break;
     case Kind::object:
         if (engine::Object *o = memory_.find(a.next.access.object)) {

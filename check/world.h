@@ -24,6 +24,7 @@
 #include <engine/tuning.h>
 
 #include <functional>
+#include <span>
 #include <utility>
 
 namespace ol::check {
@@ -43,7 +44,14 @@ struct Program {
     std::function<void(size_t me, Budget kind)> interrupted = [](size_t, Budget) {};
     std::function<bool()> may_stick = [] { return false; }; // nobody can go on, and that is fine
     std::function<engine::Abilities(size_t me)> able = [](size_t) { return engine::Abilities{}; };
+    // Memory for a context's stack that others may use too; nothing: the engine's own.
+    std::function<std::span<uint8_t>(size_t me)> stack = [](size_t) {
+        return std::span<uint8_t>();
+    };
 };
+
+// How a sleep on a word ended.
+enum class Woke { kicked, differs, without_cause, in_time };
 
 // One line of a source file loses an order.
 struct Weakening {
@@ -145,6 +153,7 @@ public:
     unsigned counted(size_t context, unsigned event) const {
         return agents_[context]->counts[event];
     }
+    size_t contexts() const { return contexts_; }
     bool is_done(size_t context) const;
     bool is_off(size_t context) const;
     const char *doing(size_t context) const;
@@ -160,11 +169,27 @@ public:
     Ticks wait_of(size_t context) const; // until that, by its own clock
     const std::vector<Seen> &seen(size_t context) const { return loads_->seen(context); }
 
+    // For code from outside, whose compiler says what it is about to access but not with which
+    // value (instrumented.cpp). From begin_stores() to close() the stores are under way: the code
+    // makes them itself, and close() takes them from memory. show() lets it load what the model
+    // says.
+    void begin_stores(std::span<const Access> stores);
+    void show(std::span<const Access> loads);
+    void close();
+    Woke sleep(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place);
+    unsigned wake(const uint32_t *word, uint32_t key, int n, Place place); // how many
+    // Wakes some, and has others sleep on another word. False: the word is not `seen`, if given.
+    bool requeue(const uint32_t *from, int wakes, const uint32_t *to, int moves,
+                 const uint32_t *seen, unsigned &done, Place place);
+    const uint8_t *stack_of(size_t context) const { return agents_[context]->used_from; }
+    void uses_stack_from(const uint8_t *at) { me().used_from = at; }
+
     // The platform layer.
     uint64_t access(const Access &a) override;
     void fence(Place place) override;
     void relax(Ticks until, Place place) override;
     void yield(uint32_t to, Place place) override;
+    void yield_until(Ticks t, Place place) override;
     void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) override;
     void kick(const uint32_t *word, uint32_t key, int n, Place place) override;
     Ticks now(Place place) override;
@@ -206,8 +231,16 @@ private:
 
     struct Next { // the step that a context is about to make
         Kind kind;
-        Access access{};          // its memory, or the word parked on, and `value` the key
-        bool needs_empty = false; // its store buffer
+        Access access{};             // its memory, or the word parked on, and `value` the key
+        bool needs_empty = false;    // its store buffer
+        const void *other = nullptr; // the word that sleepers are moved to
+    };
+
+    struct Stores {                                      // of code from outside, under way
+        std::vector<std::pair<Access, uint64_t>> pieces; // and what was there
+        std::vector<std::pair<Access, uint64_t>> shown;  // the same for loads
+        Footprint touched;
+        bool silent = false;
     };
 
     struct Begun { // what an abort puts back
@@ -255,6 +288,8 @@ private:
         Ticks clock = 0, slice_end = 0; // its own, on concrete clocks
         std::vector<ol_node *> nodes;
         std::array<unsigned, OL_EVENTS> counts{};
+        Stores stores;
+        const uint8_t *used_from = nullptr; // its stack, by code from outside; null: none of it
 
         Begun begun;
         bool doomed = false, unannounced = false; // others aborted it, and it has not noticed
@@ -293,6 +328,9 @@ private:
     void notice(Footprint &f);
     static void touch_sleepers(const Access &word, bool changes, Footprint &f);
     void touch_kick(const Access &kicked, Footprint &f) const;
+    unsigned wake_some(const Access &word, int n, Mask &parked);
+    size_t any_of(Mask parked, int n);
+    Mask sleepers(const void *word, uint32_t key) const;
     void settle(Place place);
     void maybe_interrupt();
     void interrupt(Budget kind);

@@ -16,14 +16,19 @@ constexpr size_t stack_bytes = 64 * 1024;
 } // namespace
 
 Context::~Context() {
-    if (stack_.sp)
+    if (stack_.sp && !lent_)
         Stack().deallocate(stack_);
 }
 
-void Context::begin(std::function<void()> body) {
+void Context::begin(std::function<void()> body, std::span<uint8_t> stack) {
     body_ = std::move(body);
     done_ = false;
     transaction.forget();
+    if (!stack.empty()) {
+        lent_ = true;
+        stack_.sp = stack.data() + stack.size();
+        stack_.size = stack.size();
+    }
     if (!stack_.sp)
         stack_ = Stack(stack_bytes).allocate();
     inside_ = boost::context::detail::make_fcontext(stack_.sp, stack_.size, enter);

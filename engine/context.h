@@ -28,7 +28,7 @@ public:
 
     // A context that was left in the midst of its body begins again too. Nothing unwinds what it
     // left: throw Stop through it for that.
-    void begin(std::function<void()> body);
+    void begin(std::function<void()> body, std::span<uint8_t> stack = {}); // else one of its own
     void resume();  // from outside, until suspend() or the end
     void suspend(); // from within
 
@@ -67,6 +67,7 @@ private:
     std::function<void()> body_;
     bool done_ = false;
     boost::context::stack_context stack_;
+    bool lent_ = false; // the stack is somebody else's
     Resting inside_ = nullptr, outside_ = nullptr, resting_ = nullptr; // `resting_`: in kept_
     std::vector<uint8_t> kept_; // the stack from there to its top
     bool marked_ = false;       // not gone back since

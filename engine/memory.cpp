@@ -26,6 +26,8 @@ void Memory::reset(size_t contexts) {
     count_ = 0;
     history_count_ = 0;
     contexts_ = contexts;
+    for (Object &o : adopted_)
+        o.touched.assign(contexts_, 0);
 }
 
 Object &Memory::allocate(const char *name, size_t size) {
@@ -49,9 +51,20 @@ Object &Memory::allocate(const char *name, size_t size) {
     return o;
 }
 
+void Memory::adopt(const char *name, uint8_t *at, size_t size) {
+    unsigned number = 0;
+
+    for (Object &o : adopted_)
+        number += strcmp(o.name, name) == 0;
+    adopted_.push_back({name, number, at, size, Object::live, Clock(contexts_, 0)});
+}
+
 Object *Memory::find(const void *address) {
     size_t at = reinterpret_cast<uintptr_t>(address) - base;
 
+    for (Object &o : adopted_)
+        if (static_cast<size_t>(static_cast<const uint8_t *>(address) - o.at) < o.size)
+            return &o;
     if (at >= used_)
         return nullptr;
     Object &o = objects_[object_of_line_[at / line]];

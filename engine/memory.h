@@ -43,6 +43,9 @@ public:
 
     void reset(size_t contexts);
     Object &allocate(const char *name, size_t size);
+    // Bytes that are somebody else's, beyond the arena, and outlast every execution: a context's
+    // stack, a loaded program's variables.
+    void adopt(const char *name, uint8_t *at, size_t size);
     Object *find(const void *address); // null if it is in no object
     std::string describe(const void *address);
     std::span<const uint8_t> used() const { return {arena_, used_}; }
@@ -61,6 +64,7 @@ private:
     std::vector<Object> objects_; // reused from execution to execution; the first count_ are valid
     size_t count_ = 0;
     std::vector<uint32_t> object_of_line_;
+    std::vector<Object> adopted_;
     std::vector<std::pair<const void *, History>> histories_;
     size_t history_count_ = 0;
 };

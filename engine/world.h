@@ -38,6 +38,8 @@ struct Access {
     uint64_t value;    // to store, add, ...
     uint64_t expected; // by cas
     Place place;
+    bool is_callers = false; // memory: of one that looks on from outside a world
+    bool at_once = false;    // a store that no buffer keeps
 
     uint8_t *address() const { return static_cast<uint8_t *>(object) + offset; }
 };
@@ -49,6 +51,7 @@ public:
 
     virtual void relax(Ticks until, Place place) = 0;
     virtual void yield(uint32_t to, Place place) = 0; // 0: to nobody in particular
+    virtual void yield_until(Ticks t, Place place) = 0;
     virtual void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
                       Place place) = 0;
     virtual void kick(const uint32_t *word, uint32_t key, int n, Place place) = 0;

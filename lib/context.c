@@ -356,7 +356,7 @@ void ol_context_renew(void)
 	me.id = 0;
 	me.cached = 0;
 	me.busy = 0;
-	ol_slices_start();
+	ol_knowledge_renew();
 }
 
 void ol_test_limits(uint32_t id_limit, uint32_t node_limit)

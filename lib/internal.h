@@ -15,6 +15,16 @@ extern "C" {
 void ol_calibrate(struct ol_world *world);
 void ol_tuning_start(void);
 void ol_knowledge_start(void);
+void ol_knowledge_renew(void); /* once more, in the child of a fork */
+
+/*
+ * Uses only these sources from now on: `none`, `usual`, `all`, names of knowledge.def. Returns null, or one line
+ * that says what was wrong; then nothing changed. Before any thread asks.
+ */
+const char *ol_knowledge_choose(const char *list);
+
+/* The name of the source that a fact of knowledge.def, as `slice_end`, comes from here; null: unknown. */
+const char *ol_source_of(const char *fact);
 void ol_context_start(void);
 
 /*

@@ -1,124 +1,100 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this process can find out about being preempted.
+ * What this process can find out about being preempted, and by which of the sources of knowledge.def.
  *
- * rseq(2) tells that we were off the CPU. A thread may point its `rseq_cs` at a critical section,
- * and the kernel clears the pointer whenever it preempts, migrates or signals the thread outside
- * that section. Ours is never executed, so a pointer that is gone means "you have been away since
- * you last looked", at the price of a load.
- *
- * sched_getattr(2) tells (Linux 6.12 and later) for how long the scheduler means to let a thread
- * run. Together: a slice began no later than when we first saw that it is a new one, and ends that
- * much later. An estimate: a waking thread may preempt us earlier, and where nobody else wants the
- * CPU nothing happens at its end.
+ * Without a page that tells: a slice began no later than when we first saw that it is a new one (rseq), and
+ * ends when a slice's time has passed, by the scheduler's word (sched_getattr, Linux 6.12 and later) or by
+ * how long the thread's slices lasted before. An estimate: a waking thread may preempt us earlier, and where
+ * nobody else wants the CPU nothing happens at its end.
  */
 #include "internal.h"
+#include "quota.h"
+#include "rseq.h"
 #include "slices.h"
 #ifdef OL_COUNTED
 #include "counting.h"
 #endif
 
-#include <stddef.h>
-#include <sys/prctl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if __has_include(<sys/rseq.h>) /* glibc 2.35 */
-#include <sys/rseq.h>
+enum fact {
+#define OL_FACT(name, what) FACT_##name,
+#include "knowledge.def"
+	FACTS
+};
 
-extern const ptrdiff_t __rseq_offset __attribute__((weak)); /* may run with an older one */
-extern const unsigned int __rseq_size __attribute__((weak));
+enum source {
+#define OL_SOURCE(name, ...) SOURCE_##name,
+#include "knowledge.def"
+	SOURCES
+};
 
-#if defined(__x86_64__)
-#define OL_RSEQ_TRAP	"ud2"
-#define OL_RSEQ_BYTES	2
-/* The signature is the operand of a trapping instruction. */
-#define OL_RSEQ_MARK	".byte 0x0f, 0xb9, 0x3d\n\t.long 0x53053053"
-#elif defined(__aarch64__)
-#define OL_RSEQ_TRAP	"brk #0"
-#define OL_RSEQ_BYTES	4
-#define OL_RSEQ_MARK	".inst 0xd428bc00"
-#endif
-#endif
-
-#ifdef OL_RSEQ_TRAP
-extern const char ol_rseq_never[] __attribute__((visibility("hidden")));
-extern const char ol_rseq_abort[] __attribute__((visibility("hidden")));
-
-/* The section nobody enters, and where the kernel would send who is caught in it. */
-__asm__(".pushsection .text\n\t"
-	".balign 4\n\t"
-	".hidden ol_rseq_never\n\t"
-	".globl ol_rseq_never\n"
-	"ol_rseq_never:\n\t" OL_RSEQ_TRAP "\n\t" OL_RSEQ_MARK "\n\t"
-	".hidden ol_rseq_abort\n\t"
-	".globl ol_rseq_abort\n"
-	"ol_rseq_abort:\n\t" OL_RSEQ_TRAP "\n\t"
-	".popsection");
-
-static struct rseq_cs never;
-#endif
+enum {
+#define USUAL(bit)	   (bit)
+#define NAMED(bit)	   0
+#define OL_SOURCE(name, when, ...) when(1 << SOURCE_##name) |
+	WHEN_USUAL =
+#include "knowledge.def"
+		0,
+	ALL = (1 << SOURCES) - 1,
+};
 
 static OL_THREAD_LOCAL struct {
 	uint64_t id;
-	ol_ticks_t since;
+	ol_ticks_t since, looked;
+	ol_ticks_t usual;  /* length of those before; 0 unknown */
+	uint64_t switches; /* by the kernel's count */
 } slice;
 
-static bool rseq_works;
-static ol_ticks_t slice_length; /* 0 unknown */
+/* Which sources may be asked, and what they say of this process. */
+static struct {
+	uint32_t chosen;
+	ol_ticks_t length; /* of a slice; 0 unknown */
+	bool sched, rseq, extension, quota, history, rusage;
+} use = { .chosen = WHEN_USUAL };
 
-#ifdef OL_RSEQ_TRAP
-static struct rseq *registered(void)
+static void begin_slice(void)
 {
-	char *thread;
+	ol_ticks_t now = ol_now(), lasted = slice.looked - slice.since;
 
-#if defined(__x86_64__)
-	__asm__("mov %%fs:0, %0" : "=r"(thread));
-#else
-	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
-#endif
-	return (struct rseq *)(void *)(thread + __rseq_offset);
-}
-
-/* glibc leaves the size 0 when the kernel refused it, or the administrator did. */
-static bool rseq_start(void)
-{
-	if (!&__rseq_offset || !&__rseq_size || !__rseq_size)
-		return false;
-	never.start_ip = (uintptr_t)ol_rseq_never;
-	never.post_commit_offset = OL_RSEQ_BYTES;
-	never.abort_ip = (uintptr_t)ol_rseq_abort;
-	return true;
-}
-
-/*
- * The mark first: if we are preempted before the clock is read the mark is gone again, and the
- * next look begins yet another slice. Somebody else's section in its place tells nothing, so it
- * counts as having been away.
- */
-static void look(void)
-{
-	struct rseq *r = registered();
-
-	if (__atomic_load_n(&r->rseq_cs, __ATOMIC_RELAXED) == (uintptr_t)&never)
-		return;
-	__atomic_store_n(&r->rseq_cs, (uintptr_t)&never, __ATOMIC_RELAXED);
+	if (slice.id && lasted)
+		slice.usual = slice.usual ? slice.usual - slice.usual / 8 + lasted / 8 : lasted;
 	slice.id++;
-	slice.since = ol_now();
+	slice.since = slice.looked = now;
 #ifdef OL_COUNTED
 	ol_counting.slice = slice.id;
 #endif
 }
-#else
-static bool rseq_start(void)
+
+static bool switched(void)
 {
-	return false;
+	struct rusage r;
+	uint64_t n;
+
+	if (getrusage(RUSAGE_THREAD, &r))
+		return false;
+	n = (uint64_t)r.ru_nvcsw + (uint64_t)r.ru_nivcsw + 1;
+	if (n == slice.switches)
+		return false;
+	slice.switches = n;
+	return true;
 }
 
+/*
+ * The mark of rseq comes before the clock: if we are preempted between the two the mark is gone again, and
+ * the next look begins yet another slice.
+ */
 static void look(void)
 {
+	if (use.rseq ? ol_rseq_was_away() : use.rusage && switched())
+		begin_slice();
 }
-#endif
 
 uint64_t ol_slice_id(void)
 {
@@ -126,8 +102,7 @@ uint64_t ol_slice_id(void)
 
 	if (ol_slices_id(&id))
 		return id;
-	if (rseq_works)
-		look();
+	look();
 	return slice.id;
 }
 
@@ -141,35 +116,61 @@ uint64_t ol_slice_look(void)
 void ol_slice_watch(void)
 {
 	static const uint64_t unknown = 0;
+	const uint64_t *word = use.rseq ? ol_rseq_word(&ol_counting.slice_mark) : 0;
 
-	ol_counting.slice_word = &unknown;
-	ol_counting.slice_mark = unknown;
-#ifdef OL_RSEQ_TRAP
-	if (rseq_works) {
-		ol_counting.slice_word = (const uint64_t *)&registered()->rseq_cs;
-		ol_counting.slice_mark = (uintptr_t)&never;
-	}
-#endif
+	ol_counting.slice_word = word ? word : &unknown;
+	if (!word)
+		ol_counting.slice_mark = unknown;
 }
 
 bool ol_sites_know_slices(void)
 {
-	return rseq_works;
+	return use.rseq;
 }
 #endif
 
 /* A thread that still runs at the end has been given another slice: no other wants the CPU. */
-ol_ticks_t ol_slice_end(void)
+static ol_ticks_t estimated_end(void)
 {
-	ol_ticks_t over;
+	ol_ticks_t length, over;
 
-	if (ol_slices_end(&over))
-		return over;
-	if (!rseq_works || !slice_length)
+	if (!use.rseq && !use.rusage)
 		return OL_NEVER;
 	look();
-	over = (ol_now() - slice.since) / slice_length;
-	return slice.since + (over + 1) * slice_length;
+	slice.looked = ol_now();
+	length = use.length ? use.length : use.history ? slice.usual : 0;
+	if (!length)
+		return OL_NEVER;
+	over = (slice.looked - slice.since) / length;
+	return slice.since + (over + 1) * length;
+}
+
+/* A quota that runs out ends the slice, whatever the scheduler meant. */
+ol_ticks_t ol_slice_end(void)
+{
+	ol_ticks_t end;
+
+	if (!ol_slices_end(&end))
+		end = estimated_end();
+	return OL_UNLIKELY(use.quota) ? ol_earlier(end, ol_quota_ends()) : end;
+}
+
+ol_ticks_t ol_quota_end(void)
+{
+	return OL_UNLIKELY(use.quota) ? ol_quota_ends() : OL_NEVER;
+}
+
+void ol_defer_begin(void)
+{
+	if (!ol_slices_defer_begin() && use.extension)
+		ol_rseq_defer_begin();
+}
+
+void ol_defer_end(void)
+{
+	ol_slices_defer_end();
+	if (use.extension)
+		ol_rseq_defer_end();
 }
 
 /* By the last waits in the queue; a handler that comes between costs one of them its weight. */
@@ -205,50 +206,145 @@ static uint64_t scheduler_slice_ns(void)
 	return a.runtime_ns;
 }
 
-#ifndef PR_RSEQ_SLICE_EXTENSION
-#define PR_RSEQ_SLICE_EXTENSION		79
-#define PR_RSEQ_SLICE_EXTENSION_GET	1
-#endif
+/* The sources, and which of them are used. */
 
-static bool kernel_can_defer(void)
-{
-	return prctl(PR_RSEQ_SLICE_EXTENSION, PR_RSEQ_SLICE_EXTENSION_GET, 0, 0, 0) >= 0;
-}
+#define OL_BIT(fact) (1u << FACT_##fact)
+
+static const uint32_t facts_of[] = {
+#define OL_SOURCE(name, when, facts, ...) (facts),
+#include "knowledge.def"
+};
 
 static struct ol_source sources[] = {
-	{ "rseq", "slice_id: changes when the thread was preempted, migrated or signalled", false },
-	{ "sched_getattr",
-	  "slice_end: an estimate, one scheduler slice after the thread's first look", false },
-	{ "rseq slice extension",
-	  "defer: asks for a short delay of preemption; detected, not yet used", false },
-	{ "overlock sched",
-	  "slice_id, slice_end, slice_min, is_preempted, defer, yield_to: the scheduler's word",
-	  false },
+#define OL_SOURCE(name, when, facts, knows, ...) { #name, knows, false },
+#include "knowledge.def"
 	{ 0, 0, false },
 };
 
+static bool chosen(enum source source)
+{
+	return use.chosen & 1u << source;
+}
+
+static bool works(enum source source)
+{
+	const bool knows_slices = use.rseq || use.rusage;
+	const bool works[] = {
+		[SOURCE_sched] = use.sched,
+		[SOURCE_rseq] = use.rseq,
+		[SOURCE_extension] = use.extension,
+		[SOURCE_quota] = use.quota,
+		[SOURCE_getattr] = use.length && knows_slices,
+		[SOURCE_history] = use.history && knows_slices,
+		[SOURCE_rusage] = use.rusage,
+	};
+
+	return works[source];
+}
+
 const struct ol_source *ol_sources(void)
 {
+	for (unsigned i = 0; i < SOURCES; i++)
+		sources[i].available = works(i);
 	return sources;
+}
+
+const char *ol_source_of(const char *fact)
+{
+	static const char *const facts[] = {
+#define OL_FACT(name, what) #name,
+#include "knowledge.def"
+	};
+	unsigned f = 0;
+
+	while (f < FACTS && strcmp(facts[f], fact) != 0)
+		f++;
+	for (unsigned i = 0; f < FACTS && i < SOURCES; i++)
+		if (facts_of[i] & 1u << f && works(i))
+			return sources[i].name;
+	return 0;
+}
+
+static void open_pages(void)
+{
+	use.sched = ol_slices_start(chosen(SOURCE_sched));
+}
+
+void ol_knowledge_renew(void)
+{
+	ol_quota_renew();
+	open_pages();
+}
+
+/* The extension needs the word that rseq is registered with, if only for its address. */
+static void use_chosen(void)
+{
+	const bool registered = ol_rseq_start();
+
+	use.rseq = chosen(SOURCE_rseq) && registered;
+	use.extension = chosen(SOURCE_extension) && registered && ol_rseq_can_defer();
+	use.rusage = chosen(SOURCE_rusage) && !use.rseq;
+	use.history = chosen(SOURCE_history);
+	use.length = chosen(SOURCE_getattr) ? ol_ticks_from_ns(scheduler_slice_ns()) : 0;
+	use.quota = chosen(SOURCE_quota) && ol_quota_start();
+	open_pages();
+}
+
+static const char expected[] = "expected names, with commas between them, of: none usual all"
+#define OL_SOURCE(name, ...) " " #name
+#include "knowledge.def"
+	;
+
+static bool is(const char *name, size_t n, const char *word)
+{
+	return strlen(word) == n && !strncmp(name, word, n);
+}
+
+/* All bits: nobody has that name. */
+static uint32_t bits_of(const char *name, size_t n)
+{
+	if (is(name, n, "none"))
+		return 0;
+	if (is(name, n, "usual"))
+		return WHEN_USUAL;
+	if (is(name, n, "all"))
+		return ALL;
+	for (unsigned i = 0; i < SOURCES; i++)
+		if (is(name, n, sources[i].name))
+			return 1u << i;
+	return ~0u;
+}
+
+const char *ol_knowledge_choose(const char *list)
+{
+	uint32_t bits = 0;
+
+	for (size_t n; *list; list += n + (list[n] == ',')) {
+		uint32_t more;
+
+		n = strcspn(list, ",");
+		more = bits_of(list, n);
+		if (more == ~0u)
+			return expected;
+		bits |= more;
+	}
+	use.chosen = bits;
+	use_chosen();
+	return 0;
 }
 
 void ol_knowledge_start(void)
 {
-	rseq_works = rseq_start();
-	slice_length = ol_ticks_from_ns(scheduler_slice_ns());
-	sources[0].available = rseq_works;
-	sources[1].available = rseq_works && slice_length;
-	sources[2].available = kernel_can_defer();
-	sources[3].available = ol_slices_start();
+	const char *list = secure_getenv("OVERLOCK_KNOWLEDGE");
+	const char *wrong = list && *list ? ol_knowledge_choose(list) : 0;
+
+	if (wrong)
+		fprintf(stderr, "overlock: OVERLOCK_KNOWLEDGE=%s ignored: %s\n", list, wrong);
+	if (!list || !*list || wrong)
+		use_chosen();
 }
 
-/* Nobody here knows these. */
-
-ol_ticks_t ol_quota_end(void)
-{
-	return OL_NEVER;
-}
-
+/* Nobody here knows. */
 bool ol_cpu_idle(void)
 {
 	return false;

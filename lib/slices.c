@@ -118,7 +118,7 @@ static int ask(const char *path)
 	return -1;
 }
 
-bool ol_slices_start(void)
+bool ol_slices_start(bool wanted)
 {
 	const char *given = secure_getenv("OVERLOCK_SCHED");
 	const char *path = given && *given ? given : OL_SCHED_SOCKET;
@@ -127,7 +127,7 @@ bool ol_slices_start(void)
 
 	memset(&me, 0, sizeof(me));
 	told.map.page = 0;
-	if (!access(path, F_OK)) {
+	if (wanted && !access(path, F_OK)) {
 		told.socket = ask(path);
 		if (told.socket >= 0 && !fstat(told.socket, &found)) {
 			told.device = found.st_dev;
@@ -269,14 +269,17 @@ void ol_slices_unname(void)
 		ol_store_relaxed(&me.words->waits_for, 0u);
 }
 
-void ol_defer_begin(void)
+bool ol_slices_defer_begin(void)
 {
-	if (known() && !me.deferring++)
+	if (!known())
+		return false;
+	if (!me.deferring++)
 		ol_store_relaxed(&me.words->defer, 1u);
+	return true;
 }
 
 /* What was granted is given back as soon as it is not needed. */
-void ol_defer_end(void)
+void ol_slices_defer_end(void)
 {
 	int saved;
 

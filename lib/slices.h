@@ -5,13 +5,16 @@
 #include <overlock/port.h>
 
 #pragma GCC visibility push(hidden)
-bool ol_slices_start(void);	  /* also in the child of a fork; false: nobody tells */
-void ol_slices_join(uint32_t id); /* this thread has that id now */
+bool ol_slices_start(bool wanted); /* also in the child of a fork; false: nobody tells */
+void ol_slices_join(uint32_t id);  /* this thread has that id now */
 void ol_slices_leave(void);
 
 /* False: unknown. */
 bool ol_slices_id(uint64_t *id);
 bool ol_slices_end(ol_ticks_t *end);
+
+bool ol_slices_defer_begin(void); /* false: nobody listens */
+void ol_slices_defer_end(void);
 
 /* From one to the other, this thread waits for that context. */
 void ol_slices_name(uint32_t id);

@@ -32,9 +32,9 @@ public:
 private:
     Outside &outside_;
     const size_t colour_;
-    Place rests_ = nullptr;
     boost::context::stack_context stack_;
     std::function<void()> body_;
+    Place rests_ = nullptr;
 };
 
 } // namespace ol::simulator

@@ -5,7 +5,7 @@
 
 namespace ol::simulator {
 
-void Events::put_near(Timer &t) {
+inline void Events::put_near(Timer &t) {
     size_t b = bucket(t.at_);
     Timer **place = &near_[b];
 
@@ -13,7 +13,9 @@ void Events::put_near(Timer &t) {
         place = &(*place)->next_;
     t.next_ = *place;
     *place = &t;
-    mark(b);
+    used_[b / 64] |= uint64_t(1) << b % 64;
+    words_ |= uint64_t(1) << b / 64;
+    t.where_ = Timer::Where::near;
 }
 
 void Events::take_near(Timer &t) {
@@ -26,26 +28,34 @@ void Events::take_near(Timer &t) {
     mark(b);
 }
 
+void Events::put_far(Timer &t) {
+    far_.insert(&t);
+    first_far_ = *far_.begin();
+    t.where_ = Timer::Where::far;
+}
+
+void Events::take_far(Timer &t) {
+    far_.erase(&t);
+    first_far_ = far_.empty() ? nullptr : *far_.begin();
+}
+
 void Events::cancel(Timer &t) {
     if (t.where_ == Timer::Where::near)
         take_near(t);
     else if (t.where_ == Timer::Where::far)
-        far_.erase(&t);
+        take_far(t);
     t.where_ = Timer::Where::nowhere;
 }
 
 void Events::set(Timer &t, Time at) {
-    cancel(t);
+    if (t.is_set())
+        cancel(t);
     if (at == never)
         return;
     t.at_ = std::max(at, now_);
     t.order_ = ++set_;
     bool near = (t.at_ >> width) - (now_ >> width) < buckets;
-    t.where_ = near ? Timer::Where::near : Timer::Where::far;
-    if (near)
-        put_near(t);
-    else
-        far_.insert(&t);
+    near ? put_near(t) : put_far(t);
 }
 
 bool Events::next() {

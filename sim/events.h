@@ -17,9 +17,11 @@ class Task;
 
 // Something that can be set to happen, once at a time. It must be cancelled before it goes.
 class Timer {
+    std::function<void()> happens_; // before what is asked all the time, which is together
+
 public:
     explicit Timer(std::function<void()> happens, Task *goes_on = nullptr)
-        : goes_on(goes_on), happens_(std::move(happens)) {}
+        : happens_(std::move(happens)), goes_on(goes_on) {}
     Timer(const Timer &) = delete;
     Timer &operator=(const Timer &) = delete;
 
@@ -38,7 +40,6 @@ private:
     uint64_t order_ = 0;
     Timer *next_ = nullptr; // in its bucket
     Where where_ = Where::nowhere;
-    std::function<void()> happens_;
 };
 
 // Nearly everything happens within microseconds, and is set and done at the cost of a few
@@ -81,10 +82,9 @@ private:
     static size_t bucket(Time t) { return (t >> width) % buckets; }
     Timer *first() const {
         Timer *near = words_ ? first_near() : nullptr;
-        if (far_.empty())
+        if (!first_far_)
             return near;
-        Timer *far = *far_.begin();
-        return near && near->before(*far) ? near : far;
+        return near && near->before(*first_far_) ? near : first_far_;
     }
     // From the bucket of now on, once around.
     Timer *first_near() const {
@@ -97,6 +97,8 @@ private:
     }
     void put_near(Timer &t);
     void take_near(Timer &t);
+    void put_far(Timer &t);
+    void take_far(Timer &t);
     // Without branches, which none could predict.
     void mark(size_t b) {
         uint64_t filled = near_[b] != nullptr;
@@ -112,7 +114,7 @@ private:
             near_[b] = t.next_;
             mark(b);
         } else {
-            far_.erase(far_.begin());
+            take_far(t);
         }
         t.where_ = Timer::Where::nowhere;
         now_ = t.at_;
@@ -123,6 +125,7 @@ private:
     std::array<uint64_t, buckets / 64> used_{}; // buckets that are not empty
     uint64_t words_ = 0;                        // of used_ that are not 0
     std::set<Timer *, Before> far_;
+    Timer *first_far_ = nullptr; // asked for all the time
     Time now_ = 0;
     uint64_t set_ = 0, happened_ = 0;
 };

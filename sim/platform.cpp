@@ -187,6 +187,7 @@ void Simulation::watch(Task &t) {
     unwatch(t);
     for (const Look &l : t.looks_at) {
         Watch &w = t.watches[t.watched++];
+        t.takes_lines |= l.writes;
         size_t line = line_of(l.at);
         auto &list = watchers_[line];
         w = {l, &t, line, list.size()};
@@ -203,6 +204,7 @@ void Simulation::unwatch(Task &t) {
         list.pop_back();
     }
     t.watched = 0;
+    t.takes_lines = false;
 }
 
 // What it has read so far is not part of a loop that comes.
@@ -252,7 +254,7 @@ inline void Simulation::poll(Task &t, Time until) {
         events_.set(t.step, std::max(until, events_.now() + t.poll_period));
     // Processors see loops of virtual CPUs, not of the host's threads.
     Kind kind = t.guest.plan.kind;
-    if (kind != Kind::threads)
+    if (watches_spinning_ && kind != Kind::threads)
         host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
     suspend(t);
 }
@@ -279,7 +281,7 @@ void Simulation::end_turn(Time until) {
     bool can_end = t.looks_at.size() || until != never;
     if (can_end && until > now && repeats(t)) {
         for (unsigned i = 0; i < t.watched; i++)
-            t.watches[i].look = t.looks_at.begin()[i];
+            t.watches[i].look.value = t.looks_at.begin()[i].value;
         t.looks_at.clear();
         poll(t, until);
     } else {
@@ -293,13 +295,23 @@ void Simulation::end_turn(Time until) {
 
 // A kernel that spins does not yield. Its loop may go by the clock, too.
 void Simulation::yield(uint32_t to, Place) {
+    if (is_kernel() && !to) {
+        self_->counts.yields++;
+        end_turn(self_->tells_by);
+    } else {
+        give_up(to);
+    }
+}
+
+// A call of the hypervisor, as Xen's SCHEDOP_yield: the time is then the scheduler's.
+void Simulation::yield_until(Time, Place) {
+    give_up(0);
+}
+
+void Simulation::give_up(uint32_t to) {
     Task &t = *self_;
 
     t.counts.yields++;
-    if (is_kernel() && !to) {
-        end_turn(t.tells_by);
-        return;
-    }
     forget(t);
     spend(is_kernel() ? machine().costs.exit : machine().costs.yield);
     events_.set(t.step, events_.now());

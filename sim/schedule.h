@@ -164,6 +164,7 @@ public:
         (void)since;
         (void)in_user_mode;
     }
+    virtual bool watches_spinning() const { return false; } // else spins() need not be called
 
     // Of features: beside what it is pinned to.
     virtual bool allows(const Entity &, const Cpu &) const { return true; }

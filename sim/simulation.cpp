@@ -37,6 +37,7 @@ Simulation::Simulation(const Scenario &scenario)
     host_.seed = scenario_.seed;
     host_.exit = machine().costs.exit;
     host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
+    watches_spinning_ = host_.policy().watches_spinning();
     for (const GuestPlan &plan : scenario_.guests)
         make_guest(plan);
     if (scenario_.trace.wanted)

@@ -51,6 +51,7 @@ public:
     void fence(engine::Place) override;
     void relax(Time until, engine::Place) override;
     void yield(uint32_t to, engine::Place) override;
+    void yield_until(Time t, engine::Place) override;
     void park(const uint32_t *word, uint32_t seen, uint32_t key, Time until,
               engine::Place) override;
     void kick(const uint32_t *word, uint32_t key, int n, engine::Place) override;
@@ -110,6 +111,7 @@ private:
     void watch(Task &t);
     void unwatch(Task &t);
     void forget(Task &t);
+    void give_up(uint32_t to);
     void end_turn(Time until);
     void poll(Task &t, Time until);
     void notice(size_t line);
@@ -132,7 +134,8 @@ private:
     std::unordered_map<const uint32_t *, std::vector<Task *>> parked_;
     Task *self_ = nullptr;
     Coroutine::Outside outside_;
-    bool one_by_one_ = false; // every event from the loop of events
+    bool watches_spinning_ = false; // the host does
+    bool one_by_one_ = false;       // every event from the loop of events
     uint64_t progress_ = 0, progress_seen_ = 0;
     bool over_ = false;
     std::unique_ptr<Trace> trace_;

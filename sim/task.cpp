@@ -33,8 +33,8 @@ Task::Task(Simulation &simulation, Guest &guest, Level &level, Group &group, uin
       guest(guest),
       index(index),
       id(index + 1),
-      step([this] { simulation_.resume(*this); }, this),
       coroutine(simulation.outside(), index),
+      step([this] { simulation_.resume(*this); }, this),
       alarm([this] { simulation_.unpark(*this); }),
       simulation_(simulation) {}
 

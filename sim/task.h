@@ -132,6 +132,8 @@ public:
     Time cpu_time() const;
     // While it polls by writing, it takes the lines from others.
     void hammers(bool begins) {
+        if (!takes_lines)
+            return;
         for (unsigned i = 0; i < watched; i++)
             if (watches[i].look.writes)
                 hammers_at(watches[i].look, begins);
@@ -147,13 +149,14 @@ private:
 
 public:
     // What a look needs is close together: waiters take turns at looking.
-    Timer step; // it goes on
     Coroutine coroutine;
+    Timer step; // it goes on
     Doing doing = Doing::goes_on;
-    bool looks = false;   // it polls, and will see what has changed
-    bool waiting = false; // for a lock
-    unsigned watched = 0; // in the turn before
-    Time left = 0;        // of what it does, while it has no CPU
+    bool looks = false;       // it polls, and will see what has changed
+    bool waiting = false;     // for a lock
+    bool takes_lines = false; // by polls that write
+    unsigned watched = 0;     // in the turn before
+    Time left = 0;            // of what it does, while it has no CPU
     Time poll_from = 0, poll_period = 0;
     Time paused = 0;                  // in this turn of its loop
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it

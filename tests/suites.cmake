@@ -78,11 +78,11 @@ suite(demo QUICK ALONE SECONDS 60
 	COMMAND "pytest tests/demo")
 
 suite(kernel SECONDS 100
-	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies"
+	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices"
 	PATHS include guest tests/kernel
 	NEEDS kernel-module
 	BUILD all
-	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py")
+	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py tests/kernel/test_slices.py")
 
 suite(kernel-boot LONG SECONDS 120
 	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails"
@@ -103,7 +103,8 @@ suite(monitor SECONDS 60
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
 
-suite(profile SECONDS 90
+# Its real-time threads take all CPUs, and a group must be able to use up its quota.
+suite(profile ALONE SECONDS 90
 	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
 	PATHS monitor src/overlock_tools/profile src/overlock_tools/system/symbols.py tests/profile tests/python/profile
 	NEEDS bpf clang
@@ -214,6 +215,12 @@ suite(check-mutants QUICK SECONDS 130
 	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show; schedules that cannot be read"
 	BUILD all tests/mutants/all
 	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py tests/check/test_path.py")
+
+suite(check-foreign QUICK SECONDS 40
+	WHAT "locks in C that GCC instruments, on futexes, plain variables and stacks: every fault is named; what a file brings and replaces"
+	PATHS check engine include/overlock/checked.h src/overlock_tools/modelcheck tests/check/foreign
+	BUILD overlock-check
+	COMMAND "pytest tests/check/foreign")
 
 suite(weakening SECONDS 140
 	WHAT "every memory order of every lock, dropped: the checker reports the failure under C11"

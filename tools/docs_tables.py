@@ -14,7 +14,9 @@ import advice_tables
 import apps_measured
 import guest_measured
 import scheduler_measured
+import simulated_grid
 import simulated_papers
+import simulator_speed
 import survey
 from lock_pages import PROPERTIES, linked, table
 
@@ -261,10 +263,13 @@ PARTS: dict[str, Callable[..., str]] = {
     "guest-hosted": guest_hosted,
     "guest-claims": guest_claims,
     "scheduler": scheduler_measured.scheduler_table,
+    "grid-classes": simulated_grid.classes,
+    "grid-regrets": simulated_grid.regrets,
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,
     "simulated-scenarios": simulated_papers.scenarios,
     "simulated-verdicts": simulated_papers.verdicts,
+    "simulator-speed": simulator_speed.speed_table,
     "survey": survey.waiting,
     "survey-counts": survey.counts,
     "survey-measured": survey.measured,

@@ -586,6 +586,11 @@ OL_INLINE void ol_yield_to(uint32_t id)
 	ol_relax();
 }
 
+OL_INLINE void ol_yield_until(ol_ticks_t t)
+{
+	ol_relax_until(t);
+}
+
 /* Identity. Nodes come from a stack of the context's own; what it gives back may have been another's. */
 
 enum { OL_NODES = 2, OL_NODES_MOST = (OL_CONTEXTS + 1) * OL_NODES };

@@ -51,6 +51,11 @@ void ol_yield_to(u32 id)
 	cpu_relax();
 }
 
+void ol_yield_until(ol_ticks_t t)
+{
+	cpu_relax();
+}
+
 struct trial {
 	const struct ol_lock_ops *ops;
 	u32 word;

@@ -32,7 +32,7 @@
 	OL_TRAIT(NEEDS_ID,	  10, "ol_self()")					\
 	OL_TRAIT(NEEDS_NODES,	  11, "ol_node_get()")					\
 	OL_TRAIT(NEEDS_PARK,	  12, "ol_park()")					\
-	OL_TRAIT(NEEDS_YIELD,	  13, "ol_yield(), ol_yield_to()")			\
+	OL_TRAIT(NEEDS_YIELD,	  13, "ol_yield(), ol_yield_to(), ol_yield_until()")	\
 	OL_TRAIT(NEEDS_TIME,	  14, "ol_now(), ol_after()")				\
 	OL_TRAIT(NEEDS_SLICE,	  15, "ol_slice_end(), ol_slice_min(), ol_slice_id()")	\
 	OL_TRAIT(NEEDS_PREEMPTED, 16, "ol_is_preempted()")				\
@@ -118,7 +118,7 @@ void ol_on_poll(void (*hook)(ol_ticks_t until));
 /* Where this process may learn about its preemption: one list, ended by a null name. */
 struct ol_source {
 	const char *name, *knows;
-	bool available; /* here */
+	bool available; /* here, and chosen by OVERLOCK_KNOWLEDGE */
 };
 const struct ol_source *ol_sources(void);
 #ifdef __cplusplus

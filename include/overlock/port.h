@@ -74,6 +74,9 @@
  * Yielding and asking.
  *
  *	ol_yield(), ol_yield_to(id)		give the CPU away; to nobody, or to that context
+ *	ol_yield_until(t)			gives it away and wants it back by time t. Where the world
+ *						can halt a context it may come back later, but
+ *						needs no kick; it may come back at any moment
  *	ol_defer_begin(), ol_defer_end()	a hint: briefly, do not preempt me
  *
  * Knowledge of preemption; each may answer "unknown".
@@ -89,7 +92,8 @@
  * What a context has learnt, kept by the world; a world may keep nothing.
  *
  *	ol_csd_learn(since, n)	n critical sections took from `since` until now
- *	ol_csd()		how long one takes by that, in ticks; 0 unknown
+ *	ol_csd()		how long one takes by that, in ticks; 0 unknown: on average in user
+ *				space, longer than nearly all in a kernel
  *
  * Transactions, as RTM has them.
  *

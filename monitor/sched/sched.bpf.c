@@ -405,7 +405,7 @@ void BPF_PROG(dispatch, __s32 cpu, struct task_struct *prev)
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *p)
 {
-	struct mine *m = bpf_task_storage_get(&threads, p, 0, 0);
+	struct mine *m = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 now = bpf_ktime_get_ns();
 
 	if (before(vtime_now, p->scx.dsq_vtime))
@@ -496,10 +496,16 @@ bool BPF_PROG(yield, struct task_struct *from, struct task_struct *to)
 
 /* Coming and going. */
 
+/*
+ * Here memory can be waited for. It fails all the same while a thread of this CPU was preempted among
+ * the storage of tasks, as the one that frees an earlier scheduler's: running() tries again. An error would
+ * end the scheduler, or have fork() fail.
+ */
 SEC("struct_ops.s/init_task")
 __s32 BPF_PROG(init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	return bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -12;
+	bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
 }
 
 SEC("struct_ops/enable")

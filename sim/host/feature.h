@@ -29,6 +29,7 @@ public:
     void spins(Entity &e, Time since, bool in_user_mode) override {
         base_->spins(e, since, in_user_mode);
     }
+    bool watches_spinning() const override { return base_->watches_spinning(); }
     bool allows(const Entity &e, const Cpu &c) const override { return base_->allows(e, c); }
 
 protected:
@@ -43,6 +44,7 @@ public:
     ~OnSpinning() override;
 
     void spins(Entity &e, Time since, bool in_user_mode) override;
+    bool watches_spinning() const override { return true; }
 
 protected:
     virtual Time patience(const Entity &e) = 0;

@@ -91,6 +91,7 @@ private:
 
     // No litmus test uses these.
     void yield(uint32_t, engine::Place) override { unused(); }
+    void yield_until(engine::Ticks, engine::Place) override { unused(); }
     void park(const uint32_t *, uint32_t, uint32_t, engine::Ticks, engine::Place) override {
         unused();
     }

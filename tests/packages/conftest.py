@@ -22,7 +22,7 @@ def run(*command: str | Path, given: str = "", **more: str) -> str:
         capture_output=True,
         text=True,
         env={**os.environ, **more},
-        timeout=HANG_S,
+        timeout=3 * HANG_S,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), (command, done.stdout, done.stderr)

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.conftest import NATIVE
@@ -18,6 +20,7 @@ from tests.processes import HANG_S
 PLANTED = Path(__file__).with_name("planted")
 PROFILER = NATIVE / "overlock-profiler"
 BTF = Path("/sys/kernel/btf/vmlinux")
+SCHEMA = json.loads((resources.files("overlock_tools") / "schema/profile.json").read_text())
 REFUSED = 77  # by a program that may not do what it is for
 
 Report = dict[str, Any]
@@ -78,4 +81,6 @@ def profile(program: Path, folder: Path, *args: str, options: tuple[str, ...] = 
     if done.returncode == REFUSED:
         pytest.skip(f"{program.name} is refused what it is for")
     assert not done.returncode, done.stderr
-    return Profiled(json.loads(done.stdout), json.loads(file.read_text()), done.stderr)
+    report = json.loads(file.read_text())
+    jsonschema.validate(report, SCHEMA)
+    return Profiled(json.loads(done.stdout), report, done.stderr)

@@ -5,6 +5,7 @@ The work is fixed and the shares are of the same waits, so a busy machine change
 Where the cause would be another one on a busy machine, the program's threads are real-time ones.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,18 +112,24 @@ def test_the_waiter_is_preempted(build: Build, tmp_path: Path) -> None:
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A fifth of a CPU, in periods that are short beside the program."""
+    """A fifth of a CPU, in periods that are short beside the program.
+
+    Its weight is the most: beside busy neighbours it would else get less than its quota, and
+    never be throttled. Its name is its own: the tests may run twice at a time.
+    """
     for base in CGROUPS:
         version_1 = (base / "cpu.cfs_quota_us").exists()
         if not version_1 and "cpu" not in read(base / "cgroup.subtree_control"):
             continue
-        folder = base / "overlock-test-profile"
+        folder = base / f"overlock-test-profile-{os.getpid()}"
         folder.mkdir()
         if version_1:
             (folder / "cpu.cfs_period_us").write_text("50000")
             (folder / "cpu.cfs_quota_us").write_text("10000")
+            (folder / "cpu.shares").write_text("262144")
         else:
             (folder / "cpu.max").write_text("10000 50000")
+            (folder / "cpu.weight").write_text("10000")
         yield folder
         folder.rmdir()
         return

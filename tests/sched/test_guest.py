@@ -8,6 +8,7 @@ import pytest
 
 from tests.sched.conftest import Run
 
+SLICE_S = 0.003
 SHARES = "overlock-sched-load shares"
 # Six threads that compute on two CPUs, and two that wake each ms: others want nearly every slice.
 BUSY = f"{SHARES} 0.6 {'honest ' * 6} wakes wakes"
@@ -51,7 +52,8 @@ def test_who_always_names_another_gains_nothing(run: Run) -> None:
     said, counted = run(f"under sched {SHARES} 1 names names honest honest honest honest")
     cpu_s = by_role(said)
     assert counted["led"] > 20
-    assert cpu_s["names"] <= 1.01 * cpu_s["honest"]
+    # It may be two slices ahead of the first in the queue, and in one of its own.
+    assert cpu_s["names"] <= cpu_s["honest"] + 3 * SLICE_S
 
 
 def test_lead_has_a_switch(run: Run) -> None:

@@ -494,6 +494,23 @@ TEST(Told, SlicesEndAsToldIfNobodyErrs) {
     psp({{"told_delay_us", 200}});
 }
 
+// Whoever has no ticket and too little time: under I-Spinlock's PV form alone its CPU is others'.
+TEST(Told, AWaiterWithoutATicketGivesUpItsCpu) {
+    auto given_up = [](const char *lock) {
+        Json p = contended("credit", lock, 3000);
+        p["guests"][0]["told_slices"] = true;
+        auto s = run(p);
+        EXPECT_EQ(s->failure(), "");
+        EXPECT_GT(turns(*s), 1000) << lock;
+        uint64_t all = 0;
+        for (auto &t : s->guests()[0]->tasks)
+            all += t->lost.all - t->lost.to_others;
+        return all;
+    };
+    EXPECT_EQ(given_up("i_spin"), 0);
+    EXPECT_GT(given_up("i_spin_pv"), 10);
+}
+
 TEST(Told, FeaturesAreRefusedInOneLine) {
     const std::pair<const char *, const char *> wrong[] = {
         {R"({"plee": {}})", "there is no host.features.plee"},

@@ -5,8 +5,9 @@
  * I-Spinlock, PV form.
  * Teabe et al.: I-Spinlock, EuroSys 2017, section 4 and Figure 5.
  *
- * As `i_spin`, but an incapable context yields its CPU until its slice is over instead of spinning,
- * so that the contexts it waits for can run. In both forms, a context with a ticket spins.
+ * As `i_spin`, but an incapable context gives its CPU away until its slice is over instead of
+ * spinning, so that the contexts it waits for can run: it halts, or asks the hypervisor, as the
+ * platform can. In both forms, a context with a ticket spins.
  *
  *  The word and the memory orders are those of `ticket`.
  */
@@ -18,12 +19,12 @@ typedef struct OL_CAPABILITY ol_i_spin_pv {
 
 #define OL_I_SPIN_PV_INIT	{ OL_TICKET_INIT }
 
-/* Yields the CPU until the slice is over, or `until`. */
+/* Gives the CPU away until the slice is over, or `until`. */
 static inline void ol_slice_yield(const struct ol_slice *s, ol_ticks_t until)
 {
 	while (ol_slice_lasts(s, until)) {
 		ol_count(OL_YIELD);
-		ol_yield();
+		ol_yield_until(until);
 	}
 }
 

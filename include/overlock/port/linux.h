@@ -165,6 +165,7 @@ void ol_kick(const u32 *word, u32 key, int n);
 bool ol_is_preempted(u32 id);
 void ol_yield(void); /* of the virtual CPU: a waiter for a spinlock may not schedule */
 void ol_yield_to(u32 id);
+void ol_yield_until(ol_ticks_t t);
 void ol_count_event(unsigned int event);
 void ol_count_event_at(unsigned int event, unsigned int n);
 void overlock_polled(void); /* counting: by ol_relax() */
@@ -268,6 +269,11 @@ static inline ol_ticks_t ol_slice_min(void)
 	return OL_SLICE_TOLD(min, OL_NEVER);
 }
 
+/* What the waits have taught this CPU of the lengths of sections; beside the slices, which need them. */
+#ifdef CONFIG_OVERLOCK_SPINLOCKS
+void ol_csd_learn(ol_ticks_t since, unsigned int n);
+ol_ticks_t ol_csd(void);
+#else
 static inline void ol_csd_learn(ol_ticks_t since, unsigned int n)
 {
 }
@@ -276,6 +282,7 @@ static inline ol_ticks_t ol_csd(void)
 {
 	return 0;
 }
+#endif
 
 static inline ol_ticks_t ol_quota_end(void)
 {

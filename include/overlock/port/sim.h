@@ -200,6 +200,7 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_kick(p, key, n)		OL_WORLD.kick(p, key, n, OL_PLACE)
 #define ol_yield()			OL_WORLD.yield(0, OL_PLACE)
 #define ol_yield_to(id)			OL_WORLD.yield(id, OL_PLACE)
+#define ol_yield_until(t)		OL_WORLD.yield_until(t, OL_PLACE)
 #define ol_defer_begin()		OL_WORLD.defer(true, OL_PLACE)
 #define ol_defer_end()			OL_WORLD.defer(false, OL_PLACE)
 

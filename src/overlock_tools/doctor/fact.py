@@ -28,6 +28,7 @@ class World:
 class Found(NamedTuple):
     value: Any
     text: str  # short, fit to stand within a sentence
+    details: tuple[str, ...] = ()  # lines for `--verbose`
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Known:
     value: Any
     text: str
     why_not: str | None = None
+    details: tuple[str, ...] = ()
 
 
 FACTS: list[Fact] = []
@@ -72,4 +74,4 @@ def learn(one: Fact, world: World) -> Known:
     except (ValueError, LookupError, ArithmeticError) as error:
         # A file that is there and is not what Linux writes: somebody put it in the kernel's place.
         return Known(one, None, "unknown", f"malformed data: {error!r}")
-    return Known(one, found.value, found.text)
+    return Known(one, found.value, found.text, details=found.details)

@@ -351,13 +351,22 @@ def cgroup(w: World) -> Found:
     "knowledge",
     "knowledge of preemption",
     how=PROBE + "ol_sources() of the library",
-    means="the sources from which a lock can learn about its preemption",
+    means="the sources from which a lock can learn about its preemption, best first; "
+    "OVERLOCK_KNOWLEDGE names others",
 )
 def knowledge(w: World) -> Found:
     sources: list[dict[str, Any]] = w.probe.get("sources", "list")
     have = [source["name"] for source in sources if source["available"]]
     value = [{**source, "name": str(source["name"])} for source in sources]
-    return Found(value, ", ".join(have) or "none")
+    return Found(value, ", ".join(have) or "none", tuple(map(_source, sources)))
+
+
+def _source(source: dict[str, Any]) -> str:
+    state = "used" if source["available"] else "missing" if source["usual"] else "if named"
+    return (
+        f"{source['name']} ({state}): {source['knows']}. "
+        f"It cannot know {source['cannot']}. Cost: {source['cost']}."
+    )
 
 
 @fact(

@@ -43,7 +43,8 @@ def _facts(known: list[Known], verbose: bool, fills: bool) -> Table:
         if one.why_not:
             text = Text(f"unknown: {one.why_not}", style="dim")
         if verbose:
-            text.append(f"\n{one.fact.how}\n{one.fact.means}", style="dim italic")
+            lines = (one.fact.how, one.fact.means, *one.details)
+            text.append("".join(f"\n{line}" for line in lines), style="dim italic")
         table.add_row(one.fact.name, text)
     return table
 

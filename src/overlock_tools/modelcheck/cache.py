@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.modelcheck import source
+from overlock_tools.modelcheck import foreign, source
 from overlock_tools.modelcheck.job import Job, Subject
 from overlock_tools.modelcheck.outcome import Outcome, checked_result
 from overlock_tools.system import files, native, reading
@@ -62,6 +62,8 @@ class Cache:
 def digest(subject: Subject) -> str:
     """Of the lock's header and of all it includes, by name and text."""
     roots = [source.header_of(subject)]
+    if subject.header and foreign.is_foreign(subject.header.name):
+        return _of_foreign(subject)
     if subject.header:  # the checker has not compiled it: the template does
         roots.append(native.subject_unit())
     whole = hashlib.sha256()
@@ -70,4 +72,12 @@ def digest(subject: Subject) -> str:
             raise Fail(f"the header of {subject.name} was not found; give --no-cache")
         for path in source.closure(root, native.include()):
             whole.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    return whole.hexdigest()
+
+
+def _of_foreign(subject: Subject) -> str:
+    """Of what was compiled: its own includes are anywhere."""
+    if not subject.loaded:
+        raise Fail(f"{subject.shown} was not compiled; give --no-cache")
+    whole = hashlib.sha256(subject.loaded.with_suffix(".o").read_bytes())
     return whole.hexdigest()

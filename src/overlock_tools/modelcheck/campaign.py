@@ -108,7 +108,7 @@ def _told(job: Job, told: list[Outcome]) -> Task:
 
 def check(asked: Asked, terms: Terms, out: Console) -> int:
     session = Session(out, terms)
-    with plan.compiled(plan.subjects(asked.locks)) as subjects:
+    with plan.compiled(plan.with_source(plan.subjects(asked.locks), asked)) as subjects:
         jobs = plan.jobs(asked, subjects)
         with deferred() as asked_to_end:
             session.run([_told(job, []) for job in jobs], asked_to_end)
@@ -186,7 +186,7 @@ def weakened(lock: str, asked: Asked, terms: Terms, out: Console) -> int:
     session = Session(out, terms)
     if asked.locks:
         raise Fail("--weaken already names a lock; give no other")
-    with plan.compiled([plan.subject(lock)]) as subjects:
+    with plan.compiled(plan.with_source([plan.subject(lock)], asked)) as subjects:
         jobs, known = plan.jobs(asked, subjects), weaken.arguments()
         scenarios = dict.fromkeys(job.scenario for job in jobs)
         of = weaken.sites(subjects[0], scenarios, terms.at_once)

@@ -53,6 +53,8 @@ class Subject:
     tune: tuple[str, ...] = ()  # NAME=VALUE
     header: Path | None = None
     loaded: Path | None = None
+    source: Path | None = None  # where a C file finds the texts that it brings
+    flags: str = ""  # for its compiler
 
     @property
     def given(self) -> str:
@@ -89,6 +91,7 @@ class Job:
     weaken: str = ""  # FILE:LINE:ORDER
     replay: str = ""  # a schedule
     clock: int | None = None  # ticks of a slice on concrete clocks; 0: there are none
+    roles: str = ""  # a letter for each context
 
     def arguments(self) -> list[str]:
         subject = self.subject
@@ -111,6 +114,7 @@ class Job:
             *(f"--budget={kind}={n}" for kind, n in self.budgets),
             *(f"--tune={setting}" for setting in self.subject.tune),
             *([] if self.clock is None else [f"--clock={self.clock}"]),
+            *([f"--roles={self.roles}"] if self.roles else []),
             f"--search={search.kind}",
             *([] if search.seed is None else [f"--seed={search.seed}"]),
             *([] if search.executions is None else [f"--executions={search.executions}"]),
@@ -132,4 +136,10 @@ class Job:
             words += ["--clock", str(self.clock)]
         if self.weaken:
             words += ["--weaken-line", self.weaken]
+        if self.roles:
+            words += ["--roles", self.roles]
+        if self.subject.source:
+            words += ["--source", str(self.subject.source)]
+        if self.subject.flags:
+            words += ["--cflags", self.subject.flags]
         return shlex.join(words)

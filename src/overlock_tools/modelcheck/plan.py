@@ -10,7 +10,7 @@ from typing import Any
 
 from overlock_tools.measure import header_locks
 from overlock_tools.model import defs
-from overlock_tools.modelcheck import capabilities
+from overlock_tools.modelcheck import capabilities, foreign
 from overlock_tools.modelcheck.job import ANY, LOCKS, SC, WALK, Job, Search, Size, Subject
 from overlock_tools.system.errors import Fail
 
@@ -31,6 +31,9 @@ class Asked:
     search: Search
     weaken_line: str = ""
     clock: int | None = None
+    roles: str = ""
+    source: Path | None = None
+    flags: str = ""
 
     @property
     def every_scenario(self) -> bool:
@@ -65,6 +68,9 @@ def asked(options: Mapping[str, Any]) -> Asked:
         ),
         weaken_line=options["weaken_line"],
         clock=options["clock"],
+        roles=options["roles"],
+        source=options["source"],
+        flags=options["cflags"],
     )
 
 
@@ -81,6 +87,8 @@ def names(given: Sequence[str], table: Mapping[str, object], kind: str) -> list[
 def subject(text: str, loaded: Path | None = None) -> Subject:
     """`ticket`, `preemptable_ticket@tau=0`, `./mine.h`."""
     name, at, settings = text.partition("@")
+    if foreign.is_foreign(name):
+        return Subject(foreign.lock_id(Path(name)), (), Path(name), loaded)
     if not header_locks.is_header(name):
         name, *tune = defs.checked_variant(text, capabilities.load().locks, LISTED).split("@")
         return Subject(name, tuple(tune))
@@ -99,6 +107,20 @@ def subjects(given: Sequence[str]) -> list[Subject]:
     return list(found)
 
 
+def with_source(given: Sequence[Subject], asked: Asked) -> list[Subject]:
+    """Those of C files know where the texts are that they bring."""
+    if (asked.source or asked.flags) and not any(map(_is_foreign, given)):
+        raise Fail("--source and --cflags are for C files; give one, such as ./lock.c")
+    return [
+        replace(one, source=asked.source, flags=asked.flags) if _is_foreign(one) else one
+        for one in given
+    ]
+
+
+def _is_foreign(one: Subject) -> bool:
+    return one.header is not None and foreign.is_foreign(one.header.name)
+
+
 @contextmanager
 def compiled(given: Sequence[Subject]) -> Iterator[list[Subject]]:
     """Locks from outside the tree are compiled for as long as the context lasts."""
@@ -108,7 +130,11 @@ def compiled(given: Sequence[Subject]) -> Iterator[list[Subject]]:
             if one.header and one.header not in done:
                 place = Path(folder) / str(number)  # two headers may have one name
                 place.mkdir()
-                done[one.header] = header_locks.compile_subject(one.header, place)
+                done[one.header] = (
+                    foreign.compile_file(one.header, place, one.source, one.flags)
+                    if foreign.is_foreign(one.header.name)
+                    else header_locks.compile_subject(one.header, place)
+                )
         yield [replace(one, loaded=done[one.header]) if one.header else one for one in given]
 
 
@@ -126,6 +152,7 @@ def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
             asked.search,
             weaken=asked.weaken_line,
             clock=asked.clock,
+            roles=asked.roles,
         )
         for one in of
         for scenario in scenarios
@@ -142,7 +169,7 @@ def to_replay(text: str, asked: Asked) -> Job:
         raise Fail(f"--replay {text}: expected LOCK@SCHEDULE, as printed with a counterexample")
     if asked.locks:
         raise Fail("--replay already names a lock; give no other")
-    whole: list[Any] = jobs(asked, [subject(lock)])
+    whole: list[Any] = jobs(asked, with_source([subject(lock)], asked))
     if len(whole) != 1:
         raise Fail("--replay needs exactly one scenario, one model and one size")
     job: Job = whole[0]

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import shlex
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,10 @@ def _write(found: Report, options: dict[str, Any]) -> None:
         files.write(path, json.dumps(found, indent=1) + "\n")
     if path := options["folded"]:
         files.write(path, show.folded(found))
+    if path := options["html"]:
+        from overlock_tools.profile import page
+
+        files.write(path, page.html(found, shlex.join(["overlock", *sys.argv[1:]])))
     print(show.whole(found, options["top"]), end="", file=sys.stderr, flush=True)
 
 
@@ -103,7 +108,7 @@ def run(program: tuple[str, ...], options: dict[str, Any]) -> int:
         raise Fail("--verify runs the program again; give -- PROGRAM")
     if (options["pid"] is None) == (not program):
         raise Fail("expected either --pid PID or -- PROGRAM")
-    for path in (options["json_path"], options["folded"]):
+    for path in (options["json_path"], options["folded"], options["html"]):
         if path:
             files.check_writable(path)
     if program:

@@ -18,7 +18,7 @@ def _call(raw: Report) -> Call:
     return Call(**raw)
 
 
-def _place(call: Call) -> str:
+def place(call: Call) -> str:
     name = stacks.without_parameters(call.function or "?")
     return f"{name} ({call.where})" if call.where else name
 
@@ -29,7 +29,7 @@ def lock_name(lock: Report) -> str:
         return str(lock["name"])
     if lock["site"]["function"]:
         many = f"{lock['locks']} locks" if lock["locks"] > 1 else lock["kind"]
-        return f"{many} taken in {_place(_call(lock['site']))}"
+        return f"{many} taken in {place(_call(lock['site']))}"
     if lock["locks"] > 1:
         return f"{lock['locks']} locks, of unknown calls"
     return f"{lock['kind']} at {lock['address']:#x}"
@@ -37,7 +37,7 @@ def lock_name(lock: Report) -> str:
 
 def _lock_words(lock: Report) -> str:
     site = _call(lock["site"])
-    where = f" ({_place(site)})" if lock["name"] and site.function else ""
+    where = f" ({place(site)})" if lock["name"] and site.function else ""
     return f"`{lock_name(lock)}`{where}"
 
 
@@ -49,12 +49,12 @@ def _whose(lock: Report, cause: str) -> str:
         return ""
     by_name: dict[str, int] = defaultdict(int)
     for who in found:
-        by_name[_taker(who)] += who["ns"]
+        by_name[taker(who)] += who["ns"]
     name, ns = max(by_name.items(), key=lambda item: item[1])
     return f", {'mostly ' if ns < 0.9 * total else ''}{name}" if name else ""
 
 
-def _taker(who: Report) -> str:
+def taker(who: Report) -> str:
     if who["call"]:
         return f"in {who['call']}()"
     if not who["taker"]:
@@ -65,7 +65,7 @@ def _taker(who: Report) -> str:
     return f"taken by `{who['taker']}` {of}"
 
 
-def _gain(one: Report) -> str:
+def gain(one: Report) -> str:
     if one["predicted"] is None:
         return ""
     if not advice.is_worth(one):
@@ -73,12 +73,12 @@ def _gain(one: Report) -> str:
     return f" (predicted: {'up to ' if one['upper_bound'] else ''}{one['predicted']:.1f}×)"
 
 
-def _share(part: float, whole: float) -> str:
+def share(part: float, whole: float) -> str:
     return f"{part / whole:.0%}".replace("%", " %") if whole else "0 %"
 
 
 def sentences(report: Report) -> list[str]:
-    lost = _share(report["lost_ns"], report["wanted_ns"])
+    lost = share(report["lost_ns"], report["wanted_ns"])
     lock = advice.main_lock(report)
     if not lock:
         return [
@@ -86,7 +86,7 @@ def sentences(report: Report) -> list[str]:
             "went into waits for locks."
         ]
     cause, ns = advice.main_cause(lock)
-    of_lock = _share(lock["wait_ns"], report["lost_ns"])
+    of_lock = share(lock["wait_ns"], report["lost_ns"])
     most = "all" if of_lock == "100 %" else of_lock
     first = (
         f"{lost} of the time in which threads of {report['program']} had work was lost to waits "
@@ -94,7 +94,7 @@ def sentences(report: Report) -> list[str]:
     )
     how = "probably " if lock["holder_by"] == "a guess" else ""
     second = (
-        f"{_share(ns, sum(lock['split'].values()))} of that, {how}because "
+        f"{share(ns, sum(lock['split'].values()))} of that, {how}because "
         f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "
         f"{advice.wanting(report):.1f} threads had work, for {advice.usable_cpus(report):g} CPUs."
     )
@@ -109,18 +109,18 @@ def _try(found: list[Report]) -> list[str]:
             "By the model nothing makes it faster: it uses all CPU time that it gets, and when one "
             "thread waits, others work."
         ]
-    return [f"Try: {found[0]['do']}{_gain(found[0])}."]
+    return [f"Try: {found[0]['do']}{gain(found[0])}."]
 
 
-def _ms(ns: int) -> str:
+def ms(ns: int) -> str:
     return f"{ns / 1e6:.1f}"
 
 
-def _split_words(lock: Report) -> str:
+def split_words(lock: Report) -> str:
     total = sum(lock["split"].values())
     parts = sorted(lock["split"].items(), key=lambda item: -item[1])
     words = [
-        f"{_column(name)} {_share(ns, total)}" for name, ns in parts if total and ns >= 0.01 * total
+        f"{_column(name)} {share(ns, total)}" for name, ns in parts if total and ns >= 0.01 * total
     ]
     return ", ".join(words)
 
@@ -132,10 +132,10 @@ def _column(name: str) -> str:
 
 def _row(lock: Report, lost: int) -> list[str]:
     waits = str(lock["waits"]) if lock["waits"] else "-"
-    head = f"{_ms(lock['wait_ns']):>11} {_share(lock['wait_ns'], lost):>7} {waits:>9}  "
+    head = f"{ms(lock['wait_ns']):>11} {share(lock['wait_ns'], lost):>7} {waits:>9}  "
     lines = [head + f"{lock_name(lock)}, {lock['kind']}"]
     if lock["split"]:
-        lines.append(" " * 31 + _split_words(lock))
+        lines.append(" " * 31 + split_words(lock))
     return lines
 
 
@@ -151,7 +151,7 @@ def table(report: Report, top: int = ROWS) -> str:
     rest = locks[top:]
     ns = sum(lock["wait_ns"] for lock in rest) + report["beyond"].get("wait_ns", 0)
     if rest or ns:
-        lines.append(f"{_ms(ns):>11} {_share(ns, report['lost_ns']):>7}            all others")
+        lines.append(f"{ms(ns):>11} {share(ns, report['lost_ns']):>7}            all others")
     return "\n".join(lines)
 
 
@@ -160,14 +160,14 @@ def _kernel(report: Report) -> str:
         lock for lock in report["kernel_locks"] if lock["wait_ns"] >= 0.005 * report["wanted_ns"]
     ]
     lines = [
-        f"{_ms(lock['wait_ns']):>11} {'':>7} {lock['waits']:>9}  "
+        f"{ms(lock['wait_ns']):>11} {'':>7} {lock['waits']:>9}  "
         f"a lock of the kernel, in {lock['function']}"
         for lock in found[:3]
     ]
     return "\n".join(lines)
 
 
-def _times(report: Report) -> str:
+def times(report: Report) -> str:
     whole = max(1, report["ns"])
     ran, ready = (report["times"].get(state, 0) / whole for state in ("running", "preempted"))
     return (
@@ -178,12 +178,12 @@ def _times(report: Report) -> str:
 
 
 def whole(report: Report, top: int = ROWS) -> str:
-    parts = [" ".join(sentences(report)), "", _times(report)]
+    parts = [" ".join(sentences(report)), "", times(report)]
     for part in (table(report, top), _kernel(report)):
         if part:
             parts += [part]
     skipped = 1 if report["advice"] and advice.is_worth(report["advice"][0]) else 0
-    others = [f"  {one['do']}{_gain(one)}" for one in report["advice"][skipped:]]
+    others = [f"  {one['do']}{gain(one)}" for one in report["advice"][skipped:]]
     if others:
         parts += ["Also:", *others]
     parts += ["Not known: " + "; ".join(report["unknown"]) + "."]

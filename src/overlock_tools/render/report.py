@@ -19,6 +19,7 @@ from overlock_tools.system import machine
 
 # The browser itself is told to load nothing.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+THEME = '<button id="theme" type="button" hidden aria-label="Light or dark">◐</button>'
 
 
 def _file(name: str) -> str:
@@ -371,6 +372,18 @@ def _method(views: Sequence[View]) -> str:
     )
 
 
+def document(title: str, body: str, command: str) -> str:
+    """All around a page's own text."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style_sheet()}</style></head><body>"
+        f"{body}<footer><h2>Command for this page</h2><pre>{escape(command)}</pre></footer>"
+        f"<script>{_file('report.js')}</script></body></html>\n"
+    )
+
+
 def html(
     results: Sequence[Result],
     command: str,
@@ -380,19 +393,13 @@ def html(
     """The page; `conclusions` stand above what each result says by itself."""
     views = [View(result, threads, place) for place, result in enumerate(results)]
     machines, alone = _machines(views), len(views) == 1
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Overlock report</title><style>{style_sheet()}</style></head><body>"
+    body = (
         "<header><h1>Locks when threads outnumber CPUs</h1>"
-        '<button id="theme" type="button" hidden aria-label="Light or dark">◐</button>'
-        f"{paragraphs([*machines, *_dates(views)], 'soft')}"
+        f"{THEME}{paragraphs([*machines, *_dates(views)], 'soft')}"
         f"{_command(results[0]) if alone else ''}</header>"
         + _overview(views, conclusions)
         + "".join(_section(view, len(machines) > 1, alone) for view in views)
         + "".join(_machine(result, title) for title, result in _facts_of(views))
         + _method(views)
-        + f"<footer><h2>Command for this page</h2><pre>{escape(command)}</pre></footer>"
-        f"<script>{_file('report.js')}</script></body></html>\n"
     )
+    return document("Overlock report", body, command)

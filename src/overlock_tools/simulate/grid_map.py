@@ -4,11 +4,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
@@ -110,7 +110,8 @@ def svg(grid: Grid, title: str, cells: NDArray[np.int_], keys: Sequence[Key]) ->
     wide = (WIDTH - left - 0.06) / len(form.across) - 0.06
     for x, load in enumerate(form.across):
         from_left = left + (wide + 0.06) * x
-        sheet.text(from_left, sheet.top - 0.12, load, size=TINY + 1, weight="bold")
+        fitting = SMALL * wide / (LETTER * max(1, len(load)))
+        sheet.text(from_left, sheet.top - 0.12, load, size=min(TINY + 1, fitting), weight="bold")
         for y, name in enumerate(form.down):
             bottom = FOOT + legend + (tall + BETWEEN + HEAD) * (len(form.down) - 1 - y)
             axes = sheet.axes(from_left, wide, bottom, tall)
@@ -133,13 +134,15 @@ def svg(grid: Grid, title: str, cells: NDArray[np.int_], keys: Sequence[Key]) ->
 def _panel(
     axes: Axes, cells: NDArray[np.int_], marks: NDArray[np.bool_], form: Shape, keys: Sequence[Key]
 ) -> None:
-    colours = ListedColormap([key.colour for key in keys])
-    axes.pcolormesh(
-        cells, cmap=colours, vmin=-0.5, vmax=len(keys) - 0.5, edgecolors="face", linewidth=0.1
-    )
+    for row, line in enumerate(cells):
+        runs = [(value, len(list(same))) for value, same in groupby(line.tolist())]
+        ends = accumulate(length for _, length in runs)
+        spans = [(end - length, length) for end, (_, length) in zip(ends, runs, strict=True)]
+        axes.broken_barh(spans, (row, 1), facecolors=[keys[value].colour for value, _ in runs])
+    axes.set_xlim(0, cells.shape[1])
+    axes.set_ylim(len(cells), 0)
     rows, columns = np.nonzero(marks)
     axes.plot(columns + 0.5, rows + 0.5, "o", color=INK, markersize=2.2)
-    axes.invert_yaxis()
     axes.grid(False)
     for number in range(1, len(form.outer)):
         axes.axvline(number * len(form.inner), color=INK, linewidth=0.8)

@@ -72,7 +72,8 @@ def test_this_machine(overlock: Overlock) -> None:
     if found["tsc_sync"]["value"] and os.uname().machine == "x86_64":
         assert found["tsc_sync"]["text"].endswith(f" of {len(os.sched_getaffinity(0))} CPUs")
     assert found["switch"]["value"]["median"] > 0
-    assert {"name", "knows", "available"} == set(found["knowledge"]["value"][0])
+    said = {"name", "knows", "cannot", "cost", "usual", "available"}
+    assert all(said == set(source) for source in found["knowledge"]["value"])
     assert "quota_unseen" not in rules(report)
     assert report["verdict"]
 
@@ -109,6 +110,20 @@ def test_piped_it_is_plain(overlock: Overlock) -> None:
     assert "\x1b" not in done.stdout
     assert "/proc/loadavg" in done.stdout
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
+
+
+def test_verbose_says_what_each_source_of_knowledge_can(machines: Machines) -> None:
+    text = io.StringIO()
+    show(Console(file=text, width=200), machines["bare"][1], verbose=True)
+    said = " ".join(text.getvalue().split())
+    assert "rseq (used): slice_id. It cannot know other threads. Cost: a load." in said
+    assert "extension (missing): defer." in said
+    assert "quota (if named): quota_end." in said
+
+
+def test_knowledge_is_what_the_environment_chooses(overlock: Overlock) -> None:
+    report = parsed(overlock(*SHORT, OVERLOCK_KNOWLEDGE="none"))
+    assert facts(report)["knowledge"]["text"] == "none"
 
 
 # Without its native part.

@@ -27,7 +27,7 @@ def _listed(kind: str) -> Any:
 
 @click.command()
 @click.argument(
-    "locks", nargs=-1, metavar="[LOCK|all|./mine.h]...", shell_complete=_listed("locks")
+    "locks", nargs=-1, metavar="[LOCK|all|./mine.h|./theirs.c]...", shell_complete=_listed("locks")
 )
 @click.option("--contexts", type=int, metavar="C", help="Number of contexts.  [default: 2]")
 @click.option(
@@ -71,6 +71,15 @@ def _listed(kind: str) -> Any:
     help="Length of a time slice in ticks of a concrete clock; 0: no clock.  "
     "[default: 2 for locks that read their slice, else 0]",
 )
+@click.option(
+    "--roles",
+    metavar="LETTERS",
+    default="",
+    help="What each context does: r reads, w writes; in wait: w waits, s and b signal and "
+    "broadcast, S and B without the lock; in count: d down, u up.",
+)
+@file("--source", "Folder with the source files that a C file names.", "source", "DIR")
+@click.option("--cflags", metavar="FLAGS", default="", help="Compiler options for a C file.")
 @click.option(
     "--search",
     type=click.Choice(SEARCHES),
@@ -133,6 +142,7 @@ def command(**options: Any) -> int:
       overlock check preemptable_ticket@tau=0 --size 6x4 --search pct
       overlock check ./mine.h --size 5x3 --search walk --seed 1 --seconds 60
       overlock check --weaken mcs
+      overlock check check/foreign/musl_mutex.c --source musl-1.2.3
     """
     from overlock_tools.modelcheck import campaign
 

@@ -40,6 +40,12 @@ import click
     help="File for the stacks of waits, for flamegraph.pl.",
 )
 @click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the report as a page for browsers, all in one.",
+)
+@click.option(
     "--locks",
     type=click.IntRange(1, 1 << 22),
     default=16384,
@@ -77,7 +83,7 @@ def command(program: tuple[str, ...], **options: Any) -> int:
     Examples:
       overlock profile -- ./server --port 8080
       overlock profile --pid "$(pidof server)" --seconds 10
-      overlock profile --json before.json -- ./server
+      overlock profile --json before.json --html report.html -- ./server
       overlock profile diff before.json after.json
       overlock profile --verify --instead './work 2' -- ./work 16
     """

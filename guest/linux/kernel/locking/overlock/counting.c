@@ -6,11 +6,12 @@
  * paper put the holder's name into the lock; four bytes have no room for it, so each CPU notes what
  * it holds, and who stalls looks through the notes of all.
  *
- * Preemptions (002, section 2.3.2): acquired in one slice and released in another, or begun to wait
- * in one and acquired in another. A slice is what the hypervisor says it is, else the time until
- * more of it was stolen. Where nothing tells, who polls and does not come to look again for a
- * millisecond was off its CPU; of a holder, who does not look, the whole section is taken. That
- * takes a section of a millisecond for a lost CPU.
+ * Preemptions (002, section 2.3.2): acquired in one slice and released in another, or a ticket
+ * taken in one and the lock acquired in another; where a lock counts no tickets, the wait begun. A
+ * slice is what the hypervisor says it is, else the time until more of it was stolen. Where nothing
+ * tells, who polls and does not come to look again for a millisecond was off its CPU; of a holder,
+ * who does not look, the whole section is taken. That takes a section of a millisecond for a lost
+ * CPU.
  *
  * All of a CPU's is changed by that CPU only, with preemption disabled. An interrupt may come
  * between any two steps; it leaves everything as it was, and takes only what is not taken.
@@ -142,6 +143,17 @@ void overlock_polled(void)
 	w->looked = now;
 	if (!w->stalled && now - w->since > READ_ONCE(stall_ns))
 		look_for_holder(w);
+}
+
+void overlock_queues(void)
+{
+	struct overlock_wait *w = this_cpu_read(waiting);
+
+	if (!w)
+		return;
+	w->lost = false;
+	w->slice = slice_now();
+	w->looked = ol_now();
 }
 
 /* Who goes to sleep will have waited for long enough. */

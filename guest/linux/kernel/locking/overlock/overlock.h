@@ -20,6 +20,15 @@ static inline int overlock_cpu_of(u32 id)
 /* Parking where nobody can be woken: look for a while. */
 void overlock_poll(const u32 *word, u32 seen, ol_ticks_t until);
 
+/* In the counted kernel: a waiter is in line from now on; what it lost before was no place. */
+#ifdef CONFIG_OVERLOCK_COUNT
+void overlock_queues(void);
+#else
+static inline void overlock_queues(void)
+{
+}
+#endif
+
 /* Sums over the CPUs. */
 u64 overlock_count(unsigned int event);
 u64 overlock_count_at(unsigned int event, unsigned int place);
@@ -34,6 +43,9 @@ const char *overlock_parking(void);
 
 /* Whom a waiter asks to take its CPU, for people. */
 const char *overlock_yielding(void);
+
+/* The host is KVM with our patch: it lets a vCPU yield to nobody in particular. */
+void overlock_host_yields(void);
 
 /* Of slice.c. */
 

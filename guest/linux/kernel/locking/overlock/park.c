@@ -162,7 +162,7 @@ static nokprobe_inline void return_to(struct pt_regs *regs, const char *place)
 }
 
 /* User code may jump to our addresses, too. The frame of its NMI has no copy. */
-static nokprobe_inline bool within(const struct pt_regs *regs, const char *begin, const char *end)
+static nokprobe_inline bool within(struct pt_regs *regs, const char *begin, const char *end)
 {
 	return !user_mode(regs) && regs->ip >= (unsigned long)begin &&
 	       regs->ip < (unsigned long)end;

@@ -21,12 +21,14 @@ struct record {
 	u32 version;
 	u32 flags;
 	u8 preempted;
-	u8 padding[7];
-	u64 slice_end; /* in our TSC; 0: not known */
+	u8 padding[3];
+	u32 slice; /* another one whenever the vCPU was off its CPU */
+	u64 end;   /* expected, in our TSC; 0: not known */
+	u64 sure;  /* until then no other ordinary task of the host takes the CPU */
 };
 
 static_assert(offsetof(struct record, version) == offsetof(struct kvm_steal_time, version));
-static_assert(offsetof(struct record, padding[3]) == offsetof(struct kvm_steal_time, pad));
+static_assert(offsetof(struct record, slice) == offsetof(struct kvm_steal_time, pad));
 static_assert(sizeof(struct record) <= sizeof(struct kvm_steal_time));
 
 enum { ALIGNMENT = 64 }; /* of the record: the MSR's low bits are flags */
@@ -39,38 +41,46 @@ enum { LATE_NS = 8000000 };
 
 static DEFINE_PER_CPU(const struct record *, records);
 
-static bool read_record(const struct record *there, u32 *version, u64 *end)
+static bool read_record(const struct record *there, struct record *copy)
 {
 	int tries;
 
 	for (tries = 0; tries < 4; tries++) {
-		/* The second look at the version is the last of the three. */
-		*version = smp_load_acquire(&there->version);
+		/* The second look at the version is the last. */
+		copy->version = smp_load_acquire(&there->version);
 		/* As said. */
-		*end = smp_load_acquire(&there->slice_end);
-		if (*version == READ_ONCE(there->version))
-			return *end;
+		copy->slice = smp_load_acquire(&there->slice);
+		copy->end = smp_load_acquire(&there->end);
+		copy->sure = smp_load_acquire(&there->sure);
+		if (copy->version == READ_ONCE(there->version))
+			return copy->end;
 	}
 	return false;
+}
+
+static s64 ns_of(s64 cycles)
+{
+	return cycles < 0 ? -(s64)mul_u64_u64_div_u64(-cycles, 1000000, tsc_khz)
+			  : mul_u64_u64_div_u64(cycles, 1000000, tsc_khz);
 }
 
 static bool look_at_record(struct overlock_slice *slice)
 {
 	const struct record *there = raw_cpu_read(records);
-	u32 version;
-	u64 end;
-	s64 left;
+	struct record copy;
+	u64 tsc;
+	ol_ticks_t now;
 
-	if (!there || !read_record(there, &version, &end))
+	if (!there || !read_record(there, &copy))
 		return false;
-	slice->id = version;
-	left = end - rdtsc();
-	if (left >= 0)
-		slice->end = ol_now() + mul_u64_u64_div_u64(left, 1000000, tsc_khz);
-	else
-		slice->end = ol_now() - mul_u64_u64_div_u64(-left, 1000000, tsc_khz);
-	if (ol_now() > slice->end + LATE_NS)
+	tsc = rdtsc();
+	now = ol_now();
+	slice->id = (u64)copy.slice + 1; /* 0 would be unknown */
+	slice->end = now + ns_of(copy.end - tsc);
+	if (now > slice->end + LATE_NS)
 		slice->end = OL_NEVER;
+	else if (copy.sure)
+		slice->sure = now + ns_of(copy.sure - tsc);
 	return true;
 }
 
@@ -107,8 +117,10 @@ static int __init find_records(void)
 	preempt_disable();
 	told = look_at_record(&slice);
 	preempt_enable();
-	if (told)
-		overlock_slice_from(&kvm);
+	if (!told)
+		return 0;
+	overlock_slice_from(&kvm);
+	overlock_host_yields();
 	return 0;
 }
 device_initcall(find_records);

@@ -114,6 +114,8 @@ void ol_count_event_at(unsigned int event, unsigned int n)
 {
 	this_cpu_inc(counts[event]);
 	this_cpu_inc(places[event][ol_place(n)]);
+	if (event == OL_QUEUE)
+		overlock_queues();
 }
 
 u64 overlock_count(unsigned int event)

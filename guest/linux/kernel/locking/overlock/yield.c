@@ -2,21 +2,27 @@
 /*
  * Giving away a virtual CPU that waits for a spinlock; only its hypervisor can be asked.
  *
- *	kvm	runs another virtual CPU of this guest instead, if that one waits for a real CPU
+ *	kvm	runs another virtual CPU of this guest instead, if that one waits for a CPU;
+ *		with the patch of guest/hypervisor/kvm, anybody who waits
  *	xen	runs the next virtual CPU
  *	relax	PAUSE; a loop of it may leave the guest by itself
  *
- * KVM cannot be asked for just anybody: there ol_yield() is PAUSE, too.
+ * KVM as it is cannot be asked for just anybody: there ol_yield() is PAUSE, too. ol_yield_until()
+ * then halts until the next interrupt, which is the timer's, where interrupts are enabled.
  */
 #include <linux/init.h>
+#include <linux/irqflags.h>
 #include <linux/jump_label.h>
 #include <linux/kvm_para.h>
 #include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <asm/xen/hypercall.h>
 #include <xen/interface/sched.h>
 #include <xen/xen.h>
+#include "counting.h"
 #include "overlock.h"
 
 enum way { RELAX, KVM, XEN };
@@ -53,6 +59,48 @@ void ol_yield_to(u32 id)
 		kvm_hypercall1(KVM_HC_SCHED_YIELD, per_cpu(x86_cpu_to_apicid, overlock_cpu_of(id)));
 	else
 		ol_yield();
+}
+
+static bool host_yields __ro_after_init;
+
+void __init overlock_host_yields(void)
+{
+	host_yields = way == KVM;
+}
+
+/* KVM without the patch does nothing for a vCPU that yields to itself. */
+static bool kvm_yields(void)
+{
+	if (!READ_ONCE(host_yields))
+		return false;
+	kvm_hypercall1(KVM_HC_SCHED_YIELD, per_cpu(x86_cpu_to_apicid, raw_smp_processor_id()));
+	return true;
+}
+
+/*
+ * Does a HLT end soon? With a tick: not while the CPU idles, nor in an interrupt of the idle task,
+ * for then the tick is stopped. With interrupts disabled only an NMI would end it, which nobody
+ * sends.
+ */
+static bool tick_ends_halt(void)
+{
+	return !irqs_disabled() && in_task() && !is_idle_task(current);
+}
+
+/*
+ * An interrupt just before the HLT makes us sleep until the next one, a tick later at most. Later
+ * than `t` is late, but the CPU is others' meanwhile.
+ */
+void ol_yield_until(ol_ticks_t t)
+{
+	overlock_sleeps();
+	if (!xen_yields() && !kvm_yields()) {
+		if (tick_ends_halt() && !ol_passed(t))
+			halt();
+		else
+			cpu_relax();
+	}
+	overlock_woke();
 }
 
 static int __init choose_way(void)

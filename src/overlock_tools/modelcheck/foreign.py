@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Other people's locks: a C or C++ file that describes one, and the lock's own source files.
+
+A file says in comments which source files it needs, `// brings: kernel/locking/qspinlock.c`, by
+their path below the folder of --source. They are copied without their #include lines, but for those
+of one another: what else they need, the file includes before them. Beyond that only what the file
+says is replaced:
+`// replaces: spins ?= ?100 => spins=0`, a regular expression and what takes its place.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from overlock_tools.system import native
+from overlock_tools.system.errors import MISSING, Fail
+
+SUFFIXES = (".c", ".cc", ".cpp")
+BRINGS = re.compile(r"^// brings: (.+)$", re.MULTILINE)
+REPLACES = re.compile(r"^// replaces: (.+) => ?(.*)$", re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">\n]+)[">][^\n]*$', re.MULTILINE)
+# As for ThreadSanitizer, whose calls the checker answers; nothing below a stack pointer is in use.
+OPTIONS = ("-g", "-O1", "-fPIC", "-fsanitize=thread", "-mno-red-zone", "-w")
+RENAMED = (
+    "-D__assert_fail=ol_checked_assert_fail",
+    "-Dsyscall=ol_checked_syscall",
+    "-D__builtin_ia32_pause=ol_checked_spin",
+)
+LINKED = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,norelro")
+TABLE = "overlock_checked"
+GUIDE = "docs/checking-other-locks.md has the rules"
+
+
+def is_foreign(name: str) -> bool:
+    return name.endswith(SUFFIXES)
+
+
+def lock_id(file: Path) -> str:
+    if not file.is_file():
+        raise Fail(f"{file} does not exist; expected a lock's name, a header or a C file")
+    return re.sub(r"\W", "_", file.stem)
+
+
+def brought(file: Path) -> list[str]:
+    """What it says that it brings."""
+    return [word for line in BRINGS.findall(file.read_text()) for word in line.split()]
+
+
+def bring(file: Path, source: Path | None, into: Path) -> None:
+    names = brought(file)
+    if names and not source:
+        raise Fail(f"{file} needs {names[0]}; give its folder with --source")
+    beside = tuple(f"/{name}" for name in names)
+    replaced = dict.fromkeys(REPLACES.findall(file.read_text()), 0)
+    for name in names:
+        path = (source or Path()) / name
+        if not path.is_file():
+            raise Fail(f"{source} has no {name}, which {file} needs")
+        text = INCLUDE.sub(
+            lambda found: (
+                f'#include "{Path(found[1]).name}"'
+                if any(name.endswith(f"/{found[1]}") for name in beside)
+                else ""
+            ),
+            path.read_text(),
+        )
+        for old, new in replaced:
+            text, times = re.subn(old, new, text)
+            replaced[old, new] += times
+        (into / path.name).write_text(text)
+    if unused := [old for (old, _), times in replaced.items() if not times]:
+        raise Fail(f"{file} replaces `{unused[0]}`, which is not in the files of {source}")
+
+
+def compile_file(file: Path, folder: Path, source: Path | None, flags: str = "") -> Path:
+    """A shared object that exports overlock_checked."""
+    compiler = shutil.which("g++" if file.suffix != ".c" else "gcc")
+    if not compiler:
+        raise Fail("checking a lock from a C file needs GCC; install gcc", MISSING)
+    bring(file, source, folder)
+    name = lock_id(file)
+    made, out = folder / f"{name}.o", folder / f"{name}.so"
+    includes = [f"-I{folder}", f"-I{native.include()}", f"-I{file.parent}"]
+    _run(
+        [compiler, *OPTIONS, *RENAMED, *includes, *shlex.split(flags), "-c", file, "-o", made], file
+    )
+    if TABLE.encode() not in made.read_bytes():
+        raise Fail(f"{file} has no {TABLE}, the table of its lock; {GUIDE}")
+    _run([compiler, *LINKED, made, "-o", out], file)
+    return out
+
+
+def _run(command: list[str | Path], file: Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        errors = [
+            line for line in done.stderr.splitlines() if "error" in line or "undefined" in line
+        ]
+        first = errors[0] if errors else done.stderr.strip() or "the compiler printed nothing"
+        raise Fail(f"{file} does not compile: {first}; {GUIDE}")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Locks in C, instrumented by GCC: futexes, condition variables, semaphores, plain variables,
+stacks and variables of a file, each with its faults. Each mutant shows a part of the checker."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overlock_tools.modelcheck import foreign
+from overlock_tools.system.errors import Fail
+from tests.conftest import BUILD, TOP
+
+HERE = Path(__file__).parent
+HOLDS = "holds"
+
+
+def check(folder: Path, file: str, flags: str, *options: str) -> dict[str, Any]:
+    """The checker's last word."""
+    compiled = foreign.compile_file(HERE / file, folder, None, flags)
+    command = [str(BUILD / "native/overlock-check"), f"--load={compiled}", "--budget=spurious=0"]
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])["result"]
+    assert isinstance(result, dict)
+    return result
+
+
+def verdict(result: dict[str, Any]) -> str:
+    if result["failure"]:
+        return str(result["failure"]["property"])
+    return HOLDS if result["exhausted"] else "open"
+
+
+def of(text: str) -> list[str]:
+    """`wait 3x1 wwb tso`: scenario, size, roles, model."""
+    scenario, size, *rest = text.split()
+    contexts, acquisitions = size.split("x")
+    roles = next((word for word in rest if word not in ("sc", "tso", "c11")), "")
+    model = next((word for word in rest if word in ("sc", "tso", "c11")), "sc")
+    said = [f"--scenario={scenario}", f"--contexts={contexts}", f"--acquisitions={acquisitions}"]
+    return [*said, f"--model={model}", *([f"--roles={roles}"] if roles else [])]
+
+
+@pytest.mark.parametrize(
+    ("file", "flags", "asked", "expected"),
+    [
+        ("waiting.c", "", "lock 2x2", HOLDS),
+        ("waiting.c", "", "lock 2x1 tso", HOLDS),
+        ("waiting.c", "", "frees 2x1 c11", HOLDS),
+        ("waiting.c", "-DMUTANT=wakes_nobody", "lock 2x1", "lost wake-up"),
+        ("waiting.c", "-DMUTANT=forgets_sleepers", "lock 2x2", "lost wake-up"),
+        ("waiting.c", "", "wait 2x1", HOLDS),
+        ("waiting.c", "", "wait 2x1 wB", HOLDS),
+        ("waiting.c", "-DMUTANT=sleeps_unseen", "wait 2x1", "lost wake-up"),
+        ("waiting.c", "-DMUTANT=signals_none", "wait 2x1", "lost wake-up"),
+        ("waiting.c", "-DMUTANT=moves_nobody", "wait 3x1 wwb", "lost wake-up"),
+        ("waiting.c", "-DMUTANT=moves_unmarked", "wait 3x1 wwb", "lost wake-up"),
+        ("waiting.c", "-DSEMAPHORE", "count 3x1 ddu", HOLDS),
+        ("waiting.c", "-DSEMAPHORE", "frees 2x1", HOLDS),
+        ("waiting.c", "-DSEMAPHORE -DMUTANT=wakes_nobody", "count 2x1", "lost wake-up"),
+        ("waiting.c", "-DSEMAPHORE -DMUTANT=reads_late", "frees 2x1", "use after release"),
+        ("plain.c", "", "lock 2x1", HOLDS),
+        ("plain.c", "", "lock 2x1 tso", HOLDS),
+        ("plain.c", "", "lock 2x1 c11", HOLDS),
+        ("plain.c", "-DMUTANT=leaves_stack", "lock 2x1", "use after release"),
+        ("plain.c", "-DMUTANT=leaves_stack", "lock 2x1 tso", "use after release"),
+        ("plain.c", "-DMUTANT=counts_on -DMOST=2", "lock 2x1", HOLDS),
+        ("plain.c", "-DMUTANT=counts_on -DMOST=1", "lock 2x1", "misuse of the platform layer"),
+        ("plain.c", "-DPETERSON", "lock 2x1 tso", HOLDS),
+        ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1", HOLDS),
+        ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1 tso", "lost update"),
+    ],
+)
+def test_fault_is_named(tmp_path: Path, file: str, flags: str, asked: str, expected: str) -> None:
+    assert verdict(check(tmp_path, file, flags, *of(asked))) == expected
+
+
+def test_failure_names_lines_of_the_source(tmp_path: Path) -> None:
+    """And its schedule repeats it."""
+    result = check(tmp_path, "waiting.c", "-DSEMAPHORE -DMUTANT=reads_late", *of("frees 2x1"))
+    lines = (HERE / "waiting.c").read_text().splitlines()
+    said = [event for event in result["failure"]["events"] if event["file"] == "waiting.c"]
+    assert "memory_order" in lines[said[-1]["line"] - 1]
+    again = check(
+        tmp_path,
+        "waiting.c",
+        "-DSEMAPHORE -DMUTANT=reads_late",
+        *of("frees 2x1"),
+        f"--replay={result['failure']['replay']}",
+    )
+    assert verdict(again) == verdict(result)
+
+
+def test_order_can_be_weakened(tmp_path: Path) -> None:
+    """By its line in the C file."""
+    text = (HERE / "waiting.c").read_text().splitlines()
+    line = 1 + next(n for n, at in enumerate(text) if "&a->lock, 0, memory_order_release" in at)
+    weak = f"--weaken=waiting.c:{line}:release"
+    assert verdict(check(tmp_path, "waiting.c", "", *of("lock 2x1 c11"))) == HOLDS
+    assert "happens-before" in verdict(check(tmp_path, "waiting.c", "", *of("lock 2x1 c11"), weak))
+
+
+def test_texts_are_brought_without_their_includes(tmp_path: Path) -> None:
+    source, made = tmp_path / "theirs/deep", tmp_path / "made"
+    source.mkdir(parents=True)
+    made.mkdir()
+    (source / "a.h").write_text('#include <nowhere.h>\n#include "deep/b.h"\nint spins=100;\n')
+    (source / "b.h").write_text("enum { b };\n")
+    file = tmp_path / "mine.c"
+    file.write_text("// brings: deep/a.h deep/b.h\n// replaces: spins=1.0 => spins=0\n")
+    foreign.bring(file, tmp_path / "theirs", made)
+    assert (made / "a.h").read_text() == '\n#include "b.h"\nint spins=0;\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "why"),
+    [
+        ("// brings: a.h\n", False, "--source"),
+        ("// brings: a.h\n", True, "has no a.h"),
+        ("// replaces: never => x\n", True, "is not in the files"),
+    ],
+)
+def test_what_cannot_be_brought(tmp_path: Path, text: str, source: bool, why: str) -> None:
+    file = tmp_path / "mine.c"
+    file.write_text(text)
+    with pytest.raises(Fail, match=why):
+        foreign.bring(file, tmp_path if source else None, tmp_path)
+
+
+def test_command_checks_a_c_file(tmp_path: Path) -> None:
+    """With its own words on what the file does not have."""
+    file = tmp_path / "their lock.c"
+    shutil.copy(HERE / "waiting.c", file)
+    command = [sys.executable, "-m", "overlock_tools", "check", str(file), "--size", "2x1"]
+    done = subprocess.run(
+        [*command, "--cflags", "-DMUTANT=wakes_nobody"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "FAILS: lost wake-up" in done.stdout
+    assert "--cflags -DMUTANT=wakes_nobody" in done.stdout
+    nothing = tmp_path / "nothing.c"
+    nothing.write_text("int x;\n")
+    done = subprocess.run(
+        [*command[:4], str(nothing)], capture_output=True, text=True, check=False, cwd=TOP
+    )
+    assert done.returncode == 2
+    assert "has no overlock_checked" in done.stderr

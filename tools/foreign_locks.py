@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks other people's locks, listed in check/foreign/locks.toml; writes docs/results/foreign.md.
+
+    python tools/foreign_locks.py --source musl=musl-1.2.3 --source glibc=glibc-2.36 --seconds 60
+    python tools/foreign_locks.py --only musl_mutex          # fetches Debian's source of musl
+    python tools/foreign_locks.py --page                     # the page alone, from what is known
+
+What was found is kept in check/foreign/results.json, so that a run of some locks leaves the others
+as they are. Needs overlock-check: `make checker`. A folder of texts has its version in its name, as
+Debian's sources have.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TOP / "src")]
+from overlock_tools.kernel import debsource  # noqa: E402
+
+FOLDER = TOP / "check/foreign"
+KNOWN = FOLDER / "results.json"
+PAGE = TOP / "docs/results/foreign.md"
+MODELS = ("sc", "tso", "c11")
+SOURCES = TOP / "build/foreign"
+
+HEAD = """# Other people's locks, checked
+
+What `overlock check` found of other people's locks. [How it reads them](../checking-other-locks.md)
+says what is changed in their source and what the verdicts do not cover.
+`python tools/foreign_locks.py` makes this page; each check had five to ninety seconds here.
+In `CxA holds`, C contexts took the lock A times each, and all executions were explored; the
+number is how many there were. `open` was not exhausted, and no failure was found.
+Roles are a letter for each context.
+
+| lock | version | scenario, roles | sc | tso | c11 |
+| --- | --- | --- | --- | --- | --- |
+"""
+BUGS = """
+## Historical bugs found again
+
+Each was put back as the last column says. The fix is the source as it is, in the same scenario,
+size, model and budgets.
+
+| bug | found | with the fix | what it is |
+| --- | --- | --- | --- |
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--source", action="append", default=[], metavar="PACKAGE=DIR")
+    parser.add_argument("--only", action="append", default=[], metavar="LOCK")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--page", action="store_true", help="write the page alone")
+    options = parser.parse_args()
+    listed = tomllib.loads((FOLDER / "locks.toml").read_text())
+    known = json.loads(KNOWN.read_text()) if KNOWN.is_file() else {}
+    if not options.page:
+        sources = dict(one.split("=", 1) for one in options.source)
+        wanted = [one for one in listed["check"] if not options.only or one["lock"] in options.only]
+        for one in wanted:
+            for model in MODELS:
+                known |= checked(one, model, sources, options.seconds)
+                KNOWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        for one in listed["bug"]:
+            if not options.only or one["lock"] in options.only:
+                known |= found_again(one, sources, options.seconds)
+                KNOWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(page(listed, known))
+    return 0
+
+
+def source_of(package: str | None, sources: dict[str, str]) -> Path | None:
+    if not package:
+        return None
+    if package not in sources:
+        target = SOURCES / package
+        if not target.is_dir():
+            debsource.fetched(package, target, print)
+        sources[package] = str(target)
+    return Path(sources[package])
+
+
+def version(folder: Path) -> str:
+    """Of Debian's changelog, or of the folder's name."""
+    changelog = folder / "debian/changelog"
+    if changelog.is_file():
+        return changelog.read_text(errors="replace").split("(", 1)[1].split(")", 1)[0]
+    return folder.name.rpartition("-")[2]
+
+
+def key(lock: str, scenario: str, roles: str, size: str, model: str) -> str:
+    return " ".join([lock, scenario, roles or "-", size, model])
+
+
+def run(  # noqa: PLR0913, PLR0917
+    lock: str, one: dict[str, Any], size: str, model: str, sources: dict[str, str], seconds: float
+) -> dict[str, Any]:
+    """One check, as it is kept."""
+    scenario, roles = one.get("scenario", "lock"), one.get("roles", "")
+    roles = roles[: int(size.split("x", maxsplit=1)[0])]
+    folder = source_of(one.get("package"), sources)
+    if "(model)" in (FOLDER / f"{lock}.c").read_text():
+        folder = None
+    with tempfile.TemporaryDirectory() as made:
+        said = Path(made) / "result.json"
+        command = [sys.executable, "-m", "overlock_tools", "check", str(FOLDER / f"{lock}.c")]
+        command += ["--scenario", scenario, "--size", size, "--model", model, "--json", str(said)]
+        command += ["--seconds", str(seconds)]
+        command += ["--roles", roles] if roles else []
+        command += ["--source", str(folder)] if folder else []
+        for budget in one.get("budgets", []):
+            command += ["--budget", budget]
+        if "search" in one:
+            command += ["--search", one["search"], "--seed", str(one["seed"])]
+        subprocess.run(command, cwd=TOP, check=False, stdout=subprocess.DEVNULL)
+        result = json.loads(said.read_text())["results"][0]
+    text = {k: result[k] for k in ("verdict", "executions", "error")}
+    text["words"] = (result["failure"] or {}).get("property", "")
+    text["version"] = version(folder) if folder else "model"
+    print(key(lock, scenario, roles, size, model), text["verdict"], text["executions"], flush=True)
+    return {key(lock, scenario, one.get("roles", ""), size, model): text}
+
+
+def checked(
+    one: dict[str, Any], model: str, sources: dict[str, str], seconds: float
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for size in one["sizes"]:
+        new = run(one["lock"], one, size, model, sources, seconds)
+        found |= new
+        if next(iter(new.values()))["verdict"] != "holds":
+            break
+    return found
+
+
+def found_again(one: dict[str, Any], sources: dict[str, str], seconds: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for lock, of in ((one["lock"], "package"), (one["fixed"], "fixed_package")):
+        package = one.get(of, one["package"])
+        if of in one and of == "fixed_package" and package not in sources:
+            print(f"{lock}: give --source {package}=DIR to see the fix hold", flush=True)
+            continue
+        asked = one | {"package": package}
+        new = run(lock, asked, one["size"], one["model"], sources, seconds)
+        found |= {f"bug {package} {name}": what for name, what in new.items()}
+    return found
+
+
+def cell(one: dict[str, Any], model: str, known: dict[str, Any]) -> str:
+    said = []
+    for size in one["sizes"]:
+        name = key(one["lock"], one.get("scenario", "lock"), one.get("roles", ""), size, model)
+        if name in known:
+            said.append(f"{size} {words(known[name])}")
+    return "; ".join(said)
+
+
+def words(result: dict[str, Any]) -> str:
+    if result["verdict"] == "fails":
+        return f"**FAILS**: {result['words']}"
+    verb = "holds" if result["verdict"] == "holds" else "open"
+    return f"{verb} ({result['executions']:,})"
+
+
+def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
+    lines = [HEAD]
+    for one in listed["check"]:
+        name = f"{one['lock']} "
+        version = next((v["version"] for k, v in known.items() if k.startswith(name)), "")
+        roles = f", `{one['roles']}`" if one.get("roles") else ""
+        cells = " | ".join(cell(one, model, known) for model in MODELS)
+        lines.append(
+            f"| `{one['lock']}` | {version} | `{one.get('scenario', 'lock')}`{roles} | {cells} |\n"
+        )
+    lines.append(BUGS)
+    for one in listed["bug"]:
+        at = (one["size"], one["model"])
+        told = [
+            known.get(
+                f"bug {package} "
+                + key(lock, one.get("scenario", "lock"), one.get("roles", ""), *at)
+            )
+            for lock, package in (
+                (one["lock"], one["package"]),
+                (one["fixed"], one.get("fixed_package", one["package"])),
+            )
+        ]
+        cells = " | ".join(words(result) if result else "" for result in told)
+        how = [*at, *([f"--search {one['search']}"] if "search" in one else [])]
+        lines.append(f"| `{one['lock']}` ({' '.join(how)}) | {cells} | {one['what']} |\n")
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
