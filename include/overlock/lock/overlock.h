@@ -4,28 +4,35 @@
 /*
  * Test-and-set lock whose waiters sleep in turns. Our own.
  *
- * Who runs may take the lock whenever it is free, so a hand-over never waits for a context without a
- * CPU. A waiter polls for `spin`, leaving the lock alone while it changes hands quickly (`pace`), and
- * then sleeps. While contexts sleep, one that releases gives up its place every `lease`: it wakes the one
- * that has slept longest, and sleeps itself before it would next take the lock. So as many contexts
- * compete as before, all get their turn, and one that gave up its CPU between sections is not preempted
- * inside one.
+ * A running context may take the lock whenever it is free, so a hand-over never waits for a context without
+ * a CPU. A waiter polls for `prompt`, then sleeps. While contexts sleep, a release chooses its own context as
+ * the leaver, once every `lease`: before that one takes the lock again, it wakes the longest sleeper, and
+ * sleeps itself. So the number that compete stays, all get their turn, and who gives up its CPU between two
+ * sections is not preempted within one.
  *
- * How many shall compete is found by trial. A release wakes one more; if that one finds that the lock was
- * taken often until it ran, the trial was useless, and the next comes later. If it ran only after
- * `prompt`, no CPU was idle, and the next one to give up its place gives it to nobody.
+ * That number is found by trial. Every `trial` a release wakes one more. If it ran only after `prompt`, no CPU
+ * was idle: the next leaver wakes nobody, and the next trial comes later. Who was preempted leaves, too, and
+ * wakes nobody.
  *
- * A sleeper that was woken and then waits for `spin`, or that was not woken for two rounds, claims the
- * lock. Nobody else takes a claimed lock.
+ * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims it: then
+ * nobody else takes it. If the lock was held for so long that a waiter saw no release, that waiter calls: the
+ * next release wakes one.
  *
- *   31       26 25                            3  2  1  0
- *  +-----------+-------------------------------+--+--+--+
- *  | releases  |            sleepers           |R |C |H |
- *  +-----------+-------------------------------+--+--+--+
+ * Sleepers look again by the clock, so a wake-up that is lost, or goes to another lock's sleeper, costs time
+ * only. All state but the word is a hint in slots that locks share.
  *
- *  H: held; C: claimed, and only the claimant may take it; R: one is to give up its place
+ *   31       26 25                       4  3  2  1  0
+ *  +-----------+--------------------------+--+--+--+--+
+ *  | releases  |         sleepers         |W |L |C |H |
+ *  +-----------+--------------------------+--+--+--+--+
  *
- *  Pairing: [A] acquires from [R], the previous holder's release.
+ *  H: held; C: claimed, only the claimant may take it; L: one is to leave; W: a release is to wake one
+ *
+ *  L is set, and W cleared, by the holder in its release, which is its last access.
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release. [S] is a read-modify-write of the word
+ *  that [R] changes: either it finds the lock free, or [R] returns what the sleeper set before. [E] keeps
+ *  the number of wake-ups from being read after [S].
  */
 #include <overlock/port.h>
 
@@ -36,8 +43,8 @@ typedef struct OL_CAPABILITY ol_overlock {
 #define OL_OVERLOCK_INIT	{ 0 }
 #define OL_OVL_HELD		1u
 #define OL_OVL_CLAIMED		2u
-#define OL_OVL_RELIEF		4u
-#define OL_OVL_CALLED		8u
+#define OL_OVL_LEAVES		4u
+#define OL_OVL_WAKE		8u
 #define OL_OVL_SLEEPER		16u
 #define OL_OVL_SLEEPERS		0x03fffff0u
 #define OL_OVL_RELEASE		0x04000000u
@@ -65,21 +72,24 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED);
 }
 
+/* Hints. */
+
 /*
- * What is known of a lock, in slots that all locks share: one that serves several costs time only.
+ * Of a lock, in slots of the waiting array:
  *
- *  TRIAL: when a release may wake one more, and in the last bits how often in a row that was useless
- *  KICKED: when one was last woken; in the last bits 0, or for a trial the number of releases then
- *  TURN: when the next one is to give up its place
- *  WORDS: two words, the number of wake-ups, on which sleepers park, and the one to give up its place
+ *  TURN	when a release is to choose the next leaver
+ *  TRIAL	when a release is to wake one more; in its last bits, how often in a row that was useless
+ *  WOKEN	when one was last woken; in its last bits, why
+ *  WORDS	two words: the number of wake-ups, on which sleepers park; the leaver
+ *
+ * The leaver: id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody.
  */
-enum { OL_OVL_TRIAL, OL_OVL_KICKED, OL_OVL_TURN, OL_OVL_WORDS };
-#define OL_OVL_LAST	127u
-#define OL_OVL_IN_TRIAL	64u
-#define OL_OVL_MOST	7u /* doublings of the time between trials */
-#define OL_OVL_EXCESS	1u /* of the one to give up its place: to nobody */
-#define OL_OVL_THEN	2u /* releases when it was chosen */
-#define OL_OVL_ONE	128u
+enum { OL_OVL_TURN, OL_OVL_TRIAL, OL_OVL_WOKEN, OL_OVL_WORDS };
+enum { OL_OVL_IN_TURN, OL_OVL_IN_TRIAL, OL_OVL_CALLED }; /* why */
+#define OL_OVL_LAST	7u /* the last bits of a time */
+#define OL_OVL_EXCESS	1u
+#define OL_OVL_THEN	2u
+#define OL_OVL_ID	128u
 
 /* Keys of those who park. */
 #define OL_OVL_IN_LINE	1u
@@ -90,20 +100,19 @@ static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
 	return ol_wait_slot((size_t)l + which); /* locks are four bytes apart */
 }
 
-static inline uint32_t *ol_ovl_kicks(const ol_overlock_t *l)
+static inline uint32_t *ol_ovl_wakes(const ol_overlock_t *l)
 {
 	return (uint32_t *)ol_ovl_slot(l, OL_OVL_WORDS);
 }
 
 static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 {
-	return ol_ovl_kicks(l) + 1;
+	return ol_ovl_wakes(l) + 1;
 }
 
-/* Sleepers look again by the clock. Else each that was woken and takes the lock has the next one woken. */
-static inline bool ol_ovl_rotates(void)
+static inline void ol_ovl_note(uint64_t *slot, ol_ticks_t time, uint64_t last)
 {
-	return ol_tune(lease) != OL_NEVER;
+	ol_store_relaxed(slot, (time & ~(uint64_t)OL_OVL_LAST) | last);
 }
 
 static inline uint32_t ol_ovl_releases(uint32_t w)
@@ -111,21 +120,52 @@ static inline uint32_t ol_ovl_releases(uint32_t w)
 	return w >> 26;
 }
 
-/* Whether this context lost its CPU for a while since it last asked; false where nobody knows. */
+/* By id of the slice; one in so many switches of contexts stays unseen. */
 static inline bool ol_ovl_was_preempted(ol_ticks_t now)
 {
 	uint64_t *slot = ol_wait_slot((size_t)ol_self() * 0x9e3779b1u);
 	uint64_t id = ol_slice_id(), then = ol_load_relaxed(slot);
 
-	ol_store_relaxed(slot, (now & ~(uint64_t)OL_OVL_LAST) | (id & OL_OVL_LAST));
+	ol_ovl_note(slot, now, id & OL_OVL_LAST);
 	return ((id ^ then) & OL_OVL_LAST) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
 }
 
+/* Waking. */
+
+static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, unsigned why)
+{
+	ol_ovl_note(ol_ovl_slot(l, OL_OVL_WOKEN), ol_now(), why);
+	ol_add_relaxed(ol_ovl_wakes(l), 1);
+	ol_count(OL_KICK);
+	ol_kick(ol_ovl_wakes(l), key, 1);
+}
+
+static inline void ol_ovl_try_in(const ol_overlock_t *l, uint64_t useless)
+{
+	ol_ovl_note(ol_ovl_slot(l, OL_OVL_TRIAL), ol_after(1u + (unsigned)useless, ol_tune(trial)), useless);
+}
+
+/* Woken, after how long? True if called. */
+static inline bool ol_ovl_judge(const ol_overlock_t *l)
+{
+	uint64_t woken = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_WOKEN));
+	uint64_t useless = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL)) & OL_OVL_LAST;
+	bool late = ol_passed(ol_later(woken, 1, ol_tune(prompt)));
+
+	if (late)
+		ol_or_relaxed(ol_ovl_leaver(l), OL_OVL_EXCESS);
+	if ((woken & OL_OVL_LAST) == OL_OVL_IN_TRIAL)
+		ol_ovl_try_in(l, !late ? 0 : useless < OL_OVL_LAST ? useless + 1 : useless);
+	return (woken & OL_OVL_LAST) == OL_OVL_CALLED;
+}
+
+/* Waiting. */
+
 struct ol_ovl_waiter {
-	uint32_t mine;	  /* OL_OVL_CLAIMED once we claim the lock */
-	uint32_t counted; /* OL_OVL_SLEEPER while we are one of the sleepers */
-	uint32_t then;	  /* releases at `since` */
-	bool woken;	  /* by another, in our turn */
+	uint32_t claim; /* OL_OVL_CLAIMED once we claim the lock */
+	uint32_t slept; /* OL_OVL_SLEEPER once we are one of the sleepers */
+	uint32_t then;	/* releases at `since` */
+	bool woken, called;
 	ol_ticks_t since, tired, turn, fair;
 };
 
@@ -136,242 +176,234 @@ static inline void ol_ovl_start(const ol_overlock_t *l, struct ol_ovl_waiter *me
 	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
 }
 
-static inline bool ol_ovl_is_quick(uint32_t w, const struct ol_ovl_waiter *me)
+static inline uint32_t ol_ovl_releases_since(uint32_t w, const struct ol_ovl_waiter *me)
 {
-	uint32_t releases = (ol_ovl_releases(w) - me->then) & OL_OVL_RELEASES;
-
-	return releases > 1 && !ol_passed(ol_later(me->since, releases, ol_tune(pace)));
+	return (ol_ovl_releases(w) - me->then) & OL_OVL_RELEASES;
 }
 
-static inline void ol_ovl_pause(ol_ticks_t span, ol_ticks_t until)
+static inline bool ol_ovl_is_free(uint32_t w, const struct ol_ovl_waiter *me)
 {
-	ol_ticks_t again = ol_earlier(ol_after(1, span), until);
-
-	do {
-		ol_relax_until(again);
-	} while (!ol_passed(again));
+	return !(w & OL_OVL_HELD) && (me->claim || !(w & OL_OVL_CLAIMED));
 }
 
-static OL_COLD void ol_ovl_kick(ol_overlock_t *l, uint32_t trial)
+static inline bool ol_ovl_try(ol_overlock_t *l, const struct ol_ovl_waiter *me, uint32_t w)
 {
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_KICKED), (ol_now() & ~(uint64_t)OL_OVL_LAST) | trial);
-	ol_add_relaxed(ol_ovl_kicks(l), 1);
-	ol_count(OL_KICK);
-	ol_kick(ol_ovl_kicks(l), OL_OVL_IN_LINE, 1);
+	uint32_t taken = ((w | OL_OVL_HELD) & ~me->claim) - me->slept;
+
+	if (me->called && (taken & OL_OVL_SLEEPERS))
+		taken |= OL_OVL_WAKE;
+	return ol_cas_acquire(&l->word, w, taken); /* [A] */
 }
 
-/* Our turn, if nobody else's is now. */
+/* Polls, rarely while the lock changes hands quickly: each look takes the line from who uses it. */
+static inline void ol_ovl_poll(uint32_t w, const struct ol_ovl_waiter *me, ol_ticks_t until)
+{
+	uint32_t releases = ol_ovl_releases_since(w, me);
+	ol_ticks_t again = ol_earlier(ol_after(1, ol_tune(pace)), until);
+
+	if (releases > 1 && !ol_passed(ol_later(me->since, releases, ol_tune(pace))))
+		do {
+			ol_relax_until(again);
+		} while (!ol_passed(again));
+	else
+		ol_relax_until(until);
+}
+
 static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
 	if (ol_or_relaxed(&l->word, OL_OVL_CLAIMED) & OL_OVL_CLAIMED)
-		me->turn = ol_after(1, ol_tune(lease));
+		me->turn = ol_after(1, ol_tune(lease)); /* another one's turn */
 	else
-		me->mine = OL_OVL_CLAIMED;
-}
-
-static inline void ol_ovl_trial_in(ol_overlock_t *l, uint32_t useless)
-{
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL),
-			 (ol_after(1u + useless, ol_tune(trial)) & ~(uint64_t)OL_OVL_MOST) | useless);
-}
-
-/* We were woken. If that took long, no CPU was idle. */
-static inline void ol_ovl_judge(ol_overlock_t *l)
-{
-	uint64_t kicked = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_KICKED));
-	bool late = ol_passed(ol_later(kicked & ~(uint64_t)OL_OVL_LAST, 1, ol_tune(prompt)));
-	uint64_t *trial = ol_ovl_slot(l, OL_OVL_TRIAL);
-	uint32_t useless = ol_load_relaxed(trial) & OL_OVL_MOST;
-
-	if (late)
-		ol_or_relaxed(ol_ovl_leaver(l), OL_OVL_EXCESS);
-	if (!(kicked & OL_OVL_IN_TRIAL))
-		return;
-	ol_ovl_trial_in(l, !late ? 0 : useless < OL_OVL_MOST ? useless + 1 : useless);
+		me->claim = OL_OVL_CLAIMED;
 }
 
 static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
 	uint32_t sleepers;
 
-	if (me->counted)
+	if (me->slept)
 		return;
 	sleepers = (ol_add_relaxed(&l->word, OL_OVL_SLEEPER) & OL_OVL_SLEEPERS) / OL_OVL_SLEEPER;
-	me->counted = OL_OVL_SLEEPER;
+	me->slept = OL_OVL_SLEEPER;
 	me->turn = ol_after(8 + 2 * sleepers, ol_tune(lease));
 }
 
-static inline bool ol_ovl_is_free(uint32_t w, const struct ol_ovl_waiter *me)
+/* Sleeps once unless the lock is free for us; true if woken in turn. */
+static inline bool ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks, ol_ticks_t until)
 {
-	return !(w & OL_OVL_HELD) && (me->mine || !(w & OL_OVL_CLAIMED));
+	uint32_t seen = ol_load_acquire(ol_ovl_wakes(l)); /* [E] */
+	ol_ticks_t again = me->claim ? ol_after(1, ol_tune(lease)) : me->turn;
+
+	if (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)) /* [S] */
+		return false;
+	ol_count(OL_PARK);
+	ol_park(ol_ovl_wakes(l), seen, me->claim ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE, ol_earlier(again, until));
+	return !me->claim && seen != ol_load_relaxed(ol_ovl_wakes(l));
 }
 
-/* The next release shall wake one of us; false: there was one meanwhile. */
-static inline bool ol_ovl_calls(ol_overlock_t *l)
+/* `asks` LEAVES not to look whether the lock is free, or WAKE to call. */
+static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks, ol_ticks_t until)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	return (w & OL_OVL_CALLED) || ((w & (OL_OVL_HELD | OL_OVL_CLAIMED)) && ol_cas_relaxed(&l->word, w, w | OL_OVL_CALLED));
-}
-
-static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, bool leaves, ol_ticks_t until)
-{
-	bool calls = !ol_ovl_rotates() ||
-		     (!leaves && !me->mine && ((ol_ovl_releases(ol_load_relaxed(&l->word)) - me->then) & OL_OVL_RELEASES) <= 1);
-
 	ol_ovl_count_in(l, me);
 	while (!ol_passed(until)) {
-		uint32_t seen = ol_load_relaxed(ol_ovl_kicks(l));
-
-		if (!me->mine && ol_passed(me->turn)) {
+		if (!me->claim && ol_passed(me->turn)) {
 			ol_ovl_claim(l, me);
-			leaves = false;
+			asks = 0;
 		}
-		if (!leaves && ol_ovl_is_free(ol_or_relaxed(&l->word, 0), me))
-			break;
-		if (calls && !ol_ovl_calls(l))
-			continue;
-		ol_count(OL_PARK);
-		ol_park(ol_ovl_kicks(l), seen, me->mine ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE,
-			me->mine ? until : ol_earlier(me->turn, until));
-		if (!me->mine && seen != ol_load_relaxed(ol_ovl_kicks(l))) {
-			ol_ovl_judge(l);
+		if (ol_ovl_park(l, me, asks, until)) {
 			me->woken = true;
+			me->called = ol_ovl_judge(l);
 			break;
 		}
+		if (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_load_relaxed(&l->word), me))
+			break;
 	}
 	ol_ovl_start(l, me);
-	ol_ovl_was_preempted(me->since);
-	me->fair = ol_later(me->since, 1, ol_ovl_rotates() ? ol_tune(lease) : ol_tune(prompt));
+	ol_ovl_was_preempted(me->since); /* sleeping is not that */
+	me->fair = ol_later(me->since, 1, ol_tune(lease));
 }
 
-/* Whether we are the one to give up our place: to a sleeper, or to nobody while another holds the lock. */
+/* Whether we are the leaver. It stays while nobody else has come since. */
 static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), then;
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), then = leaver / OL_OVL_THEN & OL_OVL_RELEASES;
 
-	if (leaver / OL_OVL_ONE != ol_self())
+	if (!(leaver / OL_OVL_ID) || leaver / OL_OVL_ID != ol_self())
 		return false;
-	then = leaver / OL_OVL_THEN & OL_OVL_RELEASES;
-	if (!(w & OL_OVL_HELD) && ol_ovl_releases(w) == then) { /* nobody else came */
+	if (!(w & OL_OVL_HELD) && ol_ovl_releases(w) == then) {
 		leaver ^= (then ^ ((then + 1) & OL_OVL_RELEASES)) * OL_OVL_THEN;
 		ol_store_relaxed(ol_ovl_leaver(l), leaver);
 		return false;
 	}
-	ol_and_relaxed(&l->word, ~OL_OVL_RELIEF);
+	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
 	if (!(leaver & OL_OVL_EXCESS))
-		ol_ovl_kick(l, 0);
+		ol_ovl_wake(l, OL_OVL_IN_LINE, OL_OVL_IN_TURN);
 	return true;
+}
+
+/* After `prompt` in vain. */
+static inline void ol_ovl_tire(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t w, ol_ticks_t until)
+{
+	uint32_t releases = ol_ovl_releases_since(w, me);
+
+	if (!me->woken || (w & OL_OVL_CLAIMED) || !releases) {
+		ol_ovl_sleep(l, me, releases <= 1 ? OL_OVL_WAKE : 0, until);
+		return;
+	}
+	if (ol_passed(me->fair)) {
+		me->woken = false;
+		ol_ovl_claim(l, me);
+	}
+	ol_ovl_start(l, me);
 }
 
 static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 {
-	struct ol_ovl_waiter me = { .mine = 0 };
+	struct ol_ovl_waiter me = { .claim = 0 };
 	uint32_t w = ol_load_relaxed(&l->word);
 
 	ol_count(OL_SLOW_PATH);
 	ol_ovl_start(l, &me);
-	if ((w & OL_OVL_RELIEF) && ol_ovl_leaves(l, w))
-		ol_ovl_sleep(l, &me, true, until);
+	if ((w & OL_OVL_LEAVES) && ol_ovl_leaves(l, w))
+		ol_ovl_sleep(l, &me, OL_OVL_LEAVES, until);
 	for (;;) {
 		w = ol_load_relaxed(&l->word);
 		if (ol_ovl_is_free(w, &me)) {
-			uint32_t taken = ((w | OL_OVL_HELD) & ~me.mine) - me.counted;
-
-			if (!ol_ovl_rotates() && (taken & OL_OVL_SLEEPERS))
-				taken |= OL_OVL_CALLED;
-			if (ol_cas_acquire(&l->word, w, taken)) /* [A] */
+			if (ol_ovl_try(l, &me, w))
 				return true;
 			continue;
 		}
 		if (ol_passed(until))
 			break;
-		if (!ol_passed(me.tired)) {
-			if (ol_ovl_is_quick(w, &me))
-				ol_ovl_pause(ol_tune(pace), ol_earlier(me.tired, until));
-			else
-				ol_relax_until(ol_earlier(me.tired, until));
-		} else if (me.woken && !(w & OL_OVL_CLAIMED) && me.then != ol_ovl_releases(w)) {
-			if (ol_passed(me.fair)) {
-				me.woken = false;
-				ol_ovl_claim(l, &me);
-			}
-			ol_ovl_start(l, &me);
-		} else {
-			ol_ovl_sleep(l, &me, false, until);
-		}
+		if (ol_passed(me.tired))
+			ol_ovl_tire(l, &me, w, until);
+		else
+			ol_ovl_poll(w, &me, ol_earlier(me.tired, until));
 	}
-	if (me.counted)
-		ol_add_relaxed(&l->word, (uint32_t)-OL_OVL_SLEEPER);
-	if (me.mine)
+	if (me.claim)
 		ol_and_relaxed(&l->word, ~OL_OVL_CLAIMED);
+	if (me.slept)
+		ol_add_relaxed(&l->word, 0u - OL_OVL_SLEEPER);
 	return false;
 }
 
 static inline bool ol_overlock_timedlock(ol_overlock_t *l, ol_ticks_t until)
 {
-	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_RELIEF) || ol_overlock_lock_slow(l, until);
+	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_LEAVES) || ol_overlock_lock_slow(l, until);
 }
 
 static inline void ol_overlock_lock(ol_overlock_t *l)
 {
-	if (OL_UNLIKELY(!ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_RELIEF)))
+	if (OL_UNLIKELY(!ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_LEAVES)))
 		ol_overlock_lock_slow(l, OL_NEVER);
 }
 
-/* We are the next to give up our place. */
-static inline void ol_ovl_choose(ol_overlock_t *l, uint32_t w, uint32_t excess)
+/* Releasing. */
+
+/* We are the next to leave; returns the bit that says so. */
+static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_t excess)
 {
 	uint32_t then = (ol_ovl_releases(w) + 1) & OL_OVL_RELEASES;
 
-	ol_store_relaxed(ol_ovl_leaver(l), (uint32_t)ol_self() * OL_OVL_ONE | then * OL_OVL_THEN | excess);
-	ol_or_relaxed(&l->word, OL_OVL_RELIEF);
+	ol_store_relaxed(ol_ovl_leaver(l), (uint32_t)ol_self() * OL_OVL_ID | then * OL_OVL_THEN | excess);
+	return OL_OVL_LEAVES;
 }
 
-static OL_COLD void ol_ovl_wake(ol_overlock_t *l, uint32_t w)
+/* In our release, with sleepers: who leaves, or is woken? Returns LEAVES, WAKE or 0, and why. */
+static inline uint32_t ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w, unsigned *why)
 {
 	uint64_t *turn = ol_ovl_slot(l, OL_OVL_TURN), trial = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL));
-	uint32_t leaver;
-	ol_ticks_t now;
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
+	ol_ticks_t now = ol_now();
 
-	if (w & OL_OVL_CLAIMED) {
-		ol_add_relaxed(ol_ovl_kicks(l), 1);
-		ol_count(OL_KICK);
-		ol_kick(ol_ovl_kicks(l), OL_OVL_CLAIMANT, 1);
-		return;
-	}
-	if (w & OL_OVL_CALLED) {
-		ol_and_relaxed(&l->word, ~OL_OVL_CALLED);
-		ol_ovl_kick(l, 0);
-		return;
-	}
-	if (!ol_ovl_rotates())
-		return;
-	now = ol_now();
 	if (ol_ovl_was_preempted(now)) {
-		ol_ovl_trial_in(l, OL_OVL_MOST);
-		ol_ovl_choose(l, w, OL_OVL_EXCESS);
-	} else if (ol_before(trial, now)) {
-		ol_ovl_trial_in(l, trial & OL_OVL_MOST);
-		ol_ovl_kick(l, OL_OVL_IN_TRIAL | ((ol_ovl_releases(w) + 1) & OL_OVL_RELEASES));
-	} else if (ol_before(ol_load_relaxed(turn), now)) {
-		ol_store_relaxed(turn, ol_later(now, 1, ol_tune(lease)));
-		leaver = ol_load_relaxed(ol_ovl_leaver(l));
-		if (leaver / OL_OVL_ONE == ol_self()) { /* since then we saw nobody else: there is room for one more */
-			ol_store_relaxed(ol_ovl_leaver(l), 0u);
-			ol_ovl_kick(l, 0);
-		} else {
-			ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
-		}
+		ol_ovl_try_in(l, OL_OVL_LAST);
+		return ol_ovl_choose(l, w, OL_OVL_EXCESS);
 	}
+	*why = OL_OVL_IN_TRIAL;
+	if (ol_before(trial, now)) {
+		ol_ovl_try_in(l, trial & OL_OVL_LAST);
+		return OL_OVL_WAKE;
+	}
+	*why = OL_OVL_IN_TURN;
+	if (!ol_before(ol_load_relaxed(turn), now))
+		return 0;
+	ol_store_relaxed(turn, ol_later(now, 1, ol_tune(lease)));
+	if (leaver / OL_OVL_ID != ol_self())
+		return ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
+	ol_store_relaxed(ol_ovl_leaver(l), 0u); /* nobody came for a lease: there is room for one more */
+	return OL_OVL_WAKE;
+}
+
+static OL_COLD void ol_overlock_unlock_slow(ol_overlock_t *l, uint32_t w)
+{
+	uint32_t whom = w & (OL_OVL_CLAIMED | OL_OVL_WAKE);
+	unsigned why = OL_OVL_CALLED;
+	uint32_t delta = OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE);
+
+	if (!whom) {
+		whom = ol_ovl_whose_turn(l, w, &why);
+		if (whom & ~w & OL_OVL_LEAVES)
+			delta += OL_OVL_LEAVES;
+	}
+	w = ol_add_release(&l->word, delta); /* [R] */
+	if (w & OL_OVL_CLAIMED)
+		ol_ovl_wake(l, OL_OVL_CLAIMANT, OL_OVL_IN_TURN);
+	else if ((whom | w) & OL_OVL_WAKE)
+		ol_ovl_wake(l, OL_OVL_IN_LINE, why);
 }
 
 static inline void ol_overlock_unlock(ol_overlock_t *l)
 {
-	uint32_t w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD); /* [R] */
+	uint32_t w = ol_load_relaxed(&l->word);
 
-	if (OL_UNLIKELY(w & (OL_OVL_SLEEPERS | OL_OVL_CLAIMED | OL_OVL_CALLED)))
-		ol_ovl_wake(l, w);
+	if (OL_UNLIKELY(w & (OL_OVL_SLEEPERS | OL_OVL_CLAIMED | OL_OVL_WAKE))) {
+		ol_overlock_unlock_slow(l, w);
+		return;
+	}
+	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD); /* [R] */
+	if (OL_UNLIKELY(w & (OL_OVL_CLAIMED | OL_OVL_WAKE)))
+		ol_ovl_wake(l, w & OL_OVL_CLAIMED ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE, OL_OVL_CALLED);
 }
 #endif
