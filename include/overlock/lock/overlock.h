@@ -300,9 +300,11 @@ static inline void ol_ovl_tire(ol_overlock_t *l, struct ol_ovl_waiter *me, uint3
 
 static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 {
-	struct ol_ovl_waiter me = { .claim = 0 };
+	struct ol_ovl_waiter me;
 	uint32_t w = ol_load_relaxed(&l->word);
 
+	me.claim = me.slept = 0;
+	me.woken = me.called = false;
 	ol_count(OL_SLOW_PATH);
 	ol_ovl_start(l, &me);
 	if ((w & OL_OVL_LEAVES) && ol_ovl_leaves(l, w))
