@@ -10,9 +10,8 @@
  * sleeps itself. So the number that compete stays, all get their turn, and who gives up its CPU between two
  * sections is not preempted within one.
  *
- * That number is found by trial. Every `trial` a release wakes one more. If it ran only after `prompt`, no CPU
- * was idle: the next leaver wakes nobody, and the next trial comes later. Who was preempted leaves, too, and
- * wakes nobody.
+ * The number adapts. A leaver that meets nobody else for a `lease` stays, and wakes one more. Who was preempted
+ * becomes the leaver, and wakes nobody.
  *
  * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims it: then
  * nobody else takes it. If the lock was held for so long that a waiter saw no release, that waiter calls: the
@@ -78,15 +77,14 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
  * Of a lock, in slots of the waiting array:
  *
  *  TURN	when a release is to choose the next leaver
- *  TRIAL	when a release is to wake one more; in its last bits, how often in a row that was useless
- *  WOKEN	when one was last woken; in its last bits, why
- *  WORDS	two words: the number of wake-ups, on which sleepers park; the leaver
+ *  WORDS	two words: the number of wake-ups, on which sleepers park, doubled, and whether the last one
+ *		was called; the leaver
  *
  * The leaver: id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody.
  */
-enum { OL_OVL_TURN, OL_OVL_TRIAL, OL_OVL_WOKEN, OL_OVL_WORDS };
-enum { OL_OVL_IN_TURN, OL_OVL_IN_TRIAL, OL_OVL_CALLED }; /* why */
-#define OL_OVL_LAST	7u /* the last bits of a time */
+enum { OL_OVL_TURN, OL_OVL_WORDS };
+#define OL_OVL_CALLED	1u
+#define OL_OVL_WAKES	2u
 #define OL_OVL_EXCESS	1u
 #define OL_OVL_THEN	2u
 #define OL_OVL_ID	128u
@@ -110,53 +108,33 @@ static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 	return ol_ovl_wakes(l) + 1;
 }
 
-static inline void ol_ovl_note(uint64_t *slot, ol_ticks_t time, uint64_t last)
-{
-	ol_store_relaxed(slot, (time & ~(uint64_t)OL_OVL_LAST) | last);
-}
-
 static inline uint32_t ol_ovl_releases(uint32_t w)
 {
 	return w >> 26;
 }
 
-/* By id of the slice; one in so many switches of contexts stays unseen. */
+/*
+ * Whether this context lost its CPU, for longer than `prompt`, since it last asked. Its slot has the time, and
+ * in the last bits the id of the slice: one in eight switches stays unseen.
+ */
 static inline bool ol_ovl_was_preempted(ol_ticks_t now)
 {
 	uint64_t *slot = ol_wait_slot((size_t)ol_self() * 0x9e3779b1u);
-	uint64_t id = ol_slice_id(), then = ol_load_relaxed(slot);
+	uint64_t then = ol_load_relaxed(slot), slice = (now & ~(uint64_t)7) | (ol_slice_id() & 7);
 
-	ol_ovl_note(slot, now, id & OL_OVL_LAST);
-	return ((id ^ then) & OL_OVL_LAST) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
+	ol_store_relaxed(slot, slice);
+	return ((slice ^ then) & 7) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
 }
 
 /* Waking. */
 
-static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, unsigned why)
+static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, uint32_t called)
 {
-	ol_ovl_note(ol_ovl_slot(l, OL_OVL_WOKEN), ol_now(), why);
-	ol_add_relaxed(ol_ovl_wakes(l), 1);
+	uint32_t *wakes = ol_ovl_wakes(l);
+
+	ol_add_relaxed(wakes, (called ^ (ol_load_relaxed(wakes) & OL_OVL_CALLED)) + OL_OVL_WAKES);
 	ol_count(OL_KICK);
-	ol_kick(ol_ovl_wakes(l), key, 1);
-}
-
-static inline void ol_ovl_try_in(const ol_overlock_t *l, uint64_t useless)
-{
-	ol_ovl_note(ol_ovl_slot(l, OL_OVL_TRIAL), ol_after(1u + (unsigned)useless, ol_tune(trial)), useless);
-}
-
-/* Woken, after how long? True if called. */
-static inline bool ol_ovl_judge(const ol_overlock_t *l)
-{
-	uint64_t woken = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_WOKEN));
-	uint64_t useless = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL)) & OL_OVL_LAST;
-	bool late = ol_passed(ol_later(woken, 1, ol_tune(prompt)));
-
-	if (late)
-		ol_or_relaxed(ol_ovl_leaver(l), OL_OVL_EXCESS);
-	if ((woken & OL_OVL_LAST) == OL_OVL_IN_TRIAL)
-		ol_ovl_try_in(l, !late ? 0 : useless < OL_OVL_LAST ? useless + 1 : useless);
-	return (woken & OL_OVL_LAST) == OL_OVL_CALLED;
+	ol_kick(wakes, key, 1);
 }
 
 /* Waiting. */
@@ -228,21 +206,28 @@ static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
 	me->turn = ol_after(8 + 2 * sleepers, ol_tune(lease));
 }
 
-/* Sleeps once unless the lock is free for us; true if woken in turn. */
-static inline bool ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks, ol_ticks_t until)
+/* Sleeps once, unless the lock is free for us; true if woken in line. */
+static inline bool ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
+			       ol_ticks_t until)
 {
 	uint32_t seen = ol_load_acquire(ol_ovl_wakes(l)); /* [E] */
 	ol_ticks_t again = me->claim ? ol_after(1, ol_tune(lease)) : me->turn;
 
-	if (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)) /* [S] */
+	if (!(asks & OL_OVL_LEAVES) &&
+	    ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)) /* [S] */
 		return false;
 	ol_count(OL_PARK);
-	ol_park(ol_ovl_wakes(l), seen, me->claim ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE, ol_earlier(again, until));
-	return !me->claim && seen != ol_load_relaxed(ol_ovl_wakes(l));
+	ol_park(ol_ovl_wakes(l), seen, me->claim ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE,
+		ol_earlier(again, until));
+	asks = seen;
+	seen = ol_load_relaxed(ol_ovl_wakes(l));
+	me->called = !me->claim && (seen & OL_OVL_CALLED);
+	return !me->claim && seen != asks;
 }
 
 /* `asks` LEAVES not to look whether the lock is free, or WAKE to call. */
-static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks, ol_ticks_t until)
+static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
+				 ol_ticks_t until)
 {
 	ol_ovl_count_in(l, me);
 	while (!ol_passed(until)) {
@@ -252,7 +237,6 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uin
 		}
 		if (ol_ovl_park(l, me, asks, until)) {
 			me->woken = true;
-			me->called = ol_ovl_judge(l);
 			break;
 		}
 		if (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_load_relaxed(&l->word), me))
@@ -266,7 +250,8 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uin
 /* Whether we are the leaver. It stays while nobody else has come since. */
 static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), then = leaver / OL_OVL_THEN & OL_OVL_RELEASES;
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)),
+		 then = leaver / OL_OVL_THEN & OL_OVL_RELEASES;
 
 	if (!(leaver / OL_OVL_ID) || leaver / OL_OVL_ID != ol_self())
 		return false;
@@ -278,12 +263,13 @@ static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
 	if (!(leaver & OL_OVL_EXCESS))
-		ol_ovl_wake(l, OL_OVL_IN_LINE, OL_OVL_IN_TURN);
+		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
 	return true;
 }
 
 /* After `prompt` in vain. */
-static inline void ol_ovl_tire(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t w, ol_ticks_t until)
+static inline void ol_ovl_tire(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t w,
+			       ol_ticks_t until)
 {
 	uint32_t releases = ol_ovl_releases_since(w, me);
 
@@ -305,10 +291,12 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 
 	me.claim = me.slept = 0;
 	me.woken = me.called = false;
-	ol_count(OL_SLOW_PATH);
-	ol_ovl_start(l, &me);
 	if ((w & OL_OVL_LEAVES) && ol_ovl_leaves(l, w))
 		ol_ovl_sleep(l, &me, OL_OVL_LEAVES, until);
+	else if (ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED))
+		return true;
+	ol_count(OL_SLOW_PATH);
+	ol_ovl_start(l, &me);
 	for (;;) {
 		w = ol_load_relaxed(&l->word);
 		if (ol_ovl_is_free(w, &me)) {
@@ -332,7 +320,8 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 
 static inline bool ol_overlock_timedlock(ol_overlock_t *l, ol_ticks_t until)
 {
-	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_LEAVES) || ol_overlock_lock_slow(l, until);
+	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_LEAVES) ||
+	       ol_overlock_lock_slow(l, until);
 }
 
 static inline void ol_overlock_lock(ol_overlock_t *l)
@@ -348,52 +337,49 @@ static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_
 {
 	uint32_t then = (ol_ovl_releases(w) + 1) & OL_OVL_RELEASES;
 
-	ol_store_relaxed(ol_ovl_leaver(l), (uint32_t)ol_self() * OL_OVL_ID | then * OL_OVL_THEN | excess);
+	ol_store_relaxed(ol_ovl_leaver(l),
+			 (uint32_t)ol_self() * OL_OVL_ID | then * OL_OVL_THEN | excess);
 	return OL_OVL_LEAVES;
 }
 
-/* In our release, with sleepers: who leaves, or is woken? Returns LEAVES, WAKE or 0, and why. */
-static inline uint32_t ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w, unsigned *why)
+/* In our release, with sleepers: LEAVES if we are to leave, WAKE if one is to be woken, or 0. */
+static inline uint32_t ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
 {
-	uint64_t *turn = ol_ovl_slot(l, OL_OVL_TURN), trial = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TRIAL));
+	uint64_t *turn = ol_ovl_slot(l, OL_OVL_TURN);
 	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
 	ol_ticks_t now = ol_now();
 
-	if (ol_ovl_was_preempted(now)) {
-		ol_ovl_try_in(l, OL_OVL_LAST);
+	if (ol_ovl_was_preempted(now))
 		return ol_ovl_choose(l, w, OL_OVL_EXCESS);
-	}
-	*why = OL_OVL_IN_TRIAL;
-	if (ol_before(trial, now)) {
-		ol_ovl_try_in(l, trial & OL_OVL_LAST);
-		return OL_OVL_WAKE;
-	}
-	*why = OL_OVL_IN_TURN;
 	if (!ol_before(ol_load_relaxed(turn), now))
 		return 0;
 	ol_store_relaxed(turn, ol_later(now, 1, ol_tune(lease)));
 	if (leaver / OL_OVL_ID != ol_self())
 		return ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
-	ol_store_relaxed(ol_ovl_leaver(l), 0u); /* nobody came for a lease: there is room for one more */
+	ol_store_relaxed(ol_ovl_leaver(l),
+			 0u); /* nobody came for a lease: there is room for one more */
 	return OL_OVL_WAKE;
+}
+
+/* Whom to wake is told by the word as it was: a waiter may have claimed or called since it was read. */
+static inline void ol_ovl_released(const ol_overlock_t *l, uint32_t w)
+{
+	if (w & OL_OVL_CLAIMED)
+		ol_ovl_wake(l, OL_OVL_CLAIMANT, 0);
+	else if (w & OL_OVL_WAKE)
+		ol_ovl_wake(l, OL_OVL_IN_LINE, OL_OVL_CALLED);
 }
 
 static OL_COLD void ol_overlock_unlock_slow(ol_overlock_t *l, uint32_t w)
 {
-	uint32_t whom = w & (OL_OVL_CLAIMED | OL_OVL_WAKE);
-	unsigned why = OL_OVL_CALLED;
-	uint32_t delta = OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE);
+	uint32_t turn = w & (OL_OVL_CLAIMED | OL_OVL_WAKE) ? 0 : ol_ovl_whose_turn(l, w);
 
-	if (!whom) {
-		whom = ol_ovl_whose_turn(l, w, &why);
-		if (whom & ~w & OL_OVL_LEAVES)
-			delta += OL_OVL_LEAVES;
-	}
-	w = ol_add_release(&l->word, delta); /* [R] */
-	if (w & OL_OVL_CLAIMED)
-		ol_ovl_wake(l, OL_OVL_CLAIMANT, OL_OVL_IN_TURN);
-	else if ((whom | w) & OL_OVL_WAKE)
-		ol_ovl_wake(l, OL_OVL_IN_LINE, why);
+	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE) +
+					     (turn & ~w & OL_OVL_LEAVES)); /* [R] */
+	if (turn & OL_OVL_WAKE)
+		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
+	else
+		ol_ovl_released(l, w);
 }
 
 static inline void ol_overlock_unlock(ol_overlock_t *l)
@@ -406,6 +392,6 @@ static inline void ol_overlock_unlock(ol_overlock_t *l)
 	}
 	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD); /* [R] */
 	if (OL_UNLIKELY(w & (OL_OVL_CLAIMED | OL_OVL_WAKE)))
-		ol_ovl_wake(l, w & OL_OVL_CLAIMED ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE, OL_OVL_CALLED);
+		ol_ovl_released(l, w);
 }
 #endif
