@@ -254,8 +254,8 @@ Mask World::timed_watchers() const {
     });
 }
 
-// Those who sleep until a time. It passes only for want of a holder, or if sleepers look again by the
-// clock: that it passes in any case must not hide a wake-up that was lost.
+// Those who sleep until a time. It passes only for want of a holder, or if sleepers look again by
+// the clock: that it passes in any case must not hide a wake-up that was lost.
 Mask World::timed_sleepers() const {
     return whose_turn(
         [](const Agent &a) { return a.doing == Doing::parks && a.parks_until != never; });

@@ -187,12 +187,17 @@ static inline void ol_ovl_poll(uint32_t w, const struct ol_ovl_waiter *me, ol_ti
 		ol_relax_until(until);
 }
 
+/* Another one's claim is ours, too, if it left the lock free for a lease: it has no CPU, or is no more. */
 static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
-	if (ol_or_relaxed(&l->word, OL_OVL_CLAIMED) & OL_OVL_CLAIMED)
-		me->turn = ol_after(1, ol_tune(lease)); /* another one's turn */
-	else
+	uint32_t w = ol_or_relaxed(&l->word, OL_OVL_CLAIMED);
+
+	if (!(w & OL_OVL_CLAIMED) || (!(w & OL_OVL_HELD) && !ol_ovl_releases_since(w, me))) {
 		me->claim = OL_OVL_CLAIMED;
+		return;
+	}
+	me->turn = ol_after(1, ol_tune(lease));
+	me->then = ol_ovl_releases(w);
 }
 
 static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
@@ -206,23 +211,22 @@ static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
 	me->turn = ol_after(8 + 2 * sleepers, ol_tune(lease));
 }
 
-/* Sleeps once, unless the lock is free for us; true if woken in line. */
-static inline bool ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
+/* Sleeps once, unless the lock is free for us. */
+static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
 			       ol_ticks_t until)
 {
-	uint32_t seen = ol_load_acquire(ol_ovl_wakes(l)); /* [E] */
+	uint32_t seen = ol_load_acquire(ol_ovl_wakes(l)), now; /* [E] */
 	ol_ticks_t again = me->claim ? ol_after(1, ol_tune(lease)) : me->turn;
 
 	if (!(asks & OL_OVL_LEAVES) &&
 	    ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)) /* [S] */
-		return false;
+		return;
 	ol_count(OL_PARK);
 	ol_park(ol_ovl_wakes(l), seen, me->claim ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE,
 		ol_earlier(again, until));
-	asks = seen;
-	seen = ol_load_relaxed(ol_ovl_wakes(l));
-	me->called = !me->claim && (seen & OL_OVL_CALLED);
-	return !me->claim && seen != asks;
+	now = ol_load_relaxed(ol_ovl_wakes(l));
+	me->woken = !me->claim && now != seen;
+	me->called = me->woken && (now & OL_OVL_CALLED);
 }
 
 /* `asks` LEAVES not to look whether the lock is free, or WAKE to call. */
@@ -235,11 +239,9 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uin
 			ol_ovl_claim(l, me);
 			asks = 0;
 		}
-		if (ol_ovl_park(l, me, asks, until)) {
-			me->woken = true;
-			break;
-		}
-		if (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_load_relaxed(&l->word), me))
+		ol_ovl_park(l, me, asks, until);
+		if (me->woken ||
+		    (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_load_relaxed(&l->word), me)))
 			break;
 	}
 	ol_ovl_start(l, me);
@@ -247,17 +249,22 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uin
 	me->fair = ol_later(me->since, 1, ol_tune(lease));
 }
 
-/* Whether we are the leaver. It stays while nobody else has come since. */
+static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
+{
+	return (uint32_t)ol_self() * OL_OVL_ID | (releases & OL_OVL_RELEASES) * OL_OVL_THEN |
+	       excess;
+}
+
+/* Whether we leave now: if we are the leaver, another has had the lock since, and one sleeps to whom we leave it. */
 static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)),
-		 then = leaver / OL_OVL_THEN & OL_OVL_RELEASES;
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
 
-	if (!(leaver / OL_OVL_ID) || leaver / OL_OVL_ID != ol_self())
+	if (!(leaver / OL_OVL_ID) || leaver / OL_OVL_ID != ol_self() || !(w & OL_OVL_SLEEPERS))
 		return false;
-	if (!(w & OL_OVL_HELD) && ol_ovl_releases(w) == then) {
-		leaver ^= (then ^ ((then + 1) & OL_OVL_RELEASES)) * OL_OVL_THEN;
-		ol_store_relaxed(ol_ovl_leaver(l), leaver);
+	if (!(w & OL_OVL_HELD) && releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
+		ol_store_relaxed(ol_ovl_leaver(l),
+				 ol_ovl_leaver_of(releases + 1, leaver & OL_OVL_EXCESS));
 		return false;
 	}
 	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
@@ -290,6 +297,7 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 	uint32_t w = ol_load_relaxed(&l->word);
 
 	me.claim = me.slept = 0;
+	me.then = ol_ovl_releases(w);
 	me.woken = me.called = false;
 	if ((w & OL_OVL_LEAVES) && ol_ovl_leaves(l, w))
 		ol_ovl_sleep(l, &me, OL_OVL_LEAVES, until);
@@ -335,10 +343,7 @@ static inline void ol_overlock_lock(ol_overlock_t *l)
 /* We are the next to leave; returns the bit that says so. */
 static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_t excess)
 {
-	uint32_t then = (ol_ovl_releases(w) + 1) & OL_OVL_RELEASES;
-
-	ol_store_relaxed(ol_ovl_leaver(l),
-			 (uint32_t)ol_self() * OL_OVL_ID | then * OL_OVL_THEN | excess);
+	ol_store_relaxed(ol_ovl_leaver(l), ol_ovl_leaver_of(ol_ovl_releases(w) + 1, excess));
 	return OL_OVL_LEAVES;
 }
 
