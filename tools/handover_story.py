@@ -99,10 +99,11 @@ class Play:
 
 
 def standing(events: list[Event]) -> str:
-    """The state of an execution: a loop is not followed twice."""
+    """The state of an execution: a loop is not followed twice. A function may be called twice."""
     last = events[-1]
     memory = {e["object"]: e["new"] for e in events if e.get("object")}
-    return json.dumps([last["file"], last["line"], last["what"], last["state"], memory])
+    lines = [e["line"] for e in events[-2:]]
+    return json.dumps([last["file"], lines, last["what"], last["state"], memory])
 
 
 def played(lock: str, gives_way: bool) -> Play:

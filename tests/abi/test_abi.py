@@ -84,7 +84,8 @@ TRY_FAIL = "OL_EVENT(TRY_FAIL"
 TRYLOCK = "bool (*trylock)(void *l);\n"
 WORLD = "uint64_t tuning_room[64];\n\t};\n"
 LAST_EVENT = "#undef OL_EVENT_AT"
-LAST_TRAIT = "OL_TRAIT(FORGIVES,\t  20,"
+LAST_TRAIT = "OL_TRAIT(BY_CLOCK,\t  21,"
+LAST_TUNABLE = 'who was off its CPU for longer was preempted")\n'
 EVENT = 'OL_EVENT(NEW, "")\n'
 TUNABLE = 'OL_TUNABLE(new, ns, 0, 0, 1, any, "", "")\n'
 STALE = "OL_TUNABLE(stale,"
@@ -124,7 +125,7 @@ MUTANTS = [
     Mutant("call appended", "ops.h", OPS, OPS_GROW),
     Mutant("world grows at its end", "port/user.h", WORLD, f"{WORLD}\tuint64_t more;\n"),
     Mutant("event appended", "events.def", LAST_EVENT, f"{EVENT}{LAST_EVENT}"),
-    Mutant("tunable appended", "tunables.def", 'for ever")\n', f'for ever")\n{TUNABLE}'),
+    Mutant("tunable appended", "tunables.def", LAST_TUNABLE, f"{LAST_TUNABLE}{TUNABLE}"),
     Mutant("trait appended", "ops.h", LAST_TRAIT, f'OL_TRAIT(NEW, 22, "") {LAST_TRAIT}'),
 ]
 

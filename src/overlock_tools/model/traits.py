@@ -16,6 +16,7 @@ LABELS = {
     "polls": "polls if timed",
     "elides": "sections may run more than once",
     "forgives": "may be unlocked while free",
+    "by_clock": "sleepers look again by the clock",
 }
 NEEDS = "needs_"
 NEED_LABELS = {"nodes": "queue nodes", "array": "wait array", "rtm": "RTM"}
