@@ -17,12 +17,14 @@
 #include <getopt.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -35,6 +37,9 @@ enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 #define STACK_GAP_NS 5000000ull /* unwinding takes some 50 us */
 #define LONG_GAP_NS  2000000ull
 #define LONG_WAIT_NS 1000000ull
+
+#define PROMPT_PRIORITY 50    /* above the usual ones of programs, below the kernel's own threads */
+#define PROMPT_US	50000 /* without a pause */
 
 static struct {
 	pid_t process;
@@ -544,6 +549,29 @@ static int block_signals(void)
 	return fd;
 }
 
+static void take_turns(int signal)
+{
+	const struct sched_param none = { 0 };
+
+	(void)signal;
+	sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
+/*
+ * While it watches it must not wait for a CPU that the process, or its neighbours, have: the ring would run
+ * over, and the process would end before its objects were read. It sleeps most of the time; who does
+ * not, is an ordinary thread from then on. Where that is refused, it is one from the start.
+ */
+static void be_prompt(void)
+{
+	const struct sched_param prompt = { .sched_priority = PROMPT_PRIORITY };
+	const struct rlimit most = { PROMPT_US, RLIM_INFINITY };
+
+	signal(SIGXCPU, take_turns);
+	if (!setrlimit(RLIMIT_RTTIME, &most))
+		sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &prompt);
+}
+
 /* Returns when it was over: the process may have ended before we had a CPU to see that. */
 static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 end)
 {
@@ -585,6 +613,7 @@ int main(int argc, char **argv)
 		refused("the BPF programs cannot be attached");
 	seed_all();
 	sample();
+	be_prompt();
 	began = now_ns();
 	puts("{\"ready\": true}");
 	fflush(stdout);
@@ -592,6 +621,7 @@ int main(int argc, char **argv)
 		    asked.seconds ? began + (__u64)(asked.seconds * 1e9) : ~0ull);
 	detach();
 	ring_buffer__consume(ring);
+	take_turns(0);
 	tell(gathered_began() > began ? gathered_began() : began, end);
 	ring_buffer__free(ring);
 	waits_bpf__destroy(programs);

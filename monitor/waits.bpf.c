@@ -322,7 +322,7 @@ __noinline int take_step(struct step *s)
 	account(lock, s->now, old && lock->subject == id ? before : 0, &split);
 	if (s->releases && lock->owed)
 		settle(lock, s->now, new ? after : 0, new ? ROLE_HOLDER : ROLE_NOBODY, &settled);
-	lock->waiters += s->waiters;
+	change_waiters(lock, s->now, s->waiters);
 	if (s->changes) {
 		lock->role = s->role;
 		lock->subject = new && !s->releases ? subject : 0;

@@ -72,6 +72,7 @@ struct lock_seen {
 	__u64 base[STATES];		   /* the subject's, at `since` */
 	__u64 ns[ROLES][STATES];	   /* of waiters: two that wait 1 ms are 2 ms */
 	__u64 wall[ROLES][STATES];	   /* in which somebody waited */
+	__s64 missed; /* of `ns`, by steps that came late; below 0: too much */
 	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
 	__u64 waits, gave_up, wait_ns, longest;
 	__u64 wakes;

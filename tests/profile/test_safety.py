@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -71,6 +72,18 @@ def test_killed_it_leaves_nothing(sleeper: "subprocess.Popen[bytes]", victim: st
         until(lambda: gone(watcher))
         until(lambda: not ids & in_kernel())
     assert sleeper.poll() is None
+
+
+@needs_bpf
+def test_it_is_prompt_but_not_for_long(sleeper: "subprocess.Popen[bytes]") -> None:
+    """The kernel sends SIGXCPU to who runs beyond a limit as a real-time thread."""
+    with profiling("--pid", str(sleeper.pid)) as (_, watcher):
+        assert os.sched_getscheduler(watcher) == os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        soft, _ = resource.prlimit(watcher, resource.RLIMIT_RTTIME)
+        assert 0 < soft <= 50_000  # us
+        os.kill(watcher, signal.SIGXCPU)
+        until(lambda: os.sched_getscheduler(watcher) == os.SCHED_OTHER)
+        assert not gone(watcher)
 
 
 @needs_bpf
