@@ -399,10 +399,9 @@ static void tell_threads(__u64 end)
 		if (bpf_map_lookup_elem(map, &key, &t))
 			continue;
 		times_at_end(&t, end, ns);
-		if (t.lock)
-			gathered_open_wait(t.lock, end > t.wait_began ? end - t.wait_began : 0);
-		else if (t.passing)
-			gathered_open_wait(t.passing, end > t.since ? end - t.since : 0);
+		if (t.lock || t.passing)
+			gathered_open_wait(t.lock ?: t.passing,
+					   end > t.wait_began ? end - t.wait_began : 0);
 		for (int i = 0; i < STATES; i++)
 			all[i] += ns[i];
 		printf("%s{\"thread\": %u, \"name\": ", comma, key);

@@ -480,6 +480,14 @@ static __always_inline void remember(struct thread_seen *t, __u64 address)
 	t->locks[0] = address;
 }
 
+/* By the mutex itself. 0: it does not tell, or it is free. */
+static __always_inline __u32 named_holder(const struct lock_seen *lock, __u64 address)
+{
+	__u32 holder = lock->owners ? holder_at(address, lock->op, lock->value) : 0;
+
+	return holder && bpf_map_lookup_elem(&threads, &holder) ? holder : 0;
+}
+
 /*
  * Whoever runs may take a lock that is free though somebody was woken for it; without a call of the
  * kernel. So it is looked at when its thread leaves the CPU, and now and then.
@@ -488,15 +496,15 @@ static __always_inline void look_at(__u64 address, __u32 self, __u64 now)
 {
 	struct guarded_lock *at = address ? bpf_map_lookup_elem(&locks, &address) : 0;
 	struct step s = { .address = address, .now = now, .changes = true };
-	bool mine;
+	__u32 holder;
 
 	if (!at || !at->lock.owners || !at->lock.waiters)
 		return;
-	mine = holder_at(address, at->lock.op, at->lock.value) == self;
-	if (mine == (at->lock.role == ROLE_HOLDER && at->lock.subject == self))
+	holder = named_holder(&at->lock, address);
+	if ((holder == self) == (at->lock.role == ROLE_HOLDER && at->lock.subject == self))
 		return;
-	s.role = mine ? ROLE_HOLDER : ROLE_NEXT;
-	s.subject = mine ? self : at->lock.next;
+	s.role = holder ? ROLE_HOLDER : ROLE_NEXT;
+	s.subject = holder ?: at->lock.next;
 	take_step(&s);
 }
 
@@ -724,7 +732,7 @@ static __always_inline enum state asleep_as(struct task_struct *task, const stru
 
 /*
  * A thread often loses its CPU on the way out of the call in which it was woken: it has not taken the lock
- * then, and waits on.
+ * then, and waits on; for somebody else, if that one was faster.
  */
 static __always_inline void is_held_up(struct thread_seen *t, __u32 self, __u64 now)
 {
@@ -736,15 +744,23 @@ static __always_inline void is_held_up(struct thread_seen *t, __u32 self, __u64 
 			  .subject = self };
 
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &s.address);
+	__u32 other;
 
-	if (at)
-		at->lock.late = self;
+	if (!at)
+		return;
+	at->lock.late = self;
 	t->passing = t->passed;
 	t->passed = 0;
+	t->wait_began = now;
+	other = named_holder(&at->lock, s.address);
+	if (other && other != self) {
+		s.role = ROLE_HOLDER;
+		s.subject = other;
+	}
 	take_step(&s);
 }
 
-static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 since, __u64 now)
+static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 now)
 {
 	__u64 address = t->passing;
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
@@ -752,14 +768,14 @@ static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 sin
 			  .now = now,
 			  .waiters = -1,
 			  .changes = true,
-			  .role = ROLE_HOLDER,
-			  .subject = self };
+			  .role = ROLE_HOLDER };
 
 	t->passing = 0;
 	if (!at)
 		return;
+	s.subject = named_holder(&at->lock, address) ?: self;
 	take_step(&s);
-	__sync_fetch_and_add(&at->lock.wait_ns, now - since);
+	__sync_fetch_and_add(&at->lock.wait_ns, now - t->wait_began);
 }
 
 /* What it waits for, if it sleeps in that call. */
@@ -824,7 +840,7 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 {
 	bool ours = from->tgid == process, theirs = to->tgid == process;
 	struct thread_seen *t;
-	__u64 now, since;
+	__u64 now;
 
 	running[bpf_get_smp_processor_id() % MOST_CPUS].task = to->pid ? (__u64)to : 0;
 	if (!ours && !theirs)
@@ -837,11 +853,10 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 	t = thread_of(to, STATE_RUNS, now);
 	if (!t)
 		return 0;
-	since = t->since;
 	turns(t, STATE_RUNS, now);
 	comes_back(to->pid);
 	if (t->passing)
-		goes_on(t, to->pid, since, now);
+		goes_on(t, to->pid, now);
 	return 0;
 }
 
@@ -910,7 +925,7 @@ static __always_inline void wakes_up(struct task_struct *task)
 	struct thread_seen *t = thread_of(task, STATE_SLEEPS, now);
 	const struct task_struct *other;
 
-	if (!t || t->state == STATE_RUNS)
+	if (!t || t->state < STATE_LOCKED) /* a second one, or it was awake still */
 		return;
 	if (is_throttled(task)) {
 		turns(t, STATE_THROTTLED, now);

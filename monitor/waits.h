@@ -48,7 +48,7 @@ struct thread_seen {
 	__u64 next_look;
 	__u64 passed,
 		passed_ip; /* the lock that it was woken for, and where that call returned to */
-	__u64 passing;	   /* the same, as long as it is kept from going on from there */
+	__u64 passing;	   /* the same, as long as it is kept from going on, since wait_began */
 	__u64 locks[2];	   /* that it waited for, or released, last */
 	__u64 kernel_lock, kernel_began;
 	__u32 kernel_flags;

@@ -15,7 +15,7 @@ from overlock_tools.system import native
 from overlock_tools.system.errors import FAILED, MISSING, Fail, say
 
 CANNOT_EXECUTE, NOT_FOUND = 126, 127
-FIRST_LOOK_S, LOOK_S = 0.1, 1.0
+FIRST_LOOK_S, LOOK_S = 0.05, 1.0
 
 
 class Refused(Fail):
@@ -33,7 +33,7 @@ class Agent:
     def answer(self, look: Callable[[], None]) -> Seen:
         """When the program has ended, or the agent was stopped.
 
-        Meanwhile it has looked, at least once and then each second.
+        Meanwhile it has looked, soon and then more and more seldom: many programs are short.
         """
         wait = FIRST_LOOK_S
         while True:
@@ -42,7 +42,7 @@ class Agent:
                 break
             except subprocess.TimeoutExpired:
                 look()
-                wait = LOOK_S
+                wait = min(2 * wait, LOOK_S)
         try:
             return seen.read(text)
         except ValueError as error:
