@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "gathered.h"
+#include "names.h"
 #include "unwind.h"
 #include <search.h>
 #include <stdbool.h>
@@ -175,11 +176,6 @@ static void tell_frame(const struct frame *frame)
 {
 	printf("[%d, %llu]", frame->module, (unsigned long long)frame->offset);
 }
-
-static const char *const state_names[] = {
-#define STATE(NAME, TEXT) TEXT,
-#include "waits.def"
-};
 
 static const char *const stack_names[] = {
 	[RECORD_WAITER] = "waiter",

@@ -6,7 +6,9 @@
  * prints a JSON object. The kernel unloads them when this ends, however it ends.
  */
 #define _GNU_SOURCE
+#include "changes.h"
 #include "gathered.h"
+#include "names.h"
 #include "unwind.h"
 #include "account.h"
 #include "words.h"
@@ -38,13 +40,15 @@ enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 #define LONG_GAP_NS  2000000ull
 #define LONG_WAIT_NS 1000000ull
 
+#define CHANGES_BYTES (16 << 20) /* what comes between two looks at most, and more */
+
 #define PROMPT_PRIORITY 50    /* above the usual ones of programs, below the kernel's own threads */
 #define PROMPT_US	50000 /* without a pause */
 
 static struct {
 	pid_t process;
 	double seconds; /* 0: until it ends */
-	unsigned locks, threads, hertz;
+	unsigned locks, threads, hertz, changes;
 } asked = { .locks = 16384, .threads = 16384, .hertz = 499 };
 
 static struct waits_bpf *programs;
@@ -59,6 +63,7 @@ static struct bpf_link *samplers[MOST_CPUS];
 
 static const char usage[] =
 	"usage: overlock-profiler --pid PID [--seconds S] [--locks N] [--threads N] [--hertz N]\n"
+	"       [--changes N]\n"
 	"Prints what the threads of the process waited for, as JSON.\n";
 
 static double number(const char *option, const char *text, double least, double most)
@@ -79,6 +84,7 @@ static void read_options(int argc, char **argv)
 		{ "locks", required_argument, NULL, 'l' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "hertz", required_argument, NULL, 'h' },
+		{ "changes", required_argument, NULL, 'c' },
 		{ 0 },
 	};
 
@@ -98,6 +104,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'h':
 			asked.hertz = (unsigned)number("--hertz", optarg, 0, 10000);
+			break;
+		case 'c':
+			asked.changes = (unsigned)number("--changes", optarg, 1, 1 << 24);
 			break;
 		default:
 			fputs(usage, stderr);
@@ -154,6 +163,9 @@ static void load(void)
 	programs->rodata->stack_gap_ns = STACK_GAP_NS;
 	programs->rodata->long_gap_ns = LONG_GAP_NS;
 	programs->rodata->long_wait_ns = LONG_WAIT_NS;
+	programs->rodata->most_changes = asked.changes;
+	if (asked.changes)
+		bpf_map__set_max_entries(programs->maps.changes, CHANGES_BYTES);
 	bpf_map__set_max_entries(programs->maps.threads, asked.threads);
 	bpf_map__set_max_entries(programs->maps.locks, asked.locks);
 	if (waits_bpf__load(programs))
@@ -250,16 +262,6 @@ static __u64 times_at_end(const struct thread_seen *t, __u64 end, __u64 *ns)
 		ns[t->state % STATES] += end - t->since;
 	return end;
 }
-
-static const char *const role_names[] = {
-#define ROLE(NAME, TEXT) TEXT,
-#include "waits.def"
-};
-
-static const char *const state_names[] = {
-#define STATE(NAME, TEXT) TEXT,
-#include "waits.def"
-};
 
 static void tell_times(const __u64 *ns)
 {
@@ -415,27 +417,6 @@ static void tell_threads(__u64 end)
 	tell_times(all);
 }
 
-static void tell_call(__u32 number)
-{
-	static const struct {
-		__u32 number;
-		const char *name;
-	} calls[] = {
-#define CALL(name) { SYS_##name, #name },
-#include "calls.def"
-	};
-	char text[32] = "";
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i].number == number) {
-			tell_string(calls[i].name);
-			return;
-		}
-	if ((__s32)number >= 0)
-		snprintf(text, sizeof(text), "system call %u", number);
-	tell_string(text);
-}
-
 static void tell_cause(const struct cause *cause, __u64 ns)
 {
 	const bool taken = cause->state == STATE_READY;
@@ -518,13 +499,15 @@ static void tell(__u64 began, __u64 end)
 	       "\"threads_seen\": %llu, ",
 	       c->samples, c->samples_kernel, c->samples_yield, c->threads);
 	printf("\"lost\": {\"records\": %llu, \"locks\": %llu, \"threads\": %llu, "
-	       "\"causes_ns\": %llu, \"stacks\": %llu}",
-	       c->records_lost, c->locks_lost, c->threads_lost, c->causes_lost, gathered_lost());
+	       "\"causes_ns\": %llu, \"stacks\": %llu, \"changes\": %llu}",
+	       c->records_lost, c->locks_lost, c->threads_lost, c->causes_lost, gathered_lost(),
+	       c->changes_lost);
 	tell_threads(end);
 	tell_locks(end);
 	tell_causes();
 	tell_kernel_locks();
 	gathered_tell();
+	changes_tell();
 	tell_modules();
 	printf("}\n");
 	fflush(stdout);
@@ -582,7 +565,8 @@ static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 end
 		poll(fds, 3, LOOK_MS);
 		ring_buffer__consume(ring);
 	}
-	return fds[0].revents ? programs->bss->counted.last_end : now_ns();
+	end = programs->bss->counted.last_end;
+	return fds[0].revents && end ? end : now_ns();
 }
 
 static void detach(void)
@@ -608,7 +592,8 @@ int main(int argc, char **argv)
 	if (!unwind_open(asked.process))
 		FAIL(FAILED, "libdw cannot be used");
 	ring = ring_buffer__new(bpf_map__fd(programs->maps.records), gathered_record, NULL, NULL);
-	if (!ring || waits_bpf__attach(programs))
+	if (!ring || !changes_open(ring, bpf_map__fd(programs->maps.changes), asked.changes) ||
+	    waits_bpf__attach(programs))
 		refused("the BPF programs cannot be attached");
 	seed_all();
 	sample();

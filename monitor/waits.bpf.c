@@ -22,6 +22,7 @@ enum { NR_YIELD = 24 }; /* system calls of x86-64; see below */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile __u32 process;
+const volatile __u32 most_changes; /* that are sent; 0: no timeline is asked for */
 const volatile __u64 stack_gap_ns, long_gap_ns, long_wait_ns; /* between stacks */
 
 struct counted counted;
@@ -85,6 +86,11 @@ struct {
 	__uint(max_entries, 4 << 20);
 } records SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* more, where a timeline is asked for */
+} changes SEC(".maps");
+
 /* Threads that are able to run and do not, by some bits of their ids. */
 #define PLACES	32
 
@@ -100,6 +106,60 @@ static const struct thread_seen new_thread;
 static const struct guarded_lock new_lock;
 
 #define COUNT(what, n)	__sync_fetch_and_add(&counted.what, n)
+
+/* Changes. */
+
+static __always_inline struct change *new_change(enum change_kind kind, __u32 is, __u32 thread,
+						 __u64 lock, __u64 at)
+{
+	struct change *c = 0;
+
+	if (counted.changes < most_changes)
+		c = bpf_ringbuf_reserve(&changes, sizeof(*c), 0);
+	if (!c) {
+		COUNT(changes_lost, 1);
+		return 0;
+	}
+	COUNT(changes, 1);
+	__builtin_memset(c, 0, sizeof(*c));
+	c->kind = kind;
+	c->is = is;
+	c->thread = thread;
+	c->lock = lock;
+	c->at = at;
+	return c;
+}
+
+static __always_inline void send_state(const struct task_struct *task, const struct thread_seen *t,
+				       __u32 state, __u64 now)
+{
+	struct change *c;
+
+	if (!most_changes)
+		return;
+	c = new_change(CHANGE_STATE, state, task->pid, t->lock ?: t->passing, now);
+	if (!c)
+		return;
+	c->syscall = t->syscall;
+	c->taker = t->taker;
+	bpf_probe_read_kernel_str(c->name, sizeof(c->name), task->comm);
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void send_subject(__u64 lock, __u64 now, __u32 role, __u32 subject,
+					 __u32 waiters)
+{
+	struct change *c;
+
+	if (!most_changes)
+		return;
+	c = new_change(CHANGE_SUBJECT, role, subject, lock, now);
+	if (!c)
+		return;
+	c->by = (__u32)bpf_get_current_pid_tgid();
+	c->waiters = waiters;
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
+}
 
 /* System calls. */
 
@@ -172,7 +232,8 @@ static __always_inline struct thread_seen *current_thread(__u64 now)
 }
 
 /* The additions order what is between them. */
-static __always_inline void turns(struct thread_seen *t, enum state state, __u64 now)
+static __always_inline void turns(const struct task_struct *task, struct thread_seen *t,
+				  enum state state, __u64 now)
 {
 	__u32 before =
 		*(volatile __u32 *)&t->state; /* else the verifier loses sight of the bound */
@@ -193,6 +254,7 @@ static __always_inline void turns(struct thread_seen *t, enum state state, __u64
 	t->since = now;
 	t->state = state;
 	__sync_fetch_and_add(&t->seq, 1);
+	send_state(task, t, state, now);
 }
 
 /* Its times up to now. A reader that comes between two writes three times in a row takes what it has. */
@@ -299,7 +361,7 @@ __noinline int take_step(struct step *s)
 	struct thread_seen *old, *new = 0;
 	struct split split = {}, settled = {};
 	struct lock_seen *lock;
-	__u32 id, subject;
+	__u32 id, subject, role, waiters;
 
 	if (!s)
 		return 0;
@@ -330,7 +392,11 @@ __noinline int take_step(struct step *s)
 	} else if (lock->subject == id) {
 		__builtin_memcpy(lock->base, before, sizeof(before));
 	}
+	role = lock->role;
+	subject = lock->subject;
+	waiters = lock->waiters;
 	bpf_spin_unlock(&at->guard);
+	send_subject(s->address, s->now, role, subject, waiters);
 	if (old && split.waiters)
 		blame_all(s->address, &split, old);
 	if (new && settled.waiters)
@@ -605,9 +671,13 @@ static __always_inline void releases(__u64 address)
 	__u32 next;
 	__u64 now;
 
-	if (!at || !at->lock.waiters)
+	if (!at)
 		return;
 	now = bpf_ktime_get_ns();
+	if (!at->lock.waiters) {
+		send_subject(address, now, ROLE_NOBODY, 0, 0);
+		return;
+	}
 	if (at->lock.owners && now - at->lock.since < OFTEN_NS)
 		return; /* who is woken, and who goes to sleep, tells the same */
 	t = current_thread(now);
@@ -819,19 +889,19 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 	if (preempted || !state) {
 		taken_by(t, next);
 		if (!preempted && syscall == NR_YIELD) {
-			turns(t, STATE_YIELDS, now);
+			turns(task, t, STATE_YIELDS, now);
 			return;
 		}
 		if (t->passed && t->at.ip == t->passed_ip && looks_like_one(t->passed))
 			is_held_up(t, task->pid, now);
-		turns(t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
+		turns(task, t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
 		goes_away(task->pid, t, now);
 		return;
 	}
 	if (!t->lock && is_futex(syscall) && finds_futex(t, task, syscall))
 		begins_to_wait(t, task->pid, now);
 	t->syscall = syscall;
-	turns(t, asleep_as(task, t, state, syscall), now);
+	turns(task, t, asleep_as(task, t, state, syscall), now);
 }
 
 SEC("tp_btf/sched_switch")
@@ -853,7 +923,7 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 	t = thread_of(to, STATE_RUNS, now);
 	if (!t)
 		return 0;
-	turns(t, STATE_RUNS, now);
+	turns(to, t, STATE_RUNS, now);
 	comes_back(to->pid);
 	if (t->passing)
 		goes_on(t, to->pid, now);
@@ -928,14 +998,14 @@ static __always_inline void wakes_up(struct task_struct *task)
 	if (!t || t->state < STATE_LOCKED) /* a second one, or it was awake still */
 		return;
 	if (is_throttled(task)) {
-		turns(t, STATE_THROTTLED, now);
+		turns(task, t, STATE_THROTTLED, now);
 		goes_away(task->pid, t, now);
 		return;
 	}
 	other = who_has_cpu(task);
 	if (other)
 		taken_by(t, other);
-	turns(t, other ? STATE_READY : STATE_WAKES, now);
+	turns(task, t, other ? STATE_READY : STATE_WAKES, now);
 	goes_away(task->pid, t, now);
 }
 
@@ -996,6 +1066,7 @@ int BPF_PROG(exits, struct task_struct *task)
 	if (t->lock)
 		ends_waiting(t, -1, 0);
 	look_at_locks(t, id, now);
+	send_state(task, t, STATES, now);
 	times_of(t, now, ns);
 	for (int i = 0; i < STATES; i++)
 		COUNT(ended[i], ns[i]);

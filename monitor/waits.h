@@ -116,6 +116,20 @@ struct exec_record {
 	__u64 at;
 };
 
+/* For a timeline: what a thread does from then on; or who has to do something next, of a lock. */
+enum change_kind { CHANGE_STATE, CHANGE_SUBJECT };
+
+struct change {
+	__u64 at, lock;	 /* that the thread waits for, or whose subject it is */
+	__u32 kind, is;	 /* a state, STATES: it has ended; or a role */
+	__u32 thread;	 /* 0: nobody knows */
+	__u32 by;	 /* who made it so */
+	__u32 waiters;	 /* from then on */
+	__u32 syscall;
+	char name[NAME_BYTES];
+	struct taker taker;
+};
+
 /* A thread seen running, in user space. */
 struct sample_record {
 	__u32 kind, thread;
@@ -130,11 +144,12 @@ struct sample_record {
 };
 
 struct counted {
-	__u64 records_lost, locks_lost, threads_lost, causes_lost;
+	__u64 records_lost, locks_lost, threads_lost, causes_lost, changes_lost;
 	__u64 others_waits, others_ns; /* of locks without a record */
 	__u64 samples, samples_kernel, samples_yield;
 	__u64 ended[STATES]; /* of threads that have exited */
 	__u64 threads;	     /* seen */
+	__u64 changes;
 	__u64 last_end;	     /* when a thread exited */
 };
 #endif

@@ -5,6 +5,7 @@ The work is fixed and the shares are of the same waits, so a busy machine change
 Where the cause would be another one on a busy machine, the program's threads are real-time ones.
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from overlock_tools.profile import advice
 from tests.profile.conftest import Build, Profiled, needs_bpf, profile
+from tests.python.simulate.test_timeline import fault
 
 WITHIN = 0.10
 CGROUPS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
@@ -158,7 +160,8 @@ def test_the_quota_is_used_up(build: Build, tmp_path: Path, group: Path) -> None
 def hogs() -> Iterator[None]:
     """Two for each CPU."""
     found = [
-        subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * (os.cpu_count() or 1))
+        subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        for _ in range(2 * (os.cpu_count() or 1))
     ]
     yield
     for hog in found:
@@ -211,3 +214,26 @@ def test_without_bpf(build: Build, tmp_path: Path) -> None:
     assert main["address"] == found.truth["address"]
     assert advice.main_cause(main)[0] == "holder_asleep"
     assert "BPF was refused" in found.said
+
+
+def test_the_timeline_tells_the_same(build: Build, tmp_path: Path) -> None:
+    """Waits, and what they were due to, span by span, are those of the report."""
+    file = tmp_path / "timeline.json"
+    found = profile(build("holder_fifo"), tmp_path, options=("--timeline", str(file)))
+    entries = json.loads(file.read_text())["traceEvents"]
+    assert fault(entries) == ""
+    waits = [e for e in entries if e["name"] == "waits for fifo_lock"]
+    waited = 1000 * sum(e["dur"] for e in waits)
+    assert waited == pytest.approx(found.lock["wait_ns"], rel=0.01)
+    for name, words in (
+        ("holder_preempted", "holder preempted"),
+        ("holder_running", "holder running"),
+    ):
+        spans = [e for e in entries if e.get("cat") == "cause" and e["name"] == words]
+        share = 1000 * sum(e["dur"] for e in spans) / waited
+        split = found.lock["split"]
+        assert share == pytest.approx(split[name] / sum(split.values()), abs=0.03), name
+    names = {e["args"]["name"] for e in entries if e["name"] == "thread_name"}
+    assert "intruder" in names
+    assert sum(e["ph"] == "s" for e in entries) >= found.lock["waits"] * 0.9
+    assert not found.report["lost"]["changes"]

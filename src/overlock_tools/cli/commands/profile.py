@@ -46,6 +46,12 @@ import click
     help="File for the report as a page for browsers, all in one.",
 )
 @click.option(
+    "--timeline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for a timeline of threads, waits and holders, for ui.perfetto.dev.",
+)
+@click.option(
     "--locks",
     type=click.IntRange(1, 1 << 22),
     default=16384,
@@ -84,6 +90,7 @@ def command(program: tuple[str, ...], **options: Any) -> int:
       overlock profile -- ./server --port 8080
       overlock profile --pid "$(pidof server)" --seconds 10
       overlock profile --json before.json --html report.html -- ./server
+      overlock profile --timeline t.json --pid "$(pidof server)" --seconds 1
       overlock profile diff before.json after.json
       overlock profile --verify --instead './work 2' -- ./work 16
     """
