@@ -33,7 +33,7 @@ struct open {
 };
 
 static void *stacks, *codes, *opens;
-static unsigned n_stacks, n_codes;
+static unsigned n_stacks, n_codes, n_opens;
 static __u64 lost, began;
 
 static int compare_stacks(const void *a, const void *b)
@@ -143,11 +143,17 @@ int gathered_record(void *context, void *data, size_t bytes)
 	return 0;
 }
 
+void gathered_none_open(void)
+{
+	tdestroy(opens, free);
+	opens = NULL;
+	n_opens = 0;
+}
+
 void gathered_open_wait(__u64 lock, __u64 ns)
 {
-	static unsigned n;
 	const struct open like = { .lock = lock };
-	struct open *o = entry(&opens, compare_first, &like, sizeof(like), &n, ~0u);
+	struct open *o = entry(&opens, compare_first, &like, sizeof(like), &n_opens, ~0u);
 
 	if (o)
 		o->ns += ns;

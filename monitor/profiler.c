@@ -40,6 +40,8 @@ enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 #define LONG_GAP_NS  2000000ull
 #define LONG_WAIT_NS 1000000ull
 
+#define END_OF_ANSWER "\f\n" /* where there are several */
+
 #define CHANGES_BYTES (16 << 20) /* what comes between two looks at most, and more */
 
 #define PROMPT_PRIORITY 50    /* above the usual ones of programs, below the kernel's own threads */
@@ -48,6 +50,7 @@ enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 static struct {
 	pid_t process;
 	double seconds; /* 0: until it ends */
+	double each;	/* after that time, and again, it tells what it has seen; 0: only at the end */
 	unsigned locks, threads, hertz, changes;
 } asked = { .locks = 16384, .threads = 16384, .hertz = 499 };
 
@@ -63,7 +66,7 @@ static struct bpf_link *samplers[MOST_CPUS];
 
 static const char usage[] =
 	"usage: overlock-profiler --pid PID [--seconds S] [--locks N] [--threads N] [--hertz N]\n"
-	"       [--changes N]\n"
+	"       [--changes N] [--each S]\n"
 	"Prints what the threads of the process waited for, as JSON.\n";
 
 static double number(const char *option, const char *text, double least, double most)
@@ -85,6 +88,7 @@ static void read_options(int argc, char **argv)
 		{ "threads", required_argument, NULL, 't' },
 		{ "hertz", required_argument, NULL, 'h' },
 		{ "changes", required_argument, NULL, 'c' },
+		{ "each", required_argument, NULL, 'e' },
 		{ 0 },
 	};
 
@@ -107,6 +111,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'c':
 			asked.changes = (unsigned)number("--changes", optarg, 1, 1 << 24);
+			break;
+		case 'e':
+			asked.each = number("--each", optarg, 0.1, 1e9);
 			break;
 		default:
 			fputs(usage, stderr);
@@ -363,7 +370,8 @@ static void tell_locks(__u64 end)
 {
 	int map = bpf_map__fd(programs->maps.locks);
 	__u64 *before = NULL, key, next, least = worth_telling(end);
-	struct counted *c = &programs->bss->counted;
+	const struct counted *c = &programs->bss->counted;
+	__u64 waits = c->others_waits, ns = c->others_ns;
 	struct kept_lock at;
 	const char *comma = "";
 
@@ -374,16 +382,15 @@ static void tell_locks(__u64 end)
 			continue;
 		finish_lock(key, &at.lock, end);
 		if (at.lock.wait_ns < least) {
-			c->others_waits += at.lock.waits;
-			c->others_ns += at.lock.wait_ns;
+			waits += at.lock.waits;
+			ns += at.lock.wait_ns;
 			continue;
 		}
 		fputs(comma, stdout);
 		tell_lock(key, &at.lock);
 		comma = ",\n";
 	}
-	printf("], \"others\": {\"waits\": %llu, \"wait_ns\": %llu}", c->others_waits,
-	       c->others_ns);
+	printf("], \"others\": {\"waits\": %llu, \"wait_ns\": %llu}", waits, ns);
 }
 
 static void tell_threads(__u64 end)
@@ -394,6 +401,7 @@ static void tell_threads(__u64 end)
 	__u64 ns[STATES], all[STATES];
 	const char *comma = "";
 
+	gathered_none_open();
 	memcpy(all, programs->bss->counted.ended, sizeof(all));
 	printf(", \"threads\": [");
 	for (; !bpf_map_get_next_key(map, before, &next); before = &key) {
@@ -488,7 +496,7 @@ static void tell_modules(void)
 	putchar(']');
 }
 
-static void tell(__u64 began, __u64 end)
+static void tell(__u64 began, __u64 end, bool over)
 {
 	const struct counted *c = &programs->bss->counted;
 
@@ -507,9 +515,10 @@ static void tell(__u64 began, __u64 end)
 	tell_causes();
 	tell_kernel_locks();
 	gathered_tell();
-	changes_tell();
 	tell_modules();
-	printf("}\n");
+	if (over)
+		changes_tell();
+	printf("}\n%s", asked.each ? END_OF_ANSWER : "");
 	fflush(stdout);
 }
 
@@ -554,9 +563,26 @@ static void be_prompt(void)
 		sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &prompt);
 }
 
-/* Returns when it was over: the process may have ended before we had a CPU to see that. */
-static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 end)
+static __u64 since(__u64 began)
 {
+	return gathered_began() > began ? gathered_began() : began;
+}
+
+/* It takes a while, in which the process shall not wait for us. */
+static void tell_so_far(__u64 began)
+{
+	take_turns(0);
+	tell(since(began), now_ns(), false);
+	be_prompt();
+}
+
+/* Returns when it was over: the process may have ended before we had a CPU to see that. */
+static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 began)
+{
+	const __u64 each = asked.each ? (__u64)(asked.each * 1e9) : ~0ull - began;
+	__u64 end = asked.seconds ? began + (__u64)(asked.seconds * 1e9) : ~0ull;
+	__u64 next = began + each;
+
 	struct pollfd fds[] = { { .fd = process, .events = POLLIN },
 				{ .fd = signals, .events = POLLIN },
 				{ .fd = ring_buffer__epoll_fd(ring), .events = POLLIN } };
@@ -564,6 +590,10 @@ static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 end
 	while (!fds[0].revents && !fds[1].revents && now_ns() < end) {
 		poll(fds, 3, LOOK_MS);
 		ring_buffer__consume(ring);
+		if (now_ns() >= next) {
+			tell_so_far(began);
+			next = now_ns() + each;
+		}
 	}
 	end = programs->bss->counted.last_end;
 	return fds[0].revents && end ? end : now_ns();
@@ -601,12 +631,11 @@ int main(int argc, char **argv)
 	began = now_ns();
 	puts("{\"ready\": true}");
 	fflush(stdout);
-	end = watch(ring, process, signals,
-		    asked.seconds ? began + (__u64)(asked.seconds * 1e9) : ~0ull);
+	end = watch(ring, process, signals, began);
 	detach();
 	ring_buffer__consume(ring);
 	take_turns(0);
-	tell(gathered_began() > began ? gathered_began() : began, end);
+	tell(since(began), end, true);
 	ring_buffer__free(ring);
 	waits_bpf__destroy(programs);
 	unwind_close();

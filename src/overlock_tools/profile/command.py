@@ -5,9 +5,12 @@ import contextlib
 import json
 import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 from overlock_tools.preload import live
 from overlock_tools.profile import agent, diff, naming, report, show, timeline, verify
@@ -17,6 +20,7 @@ from overlock_tools.system.errors import Fail, say
 from overlock_tools.system.kernel_files import Tree, Unknown
 
 Report = dict[str, Any]
+EACH_S = 1
 
 
 @dataclass
@@ -40,7 +44,25 @@ class Context:
 
 def _sizes(options: dict[str, Any]) -> dict[str, int]:
     sizes = {"locks": options["locks"]}
-    return sizes | {"changes": timeline.MOST} if options["timeline"] else sizes
+    if options["timeline"]:
+        sizes["changes"] = timeline.MOST
+    if options["live"]:
+        sizes["each"] = EACH_S
+    return sizes
+
+
+def _answer(watching: agent.Watching, context: Context, name: str, options: dict[str, Any]) -> Seen:
+    """What was seen; meanwhile it is shown, if that is asked for."""
+    if not options["live"]:
+        return watching.answer(context.look)
+    from overlock_tools.profile import top
+
+    def looked() -> Iterator[Seen]:
+        for seen in watching.answers():
+            context.look()
+            yield seen
+
+    return top.watched(looked(), name, options["top"], Console(stderr=True))
 
 
 def _write(seen: Seen, program: str, context: Report, options: dict[str, Any]) -> Report:
@@ -77,7 +99,7 @@ def _watch_running(pid: int, options: dict[str, Any]) -> int:
     with agent.stopped_by_ctrl_c(watching):
         if not options["seconds"]:
             say(f"watching {name}, process {pid}; Ctrl-C ends the observation, not the process")
-        seen = watching.answer(context.look)
+        seen = _answer(watching, context, name, options)
     _write(seen, name, context.found, options)
     return 0
 
@@ -87,7 +109,7 @@ def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
     with agent.started(args, options["seconds"], sizes, options["by"]) as (watching, child):
         context = Context(child.pid)
         with agent.stopped_by_ctrl_c(watching):
-            seen = watching.answer(context.look)
+            seen = _answer(watching, context, Path(args[0]).name, options)
         found = _write(seen, Path(args[0]).name, context.found, options)
         code = child.wait()
     if options["verify"] and not code:
@@ -123,6 +145,8 @@ def run(program: tuple[str, ...], options: dict[str, Any]) -> int:
     for path in (options["json_path"], options["folded"], options["html"], options["timeline"]):
         if path:
             files.check_writable(path)
+    if options["live"] and not sys.stderr.isatty():
+        raise Fail("--live shows the locks on a terminal; leave it out where there is none")
     if program:
         return _watch_program(program, options)
     return _watch_running(options["pid"], options)
