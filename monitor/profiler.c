@@ -50,7 +50,7 @@ enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 static struct {
 	pid_t process;
 	double seconds; /* 0: until it ends */
-	double each;	/* after that time, and again, it tells what it has seen; 0: only at the end */
+	double each; /* after that time, and again, it tells what it has seen; 0: only at the end */
 	unsigned locks, threads, hertz, changes;
 } asked = { .locks = 16384, .threads = 16384, .hertz = 499 };
 

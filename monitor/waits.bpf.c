@@ -834,11 +834,9 @@ static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 now
 {
 	__u64 address = t->passing;
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
-	struct step s = { .address = address,
-			  .now = now,
-			  .waiters = -1,
-			  .changes = true,
-			  .role = ROLE_HOLDER };
+	struct step s = {
+		.address = address, .now = now, .waiters = -1, .changes = true, .role = ROLE_HOLDER
+	};
 
 	t->passing = 0;
 	if (!at)

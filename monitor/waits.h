@@ -72,7 +72,7 @@ struct lock_seen {
 	__u64 base[STATES];		   /* the subject's, at `since` */
 	__u64 ns[ROLES][STATES];	   /* of waiters: two that wait 1 ms are 2 ms */
 	__u64 wall[ROLES][STATES];	   /* in which somebody waited */
-	__s64 missed; /* of `ns`, by steps that came late; below 0: too much */
+	__s64 missed;			   /* of `ns`, by steps that came late; below 0: too much */
 	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
 	__u64 waits, gave_up, wait_ns, longest;
 	__u64 wakes;
@@ -120,11 +120,11 @@ struct exec_record {
 enum change_kind { CHANGE_STATE, CHANGE_SUBJECT };
 
 struct change {
-	__u64 at, lock;	 /* that the thread waits for, or whose subject it is */
-	__u32 kind, is;	 /* a state, STATES: it has ended; or a role */
-	__u32 thread;	 /* 0: nobody knows */
-	__u32 by;	 /* who made it so */
-	__u32 waiters;	 /* from then on */
+	__u64 at, lock; /* that the thread waits for, or whose subject it is */
+	__u32 kind, is; /* a state, STATES: it has ended; or a role */
+	__u32 thread;	/* 0: nobody knows */
+	__u32 by;	/* who made it so */
+	__u32 waiters;	/* from then on */
 	__u32 syscall;
 	char name[NAME_BYTES];
 	struct taker taker;
@@ -150,6 +150,6 @@ struct counted {
 	__u64 ended[STATES]; /* of threads that have exited */
 	__u64 threads;	     /* seen */
 	__u64 changes;
-	__u64 last_end;	     /* when a thread exited */
+	__u64 last_end; /* when a thread exited */
 };
 #endif
