@@ -98,6 +98,8 @@ def read(seen: Seen, names: Names) -> Story:
     for found in story.turns.values():
         for hold in _holds(found):
             story.holds[hold.thread].append(hold)
+    for holds in story.holds.values():
+        holds.sort(key=lambda hold: hold.at)
     return story
 
 

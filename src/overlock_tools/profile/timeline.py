@@ -6,6 +6,7 @@ release of a lock to the end of the wait that it ended. Who holds a lock is know
 somebody waits for it, and after a wait.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -135,7 +136,7 @@ def _arrows(told: Story, pid: int) -> Iterator[Entry]:
             if not turn or _in_vain(told, wait, later):
                 continue
             number += 1
-            tail, head = ((time - told.began) / US for time in (turn.at, wait.end))
+            tail, head = ((time - told.began) / US for time in (turn.at, _taken(told, wait)))
             yield from trace_events.arrow(
                 "release", number, (pid, turn.by, tail), (pid, wait.thread, head)
             )
@@ -152,6 +153,17 @@ def _ended_by(told: Story, wait: Wait) -> Turn | None:
     ran = [turn for turn in found if _runs(told, turn.by, turn.at)]
     goes_on = _runs(told, wait.thread, wait.end)
     return ran[-1] if ran and goes_on else None
+
+
+def _taken(told: Story, wait: Wait) -> int:
+    """When the lock was, as far as that was seen: soon after the wait."""
+    holds = told.holds.get(wait.thread, [])
+    number = bisect_left(holds, wait.end, key=lambda hold: hold.at)
+    found = holds[number : number + 1]
+    if not found or found[0].lock != wait.lock:
+        return wait.end
+    states = overlapping(told.states[wait.thread], wait.end, found[0].at + 1)
+    return found[0].at if len(list(states)) == 1 else wait.end
 
 
 def _runs(told: Story, thread: int, at: int) -> bool:

@@ -72,7 +72,7 @@ def test_this_machine(overlock: Overlock) -> None:
     if found["tsc_sync"]["value"] and os.uname().machine == "x86_64":
         assert found["tsc_sync"]["text"].endswith(f" of {len(os.sched_getaffinity(0))} CPUs")
     assert found["switch"]["value"]["median"] > 0
-    said = {"name", "knows", "cannot", "cost", "usual", "available"}
+    said = {"name", "knows", "cannot", "cost", "usual", "available", "ns"}
     assert all(said == set(source) for source in found["knowledge"]["value"])
     assert "quota_unseen" not in rules(report)
     assert report["verdict"]
