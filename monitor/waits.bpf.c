@@ -800,6 +800,14 @@ static __always_inline enum state asleep_as(struct task_struct *task, const stru
 	return STATE_SLEEPS;
 }
 
+/* Of the call in which it was woken for that lock: it has not run its own code since. */
+static __always_inline bool is_on_way_out(const struct thread_seen *t, struct task_struct *task)
+{
+	const struct pt_regs___x86 *regs = (const void *)bpf_task_pt_regs(task);
+
+	return t->passed && t->at.ip == t->passed_ip && BPF_CORE_READ(regs, di) == t->passed;
+}
+
 /*
  * A thread often loses its CPU on the way out of the call in which it was woken: it has not taken the lock
  * then, and waits on; for somebody else, if that one was faster.
@@ -839,6 +847,8 @@ static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 now
 	};
 
 	t->passing = 0;
+	t->passed =
+		address; /* it may be held up again at once: a group's quota takes the CPU on the way out */
 	if (!at)
 		return;
 	s.subject = named_holder(&at->lock, address) ?: self;
@@ -890,7 +900,7 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 			turns(task, t, STATE_YIELDS, now);
 			return;
 		}
-		if (t->passed && t->at.ip == t->passed_ip && looks_like_one(t->passed))
+		if (is_on_way_out(t, task) && looks_like_one(t->passed))
 			is_held_up(t, task->pid, now);
 		turns(task, t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
 		goes_away(task->pid, t, now);
