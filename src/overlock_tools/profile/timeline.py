@@ -136,7 +136,9 @@ def _arrows(told: Story, pid: int) -> Iterator[Entry]:
             if not turn or _in_vain(told, wait, later):
                 continue
             number += 1
-            tail, head = ((time - told.began) / US for time in (turn.at, _taken(told, wait)))
+            tail, head = (
+                (time - told.began) / US for time in (_released(told, turn), _taken(told, wait))
+            )
             yield from trace_events.arrow(
                 "release", number, (pid, turn.by, tail), (pid, wait.thread, head)
             )
@@ -153,6 +155,17 @@ def _ended_by(told: Story, wait: Wait) -> Turn | None:
     ran = [turn for turn in found if _runs(told, turn.by, turn.at)]
     goes_on = _runs(told, wait.thread, wait.end)
     return ran[-1] if ran and goes_on else None
+
+
+def _released(told: Story, turn: Turn) -> int:
+    """Within the slice of who held the lock, not in the next."""
+    holds = told.holds.get(turn.by, [])
+    number = bisect_left(holds, turn.at, key=lambda hold: hold.at) - 1
+    if number < 0 or holds[number].lock != turn.lock:
+        return turn.at
+    last = min(turn.at, holds[number].end - 1)
+    states = overlapping(told.states[turn.by], last, turn.at + 1)
+    return last if len(list(states)) == 1 else turn.at
 
 
 def _taken(told: Story, wait: Wait) -> int:
