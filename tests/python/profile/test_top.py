@@ -63,10 +63,13 @@ def test_only_so_many_locks() -> None:
     assert f"{ADDRESS:#x}" not in shown(BEFORE, AFTER, rows=1)
 
 
-def test_the_last_answer_counts() -> None:
-    out = Console(file=StringIO())
-    seen = [made(), made(ns=200 * MS)]
+def test_answers_as_they_come_and_the_last_counts() -> None:
+    text = StringIO()
+    seen = [made(locks=BEFORE), made(locks=AFTER, ns=200 * MS)]
+    out = Console(file=text, force_terminal=True, width=160)
     assert top.watched(iter(seen), "server", 8, out) is seen[-1]
+    assert "1.30 wait for locks" in text.getvalue()
+    assert "0.61 wait for locks" in text.getvalue()
 
 
 def test_no_answer() -> None:
