@@ -441,6 +441,14 @@ static __always_inline __u32 holder_at(__u64 address, __u32 op, __u32 value)
 	return value == 2 && mutex.kind <= MOST_KIND && mutex.users ? mutex.owner : 0;
 }
 
+/* By the mutex itself. 0: it does not tell, or it is free. */
+static __always_inline __u32 named_holder(const struct lock_seen *lock, __u64 address)
+{
+	__u32 holder = lock->owners ? holder_at(address, lock->op, lock->value) : 0;
+
+	return holder && bpf_map_lookup_elem(&threads, &holder) ? holder : 0;
+}
+
 static __always_inline bool looks_like_one(__u64 address)
 {
 	const struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
@@ -528,8 +536,10 @@ static __always_inline void show_holder(__u64 address, __u64 now)
 	if (!at)
 		return;
 	lock = &at->lock;
-	id = lock->subject;
-	if (lock->role != ROLE_HOLDER || !id)
+	id = named_holder(lock, address);
+	if (!id && lock->waiters && lock->role == ROLE_HOLDER) /* else it is who had it last */
+		id = lock->subject;
+	if (!id)
 		return;
 	t = bpf_map_lookup_elem(&threads, &id);
 	if (!t || t->state == STATE_RUNS || !t->at.sp || !is_due(&lock->next_holder, now, 0))
@@ -544,14 +554,6 @@ static __always_inline void remember(struct thread_seen *t, __u64 address)
 		return;
 	t->locks[1] = t->locks[0];
 	t->locks[0] = address;
-}
-
-/* By the mutex itself. 0: it does not tell, or it is free. */
-static __always_inline __u32 named_holder(const struct lock_seen *lock, __u64 address)
-{
-	__u32 holder = lock->owners ? holder_at(address, lock->op, lock->value) : 0;
-
-	return holder && bpf_map_lookup_elem(&threads, &holder) ? holder : 0;
 }
 
 /*

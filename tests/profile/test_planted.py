@@ -95,6 +95,16 @@ def test_what_the_holder_sleeps_in(build: Build, tmp_path: Path) -> None:
     assert any("rest" in [call["function"] for call in stack["calls"]] for stack in holders)
 
 
+def test_the_holder_s_stack_is_not_of_one_that_has_released_it(
+    build: Build, tmp_path: Path
+) -> None:
+    """Who had the lock before sleeps meanwhile, without it."""
+    found = profile(build("holder_lock"), tmp_path)
+    holders = [stack for stack in found.lock["stacks"] if stack["of"] == "holder"]
+    assert holders
+    assert not [stack for stack in holders if "rest" in [c["function"] for c in stack["calls"]]]
+
+
 def test_the_section_is_merely_long(build: Build, tmp_path: Path) -> None:
     found = profile(build("long_section"), tmp_path)
     check(found)
