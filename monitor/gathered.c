@@ -139,6 +139,8 @@ int gathered_record(void *context, void *data, size_t bytes)
 		began = ((struct exec_record *)data)->at;
 		unwind_begin();
 		break;
+	default:
+		break;
 	}
 	return 0;
 }
