@@ -2,12 +2,13 @@
 /*
  * overlock-sched-load: threads that share CPUs, some of which lie to the scheduler; and what a switch costs.
  *
- *	shares SECONDS ROLE...	a thread of each role computes; prints the CPU time of each
+ *	shares SECONDS ROLE...	a thread of each role computes; prints the CPU time of each, and how long it was
  *		honest		says nothing
  *		defers		always says "not now"
  *		names		always says that it waits for the next thread of this role
  *		light		the same as honest, at nice 5
  *		wakes		computes 0.1 ms, sleeps 1 ms, and so on
+ *		ROLE+MS		sleeps for so many ms first
  *	switches SECONDS	two threads on one CPU: each yields (yield_ns), or wakes the other and sleeps
  *				(sleep_ns); time of a switch
  */
@@ -30,6 +31,7 @@ enum { USAGE = 2, MOST = 64 };
 static struct thread {
 	pthread_t handle;
 	const char *role;
+	unsigned long late_ms;
 	uint32_t id;
 	double cpu_s;
 } threads[MOST];
@@ -74,6 +76,7 @@ static void *computes(void *argument)
 	me->id = ol_self();
 	usleep(50000); /* until the scheduler knows us */
 	pthread_barrier_wait(&all);
+	usleep((useconds_t)me->late_ms * 1000);
 	if (!strcmp(me->role, "defers"))
 		ol_defer_begin();
 	if (!strcmp(me->role, "light"))
@@ -88,22 +91,37 @@ static void *computes(void *argument)
 	return NULL;
 }
 
+/* As in honest+300. */
+static void assign(struct thread *to, char *role)
+{
+	char *late = strchr(role, '+');
+
+	to->role = role;
+	if (!late)
+		return;
+	*late = 0;
+	to->late_ms = strtoul(late + 1, NULL, 10);
+}
+
 static void share(double seconds, char **roles)
 {
+	double began;
+
 	pthread_barrier_init(&all, NULL, count + 1);
 	for (unsigned i = 0; i < count; i++) {
-		threads[i].role = roles[i];
+		assign(&threads[i], roles[i]);
 		if (pthread_create(&threads[i].handle, NULL, computes, &threads[i]))
 			exit(1);
 	}
 	pthread_barrier_wait(&all);
+	began = seconds_of(CLOCK_MONOTONIC);
 	usleep((useconds_t)(seconds * 1e6));
 	ol_store_relaxed(&over, 1u);
-	printf("{\"shares\": [");
+	printf("{\"seconds\": %.6f, \"shares\": [", seconds_of(CLOCK_MONOTONIC) - began);
 	for (unsigned i = 0; i < count; i++) {
 		pthread_join(threads[i].handle, NULL);
-		printf("%s{\"role\": \"%s\", \"cpu_s\": %.6f}", i ? ", " : "", threads[i].role,
-		       threads[i].cpu_s);
+		printf("%s{\"role\": \"%s\", \"late_ms\": %lu, \"cpu_s\": %.6f}", i ? ", " : "",
+		       threads[i].role, threads[i].late_ms, threads[i].cpu_s);
 	}
 	printf("]}\n");
 }

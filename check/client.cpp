@@ -137,6 +137,7 @@ Program Client::program() {
     p.finish = [this] { finish(); };
     p.interrupted = [this](size_t, Budget kind) { interrupted(kind); };
     p.may_stick = [this] { return may_stick(); };
+    p.by_clock = ops_.traits & OL_BY_CLOCK;
     p.able = [this](size_t me) { return me < able_.size() ? able_[me] : engine::Abilities{}; };
     return p;
 }

@@ -142,7 +142,7 @@ int World::schedule() {
         if (!could) {
             tell_who_waits();
             could = timed_watchers();
-            if (!could && rules_.timeouts && program_->may_stick())
+            if (!could && rules_.timeouts && (program_->by_clock || program_->may_stick()))
                 could = timed_sleepers();
             forced = could != 0;
             if (!forced) {
@@ -249,13 +249,26 @@ Mask World::enabled() const {
 // Those who wait for a change or a time, and whose turn it is: time goes on for all alike. Whoever
 // has looked again and again without anything having changed will not find anything.
 Mask World::timed_watchers() const {
+    return whose_turn([](const Agent &a) {
+        return a.doing == Doing::runs && a.watches && a.watches_until != never;
+    });
+}
+
+// Those who sleep until a time. It passes only for want of a holder, or if sleepers look again by
+// the clock: that it passes in any case must not hide a wake-up that was lost.
+Mask World::timed_sleepers() const {
+    return whose_turn(
+        [](const Agent &a) { return a.doing == Doing::parks && a.parks_until != never; });
+}
+
+Mask World::whose_turn(bool (*is_one)(const Agent &)) const {
     constexpr unsigned often = 8;
     unsigned fewest = often;
     Mask m = 0;
 
     for (size_t i = 0; rules_.timeouts && i < contexts_; i++) {
         const Agent &a = *agents_[i];
-        if (a.doing != Doing::runs || !a.watches || a.watches_until == never || a.forced > fewest)
+        if (!is_one(a) || a.forced > fewest)
             continue;
         if (a.forced < fewest)
             m = 0;
@@ -263,17 +276,6 @@ Mask World::timed_watchers() const {
         if (fewest < often)
             m |= bit(i);
     }
-    return m;
-}
-
-// Those who sleep until a time. It passes only for want of a holder: that it passes in any case
-// must not hide a wake-up that was lost.
-Mask World::timed_sleepers() const {
-    Mask m = 0;
-
-    for (size_t i = 0; i < contexts_; i++)
-        if (agents_[i]->doing == Doing::parks && agents_[i]->parks_until != never)
-            m |= bit(i);
     return m;
 }
 

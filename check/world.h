@@ -43,6 +43,7 @@ struct Program {
     std::function<void()> finish = [] {}; // from outside, when all are done and buffers are empty
     std::function<void(size_t me, Budget kind)> interrupted = [](size_t, Budget) {};
     std::function<bool()> may_stick = [] { return false; }; // nobody can go on, and that is fine
+    bool by_clock = false; // sleepers look again by the clock: none needs to be woken
     std::function<engine::Abilities(size_t me)> able = [](size_t) { return engine::Abilities{}; };
     // Memory for a context's stack that others may use too; nothing: the engine's own.
     std::function<std::span<uint8_t>(size_t me)> stack = [](size_t) {
@@ -314,6 +315,7 @@ private:
     bool can_go(size_t i) const;
     Mask timed_watchers() const;
     Mask timed_sleepers() const;
+    Mask whose_turn(bool (*is_one)(const Agent &)) const;
     void changed();
     static bool waits_too_long(const Agent &a);
     void stuck();

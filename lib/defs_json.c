@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints what the .def files say, as JSON, for those who do not read C. */
 #include "site.h"
+#include <chaos/record.h>
 #include <defaults.h>
 
 #include <ctype.h>
@@ -147,6 +148,19 @@ static void live(void)
 #undef FIELD
 }
 
+/* Where sites and threads are in a record of `overlock chaos`: record.h. */
+static void chaos(void)
+{
+	printf(",\n  \"chaos\": {\"n_objects\": %zu, \"objects\": %zu, \"object\": %d, ",
+	       offsetof(struct chaos_record, n_objects), offsetof(struct chaos_record, objects),
+	       CHAOS_PATH);
+	printf("\"most_objects\": %d, \"most_sites\": %d, \"most_threads\": %d, ", CHAOS_OBJECTS,
+	       CHAOS_SITES, CHAOS_THREADS);
+	printf("\"sites\": %zu, \"site\": %zu, \"threads\": %zu, \"thread\": %zu}",
+	       offsetof(struct chaos_record, sites), sizeof(struct chaos_site),
+	       offsetof(struct chaos_record, threads), sizeof(struct chaos_thread));
+}
+
 static void list(const char *name)
 {
 	printf(",\n  \"%s\": [", name);
@@ -231,6 +245,15 @@ int main(void)
 #define CHOICE(workload, name, choices, what) choice(#workload, #name, choices, what);
 #include <params.def>
 	printf("\n  ]");
+	list("chaos_kinds");
+#define CHAOS_KIND(name, what) entry(#name, what);
+#include <chaos/kinds.def>
+	printf("\n  ]");
+	list("chaos_settings");
+#define CHAOS_SETTING(name, what) entry("OVERLOCK_CHAOS_" #name, what);
+#include <chaos/settings.def>
+	printf("\n  ]");
+	chaos();
 	live();
 	printf("\n}\n");
 	return fflush(stdout) || ferror(stdout);

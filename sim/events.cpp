@@ -25,7 +25,7 @@ void Events::take_near(Timer &t) {
     while (*place != &t)
         place = &(*place)->next_;
     *place = t.next_;
-    mark(b);
+    mark_if_empty(b);
 }
 
 void Events::put_far(Timer &t) {
@@ -64,7 +64,7 @@ bool Events::next() {
     if (!t)
         return false;
     begins(*t);
-    t->happens_();
+    (*t->happens_)();
     return true;
 }
 

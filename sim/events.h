@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <set>
 
 namespace ol::simulator {
@@ -17,11 +18,9 @@ class Task;
 
 // Something that can be set to happen, once at a time. It must be cancelled before it goes.
 class Timer {
-    std::function<void()> happens_; // before what is asked all the time, which is together
-
 public:
     explicit Timer(std::function<void()> happens, Task *goes_on = nullptr)
-        : happens_(std::move(happens)), goes_on(goes_on) {}
+        : goes_on(goes_on), happens_(std::make_unique<Happens>(std::move(happens))) {}
     Timer(const Timer &) = delete;
     Timer &operator=(const Timer &) = delete;
 
@@ -32,13 +31,15 @@ public:
 
 private:
     friend class Events;
+    using Happens = const std::function<void()>;
     enum class Where : uint8_t { nowhere, near, far };
 
     bool before(const Timer &t) const { return at_ != t.at_ ? at_ < t.at_ : order_ < t.order_; }
 
     Time at_ = never;
     uint64_t order_ = 0;
-    Timer *next_ = nullptr; // in its bucket
+    Timer *next_ = nullptr;            // in its bucket
+    std::unique_ptr<Happens> happens_; // apart: what is asked all the time fits in a cache line
     Where where_ = Where::nowhere;
 };
 
@@ -51,7 +52,7 @@ public:
     uint64_t happened() const { return happened_; }
 
     void set(Timer &t, Time at); // again: at another time
-    void cancel(Timer &t);
+    [[gnu::noinline]] void cancel(Timer &t);
 
     // The next thing happens; false if there is none.
     bool next();
@@ -97,22 +98,21 @@ private:
     }
     void put_near(Timer &t);
     void take_near(Timer &t);
-    void put_far(Timer &t);
-    void take_far(Timer &t);
-    // Without branches, which none could predict.
-    void mark(size_t b) {
-        uint64_t filled = near_[b] != nullptr;
-        uint64_t &used = used_[b / 64];
-        used = (used & ~(uint64_t(1) << b % 64)) | filled << b % 64;
-        uint64_t any = used != 0;
-        words_ = (words_ & ~(uint64_t(1) << b / 64)) | any << b / 64;
+    [[gnu::noinline]] void put_far(Timer &t);
+    [[gnu::noinline]] void take_far(Timer &t);
+    void mark_if_empty(size_t b) {
+        if (near_[b])
+            return;
+        used_[b / 64] &= ~(uint64_t(1) << b % 64);
+        if (!used_[b / 64])
+            words_ &= ~(uint64_t(1) << b / 64);
     }
     // The first of all, which is the first of its bucket.
     void begins(Timer &t) {
         if (t.where_ == Timer::Where::near) {
             size_t b = bucket(t.at_);
             near_[b] = t.next_;
-            mark(b);
+            mark_if_empty(b);
         } else {
             take_far(t);
         }

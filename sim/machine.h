@@ -29,6 +29,7 @@ struct Machine {
     unsigned cpus = 2, threads_per_core = 1, cores_per_socket = 2;
     unsigned smt_percent = 60;    // speed of each of two busy threads of a core
     unsigned jitter_percent = 20; // how much the way of a line varies, either way
+    Time tick_jitter = 0;         // ticks of Linux's schedulers are late, by less than that
     Costs costs;
 
     unsigned core_of(unsigned cpu) const { return cpu / threads_per_core; }
@@ -102,7 +103,7 @@ private:
         return std::max(now, l.busy) + (l.hammers ? among_hammers(l) : 0);
     }
     unsigned others(const uint64_t *sharers, unsigned core) const;
-    Time among_hammers(const Line &l) const;
+    [[gnu::noinline]] Time among_hammers(const Line &l) const;
     // Otherwise contexts would fall into step with each other, as they do nowhere else.
     Time varied(Time way) {
         const uint32_t jitter = machine_.jitter_percent;

@@ -19,12 +19,16 @@ public:
     T &operator[](size_t i) {
         auto &page = pages_[i / length];
         if (!page)
-            page = std::make_unique<T[]>(length * each_);
+            make(page);
         return page[i % length * each_];
     }
 
 private:
     static constexpr size_t length = 256;
+
+    [[gnu::cold]] void make(std::unique_ptr<T[]> &page) {
+        page = std::make_unique<T[]>(length * each_);
+    }
 
     const size_t size_, each_;
     std::vector<std::unique_ptr<T[]>> pages_;

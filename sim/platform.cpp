@@ -31,10 +31,8 @@ void Simulation::resume(Task &t) {
 void Simulation::suspend(Task &t) {
     Task *next = one_by_one_ || over_ ? nullptr : events_.next_to_go_on();
 
-    if (!next) {
-        t.coroutine.suspend();
-        return;
-    }
+    if (!next)
+        return t.coroutine.suspend();
     goes_on(*next);
     if (next != &t)
         t.coroutine.hand_over(next->coroutine);
@@ -128,13 +126,15 @@ inline uint64_t Simulation::load(const Access &a, uint64_t value) {
     return value;
 }
 
-// Its effect is there at once, but nobody else can have the line before it is done. A store waits
-// in the store buffer, an atomic operation for all stores before it.
 uint64_t Simulation::access(const Access &a) {
     uint64_t old = Memory::read(a.address(), a.width);
 
-    if (a.op == Op::load)
-        return load(a, old);
+    return a.op == Op::load ? load(a, old) : change(a, old);
+}
+
+// Its effect is there at once, but nobody else can have the line before it is done. A store waits
+// in the store buffer, an atomic operation for all stores before it.
+uint64_t Simulation::change(const Access &a, uint64_t old) {
     uint64_t result = truncated(result_of(a, old), a.width);
     if (!self_) {
         Memory::write(a.address(), a.width, result);
@@ -234,14 +234,23 @@ void Simulation::notice(size_t line) {
     auto &list = watchers_[line];
     if (list.empty())
         return;
-    size_t next = random_.below(static_cast<uint32_t>(list.size()));
+    Watch *const *first = list.data(), *const *end = first + list.size();
+    Watch *const *next = first + random_.below(static_cast<uint32_t>(list.size()));
     for (size_t left = list.size(); left; left--) {
-        const Watch &w = *list[next];
+        const Watch &w = **next;
         Task &t = *w.task;
-        next = next + 1 == list.size() ? 0 : next + 1;
+        next = next + 1 == end ? first : next + 1;
         if (t.doing == Doing::polls && t.on_cpu() && !t.looks && w.look.is_old())
             look(t, w);
     }
+}
+
+// Processors see loops of virtual CPUs, not of the host's threads.
+void Simulation::tell_of_spinning(Task &t) {
+    Kind kind = t.guest.plan.kind;
+
+    if (kind != Kind::threads)
+        host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
 }
 
 inline void Simulation::poll(Task &t, Time until) {
@@ -252,10 +261,8 @@ inline void Simulation::poll(Task &t, Time until) {
     t.hammers(true);
     if (until != never)
         events_.set(t.step, std::max(until, events_.now() + t.poll_period));
-    // Processors see loops of virtual CPUs, not of the host's threads.
-    Kind kind = t.guest.plan.kind;
-    if (watches_spinning_ && kind != Kind::threads)
-        host_.policy().spins(*t.on_host(), t.spins_from, kind == Kind::users);
+    if (watches_spinning_)
+        tell_of_spinning(t);
     suspend(t);
 }
 

@@ -35,6 +35,7 @@ Machine read_machine(const Json &json) {
     t.get("cores_per_socket", m.cores_per_socket);
     t.get("smt_percent", m.smt_percent);
     t.get("jitter_percent", m.jitter_percent);
+    t.time("tick_jitter_ns", ns, m.tick_jitter);
     if (auto costs = t.take("costs"))
         m.costs = read_costs(*costs);
     t.end();
@@ -47,6 +48,8 @@ Machine read_machine(const Json &json) {
     at_least_one(m.smt_percent, "machine.smt_percent");
     if (m.jitter_percent > 99)
         bad("machine.jitter_percent is above 99");
+    if (m.tick_jitter > ms)
+        bad("machine.tick_jitter_ns is above 1000000");
     return m;
 }
 

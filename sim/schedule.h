@@ -214,6 +214,7 @@ public:
     unsigned cpus_per_socket = UINT32_MAX, cpus_per_core = 1;
     uint64_t seed = 0;                              // of what is not to be in step
     Time part_of(Time time, uint64_t number) const; // less than all, by the seed
+    Time tick_jitter = 0;                           // ticks are late, by less than that
     Time most_deferral = 0; // a slice that is over goes on for so long on request
     Time spin_gap = 0;      // polls that are further apart are not one loop
     Time exit = 0;          // cost of an interruption of a virtual CPU

@@ -36,6 +36,7 @@ Simulation::Simulation(const Scenario &scenario)
     host_.cpus_per_socket = machine().threads_per_core * machine().cores_per_socket;
     host_.seed = scenario_.seed;
     host_.exit = machine().costs.exit;
+    host_.tick_jitter = machine().tick_jitter;
     host_.use(make_policy(scenario_.scheduler, host_, scenario_.settings, scenario_.features));
     watches_spinning_ = host_.policy().watches_spinning();
     for (const GuestPlan &plan : scenario_.guests)
@@ -112,6 +113,7 @@ void Simulation::make_contexts(Guest &g) {
     }
     if (nested) {
         g.level = std::make_unique<Level>(events_, machine().costs.change);
+        g.level->tick_jitter = machine().tick_jitter;
         for (unsigned i = 0; i < plan.vcpus; i++) {
             g.cpus.push_back(std::make_unique<VirtualCpu>(host_, g.group, *g.level, i));
             g.level->add(static_cast<Cpu &>(*g.cpus.back()));

@@ -114,8 +114,10 @@ private:
     void give_up(uint32_t to);
     void end_turn(Time until);
     void poll(Task &t, Time until);
+    void tell_of_spinning(Task &t);
     void notice(size_t line);
     uint64_t load(const engine::Access &a, uint64_t value);
+    [[gnu::noinline]] uint64_t change(const engine::Access &a, uint64_t old);
     void look(Task &t, const Watch &w);
     Time told_end(const Cpu &c, uint64_t slice) const;
     size_t line_of(const void *p) const {

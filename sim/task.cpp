@@ -138,8 +138,10 @@ void Task::settle() {
         simulation_.settle(*l);
 }
 
-void Task::hammers_at(const Look &look, bool begins) {
-    simulation_.lines().hammer(look.at, begins ? 1 : -1, poll_period);
+void Task::hammers_lines(bool begins) {
+    for (unsigned i = 0; i < watched; i++)
+        if (watches[i].look.writes)
+            simulation_.lines().hammer(watches[i].look.at, begins ? 1 : -1, poll_period);
 }
 
 void Looks::wrote(const uint8_t *at, uint8_t width) {

@@ -25,7 +25,7 @@ struct Guest;
 struct Look {
     uint8_t *at = nullptr;
     uint64_t value = 0;
-    uint8_t width = 0;
+    uint32_t width = 0;  // not beside `writes`: one load of both would wait for two stores
     bool writes = false; // it was read by an operation that takes the line
 
     bool same_word(const Look &l) const {
@@ -132,11 +132,8 @@ public:
     Time cpu_time() const;
     // While it polls by writing, it takes the lines from others.
     void hammers(bool begins) {
-        if (!takes_lines)
-            return;
-        for (unsigned i = 0; i < watched; i++)
-            if (watches[i].look.writes)
-                hammers_at(watches[i].look, begins);
+        if (takes_lines)
+            hammers_lines(begins);
     }
     bool ran_again(); // a waiter that had been preempted, since it was last asked
     void takes_ticket();
@@ -144,11 +141,8 @@ public:
     Guest &guest;
     const uint32_t index, id; // in its guest; in its address space, from 1
 
-private:
-    int core_ = -1; // null: it has none
-
-public:
-    // What a look needs is close together: waiters take turns at looking.
+    // What a look needs is in few cache lines: waiters take turns at looking.
+    alignas(Lines::bytes) std::array<Watch, Looks::most> watches;
     Coroutine coroutine;
     Timer step; // it goes on
     Doing doing = Doing::goes_on;
@@ -156,7 +150,12 @@ public:
     bool waiting = false;     // for a lock
     bool takes_lines = false; // by polls that write
     unsigned watched = 0;     // in the turn before
-    Time left = 0;            // of what it does, while it has no CPU
+
+private:
+    int core_ = -1; // null: it has none
+
+public:
+    Time left = 0; // of what it does, while it has no CPU
     Time poll_from = 0, poll_period = 0;
     Time paused = 0;                  // in this turn of its loop
     const uint8_t *fetched = nullptr; // what it looks at, and when it has it
@@ -165,8 +164,7 @@ public:
     Time told_at = never;            // it polls a page of the host, which is written then
     Time tells_by = never;           // when the clock will tell this turn something new
     Looks looks_at;                  // in this turn of its loop
-    std::array<Watch, Looks::most> watches;
-    Time drained = 0; // its stores are in the caches
+    Time drained = 0;                // its stores are in the caches
 
     Timer alarm; // a park ends
     const uint32_t *parked_on = nullptr;
@@ -186,7 +184,7 @@ public:
     Counts counts;
 
 private:
-    void hammers_at(const Look &look, bool begins);
+    void hammers_lines(bool begins);
     void settle();
     void preempted();
     void runs_again();

@@ -78,11 +78,11 @@ suite(demo QUICK ALONE SECONDS 60
 	COMMAND "pytest tests/demo")
 
 suite(kernel SECONDS 100
-	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices"
+	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters"
 	PATHS include guest tests/kernel
 	NEEDS kernel-module
 	BUILD all
-	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py tests/kernel/test_slices.py")
+	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py tests/kernel/test_slices.py tests/kernel/test_waits.py")
 
 suite(kernel-boot LONG SECONDS 120
 	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails"
@@ -110,6 +110,12 @@ suite(profile ALONE SECONDS 90
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/profile tests/python/profile")
+
+suite(chaos SECONDS 60
+	WHAT "overlock chaos: its library answers as glibc, decisions by seed alone; planted bugs are found at their sites, healthy programs pass; bisection, interrupts"
+	PATHS preload/chaos preload/diag/symbols.c src/overlock_tools/chaos src/overlock_tools/cli/commands/chaos.py tests/chaos tests/python/chaos
+	BUILD all
+	COMMAND "pytest tests/chaos tests/python/chaos")
 
 suite(scx SECONDS 180
 	WHAT "overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import advice_tables
 import apps_measured
+import chaos_programs
 import guest_measured
+import late_ticks
 import scheduler_measured
 import simulated_grid
 import simulated_papers
@@ -20,6 +22,7 @@ import simulator_speed
 import survey
 from lock_pages import PROPERTIES, linked, table
 
+from overlock_tools.chaos import settings as chaos
 from overlock_tools.cli.commands.tunables import WHEN
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
@@ -82,6 +85,10 @@ def scenarios_table() -> str:
         value = scenario.metavar.replace("|", "\\|")  # GitHub ends a cell there, even in code
         rows.append([f"`--{scenario.name} {value}`", scenario.help])
     return table(["option", "what it does"], rows)
+
+
+def chaos_kinds_table() -> str:
+    return table(["kind", "the moment"], [[f"`{k}`", what] for k, what in chaos.kinds().items()])
 
 
 def events_table() -> str:
@@ -249,6 +256,10 @@ PARTS: dict[str, Callable[..., str]] = {
     "variables": variables_table,
     "doctor-rules": rules_table,
     "doctor-facts": facts_table,
+    "chaos-kinds": chaos_kinds_table,
+    "chaos-overhead": chaos_programs.overhead_table,
+    "chaos-programs": chaos_programs.programs_table,
+    "chaos-bugs": chaos_programs.bugs_table,
     "check-scenarios": check_scenarios_table,
     "check-models": check_models_table,
     "check-budgets": check_budgets_table,
@@ -263,12 +274,16 @@ PARTS: dict[str, Callable[..., str]] = {
     "guest-hosted": guest_hosted,
     "guest-claims": guest_claims,
     "scheduler": scheduler_measured.scheduler_table,
+    "scheduler-neighbours": scheduler_measured.neighbours_table,
+    "scheduler-preempted": scheduler_measured.preempted_table,
+    "scheduler-programs": scheduler_measured.programs_table,
+    "scheduler-switches": scheduler_measured.switches_table,
     "grid-classes": simulated_grid.classes,
     "grid-regrets": simulated_grid.regrets,
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,
-    "simulated-scenarios": simulated_papers.scenarios,
     "simulated-verdicts": simulated_papers.verdicts,
+    "late-ticks": late_ticks.late_ticks_table,
     "simulator-speed": simulator_speed.speed_table,
     "survey": survey.waiting,
     "survey-counts": survey.counts,

@@ -1,28 +1,53 @@
 # SPDX-License-Identifier: MIT
-"""The table of docs/scheduler.md, from docs/measured/scheduler.json.
+"""The tables of docs/results/scheduler.md, from docs/measured/scheduler.json.
 
-The file has the cells of some boots of `overlock guest sched --json`. Rates of different boots are
-not compared, so each lock with its threads is a row, and all of a row is of one boot.
+The file has what `overlock guest sched --json` wrote in some boots. Rates of different boots are
+not compared: a lock or a program with its threads is a row, and all of a row is of one boot.
+
+    python tools/scheduler_measured.py RESULT.json...
+
+makes the file from such results.
 """
 
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from lock_pages import table
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs/measured/scheduler.json"
+PROGRAMS = ("openmp", "leveldb", "pgbench")
 # The columns, by what the guest was scheduled by.
 UNDER = {
     "kernel": "EEVDF",
-    "sched --no-publish": "a",
-    "sched --no-lead": "a, b, c",
-    "sched --no-defer": "a, b, d",
+    "plain": "plain sched_ext",
+    "sched --no-keep": "no a",
+    "sched --no-publish": "no b to d",
+    "sched --no-defer": "no c",
+    "sched --no-lead": "no d",
     "sched": "a to d",
 }
 
 
-def _cell(cell: dict[str, Any] | None) -> str:
+def _boots() -> list[dict[str, Any]]:
+    boots: list[dict[str, Any]] = json.loads(MEASURED.read_text())["boots"]
+    return boots
+
+
+def _by_row(boots: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """A lock or program, its threads, and its cells by scheduler."""
+    rows: dict[tuple[int, str, int], dict[str, Any]] = {}
+    for number, boot in enumerate(boots):
+        for cell in boot["cells"]:
+            row = rows.setdefault((number, cell["lock"], cell["threads"]), {})
+            row[cell["under"]] = cell
+    for (_, name, threads), cells in sorted(rows.items(), key=lambda row: row[0][2]):
+        yield name, threads, cells
+
+
+def _shown(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return ""
     rate, wait = cell["rates"][0], cell["p99_us"][0]
@@ -31,13 +56,85 @@ def _cell(cell: dict[str, Any] | None) -> str:
     return f"{shown} / {long} / {cell['jain'][0]:.2f}"
 
 
+def _rates(boots: list[dict[str, Any]], what: str) -> str:
+    rows = list(_by_row(boots))
+    under = {key: name for key, name in UNDER.items() if any(key in row[2] for row in rows)}
+    lines = [
+        [f"`{name}`", str(threads), *(_shown(cells.get(key)) for key in under)]
+        for name, threads, cells in rows
+    ]
+    return table([what, "threads", *under.values()], lines)
+
+
+def _with_cells(programs: bool, counted: bool) -> list[dict[str, Any]]:
+    return [
+        boot
+        for boot in _boots()
+        if (cells := boot.get("cells"))
+        and (cells[0]["lock"] in PROGRAMS) == programs
+        and bool(cells[0].get("acquired")) == counted
+    ]
+
+
 def scheduler_table() -> str:
     """Acquisitions per second / p99 wait / Jain."""
-    rows = []
-    for boot in json.loads(MEASURED.read_text())["boots"]:
-        by = {(c["lock"], c["threads"], c["under"]): c for c in boot["cells"]}
-        for lock, threads in dict.fromkeys((c["lock"], c["threads"]) for c in boot["cells"]):
-            cells = [_cell(by.get((lock, threads, under))) for under in UNDER]
-            rows.append([f"`{lock}`", str(threads), *cells])
-    rows.sort(key=lambda row: int(row[1]))
-    return table(["lock", "threads", *UNDER.values()], rows)
+    return _rates(_with_cells(programs=False, counted=False), "lock")
+
+
+def programs_table() -> str:
+    return _rates(_with_cells(programs=True, counted=False), "program")
+
+
+def _per(preempted: int, acquired: int) -> str:
+    return f"{1000 * preempted / acquired:.3g}" if acquired else ""
+
+
+def preempted_table() -> str:
+    """Waiters and holders that were preempted, of a thousand acquisitions."""
+    lines = []
+    for name, threads, cells in _by_row(_with_cells(programs=False, counted=True)):
+        for under, cell in cells.items():
+            acquired, lwp, lhp = (sum(cell[key]) for key in ("acquired", "lwp", "lhp"))
+            counts = [f"{lwp} ({_per(lwp, acquired)})", f"{lhp} ({_per(lhp, acquired)})"]
+            rate = f"{cell['rates'][0]:,.0f}"
+            lines.append([str(threads), f"`{name}`", UNDER[under], rate, f"{acquired:,}", *counts])
+    lines.sort(key=lambda line: (int(line[0]), line[1]))
+    heads = ["threads", "lock", "under", "rate", "acquired", "preempted in line", "while holding"]
+    return table(heads, lines)
+
+
+def _said(word: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What loads said that say such a word; under which scheduler."""
+    for boot in _boots():
+        under = "kernel"
+        for answer in boot.get("said", ()):
+            under = answer.get("under", under)
+            if word in answer:
+                yield under, answer
+
+
+def neighbours_table() -> str:
+    """A thread that computes, beside threads that compete for a lock."""
+    rows: dict[str, dict[str, str]] = {}
+    for under, hog in _said("hog"):
+        rows.setdefault(hog["hog"], {})[under] = f"{100 * (hog['of_fair'] - 1):+.1f} %"
+    columns = [key for key in UNDER if any(key in row for row in rows.values())]
+    lines = [[f"`{lock}`", *(row.get(key, "") for key in columns)] for lock, row in rows.items()]
+    return table(["lock of the others", *(UNDER[key] for key in columns)], lines)
+
+
+def switches_table() -> str:
+    lines = [
+        [UNDER[under], f"{told['yield_ns']:,.0f}", f"{told['sleep_ns']:,.0f}"]
+        for under, told in _said("yield_ns")
+    ]
+    return table(["", "both yield", "they sleep and wake each other"], lines)
+
+
+def main() -> None:
+    boots = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
+    MEASURED.write_text(json.dumps({"boots": boots}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -87,18 +87,3 @@ def reasons(paper: str) -> str:
         for line in lines
     )
     return "\n".join(wrapped) + "\n"
-
-
-def scenarios() -> str:
-    rows = [
-        [
-            f"`{name}`",
-            about["title"].partition(": ")[2] or about["title"],
-            about["host"],
-            f"{about['ms']:g} ms",
-            str(about["seeds"]),
-            str(about["runs"]),
-        ]
-        for name, about in known()["scenarios"].items()
-    ]
-    return table(["scenario", "of", "scheduler", "simulated", "seeds", "runs"], rows)

@@ -29,6 +29,7 @@ CARRIED = (
     "liboverlock-run.so",
     "liboverlock-run-counted.so",
     "liboverlock-run-checked.so",
+    "liboverlock-chaos.so",
 )
 # They need libraries to build that nothing else needs: docs/dependencies.md
 CHECKER = ("overlock-check", "overlock-sim", "overlock-costs")

@@ -34,7 +34,7 @@ enum { QUEUE = 0 };
 /* The tick ends what the timer failed to end. */
 #define GUARD_NS	10000000
 
-static __u64 vtime_now; /* of the thread that ran last */
+static __u64 vtime_now; /* of the first in the queue when a thread last began to run */
 
 struct mine {
 	__u64 id, begin, end; /* of the slice */
@@ -70,6 +70,7 @@ struct {
 
 struct cpu {
 	struct bpf_timer timer;
+	__u64 armed;  /* when it ends; 0: it has ended */
 	__s32 thread; /* whose slice it will end */
 	__u64 left;   /* when the last one stopped */
 };
@@ -190,7 +191,19 @@ static __always_inline void note_leaving(struct task_struct *p, __u64 now)
 		cpu->left = now;
 }
 
-/* The timer is bound to the CPU that starts it, which is the thread's but for rare changes of its policy. */
+/*
+ * The timer is bound to the CPU that starts it, which is the thread's but for rare changes of its policy. One
+ * that ends too soon is left alone: most slices are given up early, and to start it costs as much as
+ * the rest of a switch. over() starts it again.
+ */
+static __always_inline void start_timer(struct cpu *cpu, __u64 end)
+{
+	if (cpu->armed && !before(end, cpu->armed))
+		return;
+	cpu->armed = end;
+	bpf_timer_start(&cpu->timer, end, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
 static __always_inline void end_at(struct task_struct *p, struct mine *m, __u64 end)
 {
 	__u32 key = scx_bpf_task_cpu(p);
@@ -200,12 +213,34 @@ static __always_inline void end_at(struct task_struct *p, struct mine *m, __u64 
 	if (!keeps || !cpu)
 		return;
 	cpu->thread = p->pid;
-	bpf_timer_start(&cpu->timer, end, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	start_timer(cpu, end);
+}
+
+/*
+ * Time goes on with who has had the least, not with who runs: that may be a thread that was led, and all
+ * that enter the queue behind it would lose what they still have to get.
+ */
+static __always_inline void advance(const struct task_struct *running)
+{
+	__u64 least = running->scx.dsq_vtime;
+	struct task_struct *p;
+
+	if (!before(vtime_now, least))
+		return;
+	bpf_for_each(scx_dsq, p, QUEUE, 0)
+	{
+		if (before(p->scx.dsq_vtime, least))
+			least = p->scx.dsq_vtime;
+		break;
+	}
+	if (before(vtime_now, least))
+		vtime_now = least;
 }
 
 /* A slice after the one that is over, without leaving the CPU. */
 static __always_inline void renew(struct task_struct *p, struct mine *m, __u64 now)
 {
+	advance(p);
 	m->put_off = m->yielded = false;
 	p->scx.slice = slice_ns + (keeps ? GUARD_NS : 0);
 	end_at(p, m, now + slice_ns);
@@ -240,14 +275,18 @@ static int over(void *map, __u32 *key, struct cpu *cpu)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct mine *m;
-	__u64 now;
+	__u64 now = bpf_ktime_get_ns();
 
+	cpu->armed = 0;
 	if (p->pid != cpu->thread || !p->pid)
 		return 0;
 	m = bpf_task_storage_get(&threads, p, 0, 0);
-	now = bpf_ktime_get_ns();
-	if (!m || !m->on || before(now, m->end))
+	if (!m || !m->on)
 		return 0;
+	if (before(now, m->end)) {
+		start_timer(cpu, m->end);
+		return 0;
+	}
 	if (defers && put_off(p, m, now))
 		return 0;
 	scx_bpf_kick_cpu(*key, NUMBER(scx_kick_flags, SCX_KICK_PREEMPT));
@@ -261,23 +300,25 @@ static __always_inline __u64 slice_given(void)
 	return slice_ns + (keeps ? GUARD_NS : 0);
 }
 
-SEC("struct_ops/select_cpu")
-__s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
-{
-	bool idle = false;
-	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &idle);
-
-	if (idle)
-		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(), 0);
-	return cpu;
-}
-
 /* Who slept has at most a slice in hand. */
 static __always_inline __u64 vtime_of(const struct task_struct *p)
 {
 	__u64 least = vtime_now - slice_ns;
 
 	return before(p->scx.dsq_vtime, least) ? least : p->scx.dsq_vtime;
+}
+
+SEC("struct_ops/select_cpu")
+__s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
+{
+	bool idle = false;
+	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &idle);
+
+	if (idle) {
+		p->scx.dsq_vtime = vtime_of(p);
+		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(), 0);
+	}
+	return cpu;
 }
 
 /* A thread of the kernel's that serves one CPU is next there: it works for whoever runs. */
@@ -408,8 +449,7 @@ void BPF_PROG(running, struct task_struct *p)
 	struct mine *m = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 now = bpf_ktime_get_ns();
 
-	if (before(vtime_now, p->scx.dsq_vtime))
-		vtime_now = p->scx.dsq_vtime;
+	advance(p);
 	if (!m)
 		return;
 	m->on = true;

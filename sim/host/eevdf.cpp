@@ -20,10 +20,10 @@ public:
           parity_(s.eevdf_run_to_parity),
           forfeit_(s.eevdf_forfeit) {}
 
-    Time slice(const Cpu &, const Entity &e) override {
+    Time slice(const Cpu &c, const Entity &e) override {
         int64_t left = (e.deadline - e.virtual_time) * weight(e) / usual_weight;
 
-        return until_tick(left > 0 ? static_cast<Time>(left) : 0);
+        return until_tick(c, left > 0 ? static_cast<Time>(left) : 0);
     }
 
     bool passes(const Cpu &c) const override {

@@ -21,7 +21,7 @@ public:
         auto used = static_cast<int64_t>(c.used());
         int64_t left = share(c, e) - used;
 
-        return until_tick(left > 0 ? static_cast<Time>(left) : 0);
+        return until_tick(c, left > 0 ? static_cast<Time>(left) : 0);
     }
 
     bool passes(const Cpu &c) const override {

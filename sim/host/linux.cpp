@@ -35,11 +35,13 @@ int64_t Linux::virtually(Time time, const Entity &e) const {
     return static_cast<int64_t>(time) * usual_weight / weight(e);
 }
 
-// All CPUs have their ticks at the same times.
-Time Linux::until_tick(Time least) const {
+// All CPUs have their ticks at the same times, each a little late.
+Time Linux::until_tick(const Cpu &c, Time least) const {
     Time now = level_.events.now(), at = now + std::max<Time>(least, 1);
+    Time number = (at + tick_ - 1) / tick_;
+    Time late = level_.part_of(level_.tick_jitter, number * level_.cpus.size() + c.number);
 
-    return (at + tick_ - 1) / tick_ * tick_ - now;
+    return number * tick_ + late - now;
 }
 
 // Where it queues.

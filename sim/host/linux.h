@@ -37,7 +37,7 @@ protected:
 
     int64_t weight(const Entity &e) const;
     int64_t virtually(Time time, const Entity &e) const; // for its weight
-    Time until_tick(Time least) const;                   // the first one after that
+    Time until_tick(const Cpu &c, Time least) const;     // the first one after that
     Queue &queue(const Cpu &c) { return queues_[c.number]; }
     const Queue &queue(const Cpu &c) const { return queues_[c.number]; }
     static void insert(Queue &q, Entity &e);

@@ -3,6 +3,7 @@
 #include "support.hpp"
 
 #include <overlock/lock/anderson.h>
+#include <overlock/lock/overlock.h>
 
 #include <csignal>
 #include <list>
@@ -109,6 +110,16 @@ void expect_grants_in_order(Lock &lock, unsigned n) {
 TEST_P(Fifo, GrantsInOrder) {
     lock.age();
     expect_grants_in_order(lock, 12);
+}
+
+// As a child of fork() may find it: whoever claimed the lock is not there.
+TEST(Overlock, TakesOverAClaimThatLeavesTheLockFree) {
+    ol_overlock_t claimed = {OL_OVL_CLAIMED};
+
+    ol_overlock_lock(&claimed);
+    EXPECT_FALSE(ol_overlock_trylock(&claimed));
+    ol_overlock_unlock(&claimed);
+    EXPECT_FALSE(ol_overlock_is_locked(&claimed));
 }
 
 TEST(Anderson, GrantsInOrderToMoreWaitersThanItHasSlots) {

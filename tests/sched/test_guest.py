@@ -66,6 +66,30 @@ def test_publish_has_a_switch(run: Run) -> None:
     assert counted["programs"] == counted["deferred"] == counted["named"] == 0
 
 
+def late(said: dict[str, Any]) -> list[float]:
+    """CPU times of the threads that came late."""
+    return [row["cpu_s"] for row in said["shares"] if row["late_ms"]]
+
+
+def test_who_slept_does_not_catch_up(run: Run) -> None:
+    """The first to wake finds a CPU idle; others come soon, and have slept as long."""
+    said, _ = run(f"under sched {SHARES} 0.7 honest honest+400 {'honest+410 ' * 3}")
+    assert max(late(said)) - min(late(said)) <= 0.010 + 3 * SLICE_S
+
+
+def test_who_had_a_cpu_alone_does_not_pay_for_that_later(run: Run) -> None:
+    said, _ = run(f"under sched {SHARES} 0.7 honest {'honest+400 ' * 4}")
+    afterwards = said["shares"][0]["cpu_s"] - 0.4
+    assert afterwards >= min(late(said)) - 3 * SLICE_S
+
+
+def test_who_leads_others_leaves_a_neighbour_its_share(run: Run) -> None:
+    """Up to two slices ahead, and one of its own."""
+    said, counted = run("under sched hog owner_qspin 7 1")
+    assert counted["led"] > 1000
+    assert abs(said["cpu_s"] - said["fair_s"]) <= 3 * SLICE_S
+
+
 def test_weights_are_those_of_nice(run: Run) -> None:
     """A thread at nice 5 has 335/1024 of the time of one at 0."""
     said, _ = run(f"under sched {SHARES} 1 {'honest light ' * 4}")

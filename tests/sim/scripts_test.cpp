@@ -390,6 +390,7 @@ std::string order_of_grants(const ol_lock_ops &ops, uint64_t seed) {
     void *lock = nullptr;
     check::Program program;
     program.contexts = 4;
+    program.by_clock = ops.traits & OL_BY_CLOCK;
     program.set_up = [&](check::Memory &memory) { lock = memory.allocate("lock", ops.size).at; };
     program.body = [&](size_t me) {
         ops.lock(lock);

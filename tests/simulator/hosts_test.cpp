@@ -3,6 +3,7 @@
 #include "plans.h"
 
 #include <gtest/gtest.h>
+#include <set>
 #include <sim/results.h>
 
 namespace ol::simulator {
@@ -63,6 +64,31 @@ uint64_t sum_of(const Simulation &s, uint64_t Counts::*what, size_t guest = 0) {
 
 uint64_t preempted(const Simulation &s) {
     return sum_of(s, &Counts::holder_preempted) + sum_of(s, &Counts::waiter_preempted);
+}
+
+// Remainders of slices' ends by the tick. The first slice of a CPU is cut.
+std::set<Time> late_ends(const char *scheduler, unsigned jitter_ns) {
+    Json p = host(scheduler, {burner(4)}, 2, 400);
+    std::set<Time> late;
+    auto add = [&late](const Cpu &c) {
+        if (c.slice_end() != never && !c.is_first)
+            late.insert(c.slice_end() % (4 * ms));
+    };
+
+    p["machine"]["tick_jitter_ns"] = jitter_ns;
+    Simulation s(scenario(p.dump()));
+    s.run_with([&] { add(*s.host().cpus[0]), add(*s.host().cpus[1]); });
+    return late;
+}
+
+TEST(Hosts, TicksAreLateByLessThanTheJitter) {
+    for (const char *scheduler : {"fair", "eevdf"}) {
+        EXPECT_EQ(late_ends(scheduler, 0), std::set<Time>{0}) << scheduler;
+        std::set<Time> late = late_ends(scheduler, 1000);
+        EXPECT_GT(late.size(), 20u) << scheduler;
+        EXPECT_GT(*late.rbegin(), 700 * ns) << scheduler;
+        EXPECT_LT(*late.rbegin(), 1000 * ns) << scheduler;
+    }
 }
 
 // Whatever it runs, and with each feature: nobody starves, no CPU idles while one waits.

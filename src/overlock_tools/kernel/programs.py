@@ -57,7 +57,7 @@ dynamic_shared_memory_type = mmap
 """
 
 
-def _linked(program: Path, roots: Sequence[Path] = ()) -> Contents:
+def linked(program: Path, roots: Sequence[Path] = ()) -> Contents:
     """The libraries that a program needs, fetched ones among them."""
     folders = [root / "usr/lib/x86_64-linux-gnu" for root in roots]
     folders += [root / "lib/x86_64-linux-gnu" for root in roots]
@@ -76,23 +76,29 @@ def _linked(program: Path, roots: Sequence[Path] = ()) -> Contents:
     return found
 
 
-def _ebizzy(_: Packages) -> Contents:
-    source = paths.sources() / "loads/programs/ebizzy.c"
-    with tempfile.TemporaryDirectory(prefix="overlock-ebizzy-") as name:
-        program = Path(name) / "ebizzy"
-        command = ["gcc", "-O2", "-Wall", "-Werror", "-pthread", "-o", str(program), str(source)]
+def compiled(source: Path, name: str, *options: str) -> Contents:
+    """A program of our own, with what it is linked with."""
+    compiler = "g++" if source.suffix == ".cpp" else "gcc"
+    with tempfile.TemporaryDirectory(prefix="overlock-program-") as folder:
+        program = Path(folder) / name
+        command = [compiler, "-O2", "-Wall", "-Werror", "-pthread", "-o", str(program), str(source)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
-            raise Fail("there is no gcc; install it, or run `make guest`", MISSING) from error
+            why = f"there is no {compiler}; install it, or run `make guest`"
+            raise Fail(why, MISSING) from error
         if done.returncode:
-            raise Fail(f"ebizzy does not build: {last_line(done.stderr)}", FAILED)
-        return {"usr/bin/ebizzy": (PROGRAM, program.read_bytes()), **_linked(program)}
+            raise Fail(f"{name} does not build: {last_line(done.stderr)}", FAILED)
+        return {f"usr/bin/{name}": (PROGRAM, program.read_bytes()), **linked(program)}
+
+
+def _ebizzy(_: Packages) -> Contents:
+    return compiled(paths.sources() / "loads/programs/ebizzy.c", "ebizzy")
 
 
 def _kernbench(packages: Packages) -> Contents:
     program = packages.file("tcc", "usr/bin/tcc")
-    found = {"usr/bin/tcc": (PROGRAM, program.read_bytes()), **_linked(program)}
+    found = {"usr/bin/tcc": (PROGRAM, program.read_bytes()), **linked(program)}
     for name, text in kernbench.sources().items():
         found[f"usr/src/kernbench/{name}"] = (DATA, text.encode())
     found[f"usr/src/kernbench/{kernbench.EXPECTED}"] = (DATA, kernbench.expected().encode())
@@ -103,7 +109,7 @@ def _pbzip2(packages: Packages) -> Contents:
     """With bytes that do not get smaller, as 001's."""
     program = packages.file("pbzip2", "usr/bin/pbzip2")
     data = random.Random(1).randbytes(RANDOM_BYTES)  # noqa: S311 - no secret
-    found = {"usr/bin/pbzip2": (PROGRAM, program.read_bytes()), **_linked(program)}
+    found = {"usr/bin/pbzip2": (PROGRAM, program.read_bytes()), **linked(program)}
     return found | {"usr/share/overlock/random": (DATA, data)}
 
 
@@ -185,10 +191,10 @@ class Postgres:
         found: Contents = {f"{Path(self.bin_name).parent}/lib/": (PROGRAM, b"")}
         for name in ("postgres", "pgbench"):
             found[f"{self.bin_name}/{name}"] = (PROGRAM, (self.bin / name).read_bytes())
-            found |= _linked(self.bin / name, self.roots)
+            found |= linked(self.bin / name, self.roots)
         for name in ("psql", "pg_isready"):
             found[f"{self.bin_name}/{name}"] = (PROGRAM, (self.client_bin / name).read_bytes())
-            found |= _linked(self.client_bin / name, self.roots)
+            found |= linked(self.client_bin / name, self.roots)
         zones = self.share / "timezonesets"
         return found | _tree(zones, f"{self.share_name}/timezonesets")
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlock_tools.kernel import initramfs, paths, pause
+from overlock_tools.kernel import initramfs, paths, pause, scx_programs
 from overlock_tools.kernel.debsource import ONLY, TARGETS, order
 from overlock_tools.kernel.packages import Tell, unpack
 from overlock_tools.kernel.vm import ICOUNT, Spec
@@ -79,13 +79,18 @@ def rig(folder: Path | None) -> Rig:
     return Rig((folder.absolute() if folder else paths.cache()) / "scx")
 
 
+@dataclass(frozen=True)
 class ScxSpec(Spec):
     """The guest: all its vCPUs in one thread of QEMU's, by the count of instructions."""
+
+    turn_us: int = TURN_US
 
     @property
     def append(self) -> str:
         words = [f"console={self.console}", "rdinit=/init", "panic=-1", "quiet", "nokaslr"]
-        return " ".join([*words, "no_timer_check", "mitigations=off", *self.words])
+        # Tests of the kernel's own would take CPU time from the first loads.
+        quiet = ["no_timer_check", "mitigations=off", "cryptomgr.notests"]
+        return " ".join([*words, *quiet, *self.words])
 
     def machine(self) -> list[str]:
         return [
@@ -94,14 +99,15 @@ class ScxSpec(Spec):
             *("-machine", "q35", "-cpu", "max,-hypervisor"),
             *("-smp", str(self.smp), "-m", str(self.memory_mb)),
             *("-netdev", "hubport,id=turns,hubid=0"),
-            *("-object", f"filter-buffer,id=turn,netdev=turns,interval={TURN_US}"),
+            *("-object", f"filter-buffer,id=turn,netdev=turns,interval={self.turn_us}"),
         ]
 
 
-def spec(of: Rig, smp: int) -> Spec:
+def spec(of: Rig, smp: int, initramfs: Path | None = None, turn_us: int = TURN_US) -> Spec:
     return ScxSpec(
+        turn_us=turn_us,
         kernel=of.kernel,
-        initramfs=of.initramfs,
+        initramfs=initramfs or of.initramfs,
         smp=smp,
         accel=ICOUNT,
         memory_mb=MEMORY_MB,
@@ -256,7 +262,7 @@ def _pack(of: Rig, top: Path) -> None:
         f"boot/config-{of.version.read_text()}": (data, of.config.read_bytes()),
         "run/": (program, b""),
     }
-    for name in ("overlock-sched", "overlock-hostd"):
+    for name in ("overlock-sched", "overlock-sched-plain", "overlock-hostd"):
         found[f"usr/bin/{name}"] = (program, (of.programs / name).read_bytes())
     for name in (*SHARED, *OF_BPF):
         if (library / name).exists():
@@ -269,6 +275,17 @@ def _pack(of: Rig, top: Path) -> None:
     for path in sorted((top / "guest/sched/loads").iterdir()):
         found[f"loads/{path.name}"] = (program, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))
+
+
+def with_programs(of: Rig, names: Sequence[str], tell: Tell) -> Path:
+    """The initramfs with these programs in it: the kernel unpacks one archive after the other."""
+    if not names:
+        return of.initramfs
+    known = {LOADER, *SHARED, *OF_BPF}
+    archives = [scx_programs.made(name, of.folder, known, tell) for name in sorted(set(names))]
+    file = of.folder / "with-programs.gz"
+    files.write(file, b"".join(path.read_bytes() for path in (of.initramfs, *archives)))
+    return file
 
 
 def made(folder: Path | None, tell: Tell) -> Rig:

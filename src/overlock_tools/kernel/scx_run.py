@@ -24,7 +24,7 @@ BOOT_SECONDS = 300.0
 # A counted second takes some ten of the host's, more if the host is busy.
 SLOWER = 100.0
 START_SECONDS = 60.0
-BENCH = "overlock-bench " + " ".join(f"--lock-so {name}=/usr/lib/{name}.so" for name in scx.LOCKS)
+LOCKS = " ".join(f"--lock-so {name}=/usr/lib/{name}.so" for name in scx.LOCKS)
 REQUESTS = "/tmp/requests"  # noqa: S108 - in the guest
 
 
@@ -35,6 +35,10 @@ class Row:
     rates: list[float] = field(default_factory=list)
     p99_us: list[float] = field(default_factory=list)
     jain: list[float] = field(default_factory=list)
+    # If counted: acquisitions, and in how many the holder was preempted, or the waiter.
+    acquired: list[int] = field(default_factory=list)
+    lhp: list[int] = field(default_factory=list)
+    lwp: list[int] = field(default_factory=list)
 
 
 def jain(turns: Sequence[int]) -> float:
@@ -53,11 +57,18 @@ def p99_ns(latency: Mapping[str, Sequence[float]]) -> float:
     return 0.0
 
 
+def _spec(options: dict[str, Any]) -> vm.Spec:
+    def tell(what: str) -> None:
+        terminal().print(what)
+
+    rig = scx.made(options["folder"], tell)
+    packed = scx.with_programs(rig, options.get("programs", ()), tell)
+    return scx.spec(rig, options["smp"], packed, options.get("turn_us", scx.TURN_US))
+
+
 @contextmanager
 def guest(options: dict[str, Any]) -> Iterator[vm.Told]:
-    rig = scx.made(options["folder"], lambda what: terminal().print(what))
-    where = placement.chosen("free", ())
-    with vm.booted([scx.spec(rig, options["smp"])], where, BOOT_SECONDS) as up:
+    with vm.booted([_spec(options)], placement.chosen("free", ()), BOOT_SECONDS) as up:
         yield up.guests[0]
 
 
@@ -85,10 +96,30 @@ def _measure(told: vm.Told, under: str, options: dict[str, Any]) -> list[dict[st
     """What the bench and the scheduler said, an object each."""
     lines = requests(options)
     asked(told, f"printf '%s\\n' {shlex.join(lines)} >{REQUESTS}", START_SECONDS)
-    command = f"under {shlex.quote(under)} sh -c {shlex.quote(f'{BENCH} <{REQUESTS}')}"
+    bench = "overlock-bench-counted" if options["counted"] else "overlock-bench"
+    line = f"{bench} {LOCKS} <{REQUESTS}"
+    command = f"under {shlex.quote(under)} sh -c {shlex.quote(line)}"
     seconds = START_SECONDS + SLOWER * len(lines) * (options["seconds"] + 0.2)
     said = asked(told, command, seconds)
     return [json.loads(line) for line in said if line.startswith("{")]
+
+
+def _measure_programs(told: vm.Told, under: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same of each program, in the cell of a bench."""
+    cells = []
+    for name in options["programs"]:
+        for threads in options["threads"]:
+            line = f"measured-{name} {threads} {options['seconds']}"
+            seconds = START_SECONDS + SLOWER * (options["seconds"] + 1)
+            said = asked(told, f"under {shlex.quote(under)} {line}", seconds)
+            cells += [json.loads(line) for line in said if line.startswith("{")]
+    return cells
+
+
+def _take_program(cell: dict[str, Any], row: Row) -> None:
+    row.rates.append(sum(cell["per_thread"]) / cell["seconds"])
+    row.p99_us.append(cell["p99_us"])
+    row.jain.append(jain(cell["per_thread"]))
 
 
 def _take(cell: dict[str, Any], row: Row) -> None:
@@ -99,6 +130,10 @@ def _take(cell: dict[str, Any], row: Row) -> None:
     row.rates.append(cell["acquisitions"] / cell["seconds"])
     row.p99_us.append(p99_ns(cell["latency"]) / 1000)
     row.jain.append(jain(cell["per_thread"]))
+    if events := cell.get("events"):
+        row.acquired.append(events["ACQUIRE"])
+        row.lhp.append(events["LHP"])
+        row.lwp.append(events["LWP"])
 
 
 Rows = dict[tuple[str, int, str], Row]
@@ -113,9 +148,13 @@ def measured(
     order = random.Random(options["seed"] or 0)  # noqa: S311 - no secret
     for _ in range(options["rounds"]):
         for under in order.sample(options["under"], len(options["under"])):
-            for answer in _measure(told, under, options):
+            measure = _measure_programs if options["programs"] else _measure
+            for answer in measure(told, under, options):
                 if "slices" in answer:
                     counted.setdefault(under, []).append(answer)
+                elif "program" in answer:
+                    key = (answer["program"], answer["threads"], under)
+                    _take_program(answer, rows.setdefault(key, Row()))
                 elif answer["type"] != "facts":
                     key = (answer["variant"], answer["threads"], under)
                     _take(answer, rows.setdefault(key, Row()))
@@ -124,17 +163,23 @@ def measured(
 
 def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[str, Any]) -> None:
     out = terminal()
-    lock = max(len(key[0]) for key in rows)
+    programs = options["programs"]
+    what, unit = ("program", "operations/s") if programs else ("lock", "acquisitions/s")
+    lock = max(len(what), *(len(key[0]) for key in rows))
     wide = max(len(key[2]) for key in rows)
-    out.print(f"{'lock':{lock}}  threads  {'under':{wide}}  acquisitions/s     p99 us   Jain")
-    for name in options["locks"]:
+    out.print(f"{what:{lock}}  threads  {'under':{wide}}  {unit:>14}     p99 us   Jain")
+    for name in programs or options["locks"]:
         for threads in options["threads"]:
             for under in options["under"]:
                 row = rows[name, threads, under]
+                events = ""
+                if acquired := sum(row.acquired):
+                    of = f"{sum(row.lwp)} in line and {sum(row.lhp)} holding, of {acquired:,}"
+                    events = f"   preempted: {of}"
                 out.print(
                     f"{name:{lock}}  {threads:7}  {under:{wide}}  "
                     f"{statistics.median(row.rates):14,.0f} {statistics.median(row.p99_us):10,.1f}"
-                    f"   {statistics.median(row.jain):.2f}"
+                    f"   {statistics.median(row.jain):.2f}{events}"
                 )
     for under, times in counted.items():
         ended = sum(told["taken"] + told["broken"] for told in times)
@@ -151,29 +196,33 @@ def run(options: dict[str, Any]) -> int:
     if options["console"]:
         return _console(options)
     with guest(options) as told:
-        if options["command"]:
-            for line in asked(told, options["command"], 3600.0):
-                terminal().print(line)
-            return 0
-        rows, counted = measured(told, options)
-        facts = told.facts
-    _show(rows, counted, options)
+        result = {"guest": told.facts, "smp": options["smp"], **_results(told, options)}
     if options["json_file"]:
-        cells = [
-            {"lock": key[0], "threads": key[1], "under": key[2], **vars(row)}
-            for key, row in rows.items()
-        ]
-        result = {"guest": facts, "smp": options["smp"], "cells": cells, "schedulers": counted}
         files.write(Path(options["json_file"]), (json.dumps(result, indent=1) + "\n").encode())
     return 0
+
+
+def _results(told: vm.Told, options: dict[str, Any]) -> dict[str, Any]:
+    if command := options["command"]:
+        said = asked(told, command, 3600.0)
+        for line in said:
+            terminal().print(line)
+        return {"command": command, "said": [json.loads(s) for s in said if s.startswith("{")]}
+    rows, counted = measured(told, options)
+    _show(rows, counted, options)
+    cells = [
+        {"lock": key[0], "threads": key[1], "under": key[2], **vars(row)}
+        for key, row in rows.items()
+    ]
+    return {"cells": cells, "schedulers": counted}
 
 
 def _console(options: dict[str, Any]) -> int:
     if not os.isatty(0):
         raise Fail("a console needs a terminal; give --command in scripts")
-    rig = scx.made(options["folder"], lambda what: terminal().print(what))
+    booting = _spec(options)
     terminal().print("leave with `exit`, or stop QEMU with Ctrl-A x")
-    child = subprocess.Popen(vm.dies_with_us(scx.spec(rig, options["smp"]).at_terminal()))
+    child = subprocess.Popen(vm.dies_with_us(booting.at_terminal()))
     try:
         return FAILED if child.wait() else 0
     except KeyboardInterrupt:

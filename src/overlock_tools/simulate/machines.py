@@ -26,6 +26,7 @@ class Machine:
     cores_per_socket: int
     smt_percent: int
     costs: dict[str, Cost]
+    tick_jitter_ns: float = 0  # ticks of Linux's schedulers are late by less than that
 
     def told(self) -> dict[str, Any]:
         """As overlock-sim takes it."""
@@ -61,6 +62,7 @@ def _made(said: dict[str, Any], title: str, costs: dict[str, Cost]) -> Machine:
         cores_per_socket=said.get("cores_per_socket", -(-cpus // per_core)),
         smt_percent=said.get("smt_percent", SMT_PERCENT),
         costs=costs,
+        tick_jitter_ns=said.get("tick_jitter_ns", 0),
     )
 
 

@@ -273,19 +273,25 @@ LOADS = {
     "paper-000-fig6": "DVD Store",
 }
 UNNAMED = ("paper-000-hosts", "paper-000-features")
-UNITS = {"guest.vm.count": "VM", "machine.cpus": "CPU", "guest.vm.contexts": "vCPU"}
+COUNTED = {
+    "guest.vm.count": "VM",
+    "machine.cpus": "CPU",
+    "guest.vm.contexts": "vCPU",
+    "guest.app.contexts": "thread",
+}
 
 
 def point_words(point: Point) -> str:
-    """`2 VMs`, `8 CPUs`, `ple`."""
+    """`2 VMs`, `8 CPUs`, `ple`, `ratelimit_us 1000`."""
     return ", ".join(_coordinate(path, value) for path, value in point.items())
 
 
 def _coordinate(path: str, value: Any) -> str:
-    unit = UNITS.get(path, "thread")
-    if isinstance(value, int):
+    if not isinstance(value, int):
+        return _shown(value)
+    if unit := COUNTED.get(path):
         return f"{value} {unit}{'' if value == 1 else 's'}"
-    return _shown(value)
+    return f"{path.rpartition('.')[2]} {value}"
 
 
 def _shown(value: Any) -> str:

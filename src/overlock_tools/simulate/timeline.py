@@ -9,9 +9,11 @@ from overlock_tools.render.trace_events import Entry
 from overlock_tools.simulate.trace import PARKED, Trace
 from overlock_tools.system import files
 
-CPUS = 1  # the process of the physical CPUs; guests follow
-US = 1e6  # in ps
-NS = 1000
+# The process of the physical CPUs; guests follow. Perfetto takes a track whose number is its
+# process's for the main thread, and puts it first.
+CPUS = 10_000
+PS = 1000  # in a nanosecond
+NS = 1000  # in a microsecond
 
 
 def write_perfetto(trace: Trace, path: Path) -> None:
@@ -41,13 +43,17 @@ def _track(trace: Trace, entity: int) -> tuple[int, int]:
 def _names(trace: Trace) -> Iterator[Entry]:
     yield trace_events.process(CPUS, "CPUs")
     for cpu in range(trace.physical):
-        yield trace_events.thread(CPUS, cpu + 1, trace.cpu_name(cpu))
+        yield from _track_named(CPUS, cpu + 1, trace.cpu_name(cpu))
     for number, guest in enumerate(trace.guests):
-        yield trace_events.process(CPUS + 1 + number, f"{guest['name']}: {guest['lock']}")
+        lock = "" if guest["lock"] == "none" else f": {guest['lock']}"
+        yield trace_events.process(CPUS + 1 + number, guest["name"] + lock)
     for entity in (*trace.contexts, *trace.vcpus):
-        pid, tid = _track(trace, entity)
-        yield trace_events.thread(pid, tid, trace.name(entity))
-        yield trace_events.order(pid, tid, tid)
+        yield from _track_named(*_track(trace, entity), trace.name(entity))
+
+
+def _track_named(pid: int, tid: int, name: str) -> Iterator[Entry]:
+    yield trace_events.thread(pid, tid, name)
+    yield trace_events.order(pid, tid, tid)
 
 
 def _cpus(trace: Trace) -> Iterator[Entry]:
@@ -57,8 +63,7 @@ def _cpus(trace: Trace) -> Iterator[Entry]:
         vcpu = trace.vcpus[stay.cpu - trace.physical] if virtual else 0
         track = _track(trace, vcpu) if virtual else (CPUS, stay.cpu + 1)
         args = {"ends": stay.why} if stay.why else {}
-        if stay.end > stay.start:
-            yield _span(track, trace.name(stay.who), stay.start, stay.end, cat="cpu", args=args)
+        yield from _span(track, trace.name(stay.who), stay.start, stay.end, cat="cpu", args=args)
 
 
 def _context(trace: Trace, context: int) -> Iterator[Entry]:
@@ -70,20 +75,29 @@ def _context(trace: Trace, context: int) -> Iterator[Entry]:
     ]
     states = [(one.start, 1, one.end, one.state) for one in trace.segments[context]]
     for start, inner, end, name in sorted(waits + states):
-        if end > start:
-            yield _span(track, name, start, end, cat="state" if inner else "wait")
+        yield from _span(track, name, start, end, cat="state" if inner else "wait")
 
 
-def _span(track: tuple[int, int], name: str, start: int, end: int, **more: object) -> Entry:
-    return trace_events.span(track, name, start / US, end / US, **more)
+def _span(
+    track: tuple[int, int], name: str, start: int, end: int, **more: object
+) -> Iterator[Entry]:
+    """Of whole ns: Perfetto rounds begin and length by themselves, and drops what overlaps."""
+    first, last = _ns(start), _ns(end)
+    if last > first:
+        entry = trace_events.span(track, name, first / NS, last / NS, **more)
+        yield {**entry, "dur": (last - first) / NS}
+
+
+def _ns(ps: int) -> int:
+    return round(ps / PS)
 
 
 def _arrows(trace: Trace) -> Iterator[Entry]:
     number = 0
     for one, later in trace.handovers:
         number += 1
-        last = max(one.start, trace.start, one.end - NS)  # within the slice that ends
-        tail, head = (*_track(trace, one.who), last / US), _place(trace, later.who, later.start)
+        last = max(one.start, trace.start, one.end - PS)  # within the slice that ends
+        tail, head = _place(trace, one.who, last), _place(trace, later.who, later.start)
         yield from trace_events.arrow("hand-over", number, tail, head)
     for kick in trace.kicks:
         sleep = trace.segment_at(kick.woken, kick.at)
@@ -95,4 +109,4 @@ def _arrows(trace: Trace) -> Iterator[Entry]:
 
 
 def _place(trace: Trace, entity: int, time: int) -> tuple[int, int, float]:
-    return *_track(trace, entity), time / US
+    return *_track(trace, entity), _ns(time) / NS

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What is reckoned from the guest's answers, and which kernel is chosen."""
 
+import gzip
+from pathlib import Path
+
 import pytest
 
-from overlock_tools.kernel import scx, scx_run
+from overlock_tools.kernel import scx, scx_programs, scx_run
 from overlock_tools.system.errors import Fail
 
 
@@ -44,3 +47,27 @@ def test_the_tested_series_is_preferred_and_the_newest_of_it() -> None:
     assert scx._choose(listed[:1]) == listed[0]
     with pytest.raises(Fail):
         scx._choose(["linux-image-6.1.0-49-cloud-amd64x"])
+
+
+def test_what_a_program_did_becomes_a_row() -> None:
+    row = scx_run.Row()
+    said = {"program": "openmp", "threads": 2, "seconds": 0.5, "p99_us": 7, "per_thread": [1, 3]}
+    scx_run._take_program(said, row)
+    assert (row.rates, row.p99_us, row.jain) == ([8], [7], [0.8])
+    assert not row.acquired
+
+
+def test_a_program_comes_without_what_the_rig_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = {"lib/libc.so.6": (0o755, b"old"), "lib/libown.so": (0o755, b"own"), "x": (0o644, b"")}
+    monkeypatch.setattr(scx_programs, "PROGRAMS", {"one": lambda _: found})
+    told: list[str] = []
+    (tmp_path / "one-0123456789ab.gz").write_bytes(b"")  # of other sources
+    made = scx_programs.made("one", tmp_path, {"libc.so.6"}, told.append)
+    archive = gzip.decompress(made.read_bytes())
+    assert b"lib/libown.so" in archive
+    assert b"libc.so.6" not in archive
+    assert list(tmp_path.glob("*.gz")) == [made]
+    assert scx_programs.made("one", tmp_path, set(), told.append) == made
+    assert len(told) == 1

@@ -133,3 +133,18 @@ def test_what_papers_toml_asks_for_exists() -> None:
 def test_unknown_papers_are_refused() -> None:
     with pytest.raises(Fail, match="--only 005: no claim begins so; expected a paper: 000"):
         papers.claims(["005"])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("guest.vm.count", 1, "1 VM"),
+        ("machine.cpus", 12, "12 CPUs"),
+        ("guest.app.contexts", 6, "6 threads"),
+        ("host.settings.ratelimit_us", 1000, "ratelimit_us 1000"),
+        ("guest.vm.mix", "paper-ebizzy", "ebizzy"),
+        ("host.features", {"ple": {"grow": 0}}, "ple grow"),
+    ],
+)
+def test_points_are_named_by_what_was_swept(path: str, value: object, words: str) -> None:
+    assert papers.point_words({path: value}) == words

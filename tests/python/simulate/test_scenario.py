@@ -106,13 +106,15 @@ def test_sweeps_make_a_grid(real: Simulating) -> None:
 
 def test_machines_of_ones_own(real: Simulating) -> None:
     (real.folder / "m.toml").write_text(
-        'title = "mine"\ncpus = 3\n[costs]\nhit = { ns = 2, source = "measured" }\n'
+        'title = "mine"\ncpus = 3\ntick_jitter_ns = 300\n'
+        '[costs]\nhit = { ns = 2, source = "measured" }\n'
     )
     table = '{ base = "./m.toml", threads_per_core = 3, costs = { kick = { ns = 4 } } }'
     real.file.write_text(SCENARIO.replace('"typical"', table))
     machine = real.told("trial.toml")[0]["machine"]
     assert (machine["cpus"], machine["threads_per_core"], machine["cores_per_socket"]) == (3, 3, 1)
     assert (machine["costs"]["hit"], machine["costs"]["kick"]) == (2, 4)
+    assert machine["tick_jitter_ns"] == 300
     (real.folder / "m.toml").write_text('title = "mine"\ncpus = 3\n[costs]\nhit = { ns = 2 }\n')
     done = real("trial.toml", "--print")
     assert done.stderr.endswith("m.toml:4: costs.hit: source is missing; add it\n")

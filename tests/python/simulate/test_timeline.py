@@ -30,18 +30,19 @@ def entries(trace: Trace) -> list[Entry]:
 def fault(found: list[Entry]) -> str:
     """What Perfetto would drop or draw elsewhere: slices that overlap, arrows from nowhere."""
     named = {(e["pid"], e["tid"]) for e in found if e["name"] == "thread_name"}
-    tracks: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
+    tracks: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for e in found:
         if e["ph"] == "X":
-            tracks[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+            start, length = (round(e[of] * 1000) for of in ("ts", "dur"))  # in ns, as it does
+            tracks[e["pid"], e["tid"]].append((start, start + length))
     if set(tracks) - named:
         return "a track has no name"
     for spans in tracks.values():
-        around: list[float] = []
+        around: list[int] = []
         for start, end in spans:
-            while around and around[-1] <= start + 1e-9:
+            while around and around[-1] <= start:
                 around.pop()
-            if around and end > around[-1] + 1e-6:
+            if around and end > around[-1]:
                 return "slices overlap"
             around.append(end)
     arrows: dict[tuple[str, int], list[Entry]] = defaultdict(list)
@@ -49,7 +50,7 @@ def fault(found: list[Entry]) -> str:
         if e["ph"] in "sf":
             arrows[e["cat"], e["id"]].append(e)
             spans = tracks[e["pid"], e["tid"]]
-            if not any(start <= e["ts"] + 1e-9 and e["ts"] < end for start, end in spans):
+            if not any(start <= round(e["ts"] * 1000) < end for start, end in spans):
                 return "an arrow touches no slice"
     for ends in arrows.values():
         if [e["ph"] for e in ends] != ["s", "f"] or ends[0]["ts"] > ends[1]["ts"]:

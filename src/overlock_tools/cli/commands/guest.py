@@ -403,6 +403,15 @@ def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
     return [int(word) for word in words]
 
 
+def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
+    from overlock_tools.kernel.scx_programs import PROGRAMS
+
+    names = _listed(context, parameter, given)
+    if unknown := [name for name in names if name not in PROGRAMS]:
+        raise Fail(f"--program {unknown[0]}: expected {', '.join(PROGRAMS)}")
+    return names
+
+
 @command.command()
 @DIR
 @SMP
@@ -433,7 +442,20 @@ def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
     show_default=True,
     metavar="LIST",
     callback=_listed,
-    help="Schedulers: `kernel`, or `sched` with options of `overlock sched`: 'sched --no-lead'.",
+    help="Schedulers: `kernel`; `sched` with options of `overlock sched`: 'sched --no-lead'; "
+    "`plain`, a sched_ext scheduler with none of them.",
+)
+@click.option(
+    "--program",
+    "--programs",
+    "programs",
+    multiple=True,
+    metavar="LIST",
+    callback=_programs,
+    help="Instead of locks, unmodified programs: openmp, leveldb, pgbench.",
+)
+@click.option(
+    "--counted", is_flag=True, help="Count preemptions of waiters in line and of holders, too."
 )
 @click.option("--workload", default="sections", show_default=True, help="As of `overlock bench`.")
 @options.parameters("Parameter of the workload, such as cs=300; repeatable.")
@@ -441,6 +463,14 @@ def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
 @options.seconds(0.01, 0.3)
 @options.seed(2**31)
 @options.file("--json", "File for the result.")
+@click.option(
+    "--turn-us",
+    type=click.IntRange(2, 1_000_000),
+    default=20,
+    show_default=True,
+    help="A vCPU has its turn for half of so many microseconds. Long turns make an idle guest's "
+    "time pass faster.",
+)
 @click.option("--command", metavar="LINE", help="Run this line of shell in the guest instead.")
 @click.option("--console", is_flag=True, help="Open a shell in the guest instead.")
 def sched(**given: Any) -> int:
@@ -456,6 +486,7 @@ def sched(**given: Any) -> int:
       overlock guest sched
       overlock guest sched --lock ticket,mcs --threads 8,16 --json result.json
       overlock guest sched --lock ticket_told --under 'sched,sched --no-lead'
+      overlock guest sched --program openmp,leveldb --under kernel,plain,sched
       overlock guest sched --command 'kills 100'
       overlock guest sched --console
     """

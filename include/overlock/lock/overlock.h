@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_LOCK_OVERLOCK_H
+#define OL_LOCK_OVERLOCK_H
+/*
+ * Test-and-set lock whose waiters sleep in turns. Our own.
+ *
+ * A running context may take the lock whenever it is free, so a hand-over never waits for a context without
+ * a CPU. A waiter polls for `prompt`, then sleeps. While contexts sleep, a release chooses its own context as
+ * the leaver, once every `lease`: before that one takes the lock again, it wakes the longest sleeper, and
+ * sleeps itself. So the number that compete stays, all get their turn, and who gives up its CPU between two
+ * sections is not preempted within one.
+ *
+ * The number adapts. A leaver that meets nobody else for a `lease` stays, and wakes one more. Who was preempted
+ * becomes the leaver, and wakes nobody.
+ *
+ * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims it: then
+ * nobody else takes it. If the lock was held for so long that a waiter saw no release, that waiter calls: the
+ * next release wakes one.
+ *
+ * Sleepers look again by the clock, so a wake-up that is lost, or goes to another lock's sleeper, costs time
+ * only. All state but the word is a hint in slots that locks share.
+ *
+ *   31       26 25                       4  3  2  1  0
+ *  +-----------+--------------------------+--+--+--+--+
+ *  | releases  |         sleepers         |W |L |C |H |
+ *  +-----------+--------------------------+--+--+--+--+
+ *
+ *  H: held; C: claimed, only the claimant may take it; L: one is to leave; W: a release is to wake one
+ *
+ *  L is set, and W cleared, by the holder in its release, which is its last access.
+ *
+ *  Pairing: [A] acquires from [R], the previous holder's release. [S] is a read-modify-write of the word
+ *  that [R] changes: either it finds the lock free, or [R] returns what the sleeper set before. [E] keeps
+ *  the number of wake-ups from being read after [S].
+ */
+#include <overlock/port.h>
+
+typedef struct OL_CAPABILITY ol_overlock {
+	uint32_t word;
+} ol_overlock_t;
+
+#define OL_OVERLOCK_INIT	{ 0 }
+#define OL_OVL_HELD		1u
+#define OL_OVL_CLAIMED		2u
+#define OL_OVL_LEAVES		4u
+#define OL_OVL_WAKE		8u
+#define OL_OVL_SLEEPER		16u
+#define OL_OVL_SLEEPERS		0x03fffff0u
+#define OL_OVL_RELEASE		0x04000000u
+#define OL_OVL_RELEASES		63u
+
+static inline bool ol_overlock_is_locked(const ol_overlock_t *l)
+{
+	return (ol_load_relaxed(&l->word) & (OL_OVL_HELD | OL_OVL_CLAIMED)) != 0;
+}
+
+static inline bool ol_overlock_is_contended(const ol_overlock_t *l)
+{
+	return (ol_load_relaxed(&l->word) & (OL_OVL_CLAIMED | OL_OVL_SLEEPERS)) != 0;
+}
+
+static inline bool ol_ovl_take(ol_overlock_t *l, uint32_t unless)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	return !(w & unless) && ol_cas_acquire(&l->word, w, w | OL_OVL_HELD); /* [A] */
+}
+
+static inline bool ol_overlock_trylock(ol_overlock_t *l)
+{
+	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED);
+}
+
+/* Hints. */
+
+/*
+ * Of a lock, in slots of the waiting array:
+ *
+ *  TURN	when a release is to choose the next leaver
+ *  WORDS	two words: the number of wake-ups, on which sleepers park, doubled, and whether the last one
+ *		was called; the leaver
+ *
+ * The leaver: id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody.
+ */
+enum { OL_OVL_TURN, OL_OVL_WORDS };
+#define OL_OVL_CALLED	1u
+#define OL_OVL_WAKES	2u
+#define OL_OVL_EXCESS	1u
+#define OL_OVL_THEN	2u
+#define OL_OVL_ID	128u
+
+/* Keys of those who park. */
+#define OL_OVL_IN_LINE	1u
+#define OL_OVL_CLAIMANT	2u
+
+static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
+{
+	return ol_wait_slot((size_t)l + which); /* locks are four bytes apart */
+}
+
+static inline uint32_t *ol_ovl_wakes(const ol_overlock_t *l)
+{
+	return (uint32_t *)ol_ovl_slot(l, OL_OVL_WORDS);
+}
+
+static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
+{
+	return ol_ovl_wakes(l) + 1;
+}
+
+static inline uint32_t ol_ovl_releases(uint32_t w)
+{
+	return w >> 26;
+}
+
+/*
+ * Whether this context lost its CPU, for longer than `prompt`, since it last asked. Its slot has the time, and
+ * in the last bits the id of the slice: one in eight switches stays unseen.
+ */
+static inline bool ol_ovl_was_preempted(ol_ticks_t now)
+{
+	uint64_t *slot = ol_wait_slot((size_t)ol_self() * 0x9e3779b1u);
+	uint64_t then = ol_load_relaxed(slot), slice = (now & ~(uint64_t)7) | (ol_slice_id() & 7);
+
+	ol_store_relaxed(slot, slice);
+	return ((slice ^ then) & 7) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
+}
+
+/* Waking. */
+
+static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, uint32_t called)
+{
+	uint32_t *wakes = ol_ovl_wakes(l);
+
+	ol_add_relaxed(wakes, (called ^ (ol_load_relaxed(wakes) & OL_OVL_CALLED)) + OL_OVL_WAKES);
+	ol_count(OL_KICK);
+	ol_kick(wakes, key, 1);
+}
+
+/* Waiting. */
+
+struct ol_ovl_waiter {
+	uint32_t claim; /* OL_OVL_CLAIMED once we claim the lock */
+	uint32_t slept; /* OL_OVL_SLEEPER once we are one of the sleepers */
+	uint32_t then;	/* releases at `since` */
+	bool woken, called;
+	ol_ticks_t since, tired, turn, fair;
+};
+
+static inline void ol_ovl_start(const ol_overlock_t *l, struct ol_ovl_waiter *me)
+{
+	me->since = ol_now();
+	me->tired = ol_later(me->since, 1, ol_tune(prompt));
+	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
+}
+
+static inline uint32_t ol_ovl_releases_since(uint32_t w, const struct ol_ovl_waiter *me)
+{
+	return (ol_ovl_releases(w) - me->then) & OL_OVL_RELEASES;
+}
+
+static inline bool ol_ovl_is_free(uint32_t w, const struct ol_ovl_waiter *me)
+{
+	return !(w & OL_OVL_HELD) && (me->claim || !(w & OL_OVL_CLAIMED));
+}
+
+static inline bool ol_ovl_try(ol_overlock_t *l, const struct ol_ovl_waiter *me, uint32_t w)
+{
+	uint32_t taken = ((w | OL_OVL_HELD) & ~me->claim) - me->slept;
+
+	if (me->called && (taken & OL_OVL_SLEEPERS))
+		taken |= OL_OVL_WAKE;
+	return ol_cas_acquire(&l->word, w, taken); /* [A] */
+}
+
+/* Polls, rarely while the lock changes hands quickly: each look takes the line from who uses it. */
+static inline void ol_ovl_poll(uint32_t w, const struct ol_ovl_waiter *me, ol_ticks_t until)
+{
+	uint32_t releases = ol_ovl_releases_since(w, me);
+	ol_ticks_t again = ol_earlier(ol_after(1, ol_tune(pace)), until);
+
+	if (releases > 1 && !ol_passed(ol_later(me->since, releases, ol_tune(pace))))
+		do {
+			ol_relax_until(again);
+		} while (!ol_passed(again));
+	else
+		ol_relax_until(until);
+}
+
+/* Another one's claim is ours, too, if it left the lock free for a lease: it has no CPU, or is no more. */
+static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
+{
+	uint32_t w = ol_or_relaxed(&l->word, OL_OVL_CLAIMED);
+
+	if (!(w & OL_OVL_CLAIMED) || (!(w & OL_OVL_HELD) && !ol_ovl_releases_since(w, me))) {
+		me->claim = OL_OVL_CLAIMED;
+		return;
+	}
+	me->turn = ol_after(1, ol_tune(lease));
+	me->then = ol_ovl_releases(w);
+}
+
+static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
+{
+	uint32_t sleepers;
+
+	if (me->slept)
+		return;
+	sleepers = (ol_add_relaxed(&l->word, OL_OVL_SLEEPER) & OL_OVL_SLEEPERS) / OL_OVL_SLEEPER;
+	me->slept = OL_OVL_SLEEPER;
+	me->turn = ol_after(8 + 2 * sleepers, ol_tune(lease));
+}
+
+/* Sleeps once, unless the lock is free for us. */
+static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
+			       ol_ticks_t until)
+{
+	uint32_t seen = ol_load_acquire(ol_ovl_wakes(l)), now; /* [E] */
+	ol_ticks_t again = me->claim ? ol_after(1, ol_tune(lease)) : me->turn;
+
+	if (!(asks & OL_OVL_LEAVES) &&
+	    ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)) /* [S] */
+		return;
+	ol_count(OL_PARK);
+	ol_park(ol_ovl_wakes(l), seen, me->claim ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE,
+		ol_earlier(again, until));
+	now = ol_load_relaxed(ol_ovl_wakes(l));
+	me->woken = !me->claim && now != seen;
+	me->called = me->woken && (now & OL_OVL_CALLED);
+}
+
+/* `asks` LEAVES not to look whether the lock is free, or WAKE to call. */
+static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
+				 ol_ticks_t until)
+{
+	ol_ovl_count_in(l, me);
+	while (!ol_passed(until)) {
+		if (!me->claim && ol_passed(me->turn)) {
+			ol_ovl_claim(l, me);
+			asks = 0;
+		}
+		ol_ovl_park(l, me, asks, until);
+		if (me->woken ||
+		    (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_load_relaxed(&l->word), me)))
+			break;
+	}
+	ol_ovl_start(l, me);
+	ol_ovl_was_preempted(me->since); /* sleeping is not that */
+	me->fair = ol_later(me->since, 1, ol_tune(lease));
+}
+
+static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
+{
+	return (uint32_t)ol_self() * OL_OVL_ID | (releases & OL_OVL_RELEASES) * OL_OVL_THEN |
+	       excess;
+}
+
+/* Whether we leave now: if we are the leaver, another has had the lock since, and one sleeps to whom we leave it. */
+static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
+{
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
+
+	if (!(leaver / OL_OVL_ID) || leaver / OL_OVL_ID != ol_self() || !(w & OL_OVL_SLEEPERS))
+		return false;
+	if (!(w & OL_OVL_HELD) && releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
+		ol_store_relaxed(ol_ovl_leaver(l),
+				 ol_ovl_leaver_of(releases + 1, leaver & OL_OVL_EXCESS));
+		return false;
+	}
+	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
+	ol_store_relaxed(ol_ovl_leaver(l), 0u);
+	if (!(leaver & OL_OVL_EXCESS))
+		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
+	return true;
+}
+
+/* After `prompt` in vain. */
+static inline void ol_ovl_tire(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t w,
+			       ol_ticks_t until)
+{
+	uint32_t releases = ol_ovl_releases_since(w, me);
+
+	if (!me->woken || (w & OL_OVL_CLAIMED) || !releases) {
+		ol_ovl_sleep(l, me, releases <= 1 ? OL_OVL_WAKE : 0, until);
+		return;
+	}
+	if (ol_passed(me->fair)) {
+		me->woken = false;
+		ol_ovl_claim(l, me);
+	}
+	ol_ovl_start(l, me);
+}
+
+static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
+{
+	struct ol_ovl_waiter me;
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	me.claim = me.slept = 0;
+	me.then = ol_ovl_releases(w);
+	me.woken = me.called = false;
+	if ((w & OL_OVL_LEAVES) && ol_ovl_leaves(l, w))
+		ol_ovl_sleep(l, &me, OL_OVL_LEAVES, until);
+	else if (ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED))
+		return true;
+	ol_count(OL_SLOW_PATH);
+	ol_ovl_start(l, &me);
+	for (;;) {
+		w = ol_load_relaxed(&l->word);
+		if (ol_ovl_is_free(w, &me)) {
+			if (ol_ovl_try(l, &me, w))
+				return true;
+			continue;
+		}
+		if (ol_passed(until))
+			break;
+		if (ol_passed(me.tired))
+			ol_ovl_tire(l, &me, w, until);
+		else
+			ol_ovl_poll(w, &me, ol_earlier(me.tired, until));
+	}
+	if (me.claim)
+		ol_and_relaxed(&l->word, ~OL_OVL_CLAIMED);
+	if (me.slept)
+		ol_add_relaxed(&l->word, 0u - OL_OVL_SLEEPER);
+	return false;
+}
+
+static inline bool ol_overlock_timedlock(ol_overlock_t *l, ol_ticks_t until)
+{
+	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_LEAVES) ||
+	       ol_overlock_lock_slow(l, until);
+}
+
+static inline void ol_overlock_lock(ol_overlock_t *l)
+{
+	if (OL_UNLIKELY(!ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED | OL_OVL_LEAVES)))
+		ol_overlock_lock_slow(l, OL_NEVER);
+}
+
+/* Releasing. */
+
+/* We are the next to leave; returns the bit that says so. */
+static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_t excess)
+{
+	ol_store_relaxed(ol_ovl_leaver(l), ol_ovl_leaver_of(ol_ovl_releases(w) + 1, excess));
+	return OL_OVL_LEAVES;
+}
+
+/* In our release, with sleepers: LEAVES if we are to leave, WAKE if one is to be woken, or 0. */
+static inline uint32_t ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
+{
+	uint64_t *turn = ol_ovl_slot(l, OL_OVL_TURN);
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
+	ol_ticks_t now = ol_now();
+
+	if (ol_ovl_was_preempted(now))
+		return ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	if (!ol_before(ol_load_relaxed(turn), now))
+		return 0;
+	ol_store_relaxed(turn, ol_later(now, 1, ol_tune(lease)));
+	if (leaver / OL_OVL_ID != ol_self())
+		return ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
+	ol_store_relaxed(ol_ovl_leaver(l),
+			 0u); /* nobody came for a lease: there is room for one more */
+	return OL_OVL_WAKE;
+}
+
+/* Whom to wake is told by the word as it was: a waiter may have claimed or called since it was read. */
+static inline void ol_ovl_released(const ol_overlock_t *l, uint32_t w)
+{
+	if (w & OL_OVL_CLAIMED)
+		ol_ovl_wake(l, OL_OVL_CLAIMANT, 0);
+	else if (w & OL_OVL_WAKE)
+		ol_ovl_wake(l, OL_OVL_IN_LINE, OL_OVL_CALLED);
+}
+
+static OL_COLD void ol_overlock_unlock_slow(ol_overlock_t *l, uint32_t w)
+{
+	uint32_t turn = w & (OL_OVL_CLAIMED | OL_OVL_WAKE) ? 0 : ol_ovl_whose_turn(l, w);
+
+	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE) +
+					     (turn & ~w & OL_OVL_LEAVES)); /* [R] */
+	if (turn & OL_OVL_WAKE)
+		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
+	else
+		ol_ovl_released(l, w);
+}
+
+static inline void ol_overlock_unlock(ol_overlock_t *l)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	if (OL_UNLIKELY(w & (OL_OVL_SLEEPERS | OL_OVL_CLAIMED | OL_OVL_WAKE))) {
+		ol_overlock_unlock_slow(l, w);
+		return;
+	}
+	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD); /* [R] */
+	if (OL_UNLIKELY(w & (OL_OVL_CLAIMED | OL_OVL_WAKE)))
+		ol_ovl_released(l, w);
+}
+#endif

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Unmodified programs for the rig of `overlock sched`: an archive of each, beside the rig's own.
+
+Each has a load, measured-NAME THREADS SECONDS, which prints what was done in a line of JSON.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from overlock_tools.kernel import initramfs, paths, pause, programs
+from overlock_tools.kernel.packages import Packages, Tell
+from overlock_tools.kernel.programs import Contents
+from overlock_tools.system import files
+
+SOURCES = Path("sched/programs")
+ELF = b"\x7fELF"
+
+
+def _openmp(_: Packages) -> Contents:
+    """With LLVM's runtime, which serves gcc's calls too; libgomp is left out then."""
+    libomp = ("-fopenmp", "-Wl,--as-needed", "-l:libomp.so.5")
+    return programs.compiled(paths.sources() / SOURCES / "openmp.c", "measured-openmp", *libomp)
+
+
+def _leveldb(_: Packages) -> Contents:
+    source = paths.sources() / SOURCES / "leveldb.cpp"
+    return programs.compiled(source, "measured-leveldb", "-std=c++20", "-lleveldb")
+
+
+def _pgbench(packages: Packages) -> Contents:
+    return programs.PARTS["pgbench"][0](packages)
+
+
+PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
+    "openmp": _openmp,
+    "leveldb": _leveldb,
+    "pgbench": _pgbench,
+}
+
+
+def without_pause(contents: Contents) -> Contents:
+    """A vCPU that executes PAUSE gives its turn away, as no CPU does."""
+    found = dict(contents)
+    with tempfile.TemporaryDirectory(prefix="overlock-pause-") as folder:
+        for name, (mode, data) in contents.items():
+            if data.startswith(ELF):
+                path = Path(folder) / "program"
+                path.write_bytes(data)
+                found[name] = (mode, pause.as_nop(path)[0])
+    return found
+
+
+def _digest() -> str:
+    sources = [Path(__file__), Path(programs.__file__)]
+    sources += sorted((paths.sources() / SOURCES).iterdir())
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def made(name: str, folder: Path, known: Collection[str], tell: Tell) -> Path:
+    """Without the libraries that the rig has, which are newer than this system's."""
+    file = folder / f"{name}-{_digest()}.gz"
+    if file.exists():
+        return file
+    tell(f"making what the guest needs for {name}")
+    found = PROGRAMS[name](Packages(folder / "packages", tell))
+    own = {path: entry for path, entry in found.items() if Path(path).name not in known}
+    files.write(file, initramfs.compressed(initramfs.archive(without_pause(own))))
+    for path in folder.glob(f"{name}-*.gz"):
+        if path != file:
+            path.unlink(missing_ok=True)
+    return file
