@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "answer.h"
+#include "../lib/internal.h"
 #include "params.h"
 #ifdef OL_COUNTED
 #include "site.h"
@@ -48,6 +49,28 @@ static void put_tunables(void)
 	printf("}");
 }
 
+static void put_source(const char *name)
+{
+	if (name)
+		put_string(name);
+	else
+		printf("null");
+}
+
+/* Of each fact the source that locks have it from here, or null. */
+static void put_knowledge(void)
+{
+	const char *between = "";
+
+	printf(",\"knowledge\":{");
+#define OL_FACT(name, what)					\
+	printf("%s\"" #name "\":", between);			\
+	put_source(ol_source_of(#name));			\
+	between = ",";
+#include "../lib/knowledge.def"
+	printf("}");
+}
+
 static void put_param(const struct param *p)
 {
 	printf("{\"name\":\"%s\",", p->name);
@@ -90,6 +113,7 @@ void answer_facts(const struct facts *facts)
 	       (unsigned long long)c->took_ns, c->tsc ? "true" : "false", facts->unit_ns,
 	       facts->measure_ns);
 	put_tunables();
+	put_knowledge();
 	printf(",\"workloads\":[");
 	for (const struct loops *w = loops_plain; w->name; w++) {
 		if (w != loops_plain)

@@ -198,6 +198,10 @@ int main(void)
 #define COST(name, preset, source, what) cost(#name, preset, source, what);
 #include <costs.def>
 	printf("\n  ]");
+	list("sources");
+#define OL_SOURCE(name, when, facts, knows, cannot, cost) entry(#name, knows);
+#include "knowledge.def"
+	printf("\n  ]");
 	list("hosts");
 #define HOST(name, what) entry(#name, what);
 #define SETTING(...)

@@ -21,11 +21,30 @@ INLINE bool looks_like_lock(const struct lock_seen *lock)
 	       lock->op == FUTEX_LOCK_PI || lock->op == FUTEX_LOCK_PI2;
 }
 
+/* More, or fewer, wait from `now` on; somebody else's later step may have been accounted already. */
+INLINE void change_waiters(struct lock_seen *lock, __u64 now, int waiters)
+{
+	if (lock->since > now)
+		lock->missed += (__s64)(lock->since - now) * waiters;
+	lock->waiters += (__u32)waiters;
+}
+
+/* A time, with what was missed; never less than nothing. */
+INLINE __u64 with_missed(struct lock_seen *lock, __u64 ns)
+{
+	__s64 sum = (__s64)ns + lock->missed;
+
+	if (sum < 0)
+		return ns;
+	lock->missed = 0;
+	return (__u64)sum;
+}
+
 INLINE void owe(struct lock_seen *lock, __u64 ns)
 {
 	if (!lock->owed)
 		lock->owed_since = lock->since;
-	lock->owed += ns * lock->waiters;
+	lock->owed += with_missed(lock, ns * lock->waiters);
 	lock->owed_wall += ns;
 }
 
@@ -38,6 +57,7 @@ INLINE void account(struct lock_seen *lock, __u64 now, const __u64 *now_at, stru
 {
 	__u64 all = now > lock->since ? now - lock->since : 0, left = all;
 	__u32 role = lock->role < ROLES ? lock->role : ROLE_NOBODY;
+	__u64 longest = 0;
 
 	split->waiters = lock->waiters;
 	split->role = role;
@@ -53,10 +73,14 @@ INLINE void account(struct lock_seen *lock, __u64 now, const __u64 *now_at, stru
 		left -= split->ns[i];
 	}
 	split->ns[STATE_RUNS] = left;
+	for (int i = 0; i < STATES; i++)
+		longest = split->ns[i] > longest ? split->ns[i] : longest;
 	if (now > lock->since)
 		lock->since = now;
 	for (int i = 0; split->waiters && i < STATES; i++) {
-		lock->ns[role][i] += split->ns[i] * lock->waiters;
+		__u64 ns = split->ns[i] * lock->waiters;
+
+		lock->ns[role][i] += split->ns[i] == longest ? with_missed(lock, ns) : ns;
 		lock->wall[role][i] += split->ns[i];
 	}
 }

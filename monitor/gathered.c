@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "gathered.h"
+#include "names.h"
 #include "unwind.h"
 #include <search.h>
 #include <stdbool.h>
@@ -32,7 +33,7 @@ struct open {
 };
 
 static void *stacks, *codes, *opens;
-static unsigned n_stacks, n_codes;
+static unsigned n_stacks, n_codes, n_opens;
 static __u64 lost, began;
 
 static int compare_stacks(const void *a, const void *b)
@@ -138,15 +139,23 @@ int gathered_record(void *context, void *data, size_t bytes)
 		began = ((struct exec_record *)data)->at;
 		unwind_begin();
 		break;
+	default:
+		break;
 	}
 	return 0;
 }
 
+void gathered_none_open(void)
+{
+	tdestroy(opens, free);
+	opens = NULL;
+	n_opens = 0;
+}
+
 void gathered_open_wait(__u64 lock, __u64 ns)
 {
-	static unsigned n;
 	const struct open like = { .lock = lock };
-	struct open *o = entry(&opens, compare_first, &like, sizeof(like), &n, ~0u);
+	struct open *o = entry(&opens, compare_first, &like, sizeof(like), &n_opens, ~0u);
 
 	if (o)
 		o->ns += ns;
@@ -175,11 +184,6 @@ static void tell_frame(const struct frame *frame)
 {
 	printf("[%d, %llu]", frame->module, (unsigned long long)frame->offset);
 }
-
-static const char *const state_names[] = {
-#define STATE(NAME, TEXT) TEXT,
-#include "waits.def"
-};
 
 static const char *const stack_names[] = {
 	[RECORD_WAITER] = "waiter",

@@ -9,6 +9,7 @@
 int gathered_record(void *context, void *data, size_t bytes);
 
 /* Waits that have not ended: of a lock, in all. */
+void gathered_none_open(void);
 void gathered_open_wait(__u64 lock, __u64 ns);
 __u64 gathered_open_waits(__u64 lock);
 

@@ -6,7 +6,9 @@
  * prints a JSON object. The kernel unloads them when this ends, however it ends.
  */
 #define _GNU_SOURCE
+#include "changes.h"
 #include "gathered.h"
+#include "names.h"
 #include "unwind.h"
 #include "account.h"
 #include "words.h"
@@ -17,12 +19,14 @@
 #include <getopt.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -36,10 +40,18 @@ enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 #define LONG_GAP_NS  2000000ull
 #define LONG_WAIT_NS 1000000ull
 
+#define END_OF_ANSWER "\f\n" /* where there are several */
+
+#define CHANGES_BYTES (16 << 20) /* what comes between two looks at most, and more */
+
+#define PROMPT_PRIORITY 50    /* above the usual ones of programs, below the kernel's own threads */
+#define PROMPT_US	50000 /* without a pause */
+
 static struct {
 	pid_t process;
 	double seconds; /* 0: until it ends */
-	unsigned locks, threads, hertz;
+	double each; /* after that time, and again, it tells what it has seen; 0: only at the end */
+	unsigned locks, threads, hertz, changes;
 } asked = { .locks = 16384, .threads = 16384, .hertz = 499 };
 
 static struct waits_bpf *programs;
@@ -54,6 +66,7 @@ static struct bpf_link *samplers[MOST_CPUS];
 
 static const char usage[] =
 	"usage: overlock-profiler --pid PID [--seconds S] [--locks N] [--threads N] [--hertz N]\n"
+	"       [--changes N] [--each S]\n"
 	"Prints what the threads of the process waited for, as JSON.\n";
 
 static double number(const char *option, const char *text, double least, double most)
@@ -74,6 +87,8 @@ static void read_options(int argc, char **argv)
 		{ "locks", required_argument, NULL, 'l' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "hertz", required_argument, NULL, 'h' },
+		{ "changes", required_argument, NULL, 'c' },
+		{ "each", required_argument, NULL, 'e' },
 		{ 0 },
 	};
 
@@ -93,6 +108,12 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'h':
 			asked.hertz = (unsigned)number("--hertz", optarg, 0, 10000);
+			break;
+		case 'c':
+			asked.changes = (unsigned)number("--changes", optarg, 1, 1 << 24);
+			break;
+		case 'e':
+			asked.each = number("--each", optarg, 0.1, 1e9);
 			break;
 		default:
 			fputs(usage, stderr);
@@ -149,6 +170,9 @@ static void load(void)
 	programs->rodata->stack_gap_ns = STACK_GAP_NS;
 	programs->rodata->long_gap_ns = LONG_GAP_NS;
 	programs->rodata->long_wait_ns = LONG_WAIT_NS;
+	programs->rodata->most_changes = asked.changes;
+	if (asked.changes)
+		bpf_map__set_max_entries(programs->maps.changes, CHANGES_BYTES);
 	bpf_map__set_max_entries(programs->maps.threads, asked.threads);
 	bpf_map__set_max_entries(programs->maps.locks, asked.locks);
 	if (waits_bpf__load(programs))
@@ -245,16 +269,6 @@ static __u64 times_at_end(const struct thread_seen *t, __u64 end, __u64 *ns)
 		ns[t->state % STATES] += end - t->since;
 	return end;
 }
-
-static const char *const role_names[] = {
-#define ROLE(NAME, TEXT) TEXT,
-#include "waits.def"
-};
-
-static const char *const state_names[] = {
-#define STATE(NAME, TEXT) TEXT,
-#include "waits.def"
-};
 
 static void tell_times(const __u64 *ns)
 {
@@ -356,7 +370,8 @@ static void tell_locks(__u64 end)
 {
 	int map = bpf_map__fd(programs->maps.locks);
 	__u64 *before = NULL, key, next, least = worth_telling(end);
-	struct counted *c = &programs->bss->counted;
+	const struct counted *c = &programs->bss->counted;
+	__u64 waits = c->others_waits, ns = c->others_ns;
 	struct kept_lock at;
 	const char *comma = "";
 
@@ -367,16 +382,15 @@ static void tell_locks(__u64 end)
 			continue;
 		finish_lock(key, &at.lock, end);
 		if (at.lock.wait_ns < least) {
-			c->others_waits += at.lock.waits;
-			c->others_ns += at.lock.wait_ns;
+			waits += at.lock.waits;
+			ns += at.lock.wait_ns;
 			continue;
 		}
 		fputs(comma, stdout);
 		tell_lock(key, &at.lock);
 		comma = ",\n";
 	}
-	printf("], \"others\": {\"waits\": %llu, \"wait_ns\": %llu}", c->others_waits,
-	       c->others_ns);
+	printf("], \"others\": {\"waits\": %llu, \"wait_ns\": %llu}", waits, ns);
 }
 
 static void tell_threads(__u64 end)
@@ -387,6 +401,7 @@ static void tell_threads(__u64 end)
 	__u64 ns[STATES], all[STATES];
 	const char *comma = "";
 
+	gathered_none_open();
 	memcpy(all, programs->bss->counted.ended, sizeof(all));
 	printf(", \"threads\": [");
 	for (; !bpf_map_get_next_key(map, before, &next); before = &key) {
@@ -394,10 +409,9 @@ static void tell_threads(__u64 end)
 		if (bpf_map_lookup_elem(map, &key, &t))
 			continue;
 		times_at_end(&t, end, ns);
-		if (t.lock)
-			gathered_open_wait(t.lock, end > t.wait_began ? end - t.wait_began : 0);
-		else if (t.passing)
-			gathered_open_wait(t.passing, end > t.since ? end - t.since : 0);
+		if (t.lock || t.passing)
+			gathered_open_wait(t.lock ?: t.passing,
+					   end > t.wait_began ? end - t.wait_began : 0);
 		for (int i = 0; i < STATES; i++)
 			all[i] += ns[i];
 		printf("%s{\"thread\": %u, \"name\": ", comma, key);
@@ -409,27 +423,6 @@ static void tell_threads(__u64 end)
 	}
 	printf("], \"times\": ");
 	tell_times(all);
-}
-
-static void tell_call(__u32 number)
-{
-	static const struct {
-		__u32 number;
-		const char *name;
-	} calls[] = {
-#define CALL(name) { SYS_##name, #name },
-#include "calls.def"
-	};
-	char text[32] = "";
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i].number == number) {
-			tell_string(calls[i].name);
-			return;
-		}
-	if ((__s32)number >= 0)
-		snprintf(text, sizeof(text), "system call %u", number);
-	tell_string(text);
 }
 
 static void tell_cause(const struct cause *cause, __u64 ns)
@@ -503,7 +496,7 @@ static void tell_modules(void)
 	putchar(']');
 }
 
-static void tell(__u64 began, __u64 end)
+static void tell(__u64 began, __u64 end, bool over)
 {
 	const struct counted *c = &programs->bss->counted;
 
@@ -514,15 +507,18 @@ static void tell(__u64 began, __u64 end)
 	       "\"threads_seen\": %llu, ",
 	       c->samples, c->samples_kernel, c->samples_yield, c->threads);
 	printf("\"lost\": {\"records\": %llu, \"locks\": %llu, \"threads\": %llu, "
-	       "\"causes_ns\": %llu, \"stacks\": %llu}",
-	       c->records_lost, c->locks_lost, c->threads_lost, c->causes_lost, gathered_lost());
+	       "\"causes_ns\": %llu, \"stacks\": %llu, \"changes\": %llu}",
+	       c->records_lost, c->locks_lost, c->threads_lost, c->causes_lost, gathered_lost(),
+	       c->changes_lost);
 	tell_threads(end);
 	tell_locks(end);
 	tell_causes();
 	tell_kernel_locks();
 	gathered_tell();
 	tell_modules();
-	printf("}\n");
+	if (over)
+		changes_tell();
+	printf("}\n%s", asked.each ? END_OF_ANSWER : "");
 	fflush(stdout);
 }
 
@@ -544,9 +540,50 @@ static int block_signals(void)
 	return fd;
 }
 
-/* Returns when it was over: the process may have ended before we had a CPU to see that. */
-static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 end)
+static void take_turns(int signal)
 {
+	const struct sched_param none = { 0 };
+
+	(void)signal;
+	/* A system call alone. NOLINTNEXTLINE(bugprone-signal-handler) */
+	sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
+/*
+ * While it watches it must not wait for a CPU that the process, or its neighbours, have: the ring would run
+ * over, and the process would end before its objects were read. It sleeps most of the time; who does
+ * not, is an ordinary thread from then on. Where that is refused, it is one from the start.
+ */
+static void be_prompt(void)
+{
+	const struct sched_param prompt = { .sched_priority = PROMPT_PRIORITY };
+	const struct rlimit most = { PROMPT_US, RLIM_INFINITY };
+
+	signal(SIGXCPU, take_turns);
+	if (!setrlimit(RLIMIT_RTTIME, &most))
+		sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &prompt);
+}
+
+static __u64 since(__u64 began)
+{
+	return gathered_began() > began ? gathered_began() : began;
+}
+
+/* It takes a while, in which the process shall not wait for us. */
+static void tell_so_far(__u64 began)
+{
+	take_turns(0);
+	tell(since(began), now_ns(), false);
+	be_prompt();
+}
+
+/* Returns when it was over: the process may have ended before we had a CPU to see that. */
+static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 began)
+{
+	const __u64 each = asked.each ? (__u64)(asked.each * 1e9) : ~0ull - began;
+	__u64 end = asked.seconds ? began + (__u64)(asked.seconds * 1e9) : ~0ull;
+	__u64 next = began + each;
+
 	struct pollfd fds[] = { { .fd = process, .events = POLLIN },
 				{ .fd = signals, .events = POLLIN },
 				{ .fd = ring_buffer__epoll_fd(ring), .events = POLLIN } };
@@ -554,8 +591,13 @@ static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 end
 	while (!fds[0].revents && !fds[1].revents && now_ns() < end) {
 		poll(fds, 3, LOOK_MS);
 		ring_buffer__consume(ring);
+		if (now_ns() >= next) {
+			tell_so_far(began);
+			next = now_ns() + each;
+		}
 	}
-	return fds[0].revents ? programs->bss->counted.last_end : now_ns();
+	end = programs->bss->counted.last_end;
+	return fds[0].revents && end ? end : now_ns();
 }
 
 static void detach(void)
@@ -581,18 +623,20 @@ int main(int argc, char **argv)
 	if (!unwind_open(asked.process))
 		FAIL(FAILED, "libdw cannot be used");
 	ring = ring_buffer__new(bpf_map__fd(programs->maps.records), gathered_record, NULL, NULL);
-	if (!ring || waits_bpf__attach(programs))
+	if (!ring || !changes_open(ring, bpf_map__fd(programs->maps.changes), asked.changes) ||
+	    waits_bpf__attach(programs))
 		refused("the BPF programs cannot be attached");
 	seed_all();
 	sample();
+	be_prompt();
 	began = now_ns();
 	puts("{\"ready\": true}");
 	fflush(stdout);
-	end = watch(ring, process, signals,
-		    asked.seconds ? began + (__u64)(asked.seconds * 1e9) : ~0ull);
+	end = watch(ring, process, signals, began);
 	detach();
 	ring_buffer__consume(ring);
-	tell(gathered_began() > began ? gathered_began() : began, end);
+	take_turns(0);
+	tell(since(began), end, true);
 	ring_buffer__free(ring);
 	waits_bpf__destroy(programs);
 	unwind_close();

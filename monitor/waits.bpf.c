@@ -22,6 +22,7 @@ enum { NR_YIELD = 24 }; /* system calls of x86-64; see below */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile __u32 process;
+const volatile __u32 most_changes; /* that are sent; 0: no timeline is asked for */
 const volatile __u64 stack_gap_ns, long_gap_ns, long_wait_ns; /* between stacks */
 
 struct counted counted;
@@ -85,6 +86,11 @@ struct {
 	__uint(max_entries, 4 << 20);
 } records SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* more, where a timeline is asked for */
+} changes SEC(".maps");
+
 /* Threads that are able to run and do not, by some bits of their ids. */
 #define PLACES	32
 
@@ -100,6 +106,60 @@ static const struct thread_seen new_thread;
 static const struct guarded_lock new_lock;
 
 #define COUNT(what, n)	__sync_fetch_and_add(&counted.what, n)
+
+/* Changes. */
+
+static __always_inline struct change *new_change(enum change_kind kind, __u32 is, __u32 thread,
+						 __u64 lock, __u64 at)
+{
+	struct change *c = 0;
+
+	if (counted.changes < most_changes)
+		c = bpf_ringbuf_reserve(&changes, sizeof(*c), 0);
+	if (!c) {
+		COUNT(changes_lost, 1);
+		return 0;
+	}
+	COUNT(changes, 1);
+	__builtin_memset(c, 0, sizeof(*c));
+	c->kind = kind;
+	c->is = is;
+	c->thread = thread;
+	c->lock = lock;
+	c->at = at;
+	return c;
+}
+
+static __always_inline void send_state(const struct task_struct *task, const struct thread_seen *t,
+				       __u32 state, __u64 now)
+{
+	struct change *c;
+
+	if (!most_changes)
+		return;
+	c = new_change(CHANGE_STATE, state, task->pid, t->lock ?: t->passing, now);
+	if (!c)
+		return;
+	c->syscall = t->syscall;
+	c->taker = t->taker;
+	bpf_probe_read_kernel_str(c->name, sizeof(c->name), task->comm);
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void send_subject(__u64 lock, __u64 now, __u32 role, __u32 subject,
+					 __u32 waiters)
+{
+	struct change *c;
+
+	if (!most_changes)
+		return;
+	c = new_change(CHANGE_SUBJECT, role, subject, lock, now);
+	if (!c)
+		return;
+	c->by = (__u32)bpf_get_current_pid_tgid();
+	c->waiters = waiters;
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
+}
 
 /* System calls. */
 
@@ -172,7 +232,8 @@ static __always_inline struct thread_seen *current_thread(__u64 now)
 }
 
 /* The additions order what is between them. */
-static __always_inline void turns(struct thread_seen *t, enum state state, __u64 now)
+static __always_inline void turns(const struct task_struct *task, struct thread_seen *t,
+				  enum state state, __u64 now)
 {
 	__u32 before =
 		*(volatile __u32 *)&t->state; /* else the verifier loses sight of the bound */
@@ -193,6 +254,7 @@ static __always_inline void turns(struct thread_seen *t, enum state state, __u64
 	t->since = now;
 	t->state = state;
 	__sync_fetch_and_add(&t->seq, 1);
+	send_state(task, t, state, now);
 }
 
 /* Its times up to now. A reader that comes between two writes three times in a row takes what it has. */
@@ -299,7 +361,7 @@ __noinline int take_step(struct step *s)
 	struct thread_seen *old, *new = 0;
 	struct split split = {}, settled = {};
 	struct lock_seen *lock;
-	__u32 id, subject;
+	__u32 id, subject, role, waiters;
 
 	if (!s)
 		return 0;
@@ -322,7 +384,7 @@ __noinline int take_step(struct step *s)
 	account(lock, s->now, old && lock->subject == id ? before : 0, &split);
 	if (s->releases && lock->owed)
 		settle(lock, s->now, new ? after : 0, new ? ROLE_HOLDER : ROLE_NOBODY, &settled);
-	lock->waiters += s->waiters;
+	change_waiters(lock, s->now, s->waiters);
 	if (s->changes) {
 		lock->role = s->role;
 		lock->subject = new && !s->releases ? subject : 0;
@@ -330,7 +392,11 @@ __noinline int take_step(struct step *s)
 	} else if (lock->subject == id) {
 		__builtin_memcpy(lock->base, before, sizeof(before));
 	}
+	role = lock->role;
+	subject = lock->subject;
+	waiters = lock->waiters;
 	bpf_spin_unlock(&at->guard);
+	send_subject(s->address, s->now, role, subject, waiters);
 	if (old && split.waiters)
 		blame_all(s->address, &split, old);
 	if (new && settled.waiters)
@@ -373,6 +439,14 @@ static __always_inline __u32 holder_at(__u64 address, __u32 op, __u32 value)
 	if (value & FUTEX_WAITERS || op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
 		return mutex.word & FUTEX_TID_MASK;
 	return value == 2 && mutex.kind <= MOST_KIND && mutex.users ? mutex.owner : 0;
+}
+
+/* By the mutex itself. 0: it does not tell, or it is free. */
+static __always_inline __u32 named_holder(const struct lock_seen *lock, __u64 address)
+{
+	__u32 holder = lock->owners ? holder_at(address, lock->op, lock->value) : 0;
+
+	return holder && bpf_map_lookup_elem(&threads, &holder) ? holder : 0;
 }
 
 static __always_inline bool looks_like_one(__u64 address)
@@ -462,8 +536,10 @@ static __always_inline void show_holder(__u64 address, __u64 now)
 	if (!at)
 		return;
 	lock = &at->lock;
-	id = lock->subject;
-	if (lock->role != ROLE_HOLDER || !id)
+	id = named_holder(lock, address);
+	if (!id && lock->waiters && lock->role == ROLE_HOLDER) /* else it is who had it last */
+		id = lock->subject;
+	if (!id)
 		return;
 	t = bpf_map_lookup_elem(&threads, &id);
 	if (!t || t->state == STATE_RUNS || !t->at.sp || !is_due(&lock->next_holder, now, 0))
@@ -488,15 +564,15 @@ static __always_inline void look_at(__u64 address, __u32 self, __u64 now)
 {
 	struct guarded_lock *at = address ? bpf_map_lookup_elem(&locks, &address) : 0;
 	struct step s = { .address = address, .now = now, .changes = true };
-	bool mine;
+	__u32 holder;
 
 	if (!at || !at->lock.owners || !at->lock.waiters)
 		return;
-	mine = holder_at(address, at->lock.op, at->lock.value) == self;
-	if (mine == (at->lock.role == ROLE_HOLDER && at->lock.subject == self))
+	holder = named_holder(&at->lock, address);
+	if ((holder == self) == (at->lock.role == ROLE_HOLDER && at->lock.subject == self))
 		return;
-	s.role = mine ? ROLE_HOLDER : ROLE_NEXT;
-	s.subject = mine ? self : at->lock.next;
+	s.role = holder ? ROLE_HOLDER : ROLE_NEXT;
+	s.subject = holder ?: at->lock.next;
 	take_step(&s);
 }
 
@@ -597,9 +673,13 @@ static __always_inline void releases(__u64 address)
 	__u32 next;
 	__u64 now;
 
-	if (!at || !at->lock.waiters)
+	if (!at)
 		return;
 	now = bpf_ktime_get_ns();
+	if (!at->lock.waiters) {
+		send_subject(address, now, ROLE_NOBODY, 0, 0);
+		return;
+	}
 	if (at->lock.owners && now - at->lock.since < OFTEN_NS)
 		return; /* who is woken, and who goes to sleep, tells the same */
 	t = current_thread(now);
@@ -722,9 +802,17 @@ static __always_inline enum state asleep_as(struct task_struct *task, const stru
 	return STATE_SLEEPS;
 }
 
+/* Of the call in which it was woken for that lock: it has not run its own code since. */
+static __always_inline bool is_on_way_out(const struct thread_seen *t, struct task_struct *task)
+{
+	const struct pt_regs___x86 *regs = (const void *)bpf_task_pt_regs(task);
+
+	return t->passed && t->at.ip == t->passed_ip && BPF_CORE_READ(regs, di) == t->passed;
+}
+
 /*
  * A thread often loses its CPU on the way out of the call in which it was woken: it has not taken the lock
- * then, and waits on.
+ * then, and waits on; for somebody else, if that one was faster.
  */
 static __always_inline void is_held_up(struct thread_seen *t, __u32 self, __u64 now)
 {
@@ -736,30 +824,38 @@ static __always_inline void is_held_up(struct thread_seen *t, __u32 self, __u64 
 			  .subject = self };
 
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &s.address);
+	__u32 other;
 
-	if (at)
-		at->lock.late = self;
+	if (!at)
+		return;
+	at->lock.late = self;
 	t->passing = t->passed;
 	t->passed = 0;
+	t->wait_began = now;
+	other = named_holder(&at->lock, s.address);
+	if (other && other != self) {
+		s.role = ROLE_HOLDER;
+		s.subject = other;
+	}
 	take_step(&s);
 }
 
-static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 since, __u64 now)
+static __always_inline void goes_on(struct thread_seen *t, __u32 self, __u64 now)
 {
 	__u64 address = t->passing;
 	struct guarded_lock *at = bpf_map_lookup_elem(&locks, &address);
-	struct step s = { .address = address,
-			  .now = now,
-			  .waiters = -1,
-			  .changes = true,
-			  .role = ROLE_HOLDER,
-			  .subject = self };
+	struct step s = {
+		.address = address, .now = now, .waiters = -1, .changes = true, .role = ROLE_HOLDER
+	};
 
 	t->passing = 0;
+	t->passed =
+		address; /* it may be held up again at once: a group's quota takes the CPU on the way out */
 	if (!at)
 		return;
+	s.subject = named_holder(&at->lock, address) ?: self;
 	take_step(&s);
-	__sync_fetch_and_add(&at->lock.wait_ns, now - since);
+	__sync_fetch_and_add(&at->lock.wait_ns, now - t->wait_began);
 }
 
 /* What it waits for, if it sleeps in that call. */
@@ -803,19 +899,19 @@ static __always_inline void goes(struct task_struct *task, struct task_struct *n
 	if (preempted || !state) {
 		taken_by(t, next);
 		if (!preempted && syscall == NR_YIELD) {
-			turns(t, STATE_YIELDS, now);
+			turns(task, t, STATE_YIELDS, now);
 			return;
 		}
-		if (t->passed && t->at.ip == t->passed_ip && looks_like_one(t->passed))
+		if (is_on_way_out(t, task) && looks_like_one(t->passed))
 			is_held_up(t, task->pid, now);
-		turns(t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
+		turns(task, t, is_throttled(task) ? STATE_THROTTLED : STATE_READY, now);
 		goes_away(task->pid, t, now);
 		return;
 	}
 	if (!t->lock && is_futex(syscall) && finds_futex(t, task, syscall))
 		begins_to_wait(t, task->pid, now);
 	t->syscall = syscall;
-	turns(t, asleep_as(task, t, state, syscall), now);
+	turns(task, t, asleep_as(task, t, state, syscall), now);
 }
 
 SEC("tp_btf/sched_switch")
@@ -824,7 +920,7 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 {
 	bool ours = from->tgid == process, theirs = to->tgid == process;
 	struct thread_seen *t;
-	__u64 now, since;
+	__u64 now;
 
 	running[bpf_get_smp_processor_id() % MOST_CPUS].task = to->pid ? (__u64)to : 0;
 	if (!ours && !theirs)
@@ -837,11 +933,10 @@ int BPF_PROG(switches, bool preempted, struct task_struct *from, struct task_str
 	t = thread_of(to, STATE_RUNS, now);
 	if (!t)
 		return 0;
-	since = t->since;
-	turns(t, STATE_RUNS, now);
+	turns(to, t, STATE_RUNS, now);
 	comes_back(to->pid);
 	if (t->passing)
-		goes_on(t, to->pid, since, now);
+		goes_on(t, to->pid, now);
 	return 0;
 }
 
@@ -910,17 +1005,17 @@ static __always_inline void wakes_up(struct task_struct *task)
 	struct thread_seen *t = thread_of(task, STATE_SLEEPS, now);
 	const struct task_struct *other;
 
-	if (!t || t->state == STATE_RUNS)
+	if (!t || t->state < STATE_LOCKED) /* a second one, or it was awake still */
 		return;
 	if (is_throttled(task)) {
-		turns(t, STATE_THROTTLED, now);
+		turns(task, t, STATE_THROTTLED, now);
 		goes_away(task->pid, t, now);
 		return;
 	}
 	other = who_has_cpu(task);
 	if (other)
 		taken_by(t, other);
-	turns(t, other ? STATE_READY : STATE_WAKES, now);
+	turns(task, t, other ? STATE_READY : STATE_WAKES, now);
 	goes_away(task->pid, t, now);
 }
 
@@ -981,6 +1076,7 @@ int BPF_PROG(exits, struct task_struct *task)
 	if (t->lock)
 		ends_waiting(t, -1, 0);
 	look_at_locks(t, id, now);
+	send_state(task, t, STATES, now);
 	times_of(t, now, ns);
 	for (int i = 0; i < STATES; i++)
 		COUNT(ended[i], ns[i]);

@@ -48,7 +48,7 @@ struct thread_seen {
 	__u64 next_look;
 	__u64 passed,
 		passed_ip; /* the lock that it was woken for, and where that call returned to */
-	__u64 passing;	   /* the same, as long as it is kept from going on from there */
+	__u64 passing;	   /* the same, as long as it is kept from going on, since wait_began */
 	__u64 locks[2];	   /* that it waited for, or released, last */
 	__u64 kernel_lock, kernel_began;
 	__u32 kernel_flags;
@@ -72,6 +72,7 @@ struct lock_seen {
 	__u64 base[STATES];		   /* the subject's, at `since` */
 	__u64 ns[ROLES][STATES];	   /* of waiters: two that wait 1 ms are 2 ms */
 	__u64 wall[ROLES][STATES];	   /* in which somebody waited */
+	__s64 missed;			   /* of `ns`, by steps that came late; below 0: too much */
 	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
 	__u64 waits, gave_up, wait_ns, longest;
 	__u64 wakes;
@@ -115,6 +116,20 @@ struct exec_record {
 	__u64 at;
 };
 
+/* For a timeline: what a thread does from then on; or who has to do something next, of a lock. */
+enum change_kind { CHANGE_STATE, CHANGE_SUBJECT };
+
+struct change {
+	__u64 at, lock; /* that the thread waits for, or whose subject it is */
+	__u32 kind, is; /* a state, STATES: it has ended; or a role */
+	__u32 thread;	/* 0: nobody knows */
+	__u32 by;	/* who made it so */
+	__u32 waiters;	/* from then on */
+	__u32 syscall;
+	char name[NAME_BYTES];
+	struct taker taker;
+};
+
 /* A thread seen running, in user space. */
 struct sample_record {
 	__u32 kind, thread;
@@ -129,11 +144,12 @@ struct sample_record {
 };
 
 struct counted {
-	__u64 records_lost, locks_lost, threads_lost, causes_lost;
+	__u64 records_lost, locks_lost, threads_lost, causes_lost, changes_lost;
 	__u64 others_waits, others_ns; /* of locks without a record */
 	__u64 samples, samples_kernel, samples_yield;
 	__u64 ended[STATES]; /* of threads that have exited */
 	__u64 threads;	     /* seen */
-	__u64 last_end;	     /* when a thread exited */
+	__u64 changes;
+	__u64 last_end; /* when a thread exited */
 };
 #endif

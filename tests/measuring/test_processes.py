@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from overlock_tools.measure import server
 from tests.measuring.conftest import Bench, started
 from tests.processes import HANG_S, gone, until
 
@@ -119,3 +120,12 @@ def test_hung_cells_are_told_apart_from_slow_ones() -> None:
         answer = bench.answer()
         assert (answer["type"], answer["kind"]) == ("error", "hung")
         assert bench.ask("workload=sections variant=ticket threads=1 turns=9")["type"] == "cell"
+
+
+def test_it_says_where_locks_have_their_knowledge_from() -> None:
+    """Of each fact, from those sources alone that it was told to use."""
+    with server.started(knowledge="none") as bench:
+        assert set(bench.facts["knowledge"].values()) == {None}
+    with server.started(knowledge="rusage") as bench:
+        assert bench.facts["knowledge"]["slice_id"] == "rusage"
+        assert bench.facts["knowledge"]["slice_end"] is None

@@ -5,7 +5,9 @@ The work is fixed and the shares are of the same waits, so a busy machine change
 Where the cause would be another one on a busy machine, the program's threads are real-time ones.
 """
 
+import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 from overlock_tools.profile import advice
 from tests.profile.conftest import Build, Profiled, needs_bpf, profile
+from tests.python.simulate.test_timeline import fault
 
 WITHIN = 0.10
 CGROUPS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
@@ -92,6 +95,16 @@ def test_what_the_holder_sleeps_in(build: Build, tmp_path: Path) -> None:
     assert any("rest" in [call["function"] for call in stack["calls"]] for stack in holders)
 
 
+def test_the_holder_s_stack_is_not_of_one_that_has_released_it(
+    build: Build, tmp_path: Path
+) -> None:
+    """Who had the lock before sleeps meanwhile, without it."""
+    found = profile(build("holder_lock"), tmp_path)
+    holders = [stack for stack in found.lock["stacks"] if stack["of"] == "holder"]
+    assert holders
+    assert not [stack for stack in holders if "rest" in [c["function"] for c in stack["calls"]]]
+
+
 def test_the_section_is_merely_long(build: Build, tmp_path: Path) -> None:
     found = profile(build("long_section"), tmp_path)
     check(found)
@@ -153,8 +166,26 @@ def test_the_quota_is_used_up(build: Build, tmp_path: Path, group: Path) -> None
     assert "holder_throttled" in causes or "holder_preempted" in causes  # on a busy machine
 
 
+@pytest.fixture
+def hogs() -> Iterator[None]:
+    """Two for each CPU."""
+    found = [
+        subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        for _ in range(2 * (os.cpu_count() or 1))
+    ]
+    yield
+    for hog in found:
+        hog.kill()
+        hog.wait()
+
+
+@pytest.mark.usefixtures("hogs")
 def test_who_spins(build: Build, tmp_path: Path) -> None:
-    """The word that is spun on, and that its holder is preempted."""
+    """The word that is spun on, and that its holder is preempted.
+
+    Real-time threads have all CPUs until the end, and what they leave is wanted by others: who
+    watches must read the program's objects before that.
+    """
     found = profile(build("spin_preempted"), tmp_path)
     main = advice.main_lock(found.report)
     assert main
@@ -193,3 +224,26 @@ def test_without_bpf(build: Build, tmp_path: Path) -> None:
     assert main["address"] == found.truth["address"]
     assert advice.main_cause(main)[0] == "holder_asleep"
     assert "BPF was refused" in found.said
+
+
+def test_the_timeline_tells_the_same(build: Build, tmp_path: Path) -> None:
+    """Waits, and what they were due to, span by span, are those of the report."""
+    file = tmp_path / "timeline.json"
+    found = profile(build("holder_fifo"), tmp_path, options=("--timeline", str(file)))
+    entries = json.loads(file.read_text())["traceEvents"]
+    assert fault(entries) == ""
+    waits = [e for e in entries if e["name"] == "waits for fifo_lock"]
+    waited = 1000 * sum(e["dur"] for e in waits)
+    assert waited == pytest.approx(found.lock["wait_ns"], rel=0.01)
+    for name, words in (
+        ("holder_preempted", "holder preempted"),
+        ("holder_running", "holder running"),
+    ):
+        spans = [e for e in entries if e.get("cat") == "cause" and e["name"] == words]
+        share = 1000 * sum(e["dur"] for e in spans) / waited
+        split = found.lock["split"]
+        assert share == pytest.approx(split[name] / sum(split.values()), abs=0.03), name
+    names = {e["args"]["name"] for e in entries if e["name"] == "thread_name"}
+    assert "intruder" in names
+    assert sum(e["ph"] == "s" for e in entries) >= found.lock["waits"] * 0.9
+    assert not found.report["lost"]["changes"]

@@ -3,7 +3,9 @@
 
 import json
 import os
+import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 
 from overlock_tools.profile import agent
 from tests.processes import HANG_S, children, gone, read, until
-from tests.profile.conftest import PROFILER, Build, needs_bpf, profile
+from tests.profile.conftest import PROFILER, REFUSED, Build, needs_bpf, profile
 
 LOCKS, KEPT = 400, 50
 
@@ -74,6 +76,18 @@ def test_killed_it_leaves_nothing(sleeper: "subprocess.Popen[bytes]", victim: st
 
 
 @needs_bpf
+def test_it_is_prompt_but_not_for_long(sleeper: "subprocess.Popen[bytes]") -> None:
+    """The kernel sends SIGXCPU to who runs beyond a limit as a real-time thread."""
+    with profiling("--pid", str(sleeper.pid)) as (_, watcher):
+        assert os.sched_getscheduler(watcher) == os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        soft, _ = resource.prlimit(watcher, resource.RLIMIT_RTTIME)
+        assert 0 < soft <= 50_000  # us
+        os.kill(watcher, signal.SIGXCPU)
+        until(lambda: os.sched_getscheduler(watcher) == os.SCHED_OTHER)
+        assert not gone(watcher)
+
+
+@needs_bpf
 def test_ctrl_c_keeps_what_was_seen(sleeper: "subprocess.Popen[bytes]", tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     with profiling("--json", file, "--pid", str(sleeper.pid)) as (command, _):
@@ -83,6 +97,31 @@ def test_ctrl_c_keeps_what_was_seen(sleeper: "subprocess.Popen[bytes]", tmp_path
     assert json.loads(file.read_text())["program"] == "sleep"
     assert "No lock trouble" in said
     assert sleeper.poll() is None
+
+
+@needs_bpf
+def test_live_on_a_terminal(build: Build) -> None:
+    """Each second, then the usual report; Ctrl-C is not needed where the program ends."""
+    shown: list[bytes] = []
+
+    def read_terminal(terminal: int) -> bytes:
+        shown.append(os.read(terminal, 65536))
+        return shown[-1]
+
+    program = str(build("holder_fifo"))
+    command = [sys.executable, "-m", "overlock_tools", "profile", "--live", "--", program]
+    assert os.waitstatus_to_exitcode(pty.spawn(command, read_terminal)) in (0, REFUSED)
+    text = b"".join(shown).decode(errors="replace")
+    assert "waiting" in text
+    assert "Ctrl-C ends it" in text
+    assert "Not known:" in text
+
+
+def test_live_needs_a_terminal() -> None:
+    command = [sys.executable, "-m", "overlock_tools", "profile", "--live", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--live shows the locks on a terminal" in done.stderr
 
 
 @needs_bpf

@@ -62,6 +62,7 @@ def test_refuses_what_it_cannot_start(tmp_path: Path) -> None:
     refused(125, "pv_byte", "sleeps", args=("--spinlock", "pv_byte", "true"))
     refused(125, "tickt", "did you mean ticket", args=("--spinlock", "tickt", "true"))
     refused(125, "gcc", "llvm", args=("--openmp", "gcc", "true"))
+    refused(125, "horoscope", "rseq", "usual", args=("--knowledge", "rseq,horoscope", "true"))
     refused(125, "mine.h", args=("--lock", tmp_path / "mine.h", "true"))
     assert not list(tmp_path.iterdir())
 
@@ -235,6 +236,7 @@ def test_environment_of_the_program() -> None:
     ours = str(native.file("liboverlock-run.so"))
     assert shown("OVERLOCK_LOCK") == "tas_yield"
     assert shown("OVERLOCK_LOCK", "--lock", "twa", OVERLOCK_LOCK="mcs") == "twa"
+    assert shown("OVERLOCK_KNOWLEDGE", "--knowledge", "none") == "none"
     assert shown("OVERLOCK_OPENMP_LOCK") == "paced"
     assert shown("OVERLOCK_OPENMP_LOCK", "--lock", "twa", OVERLOCK_OPENMP_LOCK="mcs") == "unset"
     assert shown("OVERLOCK_TAU_NS", "--tau-ns", "inf") == "inf"

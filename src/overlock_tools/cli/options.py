@@ -121,3 +121,26 @@ BUDGET = click.option(
     metavar="MINUTES",
     help="Time limit; rounds and seconds are chosen to fit.",
 )
+
+
+KNOWLEDGE_WORDS = ("none", "usual", "all")
+
+
+def _knowledge(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """The library itself only says that a list is wrong, and goes on without it."""
+    if text:
+        names = (*KNOWLEDGE_WORDS, *defs.load().sources)
+        for name in text.split(","):
+            if name not in names:
+                raise Fail(f"--knowledge: unknown source {name!r}; expected {', '.join(names)}")
+    return text
+
+
+KNOWLEDGE = click.option(
+    "--knowledge",
+    metavar="LIST",
+    callback=_knowledge,
+    shell_complete=completing(lambda: [*KNOWLEDGE_WORDS, *defs.load().sources]),
+    help="Where locks learn of preemption (OVERLOCK_KNOWLEDGE): none, usual, all, or sources that "
+    "`overlock doctor --verbose` names. [default: usual]",
+)

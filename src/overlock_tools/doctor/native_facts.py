@@ -356,16 +356,31 @@ def cgroup(w: World) -> Found:
 )
 def knowledge(w: World) -> Found:
     sources: list[dict[str, Any]] = w.probe.get("sources", "list")
+    costs = _looks(w)
     have = [source["name"] for source in sources if source["available"]]
-    value = [{**source, "name": str(source["name"])} for source in sources]
-    return Found(value, ", ".join(have) or "none", tuple(map(_source, sources)))
+    value = [
+        {**source, "name": str(source["name"]), "ns": costs.get(source["name"])}
+        for source in sources
+    ]
+    return Found(value, ", ".join(have) or "none", tuple(map(_source, value)))
+
+
+def _looks(w: World) -> dict[str, float]:
+    """By source, what a look at what it knows costs here; not where a sandbox ended the probe."""
+    try:
+        looks: list[dict[str, Any]] = w.probe.get("looks", "list")
+    except Unknown:
+        return {}
+    return {str(look["source"]): float(look["ns"]) for look in looks}
 
 
 def _source(source: dict[str, Any]) -> str:
     state = "used" if source["available"] else "missing" if source["usual"] else "if named"
+    ns = source["ns"]
+    measured = "" if ns is None else f"; {ns:.1f} ns here"
     return (
         f"{source['name']} ({state}): {source['knows']}. "
-        f"It cannot know {source['cannot']}. Cost: {source['cost']}."
+        f"It cannot know {source['cannot']}. Cost: {source['cost']}{measured}."
     )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`overlock bench NAME`: from what was asked to a plan that overlock-bench measures."""
 
+import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,6 +48,10 @@ class Asked:
         """What was given, else the first of the others that is not None."""
         values = (self.options[name] if name in self.given else None, *others)
         return next((value for value in values if value is not None), None)
+
+    @property
+    def knowledge(self) -> str | None:
+        return self.options.get("knowledge") or os.environ.get(server.KNOWLEDGE)
 
     @property
     def names(self) -> list[str]:
@@ -98,7 +103,7 @@ def serving(asked: Asked) -> Iterator[tuple[Server, Subjects]]:
             raise Fail(line, MISSING)
     with subjects.loaded_headers(list(asked.headers.values()), counted) as loaded:
         options = [*loaded, *peers.options(), *([f"--cpus={cpus}"] if cpus else [])]
-        with server.started(options, counted) as started:
+        with server.started(options, counted, asked.knowledge) as started:
             yield started, subjects.known_to(started, list(peers.missing()))
 
 
@@ -144,6 +149,7 @@ def planned(
         as_in=asked["as_in"],
         otherwise=paper_settings.otherwise(setting, asked.options, asked.given) if setting else "",
         statistic=setting.statistic if setting else paper_settings.MEDIAN,
+        knowledge=asked.knowledge,
     )
 
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import tempfile
@@ -16,6 +17,7 @@ from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail, say
 
 # What it has for an end in order, which takes milliseconds.
 ENDS_WITHIN_SECONDS = 5.0
+KNOWLEDGE = "OVERLOCK_KNOWLEDGE"
 
 
 class Server:
@@ -63,8 +65,11 @@ class Server:
 
 
 @contextmanager
-def started(options: Sequence[str] = (), counted: bool = False) -> Iterator[Server]:
+def started(
+    options: Sequence[str] = (), counted: bool = False, knowledge: str | None = None
+) -> Iterator[Server]:
     """The child is ended, and waited for, however we leave; it drops the cell it was at."""
+    more = {KNOWLEDGE: knowledge} if knowledge else {}
     program = native.file("overlock-bench-counted" if counted else "overlock-bench")
     with tempfile.TemporaryFile("w+") as written, open(f"/proc/self/fd/{written.fileno()}") as read:
         child = subprocess.Popen(
@@ -73,6 +78,7 @@ def started(options: Sequence[str] = (), counted: bool = False) -> Iterator[Serv
             stdout=subprocess.PIPE,
             stderr=written,
             text=True,
+            env=os.environ | more,
         )
         try:
             yield Server(child, read)

@@ -103,6 +103,7 @@ class Defs:
     events: dict[str, Event]
     tunables: dict[str, Tunable]
     variables: dict[str, str]  # what `overlock run` tells the preloaded library, and what it means
+    sources: dict[str, str]  # of knowledge of preemption, and what they know
     live: dict[str, int]  # where the counters are in a file of OVERLOCK_LIVE
 
     def lock(self, name: str) -> Lock:
@@ -153,5 +154,6 @@ def load() -> Defs:
         {entry["name"]: Event(**entry) for entry in raw["events"]},
         {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},
         {entry["name"]: entry["what"] for entry in raw["variables"]},
+        {entry["name"]: entry["what"] for entry in raw["sources"]},
         raw["live"],
     )

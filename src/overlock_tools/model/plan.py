@@ -56,6 +56,7 @@ class Plan:
     as_in: str | None = None
     otherwise: str = ""  # than that paper: "0.3 s"
     statistic: str = "median"
+    knowledge: str | None = None  # sources of it, if not the usual ones
 
     @property
     def title(self) -> str:
@@ -123,6 +124,7 @@ class Plan:
             words += [parameter.option, self.parameters[parameter.name]]
         for name, value in self.scenario.items():
             words += [f"--{name}", value]
+        words += ["--knowledge", self.knowledge] if self.knowledge else []
         words += ["--pilot" if self.pilot else "--no-pilot"]
         words += ["--counters"] if self.counters else []
         words += [] if self.latency else ["--no-latency"]

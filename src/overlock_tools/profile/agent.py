@@ -15,7 +15,8 @@ from overlock_tools.system import native
 from overlock_tools.system.errors import FAILED, MISSING, Fail, say
 
 CANNOT_EXECUTE, NOT_FOUND = 126, 127
-FIRST_LOOK_S, LOOK_S = 0.1, 1.0
+FIRST_LOOK_S, LOOK_S = 0.05, 1.0
+END_OF_ANSWER = "\f\n"
 
 
 class Refused(Fail):
@@ -33,20 +34,34 @@ class Agent:
     def answer(self, look: Callable[[], None]) -> Seen:
         """When the program has ended, or the agent was stopped.
 
-        Meanwhile it has looked, at least once and then each second.
+        Meanwhile it has looked, soon and then more and more seldom: many programs are short.
         """
         wait = FIRST_LOOK_S
         while True:
             try:
                 text, _ = self.process.communicate(timeout=wait)
-                break
+                return _read(text)
             except subprocess.TimeoutExpired:
                 look()
-                wait = LOOK_S
-        try:
-            return seen.read(text)
-        except ValueError as error:
-            raise Fail(f"overlock-profiler gave no answer: {error}", FAILED) from error
+                wait = min(2 * wait, LOOK_S)
+
+    def answers(self) -> Iterator[Seen]:
+        """Each second; the last is the one that `answer` gives."""
+        assert self.process.stdout
+        lines: list[str] = []
+        for line in self.process.stdout:
+            if line == END_OF_ANSWER:
+                yield _read("".join(lines))
+                lines = []
+            else:
+                lines.append(line)
+
+
+def _read(text: str) -> Seen:
+    try:
+        return seen.read(text)
+    except ValueError as error:
+        raise Fail(f"overlock-profiler gave no answer: {error}", FAILED) from error
 
 
 def start(pid: int, seconds: float | None, sizes: dict[str, int]) -> Agent:
@@ -143,6 +158,15 @@ class Sampling:
             look()
             time.sleep(sampler.STEP_S)
         return self.sampler.seen()
+
+    def answers(self) -> Iterator[Seen]:
+        due = time.monotonic() + LOOK_S
+        while self.sampler.step() and (self.until is None or time.monotonic() < self.until):
+            if time.monotonic() >= due:
+                yield self.sampler.seen()
+                due = time.monotonic() + LOOK_S
+            time.sleep(sampler.STEP_S)
+        yield self.sampler.seen()
 
 
 Watching = Agent | Sampling

@@ -5,17 +5,22 @@ import contextlib
 import json
 import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from overlock_tools.preload import live
-from overlock_tools.profile import agent, diff, report, show, verify
+from overlock_tools.profile import agent, diff, naming, report, show, timeline, verify
+from overlock_tools.profile.seen import Seen
 from overlock_tools.system import cgroups, files
 from overlock_tools.system.errors import Fail, say
 from overlock_tools.system.kernel_files import Tree, Unknown
 
 Report = dict[str, Any]
+EACH_S = 1
 
 
 @dataclass
@@ -37,7 +42,36 @@ class Context:
                 self.found["openmp"] = any(name in maps for name in runtimes)
 
 
-def _write(found: Report, options: dict[str, Any]) -> None:
+def _sizes(options: dict[str, Any]) -> dict[str, int]:
+    sizes = {"locks": options["locks"]}
+    if options["timeline"]:
+        sizes["changes"] = timeline.MOST
+    if options["live"]:
+        sizes["each"] = EACH_S
+    return sizes
+
+
+def _answer(watching: agent.Watching, context: Context, name: str, options: dict[str, Any]) -> Seen:
+    """What was seen; meanwhile it is shown, if that is asked for."""
+    if not options["live"]:
+        return watching.answer(context.look)
+    from overlock_tools.profile import top
+
+    def looked() -> Iterator[Seen]:
+        for seen in watching.answers():
+            context.look()
+            yield seen
+
+    return top.watched(looked(), name, options["top"], Console(stderr=True))
+
+
+def _write(seen: Seen, program: str, context: Report, options: dict[str, Any]) -> Report:
+    names = naming.of(seen)
+    found = report.make(seen, names, program, context)
+    if path := options["timeline"]:
+        files.write(path, timeline.text(seen, names, program))
+        if lacks := timeline.lacks(seen):
+            say(lacks)
     if path := options["json_path"]:
         files.write(path, json.dumps(found, indent=1) + "\n")
     if path := options["folded"]:
@@ -47,6 +81,7 @@ def _write(found: Report, options: dict[str, Any]) -> None:
 
         files.write(path, page.html(found, shlex.join(["overlock", *sys.argv[1:]])))
     print(show.whole(found, options["top"]), end="", file=sys.stderr, flush=True)
+    return found
 
 
 def _name(pid: int) -> str:
@@ -58,25 +93,24 @@ def _name(pid: int) -> str:
 
 def _watch_running(pid: int, options: dict[str, Any]) -> int:
     name, context = _name(pid), Context(pid)
-    sizes = {"locks": options["locks"]}
+    sizes = _sizes(options)
     watching = agent.watch(pid, options["seconds"], sizes, options["by"])
     context.look()
     with agent.stopped_by_ctrl_c(watching):
         if not options["seconds"]:
             say(f"watching {name}, process {pid}; Ctrl-C ends the observation, not the process")
-        seen = watching.answer(context.look)
-    _write(report.make(seen, name, context.found), options)
+        seen = _answer(watching, context, name, options)
+    _write(seen, name, context.found, options)
     return 0
 
 
 def _watch_program(args: tuple[str, ...], options: dict[str, Any]) -> int:
-    sizes = {"locks": options["locks"]}
+    sizes = _sizes(options)
     with agent.started(args, options["seconds"], sizes, options["by"]) as (watching, child):
         context = Context(child.pid)
         with agent.stopped_by_ctrl_c(watching):
-            seen = watching.answer(context.look)
-        found = report.make(seen, Path(args[0]).name, context.found)
-        _write(found, options)
+            seen = _answer(watching, context, Path(args[0]).name, options)
+        found = _write(seen, Path(args[0]).name, context.found, options)
         code = child.wait()
     if options["verify"] and not code:
         _verify(found, args, options["instead"])
@@ -108,9 +142,11 @@ def run(program: tuple[str, ...], options: dict[str, Any]) -> int:
         raise Fail("--verify runs the program again; give -- PROGRAM")
     if (options["pid"] is None) == (not program):
         raise Fail("expected either --pid PID or -- PROGRAM")
-    for path in (options["json_path"], options["folded"], options["html"]):
+    for path in (options["json_path"], options["folded"], options["html"], options["timeline"]):
         if path:
             files.check_writable(path)
+    if options["live"] and not sys.stderr.isatty():
+        raise Fail("--live shows the locks on a terminal; leave it out where there is none")
     if program:
         return _watch_program(program, options)
     return _watch_running(options["pid"], options)

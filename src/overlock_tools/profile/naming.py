@@ -4,8 +4,10 @@
 import bisect
 import contextlib
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from overlock_tools.profile.seen import Seen
 from overlock_tools.system import symbols
@@ -61,9 +63,28 @@ def of(seen: Seen) -> Names:
         want(data, lock.module, lock.offset)
     return Names(
         seen.modules,
-        {path: symbols.look_up(Path(path), offsets) for path, offsets in code.items()},
-        {path: symbols.variables(Path(path), offsets) for path, offsets in data.items()},
+        {path: _new(_code, path, offsets, symbols.look_up) for path, offsets in code.items()},
+        {path: _new(_data, path, offsets, symbols.variables) for path, offsets in data.items()},
     )
+
+
+Told = TypeVar("Told")
+_code: dict[str, dict[int, tuple[Call, ...] | None]] = {}
+_data: dict[str, dict[int, str | None]] = {}
+
+
+def _new(
+    known: dict[str, dict[int, Told | None]],
+    path: str,
+    offsets: set[int],
+    ask: Callable[[Path, set[int]], dict[int, Told]],
+) -> dict[int, Told]:
+    """What was asked of that object before is not asked again: `--live` asks each second."""
+    answers = known.setdefault(path, {})
+    if new := offsets - answers.keys():
+        answers.update(dict.fromkeys(new))
+        answers.update(ask(Path(path), new))
+    return {offset: told for offset in offsets if (told := answers[offset]) is not None}
 
 
 class Kernel:

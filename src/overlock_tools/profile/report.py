@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import Any
 
-from overlock_tools.profile import advice, causes, kinds, naming, spins
+from overlock_tools.profile import advice, causes, kinds, show, spins
 from overlock_tools.profile.kinds import Kind
 from overlock_tools.profile.naming import Frame, Kernel, Names
 from overlock_tools.profile.seen import HOLDER, Cause, KernelLock, Lock, Seen, Stack
@@ -281,9 +281,17 @@ def _unknown(seen: Seen) -> list[str]:
     return said
 
 
-def make(seen: Seen, program: str, context: Report) -> Report:
+def lock_names(seen: Seen, names: Names) -> dict[int, tuple[str, bool]]:
+    """By address; and whether it is a lock."""
+    stacks: dict[int, list[Stack]] = defaultdict(list)
+    for stack in seen.stacks:
+        stacks[stack.address].append(stack)
+    found = (_futex(lock, stacks[lock.address], [], names) for lock in seen.locks)
+    return {one["address"]: (show.lock_name(one), one["is_lock"]) for one in found}
+
+
+def make(seen: Seen, names: Names, program: str, context: Report) -> Report:
     """`context`: what else is known of the machine and the program."""
-    names = naming.of(seen)
     locks = _locks(seen, names)
     lost = sum(lock["wait_ns"] for lock in locks if lock["is_lock"]) + seen.others.get("wait_ns", 0)
     spun = sum(lock["ran_ns"] for lock in locks if lock["is_lock"])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What overlock-profiler prints, read: monitor/profiler.c. Times are in ns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from overlock_tools.system import reading
 from overlock_tools.system.reading import Count
@@ -118,8 +119,11 @@ class Seen:
     code: list[Code]
     modules: list[str]
     by: str = "bpf"  # or `looks`: profile/sampler.py
+    changes: list[Any] = field(default_factory=list)  # for profile/timeline.py, as they came
 
 
 def read(text: str) -> Seen:
     """A ValueError says what is wrong."""
-    return reading.made(Seen, reading.parsed(text), "overlock-profiler's answer")
+    raw = reading.parsed(text)
+    changes = raw.pop("changes", [])  # they are many
+    return replace(reading.made(Seen, raw, "overlock-profiler's answer"), changes=changes)

@@ -120,12 +120,12 @@ def split_words(lock: Report) -> str:
     total = sum(lock["split"].values())
     parts = sorted(lock["split"].items(), key=lambda item: -item[1])
     words = [
-        f"{_column(name)} {share(ns, total)}" for name, ns in parts if total and ns >= 0.01 * total
+        f"{column(name)} {share(ns, total)}" for name, ns in parts if total and ns >= 0.01 * total
     ]
     return ", ".join(words)
 
 
-def _column(name: str) -> str:
+def column(name: str) -> str:
     cause = causes.BY_NAME[name]
     return f"holder {cause.column}" if name.startswith("holder") else cause.column
 

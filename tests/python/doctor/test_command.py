@@ -72,7 +72,7 @@ def test_this_machine(overlock: Overlock) -> None:
     if found["tsc_sync"]["value"] and os.uname().machine == "x86_64":
         assert found["tsc_sync"]["text"].endswith(f" of {len(os.sched_getaffinity(0))} CPUs")
     assert found["switch"]["value"]["median"] > 0
-    said = {"name", "knows", "cannot", "cost", "usual", "available"}
+    said = {"name", "knows", "cannot", "cost", "usual", "available", "ns"}
     assert all(said == set(source) for source in found["knowledge"]["value"])
     assert "quota_unseen" not in rules(report)
     assert report["verdict"]
@@ -116,7 +116,7 @@ def test_verbose_says_what_each_source_of_knowledge_can(machines: Machines) -> N
     text = io.StringIO()
     show(Console(file=text, width=200), machines["bare"][1], verbose=True)
     said = " ".join(text.getvalue().split())
-    assert "rseq (used): slice_id. It cannot know other threads. Cost: a load." in said
+    assert "rseq (used): slice_id. It cannot know other threads. Cost: a load; 1.3 ns here." in said
     assert "extension (missing): defer." in said
     assert "quota (if named): quota_end." in said
 
@@ -124,6 +124,13 @@ def test_verbose_says_what_each_source_of_knowledge_can(machines: Machines) -> N
 def test_knowledge_is_what_the_environment_chooses(overlock: Overlock) -> None:
     report = parsed(overlock(*SHORT, OVERLOCK_KNOWLEDGE="none"))
     assert facts(report)["knowledge"]["text"] == "none"
+
+
+def test_each_source_that_works_here_is_timed(overlock: Overlock) -> None:
+    found = facts(parsed(overlock(*SHORT)))["knowledge"]["value"]
+    timed = {source["name"] for source in found if source["ns"] is not None}
+    assert "rusage" in timed
+    assert {source["name"] for source in found if source["available"]} - {"sched"} <= timed
 
 
 # Without its native part.

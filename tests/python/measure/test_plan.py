@@ -447,6 +447,12 @@ def test_command_has_the_variables_that_were_set(world: World) -> None:
     assert world.read()["command"].startswith("OVERLOCK_TAU_NS=77 overlock bench sections ")
 
 
+def test_command_has_the_knowledge_that_was_named(world: World) -> None:
+    args = ("--rounds", "1", "--json", "r.json", "--knowledge", "usual,rusage")
+    assert world.run("sections", *LOCKS, *args).returncode == 0
+    assert "--knowledge usual,rusage" in world.read()["command"]
+
+
 def test_resuming_needs_a_file(world: World) -> None:
     fails(
         world.run("sections", "--resume"), 2, "--resume needs the result's file; give --json FILE"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.profile import advice, causes, diff, kinds, report, seen, show
+from overlock_tools.profile import advice, causes, diff, kinds, naming, report, seen, show
 from overlock_tools.profile.seen import Lock, Seen
 from overlock_tools.system import reading, symbols
 from overlock_tools.system.errors import Fail
@@ -73,8 +73,12 @@ def made(**more: Any) -> Seen:
     )
 
 
+def _make(found: Seen, context: dict[str, Any]) -> dict[str, Any]:
+    return report.make(found, naming.of(found), "server", context)
+
+
 def report_of(**more: Any) -> dict[str, Any]:
-    return report.make(made(**more), "server", {"quota": None, "openmp": False})
+    return _make(made(**more), {"quota": None, "openmp": False})
 
 
 def test_times_add_up() -> None:
@@ -102,7 +106,7 @@ def test_nothing_is_predicted_where_the_cpus_are_used_up() -> None:
 
 
 def test_a_quota_counts_as_cpus() -> None:
-    found = report.make(made(), "server", {"quota": 1.0})
+    found = _make(made(), {"quota": 1.0})
     assert found["advice"][0]["predicted"] == pytest.approx(100 / 80)
     assert "1 thread, " in found["advice"][0]["do"]
 
@@ -129,7 +133,7 @@ def test_advice_for_each_cause(state: str, more: dict[str, Any], words: str) -> 
 
 
 def test_openmp_has_a_command() -> None:
-    found = report.make(made(), "server", {"openmp": True})
+    found = _make(made(), {"openmp": True})
     assert found["advice"][0]["command"] == ["env", "OMP_NUM_THREADS=2"]
 
 

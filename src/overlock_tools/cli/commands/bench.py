@@ -9,6 +9,7 @@ import click
 from overlock_tools.cli.options import (
     BUDGET,
     IF_BUSY,
+    KNOWLEDGE,
     RESUME,
     TUNABLES,
     Within,
@@ -87,6 +88,7 @@ COMMON = (
     click.option(
         "--no-latency", is_flag=True, help="Count iterations only; do not measure latencies."
     ),
+    KNOWLEDGE,
     IF_BUSY,
     *(click.option(f"--{s.name}", metavar=s.metavar, help=s.help) for s in conditions.SCENARIOS),
 )

@@ -27,6 +27,11 @@ import click
     help="Locks in the table.",
 )
 @click.option(
+    "--live",
+    is_flag=True,
+    help="Meanwhile show, each second, what locks the last second was lost to.",
+)
+@click.option(
     "--json",
     "json_path",
     type=click.Path(path_type=Path),
@@ -44,6 +49,12 @@ import click
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="File for the report as a page for browsers, all in one.",
+)
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for a timeline of threads, waits and holders, for ui.perfetto.dev.",
 )
 @click.option(
     "--locks",
@@ -84,6 +95,8 @@ def command(program: tuple[str, ...], **options: Any) -> int:
       overlock profile -- ./server --port 8080
       overlock profile --pid "$(pidof server)" --seconds 10
       overlock profile --json before.json --html report.html -- ./server
+      overlock profile --live --pid "$(pidof server)"
+      overlock profile --timeline t.json --pid "$(pidof server)" --seconds 1
       overlock profile diff before.json after.json
       overlock profile --verify --instead './work 2' -- ./work 16
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from overlock_tools.cli.options import completing
+from overlock_tools.cli.options import KNOWLEDGE, completing
 from overlock_tools.model import defs
 from overlock_tools.preload import config, interpose, live, profiling, run, settings
 from overlock_tools.preload.run import CANNOT_START
@@ -117,6 +117,7 @@ class RunCommand(click.Command):
     help="OpenMP runtimes whose locks and critical sections get --lock: LLVM's and Intel's "
     "(libomp, libiomp5), all (GNU's libgomp too), or none.",
 )
+@KNOWLEDGE
 @click.option(
     "--counters",
     is_flag=True,
