@@ -200,7 +200,7 @@ def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
     ours |= checks
     if flavour:
         ours |= report_variables(output or options["folded"]) | reporting_variables(options)
-    if options["knowledge"]:
+    if options.get("knowledge"):
         ours["OVERLOCK_KNOWLEDGE"] = options["knowledge"]
     if not counters:
         ours["OVERLOCK_QUIET"] = "1"

@@ -19,7 +19,7 @@ static void owner(int number)
 		while (!wants_it)
 			work(1000, true);
 		work(200000, true);
-		wants_it = has_it = false;
+		has_it = false;
 		bursts = true;
 		while (bursts)
 			work(1000, true);
@@ -38,8 +38,9 @@ static void waiter(int number)
 		rest(100000);
 		if (!has_it)
 			continue;
-		wants_it = true;
+		wants_it = true; /* until we have it: the owner may have it once more before us */
 		locks(&passed_lock);
+		wants_it = false;
 		pthread_mutex_unlock(&passed_lock);
 	}
 }
