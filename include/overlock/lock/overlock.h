@@ -30,8 +30,8 @@
  *  L is set, and W cleared, by the holder in its release, which is its last access.
  *
  *  Pairing: [A] acquires from [R], the previous holder's release. [S] is a read-modify-write of the word
- *  that [R] changes: either it finds the lock free, or [R] returns what the sleeper set before. [E] keeps
- *  the number of wake-ups from being read after [S].
+ *  that [R] changes: either it finds the lock free, or [R] returns what the sleeper set before. All else is
+ *  relaxed: a hint read too early or too late costs time, as a lost wake-up does.
  */
 #include <overlock/port.h>
 
@@ -215,7 +215,7 @@ static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
 static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
 			       ol_ticks_t until)
 {
-	uint32_t seen = ol_load_acquire(ol_ovl_wakes(l)), now; /* [E] */
+	uint32_t seen = ol_load_relaxed(ol_ovl_wakes(l)), now;
 	ol_ticks_t again = me->claim ? ol_after(1, ol_tune(lease)) : me->turn;
 
 	if (!(asks & OL_OVL_LEAVES) &&
