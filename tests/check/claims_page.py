@@ -23,6 +23,7 @@ LESS = {
     "pv_qspin": (" spin=0 spurious=0 expiry=0", " spin=0 spurious=0 expiry=0"),
     "owner_qspin": (" expiry=0", ""),
     "mcs_tp": (" expiry=0", ""),
+    "overlock": (" clock=0 expiry=0", " clock=0"),
 }
 
 
@@ -50,7 +51,9 @@ class Gone:
     @property
     def parks(self) -> bool:
         """Whoever the holder is: not for its slice alone."""
-        return "OL_NEEDS_PARK" in traits(self.lock) and "OL_NEEDS_SLICE" not in traits(self.lock)
+        has = traits(self.lock)
+        for_its_slice = "OL_NEEDS_SLICE" in has and "OL_BY_CLOCK" not in has
+        return "OL_NEEDS_PARK" in has and not for_its_slice
 
 
 def explore(lock: str, run: str) -> Result:

@@ -32,7 +32,7 @@ def test_every_fact_says_how_it_is_found_and_what_it_means() -> None:
         assert fact.means
 
 
-# `tx` was measured before its queue became preemptable, as docs/locks/tx.md says; the others are newer.
+# `tx` was measured before its queue became preemptable (docs/locks/tx.md); the others are newer.
 OUTDATED = {"tx", "paced", "overlock"}
 
 
