@@ -32,11 +32,31 @@ struct Range {
     }
 };
 
-// What a context's last load found: the same again is a loop that waits.
+// What a context's loads found.
 struct Look {
     const void *pc = nullptr, *at = nullptr;
     uint64_t value = 0;
-    bool again(const Look &l) const { return pc == l.pc && at == l.at && value == l.value; }
+    bool operator==(const Look &) const = default;
+};
+
+// The last of them, of which the same again are a loop that waits: one load, or a few in turn.
+class Looks {
+  public:
+    bool repeats(const Look &now) {
+        std::shift_right(last_.begin(), last_.end(), 1);
+        last_[0] = now;
+        known_ = std::min(known_ + 1, last_.size());
+        for (size_t turn = 1; 2 * turn <= known_; turn++)
+            if (std::equal(last_.begin(), last_.begin() + turn, last_.begin() + turn))
+                return true;
+        return false;
+    }
+    void forget() { known_ = 0; }
+
+  private:
+    static constexpr size_t longest = 4; // loads of a turn
+    std::array<Look, 2 * longest> last_;
+    size_t known_ = 0;
 };
 
 uint8_t *bytes(uintptr_t at) {
@@ -53,7 +73,7 @@ struct Here {
     Range own;           // its variables, where it sees them
     ptrdiff_t moved = 0; // from there to the world's memory
     std::unique_ptr<Places> places;
-    std::array<Look, most_stacks> last;
+    std::array<Looks, most_stacks> looks;
 } here;
 
 size_t stack_with(const void *at) {
@@ -181,7 +201,7 @@ Program Foreign::prepared(Program program) const {
     program.set_up = [this, set_up](Memory &memory) {
         if (here.own.end)
             std::memcpy(bytes(variables), parts_->first.data(), parts_->first.size());
-        here.last.fill({});
+        here.looks.fill({});
         set_up(memory);
     };
     program.stack = [](size_t me) { return std::span(lowest_of_stack(me), stack_bytes); };
@@ -285,11 +305,11 @@ constexpr Order orders[] = {Order::relaxed, Order::acquire, Order::acquire,
 void note_look(const Call &call, const void *at, uint64_t value) {
     if (!call.world.is_inside())
         return;
-    Look now{call.pc, at, value}, &last = here.last[call.world.running()];
-    bool waits = last.again(now);
-    last = waits ? Look{} : now;
-    if (waits)
-        call.world.relax(call.world.after(1, 100, call.place), call.place);
+    Looks &looks = here.looks[call.world.running()];
+    if (!looks.repeats({call.pc, at, value}))
+        return;
+    looks.forget();
+    call.world.relax(call.world.after(1, 100, call.place), call.place);
 }
 
 // C11's sequentially consistent accesses are a fence before them; x86's, one after stores.
@@ -315,7 +335,7 @@ uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, 
     if (op == Op::load || (op == Op::cas && old != (expected & mask)))
         note_look(call, at, old);
     else if (call.world.is_inside())
-        here.last[call.world.running()] = {};
+        here.looks[call.world.running()].forget();
     return old;
 }
 
@@ -427,7 +447,10 @@ extern "C" {
 
 void __tsan_init() {}
 void __tsan_func_entry(void *) {}
-void __tsan_func_exit() {}
+// While its frame is still there: what it stored last may be in it.
+void __tsan_func_exit() {
+    here.world->close();
+}
 void __tsan_vptr_update(void **p, void *) {
     announce(OL_CALL, p, sizeof *p, Op::store);
 }
@@ -525,14 +548,14 @@ unsigned ol_checked_self() {
 void ol_checked_spin() {
     Call call = OL_CALL;
     if (call.world.is_inside())
-        here.last[call.world.running()] = {};
+        here.looks[call.world.running()].forget();
     call.world.relax(call.world.after(1, 100, call.place), call.place);
 }
 
 void ol_checked_spin_endlessly() {
     Call call = OL_CALL;
     if (call.world.is_inside())
-        here.last[call.world.running()] = {};
+        here.looks[call.world.running()].forget();
     call.world.relax(ol::engine::never, call.place);
 }
 

@@ -22,6 +22,7 @@
 #define __HAVE_64B_ATOMICS	1
 #define USE_64B_ATOMICS		1 /* its names in later versions */
 #define HAVE_64B_ATOMICS	1
+#define __always_inline		inline
 #define __glibc_likely(x)	(x)
 #define __glibc_unlikely(x)	(x)
 #define attribute_hidden
@@ -42,6 +43,8 @@
 #define __set_errno(e)		(errno = (e))
 #define __timespec64		timespec
 #define __pthread_testcancel()	((void)0)
+#define futex_abstimed_supported_clockid(clock)	true
+#define valid_nanoseconds(n)	true
 #define ignore_value(x)		((void)(x))
 
 #define atomic_load_relaxed(p)			__atomic_load_n((p), __ATOMIC_RELAXED)
@@ -79,6 +82,10 @@
 	})
 #define atomic_compare_and_exchange_bool_acq(p, new, old)			\
 	(atomic_compare_and_exchange_val_acq(p, new, old) != (old))
+
+/* A thread is known by its number alone. */
+#define THREAD_SELF		((void *)0)
+#define THREAD_GETMEM(self, member) ((int)ol_checked_self())
 
 #define FUTEX_PRIVATE	0
 #define FUTEX_SHARED	1

@@ -73,6 +73,7 @@ def of(text: str) -> list[str]:
         ("plain.c", "-DMUTANT=leaves_stack", "lock 2x1 tso", "use after release"),
         ("plain.c", "-DMUTANT=counts_on -DMOST=2", "lock 2x1", HOLDS),
         ("plain.c", "-DMUTANT=counts_on -DMOST=1", "lock 2x1", "misuse of the platform layer"),
+        *(("plain.c", f"-DPAIR -DLAST={n}", "lock 2x1", HOLDS) for n in range(54, 60)),
         ("plain.c", "-DPETERSON", "lock 2x1 tso", HOLDS),
         ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1", HOLDS),
         ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1 tso", "lost update"),
@@ -80,6 +81,11 @@ def of(text: str) -> list[str]:
 )
 def test_fault_is_named(tmp_path: Path, file: str, flags: str, asked: str, expected: str) -> None:
     assert verdict(check(tmp_path, file, flags, *of(asked))) == expected
+
+
+def test_loop_of_two_loads_waits(tmp_path: Path) -> None:
+    """Rather than turn for ever while the holder does not run."""
+    assert check(tmp_path, "plain.c", "-DPAIR", *of("lock 2x1"))["steps"] < 10_000
 
 
 def test_failure_names_lines_of_the_source(tmp_path: Path) -> None:
