@@ -41,7 +41,7 @@ struct Look {
 
 // The last of them, of which the same again are a loop that waits: one load, or a few in turn.
 class Looks {
-  public:
+public:
     bool repeats(const Look &now) {
         std::shift_right(last_.begin(), last_.end(), 1);
         last_[0] = now;
@@ -53,7 +53,7 @@ class Looks {
     }
     void forget() { known_ = 0; }
 
-  private:
+private:
     static constexpr size_t longest = 4; // loads of a turn
     std::array<Look, 2 * longest> last_;
     size_t known_ = 0;

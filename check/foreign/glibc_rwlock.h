@@ -23,6 +23,7 @@
 static void start(void *o)
 {
 	((pthread_rwlock_t *)o)->__data.__flags = OL_KIND;
+	ol_glibc_start();
 }
 
 static void lock(void *o)
