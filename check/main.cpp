@@ -302,9 +302,10 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
                       {"stuck", notes.stuck},
                       {"spin", notes.spin},
                       {"parked", notes.parked}};
-    if (!o.claims.empty())
+    if (setting.foreign && setting.scenario == Scenario::order_)
+        r["notes"]["passed_waiting"] = notes.passed.waiting;
+    if (!o.claims.empty()) {
         r["claims"] = o.claims;
-    if (!o.claims.empty() || (setting.foreign && setting.scenario == Scenario::order_)) {
         r["notes"]["passed"] = notes.passed.most;
         r["notes"]["passed_untired"] = notes.passed.untired;
     }

@@ -48,10 +48,11 @@ Roles are a letter for each context.
 BEHAVIOUR = """
 ## When somebody stops, and who is passed
 
-Under SC, without `spurious` and `expiry`. `holder` (2x1): what the other context does when the holder stops for
-ever. `waiter` (2x1): a context may stop at any step of its acquisition; in how many executions in which it did
-the other was stuck. `order` (2x3): how often a context in line was passed by acquisitions that began later, of
-three that the other makes; 0 is first come, first served.
+Under SC, without `spurious` and `expiry`. `holder` (2x1): what the other context does when the
+holder stops for ever. `waiter` (2x1): a context may stop at any step of its acquisition; in how
+many of the executions in which it did the other was stuck. `order` (2x3): by how many acquisitions
+that began after it had begun to wait a context was passed, of three that the other makes. 0: who
+waits is served first; 2: as often as the other comes.
 
 | lock | holder | waiter | order |
 | --- | --- | --- | --- |
@@ -63,6 +64,13 @@ Each was put back as the last column says. The fix is the source as it is, in th
 size, model and budgets.
 
 | bug | found | with the fix | what it is |
+| --- | --- | --- | --- |
+"""
+
+NEW = """
+## New bugs
+
+| bug | found | with a fix of ours | what it is |
 | --- | --- | --- | --- |
 """
 
@@ -111,7 +119,7 @@ def steps(
             yield partial(checked, one, model, sources, seconds)
     for one in filter(wanted, locks(listed).values()):
         yield partial(behaviour, one, sources, seconds)
-    for one in filter(wanted, listed["bug"]):
+    for one in filter(wanted, [*listed["bug"], *listed["new"]]):
         yield partial(found_again, one, sources, seconds)
 
 
@@ -191,7 +199,7 @@ def behaves(scenario: str, result: dict[str, Any] | None) -> str:
         return words(result)
     notes, more = result["notes"], "" if result["verdict"] == "holds" else " (open)"
     if scenario == "order":
-        return f"{notes.get('passed', '')}{more}"
+        return f"{notes.get('passed_waiting', '')}{more}"
     if scenario == "holder":
         waits = [name for name, key in (("sleeps", "parked"), ("spins", "spin")) if notes.get(key)]
         return " or ".join(waits) + more
@@ -242,7 +250,8 @@ def words(result: dict[str, Any]) -> str:
 
 def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
     lines = [HEAD.replace("{seconds}", str(listed["seconds"]))]
-    for one in listed["check"]:
+    rows = {(label(one), one.get("scenario"), one.get("roles")): one for one in listed["check"]}
+    for one in rows.values():
         name = f"{label(one)} "
         version = next((v["version"] for k, v in known.items() if k.startswith(name)), "")
         roles = f", `{one['roles']}`" if one.get("roles") else ""
@@ -254,23 +263,22 @@ def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
     for name in locks(listed):
         told = [behaves(s, known.get(f"behaviour {name} {s}")) for s in BEHAVIOURS]
         lines.append(f"| `{name}` | {' | '.join(told)} |\n")
-    lines.append(BUGS)
-    for one in listed["bug"]:
-        at = (one["size"], one["model"])
-        results = [
-            known.get(
-                f"bug {package} "
-                + key(lock, one.get("scenario", "lock"), one.get("roles", ""), *at)
-            )
-            for lock, package in (
-                (one["lock"], one["package"]),
-                (one["fixed"], one.get("fixed_package", one["package"])),
-            )
-        ]
-        cells = " | ".join(words(result) if result else "" for result in results)
-        how = [*at, *([f"--search {one['search']}"] if "search" in one else [])]
-        lines.append(f"| `{one['lock']}` ({' '.join(how)}) | {cells} | {one['what']} |\n")
+    lines += [BUGS, *(bug_row(one, known) for one in listed["bug"])]
+    lines += [NEW, *(bug_row(one, known) for one in listed["new"])]
     return "".join(lines)
+
+
+def bug_row(one: dict[str, Any], known: dict[str, Any]) -> str:
+    at = (one["size"], one["model"])
+    which = key("", one.get("scenario", "lock"), one.get("roles", ""), *at)
+    sources = one["package"], one.get("fixed_package", one["package"])
+    results = [
+        known.get(f"bug {package} {lock}{which}")
+        for lock, package in zip((one["lock"], one["fixed"]), sources, strict=True)
+    ]
+    cells = " | ".join(words(result) if result else "" for result in results)
+    how = [*at, *([f"--search {one['search']}"] if "search" in one else [])]
+    return f"| `{one['lock']}` ({' '.join(how)}) | {cells} | {one['what']} |\n"
 
 
 if __name__ == "__main__":

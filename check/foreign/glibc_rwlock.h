@@ -26,8 +26,13 @@ static void start(void *o)
 	ol_glibc_start();
 }
 
+/* With -DOL_TRIES a writer tries first. */
 static void lock(void *o)
 {
+#ifdef OL_TRIES
+	if (!___pthread_rwlock_trywrlock(o))
+		return;
+#endif
 	___pthread_rwlock_wrlock(o);
 }
 

@@ -88,7 +88,8 @@ static kmp_info_t threads[16];
 
 template <typename T> static bool __kmp_atomic_compare_store_acq(std::atomic<T> *p, T old, T v)
 {
-	return p->compare_exchange_strong(old, v, std::memory_order_acquire, std::memory_order_relaxed);
+	return p->compare_exchange_strong(old, v, std::memory_order_acquire,
+					  std::memory_order_relaxed);
 }
 
 #define KMP_EQ	==

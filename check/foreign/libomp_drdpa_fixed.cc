@@ -6,4 +6,5 @@
 // replaces: (?s)static const ident_t \*__kmp_get_drdpa_lock_location.*\Z =>
 // replaces: polls = \(std::atomic<kmp_uint64> \*\)__kmp_allocate\(num_polls \*\s+sizeof\(\*polls\)\);\s+polls\[0\] = ticket; => polls[0] = ticket; old_polls = NULL;
 #define OL_KIND	drdpa
+#define OL_GROWS
 #include "libomp.cc"

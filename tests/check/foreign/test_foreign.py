@@ -83,6 +83,32 @@ def test_fault_is_named(tmp_path: Path, file: str, flags: str, asked: str, expec
     assert verdict(check(tmp_path, file, flags, *of(asked))) == expected
 
 
+@pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+@pytest.mark.parametrize(
+    ("flags", "asked", "expected"),
+    [
+        ("", "lock 2x2", HOLDS),
+        ("", "lock 2x1 c11", HOLDS),
+        ("--cfg wakes_nobody", "lock 2x1", "lost wake-up"),
+        ("--cfg lacks_order", "lock 2x1", HOLDS),
+        ("--cfg lacks_order", "lock 2x1 c11", "not ordered by happens-before"),
+        ("--cfg panics", "lock 2x1", "misuse of the platform layer"),
+    ],
+)
+def test_lock_in_rust(tmp_path: Path, flags: str, asked: str, expected: str) -> None:
+    assert verdict(check(tmp_path, "waiting.rs", flags, *of(asked))) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "flags", "passed"),
+    [("plain.c", "", 0), ("plain.c", "-DPAIR", 2), ("waiting.c", "", 2)],
+)
+def test_passes_are_counted(tmp_path: Path, file: str, flags: str, passed: int) -> None:
+    """Of a context that waits: none in a queue, all in a lock that anybody may take."""
+    result = check(tmp_path, file, flags, "--budget=expiry=0", *of("order 2x3"))
+    assert result["notes"]["passed_waiting"] == passed
+
+
 def test_loop_of_two_loads_waits(tmp_path: Path) -> None:
     """Rather than turn for ever while the holder does not run."""
     assert check(tmp_path, "plain.c", "-DPAIR", *of("lock 2x1"))["steps"] < 10_000
