@@ -464,6 +464,22 @@ void __tsan_write_range(void *p, size_t size) {
     announce(OL_CALL, p, size, Op::store);
 }
 
+// LLVM's, for what the compiler copies itself.
+void *__tsan_memset(void *to, int byte, size_t size) {
+    announce(OL_CALL, to, size, Op::store);
+    return std::memset(to, byte, size);
+}
+#define OL_COPY(name)                                                                              \
+    void *name(void *to, const void *from, size_t size) {                                          \
+        announce(OL_CALL, const_cast<void *>(from), size, Op::load);                               \
+        std::vector<uint8_t> found(size);                                                          \
+        std::memcpy(found.data(), from, size);                                                     \
+        announce(OL_CALL, to, size, Op::store);                                                    \
+        return std::memcpy(to, found.data(), size);                                                \
+    }
+OL_COPY(__tsan_memcpy)
+OL_COPY(__tsan_memmove)
+
 #define OL_PLAIN(size)                                                                             \
     void __tsan_read##size(void *p) {                                                              \
         announce(OL_CALL, p, size, Op::load);                                                      \

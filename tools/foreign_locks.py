@@ -173,7 +173,7 @@ def run(  # noqa: PLR0913, PLR0917
     text = {k: result[k] for k in ("verdict", "executions", "error")}
     text["notes"] = result["notes"]
     text["words"] = (result["failure"] or {}).get("property", "")
-    text["version"] = version(folder) if folder else "model"
+    text["version"] = one.get("version") or (version(folder) if folder else "model")
     name = one.get("as", lock)
     print(key(name, scenario, roles, size, model), text["verdict"], text["executions"], flush=True)
     return {key(name, scenario, one.get("roles", ""), size, model): text}
