@@ -314,7 +314,7 @@ void note_look(const Call &call, const void *at, uint64_t value) {
 
 // C11's sequentially consistent accesses are a fence before them; x86's, one after stores.
 uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, int order,
-                uint64_t value, uint64_t expected = 0) {
+                uint64_t value, uint64_t expected = 0, int failing = __ATOMIC_RELAXED) {
     constexpr int sequential = __ATOMIC_SEQ_CST, all = 7;
     bool fences = (order & all) == sequential;
     uint8_t *at = tracked(call, p);
@@ -329,7 +329,8 @@ uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, 
         call.world.fence(call.place);
     uint64_t mask = width == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * width) - 1;
     uint64_t old = call.world.access({at, 0, width, op, orders[order & all], value & mask,
-                                      expected & mask, call.place, callers, is_at_once(call, at)});
+                                      expected & mask, call.place, callers, is_at_once(call, at),
+                                      (failing & all) != __ATOMIC_RELAXED});
     if (fences && op == Op::store && call.world.model() == Model::tso)
         call.world.fence(call.place);
     if (op == Op::load || (op == Op::cas && old != (expected & mask)))
@@ -351,14 +352,15 @@ uint64_t change(const Call &call, const volatile void *p, uint8_t width, int ord
 
 // What was expected is a variable like any other. One of the own stack may be the compiler's, which
 // does not say that it stores there: memory is right.
-template <class T> bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order) {
+template <class T>
+bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order, int failing) {
     uint8_t *at = tracked(call, expected);
     auto here_is = [&](Op op, T value) {
         return static_cast<T>(call.world.access({at, 0, sizeof(T), op, Order::relaxed, value, 0,
                                                  call.place, false, is_at_once(call, at)}));
     };
     T wanted = at && !is_at_once(call, at) ? here_is(Op::load, 0) : *expected;
-    auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted));
+    auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted, failing));
 
     if (old == wanted)
         return true;
@@ -536,15 +538,17 @@ OL_PLAIN(16)
             change(OL_CALL, p, sizeof(T), order, [v](uint64_t old) { return ~(old & v); }));       \
     }                                                                                              \
     bool __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *expected, T v, int order, \
-                                                       int) {                                      \
-        return exchange_if(OL_CALL, p, expected, v, order);                                        \
+                                                       int failing) {                              \
+        return exchange_if(OL_CALL, p, expected, v, order, failing);                               \
     }                                                                                              \
     bool __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,   \
-                                                     int) {                                        \
-        return exchange_if(OL_CALL, p, expected, v, order);                                        \
+                                                     int failing) {                                \
+        return exchange_if(OL_CALL, p, expected, v, order, failing);                               \
     }                                                                                              \
-    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order, int) { \
-        return static_cast<T>(access(OL_CALL, p, sizeof(T), Op::cas, order, v, expected));         \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order,        \
+                                                 int failing) {                                    \
+        return static_cast<T>(                                                                     \
+            access(OL_CALL, p, sizeof(T), Op::cas, order, v, expected, failing));                  \
     }
 OL_ATOMIC(8, uint8_t)
 OL_ATOMIC(16, uint16_t)

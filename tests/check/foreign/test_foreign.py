@@ -21,7 +21,10 @@ HOLDS = "holds"
 
 def check(folder: Path, file: str, flags: str, *options: str) -> dict[str, Any]:
     """The checker's last word."""
-    compiled = foreign.compile_file(HERE / file, folder, None, flags)
+    return checked(foreign.compile_file(HERE / file, folder, None, flags), *options)
+
+
+def checked(compiled: Path, *options: str) -> dict[str, Any]:
     command = [str(BUILD / "native/overlock-check"), f"--load={compiled}", "--budget=spurious=0"]
     done = subprocess.run(
         [*command, *options], capture_output=True, text=True, timeout=300, check=False
@@ -92,11 +95,35 @@ def test_fault_is_named(tmp_path: Path, file: str, flags: str, asked: str, expec
         ("--cfg wakes_nobody", "lock 2x1", "lost wake-up"),
         ("--cfg lacks_order", "lock 2x1", HOLDS),
         ("--cfg lacks_order", "lock 2x1 c11", "not ordered by happens-before"),
+        ("--cfg looks_by_cas", "lock 2x1 c11", HOLDS),
+        ("--cfg looks_by_cas --cfg lacks_failing", "lock 2x1 c11", "not ordered by happens-before"),
         ("--cfg panics", "lock 2x1", "misuse of the platform layer"),
     ],
 )
 def test_lock_in_rust(tmp_path: Path, flags: str, asked: str, expected: str) -> None:
     assert verdict(check(tmp_path, "waiting.rs", flags, *of(asked))) == expected
+
+
+REGISTRY = Path("/usr/share/cargo/registry")  # of Debian's packages
+
+
+@pytest.mark.skipif(
+    not shutil.which("rustc") or not (REGISTRY / "parking_lot_core-0.9.3").is_dir(),
+    reason="needs rustc and librust-parking-lot-core-dev",
+)
+@pytest.mark.parametrize(
+    ("lock", "expected"),
+    [
+        ("parking_lot_word_lock", HOLDS),
+        ("parking_lot_mutex", HOLDS),
+        ("parking_lot_mutex_before_0_7_1", "wild access"),
+    ],
+)
+def test_source_of_others(tmp_path: Path, lock: str, expected: str) -> None:
+    """What a compare-exchange that fails acquires makes the difference."""
+    file = TOP / f"check/foreign/{lock}.rs"
+    compiled = foreign.compile_file(file, tmp_path, REGISTRY)
+    assert verdict(checked(compiled, "--budget=expiry=0", *of("lock 2x1 c11"))) == expected
 
 
 @pytest.mark.parametrize(

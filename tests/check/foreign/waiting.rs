@@ -9,7 +9,20 @@ unsafe fn word<'a>(o: *mut c_void) -> &'a AtomicU32 {
     &*(o as *const AtomicU32)
 }
 
+// Holds it once a compare-exchange that never stores has found the other's release.
+unsafe fn look(o: *mut c_void) {
+    let failing = if cfg!(lacks_failing) { Ordering::Relaxed } else { Ordering::Acquire };
+
+    while word(o).swap(2, Ordering::Relaxed) != 0 {
+        sys::futex::futex_wait(word(o), 2, None);
+    }
+    let _ = word(o).compare_exchange(7, 7, Ordering::Relaxed, failing);
+}
+
 unsafe extern "C" fn lock(o: *mut c_void) {
+    if cfg!(looks_by_cas) {
+        return look(o);
+    }
     let taken = word(o).compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
     if taken.is_ok() {
         return;
