@@ -56,7 +56,7 @@ static void *ol_waiters[16];
 
 static void *ol_nsync_allocate(size_t size)
 {
-	return ol_area[ol_used++];
+	return ol_area[__atomic_fetch_add(&ol_used, 1, __ATOMIC_RELAXED)];
 }
 
 void *nsync_per_thread_waiter_(void (*end)(void *))
