@@ -49,10 +49,11 @@ BEHAVIOUR = """
 ## When somebody stops, and who is passed
 
 Under SC, without `spurious` and `expiry`. `holder` (2x1): what the other context does when the
-holder stops for ever. `waiter` (2x2): a context may stop at any step of its acquisition; in how
-many of the executions in which it did the other was stuck. `order` (2x3): by how many acquisitions
-that began after it had begun to wait a context was passed, of three that the other makes. 0: who
-waits is served first; 2: as often as the other comes.
+holder stops for ever. `waiter` (2x2): a context may stop at any step of its acquisition, also of
+what follows the step that gave it the lock; in how many of the executions in which it did the other
+was stuck. `order` (2x3): by how many acquisitions that began after it had begun to wait a context
+was passed, of three that the other makes. 0: who waits is served first; 2: as often as the other
+comes. What was not exhausted is marked.
 
 | lock | holder | waiter | order |
 | --- | --- | --- | --- |
@@ -195,8 +196,8 @@ def behaviour(one: dict[str, Any], sources: dict[str, str], seconds: float) -> d
 def behaves(scenario: str, result: dict[str, Any] | None) -> str:
     if not result:
         return ""
-    if scenario == "holder" and result["words"] == "livelock":
-        return "spins, and writes"
+    if scenario != "order" and result["words"] == "livelock":
+        return "spins for ever"
     if result["verdict"] == "fails":
         return words(result)
     notes, more = result["notes"], "" if result["verdict"] == "holds" else " (open)"
