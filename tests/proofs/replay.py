@@ -4,7 +4,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,13 +129,18 @@ class Replay:
 
     def state(self, facts: Facts) -> State:
         s = self.system.first_state(self.system.seed(0))
+        places = self.system.pcs()
         for name, value in facts:
             if name in self.system.shared:
                 s = s.but(**{name: self.term(name, value)})
                 continue
-            for c, one in enumerate(value, 1):
-                s = s.of(z3.IntVal(c), **{name: one if name == "pc" else self.term(name, one)})
+            terms = [places[one] if name == "pc" else self.term(name, one) for one in value]
+            s = s.each(**{name: self.owned(terms)})
         return s
+
+    @staticmethod
+    def owned(terms: list[Expr]) -> Callable[[Expr], Expr]:
+        return lambda c: terms[c.as_long() - 1]
 
     def term(self, name: str, value: Any) -> Expr:
         sort = (self.system.shared | self.system.own)[name]

@@ -11,6 +11,7 @@ have no quantifiers, so Z3 decides them, and an answer does not depend on heuris
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -53,7 +54,12 @@ class State:
 
 
 def updated(old: Function, at: Expr, value: Expr) -> Function:
-    return lambda d: z3.If(d == at, value, old(d))
+    def now(d: Expr) -> Expr:
+        if z3.is_int_value(d) and z3.is_int_value(at):  # a replay has no variables
+            return value if d.eq(at) else old(d)
+        return z3.If(d == at, value, old(d))
+
+    return now
 
 
 Step = tuple[Expr, State]  # when it is possible, and what comes of it
@@ -212,6 +218,7 @@ class Obligation:
     name: str
     known: list[Expr]
     goal: Expr
+    lemmas: Callable[[], list[Expr]] = list  # few need them
 
     def refuted(self) -> str | None:
         """Nothing if it is proven, else what speaks against it."""
@@ -219,6 +226,9 @@ class Obligation:
         solver.set("timeout", SECONDS * 1000)
         solver.add(*self.known, z3.Not(self.goal))
         answer = solver.check()
+        if answer != z3.unsat and (lemmas := self.lemmas()):
+            solver.add(*lemmas)
+            answer = solver.check()
         if answer == z3.unsat:
             return None
         return str(solver.model()) if answer == z3.sat else f"unknown: {solver.reason_unknown()}"
@@ -245,10 +255,28 @@ def instances(facts: list[Fact], s: State, contexts: list[Expr], numbers: list[E
     return found
 
 
-def known(system: System, s: State, contexts: list[Expr], numbers: list[Expr]) -> list[Expr]:
-    numbers = numbers + system.numbers(s, contexts)
-    facts = system.assumptions + system.invariants + system.lemmas
-    return instances(facts, s, contexts, numbers)
+class Known:
+    """Of a state: what its invariants say of these contexts and numbers, and what follows by induction."""
+
+    def __init__(self, system: System, s: State):
+        self.system, self.s = system, s
+        self.found: dict[str, list[Expr]] = {}
+
+    def instances(
+        self, which: str, facts: list[Fact], contexts: list[Expr], numbers: list[Expr]
+    ) -> list[Expr]:
+        key = f"{which} {contexts} {numbers}"
+        if key not in self.found:
+            numbers = numbers + self.system.numbers(self.s, contexts)
+            self.found[key] = instances(facts, self.s, contexts, numbers)
+        return self.found[key]
+
+    def of(self, contexts: list[Expr], numbers: list[Expr]) -> list[Expr]:
+        facts = self.system.assumptions + self.system.invariants
+        return self.instances("invariants", facts, contexts, numbers)
+
+    def lemmas(self, contexts: list[Expr], numbers: list[Expr]) -> list[Expr]:
+        return self.instances("lemmas", self.system.lemmas, contexts, numbers)
 
 
 def initiation(system: System) -> Iterator[Obligation]:
@@ -259,15 +287,17 @@ def initiation(system: System) -> Iterator[Obligation]:
 
 def consecution(system: System) -> Iterator[Obligation]:
     s, c = system.any_state(), z3.Int("c")
+    known = Known(system, s)
     for action in system.actions:
         possible, after = action.step(s, c)
         for fact in system.invariants:
             values = variables(fact)
-            contexts, numbers = [c, *contexts_of(fact, values)], numbers_of(fact, values)
-            given = known(system, s, contexts, numbers)
-            given += instances(system.assumptions, after, contexts, numbers)
-            goal = fact.says(after, *values)
-            yield Obligation(f"{action.name}: {fact.name}", [*given, possible], goal)
+            terms = [c, *contexts_of(fact, values)], numbers_of(fact, values)
+            given = [*known.of(*terms), *instances(system.assumptions, after, *terms), possible]
+            lemmas = partial(known.lemmas, *terms)
+            yield Obligation(
+                f"{action.name}: {fact.name}", given, fact.says(after, *values), lemmas
+            )
 
 
 def induction(system: System) -> Iterator[Obligation]:
@@ -275,20 +305,25 @@ def induction(system: System) -> Iterator[Obligation]:
     s = system.any_state()
     for n, fact in enumerate(system.lemmas):
         values = variables(fact)
-        first, rest = values[0], values[1:]
-        basis = replace(system, lemmas=system.lemmas[:n])
-        given = known(basis, s, contexts_of(fact, values), [*numbers_of(fact, values), z3.IntVal(0)])
-        yield Obligation(f"at 0: {fact.name}", given, fact.says(s, z3.IntVal(0), *rest))
-        step = [*given, first >= 0, fact.says(s, *values)]
-        yield Obligation(f"from k to k + 1: {fact.name}", step, fact.says(s, first + 1, *rest))
+        k, rest = values[0], values[1:]
+        known = Known(replace(system, lemmas=system.lemmas[:n]), s)
+        terms = contexts_of(fact, values), [*numbers_of(fact, values), z3.IntVal(0)]
+        given, lemmas = known.of(*terms), partial(known.lemmas, *terms)
+        here = fact.says(s, *values)
+        yield Obligation(f"below 0, at once: {fact.name}", [k < 0], here)
+        yield Obligation(f"at 0: {fact.name}", given, fact.says(s, z3.IntVal(0), *rest), lemmas)
+        step = [*given, k >= 0, here]
+        yield Obligation(f"from k to k + 1: {fact.name}", step, fact.says(s, k + 1, *rest), lemmas)
 
 
 def safety(system: System) -> Iterator[Obligation]:
     s = system.any_state()
+    known = Known(system, s)
     for fact in system.properties:
         values = variables(fact)
-        given = known(system, s, contexts_of(fact, values), numbers_of(fact, values))
-        yield Obligation(f"always: {fact.name}", given, fact.says(s, *values))
+        terms = contexts_of(fact, values), numbers_of(fact, values)
+        lemmas = partial(known.lemmas, *terms)
+        yield Obligation(f"always: {fact.name}", known.of(*terms), fact.says(s, *values), lemmas)
 
 
 def obligations(system: System) -> Iterator[Obligation]:

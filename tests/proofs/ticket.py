@@ -17,12 +17,12 @@ def half(n: Expr) -> Expr:
     return n % HALF
 
 
-def grant(s: State, c: Expr, mine: Expr) -> State:
+def grant(s: State, c: Expr, mine: Expr, waits: tuple[str, ...] = ("line",)) -> State:
     """Context c gets the lock with this ticket: it passes all that wait with an earlier one."""
     passed = s.passed
     return s.of(c, pc="holds", mine=mine).each(
         passed=lambda d: z3.If(
-            z3.And(d != c, s.at(d, "line"), s.mine(d) < mine), passed(d) + 1, passed(d)
+            z3.And(d != c, s.at(d, *waits), s.mine(d) < mine), passed(d) + 1, passed(d)
         )
     )
 
