@@ -45,12 +45,18 @@ class State:
         """With these values of context (or number) c."""
         own = dict(self.own)
         for name, value in values.items():
-            own[name] = updated(own[name], c, self.places[value] if name == "pc" else value)
+            own[name] = updated(own[name], c, self.places[value] if name == "pc" else term(value))
         return State(self.places, self.shared, own)
 
     def each(self, **own: Function) -> "State":
         """With these functions."""
         return State(self.places, self.shared, self.own | own)
+
+
+def term(value: Any) -> Expr:
+    if isinstance(value, bool):
+        return z3.BoolVal(value)
+    return z3.IntVal(value) if isinstance(value, int) else value
 
 
 def updated(old: Function, at: Expr, value: Expr) -> Function:
