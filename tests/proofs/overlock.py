@@ -32,6 +32,19 @@ def grant(s: State, c: Expr, word: Expr) -> State:
     )
 
 
+def fresh(s: State, c: Expr) -> Expr:
+    """It neither claims the lock nor sleeps: it may take it as everybody may."""
+    return z3.And(s.at(c, "out"), z3.Not(z3.Or(s.claims(c), s.sleeps(c))))
+
+
+def released(s: State, c: Expr, more: Expr) -> State:
+    after = s.word + RELEASE - HELD + more
+    kept = SLEEPERS | CLAIMED
+    count = z3.LShR(after, 26) == (z3.LShR(s.word, 26) + 1 & 63)
+    fields = z3.And(after & kept == s.word & kept, count, z3.Not(has(after, HELD)))
+    return s.but(word=after, run_over=z3.Or(s.run_over, z3.Not(fields))).of(c, pc="out")
+
+
 def system(taken_over: bool) -> System:
     boolean, word = z3.BoolSort(), z3.BitVecSort(32)
     t = System(
@@ -53,12 +66,20 @@ def system(taken_over: bool) -> System:
         none = {word: z3.BitVecVal(0, 32), boolean: z3.BoolVal(False), z3.IntSort(): z3.IntVal(0)}
         return {name: none[kind] for name, kind in (t.shared | t.own).items()} | {"word": first}
 
-    # Steps. Who is out may be about to lock, or anywhere in its wait.
+    _taking(t)
+    _waiting(t, taken_over)
+    _release(t)
+    _invariants(t)
+    if not taken_over:
+        _one_claimant(t)
+    _mutants(t)
+    return t
 
-    def fresh(s: State, c: Expr) -> Expr:
-        """It neither claims the lock nor sleeps: it may take it as everybody may."""
-        return z3.And(s.at(c, "out"), z3.Not(z3.Or(s.claims(c), s.sleeps(c))))
 
+# Steps. Who is out may be about to lock, or anywhere in its wait.
+
+
+def _taking(t: System) -> None:
     @t.action(
         "load",
         "uint32_t w = ol_load_relaxed(&l->word);",
@@ -111,6 +132,8 @@ def system(taken_over: bool) -> System:
     def tries_in_vain(s: State, c: Expr) -> Step:
         return z3.And(s.at(c, "tries"), s.word != s.seen(c)), s.of(c, pc="out", called=False)
 
+
+def _waiting(t: System, taken_over: bool) -> None:
     claim = "uint32_t w = ol_or_relaxed(&l->word, OL_OVL_CLAIMED);"
 
     @t.action("or", claim)
@@ -158,16 +181,11 @@ def system(taken_over: bool) -> System:
         after = s.of(c, sleeps=False).but(word=s.word - SLEEPER)
         return z3.And(s.at(c, "out"), s.sleeps(c)), after
 
+
+def _release(t: System) -> None:
     @t.action("load", "uint32_t w = ol_load_relaxed(&l->word);")
     def begins_to_release(s: State, c: Expr) -> Step:
         return s.at(c, "holds"), s.of(c, pc="releases", seen=s.word)
-
-    def released(s: State, c: Expr, more: Expr) -> State:
-        after = s.word + RELEASE - HELD + more
-        kept = SLEEPERS | CLAIMED
-        count = z3.LShR(after, 26) == (z3.LShR(s.word, 26) + 1 & 63)
-        fields = z3.And(after & kept == s.word & kept, count, z3.Not(has(after, HELD)))
-        return s.but(word=after, run_over=z3.Or(s.run_over, z3.Not(fields))).of(c, pc="out")
 
     @t.action("add", "w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD);")
     def releases(s: State, c: Expr) -> Step:
@@ -188,8 +206,11 @@ def system(taken_over: bool) -> System:
         quiet = z3.Not(has(s.seen(c), CLAIMED | WAKE))
         return z3.And(loud, quiet), released(s, c, ~s.seen(c) & LEAVES)
 
-    # Why it is right.
 
+# Why it is right.
+
+
+def _invariants(t: System) -> None:
     @t.invariant
     def a_holder_has_set_the_bit(s: State, x: Expr) -> Expr:
         return z3.Implies(s.at(x, *IN), has(s.word, HELD))
@@ -237,11 +258,11 @@ def system(taken_over: bool) -> System:
     def only_a_claimant_takes_a_claimed_lock(s: State) -> Expr:
         return z3.Not(s.claim_ignored)
 
-    if not taken_over:
-        _one_claimant(t)
 
-    # What must not be provable.
+# What must not be provable.
 
+
+def _mutants(t: System) -> None:
     @t.broken_action("takes_it")
     def takes_it_by_a_look(s: State, c: Expr) -> Step:
         return s.at(c, "takes"), grant(s, c, s.seen(c) | HELD)
@@ -260,7 +281,6 @@ def system(taken_over: bool) -> System:
         return z3.BoolVal(True)
 
     t.left_out("there_is_one_holder", "only_the_holder_ends_a_call")
-    return t
 
 
 def _one_claimant(t: System) -> None:

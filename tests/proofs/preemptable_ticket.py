@@ -67,6 +67,17 @@ def grant(s: State, c: Expr, mine: Expr) -> State:
     )
 
 
+def seen(s: State, c: Expr, **more: object) -> State:
+    return s.of(
+        c,
+        seen_tail=s.tail,
+        seen_head=s.head,
+        seen_held=s.held,
+        seen_sleepers=s.sleepers,
+        **more,
+    )
+
+
 def system(lock: str, deadlines: bool) -> System:
     """With deadlines: waiters may give up, and nothing is said of their order."""
     its = sources(lock)
@@ -74,8 +85,7 @@ def system(lock: str, deadlines: bool) -> System:
     integer, boolean = z3.IntSort(), z3.BoolSort()
     t = System(
         lock + (" with deadlines" if deadlines else ""),
-        headers=("preemptable_ticket.h",)
-        + (("pv_preemptable_ticket.h",) if its.flag else ()),
+        headers=("preemptable_ticket.h",) + (("pv_preemptable_ticket.h",) if its.flag else ()),
         places=("out", "takes", *WAITS, *IN),
         inside=IN,
         shared={"tail": integer, "head": integer, "held": boolean, "sleepers": boolean}
@@ -87,8 +97,10 @@ def system(lock: str, deadlines: bool) -> System:
         ghosts=("passed", "bound", "owner", "served", "served_below", "last", "early"),
         start=lambda: values(z3.IntVal(0)),
         seed=lambda word: values(z3.IntVal((word & 0xFFFF) // its.one)),
-        word=lambda s: (s.tail * its.one % HALF) * HALF
-        + (s.head * its.one + 2 * count(s.sleepers) + count(s.held)) % HALF,
+        word=lambda s: (
+            (s.tail * its.one % HALF) * HALF
+            + (s.head * its.one + 2 * count(s.sleepers) + count(s.held)) % HALF
+        ),
         numbers=lambda s, contexts: [
             s.head,
             s.last + 1,
@@ -106,16 +118,6 @@ def system(lock: str, deadlines: bool) -> System:
             "head": first,
             "last": first - 1,
         }
-
-    def seen(s: State, c: Expr, **more: object) -> State:
-        return s.of(
-            c,
-            seen_tail=s.tail,
-            seen_head=s.head,
-            seen_held=s.held,
-            seen_sleepers=s.sleepers,
-            **more,
-        )
 
     def low_as_seen(s: State, c: Expr) -> Expr:
         flags = z3.And(s.held == s.seen_held(c), s.sleepers == s.seen_sleepers(c))
@@ -197,20 +199,6 @@ def system(lock: str, deadlines: bool) -> System:
     def fails_to_swap_it(s: State, c: Expr) -> Step:
         return z3.And(s.at(c, "swaps"), z3.Not(low_as_seen(s, c))), s.of(c, pc="competes")
 
-    @t.action("load", its.release[0])
-    def begins_to_release(s: State, c: Expr) -> Step:
-        return s.at(c, "holds"), seen(s, c, pc="releases")
-
-    def released(s: State, c: Expr) -> State:
-        """One more than was seen; or than that with all flags."""
-        carries = z3.BoolVal(True) if its.flag else s.seen_held(c)
-        after = s.but(head=s.seen_head(c) + count(carries), held=z3.Not(carries))
-        return after.but(sleepers=z3.BoolVal(False)) if its.flag else after
-
-    @t.action(its.writes, its.release[1])
-    def releases(s: State, c: Expr) -> Step:
-        return s.at(c, "releases"), released(s, c).of(c, pc="out")
-
     if its.flag:
 
         @t.action("load", look)
@@ -233,11 +221,28 @@ def system(lock: str, deadlines: bool) -> System:
         def gives_up(s: State, c: Expr) -> Step:
             return s.at(c, *WAITS), s.of(c, pc="out").but(tail=s.tail - 1)
 
+    _release(t, its)
     _exclusion(t, bool(its.flag))
     if not deadlines:
         _bound(t, rounds)
-    _mutants(t, deadlines, flagged=bool(its.flag))
+    _mutants(t, deadlines)
     return t
+
+
+def _release(t: System, its: Lines) -> None:
+    @t.action("load", its.release[0])
+    def begins_to_release(s: State, c: Expr) -> Step:
+        return s.at(c, "holds"), seen(s, c, pc="releases")
+
+    def released(s: State, c: Expr) -> State:
+        """One more than was seen; or than that with all flags."""
+        carries = z3.BoolVal(True) if its.flag else s.seen_held(c)
+        after = s.but(head=s.seen_head(c) + count(carries), held=z3.Not(carries))
+        return after.but(sleepers=z3.BoolVal(False)) if its.flag else after
+
+    @t.action(its.writes, its.release[1])
+    def releases(s: State, c: Expr) -> Step:
+        return s.at(c, "releases"), released(s, c).of(c, pc="out")
 
 
 def _exclusion(t: System, flagged: bool) -> None:
@@ -274,7 +279,7 @@ def _exclusion(t: System, flagged: bool) -> None:
 def _bound(t: System, rounds: int) -> None:
     @t.assumption
     def few_wait_or_hold(s: State) -> Expr:
-        return z3.And(s.tail - s.head <= MOST, MOST >= 1, MOST < rounds)
+        return z3.And(s.tail - s.head <= MOST, MOST >= 1, rounds > MOST)
 
     def granted(s: State) -> Expr:
         return s.head + count(s.held)
@@ -360,7 +365,7 @@ def _bound(t: System, rounds: int) -> None:
         return z3.Implies(both, s.owner(k) != s.owner(j))
 
 
-def _mutants(t: System, deadlines: bool, flagged: bool) -> None:
+def _mutants(t: System, deadlines: bool) -> None:
     @t.broken_action("swaps_it")
     def takes_it_if_the_bit_is_clear_when_seen(s: State, c: Expr) -> Step:
         return s.at(c, "swaps"), grant(s, c, s.mine(c))
@@ -374,8 +379,6 @@ def _mutants(t: System, deadlines: bool, flagged: bool) -> None:
         return z3.Implies(s.at(x, "takes"), z3.Not(s.seen_held(x)))
 
     t.left_out("there_is_one_holder")
-    if not flagged:
-        t.left_out("only_the_holder_writes_the_head")
     if deadlines:
         return
 
@@ -387,7 +390,7 @@ def _mutants(t: System, deadlines: bool, flagged: bool) -> None:
     def the_last_is_at_most_one_later(s: State, x: Expr) -> Expr:
         return z3.Implies(s.at(x, *WAITS), s.last - s.mine(x) <= 1)
 
-    t.left_out("few_wait_or_hold", "the_served_are_counted")
+    t.left_out("few_wait_or_hold", "the_served_are_counted", "only_the_holder_writes_the_head")
 
 
 SYSTEMS = [

@@ -15,6 +15,30 @@ WAITS = ("line", "tires")
 IN = ("serves", "settles", "holds")
 
 
+LOOK = "uint32_t w = ol_load_relaxed(&l->word);"
+
+
+def seen(s: State, c: Expr, place: str) -> State:
+    return s.of(c, pc=place, seen_tail=s.tail, seen_head=s.head, seen_flag=s.flag)
+
+
+def as_seen(s: State, c: Expr) -> Expr:
+    same = [s.tail % ROUND == s.seen_tail(c) % ROUND, s.head % ROUND == s.seen_head(c) % ROUND]
+    return z3.And(*same, s.flag == s.seen_flag(c))
+
+
+def granted(s: State, c: Expr, mine: Expr, place: str) -> State:
+    return grant(s, c, mine, WAITS).of(c, pc=place)
+
+
+def free(s: State) -> Expr:
+    return s.tail % ROUND == s.head % ROUND
+
+
+def served(s: State, c: Expr) -> Expr:
+    return s.head % ROUND == s.mine(c) % ROUND
+
+
 def system(lock: str) -> System:
     line = "line." if lock == "oticket" else ""
     integer, boolean = z3.IntSort(), z3.BoolSort()
@@ -48,28 +72,20 @@ def system(lock: str) -> System:
     def fewer_than_32768_wait_or_hold(s: State) -> Expr:
         return s.tail - s.head < ROUND
 
-    def seen(s: State, c: Expr, place: str) -> State:
-        return s.of(c, pc=place, seen_tail=s.tail, seen_head=s.head, seen_flag=s.flag)
+    _taking(t)
+    _queue(t, line)
+    _release(t, line)
+    _invariants(t)
+    _mutants(t)
+    return t
 
-    def as_seen(s: State, c: Expr) -> Expr:
-        same = [s.tail % ROUND == s.seen_tail(c) % ROUND, s.head % ROUND == s.seen_head(c) % ROUND]
-        return z3.And(*same, s.flag == s.seen_flag(c))
 
-    def granted(s: State, c: Expr, mine: Expr, place: str) -> State:
-        return grant(s, c, mine, WAITS).of(c, pc=place)
-
-    # Steps.
-
-    look = "uint32_t w = ol_load_relaxed(&l->word);"
-
-    def free(s: State) -> Expr:
-        return s.tail % ROUND == s.head % ROUND
-
-    @t.action("load", look)
+def _taking(t: System) -> None:
+    @t.action("load", LOOK)
     def sees_it_free(s: State, c: Expr) -> Step:
         return z3.And(s.at(c, "out"), free(s)), seen(s, c, "takes")
 
-    @t.action("load", look)
+    @t.action("load", LOOK)
     def sees_it_taken(s: State, c: Expr) -> Step:
         return z3.And(s.at(c, "out", "holds"), z3.Not(free(s))), s
 
@@ -85,6 +101,8 @@ def system(lock: str) -> System:
     def fails_to_take_it(s: State, c: Expr) -> Step:
         return z3.And(s.at(c, "takes"), z3.Not(as_seen(s, c))), s.of(c, pc="out")
 
+
+def _queue(t: System, line: str) -> None:
     @t.action("add", f"w = ol_add_hi_relaxed(&l->{line}word, OL_PVT_ONE);")
     def draws_a_ticket(s: State, c: Expr) -> Step:
         after = s.of(c, pc="line", mine=s.tail, passed=0).of(s.tail, owner=c)
@@ -93,9 +111,6 @@ def system(lock: str) -> System:
     poll = ("ol_pvt_head(ol_load_acquire(&l->word)) != mine",)
     if line:
         poll = ("head = ol_pvt_head(ol_load_acquire(&l->line.word));",)
-
-    def served(s: State, c: Expr) -> Expr:
-        return s.head % ROUND == s.mine(c) % ROUND
 
     @t.action("load", *poll)
     def is_served(s: State, c: Expr) -> Step:
@@ -114,11 +129,13 @@ def system(lock: str) -> System:
     def says_that_it_sleeps(s: State, c: Expr) -> Step:
         return s.at(c, "tires"), s.of(c, pc="line").but(flag=z3.BoolVal(True))
 
-    @t.action("load", look)
+
+def _release(t: System, line: str) -> None:
+    @t.action("load", LOOK)
     def sees_no_reason_to_settle(s: State, c: Expr) -> Step:
         return s.at(c, "serves"), s.of(c, pc="holds")
 
-    @t.action("load", look)
+    @t.action("load", LOOK)
     def sees_no_others(s: State, c: Expr) -> Step:
         alone = z3.And(s.flag, s.tail % ROUND == (s.mine(c) + 1) % ROUND)
         return z3.And(s.at(c, "serves"), alone), seen(s, c, "settles")
@@ -138,8 +155,11 @@ def system(lock: str) -> System:
     def releases(s: State, c: Expr) -> Step:
         return s.at(c, "holds"), s.of(c, pc="out").but(head=s.head + 1)
 
-    # Why it is right.
 
+# Why it is right.
+
+
+def _invariants(t: System) -> None:
     out = (*WAITS, *IN)
 
     @t.invariant
@@ -189,8 +209,11 @@ def system(lock: str) -> System:
         both = z3.And(s.head <= k, k < j, j < s.tail)
         return z3.Implies(both, s.owner(k) != s.owner(j))
 
-    # What must not be provable.
 
+# What must not be provable.
+
+
+def _mutants(t: System) -> None:
     @t.broken_action("tires")
     def trusts_the_kick(s: State, c: Expr) -> Step:
         return s.at(c, "tires"), granted(s, c, s.mine(c), "serves")
@@ -205,7 +228,6 @@ def system(lock: str) -> System:
         return z3.Implies(s.at(x, *IN), s.mine(x) >= s.head)
 
     t.left_out("fewer_than_32768_wait_or_hold", "tickets_differ")
-    return t
 
 
 SYSTEMS = [system("pv_ticket"), system("oticket")]

@@ -96,7 +96,15 @@ class Replay:
                     continue
                 yield facts
                 continue
-            key = (facts, who, event["line"], event["file"], event["op"], event["old"], event["new"])
+            key = (
+                facts,
+                who,
+                event["line"],
+                event["file"],
+                event["op"],
+                event["old"],
+                event["new"],
+            )
             if key not in self.known:
                 self.known[key] = list(self.steps(facts, event, who))
             for name, found in self.known[key]:
@@ -150,7 +158,7 @@ class Replay:
 
 
 def executions(lock: str, *options: str) -> Iterator[list[Event]]:
-    words = [NATIVE / "overlock-check", "--lock", lock, *options, "--traces"]
+    words = [str(NATIVE / "overlock-check"), "--lock", lock, *options, "--traces"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as checker:
         assert checker.stdout
         for line in checker.stdout:

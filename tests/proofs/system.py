@@ -2,10 +2,10 @@
 """Transition systems of any number of contexts, and inductive invariants of them.
 
 A state has shared values, and functions: of contexts (what each of them keeps) and of numbers (for
-ghosts: what is said about tickets). Contexts are integers, so there is no bound on their number. An
-invariant is a formula about any one or two contexts, or any numbers. Z3 refutes its negation after a
-step from a state in which all invariants hold for the contexts and numbers at hand. These instances
-have no quantifiers, so Z3 decides them, and an answer does not depend on heuristics.
+ghosts: what is said about tickets). Contexts are integers, so there is no bound on their number.
+An invariant is a formula about any contexts and numbers. Z3 refutes its negation after a step from
+a state in which all invariants hold for the contexts and numbers at hand. These instances have no
+quantifiers, so Z3 decides them, and an answer does not depend on heuristics.
 """
 
 import inspect
@@ -262,7 +262,7 @@ def instances(facts: list[Fact], s: State, contexts: list[Expr], numbers: list[E
 
 
 class Known:
-    """Of a state: what its invariants say of these contexts and numbers, and what follows by induction."""
+    """Of a state: what its invariants say of some contexts and numbers, and what follows."""
 
     def __init__(self, system: System, s: State):
         self.system, self.s = system, s

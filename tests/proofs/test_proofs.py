@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The proofs for any number of contexts: each obligation holds; a broken model or invariant fails; and
-what the real locks do in the checker are steps of the models."""
+"""The proofs for any number of contexts: each obligation holds, a broken model or invariant fails,
+and what the real locks do in the checker are steps of the models."""
 
 import re
 
 import pytest
 
+from tests.conftest import TOP
 from tests.proofs import overlock, preemptable_ticket, pv_ticket, ticket
 from tests.proofs.replay import Replay, accesses, cited, executions
 from tests.proofs.system import Mutant, System, failures
-from tests.conftest import TOP
 
 SYSTEMS = [
     *ticket.SYSTEMS,
@@ -121,7 +121,11 @@ def test_what_the_lock_does_is_a_step_of_the_model(system: System) -> None:
 
 @pytest.mark.parametrize(
     ("system", "mutant"),
-    [(s, m) for s, m in MUTANTS if m.name in ("releases_two", "trusts_the_kick", "is_nearly_served")],
+    [
+        (s, m)
+        for s, m in MUTANTS
+        if m.name in ("releases_two", "trusts_the_kick", "is_nearly_served")
+    ],
     ids=lambda one: re.sub(r"\W+", "-", one.name),
 )
 def test_a_broken_model_does_not_explain_the_lock(system: System, mutant: Mutant) -> None:

@@ -84,8 +84,10 @@ def system(
     def as_seen(s: State, c: Expr) -> Expr:
         return z3.And(half(s.tail) == s.seen_tail(c), half(s.head) == s.seen_head(c))
 
-    cas = ("ol_cas_acquire(&l->word, idle, idle + (1u << 16))",)
-    cas += ("ol_cas_acquire(&l->word, w, w + (1u << 16))",)
+    cas = (
+        "ol_cas_acquire(&l->word, idle, idle + (1u << 16))",
+        "ol_cas_acquire(&l->word, w, w + (1u << 16))",
+    )
 
     @t.action("cas", *cas)
     def takes_it(s: State, c: Expr) -> Step:
@@ -151,9 +153,7 @@ def system(
     @t.invariant
     def each_ticket_has_an_owner(s: State, k: Expr) -> Expr:
         c = s.owner(k)
-        return z3.Implies(
-            z3.And(s.head <= k, k < s.tail), z3.And(s.at(c, *OUT), s.mine(c) == k)
-        )
+        return z3.Implies(z3.And(s.head <= k, k < s.tail), z3.And(s.at(c, *OUT), s.mine(c) == k))
 
     @t.property
     def mutual_exclusion(s: State, x: Expr, y: Expr) -> Expr:
@@ -219,6 +219,13 @@ SYSTEMS = [
             "uint16_t next = (uint16_t)(ol_load_lo_relaxed(&l->line.word) + 1);",
             "ol_store_lo_release(&l->line.word, next);",
         ),
-        elsewhere=(DRAW, POLL, RELEASE, "ol_load_acquire(slot)", "ol_load_relaxed(slot)", "ol_twa_slot"),
+        elsewhere=(
+            DRAW,
+            POLL,
+            RELEASE,
+            "ol_load_acquire(slot)",
+            "ol_load_relaxed(slot)",
+            "ol_twa_slot",
+        ),
     ),
 ]
