@@ -95,6 +95,7 @@ def system(lock: str, deadlines: bool) -> System:
         | {"passed": integer, "bound": integer, "owner": integer}
         | {"served": boolean, "served_below": integer},
         ghosts=("passed", "bound", "owner", "served", "served_below", "last", "early"),
+        elsewhere=() if deadlines else (f"-{its.name})",),
         start=lambda: values(z3.IntVal(0)),
         seed=lambda word: values(z3.IntVal((word & 0xFFFF) // its.one)),
         word=lambda s: (

@@ -19,27 +19,31 @@ SYSTEMS = [
 ]
 # Size, scenario, and how many executions: the first ones of the exhaustive search, or drawn ones.
 TICKETS = ["2x2 lock 300", "2x1 try 300", "2x1 noid 100"]
-PREEMPTABLE = ["2x2 lock 300", "2x1 try 300", "3x1 lock 5 walk"]
+PREEMPTABLE = ["2x2 lock 300", "2x1 try 300", "3x1 lock 3 walk"]
 RUNS = {
     "ticket": ["2x2 lock 1000", *TICKETS[1:]],
     "ticket_backoff": TICKETS,
-    "twa": [*TICKETS, "3x1 lock 5 walk"],
-    "pv_ticket": [*TICKETS, "3x2 lock 5 walk"],
-    "oticket": [*TICKETS, "3x2 lock 5 walk"],
+    "twa": [*TICKETS, "3x1 lock 3 walk"],
+    "pv_ticket": [*TICKETS, "3x2 lock 2 walk"],
+    "oticket": [*TICKETS, "3x2 lock 2 walk"],
     "preemptable_ticket": PREEMPTABLE,
     "pv_preemptable_ticket": PREEMPTABLE,
     "overlock": [
-        "2x1 lock 300",
-        "2x1 try 100",
-        "3x3 lock 5 walk lease=0 prompt=0",
-        "3x2 lock 40 walk lease=0 clock=0 expiry=20",
+        "2x1 lock 200",
+        "2x1 try 50",
+        "3x3 lock 2 walk lease=0 prompt=0",
+        "3x3 lock 40 walk lease=0 clock=0 expiry=20",
     ],
 }
-DEADLINES = ["2x1 timed 100"]
-GIVES_UP = "3x3 timed 40 walk lease=0 clock=0 expiry=20"
+DEADLINES = ["2x1 timed 50"]
+GIVES_UP = "3x3 timed 20 walk lease=0 clock=0 expiry=20"
 RESTRICTED = " without claims taken over"  # a part of the lock's executions
 # What these few executions do not meet.
-RARE = {"overlock": {"gives_its_claim_up"}, "pv_ticket": {"fails_to_settle"}}
+RARE = {
+    "overlock": {"gives_its_claim_up"},
+    "pv_ticket": {"fails_to_settle"},
+    "oticket": {"fails_to_settle"},
+}
 
 
 def name(system: System) -> str:
@@ -51,6 +55,12 @@ def lock(system: System) -> str:
 
 
 REPLAYED = [system for system in SYSTEMS if RESTRICTED not in system.name]
+UNEXPLAINING = (
+    "releases_two",
+    "trusts_the_kick",
+    "clears_the_bit_too_soon",
+    "takes_its_call_back",
+)
 MUTANTS = [(system, mutant) for system in SYSTEMS for mutant in system.mutants]
 
 
@@ -121,11 +131,7 @@ def test_what_the_lock_does_is_a_step_of_the_model(system: System) -> None:
 
 @pytest.mark.parametrize(
     ("system", "mutant"),
-    [
-        (s, m)
-        for s, m in MUTANTS
-        if m.name in ("releases_two", "trusts_the_kick", "is_nearly_served")
-    ],
+    [(s, m) for s, m in MUTANTS if m.name in UNEXPLAINING],
     ids=lambda one: re.sub(r"\W+", "-", one.name),
 )
 def test_a_broken_model_does_not_explain_the_lock(system: System, mutant: Mutant) -> None:
