@@ -314,9 +314,14 @@ Ticks World::quota_end(Place place) {
     return may(Budget::lies) ? 0 : never;
 }
 
-bool World::cpu_idle(Place place) {
+// Each has its own.
+uint32_t World::cpu(Place place) {
+    auto own = static_cast<uint32_t>(self_);
+
+    if (!is_inside() || !me().left[Budget::lies])
+        return own;
     settle(place);
-    return may(Budget::stale) || may(Budget::lies);
+    return own + may(Budget::lies);
 }
 
 } // namespace ol::check

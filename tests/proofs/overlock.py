@@ -56,7 +56,7 @@ def system(taken_over: bool) -> System:
         own={"seen": word, "claims": boolean, "sleeps": boolean, "called": boolean}
         | {"passed": z3.IntSort()},
         ghosts=("claim_ignored", "run_over", "passed"),
-        elsewhere=("ol_ovl_wakes(l)", "(wakes", "ol_ovl_leaver(l)", "(slot", "(turn"),
+        elsewhere=("ol_ovl_wakes(l)", "(wakes", "ol_ovl_leaver(l)", "(slot", "ol_ovl_slot("),
         start=lambda: values(z3.BitVecVal(0, 32)),
         seed=lambda w: values(z3.BitVecVal(w, 32)),
         word=lambda s: s.word,
