@@ -33,7 +33,8 @@ struct Options {
     size_t contexts = 2;
     unsigned acquisitions = 2;
     Limits limits;
-    bool list = false, trace = false, traces = false, timeouts = true, transactions = true, fresh = false;
+    bool list = false, trace = false, traces = false, timeouts = true, transactions = true,
+         fresh = false;
 };
 
 [[noreturn]] void bad(const std::string &what) {

@@ -142,7 +142,8 @@ int World::schedule() {
         if (!could) {
             tell_who_waits();
             could = timed_watchers();
-            if (!could && rules_.timeouts && (program_->by_clock || lost_kick_ || program_->may_stick()))
+            if (!could && rules_.timeouts &&
+                (program_->by_clock || lost_kick_ || program_->may_stick()))
                 could = timed_sleepers();
             forced = could != 0;
             if (!forced) {
