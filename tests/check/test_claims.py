@@ -86,7 +86,7 @@ def test_who_waits_behind_whoever_is_gone(lock: str) -> None:
 
 @pytest.mark.parametrize("lock", page.trusting())
 def test_a_host_that_lies_breaks_no_lock(lock: str) -> None:
-    """The mutant owner_qspin_takes_from_the_preempted fails so."""
+    """The mutant i_spin_alone_without_end fails so."""
     result = page.lied_to(lock).explore()
     assert result["failure"] is None, result["failure"]["how"]
     assert result["exhausted"], result["ended"]
