@@ -171,18 +171,19 @@ class System:
         self.mutants += [Mutant(f"without_{name}", without=name) for name in names]
 
     def mutated(self, mutant: Mutant) -> "System":
-        def changed(facts: list[Fact]) -> list[Fact]:
-            kept = [fact for fact in facts if fact.name != mutant.without]
-            other = mutant.fact
-            return [other if other and fact.name == other.name else fact for fact in kept]
+        """What is broken comes first: so it fails soon."""
+        action, fact = mutant.action, mutant.fact
 
-        actions = [
-            mutant.action if mutant.action and mutant.action.name == action.name else action
-            for action in self.actions
-        ]
+        def changed(facts: list[Fact]) -> list[Fact]:
+            kept = [one for one in facts if one.name != mutant.without]
+            if not fact or all(one.name != fact.name for one in kept):
+                return kept
+            return [fact, *(one for one in kept if one.name != fact.name)]
+
+        others = [one for one in self.actions if not action or one.name != action.name]
         return replace(
             self,
-            actions=actions,
+            actions=[action, *others] if action else others,
             assumptions=changed(self.assumptions),
             invariants=changed(self.invariants),
         )
