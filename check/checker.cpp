@@ -32,10 +32,16 @@ Outcome explore(World &world, const Program &program, const Limits &limits) {
     constexpr uint64_t between_looks = 256; // executions between two looks at the clock
     auto begin = Clock::now();
     auto search = make(limits, world);
+    ExecutionTrace trace;
     Outcome o;
 
+    if (limits.tell)
+        world.tell_to(&trace);
     for (uint64_t n = 1;; n++) {
+        trace.clear();
         bool whole = world.run(program, *search);
+        if (limits.tell && whole)
+            limits.tell(trace);
         (whole ? o.executions : o.redundant)++;
         o.steps += world.steps();
         if (world.failure()) {
@@ -69,6 +75,7 @@ Outcome explore(World &world, const Program &program, const Limits &limits) {
             break;
         }
     }
+    world.tell_to(nullptr);
     o.seconds = since(begin);
     return o;
 }

@@ -21,6 +21,7 @@ struct Limits {
     double seconds = 1e18;
     // Now and then; false ends the exploration.
     std::function<bool(const Progress &)> progress = [](const Progress &) { return true; };
+    std::function<void(const ExecutionTrace &)> tell; // each execution's steps, if anybody asks
 };
 
 struct Outcome {

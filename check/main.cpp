@@ -33,7 +33,8 @@ struct Options {
     size_t contexts = 2;
     unsigned acquisitions = 2;
     Limits limits;
-    bool list = false, trace = false, timeouts = true, transactions = true, fresh = false;
+    bool list = false, trace = false, traces = false, timeouts = true, transactions = true,
+         fresh = false;
 };
 
 [[noreturn]] void bad(const std::string &what) {
@@ -407,6 +408,10 @@ int run(Options &o) {
     Outcome out;
     if (o.replay.empty()) {
         o.limits.progress = report;
+        if (o.traces)
+            o.limits.tell = [](const ExecutionTrace &t) {
+                std::cout << json{{"execution", told(t)}} << "\n";
+            };
         out = explore(world, program, o.limits);
     } else {
         out.path = path_of(o.replay, program.contexts);
@@ -464,6 +469,7 @@ int main(int argc, char **argv) {
     app.add_option("--sites", o.sites, "list the memory orders of a lock");
     app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
     app.add_flag("--trace", o.trace, "trace the replayed execution (always on)");
+    app.add_flag("--traces", o.traces, "print the steps of every execution, a line of JSON each");
     app.add_flag("--fresh", o.fresh, "start tickets far from their wrap-around");
     app.add_flag("!--no-transactions", o.transactions, "model a CPU without transactions");
     app.add_flag("!--no-timeouts", o.timeouts,

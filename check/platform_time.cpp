@@ -215,9 +215,23 @@ void World::count(unsigned event, Place) {
         me().arrival.tired = steps_;
 }
 
-// Knowledge, which may be wrong or stale.
+// Knowledge, which may be wrong or stale. A false slice differs in its last bits.
+
+constexpr uint64_t other_slice = 3;
 
 void World::defer(bool, Place) {}
+
+// 0: the truth; else one of n - 1 lies.
+unsigned World::lie(unsigned n, Place place) {
+    if (!me().left[Budget::lies])
+        return 0;
+    unsigned which = search_->choose(n);
+    if (which) {
+        me().left[Budget::lies]--;
+        say(place, "is told something untrue");
+    }
+    return which;
+}
 
 uint64_t World::slice_id(Place place) {
     if (!is_inside())
@@ -227,15 +241,26 @@ uint64_t World::slice_id(Place place) {
         elapse();
     else if (may(Budget::stale))
         me().slices++;
-    return me().slices;
+    return me().slices + lie(3, place) * other_slice;
 }
 
+// Over, about to be, or never.
 Ticks World::slice_end(Place place) {
-    if (!is_inside() || !rules_.clock)
+    if (!is_inside() || (!rules_.clock && !me().left[Budget::lies]))
         return never;
     settle(place);
-    elapse();
-    return me().slice_end;
+    if (rules_.clock)
+        elapse();
+    switch (lie(4, place)) {
+    case 1:
+        return 0;
+    case 2:
+        return rules_.clock ? me().clock + 1 : later(me().present, 1, 1, place);
+    case 3:
+        return never;
+    default:
+        return rules_.clock ? me().slice_end : never;
+    }
 }
 
 // All of the slice is guaranteed.
@@ -278,15 +303,25 @@ void World::arrives(bool tells) {
 
 bool World::is_preempted(uint32_t id, Place place) {
     settle(place);
-    return id && may(Budget::stale);
+    return id && (may(Budget::stale) || may(Budget::lies));
 }
 
-Ticks World::quota_end(Place) {
-    return never;
+// Used up, or without end.
+Ticks World::quota_end(Place place) {
+    if (!is_inside() || !me().left[Budget::lies])
+        return never;
+    settle(place);
+    return may(Budget::lies) ? 0 : never;
 }
 
-uint32_t World::cpu(Place) { // each has its own
-    return static_cast<uint32_t>(self_);
+// Each has its own.
+uint32_t World::cpu(Place place) {
+    auto own = static_cast<uint32_t>(self_);
+
+    if (!is_inside() || !me().left[Budget::lies])
+        return own;
+    settle(place);
+    return own + may(Budget::lies);
 }
 
 } // namespace ol::check

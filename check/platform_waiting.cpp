@@ -195,6 +195,11 @@ unsigned World::wake_some(const Access &word, int n, Mask &parked) {
     for (; n > 0 && parked; n--, woken++) {
         size_t i = any_of(parked, n);
         parked &= ~bit(i);
+        if (may(Budget::lost)) {
+            lost_kick_ = true;
+            say(word.place, "kicks T" + std::to_string(i + 1) + ", which it does not hear");
+            continue;
+        }
         if (may(Budget::late)) {
             agents_[i]->late++;
             say(word.place, "kicks T" + std::to_string(i + 1) + ", which is delayed");

@@ -66,7 +66,7 @@ void World::begin(const Program &program) {
     while (agents_.size() < contexts_)
         agents_.push_back(std::make_unique<Agent>(agents_.size()));
     self_ = nobody;
-    over_ = pruned_ = false;
+    over_ = pruned_ = lost_kick_ = false;
     steps_ = 0;
     current_ = chosen_ = Search::none;
     cycle_.clear();
@@ -142,7 +142,8 @@ int World::schedule() {
         if (!could) {
             tell_who_waits();
             could = timed_watchers();
-            if (!could && rules_.timeouts && (program_->by_clock || program_->may_stick()))
+            if (!could && rules_.timeouts &&
+                (program_->by_clock || lost_kick_ || program_->may_stick()))
                 could = timed_sleepers();
             forced = could != 0;
             if (!forced) {

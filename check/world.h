@@ -364,6 +364,7 @@ private:
     bool has_passed(Ticks t);
     void pass(Agent &a, Ticks t);
     void elapse();
+    unsigned lie(unsigned n, Place place);
     void advance(Agent &a, Ticks t) const;
     bool has_asked(Ticks t) const;
     void make_nodes();
@@ -389,6 +390,7 @@ private:
     bool speculative_ = false, met_ = false; // there are transactions
     int chosen_ = Search::none;              // by schedule(), on another context's stack
     bool starting_ = false, over_ = false, pruned_ = false;
+    bool lost_kick_ = false; // so far: then sleepers with a deadline wait for that
     bool interrupting_ = false;
     size_t steps_ = 0;
     int current_ = Search::none; // the process that made the last step

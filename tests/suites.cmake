@@ -247,6 +247,12 @@ suite(tx-list SECONDS 60
 	BUILD tx-list
 	COMMAND "\$BUILD/tests/tx-list --sections 200000 && \$BUILD/tests/tx-list --sections 50000 --lock elided --contexts 4 --rate 100 --retries 0")
 
+suite(proofs SECONDS 90
+	WHAT "ticket locks and overlock for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models"
+	PATHS include/overlock/lock check engine tests/proofs
+	BUILD overlock-check
+	COMMAND "pytest tests/proofs")
+
 suite(claims SECONDS 140
 	WHAT "the papers' claims about order and waiting hold in all executions or have a counterexample; which contexts wait for which after one stops for ever"
 	PATHS include/overlock check engine tests/check

@@ -127,6 +127,56 @@ def gone_table() -> str:
     return table(headings, rows)
 
 
+# What locks learn from the host, by the trait that says so.
+LEARNS = {
+    "OL_NEEDS_SLICE": "slices",
+    "OL_NEEDS_PREEMPTED": "preempted contexts",
+    "OL_NEEDS_PARK": "kicks",
+}
+# Where less than two acquisitions each is much.
+LONG_LOST = {"overlock": "2x1"}
+
+
+def learns(lock: str) -> list[str]:
+    has = traits(lock)
+    return [what for trait, what in LEARNS.items() if trait in has]
+
+
+def trusting() -> list[str]:
+    """The locks that learn anything from the host."""
+    return [lock for lock in ids("locks") if learns(lock)]
+
+
+def lied_to(lock: str) -> Run:
+    """Any answer to one question, and a kick that is late, of each context."""
+    return Run("", "", lock, "2x1 sc lock lies=1 late=1", (), "holds")
+
+
+def lost_kick(lock: str) -> Run | None:
+    size = LONG_LOST.get(lock, "2x2")
+    found = Run("", "", lock, f"{size} sc lock lost=1", (), "")
+    return found if "kicks" in learns(lock) else None
+
+
+def told(run: Run | None) -> list[str]:
+    if run is None:
+        return ["", "does not sleep"]
+    result = run.explore()
+    failure = result["failure"]
+    if failure:
+        return [f"`{run.run}`", f"**{failure['property']}**, replay `{failure['replay']}`"]
+    return [f"`{run.run}`", f"holds, {number(result['executions'])} executions"]
+
+
+def host_table() -> str:
+    rows = [
+        [f"`{lock}`", ", ".join(learns(lock)), *told(lied_to(lock)), *told(lost_kick(lock))]
+        for lock in trusting()
+    ]
+    headings = ["lock", "learns of", "false answers, late kicks", "verdict"]
+    return table([*headings, "a kick is lost", "verdict"], rows)
+
+
 def subject(lock: str) -> Subject:
     library = (TOP / "include/overlock/lock").glob("*.h")
     own = [path for path in (*HERE.glob("*.h"), *library) if lock.startswith(path.stem)]
@@ -165,6 +215,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "claims": claims_table,
     "verdicts": verdicts,
     "gone": gone_table,
+    "host": host_table,
     "counterexamples": counterexamples,
 }
 

@@ -84,6 +84,30 @@ def test_who_waits_behind_whoever_is_gone(lock: str) -> None:
     assert (holder["spin"] > 0) != row.parks
 
 
+@pytest.mark.parametrize("lock", page.trusting())
+def test_a_host_that_lies_breaks_no_lock(lock: str) -> None:
+    """The mutant i_spin_alone_without_end fails so."""
+    result = page.lied_to(lock).explore()
+    assert result["failure"] is None, result["failure"]["how"]
+    assert result["exhausted"], result["ended"]
+
+
+# They sleep without a deadline.
+NEEDS_EVERY_KICK = {"pv_byte", "pv_ticket", "oticket", "pv_preemptable_ticket", "pv_qspin"}
+
+
+@pytest.mark.parametrize("lock", [lock for lock in page.trusting() if page.lost_kick(lock)])
+def test_which_locks_need_every_kick(lock: str) -> None:
+    run = page.lost_kick(lock)
+    assert run
+    result = run.explore()
+    if lock in NEEDS_EVERY_KICK:
+        assert result["failure"]["property"] == "lost wake-up"
+        return
+    assert result["failure"] is None, result["failure"]["how"]
+    assert result["exhausted"], result["ended"]
+
+
 def test_the_page_says_what_was_found() -> None:
     """The table's verdicts are those above; that the counterexamples replay is seen there."""
     text = "".join(each.read_text() for each in page.PAGES)
