@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from overlock_tools.preload import interpose, killed, live, profiling, settings
+from overlock_tools.preload import interpose, killed, live, profiling, recording, settings
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 
@@ -21,7 +21,7 @@ NOT_FOUND = 127
 # The options of a run that asks for nothing.
 NOTHING: dict[str, Any] = {
     **dict.fromkeys(("lock", "config", "every", "signal", "top", "folded", "weight", "output")),
-    **dict.fromkeys(("deadlock_timeout", "form")),
+    **dict.fromkeys(("deadlock_timeout", "form", "record")),
     **dict.fromkeys(("counters", "histograms", "stacks", "check", "as_json"), False),
     "sites": (),
     "rwlock": "glibc",
@@ -222,6 +222,8 @@ def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, 
 
 def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
     """Returns only if it was to print the environment."""
+    if options["record"]:
+        sys.exit(recording.run(program, args, options, prepare))
     (path, variables), ours = prepare(program, options)
     if options["form"]:
         try:
