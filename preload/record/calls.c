@@ -33,10 +33,13 @@ static bool is_acquired(int done)
 		struct record_call c = ol_record_ask(l, RECORD_##class, caller);           \
 		int done = ol_record_real.try_name(l);                                     \
                                                                                            \
-		if (done == (busy))                                                        \
+		if (done == (busy)) {                                                      \
+			if (c.whom == RECORD_NOBODY)                                       \
+				c.whom = RECORD_UNKNOWN;                                   \
 			done = ol_record_real.name(l);                                     \
-		else                                                                       \
+		} else {                                                                   \
 			c.whom = RECORD_NOBODY;                                            \
+		}                                                                          \
 		ol_record_answer(&c, is_acquired(done) ? RECORD_##kind : RECORD_fail);     \
 		return done;                                                               \
 	}
@@ -51,7 +54,19 @@ static bool is_acquired(int done)
 		return done;                                                               \
 	}
 
-#define TRY(name, type, class, kind) ATTEMPT(name, type, (type * l), (l), class, kind)
+/* Nobody was in the way of one that succeeds. */
+#define TRY(name, type, class, kind)                                                       \
+	CALL(name, (type * l), (l))                                                        \
+	{                                                                                  \
+		struct record_call c = ol_record_ask(l, RECORD_##class, caller);           \
+		int done = ol_record_real.name(l);                                         \
+                                                                                           \
+		if (is_acquired(done))                                                     \
+			c.whom = RECORD_NOBODY;                                            \
+		ol_record_answer(&c, is_acquired(done) ? RECORD_##kind : RECORD_fail);     \
+		return done;                                                               \
+	}
+
 #define TIMED(name, type, class, kind)                                                     \
 	ATTEMPT(name, type, (type *restrict l, const struct timespec *restrict at), (l, at), class, kind)
 #define CLOCKED(name, type, class, kind)                                                   \

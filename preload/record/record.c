@@ -447,32 +447,35 @@ static uint64_t chunks_told(void)
 /* By the first call, which another library's constructor may make, or by ours; no thread but one is there. */
 void ol_record_begin(void)
 {
-	static bool begun;
-	const char *where;
 	int saved = errno;
 
-	if (begun)
+	if (ol_record_real.pthread_mutex_lock)
 		return;
-	begun = true;
 	find_real();
-	ol_run_objects_start();
-	where = getenv("OVERLOCK_RECORD");
-	most_chunks = chunks_told();
-	long_ticks = ol_ticks_from_ns(LONG_NS);
-	if (where && *where && most_chunks && strlen(where) < sizeof(folder)) {
-		strcpy(folder, where);
-		ol_record_idle = !open_record();
-	} else {
-		ol_record_idle = true;
-	}
-	if (!ol_record_idle) {
-		pthread_atfork(0, 0, in_child);
-		calibrate();
-	}
+	ol_record_idle = true;
 	errno = saved;
 }
 
+static bool open_as_told(void)
+{
+	const char *where = getenv("OVERLOCK_RECORD");
+
+	most_chunks = chunks_told();
+	if (!where || !*where || !most_chunks || strlen(where) >= sizeof(folder))
+		return false;
+	strcpy(folder, where);
+	return open_record();
+}
+
+/* Recording begins here and not before: only now do ticks mean the same for good (lib/platform.c). */
 __attribute__((constructor)) static void start_at_load(void)
 {
 	ol_record_begin();
+	ol_run_objects_start();
+	long_ticks = ol_ticks_from_ns(LONG_NS);
+	if (!open_as_told())
+		return;
+	ol_record_idle = false;
+	pthread_atfork(0, 0, in_child);
+	calibrate();
 }

@@ -36,7 +36,7 @@ struct record_event {
 	uint32_t idle_us; /* of `before`: off the CPU of its own accord */
 	uint32_t lost_us; /* of `before`: off the CPU although it could have run */
 	uint16_t lock, site;
-	uint16_t whom; /* who held the lock when it was asked for: a thread's number from 1 */
+	uint16_t whom; /* who held the lock when it was asked for: a thread's number from 1, or unknown */
 	uint8_t kind;
 	uint8_t unused;
 };

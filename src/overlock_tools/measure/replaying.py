@@ -63,6 +63,4 @@ def run(path: Path, asked: Asked) -> int:
             "as_in": None,
         }
         given = asked.given | {"threads", "seconds"}
-        return bench.single(
-            Workload(NAME, f"{trace.program}, replayed"), Asked(options, given)
-        )
+        return bench.single(Workload(NAME, f"{trace.program}, replayed"), Asked(options, given))

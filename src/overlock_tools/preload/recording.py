@@ -85,9 +85,7 @@ class Writer:
         pass
 
     def end(self, _: int = 0) -> None:
-        found = [
-            (pid, one) for pid, each in raw.processes(self.folder).items() for one in each
-        ]
+        found = [(pid, one) for pid, each in raw.processes(self.folder).items() for one in each]
         if PID in self.path:
             for pid, one in found:
                 self._write(Path(self.path.replace(PID, str(pid))), one)

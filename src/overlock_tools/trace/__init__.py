@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Traces of what a program does with its locks: recorded, read, compared, and made ready to be replayed."""
+"""Traces of what a program does with its locks: read, compared, and made ready for replays."""

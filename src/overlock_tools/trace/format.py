@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The file of `overlock run --record`: docs/record.md describes it for other readers.
 
-    trace = format.read(Path("server.trace"))
-    for thread in trace.threads:
-        print(thread.name, trace.events_of(thread)["wait_ns"].sum())
+trace = format.read(Path("server.trace"))
+for thread in trace.threads:
+    print(thread.name, trace.events_of(thread)["wait_ns"].sum())
 """
 
 import gzip
@@ -24,7 +24,7 @@ NAME, VERSION = "overlock-trace", 1
 KINDS = ("acquire", "read", "release", "wait", "fail")  # by their numbers
 ACQUIRE, READ, RELEASE, WAIT, FAIL = range(len(KINDS))
 CLASSES = ("mutex", "rwlock", "spinlock")
-UNKNOWN = 0xFFFF  # a site
+UNKNOWN = 0xFFFF  # a site, or whom
 EVENT = np.dtype(
     [
         ("at_ns", "<u8"),  # since the start: the lock is acquired, or about to be released
@@ -33,7 +33,7 @@ EVENT = np.dtype(
         ("wait_ns", "<u8"),  # for the lock
         ("lock", "<u2"),
         ("site", "<u2"),
-        ("whom", "<u2"),  # the number of the thread that held the lock, from 1; 0: none
+        ("whom", "<u2"),  # the number of the thread that held the lock, from 1; 0: nobody did
         ("kind", "u1"),
         ("reserved", "u1"),
     ]
@@ -109,7 +109,13 @@ def _header(trace: Trace) -> dict[str, Any]:
         "locks": [asdict(lock) for lock in trace.locks],
         "sites": [asdict(site) for site in trace.sites],
         "threads": [
-            {"name": t.name, "tid": t.tid, "began_ns": t.began_ns, "events": t.events, "lost": t.lost}
+            {
+                "name": t.name,
+                "tid": t.tid,
+                "began_ns": t.began_ns,
+                "events": t.events,
+                "lost": t.lost,
+            }
             for t in trace.threads
         ],
     }
@@ -234,9 +240,10 @@ def _check_events(trace: Trace) -> None:
         return
     _must(int(events["kind"].max()) < len(KINDS), "an event is of an unknown kind")
     _must(int(events["lock"].max()) < len(trace.locks), "an event has an unknown lock")
-    _must(int(whom.max()) <= len(trace.threads), "an event waits for an unknown thread")
+    fine = bool(((whom <= len(trace.threads)) | (whom == UNKNOWN)).all())
+    _must(fine, "an event waits for a thread that there is not")
     fine = bool(((site < len(trace.sites)) | (site == UNKNOWN)).all())
-    _must(fine, "an event has an unknown site")
+    _must(fine, "an event has a site that there is not")
 
 
 def _trace(header: dict[str, Any], threads: tuple[Thread, ...], events: Events) -> Trace:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What is replayed of a trace: for each thread the locks it takes, how long, and what is in between.
+"""What is replayed of a trace: the locks that each thread takes, how long, and what is in between.
 
-A replay must neither wait for ever nor for what is not there. So what has no counterpart is left out, and its time
-is kept as work: acquisitions that are never released, or by another thread; those of a mutex that the thread holds
-already; readers; and nested acquisitions against the order of most others, which two threads in step could make
-wait for each other.
+A replay must neither wait for ever nor for what is not there. So what has no counterpart is left
+out, and its time is kept as work: acquisitions that are never released, or by another thread; those
+of a mutex that the thread holds already; readers; and nested acquisitions against the order of most
+others, with which two threads could wait for each other.
 """
 
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the recording library left behind: a file per process (preload/record/record.h), as a trace."""
+"""What the recording library left behind, a file per process, as a trace."""
 
 import contextlib
 import mmap
@@ -15,10 +15,21 @@ import numpy.typing as npt
 from overlock_tools.model import defs
 from overlock_tools.system import machine, symbols
 from overlock_tools.trace import format as traces
-from overlock_tools.trace.format import EVENT, READ, RELEASE, WAIT, Events, Lock, Site, Thread, Trace
+from overlock_tools.trace.format import (
+    EVENT,
+    RELEASE,
+    WAIT,
+    Events,
+    Lock,
+    Site,
+    Thread,
+    Trace,
+)
 
-HEAD = struct.Struct("=10Q")
-LOCK = np.dtype({"names": ["address", "kind"], "formats": ["u8", "u1"], "offsets": [0, 10], "itemsize": 64})
+HEAD = struct.Struct("=10Q")  # preload/record/record.h
+LOCK = np.dtype(
+    {"names": ["address", "kind"], "formats": ["u8", "u1"], "offsets": [0, 10], "itemsize": 64}
+)
 SITE = np.dtype([("address", "u8"), ("offset", "u8"), ("object", "u8")])
 THREAD = np.dtype(
     [("tid", "u4"), ("name", "S16"), ("unused", "u4"), ("began", "u8"), ("lost", "u8")]
@@ -162,7 +173,8 @@ def _in_ns(raw: Raw, order: Array) -> Events:
     spent = ns(old["before"] - np.minimum(old["before"], ours))
     gone = events["idle_ns"] + old["lost_us"].astype(np.uint64) * 1000
     events["work_ns"] = spent - np.minimum(spent, gone)
-    events["whom"] = np.where(old["whom"] == raw.of, 0, old["whom"])
+    known = (old["whom"] != raw.of) & (old["whom"] <= len(raw.threads))
+    events["whom"] = np.where(known, old["whom"], traces.UNKNOWN)
     events["kind"] = old["kind"]
     locks, sites = (_numbered(old[key][order], len(table)) for key, table in _tables(raw))
     events["lock"], events["site"] = locks[old["lock"]], sites[old["site"]]

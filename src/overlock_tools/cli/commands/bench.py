@@ -254,7 +254,7 @@ OTHERS = {"matrix": matrix_command, "sweep": sweep_command, "replay": replay_com
 
 
 class Workloads(click.Group):
-    """A command for each workload that overlock-bench has, the matrix of all, the sweep, the replay."""
+    """A command for each workload that overlock-bench has, and the other ways to measure."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """`--replay TRACE` is the command `replay TRACE`."""

@@ -189,8 +189,8 @@ class RunCommand(click.Command):
 @click.option(
     "--record",
     metavar="TRACE",
-    help="Write down every acquisition and release, for `overlock bench --replay`. PROGRAM keeps its "
-    "own locks unless a lock is named. With %p in the name each process has a trace; without it, "
+    help="Write down every acquisition and release, for `overlock bench --replay`. PROGRAM keeps "
+    "its own locks unless a lock is named. With %p in the name each process has a trace; without it, "
     "the one that acquires most.",
 )
 @click.option(

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Whether a replay does what its program did: docs/measured/replay.json.
+
+    tools/replay_validated.py [NAME...] [--seconds N]
+    tools/replay_validated.py --overhead [--rounds N]
+
+Records each program under glibc's mutexes, replays the trace under the same mutexes in
+overlock-bench, records the replay by the same library, and compares both. The bounds are those of
+src/overlock_tools/trace/compare.py. tools/docs_tables.py makes the tables of
+docs/results/replay.md. With --overhead, it measures what recording costs instead. An idle machine,
+please.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from overlock_tools.apps import app
+from overlock_tools.apps.rocksdb import OPTIONS
+from overlock_tools.measure.replaying import plan_file
+from overlock_tools.system import machine, native
+from overlock_tools.trace import compare, plan, raw
+from overlock_tools.trace import format as traces
+from overlock_tools.trace.format import Trace
+
+MEASURED = Path(__file__).resolve().parent.parent / "docs/measured/replay.json"
+EVENTS = 6_000_000
+LOCK = "pthread_mutex"  # under which the programs run, too
+SECONDS = 3.0
+LONGEST = 15.0  # of a replay: the trace once, and more time if it is slower
+SHOWN = 8  # locks, by their share of the waiting
+MEGABYTES = 24
+ENTRIES = "--num=200000"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Real programs of Debian; `work` is in the folder that prepare() filled."""
+
+    what: str
+    prepare: Callable[[Path], None]
+    work: Callable[[Path], list[str]]
+    client: Callable[[float], None] | None = None  # of a server, which is ended afterwards
+    rate: str = ""  # what its output says it did in a second
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+PORT = _free_port()
+
+
+def _random_file(folder: Path) -> None:
+    (folder / "input").write_bytes(os.urandom(MEGABYTES << 20))
+
+
+def _nothing(_: Path) -> None:
+    pass
+
+
+def _memcached_client(seconds: float) -> None:
+    time.sleep(0.3)
+    subprocess.run(
+        ["memcaslap", "-s", f"127.0.0.1:{PORT}", "-t", f"{seconds:.0f}s", "-T", "1", "-c", "16"],
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+
+
+def _fill_rocksdb(folder: Path) -> None:
+    told = ["db_bench", "--benchmarks=fillseq", f"--db={folder}/db", *OPTIONS, ENTRIES]
+    subprocess.run(told, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+
+def _read_rocksdb(folder: Path) -> list[str]:
+    what = ["--benchmarks=readwhilewriting", "--use_existing_db=1", "--threads=8"]
+    return ["db_bench", *what, f"--duration={SECONDS:.0f}", f"--db={folder}/db", *OPTIONS, ENTRIES]
+
+
+def _leveldb() -> str:
+    return str(app.compiled(app.SOURCES / "leveldb.cpp", ["-lleveldb"]))
+
+
+def _fill_leveldb(folder: Path) -> None:
+    subprocess.run([_leveldb(), "fill", str(folder / "db"), "200000"], check=True)
+
+
+def _read_leveldb(writers: int) -> Callable[[Path], list[str]]:
+    def command(folder: Path) -> list[str]:
+        numbers = (4, writers, 0.1, SECONDS, 1)
+        return [_leveldb(), "read", str(folder / "db"), "200000", *map(str, numbers)]
+
+    return command
+
+
+PROGRAMS = {
+    "pbzip2": Program(
+        f"pbzip2 packs {MEGABYTES} MB of random bytes with 4 threads",
+        _random_file,
+        lambda folder: ["pbzip2", "-p4", "-k", "-c", "-b1", str(folder / "input")],
+    ),
+    "leveldb": Program("LevelDB: 4 readers", _fill_leveldb, _read_leveldb(0)),
+    "leveldb-writing": Program("LevelDB: 4 readers and a writer", _fill_leveldb, _read_leveldb(1)),
+    "rocksdb": Program(
+        "RocksDB's db_bench readwhilewriting: 8 readers and a writer",
+        _fill_rocksdb,
+        _read_rocksdb,
+    ),
+    "memcached": Program(
+        "memcached with 4 threads under memcaslap's 16 connections",
+        _nothing,
+        lambda _: ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(PORT), "-t", "4"],
+        _memcached_client,
+    ),
+}
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="overlock-replay-", dir="/dev/shm") as name:
+        yield Path(name)
+
+
+def recording(records: Path) -> dict[str, str]:
+    records.mkdir()
+    ours = {
+        "LD_PRELOAD": str(native.file("liboverlock-record.so")),
+        "OVERLOCK_RECORD": str(records),
+        "OVERLOCK_RECORD_EVENTS": str(EVENTS),
+    }
+    return os.environ | ours
+
+
+def largest(records: Path, program: str) -> Trace:
+    found = [one for each in raw.processes(records).values() for one in each]
+    return raw.trace_of(max(found, key=lambda one: len(one.events)), program)
+
+
+def run(program: Program, place: Path, environment: dict[str, str], seconds: float) -> float:
+    """How long it took."""
+    began = time.monotonic()
+    with open(place / "output", "w") as out:
+        child = subprocess.Popen(
+            program.work(place), env=environment, stdin=subprocess.PIPE, stdout=out, stderr=out
+        )
+        try:
+            if child.stdin:  # LevelDB's driver waits for a line
+                child.stdin.write(b"go\n")
+                child.stdin.close()
+            if program.client:
+                program.client(seconds)
+                child.send_signal(signal.SIGTERM)
+            child.wait(60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
+            child.wait()
+    return time.monotonic() - began
+
+
+def replay(made: plan.Plan, seconds: float) -> Trace:
+    """Under the same lock, recorded by the same library."""
+    with folder() as place, plan_file(made) as file:
+        told = f"workload=replay variant={LOCK} threads={len(made.ops)} seconds={seconds} measure=0"
+        done = subprocess.run(
+            [native.file("overlock-bench"), f"--replay={file}"],
+            input=told + "\n",
+            env=recording(place / "records"),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        answer = json.loads(done.stdout.splitlines()[-1])
+        if answer.get("wrong") or answer["type"] == "error":
+            sys.exit(f"the replay went wrong: {answer}")
+        return largest(place / "records", "overlock-bench")
+
+
+def recorded(name: str, seconds: float) -> Trace:
+    program = PROGRAMS[name]
+    with folder() as place:
+        program.prepare(place)
+        run(program, place, recording(place / "records"), seconds)
+        return largest(place / "records", name)
+
+
+def validate(name: str, seconds: float) -> dict[str, Any]:
+    program, trace = PROGRAMS[name], recorded(name, seconds)
+    second = recorded(name, seconds)
+    by_itself = compare.recorded(second, plan.of(second))
+    made = plan.of(trace)
+    length = min(max(1.5 * trace.duration_ns / 1e9, 0.5), LONGEST)
+    found = compare.compare(trace, made, replay(made, length))
+    return {
+        "what": program.what,
+        "threads": len(made.ops),
+        "locks": len(made.locks),
+        "events": len(trace.events),
+        "lost": trace.lost_events,
+        "seconds": trace.duration_ns / 1e9,
+        "bytes": len(traces.packed(trace)),
+        "left_out": dict(made.left_out),
+        "misses": found.misses(),
+        "second": {  # how much the program differs from itself
+            "per_second": by_itself.per_second,
+            "contended": by_itself.contended,
+            "waited": by_itself.waited,
+            "waiting": by_itself.waiting,
+            "largest": max(by_itself.waits, default=0.0),
+        },
+        **found.to_json(SHOWN),
+    }
+
+
+def overhead(name: str, rounds: int) -> dict[str, Any]:
+    """Of whole runs, each pair with and without the library."""
+    program = PROGRAMS[name]
+    plain: list[float] = []
+    with_it: list[float] = []
+    for i in range(rounds):
+        with folder() as place:
+            program.prepare(place)
+            for recorded in (i % 2 == 0, i % 2 == 1):
+                told = recording(place / f"records{recorded}") if recorded else dict(os.environ)
+                took = run(program, place, told, SECONDS)
+                (with_it if recorded else plain).append(took)
+    ratios = [a / b for a, b in zip(with_it, plain, strict=True)]
+    return {"plain_s": median(plain), "recorded_s": median(with_it), "ratios": ratios}
+
+
+def told(found: dict[str, Any]) -> str:
+    """In a line, for who waits for it."""
+    if "ratios" in found:
+        return f"{found['plain_s']:.2f} s, recorded {found['recorded_s']:.2f} s"
+    a, b = found["recorded"], found["replayed"]
+    words = [f"{found['events']} events, {found['lost']} lost, order {found['in_order']:.4f}"]
+    words += [f"{key} {a[key]:.4g} {b[key]:.4g}" for key in ("per_second", "contended", "waiting")]
+    words += [f"{key} {found[key]:.3f}" for key in ("use", "waits", "pace")]
+    return ", ".join([*words, f"misses {found['misses']}"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[*PROGRAMS, []], metavar="NAME")
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--overhead", action="store_true")
+    parser.add_argument("--rounds", type=int, default=4)
+    asked = parser.parse_args()
+    kept: dict[str, Any] = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
+    kept["bounds"] = asdict(compare.BOUNDS)
+    kept["machine"] = machine.headline(machine.facts())
+    part = kept.setdefault("overhead" if asked.overhead else "programs", {})
+    for name in asked.names or PROGRAMS:
+        part[name] = (
+            overhead(name, asked.rounds) if asked.overhead else validate(name, asked.seconds)
+        )
+        print(
+            name,
+            json.dumps(
+                part[name],
+            )[:6000],
+            flush=True,
+        )
+        MEASURED.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
