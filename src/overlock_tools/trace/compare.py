@@ -132,6 +132,19 @@ def recorded(trace: Trace, plan: Plan) -> Measures:
     return _measures(acquired[kept], locks[kept], len(plan.locks), alive, float(trace.duration_ns))
 
 
+def alone(trace: Trace) -> Measures:
+    """All acquisitions."""
+    acquired = trace.events[trace.events["kind"] == traces.ACQUIRE]
+    lives = (
+        float(trace.events_of(thread)["at_ns"][-1]) - thread.began_ns
+        for thread in trace.threads
+        if thread.events
+    )
+    return _measures(
+        acquired, acquired["lock"], len(trace.locks), sum(lives), float(trace.duration_ns)
+    )
+
+
 def _matched(trace: Trace, plan: Plan) -> list[Thread | None]:
     named = {thread.name: thread for thread in trace.threads if thread.events}
     return [named.get(f"{NAME}{i}") for i in range(len(plan.threads))]
