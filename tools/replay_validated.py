@@ -16,6 +16,8 @@ import argparse
 import contextlib
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import IO, Any
 
 from overlock_tools.apps import app
 from overlock_tools.apps.rocksdb import OPTIONS
@@ -43,7 +45,7 @@ LOCK = "pthread_mutex"  # under which the programs run, too
 SECONDS = 3.0
 LONGEST = 15.0  # of a replay: the trace once, and more time if it is slower
 SHOWN = 8  # locks, by their share of the waiting
-MEGABYTES = 64  # so many, for fewer have too few waits to compare
+MEGABYTES = 128  # so many, for fewer have too few waits to compare
 ROCKSDB_S = 6  # the same
 ENTRIES = "--num=200000"
 
@@ -55,8 +57,8 @@ class Program:
     what: str
     prepare: Callable[[Path], None]
     work: Callable[[Path], list[str]]
-    client: Callable[[float], None] | None = None  # of a server, which is ended afterwards
-    rate: str = ""  # what its output says it did in a second
+    client: Callable[[float, IO[str]], None] | None = None  # of a server, which is ended afterwards
+    rate: str = ""  # where its output says how much it did in a second; empty: all, once
 
 
 def _free_port() -> int:
@@ -76,11 +78,11 @@ def _nothing(_: Path) -> None:
     pass
 
 
-def _memcached_client(seconds: float) -> None:
+def _memcached_client(seconds: float, out: IO[str]) -> None:
     time.sleep(0.3)
     subprocess.run(
         ["memcaslap", "-s", f"127.0.0.1:{PORT}", "-t", f"{seconds:.0f}s", "-T", "1", "-c", "16"],
-        stdout=subprocess.DEVNULL,
+        stdout=out,
         check=True,
     )
 
@@ -111,24 +113,30 @@ def _read_leveldb(writers: int) -> Callable[[Path], list[str]]:
     return command
 
 
+READS = r'"per_thread":\s*\[(\d+)'  # of the first reader, in a fixed time
+
 PROGRAMS = {
     "pbzip2": Program(
         f"pbzip2 packs {MEGABYTES} MB of random bytes with 4 threads",
         _random_file,
         lambda folder: ["pbzip2", "-p4", "-k", "-c", "-b1", str(folder / "input")],
     ),
-    "leveldb": Program("LevelDB: 4 readers", _fill_leveldb, _read_leveldb(0)),
-    "leveldb-writing": Program("LevelDB: 4 readers and a writer", _fill_leveldb, _read_leveldb(1)),
+    "leveldb": Program("LevelDB: 4 readers", _fill_leveldb, _read_leveldb(0), rate=READS),
+    "leveldb-writing": Program(
+        "LevelDB: 4 readers and a writer", _fill_leveldb, _read_leveldb(1), rate=READS
+    ),
     "rocksdb": Program(
         "RocksDB's db_bench readwhilewriting: 8 readers and a writer",
         _fill_rocksdb,
         _read_rocksdb,
+        rate=r"readwhilewriting.*?(\d+) ops/sec",
     ),
     "memcached": Program(
         "memcached with 4 threads under memcaslap's 16 connections",
         _nothing,
         lambda _: ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(PORT), "-t", "4"],
         _memcached_client,
+        rate=r"TPS: (\d+)",
     ),
 }
 
@@ -166,7 +174,7 @@ def run(program: Program, place: Path, environment: dict[str, str], seconds: flo
                 child.stdin.write(b"go\n")
                 child.stdin.close()
             if program.client:
-                program.client(seconds)
+                program.client(seconds, out)
                 child.send_signal(signal.SIGTERM)
             child.wait(60)
         finally:
@@ -231,25 +239,46 @@ def validate(name: str, seconds: float) -> dict[str, Any]:
 
 
 def overhead(name: str, rounds: int) -> dict[str, Any]:
-    """Of whole runs, each pair with and without the library."""
+    """What the program does in a second, each pair with and without the library."""
     program = PROGRAMS[name]
     plain: list[float] = []
     with_it: list[float] = []
-    for i in range(rounds):
-        with folder() as place:
-            program.prepare(place)
-            for recorded in (i % 2 == 0, i % 2 == 1):
-                told = recording(place / f"records{recorded}") if recorded else dict(os.environ)
-                took = run(program, place, told, SECONDS)
-                (with_it if recorded else plain).append(took)
+    with folder() as place:
+        program.prepare(place)
+        for i in range(2 * rounds):
+            recorded = i % 4 in (1, 2)  # either first by turns
+            told = recording(place / f"records{i}") if recorded else dict(os.environ)
+            took = run(program, place, told, SECONDS)
+            said = (place / "output").read_text() if program.rate else ""
+            found = re.search(program.rate, said) if program.rate else None
+            rate = float(found[1]) if found else 1 / took
+            (with_it if recorded else plain).append(rate)
+            shutil.rmtree(place / f"records{i}", ignore_errors=True)
     ratios = [a / b for a, b in zip(with_it, plain, strict=True)]
-    return {"plain_s": median(plain), "recorded_s": median(with_it), "ratios": ratios}
+    return {"plain": median(plain), "recorded": median(with_it), "ratios": ratios}
+
+
+def pair_ns(recorded: bool) -> float:
+    """Of lock and unlock by one thread, nothing between them."""
+    told = f"workload=lockloop variant={LOCK} threads=1 turns=500000 seconds=10 measure=0\n"
+    with folder() as place:
+        environment = recording(place / "records") if recorded else dict(os.environ)
+        done = subprocess.run(
+            [native.file("overlock-bench")],
+            input=told,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return answer["seconds"] / answer["acquisitions"] * 1e9
 
 
 def told(found: dict[str, Any]) -> str:
     """In a line, for who waits for it."""
     if "ratios" in found:
-        return f"{found['plain_s']:.2f} s, recorded {found['recorded_s']:.2f} s"
+        return f"{found['plain']:.4g}, recorded {found['recorded']:.4g} in a second"
     a, b = found["recorded"], found["replayed"]
     words = [f"{found['events']} events, {found['lost']} lost, order {found['in_order']:.4f}"]
     words += [f"{key} {a[key]:.4g} {b[key]:.4g}" for key in ("per_second", "contended", "waiting")]
@@ -268,6 +297,8 @@ def main() -> None:
     kept["bounds"] = asdict(compare.BOUNDS)
     kept["machine"] = machine.headline(machine.facts())
     part = kept.setdefault("overhead" if asked.overhead else "programs", {})
+    if asked.overhead:
+        kept["pair_ns"] = {"plain": pair_ns(False), "recorded": pair_ns(True)}
     for name in asked.names or PROGRAMS:
         part[name] = (
             overhead(name, asked.rounds) if asked.overhead else validate(name, asked.seconds)

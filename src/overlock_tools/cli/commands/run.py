@@ -190,8 +190,8 @@ class RunCommand(click.Command):
     "--record",
     metavar="TRACE",
     help="Write down every acquisition and release, for `overlock bench --replay`. PROGRAM keeps "
-    "its own locks unless a lock is named. With %p in the name each process has a trace; without it, "
-    "the one that acquires most.",
+    "its own locks unless a lock is named. %p in the name stands for the process id; without it, "
+    "the process that acquires most has the trace.",
 )
 @click.option(
     "--record-events",
