@@ -24,7 +24,8 @@ struct replay_guarded {
 };
 
 struct replay {
-	struct replay_line of[REPLAY_THREADS]; /* acquisitions of each context that are released again */
+	struct replay_line
+		of[REPLAY_THREADS]; /* acquisitions of each context that are released again */
 	uint32_t torn;
 };
 

@@ -27,9 +27,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import IO, Any
+
+from lock_pages import table
 
 from overlock_tools.apps import app
 from overlock_tools.apps.rocksdb import OPTIONS
@@ -61,13 +64,11 @@ class Program:
     rate: str = ""  # where its output says how much it did in a second; empty: all, once
 
 
-def _free_port() -> int:
+@cache
+def port() -> str:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
-PORT = _free_port()
+        return str(s.getsockname()[1])
 
 
 def _random_file(folder: Path) -> None:
@@ -81,7 +82,7 @@ def _nothing(_: Path) -> None:
 def _memcached_client(seconds: float, out: IO[str]) -> None:
     time.sleep(0.3)
     subprocess.run(
-        ["memcaslap", "-s", f"127.0.0.1:{PORT}", "-t", f"{seconds:.0f}s", "-T", "1", "-c", "16"],
+        ["memcaslap", "-s", f"127.0.0.1:{port()}", "-t", f"{seconds:.0f}s", "-T", "1", "-c", "16"],
         stdout=out,
         check=True,
     )
@@ -107,7 +108,8 @@ def _fill_leveldb(folder: Path) -> None:
 
 def _read_leveldb(writers: int) -> Callable[[Path], list[str]]:
     def command(folder: Path) -> list[str]:
-        numbers = (4, writers, 0.1, SECONDS, 1)
+        seconds = SECONDS if writers else SECONDS / 3  # as many events
+        numbers = (4, writers, 0.1, seconds, 1)
         return [_leveldb(), "read", str(folder / "db"), "200000", *map(str, numbers)]
 
     return command
@@ -134,7 +136,7 @@ PROGRAMS = {
     "memcached": Program(
         "memcached with 4 threads under memcaslap's 16 connections",
         _nothing,
-        lambda _: ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(PORT), "-t", "4"],
+        lambda _: ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", port(), "-t", "4"],
         _memcached_client,
         rate=r"TPS: (\d+)",
     ),
@@ -273,6 +275,90 @@ def pair_ns(recorded: bool) -> float:
         )
     answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return answer["seconds"] / answer["acquisitions"] * 1e9
+
+
+# Tables of docs/results/replay.md.
+
+
+def _kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(MEASURED.read_text())
+    return found
+
+
+def bounds_table() -> str:
+    b = compare.Bounds(**_kept()["bounds"])
+    rows = [
+        ["order", "operations that are the trace's, in its order, by thread", f"{b.in_order:.0%}"],
+        ["use", "a lock's share of all acquisitions", f"differs by at most {b.use:g}"],
+        [
+            "wait shares",
+            "a lock's share of all waiting",
+            f"differs by at most {b.waits:g}; judged from {b.fewest_waits} waits on in both",
+        ],
+        [
+            "waiting",
+            "share of the threads' time that is spent waiting",
+            f"differs by at most a factor of {b.waiting_factor:g}, or {b.waiting:g}",
+        ],
+        ["pace", "acquisitions per second", f"differ by at most a factor of {b.pace_factor:g}"],
+    ]
+    return table(["bound", "of", "is met if it"], rows)
+
+
+def programs_table() -> str:
+    rows = []
+    for name, one in _kept()["programs"].items():
+        a, b, second = one["recorded"], one["replayed"], one["second"]
+        misses = [*one["misses"], *(["wait shares: too few waits"] if one["few"] else [])]
+        rows.append(
+            [
+                f"`{name}`",
+                str(one["threads"]),
+                str(one["locks"]),
+                f"{one['in_order']:.0%}",
+                f"{a['waited']} → {b['waited']}",
+                f"{one['waits']:.2f}",
+                f"{a['waits'][0]:.2f} → {b['waits'][0]:.2f}",
+                f"{a['waiting']:.1%} → {b['waiting']:.1%}",
+                f"{second['waiting']:.1%}",
+                f"{one['pace']:.2f}",
+                "all" if not misses else f"but for {', '.join(misses)}",
+            ]
+        )
+    headings = ["program", "threads", "locks", "in order", "waits", "largest difference of a share"]
+    headings += ["share of the lock most waited for", "waiting", "second run", "pace"]
+    return table([*headings, "bounds met"], rows)
+
+
+def left_out_table() -> str:
+    rows = [
+        [
+            f"`{name}`",
+            one["what"],
+            f"{one['seconds']:.1f} s",
+            f"{one['events']:,}",
+            f"{one['lost']:,}",
+            f"{one['bytes'] / 1e6:.2f} MB",
+            ", ".join(f"{n} {why}" for why, n in one["left_out"].items() if n) or "-",
+        ]
+        for name, one in _kept()["programs"].items()
+    ]
+    headings = ["program", "what it did", "recorded", "events", "lost", "trace", "left out"]
+    return table(headings, rows)
+
+
+def overhead_table() -> str:
+    kept = _kept()
+    pair = kept["pair_ns"]
+    rows = [
+        ["lock and unlock, one thread", f"{pair['plain']:.0f} ns", f"{pair['recorded']:.0f} ns"]
+    ]
+    rows[0].append(f"+{pair['recorded'] - pair['plain']:.0f} ns")
+    for name, one in kept["overhead"].items():
+        ratios = [f"{ratio - 1:+.0%}" for ratio in sorted(one["ratios"])]
+        rate = (f"{one[key]:,.3g}/s" for key in ("plain", "recorded"))
+        rows.append([f"`{name}`, rate", *rate, " and ".join(ratios)])
+    return table(["", "alone", "recorded", "cost"], rows)
 
 
 def told(found: dict[str, Any]) -> str:

@@ -121,13 +121,12 @@ UNLOCK(mtx_unlock, mtx_t, mutex)
 
 WAIT(pthread_cond_wait, (pthread_cond_t *restrict c_, pthread_mutex_t *restrict m), (c_, m))
 WAIT(pthread_cond_timedwait,
-     (pthread_cond_t *restrict c_, pthread_mutex_t *restrict m,
-      const struct timespec *restrict at),
+     (pthread_cond_t *restrict c_, pthread_mutex_t *restrict m, const struct timespec *restrict at),
      (c_, m, at))
 WAIT(pthread_cond_clockwait,
      (pthread_cond_t *restrict c_, pthread_mutex_t *restrict m, clockid_t clock,
       const struct timespec *restrict at),
      (c_, m, clock, at))
 WAIT(cnd_wait, (cnd_t * c_, mtx_t *m), (c_, m))
-WAIT(cnd_timedwait,
-     (cnd_t *restrict c_, mtx_t *restrict m, const struct timespec *restrict at), (c_, m, at))
+WAIT(cnd_timedwait, (cnd_t *restrict c_, mtx_t *restrict m, const struct timespec *restrict at),
+     (c_, m, at))

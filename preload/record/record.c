@@ -40,10 +40,10 @@ static uint64_t most_chunks;
 
 static __thread struct {
 	struct record_chunk *chunk;
-	uint32_t number;   /* from 1; 0: not yet known */
-	bool busy;	   /* a signal handler may come */
-	uint64_t last;	   /* ticks: the end of the last event */
-	uint64_t looked;   /* ticks: when the following were read */
+	uint32_t number; /* from 1; 0: not yet known */
+	bool busy;	 /* a signal handler may come */
+	uint64_t last;	 /* ticks: the end of the last event */
+	uint64_t looked; /* ticks: when the following were read */
 	uint64_t cpu_us, switches;
 } self;
 
@@ -67,8 +67,8 @@ static bool is_row_of(uint64_t *key, uint64_t wanted)
 	uint64_t there = __atomic_load_n(key, __ATOMIC_RELAXED);
 
 	return there == wanted ||
-	       (!there && (__atomic_compare_exchange_n(key, &there, wanted, false,
-						       __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+	       (!there && (__atomic_compare_exchange_n(key, &there, wanted, false, __ATOMIC_RELAXED,
+						       __ATOMIC_RELAXED) ||
 			   there == wanted));
 }
 
@@ -211,25 +211,33 @@ static bool may_record(void)
 	return true;
 }
 
+static struct record_chunk *another_chunk(void)
+{
+	uint64_t n = __atomic_fetch_add(&record->n_chunks, 1, __ATOMIC_RELAXED);
+
+	if (n >= record->most_chunks)
+		return 0;
+	self.chunk = &record->chunks[n];
+	self.chunk->thread = self.number;
+	return self.chunk;
+}
+
+/* When a thread finds no chunk, all end: what some of the threads did is no pattern to replay. */
 static struct record_event *room(void)
 {
 	struct record_chunk *c = self.chunk;
-	uint64_t n;
 
 	if (self.number == RECORD_UNKNOWN) {
 		__atomic_fetch_add(&record->lost_threads, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
-	if (!c || c->n == RECORD_CHUNK) {
-		n = __atomic_load_n(&record->n_chunks, __ATOMIC_RELAXED);
-		if (n < record->most_chunks)
-			n = __atomic_fetch_add(&record->n_chunks, 1, __ATOMIC_RELAXED);
-		if (n >= record->most_chunks) {
-			record->threads[self.number - 1].lost++;
-			return 0;
-		}
-		self.chunk = c = &record->chunks[n];
-		c->thread = self.number;
+	if (__atomic_load_n(&record->n_chunks, __ATOMIC_RELAXED) > record->most_chunks)
+		c = 0;
+	else if (!c || c->n == RECORD_CHUNK)
+		c = another_chunk();
+	if (!c) {
+		record->threads[self.number - 1].lost++;
+		return 0;
 	}
 	return &c->events[c->n];
 }
@@ -270,7 +278,8 @@ static void finish(void)
 	__atomic_store_n(&self.busy, false, __ATOMIC_RELAXED);
 }
 
-static struct record_call start(const volatile void *lock, enum record_class class, const void *caller)
+static struct record_call start(const volatile void *lock, enum record_class class,
+				const void *caller)
 {
 	struct record_call c = { .caller = caller };
 
@@ -286,7 +295,8 @@ static struct record_call start(const volatile void *lock, enum record_class cla
 	return c;
 }
 
-struct record_call ol_record_ask(const volatile void *lock, enum record_class class, const void *caller)
+struct record_call ol_record_ask(const volatile void *lock, enum record_class class,
+				 const void *caller)
 {
 	struct record_call c = start(lock, class, caller);
 
@@ -311,7 +321,8 @@ void ol_record_answer(struct record_call *c, enum record_kind kind)
 	finish();
 }
 
-struct record_call ol_record_release(const volatile void *lock, enum record_class class, const void *caller)
+struct record_call ol_record_release(const volatile void *lock, enum record_class class,
+				     const void *caller)
 {
 	struct record_call c = start(lock, class, caller);
 

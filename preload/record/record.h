@@ -30,13 +30,14 @@ enum record_kind {
 enum record_class { RECORD_mutex, RECORD_rwlock, RECORD_spinlock };
 
 struct record_event {
-	uint64_t at;	 /* ticks: the lock is acquired, or about to be released */
-	uint64_t before; /* ticks since this thread's previous event */
-	uint64_t wait;	 /* ticks in the call */
+	uint64_t at;	  /* ticks: the lock is acquired, or about to be released */
+	uint64_t before;  /* ticks since this thread's previous event */
+	uint64_t wait;	  /* ticks in the call */
 	uint32_t idle_us; /* of `before`: off the CPU of its own accord */
 	uint32_t lost_us; /* of `before`: off the CPU although it could have run */
 	uint16_t lock, site;
-	uint16_t whom; /* who held the lock when it was asked for: a thread's number from 1, or unknown */
+	uint16_t
+		whom; /* who held the lock when it was asked for: a thread's number from 1, or unknown */
 	uint8_t kind;
 	uint8_t unused;
 };
@@ -70,16 +71,16 @@ struct record_thread {
 };
 
 struct record {
-	uint64_t began;		  /* ticks */
-	uint64_t ns_per_2_30;	  /* so many ns are 2^30 ticks */
-	uint64_t empty_hold;	  /* ticks that an empty section seems to take, as we look */
-	uint64_t empty_think;	  /* and what is between two */
-	uint64_t most_chunks;	  /* there is room for */
-	uint64_t n_chunks;	  /* asked for */
-	uint64_t n_threads;	  /* that ever were */
+	uint64_t began;	      /* ticks */
+	uint64_t ns_per_2_30; /* so many ns are 2^30 ticks */
+	uint64_t empty_hold;  /* ticks that an empty section seems to take, as we look */
+	uint64_t empty_think; /* and what is between two */
+	uint64_t most_chunks; /* there is room for */
+	uint64_t n_chunks;    /* asked for */
+	uint64_t n_threads;   /* that ever were */
 	uint64_t n_objects;
-	uint64_t lost_threads;	  /* events of threads that have no row */
-	uint64_t lost_locks;	  /* events of locks that have no row */
+	uint64_t lost_threads; /* events of threads that have no row */
+	uint64_t lost_locks;   /* events of locks that have no row */
 	char objects[RECORD_OBJECTS][RECORD_PATH];
 	struct record_lock locks[RECORD_LOCKS];
 	struct record_site sites[RECORD_SITES];

@@ -37,13 +37,15 @@ struct record_call {
 void ol_record_begin(void);
 
 /* A thread asks for a lock. */
-struct record_call ol_record_ask(const volatile void *lock, enum record_class class, const void *caller);
+struct record_call ol_record_ask(const volatile void *lock, enum record_class class,
+				 const void *caller);
 
 /* The call has ended, as RECORD_acquire, RECORD_read or RECORD_fail. */
 void ol_record_answer(struct record_call *c, enum record_kind kind);
 
 /* Before a lock is released, as RECORD_release or RECORD_wait; and afterwards. */
-struct record_call ol_record_release(const volatile void *lock, enum record_class class, const void *caller);
+struct record_call ol_record_release(const volatile void *lock, enum record_class class,
+				     const void *caller);
 void ol_record_released(struct record_call *c, enum record_kind kind);
 
 /* The wait for a condition is over: the mutex is ours again. */
