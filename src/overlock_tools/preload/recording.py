@@ -9,6 +9,7 @@ from typing import Any
 
 from overlock_tools.model import defs
 from overlock_tools.preload import config, interpose, live
+from overlock_tools.preload.starting import CANNOT_START, starting
 from overlock_tools.system import files, native
 from overlock_tools.system.errors import Fail, say
 from overlock_tools.trace import format as traces
@@ -19,7 +20,6 @@ LIBRARY = "liboverlock-record.so"
 EVENTS = 2_000_000  # 40 bytes each, in memory
 MOST_EVENTS = traces.MOST_EVENTS
 PID = "%p"
-CANNOT_START = 125
 LOOK_S = 3600.0  # nothing is to be done before the program ends
 REPORTS = {
     "counters": "--counters",
@@ -132,8 +132,6 @@ def run(program: str, args: tuple[str, ...], options: Options, prepare: Prepare)
 
     def listening(_: live.Reader, __: int) -> live.Listener:
         return Writer(folder[0], Path(program).name, options["record"])
-
-    from overlock_tools.preload.run import starting
 
     with starting(path):
         code = live.run(begun, LOOK_S, listening)
