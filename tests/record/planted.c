@@ -210,10 +210,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} patterns[] = {
-		{ "order", order },	  { "waits", wait_for_each_other },
-		{ "kinds", kinds },	  { "many", many },
-		{ "killed", killed },	  { "interrupted", interrupted },
-		{ "forked", forked },	  { "none", none },
+		{ "order", order },   { "waits", wait_for_each_other },
+		{ "kinds", kinds },   { "many", many },
+		{ "killed", killed }, { "interrupted", interrupted },
+		{ "forked", forked }, { "none", none },
 	};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(patterns) / sizeof(patterns[0]); i++)
