@@ -4,9 +4,11 @@
 import gzip
 import json
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from overlock_tools.trace import format as traces
 from overlock_tools.trace.format import ACQUIRE, EVENT, RELEASE, Site, Trace
 from tests.python.trace.made_up import made_up
 
+SCHEMA = json.loads((resources.files("overlock_tools") / "schema/trace.json").read_text())
 GOOD = made_up([[(ACQUIRE, 0, 5), (RELEASE, 0, 7)], [(ACQUIRE, 1, 1), (RELEASE, 1, 2)]])
 
 
@@ -47,7 +50,8 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_others_can_read_it_by_its_header() -> None:
     """docs/record.md: a line of JSON, then records of these fields, little-endian, without gaps."""
-    header, events = content()
+    header, events = content(replace(GOOD, sites=(Site("/bin/x", 7, "f", "x.c:3"),)))
+    jsonschema.validate(header, SCHEMA)
     fields = np.dtype([(name, kind) for name, kind in header["fields"]])
     assert fields == EVENT
     assert fields.itemsize == 40
