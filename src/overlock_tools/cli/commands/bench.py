@@ -285,6 +285,14 @@ class Workloads(click.Group):
 
 
 @click.group(cls=Workloads)
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path),
+    metavar="TRACE",
+    expose_value=False,
+    help="Replay what a program does with its locks, as recorded by `overlock run --record`; the "
+    "same as the command replay.",
+)
 def command() -> None:
     """Compare locks with each other and with other libraries' locks on this machine.
 
