@@ -236,6 +236,34 @@ def test_a_replay_detects_a_lock_without_exclusion(tmp_path: Path) -> None:
     assert "two contexts were in the critical section at once" in done.stdout + done.stderr
 
 
+SCENARIO = """
+title = "a recorded program"
+machine = "typical"
+locks = ["ticket"]
+time_ms = 5
+
+[[guest]]
+name = "app"
+contexts = 2
+workload = "mix"
+mix = "./t.trace"
+"""
+
+
+def test_the_simulator_takes_a_trace(tmp_path: Path) -> None:
+    threads = [[(ACQUIRE, 0, 1000), (RELEASE, 0, 2000)] * 10]
+    traces.write(tmp_path / "t.trace", made_up(threads))
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    done = overlock("sim", tmp_path / "s.toml", "-o", tmp_path / "r.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (cell,) = json.loads((tmp_path / "r.json").read_text())["cells"]
+    assert 2 <= cell["work"] <= 5_000_000 // 1024 * 2, "sections of 1024 to 2047 ns or more"
+    (tmp_path / "t.trace").write_bytes(b"\x1f\x8b")
+    done = overlock("sim", tmp_path / "s.toml")
+    assert done.returncode == 2
+    assert "is not a whole trace" in done.stderr
+
+
 def test_the_command_refuses_a_broken_trace(tmp_path: Path) -> None:
     file = tmp_path / "t.trace"
     file.write_bytes(b"\x1f\x8bnothing")
