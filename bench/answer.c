@@ -2,6 +2,7 @@
 #include "answer.h"
 #include "../lib/internal.h"
 #include "params.h"
+#include "replay_plan.h"
 #ifdef OL_COUNTED
 #include "site.h"
 #endif
@@ -116,6 +117,8 @@ void answer_facts(const struct facts *facts)
 	put_knowledge();
 	printf(",\"workloads\":[");
 	for (const struct loops *w = loops_plain; w->name; w++) {
+		if (!replay_plan && strcmp(w->name, "replay") == 0)
+			continue; /* there is nothing to replay */
 		if (w != loops_plain)
 			putchar(',');
 		put_workload(w);

@@ -9,6 +9,7 @@
 #include "burn.h"
 #include "params.h"
 #include "processes.h"
+#include "replay_plan.h"
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
@@ -76,13 +77,22 @@ static void load_peers(const char *path)
 		quit(EXIT_USAGE, "--peers %s: %s", path, error);
 }
 
+static void load_replay(const char *path)
+{
+	const char *error = replay_load(path);
+
+	if (error)
+		quit(EXIT_USAGE, "--replay %s: %s", path, error);
+}
+
 static void parse(int argc, char **argv)
 {
-	enum { LOCK_SO, PEERS, CPUS };
+	enum { LOCK_SO, PEERS, CPUS, REPLAY };
 	static const struct option table[] = {
 		{ "lock-so", required_argument, NULL, LOCK_SO },
 		{ "peers", required_argument, NULL, PEERS },
 		{ "cpus", required_argument, NULL, CPUS },
+		{ "replay", required_argument, NULL, REPLAY },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
@@ -97,6 +107,9 @@ static void parse(int argc, char **argv)
 			break;
 		case CPUS:
 			restrict_to(optarg);
+			break;
+		case REPLAY:
+			load_replay(optarg);
 			break;
 		default:
 			exit(EXIT_USAGE); /* getopt has said why */
@@ -127,7 +140,8 @@ static bool do_cell(struct request *request)
 
 	if (!cell->seed) /* no two cells alike */
 		cell->seed = ol_clock() & UINT32_MAX;
-	cell->turn_ns = cell_turn_ns(cell, cell->measured);
+	if (!request_is_replay(cell)) /* whose turns differ, and sleep */
+		cell->turn_ns = cell_turn_ns(cell, cell->measured);
 	switch (cell_run(cell, &memory)) {
 	case CELL_DONE:
 		break;
@@ -173,6 +187,7 @@ int main(int argc, char **argv)
 
 	parse(argc, argv);
 	facts.unit_ns = burn_unit_ns();
+	replay_convert(facts.unit_ns);
 	facts.measure_ns = measure_ns(facts.unit_ns);
 	answer_facts(&facts);
 	return serve(facts.unit_ns) ? 0 : EXIT_WRONG;

@@ -3,6 +3,7 @@
 #include "request.h"
 #include "number.h"
 #include "params.h"
+#include "replay_plan.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,11 @@ static uint64_t param(const struct cell *cell, const char *name, uint64_t otherw
 	return params_get(&cell->params, loops_plain[cell->workload].name, name, otherwise);
 }
 
+bool request_is_replay(const struct cell *cell)
+{
+	return strcmp(loops_plain[cell->workload].name, "replay") == 0;
+}
+
 const char *request_parse(struct request *request, char *line, double unit_ns)
 {
 	struct cell *cell = &request->cell;
@@ -123,6 +129,12 @@ const char *request_parse(struct request *request, char *line, double unit_ns)
 		return form;
 	if (param(cell, "nested", 0) && param(cell, "locks", 1) < 2)
 		return "nested=1 needs locks=2 or more";
+	if (request_is_replay(cell)) {
+		if (!replay_plan)
+			return "replay needs overlock-bench --replay=PLAN";
+		if (cell->threads != replay_plan->threads)
+			return "threads= is not the number of threads of the plan";
+	}
 	if (cell->turns && cell->phases > 1)
 		return "turns= and phases= exclude each other: phases divide the measured time";
 	return NULL;

@@ -26,6 +26,9 @@ struct request {
 /* Null, or a line that says what was wrong, valid until the next call. Writes into `line`. */
 const char *request_parse(struct request *request, char *line, double unit_ns);
 
+/* Whether it replays a trace. */
+bool request_is_replay(const struct cell *cell);
+
 /* Sets the library's tunables to what they were at start, then as the variant wants them. */
 const char *request_tune(const struct request *request);
 #endif

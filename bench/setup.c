@@ -2,6 +2,7 @@
 #define WORKLOAD_MEASURED 1
 #include "setup.h"
 #include "params.h"
+#include "replay_plan.h"
 #include "zipf.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -100,6 +101,13 @@ static void set_up_context(struct run *run, const struct cell_memory *memory, un
 	memset(me->meter.samples, 0, me->meter.capacity * sizeof(me->meter.samples[0]));
 }
 
+static uint32_t count_locks(const struct run *run)
+{
+	if (replay_plan && strcmp(run->loops->name, "replay") == 0)
+		return replay_plan->locks;
+	return (uint32_t)params_get(&run->cell->params, run->loops->name, "locks", 1);
+}
+
 struct run *set_up(const struct cell *cell, const struct cell_memory *memory, unsigned copy)
 {
 	struct run *run = lines(1, sizeof(*run));
@@ -113,7 +121,7 @@ struct run *set_up(const struct cell *cell, const struct cell_memory *memory, un
 	run->loop = cell->turns ? run->loops->by_count : run->loops->by_time;
 	run->platform.contexts = cell->threads;
 	run->platform.params = &cell->params;
-	run->platform.n_locks = (uint32_t)params_get(&cell->params, run->loops->name, "locks", 1);
+	run->platform.n_locks = count_locks(run);
 	run->platform.patience = ol_ticks_from_ns(PATIENCE_NS);
 	run->working = run->arrivals = cell->threads;
 	run->shared = lines(1, run->loops->shared);

@@ -2,6 +2,7 @@
 /* Prints what the .def files say, as JSON, for those who do not read C. */
 #include "site.h"
 #include <chaos/record.h>
+#include <record/record.h>
 #include <defaults.h>
 
 #include <ctype.h>
@@ -161,6 +162,23 @@ static void chaos(void)
 	       offsetof(struct chaos_record, threads), sizeof(struct chaos_thread));
 }
 
+/* Where tables are in a record of `overlock run --record`, and how large their rows: record.h. */
+static void recorded(void)
+{
+	printf(",\n  \"record\": {");
+#define TABLE(name, most)                                                                    \
+	printf("\"%s\": [%zu, %zu, %d], ", #name, offsetof(struct record, name),             \
+	       sizeof(((struct record *)0)->name[0]), most)
+	TABLE(objects, RECORD_OBJECTS);
+	TABLE(locks, RECORD_LOCKS);
+	TABLE(sites, RECORD_SITES);
+	TABLE(threads, RECORD_THREADS);
+#undef TABLE
+	printf("\"chunks\": [%zu, %zu, 0], \"chunk\": %d, ", offsetof(struct record, chunks),
+	       sizeof(struct record_chunk), RECORD_CHUNK);
+	printf("\"event\": %zu, \"unknown\": %d}", sizeof(struct record_event), RECORD_UNKNOWN);
+}
+
 static void list(const char *name)
 {
 	printf(",\n  \"%s\": [", name);
@@ -253,6 +271,11 @@ int main(void)
 #define CHAOS_SETTING(name, what) entry("OVERLOCK_CHAOS_" #name, what);
 #include <chaos/settings.def>
 	printf("\n  ]");
+	list("record_kinds");
+#define RECORD_KIND(name, what) entry(#name, what);
+#include <record/kinds.def>
+	printf("\n  ]");
+	recorded();
 	chaos();
 	live();
 	printf("\n}\n");

@@ -117,6 +117,12 @@ suite(chaos SECONDS 60
 	BUILD all
 	COMMAND "pytest tests/chaos tests/python/chaos")
 
+suite(record SECONDS 30
+	WHAT "overlock run --record and overlock bench --replay: planted programs' order, waits, losses, forks, kills; the trace's reader refuses what is broken; replays cannot deadlock; comparisons and mixes on made-up traces"
+	PATHS preload/record preload/diag/symbols.c bench/replay.h bench/replay_plan.c src/overlock_tools/trace src/overlock_tools/preload/recording.py src/overlock_tools/measure/replaying.py tests/record tests/python/trace
+	BUILD all
+	COMMAND "pytest tests/record tests/python/trace")
+
 suite(scx SECONDS 180
 	WHAT "overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
 	PATHS monitor/sched monitor/thread.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py tests/sched

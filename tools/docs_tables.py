@@ -15,6 +15,7 @@ import apps_measured
 import chaos_programs
 import guest_measured
 import late_ticks
+import replay_validated
 import scheduler_measured
 import simulated_grid
 import simulated_papers
@@ -260,6 +261,10 @@ PARTS: dict[str, Callable[..., str]] = {
     "chaos-overhead": chaos_programs.overhead_table,
     "chaos-programs": chaos_programs.programs_table,
     "chaos-bugs": chaos_programs.bugs_table,
+    "replay-bounds": replay_validated.bounds_table,
+    "replay-programs": replay_validated.programs_table,
+    "replay-left-out": replay_validated.left_out_table,
+    "replay-overhead": replay_validated.overhead_table,
     "check-scenarios": check_scenarios_table,
     "check-models": check_models_table,
     "check-budgets": check_budgets_table,

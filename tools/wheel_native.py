@@ -30,6 +30,7 @@ CARRIED = (
     "liboverlock-run-counted.so",
     "liboverlock-run-checked.so",
     "liboverlock-chaos.so",
+    "liboverlock-record.so",
 )
 # They need libraries to build that nothing else needs: docs/dependencies.md
 CHECKER = ("overlock-check", "overlock-sim", "overlock-costs")

@@ -162,6 +162,13 @@ FAULTS = {
     "a number without end": Fault(
         "config", f"{TOOLS}/preload/config.py", "(ValueError, RecursionError)", "()", "FAILED"
     ),
+    "a damaged trace": Fault(
+        "trace",
+        f"{TOOLS}/trace/format.py",
+        "(EOFError, gzip.BadGzipFile, zlib.error)",
+        "EOFError",
+        "FAILED",
+    ),
     "half a name": Fault(
         "symbolizer", f"{TOOLS}/preload/live.py", 'errors="replace"', "", "UnicodeDecodeError"
     ),

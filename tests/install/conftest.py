@@ -67,7 +67,8 @@ def next_abi(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     build = tmp_path_factory.mktemp("abi1")
     run("cmake", "-S", TOP, "-B", build, "-DOVERLOCK_ABI=1")
     interposer = (
-        f"overlock-{name}" for name in ("launch", "run", "run-counted", "run-checked", "chaos")
+        f"overlock-{name}"
+        for name in ("launch", "run", "run-counted", "run-checked", "chaos", "record")
     )
     wanted = ("overlock", "overlock_plain", "defs", *interposer)
     run("cmake", "--build", build, "-j2", "--target", *wanted)

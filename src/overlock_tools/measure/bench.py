@@ -103,6 +103,8 @@ def serving(asked: Asked) -> Iterator[tuple[Server, Subjects]]:
             raise Fail(line, MISSING)
     with subjects.loaded_headers(list(asked.headers.values()), counted) as loaded:
         options = [*loaded, *peers.options(), *([f"--cpus={cpus}"] if cpus else [])]
+        if replay := asked.options.get("replay"):
+            options.append(f"--replay={replay}")
         with server.started(options, counted, asked.knowledge) as started:
             yield started, subjects.known_to(started, list(peers.missing()))
 
@@ -150,6 +152,7 @@ def planned(
         otherwise=paper_settings.otherwise(setting, asked.options, asked.given) if setting else "",
         statistic=setting.statistic if setting else paper_settings.MEDIAN,
         knowledge=asked.knowledge,
+        trace=asked.options.get("trace"),
     )
 
 

@@ -57,6 +57,7 @@ class Plan:
     otherwise: str = ""  # than that paper: "0.3 s"
     statistic: str = "median"
     knowledge: str | None = None  # sources of it, if not the usual ones
+    trace: Path | None = None  # that is replayed
 
     @property
     def title(self) -> str:
@@ -109,12 +110,16 @@ class Plan:
             "as_in": self.as_in,
             "otherwise": self.otherwise,
             "loaded": {name: _digest(header) for name, header in self.headers.items()},
+            **({"trace": _digest(self.trace)} if self.trace else {}),
         }
 
     def command(self) -> str:
         """Measures the same again."""
-        words: list[object] = ["overlock", "bench", self.workload.name, "--locks", self._locks()]
-        words += ["--threads", ",".join(map(str, self.threads)), "--baseline", self.baseline]
+        what = ["--replay", self.trace] if self.trace else [self.workload.name]
+        words: list[object] = ["overlock", "bench", *what, "--locks", self._locks()]
+        if not self.trace:
+            words += ["--threads", ",".join(map(str, self.threads))]
+        words += ["--baseline", self.baseline]
         words += ["--rounds", self.rounds, "--seconds", f"{self.seconds:g}", "--seed", self.seed]
         words += ["--turns", self.turns] if self.turns else []
         words += ["--as-in", self.as_in] if self.as_in else []

@@ -5,23 +5,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from overlock_tools.preload import interpose, killed, live, profiling, settings
+from overlock_tools.preload import interpose, killed, live, profiling, recording, settings
+from overlock_tools.preload.starting import CANNOT_START, starting
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
-
-CANNOT_START = 125
-CANNOT_EXECUTE = 126
-NOT_FOUND = 127
 
 # The options of a run that asks for nothing.
 NOTHING: dict[str, Any] = {
     **dict.fromkeys(("lock", "config", "every", "signal", "top", "folded", "weight", "output")),
-    **dict.fromkeys(("deadlock_timeout", "form")),
+    **dict.fromkeys(("deadlock_timeout", "form", "record")),
     **dict.fromkeys(("counters", "histograms", "stacks", "check", "as_json"), False),
     "sites": (),
     "rwlock": "glibc",
@@ -92,15 +87,6 @@ def reporting_variables(options: dict[str, Any]) -> dict[str, str]:
     if options["top"]:
         ours["OVERLOCK_TOP"] = str(options["top"])
     return ours
-
-
-@contextmanager
-def starting(program: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        code = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_EXECUTE
-        raise Fail(f"{program} cannot be executed: {error.strerror}", code) from error
 
 
 def execute(program: str, args: tuple[str, ...], variables: dict[str, str]) -> NoReturn:
@@ -222,6 +208,8 @@ def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, 
 
 def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
     """Returns only if it was to print the environment."""
+    if options["record"]:
+        sys.exit(recording.run(program, args, options, prepare))
     (path, variables), ours = prepare(program, options)
     if options["form"]:
         try:

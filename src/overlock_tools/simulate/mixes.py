@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Mixes: what a program does with its locks, by distributions; from a name, a file or a table."""
+"""Mixes: what a program does with its locks, by distributions; from a name, a file or a table.
 
+A file may be a trace of `overlock run --record`.
+"""
+
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from overlock_tools.simulate import schema
 from overlock_tools.simulate.scenario import MIX, Scenario, checked
+from overlock_tools.trace import format as traces
+from overlock_tools.trace import mix as trace_mix
 
+GZIP = b"\x1f\x8b"  # a trace begins so
 MIXES = Path(__file__).with_name("mixes")
 WORDS = ("title", "unit", "source", "about")  # for people
 
@@ -26,7 +33,7 @@ def of(scenario: Scenario, guest: int) -> dict[str, Any]:
     said, at = scenario.values["guest"][guest]["mix"], ("guest", guest, "mix")
     if isinstance(said, dict):
         return said
-    if "/" in said or said.endswith(".toml"):
+    if "/" in said or said.endswith((".toml", ".trace")):
         return read(scenario.file.parent / said)
     if said not in ready():
         scenario.refuse(at, f"there is no mix {said}{schema.suggestion(said, list(ready()))}")
@@ -41,7 +48,17 @@ def unit(scenario: Scenario, guest: int) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    return checked(path, "mix_file")
+    try:
+        with open(path, "rb") as file:
+            is_trace = file.read(len(GZIP)) == GZIP
+    except OSError:
+        is_trace = False  # checked() says why
+    return _of_trace(path, path.stat().st_mtime_ns) if is_trace else checked(path, "mix_file")
+
+
+@lru_cache(maxsize=8)
+def _of_trace(path: Path, _: int) -> dict[str, Any]:
+    return trace_mix.of(traces.read(path))
 
 
 def told(mix: dict[str, Any], think_percent: float) -> dict[str, Any]:

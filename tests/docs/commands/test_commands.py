@@ -114,6 +114,8 @@ def options_of(text: str) -> list[str]:
     """Its options that the command does not have."""
     words = shlex.split(text)[1:]
     words = words[: words.index("--")] if "--" in words else words
+    if words[:2] == ["bench", "--replay"]:
+        words[1] = "replay"  # which it stands for
     command: click.Command = cli
     context = click.Context(cli)
     while isinstance(command, click.Group) and words and words[0][0] != "-":

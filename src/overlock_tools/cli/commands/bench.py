@@ -23,7 +23,7 @@ from overlock_tools.cli.options import (
     seed,
     together,
 )
-from overlock_tools.measure import bench, conditions, matrix, subjects, sweep
+from overlock_tools.measure import bench, conditions, matrix, replaying, subjects, sweep
 from overlock_tools.model import defs, paper_settings, plan
 from overlock_tools.model.workloads import Parameter, Workload
 from overlock_tools.system.errors import MISSING, Fail
@@ -42,6 +42,19 @@ Examples:
 CONTENDERS = completing(lambda: [*defs.load().locks, *defs.load().peers, "all", "peers"])
 WORKLOADS = completing(lambda: subjects.subjects().workloads)
 BASELINE = baseline("ticket", CONTENDERS)
+THREADS = click.option("--threads", help="Numbers of threads, or multiples of the CPUs (2x).")
+TURNS = click.option(
+    "--turns",
+    type=click.IntRange(1, 10**12),
+    help="Fixed work: number of iterations of each thread.",
+)
+AS_IN = click.option(
+    "--as-in",
+    type=click.Choice(paper_settings.PAPERS),
+    help="Settings and statistic of a paper: "
+    + ", ".join(f"{paper} {paper_settings.CITED[paper]}" for paper in paper_settings.PAPERS)
+    + ".",
+)
 # Options of every measurement; paper_settings.py and plan.py have the defaults.
 COMMON = (
     click.option(
@@ -53,7 +66,7 @@ COMMON = (
         help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), peers, "
         "or all. [default: all]",
     ),
-    click.option("--threads", help="Numbers of threads, or multiples of the CPUs (2x)."),
+    THREADS,
     rounds(100000, None, f"Number of rounds. [default: {plan.ROUNDS}]"),
     seconds(
         0.01,
@@ -61,19 +74,9 @@ COMMON = (
         "Measured time per cell, or the time limit with --turns. [default: "
         f"{plan.SECONDS}, {plan.LIMIT_SECONDS:g}]",
     ),
-    click.option(
-        "--turns",
-        type=click.IntRange(1, 10**12),
-        help="Fixed work: number of iterations of each thread.",
-    ),
+    TURNS,
     BASELINE,
-    click.option(
-        "--as-in",
-        type=click.Choice(paper_settings.PAPERS),
-        help="Settings and statistic of a paper: "
-        + ", ".join(f"{paper} {paper_settings.CITED[paper]}" for paper in paper_settings.PAPERS)
-        + ".",
-    ),
+    AS_IN,
     seed(),
     click.option(
         "--pilot/--no-pilot",
@@ -223,11 +226,43 @@ def sweep_command(tunable: str, **options: Any) -> int:
     return sweep.run(tunable, bench.Asked(options, explicit()))
 
 
-OTHERS = {"matrix": matrix_command, "sweep": sweep_command}
+# A replay has as many threads as the trace, and repeats it for as long as is measured.
+REPLAY_HAS = [o for o in COMMON if o not in (THREADS, TURNS, AS_IN)]
+
+
+@click.command(name="replay")
+@click.argument("trace", type=click.Path(path_type=Path))
+@together(*REPLAY_HAS, *FILES)
+def replay_command(trace: Path, **options: Any) -> int:
+    """Measure locks under what a recorded program does with its own.
+
+    TRACE is of `overlock run --record`. Each of its threads repeats its sequence of locks with its
+    sections, the work between them and its sleeps. `overlock bench --replay TRACE` is the same.
+
+    \b
+    Examples:
+      overlock run --record server.trace -- ./server --port 8080
+      overlock bench --replay server.trace
+      overlock bench --replay server.trace --locks ticket,tas_yield,peers
+      overlock bench --replay server.trace --seconds 2 --json result.json
+    """
+    without = dict.fromkeys(("threads", "turns", "as_in"))
+    return replaying.run(trace, bench.Asked(options | without, explicit()))
+
+
+OTHERS = {"matrix": matrix_command, "sweep": sweep_command, "replay": replay_command}
 
 
 class Workloads(click.Group):
-    """A command for each workload that overlock-bench has, the matrix of all, and the sweep."""
+    """A command for each workload that overlock-bench has, and the other ways to measure."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`--replay TRACE` is the command `replay TRACE`."""
+        if args[:1] == ["--replay"]:
+            args = ["replay", *args[1:]]
+        elif args and args[0].startswith("--replay="):
+            args = ["replay", args[0].removeprefix("--replay="), *args[1:]]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self._known(), *OTHERS]
@@ -250,6 +285,14 @@ class Workloads(click.Group):
 
 
 @click.group(cls=Workloads)
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path),
+    metavar="TRACE",
+    expose_value=False,
+    help="Replay what a program does with its locks, as recorded by `overlock run --record`; the "
+    "same as the command replay.",
+)
 def command() -> None:
     """Compare locks with each other and with other libraries' locks on this machine.
 
@@ -262,4 +305,5 @@ def command() -> None:
       overlock bench mutexbench --as-in 004 --seconds 1
       overlock bench matrix -o results --budget 60
       overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png
+      overlock bench --replay server.trace --locks ticket,tas_yield,peers
     """

@@ -7,8 +7,8 @@ import click
 
 from overlock_tools.cli.options import KNOWLEDGE, completing
 from overlock_tools.model import defs
-from overlock_tools.preload import config, interpose, live, profiling, run, settings
-from overlock_tools.preload.run import CANNOT_START
+from overlock_tools.preload import config, interpose, live, profiling, recording, run, settings
+from overlock_tools.preload.starting import CANNOT_START
 from overlock_tools.system.errors import Fail
 
 
@@ -187,6 +187,20 @@ class RunCommand(click.Command):
     "stands for the process id; with it, programs that PROGRAM starts report too.",
 )
 @click.option(
+    "--record",
+    metavar="TRACE",
+    help="Write down every acquisition and release, for `overlock bench --replay`. PROGRAM keeps "
+    "its own locks unless a lock is named. %p in the name stands for the process id; without it, "
+    "the process that acquires most has the trace.",
+)
+@click.option(
+    "--record-events",
+    type=click.IntRange(1000, recording.MOST_EVENTS),
+    default=recording.EVENTS,
+    show_default=True,
+    help="Events that a process may record; later ones are counted as lost.",
+)
+@click.option(
     "--print",
     "form",
     type=click.Choice([*settings.FORMS]),
@@ -218,6 +232,7 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py
+      overlock run --record server.trace -- ./server --port 8080
       overlock run --no-children -- ./supervisor --workers 4
       overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached
     """

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Traces of what a program does with its locks: read, compared, and made ready for replays."""
