@@ -229,7 +229,7 @@ static bool lives(const struct program *program)
 
 /*
  * Is it a thread of the process that has connected, and could that process's user look into it? /proc gives
- * it to root after it has started a set-user-ID program. The process lives afterwards, so what we
+ * its files, but not its folder, to root once it has started a set-user-ID program. The process lives afterwards, so what we
  * looked at was no later one of the same number.
  */
 static bool may_name(const struct program *program, int thread)
@@ -237,7 +237,7 @@ static bool may_name(const struct program *program, int thread)
 	struct stat found;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", program->process, thread);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", program->process, thread);
 	return !stat(path, &found) && found.st_uid == program->user &&
 	       found.st_gid == program->group && lives(program);
 }
