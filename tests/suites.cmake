@@ -97,8 +97,8 @@ suite(guest SECONDS 160
 	COMMAND "pytest -rs tests/python/kernel")
 
 suite(monitor SECONDS 60
-	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end"
-	PATHS monitor include/overlock src/overlock_tools/kernel/hostd.py tests/monitor
+	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
+	PATHS monitor include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/kernel/monitord.py packaging/overlock-monitord.service src/overlock_tools/kernel/hostd.py tests/monitor
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")

@@ -420,7 +420,7 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
         "int BPF_PROG(executes, struct task_struct *task, int before)\n{\n\tforget(task);",
         "int BPF_PROG(executes, struct task_struct *task, int before)\n{",
     ),
-    (looks_at_what_a_thread_has_become, "programs.c", "found.st_uid == program->user", "true"),
+    (looks_at_what_a_thread_has_become, "programs.c", "/proc/%d/task/%d/stat", "/proc/%d/task/%d"),
     (leaves_a_process_that_ended, "programs.c", "fds[1].revents || (", "("),
     (
         forgets_threads_that_end,
