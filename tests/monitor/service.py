@@ -144,10 +144,10 @@ class Service:
 
 
 @contextmanager
-def serving(program: Path = MONITORD, path: str = "") -> Iterator[Service]:
+def serving(program: Path | tuple[str | Path, ...] = MONITORD, path: str = "") -> Iterator[Service]:
     path = path or f"@overlock-test-{secrets.token_hex(8)}"
     child = subprocess.Popen(
-        [program, f"--socket={path}", "--json"],
+        [*(program if isinstance(program, tuple) else (program,)), f"--socket={path}", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -8,9 +8,8 @@ import ctypes
 import json
 import os
 import random
+import shutil
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -22,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import BUILD, NATIVE, TOP
+from tests.conftest import BUILD, TOP
 from tests.monitor import service
-from tests.monitor.service import GONE, MONITORD, OFF, STRIDE, Service, serving
+from tests.monitor.service import MONITORD, STRIDE, Service, serving
 from tests.monitor.test_hostd import lacking
 from tests.processes import until
 
@@ -55,7 +54,13 @@ def monitord() -> Iterator[Service]:
 def compiled(folder: Path, slices: Path) -> Path:
     out = folder / "own"
     flags = ["-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"]
-    paths = [f"-I{TOP}/include", f"-I{BUILD}/include", f"-I{TOP}/lib", Path(__file__).with_name("own.c"), slices]
+    paths = [
+        f"-I{TOP}/include",
+        f"-I{BUILD}/include",
+        f"-I{TOP}/lib",
+        Path(__file__).with_name("own.c"),
+        slices,
+    ]
     library = BUILD / "lib/liboverlock.a"
     subprocess.run(["cc", *flags, *paths, library, "-pthread", "-o", out], check=True)
     return out
@@ -448,9 +453,7 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
 @pytest.mark.parametrize(
     ("holds", "file", "old", "new"), MUTANTS, ids=lambda m: getattr(m, "__name__", "")
 )
-def test_mutant(
-    holds: Property, file: str, old: str, new: str, own: Path, tmp_path: Path
-) -> None:
+def test_mutant(holds: Property, file: str, old: str, new: str, own: Path, tmp_path: Path) -> None:
     program = service.mutant(tmp_path, file, old, new)
     with serving(program) as found:
         assert holds(found, own)
@@ -462,3 +465,119 @@ def test_a_reader_that_trusts_the_dead_is_told_apart(monitord: Service, tmp_path
     assert text.count(old) == 1
     (tmp_path / "slices.c").write_text(text.replace(old, "return false;"))
     assert falls_back(monitord, compiled(tmp_path, tmp_path / "slices.c"))
+
+
+# The service and the commands.
+
+COMMAND = (sys.executable, "-m", "overlock_tools")
+
+
+def test_three_capabilities_are_enough() -> None:
+    """As the unit gives them."""
+    unit = (TOP / "packaging/overlock-monitord.service").read_text()
+    given = next(line for line in unit.splitlines() if line.startswith("AmbientCapabilities="))
+    words = given.partition("=")[2].lower().replace("cap_", "+").split()
+    assert len(words) == 3
+    caps = ",".join(words)
+    user = [f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups", "--no-new-privs"]
+    limits = [f"--inh-caps={caps}", f"--ambient-caps={caps}", f"--bounding-set=-all,{caps}"]
+    with serving(("setpriv", *user, *limits, MONITORD)) as found:
+        assert found.serves()
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
+def test_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "overlock-monitord.service"
+    text = (TOP / "packaging/overlock-monitord.service").read_text()
+    unit.write_text(text.replace("/usr/lib/overlock/overlock-monitord", "/bin/true"))
+    for asked in (["verify", "--man=no"], ["security", "--offline=yes", "--threshold=20"]):
+        done = subprocess.run(
+            ["systemd-analyze", *asked, unit], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+        assert asked[0] == "security" or not done.stderr
+
+
+def test_what_a_killed_one_left_is_no_obstacle_and_a_live_one_is(tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    with serving(path=path) as found:
+        assert found.serves()
+        second = subprocess.run(
+            [MONITORD, f"--socket={path}"], capture_output=True, text=True, check=False
+        )
+        assert second.returncode == 1
+        assert second.stderr == (
+            f"overlock monitord: another one serves at {path}; end that one, or name another "
+            "--socket\n"
+        )
+        assert found.serves()
+    assert Path(path).exists()
+    with serving(path=path) as found:
+        assert found.serves()
+
+
+def test_run_starts_one_for_the_program(own: Path, tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    script = f'echo $$ > {started}; wait; exec "$0" 2 3'
+    done = subprocess.run(
+        [*COMMAND, "run", "--monitor", "--", "sh", "-c", script, own],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 4
+    until(lambda: f"--until={started.read_text().strip()}\0" not in running())
+
+
+def running() -> str:
+    texts = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            texts.append(file.read_text())
+    return "".join(texts)
+
+
+def test_run_refuses_to_print_it() -> None:
+    done = subprocess.run(
+        [*COMMAND, "run", "--monitor", "--print", "env", "--", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 125
+    assert "systemctl start overlock-monitord" in done.stderr
+
+
+def test_results_say_that_locks_knew_it_from_the_monitor(monitord: Service, tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    words = ["bench", "sections", "--lock", "owner_qspin", "--threads", "3", "--rounds", "1"]
+    more = ["--seconds", "0.02", "--knowledge", "monitor,rseq", "--json", str(file)]
+    env = {**os.environ, "OVERLOCK_MONITOR": monitord.socket}
+    subprocess.run([*COMMAND, *words, *more], check=True, capture_output=True, env=env)
+    known = json.loads(file.read_text())["native"]["knowledge"]
+    told = {"slice_id", "slice_end", "preempted"}
+    assert {fact: source for fact, source in known.items() if source} == dict.fromkeys(
+        told, "monitor"
+    )
+    said = subprocess.run(
+        [*COMMAND, "doctor", "--verbose", "--seconds", "0.1"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=env,
+    ).stdout
+    assert "monitor (used)" in " ".join(said.split())
+
+
+def test_the_command_counts_and_says_what_it_cost() -> None:
+    done = subprocess.run(
+        [*COMMAND, "monitord", "--socket", "@overlock-t", "--seconds", "0.2", "--cost", "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert said["switches"]["runs"]
+    assert said["switches"]["ns"]
+    assert not said["programs"]
