@@ -67,11 +67,13 @@ static __always_inline void note(__u64 *times, __u64 ns)
 #define NICE_0_WEIGHT	(1ULL << 20)
 #define MOST_LEVELS	8	/* of groups within groups */
 
+/* The loads are plain: these pointers come from the task, so that the kernel guards them. */
+
 /* What a queue's own time, which runs slower the heavier its entity is, comes to in ns. */
 static __always_inline __u64 to_ns(const struct sched_entity *se, __u64 until)
 {
-	__s64 left = until - BPF_CORE_READ(se, vruntime);
-	__u64 weight = BPF_CORE_READ(se, load.weight);
+	__s64 left = until - se->vruntime;
+	__u64 weight = se->load.weight;
 
 	if (left <= 0)
 		return 0;
@@ -80,11 +82,11 @@ static __always_inline __u64 to_ns(const struct sched_entity *se, __u64 until)
 
 static __always_inline bool alone(const struct sched_entity *se)
 {
-	const struct cfs_rq *queue = BPF_CORE_READ(se, cfs_rq);
+	const struct cfs_rq *queue = se->cfs_rq;
 
 	if (bpf_core_field_exists(queue->nr_queued))
-		return BPF_CORE_READ(queue, nr_queued) <= 1;
-	return BPF_CORE_READ((const struct cfs_rq___before_6_14 *)queue, nr_running) <= 1;
+		return queue->nr_queued <= 1;
+	return ((const struct cfs_rq___before_6_14 *)queue)->nr_running <= 1;
 }
 
 struct outlook {
@@ -94,7 +96,7 @@ struct outlook {
 /* How long the scheduler lets it run if others want the CPU. */
 static __always_inline __u64 slice_of(const struct sched_entity *se)
 {
-	return bpf_core_field_exists(se->slice) ? BPF_CORE_READ(se, slice) : slice_ns;
+	return bpf_core_field_exists(se->slice) ? se->slice : slice_ns;
 }
 
 /*
@@ -105,11 +107,11 @@ static __always_inline __u64 left_of(const struct sched_entity *se)
 {
 	if (full && bpf_core_field_exists(se->vprot)) {
 		ending = ENDING_PROTECTED;
-		return to_ns(se, BPF_CORE_READ(se, vprot));
+		return to_ns(se, se->vprot);
 	}
 	if (bpf_core_field_exists(se->deadline)) {
 		ending = ENDING_DEADLINE;
-		return to_ns(se, BPF_CORE_READ(se, deadline));
+		return to_ns(se, se->deadline);
 	}
 	ending = ENDING_ASSUMED;
 	return slice_ns;
@@ -133,11 +135,11 @@ static __always_inline struct outlook outlook_of(const struct sched_entity *se)
 		if (left < o.left && !(full && alone(se)))
 			o.left = left;
 		if (bpf_core_field_exists(se->vprot)) {
-			sure = to_ns(se, BPF_CORE_READ(se, vprot));
+			sure = to_ns(se, se->vprot);
 			if (sure < o.sure)
 				o.sure = sure;
 		}
-		se = BPF_CORE_READ(se, parent);
+		se = se->parent;
 	}
 	return o;
 }
@@ -164,7 +166,7 @@ enum { SCHED_NORMAL = 0, SCHED_BATCH = 3 };
 static __always_inline void expect_end(struct slice *s, const struct task_struct *task, __u64 now)
 {
 	struct ol_slice_entry *e = &s->entry;
-	__u32 policy = BPF_CORE_READ(task, policy);
+	__u32 policy = task->policy;
 	struct outlook o;
 
 	e->end = e->sure = s->sure = OL_SLICE_UNKNOWN;

@@ -55,25 +55,29 @@ static __always_inline void write_there(struct joined *j, struct slice_counts *c
 	c->written++;
 }
 
-static __always_inline void left(struct task_struct *task, bool able)
+/* The time if it was looked at, else 0. */
+static __always_inline __u64 left(struct task_struct *task, bool able)
 {
 	struct joined *j = joined(task);
 	struct slice_counts *c = j ? counted() : 0;
+	__u64 now;
 
 	if (!c)
-		return;
-	leaves(&j->slice, c, now_there(), able);
+		return 0;
+	now = now_there();
+	leaves(&j->slice, c, now, able);
 	write_there(j, c);
+	return now;
 }
 
-static __always_inline void came(struct task_struct *task)
+static __always_inline void came(struct task_struct *task, __u64 now)
 {
 	struct joined *j = joined(task);
 	struct slice_counts *c = j ? counted() : 0;
 
 	if (!c)
 		return;
-	comes(&j->slice, c, task, now_there());
+	comes(&j->slice, c, task, now ? now : now_there());
 	write_there(j, c);
 }
 
@@ -81,8 +85,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_struct *to,
 	     unsigned int state)
 {
-	left(from, !state);
-	came(to);
+	came(to, left(from, !state));
 	return 0;
 }
 

@@ -98,7 +98,7 @@ suite(guest SECONDS 160
 
 suite(monitor SECONDS 60
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
-	PATHS monitor include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/kernel/monitord.py packaging/overlock-monitord.service src/overlock_tools/kernel/hostd.py tests/monitor
+	PATHS monitor include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/system/monitord.py packaging/overlock-monitord.service src/overlock_tools/kernel/hostd.py tests/monitor
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")

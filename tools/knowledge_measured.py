@@ -46,7 +46,7 @@ CONDITIONS: dict[str, list[str]] = {
     "quota": ["--quota", "1"],
     "hogs": ["--background", "2:hogs"],
 }
-# What the monitor predicts is judged by threads that only spin, and its cost where threads sleep most.
+# The monitor predicts for threads that only spin, and costs most where threads sleep.
 SPINS, SLEEPS = "ticket", "pv_ticket"
 
 

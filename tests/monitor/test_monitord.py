@@ -37,7 +37,10 @@ def refused() -> str:
     if why := lacking():
         return why
     done = subprocess.run(
-        [MONITORD, "--socket=@overlock-test", "--seconds=0.001"], capture_output=True, text=True
+        [MONITORD, "--socket=@overlock-test", "--seconds=0.001"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stderr.splitlines()[-1] if done.returncode else ""
 
@@ -54,7 +57,7 @@ def monitord() -> Iterator[Service]:
 def compiled(folder: Path, slices: Path) -> Path:
     out = folder / "own"
     flags = ["-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"]
-    paths = [
+    paths: list[str | Path] = [
         f"-I{TOP}/include",
         f"-I{BUILD}/include",
         f"-I{TOP}/lib",
@@ -73,21 +76,22 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def resting(own: Path, socket_: str, *before: str) -> Iterator[Callable[[], dict[str, int]]]:
-    child = subprocess.Popen(
+    child: subprocess.Popen[str] = subprocess.Popen(
         [*before, str(own), "rest"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "OVERLOCK_MONITOR": socket_},
     )
-    assert child.stdin
-    assert child.stdout
-    child.stdout.readline()
+    to, said = child.stdin, child.stdout
+    assert to
+    assert said
+    said.readline()
 
     def says() -> dict[str, int]:
-        child.stdin.write("\n")
-        child.stdin.flush()
-        found: dict[str, int] = json.loads(child.stdout.readline())
+        to.write("\n")
+        to.flush()
+        found: dict[str, int] = json.loads(said.readline())
         return found
 
     try:
@@ -206,7 +210,7 @@ def tells_nothing_of_others(monitord: Service, _: Path) -> str:
 
 
 def tells_nothing_after_a_program_of_more_rights(monitord: Service, _: Path) -> str:
-    """The user's process becomes another program; the page, and the socket, are its child's, too."""
+    """The user's process becomes another program; its child has the page and the socket, too."""
 
     def act() -> str:
         client = monitord.client()
@@ -219,8 +223,7 @@ def tells_nothing_after_a_program_of_more_rights(monitord: Service, _: Path) -> 
         if watcher:
             os.close(writes)
             os.read(reads, 1)  # it is there
-            libc_sleep = "import os, time; os.write(1, b'x'); time.sleep(3600)"
-            os.execv(sys.executable, [sys.executable, "-c", libc_sleep])
+            os.execvp("sleep", ["sleep", "3600"])  # noqa: S606 - another program
         os.write(writes, b"x")
         with suppress(TimeoutError):
             until_gone = time.monotonic() + 5
@@ -276,10 +279,10 @@ def leaves_a_process_that_ended(monitord: Service, _: Path) -> str:
         os.write(writes, said.encode() + b".")
         os._exit(0)
     os.waitpid(child, 0)
-    said = b""
-    while not said.endswith(b"."):
-        said += os.read(reads, 100)
-    return said.decode().rstrip(".")
+    text = b""
+    while not text.endswith(b"."):
+        text += os.read(reads, 100)
+    return text.decode().rstrip(".")
 
 
 def forgets_threads_that_end(monitord: Service, _: Path) -> str:
@@ -341,11 +344,11 @@ def has_room_for_others(monitord: Service, _: Path) -> str:
 def survives_what_is_sent(monitord: Service, _: Path) -> str:
     chance = random.Random(24)  # noqa: S311 - no secret
     clients = []
-    for _ in range(150):
+    for _number in range(150):
         client = monitord.client()
         clients.append(client)
         with suppress(BrokenPipeError, ConnectionResetError):
-            for _ in range(chance.randrange(20)):
+            for _message in range(chance.randrange(20)):
                 if chance.random() < 0.7:
                     thread = chance.choice((1, 2, monitord.pid, chance.getrandbits(32)))
                     client.name(thread, chance.choice((0, 5, 1023, chance.getrandbits(32))))
@@ -451,10 +454,11 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
 
 
 @pytest.mark.parametrize(
-    ("holds", "file", "old", "new"), MUTANTS, ids=lambda m: getattr(m, "__name__", "")
+    "mutant", MUTANTS, ids=[f"{holds.__name__}-{n}" for n, (holds, *_) in enumerate(MUTANTS)]
 )
-def test_mutant(holds: Property, file: str, old: str, new: str, own: Path, tmp_path: Path) -> None:
-    program = service.mutant(tmp_path, file, old, new)
+def test_mutant(mutant: tuple[Property, str, str, str], own: Path, tmp_path: Path) -> None:
+    holds, *fault = mutant
+    program = service.mutant(tmp_path, *fault)
     with serving(program) as found:
         assert holds(found, own)
 

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from overlock_tools.kernel import monitord
 from overlock_tools.preload import interpose, killed, live, profiling, settings
-from overlock_tools.system import files
+from overlock_tools.system import files, monitord
 from overlock_tools.system.errors import Fail
 
 CANNOT_START = 125

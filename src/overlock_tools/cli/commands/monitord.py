@@ -43,6 +43,6 @@ def command(**options: Any) -> int:
       overlock monitord --seconds 10 --cost
       systemctl start overlock-monitord     the same, in a sandbox
     """
-    from overlock_tools.kernel import monitord
+    from overlock_tools.system import monitord
 
     monitord.run(options)
