@@ -221,7 +221,7 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --counters=1s -- ./server --port 8080
       overlock run --counters-signal USR2 --output now.json -- ./server
       overlock run --folded waits.folded --top 5 -- ./server --port 8080
-      overlock run --monitor --lock owner_qspin -- ./server
+      overlock run --monitor -- ./server
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py
