@@ -181,20 +181,23 @@ static struct pollfd *fds_of(struct programs *programs, unsigned i)
 	return &programs->fds[FIRST + 2 * i];
 }
 
+/* On the list before anybody has it: we may be killed in between. */
 static bool admit(struct programs *programs, int socket, struct program program)
 {
 	struct pollfd *fds = fds_of(programs, programs->n);
 	int fd = has_room(programs, program.user) ? make_page(&program.memory) : -1;
-	bool given = fd >= 0 && hand_over(socket, fd);
+	bool given;
 
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return false;
+	enlist(programs, program.memory);
+	given = hand_over(socket, fd);
+	close(fd);
 	if (!given) {
-		if (fd >= 0)
-			unmap_page(program.memory);
+		delist(programs, program.memory);
+		unmap_page(program.memory);
 		return false;
 	}
-	enlist(programs, program.memory);
 	fds[0] = (struct pollfd){ .fd = socket, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = program.pidfd, .events = POLLIN };
 	programs->of[programs->n++] = program;

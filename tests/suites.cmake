@@ -96,7 +96,7 @@ suite(guest SECONDS 160
 	BUILD all
 	COMMAND "pytest -rs tests/python/kernel")
 
-suite(monitor SECONDS 60
+suite(monitor SECONDS 100
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
 	PATHS monitor include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/system/monitord.py packaging/overlock-monitord.service src/overlock_tools/kernel/hostd.py tests/monitor
 	NEEDS bpf clang

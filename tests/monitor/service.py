@@ -100,12 +100,15 @@ class Client:
     def told(self) -> bool:
         return not self._word(56) & GONE
 
-    def closed(self) -> bool:
-        """By the service."""
+    def closed(self, *, now: bool = False) -> bool:
+        """By the service; at last, or now."""
+        self.wire.settimeout(0 if now else HANG_S)
         try:
             return not self.wire.recv(1)
         except ConnectionResetError:
             return True
+        except BlockingIOError:
+            return False
 
     def close(self) -> None:
         self.wire.close()
@@ -127,7 +130,7 @@ class Service:
         return Client(self.socket)
 
     def serves(self) -> bool:
-        """A thread of ours, which sleeps and wakes until it is known."""
+        """A thread of ours, which sleeps and wakes until it is known; it has heard all before."""
         client = self.client()
         if not client.page:
             return False
