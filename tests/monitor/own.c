@@ -69,8 +69,9 @@ static void *spins(void *mine)
 			preempted += i != me && ol_is_preempted(ol_load_relaxed(&ids[i]));
 		last = look(&to);
 	} while (to - from < wanted);
-	printf("{\"switches\": %ld, \"slices\": %llu, \"preempted\": %ld, \"self\": %d}\n", to - from,
-	       (unsigned long long)(last - first), preempted, ol_is_preempted(ol_self()));
+	printf("{\"switches\": %ld, \"slices\": %llu, \"preempted\": %ld, \"self\": %d}\n",
+	       to - from, (unsigned long long)(last - first), preempted,
+	       ol_is_preempted(ol_self()));
 	return NULL;
 }
 
