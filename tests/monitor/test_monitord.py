@@ -379,7 +379,12 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
         "slot->entry.thread = name",
         "slot->entry.thread = (__u32)thread",
     ),
-    (marks_pages_when_killed, "programs.c", "\tenlist(programs, program.memory);\n", ""),
+    (
+        marks_pages_when_killed,
+        "programs.c",
+        "(struct ol_slice_page, teller))",
+        "(struct ol_slice_page, state))",
+    ),
     (
         marks_pages_when_killed,
         "programs.c",
