@@ -215,6 +215,11 @@ static void ask_slice_id(void)
 	(void)ol_slice_id();
 }
 
+static void ask_preempted(void)
+{
+	(void)ol_is_preempted(1);
+}
+
 static void ask_slice_end(void)
 {
 	(void)ol_slice_end();
@@ -235,6 +240,7 @@ static const struct {
 	const char *source, *with, *fact; /* `with`: what it needs beside it */
 	void (*ask)(void);
 } asked[] = {
+	{ "monitor", "monitor", "preempted", ask_preempted },
 	{ "rseq", "rseq", "slice_id", ask_slice_id },
 	{ "extension", "extension", "defer", ask_defer },
 	{ "quota", "quota", "quota_end", ask_quota_end },

@@ -57,7 +57,7 @@ static OL_THREAD_LOCAL struct {
 static struct {
 	uint32_t chosen;
 	ol_ticks_t length; /* of a slice; 0 unknown */
-	bool sched, rseq, extension, quota, history, rusage;
+	bool sched, monitor, rseq, extension, quota, history, rusage;
 } use = { .chosen = WHEN_USUAL };
 
 static void begin_slice(void)
@@ -231,7 +231,8 @@ static bool works(enum source source)
 {
 	const bool knows_slices = use.rseq || use.rusage;
 	const bool works[] = {
-		[SOURCE_sched] = use.sched,
+		[SOURCE_sched] = use.sched && ol_slices_told(),
+		[SOURCE_monitor] = use.monitor && ol_slices_told(),
 		[SOURCE_rseq] = use.rseq,
 		[SOURCE_extension] = use.extension,
 		[SOURCE_quota] = use.quota,
@@ -268,7 +269,10 @@ const char *ol_source_of(const char *fact)
 
 static void open_pages(void)
 {
-	use.sched = ol_slices_start(chosen(SOURCE_sched));
+	const enum ol_teller teller = ol_slices_start(chosen(SOURCE_sched), chosen(SOURCE_monitor));
+
+	use.sched = teller == OL_SCHEDULER_TELLS;
+	use.monitor = teller == OL_MONITOR_TELLS;
 }
 
 void ol_knowledge_renew(void)

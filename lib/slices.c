@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slice page of this process, if `overlock sched` schedules it: what the scheduler says of each thread,
- * and what each thread says to it. An entry has the number of the thread's id (ol_self()).
+ * The slice page of this process, if `overlock sched` schedules it, or `overlock monitord` watches it: what
+ * either tells of each thread, and what each thread says to the scheduler. An entry has the number of the
+ * thread's id (ol_self()).
  *
- * The page is the scheduler's word, and a hint all the same: nothing that must be correct depends on it.
+ * The page is the scheduler's word, or the monitor's, and a hint all the same: nothing that must be correct
+ * depends on it. Once who tells has gone, which the kernel says if he was killed, nothing is believed.
  */
 #include "internal.h"
 #include "slices.h"
@@ -13,6 +15,7 @@
 #include <overlock/sched_socket.h>
 #include <overlock/slice_reader.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,6 +33,7 @@ enum { JOIN_STEP_NS = 500000, JOIN_MOST_NS = 30000000 };
 
 static struct {
 	struct ol_slice_map map; /* page null: there is none */
+	enum ol_teller teller;
 	int socket;
 	dev_t device; /* the socket's, which a program may close and have another of its number */
 	ino_t inode;
@@ -90,12 +94,18 @@ static bool connected(int fd, const char *path)
 {
 	const struct timeval wait = { 0, WAIT_MS * 1000 };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	const size_t n = strlen(path);
+	socklen_t size = sizeof(at);
 
-	if (strlen(path) >= sizeof(at.sun_path))
+	if (n >= sizeof(at.sun_path))
 		return false;
-	strcpy(at.sun_path, path);
+	memcpy(at.sun_path, path, n);
+	if (*path == '@') {
+		at.sun_path[0] = 0;
+		size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	return !connect(fd, (struct sockaddr *)&at, sizeof(at));
+	return !connect(fd, (struct sockaddr *)&at, size);
 }
 
 /* Returns the socket if a page came through it, else -1. */
@@ -118,24 +128,58 @@ static int ask(const char *path)
 	return -1;
 }
 
-bool ol_slices_start(bool wanted)
+/* The program may have closed it, and have another of its number. */
+static bool is_ours(void)
 {
-	const char *given = secure_getenv("OVERLOCK_SCHED");
-	const char *path = given && *given ? given : OL_SCHED_SOCKET;
 	struct stat found;
+
+	return told.teller && !fstat(told.socket, &found) && found.st_dev == told.device &&
+	       found.st_ino == told.inode;
+}
+
+static bool find_page(const char *variable, const char *preset)
+{
+	const char *given = secure_getenv(variable);
+	const char *path = given && *given ? given : preset;
+	struct stat found;
+
+	if (*path != '@' && access(path, F_OK))
+		return false;
+	told.socket = ask(path);
+	if (told.socket < 0 || fstat(told.socket, &found))
+		return false;
+	told.device = found.st_dev;
+	told.inode = found.st_ino;
+	return true;
+}
+
+/* A child closes its parent's socket, which else stays connected for as long as the child lives. */
+enum ol_teller ol_slices_start(bool scheduler, bool monitor)
+{
 	int saved = errno;
 
+	if (is_ours())
+		close(told.socket);
 	memset(&me, 0, sizeof(me));
 	told.map.page = 0;
-	if (wanted && !access(path, F_OK)) {
-		told.socket = ask(path);
-		if (told.socket >= 0 && !fstat(told.socket, &found)) {
-			told.device = found.st_dev;
-			told.inode = found.st_ino;
-		}
-	}
+	told.teller = OL_NOBODY_TELLS;
+	if (scheduler && find_page("OVERLOCK_SCHED", OL_SCHED_SOCKET))
+		told.teller = OL_SCHEDULER_TELLS;
+	else if (monitor && find_page("OVERLOCK_MONITOR", OL_MONITOR_SOCKET))
+		told.teller = OL_MONITOR_TELLS;
 	errno = saved;
-	return told.map.page;
+	return told.teller;
+}
+
+/* Not for want of a page: only once who told has gone. */
+static bool gone(void)
+{
+	return ol_load_relaxed(&told.map.page->teller) & OL_SLICE_TELLER_GONE;
+}
+
+bool ol_slices_told(void)
+{
+	return told.map.page && !gone();
 }
 
 static const struct ol_slice_entry *entry_of(uint32_t id)
@@ -143,16 +187,17 @@ static const struct ol_slice_entry *entry_of(uint32_t id)
 	return told.map.page && id ? ol_slice_entry(&told.map, id) : 0;
 }
 
-static void say(uint32_t id)
+/* False if the socket is full: to be said again. */
+static bool say(uint32_t id)
 {
 	struct ol_sched_join join = { me.thread, id };
-	struct stat found;
 	int saved = errno;
+	bool full = is_ours() &&
+		    send(told.socket, &join, sizeof(join), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+		    errno == EAGAIN;
 
-	if (!fstat(told.socket, &found) && found.st_dev == told.device &&
-	    found.st_ino == told.inode)
-		(void)!send(told.socket, &join, sizeof(join), MSG_DONTWAIT | MSG_NOSIGNAL);
 	errno = saved;
+	return !full;
 }
 
 static bool is_known(void)
@@ -185,9 +230,11 @@ void ol_slices_join(uint32_t id)
 	me.thread = (uint32_t)syscall(SYS_gettid);
 	me.words = (struct ol_slice_words *)(uintptr_t)(entry + 1);
 	memset(me.words, 0, sizeof(*me.words));
+	if (!say(id))
+		return;
 	me.entry = entry;
-	say(id);
-	wait_to_be_known();
+	if (told.teller == OL_SCHEDULER_TELLS)
+		wait_to_be_known();
 }
 
 void ol_slices_leave(void)
@@ -202,7 +249,7 @@ static bool known(void)
 		return false;
 	if (OL_UNLIKELY(!me.entry))
 		ol_slices_join(ol_self());
-	return me.entry && is_known();
+	return me.entry && is_known() && !gone();
 }
 
 bool ol_slices_id(uint64_t *id)
@@ -251,7 +298,14 @@ bool ol_is_preempted(uint32_t id)
 {
 	const struct ol_slice_entry *e = entry_of(id);
 
-	return e && ol_load_relaxed(&e->running) == OL_SLICE_OFF && ol_load_relaxed(&e->id);
+	return e && ol_load_relaxed(&e->running) == OL_SLICE_OFF && ol_load_relaxed(&e->id) &&
+	       !gone();
+}
+
+/* A monitor only watches. */
+static bool listens(void)
+{
+	return told.teller == OL_SCHEDULER_TELLS && known();
 }
 
 /* The word stands while the scheduler chooses. */
@@ -259,7 +313,7 @@ void ol_slices_name(uint32_t id)
 {
 	const struct ol_slice_entry *e = entry_of(id);
 
-	if (e && known())
+	if (e && listens())
 		ol_store_relaxed(&me.words->waits_for, ol_load_relaxed(&e->thread));
 }
 
@@ -271,7 +325,7 @@ void ol_slices_unname(void)
 
 bool ol_slices_defer_begin(void)
 {
-	if (!known())
+	if (!listens())
 		return false;
 	if (!me.deferring++)
 		ol_store_relaxed(&me.words->defer, 1u);

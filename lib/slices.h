@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef OL_SLICES_H
 #define OL_SLICES_H
-/* What `overlock sched` tells, where it schedules; knowledge.c and park.c ask it first. Never exported. */
+/*
+ * What `overlock sched` tells, where it schedules, or `overlock monitord`, where it runs; knowledge.c and
+ * park.c ask it first. Never exported.
+ */
 #include <overlock/port.h>
 
 #pragma GCC visibility push(hidden)
-bool ol_slices_start(bool wanted); /* also in the child of a fork; false: nobody tells */
-void ol_slices_join(uint32_t id);  /* this thread has that id now */
+enum ol_teller { OL_NOBODY_TELLS, OL_SCHEDULER_TELLS, OL_MONITOR_TELLS };
+
+/* The first of those asked that gives us a page. Also in the child of a fork. */
+enum ol_teller ol_slices_start(bool scheduler, bool monitor);
+bool ol_slices_told(void);	  /* still */
+void ol_slices_join(uint32_t id); /* this thread has that id now */
 void ol_slices_leave(void);
 
 /* False: unknown. */

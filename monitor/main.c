@@ -8,11 +8,11 @@
  */
 #define _GNU_SOURCE
 #include "page.h"
+#include "service.h"
 #include "told.h"
 #include "watch.h"
 #include <errno.h>
 #include <getopt.h>
-#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,14 +21,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 1024 };
 enum { FAILED = 1, USAGE = 2, MISSING = 3 };
-enum { NOBODY = 65534 };
 
 #define BEAT_NS		250000000ull
 #define MOST_POLL_US	1000000u
@@ -263,24 +261,10 @@ static void be_prompt(void)
 	prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* What is open stays open. To be ended with our parent is forgotten by the kernel meanwhile. */
 static void drop_privileges(void)
 {
-	uid_t user = page.owner ? page.owner : NOBODY;
-	pid_t parent = getppid();
-	int with_parent = 0;
-
-	prctl(PR_GET_PDEATHSIG, &with_parent);
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-			   setresuid(user, user, user)))
+	if (!service_give_up_root(page.owner ? page.owner : NOBODY))
 		FAIL(FAILED, "root cannot be given up: %s", strerror(errno));
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		FAIL(FAILED, "new privileges cannot be renounced: %s", strerror(errno));
-	if (!with_parent)
-		return;
-	prctl(PR_SET_PDEATHSIG, with_parent);
-	if (getppid() != parent)
-		raise(with_parent);
 }
 
 static __u64 copied;
@@ -290,7 +274,7 @@ static void copy_all(void)
 	static uint32_t last[MOST_THREADS];
 
 	for (unsigned i = 0; i < asked.n; i++)
-		copied += page_copy(&page, i, &watch.records[i].entry, &last[i]);
+		copied += page_copy(&page, i, &watch.records[i].slice.entry, &last[i]);
 }
 
 static bool any_left(void)
@@ -341,23 +325,6 @@ static int publish(int signals)
 	return 0;
 }
 
-static int block_signals(void)
-{
-	sigset_t ends;
-	int fd;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
-	signal(SIGPIPE, SIG_IGN); /* nobody may listen any more: the page is marked all the same */
-	fd = signalfd(-1, &ends, SFD_CLOEXEC);
-	if (fd < 0)
-		FAIL(FAILED, "signals cannot be received: %s", strerror(errno));
-	return fd;
-}
-
 static void open_page(void)
 {
 	if (!page_open(&page, asked.page, asked.n, user_of_threads(), !asked.how.full))
@@ -371,7 +338,9 @@ int main(int argc, char **argv)
 	int signals, error;
 
 	read_options(argc, argv);
-	signals = block_signals();
+	signals = service_signals();
+	if (signals < 0)
+		FAIL(FAILED, "signals cannot be received: %s", strerror(errno));
 	find_threads();
 	if (!asked.how.slice_ns)
 		asked.how.slice_ns = slice_of_scheduler();

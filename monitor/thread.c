@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "thread.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,8 +43,24 @@ static const char *line_of(const char *text, const char *word)
 	return line ? line + strlen(word) : "";
 }
 
+/* "NSpid:" and its ids, from our PID namespace's to its own; Linux before 4.1 has no such line. */
+static pid_t parse_inner(const char *text, pid_t id)
+{
+	const char *number = line_of(text, "\nNSpid:");
+	char *end;
+
+	for (long n; *number && *number != '\n'; number = end) {
+		n = strtol(number, &end, 10);
+		if (end == number || n <= 0)
+			break;
+		id = (pid_t)n;
+	}
+	return id;
+}
+
 bool thread_parse_status(struct thread *thread, const char *text)
 {
+	thread->inner = parse_inner(text, thread->id);
 	return sscanf(line_of(text, "\nTgid:"), "%9d", &thread->process) == 1 &&
 	       thread->process > 0 &&
 	       sscanf(line_of(text, "\nUid:"), "%*u %10u", &thread->user) == 1;
@@ -80,6 +98,28 @@ bool thread_find(struct thread *thread, pid_t id)
 	/* The start last seen: both files are of the same thread. */
 	return find_start(thread) && read_text(text, id, "status") &&
 	       thread_parse_status(thread, text) && thread_lives(thread);
+}
+
+pid_t thread_named(pid_t process, uint32_t name)
+{
+	struct thread thread;
+	struct dirent *entry;
+	pid_t found = 0;
+	char path[64];
+	DIR *folder;
+
+	if (!thread_find(&thread, process) || !name || name > INT32_MAX)
+		return 0;
+	if (thread.inner == process)
+		return (pid_t)name; /* it is in our own */
+	snprintf(path, sizeof(path), "/proc/%d/task", process);
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder)))
+		if (thread_find(&thread, atoi(entry->d_name)) && thread.inner == (pid_t)name)
+			found = thread.id;
+	if (folder)
+		closedir(folder);
+	return found;
 }
 
 bool thread_lives(const struct thread *thread)

@@ -8,6 +8,7 @@
 
 struct thread {
 	pid_t id, process;
+	pid_t inner;	/* its id in its own PID namespace */
 	uid_t user;	/* the effective one */
 	uint64_t start; /* in ticks of sysconf(_SC_CLK_TCK) since the boot */
 };
@@ -17,6 +18,9 @@ struct thread {
  * cannot be read.
  */
 bool thread_find(struct thread *thread, pid_t id);
+
+/* The thread that calls itself so in that process's PID namespace; 0 if there is none. */
+pid_t thread_named(pid_t process, uint32_t name);
 
 /* Is it the same thread still, and alive? */
 bool thread_lives(const struct thread *thread);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "watch.h"
+#include "loading.h"
 #include "slices.skel.h"
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -25,62 +26,16 @@ const char *watch_way(enum way way)
 
 const char *watch_ending(const struct watch *watch)
 {
-	switch (watch->programs->bss->ending) {
-	case ENDING_PROTECTED:
-		return watch->ticks ? "EEVDF: its protected part, up to the next tick"
-				    : "EEVDF: its protected part";
-	case ENDING_DEADLINE:
-		return watch->ticks ? "EEVDF: its deadline, up to the next tick"
-				    : "EEVDF: its deadline";
-	case ENDING_ASSUMED:
-		return "a slice of assumed length";
-	default:
-		return "no slice was seen";
-	}
-}
-
-/* libbpf says what went wrong in several lines, the cause first. */
-static char said[200];
-
-static int keep(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	char line[sizeof(said)];
-
-	if (level == LIBBPF_WARN && !said[0] &&
-	    vsnprintf(line, sizeof(line), format, arguments) > 0) {
-		line[strcspn(line, "\n\"")] = 0;
-		memcpy(said, line, sizeof(said));
-	}
-	return 0;
+	return loading_ending(watch->programs->bss->ending, watch->ticks);
 }
 
 static bool refused(struct watch *watch, enum way way, const char *what, int error)
 {
-	const char *reason = said[0] ? said : error ? strerror(error) : "";
+	const char *reason = *loading_said() ? loading_said() : error ? strerror(error) : "";
 
 	snprintf(watch->why, sizeof(watch->why), "%s: %s%s%.150s", words[way], what,
 		 *reason ? ": " : "", reason);
 	return false;
-}
-
-/* Of the timer that ticks; its name changes from one Linux to the next. 0: not found. */
-static __u64 tick_function(void)
-{
-	static const char *const names[] = { "tick_nohz_handler", "tick_sched_timer" };
-	FILE *file = fopen("/proc/kallsyms", "re");
-	unsigned long long at, found = 0;
-	char line[512], name[128];
-
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%llx %*c %127s", &at, name) != 2)
-			continue;
-		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-			if (!strcmp(name, names[i]))
-				found = at;
-	}
-	if (file)
-		fclose(file);
-	return found;
 }
 
 static bool load(struct watch *watch, enum way way, unsigned threads, const struct how *how)
@@ -98,7 +53,7 @@ static bool load(struct watch *watch, enum way way, unsigned threads, const stru
 	programs->rodata->shift = how->shift;
 	programs->rodata->full = how->full;
 	programs->rodata->clock_tick_ns = 1000000000ull / (__u64)sysconf(_SC_CLK_TCK);
-	programs->rodata->tick_function = tick_function();
+	programs->rodata->tick_function = loading_tick();
 	watch->ticks = programs->rodata->tick_function;
 	bpf_program__set_autoload(programs->progs.ticked, watch->ticks);
 	bpf_map__set_autocreate(programs->maps.places_on_page, way == WAY_DIRECT);
@@ -130,7 +85,7 @@ static bool tried(struct watch *watch, enum way way, unsigned place)
 	for (int i = 0; i < 5; i++)
 		nanosleep(&moment, NULL);
 	bpf_map_delete_elem(bpf_map__fd(watch->programs->maps.places), &thread);
-	if (!watch->records[place].slices)
+	if (!watch->records[place].counts.slices)
 		return refused(watch, way,
 			       "it does not see us; run in the host's own PID and time namespaces",
 			       0);
@@ -142,9 +97,9 @@ static bool tried(struct watch *watch, enum way way, unsigned place)
 bool watch_open(struct watch *watch, unsigned threads, const struct how *how)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(keep);
+	libbpf_set_print(loading_keep);
 	for (enum way way = how->first; way <= how->last; way++) {
-		said[0] = 0;
+		loading_begin();
 		/* One record more, for the trial. */
 		if (load(watch, way, threads + 1, how) && tried(watch, way, threads)) {
 			watch->way = way;

@@ -96,9 +96,9 @@ suite(guest SECONDS 160
 	BUILD all
 	COMMAND "pytest -rs tests/python/kernel")
 
-suite(monitor SECONDS 60
-	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end"
-	PATHS monitor include/overlock src/overlock_tools/kernel/hostd.py tests/monitor
+suite(monitor SECONDS 100
+	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
+	PATHS monitor include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/system/monitord.py packaging/overlock-monitord.service src/overlock_tools/kernel/hostd.py tests/monitor
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
@@ -125,7 +125,7 @@ suite(record SECONDS 30
 
 suite(scx SECONDS 180
 	WHAT "overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
-	PATHS monitor/sched monitor/thread.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py tests/sched
+	PATHS monitor/sched monitor/programs.c monitor/service.c monitor/thread.c monitor/times.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py tests/sched
 	NEEDS guest
 	BUILD all
 	COMMAND "pytest -rs tests/sched tests/python/kernel/test_scx.py")

@@ -14,6 +14,7 @@ import advice_tables
 import apps_measured
 import chaos_programs
 import guest_measured
+import knowledge_measured
 import late_ticks
 import replay_validated
 import scheduler_measured
@@ -283,6 +284,9 @@ PARTS: dict[str, Callable[..., str]] = {
     "scheduler-preempted": scheduler_measured.preempted_table,
     "scheduler-programs": scheduler_measured.programs_table,
     "scheduler-switches": scheduler_measured.switches_table,
+    "knowledge-worth": knowledge_measured.worth_table,
+    "knowledge-predicted": knowledge_measured.predicted_table,
+    "knowledge-cost": knowledge_measured.cost_table,
     "grid-classes": simulated_grid.classes,
     "grid-regrets": simulated_grid.regrets,
     "simulated-counts": simulated_papers.counts,

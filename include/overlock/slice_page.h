@@ -23,6 +23,9 @@ enum { OL_SLICE_PAGE_MADE = 0, OL_SLICE_PAGE_TOLD = 1, OL_SLICE_PAGE_OVER = 2 };
 /* Of a vCPU, in `running`. */
 enum { OL_SLICE_OFF = 0, OL_SLICE_ON = 1 };
 
+/* What the kernel sets in a robust futex whose owner died; `teller` is one where the writer is a process. */
+#define OL_SLICE_TELLER_GONE	0x40000000u
+
 #define OL_SLICE_UNKNOWN	0ULL	/* for an id or a time */
 #define OL_SLICE_NO_END		(~0ULL)	/* for `end`: nobody else wants this CPU */
 
@@ -37,7 +40,8 @@ struct ol_slice_page {
 	__u64 beat;    /* the host lived then */
 	__u64 lasting; /* ns: so long after `beat` nothing here means anything any more */
 	__u64 late;    /* ns: an end that has passed by more means nothing any more */
-	__u64 reserved;
+	__u32 teller;  /* OL_SLICE_TELLER_GONE in it: who wrote this is no more */
+	__u32 reserved;
 };
 
 struct ol_slice_entry {
@@ -71,6 +75,7 @@ struct ol_slice_words {
 	 OL_SLICE_PAGE_AT(ol_slice_page, state, 12) &&     \
 	 OL_SLICE_PAGE_AT(ol_slice_page, beat, 32) &&      \
 	 OL_SLICE_PAGE_AT(ol_slice_page, late, 48) &&      \
+	 OL_SLICE_PAGE_AT(ol_slice_page, teller, 56) &&    \
 	 OL_SLICE_PAGE_AT(ol_slice_entry, id, 8) &&        \
 	 OL_SLICE_PAGE_AT(ol_slice_entry, published, 40) && \
 	 OL_SLICE_PAGE_AT(ol_slice_entry, thread, 48) &&   \

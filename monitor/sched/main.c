@@ -4,7 +4,8 @@
  * kernel takes the scheduler away when this process ends, however that comes about.
  */
 #define _GNU_SOURCE
-#include "programs.h"
+#include "../programs.h"
+#include "../service.h"
 #include "shared.h"
 #include "sched.skel.h" /* after what it uses */
 #include "told.h"
@@ -12,13 +13,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <overlock/sched_socket.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -177,23 +176,6 @@ static struct sched_bpf *load(void)
 	return programs;
 }
 
-static int block_signals(void)
-{
-	sigset_t ends;
-	int fd;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	fd = signalfd(-1, &ends, SFD_CLOEXEC);
-	if (fd < 0)
-		FAIL(FAILED, "signals cannot be received: %s", strerror(errno));
-	return fd;
-}
-
 static double now(void)
 {
 	struct timespec t;
@@ -254,9 +236,12 @@ int main(int argc, char **argv)
 
 	read_options(argc, argv);
 	check_kernel();
-	signals = block_signals();
+	signals = service_signals();
+	if (signals < 0)
+		FAIL(FAILED, "signals cannot be received: %s", strerror(errno));
 	bpf = load();
-	programs_begin(&programs_, signals, bpf_map__fd(bpf->maps.places));
+	if (!programs_begin(&programs_, signals, bpf_map__fd(bpf->maps.places)))
+		FAIL(FAILED, "no memory: %s", strerror(errno));
 	if (asked.publish && !programs_listen(&programs_, asked.socket))
 		FAIL(FAILED, "%s cannot be the socket: %s", asked.socket, strerror(errno));
 	link = bpf_map__attach_struct_ops(bpf->maps.overlock);
@@ -269,7 +254,7 @@ int main(int argc, char **argv)
 	told.seconds = now() - began;
 	told.sum = count(bpf);
 	bpf_link__destroy(link);
-	programs_close(&programs_, asked.socket);
+	programs_close(&programs_);
 	if (asked.json)
 		tell_json(&told);
 	else

@@ -55,11 +55,11 @@ struct {
 
 /* Of each thread that has one, its slot: memory of overlock-sched, pinned when it is told to us. */
 struct place {
-	struct sched_slot __attribute__((btf_type_tag("uptr"))) * slot;
+	struct slot __attribute__((btf_type_tag("uptr"))) * slot;
 };
 
 /* The compiler describes a structure that is only pointed to by no more than its name. */
-struct sched_slot described;
+struct slot described;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -133,7 +133,7 @@ static __always_inline __u64 weighted(const struct task_struct *p, __u64 ns)
 
 /* The page. */
 
-static __always_inline struct sched_slot *slot_of(struct task_struct *p)
+static __always_inline struct slot *slot_of(struct task_struct *p)
 {
 	struct place *place = bpf_task_storage_get(&places, p, 0, 0);
 
@@ -143,7 +143,7 @@ static __always_inline struct sched_slot *slot_of(struct task_struct *p)
 /* The exchanges order what is between them. Nothing is read back: the program may write there, too. */
 static __always_inline void publish(struct task_struct *p, struct mine *m, __u64 now)
 {
-	struct sched_slot *slot = publishes ? slot_of(p) : 0;
+	struct slot *slot = publishes ? slot_of(p) : 0;
 	struct ol_slice_entry *there;
 
 	if (!slot)
@@ -251,7 +251,7 @@ static __always_inline void renew(struct task_struct *p, struct mine *m, __u64 n
 /* True if the end was put off. */
 static __always_inline bool put_off(struct task_struct *p, struct mine *m, __u64 now)
 {
-	struct sched_slot *slot = slot_of(p);
+	struct slot *slot = slot_of(p);
 
 	if (!slot || !slot->words.defer)
 		return false;
@@ -404,7 +404,7 @@ static __always_inline bool led(struct task_struct *prev, __s32 thread, __s32 cp
 
 static __always_inline bool lead(struct task_struct *prev, __s32 cpu)
 {
-	struct sched_slot *slot = slot_of(prev);
+	struct slot *slot = slot_of(prev);
 	__s32 thread = slot ? slot->words.waits_for : 0;
 	bool done;
 
@@ -520,7 +520,7 @@ SEC("struct_ops/yield")
 bool BPF_PROG(yield, struct task_struct *from, struct task_struct *to)
 {
 	struct mine *m = bpf_task_storage_get(&threads, from, 0, 0);
-	struct sched_slot *slot = slot_of(from);
+	struct slot *slot = slot_of(from);
 	__u64 now = bpf_ktime_get_ns();
 
 	from->scx.slice = 0;
@@ -559,7 +559,7 @@ SEC("struct_ops/exit_task")
 void BPF_PROG(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct mine *m = bpf_task_storage_get(&threads, p, 0, 0);
-	struct sched_slot *slot = slot_of(p);
+	struct slot *slot = slot_of(p);
 
 	if (!m || !slot || slot->entry.thread != (__u32)p->pid)
 		return;

@@ -2,11 +2,8 @@
 #ifndef SCHED_SHARED_H
 #define SCHED_SHARED_H
 /* What overlock-sched and its BPF programs share. */
-#include <linux/types.h>
-#include <overlock/slice_page.h>
-
-/* Times by their logarithm, four steps for each doubling: within 12 % of what they are. */
-enum { STEP_BITS = 2, STEPS = 1 << STEP_BITS, PLACES = 64 * STEPS };
+#include "../slot.h"
+#include "../times.h"
 
 /*
  * What is counted, on each CPU; the name is the one in the JSON.
@@ -35,11 +32,5 @@ struct sched_stats {
 	SCHED_COUNTS(COUNT)
 #undef COUNT
 	__u64 early[PLACES], after[PLACES]; /* of those taken: from the published end */
-};
-
-/* An entry of a program's page: what the scheduler says of a thread, and what the thread says. */
-struct sched_slot {
-	struct ol_slice_entry entry;
-	struct ol_slice_words words;
 };
 #endif

@@ -2,7 +2,7 @@
 #ifndef SCHED_TOLD_H
 #define SCHED_TOLD_H
 /* What overlock-sched prints when it ends. */
-#include "programs.h"
+#include "../programs.h"
 #include "shared.h"
 
 struct told {

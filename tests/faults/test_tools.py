@@ -70,7 +70,7 @@ HOSTD_DENIALS: dict[tuple[str, ...], str] = {  # what its one line is to say; no
     ("getrandom", "ENOSYS"): "there is no randomness",
     ("signalfd4", "EMFILE"): "signals cannot be received: Too many open files",
     ("ppoll", "EINVAL"): "it cannot wait for the ends of threads",
-    ("prctl", "EPERM"): "new privileges cannot be renounced",
+    ("prctl", "EPERM"): "root cannot be given up",
     ("perf_event_open", "EPERM"): "",
     ("sched_setscheduler", "EPERM"): "",
     ("setpriority", "EPERM"): "",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What overlock-hostd, and readers of its page, are given by others. The first byte chooses what the
+ * What overlock-hostd, overlock-monitord and readers of their pages are given by others. The first byte chooses what the
  * rest is given to.
  */
 #include "monitor/page.c"
@@ -108,9 +108,10 @@ static void read_status(const uint8_t *bytes, size_t n)
 	name[used] = 0;
 	snprintf(text, sizeof(text),
 		 "Name:\t%s\nUmask:\t0022\nState:\tR (running)\nTgid:\t77\nNgid:\t0\nPid:\t78\n"
-		 "PPid:\t1\nTracerPid:\t0\nUid:\t1000\t1001\t1000\t1000\n",
+		 "PPid:\t1\nTracerPid:\t0\nUid:\t1000\t1001\t1000\t1000\nNSpid:\t78\t9\t5\n",
 		 name);
-	must(thread_parse_status(&thread, text) && thread.process == 77 && thread.user == 1001,
+	must(thread_parse_status(&thread, text) && thread.process == 77 && thread.user == 1001 &&
+		     thread.inner == 5,
 	     "a thread's name was taken for its process");
 	free(raw);
 }

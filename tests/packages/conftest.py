@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import TOP
 from tests.processes import HANG_S
 
-PACKAGES = ("liboverlock-dev", "liboverlock0", "overlock", "overlock-tools")
+PACKAGES = ("liboverlock-dev", "liboverlock0", "overlock", "overlock-monitor", "overlock-tools")
 
 
 def run(*command: str | Path, given: str = "", **more: str) -> str:

@@ -36,6 +36,7 @@ def test_what_each_package_has(packages: dict[str, Path]) -> None:
     has("overlock", *(f"usr/lib/overlock/liboverlock-run{f}.so" for f in ("", "-counted")))
     has("overlock", "usr/share/overlock/overlock-gdb.py", "examples/overlock.service.conf")
     has("overlock", "man1/overlock.1.gz", "man1/overlock-run.1.gz")
+    has("overlock-monitor", "lib/overlock/overlock-monitord", "overlock-monitord.service")
     has("overlock-tools", "bin/overlock-tools", "dist-packages/overlock_tools/cli/main.py")
     needed = run("dpkg-deb", "-f", packages["overlock"], "Depends")
     assert "libc6 (>= 2.3" in needed

@@ -76,13 +76,13 @@ class Scheduler:
 
 
 class Program:
-    def __init__(self, path: Path, socket_path: Path) -> None:
+    def __init__(self, path: Path, socket_path: Path, variable: str = "OVERLOCK_SCHED") -> None:
         self.child = subprocess.Popen(
             [path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OVERLOCK_SCHED": str(socket_path)},
+            env={**os.environ, variable: str(socket_path)},
         )
         assert self.child.stdout is not None
         self.pid = int(self.child.stdout.readline().split("=")[1])
@@ -178,6 +178,15 @@ def test_it_asks_for_time_as_long_as_it_is_in_a_section(
     scheduler.grant(entry)
     program.says("done")
     assert scheduler.words(entry)[:2] == (0, 0)
+
+
+def test_a_monitor_is_asked_for_no_time(reader: Path, scheduler: Scheduler, tmp_path: Path) -> None:
+    """It tells as a scheduler does, and only watches."""
+    running = Program(reader, tmp_path / "socket", "OVERLOCK_MONITOR")
+    said = running.says("defer")
+    assert said["id"] == 1000 + said["self"]
+    assert scheduler.words(said["self"]) == (0, 0, 0)
+    running.close()
 
 
 def test_the_name_of_who_is_waited_for_does_not_stay(

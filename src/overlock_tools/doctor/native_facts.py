@@ -290,7 +290,7 @@ def _capabilities(w: World) -> str:
     "BPF on scheduler events",
     how=PROBE + "bpf(BPF_PROG_LOAD) of an empty program, then closed; "
     "unprivileged_bpf_disabled, CapEff",
-    means="a monitor on sched_switch could publish preemptions to locks",
+    means="`overlock monitord` can tell programs which of their threads are preempted",
 )
 def bpf(w: World) -> Found:
     setting = w.tree.read_or("/proc/sys/kernel/unprivileged_bpf_disabled")

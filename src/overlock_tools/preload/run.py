@@ -10,14 +10,14 @@ from typing import Any, NoReturn
 
 from overlock_tools.preload import interpose, killed, live, profiling, recording, settings
 from overlock_tools.preload.starting import CANNOT_START, starting
-from overlock_tools.system import files
+from overlock_tools.system import files, monitord
 from overlock_tools.system.errors import Fail
 
 # The options of a run that asks for nothing.
 NOTHING: dict[str, Any] = {
     **dict.fromkeys(("lock", "config", "every", "signal", "top", "folded", "weight", "output")),
     **dict.fromkeys(("deadlock_timeout", "form", "record")),
-    **dict.fromkeys(("counters", "histograms", "stacks", "check", "as_json"), False),
+    **dict.fromkeys(("counters", "histograms", "stacks", "check", "as_json", "monitor"), False),
     "sites": (),
     "rwlock": "glibc",
     "spinlock": interpose.SPINLOCK,
@@ -179,6 +179,10 @@ def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
     flavour = "-checked" if checks else "-counted" if counters else ""
     if options["form"]:
         settings.check(stays_for(options), bool(flavour), output)
+        if options["monitor"]:
+            raise Fail(
+                "--monitor cannot be printed; start the service: systemctl start overlock-monitord"
+            )
     ours = interpose.chosen(
         options["lock"], options["sites"], options["config"], options, counters=bool(flavour)
     )
@@ -206,6 +210,14 @@ def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, 
     return prepared._replace(variables=prepared.variables | ours), ours
 
 
+def monitor() -> dict[str, str]:
+    """For us, who become the program, or stay as long as it runs."""
+    try:
+        return monitord.begin_for(os.getpid())
+    except Fail as error:
+        raise Fail(f"--monitor: {error.message}", CANNOT_START) from error
+
+
 def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
     """Returns only if it was to print the environment."""
     if options["record"]:
@@ -218,6 +230,8 @@ def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
             raise Fail(error.message, CANNOT_START) from error
         print(text, end="", flush=True)
         return
+    if options["monitor"]:
+        variables |= monitor()
     if options["every"]:
         follow(path, (program, *args), variables, options)
     if stacks_wanted(options):

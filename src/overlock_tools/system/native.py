@@ -76,10 +76,19 @@ def _of_the_simulator(name: str) -> Path:
 
 def hostd() -> Path:
     """The agent that tells guests of their slices; the rest can be built without it."""
-    path = folder() / "overlock-hostd"
+    return _of_bpf("overlock-hostd")
+
+
+def monitord() -> Path:
+    """The service that tells programs of their slices; the rest can be built without it."""
+    return _of_bpf("overlock-monitord")
+
+
+def _of_bpf(name: str) -> Path:
+    path = folder() / name
     if not path.exists():
         raise Fail(
-            "overlock-hostd is not built; install clang, bpftool and libbpf-dev, then `make build`",
+            f"{name} is not built; install clang, bpftool and libbpf-dev, then `make build`",
             MISSING,
         )
     return path

@@ -119,6 +119,12 @@ class RunCommand(click.Command):
 )
 @KNOWLEDGE
 @click.option(
+    "--monitor",
+    is_flag=True,
+    help="Also start `overlock monitord` for PROGRAM alone, which tells its locks which threads "
+    "are preempted; needs root, or CAP_BPF and CAP_PERFMON, and Linux 6.13.",
+)
+@click.option(
     "--counters",
     is_flag=True,
     help="Count lock events and report them when PROGRAM ends, to the terminal or standard error; "
@@ -229,6 +235,7 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --counters=1s -- ./server --port 8080
       overlock run --counters-signal USR2 --output now.json -- ./server
       overlock run --folded waits.folded --top 5 -- ./server --port 8080
+      overlock run --monitor -- ./server
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "loading.h"
+#include <stdio.h>
+#include <string.h>
+
+/* libbpf says what went wrong in several lines, the cause first. */
+static char said[200];
+
+int loading_keep(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	char line[sizeof(said)];
+
+	if (level == LIBBPF_WARN && !said[0] &&
+	    vsnprintf(line, sizeof(line), format, arguments) > 0) {
+		line[strcspn(line, "\n\"")] = 0;
+		memcpy(said, line, sizeof(said));
+	}
+	return 0;
+}
+
+const char *loading_said(void)
+{
+	return said;
+}
+
+void loading_begin(void)
+{
+	said[0] = 0;
+}
+
+/* Its name changes from one Linux to the next. */
+__u64 loading_tick(void)
+{
+	static const char *const names[] = { "tick_nohz_handler", "tick_sched_timer" };
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long at, found = 0;
+	char line[512], name[128];
+
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx %*c %127s", &at, name) != 2)
+			continue;
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (!strcmp(name, names[i]))
+				found = at;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+const char *loading_ending(enum ending ending, bool ticks)
+{
+	switch (ending) {
+	case ENDING_PROTECTED:
+		return ticks ? "EEVDF: its protected part, up to the next tick"
+			     : "EEVDF: its protected part";
+	case ENDING_DEADLINE:
+		return ticks ? "EEVDF: its deadline, up to the next tick" : "EEVDF: its deadline";
+	case ENDING_ASSUMED:
+		return "a slice of assumed length";
+	default:
+		return "no slice was seen";
+	}
+}
+
+void slice_counts_add(struct slice_counts *sum, const struct slice_counts *of)
+{
+	sum->slices += of->slices;
+	sum->taken += of->taken;
+	sum->left += of->left;
+	sum->endless += of->endless;
+	sum->broken += of->broken;
+	sum->written += of->written;
+	sum->refused += of->refused;
+	for (unsigned i = 0; i < PLACES; i++) {
+		sum->early[i] += of->early[i];
+		sum->after[i] += of->after[i];
+		sum->length[i] += of->length[i];
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "service.h"
+#include <grp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+int service_signals(void)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	signal(SIGPIPE, SIG_IGN); /* nobody may listen any more: readers are told all the same */
+	return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+/* To be ended with our parent is forgotten by the kernel meanwhile. */
+bool service_give_up_root(uid_t user)
+{
+	pid_t parent = getppid();
+	int with_parent = 0;
+
+	prctl(PR_GET_PDEATHSIG, &with_parent);
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+			   setresuid(user, user, user)))
+		return false;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return false;
+	if (!with_parent)
+		return true;
+	prctl(PR_SET_PDEATHSIG, with_parent);
+	if (getppid() != parent)
+		raise(with_parent);
+	return true;
+}
