@@ -33,6 +33,7 @@ REPORTS = {
     "check": "--check",
     "deadlock_timeout": "--deadlock-timeout",
     "form": "--print",
+    "monitor": "--monitor",
 }
 Options = dict[str, Any]
 Prepare = Callable[[str, Options], tuple[interpose.Prepared, dict[str, str]]]
