@@ -108,13 +108,15 @@ static void welcome(struct programs *programs)
 /* The kernel pins the memory that the pointer leads to, until the thread has ended. */
 static bool lend(struct programs *programs, int process, int thread, struct sched_slot *slot)
 {
+	struct sched_place place = { .slot = slot };
 	int fd = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD), error;
 	struct thread found;
 
 	if (fd < 0)
 		return false;
+	*programs->any_place = true;
 	error = !thread_find(&found, thread) || found.process != process ||
-		bpf_map_update_elem(programs->places, &fd, &slot, BPF_ANY);
+		bpf_map_update_elem(programs->places, &fd, &place, BPF_ANY);
 	close(fd);
 	return !error;
 }
@@ -161,9 +163,10 @@ bool programs_serve(struct programs *programs, int ms)
 	return false;
 }
 
-void programs_begin(struct programs *programs, int signals, int places)
+void programs_begin(struct programs *programs, int signals, int places, bool *any_place)
 {
 	programs->places = places;
+	programs->any_place = any_place;
 	programs->fds[SIGNALS] = (struct pollfd){ .fd = signals, .events = POLLIN };
 	programs->fds[SOCKET] = (struct pollfd){ .fd = -1, .events = POLLIN }; /* poll() skips it */
 	programs->n = FIRST;

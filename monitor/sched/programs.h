@@ -12,6 +12,7 @@ enum { MOST_PROGRAMS = 256, ENTRIES = 1024 }; /* of a page */
 
 struct programs {
 	int places;			      /* the map of the threads' slots */
+	bool *any_place;		      /* set once one of them is in it */
 	struct pollfd fds[2 + MOST_PROGRAMS]; /* the caller's signals, the socket or -1, theirs */
 	struct {
 		int process;
@@ -21,7 +22,7 @@ struct programs {
 	unsigned long connected, threads, refused;
 };
 
-void programs_begin(struct programs *programs, int signals, int places);
+void programs_begin(struct programs *programs, int signals, int places, bool *any_place);
 
 /* False, and errno, if it cannot listen there. */
 bool programs_listen(struct programs *programs, const char *path);

@@ -42,4 +42,15 @@ struct sched_slot {
 	struct ol_slice_entry entry;
 	struct ol_slice_words words;
 };
+
+/* A thread's slot: memory of overlock-sched, pinned when it is told to the kernel. */
+struct sched_place {
+#ifdef __bpf__
+	struct sched_slot __attribute__((btf_type_tag("uptr"))) * slot;
+#else
+	struct sched_slot *slot;
+#endif
+	__u64 id; /* of the last slice */
+	__u64 seq;
+};
 #endif
