@@ -171,6 +171,7 @@ static struct sched_bpf *load(void)
 	programs->rodata->defers = asked.defer;
 	programs->rodata->leads = asked.lead;
 	programs->rodata->nr_cpus = cpus;
+	programs->rodata->loader = getpid();
 	bpf_map__set_max_entries(programs->maps.cpus, cpus);
 	if (sched_bpf__load(programs))
 		FAIL(FAILED, "the kernel does not take the scheduler: %s", said);

@@ -24,6 +24,7 @@ const volatile bool keeps = true;     /* by a timer; else the kernel's tick ends
 const volatile bool publishes = true; /* on the pages */
 const volatile bool defers = true;
 const volatile bool leads = true; /* a named thread first */
+const volatile __s32 loader;	  /* the process of overlock-sched */
 
 /* Why the kernel took the scheduler away; read by overlock-sched. */
 int ended;
@@ -306,6 +307,15 @@ static __always_inline __u64 vtime_of(const struct task_struct *p)
 	return before(p->scx.dsq_vtime, least) ? least : p->scx.dsq_vtime;
 }
 
+/*
+ * For who told it of a new thread waits, and may lose its CPU in a queue meanwhile. What it takes it pays for:
+ * running() takes the head start back.
+ */
+static __always_inline __u64 head_start(const struct task_struct *p)
+{
+	return p->tgid == loader ? slice_ns : 0;
+}
+
 SEC("struct_ops/select_cpu")
 __s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
 {
@@ -313,7 +323,7 @@ __s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
 	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &idle);
 
 	if (idle) {
-		p->scx.dsq_vtime = vtime_of(p);
+		p->scx.dsq_vtime = vtime_of(p) - head_start(p);
 		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(), 0);
 	}
 	return cpu;
@@ -335,8 +345,7 @@ void BPF_PROG(enqueue, struct task_struct *p, __u64 enq_flags)
 				   enq_flags | NUMBER(scx_enq_flags, SCX_ENQ_HEAD));
 		return;
 	}
-	p->scx.dsq_vtime = vtime_of(p);
-	scx_bpf_dsq_insert_vtime(p, QUEUE, slice_given(), p->scx.dsq_vtime, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, QUEUE, slice_given(), vtime_of(p) - head_start(p), enq_flags);
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, NUMBER(scx_kick_flags, SCX_KICK_IDLE));
@@ -477,6 +486,7 @@ void BPF_PROG(running, struct task_struct *p)
 	struct sched_place *place = place_of(p);
 	__u64 now = bpf_ktime_get_ns();
 
+	p->scx.dsq_vtime += head_start(p);
 	advance(p, now);
 	if (!cpu)
 		return;
