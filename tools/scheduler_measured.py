@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/results/scheduler.md, from docs/measured/scheduler.json.
+"""The tables of docs/results/scheduler*.md, from docs/measured/scheduler.json.
 
 The file has what `overlock guest sched --json` wrote in some boots. Rates of different boots are
 not compared: a lock or a program with its threads is a row, and all of a row is of one boot.
