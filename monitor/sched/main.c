@@ -257,8 +257,7 @@ int main(int argc, char **argv)
 	check_kernel();
 	signals = block_signals();
 	bpf = load();
-	programs_begin(&programs_, signals, bpf_map__fd(bpf->maps.places),
-		       &bpf->bss->any_place);
+	programs_begin(&programs_, signals, bpf_map__fd(bpf->maps.places), &bpf->bss->any_place);
 	if (asked.publish && !programs_listen(&programs_, asked.socket))
 		FAIL(FAILED, "%s cannot be the socket: %s", asked.socket, strerror(errno));
 	link = bpf_map__attach_struct_ops(bpf->maps.overlock);

@@ -46,9 +46,9 @@ static void says(void)
 {
 	uint64_t id = ol_slice_id();
 
-	printf("id=%llu end_ms=%.0f min_ms=%.0f other=%d self=%u queued=%d\n", (unsigned long long)id,
-	       ms_from_now(ol_slice_end()), ms_from_now(ol_slice_min()), ol_is_preempted(other),
-	       ol_self(), ol_i_spin_is_contended(&lock));
+	printf("id=%llu end_ms=%.0f min_ms=%.0f other=%d self=%u queued=%d\n",
+	       (unsigned long long)id, ms_from_now(ol_slice_end()), ms_from_now(ol_slice_min()),
+	       ol_is_preempted(other), ol_self(), ol_i_spin_is_contended(&lock));
 }
 
 static void does(const char *what)
@@ -80,7 +80,8 @@ int main(void)
 	char line[64];
 	pthread_t thread;
 
-	ol_store_relaxed(&ol_world->tuning.csd, ol_ticks_from_ns(100000000000)); /* longer than any test */
+	ol_store_relaxed(&ol_world->tuning.csd,
+			 ol_ticks_from_ns(100000000000)); /* longer than any test */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	ol_self();
 	pthread_create(&thread, NULL, waits, NULL);
