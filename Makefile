@@ -215,6 +215,10 @@ proof: checker ## check every lock at larger sizes, PROOF_SECONDS each, for the 
 		prove large --seconds $(PROOF_SECONDS) --model sc --model tso --size 2x3 --size 3x2 --size 4x1
 	@$(PYTHON) tools/proof_tables.py $(BUILD)/proof/*.json
 
+.PHONY: foreign
+foreign: checker ## check other people's locks for docs/results/foreign.md; fetches Debian's sources, others by ARGS="--source NAME=FOLDER"; an hour
+	$(PYTHON) tools/foreign_locks.py $(ARGS)
+
 # KERNEL_SOURCE=FOLDER for another kernel than Debian's linux-source-6.1.
 .PHONY: kernel-series
 kernel-series: ## build a Linux kernel with the locks in four configurations, and boot it with each lock; an hour

@@ -193,7 +193,7 @@ public:
         Use use = uses_[search_->choose(static_cast<unsigned>(uses_.size()))];
         uint64_t old = assemble(a, c, use.from);
         if (a.op == Op::cas && !use.writes)
-            order = Order::relaxed;
+            order = a.failing_acquires ? Order::acquire : Order::relaxed;
         uint32_t carried = read(me, a, c, use.from, order);
         if (!use.writes && group_count_ > 1)
             note_mixed(me, a, c, use.from);
@@ -404,7 +404,8 @@ private:
         if (a.op == Op::cas)
             use.writes = assemble(a, c, use.from) == a.expected;
         if (!is_whole(me, a, c, use.from, !use.writes) || !needs_this_order(me, c, use.from) ||
-            !is_coherent(a, c, use.from, acquires(order) && (use.writes || a.op != Op::cas)))
+            !is_coherent(a, c, use.from,
+                         a.op == Op::cas && !use.writes ? a.failing_acquires : acquires(order)))
             return;
         if (use.writes && !find_room(a, c, use))
             return;

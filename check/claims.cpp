@@ -114,6 +114,11 @@ std::string too_few_ahead(const std::vector<Turn> &turns, Ticks csd) {
 void Passed::add(const std::vector<Turn> &turns) {
     for (size_t i = 0; i < turns.size(); i++) {
         most = std::max(most, passers(turns, i));
+        if (size_t since = turns[i].arrival.waits)
+            waiting =
+                std::max(waiting, static_cast<size_t>(std::count_if(
+                                      turns.begin(), turns.begin() + static_cast<long>(i),
+                                      [=](const Turn &t) { return t.arrival.first > since; })));
         untired = std::max(untired,
                            passers(turns, i, [](const Turn &t) { return t.arrival.tired == 0; }));
     }

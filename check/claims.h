@@ -43,7 +43,7 @@ struct Claimed {
 
 // The most later tickets that went ahead of one, and of these the ones that never timed out.
 struct Passed {
-    size_t most = 0, untired = 0;
+    size_t most = 0, untired = 0, waiting = 0; // with later tickets; begun after it began to wait
     void add(const std::vector<Turn> &turns);
 };
 

@@ -298,9 +298,8 @@ void Client::finish() {
 void Client::judge_claim() {
     Circumstances was{setting_.contexts, 0, world_.tuning().csd};
 
-    if (setting_.claimed.empty())
-        return;
-    notes_.passed.add(turns_);
+    if (is_measured())
+        notes_.passed.add(turns_);
     for (size_t i = 0; i < setting_.contexts; i++)
         was.timeouts += world_.counted(i, OL_TIMEOUT);
     for (const Claimed &c : setting_.claimed) {
@@ -308,6 +307,11 @@ void Client::judge_claim() {
         if (!how.empty())
             world_.fail(Wrong::out_of_order, how);
     }
+}
+
+// How often a waiter was passed is asked for.
+bool Client::is_measured() const {
+    return !setting_.claimed.empty() || (setting_.foreign && setting_.scenario == Scenario::order_);
 }
 
 // Always, or with this tuning: a preemptable ticket lock whose patience is endless.

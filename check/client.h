@@ -90,6 +90,7 @@ private:
     bool may_stick();
     bool is_held_by_waiter();
     bool is_fifo() const;
+    bool is_measured() const;
     void idle_lock_works(Lock &l);
     void first_come_first_served();
     void judge_claim();

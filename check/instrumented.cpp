@@ -32,11 +32,31 @@ struct Range {
     }
 };
 
-// What a context's last load found: the same again is a loop that waits.
+// What a context's loads found.
 struct Look {
     const void *pc = nullptr, *at = nullptr;
     uint64_t value = 0;
-    bool again(const Look &l) const { return pc == l.pc && at == l.at && value == l.value; }
+    bool operator==(const Look &) const = default;
+};
+
+// The last of them, of which the same again are a loop that waits: one load, or a few in turn.
+class Looks {
+public:
+    bool repeats(const Look &now) {
+        std::shift_right(last_.begin(), last_.end(), 1);
+        last_[0] = now;
+        known_ = std::min(known_ + 1, last_.size());
+        for (size_t turn = 1; 2 * turn <= known_; turn++)
+            if (std::equal(last_.begin(), last_.begin() + turn, last_.begin() + turn))
+                return true;
+        return false;
+    }
+    void forget() { known_ = 0; }
+
+private:
+    static constexpr size_t longest = 4; // loads of a turn
+    std::array<Look, 2 * longest> last_;
+    size_t known_ = 0;
 };
 
 uint8_t *bytes(uintptr_t at) {
@@ -53,7 +73,7 @@ struct Here {
     Range own;           // its variables, where it sees them
     ptrdiff_t moved = 0; // from there to the world's memory
     std::unique_ptr<Places> places;
-    std::array<Look, most_stacks> last;
+    std::array<Looks, most_stacks> looks;
 } here;
 
 size_t stack_with(const void *at) {
@@ -181,7 +201,7 @@ Program Foreign::prepared(Program program) const {
     program.set_up = [this, set_up](Memory &memory) {
         if (here.own.end)
             std::memcpy(bytes(variables), parts_->first.data(), parts_->first.size());
-        here.last.fill({});
+        here.looks.fill({});
         set_up(memory);
     };
     program.stack = [](size_t me) { return std::span(lowest_of_stack(me), stack_bytes); };
@@ -285,16 +305,16 @@ constexpr Order orders[] = {Order::relaxed, Order::acquire, Order::acquire,
 void note_look(const Call &call, const void *at, uint64_t value) {
     if (!call.world.is_inside())
         return;
-    Look now{call.pc, at, value}, &last = here.last[call.world.running()];
-    bool waits = last.again(now);
-    last = waits ? Look{} : now;
-    if (waits)
-        call.world.relax(call.world.after(1, 100, call.place), call.place);
+    Looks &looks = here.looks[call.world.running()];
+    if (!looks.repeats({call.pc, at, value}))
+        return;
+    looks.forget();
+    call.world.relax(call.world.after(1, 100, call.place), call.place);
 }
 
 // C11's sequentially consistent accesses are a fence before them; x86's, one after stores.
 uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, int order,
-                uint64_t value, uint64_t expected = 0) {
+                uint64_t value, uint64_t expected = 0, int failing = __ATOMIC_RELAXED) {
     constexpr int sequential = __ATOMIC_SEQ_CST, all = 7;
     bool fences = (order & all) == sequential;
     uint8_t *at = tracked(call, p);
@@ -309,13 +329,14 @@ uint64_t access(const Call &call, const volatile void *p, uint8_t width, Op op, 
         call.world.fence(call.place);
     uint64_t mask = width == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * width) - 1;
     uint64_t old = call.world.access({at, 0, width, op, orders[order & all], value & mask,
-                                      expected & mask, call.place, callers, is_at_once(call, at)});
+                                      expected & mask, call.place, callers, is_at_once(call, at),
+                                      (failing & all) != __ATOMIC_RELAXED});
     if (fences && op == Op::store && call.world.model() == Model::tso)
         call.world.fence(call.place);
     if (op == Op::load || (op == Op::cas && old != (expected & mask)))
         note_look(call, at, old);
     else if (call.world.is_inside())
-        here.last[call.world.running()] = {};
+        here.looks[call.world.running()].forget();
     return old;
 }
 
@@ -331,14 +352,15 @@ uint64_t change(const Call &call, const volatile void *p, uint8_t width, int ord
 
 // What was expected is a variable like any other. One of the own stack may be the compiler's, which
 // does not say that it stores there: memory is right.
-template <class T> bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order) {
+template <class T>
+bool exchange_if(const Call &call, volatile T *p, T *expected, T v, int order, int failing) {
     uint8_t *at = tracked(call, expected);
     auto here_is = [&](Op op, T value) {
         return static_cast<T>(call.world.access({at, 0, sizeof(T), op, Order::relaxed, value, 0,
                                                  call.place, false, is_at_once(call, at)}));
     };
     T wanted = at && !is_at_once(call, at) ? here_is(Op::load, 0) : *expected;
-    auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted));
+    auto old = static_cast<T>(access(call, p, sizeof(T), Op::cas, order, v, wanted, failing));
 
     if (old == wanted)
         return true;
@@ -427,7 +449,10 @@ extern "C" {
 
 void __tsan_init() {}
 void __tsan_func_entry(void *) {}
-void __tsan_func_exit() {}
+// While its frame is still there: what it stored last may be in it.
+void __tsan_func_exit() {
+    here.world->close();
+}
 void __tsan_vptr_update(void **p, void *) {
     announce(OL_CALL, p, sizeof *p, Op::store);
 }
@@ -440,6 +465,22 @@ void __tsan_read_range(void *p, size_t size) {
 void __tsan_write_range(void *p, size_t size) {
     announce(OL_CALL, p, size, Op::store);
 }
+
+// LLVM's, for what the compiler copies itself.
+void *__tsan_memset(void *to, int byte, size_t size) {
+    announce(OL_CALL, to, size, Op::store);
+    return std::memset(to, byte, size);
+}
+#define OL_COPY(name)                                                                              \
+    void *name(void *to, const void *from, size_t size) {                                          \
+        announce(OL_CALL, const_cast<void *>(from), size, Op::load);                               \
+        std::vector<uint8_t> found(size);                                                          \
+        std::memcpy(found.data(), from, size);                                                     \
+        announce(OL_CALL, to, size, Op::store);                                                    \
+        return std::memcpy(to, found.data(), size);                                                \
+    }
+OL_COPY(__tsan_memcpy)
+OL_COPY(__tsan_memmove)
 
 #define OL_PLAIN(size)                                                                             \
     void __tsan_read##size(void *p) {                                                              \
@@ -497,15 +538,17 @@ OL_PLAIN(16)
             change(OL_CALL, p, sizeof(T), order, [v](uint64_t old) { return ~(old & v); }));       \
     }                                                                                              \
     bool __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *expected, T v, int order, \
-                                                       int) {                                      \
-        return exchange_if(OL_CALL, p, expected, v, order);                                        \
+                                                       int failing) {                              \
+        return exchange_if(OL_CALL, p, expected, v, order, failing);                               \
     }                                                                                              \
     bool __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *expected, T v, int order,   \
-                                                     int) {                                        \
-        return exchange_if(OL_CALL, p, expected, v, order);                                        \
+                                                     int failing) {                                \
+        return exchange_if(OL_CALL, p, expected, v, order, failing);                               \
     }                                                                                              \
-    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order, int) { \
-        return static_cast<T>(access(OL_CALL, p, sizeof(T), Op::cas, order, v, expected));         \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T expected, T v, int order,        \
+                                                 int failing) {                                    \
+        return static_cast<T>(                                                                     \
+            access(OL_CALL, p, sizeof(T), Op::cas, order, v, expected, failing));                  \
     }
 OL_ATOMIC(8, uint8_t)
 OL_ATOMIC(16, uint16_t)
@@ -525,14 +568,14 @@ unsigned ol_checked_self() {
 void ol_checked_spin() {
     Call call = OL_CALL;
     if (call.world.is_inside())
-        here.last[call.world.running()] = {};
+        here.looks[call.world.running()].forget();
     call.world.relax(call.world.after(1, 100, call.place), call.place);
 }
 
 void ol_checked_spin_endlessly() {
     Call call = OL_CALL;
     if (call.world.is_inside())
-        here.last[call.world.running()] = {};
+        here.looks[call.world.running()].forget();
     call.world.relax(ol::engine::never, call.place);
 }
 

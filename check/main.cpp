@@ -302,6 +302,8 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
                       {"stuck", notes.stuck},
                       {"spin", notes.spin},
                       {"parked", notes.parked}};
+    if (setting.foreign && setting.scenario == Scenario::order_)
+        r["notes"]["passed_waiting"] = notes.passed.waiting;
     if (!o.claims.empty()) {
         r["claims"] = o.claims;
         r["notes"]["passed"] = notes.passed.most;

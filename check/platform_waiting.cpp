@@ -17,7 +17,7 @@ void World::relax(Ticks until, Place place) {
     if (a.timed && has_passed(a.timed_until) && !has_passed(until))
         fail(Wrong::too_late, "relaxes at " + text(place));
     maybe_interrupt();
-    a.arrival.wait();
+    a.arrival.wait(step());
     bool may_expire = rules_.clock || !has_asked(until); // else to ask was the moment
     bool expires = until != never && may_expire && !has_passed(until) && may(Budget::expiry);
     if (expires)
@@ -125,7 +125,7 @@ Woke World::sleep(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until
         me_.interrupted = false;
         return Woke::without_cause;
     }
-    me_.arrival.wait();
+    me_.arrival.wait(step());
     me_.doing = Doing::parks;
     me_.parks_until = until;
     me_.parked_on = word;

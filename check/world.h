@@ -65,7 +65,7 @@ struct Weakening {
 // others (its ticket, where there are tickets), the last before it first waited, and where its wait
 // in line lasted too long. 0: none.
 struct Arrival {
-    size_t first = 0, joined = 0, told = 0, in_line = 0, tired = 0;
+    size_t first = 0, joined = 0, told = 0, in_line = 0, waits = 0, tired = 0;
     uint64_t slice = 0, joined_slice = 0; // of its CPU's time, on concrete clocks
     Ticks joined_left = 0;                // and what there was left of it
 
@@ -83,9 +83,11 @@ struct Arrival {
         }
         told = n;
     }
-    void wait() {
+    void wait(size_t n) {
         if (!in_line)
             in_line = told;
+        if (!waits)
+            waits = n;
     }
 };
 

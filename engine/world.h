@@ -38,8 +38,9 @@ struct Access {
     uint64_t value;    // to store, add, ...
     uint64_t expected; // by cas
     Place place;
-    bool is_callers = false; // memory: of one that looks on from outside a world
-    bool at_once = false;    // a store that no buffer keeps
+    bool is_callers = false;       // memory: of one that looks on from outside a world
+    bool at_once = false;          // a store that no buffer keeps
+    bool failing_acquires = false; // a cas that does not store
 
     uint8_t *address() const { return static_cast<uint8_t *>(object) + offset; }
 };

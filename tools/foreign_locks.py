@@ -17,12 +17,15 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "src")]
 from overlock_tools.kernel import debsource  # noqa: E402
+from overlock_tools.modelcheck import foreign  # noqa: E402
 
 FOLDER = TOP / "check/foreign"
 KNOWN = FOLDER / "results.json"
@@ -34,13 +37,26 @@ HEAD = """# Other people's locks, checked
 
 What `overlock check` found of other people's locks. [How it reads them](../checking-other-locks.md)
 says what is changed in their source and what the verdicts do not cover.
-`python tools/foreign_locks.py` makes this page; each check had five to ninety seconds here.
+`python tools/foreign_locks.py` makes this page; each check had six to ninety seconds here.
 In `CxA holds`, C contexts took the lock A times each, and all executions were explored; the
 number is how many there were. `open` was not exhausted, and no failure was found.
 Roles are a letter for each context.
 
 | lock | version | scenario, roles | sc | tso | c11 |
 | --- | --- | --- | --- | --- | --- |
+"""
+BEHAVIOUR = """
+## When somebody stops, and who is passed
+
+Under SC, without `spurious` and `expiry`. `holder` (2x1): what the other context does when the
+holder stops for ever. `waiter` (2x2): a context may stop at any step of its acquisition, also of
+what follows the step that gave it the lock; in how many of the executions in which it did the other
+was stuck. `order` (2x3): by how many acquisitions that began after it had begun to wait a context
+was passed, of three that the other makes. 0: who waits is served first; 2: as often as the other
+comes. What was not exhausted is marked.
+
+| lock | holder | waiter | order |
+| --- | --- | --- | --- |
 """
 BUGS = """
 ## Historical bugs found again
@@ -52,29 +68,60 @@ size, model and budgets.
 | --- | --- | --- | --- |
 """
 
+NEW = """
+## New bugs
+
+| bug | found | with a fix of ours | what it is |
+| --- | --- | --- | --- |
+"""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", action="append", default=[], metavar="PACKAGE=DIR")
     parser.add_argument("--only", action="append", default=[], metavar="LOCK")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, help="that a check may take")
     parser.add_argument("--page", action="store_true", help="write the page alone")
     options = parser.parse_args()
     listed = tomllib.loads((FOLDER / "locks.toml").read_text())
     known = json.loads(KNOWN.read_text()) if KNOWN.is_file() else {}
+    options.seconds = options.seconds or listed["seconds"]
     if not options.page:
         sources = dict(one.split("=", 1) for one in options.source)
-        wanted = [one for one in listed["check"] if not options.only or one["lock"] in options.only]
-        for one in wanted:
-            for model in MODELS:
-                known |= checked(one, model, sources, options.seconds)
-                KNOWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        for one in listed["bug"]:
-            if not options.only or one["lock"] in options.only:
-                known |= found_again(one, sources, options.seconds)
-                KNOWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        for step in steps(listed, options.only, sources, options.seconds):
+            known |= step()
+            KNOWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
     PAGE.write_text(page(listed, known))
     return 0
+
+
+def label(one: dict[str, Any]) -> str:
+    """A lock of several kinds has one for each."""
+    return str(one.get("as", one["lock"]))
+
+
+def locks(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """One entry for each, that of its first scenario, if it is a lock's."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in listed["check"]:
+        if one.get("scenario", "lock") == "lock":
+            found.setdefault(label(one), one)
+    return found
+
+
+def steps(
+    listed: dict[str, Any], only: list[str], sources: dict[str, str], seconds: float
+) -> Iterator[Callable[[], dict[str, Any]]]:
+    def wanted(one: dict[str, Any]) -> bool:
+        return not only or label(one) in only or one["lock"] in only
+
+    for one in filter(wanted, listed["check"]):
+        for model in one.get("models", MODELS):
+            yield partial(checked, one, model, sources, seconds)
+    for one in filter(wanted, locks(listed).values()):
+        yield partial(behaviour, one, sources, seconds)
+    for one in filter(wanted, [*listed["bug"], *listed["new"]]):
+        yield partial(found_again, one, sources, seconds)
 
 
 def source_of(package: str | None, sources: dict[str, str]) -> Path | None:
@@ -107,15 +154,17 @@ def run(  # noqa: PLR0913, PLR0917
     scenario, roles = one.get("scenario", "lock"), one.get("roles", "")
     roles = roles[: int(size.split("x", maxsplit=1)[0])]
     folder = source_of(one.get("package"), sources)
-    if "(model)" in (FOLDER / f"{lock}.c").read_text():
+    file = next(path for path in FOLDER.glob(f"{lock}.*") if path.suffix in foreign.SUFFIXES)
+    if "(model)" in file.read_text():
         folder = None
     with tempfile.TemporaryDirectory() as made:
         said = Path(made) / "result.json"
-        command = [sys.executable, "-m", "overlock_tools", "check", str(FOLDER / f"{lock}.c")]
+        command = [sys.executable, "-m", "overlock_tools", "check", str(file)]
         command += ["--scenario", scenario, "--size", size, "--model", model, "--json", str(said)]
         command += ["--seconds", str(seconds)]
         command += ["--roles", roles] if roles else []
         command += ["--source", str(folder)] if folder else []
+        command += [f"--cflags={one['cflags']}"] if "cflags" in one else []
         for budget in one.get("budgets", []):
             command += ["--budget", budget]
         if "search" in one:
@@ -123,10 +172,42 @@ def run(  # noqa: PLR0913, PLR0917
         subprocess.run(command, cwd=TOP, check=False, stdout=subprocess.DEVNULL)
         result = json.loads(said.read_text())["results"][0]
     text = {k: result[k] for k in ("verdict", "executions", "error")}
+    text["notes"] = result["notes"]
     text["words"] = (result["failure"] or {}).get("property", "")
-    text["version"] = version(folder) if folder else "model"
-    print(key(lock, scenario, roles, size, model), text["verdict"], text["executions"], flush=True)
-    return {key(lock, scenario, one.get("roles", ""), size, model): text}
+    text["version"] = one.get("version") or (version(folder) if folder else "model")
+    name = one.get("as", lock)
+    print(key(name, scenario, roles, size, model), text["verdict"], text["executions"], flush=True)
+    return {key(name, scenario, one.get("roles", ""), size, model): text}
+
+
+QUIET = ["spurious=0", "expiry=0"]
+BEHAVIOURS = {"holder": "2x1", "waiter": "2x2", "order": "2x3"}
+
+
+def behaviour(one: dict[str, Any], sources: dict[str, str], seconds: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for scenario, size in BEHAVIOURS.items():
+        asked = one | {"scenario": scenario, "budgets": QUIET}
+        new = run(one["lock"], asked, size, "sc", sources, seconds)
+        found |= {f"behaviour {label(one)} {scenario}": what for what in new.values()}
+    return found
+
+
+def behaves(scenario: str, result: dict[str, Any] | None) -> str:
+    if not result:
+        return ""
+    if scenario != "order" and result["words"] == "livelock":
+        return "spins for ever"
+    if result["verdict"] == "fails":
+        return words(result)
+    notes, more = result["notes"], "" if result["verdict"] == "holds" else " (open)"
+    if scenario == "order":
+        return f"{notes.get('passed_waiting', '')}{more}"
+    if scenario == "holder":
+        waits = [name for name, key in (("sleeps", "parked"), ("spins", "spin")) if notes.get(key)]
+        return " or ".join(waits) + more
+    stuck = notes.get("stuck", 0)
+    return f"{stuck:,} of {stuck + notes.get('went_on', 0):,}{more}"
 
 
 def checked(
@@ -157,7 +238,7 @@ def found_again(one: dict[str, Any], sources: dict[str, str], seconds: float) ->
 def cell(one: dict[str, Any], model: str, known: dict[str, Any]) -> str:
     said = []
     for size in one["sizes"]:
-        name = key(one["lock"], one.get("scenario", "lock"), one.get("roles", ""), size, model)
+        name = key(label(one), one.get("scenario", "lock"), one.get("roles", ""), size, model)
         if name in known:
             said.append(f"{size} {words(known[name])}")
     return "; ".join(said)
@@ -172,31 +253,35 @@ def words(result: dict[str, Any]) -> str:
 
 def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
     lines = [HEAD]
-    for one in listed["check"]:
-        name = f"{one['lock']} "
+    rows = {(label(one), one.get("scenario"), one.get("roles")): one for one in listed["check"]}
+    for one in rows.values():
+        name = f"{label(one)} "
         version = next((v["version"] for k, v in known.items() if k.startswith(name)), "")
         roles = f", `{one['roles']}`" if one.get("roles") else ""
         cells = " | ".join(cell(one, model, known) for model in MODELS)
         lines.append(
-            f"| `{one['lock']}` | {version} | `{one.get('scenario', 'lock')}`{roles} | {cells} |\n"
+            f"| `{label(one)}` | {version} | `{one.get('scenario', 'lock')}`{roles} | {cells} |\n"
         )
-    lines.append(BUGS)
-    for one in listed["bug"]:
-        at = (one["size"], one["model"])
-        told = [
-            known.get(
-                f"bug {package} "
-                + key(lock, one.get("scenario", "lock"), one.get("roles", ""), *at)
-            )
-            for lock, package in (
-                (one["lock"], one["package"]),
-                (one["fixed"], one.get("fixed_package", one["package"])),
-            )
-        ]
-        cells = " | ".join(words(result) if result else "" for result in told)
-        how = [*at, *([f"--search {one['search']}"] if "search" in one else [])]
-        lines.append(f"| `{one['lock']}` ({' '.join(how)}) | {cells} | {one['what']} |\n")
+    lines.append(BEHAVIOUR)
+    for name in locks(listed):
+        told = [behaves(s, known.get(f"behaviour {name} {s}")) for s in BEHAVIOURS]
+        lines.append(f"| `{name}` | {' | '.join(told)} |\n")
+    lines += [BUGS, *(bug_row(one, known) for one in listed["bug"])]
+    lines += [NEW, *(bug_row(one, known) for one in listed["new"])]
     return "".join(lines)
+
+
+def bug_row(one: dict[str, Any], known: dict[str, Any]) -> str:
+    at = (one["size"], one["model"])
+    which = key("", one.get("scenario", "lock"), one.get("roles", ""), *at)
+    sources = one["package"], one.get("fixed_package", one["package"])
+    results = [
+        known.get(f"bug {package} {lock}{which}")
+        for lock, package in zip((one["lock"], one["fixed"]), sources, strict=True)
+    ]
+    cells = " | ".join(words(result) if result else "" for result in results)
+    how = [*at, *([f"--search {one['search']}"] if "search" in one else [])]
+    return f"| `{one['lock']}` ({' '.join(how)}) | {cells} | {one['what']} |\n"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DPDK's rte_mcslock; each context has a node of its own.
-// brings: rte_mcslock.h
+// brings: lib/eal/include/rte_mcslock.h
 #include <overlock/foreign/dpdk.h>
 #include "rte_mcslock.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DPDK's rte_spinlock, as compiled without assembly.
-// brings: generic/rte_spinlock.h
+// brings: lib/eal/include/generic/rte_spinlock.h
 #include <overlock/foreign/dpdk.h>
 #include "rte_spinlock.h"
 

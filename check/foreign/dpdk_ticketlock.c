@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DPDK's rte_ticketlock.
-// brings: rte_ticketlock.h
+// brings: lib/eal/include/rte_ticketlock.h
 #include <overlock/foreign/dpdk.h>
 #include "rte_ticketlock.h"
 

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,6 +23,7 @@
 #define __HAVE_64B_ATOMICS	1
 #define USE_64B_ATOMICS		1 /* its names in later versions */
 #define HAVE_64B_ATOMICS	1
+#define __always_inline		inline
 #define __glibc_likely(x)	(x)
 #define __glibc_unlikely(x)	(x)
 #define attribute_hidden
@@ -42,6 +44,8 @@
 #define __set_errno(e)		(errno = (e))
 #define __timespec64		timespec
 #define __pthread_testcancel()	((void)0)
+#define futex_abstimed_supported_clockid(clock)	true
+#define valid_nanoseconds(n)	true
 #define ignore_value(x)		((void)(x))
 
 #define atomic_load_relaxed(p)			__atomic_load_n((p), __ATOMIC_RELAXED)
@@ -79,6 +83,30 @@
 	})
 #define atomic_compare_and_exchange_bool_acq(p, new, old)			\
 	(atomic_compare_and_exchange_val_acq(p, new, old) != (old))
+
+/* Of a thread: its number, and its list of robust mutexes. */
+struct ol_glibc_thread {
+	int tid;
+	void *robust_prev;
+	struct {
+		void *list;
+		long futex_offset;
+		void *list_op_pending;
+	} robust_head;
+};
+static struct ol_glibc_thread ol_glibc_threads[16];
+#define THREAD_SELF			(&ol_glibc_threads[ol_checked_self()])
+#define THREAD_GETMEM(self, member)	((self)->member)
+#define THREAD_SETMEM(self, member, v)	((self)->member = (v))
+#define SINGLE_THREAD_P			false
+
+static inline void ol_glibc_start(void)
+{
+	for (int i = 0; i < 16; i++) {
+		ol_glibc_threads[i].tid = i + 1;
+		ol_glibc_threads[i].robust_head.list = &ol_glibc_threads[i].robust_head;
+	}
+}
 
 #define FUTEX_PRIVATE	0
 #define FUTEX_SHARED	1

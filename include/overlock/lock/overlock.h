@@ -111,10 +111,14 @@ static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 	return ol_ovl_wakes(l) + 1;
 }
 
-static inline void ol_ovl_turn_after(const ol_overlock_t *l, ol_ticks_t time, ol_ticks_t probes)
+/* In `time`, or up to half of that sooner or later: else it might be the same context's turn each time. */
+static inline void ol_ovl_set_turn(const ol_overlock_t *l, ol_ticks_t due, ol_ticks_t time,
+				   ol_ticks_t probes)
 {
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN),
-			 (ol_after(1, time) & ~OL_OVL_PROBES) | probes);
+	ol_ticks_t chance = (uint32_t)(due * 0x9e3779b97f4a7c15u >> 32);
+
+	due = ol_after(1, time / 2 + (chance * time >> 32));
+	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN), (due & ~OL_OVL_PROBES) | probes);
 }
 
 static inline uint32_t ol_ovl_releases(uint32_t w)
@@ -274,6 +278,7 @@ static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
 static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
 	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
+	ol_ticks_t due;
 
 	if (leaver && leaver / OL_OVL_ID != ol_self())
 		return false;
@@ -286,12 +291,12 @@ static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
 	if (!leaver || !(w & OL_OVL_SLEEPERS))
 		return false;
-	if (!(leaver & OL_OVL_EXCESS) &&
-	    (ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)) & OL_OVL_PROBES)) {
-		ol_ovl_turn_after(l, ol_tune(lease), 0);
+	due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN));
+	if ((due & OL_OVL_PROBES) && !(leaver & OL_OVL_EXCESS)) {
+		ol_ovl_set_turn(l, due, ol_tune(lease), 0);
 		return false;
 	}
-	ol_ovl_turn_after(l, ol_tune(prompt), OL_OVL_PROBES);
+	ol_ovl_set_turn(l, due, ol_tune(prompt), OL_OVL_PROBES);
 	if (!(leaver & OL_OVL_EXCESS))
 		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
 	return true;
@@ -390,11 +395,11 @@ static inline struct ol_ovl_turn ol_ovl_whose_turn(const ol_overlock_t *l, uint3
 		return turn;
 	} else if (alone || (leaver && probes)) {
 		ol_store_relaxed(ol_ovl_leaver(l), 0u);
-		ol_ovl_turn_after(l, ol_tune(lease), 0);
+		ol_ovl_set_turn(l, due, ol_tune(lease), 0);
 		if (alone) /* there is room for one more */
 			turn.wakes = OL_OVL_IN_LINE & ~(probes ? ol_ovl_key_here() : 0);
 	} else {
-		ol_ovl_turn_after(l, probes ? ol_tune(prompt) : ol_tune(lease), probes);
+		ol_ovl_set_turn(l, due, probes ? ol_tune(prompt) : ol_tune(lease), probes);
 		turn.leaves = ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
 	}
 	return turn;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other people's locks: a C or C++ file that describes one, and the lock's own source files.
+"""Other people's locks: a C, C++ or Rust file that describes one, and the lock's own source files.
 
 A file says in comments which source files it needs, `// brings: kernel/locking/qspinlock.c`, by
 their path below the folder of --source. They are copied without their #include lines, but for those
@@ -8,6 +8,7 @@ says is replaced:
 `// replaces: spins ?= ?100 => spins=0`, a regular expression and what takes its place.
 """
 
+import os
 import re
 import shlex
 import shutil
@@ -17,7 +18,7 @@ from pathlib import Path
 from overlock_tools.system import native
 from overlock_tools.system.errors import MISSING, Fail
 
-SUFFIXES = (".c", ".cc", ".cpp")
+SUFFIXES = (".c", ".cc", ".cpp", ".rs")
 BRINGS = re.compile(r"^// brings: (.+)$", re.MULTILINE)
 REPLACES = re.compile(r"^// replaces: (.+) => ?(.*)$", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">\n]+)[">][^\n]*$', re.MULTILINE)
@@ -27,6 +28,22 @@ RENAMED = (
     "-D__assert_fail=ol_checked_assert_fail",
     "-Dsyscall=ol_checked_syscall",
     "-D__builtin_ia32_pause=ol_checked_spin",
+)
+# rustc's sanitizers are of its nightly versions, which the others are too if they are told so.
+RUST = (
+    "--edition=2021",
+    "--crate-type=lib",
+    "--emit=obj",
+    "-Zsanitizer=thread",
+    "-Zexternal-clangrt",
+    "-Cunsafe-allow-abi-mismatch=sanitizer",
+    "-Cpanic=abort",
+    "-Copt-level=1",
+    "-Ccodegen-units=1",
+    "-Crelocation-model=pic",
+    "-Cno-redzone=yes",
+    "-g",
+    "-Awarnings",
 )
 LINKED = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,norelro")
 TABLE = "overlock_checked"
@@ -76,24 +93,55 @@ def bring(file: Path, source: Path | None, into: Path) -> None:
 
 def compile_file(file: Path, folder: Path, source: Path | None, flags: str = "") -> Path:
     """A shared object that exports overlock_checked."""
-    compiler = shutil.which("g++" if file.suffix != ".c" else "gcc")
-    if not compiler:
-        raise Fail("checking a lock from a C file needs GCC; install gcc", MISSING)
     bring(file, source, folder)
     name = lock_id(file)
     made, out = folder / f"{name}.o", folder / f"{name}.so"
-    includes = [f"-I{folder}", f"-I{native.include()}", f"-I{file.parent}"]
-    _run(
-        [compiler, *OPTIONS, *RENAMED, *includes, *shlex.split(flags), "-c", file, "-o", made], file
-    )
+    rest: list[Path] = []
+    if file.suffix == ".rs":
+        _compile_rust(file, made, flags)
+        rest = _core_of_rust()
+    else:
+        _compile_c(file, made, flags)
     if TABLE.encode() not in made.read_bytes():
         raise Fail(f"{file} has no {TABLE}, the table of its lock; {GUIDE}")
-    _run([compiler, *LINKED, made, "-o", out], file)
+    _run([_found("gcc"), *LINKED, made, *rest, "-o", out], file)
     return out
 
 
-def _run(command: list[str | Path], file: Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _found(compiler: str) -> str:
+    if path := shutil.which(compiler):
+        return path
+    language = {"rustc": "Rust"}.get(compiler, "C")
+    raise Fail(f"checking a lock from a {language} file needs {compiler}; install it", MISSING)
+
+
+def _compile_c(file: Path, made: Path, flags: str) -> None:
+    compiler = _found("gcc" if file.suffix == ".c" else "g++")
+    includes = [f"-I{made.parent}", f"-I{native.include()}", f"-I{file.parent}"]
+    options = [*OPTIONS, *RENAMED, *includes, *shlex.split(flags)]
+    _run([compiler, *options, "-c", file, "-o", made], file)
+
+
+def _compile_rust(file: Path, made: Path, flags: str) -> None:
+    told = {
+        "RUSTC_BOOTSTRAP": "1",
+        "OVERLOCK_INCLUDE": str(native.include()),
+        "OVERLOCK_BROUGHT": str(made.parent),
+    }
+    _run([_found("rustc"), *RUST, *shlex.split(flags), file, "-o", made], file, told)
+
+
+def _core_of_rust() -> list[Path]:
+    """What every Rust program has, for its panics."""
+    command = [_found("rustc"), "--print=target-libdir"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    folder = Path(said.strip())
+    return [*folder.glob("libcore-*.rlib"), *folder.glob("libcompiler_builtins-*.rlib")]
+
+
+def _run(command: list[str | Path], file: Path, told: dict[str, str] | None = None) -> None:
+    env = os.environ | (told or {})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
         errors = [
             line for line in done.stderr.splitlines() if "error" in line or "undefined" in line

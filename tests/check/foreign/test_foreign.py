@@ -21,7 +21,10 @@ HOLDS = "holds"
 
 def check(folder: Path, file: str, flags: str, *options: str) -> dict[str, Any]:
     """The checker's last word."""
-    compiled = foreign.compile_file(HERE / file, folder, None, flags)
+    return checked(foreign.compile_file(HERE / file, folder, None, flags), *options)
+
+
+def checked(compiled: Path, *options: str) -> dict[str, Any]:
     command = [str(BUILD / "native/overlock-check"), f"--load={compiled}", "--budget=spurious=0"]
     done = subprocess.run(
         [*command, *options], capture_output=True, text=True, timeout=300, check=False
@@ -73,6 +76,7 @@ def of(text: str) -> list[str]:
         ("plain.c", "-DMUTANT=leaves_stack", "lock 2x1 tso", "use after release"),
         ("plain.c", "-DMUTANT=counts_on -DMOST=2", "lock 2x1", HOLDS),
         ("plain.c", "-DMUTANT=counts_on -DMOST=1", "lock 2x1", "misuse of the platform layer"),
+        *(("plain.c", f"-DPAIR -DLAST={n}", "lock 2x1", HOLDS) for n in range(54, 60)),
         ("plain.c", "-DPETERSON", "lock 2x1 tso", HOLDS),
         ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1", HOLDS),
         ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1 tso", "lost update"),
@@ -80,6 +84,61 @@ def of(text: str) -> list[str]:
 )
 def test_fault_is_named(tmp_path: Path, file: str, flags: str, asked: str, expected: str) -> None:
     assert verdict(check(tmp_path, file, flags, *of(asked))) == expected
+
+
+@pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+@pytest.mark.parametrize(
+    ("flags", "asked", "expected"),
+    [
+        ("", "lock 2x2", HOLDS),
+        ("", "lock 2x1 c11", HOLDS),
+        ("--cfg wakes_nobody", "lock 2x1", "lost wake-up"),
+        ("--cfg lacks_order", "lock 2x1", HOLDS),
+        ("--cfg lacks_order", "lock 2x1 c11", "not ordered by happens-before"),
+        ("--cfg looks_by_cas", "lock 2x1 c11", HOLDS),
+        ("--cfg looks_by_cas --cfg lacks_failing", "lock 2x1 c11", "not ordered by happens-before"),
+        ("--cfg panics", "lock 2x1", "misuse of the platform layer"),
+    ],
+)
+def test_lock_in_rust(tmp_path: Path, flags: str, asked: str, expected: str) -> None:
+    assert verdict(check(tmp_path, "waiting.rs", flags, *of(asked))) == expected
+
+
+REGISTRY = Path("/usr/share/cargo/registry")  # of Debian's packages
+
+
+@pytest.mark.skipif(
+    not shutil.which("rustc") or not (REGISTRY / "parking_lot_core-0.9.3").is_dir(),
+    reason="needs rustc and librust-parking-lot-core-dev",
+)
+@pytest.mark.parametrize(
+    ("lock", "expected"),
+    [
+        ("parking_lot_word_lock", HOLDS),
+        ("parking_lot_mutex", HOLDS),
+        ("parking_lot_mutex_before_0_7_1", "wild access"),
+    ],
+)
+def test_source_of_others(tmp_path: Path, lock: str, expected: str) -> None:
+    """What a compare-exchange that fails acquires makes the difference."""
+    file = TOP / f"check/foreign/{lock}.rs"
+    compiled = foreign.compile_file(file, tmp_path, REGISTRY)
+    assert verdict(checked(compiled, "--budget=expiry=0", *of("lock 2x1 c11"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "flags", "passed"),
+    [("plain.c", "", 0), ("plain.c", "-DPAIR", 2), ("waiting.c", "", 2)],
+)
+def test_passes_are_counted(tmp_path: Path, file: str, flags: str, passed: int) -> None:
+    """Of a context that waits: none in a queue, all in a lock that anybody may take."""
+    result = check(tmp_path, file, flags, "--budget=expiry=0", *of("order 2x3"))
+    assert result["notes"]["passed_waiting"] == passed
+
+
+def test_loop_of_two_loads_waits(tmp_path: Path) -> None:
+    """Rather than turn for ever while the holder does not run."""
+    assert check(tmp_path, "plain.c", "-DPAIR", *of("lock 2x1"))["steps"] < 10_000
 
 
 def test_failure_names_lines_of_the_source(tmp_path: Path) -> None:
