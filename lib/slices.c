@@ -29,7 +29,7 @@
 
 #define WAIT_MS	200 /* for the page */
 
-enum { JOIN_STEP_NS = 500000, JOIN_MOST_NS = 30000000 };
+enum { JOIN_STEP_NS = 500000, JOIN_MOST_NS = 100000000 };
 
 static struct {
 	struct ol_slice_map map; /* page null: there is none */

@@ -258,6 +258,8 @@ static bool lend(const struct programs *programs, const struct program *program,
 
 	if (fd < 0)
 		return false;
+	if (programs->any_place)
+		*programs->any_place = true;
 	memcpy(place, &slot, sizeof(slot));
 	if (may_name(program, thread)) {
 		slot->entry.thread = name;

@@ -24,6 +24,7 @@ struct program {
 
 struct programs {
 	int places; /* the map of the threads' places: a pointer to the slot, and what begins as zeros */
+	bool *any_place;    /* if not null, set once one of them is in it */
 	const char *socket; /* its path */
 	struct robust_list_head *pages;
 	/* The caller's signals, the socket or -1; then of each program its socket and its pidfd. */

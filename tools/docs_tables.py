@@ -281,6 +281,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "guest-claims": guest_claims,
     "scheduler": scheduler_measured.scheduler_table,
     "scheduler-neighbours": scheduler_measured.neighbours_table,
+    "scheduler-papers": scheduler_measured.papers_table,
     "scheduler-preempted": scheduler_measured.preempted_table,
     "scheduler-programs": scheduler_measured.programs_table,
     "scheduler-switches": scheduler_measured.switches_table,

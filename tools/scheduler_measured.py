@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/results/scheduler.md, from docs/measured/scheduler.json.
+"""The tables of docs/results/scheduler*.md, from docs/measured/scheduler.json.
 
 The file has what `overlock guest sched --json` wrote in some boots. Rates of different boots are
 not compared: a lock or a program with its threads is a row, and all of a row is of one boot.
@@ -47,13 +47,16 @@ def _by_row(boots: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[str, A
         yield name, threads, cells
 
 
+def _short(rate: float) -> str:
+    return f"{rate / 1000:,.0f} k" if rate >= 10_000 else f"{rate:,.0f}"
+
+
 def _shown(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return ""
     rate, wait = cell["rates"][0], cell["p99_us"][0]
-    shown = f"{rate / 1000:,.0f} k" if rate >= 10_000 else f"{rate:,.0f}"
     long = f"{wait / 1000:.0f} ms" if wait >= 1000 else f"{wait:.0f} µs"
-    return f"{shown} / {long} / {cell['jain'][0]:.2f}"
+    return f"{_short(rate)} / {long} / {cell['jain'][0]:.2f}"
 
 
 def _rates(boots: list[dict[str, Any]], what: str) -> str:
@@ -93,7 +96,7 @@ def preempted_table() -> str:
     """Waiters and holders that were preempted, of a thousand acquisitions."""
     lines = []
     for name, threads, cells in _by_row(_with_cells(programs=False, counted=True)):
-        for under, cell in cells.items():
+        for under, cell in cells.items() if "kernel" in cells else ():
             acquired, lwp, lhp = (sum(cell[key]) for key in ("acquired", "lwp", "lhp"))
             counts = [f"{lwp} ({_per(lwp, acquired)})", f"{lhp} ({_per(lhp, acquired)})"]
             rate = f"{cell['rates'][0]:,.0f}"
@@ -101,6 +104,20 @@ def preempted_table() -> str:
     lines.sort(key=lambda line: (int(line[0]), line[1]))
     heads = ["threads", "lock", "under", "rate", "acquired", "preempted in line", "while holding"]
     return table(heads, lines)
+
+
+def papers_table() -> str:
+    """The paper's locks under `overlock sched` alone: rate, and who was preempted of a thousand."""
+    rows: dict[str, dict[int, str]] = {}
+    for name, threads, cells in _by_row(_with_cells(programs=False, counted=True)):
+        if "kernel" not in cells:
+            cell = cells["sched"]
+            acquired, lwp, lhp = (sum(cell[key]) for key in ("acquired", "lwp", "lhp"))
+            shown = f"{_short(cell['rates'][0])} / {_per(lwp + lhp, acquired)}"
+            rows.setdefault(name, {})[threads] = f"{shown} / {cell['jain'][0]:.2f}"
+    columns = sorted({threads for row in rows.values() for threads in row})
+    lines = [[f"`{name}`", *(row.get(n, "") for n in columns)] for name, row in rows.items()]
+    return table(["lock", *(f"{n} threads" for n in columns)], lines)
 
 
 def _said(word: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -42,9 +42,6 @@ struct scx_exit_info {
 	char *msg;
 } KERNELS;
 
-struct scx_init_task_args {
-	bool fork;
-} KERNELS;
 struct scx_exit_task_args {
 	bool cancelled;
 } KERNELS;
@@ -55,9 +52,7 @@ struct sched_ext_ops {
 	void (*dispatch)(__s32 cpu, struct task_struct *prev);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
-	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*enable)(struct task_struct *p);
-	__s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	__s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);

@@ -170,6 +170,7 @@ static struct sched_bpf *load(void)
 	programs->rodata->defers = asked.defer;
 	programs->rodata->leads = asked.lead;
 	programs->rodata->nr_cpus = cpus;
+	programs->rodata->loader = getpid();
 	bpf_map__set_max_entries(programs->maps.cpus, cpus);
 	if (sched_bpf__load(programs))
 		FAIL(FAILED, "the kernel does not take the scheduler: %s", said);
@@ -242,6 +243,7 @@ int main(int argc, char **argv)
 	bpf = load();
 	if (!programs_begin(&programs_, signals, bpf_map__fd(bpf->maps.places)))
 		FAIL(FAILED, "no memory: %s", strerror(errno));
+	programs_.any_place = &bpf->bss->any_place;
 	if (asked.publish && !programs_listen(&programs_, asked.socket))
 		FAIL(FAILED, "%s cannot be the socket: %s", asked.socket, strerror(errno));
 	link = bpf_map__attach_struct_ops(bpf->maps.overlock);

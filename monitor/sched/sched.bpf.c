@@ -24,6 +24,7 @@ const volatile bool keeps = true;     /* by a timer; else the kernel's tick ends
 const volatile bool publishes = true; /* on the pages */
 const volatile bool defers = true;
 const volatile bool leads = true; /* a named thread first */
+const volatile __s32 loader;	  /* the process of overlock-sched */
 
 /* Why the kernel took the scheduler away; read by overlock-sched. */
 int ended;
@@ -36,30 +37,15 @@ enum { QUEUE = 0 };
 
 static __u64 vtime_now; /* of the first in the queue when a thread last began to run */
 
-struct mine {
-	__u64 id, begin, end; /* of the slice */
-	__u64 charged;	      /* the time until which this thread has paid */
-	__u32 seq;
-	bool on;
-	bool yielded;
-	bool put_off; /* the end of this slice, once */
-	bool goes_on; /* the slice was interrupted, and is not over */
-};
+/* Set once a thread has a place: until then nobody looks for one. */
+bool any_place;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct mine);
-} threads SEC(".maps");
-
-/* Of each thread that has one, its slot: memory of overlock-sched, pinned when it is told to us. */
+/* Of each thread that has one: its slot, memory of overlock-sched that is pinned when it is told to us. */
 struct place {
 	struct slot __attribute__((btf_type_tag("uptr"))) * slot;
+	__u64 id; /* of the last slice */
+	__u64 seq;
 };
-
-/* The compiler describes a structure that is only pointed to by no more than its name. */
-struct slot described;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -68,11 +54,25 @@ struct {
 	__type(value, struct place);
 } places SEC(".maps");
 
+/* The compiler describes a structure that is only pointed to by no more than its name. */
+struct slot described;
+
+struct slice {
+	__u64 begin, end;
+	bool put_off; /* its end, once */
+};
+
+/* All is kept by the CPU, not by the thread: to find what belongs to a thread costs more. */
 struct cpu {
 	struct bpf_timer timer;
-	__u64 armed;  /* when it ends; 0: it has ended */
-	__s32 thread; /* whose slice it will end */
-	__u64 left;   /* when the last one stopped */
+	__u64 armed;	    /* when it ends; 0: it has ended */
+	__s32 thread;	    /* who runs; 0: none of ours */
+	__s32 interrupted;  /* who was, with `rest`, and will be next here */
+	struct slice slice; /* of who runs */
+	struct slice rest;
+	__u64 charged; /* the time until which who runs has paid */
+	__u64 left;    /* when the last one stopped */
+	bool placed;   /* does who runs have a place? */
 };
 
 struct {
@@ -131,64 +131,68 @@ static __always_inline __u64 weighted(const struct task_struct *p, __u64 ns)
 	return weight ? ns * 100 / weight : ns;
 }
 
+static __always_inline struct cpu *cpu_of(const struct task_struct *p)
+{
+	__u32 key = scx_bpf_task_cpu(p);
+
+	return bpf_map_lookup_elem(&cpus, &key);
+}
+
 /* The page. */
+
+static __always_inline struct place *place_of(struct task_struct *p)
+{
+	return any_place ? bpf_task_storage_get(&places, p, 0, 0) : 0;
+}
 
 static __always_inline struct slot *slot_of(struct task_struct *p)
 {
-	struct place *place = bpf_task_storage_get(&places, p, 0, 0);
+	struct place *place = place_of(p);
 
 	return place ? place->slot : 0;
 }
 
-/* The exchanges order what is between them. Nothing is read back: the program may write there, too. */
-static __always_inline void publish(struct task_struct *p, struct mine *m, __u64 now)
+/*
+ * The thread's slice, if there is one; else it is off its CPU. The exchanges order what is between
+ * them. Nothing is read back: the program may write there, too.
+ */
+static __always_inline void publish(struct task_struct *p, struct place *place,
+				    const struct slice *slice, __u64 now)
 {
-	struct slot *slot = publishes ? slot_of(p) : 0;
+	struct slot *slot = place ? place->slot : 0;
 	struct ol_slice_entry *there;
 
 	if (!slot)
 		return;
 	there = &slot->entry;
-	__sync_lock_test_and_set(&there->seq, m->seq + 1);
-	there->running = m->on ? OL_SLICE_ON : OL_SLICE_OFF;
-	there->id = m->id;
-	there->begin = m->on ? m->begin : OL_SLICE_UNKNOWN;
-	there->end = m->on && keeps ? m->end : OL_SLICE_UNKNOWN;
+	__sync_lock_test_and_set(&there->seq, place->seq + 1);
+	there->running = slice ? OL_SLICE_ON : OL_SLICE_OFF;
+	there->id = place->id;
+	there->begin = slice ? slice->begin : OL_SLICE_UNKNOWN;
+	there->end = slice && keeps ? slice->end : OL_SLICE_UNKNOWN;
 	there->sure = there->end;
 	there->published = now;
 	there->thread = p->pid;
-	m->seq += 2;
-	__sync_lock_test_and_set(&there->seq, m->seq);
+	place->seq += 2;
+	__sync_lock_test_and_set(&there->seq, place->seq);
 }
 
 /* Time. */
 
-static __always_inline void charge(struct task_struct *p, struct mine *m, __u64 now)
+static __always_inline void charge(struct task_struct *p, struct cpu *cpu, __u64 now)
 {
-	if (before(m->charged, now))
-		p->scx.dsq_vtime += weighted(p, now - m->charged);
-	m->charged = now;
+	if (before(cpu->charged, now))
+		p->scx.dsq_vtime += weighted(p, now - cpu->charged);
+	cpu->charged = now;
 }
 
 /* A switch takes less; after a longer time the CPU was idle. */
 #define SWITCH_NS	50000
 
 /* Who comes pays for the switch, else those that switch often would have more than they pay for. */
-static __always_inline __u64 pays_since(struct task_struct *p, __u64 now)
+static __always_inline __u64 pays_since(const struct cpu *cpu, __u64 now)
 {
-	__u32 key = scx_bpf_task_cpu(p);
-	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
-
-	return cpu && now - cpu->left < SWITCH_NS ? cpu->left : now;
-}
-
-static __always_inline void note_leaving(struct task_struct *p, __u64 now)
-{
-	__u32 key = scx_bpf_task_cpu(p);
-	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
-
-	if (cpu)
-		cpu->left = now;
+	return now - cpu->left < SWITCH_NS ? cpu->left : now;
 }
 
 /*
@@ -204,29 +208,30 @@ static __always_inline void start_timer(struct cpu *cpu, __u64 end)
 	bpf_timer_start(&cpu->timer, end, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
-static __always_inline void end_at(struct task_struct *p, struct mine *m, __u64 end)
+static __always_inline void end_at(struct cpu *cpu, __u64 end)
 {
-	__u32 key = scx_bpf_task_cpu(p);
-	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
-
-	m->end = end;
-	if (!keeps || !cpu)
-		return;
-	cpu->thread = p->pid;
-	start_timer(cpu, end);
+	cpu->slice.end = end;
+	if (keeps)
+		start_timer(cpu, end);
 }
+
+/* How far time may lag behind: to find who is first takes as long as a quarter of a switch. */
+#define LAG_NS	100000
+
+static __u64 advanced;
 
 /*
  * Time goes on with who has had the least, not with who runs: that may be a thread that was led, and all
  * that enter the queue behind it would lose what they still have to get.
  */
-static __always_inline void advance(const struct task_struct *running)
+static __always_inline void advance(const struct task_struct *running, __u64 now)
 {
 	__u64 least = running->scx.dsq_vtime;
 	struct task_struct *p;
 
-	if (!before(vtime_now, least))
+	if (now - advanced < LAG_NS || !before(vtime_now, least))
 		return;
+	advanced = now;
 	bpf_for_each(scx_dsq, p, QUEUE, 0)
 	{
 		if (before(p->scx.dsq_vtime, least))
@@ -237,32 +242,41 @@ static __always_inline void advance(const struct task_struct *running)
 		vtime_now = least;
 }
 
-/* A slice after the one that is over, without leaving the CPU. */
-static __always_inline void renew(struct task_struct *p, struct mine *m, __u64 now)
+static __always_inline __u64 slice_given(void)
 {
-	advance(p);
-	m->put_off = m->yielded = false;
-	p->scx.slice = slice_ns + (keeps ? GUARD_NS : 0);
-	end_at(p, m, now + slice_ns);
-	publish(p, m, now);
+	return slice_ns + (keeps ? GUARD_NS : 0);
+}
+
+/* A slice after the one that is over, without leaving the CPU. */
+static __always_inline void renew(struct task_struct *p, struct cpu *cpu, __u64 now)
+{
+	struct place *place = place_of(p);
+
+	advance(p, now);
+	cpu->slice.put_off = false;
+	cpu->placed = place;
+	p->scx.slice = slice_given();
+	end_at(cpu, now + slice_ns);
+	publish(p, place, &cpu->slice, now);
 	COUNT_UP(alone, 1);
 }
 
 /* True if the end was put off. */
-static __always_inline bool put_off(struct task_struct *p, struct mine *m, __u64 now)
+static __always_inline bool put_off(struct task_struct *p, struct cpu *cpu, __u64 now)
 {
-	struct slot *slot = slot_of(p);
+	struct place *place = place_of(p);
+	struct slot *slot = place ? place->slot : 0;
 
 	if (!slot || !slot->words.defer)
 		return false;
-	if (m->put_off) {
+	if (cpu->slice.put_off) {
 		COUNT_UP(overdue, 1);
 		return false;
 	}
-	m->put_off = true;
+	cpu->slice.put_off = true;
 	slot->words.granted = 1;
-	end_at(p, m, now + defer_ns);
-	publish(p, m, now);
+	end_at(cpu, now + defer_ns);
+	publish(p, place, &cpu->slice, now);
 	COUNT_UP(deferred, 1);
 	return true;
 }
@@ -274,31 +288,22 @@ static __always_inline bool put_off(struct task_struct *p, struct mine *m, __u64
 static int over(void *map, __u32 *key, struct cpu *cpu)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
-	struct mine *m;
 	__u64 now = bpf_ktime_get_ns();
 
 	cpu->armed = 0;
 	if (p->pid != cpu->thread || !p->pid)
 		return 0;
-	m = bpf_task_storage_get(&threads, p, 0, 0);
-	if (!m || !m->on)
-		return 0;
-	if (before(now, m->end)) {
-		start_timer(cpu, m->end);
+	if (before(now, cpu->slice.end)) {
+		start_timer(cpu, cpu->slice.end);
 		return 0;
 	}
-	if (defers && put_off(p, m, now))
+	if (defers && cpu->placed && put_off(p, cpu, now))
 		return 0;
 	scx_bpf_kick_cpu(*key, NUMBER(scx_kick_flags, SCX_KICK_PREEMPT));
 	return 0;
 }
 
 /* Queueing. */
-
-static __always_inline __u64 slice_given(void)
-{
-	return slice_ns + (keeps ? GUARD_NS : 0);
-}
 
 /* Who slept has at most a slice in hand. */
 static __always_inline __u64 vtime_of(const struct task_struct *p)
@@ -308,6 +313,15 @@ static __always_inline __u64 vtime_of(const struct task_struct *p)
 	return before(p->scx.dsq_vtime, least) ? least : p->scx.dsq_vtime;
 }
 
+/*
+ * For who told it of a new thread waits, and may lose its CPU in a queue meanwhile. What it takes it pays for:
+ * running() takes the head start back.
+ */
+static __always_inline __u64 head_start(const struct task_struct *p)
+{
+	return p->tgid == loader ? slice_ns : 0;
+}
+
 SEC("struct_ops/select_cpu")
 __s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
 {
@@ -315,7 +329,7 @@ __s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
 	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &idle);
 
 	if (idle) {
-		p->scx.dsq_vtime = vtime_of(p);
+		p->scx.dsq_vtime = vtime_of(p) - head_start(p);
 		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(), 0);
 	}
 	return cpu;
@@ -337,8 +351,7 @@ void BPF_PROG(enqueue, struct task_struct *p, __u64 enq_flags)
 				   enq_flags | NUMBER(scx_enq_flags, SCX_ENQ_HEAD));
 		return;
 	}
-	p->scx.dsq_vtime = vtime_of(p);
-	scx_bpf_dsq_insert_vtime(p, QUEUE, slice_given(), p->scx.dsq_vtime, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, QUEUE, slice_given(), vtime_of(p) - head_start(p), enq_flags);
 	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, NUMBER(scx_kick_flags, SCX_KICK_IDLE));
@@ -419,134 +432,140 @@ static __always_inline bool lead(struct task_struct *prev, __s32 cpu)
 	return done;
 }
 
-SEC("struct_ops/dispatch")
-void BPF_PROG(dispatch, __s32 cpu, struct task_struct *prev)
+/* The kernel then ends the slice of a thread that yields, as nothing else does before its end. */
+static __always_inline bool yields(const struct task_struct *p, const struct cpu *cpu, __u64 now)
 {
-	struct mine *m = prev ? bpf_task_storage_get(&threads, prev, 0, 0) : 0;
-	bool runnable = prev && prev->scx.flags & NUMBER(scx_ent_flags, SCX_TASK_QUEUED);
-	__u64 now = bpf_ktime_get_ns();
+	return !p->scx.slice && before(now, cpu->slice.end);
+}
 
-	if (prev && m && runnable) {
-		charge(prev, m, now);
-		if (leads && lead(prev, cpu))
+SEC("struct_ops/dispatch")
+void BPF_PROG(dispatch, __s32 at, struct task_struct *prev)
+{
+	__u32 key = at;
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+	bool runnable = prev && cpu && prev->scx.flags & NUMBER(scx_ent_flags, SCX_TASK_QUEUED);
+	__u64 now = 0;
+
+	if (prev && cpu && runnable) {
+		now = bpf_ktime_get_ns();
+		charge(prev, cpu, now);
+		if (leads && cpu->placed && lead(prev, at))
 			return;
-		if (!m->yielded && goes_on(prev, cpu)) {
-			renew(prev, m, now);
+		if (!yields(prev, cpu, now) && goes_on(prev, at)) {
+			renew(prev, cpu, now);
 			return;
 		}
 	}
 	if (scx_bpf_dsq_move_to_local(QUEUE))
 		return;
-	if (prev && m && runnable)
-		renew(prev, m, now);
+	if (prev && cpu && runnable)
+		renew(prev, cpu, now);
 }
 
 /* Running. */
 
+/* The rest of a slice that was interrupted, or another one. */
+static __always_inline void begin_slice(struct task_struct *p, struct cpu *cpu, __u64 now)
+{
+	bool goes_on = cpu->interrupted == p->pid;
+
+	if (goes_on)
+		cpu->interrupted = 0;
+	if (goes_on && before(now, cpu->rest.end)) {
+		cpu->slice = cpu->rest;
+	} else {
+		if (goes_on)
+			COUNT_UP(broken, 1);
+		cpu->slice.put_off = false;
+		cpu->slice.begin = now;
+		cpu->slice.end = now + slice_ns;
+		p->scx.slice = slice_given();
+		COUNT_UP(slices, 1);
+	}
+	end_at(cpu, cpu->slice.end);
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *p)
 {
-	struct mine *m = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct cpu *cpu = cpu_of(p);
+	struct place *place = place_of(p);
 	__u64 now = bpf_ktime_get_ns();
 
-	advance(p);
-	if (!m)
+	p->scx.dsq_vtime += head_start(p);
+	advance(p, now);
+	if (!cpu)
 		return;
-	m->on = true;
-	m->charged = pays_since(p, now);
-	m->id = m->id ? m->id + 1 : now;
-	if (m->goes_on && before(now, m->end)) {
-		end_at(p, m, m->end);
-	} else {
-		if (m->goes_on)
-			COUNT_UP(broken, 1);
-		m->put_off = false;
-		m->begin = now;
-		p->scx.slice = slice_given();
-		end_at(p, m, now + slice_ns);
-		COUNT_UP(slices, 1);
-	}
-	m->goes_on = m->yielded = false;
-	publish(p, m, now);
+	cpu->thread = p->pid;
+	cpu->placed = place;
+	cpu->charged = pays_since(cpu, now);
+	begin_slice(p, cpu, now);
+	if (!place)
+		return;
+	place->id = now;
+	publish(p, place, &cpu->slice, now);
 }
 
-static __always_inline void note_end(struct mine *m, __u64 now)
+static __always_inline void note_end(const struct cpu *cpu, __u64 now)
 {
 	struct sched_stats *s = counted();
-	__u64 off = before(now, m->end) ? m->end - now : now - m->end;
+	__u64 end = cpu->slice.end, off = before(now, end) ? end - now : now - end;
 
 	if (!s)
 		return;
 	s->taken++;
 	if (off <= WITHIN_NS)
 		s->within++;
-	if (before(now, m->end))
+	if (before(now, end))
 		s->early[step_of(off) % PLACES]++;
 	else
 		s->after[step_of(off) % PLACES]++;
-}
-
-SEC("struct_ops/stopping")
-void BPF_PROG(stopping, struct task_struct *p, bool runnable)
-{
-	struct mine *m = bpf_task_storage_get(&threads, p, 0, 0);
-	__u64 now = bpf_ktime_get_ns();
-
-	if (!m)
-		return;
-	charge(p, m, now);
-	note_leaving(p, now);
-	m->on = false;
-	if (m->put_off)
-		COUNT_UP(deferred_ns, now - (m->end - defer_ns));
-	if (!runnable) {
-		COUNT_UP(slept, 1);
-	} else if (m->yielded) {
-		COUNT_UP(yielded, 1);
-	} else if (p->scx.slice && before(now, m->end)) {
-		m->goes_on = true;
-		COUNT_UP(interrupted, 1);
-	} else {
-		note_end(m, now);
-	}
-	publish(p, m, now);
 }
 
 /*
  * Who yields goes behind those who wait; to that end it pays for the rest of the slice, unless it names the
  * thread that shall run.
  */
-SEC("struct_ops/yield")
-bool BPF_PROG(yield, struct task_struct *from, struct task_struct *to)
+static __always_inline __u64 pays_until(const struct cpu *cpu, const struct place *place,
+					bool yielded, __u64 now)
 {
-	struct mine *m = bpf_task_storage_get(&threads, from, 0, 0);
-	struct slot *slot = slot_of(from);
-	__u64 now = bpf_ktime_get_ns();
+	struct slot *slot = leads && place ? place->slot : 0;
 
-	from->scx.slice = 0;
-	if (!m)
-		return false;
-	m->yielded = true;
-	if (leads && slot && slot->words.waits_for)
-		return false;
-	if (before(now, m->end))
-		from->scx.dsq_vtime += weighted(from, m->end - now);
-	return false;
+	return yielded && !(slot && slot->words.waits_for) ? cpu->slice.end : now;
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(stopping, struct task_struct *p, bool runnable)
+{
+	struct cpu *cpu = cpu_of(p);
+	struct place *place;
+	__u64 now = bpf_ktime_get_ns();
+	bool yielded;
+
+	if (!cpu)
+		return;
+	place = cpu->placed ? place_of(p) : 0;
+	yielded = runnable && yields(p, cpu, now);
+	charge(p, cpu, pays_until(cpu, place, yielded, now));
+	cpu->left = now;
+	cpu->thread = 0;
+	if (cpu->slice.put_off)
+		COUNT_UP(deferred_ns, now - (cpu->slice.end - defer_ns));
+	if (!runnable) {
+		COUNT_UP(slept, 1);
+	} else if (yielded) {
+		COUNT_UP(yielded, 1);
+	} else if (before(now, cpu->slice.end)) {
+		cpu->interrupted = p->pid;
+		cpu->rest = cpu->slice;
+		COUNT_UP(interrupted, 1);
+	} else {
+		note_end(cpu, now);
+	}
+	publish(p, place, 0, now);
 }
 
 /* Coming and going. */
-
-/*
- * Here memory can be waited for. It fails all the same while a thread of this CPU was preempted among
- * the storage of tasks, as the one that frees an earlier scheduler's: running() tries again. An error would
- * end the scheduler, or have fork() fail.
- */
-SEC("struct_ops.s/init_task")
-__s32 BPF_PROG(init_task, struct task_struct *p, struct scx_init_task_args *args)
-{
-	bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return 0;
-}
 
 SEC("struct_ops/enable")
 void BPF_PROG(enable, struct task_struct *p)
@@ -558,14 +577,13 @@ void BPF_PROG(enable, struct task_struct *p)
 SEC("struct_ops/exit_task")
 void BPF_PROG(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	struct mine *m = bpf_task_storage_get(&threads, p, 0, 0);
-	struct slot *slot = slot_of(p);
+	struct place *place = place_of(p);
+	struct slot *slot = place ? place->slot : 0;
 
-	if (!m || !slot || slot->entry.thread != (__u32)p->pid)
+	if (!slot || slot->entry.thread != (__u32)p->pid)
 		return;
-	m->on = false;
-	m->id = 0;
-	publish(p, m, 0);
+	place->id = 0;
+	publish(p, place, 0, 0);
 }
 
 static int begin_timer(__u32 i, void *unused)
@@ -602,9 +620,7 @@ struct sched_ext_ops overlock = {
 	.dispatch = (void *)dispatch,
 	.running = (void *)running,
 	.stopping = (void *)stopping,
-	.yield = (void *)yield,
 	.enable = (void *)enable,
-	.init_task = (void *)init_task,
 	.exit_task = (void *)exit_task,
 	.init = (void *)init,
 	.exit = (void *)left,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program that has a page: on each line of its input it says what its threads know, or does what it names. */
 #define _GNU_SOURCE
+#include <overlock/lock/i_spin.h>
 #include <overlock/ops.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,13 +9,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uint32_t other;
+static uint32_t other, wants;
+static ol_i_spin_t lock = OL_I_SPIN_INIT;
 
 static void *waits(void *unused)
 {
-	other = ol_self();
-	pause();
+	ol_store_release(&other, ol_self());
+	while (!ol_load_acquire(&wants))
+		usleep(1000);
+	ol_store_release(&wants, 2u);
+	ol_i_spin_lock(&lock);
 	return unused;
+}
+
+/* Main holds the lock, and the other thread has begun to ask for it. */
+static void contend(void)
+{
+	if (!ol_i_spin_trylock(&lock))
+		return;
+	ol_store_release(&wants, 1u);
+	while (ol_load_acquire(&wants) == 1)
+		usleep(1000);
 }
 
 static double ms_from_now(ol_ticks_t t)
@@ -31,9 +46,9 @@ static void says(void)
 {
 	uint64_t id = ol_slice_id();
 
-	printf("id=%llu end_ms=%.0f min_ms=%.0f other=%d self=%u\n", (unsigned long long)id,
-	       ms_from_now(ol_slice_end()), ms_from_now(ol_slice_min()), ol_is_preempted(other),
-	       ol_self());
+	printf("id=%llu end_ms=%.0f min_ms=%.0f other=%d self=%u queued=%d\n",
+	       (unsigned long long)id, ms_from_now(ol_slice_end()), ms_from_now(ol_slice_min()),
+	       ol_is_preempted(other), ol_self(), ol_i_spin_is_contended(&lock));
 }
 
 static void does(const char *what)
@@ -42,6 +57,8 @@ static void does(const char *what)
 		ol_defer_begin();
 	if (!strcmp(what, "done"))
 		ol_defer_end();
+	if (!strcmp(what, "contend"))
+		contend();
 	if (!strcmp(what, "yield"))
 		ol_yield_to(other);
 	if (!strcmp(what, "fork")) {
@@ -63,6 +80,8 @@ int main(void)
 	char line[64];
 	pthread_t thread;
 
+	ol_store_relaxed(&ol_world->tuning.csd,
+			 ol_ticks_from_ns(100000000000)); /* longer than any test */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	ol_self();
 	pthread_create(&thread, NULL, waits, NULL);

@@ -112,10 +112,8 @@ def test_a_lock_that_gives_its_cpu_to_whose_turn_it_is_does_not_collapse(run: Ru
 
 
 def test_a_lock_that_knows_its_slice_does_not_collapse(run: Run) -> None:
-    """With a `csd` of a third of a slice, no thread takes a ticket behind two others."""
-    lock = bench("i_spin@csd=1000000")
-    _, cell, _ = run(f"under sched {lock}")
-    _, alone, _ = run(f"under 'sched --no-publish' {lock}")
+    _, cell, _ = run(f"under sched {bench('i_spin@csd=200000')}")
+    _, alone, _ = run(f"under 'sched --no-publish' {bench('i_spin@csd=200000')}")
     assert cell["acquisitions"] > 10 * alone["acquisitions"]
 
 

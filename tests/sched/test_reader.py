@@ -197,6 +197,24 @@ def test_the_name_of_who_is_waited_for_does_not_stay(
     assert scheduler.words(entry)[2] == 0
 
 
+def test_an_end_that_comes_late_is_not_the_end_of_two_slices(
+    program: Program, scheduler: Scheduler
+) -> None:
+    """The other thread takes no ticket when its end has passed, but when it has another slice."""
+    me = program.says()["self"]
+    thread, entry = next(pair for pair in scheduler.joined if pair[1] != me)
+    page, now = scheduler.pages[0], time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    scheduler.write(page, entry, thread=thread, id=7, end=now + 1_000_000)
+    program.says("contend")
+    time.sleep(0.02)
+    assert not program.says()["queued"]
+    scheduler.write(page, entry, thread=thread, id=8, end=now + 1_000_000_000_000)
+    until = time.monotonic() + HANG_S
+    while not program.says()["queued"] and time.monotonic() < until:
+        time.sleep(0.001)
+    assert program.says()["queued"]
+
+
 def test_a_child_has_a_page_of_its_own(program: Program, scheduler: Scheduler) -> None:
     said = program.says("fork")
     assert len(scheduler.pages) == 2

@@ -69,6 +69,18 @@ static inline ol_ticks_t ol_i_spin_csd(void)
 	return learnt ? learnt : ol_tune(csd);
 }
 
+/*
+ * The slice is over, but its end comes a little late: who takes a ticket now loses its CPU in line. So
+ * the slice counts as gone on only if it has a new end, or after a `csd`.
+ */
+static inline void ol_i_spin_await_next(const struct ol_slice *s)
+{
+	ol_ticks_t late = s->over + ol_i_spin_csd();
+
+	while (ol_slice_lasts(s, late) && !ol_before(late, ol_slice_end()))
+		ol_relax_until(late);
+}
+
 /* Does the slice outlast the critical sections ahead and our own? */
 static inline bool ol_i_spin_is_capable(const struct ol_slice *s, unsigned tickets)
 {
@@ -136,9 +148,11 @@ static inline void ol_i_spin_lock(ol_i_spin_t *l)
 	unsigned slices = 0;
 	struct ol_slice s;
 
-	while (!ol_i_spin_join(&l->line, slices++, &s))
+	while (!ol_i_spin_join(&l->line, slices++, &s)) {
 		while (ol_slice_lasts(&s, s.over))
 			ol_relax_until(s.over);
+		ol_i_spin_await_next(&s);
+	}
 }
 
 static inline void ol_i_spin_unlock(ol_i_spin_t *l)

@@ -48,8 +48,10 @@ static inline void ol_i_spin_pv_lock(ol_i_spin_pv_t *l)
 	unsigned slices = 0;
 	struct ol_slice s;
 
-	while (!ol_i_spin_join(&l->line, slices++, &s))
+	while (!ol_i_spin_join(&l->line, slices++, &s)) {
 		ol_slice_yield(&s, s.over);
+		ol_i_spin_await_next(&s);
+	}
 }
 
 static inline void ol_i_spin_pv_unlock(ol_i_spin_pv_t *l)
