@@ -228,6 +228,12 @@ suite(check-foreign QUICK SECONDS 40
 	BUILD overlock-check
 	COMMAND "pytest tests/check/foreign")
 
+suite(check-conditions SECONDS 45
+	WHAT "condition variables in the model checker: no wake-up is lost, also beside deadlines; the last waiter may free one; mutants"
+	PATHS include/overlock/cond.h include/overlock/checked.h check engine tests/check/conditions
+	BUILD overlock-check
+	COMMAND "pytest tests/check/conditions")
+
 suite(weakening SECONDS 140
 	WHAT "every memory order of every lock, dropped: the checker reports the failure under C11"
 	PATHS include/overlock check engine tests/check
