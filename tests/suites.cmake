@@ -228,11 +228,11 @@ suite(check-foreign QUICK SECONDS 40
 	BUILD overlock-check
 	COMMAND "pytest tests/check/foreign")
 
-suite(check-conditions SECONDS 45
-	WHAT "condition variables in the model checker: no wake-up is lost, also beside deadlines; the last waiter may free one; mutants"
-	PATHS include/overlock/cond.h include/overlock/checked.h check engine tests/check/conditions
+suite(check-calls SECONDS 90
+	WHAT "what is made of any lock, in the model checker: condition variables lose no wake-up, also beside deadlines, and the last waiter may free one; lock_or_fail notices each circle of waits and nothing else; mutants"
+	PATHS include/overlock/cond.h include/overlock/or_fail.h include/overlock/checked.h check engine tests/check/conditions tests/check/or_fail
 	BUILD overlock-check
-	COMMAND "pytest tests/check/conditions")
+	COMMAND "pytest tests/check/conditions tests/check/or_fail")
 
 suite(weakening SECONDS 140
 	WHAT "every memory order of every lock, dropped: the checker reports the failure under C11"

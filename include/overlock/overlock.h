@@ -16,9 +16,10 @@
  */
 #include <overlock/ops.h>
 #include <overlock/cond.h>
+#include <overlock/or_fail.h>
 #include <overlock/locks.h>
 
-#define OL_LOCK(id, ...)	OL_DEFINE_COND(id)
+#define OL_LOCK(id, gives_up, ...)	OL_DEFINE_COND(id) OL_DEFINE_OR_FAIL_##gives_up(id)
 #include <overlock/locks.def>
 #undef OL_LOCK
 
@@ -29,6 +30,8 @@ typedef ol_overlock_t ol_mutex_t;
 #define ol_mutex_trylock		ol_overlock_trylock
 #define ol_mutex_timedlock		ol_overlock_timedlock
 #define ol_mutex_unlock			ol_overlock_unlock
+#define ol_mutex_lock_or_fail		ol_overlock_lock_or_fail
+#define ol_mutex_unlock_or_fail		ol_overlock_unlock_or_fail
 #define ol_mutex_is_locked		ol_overlock_is_locked
 #define ol_mutex_is_contended		ol_overlock_is_contended
 #define ol_mutex_cond_wait		ol_overlock_cond_wait

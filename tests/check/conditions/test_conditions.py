@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Condition variables (include/overlock/cond.h) in the model checker: no wake-up is lost, a waiter
-that gives up takes none along, and the memory may be freed once the waits have returned. Each mutant
-lacks one of these."""
+that gives up takes none along, and the memory may be freed once the waits have returned. Each
+mutant lacks one of these."""
 
 import json
 import subprocess
