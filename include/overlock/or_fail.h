@@ -50,19 +50,14 @@ uint32_t ol_held_last(void); /* no id above it has a row */
 
 /* A context's own list. */
 
-/* Where it is; `held` if it is not there. */
+/* Its position, from 1; 0 if it is not in the list. The youngest first: most are released in that order. */
 static inline uint32_t ol_held_find(const struct ol_held_row *row, const void *l)
 {
-	uint32_t i = 0, held = ol_load_acquire(&row->held);
+	uint32_t i = ol_load_acquire(&row->held);
 
-	while (i < held && ol_load_acquire(&row->locks[i]) != l)
-		i++;
+	while (i && ol_load_acquire(&row->locks[i - 1]) != l)
+		i--;
 	return i;
-}
-
-static inline bool ol_held_has(const struct ol_held_row *row, const void *l)
-{
-	return ol_held_find(row, l) < ol_load_relaxed(&row->held);
 }
 
 /* The count first: a signal handler then leaves the new entry alone. */
@@ -82,23 +77,28 @@ static inline void ol_held_add(const void *l)
 	ol_store_release(&row->locks[held], l);
 }
 
+static inline bool ol_held_remove_unlisted(struct ol_held_row *row)
+{
+	uint32_t unlisted = ol_load_relaxed(&row->unlisted);
+
+	if (unlisted)
+		ol_store_relaxed(&row->unlisted, unlisted - 1);
+	return unlisted != 0;
+}
+
 /* False if this context does not have it. */
 static inline bool ol_held_remove(const void *l)
 {
 	struct ol_held_row *row = ol_held_mine();
-	uint32_t i, held, unlisted;
+	uint32_t i, held;
 
 	if (!row)
 		return true;
 	i = ol_held_find(row, l);
+	if (!i)
+		return ol_held_remove_unlisted(row);
 	held = ol_load_relaxed(&row->held);
-	if (i == held) {
-		unlisted = ol_load_relaxed(&row->unlisted);
-		if (unlisted)
-			ol_store_relaxed(&row->unlisted, unlisted - 1);
-		return unlisted != 0;
-	}
-	ol_store_release(&row->locks[i], ol_load_relaxed(&row->locks[held - 1]));
+	ol_store_release(&row->locks[i - 1], ol_load_relaxed(&row->locks[held - 1]));
 	ol_store_release(&row->locks[held - 1], (const void *)0);
 	ol_store_release(&row->held, held - 1);
 	return true;
@@ -119,7 +119,7 @@ static inline bool ol_held_see(struct ol_held_seen *seen, const void *l)
 
 	seen->wait = ol_load_acquire(&row->waits);
 	seen->waits_for = ol_load_acquire(&row->waits_for);
-	return seen->waits_for && ol_held_has(row, l) && ol_load_acquire(&row->waits) == seen->wait;
+	return seen->waits_for && ol_held_find(row, l) && ol_load_acquire(&row->waits) == seen->wait;
 }
 
 /* Who has it, and waits. */
@@ -168,7 +168,7 @@ static inline int ol_held_wait_begin(struct ol_held_wait *w, const void *l)
 	w->row = ol_held_mine();
 	if (!w->row)
 		return 0;
-	if (ol_held_has(w->row, l))
+	if (ol_held_find(w->row, l))
 		return EDEADLK;
 	w->before = ol_load_relaxed(&w->row->waits_for);
 	ol_add_release(&w->row->waits, 1u);

@@ -39,6 +39,9 @@ def test_no_lock_takes_more_than_its_kind(counted: Counted) -> None:
         lock.id for lock in defs.load().locks.values() if "elides" in lock.traits
     }
     assert set(columns["inlined"]) == locks | {"self", "node"}
+    timed = {lock.id for lock in defs.load().locks.values() if lock.gives_up == "timed"}
+    assert set(columns["or_fail"]) == timed
+    assert all(columns["inlined"][lock] < columns["or_fail"][lock] for lock in timed)
     assert all(lock in done.stdout for lock in locks)
 
 

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Condition variables: the order of wake-ups, with each of their parts called by itself; every lock, with
-// more threads than CPUs; deadlines, signals, fork, and the C++ class.
+// Condition variables: the order of wake-ups, with each of their parts called by itself; every
+// lock, with more threads than CPUs; deadlines, signals, fork, and the C++ class.
+//
+//	native-cond-plain --report [SECONDS]
+//
+// compares their speed with that of the standard library's, which are glibc's.
 #include "support.hpp"
 
 #include <overlock/overlock.hpp>
 
-#include <mutex>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 
 #include <sys/wait.h>
 
@@ -15,7 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The parts, by one thread: sleep() returns at once where a wake-up is there or the deadline has come.
+// The parts, by one thread: sleep() returns at once where a wake-up is there or the deadline has
+// come.
 class Queue : public testing::Test {
 protected:
     ol_node *wait() { return ol_cond_prepare(&c); }
@@ -24,9 +30,7 @@ protected:
         EXPECT_TRUE(is_woken(node));
         return is_woken(node) && ol_cond_finish(&c, ol_cond_sleep(&c, node, OL_NEVER));
     }
-    bool gives_up(ol_node *node) {
-        return !ol_cond_finish(&c, ol_cond_sleep(&c, node, ol_now()));
-    }
+    bool gives_up(ol_node *node) { return !ol_cond_finish(&c, ol_cond_sleep(&c, node, ol_now())); }
     bool is_empty() const { return !c.last && !c.granted && !ol_pv_byte_is_locked(&c.lock); }
 
     ol_cond_t c = OL_COND_INIT;
@@ -310,7 +314,8 @@ TEST(CondMutex, SignalHandlersDoNotEndAWait) {
     other.join();
 }
 
-// Initialised again, it works in the child, whose other threads are gone with their places in the queue.
+// Initialised again, it works in the child, whose other threads are gone with their places in the
+// queue.
 TEST(CondFork, WorksInTheChildOnceItIsInitialisedAgain) {
     Default d;
     std::thread waiter([&] {
@@ -328,7 +333,7 @@ TEST(CondFork, WorksInTheChildOnceItIsInitialisedAgain) {
         ol_node *node = ol_cond_prepare(&d.changed);
         ol_cond_signal(&d.changed);
         _exit(empty && ol_cond_finish(&d.changed, ol_cond_sleep(&d.changed, node, OL_NEVER)) ? 0
-                                                                                            : 1);
+                                                                                             : 1);
     }
     int status = 1;
     EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -398,4 +403,103 @@ TEST(CondClass, EndsByEitherClock) {
     static_assert(sizeof(overlock::condition_variable) <= 16 && sizeof(overlock::mutex) == 4);
 }
 
+// The report: items through a buffer of 16, and meetings of all threads, per second.
+
+template <class Mutex, class Cond> struct Pipe {
+    Mutex lock;
+    Cond filled, space;
+    uint64_t items = 0;
+
+    void turn(bool puts, uint64_t &done, const std::atomic<bool> &stop) {
+        std::unique_lock guard(lock);
+        Cond &mine = puts ? space : filled, &other = puts ? filled : space;
+        mine.wait(guard, [&] { return stop || (puts ? items < 16 : items > 0); });
+        items += puts ? 1 : -1;
+        done++;
+        guard.unlock();
+        other.notify_one();
+    }
+    void end() {
+        const std::unique_lock guard(lock);
+        filled.notify_all();
+        space.notify_all();
+    }
+};
+
+template <class Mutex, class Cond> struct Meeting {
+    Mutex lock;
+    Cond met;
+    unsigned here = 0, all;
+    uint64_t meetings = 0;
+
+    void turn(uint64_t &done, const std::atomic<bool> &stop) {
+        std::unique_lock guard(lock);
+        const uint64_t now = meetings;
+        if (++here == all) {
+            here = 0;
+            meetings++;
+            met.notify_all();
+        }
+        met.wait(guard, [&] { return stop || meetings != now; });
+        done++;
+    }
+    void end() {
+        const std::unique_lock guard(lock);
+        met.notify_all();
+    }
+};
+
+double per_second(auto &subject, unsigned threads, double seconds, auto turn) {
+    std::atomic<bool> stop = false;
+    std::atomic<uint64_t> all = 0;
+    std::thread clock([&] {
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+        stop = true;
+        subject.end();
+    });
+    together(threads, [&](unsigned me) {
+        uint64_t mine = 0;
+        while (!stop)
+            turn(me, mine, stop);
+        all += mine;
+    });
+    clock.join();
+    return static_cast<double>(all) / seconds;
+}
+
+template <class Mutex, class Cond> void report(const char *name, unsigned threads, double seconds) {
+    Pipe<Mutex, Cond> pipe;
+    Meeting<Mutex, Cond> meeting{.all = threads};
+    const double items =
+        per_second(pipe, threads, seconds, [&](unsigned me, auto &done, auto &stop) {
+            pipe.turn(me % 2 == 0, done, stop);
+        });
+    const double met = per_second(meeting, threads, seconds, [&](unsigned, auto &done, auto &stop) {
+        meeting.turn(done, stop);
+    });
+    printf("%-44s %7u %12.0f %12.0f\n", name, threads, items, met / threads);
+}
+
+int report_all(double seconds) {
+    printf("%-44s %7s %12s %12s\n", "mutex, condition variable", "threads", "items/s",
+           "meetings/s");
+    for (int round = 0; round < 3; round++)
+        for (const unsigned threads : {2u, 8u, 64u}) {
+            report<overlock::mutex, overlock::condition_variable>("overlock, overlock", threads,
+                                                                  seconds);
+            report<std::mutex, overlock::condition_variable>("std, overlock", threads, seconds);
+            report<std::mutex, std::condition_variable>("std, std", threads, seconds);
+            report<overlock::mutex, std::condition_variable_any>("overlock, std any", threads,
+                                                                 seconds);
+        }
+    return 0;
+}
+
 } // namespace
+
+int main(int argc, char **argv) {
+    testing::InitGoogleTest(&argc, argv);
+    if (argc > 1 && !strcmp(argv[1], "--report"))
+        return report_all(argc > 2 ? strtod(argv[2], nullptr) : 0.3);
+    return RUN_ALL_TESTS();
+}

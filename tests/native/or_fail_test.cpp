@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Acquisition that fails: circles of two to four threads, a thread that waits for itself, deadlines behind a
-// stopped holder, locks that nobody has, more locks than a row has room for, handlers, fork.
+// Acquisition that fails: circles of two to four threads, a thread that waits for itself, deadlines
+// behind a stopped holder, locks that nobody has, more locks than a row has room for, handlers,
+// fork.
 #include "support.hpp"
 
 #include <overlock/overlock.h>
@@ -80,8 +81,8 @@ TEST_P(OrFail, NobodyReleasesWhatItDoesNotHave) {
     EXPECT_EQ(unlock(0), EPERM);
 }
 
-// Thread i has lock i and waits for the next one, without a deadline. Whoever fails releases what it has, so
-// that the others go on; only if nobody failed would this hang.
+// Thread i has lock i and waits for the next one, without a deadline. Whoever fails releases what
+// it has, so that the others go on; only if nobody failed would this hang.
 TEST_P(OrFail, CircleIsBroken) {
     for (const unsigned threads : {2u, 3u, 4u}) {
         std::atomic<unsigned> holders = 0, failed = 0, entered = 0;

@@ -11,7 +11,7 @@
 #define OF_LOCK(what) JOIN(ol_, LOCK, what)
 #define TEXT_(a) #a
 #define TEXT(a) TEXT_(a)
-#include TEXT(overlock/lock/LOCK.h)
+#include TEXT(overlock / lock / LOCK.h)
 #include <overlock/checked.h>
 #include <overlock/cond.h>
 
@@ -22,67 +22,76 @@ DEFINE_COND(LOCK)
 #define BY_CLOCK false
 #endif
 
-namespace {
+namespace
+{
 
 struct Both {
-    OF_LOCK(_t) lock;
-    uint32_t waits, ready;
-    ol_cond_t cond;
+	OF_LOCK(_t) lock;
+	uint32_t waits, ready;
+	ol_cond_t cond;
 };
 
-Both *of(void *o) {
-    return static_cast<Both *>(o);
+Both *of(void *o)
+{
+	return static_cast<Both *>(o);
 }
 
-void lock(void *o) {
-    OF_LOCK(_lock)(&of(o)->lock);
+void lock(void *o)
+{
+	OF_LOCK(_lock)(&of(o)->lock);
 }
 
-void unlock(void *o) {
-    OF_LOCK(_unlock)(&of(o)->lock);
+void unlock(void *o)
+{
+	OF_LOCK(_unlock)(&of(o)->lock);
 }
 
-void wait(void *o) {
+void wait(void *o)
+{
 #ifdef TIMED
-    if (ol_self() == 1) {
-        OF_LOCK(_cond_timedwait)(&of(o)->cond, &of(o)->lock, ol_after(1, 100));
-        return;
-    }
+	if (ol_self() == 1) {
+		OF_LOCK(_cond_timedwait)(&of(o)->cond, &of(o)->lock, ol_after(1, 100));
+		return;
+	}
 #endif
-    OF_LOCK(_cond_wait)(&of(o)->cond, &of(o)->lock);
+	OF_LOCK(_cond_wait)(&of(o)->cond, &of(o)->lock);
 }
 
-void wake_one(void *o) {
-    ol_cond_signal(&of(o)->cond);
+void wake_one(void *o)
+{
+	ol_cond_signal(&of(o)->cond);
 }
 
-void wake_all(void *o) {
-    ol_cond_broadcast(&of(o)->cond);
+void wake_all(void *o)
+{
+	ol_cond_broadcast(&of(o)->cond);
 }
 
-void lock_and_wait(void *o) {
-    lock(o);
-    if (ol_self() == 1) {
-        ol_store_relaxed(&of(o)->waits, 1u);
-        while (!ol_load_relaxed(&of(o)->ready))
-            wait(o);
-        return;
-    }
-    while (!ol_load_relaxed(&of(o)->waits)) {
-        unlock(o);
-        ol_relax();
-        lock(o);
-    }
+void lock_and_wait(void *o)
+{
+	lock(o);
+	if (ol_self() == 1) {
+		ol_store_relaxed(&of(o)->waits, 1u);
+		while (!ol_load_relaxed(&of(o)->ready))
+			wait(o);
+		return;
+	}
+	while (!ol_load_relaxed(&of(o)->waits)) {
+		unlock(o);
+		ol_relax();
+		lock(o);
+	}
 }
 
-void unlock_and_wake(void *o) {
-    bool wakes = ol_self() != 1;
+void unlock_and_wake(void *o)
+{
+	bool wakes = ol_self() != 1;
 
-    if (wakes)
-        ol_store_relaxed(&of(o)->ready, 1u);
-    unlock(o);
-    if (wakes)
-        wake_one(o);
+	if (wakes)
+		ol_store_relaxed(&of(o)->ready, 1u);
+	unlock(o);
+	if (wakes)
+		wake_one(o);
 }
 
 #ifdef FREES
@@ -94,18 +103,18 @@ constexpr bool frees = false;
 } // namespace
 
 extern "C" const ol_checked_lock overlock_checked = {
-    "ol_cond",
-    sizeof(Both),
-    nullptr,
-    frees ? lock_and_wait : lock,
-    frees ? unlock_and_wake : unlock,
-    nullptr,
-    nullptr,
-    nullptr,
-    wait,
-    wake_one,
-    wake_all,
-    nullptr,
-    nullptr,
-    BY_CLOCK,
+	"ol_cond",
+	sizeof(Both),
+	nullptr,
+	frees ? lock_and_wait : lock,
+	frees ? unlock_and_wake : unlock,
+	nullptr,
+	nullptr,
+	nullptr,
+	wait,
+	wake_one,
+	wake_all,
+	nullptr,
+	nullptr,
+	BY_CLOCK,
 };
