@@ -14,7 +14,7 @@
 
 OL_DEFINE_OR_FAIL_timed(overlock)
 
-typedef struct OL_CAPABILITY ol_or_fail {
+	typedef struct OL_CAPABILITY ol_or_fail {
 	ol_overlock_t lock;
 } ol_or_fail_t;
 

@@ -13,13 +13,14 @@
  *	ol_mutex_unlock(&lock);
  *
  * Waiters queue. ol_cond_signal() wakes the first; ol_cond_broadcast() wakes the first of all that wait, and
- * each wakes the next when it has the lock again. So however many wait, one competes for the lock at a time.
+ * each wakes the next: at once, if it finds the lock free, so that it need not do so while it holds it; else when
+ * it has the lock. So however many wait, few compete for the lock at a time.
  *
  * ol_<lock>_cond_wait(c, l) releases `l`, sleeps until it is woken, and acquires `l`.
  * ol_<lock>_cond_timedwait(c, l, until) also returns, false, when `until` has come. A wait returns unwoken
- * only if memory for a queue node is short. A lock chosen at run time, or somebody else's, calls the three
- * parts of a wait: ol_cond_prepare(), before it is released; ol_cond_sleep(); ol_cond_finish(), once it is
- * acquired again.
+ * only if memory for a queue node is short. A lock chosen at run time, or somebody else's, calls the parts of a
+ * wait: ol_cond_prepare(), before it is released; ol_cond_sleep(); ol_cond_relay(), if the lock is free; and
+ * ol_cond_finish(), once it is acquired again.
  *
  * As with POSIX, a waiter sees whatever was done under the lock before the signal. All waits of one time use
  * one lock; who signals need not hold it. Signalling is not for signal handlers. The memory may be freed once
@@ -204,14 +205,20 @@ static inline uint32_t ol_cond_sleep(ol_cond_t *c, struct ol_node *node, ol_tick
 	return woken;
 }
 
+/* Does our duty, if we have one; returns what is left. */
+static inline uint32_t ol_cond_relay(ol_cond_t *c, uint32_t woken)
+{
+	if (woken != OL_COND_RELAY)
+		return woken;
+	ol_pv_byte_lock(&c->lock);
+	ol_cond_unlock_and_wake(c, ol_cond_next(c));
+	return OL_COND_WOKEN;
+}
+
 /* Called with the user's lock acquired again. False if the wait ended by its deadline. */
 static inline bool ol_cond_finish(ol_cond_t *c, uint32_t woken)
 {
-	if (woken == OL_COND_RELAY) {
-		ol_pv_byte_lock(&c->lock);
-		ol_cond_unlock_and_wake(c, ol_cond_next(c));
-	}
-	return woken != OL_COND_TIMED_OUT;
+	return ol_cond_relay(c, woken) != OL_COND_TIMED_OUT;
 }
 
 /* For one lock. */
@@ -223,6 +230,8 @@ static inline bool ol_cond_finish(ol_cond_t *c, uint32_t woken)
 		uint32_t woken;								\
 		ol_##id##_unlock(l);							\
 		woken = ol_cond_sleep(c, node, until);					\
+		if (!ol_##id##_is_locked(l))						\
+			woken = ol_cond_relay(c, woken);				\
 		ol_##id##_lock(l);							\
 		return ol_cond_finish(c, woken);					\
 	}										\

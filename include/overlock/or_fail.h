@@ -119,7 +119,8 @@ static inline bool ol_held_see(struct ol_held_seen *seen, const void *l)
 
 	seen->wait = ol_load_acquire(&row->waits);
 	seen->waits_for = ol_load_acquire(&row->waits_for);
-	return seen->waits_for && ol_held_find(row, l) && ol_load_acquire(&row->waits) == seen->wait;
+	return seen->waits_for && ol_held_find(row, l) &&
+	       ol_load_acquire(&row->waits) == seen->wait;
 }
 
 /* Who has it, and waits. */

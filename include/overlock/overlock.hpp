@@ -77,6 +77,17 @@ inline ol_ticks_t from_now(const std::chrono::duration<Rep, Period> &d)
 		return OL_NEVER;
 	return ol_after(1, ol_ticks_from_ns(static_cast<uint64_t>(ceil<nanoseconds>(d).count())));
 }
+
+/* Known of our locks, and of a std::unique_lock of one; nobody else's can tell. */
+template <class Lock> bool is_free(Lock &lock)
+{
+	if constexpr (requires { lock.is_locked(); })
+		return !lock.is_locked();
+	else if constexpr (requires { lock.mutex()->is_locked(); })
+		return !lock.mutex()->is_locked();
+	else
+		return false;
+}
 } // namespace detail
 
 template <class Traits> class OL_CAPABILITY lock_of
@@ -261,8 +272,9 @@ class condition_variable
 	template <class Lock, class Rep, class Period>
 	std::cv_status wait_for(Lock &lock, const std::chrono::duration<Rep, Period> &patience)
 	{
-		return wait_until_tick(lock, detail::from_now(patience)) ? std::cv_status::no_timeout
-								 : std::cv_status::timeout;
+		return wait_until_tick(lock, detail::from_now(patience))
+			       ? std::cv_status::no_timeout
+			       : std::cv_status::timeout;
 	}
 
 	template <class Lock, class Rep, class Period, class Predicate>
@@ -279,8 +291,7 @@ class condition_variable
 
 	/* A clock that was set meanwhile may say that the time has not come; that is a spurious wake-up. */
 	template <class Lock, class Clock, class Duration>
-	std::cv_status wait_until(Lock &lock,
-				  const std::chrono::time_point<Clock, Duration> &until)
+	std::cv_status wait_until(Lock &lock, const std::chrono::time_point<Clock, Duration> &until)
 	{
 		wait_for(lock, until - Clock::now());
 		return Clock::now() < until ? std::cv_status::no_timeout : std::cv_status::timeout;
@@ -302,13 +313,14 @@ class condition_variable
 	}
 
       private:
-	template <class Lock>
-	bool wait_until_tick(Lock &lock, ol_ticks_t until) OL_UNCHECKED
+	template <class Lock> bool wait_until_tick(Lock &lock, ol_ticks_t until) OL_UNCHECKED
 	{
 		ol_node *node = ol_cond_prepare(&raw);
 
 		lock.unlock();
-		const uint32_t woken = ol_cond_sleep(&raw, node, until);
+		uint32_t woken = ol_cond_sleep(&raw, node, until);
+		if (detail::is_free(lock))
+			woken = ol_cond_relay(&raw, woken);
 		lock.lock();
 		return ol_cond_finish(&raw, woken);
 	}

@@ -427,8 +427,8 @@ template <class Mutex, class Cond> struct Pipe {
 };
 
 template <class Mutex, class Cond> struct Meeting {
-    Mutex lock;
-    Cond met;
+    Mutex lock{};
+    Cond met{};
     unsigned here = 0, all;
     uint64_t meetings = 0;
 

@@ -27,7 +27,16 @@ def compiled(folder: Path, *flags: str, lock: str = "ttas", header: str | None =
         (folder / "overlock").mkdir()
         (folder / "overlock/cond.h").write_text(header)
     out = folder / "condition.so"
-    options = ["-std=c++20", "-O1", "-fPIC", "-shared", "-DOL_PORT_SIM", f"-DLOCK={lock}", *flags]
+    options = [
+        "-std=c++20",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-DOL_PORT_SIM",
+        f"-DLOCK={lock}",
+        f"-DHEADER=<overlock/lock/{lock}.h>",
+        *flags,
+    ]
     includes = [f"-I{folder}", f"-I{TOP}", f"-I{TOP}/include"]
     command = ["g++", *options, *includes, str(HERE / "condition.cpp"), "-o", str(out)]
     subprocess.run(command, check=True)
@@ -117,7 +126,7 @@ UNLOCK = "\tol_pv_byte_unlock(&c->lock);\n\tif (!node)\n\t\treturn;\n\t"
 PREPARE = "struct ol_node *node = ol_cond_prepare(c);"
 RELEASE = "ol_##id##_unlock(l);"
 MUTANTS = [
-    Mutant("relays nothing", "woken == OL_COND_RELAY", "false", "wait 3x1 wwb", LOST),
+    Mutant("relays nothing", "woken != OL_COND_RELAY", "true", "wait 3x1 wwb", LOST),
     Mutant(
         "broadcasts to one",
         "ol_cond_grant(c, UINT32_MAX)",

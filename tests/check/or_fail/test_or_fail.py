@@ -28,7 +28,15 @@ def compiled(
         (folder / "overlock").mkdir()
         (folder / "overlock/or_fail.h").write_text(header)
     out = folder / "or_fail.so"
-    options = ["-std=c++20", "-O1", "-fPIC", "-shared", "-DOL_PORT_SIM", f"-DLOCK={lock}"]
+    options = [
+        "-std=c++20",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-DOL_PORT_SIM",
+        f"-DLOCK={lock}",
+        f"-DHEADER=<overlock/lock/{lock}.h>",
+    ]
     options += [f"-DCONTEXTS={contexts}", *flags]
     includes = [f"-I{folder}", f"-I{TOP}", f"-I{TOP}/include"]
     subprocess.run(
