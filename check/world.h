@@ -212,7 +212,7 @@ public:
     Ticks slice_min(Place place) override;
     bool is_preempted(uint32_t id, Place place) override;
     Ticks quota_end(Place place) override;
-    bool cpu_idle(Place place) override;
+    uint32_t cpu(Place place) override;
     unsigned htm_begin(Place place) override;
     void htm_commit(Place place) override;
     void htm_abort(Place place) override;

@@ -83,7 +83,7 @@ public:
     virtual Ticks csd(Place) { return 0; }
     virtual bool is_preempted(uint32_t id, Place place) = 0;
     virtual Ticks quota_end(Place place) = 0;
-    virtual bool cpu_idle(Place place) = 0;
+    virtual uint32_t cpu(Place place) = 0;
 
     // Transactions: see transaction.h.
     virtual unsigned htm_begin(Place place) = 0;

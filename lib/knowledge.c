@@ -16,6 +16,7 @@
 #endif
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,8 +345,9 @@ void ol_knowledge_start(void)
 		use_chosen();
 }
 
-/* Nobody here knows. */
-bool ol_cpu_idle(void)
+uint32_t ol_cpu(void)
 {
-	return false;
+	int cpu = sched_getcpu();
+
+	return cpu < 0 ? 0 : (uint32_t)cpu;
 }

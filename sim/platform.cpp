@@ -518,8 +518,8 @@ Time Simulation::quota_end(Place) {
     return exhausted && exhausted->is_set() ? exhausted->at() : never;
 }
 
-bool Simulation::cpu_idle(Place) {
-    return !self_->level.policy().anyone_waits(*self_->cpu);
+uint32_t Simulation::cpu(Place) {
+    return self_->cpu->number;
 }
 
 } // namespace ol::simulator

@@ -75,7 +75,7 @@ public:
     Time slice_min(engine::Place) override;
     bool is_preempted(uint32_t id, engine::Place) override;
     Time quota_end(engine::Place) override;
-    bool cpu_idle(engine::Place) override;
+    uint32_t cpu(engine::Place) override;
 
     // Not simulated: as on a machine without transactional memory.
     unsigned htm_begin(engine::Place) override { return 0; }

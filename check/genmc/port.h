@@ -648,7 +648,7 @@ OL_INLINE uint64_t *ol_wait_slot(size_t i)
 #define ol_csd()		((ol_ticks_t)0)
 #define ol_is_preempted(id)	((void)(id), false)
 #define ol_quota_end()		OL_NEVER
-#define ol_cpu_idle()		false
+#define ol_cpu()		0u
 #define ol_htm_works()		false
 #define ol_htm_begin()		0u
 #define ol_htm_commit()		((void)0)

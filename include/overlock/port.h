@@ -87,7 +87,7 @@
  *				(Xen's ratelimit); OL_NEVER unknown
  *	ol_is_preempted(id)	true only if known, of id 0 never
  *	ol_quota_end()		when the CPU quota runs out; OL_NEVER unknown
- *	ol_cpu_idle()		true only if a CPU is known to be idle
+ *	ol_cpu()		the number of the CPU that this context is on, or was a moment ago
  *
  * What a context has learnt, kept by the world; a world may keep nothing.
  *

@@ -117,7 +117,7 @@ private:
     engine::Ticks slice_min(engine::Place) override { unused(); }
     bool is_preempted(uint32_t, engine::Place) override { unused(); }
     engine::Ticks quota_end(engine::Place) override { unused(); }
-    bool cpu_idle(engine::Place) override { unused(); }
+    uint32_t cpu(engine::Place) override { unused(); }
     unsigned htm_begin(engine::Place) override { unused(); }
     void htm_commit(engine::Place) override { unused(); }
     void htm_abort(engine::Place) override { unused(); }

@@ -277,7 +277,6 @@ TEST(Knowledge, ElsewhereSaysUnknown) {
     EXPECT_EQ(ol_slice_min(), OL_NEVER);
     EXPECT_FALSE(ol_is_preempted(1));
     EXPECT_EQ(ol_quota_end(), OL_NEVER);
-    EXPECT_FALSE(ol_cpu_idle());
     ol_defer_begin();
     ol_defer_end();
     ol_yield_to(ol_self());

@@ -11,7 +11,9 @@
  * sections is not preempted within one.
  *
  * The number adapts. A leaver that meets nobody else for a `lease` stays, and wakes one more. Who was preempted
- * becomes the leaver, and wakes nobody.
+ * becomes the leaver, and wakes nobody. The kernel may put the woken one behind a context that runs, and the
+ * leaver's CPU is idle then. So `prompt` after one has left, another probes whether it is alone: for `prompt`, it
+ * waits for somebody else to take the lock. If nobody did, it wakes one that had another CPU last.
  *
  * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims it: then
  * nobody else takes it. If the lock was held for so long that a waiter saw no release, that waiter calls: the
@@ -76,13 +78,14 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 /*
  * Of a lock, in slots of the waiting array:
  *
- *  TURN	when a release is to choose the next leaver
+ *  TURN	when a release is to choose the next leaver; with PROBES in it, one that shall only probe
  *  WORDS	two words: the number of wake-ups, on which sleepers park, doubled, and whether the last one
  *		was called; the leaver
  *
  * The leaver: id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody.
  */
 enum { OL_OVL_TURN, OL_OVL_WORDS };
+#define OL_OVL_PROBES	((ol_ticks_t)1)
 #define OL_OVL_CALLED	1u
 #define OL_OVL_WAKES	2u
 #define OL_OVL_EXCESS	1u
@@ -90,8 +93,8 @@ enum { OL_OVL_TURN, OL_OVL_WORDS };
 #define OL_OVL_ID	128u
 
 /* Keys of those who park. */
-#define OL_OVL_IN_LINE	1u
-#define OL_OVL_CLAIMANT	2u
+#define OL_OVL_CLAIMANT	1u
+#define OL_OVL_IN_LINE	(~OL_OVL_CLAIMANT)
 
 static inline uint64_t *ol_ovl_slot(const ol_overlock_t *l, unsigned which)
 {
@@ -106,6 +109,12 @@ static inline uint32_t *ol_ovl_wakes(const ol_overlock_t *l)
 static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 {
 	return ol_ovl_wakes(l) + 1;
+}
+
+static inline void ol_ovl_turn_after(const ol_overlock_t *l, ol_ticks_t time, ol_ticks_t probes)
+{
+	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN),
+			 (ol_after(1, time) & ~OL_OVL_PROBES) | probes);
 }
 
 static inline uint32_t ol_ovl_releases(uint32_t w)
@@ -124,6 +133,12 @@ static inline bool ol_ovl_was_preempted(ol_ticks_t now)
 
 	ol_store_relaxed(slot, slice);
 	return ((slice ^ then) & 7) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
+}
+
+/* The key of sleepers that had this CPU last, or one that shares its bit: a wake-up leads them back to it. */
+static inline uint32_t ol_ovl_key_here(void)
+{
+	return OL_OVL_CLAIMANT << (1 + ol_cpu() % 31);
 }
 
 /* Waking. */
@@ -222,7 +237,7 @@ static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint3
 	    ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)) /* [S] */
 		return;
 	ol_count(OL_PARK);
-	ol_park(ol_ovl_wakes(l), seen, me->claim ? OL_OVL_CLAIMANT : OL_OVL_IN_LINE,
+	ol_park(ol_ovl_wakes(l), seen, me->claim ? OL_OVL_CLAIMANT : ol_ovl_key_here(),
 		ol_earlier(again, until));
 	now = ol_load_relaxed(ol_ovl_wakes(l));
 	me->woken = !me->claim && now != seen;
@@ -260,15 +275,23 @@ static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
 	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
 
-	if (!(leaver / OL_OVL_ID) || leaver / OL_OVL_ID != ol_self() || !(w & OL_OVL_SLEEPERS))
+	if (leaver && leaver / OL_OVL_ID != ol_self())
 		return false;
-	if (!(w & OL_OVL_HELD) && releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
+	if (leaver && !(w & OL_OVL_HELD) && releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
 		ol_store_relaxed(ol_ovl_leaver(l),
 				 ol_ovl_leaver_of(releases + 1, leaver & OL_OVL_EXCESS));
 		return false;
 	}
 	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
+	if (!leaver || !(w & OL_OVL_SLEEPERS))
+		return false;
+	if (!(leaver & OL_OVL_EXCESS) &&
+	    (ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)) & OL_OVL_PROBES)) {
+		ol_ovl_turn_after(l, ol_tune(lease), 0);
+		return false;
+	}
+	ol_ovl_turn_after(l, ol_tune(prompt), OL_OVL_PROBES);
 	if (!(leaver & OL_OVL_EXCESS))
 		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
 	return true;
@@ -347,23 +370,34 @@ static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_
 	return OL_OVL_LEAVES;
 }
 
-/* In our release, with sleepers: LEAVES if we are to leave, WAKE if one is to be woken, or 0. */
-static inline uint32_t ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
-{
-	uint64_t *turn = ol_ovl_slot(l, OL_OVL_TURN);
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
-	ol_ticks_t now = ol_now();
+/* What a release does besides: LEAVES or 0; the key of one to be woken, or 0. */
+struct ol_ovl_turn {
+	uint32_t leaves, wakes;
+};
 
-	if (ol_ovl_was_preempted(now))
-		return ol_ovl_choose(l, w, OL_OVL_EXCESS);
-	if (!ol_before(ol_load_relaxed(turn), now))
-		return 0;
-	ol_store_relaxed(turn, ol_later(now, 1, ol_tune(lease)));
-	if (leaver / OL_OVL_ID != ol_self())
-		return ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
-	ol_store_relaxed(ol_ovl_leaver(l),
-			 0u); /* nobody came for a lease: there is room for one more */
-	return OL_OVL_WAKE;
+/* In our release, with sleepers. */
+static inline struct ol_ovl_turn ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
+{
+	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)),
+		   probes = due & OL_OVL_PROBES;
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
+	bool alone = leaver && leaver / OL_OVL_ID == ol_self();
+	struct ol_ovl_turn turn = { 0, 0 };
+
+	if (ol_ovl_was_preempted(now)) {
+		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	} else if (!ol_before(due, now)) {
+		return turn;
+	} else if (alone || (leaver && probes)) {
+		ol_store_relaxed(ol_ovl_leaver(l), 0u);
+		ol_ovl_turn_after(l, ol_tune(lease), 0);
+		if (alone) /* there is room for one more */
+			turn.wakes = OL_OVL_IN_LINE & ~(probes ? ol_ovl_key_here() : 0);
+	} else {
+		ol_ovl_turn_after(l, probes ? ol_tune(prompt) : ol_tune(lease), probes);
+		turn.leaves = ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
+	}
+	return turn;
 }
 
 /* Whom to wake is told by the word as it was: a waiter may have claimed or called since it was read. */
@@ -377,12 +411,14 @@ static inline void ol_ovl_released(const ol_overlock_t *l, uint32_t w)
 
 static OL_COLD void ol_overlock_unlock_slow(ol_overlock_t *l, uint32_t w)
 {
-	uint32_t turn = w & (OL_OVL_CLAIMED | OL_OVL_WAKE) ? 0 : ol_ovl_whose_turn(l, w);
+	struct ol_ovl_turn turn = { 0, 0 };
 
+	if (!(w & (OL_OVL_CLAIMED | OL_OVL_WAKE)))
+		turn = ol_ovl_whose_turn(l, w);
 	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE) +
-					     (turn & ~w & OL_OVL_LEAVES)); /* [R] */
-	if (turn & OL_OVL_WAKE)
-		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
+					     (turn.leaves & ~w)); /* [R] */
+	if (turn.wakes)
+		ol_ovl_wake(l, turn.wakes, 0);
 	else
 		ol_ovl_released(l, w);
 }

@@ -15,6 +15,7 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/limits.h>
+#include <linux/smp.h>
 #include <linux/sched/clock.h>
 #include <linux/types.h>
 #include <asm/barrier.h>
@@ -289,9 +290,9 @@ static inline ol_ticks_t ol_quota_end(void)
 	return OL_NEVER;
 }
 
-static inline bool ol_cpu_idle(void)
+static inline u32 ol_cpu(void)
 {
-	return false;
+	return raw_smp_processor_id();
 }
 
 /* No transactions: the kernel does not use RTM. */

@@ -211,7 +211,7 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_csd()			OL_WORLD.csd(OL_PLACE)
 #define ol_is_preempted(id)		OL_WORLD.is_preempted(id, OL_PLACE)
 #define ol_quota_end()			OL_WORLD.quota_end(OL_PLACE)
-#define ol_cpu_idle()			OL_WORLD.cpu_idle(OL_PLACE)
+#define ol_cpu()			OL_WORLD.cpu(OL_PLACE)
 
 /*
  * Transactions, as RTM has them: see engine/transaction.h. An abort takes the context's stack back

@@ -301,7 +301,7 @@ void ol_csd_learn(ol_ticks_t since, unsigned n);
 ol_ticks_t ol_csd(void);
 bool ol_is_preempted(uint32_t id);
 ol_ticks_t ol_quota_end(void);
-bool ol_cpu_idle(void);
+uint32_t ol_cpu(void);
 void ol_count_event(unsigned event);
 void ol_count_event_at(unsigned event, unsigned n);
 void ol_count_poll(void);
