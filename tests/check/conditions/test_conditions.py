@@ -19,7 +19,7 @@ TIMED = "-DTIMED"
 FREES = "-DFREES"
 # One deadline passes, when the adversary says so.
 ONE_DEADLINE = ("--no-timeouts", "--budget=expiry=1")
-WALK = ("--search=walk", "--seed=1", "--executions=50000")
+WALK = ("--search=walk", "--seed=1", "--executions=20000")
 
 
 def compiled(folder: Path, *flags: str, lock: str = "ttas", header: str | None = None) -> Path:
@@ -74,11 +74,22 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("timed"), TIMED)
 
 
-@pytest.mark.parametrize("model", ["sc", "tso", "c11"])
-@pytest.mark.parametrize("asked", ["2x2 ws", "3x1 wwb", "3x1 wwB", "3x1 wws", "3x1 wwS"])
-def test_no_wake_up_is_lost(plain: Path, asked: str, model: str) -> None:
-    result = check(plain, f"wait {asked} {model}")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("2x2 ws", "3x1 wwb", "3x1 wwB", "3x1 wws", "3x1 wwS"),
+        *("2x1 ws tso", "2x1 wB tso", "2x1 ws c11", "2x1 wB c11"),
+    ],
+)
+def test_no_wake_up_is_lost(plain: Path, asked: str) -> None:
+    result = check(plain, f"wait {asked}")
     assert (failure(result), result["exhausted"]) == ("", True), result
+
+
+@pytest.mark.parametrize("model", ["tso", "c11"])
+@pytest.mark.parametrize("asked", ["3x1 wwB", "3x1 wwS", "4x2 wwsb"])
+def test_none_is_lost_among_more(plain: Path, asked: str, model: str) -> None:
+    assert not failure(check(plain, f"wait {asked} {model}", *WALK))
 
 
 @pytest.mark.parametrize("model", ["sc", "tso", "c11"])

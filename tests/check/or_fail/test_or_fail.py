@@ -17,7 +17,7 @@ HEADER = TOP / "include/overlock/or_fail.h"
 ORDERED = "-DORDERED=true"
 FICKLE = "-DFICKLE=true"
 ROWS = "-DROWS=true"
-WALK = ("--search=walk", "--seed=1", "--executions=30000")
+WALK = ("--search=walk", "--seed=1", "--executions=10000")
 LOOKS = "--budget=expiry=2"  # so often a context looks although others could go on
 
 
@@ -77,7 +77,7 @@ def test_overlock_notices_them(tmp_path: Path) -> None:
     assert not failure(check(library, "3x1", "sc", *WALK))
 
 
-@pytest.mark.parametrize(("flags", "model"), [(FICKLE, "sc"), ("", "sc"), ("", "c11")])
+@pytest.mark.parametrize(("flags", "model"), [("", "sc"), ("", "c11")])
 def test_what_is_no_circle_does_not_fail(tmp_path: Path, flags: str, model: str) -> None:
     library = compiled(tmp_path, 2, ORDERED, *flags.split())
     result = check(library, "2x1", model, "--budget=expiry=1")
@@ -90,7 +90,7 @@ def test_what_is_no_circle_does_not_fail_among_more(tmp_path: Path, model: str) 
     assert not failure(check(library, "3x2", model, LOOKS, *WALK))
 
 
-@pytest.mark.parametrize(("contexts", "model"), [(2, "sc"), (2, "c11"), (3, "sc"), (3, "c11")])
+@pytest.mark.parametrize(("contexts", "model"), [(2, "sc"), (2, "c11"), (3, "sc")])
 def test_looks_see_what_was_there_at_one_time(tmp_path: Path, contexts: int, model: str) -> None:
     result = check(compiled(tmp_path, contexts, ROWS), f"{contexts}x1", model)
     assert (failure(result), result["exhausted"]) == ("", True), result
