@@ -112,7 +112,7 @@ FALSE_ALARM = "fails without a circle"
 FALSE_LOOK = "sees a circle where none was"
 NOT_ITS = "does not have the lock that it acquired"
 LOOK = "circle && ol_held_circle(me, l) == circle"
-COUNT = " && ol_load_acquire(&row->waits) == seen->wait"
+COUNT = "ol_load_acquire(&row->waits) == seen->wait;"
 END = "ol_store_release(&w->row->waits_for, w->before);"
 LISTS = "if (!error)\n\t\tol_held_add(l);"
 LAST = "ol_load_relaxed(&row->locks[held - 1]));"
@@ -121,7 +121,7 @@ MUTANTS = [
     Mutant("never looks", (("w->row && ol_held_is_circle(w->row, l)", "false"),), 2, HANGS),
     Mutant("notices two only", (("steps = ol_held_last(); steps", "steps = 2; steps"),), 3, HANGS),
     Mutant("looks once", (ONCE,), 3, FALSE_LOOK, (ROWS,)),
-    Mutant("does not read a row as one", ((COUNT, ""), ONCE), 2, FALSE_LOOK, (ROWS,)),
+    Mutant("does not read a row as one", ((COUNT, "true;"), ONCE), 2, FALSE_LOOK, (ROWS,)),
     Mutant("waits for ever", ((END, ";"),), 2, FALSE_ALARM, (ORDERED, FICKLE)),
     Mutant("forgets a wait's lock", ((LISTS, ""),), 2, NOT_ITS),
     Mutant("forgets the last", ((LAST, "(const void *)0);"),), 2, NOT_ITS, (ORDERED,)),
