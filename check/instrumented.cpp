@@ -168,6 +168,7 @@ Foreign::Foreign(void *shared_object, const std::string &path)
            {},           {}, {},           {},     {},           {}, {}};
     ops.lock = [](void *l) { call(the_lock->down ? the_lock->down : the_lock->lock, l); };
     ops.unlock = [](void *l) { call(the_lock->up ? the_lock->up : the_lock->unlock, l); };
+    ops.traits = table_->by_clock ? OL_BY_CLOCK : 0;
     if (table_->trylock)
         ops.trylock = [](void *l) { return call(the_lock->trylock, l); };
 }

@@ -2,7 +2,6 @@
 // c++ -std=c++20 queue.cpp $(pkg-config --cflags --libs overlock)
 #include <overlock/overlock.hpp>
 
-#include <condition_variable>
 #include <deque>
 #include <iostream>
 #include <mutex>
@@ -10,8 +9,8 @@
 
 int main()
 {
-	overlock::pv_byte lock;
-	std::condition_variable_any filled;
+	overlock::mutex lock;
+	overlock::condition_variable filled;
 	std::deque<int> queue;
 	int sum = 0;
 

@@ -10,6 +10,8 @@
 #include "internal.h"
 #include "slices.h"
 
+#include <overlock/or_fail.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -114,6 +116,34 @@ static void id_put(uint32_t id)
 	ol_add_relaxed(&ids.out, -1u);
 }
 
+/* Rows of or_fail.h, by id. Pages of ids that are not given out are never touched. */
+static struct ol_held_row held[OL_ID_MAX + 1];
+
+struct ol_held_row *ol_held_of(uint32_t id)
+{
+	return &held[id];
+}
+
+uint32_t ol_held_last(void)
+{
+	return ol_load_relaxed(&ids.used);
+}
+
+/* Its last owner may have ended with locks that are now nobody's. */
+static void held_clear(struct ol_held_row *row)
+{
+	ol_store_release(&row->held, 0u);
+	ol_store_relaxed(&row->unlisted, 0u);
+	ol_store_relaxed(&row->waits_for, (const void *)0);
+}
+
+struct ol_held_row *ol_held_mine(void)
+{
+	uint32_t id = ol_self();
+
+	return OL_UNLIKELY(!id) ? 0 : &held[id];
+}
+
 static OL_COLD uint32_t self_slow(void)
 {
 	uint32_t id, none = 0;
@@ -121,6 +151,8 @@ static OL_COLD uint32_t self_slow(void)
 	if (!ol_thread_register())
 		return 0;
 	id = id_get();
+	if (id)
+		held_clear(&held[id]);
 	/* A handler may have been here between our look and now; its id stands. */
 	if (id && !ol_cas_relaxed(&me.id, none, id))
 		id_put(id);

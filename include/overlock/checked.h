@@ -37,6 +37,8 @@ struct ol_checked_lock {
 
 	void (*down)(void *o); /* a semaphore, 0 after init */
 	void (*up)(void *o);
+
+	bool by_clock; /* its sleepers look again by the clock: a lost wake-up costs time only */
 };
 extern const struct ol_checked_lock overlock_checked;
 

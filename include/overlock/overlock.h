@@ -2,19 +2,40 @@
 #ifndef OL_OVERLOCK_H
 #define OL_OVERLOCK_H
 /*
- * What a program includes: every lock of locks.def, inlined, and the library behind them.
+ * What a program includes: every lock of locks.def, inlined, a condition variable for all of them (cond.h), and
+ * the library behind them.
  *
- *	static ol_tas_yield_t lock = OL_TAS_YIELD_INIT;
+ *	static ol_mutex_t lock = OL_MUTEX_INIT;
  *
- *	ol_tas_yield_lock(&lock);
+ *	ol_mutex_lock(&lock);
  *	...
- *	ol_tas_yield_unlock(&lock);
+ *	ol_mutex_unlock(&lock);
  *
  * Link with `pkg-config --libs overlock` or CMake's overlock::overlock. After fork() the child
  * must initialise again the locks it wants to use.
  */
 #include <overlock/ops.h>
+#include <overlock/cond.h>
+#include <overlock/or_fail.h>
 #include <overlock/locks.h>
+
+#define OL_LOCK(id, gives_up, ...)	OL_DEFINE_COND(id) OL_DEFINE_OR_FAIL_##gives_up(id)
+#include <overlock/locks.def>
+#undef OL_LOCK
+
+/* For those who do not want to choose a lock. */
+typedef ol_overlock_t ol_mutex_t;
+#define OL_MUTEX_INIT			OL_OVERLOCK_INIT
+#define ol_mutex_lock			ol_overlock_lock
+#define ol_mutex_trylock		ol_overlock_trylock
+#define ol_mutex_timedlock		ol_overlock_timedlock
+#define ol_mutex_unlock			ol_overlock_unlock
+#define ol_mutex_lock_or_fail		ol_overlock_lock_or_fail
+#define ol_mutex_unlock_or_fail		ol_overlock_unlock_or_fail
+#define ol_mutex_is_locked		ol_overlock_is_locked
+#define ol_mutex_is_contended		ol_overlock_is_contended
+#define ol_mutex_cond_wait		ol_overlock_cond_wait
+#define ol_mutex_cond_timedwait		ol_overlock_cond_timedwait
 
 /*
  * For clang's -Wthread-safety: each lock's functions again, with what they do to the capability.
@@ -28,6 +49,9 @@
 	static inline void ol_##id##_lock(ol_##id##_t *l) OL_ACQUIRES(l);	\
 	static inline bool ol_##id##_trylock(ol_##id##_t *l) OL_TRY_ACQUIRES(l);\
 	static inline void ol_##id##_unlock(ol_##id##_t *l) OL_RELEASES(l);	\
+	static inline void ol_##id##_cond_wait(ol_cond_t *c, ol_##id##_t *l) OL_REQUIRES(l); \
+	static inline bool ol_##id##_cond_timedwait(ol_cond_t *c, ol_##id##_t *l,	\
+						    ol_ticks_t until) OL_REQUIRES(l);	\
 	OL_ANNOTATE_##gives_up(id)
 #include <overlock/locks.def>
 #undef OL_LOCK

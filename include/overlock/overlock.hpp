@@ -2,10 +2,10 @@
 #ifndef OL_OVERLOCK_HPP
 #define OL_OVERLOCK_HPP
 /*
- * The locks as C++20 Lockables, for std::lock_guard, std::unique_lock, std::scoped_lock and
- * std::condition_variable_any:
+ * The locks as C++20 Lockables, for std::lock_guard, std::unique_lock and std::scoped_lock, and a condition
+ * variable for them:
  *
- *	overlock::tas_yield lock;
+ *	overlock::mutex lock;
  *	std::lock_guard guard(lock);
  *
  * Those that can give up are TimedLockable too, and one that readers may share is SharedLockable, for
@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <condition_variable> // std::cv_status
 #include <cstdint>
 
 namespace overlock
@@ -61,6 +62,34 @@ concept has_readers = requires(typename Traits::type *l) {
 	{ Traits::read_trylock(l) } -> std::same_as<bool>;
 };
 
+namespace detail
+{
+/* Rounded up: never gives up early. Beyond what 64 bits of ns hold there is no deadline. */
+template <class Rep, class Period>
+inline ol_ticks_t from_now(const std::chrono::duration<Rep, Period> &d)
+{
+	using namespace std::chrono;
+	using longest = duration<double>;
+
+	if (d <= d.zero())
+		return ol_now();
+	if (duration_cast<longest>(d) >= duration_cast<longest>(nanoseconds::max()))
+		return OL_NEVER;
+	return ol_after(1, ol_ticks_from_ns(static_cast<uint64_t>(ceil<nanoseconds>(d).count())));
+}
+
+/* Known of our locks, and of a std::unique_lock of one; nobody else's can tell. */
+template <class Lock> bool is_free(Lock &lock)
+{
+	if constexpr (requires { lock.is_locked(); })
+		return !lock.is_locked();
+	else if constexpr (requires { lock.mutex()->is_locked(); })
+		return !lock.mutex()->is_locked();
+	else
+		return false;
+}
+} // namespace detail
+
 template <class Traits> class OL_CAPABILITY lock_of
 {
       public:
@@ -91,7 +120,7 @@ template <class Traits> class OL_CAPABILITY lock_of
 	[[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &patience)
 		OL_ANNOTATE(try_acquire_capability(true)) OL_UNCHECKED
 	{
-		return Traits::timedlock(&raw, from_now(patience));
+		return Traits::timedlock(&raw, detail::from_now(patience));
 	}
 
 	/* Looks at `Clock` again before it gives up: that clock may have been set. */
@@ -102,7 +131,7 @@ template <class Traits> class OL_CAPABILITY lock_of
 	{
 		auto left = until - Clock::now();
 
-		while (!Traits::timedlock(&raw, from_now(left))) {
+		while (!Traits::timedlock(&raw, detail::from_now(left))) {
 			left = until - Clock::now();
 			if (left <= left.zero())
 				return false;
@@ -151,21 +180,6 @@ template <class Traits> class OL_CAPABILITY lock_of
 	}
 
       private:
-	/* Rounded up: never gives up early. Beyond what 64 bits of ns hold there is no deadline. */
-	template <class Rep, class Period>
-	static ol_ticks_t from_now(const std::chrono::duration<Rep, Period> &d)
-	{
-		using namespace std::chrono;
-		using longest = duration<double>;
-
-		if (d <= d.zero())
-			return ol_now();
-		if (duration_cast<longest>(d) >= duration_cast<longest>(nanoseconds::max()))
-			return OL_NEVER;
-		return ol_after(
-			1, ol_ticks_from_ns(static_cast<uint64_t>(ceil<nanoseconds>(d).count())));
-	}
-
 	typename Traits::type raw{};
 };
 
@@ -217,6 +231,102 @@ template <class Traits> class OL_CAPABILITY lock_of
 #undef OL_TRAITS_timed
 #undef OL_TRAITS_waits
 #undef OL_TRAITS_read
+
+/* For those who do not want to choose a lock. */
+using mutex = overlock;
+
+/*
+ * std::condition_variable_any without its mutex and its allocation, and without a crowd on notify_all(): see
+ * cond.h. `Lock` is one of the locks above, a std::unique_lock of one, or whatever else has lock() and unlock().
+ */
+class condition_variable
+{
+      public:
+	using native_handle_type = ol_cond_t *;
+
+	constexpr condition_variable() noexcept = default;
+	condition_variable(const condition_variable &) = delete;
+	condition_variable &operator=(const condition_variable &) = delete;
+
+	void notify_one() noexcept
+	{
+		ol_cond_signal(&raw);
+	}
+
+	void notify_all() noexcept
+	{
+		ol_cond_broadcast(&raw);
+	}
+
+	template <class Lock> void wait(Lock &lock)
+	{
+		wait_until_tick(lock, OL_NEVER);
+	}
+
+	template <class Lock, class Predicate> void wait(Lock &lock, Predicate holds)
+	{
+		while (!holds())
+			wait(lock);
+	}
+
+	template <class Lock, class Rep, class Period>
+	std::cv_status wait_for(Lock &lock, const std::chrono::duration<Rep, Period> &patience)
+	{
+		return wait_until_tick(lock, detail::from_now(patience))
+			       ? std::cv_status::no_timeout
+			       : std::cv_status::timeout;
+	}
+
+	template <class Lock, class Rep, class Period, class Predicate>
+	bool wait_for(Lock &lock, const std::chrono::duration<Rep, Period> &patience,
+		      Predicate holds)
+	{
+		const ol_ticks_t until = detail::from_now(patience);
+
+		while (!holds())
+			if (!wait_until_tick(lock, until))
+				return holds();
+		return true;
+	}
+
+	/* A clock that was set meanwhile may say that the time has not come; that is a spurious wake-up. */
+	template <class Lock, class Clock, class Duration>
+	std::cv_status wait_until(Lock &lock, const std::chrono::time_point<Clock, Duration> &until)
+	{
+		wait_for(lock, until - Clock::now());
+		return Clock::now() < until ? std::cv_status::no_timeout : std::cv_status::timeout;
+	}
+
+	template <class Lock, class Clock, class Duration, class Predicate>
+	bool wait_until(Lock &lock, const std::chrono::time_point<Clock, Duration> &until,
+			Predicate holds)
+	{
+		while (!holds())
+			if (wait_until(lock, until) == std::cv_status::timeout)
+				return holds();
+		return true;
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &raw;
+	}
+
+      private:
+	template <class Lock> bool wait_until_tick(Lock &lock, ol_ticks_t until) OL_UNCHECKED
+	{
+		ol_node *node = ol_cond_prepare(&raw);
+
+		lock.unlock();
+		uint32_t woken = ol_cond_sleep(&raw, node, until);
+		if (detail::is_free(lock))
+			woken = ol_cond_relay(&raw, woken);
+		lock.lock();
+		return ol_cond_finish(&raw, woken);
+	}
+
+	ol_cond_t raw{};
+};
 #undef OL_UNCHECKED
 
 } // namespace overlock

@@ -6,6 +6,9 @@
 #include <overlock/locks.def>
 #undef OL_LOCK
 
+ol_cond_t abi_cond;
+ol_mutex_t abi_mutex;
+struct ol_held_row abi_held_row;
 enum ol_event abi_event;
 enum ol_trait abi_trait;
 struct ol_lock_ops *abi_lock_ops; /* pointers to what may grow at its end */

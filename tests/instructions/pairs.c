@@ -2,7 +2,7 @@
 /*
  * Uncontended lock+unlock pairs for callgrind, which counts the instructions of each loop apart.
  *
- *	pairs inlined|table|peers|mutex|company
+ *	pairs inlined|or_fail|table|peers|mutex|company
  *
  * mutex is a pthread_mutex_t, whoever serves it; company is the same with a second thread alive, for
  * which glibc gives up what it spares a program that has only one.
@@ -13,6 +13,7 @@
 #include <ck_spinlock.h>
 #include <overlock/locks.h>
 #include <overlock/ops.h>
+#include <overlock/or_fail.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,23 @@ static void inlined(void)
 	count("self", loop_self);
 	count("node", loop_node);
 #define OL_LOCK(id, gives_up, traits, source, what) count(#id, loop_##id);
+#include <overlock/locks.def>
+#undef OL_LOCK
+}
+
+#define OR_FAIL_waits(id)
+#define OR_FAIL_timed(id)							\
+	OL_DEFINE_OR_FAIL_timed(id)						\
+	LOOP(id##_or_fail, ol_##id##_t, , ol_##id##_lock_or_fail(l, OL_NEVER); ol_##id##_unlock_or_fail(l))
+#define OL_LOCK(id, gives_up, ...) OR_FAIL_##gives_up(id)
+#include <overlock/locks.def>
+#undef OL_LOCK
+
+static void or_fail(void)
+{
+#define COUNT_waits(id)
+#define COUNT_timed(id) count(#id, loop_##id##_or_fail);
+#define OL_LOCK(id, gives_up, ...) COUNT_##gives_up(id)
 #include <overlock/locks.def>
 #undef OL_LOCK
 }
@@ -147,6 +165,8 @@ int main(int argc, char **argv)
 	count("nothing", loop_nothing);
 	if (strcmp(what, "inlined") == 0)
 		inlined();
+	else if (strcmp(what, "or_fail") == 0)
+		or_fail();
 	else if (strcmp(what, "table") == 0)
 		table();
 	else if (strcmp(what, "peers") == 0)

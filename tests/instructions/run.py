@@ -120,6 +120,7 @@ def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str,
         if inlined_only:
             return columns
         counted = compile_pairs(Path(name), True, before)
+        columns["or_fail"] = instructions(plain, "or_fail")
         columns["table"] = instructions(plain, "table")
         columns["counted"] = instructions(counted, "table")
         columns["timed"] = instructions(counted, "table", exact=False, OVERLOCK_HISTOGRAMS="1")
@@ -152,14 +153,13 @@ def row(*cells: object) -> str:
 def print_table(columns: dict[str, Counts]) -> None:
     ours, peers = columns["inlined"], columns["peers"]
     print("Instructions of an uncontended lock+unlock\n")
-    print(
-        row("lock", "bytes", "inlined", "CK's", "excess", "table", "counted", "timed", "interposed")
-    )
+    forms = ("or_fail", "table", "counted", "timed", "interposed")
+    print(row("lock", "bytes", "inlined", "CK's", "excess", *forms))
     for lock in defs.load().locks.values():
         kind = SAME_KIND.get(lock.id)
         theirs = f"{peers[kind]} {kind[3:]}" if kind else "-"
         excess = f"{ours[lock.id] - peers[kind]:+d}" if kind else "-"
-        more = (columns[c].get(lock.id, "") for c in ("table", "counted", "timed", "interposed"))
+        more = (columns[c].get(lock.id, "") for c in forms)
         print(row(lock.id, lock.size, ours[lock.id], theirs, excess, *more))
     print(row("pthread_spin", "", peers["pthread_spin"]))
     alone, company = columns["glibc"]["mutex"], columns["glibc"]["company"]

@@ -39,7 +39,20 @@ def test_no_lock_takes_more_than_its_kind(counted: Counted) -> None:
         lock.id for lock in defs.load().locks.values() if "elides" in lock.traits
     }
     assert set(columns["inlined"]) == locks | {"self", "node"}
+    timed = {lock.id for lock in defs.load().locks.values() if lock.gives_up == "timed"}
+    assert set(columns["or_fail"]) == timed
+    assert all(columns["inlined"][lock] < columns["or_fail"][lock] for lock in timed)
     assert all(lock in done.stdout for lock in locks)
+
+
+def test_bench_compares_the_form_that_fails(tmp_path: Path) -> None:
+    """By the command of docs/lock-or-fail.md."""
+    locks = "overlock,examples/or_fail.h"
+    command = [sys.executable, "-m", "overlock_tools", "bench", "sections", "--locks", locks]
+    short = ["--rounds", "1", "--seconds", "0.01", "--threads", "2", "--no-pilot"]
+    out = tmp_path / "found.json"
+    subprocess.run([*command, *short, "--json", out], cwd=run.TOP, check=True)
+    assert "or_fail" in out.read_text()
 
 
 def test_columns_are_of_different_builds(counted: Counted) -> None:

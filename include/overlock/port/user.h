@@ -44,6 +44,7 @@ typedef uint64_t ol_ticks_t;
 #define OL_ACQUIRES(...)	OL_ANNOTATE(acquire_capability(__VA_ARGS__))
 #define OL_RELEASES(...)	OL_ANNOTATE(release_capability(__VA_ARGS__))
 #define OL_TRY_ACQUIRES(...)	OL_ANNOTATE(try_acquire_capability(true, __VA_ARGS__))
+#define OL_REQUIRES(...)	OL_ANNOTATE(requires_capability(__VA_ARGS__))
 
 /* Atomics. The builtins take every width and pointers, in both languages. */
 

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""Condition variables (include/overlock/cond.h) in the model checker: no wake-up is lost, a waiter
+that gives up takes none along, and the memory may be freed once the waits have returned. Each
+mutant lacks one of these."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import BUILD, TOP
+
+HERE = Path(__file__).parent
+HEADER = TOP / "include/overlock/cond.h"
+TIMED = "-DTIMED"
+FREES = "-DFREES"
+# One deadline passes, when the adversary says so.
+ONE_DEADLINE = ("--no-timeouts", "--budget=expiry=1")
+WALK = ("--search=walk", "--seed=1", "--executions=20000")
+
+
+def compiled(folder: Path, *flags: str, lock: str = "ttas", header: str | None = None) -> Path:
+    if header is not None:
+        (folder / "overlock").mkdir()
+        (folder / "overlock/cond.h").write_text(header)
+    out = folder / "condition.so"
+    options = [
+        "-std=c++20",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-DOL_PORT_SIM",
+        f"-DLOCK={lock}",
+        f"-DHEADER=<overlock/lock/{lock}.h>",
+        *flags,
+    ]
+    includes = [f"-I{folder}", f"-I{TOP}", f"-I{TOP}/include"]
+    command = ["g++", *options, *includes, str(HERE / "condition.cpp"), "-o", str(out)]
+    subprocess.run(command, check=True)
+    return out
+
+
+def check(library: Path, asked: str, *more: str) -> dict[str, Any]:
+    """The checker's last word on `wait 3x1 wwb tso`: scenario, size, roles, model."""
+    scenario, size, *rest = asked.split()
+    contexts, acquisitions = size.split("x")
+    command = [str(BUILD / "native/overlock-check"), f"--load={library}", f"--scenario={scenario}"]
+    command += [f"--contexts={contexts}", f"--acquisitions={acquisitions}"]
+    for word in rest:
+        command.append(
+            f"--model={word}" if word in ("sc", "tso", "c11") else f"--roles={word}",
+        )
+    done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1, 3), done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])["result"]
+    assert isinstance(result, dict)
+    return result
+
+
+def failure(result: dict[str, Any]) -> str:
+    return str(result["failure"]["property"]) if result["failure"] else ""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("timed"), TIMED)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("2x2 ws", "3x1 wwb", "3x1 wwB", "3x1 wws", "3x1 wwS"),
+        *("2x1 ws tso", "2x1 wB tso", "2x1 ws c11", "2x1 wB c11"),
+    ],
+)
+def test_no_wake_up_is_lost(plain: Path, asked: str) -> None:
+    result = check(plain, f"wait {asked}")
+    assert (failure(result), result["exhausted"]) == ("", True), result
+
+
+@pytest.mark.parametrize("model", ["tso", "c11"])
+@pytest.mark.parametrize("asked", ["3x1 wwB", "3x1 wwS", "4x2 wwsb"])
+def test_none_is_lost_among_more(plain: Path, asked: str, model: str) -> None:
+    assert not failure(check(plain, f"wait {asked} {model}", *WALK))
+
+
+@pytest.mark.parametrize("model", ["sc", "tso", "c11"])
+def test_none_is_lost_to_a_deadline(timed: Path, model: str) -> None:
+    result = check(timed, f"wait 2x1 ws {model}", *ONE_DEADLINE)
+    assert (failure(result), result["exhausted"]) == ("", True), result
+
+
+@pytest.mark.parametrize("asked", ["3x1 wws", "3x1 wwb", "4x2 wwsb", "5x1 wwwbs"])
+def test_none_is_lost_to_a_deadline_among_more(timed: Path, asked: str) -> None:
+    assert not failure(check(timed, f"wait {asked}", *ONE_DEADLINE, *WALK))
+
+
+@pytest.mark.parametrize(
+    ("lock", "flags"), [("overlock", ["-DBY_CLOCK=true"]), ("ticket", []), ("mcs", [])]
+)
+def test_other_locks(tmp_path: Path, lock: str, flags: list[str]) -> None:
+    library = compiled(tmp_path, *flags, lock=lock)
+    assert not failure(check(library, "wait 4x2 wwsb", *WALK))
+
+
+@pytest.mark.parametrize("model", ["sc", "tso", "c11"])
+def test_the_last_waiter_may_free_it(tmp_path: Path, model: str) -> None:
+    result = check(compiled(tmp_path, FREES), f"frees 2x1 {model}")
+    assert (failure(result), result["exhausted"]) == ("", True), result
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A header with one text replaced, and how it is caught."""
+
+    name: str
+    right: str
+    wrong: str
+    asked: str
+    caught_as: str
+    flags: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+
+LOST = "lost wake-up"
+GONE = "use after release"
+WOKEN = "ol_store_release(&node->wait, how); /* [W] */\n\tol_kick(&node->wait, OL_ANY, 1);"
+UNLOCK = "\tol_pv_byte_unlock(&c->lock);\n\tif (!node)\n\t\treturn;\n\t"
+PREPARE = "struct ol_node *node = ol_cond_prepare(c);"
+RELEASE = "ol_##id##_unlock(l);"
+MUTANTS = [
+    Mutant("relays nothing", "woken != OL_COND_RELAY", "true", "wait 3x1 wwb", LOST),
+    Mutant(
+        "broadcasts to one",
+        "ol_cond_grant(c, UINT32_MAX)",
+        "ol_cond_grant(c, 1)",
+        "wait 3x1 wwb",
+        LOST,
+    ),
+    Mutant("wakes no sleeper", "ol_kick(&node->wait, OL_ANY, 1);", "", "wait 2x1 ws", LOST),
+    Mutant(
+        "queues too late",
+        f"{PREPARE}\t\t\t\t\\\n\t\tuint32_t woken;\t\t\t\t\t\t\t\t\\\n\t\t{RELEASE}",
+        f"uint32_t woken;\t\t\\\n\t\t{RELEASE}\t\t\\\n\t\t{PREPARE}",
+        *("wait 2x1 ws", LOST),
+    ),
+    Mutant(
+        "wakes before it is done",
+        UNLOCK + WOKEN,
+        f"\tif (node) {{\n\t\t{WOKEN}\n\t}}\n\tol_pv_byte_unlock(&c->lock);",
+        *("frees 2x1", GONE, (FREES,)),
+    ),
+    Mutant(
+        "leaves with a wake-up on its way",
+        "until = OL_NEVER;",
+        "break;",
+        *("wait 3x1 wws", GONE, (TIMED,), (*ONE_DEADLINE, *WALK)),
+    ),
+    Mutant(
+        "leaves its grant behind",
+        "if (ahead < granted)\n",
+        "if (false)\n",
+        *("wait 3x1 wwb", "wild access", (TIMED,), (*ONE_DEADLINE, *WALK)),
+    ),
+    Mutant(
+        "stays in the queue",
+        "if (ahead < waiting)\n\t\tol_cond_take(c, before);",
+        "",
+        *("wait 3x1 wws", GONE, (TIMED,), (*ONE_DEADLINE, *WALK)),
+    ),
+    Mutant(
+        "looks without the queue's lock",
+        "ol_pv_byte_lock(&c->lock);\n\tgranted =",
+        "granted =",
+        *("wait 4x1 wwSS", GONE, (TIMED,), (*ONE_DEADLINE, *WALK)),
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutant_is_caught(tmp_path: Path, mutant: Mutant) -> None:
+    text = HEADER.read_text()
+    assert text.count(mutant.right) == 1
+    header = text.replace(mutant.right, mutant.wrong)
+    library = compiled(tmp_path, *mutant.flags, header=header)
+    assert failure(check(library, mutant.asked, *mutant.more)) == mutant.caught_as
