@@ -5,20 +5,20 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overlock_tools.model import defs
 from overlock_tools.preload import config, interpose, live
 from overlock_tools.preload.starting import CANNOT_START, starting
 from overlock_tools.system import files, native
 from overlock_tools.system.errors import Fail, say
-from overlock_tools.trace import format as traces
-from overlock_tools.trace import raw
-from overlock_tools.trace.format import Trace
+
+if TYPE_CHECKING:  # NumPy takes longer to import than a program to start
+    from overlock_tools.trace import raw
+    from overlock_tools.trace.format import Trace
 
 LIBRARY = "liboverlock-record.so"
 EVENTS = 2_000_000  # 40 bytes each, in memory
-MOST_EVENTS = traces.MOST_EVENTS
 PID = "%p"
 LOOK_S = 3600.0  # nothing is to be done before the program ends
 REPORTS = {
@@ -86,6 +86,8 @@ class Writer:
         pass
 
     def end(self, _: int = 0) -> None:
+        from overlock_tools.trace import raw
+
         found = [(pid, one) for pid, each in raw.processes(self.folder).items() for one in each]
         if PID in self.path:
             for pid, one in found:
@@ -95,13 +97,16 @@ class Writer:
         else:
             say(f"{self.program} locked no mutex, rwlock or spinlock of glibc: no trace is written")
 
-    def _write(self, path: Path, one: raw.Raw) -> None:
+    def _write(self, path: Path, one: "raw.Raw") -> None:
+        from overlock_tools.trace import format as traces
+        from overlock_tools.trace import raw
+
         trace = raw.trace_of(one, self.program)
         traces.write(path, trace)
         say(f"{path}: {told(trace)}")
 
 
-def told(trace: Trace) -> str:
+def told(trace: "Trace") -> str:
     active = sum(1 for thread in trace.threads if thread.events)
     text = (
         f"{len(trace.events)} events of {active} threads on {len(trace.locks)} locks, "

@@ -10,8 +10,6 @@ from typing import Any
 
 from overlock_tools.simulate import schema
 from overlock_tools.simulate.scenario import MIX, Scenario, checked
-from overlock_tools.trace import format as traces
-from overlock_tools.trace import mix as trace_mix
 
 GZIP = b"\x1f\x8b"  # a trace begins so
 MIXES = Path(__file__).with_name("mixes")
@@ -58,7 +56,10 @@ def read(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _of_trace(path: Path, _: int) -> dict[str, Any]:
-    return trace_mix.of(traces.read(path))
+    from overlock_tools.trace import format as traces  # with NumPy, which few scenarios need
+    from overlock_tools.trace import mix
+
+    return mix.of(traces.read(path))
 
 
 def told(mix: dict[str, Any], think_percent: float) -> dict[str, Any]:

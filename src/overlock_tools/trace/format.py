@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
+from overlock_tools.trace import MOST_EVENTS
 
 NAME, VERSION = "overlock-trace", 1
 KINDS = ("acquire", "read", "release", "wait", "fail")  # by their numbers
@@ -38,7 +39,6 @@ EVENT = np.dtype(
         ("reserved", "u1"),
     ]
 )
-MOST_EVENTS = 20_000_000
 MOST_HEADER = 64 << 20
 STEP = 1 << 20
 Events = npt.NDArray[np.void]

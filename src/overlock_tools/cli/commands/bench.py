@@ -23,7 +23,7 @@ from overlock_tools.cli.options import (
     seed,
     together,
 )
-from overlock_tools.measure import bench, conditions, matrix, replaying, subjects, sweep
+from overlock_tools.measure import bench, conditions, matrix, subjects, sweep
 from overlock_tools.model import defs, paper_settings, plan
 from overlock_tools.model.workloads import Parameter, Workload
 from overlock_tools.system.errors import MISSING, Fail
@@ -246,6 +246,8 @@ def replay_command(trace: Path, **options: Any) -> int:
       overlock bench --replay server.trace --locks ticket,tas_yield,peers
       overlock bench --replay server.trace --seconds 2 --json result.json
     """
+    from overlock_tools.measure import replaying  # with NumPy, whose threads would run beside cells
+
     without = dict.fromkeys(("threads", "turns", "as_in"))
     return replaying.run(trace, bench.Asked(options | without, explicit()))
 

@@ -10,6 +10,7 @@ from overlock_tools.model import defs
 from overlock_tools.preload import config, interpose, live, profiling, recording, run, settings
 from overlock_tools.preload.starting import CANNOT_START
 from overlock_tools.system.errors import Fail
+from overlock_tools.trace import MOST_EVENTS
 
 
 def tunable_options() -> list[click.Parameter]:
@@ -201,7 +202,7 @@ class RunCommand(click.Command):
 )
 @click.option(
     "--record-events",
-    type=click.IntRange(1000, recording.MOST_EVENTS),
+    type=click.IntRange(1000, MOST_EVENTS),
     default=recording.EVENTS,
     show_default=True,
     help="Events that a process may record; later ones are counted as lost.",
