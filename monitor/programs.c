@@ -30,7 +30,7 @@ static_assert(MOST_PROGRAMS < ROBUST_LIST_LIMIT, "the kernel looks at no more");
 #define SO_PEERPIDFD	77 /* Linux 6.5 */
 #endif
 
-#define BYTES	(sizeof(struct slot) * (ENTRIES + 1)) /* the header takes one's room */
+#define BYTES	(sizeof(struct ol_slot) * (ENTRIES + 1)) /* the header takes one's room */
 
 /*
  * A page: a file that nobody can make shorter, so that our writes find it. Its word `teller` is a robust
@@ -82,7 +82,7 @@ static void begin_page(struct ol_slice_page *page)
 	page->version = OL_SLICE_PAGE_VERSION;
 	page->state = OL_SLICE_PAGE_TOLD;
 	page->size = BYTES;
-	page->first = page->stride = sizeof(struct slot);
+	page->first = page->stride = sizeof(struct ol_slot);
 	page->entries = ENTRIES;
 	page->lasting = page->late = INT64_MAX; /* what is over is taken back */
 	page->teller = (__u32)gettid();
@@ -250,7 +250,7 @@ static bool may_name(const struct program *program, int thread)
  * have become meanwhile is looked at once more.
  */
 static bool lend(const struct programs *programs, const struct program *program, int thread,
-		 struct slot *slot, __u32 name)
+		 struct ol_slot *slot, __u32 name)
 {
 	char place[MOST_PLACE] = { 0 };
 	int fd = thread > 0 ? (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD) : -1;
@@ -277,7 +277,7 @@ static bool lend(const struct programs *programs, const struct program *program,
 static bool hear(struct programs *programs, unsigned i)
 {
 	const struct program *program = &programs->of[i];
-	struct slot *slots = (struct slot *)(void *)page_of(program->memory);
+	struct ol_slot *slots = (struct ol_slot *)(void *)page_of(program->memory);
 	struct ol_sched_join join;
 	ssize_t n = recv(fds_of(programs, i)->fd, &join, sizeof(join), MSG_DONTWAIT | MSG_TRUNC);
 	int thread;

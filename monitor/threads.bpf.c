@@ -10,12 +10,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* A thread that has joined. The memory is overlock-monitord's, pinned when the pointer is told to us. */
 struct joined {
-	struct slot __attribute__((btf_type_tag("uptr"))) * slot;
+	struct ol_slot __attribute__((btf_type_tag("uptr"))) * slot;
 	struct slice slice; /* kept here: the program may write to its page */
 };
 
 /* So that the type is described. */
-struct slot described;
+struct ol_slot described;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -45,7 +45,7 @@ static __always_inline struct slice_counts *counted(void)
 
 static __always_inline void write_there(struct joined *j, struct slice_counts *c)
 {
-	struct slot *slot = j->slot;
+	struct ol_slot *slot = j->slot;
 
 	if (!slot) {
 		c->refused++;

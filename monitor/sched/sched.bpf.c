@@ -42,7 +42,7 @@ bool any_place;
 
 /* Of each thread that has one: its slot, memory of overlock-sched that is pinned when it is told to us. */
 struct place {
-	struct slot __attribute__((btf_type_tag("uptr"))) * slot;
+	struct ol_slot __attribute__((btf_type_tag("uptr"))) * slot;
 	__u64 id; /* of the last slice */
 	__u64 seq;
 };
@@ -55,7 +55,7 @@ struct {
 } places SEC(".maps");
 
 /* The compiler describes a structure that is only pointed to by no more than its name. */
-struct slot described;
+struct ol_slot described;
 
 struct slice {
 	__u64 begin, end;
@@ -145,7 +145,7 @@ static __always_inline struct place *place_of(struct task_struct *p)
 	return any_place ? bpf_task_storage_get(&places, p, 0, 0) : 0;
 }
 
-static __always_inline struct slot *slot_of(struct task_struct *p)
+static __always_inline struct ol_slot *slot_of(struct task_struct *p)
 {
 	struct place *place = place_of(p);
 
@@ -159,7 +159,7 @@ static __always_inline struct slot *slot_of(struct task_struct *p)
 static __always_inline void publish(struct task_struct *p, struct place *place,
 				    const struct slice *slice, __u64 now)
 {
-	struct slot *slot = place ? place->slot : 0;
+	struct ol_slot *slot = place ? place->slot : 0;
 	struct ol_slice_entry *there;
 
 	if (!slot)
@@ -265,7 +265,7 @@ static __always_inline void renew(struct task_struct *p, struct cpu *cpu, __u64 
 static __always_inline bool put_off(struct task_struct *p, struct cpu *cpu, __u64 now)
 {
 	struct place *place = place_of(p);
-	struct slot *slot = place ? place->slot : 0;
+	struct ol_slot *slot = place ? place->slot : 0;
 
 	if (!slot || !slot->words.defer)
 		return false;
@@ -417,7 +417,7 @@ static __always_inline bool led(struct task_struct *prev, __s32 thread, __s32 cp
 
 static __always_inline bool lead(struct task_struct *prev, __s32 cpu)
 {
-	struct slot *slot = slot_of(prev);
+	struct ol_slot *slot = slot_of(prev);
 	__s32 thread = slot ? slot->words.waits_for : 0;
 	bool done;
 
@@ -529,7 +529,7 @@ static __always_inline void note_end(const struct cpu *cpu, __u64 now)
 static __always_inline __u64 pays_until(const struct cpu *cpu, const struct place *place,
 					bool yielded, __u64 now)
 {
-	struct slot *slot = leads && place ? place->slot : 0;
+	struct ol_slot *slot = leads && place ? place->slot : 0;
 
 	return yielded && !(slot && slot->words.waits_for) ? cpu->slice.end : now;
 }
@@ -578,7 +578,7 @@ SEC("struct_ops/exit_task")
 void BPF_PROG(exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct place *place = place_of(p);
-	struct slot *slot = place ? place->slot : 0;
+	struct ol_slot *slot = place ? place->slot : 0;
 
 	if (!slot || slot->entry.thread != (__u32)p->pid)
 		return;

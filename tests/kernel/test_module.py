@@ -12,7 +12,8 @@ from tests.conftest import TOP
 from tests.kernel.conftest import Build, mutant
 
 # What a lock's object may leave undefined: the platform layer, and what the kernel's flags call.
-ALLOWED = {"sched_clock", "__fentry__", "__stack_chk_fail", "ol_world"}
+# The number of the CPU is a variable of each CPU's: cpu_number, or in pcpu_hot (Linux 6.2 to 6.14).
+ALLOWED = {"sched_clock", "__fentry__", "__stack_chk_fail", "ol_world", "cpu_number", "pcpu_hot"}
 ALLOWED_PREFIXES = ("ol_", "__x86_")
 
 TRYLOCK = "return !ol_load_relaxed(&l->word) && !ol_xchg_acquire(&l->word, 1u); /* [A] */"
