@@ -9,6 +9,7 @@ from typing import Any
 
 from overlock_tools.apps.app import App
 from overlock_tools.apps.executor import NATIVE, Setting, is_setting
+from overlock_tools.measure import server
 from overlock_tools.model import plan as plans
 from overlock_tools.model.plan import Plan
 from overlock_tools.model.results import PROGRAM, Result
@@ -70,6 +71,12 @@ def copies_of(plan: Plan) -> int:
     return int(plan.cell.get("copies", 1))
 
 
+def knowledge_here() -> dict[str, str | None]:
+    """Where the locks of a program that starts now learn of preemption: the library says."""
+    with server.started() as started:
+        return dict(started.facts["knowledge"])
+
+
 def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -> Result:
     interposer = interpose.built("-counted" if setting.counted else "")
     versions = installed(app.packages) | dict(wheel.split("==") for wheel in app.wheels)
@@ -87,7 +94,12 @@ def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -
         command=shlex.join(command),
         settings=settings,
         machine=machine.facts(),
-        native={"packages": versions, "reach": app.reach, "in_force": {}},
+        native={
+            "packages": versions,
+            "reach": app.reach,
+            "in_force": {},
+            "knowledge": knowledge_here(),
+        },
         variants=plan.variants,
         threads=plan.threads,
         peers=[name for name in plan.variants if name == NATIVE or is_setting(name)],

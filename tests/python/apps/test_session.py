@@ -91,6 +91,14 @@ def result() -> Result:
     return results.from_file(Path("r/shell.json"))
 
 
+def test_a_result_says_what_locks_could_know(shell: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERLOCK_KNOWLEDGE", "rusage")
+    assert shell("--rounds", "1") == 0
+    known = result().native["knowledge"]
+    assert known["slice_id"] == "rusage"
+    assert known["slice_end"] is None
+
+
 def test_every_round_has_every_lock_and_native(shell: Run) -> None:
     assert shell("--rounds", "2") == 0
     found = result()
