@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static uint32_t other, wants;
+static uint64_t joined_ms; /* how long it took to join */
 static ol_i_spin_t lock = OL_I_SPIN_INIT;
 
 static void *waits(void *unused)
@@ -46,9 +47,10 @@ static void says(void)
 {
 	uint64_t id = ol_slice_id();
 
-	printf("id=%llu end_ms=%.0f min_ms=%.0f other=%d self=%u queued=%d\n",
+	printf("id=%llu end_ms=%.0f min_ms=%.0f other=%d self=%u queued=%d joined_ms=%llu\n",
 	       (unsigned long long)id, ms_from_now(ol_slice_end()), ms_from_now(ol_slice_min()),
-	       ol_is_preempted(other), ol_self(), ol_i_spin_is_contended(&lock));
+	       ol_is_preempted(other), ol_self(), ol_i_spin_is_contended(&lock),
+	       (unsigned long long)joined_ms);
 }
 
 static void does(const char *what)
@@ -75,6 +77,14 @@ static void does(const char *what)
 	says();
 }
 
+static void join(void)
+{
+	ol_ticks_t began = ol_now();
+
+	ol_self();
+	joined_ms = ol_ns_from_ticks(ol_now() - began) / 1000000;
+}
+
 int main(void)
 {
 	char line[64];
@@ -83,7 +93,7 @@ int main(void)
 	ol_store_relaxed(&ol_world->tuning.csd,
 			 ol_ticks_from_ns(100000000000)); /* longer than any test */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	ol_self();
+	join();
 	pthread_create(&thread, NULL, waits, NULL);
 	while (!ol_load_acquire(&other))
 		usleep(1000);
