@@ -9,6 +9,8 @@
  *		light		the same as honest, at nice 5
  *		wakes		computes 0.1 ms, sleeps 1 ms, and so on
  *		ROLE+MS		sleeps for so many ms first
+ *	joins THREADS HOGS	so many threads begin at once, beside so many that compute; prints how long they took
+ *				until they knew their slices, and how many did not
  *	switches SECONDS	two threads on one CPU: each yields (yield_ns), or wakes the other and sleeps
  *				(sleep_ns); time of a switch
  */
@@ -33,7 +35,8 @@ static struct thread {
 	const char *role;
 	unsigned long late_ms;
 	uint32_t id;
-	double cpu_s;
+	double cpu_s, joined_s;
+	bool is_known;
 } threads[MOST];
 
 static unsigned count;
@@ -124,6 +127,50 @@ static void share(double seconds, char **roles)
 		       threads[i].role, threads[i].late_ms, threads[i].cpu_s);
 	}
 	printf("]}\n");
+}
+
+/* Joining. */
+
+static void *hogs(void *unused)
+{
+	pthread_barrier_wait(&all);
+	while (!ol_load_relaxed(&over))
+		;
+	return unused;
+}
+
+static void *joins(void *argument)
+{
+	struct thread *me = argument;
+	double began;
+	uint64_t id;
+
+	pthread_barrier_wait(&all);
+	began = seconds_of(CLOCK_MONOTONIC);
+	ol_self();
+	me->joined_s = seconds_of(CLOCK_MONOTONIC) - began;
+	me->is_known = ol_slices_id(&id);
+	return NULL;
+}
+
+static void join_many(unsigned newcomers)
+{
+	double most = 0;
+	unsigned known = 0;
+
+	pthread_barrier_init(&all, NULL, count);
+	for (unsigned i = 0; i < count; i++)
+		if (pthread_create(&threads[i].handle, NULL, i < newcomers ? joins : hogs,
+				   &threads[i]))
+			exit(1);
+	for (unsigned i = 0; i < count; i++) {
+		if (i == newcomers)
+			ol_store_relaxed(&over, 1u);
+		pthread_join(threads[i].handle, NULL);
+		known += threads[i].is_known;
+		most = threads[i].joined_s > most ? threads[i].joined_s : most;
+	}
+	printf("{\"joins\": %u, \"known\": %u, \"most_ms\": %.3f}\n", newcomers, known, most * 1e3);
 }
 
 /* Switching. */
@@ -220,12 +267,16 @@ int main(int argc, char **argv)
 	if (seconds > 0 && argc > 3 && argc - 3 <= MOST && !strcmp(argv[1], "shares")) {
 		count = (unsigned)argc - 3;
 		share(seconds, argv + 3);
+	} else if (argc == 4 && !strcmp(argv[1], "joins") && seconds + atoi(argv[3]) <= MOST) {
+		count = (unsigned)(atoi(argv[2]) + atoi(argv[3]));
+		join_many((unsigned)atoi(argv[2]));
 	} else if (seconds > 0 && argc == 3 && !strcmp(argv[1], "switches")) {
 		printf("{\"yield_ns\": %.1f, ", switch_ns(yields, seconds));
 		printf("\"sleep_ns\": %.1f}\n", switch_ns(sleeps, seconds));
 	} else {
 		fprintf(stderr,
-			"usage: overlock-sched-load shares SECONDS ROLE... | switches SECONDS\n");
+			"usage: overlock-sched-load shares SECONDS ROLE... | joins THREADS HOGS | "
+			"switches SECONDS\n");
 		return USAGE;
 	}
 	return 0;

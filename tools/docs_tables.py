@@ -282,6 +282,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "scheduler": scheduler_measured.scheduler_table,
     "scheduler-neighbours": scheduler_measured.neighbours_table,
     "scheduler-papers": scheduler_measured.papers_table,
+    "scheduler-paper-programs": scheduler_measured.paper_programs_table,
     "scheduler-preempted": scheduler_measured.preempted_table,
     "scheduler-programs": scheduler_measured.programs_table,
     "scheduler-switches": scheduler_measured.switches_table,

@@ -19,6 +19,9 @@ from lock_pages import table
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs/measured/scheduler.json"
 PROGRAMS = ("openmp", "leveldb", "pgbench")
+PAPERS = ("ebizzy", "kernbench", "pbzip2")
+# What these programs have in their mutexes, by options of `overlock run`.
+MUTEXES = {"": "glibc's", "--lock ticket": "`ticket`", "--lock i_spin": "`i_spin`"}
 # The columns, by what the guest was scheduled by.
 UNDER = {
     "kernel": "EEVDF",
@@ -51,12 +54,14 @@ def _short(rate: float) -> str:
     return f"{rate / 1000:,.0f} k" if rate >= 10_000 else f"{rate:,.0f}"
 
 
-def _shown(cell: dict[str, Any] | None) -> str:
-    if cell is None:
-        return ""
+def _rate_and_wait(cell: dict[str, Any]) -> str:
     rate, wait = cell["rates"][0], cell["p99_us"][0]
     long = f"{wait / 1000:.0f} ms" if wait >= 1000 else f"{wait:.0f} µs"
-    return f"{_short(rate)} / {long} / {cell['jain'][0]:.2f}"
+    return f"{_short(rate)} / {long}" if wait else _short(rate)
+
+
+def _shown(cell: dict[str, Any] | None) -> str:
+    return f"{_rate_and_wait(cell)} / {cell['jain'][0]:.2f}" if cell else ""
 
 
 def _rates(boots: list[dict[str, Any]], what: str) -> str:
@@ -69,23 +74,49 @@ def _rates(boots: list[dict[str, Any]], what: str) -> str:
     return table([what, "threads", *under.values()], lines)
 
 
-def _with_cells(programs: bool, counted: bool) -> list[dict[str, Any]]:
-    return [
-        boot
-        for boot in _boots()
-        if (cells := boot.get("cells"))
-        and (cells[0]["lock"] in PROGRAMS) == programs
-        and bool(cells[0].get("acquired")) == counted
-    ]
+def _kind(boot: dict[str, Any]) -> str:
+    """What a boot with cells measured."""
+    if any(cell.get("acquired") for cell in boot["cells"]):
+        return "counted"
+    names = [cell["lock"] for cell in boot["cells"]]
+    if any(name in PAPERS or "--lock" in name for name in names):
+        return "papers"
+    return "programs" if names[0] in PROGRAMS else "locks"
+
+
+def _with_cells(kind: str) -> list[dict[str, Any]]:
+    return [boot for boot in _boots() if boot.get("cells") and _kind(boot) == kind]
 
 
 def scheduler_table() -> str:
     """Acquisitions per second / p99 wait / Jain."""
-    return _rates(_with_cells(programs=False, counted=False), "lock")
+    return _rates(_with_cells("locks"), "lock")
 
 
 def programs_table() -> str:
-    return _rates(_with_cells(programs=True, counted=False), "program")
+    return _rates(_with_cells("programs"), "program")
+
+
+def _mutexes(name: str) -> str:
+    """Of a program as it was named."""
+    options = name.partition(" ")[2].partition(" --csd-ns")[0]
+    return MUTEXES[options]
+
+
+def paper_programs_table() -> str:
+    """Programs with other locks in their mutexes: operations per second / p99."""
+    rows: dict[tuple[str, int], dict[tuple[str, str], str]] = {}
+    for name, threads, cells in _by_row(_with_cells("papers")):
+        row = rows.setdefault((name.partition(" ")[0], threads), {})
+        for under, cell in cells.items():
+            row[_mutexes(name), under] = _rate_and_wait(cell)
+    columns = [(mutexes, under) for mutexes in MUTEXES.values() for under in ("kernel", "sched")]
+    heads = [f"{mutexes}, {UNDER[under]}" for mutexes, under in columns]
+    lines = [
+        [f"`{name}`", str(threads), *(row.get(column, "") for column in columns)]
+        for (name, threads), row in sorted(rows.items())
+    ]
+    return table(["program", "threads", *heads], lines)
 
 
 def _per(preempted: int, acquired: int) -> str:
@@ -95,7 +126,7 @@ def _per(preempted: int, acquired: int) -> str:
 def preempted_table() -> str:
     """Waiters and holders that were preempted, of a thousand acquisitions."""
     lines = []
-    for name, threads, cells in _by_row(_with_cells(programs=False, counted=True)):
+    for name, threads, cells in _by_row(_with_cells("counted")):
         for under, cell in cells.items() if "kernel" in cells else ():
             acquired, lwp, lhp = (sum(cell[key]) for key in ("acquired", "lwp", "lhp"))
             counts = [f"{lwp} ({_per(lwp, acquired)})", f"{lhp} ({_per(lhp, acquired)})"]
@@ -109,7 +140,7 @@ def preempted_table() -> str:
 def papers_table() -> str:
     """The paper's locks under `overlock sched` alone: rate, and who was preempted of a thousand."""
     rows: dict[str, dict[int, str]] = {}
-    for name, threads, cells in _by_row(_with_cells(programs=False, counted=True)):
+    for name, threads, cells in _by_row(_with_cells("counted")):
         if "kernel" not in cells:
             cell = cells["sched"]
             acquired, lwp, lhp = (sum(cell[key]) for key in ("acquired", "lwp", "lhp"))

@@ -272,6 +272,11 @@ def _pack(of: Rig, top: Path) -> None:
         found[f"usr/bin/{name}"] = (program, pause.as_nop(native.file(name))[0])
     for name in LOCKS:
         found[f"usr/lib/{name}.so"] = (data, pause.as_nop(of.programs / f"{name}.so")[0])
+    # `overlock run`, where it looks for its library.
+    found["usr/bin/overlock"] = (program, native.file("overlock").read_bytes())
+    found["usr/lib/overlock/defs.json"] = (data, native.file("defs.json").read_bytes())
+    preloaded = pause.as_nop(native.file("liboverlock-run.so"))[0]
+    found["usr/lib/overlock/liboverlock-run.so"] = (data, preloaded)
     for path in sorted((top / "guest/sched/loads").iterdir()):
         found[f"loads/{path.name}"] = (program, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))
@@ -282,7 +287,8 @@ def with_programs(of: Rig, names: Sequence[str], tell: Tell) -> Path:
     if not names:
         return of.initramfs
     known = {LOADER, *SHARED, *OF_BPF}
-    archives = [scx_programs.made(name, of.folder, known, tell) for name in sorted(set(names))]
+    wanted = sorted({scx_programs.name_of(name) for name in names})
+    archives = [scx_programs.made(name, of.folder, known, tell) for name in wanted]
     file = of.folder / "with-programs.gz"
     files.write(file, b"".join(path.read_bytes() for path in (of.initramfs, *archives)))
     return file

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Unmodified programs for the rig of `overlock sched`: an archive of each, beside the rig's own.
 
-Each has a load, measured-NAME THREADS SECONDS, which prints what was done in a line of JSON.
+Each has a load, measured-NAME THREADS SECONDS, which prints what was done in a line of JSON. With
+options of `overlock run` after its name, the program has another lock in its mutexes.
 """
 
 import hashlib
@@ -33,11 +34,41 @@ def _pgbench(packages: Packages) -> Contents:
     return programs.PARTS["pgbench"][0](packages)
 
 
+def _measured(name: str) -> Contents:
+    return programs.compiled(paths.sources() / SOURCES / f"{name}.c", f"measured-{name}")
+
+
+def _ebizzy(_: Packages) -> Contents:
+    return _measured("ebizzy")
+
+
+def _kernbench(packages: Packages) -> Contents:
+    return programs.PARTS["kernbench"][0](packages) | _measured("kernbench")
+
+
+def _pbzip2(packages: Packages) -> Contents:
+    return programs.PARTS["pbzip2"][0](packages) | _measured("pbzip2")
+
+
 PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
     "openmp": _openmp,
     "leveldb": _leveldb,
     "pgbench": _pgbench,
+    "ebizzy": _ebizzy,
+    "kernbench": _kernbench,
+    "pbzip2": _pbzip2,
 }
+
+
+def name_of(given: str) -> str:
+    """Of a program with options of `overlock run`."""
+    return given.partition(" ")[0]
+
+
+def command(given: str, threads: int, seconds: float) -> str:
+    name, _, options = given.partition(" ")
+    load = f"measured-{name} {threads} {seconds}"
+    return f"overlock run {options} -- /usr/bin/{load}" if options else load
 
 
 def without_pause(contents: Contents) -> Contents:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.kernel import placement, scx, vm
+from overlock_tools.kernel import placement, scx, scx_programs, vm
 from overlock_tools.kernel.channel import Ended, Late
 from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
@@ -107,12 +107,13 @@ def _measure(told: vm.Told, under: str, options: dict[str, Any]) -> list[dict[st
 def _measure_programs(told: vm.Told, under: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     """The same of each program, in the cell of a bench."""
     cells = []
-    for name in options["programs"]:
+    for given in options["programs"]:
         for threads in options["threads"]:
-            line = f"measured-{name} {threads} {options['seconds']}"
+            line = scx_programs.command(given, threads, options["seconds"])
             seconds = START_SECONDS + SLOWER * (options["seconds"] + 1)
             said = asked(told, f"under {shlex.quote(under)} {line}", seconds)
-            cells += [json.loads(line) for line in said if line.startswith("{")]
+            answers = [json.loads(line) for line in said if line.startswith("{")]
+            cells += [a | {"program": given} if "program" in a else a for a in answers]
     return cells
 
 

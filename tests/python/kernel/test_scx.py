@@ -71,3 +71,12 @@ def test_a_program_comes_without_what_the_rig_has(
     assert list(tmp_path.glob("*.gz")) == [made]
     assert scx_programs.made("one", tmp_path, set(), told.append) == made
     assert len(told) == 1
+
+
+def test_a_program_with_options_of_overlock_run_is_started_by_it() -> None:
+    given = "pbzip2 --lock i_spin --csd-ns 200000"
+    assert scx_programs.name_of(given) == "pbzip2"
+    assert scx_programs.command("pbzip2", 4, 0.3) == "measured-pbzip2 4 0.3"
+    assert scx_programs.command(given, 4, 0.3) == (
+        "overlock run --lock i_spin --csd-ns 200000 -- /usr/bin/measured-pbzip2 4 0.3"
+    )

@@ -404,12 +404,12 @@ def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
 
 
 def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
-    from overlock_tools.kernel.scx_programs import PROGRAMS
+    from overlock_tools.kernel.scx_programs import PROGRAMS, name_of
 
-    names = _listed(context, parameter, given)
-    if unknown := [name for name in names if name not in PROGRAMS]:
+    programs = _listed(context, parameter, given)
+    if unknown := [name_of(each) for each in programs if name_of(each) not in PROGRAMS]:
         raise Fail(f"--program {unknown[0]}: expected {', '.join(PROGRAMS)}")
-    return names
+    return programs
 
 
 @command.command()
@@ -452,7 +452,8 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     multiple=True,
     metavar="LIST",
     callback=_programs,
-    help="Instead of locks, unmodified programs: openmp, leveldb, pgbench.",
+    help="Instead of locks, unmodified programs: openmp, leveldb, pgbench, ebizzy, kernbench, "
+    "pbzip2; with options of `overlock run` to replace their mutexes: 'pbzip2 --lock ticket'.",
 )
 @click.option(
     "--counted", is_flag=True, help="Count preemptions of waiters in line and of holders, too."
@@ -487,6 +488,7 @@ def sched(**given: Any) -> int:
       overlock guest sched --lock ticket,mcs --threads 8,16 --json result.json
       overlock guest sched --lock ticket_told --under 'sched,sched --no-lead'
       overlock guest sched --program openmp,leveldb --under kernel,plain,sched
+      overlock guest sched --program 'pbzip2,pbzip2 --lock ticket' --threads 4
       overlock guest sched --command 'kills 100'
       overlock guest sched --console
     """
