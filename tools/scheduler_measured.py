@@ -10,6 +10,7 @@ makes the file from such results.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +21,8 @@ from lock_pages import table
 MEASURED = Path(__file__).resolve().parent.parent / "docs/measured/scheduler.json"
 PROGRAMS = ("openmp", "leveldb", "pgbench")
 PAPERS = ("ebizzy", "kernbench", "pbzip2")
-# What these programs have in their mutexes, by options of `overlock run`.
-MUTEXES = {"": "glibc's", "--lock ticket": "`ticket`", "--lock i_spin": "`i_spin`"}
+# What these programs have in their mutexes, or as their own lock.
+MUTEXES = {"": "glibc's", "ticket": "`ticket`", "i_spin": "`i_spin`"}
 # The columns, by what the guest was scheduled by.
 UNDER = {
     "kernel": "EEVDF",
@@ -79,7 +80,7 @@ def _kind(boot: dict[str, Any]) -> str:
     if any(cell.get("acquired") for cell in boot["cells"]):
         return "counted"
     names = [cell["lock"] for cell in boot["cells"]]
-    if any(name in PAPERS or "--lock" in name for name in names):
+    if any("--lock" in name or name.partition("@")[0] in PAPERS for name in names):
         return "papers"
     return "programs" if names[0] in PROGRAMS else "locks"
 
@@ -99,15 +100,16 @@ def programs_table() -> str:
 
 def _mutexes(name: str) -> str:
     """Of a program as it was named."""
-    options = name.partition(" ")[2].partition(" --csd-ns")[0]
-    return MUTEXES[options]
+    words = re.split(r"@| --lock | --csd-ns ", name)
+    return MUTEXES[words[1] if len(words) > 1 else ""]
 
 
 def paper_programs_table() -> str:
     """Programs with other locks in their mutexes: operations per second / p99."""
     rows: dict[tuple[str, int], dict[tuple[str, str], str]] = {}
     for name, threads, cells in _by_row(_with_cells("papers")):
-        row = rows.setdefault((name.partition(" ")[0], threads), {})
+        own = " (its own lock)" if "@" in name else ""
+        row = rows.setdefault((re.split("[@ ]", name)[0] + own, threads), {})
         for under, cell in cells.items():
             row[_mutexes(name), under] = _rate_and_wait(cell)
     columns = [(mutexes, under) for mutexes in MUTEXES.values() for under in ("kernel", "sched")]

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measured-ebizzy THREADS SECONDS: ebizzy's loop with a lock of the program's. Each thread copies one of many chunks
- * of sorted records, page by page, looks a record up in the copy, and gives its pages back. The pages come from a
- * pool behind a mutex, as the original's come from the kernel at each page fault. Counts records.
+ * measured-ebizzy THREADS SECONDS [LOCK[@TUNABLE=VALUE]...]: ebizzy's loop with a lock of the program's. Each thread
+ * copies one of many chunks of sorted records, page by page, looks a record up in the copy, and gives its pages
+ * back. The pages come from a pool behind a mutex, or behind that lock of liboverlock's, as the original's come from
+ * the kernel at each page fault. Counts records.
  */
 #include "counted.h"
+#include <overlock/ops.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +29,8 @@ struct page {
 
 static uint64_t chunks[CHUNKS][RECORDS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static const struct ol_lock_ops *ours; /* null: the mutex */
+static void *lock;
 static struct page *pool;
 static uint64_t until;
 
@@ -35,23 +40,39 @@ struct worker {
 	uint64_t state;
 };
 
+static void acquire(void)
+{
+	if (ours)
+		ours->lock(lock);
+	else
+		pthread_mutex_lock(&mutex);
+}
+
+static void release(void)
+{
+	if (ours)
+		ours->unlock(lock);
+	else
+		pthread_mutex_unlock(&mutex);
+}
+
 static struct page *take(void)
 {
 	struct page *p;
 
-	pthread_mutex_lock(&mutex);
+	acquire();
 	p = pool;
 	pool = p->next;
-	pthread_mutex_unlock(&mutex);
+	release();
 	return p;
 }
 
 static void give(struct page *p)
 {
-	pthread_mutex_lock(&mutex);
+	acquire();
 	p->next = pool;
 	pool = p;
-	pthread_mutex_unlock(&mutex);
+	release();
 }
 
 static uint64_t next(uint64_t *state)
@@ -103,15 +124,34 @@ static void *work(void *argument)
 	return NULL;
 }
 
+/* Its tunables are set, and it is free. */
+static bool choose(char *words)
+{
+	const char *name = strsep(&words, "@");
+	char *set;
+
+	while ((set = strsep(&words, "@"))) {
+		const char *tunable = strsep(&set, "=");
+
+		if (!set || ol_set_tunable(tunable, set))
+			return false;
+	}
+	ours = ol_find_lock(name);
+	lock = ours ? aligned_alloc(128, (ours->size + 127u) / 128 * 128) : NULL;
+	if (lock)
+		memset(lock, 0, ours->size);
+	return lock;
+}
+
 int main(int argc, char **argv)
 {
-	unsigned n = argc == 3 ? (unsigned)atoi(argv[1]) : 0;
+	unsigned n = argc >= 3 ? (unsigned)atoi(argv[1]) : 0;
 	struct worker *workers = calloc(n, sizeof(*workers));
 	struct counted *all = calloc(n, sizeof(*all));
 	struct page *pages = calloc((size_t)n * PAGES, sizeof(*pages));
 	uint64_t begun;
 
-	if (!n || !workers || !all || !pages)
+	if (!n || !workers || !all || !pages || argc > 4 || (argc == 4 && !choose(argv[3])))
 		return 2;
 	for (size_t chunk = 0; chunk < CHUNKS; chunk++)
 		for (size_t i = 0; i < RECORDS; i++)

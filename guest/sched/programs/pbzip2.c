@@ -11,14 +11,15 @@
 
 int main(int argc, char **argv)
 {
-	char *compress[] = { "pbzip2", "-c", "-b1", "-p0000000000", DATA, NULL };
+	char jobs[16];
+	char *compress[] = { "pbzip2", "-c", "-b1", jobs, DATA, NULL };
 	struct counted runs = { 0 };
 	uint64_t begun = now_ns(), until, began, t;
 	struct stat data;
 
 	if (argc != 3 || stat(DATA, &data))
 		return 2;
-	snprintf(compress[3], sizeof("-p0000000000"), "-p%u", (unsigned)atoi(argv[1]));
+	snprintf(jobs, sizeof(jobs), "-p%u", (unsigned)atoi(argv[1]));
 	until = begun + (uint64_t)(atof(argv[2]) * 1e9);
 	for (began = begun; began < until; began = t) {
 		command_run(compress, "/dev/null");

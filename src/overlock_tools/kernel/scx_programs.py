@@ -13,7 +13,7 @@ from pathlib import Path
 from overlock_tools.kernel import initramfs, paths, pause, programs
 from overlock_tools.kernel.packages import Packages, Tell
 from overlock_tools.kernel.programs import Contents
-from overlock_tools.system import files
+from overlock_tools.system import files, native
 
 SOURCES = Path("sched/programs")
 ELF = b"\x7fELF"
@@ -34,12 +34,15 @@ def _pgbench(packages: Packages) -> Contents:
     return programs.PARTS["pgbench"][0](packages)
 
 
-def _measured(name: str) -> Contents:
-    return programs.compiled(paths.sources() / SOURCES / f"{name}.c", f"measured-{name}")
+def _measured(name: str, *options: str) -> Contents:
+    source = paths.sources() / SOURCES / f"{name}.c"
+    return programs.compiled(source, f"measured-{name}", *options)
 
 
 def _ebizzy(_: Packages) -> Contents:
-    return _measured("ebizzy")
+    """With liboverlock, for a lock that is the program's own."""
+    include, library = paths.sources().parent / "include", native.file("liboverlock.so")
+    return _measured("ebizzy", f"-I{include}", str(library), f"-Wl,-rpath,{library.parent}")
 
 
 def _kernbench(packages: Packages) -> Contents:
@@ -61,13 +64,14 @@ PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
 
 
 def name_of(given: str) -> str:
-    """Of a program with options of `overlock run`."""
-    return given.partition(" ")[0]
+    """Of a program with a lock, as in ebizzy@i_spin, or with options of `overlock run`."""
+    return given.partition(" ")[0].partition("@")[0]
 
 
 def command(given: str, threads: int, seconds: float) -> str:
-    name, _, options = given.partition(" ")
-    load = f"measured-{name} {threads} {seconds}"
+    program, _, options = given.partition(" ")
+    lock = program.partition("@")[2]
+    load = f"measured-{name_of(given)} {threads} {seconds} {lock}".rstrip()
     return f"overlock run {options} -- /usr/bin/{load}" if options else load
 
 
@@ -84,7 +88,7 @@ def without_pause(contents: Contents) -> Contents:
 
 
 def _digest() -> str:
-    sources = [Path(__file__), Path(programs.__file__)]
+    sources = [Path(__file__), Path(programs.__file__), native.file("liboverlock.so")]
     sources += sorted((paths.sources() / SOURCES).iterdir())
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 

@@ -73,10 +73,13 @@ def test_a_program_comes_without_what_the_rig_has(
     assert len(told) == 1
 
 
-def test_a_program_with_options_of_overlock_run_is_started_by_it() -> None:
+def test_a_program_may_have_another_lock() -> None:
     given = "pbzip2 --lock i_spin --csd-ns 200000"
     assert scx_programs.name_of(given) == "pbzip2"
     assert scx_programs.command("pbzip2", 4, 0.3) == "measured-pbzip2 4 0.3"
     assert scx_programs.command(given, 4, 0.3) == (
         "overlock run --lock i_spin --csd-ns 200000 -- /usr/bin/measured-pbzip2 4 0.3"
     )
+    lock = "ebizzy@i_spin@csd=200000"
+    assert scx_programs.name_of(lock) == "ebizzy"
+    assert scx_programs.command(lock, 4, 0.3) == "measured-ebizzy 4 0.3 i_spin@csd=200000"
