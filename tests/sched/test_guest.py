@@ -117,6 +117,13 @@ def test_a_lock_that_knows_its_slice_does_not_collapse(run: Run) -> None:
     assert cell["acquisitions"] > 10 * alone["acquisitions"]
 
 
+def test_new_threads_soon_know_their_slices(run: Run) -> None:
+    """The process that tells them goes before forty threads that have had no CPU yet."""
+    joined, told, _ = run("under sched joins 8 40")
+    assert joined["known"] == joined["joins"] == 8
+    assert told["waited_s"] <= 2 * SLICE_S
+
+
 def test_a_killed_loader_leaves_nothing_behind(run: Run) -> None:
     (said,) = run("kills 5")
     assert said["kills"] == 5
