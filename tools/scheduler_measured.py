@@ -52,7 +52,9 @@ def _by_row(boots: list[dict[str, Any]]) -> Iterator[tuple[str, int, dict[str, A
 
 
 def _short(rate: float) -> str:
-    return f"{rate / 1000:,.0f} k" if rate >= 10_000 else f"{rate:,.0f}"
+    if rate >= 10_000:
+        return f"{rate / 1000:,.0f} k"
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
 def _rate_and_wait(cell: dict[str, Any]) -> str:
