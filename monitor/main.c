@@ -7,12 +7,12 @@
  * threads have ended, or when the page's file has been truncated or overwritten; the page then says that it is over.
  */
 #define _GNU_SOURCE
+#include "options.h"
 #include "page.h"
 #include "service.h"
 #include "told.h"
 #include "watch.h"
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -26,8 +26,6 @@
 #include <unistd.h>
 
 enum { MOST_THREADS = 1024 };
-enum { FAILED = 1, USAGE = 2, MISSING = 3 };
-
 #define BEAT_NS		250000000ull
 #define MOST_POLL_US	1000000u
 #define PRESET_POLL_US	1000u
@@ -37,19 +35,15 @@ static struct asked {
 	const char *page;
 	pid_t threads[MOST_THREADS];
 	unsigned n;
-	pid_t process; /* of all the threads; 0: of any */
+	unsigned process; /* of all the threads; 0: of any */
 	unsigned poll_us;
+	double slice_ns; /* 0: as the scheduler has it */
 	struct how how;
 } asked = { .how = { .first = WAY_DIRECT, .last = WAY_COPY }, .poll_us = PRESET_POLL_US };
 
-#define FAIL(code, ...)						\
-	do {							\
-		fprintf(stderr, "overlock-hostd: " __VA_ARGS__);	\
-		fputc('\n', stderr);				\
-		exit(code);					\
-	} while (0)
-
 /* What is asked. */
+
+const char program_name[] = "overlock-hostd";
 
 static const char usage[] =
 	"usage: overlock-hostd --page FILE --threads TID,... [--process PID]\n"
@@ -57,35 +51,27 @@ static const char usage[] =
 	"                      [--poll-us N] [--slice-ns N]\n"
 	"Tells of the slices of these threads in FILE, until SIGTERM or until they end.\n";
 
-static unsigned long long number(const char *option, const char *text, unsigned long long least,
-				 unsigned long long most)
-{
-	char *end;
-	unsigned long long n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || n < least || n > most)
-		FAIL(USAGE, "%s=%s is not a number from %llu to %llu", option, text, least, most);
-	return n;
-}
-
 static void add_thread(pid_t thread)
 {
 	if (asked.n == MOST_THREADS)
-		FAIL(USAGE, "--threads names more than %d threads; give each guest its own page",
+		fail(USAGE, "--threads names more than %d threads; give each guest its own page",
 		     MOST_THREADS);
 	for (unsigned i = 0; i < asked.n; i++)
 		if (asked.threads[i] == thread)
-			FAIL(USAGE, "--threads names thread %d twice; name it once", thread);
+			fail(USAGE, "--threads names thread %d twice; name it once", thread);
 	asked.threads[asked.n++] = thread;
 }
 
-static void set_threads(char *list)
+static void set_threads(const char *list)
 {
-	for (char *rest, *word = strtok_r(list, ",", &rest); word;
+	char *words = strdup(list);
+
+	if (!words)
+		fail(FAILED, "no memory");
+	for (char *rest, *word = strtok_r(words, ",", &rest); word;
 	     word = strtok_r(NULL, ",", &rest))
-		add_thread((pid_t)number("--threads", word, 1, INT32_MAX));
+		add_thread((pid_t)option_number("threads", word, 1, INT32_MAX));
+	free(words);
 }
 
 static void set_publisher(const char *name)
@@ -95,62 +81,29 @@ static void set_publisher(const char *name)
 	else if (!strcmp(name, "copy"))
 		asked.how.first = WAY_COPY;
 	else if (strcmp(name, "auto"))
-		FAIL(USAGE, "--publisher=%s is none of auto, direct, copy", name);
+		fail(USAGE, "--publisher=%s is none of auto, direct, copy", name);
 }
 
 static void set_detail(const char *name)
 {
-	asked.how.full = !strcmp(name, "full");
-	if (!asked.how.full && strcmp(name, "least"))
-		FAIL(USAGE, "--detail=%s is none of least, full", name);
+	asked.how.full = option_is("detail", name, "least", "full");
 }
 
 static void read_options(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "page", required_argument, NULL, 'p' },
-		{ "threads", required_argument, NULL, 't' },
-		{ "process", required_argument, NULL, 'o' },
-		{ "publisher", required_argument, NULL, 'u' },
-		{ "detail", required_argument, NULL, 'd' },
-		{ "poll-us", required_argument, NULL, 'i' },
-		{ "slice-ns", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+	static const struct program_option options[] = {
+		{ "page", .text = &asked.page },
+		{ "threads", .call = set_threads },
+		{ "process", .whole = &asked.process, .least = 1, .most = INT32_MAX },
+		{ "publisher", .call = set_publisher },
+		{ "detail", .call = set_detail },
+		{ "poll-us", .whole = &asked.poll_us, .least = 10, .most = MOST_POLL_US },
+		{ "slice-ns", .number = &asked.slice_ns, .least = 1000, .most = 1e10 },
 	};
 
-	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-		switch (c) {
-		case 'p':
-			asked.page = optarg;
-			break;
-		case 't':
-			set_threads(optarg);
-			break;
-		case 'o':
-			asked.process = (pid_t)number("--process", optarg, 1, INT32_MAX);
-			break;
-		case 'u':
-			set_publisher(optarg);
-			break;
-		case 'd':
-			set_detail(optarg);
-			break;
-		case 'i':
-			asked.poll_us = (unsigned)number("--poll-us", optarg, 10, MOST_POLL_US);
-			break;
-		case 's':
-			asked.how.slice_ns = number("--slice-ns", optarg, 1000, 10000000000ull);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		default:
-			exit(USAGE);
-		}
-	}
-	if (!asked.page || !asked.n || optind != argc)
-		FAIL(USAGE, "give --page FILE and --threads TID,...; see --help");
+	options_read(argc, argv, options, sizeof(options) / sizeof(*options), usage);
+	if (!asked.page || !asked.n)
+		fail(USAGE, "give --page FILE and --threads TID,...; see --help");
 }
 
 /* Of a scheduler without deadlines, the least that it lets a thread run, if it tells. */
@@ -193,7 +146,7 @@ static void watch_process(pid_t process)
 		return;
 	fd = (int)syscall(SYS_pidfd_open, process, 0);
 	if (fd < 0)
-		FAIL(FAILED, "process %d cannot be watched: %s", process, strerror(errno));
+		fail(FAILED, "process %d cannot be watched: %s", process, strerror(errno));
 	processes.pids[known] = process;
 	processes.ends[known] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	processes.n++;
@@ -204,12 +157,12 @@ static void find_threads(void)
 	for (unsigned i = 0; i < asked.n; i++) {
 		if (!thread_find(&threads[i], asked.threads[i])) {
 			if (errno != ENOENT && errno != ESRCH)
-				FAIL(FAILED, "thread %d cannot be looked up in /proc: %s",
+				fail(FAILED, "thread %d cannot be looked up in /proc: %s",
 				     asked.threads[i], strerror(errno));
-			FAIL(USAGE, "there is no thread %d", asked.threads[i]);
+			fail(USAGE, "there is no thread %d", asked.threads[i]);
 		}
-		if (asked.process && threads[i].process != asked.process)
-			FAIL(USAGE, "thread %d is of process %d; give threads of --process %d",
+		if (asked.process && threads[i].process != (pid_t)asked.process)
+			fail(USAGE, "thread %d is of process %d; give threads of --process %d",
 			     asked.threads[i], threads[i].process, asked.process);
 		watch_process(threads[i].process);
 	}
@@ -232,21 +185,21 @@ static struct watch watch;
 static void begin(void)
 {
 	if (!watch_open(&watch, asked.n, &asked.how))
-		FAIL(geteuid() ? MISSING : FAILED, "the scheduler cannot be watched%s: %s",
+		fail(geteuid() ? MISSING : FAILED, "the scheduler cannot be watched%s: %s",
 		     geteuid() ? " without root" : "", watch.why);
 	for (unsigned i = 0; i < asked.n; i++) {
 		if (watch_thread(&watch, i, &threads[i], page_entry(&page, i)))
 			continue;
 		if (errno == EFAULT) /* of a disk's file system */
-			FAIL(USAGE,
+			fail(USAGE,
 			     "%s cannot be pinned; put it into /dev/shm, or give --publisher copy",
 			     asked.page);
-		FAIL(FAILED, "thread %d cannot be watched: %s", threads[i].id, strerror(errno));
+		fail(FAILED, "thread %d cannot be watched: %s", threads[i].id, strerror(errno));
 	}
 	/* The programs see threads exit from now on; before, an id may have become another thread's. */
 	for (unsigned i = 0; i < asked.n; i++)
 		if (!thread_lives(&threads[i]) && !watch_gone(&watch, i))
-			FAIL(USAGE, "thread %d has ended; give threads that run", threads[i].id);
+			fail(USAGE, "thread %d has ended; give threads that run", threads[i].id);
 }
 
 /* Who competes with the threads for their CPUs must not wait for a slice to tell of it. */
@@ -264,7 +217,7 @@ static void be_prompt(void)
 static void drop_privileges(void)
 {
 	if (!service_give_up_root(page.owner ? page.owner : NOBODY))
-		FAIL(FAILED, "root cannot be given up: %s", strerror(errno));
+		fail(FAILED, "root cannot be given up: %s", strerror(errno));
 }
 
 static __u64 copied;
@@ -328,7 +281,7 @@ static int publish(int signals)
 static void open_page(void)
 {
 	if (!page_open(&page, asked.page, asked.n, user_of_threads(), !asked.how.full))
-		FAIL(USAGE, "%s cannot be the page: %s", asked.page, page.why);
+		fail(USAGE, "%s cannot be the page: %s", asked.page, page.why);
 	asked.how.shift = page.shift;
 }
 
@@ -340,10 +293,9 @@ int main(int argc, char **argv)
 	read_options(argc, argv);
 	signals = service_signals();
 	if (signals < 0)
-		FAIL(FAILED, "signals cannot be received: %s", strerror(errno));
+		fail(FAILED, "signals cannot be received: %s", strerror(errno));
 	find_threads();
-	if (!asked.how.slice_ns)
-		asked.how.slice_ns = slice_of_scheduler();
+	asked.how.slice_ns = asked.slice_ns > 0 ? (__u64)asked.slice_ns : slice_of_scheduler();
 	open_page();
 	begin();
 	be_prompt();
@@ -357,12 +309,12 @@ int main(int argc, char **argv)
 	tell_end(&watch, asked.n, (double)(page_now(&page) - began) * 1e-9, copied);
 	watch_close(&watch);
 	if (page_lost(&page))
-		FAIL(FAILED,
+		fail(FAILED,
 		     "%s was truncated or overwritten; make it anew, and start its readers and "
 		     "this again",
 		     asked.page);
 	page_close(&page);
 	if (error)
-		FAIL(FAILED, "it cannot wait for the ends of threads: %s", strerror(error));
+		fail(FAILED, "it cannot wait for the ends of threads: %s", strerror(error));
 	return 0;
 }

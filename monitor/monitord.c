@@ -4,15 +4,16 @@
  * until it is told to end. Needs root, or CAP_BPF and CAP_PERFMON, to begin with, and gives root up.
  */
 #define _GNU_SOURCE
-#include "loading.h"
+#include "ending.h"
+#include "options.h"
 #include "programs.h"
+#include "refusal.h"
 #include "service.h"
 #include "slot.h"
 #include "threads.skel.h"
 #include "times.h"
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <getopt.h>
 #include <overlock/sched_socket.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,24 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FAILED = 1, USAGE = 2, MISSING = 3 };
-
 #define BEAT_MS		100
 #define PRESET_SLICE_NS 3000000ull /* Linux's default on a few CPUs, where it has no deadlines */
-
-#define FAIL(code, ...)                                            \
-	do {                                                       \
-		fprintf(stderr, "overlock monitord: " __VA_ARGS__); \
-		fputc('\n', stderr);                               \
-		exit(code);                                        \
-	} while (0)
 
 static struct asked {
 	double seconds; /* 0: until told */
 	bool full, json, cost;
-	int until; /* the process with which we end; 0: none */
+	unsigned until; /* the process with which we end; 0: none */
 	const char *socket;
 } asked = { .socket = OL_MONITOR_SOCKET };
+
+const char program_name[] = "overlock monitord";
 
 static const char usage[] =
 	"usage: overlock-monitord [--socket FILE] [--detail least|full] [--seconds S]\n"
@@ -47,65 +41,23 @@ static const char usage[] =
 	"Tells programs of their threads' slices until SIGINT, SIGTERM or S seconds.\n"
 	"With --until it ends with that process, in the background.\n";
 
-static double number(const char *option, const char *text, double least, double most)
+static void set_detail(const char *name)
 {
-	char *end;
-	double n = strtod(text, &end);
-
-	if (end == text || *end || !(n >= least && n <= most))
-		FAIL(USAGE, "%s=%s is not a number from %g to %g", option, text, least, most);
-	return n;
-}
-
-static bool is_full(const char *name)
-{
-	if (strcmp(name, "full") && strcmp(name, "least"))
-		FAIL(USAGE, "--detail=%s is none of least, full", name);
-	return !strcmp(name, "full");
+	asked.full = option_is("detail", name, "least", "full");
 }
 
 static void read_options(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "socket", required_argument, NULL, 'o' },
-		{ "detail", required_argument, NULL, 'd' },
-		{ "seconds", required_argument, NULL, 't' },
-		{ "until", required_argument, NULL, 'u' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "cost", no_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+	static const struct program_option options[] = {
+		{ "socket", .text = &asked.socket },
+		{ "detail", .call = set_detail },
+		{ "seconds", .number = &asked.seconds, .least = 0.001, .most = 1e9 },
+		{ "until", .whole = &asked.until, .least = 1, .most = INT32_MAX },
+		{ "json", .on = &asked.json },
+		{ "cost", .on = &asked.cost },
 	};
 
-	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-		switch (c) {
-		case 'o':
-			asked.socket = optarg;
-			break;
-		case 'd':
-			asked.full = is_full(optarg);
-			break;
-		case 't':
-			asked.seconds = number("--seconds", optarg, 0.001, 1e9);
-			break;
-		case 'u':
-			asked.until = (int)number("--until", optarg, 1, INT32_MAX);
-			break;
-		case 'j':
-			asked.json = true;
-			break;
-		case 'c':
-			asked.cost = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		default:
-			exit(USAGE);
-		}
-	}
-	if (optind != argc)
-		FAIL(USAGE, "unexpected argument '%s'; see --help", argv[optind]);
+	options_read(argc, argv, options, sizeof(options) / sizeof(*options), usage);
 }
 
 /* The programs in the kernel. */
@@ -114,24 +66,24 @@ static struct threads_bpf *bpf;
 
 static void load(void)
 {
-	libbpf_set_print(loading_keep);
+	refusal_begin();
 	bpf = threads_bpf__open();
 	if (!bpf)
-		FAIL(FAILED, "BPF cannot be opened: %s", strerror(errno));
+		fail(FAILED, "BPF cannot be opened: %s", strerror(errno));
 	if (!bpf->rodata->lends)
-		FAIL(MISSING,
+		fail(MISSING,
 		     "it was built with a clang before 15; install clang-16 and build again");
 	bpf->rodata->full = asked.full;
 	bpf->rodata->slice_ns = PRESET_SLICE_NS;
-	bpf->rodata->tick_function = loading_tick();
+	bpf->rodata->tick_function = ending_tick();
 	bpf_program__set_autoload(bpf->progs.ticked, bpf->rodata->tick_function);
 	if (threads_bpf__load(bpf))
-		FAIL(MISSING,
+		fail(MISSING,
 		     "the kernel does not take it: %s; it needs root, or CAP_BPF and CAP_PERFMON, "
 		     "and Linux 6.13 or later with BTF",
-		     *loading_said() ? loading_said() : strerror(errno));
+		     refusal(errno));
 	if (threads_bpf__attach(bpf))
-		FAIL(FAILED, "it cannot be attached: %s", strerror(errno));
+		fail(FAILED, "it cannot be attached: %s", strerror(errno));
 }
 
 /* What it cost: the kernel counts the runs of a program and their time, which makes them slower. */
@@ -176,8 +128,7 @@ static void tell_json(const struct slice_counts *sum, double seconds)
 {
 	printf("{\"seconds\": %.3f, \"programs\": %lu, \"threads\": %lu, \"unserved\": %lu, ",
 	       seconds, programs.connected, programs.threads, programs.refused);
-	printf("\"end_by\": \"%s\", ",
-	       loading_ending(bpf->bss->ending, bpf->rodata->tick_function));
+	printf("\"end_by\": \"%s\", ", ending_words(bpf->bss->ending, bpf->rodata->tick_function));
 	printf("\"slices\": %llu, \"taken\": %llu, \"left\": %llu, \"endless\": %llu, "
 	       "\"broken\": %llu, ",
 	       sum->slices, sum->taken, sum->left, sum->endless, sum->broken);
@@ -243,7 +194,7 @@ static int go_to_background(void)
 	pid_t child;
 
 	if (pipe(ends) || (child = fork()) < 0)
-		FAIL(FAILED, "no process can be started: %s", strerror(errno));
+		fail(FAILED, "no process can be started: %s", strerror(errno));
 	if (!child) {
 		close(ends[0]);
 		setsid();
@@ -271,9 +222,9 @@ static void listen_there(void)
 	if (programs_listen(&programs, asked.socket))
 		return;
 	if (errno == EADDRINUSE)
-		FAIL(FAILED, "another one serves at %s; end that one, or name another --socket",
+		fail(FAILED, "another one serves at %s; end that one, or name another --socket",
 		     asked.socket);
-	FAIL(FAILED, "%s cannot be the socket: %s", asked.socket, strerror(errno));
+	fail(FAILED, "%s cannot be the socket: %s", asked.socket, strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -285,18 +236,18 @@ int main(int argc, char **argv)
 	if (asked.until) {
 		until = (int)syscall(SYS_pidfd_open, asked.until, 0);
 		if (until < 0)
-			FAIL(USAGE, "there is no process %d", asked.until);
+			fail(USAGE, "there is no process %u", asked.until);
 		ready = go_to_background();
 	}
 	signals = service_signals();
 	load();
 	if (signals < 0 || !programs_begin(&programs, signals, bpf_map__fd(bpf->maps.places)))
-		FAIL(FAILED, "it cannot serve: %s", strerror(errno));
+		fail(FAILED, "it cannot serve: %s", strerror(errno));
 	listen_there();
 	if (asked.cost && bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
-		FAIL(MISSING, "--cost needs root, or CAP_SYS_ADMIN");
+		fail(MISSING, "--cost needs root, or CAP_SYS_ADMIN");
 	if (!service_give_up_root(NOBODY))
-		FAIL(FAILED, "root cannot be given up: %s", strerror(errno));
+		fail(FAILED, "root cannot be given up: %s", strerror(errno));
 	if (ready >= 0)
 		be_silent(ready);
 	else

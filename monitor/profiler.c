@@ -9,6 +9,9 @@
 #include "changes.h"
 #include "gathered.h"
 #include "names.h"
+#include "options.h"
+#include "refusal.h"
+#include "service.h"
 #include "unwind.h"
 #include "account.h"
 #include "words.h"
@@ -16,23 +19,19 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { FAILED = 1, USAGE = 2, MISSING = 3 };
 enum { MOST_CPUS = 4096, MOST_TOLD = 1000 };
 enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 
@@ -48,7 +47,7 @@ enum { LOOK_MS = 50 }; /* then the ring has many times the space it needs */
 #define PROMPT_US	50000 /* without a pause */
 
 static struct {
-	pid_t process;
+	unsigned process;
 	double seconds; /* 0: until it ends */
 	double each; /* after that time, and again, it tells what it has seen; 0: only at the end */
 	unsigned locks, threads, hertz, changes;
@@ -57,95 +56,35 @@ static struct {
 static struct waits_bpf *programs;
 static struct bpf_link *samplers[MOST_CPUS];
 
-#define FAIL(code, ...)							\
-	do {								\
-		fprintf(stderr, "overlock-profiler: " __VA_ARGS__);	\
-		fputc('\n', stderr);					\
-		exit(code);						\
-	} while (0)
+const char program_name[] = "overlock-profiler";
 
 static const char usage[] =
 	"usage: overlock-profiler --pid PID [--seconds S] [--locks N] [--threads N] [--hertz N]\n"
 	"       [--changes N] [--each S]\n"
 	"Prints what the threads of the process waited for, as JSON.\n";
 
-static double number(const char *option, const char *text, double least, double most)
-{
-	char *end;
-	double n = strtod(text, &end);
-
-	if (end == text || *end || !(n >= least && n <= most))
-		FAIL(USAGE, "%s=%s is not a number from %g to %g", option, text, least, most);
-	return n;
-}
-
 static void read_options(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "pid", required_argument, NULL, 'p' },
-		{ "seconds", required_argument, NULL, 's' },
-		{ "locks", required_argument, NULL, 'l' },
-		{ "threads", required_argument, NULL, 't' },
-		{ "hertz", required_argument, NULL, 'h' },
-		{ "changes", required_argument, NULL, 'c' },
-		{ "each", required_argument, NULL, 'e' },
-		{ 0 },
+	static const struct program_option options[] = {
+		{ "pid", .whole = &asked.process, .least = 1, .most = INT32_MAX },
+		{ "seconds", .number = &asked.seconds, .least = 0, .most = 1e9 },
+		{ "locks", .whole = &asked.locks, .least = 1, .most = 1 << 22 },
+		{ "threads", .whole = &asked.threads, .least = 1, .most = 1 << 22 },
+		{ "hertz", .whole = &asked.hertz, .least = 0, .most = 10000 },
+		{ "changes", .whole = &asked.changes, .least = 1, .most = 1 << 24 },
+		{ "each", .number = &asked.each, .least = 0.1, .most = 1e9 },
 	};
 
-	for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		switch (o) {
-		case 'p':
-			asked.process = (pid_t)number("--pid", optarg, 1, INT32_MAX);
-			break;
-		case 's':
-			asked.seconds = number("--seconds", optarg, 0, 1e9);
-			break;
-		case 'l':
-			asked.locks = (unsigned)number("--locks", optarg, 1, 1 << 22);
-			break;
-		case 't':
-			asked.threads = (unsigned)number("--threads", optarg, 1, 1 << 22);
-			break;
-		case 'h':
-			asked.hertz = (unsigned)number("--hertz", optarg, 0, 10000);
-			break;
-		case 'c':
-			asked.changes = (unsigned)number("--changes", optarg, 1, 1 << 24);
-			break;
-		case 'e':
-			asked.each = number("--each", optarg, 0.1, 1e9);
-			break;
-		default:
-			fputs(usage, stderr);
-			exit(USAGE);
-		}
-	}
-	if (!asked.process || optind != argc) {
-		fputs(usage, stderr);
-		exit(USAGE);
-	}
+	options_read(argc, argv, options, sizeof(options) / sizeof(*options), usage);
+	if (!asked.process)
+		fail(USAGE, "give --pid PID; see --help");
 }
 
 /* Loading. */
 
-/* libbpf says what went wrong in several lines, the cause first. */
-static char said[200];
-
-static int keep(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	if (getenv("OVERLOCK_PROFILER_DEBUG"))
-		return vfprintf(stderr, format, arguments);
-	if (level == LIBBPF_WARN && !said[0]) {
-		vsnprintf(said, sizeof(said), format, arguments);
-		said[strcspn(said, "\n")] = 0;
-	}
-	return 0;
-}
-
 static void refused(const char *what)
 {
-	FAIL(MISSING, "%s%s: %s", what, geteuid() ? " without root" : "",
-	     *said ? said : strerror(errno));
+	fail(MISSING, "%s%s: %s", what, geteuid() ? " without root" : "", refusal(errno));
 }
 
 /* The programs see process ids of the first PID namespace. */
@@ -156,13 +95,13 @@ static void check_namespace(void)
 	if (bpf_prog_test_run_opts(bpf_program__fd(programs->progs.who_asks), &options))
 		refused("the kernel does not run BPF programs");
 	if (programs->bss->our_id != (__u64)getpid())
-		FAIL(MISSING, "this PID namespace is not the host's; run it there");
+		fail(MISSING, "this PID namespace is not the host's; run it there");
 }
 
 static void load(void)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(keep);
+	refusal_begin();
 	programs = waits_bpf__open();
 	if (!programs)
 		refused("BPF cannot be opened");
@@ -227,7 +166,7 @@ static void seed(pid_t id, __u64 now)
 	FILE *file;
 	__u32 key = (__u32)id;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", asked.process, id);
+	snprintf(path, sizeof(path), "/proc/%u/task/%d/stat", asked.process, id);
 	file = fopen(path, "re");
 	if (!file)
 		return;
@@ -251,7 +190,7 @@ static void seed_all(void)
 	struct dirent *entry;
 	DIR *folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", asked.process);
+	snprintf(path, sizeof(path), "/proc/%u/task", asked.process);
 	folder = opendir(path);
 	while (folder && (entry = readdir(folder)))
 		if (atoi(entry->d_name))
@@ -500,7 +439,7 @@ static void tell(__u64 began, __u64 end, bool over)
 {
 	const struct counted *c = &programs->bss->counted;
 
-	printf("{\"pid\": %d, \"ns\": %llu, \"cpus\": %ld, \"hertz\": %u, \"sampled_cpus\": %u, ",
+	printf("{\"pid\": %u, \"ns\": %llu, \"cpus\": %ld, \"hertz\": %u, \"sampled_cpus\": %u, ",
 	       asked.process, end - began, sysconf(_SC_NPROCESSORS_ONLN), asked.hertz,
 	       sampled_cpus());
 	printf("\"samples\": %llu, \"samples_kernel\": %llu, \"samples_yield\": %llu, "
@@ -523,22 +462,6 @@ static void tell(__u64 began, __u64 end, bool over)
 }
 
 /* Running. */
-
-static int block_signals(void)
-{
-	sigset_t ends;
-	int fd;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
-	fd = signalfd(-1, &ends, SFD_CLOEXEC);
-	if (fd < 0)
-		FAIL(FAILED, "signals cannot be received: %s", strerror(errno));
-	return fd;
-}
 
 static void take_turns(int signal)
 {
@@ -615,13 +538,15 @@ int main(int argc, char **argv)
 
 	read_options(argc, argv);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	signals = block_signals();
+	signals = service_signals();
+	if (signals < 0)
+		fail(FAILED, "signals cannot be received: %s", strerror(errno));
 	process = (int)syscall(SYS_pidfd_open, asked.process, 0);
 	if (process < 0)
-		FAIL(USAGE, "process %d cannot be watched: %s", asked.process, strerror(errno));
+		fail(USAGE, "process %u cannot be watched: %s", asked.process, strerror(errno));
 	load();
-	if (!unwind_open(asked.process))
-		FAIL(FAILED, "libdw cannot be used");
+	if (!unwind_open((pid_t)asked.process))
+		fail(FAILED, "libdw cannot be used");
 	ring = ring_buffer__new(bpf_map__fd(programs->maps.records), gathered_record, NULL, NULL);
 	if (!ring || !changes_open(ring, bpf_map__fd(programs->maps.changes), asked.changes) ||
 	    waits_bpf__attach(programs))

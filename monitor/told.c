@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "told.h"
-#include "loading.h"
+#include "ending.h"
 #include "words.h"
 #include <stdio.h>
 #include <unistd.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "watch.h"
-#include "loading.h"
+#include "ending.h"
+#include "refusal.h"
 #include "slices.skel.h"
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -26,12 +27,12 @@ const char *watch_way(enum way way)
 
 const char *watch_ending(const struct watch *watch)
 {
-	return loading_ending(watch->programs->bss->ending, watch->ticks);
+	return ending_words(watch->programs->bss->ending, watch->ticks);
 }
 
 static bool refused(struct watch *watch, enum way way, const char *what, int error)
 {
-	const char *reason = *loading_said() ? loading_said() : error ? strerror(error) : "";
+	const char *reason = refusal(error);
 
 	snprintf(watch->why, sizeof(watch->why), "%s: %s%s%.150s", words[way], what,
 		 *reason ? ": " : "", reason);
@@ -53,7 +54,7 @@ static bool load(struct watch *watch, enum way way, unsigned threads, const stru
 	programs->rodata->shift = how->shift;
 	programs->rodata->full = how->full;
 	programs->rodata->clock_tick_ns = 1000000000ull / (__u64)sysconf(_SC_CLK_TCK);
-	programs->rodata->tick_function = loading_tick();
+	programs->rodata->tick_function = ending_tick();
 	watch->ticks = programs->rodata->tick_function;
 	bpf_program__set_autoload(programs->progs.ticked, watch->ticks);
 	bpf_map__set_autocreate(programs->maps.places_on_page, way == WAY_DIRECT);
@@ -97,9 +98,8 @@ static bool tried(struct watch *watch, enum way way, unsigned place)
 bool watch_open(struct watch *watch, unsigned threads, const struct how *how)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(loading_keep);
 	for (enum way way = how->first; way <= how->last; way++) {
-		loading_begin();
+		refusal_begin();
 		/* One record more, for the trial. */
 		if (load(watch, way, threads + 1, how) && tried(watch, way, threads)) {
 			watch->way = way;

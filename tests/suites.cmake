@@ -343,7 +343,7 @@ suite(simulate SECONDS 150
 	BUILD all
 	COMMAND "pytest tests/python/simulate")
 
-suite(run ALONE SECONDS 400
+suite(run SECONDS 400
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs"
 	PATHS include lib preload src/overlock_tools/preload tests/run
 	NEEDS run

@@ -24,7 +24,7 @@ MONITORD = NATIVE / "overlock-monitord"
 STRIDE, ENTRIES = 128, 1024
 GONE = 0x40000000
 OFF, ON = 0, 1
-SOURCES = ("monitord", "loading", "programs", "service", "thread", "times")
+SOURCES = ["monitord", "ending", "options", "programs", "refusal", "service", "thread", "times"]
 
 
 def mutant(folder: Path, name: str, old: str, new: str) -> Path:

@@ -42,13 +42,7 @@ static void waiter(int number)
 static void intruder(int number)
 {
 	(void)number;
-	be_real_time();
-	pin(1);
-	pthread_setname_np(pthread_self(), "intruder");
-	while (!over) {
-		rest(2000000);
-		work(6000000, false);
-	}
+	intrude(1, &over);
 }
 
 int main(void)

@@ -33,13 +33,7 @@ static void worker(int number)
 static void intruder(int number)
 {
 	(void)number;
-	be_real_time();
-	pin(0);
-	pthread_setname_np(pthread_self(), "intruder");
-	while (!over) {
-		rest(2000000);
-		work(6000000, false);
-	}
+	intrude(0, &over);
 }
 
 int main(void)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from overlock_tools.analyze import ministat
-from overlock_tools.cli.options import Within
+from overlock_tools.cli.options import Within, file
 from overlock_tools.render import comparing
 
 
@@ -31,12 +31,7 @@ from overlock_tools.render import comparing
     type=Within(0, 100),
     help="Exit with 1 if a lock, peers excluded, is significantly slower by more than PERCENT.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path),
-    help="File for the comparison.",
-)
+@file("--json", "File for the comparison.")
 def command(inputs: tuple[Path, ...], **options: Any) -> int:
     """Compare two results (before and after), or contenders of one result.
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """overlock profile: which lock, whose holder was kept off its work, by whom."""
 
-from pathlib import Path
 from typing import Any
 
 import click
+
+from overlock_tools.cli import options
 
 
 @click.command(
@@ -31,30 +32,14 @@ import click
     is_flag=True,
     help="Meanwhile show, each second, what locks the last second was lost to.",
 )
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for the report as JSON.",
-)
-@click.option(
-    "--folded",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for the stacks of waits, for flamegraph.pl.",
-)
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for the report as a page for browsers, all in one.",
-)
-@click.option(
+@options.file("--json", "File for the report as JSON.", "json_path", "FILE")
+@options.file("--folded", "File for the stacks of waits, for flamegraph.pl.", "folded", "FILE")
+@options.file("--html", "File for the report as a page for browsers, all in one.", "html", "FILE")
+@options.file(
     "--timeline",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for a timeline of threads, waits and holders, for ui.perfetto.dev.",
+    "File for a timeline of threads, waits and holders, for ui.perfetto.dev.",
+    "timeline",
+    "FILE",
 )
 @click.option(
     "--locks",
@@ -82,7 +67,7 @@ import click
     help="How to watch. looks: /proc, 50 times a second; less exact, but needs no rights.",
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
-def command(program: tuple[str, ...], **options: Any) -> int:
+def command(program: tuple[str, ...], **given: Any) -> int:
     """Tell which locks PROGRAM waits for, and what their holders do meanwhile.
 
     Splits the waits for each lock by what the holder, or the thread that was woken next, did: it
@@ -102,4 +87,4 @@ def command(program: tuple[str, ...], **options: Any) -> int:
     """
     from overlock_tools.profile import command as profiling
 
-    return profiling.run(program, options)
+    return profiling.run(program, given)

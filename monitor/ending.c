@@ -1,36 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "loading.h"
+#include "ending.h"
 #include <stdio.h>
 #include <string.h>
 
-/* libbpf says what went wrong in several lines, the cause first. */
-static char said[200];
-
-int loading_keep(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	char line[sizeof(said)];
-
-	if (level == LIBBPF_WARN && !said[0] &&
-	    vsnprintf(line, sizeof(line), format, arguments) > 0) {
-		line[strcspn(line, "\n\"")] = 0;
-		memcpy(said, line, sizeof(said));
-	}
-	return 0;
-}
-
-const char *loading_said(void)
-{
-	return said;
-}
-
-void loading_begin(void)
-{
-	said[0] = 0;
-}
-
 /* Its name changes from one Linux to the next. */
-__u64 loading_tick(void)
+__u64 ending_tick(void)
 {
 	static const char *const names[] = { "tick_nohz_handler", "tick_sched_timer" };
 	FILE *file = fopen("/proc/kallsyms", "re");
@@ -49,7 +24,7 @@ __u64 loading_tick(void)
 	return found;
 }
 
-const char *loading_ending(enum ending ending, bool ticks)
+const char *ending_words(enum ending ending, bool ticks)
 {
 	switch (ending) {
 	case ENDING_PROTECTED:
