@@ -150,7 +150,7 @@ def test_a_thread_waits_for_its_slice_and_not_for_ever(reader: Path, tmp_path: P
     running = Program(reader, tmp_path / "socket")
     said = running.says()
     running.close()
-    assert said["joined_ms"] >= JOIN_MOST_MS
+    assert said["joined_ms"] >= JOIN_MOST_MS - 1  # by two clocks
     assert said["id"] != 1000 + said["self"]
 
 
