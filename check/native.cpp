@@ -11,6 +11,7 @@
 #include <new>
 #include <sys/mman.h>
 #include <thread>
+#include <utility>
 
 namespace ol::check {
 
@@ -54,8 +55,10 @@ bool is_by(Place a, Place b) {
 
 // The threads take their turns as the execution has them. Once it is over, they are free.
 class Gate {
+    static constexpr size_t none = SIZE_MAX;
+
 public:
-    Gate(const ExecutionTrace &trace, size_t contexts) : last_(contexts) {
+    Gate(const ExecutionTrace &trace, size_t contexts) : last_(contexts), in_turn_(contexts, none) {
         for (const TraceEvent &t : trace) {
             char *end;
             size_t n = strtoul(t.context.c_str(), &end, 10);
@@ -65,31 +68,25 @@ public:
         }
     }
 
-    // Waits for this thread's turn to do that. Its number, or none if it is in no order.
-    size_t enter(size_t me, Place place, bool access) {
+    // Ends this thread's turn, and waits for the next one, to do that. A turn lasts from one call
+    // to the next, as in the checker, so that nothing else happens meanwhile.
+    void enter(size_t me, Place place, bool access) {
         std::unique_lock hold(mutex_);
 
         last_[me] = place;
-        if (free_)
-            return none;
+        end_turn(me);
         size_t i = find(me, place, access);
-        if (i == none)
-            return none;
-        moved_.wait(hold, [&] { return free_ || next_ == i; });
-        return free_ ? none : i;
-    }
-
-    void leave(size_t i) {
-        if (i == none)
+        if (i == none && (has_more(me) || !access)) // it is in no order
             return;
-        std::unique_lock hold(mutex_);
-        done(i);
+        moved_.wait(hold, [&] { return free_ || (i != none && next_ == i); });
+        in_turn_[me] = free_ ? none : i;
     }
 
     // Sleeps until it is kicked, or the execution has it go on anyhow.
     void sleep(size_t me, const bool &kicked, bool for_ever) {
         std::unique_lock hold(mutex_);
 
+        end_turn(me);
         moved_.wait(hold, [&] { return kicked || (free_ && !for_ever) || is_next(me); });
     }
 
@@ -103,6 +100,7 @@ public:
     void end(size_t me) {
         std::unique_lock hold(mutex_);
 
+        end_turn(me);
         for (size_t i = 0; i < steps_.size() && !free_; i++)
             if (steps_[i].context == me && !steps_[i].done) {
                 if (steps_[i].access)
@@ -144,10 +142,18 @@ public:
     }
 
 private:
-    static constexpr size_t none = SIZE_MAX;
-
     bool is_next(size_t me) const {
         return !free_ && next_ < steps_.size() && steps_[next_].context == me;
+    }
+
+    bool has_more(size_t me) const {
+        return !free_ && std::any_of(steps_.begin(), steps_.end(),
+                                     [me](auto &s) { return s.context == me && !s.done; });
+    }
+
+    void end_turn(size_t me) {
+        if (size_t i = std::exchange(in_turn_[me], none); i != none)
+            done(i);
     }
 
     void done(size_t i) {
@@ -196,6 +202,7 @@ private:
     std::condition_variable moved_;
     std::vector<Step> steps_;
     std::vector<Place> last_;
+    std::vector<size_t> in_turn_; // the step that each is at
     size_t next_ = 0, ended_ = 0;
     bool free_ = false;
     NativeRun run_;
@@ -265,10 +272,8 @@ public:
 
     uint64_t access(const Access &a) override {
         place_here = a.place;
-        size_t i = gate_.enter(me_here, a.place, true);
-        uint64_t old = operate(a);
-        gate_.leave(i);
-        return old;
+        gate_.enter(me_here, a.place, true);
+        return operate(a);
     }
     void fence(Place place) override {
         pass(place);
@@ -285,29 +290,26 @@ public:
     void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
               Place place) override {
         Parked &mine = parked_[me_here];
-        size_t i = gate_.enter(me_here, place, false);
         bool sleeps;
 
+        gate_.enter(me_here, place, false);
         gate_.change([&] {
             sleeps = __atomic_load_n(word, __ATOMIC_SEQ_CST) == seen;
             if (sleeps)
                 mine = {word, key, false};
         });
-        gate_.leave(i);
         if (sleeps)
             gate_.sleep(me_here, mine.kicked, until == engine::never);
         gate_.change([&] { mine = {}; });
     }
     void kick(const uint32_t *word, uint32_t key, int n, Place place) override {
-        size_t i = gate_.enter(me_here, place, false);
-
+        gate_.enter(me_here, place, false);
         gate_.change([&] {
             for (Parked &p : parked_)
                 if (n > 0 && p.word == word && !p.kicked &&
                     (key == OL_ANY || p.key == OL_ANY || p.key == key))
                     p.kicked = true, n--;
         });
-        gate_.leave(i);
     }
 
     Ticks now(Place) override {
@@ -367,7 +369,7 @@ private:
     };
     static constexpr size_t nodes_each = 8, slots = 4096;
 
-    void pass(Place place) { gate_.leave(gate_.enter(me_here, place, false)); }
+    void pass(Place place) { gate_.enter(me_here, place, false); }
 
     Gate &gate_;
     const ol_tuning tuning_;
@@ -441,10 +443,8 @@ private:
 };
 
 void NativeClient::free(Lock &l, size_t me) {
-    size_t i = gate_.enter(me, freed_at, false);
-
+    gate_.enter(me, freed_at, false);
     mprotect(l.at, room, PROT_NONE);
-    gate_.leave(i);
 }
 
 } // namespace

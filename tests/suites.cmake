@@ -125,7 +125,7 @@ suite(record SECONDS 30
 
 suite(scx SECONDS 180
 	WHAT "overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
-	PATHS monitor/sched monitor/programs.c monitor/service.c monitor/thread.c monitor/times.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py tests/sched
+	PATHS monitor/sched monitor/programs.c monitor/service.c monitor/thread.c monitor/times.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py preload/chaos/by.c preload/chaos/by.h tests/sched
 	NEEDS guest
 	BUILD all
 	COMMAND "pytest -rs tests/sched tests/python/kernel/test_scx.py")

@@ -25,6 +25,6 @@ int main(void)
 	puts("ready");
 	fflush(stdout);
 	sigwait(&ends, &which);
-	printf("held %lu\n", programs->bss->held);
+	printf("{\"held\": %lu}\n", programs->bss->held);
 	return 0;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who takes the CPU from the threads: nobody, and they sleep; real-time threads; or the scheduler."""
+"""How threads lose their CPU: they sleep, to real-time threads, or by the scheduler."""
 
 import os
 import signal
@@ -32,9 +32,12 @@ def taking(by: str) -> Iterator[Mapping[str, str]]:
     if by == "nap":
         yield {}
     elif by == "steal":
-        with tempfile.NamedTemporaryFile(prefix="overlock-chaos-") as page:
-            with _helper(str(native.file("overlock-chaos-steal")), page.name):
-                yield {VARIABLE: page.name}
+        program = str(native.file("overlock-chaos-steal"))
+        with (
+            tempfile.NamedTemporaryFile(prefix="overlock-chaos-") as page,
+            _helper(program, page.name),
+        ):
+            yield {VARIABLE: page.name}
     else:
         _check_kernel()
         with _helper(str(native.sched("overlock-sched-chaos"))):

@@ -13,7 +13,8 @@ TEST_AND_SET, PARAVIRTUAL = "native_tas", "native_pv"
 KINDS = {TEST_AND_SET: "native test-and-set", PARAVIRTUAL: "native pv_qspinlock"}
 WORD = re.compile(r"[\w.-]+(?:=[\w.:/-]+)?")
 KERNEL = "kernel="  # a word that chooses a kernel, and is not for its command line
-# To show that tests notice it: one that excludes nobody, one whose waiters take it from a holder without a CPU.
+# To show that tests notice them: one excludes nobody; waiters take the other from a holder that has
+# had no CPU for long.
 PLANTED = ("busted", "impatient")
 
 

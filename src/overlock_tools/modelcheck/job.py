@@ -99,7 +99,13 @@ class Job:
         lock = f"--load={subject.loaded}" if subject.loaded else f"--lock={subject.name}"
         search = self.search
         limits = [] if search.seconds is None else [f"--seconds={search.seconds:g}"]
-        return [lock, *self.choices(), *limits, *(["--trace"] if self.replay else []), *self._native]
+        return [
+            lock,
+            *self.choices(),
+            *limits,
+            *(["--trace"] if self.replay else []),
+            *self._native,
+        ]
 
     @property
     def _native(self) -> list[str]:

@@ -50,8 +50,8 @@ LOCK = click.option(
     shell_complete=_locks,
     metavar="NAME",
     help="Lock of the kernel: a 4-byte lock of `overlock locks`, busted (no mutual exclusion), "
-    "native (the kernel's own), native_tas or native_pv (the kernel's own of that kind). "
-    "NAME@WORD adds WORD to the kernel's command line.",
+    "impatient (fails without a CPU for the holder), native (the kernel's own), native_tas or "
+    "native_pv (the kernel's own of that kind). NAME@WORD adds WORD to the kernel's command line.",
 )
 machine = options.together(
     DIR,
@@ -411,7 +411,7 @@ def instructions(**given: Any) -> int:
     show_default=True,
     help="Number of runs, each after a boot; each has the next seed.",
 )
-@options.seconds(0.1, 5.0)
+@options.seconds(0.1, 5.0, "Time of the test in a run.")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63),

@@ -43,15 +43,15 @@ def settings_of(options: dict[str, Any]) -> Settings:
 
 def torture_of(options: dict[str, Any]) -> Torture:
     if options["accel"] not in ("auto", "tcg"):
-        raise Fail(f"--accel {options['accel']}: QEMU's plugins see only what it translates itself: tcg")
+        raise Fail(
+            f"--accel {options['accel']}: QEMU's plugins see only what it translates itself: tcg"
+        )
     lock = locks.checked(options["lock"])
     with ended_in_order():
         on = prepared(options | {"accel": "tcg"})
         symbols = Symbols(of_kernel(on.spec(lock, options["smp"]).kernel))
     words = [f"{name}={value}" for name, value in loads.given(options["parameters"]).items()]
-    return Torture(
-        on, lock, options["smp"], options["test"], words, options["seconds"], symbols
-    )
+    return Torture(on, lock, options["smp"], options["test"], words, options["seconds"], symbols)
 
 
 @dataclass

@@ -20,7 +20,9 @@ PAIR = struct.Struct("=QQ")
 WORD = struct.Struct("=Q")
 ON, N_RANGES = 0, WORD.size
 DOES = {"lock": "lock", "trylock": "try", "unlock": "unlock"}
-LOCK = re.compile(r"_raw_(?:spin|read|write)_(lock|trylock|unlock)(?:_(?:irq|irqsave|irqrestore|bh))?")
+LOCK = re.compile(
+    r"_raw_(?:spin|read|write)_(lock|trylock|unlock)(?:_(?:irq|irqsave|irqrestore|bh))?"
+)
 TRIES = 2  # of guest_site.does
 
 
@@ -115,7 +117,9 @@ class Record:
     def begin(self, ranges: Sequence[tuple[int, int]]) -> None:
         """The first word comes last."""
         if len(ranges) > self._at["most_ranges"]:
-            raise Fail(f"--sites: {len(ranges)} separate pieces of code fit; give narrower patterns")
+            raise Fail(
+                f"--sites: {len(ranges)} separate pieces of code fit; give narrower patterns"
+            )
         for i, pair in enumerate(ranges):
             PAIR.pack_into(self._map, self._at["ranges"] + i * PAIR.size, *pair)
         WORD.pack_into(self._map, N_RANGES, len(ranges))

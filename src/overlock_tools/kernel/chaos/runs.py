@@ -13,7 +13,14 @@ from typing import Any
 from overlock_tools.chaos.settings import Settings
 from overlock_tools.kernel import vm
 from overlock_tools.kernel.channel import Ended, Late
-from overlock_tools.kernel.chaos.record import MOMENTS, Record, Site, Symbols, lock_functions, of_line
+from overlock_tools.kernel.chaos.record import (
+    MOMENTS,
+    Record,
+    Site,
+    Symbols,
+    lock_functions,
+    of_line,
+)
 from overlock_tools.kernel.hosts import HostSetup
 from overlock_tools.system import native
 from overlock_tools.system.errors import FAILED, Fail
@@ -143,7 +150,9 @@ class Torture:
 
     @contextmanager
     def _begun(self, guest: vm.Told) -> Iterator[list[Any]]:
-        lines, code = guest.asked(" ".join(["torture begin", self.test, *self.words]), ANSWER_SECONDS)
+        lines, code = guest.asked(
+            " ".join(["torture begin", self.test, *self.words]), ANSWER_SECONDS
+        )
         if code:
             said = " | ".join(lines[-2:])
             raise Fail(f"{self.test} does not start in the guest: {said}", FAILED)
@@ -175,4 +184,6 @@ def _plugin(settings: Settings, folder: Path) -> str:
         "length": f"{settings.length.least_ns}-{settings.length.most_ns}",
         "moments": bits,
     }
-    return ",".join([str(native.file(PLUGIN)), *(f"{name}={value}" for name, value in told.items())])
+    return ",".join(
+        [str(native.file(PLUGIN)), *(f"{name}={value}" for name, value in told.items())]
+    )
