@@ -26,7 +26,15 @@ namespace {
 constexpr auto patience = std::chrono::seconds(2); // for a thread that is free to go on
 constexpr size_t room = 1 << 16;                   // of a lock, in bytes
 
-constexpr Place freed_at = {"client.cpp", 0}; // where the lock's memory is freed
+// What the client does, as its steps begin.
+struct OwnStep {
+    const char *what;
+    Place place;
+    bool certain; // the thread does come by
+};
+constexpr OwnStep reads = {"reads ", {"client.cpp", 1}, true};
+constexpr OwnStep writes = {"writes ", {"client.cpp", 2}, true};
+constexpr OwnStep frees = {"frees ", {"client.cpp", 3}, false};
 
 const char *base_name(const char *file) {
     const char *slash = file ? strrchr(file, '/') : nullptr;
@@ -53,6 +61,10 @@ bool is_by(Place a, Place b) {
     return a.line == b.line && strcmp(base_name(a.file), base_name(b.file)) == 0;
 }
 
+bool is_by_client(Place place) {
+    return strcmp(base_name(place.file), reads.place.file) == 0;
+}
+
 // The threads take their turns as the execution has them. Once it is over, they are free.
 class Gate {
     static constexpr size_t none = SIZE_MAX;
@@ -62,9 +74,8 @@ public:
         for (const TraceEvent &t : trace) {
             char *end;
             size_t n = strtoul(t.context.c_str(), &end, 10);
-            bool frees = t.what.rfind("frees ", 0) == 0;
             if (!*end && n >= 1 && n <= contexts && !t.is_mark && t.place.file)
-                steps_.push_back({n - 1, frees ? freed_at : t.place, !t.op.empty()});
+                steps_.push_back(step(n - 1, t));
         }
     }
 
@@ -142,6 +153,13 @@ public:
     }
 
 private:
+    static Step step(size_t me, const TraceEvent &t) {
+        for (const OwnStep &own : {reads, writes, frees})
+            if (t.what.rfind(own.what, 0) == 0 && is_by_client(t.place))
+                return {me, own.place, own.certain};
+        return {me, t.place, !t.op.empty()};
+    }
+
     bool is_next(size_t me) const {
         return !free_ && next_ < steps_.size() && steps_[next_].context == me;
     }
@@ -412,7 +430,12 @@ private:
         if (size_t other = l.owner.exchange(me + 1))
             gate_.fail("exclusion", name_of_thread(me) + " entered while " +
                                         name_of_thread(other - 1) + " was inside");
-        l.datum++;
+    }
+    void use(Lock &l, size_t me) {
+        gate_.enter(me, reads.place, reads.certain);
+        uint64_t seen = l.datum;
+        gate_.enter(me, writes.place, writes.certain);
+        l.datum = seen + 1;
     }
     void release(Lock &l) {
         l.owner = 0;
@@ -422,6 +445,7 @@ private:
         Lock &l = locks_[0];
 
         acquire(l, me);
+        use(l, me);
         bool last = l.datum == setting_.contexts * setting_.acquisitions;
         release(l);
         if (last && setting_.scenario == Scenario::frees_)
@@ -431,8 +455,10 @@ private:
     void free(Lock &l, size_t me);
     void hand_over_hand(size_t me) {
         acquire(locks_[0], me);
+        use(locks_[0], me);
         acquire(locks_[1], me);
         release(locks_[0]);
+        use(locks_[1], me);
         release(locks_[1]);
     }
 
@@ -443,7 +469,7 @@ private:
 };
 
 void NativeClient::free(Lock &l, size_t me) {
-    gate_.enter(me, freed_at, false);
+    gate_.enter(me, frees.place, frees.certain);
     mprotect(l.at, room, PROT_NONE);
 }
 

@@ -4,7 +4,15 @@
  * as it asked for, by the arguments of a sched_yield(). The thread stays runnable meanwhile, as one
  * that was preempted; its CPU goes to others.
  */
+#if defined(__TARGET_ARCH_x86)
+/* The kernel's names of registers, which libbpf then takes, are not those of user space's header. */
+#define __VMLINUX_H__
+struct pt_regs {
+	unsigned long di, si;
+} __attribute__((preserve_access_index));
+#else
 #include <linux/ptrace.h>
+#endif
 #include "kernel.h"
 #include "../../preload/chaos/by.h"
 
