@@ -54,7 +54,7 @@ def test_real_threads_fail_alike(
 
 
 def test_an_execution_that_holds_holds_on_threads(real: Command) -> None:
-    done = real("--replay", "ticket@1*9.2*9", "--size", "2x1", "--model", "sc", "--native")
+    done = real("--replay", "ticket@1*6.2*6", "--size", "2x1", "--model", "sc", "--native")
     assert (done.returncode, done.stderr) == (0, "")
     assert "steps, and nothing failed." in done.stdout
 
