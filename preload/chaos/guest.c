@@ -52,6 +52,8 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, executed_fn, int registers,
+					  void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *, executed_fn, int registers,
 					    void *data);
 
@@ -105,6 +107,12 @@ struct seen {
 };
 static struct seen *seen;
 
+/* Of each vCPU: to lose its CPU so many blocks of code later, within the section. */
+static struct armed {
+	struct guest_site *site; /* null: it is not */
+	uint64_t ns, blocks;
+} *armed;
+
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -122,6 +130,10 @@ static enum does does(uint64_t address)
 }
 
 /* Visits. */
+
+/* Only blocks of modules, in which tests are, count: a call for each of the kernel's would make it slow. */
+#define MODULES	    UINT64_C(0xffffffffc0000000)
+#define MOST_BLOCKS 8
 
 /* The filter is written before `on` is set. */
 static bool is_meant(const struct guest_site *s)
@@ -153,19 +165,54 @@ static bool is_on(void)
 	return __atomic_load_n(&record->on, __ATOMIC_ACQUIRE);
 }
 
-static void visit(unsigned int vcpu, struct guest_site *s, enum guest_moment moment)
+static uint64_t draw(unsigned int vcpu, struct guest_site *s, enum guest_moment moment)
 {
-	uint64_t n = seen_by(vcpu, s)->visits[moment]++, ns;
+	uint64_t n = seen_by(vcpu, s)->visits[moment]++;
 
 	__atomic_fetch_add(&s->visits[moment], 1, __ATOMIC_RELAXED);
 	if (!(moments >> moment & 1) || !is_meant(s))
-		return;
-	ns = chaos_decided(&odds, vcpu, s->at << 2 | moment, n);
-	if (!ns)
-		return;
+		return 0;
+	return chaos_decided(&odds, vcpu, s->at << 3 | moment, n);
+}
+
+static void lose(struct guest_site *s, enum guest_moment moment, uint64_t ns)
+{
 	__atomic_fetch_add(&s->naps[moment], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&s->nap_ns, ns, __ATOMIC_RELAXED);
 	nap(ns);
+}
+
+static void visit(unsigned int vcpu, struct guest_site *s, enum guest_moment moment)
+{
+	uint64_t ns = draw(vcpu, s, moment);
+
+	if (ns)
+		lose(s, moment, ns);
+}
+
+/* A section goes on for some blocks; where it is shorter, its end counts. */
+static void arm(unsigned int vcpu, struct guest_site *s)
+{
+	uint64_t ns = draw(vcpu, s, GUEST_inside);
+
+	if (ns)
+		armed[vcpu] = (struct armed){ s, ns, 1 + chaos_mixed(ns) % MOST_BLOCKS };
+}
+
+static void disarm(unsigned int vcpu)
+{
+	struct armed now = armed[vcpu];
+
+	armed[vcpu].site = 0;
+	if (now.site)
+		lose(now.site, GUEST_inside, now.ns);
+}
+
+static void at_block(unsigned int vcpu, void *unused)
+{
+	(void)unused;
+	if (armed[vcpu].site && !--armed[vcpu].blocks)
+		disarm(vcpu);
 }
 
 static void note_wait(struct guest_site *s, uint64_t ns)
@@ -201,12 +248,15 @@ static void after_lock(unsigned int vcpu, void *site)
 		return;
 	note_wait(site, now_ns() - mine->since);
 	mine->since = 0;
-	if (is_on())
-		visit(vcpu, site, GUEST_holder);
+	if (!is_on())
+		return;
+	visit(vcpu, site, GUEST_holder);
+	arm(vcpu, site);
 }
 
 static void at_unlock(unsigned int vcpu, void *site)
 {
+	disarm(vcpu);
 	if (!is_on())
 		return;
 	visit(vcpu, site, GUEST_before_unlock);
@@ -286,6 +336,8 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	static const executed_fn returns[] = { 0, after_lock, 0, after_unlock };
 
 	(void)id;
+	if (qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) >= MODULES)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_block, NO_REGISTERS, 0);
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t at = qemu_plugin_insn_vaddr(insn);
@@ -372,7 +424,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
 		read_setting(argv[i]);
 	n_vcpus = (size_t)info->system.max_vcpus;
 	seen = calloc(n_vcpus * GUEST_SITES, sizeof(*seen));
-	if (!record || !seen || !n_functions || odds.longest_ns < odds.shortest_ns)
+	armed = calloc(n_vcpus, sizeof(*armed));
+	if (!record || !seen || !armed || !n_functions || odds.longest_ns < odds.shortest_ns)
 		return refuse(
 			"its settings are incomplete; it is started by `overlock guest chaos`");
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

@@ -11,6 +11,7 @@ enum guest_moment {
 	GUEST_holder,
 	GUEST_before_unlock,
 	GUEST_after_unlock,
+	GUEST_inside,
 	GUEST_MOMENTS
 };
 

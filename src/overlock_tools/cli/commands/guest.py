@@ -437,7 +437,7 @@ def instructions(**given: Any) -> int:
 @click.option(
     "--at",
     metavar="MOMENT,...",
-    help="Moments: waiter, holder, before-unlock, after-unlock.  [default: all]",
+    help="Moments: waiter, holder, inside, before-unlock, after-unlock.  [default: all]",
 )
 @click.option(
     "--sites",

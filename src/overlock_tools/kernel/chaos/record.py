@@ -14,8 +14,8 @@ from pathlib import Path
 from overlock_tools.model import defs
 from overlock_tools.system.errors import FAILED, Fail
 
-MOMENTS = ("waiter", "holder", "before-unlock", "after-unlock")
-ROW = struct.Struct("=2Q4Q4Q3Q")
+MOMENTS = ("waiter", "holder", "before-unlock", "after-unlock", "inside")  # as in guest.h
+ROW = struct.Struct("=2Q5Q5Q3Q")
 PAIR = struct.Struct("=QQ")
 WORD = struct.Struct("=Q")
 ON, N_RANGES = 0, WORD.size
@@ -132,7 +132,8 @@ class Record:
         for i in range(self._at["most_sites"]):
             row = ROW.unpack_from(self._map, self._at["sites"] + i * ROW.size)
             at, does, *counts = row
-            visits, naps, rest = tuple(counts[:4]), tuple(counts[4:8]), counts[8:]
+            n = len(MOMENTS)
+            visits, naps, rest = tuple(counts[:n]), tuple(counts[n : 2 * n]), counts[2 * n :]
             if at and (any(visits) or rest[2]):
                 yield Site(at, does, visits, naps, *rest)
 
