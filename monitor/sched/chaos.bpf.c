@@ -14,7 +14,7 @@ struct pt_regs {
 #include <linux/ptrace.h>
 #endif
 #include "kernel.h"
-#include "../../preload/chaos/by.h"
+#include <overlock/sched_socket.h>
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -61,7 +61,7 @@ int BPF_KSYSCALL(yields, __u64 magic, __u64 ns)
 	__s32 thread = (__s32)bpf_get_current_pid_tgid();
 	struct wish wish = { .ns = ns < MOST_NS ? ns : MOST_NS };
 
-	if (magic == CHAOS_YIELD)
+	if (magic == OL_CHAOS_YIELD)
 		bpf_map_update_elem(&wishes, &thread, &wish, BPF_ANY);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "by.h"
 #include "chaos.h"
 #include "steal.h"
+#include <overlock/sched_socket.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +111,7 @@ bool ol_chaos_taken(uint64_t ns)
 	if (page)
 		steal(ns);
 	else if (by_scheduler)
-		ol_chaos_real.syscall(SYS_sched_yield, CHAOS_YIELD, ns, 0, 0, 0, 0);
+		ol_chaos_real.syscall(SYS_sched_yield, OL_CHAOS_YIELD, ns, 0, 0, 0, 0);
 	else
 		return false;
 	errno = saved;

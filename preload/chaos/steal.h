@@ -21,7 +21,7 @@ struct steal_slot {
 } __attribute__((aligned(64)));
 
 struct steal_page {
-	uint32_t most; /* CPUs that were taken at once, so far */
+	uint32_t most;			     /* CPUs that were taken at once, so far */
 	struct steal_slot slots[STEAL_CPUS]; /* by CPU */
 };
 #endif
