@@ -2,6 +2,7 @@
 """A counterexample on real threads: the same failure, on planted mistakes."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ PLANTED = [
 ]
 
 
-def failing(real: Command, lock: object, scenario: str) -> dict[str, Any]:
+def failing(real: Command, lock: Path, scenario: str) -> dict[str, Any]:
     done = real(lock, "--scenario", scenario, "--size", "2x1", "--json", "out.json")
     assert done.returncode == 1, done.stdout + done.stderr
     found: dict[str, Any] = json.loads((real.folder / "out.json").read_text())["results"][0]
@@ -42,7 +43,7 @@ def on_threads(real: Command, words: list[str]) -> tuple[dict[str, Any], str]:
     ("lock", "scenario", "failure", "shown"), PLANTED, ids=[p[0].stem for p in PLANTED]
 )
 def test_real_threads_fail_alike(
-    real: Command, lock: object, scenario: str, failure: str, shown: str
+    real: Command, lock: Path, scenario: str, failure: str, shown: str
 ) -> None:
     found = failing(real, lock, scenario)["failure"]
     assert found["property"] == failure

@@ -138,7 +138,7 @@ class Torture:
                     known = Symbols([*self.symbols.functions, *functions])
                     log = self._tortured(guest, record, known.ranges(settings.patterns), run)
             except (Late, Ended) as error:
-                log = guest.console()
+                log = _console(guest)
                 run.how = "the guest hung" if isinstance(error, Late) else "the guest ended"
             finally:
                 record.end()
@@ -168,6 +168,10 @@ class Torture:
         record.end()
         run.seconds = time.monotonic() - began
         return guest.asked(f"torture end {self.test}", ANSWER_SECONDS)[0]
+
+
+def _console(guest: vm.Told) -> list[str]:
+    return guest.console() if isinstance(guest, vm.Guest) else []
 
 
 def _lives(guest: vm.Told) -> bool:
