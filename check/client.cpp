@@ -113,11 +113,16 @@ Client::Lock Client::make_lock(Memory &memory) {
     l.datum = reinterpret_cast<uint64_t *>(memory.allocate("datum", sizeof(uint64_t)).at);
     if (setting_.foreign)
         initialise(l.at);
-    if (unit_ && !setting_.fresh) {
-        uint32_t first = first_ticket() * unit_ & 0xffff, word = first << 16 | first;
+    if (uint32_t word = first_word())
         memcpy(l.at, &word, sizeof word);
-    }
     return l;
+}
+
+uint32_t Client::first_word() {
+    if (!unit_ || setting_.fresh)
+        return 0;
+    uint32_t first = first_ticket() * unit_ & 0xffff;
+    return first << 16 | first;
 }
 
 // Just before they wrap, or where a comparison of two might.

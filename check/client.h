@@ -63,6 +63,8 @@ public:
 
     Program program();
     const Notes &notes() const { return notes_; }
+    // Of a lock whose word is two tickets, where they begin; else 0.
+    uint32_t first_word();
 
 private:
     struct Lock {

@@ -2,8 +2,9 @@
 // overlock-check: explores one lock in one scenario, and says in lines of JSON what it found.
 #include "checker.h"
 #include "client.h"
-#include "instrumented.h"
 #include "format.h"
+#include "instrumented.h"
+#include "native.h"
 
 #include <engine/subjects.h>
 
@@ -34,7 +35,7 @@ struct Options {
     unsigned acquisitions = 2;
     Limits limits;
     bool list = false, trace = false, traces = false, timeouts = true, transactions = true,
-         fresh = false;
+         fresh = false, native = false;
 };
 
 [[noreturn]] void bad(const std::string &what) {
@@ -271,6 +272,25 @@ json told(const ExecutionTrace &trace) {
     return events;
 }
 
+json told(const NativeRun &run) {
+    return {{"property", run.property},
+            {"how", run.how},
+            {"followed", run.followed},
+            {"of", run.of},
+            {"left", run.left}};
+}
+
+// Of the schedule's own steps only: what a store buffer or a choice does, no thread can be made to
+// do.
+void check_native(const Options &o, const Setting &setting) {
+    if (o.replay.empty())
+        bad("--native needs --replay");
+    if (o.model != "sc")
+        bad("--native is for the model sc: no thread can be told to delay a store");
+    if (setting.foreign || !runs_natively(setting.scenario))
+        bad("--native is for locks with a header, in the scenarios lock, order, chain and frees");
+}
+
 json result(const Options &o, const Setting &setting, const Rules &rules, const Outcome &out,
             const Notes &notes, const ExecutionTrace &trace, size_t contexts) {
     json r = {{"lock", o.lock},
@@ -394,6 +414,8 @@ int run(Options &o) {
         bad("at most " + std::to_string(most) +
             " contexts; more, up to 60, in a random search "
             "without store buffers (tso) and late kicks");
+    if (o.native)
+        check_native(o, setting);
     World world(model, rules);
     if (foreign)
         foreign->join(world);
@@ -424,8 +446,12 @@ int run(Options &o) {
         if (!o.replay.empty())
             out = again;
     }
-    std::cout << json{{"result", result(o, setting, rules, out, notes, trace, program.contexts)}}
-              << std::endl;
+    json said = result(o, setting, rules, out, notes, trace, program.contexts);
+    if (o.native)
+        said["native"] = told(run_natively(ops, setting, rules.tuning, client.first_word(), trace));
+    std::cout << json{{"result", said}} << std::endl;
+    if (o.native) // threads of it may wait for ever
+        _Exit(out.failure ? fails : holds);
     return out.failure ? fails : out.exhausted || !o.replay.empty() ? holds : not_exhausted;
 }
 
@@ -466,6 +492,7 @@ int main(int argc, char **argv) {
     app.add_option("--weaken", o.weaken, "memory order to relax: FILE:LINE:acquire or :release")
         ->allow_extra_args(false);
     app.add_option("--replay", o.replay, "schedule of an execution to replay, with a trace");
+    app.add_flag("--native", o.native, "with --replay: also on real threads, in the same order");
     app.add_option("--sites", o.sites, "list the memory orders of a lock");
     app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
     app.add_flag("--trace", o.trace, "trace the replayed execution (always on)");

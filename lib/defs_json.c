@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints what the .def files say, as JSON, for those who do not read C. */
 #include "site.h"
+#include <chaos/guest.h>
 #include <chaos/record.h>
 #include <record/record.h>
 #include <defaults.h>
@@ -160,6 +161,10 @@ static void chaos(void)
 	printf("\"sites\": %zu, \"site\": %zu, \"threads\": %zu, \"thread\": %zu}",
 	       offsetof(struct chaos_record, sites), sizeof(struct chaos_site),
 	       offsetof(struct chaos_record, threads), sizeof(struct chaos_thread));
+	printf(",\n  \"chaos_guest\": {\"ranges\": %zu, \"most_ranges\": %d, \"sites\": %zu, ",
+	       offsetof(struct guest_record, ranges), GUEST_RANGES,
+	       offsetof(struct guest_record, sites));
+	printf("\"most_sites\": %d, \"bytes\": %zu}", GUEST_SITES, sizeof(struct guest_record));
 }
 
 /* Where tables are in a record of `overlock run --record`, and how large their rows: record.h. */

@@ -91,7 +91,7 @@ suite(kernel-boot LONG SECONDS 120
 
 suite(guest SECONDS 160
 	WHAT "virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one"
-	PATHS guest src/overlock_tools/kernel src/overlock_tools/measure tests/python/kernel
+	PATHS guest preload/chaos/guest.c preload/chaos/guest.h src/overlock_tools/kernel src/overlock_tools/measure tests/python/kernel
 	NEEDS bpf
 	BUILD all
 	COMMAND "pytest -rs tests/python/kernel")
@@ -125,7 +125,7 @@ suite(record SECONDS 30
 
 suite(scx SECONDS 180
 	WHAT "overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
-	PATHS monitor/sched monitor/programs.c monitor/service.c monitor/thread.c monitor/times.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py tests/sched
+	PATHS monitor/sched monitor/programs.c monitor/service.c monitor/thread.c monitor/times.c bench/sched_load.c lib/slices.c include/overlock/slice_page.h include/overlock/slice_reader.h include/overlock/sched_socket.h guest/sched src/overlock_tools/kernel/scx.py src/overlock_tools/kernel/scx_run.py preload/chaos/by.c tests/sched
 	NEEDS guest
 	BUILD all
 	COMMAND "pytest -rs tests/sched tests/python/kernel/test_scx.py")

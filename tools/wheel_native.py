@@ -22,6 +22,7 @@ CARRIED = (
     "defs.json",
     "overlock-bench",
     "overlock-bench-counted",
+    "overlock-chaos-steal",
     "overlock-hog",
     "overlock-probe",
     "overlock-throw",

@@ -13,6 +13,12 @@
 #define OL_SCHED_SOCKET		OL_RUN_FOLDER "/sched"
 #define OL_MONITOR_SOCKET	OL_RUN_FOLDER "/monitor"
 
+/*
+ * The first argument of a sched_yield() by which a thread asks the scheduler of `overlock chaos --by sched`
+ * for no CPU; the second says for how many ns. Every other scheduler takes it for what it is.
+ */
+#define OL_CHAOS_YIELD		0x6f6c63686173ull
+
 struct ol_sched_join {
 	__u32 thread; /* gettid(), in the program's own PID namespace */
 	__u32 entry;  /* of the page, chosen by the program */

@@ -67,7 +67,8 @@ enum scx_dsq_id_flags {
 	SCX_DSQ_FLAG_BUILTIN = 1ULL << 63,
 	SCX_DSQ_LOCAL = SCX_DSQ_FLAG_BUILTIN | 2,
 };
-enum scx_enq_flags { SCX_ENQ_HEAD = 1ULL << 4 };
+enum scx_enq_flags { SCX_ENQ_HEAD = 1ULL << 4, SCX_ENQ_LAST = 1ULL << 41 };
+enum scx_ops_flags { SCX_OPS_ENQ_LAST = 1 << 1 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 

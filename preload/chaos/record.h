@@ -15,6 +15,7 @@ struct chaos_site {
 	uint32_t object, kind; /* object: its number from 1; 0: unknown, or not yet written */
 	uint64_t visits;       /* at which a decision was made */
 	uint64_t naps, nap_ns;
+	uint64_t taken;		    /* of the naps: without a CPU, but runnable */
 	uint64_t worst_ns, wait_ns; /* waits for locks: the longest, and all */
 };
 

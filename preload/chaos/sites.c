@@ -3,7 +3,9 @@
  * Sites, threads and decisions. All of it is asked inside the program's calls, whatever locks the program
  * holds: it takes none, calls no malloc(), and is no cancellation point.
  */
+#include "by.h"
 #include "chaos.h"
+#include "decide.h"
 #include "diag/symbols.h"
 #include "record.h"
 
@@ -27,23 +29,16 @@
 #define C11   "GLIBC_2.28"
 #define BILLION UINT64_C(1000000000)
 
-/*
- * A thread that visits a site for the nth time, n above this, sleeps there by this over n of the rate: a hot
- * loop costs the logarithm of its length in sleep.
- */
-enum { FULL_VISITS = 64 };
-
 struct chaos_real ol_chaos_real;
 bool ol_chaos_idle;
 
 static struct {
-	uint64_t seed, shortest_ns, longest_ns;
-	double rate;
+	struct chaos_odds odds;
 	uint32_t kinds; /* a bit each */
 	const char *patterns;
 	uint64_t *only; /* their names' hashes; null: all */
 	size_t n_only;
-} settings = { .shortest_ns = 1000000, .longest_ns = 20000000, .kinds = UINT32_MAX };
+} settings = { .odds = { .shortest_ns = 1000000, .longest_ns = 20000000 }, .kinds = UINT32_MAX };
 
 static struct chaos_record *record;
 enum state { UNKNOWN, OFF, ON };
@@ -70,15 +65,6 @@ static void refuse(const char *what, const char *why)
 }
 
 /* Hashes. */
-
-/* splitmix64's finaliser (Steele, Lea, Flood 2014). */
-static uint64_t mixed(uint64_t x)
-{
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
 
 /* FNV-1a; a dash is as good as an underscore. */
 static uint64_t hashed(uint64_t hash, const char *text, size_t n)
@@ -232,7 +218,7 @@ static void learn(struct chaos_site *s, enum chaos_kind kind, const void *caller
 
 static struct chaos_site *find_site(uint64_t key)
 {
-	for (uint64_t probe = 0, i = mixed(key); probe < CHAOS_SITES; probe++, i++) {
+	for (uint64_t probe = 0, i = chaos_mixed(key); probe < CHAOS_SITES; probe++, i++) {
 		struct chaos_site *s = &record->sites[i % CHAOS_SITES];
 		uint64_t there = __atomic_load_n(&s->key, __ATOMIC_RELAXED);
 
@@ -305,7 +291,7 @@ static struct chaos_thread *row(void)
 
 uint64_t ol_chaos_child(void)
 {
-	return mixed(self.place ^ mixed(++self.children));
+	return chaos_mixed(self.place ^ chaos_mixed(++self.children));
 }
 
 void ol_chaos_thread_start(uint64_t place)
@@ -315,13 +301,13 @@ void ol_chaos_thread_start(uint64_t place)
 
 static void in_child(void)
 {
-	self.place = mixed(~self.place);
+	self.place = chaos_mixed(~self.place);
 	self.row = 0;
 }
 
 static void in_parent(void)
 {
-	self.place = mixed(self.place);
+	self.place = chaos_mixed(self.place);
 }
 
 /* Decisions. */
@@ -329,19 +315,11 @@ static void in_parent(void)
 uint64_t ol_chaos_draw(struct chaos_site *s)
 {
 	size_t i = (size_t)(s - record->sites);
-	uint64_t n, x, span = settings.longest_ns - settings.shortest_ns + 1;
-	double rate = settings.rate;
 
 	if (states[i] != ON || !has_visits())
 		return 0;
 	__atomic_fetch_add(&s->visits, 1, __ATOMIC_RELAXED);
-	n = self.visits[i]++;
-	x = mixed(settings.seed ^ mixed(self.place ^ mixed(names[i] ^ n)));
-	if (n >= FULL_VISITS)
-		rate *= (double)FULL_VISITS / (double)(n + 1);
-	if ((double)(x >> 11) * 0x1p-53 >= rate)
-		return 0;
-	return settings.shortest_ns + mixed(x) % span;
+	return chaos_decided(&settings.odds, self.place, names[i], self.visits[i]++);
 }
 
 static uint64_t now_ns(void)
@@ -352,7 +330,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * BILLION + (uint64_t)t.tv_nsec;
 }
 
-/* By the bare call: clock_nanosleep() is a cancellation point. Signals are handled, as if it ran again. */
+/*
+ * What is left of the time when nobody took the CPU, or not for long enough, it sleeps.
+ * By the bare call: clock_nanosleep() is a cancellation point. Signals are handled, as if it ran again.
+ */
 void ol_chaos_nap(struct chaos_site *s, uint64_t ns)
 {
 	uint64_t end = now_ns() + ns;
@@ -361,6 +342,8 @@ void ol_chaos_nap(struct chaos_site *s, uint64_t ns)
 
 	__atomic_fetch_add(&s->naps, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&s->nap_ns, ns, __ATOMIC_RELAXED);
+	if (ol_chaos_taken(ns))
+		__atomic_fetch_add(&s->taken, 1, __ATOMIC_RELAXED);
 	while (ol_chaos_real.syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until,
 				     0) &&
 	       errno == EINTR)
@@ -474,20 +457,22 @@ static void read_settings(void)
 	const char *text;
 
 	if ((text = told("OVERLOCK_CHAOS_SEED")))
-		settings.seed = strtoull(text, 0, 10);
+		settings.odds.seed = strtoull(text, 0, 10);
 	if ((text = told("OVERLOCK_CHAOS_RATE")))
-		settings.rate = (double)strtoull(text, 0, 10) / (double)BILLION;
+		settings.odds.rate = (double)strtoull(text, 0, 10) / (double)BILLION;
 	if ((text = told("OVERLOCK_CHAOS_LENGTH"))) {
 		char *dash;
 
-		settings.shortest_ns = settings.longest_ns = strtoull(text, &dash, 10);
+		settings.odds.shortest_ns = settings.odds.longest_ns = strtoull(text, &dash, 10);
 		if (*dash == '-')
-			settings.longest_ns = strtoull(dash + 1, 0, 10);
-		if (settings.longest_ns < settings.shortest_ns)
+			settings.odds.longest_ns = strtoull(dash + 1, 0, 10);
+		if (settings.odds.longest_ns < settings.odds.shortest_ns)
 			refuse("OVERLOCK_CHAOS_LENGTH", "begins with the longer; turn it around");
 	}
 	if ((text = told("OVERLOCK_CHAOS_AT")))
 		settings.kinds = read_kinds(text);
+	if ((text = told("OVERLOCK_CHAOS_BY")))
+		ol_chaos_by(text);
 	if ((text = getenv("OVERLOCK_CHAOS_ONLY")))
 		read_only(text);
 	/* The environment is not ours to keep pointers into. */
@@ -541,7 +526,7 @@ void ol_chaos_begin(void)
 	ol_run_objects_start();
 	read_settings();
 	pthread_atfork(0, in_parent, in_child);
-	if (settings.rate > 0) {
+	if (settings.odds.rate > 0) {
 		pthread_key_create(&at_exit, forget);
 		record = map_record();
 	}

@@ -130,6 +130,19 @@ def test_a_killed_loader_leaves_nothing_behind(run: Run) -> None:
     assert said["stuck"] == said["complaints"] == 0
 
 
+HELD = "RATE=1000000000 LENGTH=5000000-5000000 chaos"
+
+
+def test_a_thread_that_chaos_stops_is_runnable(run: Run) -> None:
+    """It has its CPU four times for each of 20 acquisitions, or it sleeps."""
+    (napped,) = run(f"{HELD} nap 1 held 20")
+    seen, counted = run(f"{HELD} sched 1 held 20")
+    assert napped["runnable"] < napped["asleep"]
+    assert seen["asleep"] < seen["runnable"]
+    assert seen["cpu_ms"] < seen["wall_ms"] / 2
+    assert counted["held"] >= 80
+
+
 def test_there_is_one_at_a_time(run: Run) -> None:
     said = run(
         "under sched sh -c 'overlock-sched 2>&1 | grep -q \"end that one first\" && echo {}'"

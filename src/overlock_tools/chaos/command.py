@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from overlock_tools.chaos import bisect, show
+from overlock_tools.chaos import bisect, by, show
 from overlock_tools.chaos.findings import Findings, Report, placed
 from overlock_tools.chaos.record import Site
 from overlock_tools.chaos.runs import Program, Run
@@ -55,6 +55,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
         checked_kinds(options["at"]) if options["at"] else (),
         tuple(options["sites"]),
         tuple(map(checked_site, options["only"])) or None,
+        options["by"],
     )
 
 
@@ -171,8 +172,13 @@ def run(command: tuple[str, ...], options: dict[str, Any]) -> int:
     settings = settings_of(options)
     if options["json_path"]:
         files.check_writable(options["json_path"])
-    program = Program.prepare(command)
+    by.check(settings.by, settings.length)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the program is to end with us
+    with by.taking(settings.by) as told:
+        return _run(Program.prepare(command, told), settings, options)
+
+
+def _run(program: Program, settings: Settings, options: dict[str, Any]) -> int:
     progress = Progress()
     progress.tell("a run without chaos")
     plain = _plain(program, options["timeout"])

@@ -112,6 +112,7 @@ def _sites(sites: Mapping[str, Site], runs: list[Run]) -> list[Report]:
             "visits": site.visits,
             "naps": site.naps,
             "nap_ns": site.nap_ns,
+            "taken": site.taken,
             "worst_wait_ns": site.worst_ns,
             "in_failing_runs": sum(name in slept for slept in failing),
             "in_passing_runs": sum(name in slept for slept in passing),

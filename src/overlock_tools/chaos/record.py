@@ -11,7 +11,7 @@ from typing import Any
 
 from overlock_tools.model import defs
 
-ROW = struct.Struct("=QQIIQQQQQ")  # preload/chaos/record.h
+ROW = struct.Struct("=QQIIQQQQQQ")  # preload/chaos/record.h
 THREAD = struct.Struct("=IIQ")
 MS = 1e6
 
@@ -26,6 +26,7 @@ class Site:
     visits: int = 0
     naps: int = 0
     nap_ns: int = 0
+    taken: int = 0  # of the naps: runnable, without a CPU
     worst_ns: int = 0  # the longest wait there
     wait_ns: int = 0
 
@@ -40,6 +41,7 @@ class Site:
             visits=self.visits + other.visits,
             naps=self.naps + other.naps,
             nap_ns=self.nap_ns + other.nap_ns,
+            taken=self.taken + other.taken,
             worst_ns=max(self.worst_ns, other.worst_ns),
             wait_ns=self.wait_ns + other.wait_ns,
         )

@@ -96,13 +96,13 @@ class Program:
     ours: Mapping[str, str]  # and with it
 
     @classmethod
-    def prepare(cls, command: Sequence[str]) -> "Program":
+    def prepare(cls, command: Sequence[str], told: Mapping[str, str] | None = None) -> "Program":
         with_library = interpose.prepare(native.file(LIBRARY), command[0])
         return cls(
             with_library.program,
             tuple(command),
             without_ours(dict(os.environ)),
-            without_ours(with_library.variables),
+            without_ours(with_library.variables) | dict(told or {}),
         )
 
     def run(self, settings: Settings | None, timeout: float | None) -> Run:

@@ -72,6 +72,7 @@ class Settings:
     at: tuple[str, ...] = ()  # all
     patterns: tuple[str, ...] = ()  # all
     only: tuple[str, ...] | None = None  # sites; None: all
+    by: str = "nap"  # of by.WAYS
 
     def variables(self) -> dict[str, str]:
         told = {
@@ -107,6 +108,8 @@ class Settings:
         words = ["--seed", str(self.seed), "--rate", f"{self.rate:g}", "--length", str(self.length)]
         if self.at:
             words += ["--at", ",".join(self.at)]
+        if self.by != "nap":
+            words += ["--by", self.by]
         for name, values in (("--sites", self.patterns), ("--only", self.only or ())):
             words += [word for value in values for word in (name, value)]
         return words

@@ -116,6 +116,13 @@ def _of(counts: list[int]) -> str:
     return rates.shown(*counts) if counts[1] else "not run"
 
 
+def _taken(report: Report) -> str:
+    if "--by" not in report["options"]:
+        return ""
+    taken = sum(row.get("taken", 0) for row in report["sites"])
+    return f", {taken} of them runnable"
+
+
 def text(report: Report) -> str:
     runs, failed = report["runs"], sum(run["how"] != "passed" for run in report["runs"])
     rows = {row["site"]: row for row in report["sites"]}
@@ -123,7 +130,8 @@ def text(report: Report) -> str:
     naps = sum(row["naps"] for row in report["sites"])
     lines = [
         f"overlock chaos: {_cut(shlex.join(report['command']))}{so_far}",
-        f"{rates.shown(failed, len(runs))} runs failed; threads lost their CPU {naps} times."
+        f"{rates.shown(failed, len(runs))} runs failed; threads lost their CPU {naps} times"
+        f"{_taken(report)}."
         if runs
         else "No run ended.",
         *_failures(report, rows),

@@ -25,7 +25,11 @@ from overlock_tools.system.errors import FAILED, MISSING, Fail
 ABOUT_STEPS = 1480
 STEP = re.compile(r"^\s+(?:CC|AS|LD|AR|HOSTCC|HOSTLD|OBJCOPY|GEN)\b")
 TOLD_LINES = 6
-KERNEL_MODULES = ("kernel/torture.ko", "kernel/locking/locktorture.ko")
+KERNEL_MODULES = (
+    "kernel/torture.ko",
+    "kernel/locking/locktorture.ko",
+    "kernel/rcu/rcutorture.ko",
+)
 LOAD_MODULES = ("overlock_loop.ko", "overlock_pair.ko")
 TOOLS = {
     "make": "make",

@@ -31,6 +31,13 @@ PACKAGES = "bpftool,clang-19,gcc,libbpf-dev,libc6-dev,qemu-system-x86,seabios"
 KERNELS = (r"linux-image-6\.18\.\S*-cloud-amd64", r"linux-image-[67]\.\S*-cloud-amd64")
 TURN_US = 20
 MEMORY_MB = 768
+PROGRAMS = (
+    "overlock-sched",
+    "overlock-sched-plain",
+    "overlock-sched-chaos",
+    "overlock-hostd",
+    "held",
+)
 LOCKS = ("ticket_told",)  # of guest/sched/locks
 SHARED = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6")
 OF_BPF = ("libbpf.so.1", "libelf.so.1", "libz.so.1", "libzstd.so.1")
@@ -262,7 +269,7 @@ def _pack(of: Rig, top: Path) -> None:
         f"boot/config-{of.version.read_text()}": (data, of.config.read_bytes()),
         "run/": (program, b""),
     }
-    for name in ("overlock-sched", "overlock-sched-plain", "overlock-hostd"):
+    for name in PROGRAMS:
         found[f"usr/bin/{name}"] = (program, (of.programs / name).read_bytes())
     for name in (*SHARED, *OF_BPF):
         if (library / name).exists():
@@ -277,6 +284,7 @@ def _pack(of: Rig, top: Path) -> None:
     found["usr/lib/overlock/defs.json"] = (data, native.file("defs.json").read_bytes())
     preloaded = pause.as_nop(native.file("liboverlock-run.so"))[0]
     found["usr/lib/overlock/liboverlock-run.so"] = (data, preloaded)
+    found["usr/lib/liboverlock-chaos.so"] = (data, native.file("liboverlock-chaos.so").read_bytes())
     for path in sorted((top / "guest/sched/loads").iterdir()):
         found[f"loads/{path.name}"] = (program, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))

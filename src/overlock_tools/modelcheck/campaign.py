@@ -159,10 +159,10 @@ def code(outcomes: Sequence[Outcome]) -> int:
     return 0 if outcomes and all(one.verdict == HOLDS for one in outcomes) else NOT_EXHAUSTED
 
 
-def replay(text: str, asked: Asked, terms: Terms, out: Console) -> int:
+def replay(text: str, native: bool, asked: Asked, terms: Terms, out: Console) -> int:
     """One execution, step by step."""
     session = Session(out, replace(terms, cached=False))
-    job = plan.to_replay(text, asked)
+    job = replace(plan.to_replay(text, asked), native=native)
     with plan.compiled([job.subject]) as subjects:
         told: list[Outcome] = []
         job = replace(job, subject=subjects[0])
@@ -180,6 +180,8 @@ def _replayed(outcome: Outcome, out: Console) -> None:
     if outcome.error:
         raise Fail(outcome.error, USAGE if outcome.refused else FAILED)
     display.execution(out, outcome)
+    if outcome.native:
+        out.print(display.on_threads(outcome.native), soft_wrap=True)
 
 
 def weakened(lock: str, asked: Asked, terms: Terms, out: Console) -> int:
@@ -236,7 +238,9 @@ def run(options: Mapping[str, Any]) -> int:
     )
     asked = plan.asked(options)
     if options["replay"]:
-        return replay(options["replay"], asked, terms, console())
+        return replay(options["replay"], options["native"], asked, terms, console())
+    if options["native"]:
+        raise Fail("--native needs --replay LOCK@SCHEDULE, as printed with a counterexample")
     if options["weaken"]:
         return weakened(options["weaken"], asked, terms, console())
     return check(asked, terms, console())

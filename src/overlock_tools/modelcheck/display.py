@@ -2,7 +2,8 @@
 """What a terminal shows of checks: while they run, at the end, and where one failed."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -197,3 +198,13 @@ def counterexample(out: Console, outcome: Outcome) -> None:
         command = Text(f"  {job.command_to_replay(failure.replay)}")
         out.print(Text("To replay it:"))
         out.print(command, soft_wrap=True)  # in one piece, to be pasted
+
+
+def on_threads(native: Mapping[str, Any]) -> str:
+    """The same execution on real threads."""
+    followed = f"{native['followed']} of {native['of']} steps"
+    if native["left"]:
+        return f"On real threads: left the execution after {followed}: {native['left']}."
+    if native["property"]:
+        return f"On real threads: {native['property']}, after {followed}: {native['how']}."
+    return f"On real threads: {followed}, and nothing failed."

@@ -52,6 +52,7 @@ def _outcome(one: Outcome) -> dict[str, Any]:
         "seconds": one.seconds,
         "notes": result.get("notes") or {},
         "failure": _failure(one),
+        "native": one.native,
     }
 
 

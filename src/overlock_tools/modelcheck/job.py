@@ -90,6 +90,7 @@ class Job:
     search: Search = Search()
     weaken: str = ""  # FILE:LINE:ORDER
     replay: str = ""  # a schedule
+    native: bool = False  # and that on real threads, too
     clock: int | None = None  # ticks of a slice on concrete clocks; 0: there are none
     roles: str = ""  # a letter for each context
 
@@ -98,7 +99,17 @@ class Job:
         lock = f"--load={subject.loaded}" if subject.loaded else f"--lock={subject.name}"
         search = self.search
         limits = [] if search.seconds is None else [f"--seconds={search.seconds:g}"]
-        return [lock, *self.choices(), *limits, *(["--trace"] if self.replay else [])]
+        return [
+            lock,
+            *self.choices(),
+            *limits,
+            *(["--trace"] if self.replay else []),
+            *self._native,
+        ]
+
+    @property
+    def _native(self) -> list[str]:
+        return ["--native"] if self.native else []
 
     def choices(self) -> list[str]:
         """All that the answer may depend on, but for the lock's text.

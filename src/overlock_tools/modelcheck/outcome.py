@@ -54,6 +54,14 @@ class _Numbers(TypedDict, total=False):
     seconds: float
 
 
+class _Native(TypedDict):
+    property: str
+    how: str
+    followed: Count
+    of: Count
+    left: str
+
+
 class _Result(_Numbers, total=False):
     exhausted: bool
     ended: str | None
@@ -62,6 +70,7 @@ class _Result(_Numbers, total=False):
     clock: Count | None
     notes: dict[str, Any] | None
     failure: _Failure | None
+    native: _Native | None
 
 
 def checked_result(raw: Any) -> dict[str, Any]:
@@ -147,6 +156,12 @@ class Outcome:
             return None
         events = tuple(Event.read(event) for event in raw.get("events") or ())
         return Failure(raw["property"], raw.get("how", ""), raw.get("replay", ""), events)
+
+    @property
+    def native(self) -> dict[str, Any] | None:
+        """What real threads did in the same order."""
+        found: dict[str, Any] | None = self.result.get("native")
+        return found
 
     @property
     def failure(self) -> Failure | None:

@@ -106,12 +106,12 @@ def profiler() -> Path:
     return path
 
 
-def sched() -> Path:
-    """The loader of the scheduler; the rest can be built without it."""
-    path = folder() / "overlock-sched"
+def sched(name: str = "overlock-sched") -> Path:
+    """The loader of a scheduler; the rest can be built without it."""
+    path = folder() / name
     if not path.exists():
         raise Fail(
-            "overlock-sched is not built; install clang 16, bpftool and libbpf-dev 1.5 or later, "
+            f"{name} is not built; install clang 16, bpftool and libbpf-dev 1.5 or later, "
             "then `make build`; or try it in a guest: `overlock guest sched`",
             MISSING,
         )

@@ -73,6 +73,14 @@ from overlock_tools.cli.options import Within, completing
     help="Time after which a run is killed and has failed.  [default: ten times that of a run "
     "without chaos, at least 10]",
 )
+@click.option(
+    "--by",
+    type=click.Choice(("nap", "steal", "sched")),
+    default="nap",
+    show_default=True,
+    help="Way to take the CPU. nap: the thread sleeps. steal: a real-time thread computes on its "
+    "CPU; needs root or `ulimit -r`. sched: a scheduler gives it none; needs root and sched_ext.",
+)
 @click.option("--stop", is_flag=True, help="End with the first run that fails.")
 @click.option(
     "--bisect",
@@ -110,6 +118,7 @@ def command(program: tuple[str, ...], **options: Any) -> int:
       overlock chaos --runs 5 --rate 0.02 -- pytest -x tests
       overlock chaos --at holder,wake --length 50ms -- ./server-test
       overlock chaos --sites 'libqueue.so:*' --sites 'Pool::*' -- ./server-test
+      overlock chaos --by steal -- ./server-test
       overlock chaos --report found.json
     """
     from overlock_tools.chaos import command as chaos

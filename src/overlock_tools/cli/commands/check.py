@@ -106,6 +106,9 @@ def _listed(kind: str) -> Any:
 )
 @click.option("--replay", metavar="LOCK@SCHEDULE", help="Replay and print one execution.")
 @click.option(
+    "--native", is_flag=True, help="With --replay: also run it on real threads, step by step."
+)
+@click.option(
     "--weaken",
     metavar="LOCK",
     shell_complete=LOCKS,

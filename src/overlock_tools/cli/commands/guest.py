@@ -50,8 +50,8 @@ LOCK = click.option(
     shell_complete=_locks,
     metavar="NAME",
     help="Lock of the kernel: a 4-byte lock of `overlock locks`, busted (no mutual exclusion), "
-    "native (the kernel's own), native_tas or native_pv (the kernel's own of that kind). "
-    "NAME@WORD adds WORD to the kernel's command line.",
+    "impatient (fails without a CPU for the holder), native (the kernel's own), native_tas or "
+    "native_pv (the kernel's own of that kind). NAME@WORD adds WORD to the kernel's command line.",
 )
 machine = options.together(
     DIR,
@@ -390,6 +390,80 @@ def instructions(**given: Any) -> int:
     from overlock_tools.kernel import campaign
 
     return campaign.instructions(given)
+
+
+@command.command()
+@machine
+@LOCK
+@SMP
+@click.option(
+    "--test",
+    type=click.Choice(("locktorture", "rcutorture")),
+    default="locktorture",
+    show_default=True,
+    help="Torture test of the kernel's to run meanwhile.",
+)
+@options.parameters("Parameter of the test, such as torture_type=spin_lock_irq; repeatable.")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 1_000_000),
+    default=4,
+    show_default=True,
+    help="Number of runs, each after a boot; each has the next seed.",
+)
+@options.seconds(0.1, 5.0, "Time of the test in a run.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63),
+    default=1,
+    show_default=True,
+    help="Seed of the first run. An even one has some of the moments alone.",
+)
+@click.option(
+    "--rate",
+    type=Within(0, 1),
+    default=0.05,
+    show_default=True,
+    help="Share of the visits of a call at which the vCPU loses its CPU; after 64 visits less and "
+    "less. 0: none, for comparison.",
+)
+@click.option(
+    "--length",
+    default="1ms..200ms",
+    show_default=True,
+    metavar="TIME[..TIME]",
+    help="Time for which a vCPU has no CPU.",
+)
+@click.option(
+    "--at",
+    metavar="MOMENT,...",
+    help="Moments: waiter, holder, inside, before-unlock, after-unlock.  [default: all]",
+)
+@click.option(
+    "--sites",
+    multiple=True,
+    metavar="PATTERN",
+    help="Functions of the kernel whose calls count: [MODULE:]FUNCTION, with * and ?; repeatable.  "
+    "[default: all]",
+)
+@options.file("--json", "File for the report.")
+def chaos(**given: Any) -> int:
+    """Take the CPU from the vCPU that holds a spinlock, or asks for it.
+
+    A plugin of QEMU's stops a vCPU at the calls of the kernel's lock functions, while locktorture
+    or rcutorture runs. The kernel is unmodified. A run fails if the test or the kernel's log says
+    so, or if the guest hangs. It needs guests that QEMU translates (TCG).
+
+    \b
+    Examples:
+      overlock guest chaos --lock ticket
+      overlock guest chaos --lock impatient            fails: a planted mistake
+      overlock guest chaos --test rcutorture --lock native --smp 4
+      overlock guest chaos --at holder --sites 'locktorture:*' --length 300ms
+    """
+    from overlock_tools.kernel.chaos import command as chaos
+
+    return chaos.run(given)
 
 
 def _listed(_: Any, __: Any, given: Any) -> list[str]:

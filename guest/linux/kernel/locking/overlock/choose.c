@@ -16,10 +16,11 @@
 #include <asm/paravirt.h>
 #include "busted.h"
 #include "counting.h"
+#include "impatient.h"
 #include "menu.h"
 #include "overlock.h"
 
-#define EACH_CHOICE(LOCK)	OVERLOCK_EACH(LOCK) LOCK(busted)
+#define EACH_CHOICE(LOCK)	OVERLOCK_EACH(LOCK) LOCK(busted) LOCK(impatient)
 
 /* Out of line, in .spinlock.text: a profile shows who called. */
 #define LOCK(id)									\
