@@ -88,6 +88,26 @@ static void count_glibc(const struct mutex *m)
 		LEFT(shared_mutex);
 }
 
+static bool is_of_this_epoch(const struct mutex *m)
+{
+	return ol_load_relaxed(&m->epoch) == ol_run_epoch;
+}
+
+/*
+ * A free lock may say who waits for it, or even that one of these is to have it next (`overlock`). In a mutex of
+ * another epoch they are the parent's threads. None of ours waits there before the epoch is this one, and
+ * a look at the lock that comes before that at the epoch is too old for the exchange if one has acquired it since.
+ */
+static void forget_waiters(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	uint64_t word = ol_load_acquire(&m->lock[0]);
+
+	if (!word || !(ops->traits & OL_BY_CLOCK) || ops->size > sizeof(word))
+		return;
+	if (!is_of_this_epoch(m) && !ops->is_locked(&word))
+		ol_cas_relaxed(&m->lock[0], word, (uint64_t)0);
+}
+
 /*
  * It has not been acquired in this epoch: its holder acquired it before the fork, and if that is a
  * thread that is not here, it is never released, as under glibc. Hence by trylock and with naps.
@@ -98,22 +118,18 @@ static OL_COLD bool acquire_first(struct mutex *m, const struct ol_lock_ops *ops
 	ol_ticks_t began = IS_CHECKED ? ol_now() : 0;
 
 	for (;;) {
+		forget_waiters(m, ops);
 		FOR_CALLER();
 		if (ops->trylock(m->lock)) {
 			/* Relaxed: who sees it early does no more than queue behind us. */
 			ol_store_relaxed(&m->epoch, ol_run_epoch);
 			return true;
 		}
-		if (ol_load_relaxed(&m->epoch) == ol_run_epoch || ol_passed(until))
+		if (is_of_this_epoch(m) || ol_passed(until))
 			return false;
 		ol_run_misuse_nap(began);
 		ol_run_nap(&step_ns, until);
 	}
-}
-
-static bool is_of_this_epoch(const struct mutex *m)
-{
-	return ol_load_relaxed(&m->epoch) == ol_run_epoch;
 }
 
 static OL_COLD int acquire_slow(struct mutex *m)
@@ -142,6 +158,8 @@ static inline int acquire(struct mutex *m, const struct ol_lock_ops *ops)
 
 static inline bool try_acquire(struct mutex *m, const struct ol_lock_ops *ops)
 {
+	if (!is_of_this_epoch(m))
+		forget_waiters(m, ops);
 	FOR_CALLER();
 	if (!ops->trylock(m->lock))
 		return false;

@@ -76,6 +76,32 @@ def test_fork_leaves_the_ghosts_behind(program: Compile, lock: str) -> None:
     ]
 
 
+# A word of `overlock` that is free: claimed; with two sleepers; with both, a leaver and a call.
+GHOSTS = ("0x2", "0x20", "0x2e")
+FORGOTTEN = "acquired, 0 waiters\n" * 3
+
+
+@pytest.mark.parametrize("word", GHOSTS)
+def test_a_child_forgets_who_waited_in_the_parent(program: Compile, word: str) -> None:
+    assert output([program("ghosts.c"), word], environment("overlock")) == FORGOTTEN
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("ol_cas_relaxed(&m->lock[0], word, (uint64_t)0);", "(void)0;"),
+        ("\t\tforget_waiters(m, ops);\n\t\tFOR_CALLER();", "\t\tFOR_CALLER();"),
+        ("\tif (!is_of_this_epoch(m))\n\t\tforget_waiters(m, ops);\n", ""),
+    ],
+)
+def test_mutant_that_remembers_them_is_caught(
+    program: Compile, tmp_path: Path, right: str, wrong: str
+) -> None:
+    mutant = build(tmp_path, Mutant("remembers", "mutex.c", right, wrong, "overlock", ()))
+    done = run([program("ghosts.c"), "0x20"], environment("overlock", mutant))
+    assert done.stdout != FORGOTTEN
+
+
 @EACH_LOCK
 def test_forks_with_an_allocators_handlers(program: Compile, lock: str) -> None:
     said = output([program("fork_allocator.c")], environment(lock))

@@ -53,7 +53,7 @@ typedef struct OL_CAPABILITY ol_overlock {
 
 static inline bool ol_overlock_is_locked(const ol_overlock_t *l)
 {
-	return (ol_load_relaxed(&l->word) & (OL_OVL_HELD | OL_OVL_CLAIMED)) != 0;
+	return (ol_load_relaxed(&l->word) & OL_OVL_HELD) != 0;
 }
 
 static inline bool ol_overlock_is_contended(const ol_overlock_t *l)
