@@ -135,6 +135,7 @@ static void held_clear(struct ol_held_row *row)
 	ol_store_release(&row->held, 0u);
 	ol_store_relaxed(&row->unlisted, 0u);
 	ol_store_relaxed(&row->waits_for, (const void *)0);
+	ol_store_relaxed(&row->moves, (const void *)0);
 }
 
 struct ol_held_row *ol_held_mine(void)

@@ -9,6 +9,10 @@
  *						ETIMEDOUT: `until` has come
  *	int ol_<lock>_unlock_or_fail(l)		0; EPERM: this thread did not acquire it by lock_or_fail
  *
+ * In a kernel they are for code that includes this header and says OL_DEFINE_OR_FAIL_timed(<lock>). There a
+ * thread is a CPU, whose preemption is disabled from lock_or_fail to unlock_or_fail, a signal handler is an
+ * interrupt, NMIs among them, and errors are negative.
+ *
  * Each thread has a row: the locks that it has acquired in this way, and the one that it waits for. A waiter
  * looks once in four leases, about a millisecond, who has the lock that it waits for, what that one waits for,
  * and so on. If it comes back to itself, it fails; so may all others of the circle. It releases what it has, and
@@ -18,8 +22,11 @@
  * acquired by other calls, only the deadline holds. A thread that releases a lock that another acquired must use
  * the plain calls for both.
  *
- * The row of a context is written by it and by its signal handlers, each of which leaves it as it was. `waits`
- * counts the beginnings and ends of waits. While it stays, one wait goes on and the list does not change. So a
+ * The row of a context is written by it and by its signal handlers, each of which leaves it as it was. A handler
+ * may come between an acquisition and its entry in the list. So `moves` says what its context acquires or
+ * releases. A handler that wants this lock fails if nobody else has it in the list.
+ *
+ * `waits` counts the beginnings and ends of waits. While it stays, one wait goes on and the list does not change. So a
  * circle that two looks find alike, with the same counts, was there between them.
  *
  * Pairing: all stores release and all loads of others' rows acquire, so that a look which finds a list as it was
@@ -27,12 +34,18 @@
  */
 #include <overlock/port.h>
 
+#ifdef __KERNEL__
+#include <linux/errno.h>
+#define OL_ERROR(e) (-(e))
+#else
 #include <errno.h>
+#define OL_ERROR(e) (e)
+#endif
 
-#define OL_HELD	13u /* with the rest, two cache lines */
+#define OL_HELD	12u /* with the rest, two cache lines */
 
 struct ol_held_row {
-	const void *waits_for;
+	const void *waits_for, *moves;
 	uint32_t waits;
 	uint32_t held, unlisted;
 	const void *locks[OL_HELD];
@@ -104,6 +117,28 @@ static inline bool ol_held_remove(const void *l)
 	return true;
 }
 
+/* From now on this context acquires or releases `l`. Returns what the one that it has interrupted did. */
+static inline const void *ol_held_move(const void *l)
+{
+	struct ol_held_row *row = ol_held_mine();
+	const void *before;
+
+	if (!row)
+		return l;
+	before = ol_load_relaxed(&row->moves);
+	ol_store_release(&row->moves, l);
+	return before;
+}
+
+static inline bool ol_held_is_listed(const void *l)
+{
+	uint32_t id = ol_held_last();
+
+	while (id && !ol_held_find(ol_held_of(id), l))
+		id--;
+	return id != 0;
+}
+
 /* Circles. */
 
 /* A wait that was seen: whose, which, and what for. */
@@ -161,7 +196,7 @@ static inline bool ol_held_is_circle(const struct ol_held_row *me, const void *l
 
 struct ol_held_wait {
 	struct ol_held_row *row;
-	const void *before;
+	const void *before, *moved;
 };
 
 static inline int ol_held_wait_begin(struct ol_held_wait *w, const void *l)
@@ -170,7 +205,8 @@ static inline int ol_held_wait_begin(struct ol_held_wait *w, const void *l)
 	if (!w->row)
 		return 0;
 	if (ol_held_find(w->row, l))
-		return EDEADLK;
+		return OL_ERROR(EDEADLK);
+	w->moved = ol_held_move(l);
 	w->before = ol_load_relaxed(&w->row->waits_for);
 	ol_add_release(&w->row->waits, 1u);
 	ol_store_release(&w->row->waits_for, l);
@@ -185,6 +221,8 @@ static inline void ol_held_wait_end(const struct ol_held_wait *w, const void *l,
 	}
 	if (!error)
 		ol_held_add(l);
+	if (w->row)
+		ol_held_move(w->moved);
 }
 
 static inline ol_ticks_t ol_held_look(ol_ticks_t until)
@@ -195,8 +233,10 @@ static inline ol_ticks_t ol_held_look(ol_ticks_t until)
 static inline int ol_held_error(const struct ol_held_wait *w, const void *l, ol_ticks_t until)
 {
 	if (w->row && ol_held_is_circle(w->row, l))
-		return EDEADLK;
-	return ol_passed(until) ? ETIMEDOUT : 0;
+		return OL_ERROR(EDEADLK);
+	if (w->row && w->moved == l && !ol_held_is_listed(l))
+		return OL_ERROR(EDEADLK);
+	return ol_passed(until) ? OL_ERROR(ETIMEDOUT) : 0;
 }
 
 /* For one lock. */
@@ -216,16 +256,22 @@ static inline int ol_held_error(const struct ol_held_wait *w, const void *l, ol_
 	}											\
 	static inline int ol_##id##_lock_or_fail(ol_##id##_t *l, ol_ticks_t until)		\
 	{											\
-		if (OL_UNLIKELY(!ol_##id##_trylock(l)))						\
-			return ol_##id##_lock_or_fail_slow(l, until);				\
-		ol_held_add(l);									\
-		return 0;									\
+		const void *moved = ol_held_move(l);						\
+		bool taken = ol_##id##_trylock(l);						\
+												\
+		if (taken)									\
+			ol_held_add(l);								\
+		ol_held_move(moved);								\
+		return OL_UNLIKELY(!taken) ? ol_##id##_lock_or_fail_slow(l, until) : 0;	\
 	}											\
 	static inline int ol_##id##_unlock_or_fail(ol_##id##_t *l)				\
 	{											\
-		if (!ol_held_remove(l))								\
-			return EPERM;								\
-		ol_##id##_unlock(l);								\
-		return 0;									\
+		const void *moved = ol_held_move(l);						\
+		bool removed = ol_held_remove(l);						\
+												\
+		if (removed)									\
+			ol_##id##_unlock(l);							\
+		ol_held_move(moved);								\
+		return removed ? 0 : OL_ERROR(EPERM);						\
 	}
 #endif

@@ -263,6 +263,27 @@ TEST(OrFailHandler, LeavesTheRowAsItWas) {
     EXPECT_EQ(ol_held_mine()->held, 0u);
 }
 
+// It may strike when the lock is acquired and not in the list yet, or no more. It must not wait
+// then.
+TEST(OrFailHandler, DoesNotWaitForTheInterrupted) {
+    strikes = 0;
+    {
+        const Struck struck([](int) {
+            strikes++;
+            const int error = ol_mutex_lock_or_fail(&ours, from_now(10s));
+            wrong += error && error != EDEADLK;
+            wrong += !error && ol_mutex_unlock_or_fail(&ours) != 0;
+        });
+        while (strikes < 200 && !wrong) {
+            ASSERT_EQ(ol_mutex_lock_or_fail(&ours, OL_NEVER), 0);
+            ASSERT_EQ(ol_mutex_unlock_or_fail(&ours), 0);
+        }
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(ol_held_mine()->held, 0u);
+    EXPECT_EQ(ol_held_mine()->moves, nullptr);
+}
+
 TEST(OrFailFork, ChildHasARowOfItsOwn) {
     ol_mutex_t inherited = OL_MUTEX_INIT, fresh = OL_MUTEX_INIT;
     ASSERT_EQ(ol_mutex_lock_or_fail(&inherited, OL_NEVER), 0);
