@@ -25,7 +25,7 @@ typedef unsigned long ulong;
 extern struct world {
 	u64 time; /* ns */
 	u64 slice;
-	bool steal_is_told, irqs_disabled, in_interrupt, idle, kvm, xen;
+	bool steal_is_told, irqs_disabled, in_interrupt, idle, tick_stopped, kvm, xen;
 } world;
 
 /* What was done. */
@@ -78,6 +78,7 @@ extern bool overlock_chosen, paravirt_steal_enabled;
 #define in_task()		(!world.in_interrupt)
 #define is_idle_task(task)	world.idle
 #define current			NULL
+#define tick_nohz_tick_stopped()	world.tick_stopped
 
 /* The hypervisors'. */
 enum { KVM_HC_SCHED_YIELD = 11, KVM_FEATURE_PV_SCHED_YIELD = 13, SCHEDOP_yield = 0 };

@@ -31,6 +31,16 @@ static struct done waited(ol_ticks_t until)
 	return done;
 }
 
+/* As who cannot sleep does: interrupts may be disabled. */
+static struct done gave_way(void)
+{
+	done = (struct done){ 0 };
+	world.irqs_disabled = true;
+	overlock_give_way();
+	world.irqs_disabled = false;
+	return done;
+}
+
 static bool only_halts(struct done d)
 {
 	return d.halts == 1 && !d.relaxes && !d.kvm_calls && !d.xen_calls;
@@ -58,6 +68,10 @@ static void halts(void)
 	world.in_interrupt = false;
 	world.idle = true;
 	assert(only_relaxes(waited(soon)));
+	world.idle = false;
+	world.tick_stopped = true;
+	assert(only_relaxes(waited(soon)));
+	assert(only_relaxes(gave_way()));
 }
 
 static void kvm(void)
@@ -68,12 +82,15 @@ static void kvm(void)
 	world.kvm = true;
 	initcall_choose_way();
 	assert(only_halts(waited(soon))); /* without the patch */
+	assert(only_relaxes(gave_way()));
 	overlock_host_yields();
 	for (int disabled = 0; disabled < 2; disabled++) {
 		world.irqs_disabled = disabled;
 		d = waited(soon);
 		assert(d.kvm_calls == 1 && d.called == APIC_ID && !d.halts && !d.relaxes);
 	}
+	d = gave_way();
+	assert(d.kvm_calls == 1 && !d.halts && !d.relaxes);
 }
 
 static void xen(void)
@@ -83,6 +100,8 @@ static void xen(void)
 	world.xen = true;
 	initcall_choose_way();
 	d = waited(world.time + 10);
+	assert(d.xen_calls == 1 && !d.halts && !d.relaxes && !d.kvm_calls);
+	d = gave_way();
 	assert(d.xen_calls == 1 && !d.halts && !d.relaxes && !d.kvm_calls);
 }
 

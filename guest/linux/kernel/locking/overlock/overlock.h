@@ -44,6 +44,12 @@ const char *overlock_parking(void);
 /* Whom a waiter asks to take its CPU, for people. */
 const char *overlock_yielding(void);
 
+/* An interrupt will come soon, and end a HLT: the tick's. */
+bool overlock_tick_ends_halt(void);
+
+/* To whom the hypervisor chooses, if it can be asked; else it is PAUSE. Whatever the context. */
+void overlock_give_way(void);
+
 /* The host is KVM with our patch: it lets a vCPU yield to nobody in particular. */
 void overlock_host_yields(void);
 

@@ -298,14 +298,21 @@ static void wake(int cpu)
 }
 
 /*
- * A timed wait polls, for nothing here would wake it in time; spin_lock() has no deadline. An NMI
- * handler polls: it could not be woken by one. So does a CPU on its way up or down: its NMIs are
- * ignored, our handler is not called.
+ * Nothing here wakes a CPU at a given time. So a timed wait sleeps only where the next tick ends
+ * it, which may be a tick late. An NMI handler polls: it could not be woken by one. So does a CPU
+ * on its way up or down: its NMIs are ignored, our handler is not called.
  */
 static bool may_sleep(unsigned int level, unsigned int cpu, ol_ticks_t until)
 {
-	return way != SPIN && until == OL_NEVER && level < OVERLOCK_LEVELS && !in_nmi() &&
-	       cpu_online(cpu);
+	return way != SPIN && level < OVERLOCK_LEVELS && !in_nmi() && cpu_online(cpu) &&
+	       (until == OL_NEVER || (overlock_tick_ends_halt() && !ol_passed(until)));
+}
+
+static void poll(const u32 *word, u32 seen, ol_ticks_t until)
+{
+	overlock_poll(word, seen, until);
+	if (READ_ONCE(*word) == seen && !ol_passed(until))
+		overlock_give_way();
 }
 
 void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
@@ -316,7 +323,7 @@ void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until)
 	bool first;
 
 	if (!may_sleep(level, cpu, until)) {
-		overlock_poll(word, seen, until);
+		poll(word, seen, until);
 		return;
 	}
 	mine = &per_cpu(records, cpu)[level];

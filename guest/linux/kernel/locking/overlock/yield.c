@@ -19,6 +19,7 @@
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/tick.h>
 #include <asm/xen/hypercall.h>
 #include <xen/interface/sched.h>
 #include <xen/xen.h>
@@ -79,12 +80,18 @@ static bool kvm_yields(void)
 
 /*
  * Does a HLT end soon? With a tick: not while the CPU idles, nor in an interrupt of the idle task,
- * for then the tick is stopped. With interrupts disabled only an NMI would end it, which nobody
- * sends.
+ * nor on a CPU of nohz_full with one task, for then the tick is stopped. With interrupts disabled
+ * only an NMI would end it.
  */
-static bool tick_ends_halt(void)
+bool overlock_tick_ends_halt(void)
 {
-	return !irqs_disabled() && in_task() && !is_idle_task(current);
+	return !irqs_disabled() && in_task() && !is_idle_task(current) && !tick_nohz_tick_stopped();
+}
+
+void overlock_give_way(void)
+{
+	if (!xen_yields() && !kvm_yields())
+		cpu_relax();
 }
 
 /*
@@ -95,7 +102,7 @@ void ol_yield_until(ol_ticks_t t)
 {
 	overlock_sleeps();
 	if (!xen_yields() && !kvm_yields()) {
-		if (tick_ends_halt() && !ol_passed(t))
+		if (overlock_tick_ends_halt() && !ol_passed(t))
 			halt();
 		else
 			cpu_relax();
