@@ -280,13 +280,23 @@ static void polled(ol_ticks_t until)
 	}
 }
 
+/*
+ * Its waiters sleep by themselves before a wait is long, and wake up by the clock to compete or to claim the lock.
+ * What they poll after that is no long wait, and to sleep in the list would cost them their turn.
+ */
+static bool sleeps_in_time(const struct ol_lock_ops *ops)
+{
+	return ops->traits & OL_BY_CLOCK;
+}
+
 void ol_run_wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops,
 		       ol_ticks_t until)
 {
 	*w = (struct wait){ .outer = waiting, .ops = ops, .until = until };
 	w->mutex = has_bucket ? 0 : m;
 	w->began = ol_now();
-	w->due = later(w->began, policy.is_realtime ? 0 : shortest_spin());
+	w->due = sleeps_in_time(ops) ? OL_NEVER
+				     : later(w->began, policy.is_realtime ? 0 : shortest_spin());
 	waiting = w; /* a handler that interrupts us here, or later, restores what it finds */
 }
 

@@ -10,6 +10,7 @@ import pytest
 
 from overlock_tools.system import native
 from tests.processes import HANG_S
+from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment, on_terminal, run
 
 Env = dict[str, str]
@@ -87,13 +88,30 @@ def test_unlocking_a_free_mutex_changes_nothing(program: Compile, lock: str) -> 
     assert (done.returncode, done.stdout) == (0, "0\n"), (done.stdout, done.stderr)
 
 
+def long_waits(command: list[str | Path], lock: str, report: Path, counted: Path) -> int:
+    env = environment(lock, counted, OVERLOCK_OUTPUT=str(report))
+    assert run(command, env).returncode == 0
+    sites = json.loads(report.read_text())["sites"]["sites"]
+    return sum(site["events"].get("LONG_WAIT", 0) for site in sites)
+
+
 def test_long_waits_are_counted(program: Compile, tmp_path: Path) -> None:
+    counted = native.file("liboverlock-run-counted.so")
+    crowd: list[str | Path] = [program("crowd.c"), "4"]
+    assert long_waits(crowd, "ticket", tmp_path / "report.json", counted) == 4
+
+
+def test_a_lock_whose_waiters_sleep_in_time_needs_no_other_sleep(
+    program: Compile, tmp_path: Path
+) -> None:
+    """And loses its turns by it, as a mutant shows."""
+    rounds: list[str | Path] = [program("rounds.c"), "16", "100"]
+    changed = ("ops->traits & OL_BY_CLOCK;", "ops == 0;")
+    mutant = build(tmp_path, Mutant("twice", "sleep.c", *changed, "overlock", ()), "counted")
     report = tmp_path / "report.json"
     counted = native.file("liboverlock-run-counted.so")
-    env = environment("ticket", counted, OVERLOCK_OUTPUT=str(report))
-    assert run([program("crowd.c"), "4"], env).returncode == 0
-    sites = json.loads(report.read_text())["sites"]["sites"]
-    assert sum(site["events"].get("LONG_WAIT", 0) for site in sites) == 4
+    assert long_waits(rounds, "overlock", report, counted) == 0
+    assert long_waits(rounds, "overlock", report, mutant) > 0
 
 
 @pytest.mark.parametrize(("lock", "says"), [("ticket", True), ("mcs", True), ("tas_yield", False)])
