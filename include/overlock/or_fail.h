@@ -74,9 +74,8 @@ static inline uint32_t ol_held_find(const struct ol_held_row *row, const void *l
 }
 
 /* The count first: a signal handler then leaves the new entry alone. */
-static inline void ol_held_add(const void *l)
+static inline void ol_held_add_to(struct ol_held_row *row, const void *l)
 {
-	struct ol_held_row *row = ol_held_mine();
 	uint32_t held;
 
 	if (!row)
@@ -90,6 +89,11 @@ static inline void ol_held_add(const void *l)
 	ol_store_release(&row->locks[held], l);
 }
 
+static inline void ol_held_add(const void *l)
+{
+	ol_held_add_to(ol_held_mine(), l);
+}
+
 static inline bool ol_held_remove_unlisted(struct ol_held_row *row)
 {
 	uint32_t unlisted = ol_load_relaxed(&row->unlisted);
@@ -100,9 +104,8 @@ static inline bool ol_held_remove_unlisted(struct ol_held_row *row)
 }
 
 /* False if this context does not have it. */
-static inline bool ol_held_remove(const void *l)
+static inline bool ol_held_remove_from(struct ol_held_row *row, const void *l)
 {
-	struct ol_held_row *row = ol_held_mine();
 	uint32_t i, held;
 
 	if (!row)
@@ -117,10 +120,14 @@ static inline bool ol_held_remove(const void *l)
 	return true;
 }
 
-/* From now on this context acquires or releases `l`. Returns what the one that it has interrupted did. */
-static inline const void *ol_held_move(const void *l)
+static inline bool ol_held_remove(const void *l)
 {
-	struct ol_held_row *row = ol_held_mine();
+	return ol_held_remove_from(ol_held_mine(), l);
+}
+
+/* From now on this context acquires or releases `l`. Returns what the one that it has interrupted did. */
+static inline const void *ol_held_move(struct ol_held_row *row, const void *l)
+{
 	const void *before;
 
 	if (!row)
@@ -206,7 +213,7 @@ static inline int ol_held_wait_begin(struct ol_held_wait *w, const void *l)
 		return 0;
 	if (ol_held_find(w->row, l))
 		return OL_ERROR(EDEADLK);
-	w->moved = ol_held_move(l);
+	w->moved = ol_held_move(w->row, l);
 	w->before = ol_load_relaxed(&w->row->waits_for);
 	ol_add_release(&w->row->waits, 1u);
 	ol_store_release(&w->row->waits_for, l);
@@ -222,7 +229,7 @@ static inline void ol_held_wait_end(const struct ol_held_wait *w, const void *l,
 	if (!error)
 		ol_held_add(l);
 	if (w->row)
-		ol_held_move(w->moved);
+		ol_held_move(w->row, w->moved);
 }
 
 static inline ol_ticks_t ol_held_look(ol_ticks_t until)
@@ -256,22 +263,24 @@ static inline int ol_held_error(const struct ol_held_wait *w, const void *l, ol_
 	}											\
 	static inline int ol_##id##_lock_or_fail(ol_##id##_t *l, ol_ticks_t until)		\
 	{											\
-		const void *moved = ol_held_move(l);						\
+		struct ol_held_row *row = ol_held_mine();					\
+		const void *moved = ol_held_move(row, l);					\
 		bool taken = ol_##id##_trylock(l);						\
 												\
 		if (taken)									\
-			ol_held_add(l);								\
-		ol_held_move(moved);								\
+			ol_held_add_to(row, l);							\
+		ol_held_move(row, moved);							\
 		return OL_UNLIKELY(!taken) ? ol_##id##_lock_or_fail_slow(l, until) : 0;	\
 	}											\
 	static inline int ol_##id##_unlock_or_fail(ol_##id##_t *l)				\
 	{											\
-		const void *moved = ol_held_move(l);						\
-		bool removed = ol_held_remove(l);						\
+		struct ol_held_row *row = ol_held_mine();					\
+		const void *moved = ol_held_move(row, l);					\
+		bool removed = ol_held_remove_from(row, l);					\
 												\
 		if (removed)									\
 			ol_##id##_unlock(l);							\
-		ol_held_move(moved);								\
+		ol_held_move(row, moved);							\
 		return removed ? 0 : OL_ERROR(EPERM);						\
 	}
 #endif
