@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT
 """`overlock` judged against the best of the others: tables and a picture of docs/results/judged.md.
 
-    tools/judged.py PART FOLDER
+    tools/judged.py PART FOLDER...
 
-shortens the results that `overlock bench matrix --loads` wrote to FOLDER, and keeps them in
+shortens the results that `overlock bench matrix --loads` wrote to the folders, and keeps them in
 docs/measured/judged.json as PART: rates, gaps (longer cells), hogs, quota, or ablation (with the
 headers of tools/ablation.py).
 """
 
 import json
 import math
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,7 @@ PICTURE = TOP / "docs/img/frontier.svg"
 OURS = "overlock"
 PARTS = ("rates", "gaps", "hogs", "quota", "ablation")
 KEPT = ("rate", "jain", "least_to_most", "gap", "cpu")
+PATH = re.compile(r"(?<=[ ,])[^ ,]*/(\w+\.h)")  # of a header: where it is, is of no interest
 BAR = 0.95  # of the rate of the best other lock
 
 
@@ -62,7 +64,7 @@ def shortened(result: Result) -> dict[str, Any]:
     ]
     settings = result.settings
     return {
-        "command": result.command,
+        "command": PATH.sub(r"\1", result.command),
         "machine": f"{result.machine['cpu']}, Linux {result.machine['kernel']}",
         "cpus": result.cpus,
         "rounds": settings["rounds"],
@@ -83,9 +85,10 @@ def shortened(result: Result) -> dict[str, Any]:
     }
 
 
-def keep(part: str, folder: Path) -> None:
+def keep(part: str, folders: list[Path]) -> None:
     kept = json.loads(FILE.read_text()) if FILE.exists() else {}
-    results = {path.stem: shortened(from_file(path)) for path in folder.glob("*.json")}
+    paths = [path for folder in folders for path in folder.glob("*.json")]
+    results = {path.stem: shortened(from_file(path)) for path in paths}
     kept[part] = {name: results[name] for name in loads.BY_NAME if name in results}
     ordered = {name: kept[name] for name in PARTS if name in kept}
     FILE.write_text(json.dumps(ordered, indent=1) + "\n")
@@ -124,7 +127,7 @@ def ratios(part: str) -> str:
             j = cells.get((n,))
             row.append(f"{_bounds(j['ratio'])} `{j['theirs']}`" if j else "·")
         if len(counts) > 1:
-            row.append(_bounds(cells[tuple(counts)]["ratio"]))
+            row.append(_bounds(load["judged"][-1]["ratio"]))
         rows.append(row)
     every = ["all"] if len(counts) > 1 else []
     return table(["load", *(f"{n} threads" if n > 1 else "1 thread" for n in counts), *every], rows)
@@ -238,7 +241,8 @@ class Panel:
             ends = f"x1='{self.left}' x2='{right}' y1='{y:.1f}' y2='{y:.1f}'"
             parts.append(f"<line {ends} stroke='#ddd'/>")
             parts.append(text(self.left - 6, round(y + 4, 1), si(rate).strip(), 11, "end"))
-        for gap in (1e6 * k * 10**p for p in range(4) for k in (1, 2, 5)):
+        steps = (1, 2, 5) if self.high - self.low < 1.6 else (1, 5)
+        for gap in (1e6 * k * 10**p for p in range(4) for k in steps):
             if self.low <= math.log10(gap) <= self.high:
                 x = self.x(gap)
                 ends = f"y1='{self.top}' y2='{bottom}' x1='{x:.1f}' x2='{x:.1f}'"
@@ -283,10 +287,10 @@ def frontier() -> str:
 
 
 def main() -> None:
-    part, folder = sys.argv[1:3]
+    part, *folders = sys.argv[1:]
     if part not in PARTS:
         sys.exit(f"tools/judged.py: {part}: expected one of {', '.join(PARTS)}")
-    keep(part, Path(folder))
+    keep(part, list(map(Path, folders)))
 
 
 if __name__ == "__main__":
