@@ -52,7 +52,8 @@ static inline bool ol_malthusian_is_contended(const ol_malthusian_t *l)
 {
 	struct ol_node *tail = ol_load_relaxed(&l->tail);
 
-	return tail && (tail != (const struct ol_node *)(const void *)l || ol_load_relaxed(&l->passive));
+	return tail &&
+	       (tail != (const struct ol_node *)(const void *)l || ol_load_relaxed(&l->passive));
 }
 
 static inline bool ol_malthusian_trylock(ol_malthusian_t *l)
@@ -116,7 +117,8 @@ static inline void ol_malt_queue(ol_malthusian_t *l, struct ol_node *mine)
 	ol_store_relaxed(&mine->wait, OL_MALT_WAITS);
 	ahead = ol_xchg_acq_rel(&l->tail, mine); /* [A] [T] */
 	if (ahead) {
-		ol_store_release(ahead == ol_malt_here(l) ? &l->next : &ahead->next, mine); /* [L] */
+		ol_store_release(ahead == ol_malt_here(l) ? &l->next : &ahead->next,
+				 mine); /* [L] */
 		ol_malt_wait(mine);
 	}
 	ol_malt_settle(l, mine);

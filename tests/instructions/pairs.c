@@ -148,8 +148,14 @@ static void peers(void)
 }
 
 static const struct ol_peer *other;
-LOOP(other, char, if (other->init) other->init(l); const struct ol_lock_ops *ops = other->ops,
-     ops->lock(l); ops->unlock(l))
+
+static void loop_other(void *l, long n)
+{
+	if (other->init)
+		other->init(l);
+	chosen = other->ops;
+	loop_chosen(l, n);
+}
 
 static int plugin(const char *file)
 {
