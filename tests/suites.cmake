@@ -235,10 +235,10 @@ suite(check-foreign QUICK SECONDS 40
 	COMMAND "pytest tests/check/foreign")
 
 suite(check-calls SECONDS 90
-	WHAT "what is made of any lock, in the model checker: condition variables lose no wake-up, also beside deadlines, and the last waiter may free one; lock_or_fail notices each circle of waits and nothing else; mutants"
-	PATHS include/overlock/cond.h include/overlock/or_fail.h include/overlock/checked.h check engine tests/check/conditions tests/check/or_fail
+	WHAT "what is made of any lock, in the model checker: condition variables lose no wake-up, also beside deadlines, and the last waiter may free one; lock_or_fail notices each circle of waits and nothing else; the lock of examples/; mutants"
+	PATHS examples include/overlock/cond.h include/overlock/or_fail.h include/overlock/checked.h check engine tests/check/conditions tests/check/or_fail tests/check/examples
 	BUILD overlock-check
-	COMMAND "pytest tests/check/conditions tests/check/or_fail")
+	COMMAND "pytest tests/check/conditions tests/check/or_fail tests/check/examples")
 
 suite(weakening SECONDS 140
 	WHAT "every memory order of every lock, dropped: the checker reports the failure under C11"

@@ -20,6 +20,7 @@ STATES = {
     "hold": ("#009e73", "holds the lock"),
     "spin": ("url(#spin)", "spins"),
     "off": ("#ffffff", "off its CPU"),
+    "sleep": ("#f2f2f2", "sleeps"),
     "free": ("url(#free)", "free, but reserved"),
     "held": ("#009e73", "held"),
     "idle": ("#ffffff", "free"),
@@ -296,7 +297,37 @@ SECOND_LOOK = Diagram(
     (Note(5, 0, "adds 1 to head: released"), Note(18, 0, "use after release")),
 )
 
-DIAGRAMS = (HOLDER, WAITER, PREEMPTABLE, SECOND_LOOK)
+
+def spans(*pieces: tuple[str, float]) -> tuple[Span, ...]:
+    """One after the other, each with its state and its length."""
+    found, at = [], 0.0
+    for state, length in pieces:
+        found.append(Span(state, at, at + length))
+        at += length
+    return tuple(found)
+
+
+SECTION = (("hold", 1.0), ("work", 2.0))
+
+TURNS = Diagram(
+    "turns",
+    "The lock overlock on two CPUs: those that compete give up their places between two sections",
+    22,
+    (
+        ("A", spans(("work", 1), *SECTION, *SECTION, ("sleep", 15))),
+        ("B", spans(*SECTION * 5, ("sleep", 7))),
+        ("C", spans(("sleep", 8), *SECTION * 4, ("hold", 1), ("work", 1))),
+        ("D", spans(("sleep", 16), *SECTION * 2)),
+    ),
+    (
+        Note(5, 0, "chosen"),
+        Note(7, 0, "leaves: wakes C, sleeps"),
+        Note(13, 1, "chosen"),
+        Note(15, 1, "leaves: wakes D, sleeps"),
+    ),
+)
+
+DIAGRAMS = (HOLDER, WAITER, PREEMPTABLE, SECOND_LOOK, TURNS)
 
 
 def main() -> None:

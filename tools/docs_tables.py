@@ -14,6 +14,7 @@ import advice_tables
 import apps_measured
 import chaos_programs
 import guest_measured
+import judged
 import knowledge_measured
 import late_ticks
 import replay_validated
@@ -30,7 +31,7 @@ from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
 from overlock_tools.measure import subjects
 from overlock_tools.measure.conditions import SCENARIOS
-from overlock_tools.model import defs
+from overlock_tools.model import defs, loads
 from overlock_tools.modelcheck import capabilities
 from overlock_tools.system.errors import MISSING, Fail
 
@@ -79,6 +80,18 @@ def parameters_table() -> str:
         for p in w.parameters
     ]
     return table(["workload", "option", "default, or values", "meaning"], rows)
+
+
+def loads_table() -> str:
+    """The options beside their workloads, as a shell takes them."""
+    known = subjects.subjects().workloads
+    rows = []
+    for load in loads.LOADS:
+        words = {p.key: p.option for p in known[load.workload].parameters}
+        said = [f"{words.get(key, f'--{key}')} {value}" for key, value in load.options.items()]
+        command = " ".join(["overlock bench", load.workload, *said])
+        rows.append([f"{load.name}: {load.what}", f"`{command}`"])
+    return table(["load", "command"], rows)
 
 
 def scenarios_table() -> str:
@@ -290,10 +303,16 @@ PARTS: dict[str, Callable[..., str]] = {
     "knowledge-predicted": knowledge_measured.predicted_table,
     "knowledge-cost": knowledge_measured.cost_table,
     "grid-classes": simulated_grid.classes,
+    "grid-ours": simulated_grid.ours,
     "grid-regrets": simulated_grid.regrets,
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,
     "simulated-verdicts": simulated_papers.verdicts,
+    "judged-ablation": judged.ablation,
+    "judged-summary": judged.summary,
+    "judged-ratios": judged.ratios,
+    "judged-qualities": judged.qualities,
+    "loads": loads_table,
     "late-ticks": late_ticks.late_ticks_table,
     "simulator-speed": simulator_speed.speed_table,
     "survey": survey.waiting,

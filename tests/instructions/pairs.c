@@ -3,14 +3,19 @@
  * Uncontended lock+unlock pairs for callgrind, which counts the instructions of each loop apart.
  *
  *	pairs inlined|or_fail|table|peers|mutex|company
+ *	pairs PLUG-IN
  *
+ * A plug-in has other libraries' locks, as overlock-bench takes them: they are called through its table.
  * mutex is a pthread_mutex_t, whoever serves it; company is the same with a second thread alive, for
  * which glibc gives up what it spares a program that has only one.
  *
  * Every loop runs PAIRS and then 2 * PAIRS times, so that the difference is free of what comes
  * once: entering the loop, and the dump itself.
  */
+#include "../../bench/peer.h"
+
 #include <ck_spinlock.h>
+#include <dlfcn.h>
 #include <overlock/locks.h>
 #include <overlock/ops.h>
 #include <overlock/or_fail.h>
@@ -142,6 +147,28 @@ static void peers(void)
 	count("pthread_mutex", loop_pthread_mutex);
 }
 
+static const struct ol_peer *other;
+
+static void loop_other(void *l, long n)
+{
+	if (other->init)
+		other->init(l);
+	chosen = other->ops;
+	loop_chosen(l, n);
+}
+
+static int plugin(const char *file)
+{
+	void *opened = dlopen(file, RTLD_NOW);
+	const struct ol_peer *peers = opened ? dlsym(opened, "ol_peers") : 0;
+
+	if (!peers)
+		return 2;
+	for (other = peers; other->ops; other++)
+		count(other->ops->id, loop_other);
+	return 0;
+}
+
 static void *sleeper(void *unused)
 {
 	(void)unused;
@@ -176,6 +203,6 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "company") == 0)
 		company();
 	else
-		return 2;
+		return plugin(what);
 	return 0;
 }

@@ -18,9 +18,11 @@ import re
 import subprocess
 import sys
 import tempfile
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
+from overlock_tools.measure import peers
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
@@ -121,6 +123,9 @@ def measure(before: Path | None = None, inlined_only: bool = False) -> dict[str,
             return columns
         counted = compile_pairs(Path(name), True, before)
         columns["or_fail"] = instructions(plain, "or_fail")
+        columns["plugins"] = {}
+        for plugin in peers.plugins():
+            columns["plugins"] |= instructions(plain, str(plugin), exact=False)
         columns["table"] = instructions(plain, "table")
         columns["counted"] = instructions(counted, "table")
         columns["timed"] = instructions(counted, "table", exact=False, OVERLOCK_HISTOGRAMS="1")
@@ -151,19 +156,22 @@ def row(*cells: object) -> str:
 
 
 def print_table(columns: dict[str, Counts]) -> None:
-    ours, peers = columns["inlined"], columns["peers"]
+    ours, theirs_of = columns["inlined"], columns["peers"]
     print("Instructions of an uncontended lock+unlock\n")
     forms = ("or_fail", "table", "counted", "timed", "interposed")
     print(row("lock", "bytes", "inlined", "CK's", "excess", *forms))
     for lock in defs.load().locks.values():
         kind = SAME_KIND.get(lock.id)
-        theirs = f"{peers[kind]} {kind[3:]}" if kind else "-"
-        excess = f"{ours[lock.id] - peers[kind]:+d}" if kind else "-"
+        theirs = f"{theirs_of[kind]} {kind[3:]}" if kind else "-"
+        excess = f"{ours[lock.id] - theirs_of[kind]:+d}" if kind else "-"
         more = (columns[c].get(lock.id, "") for c in forms)
         print(row(lock.id, lock.size, ours[lock.id], theirs, excess, *more))
-    print(row("pthread_spin", "", peers["pthread_spin"]))
+    print(row("pthread_spin", "", theirs_of["pthread_spin"]))
+    print("\nOther libraries' locks, called through a table as those of the column `table` are:")
+    for name, n in sorted(columns["plugins"].items(), key=itemgetter(1)):
+        print(row(name, "", n))
     alone, company = columns["glibc"]["mutex"], columns["glibc"]["company"]
-    print(row("pthread_mutex", "", peers["pthread_mutex"]))
+    print(row("pthread_mutex", "", theirs_of["pthread_mutex"]))
     print(
         f"\nInterposed: with a second thread alive, where glibc's mutex takes {company}; alone it"
     )

@@ -17,6 +17,8 @@ from overlock_tools.model.results import Result
 # As good as: at least this share of the peer's rate. Less than a user would notice.
 BAR = 0.97
 
+EACH_BEST = "the best at each"  # in place of a peer
+
 
 class Verdict(StrEnum):
     BETTER = "better than"
@@ -87,6 +89,14 @@ def _rates(result: Result, variants: Sequence[str], rounds: Sequence[int]) -> Ra
     return rates
 
 
+def _rounds(result: Result) -> list[int]:
+    return sorted({cell.round for cell in result.cells})
+
+
+def _judging(result: Result, variants: Sequence[str]) -> Rates:
+    return _rates(result, variants, _rounds(result)[::2])
+
+
 def _best(rates: Rates, variants: Sequence[str], threads: Sequence[int]) -> str | None:
     """The greatest geometric mean of medians; who is missing somewhere has collapsed there."""
     found = {}
@@ -98,9 +108,10 @@ def _best(rates: Rates, variants: Sequence[str], threads: Sequence[int]) -> str 
 
 
 def _bound(
-    rates: Rates, ours: str, theirs: str, threads: Sequence[int], confidence: float
+    rates: Rates, against: Sequence[tuple[str, str, int]], confidence: float
 ) -> stats.Ratio | None:
-    by_round = [rates.get((variant, n), {}) for n in threads for variant in (ours, theirs)]
+    """`against`: our lock, the peer, the number of threads."""
+    by_round = [rates.get((v, n), {}) for ours, theirs, n in against for v in (ours, theirs)]
     common = sorted(set.intersection(*map(set, by_round)))
     if not common:
         return None
@@ -123,15 +134,34 @@ def judge(
     """
     peers = list(result.peers if peers is None else peers)
     ours = [v for v in result.variants if v not in peers] if ours is None else list(ours)
-    rounds = sorted({cell.round for cell in result.cells})
-    choosing = _rates(result, [*ours, *peers], rounds[1::2])
-    judging = _rates(result, [*ours, *peers], rounds[::2])
+    choosing = _rates(result, [*ours, *peers], _rounds(result)[1::2])
+    judging = _judging(result, [*ours, *peers])
     points: list[tuple[int, ...]] = [(n,) for n in result.threads]
     if len(points) > 1:
         points.append(tuple(result.threads))
     judged = []
     for threads in points:
         lock, peer = _best(choosing, ours, threads), _best(choosing, peers, threads)
-        if lock and peer and (bound := _bound(judging, lock, peer, threads, confidence)):
+        if not lock or not peer:
+            continue
+        if bound := _bound(judging, [(lock, peer, n) for n in threads], confidence):
             judged.append(Judgement(threads, lock, peer, bound, bar, confidence))
+    return judged
+
+
+def judge_points(
+    result: Result, ours: str, bar: float = BAR, confidence: float = stats.CONFIDENCE
+) -> list[Judgement]:
+    """One lock against the best of all others, per number of threads.
+
+    The last judges the geometric mean: a user who could choose another lock for each number of
+    threads had the best at each.
+    """
+    others = [variant for variant in result.variants if variant != ours]
+    judged = [j for j in judge(result, [ours], others, bar, confidence) if len(j.threads) == 1]
+    against = [(ours, j.theirs, j.threads[0]) for j in judged]
+    rates = _judging(result, result.variants)
+    if len(against) > 1 and (bound := _bound(rates, against, confidence)):
+        threads = tuple(n for *_, n in against)
+        judged.append(Judgement(threads, ours, EACH_BEST, bound, bar, confidence))
     return judged

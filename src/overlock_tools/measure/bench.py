@@ -148,6 +148,7 @@ def planned(
         counters=asked["counters"],
         latency=not asked["no_latency"],
         pilot=bool(turns) if asked["pilot"] is None else asked["pilot"],
+        field=asked["field"],
         as_in=asked["as_in"],
         otherwise=paper_settings.otherwise(setting, asked.options, asked.given) if setting else "",
         statistic=setting.statistic if setting else paper_settings.MEDIAN,

@@ -237,6 +237,11 @@ def remarks(result: Result) -> list[str]:
             f"Collapsed in the first round, {reason}, and measured only once: "
             f"{wording.listed(words)}."
         )
+    if result.outside:
+        names = sorted({entry.variant for entry in result.outside})
+        said.append(
+            f"Measured once, {result.outside[0].why} in the first round: {wording.listed(names)}."
+        )
     if result.missing:
         said.append(
             f"Not available: {', '.join(result.missing)}; `overlock locks` lists the reasons."

@@ -2,7 +2,7 @@
 """overlock bench matrix: many workloads, a result file each, completed by the same command."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +13,13 @@ from overlock_tools.measure.bench import Asked
 from overlock_tools.measure.campaign import Part
 from overlock_tools.measure.rounds import Job
 from overlock_tools.measure.subjects import Subjects
-from overlock_tools.model import defs, paper_settings, results
+from overlock_tools.model import defs, loads, paper_settings, results
 from overlock_tools.model import plan as plans
 from overlock_tools.model.plan import Plan
 from overlock_tools.model.workloads import BY_TIME_ONLY, Workload
+from overlock_tools.render import tables
 from overlock_tools.system import machine
+from overlock_tools.system.errors import Fail
 from overlock_tools.system.terminal import console as terminal
 
 THREADS = "1,2,4,8,16,32,64"
@@ -39,6 +41,8 @@ def run(asked: Asked) -> int:
             code = campaign.run_all(server, parts, console, warnings, asked["budget"])
         else:
             code = 0
+    if asked["loads"]:
+        console.print(tables.judged({part.file.stem: part.job.result for part in parts}), "")
     return campaign.close(code, f"{shlex.quote(str(folder))}/*.json", console)
 
 
@@ -65,12 +69,26 @@ def _say_left_out(asked: Asked, console: Console) -> None:
 
 
 def _parts(asked: Asked, known: Subjects, folder: Path) -> list[Part]:
-    made = [(bench.planned(w, asked, known, THREADS), w) for w in _workloads(asked, known)]
+    made = list(_planned(asked, known))
     if asked["budget"] and not asked.given & {"rounds", "seconds", "turns", "as_in"}:
-        places = sum(len(plan.places) for plan, _ in made)
+        places = sum(len(plan.places) for _, plan in made)
         rounds, seconds = plans.fitting(places, 60 * asked["budget"])
-        made = [(replace(plan, rounds=rounds, seconds=seconds), w) for plan, w in made]
-    return [_part(plan, known, asked, folder / f"{w.name}.json") for plan, w in made]
+        made = [(name, replace(plan, rounds=rounds, seconds=seconds)) for name, plan in made]
+    return [_part(plan, known, asked, folder / f"{name}.json") for name, plan in made]
+
+
+def _planned(asked: Asked, known: Subjects) -> Iterator[tuple[str, Plan]]:
+    """With the names of their files."""
+    if not asked["loads"]:
+        for workload in _workloads(asked, known):
+            yield workload.name, bench.planned(workload, asked, known, THREADS)
+        return
+    if asked["workloads"]:
+        raise Fail("--loads and --workloads exclude each other")
+    for load in loads.chosen(asked["loads"]):
+        options = {name: value for name, value in load.options.items() if name not in asked.given}
+        mine = Asked(asked.options | options, asked.given | set(options))
+        yield load.name, bench.planned(known.workloads[load.workload], mine, known, THREADS)
 
 
 def _part(plan: Plan, known: Subjects, asked: Asked, file: Path) -> Part:

@@ -78,6 +78,7 @@ def _decided(result: Result) -> dict[str, Any]:
         **{f"--{s.name}": scenario.get(s.name) for s in SCENARIOS},
         **{f"--{name}": settings.get(name) for name in ("turns", "rounds", "seconds", "seed")},
         "--pilot": settings.get("pilot"),
+        "--field": settings.get("field"),
         "--no-latency": not settings.get("latency"),
         "--counters": settings.get("counters"),
         "--cpus": settings.get("cpus"),

@@ -4,6 +4,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 from overlock_tools.measure import machine_queue
 from overlock_tools.measure.executor import Executor, Hung, Impossible
@@ -39,7 +40,8 @@ class Job:
 
     @property
     def given_up(self) -> set[Place]:
-        listed = self.result.collapsed + self.result.impossible + self.result.hung
+        result = self.result
+        listed = result.collapsed + result.impossible + result.hung + result.outside
         return {Place(entry.variant, entry.threads) for entry in listed}
 
     @property
@@ -114,6 +116,25 @@ class Job:
             return f"less than a tenth of {judge.variant}'s rate"
         return ""
 
+    def choose_field(self, most: int) -> None:
+        """After the pilot round: of the baseline's rivals, the `most` with the best rates go on."""
+        others = [v for v in self.plan.variants if v != self.plan.baseline]
+        last = sorted(others, key=self._pilot_rate, reverse=True)[most:]
+        why = f"not among the {most} best"
+        self.result.outside = [
+            GivenUp(place.variant, place.threads, why)
+            for place in self.plan.places
+            if place.variant in last and place not in self.given_up
+        ]
+        self.count()
+
+    def _pilot_rate(self, variant: str) -> float:
+        """The geometric mean over the numbers of threads; 0 if it was not measured at each."""
+        cells = [c for c in self.result.cells if c.round == 1 and c.variant == variant]
+        if len(cells) < len(self.plan.threads):
+            return 0.0
+        return geometric_mean(cell.rate_or_bound for cell in cells)
+
     def busy_warning(self) -> str | None:
         busy = {number: share for number, share in self.others.items() if share >= BUSY_SHARE}
         if not busy:
@@ -162,6 +183,8 @@ def _rounds(executor: Executor, job: Job, watching: Watching, until: float | Non
         _round(executor, job, watching, round_number, order)
         if round_number == 1 and job.plan.pilot:
             job.judge_pilot()
+        if round_number == 1 and job.plan.field and order:
+            job.choose_field(job.plan.field)
         longest = max(longest, time.monotonic() - began)
     job.result.complete = True
 

@@ -53,6 +53,7 @@ class Plan:
     counters: bool = False
     latency: bool = True
     pilot: bool = False
+    field: int | None = None  # so many of the baseline's rivals go on after round 1
     as_in: str | None = None
     otherwise: str = ""  # than that paper: "0.3 s"
     statistic: str = "median"
@@ -105,6 +106,7 @@ class Plan:
             "turns": self.turns,
             "seed": self.seed,
             "pilot": self.pilot,
+            "field": self.field,
             "latency": self.latency,
             "counters": self.counters,
             "as_in": self.as_in,
@@ -131,6 +133,7 @@ class Plan:
             words += [f"--{name}", value]
         words += ["--knowledge", self.knowledge] if self.knowledge else []
         words += ["--pilot" if self.pilot else "--no-pilot"]
+        words += ["--field", self.field] if self.field else []
         words += ["--counters"] if self.counters else []
         words += [] if self.latency else ["--no-latency"]
         return shlex.join(map(str, words))

@@ -55,6 +55,7 @@ class Result:
     collapsed: list[GivenUp] = field(default_factory=list)  # in the pilot round
     impossible: list[GivenUp] = field(default_factory=list)
     hung: list[GivenUp] = field(default_factory=list)  # locks that are wrong
+    outside: list[GivenUp] = field(default_factory=list)  # the field, as the pilot round chose it
     warnings: list[str] = field(default_factory=list)
     complete: bool = False
     verdict: list[str] = field(default_factory=list)
@@ -228,6 +229,7 @@ class Settings(TypedDict, total=False):
     turns: int | None
     seed: int
     pilot: bool
+    field: int | None
     latency: bool
     counters: bool
     as_in: str | None

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Tables for the terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from overlock_tools.analyze import best_peer
 from overlock_tools.model import quantities, results
 from overlock_tools.model.measures import MEASURES
 from overlock_tools.model.results import Result
@@ -162,6 +163,43 @@ def overall(result: Result) -> Group:
         table.add_row(variant, *quantities.ratio_text(known[variant]))
     title = f"geometric mean over {numbers} threads, ÷ {result.baseline}"
     return _titled(result.worded(title), table)
+
+
+SHOWN = ("jain", "least_to_most", "gap", "cpu")
+
+
+def judged(parts: Mapping[str, Result]) -> Group:
+    """The baseline of each against the best of the others at each number of threads."""
+    rows = [
+        (name, part, j)
+        for name, part in parts.items()
+        for j in best_peer.judge_points(part, part.baseline)
+    ]
+    by_name = {measure.name: measure for measure in MEASURES}
+
+    def measured(name: str) -> list[str]:
+        return [
+            quantities.shown(by_name[name], part.value(name, j.ours, j.threads[0]))
+            if len(j.threads) == 1
+            else ""
+            for _, part, j in rows
+        ]
+
+    columns = [
+        Column("load", [name for name, _, _ in rows]),
+        Column("threads", [str(j.threads[0]) if len(j.threads) == 1 else "all" for *_, j in rows]),
+        Column("best other", [j.theirs for *_, j in rows]),
+        Column("÷ it", [quantities.factor(j.bound.value) for *_, j in rows]),
+        Column("≥", [_end(j.bound.low) for *_, j in rows]),
+        Column("≤", [_end(j.bound.high) for *_, j in rows]),
+        *(Column(by_name[name].heading, measured(name), i) for i, name in enumerate(SHOWN, 1)),
+    ]
+    ours = " and ".join(dict.fromkeys(part.baseline for part in parts.values()))
+    return _drawn(f"{ours} beside the best other lock; each bound holds at 95 %", columns)
+
+
+def _end(bound: float | None) -> str:
+    return "" if bound is None else quantities.factor(bound)
 
 
 def counters(result: Result, threads: int) -> Group | None:

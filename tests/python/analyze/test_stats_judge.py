@@ -128,3 +128,41 @@ def test_a_peer_that_was_given_up_is_not_chosen() -> None:
 
 def test_without_peers_there_is_nothing_to_judge() -> None:
     assert best_peer.judge(measured(np.random.default_rng(17), 1.0, [4], 22), peers=[]) == []
+
+
+# Against the best at each number of threads
+
+
+def with_specialists(speed: float) -> Result:
+    """Each peer is twice as fast as the others at one number of threads."""
+    result = measured(np.random.default_rng(18), speed, [1, 2, 4], 22)
+    for cell in result.cells:
+        if (cell.variant, cell.threads) in {("peer0", 1), ("peer1", 2), ("peer2", 4)}:
+            cell.work *= 2
+    return result
+
+
+def test_each_number_of_threads_has_its_own_best() -> None:
+    found = best_peer.judge_points(with_specialists(2.0), "ours")
+    assert [(one.threads, one.theirs) for one in found] == [
+        ((1,), "peer0"),
+        ((2,), "peer1"),
+        ((4,), "peer2"),
+        ((1, 2, 4), best_peer.EACH_BEST),
+    ]
+    assert 0.95 < found[-1].bound.value < 1.05
+    assert best_peer.judge(with_specialists(2.0))[-1].bound.value > 1.5  # the best of one peer
+
+
+def test_the_best_at_each_are_judged_by_other_rounds() -> None:
+    result = measured(np.random.default_rng(19), 1.0, [2, 4], 22)
+    for cell in result.cells:
+        if cell.variant == "peer3" and cell.round % 2 == 0:
+            cell.work *= 10
+    assert 0.9 < best_peer.judge_points(result, "ours")[-1].bound.value < 1.1
+
+
+def test_all_others_are_rivals_whether_peers_or_not() -> None:
+    result = with_specialists(1.0)
+    result.peers = []
+    assert [one.theirs for one in best_peer.judge_points(result, "ours")][:1] == ["peer0"]

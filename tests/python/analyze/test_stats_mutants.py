@@ -135,8 +135,8 @@ MUTANTS = [
     Mutant(
         "judged by the rounds that chose",
         "analyze.best_peer",
-        "rounds[::2])",
-        "rounds[1::2])",
+        "_rounds(result)[::2])",
+        "_rounds(result)[1::2])",
         f"{JUDGE}::test_half_of_the_rounds_choose_and_the_other_half_judge",
     ),
     Mutant(
@@ -159,6 +159,13 @@ MUTANTS = [
         "if self.bound.high < self.bar",
         "if self.bound.value < self.bar",
         f"{JUDGE}::test_equals_are_rarely_called_worse_or_better",
+    ),
+    Mutant(
+        "one peer at all numbers of threads",
+        "analyze.best_peer",
+        "against = [(ours, j.theirs, j.threads[0])",
+        "against = [(ours, judged[0].theirs, j.threads[0])",
+        f"{JUDGE}::test_each_number_of_threads_has_its_own_best",
     ),
     Mutant(
         "the worst peer",

@@ -190,6 +190,19 @@ def test_judge_is_the_best_where_there_is_no_native_lock(world: World) -> None:
     assert {entry["why"] for entry in body["collapsed"]} == {"less than a tenth of tas's rate"}
 
 
+def test_the_field_is_chosen_in_the_first_round(world: World) -> None:
+    """The best rivals of the baseline stay, which itself stays whatever its rate."""
+    world.world["rates"] = {"tas": 1e5, "twa": 3e5, "ttas": 2e5, "pthread_mutex": 4e5}
+    body = pilot(world, "tas,twa,ttas,pthread_mutex", "--field", "2")
+    rounds = {v: [n for n, _ in world.order()].count(v) for v in world.world["rates"]}
+    assert rounds == {"tas": 6, "twa": 6, "ttas": 2, "pthread_mutex": 6}
+    assert {(e["variant"], e["why"]) for e in body["outside"]} == {("ttas", "not among the 2 best")}
+    assert body["settings"]["field"] == 2
+    assert "--field 2" in body["command"]
+    said = " ".join(world.said.split())  # type: ignore[attr-defined]
+    assert "Measured once, not among the 2 best in the first round: ttas." in said
+
+
 def test_fixed_work_is_cut_at_ten_times_the_native_time(world: World) -> None:
     body = pilot(world, "tas,twa,pthread_mutex", "--turns", "250000")
     first = world.asked()[:2]
@@ -376,6 +389,7 @@ def test_result_killed_before_it_was_called_complete_is_finished(world: World) -
         (("--baseline", "tas"), "--baseline ticket, not tas"),
         (("--cs-ns", "90"), "parameter cs 70, not 90"),
         (("--pilot",), "--pilot off, not on"),
+        (("--field", "1"), "--field none, not 1"),
         (("--no-latency",), "--no-latency off, not on"),
         (("--turns", "100"), "--turns none, not 100"),
         (("--background", "1:hogs"), "--background none, not 1:hogs"),
@@ -589,6 +603,36 @@ def test_matrix_of_fixed_work_leaves_out_what_has_none(world: World) -> None:
     assert done.returncode == 0, done.stderr
     assert "skipped: invalidation, which counts the iterations of one thread only" in done.stdout
     assert not (world.results / "m/invalidation.json").exists()
+
+
+def test_matrix_of_loads_judges_the_baseline(world: World) -> None:
+    world.world["rates"] = {"tas": 2e6, "twa": 1e6, "pthread_mutex": 1e6}
+    args = ("--loads", "A,C", "--rounds", "9")
+    done = matrix(world, *args)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.stem for path in (world.results / "m").iterdir()) == ["A", "C"]
+    assert world.read("m/A.json")["parameters"]["cs"] == 70
+    assert world.read("m/C.json")["parameters"]["cs"] == 1000
+    assert "tas beside the best other lock; each bound holds at 95 %" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines() if line[:2] in ("A ", "C ")]
+    assert [row[:2] for row in rows] == [[a, n] for a in "AC" for n in ("2", "4", "all")]
+    assert rows[0][3:6] == ["2.00", "2.00", "2.00"]
+    world.forget()
+    assert matrix(world, *args).stdout.count("÷ it") == 1  # it judges what is complete, too
+    assert world.asked() == []
+
+
+def test_matrix_of_what_loads(world: World) -> None:
+    fails(
+        matrix(world, "--loads", "A,Z"),
+        2,
+        "unknown load 'Z'; expected all, or some of A, B, C, D, E, M, V",
+    )
+    fails(
+        matrix(world, "--loads", "A", "--workloads", "sections"),
+        2,
+        "--loads and --workloads exclude each other",
+    )
 
 
 def test_matrix_finishes_what_was_killed_before_it_was_called_complete(world: World) -> None:

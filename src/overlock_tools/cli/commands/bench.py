@@ -24,7 +24,7 @@ from overlock_tools.cli.options import (
     together,
 )
 from overlock_tools.measure import bench, conditions, matrix, subjects, sweep
-from overlock_tools.model import defs, paper_settings, plan
+from overlock_tools.model import defs, loads, paper_settings, plan
 from overlock_tools.model.workloads import Parameter, Workload
 from overlock_tools.system.errors import MISSING, Fail
 
@@ -40,6 +40,7 @@ Examples:
 
 
 CONTENDERS = completing(lambda: [*defs.load().locks, *defs.load().peers, "all", "peers"])
+LOADS = completing(lambda: [*loads.BY_NAME, "all"])
 WORKLOADS = completing(lambda: subjects.subjects().workloads)
 BASELINE = baseline("ticket", CONTENDERS)
 THREADS = click.option("--threads", help="Numbers of threads, or multiples of the CPUs (2x).")
@@ -83,6 +84,13 @@ COMMON = (
         default=None,
         help="Skip cells that collapse in round 1 in later rounds. [default: --pilot for a matrix "
         "and with --turns]",
+    ),
+    click.option(
+        "--field",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of contenders, beside the baseline, that are measured after round 1: those "
+        "with the best rates. [default: all]",
     ),
     click.option("--cpus", type=click.IntRange(1), help="Number of CPUs to use."),
     click.option(
@@ -148,6 +156,13 @@ def _command(workload: Workload) -> click.Command:
     shell_complete=WORKLOADS,
     help="Workloads to measure. [default: all]",
 )
+@click.option(
+    "--loads",
+    metavar="LIST",
+    shell_complete=LOADS,
+    help="Loads by which overlock is judged, to measure instead: all, or some of "
+    f"{', '.join(loads.BY_NAME)}. Then a table judges the baseline against the best of the others.",
+)
 @BUDGET
 def matrix_command(**options: Any) -> int:
     """Measure many workloads, one result file each.
@@ -158,6 +173,7 @@ def matrix_command(**options: Any) -> int:
     Examples:
       overlock bench matrix -o results --budget 60
       overlock bench matrix -o results --workloads sections,fairness --threads 1,8
+      overlock bench matrix -o judged --loads all --baseline overlock --field 8
     """
     return matrix.run(bench.Asked(options, explicit()))
 

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The lock `overlock` with one mechanism left out each, as headers for `--locks`.
+
+    tools/ablation.py FOLDER
+
+writes FOLDER/NAME.h for each of CUTS, and prints them as --locks takes them. docs/overlock-paper.md
+has the table, which tools/judged.py makes.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+HEADER = TOP / "include/overlock/lock/overlock.h"
+
+
+@dataclass(frozen=True)
+class Cut:
+    name: str
+    what: str  # is left out
+    changes: tuple[tuple[str, str], ...]  # of the lock's source
+
+
+CUTS = (
+    Cut(
+        "no_turns",
+        "turns: nobody leaves, and sleepers wait until their time is up",
+        (("turn = ol_ovl_whose_turn(l, w);", "turn.wakes = 0;"),),
+    ),
+    Cut(
+        "no_room",
+        "staying: the leaver leaves even if nobody else takes the lock",
+        (
+            ("bool alone = leaver && leaver / OL_OVL_ID == ol_self();", "bool alone = false;"),
+            ("if (leaver && !(w & OL_OVL_HELD) && releases ==", "if (0 && releases =="),
+        ),
+    ),
+    Cut(
+        "no_excess",
+        "the leaving of the preempted",
+        (("if (ol_ovl_was_preempted(now)) {", "if (0) {"),),
+    ),
+    Cut(
+        "no_probe",
+        "the probe after a leave",
+        (
+            (
+                "ol_ovl_set_turn(l, due, ol_tune(prompt), OL_OVL_PROBES);",
+                "ol_ovl_set_turn(l, due, ol_tune(lease), 0);",
+            ),
+        ),
+    ),
+    Cut("no_call", "the call", (("releases <= 1 ? OL_OVL_WAKE : 0", "0"),)),
+    Cut(
+        "no_claim",
+        "the claim",
+        (
+            (
+                "\tuint32_t w = ol_or_relaxed(&l->word, OL_OVL_CLAIMED);\n",
+                "\tuint32_t w = ol_load_relaxed(&l->word);\n",
+            ),
+            (
+                "if (!(w & OL_OVL_CLAIMED) || (!(w & OL_OVL_HELD) &&"
+                " !ol_ovl_releases_since(w, me))) {",
+                "if (0) {",
+            ),
+        ),
+    ),
+    Cut(
+        "no_pause",
+        "pauses between looks",
+        (
+            (
+                "if (releases > 1 && !ol_passed(",
+                "if (0 && !ol_passed(",
+            ),
+        ),
+    ),
+    Cut(
+        "no_chance",
+        "the random half of a lease",
+        (("time / 2 + (chance * time >> 32)", "time + 0 * chance"),),
+    ),
+)
+
+
+def source(cut: Cut) -> str:
+    text = HEADER.read_text()
+    for old, new in cut.changes:
+        if text.count(old) != 1:
+            sys.exit(
+                f"tools/ablation.py: {cut.name}: {HEADER.name} has no such line: {old.strip()}"
+            )
+        text = text.replace(old, new)
+    for old, new in (("ol_overlock", f"ol_{cut.name}"), ("OL_OVERLOCK", f"OL_{cut.name.upper()}")):
+        text = text.replace(old, new)
+    traits = "OL_FITS4 | OL_YIELDS | OL_PRIVATE | OL_BY_CLOCK"
+    line = f'OL_LOCK({cut.name}, timed, {traits}, "here", "overlock without {cut.what}")'
+    include = "#include <overlock/port.h>\n"
+    return text.replace(include, f"{include}\n#define OL_LOCK_LINE {line}\n")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for cut in CUTS:
+        (folder / f"{cut.name}.h").write_text(source(cut))
+    print(",".join(str(folder / f"{cut.name}.h") for cut in CUTS))
+
+
+if __name__ == "__main__":
+    main()
