@@ -19,6 +19,7 @@
 #include <concepts>
 #include <condition_variable> // std::cv_status
 #include <cstdint>
+#include <optional>
 
 namespace overlock
 {
@@ -79,14 +80,14 @@ inline ol_ticks_t from_now(const std::chrono::duration<Rep, Period> &d)
 }
 
 /* Known of our locks, and of a std::unique_lock of one; nobody else's can tell. */
-template <class Lock> bool is_free(Lock &lock)
+template <class Lock> std::optional<bool> is_locked(Lock &lock)
 {
 	if constexpr (requires { lock.is_locked(); })
-		return !lock.is_locked();
+		return lock.is_locked();
 	else if constexpr (requires { lock.mutex()->is_locked(); })
-		return !lock.mutex()->is_locked();
+		return lock.mutex()->is_locked();
 	else
-		return false;
+		return std::nullopt;
 }
 } // namespace detail
 
@@ -319,7 +320,9 @@ class condition_variable
 
 		lock.unlock();
 		uint32_t woken = ol_cond_sleep(&raw, node, until);
-		if (detail::is_free(lock))
+		if (detail::is_locked(lock) == true)
+			ol_cond_give_way(woken);
+		if (detail::is_locked(lock) == false)
 			woken = ol_cond_relay(&raw, woken);
 		lock.lock();
 		return ol_cond_finish(&raw, woken);

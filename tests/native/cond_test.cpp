@@ -2,17 +2,19 @@
 // Condition variables: the order of wake-ups, with each of their parts called by itself; every
 // lock, with more threads than CPUs; deadlines, signals, fork, and the C++ class.
 //
-//	native-cond-plain --report [SECONDS]
+//	native-cond-plain --report [SECONDS [ROUNDS]]
 //
 // compares their speed with that of the standard library's, which are glibc's.
 #include "support.hpp"
 
 #include <overlock/overlock.hpp>
 
+#include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 
+#include <sched.h>
 #include <sys/wait.h>
 
 using namespace overlock_test;
@@ -50,30 +52,33 @@ TEST_F(Queue, SignalsWakeInOrderOfArrival) {
     EXPECT_TRUE(is_empty());
 }
 
-TEST_F(Queue, BroadcastWakesOneAfterAnother) {
-    ol_node *first = wait(), *second = wait(), *third = wait();
+TEST_F(Queue, BroadcastWakesTwoAndEachOfThemTwo) {
+    std::vector<ol_node *> nodes;
+    for (int i = 0; i < 5; i++)
+        nodes.push_back(wait());
     ol_cond_broadcast(&c);
     ol_node *late = wait();
-    EXPECT_FALSE(is_woken(second));
-    EXPECT_TRUE(wakes(first));
-    EXPECT_FALSE(is_woken(third));
-    EXPECT_TRUE(wakes(second));
-    EXPECT_TRUE(wakes(third));
+    EXPECT_TRUE(is_woken(nodes[0]) && is_woken(nodes[1]) && !is_woken(nodes[2]));
+    EXPECT_TRUE(wakes(nodes[1]));
+    EXPECT_TRUE(is_woken(nodes[2]) && is_woken(nodes[3]) && !is_woken(nodes[4]));
+    EXPECT_TRUE(wakes(nodes[0]));
+    for (size_t i = 2; i < 5; i++)
+        EXPECT_TRUE(wakes(nodes[i]));
     EXPECT_FALSE(is_woken(late));
     EXPECT_TRUE(gives_up(late));
     EXPECT_TRUE(is_empty());
 }
 
 TEST_F(Queue, SignalDuringABroadcastIsForOneThatCameLater) {
-    ol_node *first = wait(), *second = wait();
+    std::vector<ol_node *> nodes = {wait(), wait(), wait()};
     ol_cond_broadcast(&c);
-    ol_node *third = wait(), *fourth = wait();
+    nodes.push_back(wait());
+    ol_node *late = wait();
     ol_cond_signal(&c);
-    EXPECT_TRUE(wakes(first));
-    EXPECT_TRUE(wakes(second));
-    EXPECT_TRUE(wakes(third));
-    EXPECT_FALSE(is_woken(fourth));
-    EXPECT_TRUE(gives_up(fourth));
+    for (ol_node *node : nodes)
+        EXPECT_TRUE(wakes(node));
+    EXPECT_FALSE(is_woken(late));
+    EXPECT_TRUE(gives_up(late));
     EXPECT_TRUE(is_empty());
 }
 
@@ -102,8 +107,8 @@ TEST_F(Queue, WaiterThatGivesUpTakesNoWakeUpAlong) {
 }
 
 TEST_F(Queue, WaiterThatABroadcastReachedCountsAsWoken) {
-    for (size_t leaver = 1; leaver < 3; leaver++) {
-        std::vector<ol_node *> nodes = {wait(), wait(), wait()};
+    for (size_t leaver = 2; leaver < 4; leaver++) {
+        std::vector<ol_node *> nodes = {wait(), wait(), wait(), wait()};
         ol_cond_broadcast(&c);
         EXPECT_FALSE(gives_up(nodes[leaver]));
         nodes.erase(nodes.begin() + static_cast<ptrdiff_t>(leaver));
@@ -114,6 +119,28 @@ TEST_F(Queue, WaiterThatABroadcastReachedCountsAsWoken) {
         EXPECT_TRUE(gives_up(late));
         EXPECT_TRUE(is_empty());
     }
+}
+
+// The waker may hold the lock, and be without a CPU because we have it.
+TEST_F(Queue, WaiterKnowsWhetherItsWakerHadThisCpu) {
+    cpu_set_t all, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+    for (int here = 0, before = -1; here < CPU_SETSIZE; here++) {
+        if (!CPU_ISSET(here, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(before < 0 ? here : before, &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+        ol_node *node = wait();
+        ol_cond_signal(&c);
+        CPU_ZERO(&one);
+        CPU_SET(here, &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+        EXPECT_EQ(ol_cond_sleep(&c, node, OL_NEVER),
+                  before < 0 ? OL_COND_WOKEN_HERE : OL_COND_WOKEN);
+        before = here;
+    }
+    sched_setaffinity(0, sizeof(all), &all);
 }
 
 TEST_F(Queue, WithoutANodeAWaitReturnsAtOnce) {
@@ -170,6 +197,8 @@ private:
         ol_node *node = ol_cond_prepare(&c);
         lock.unlock();
         const uint32_t woken = ol_cond_sleep(&c, node, OL_NEVER);
+        if (lock.is_locked())
+            ol_cond_give_way(woken);
         lock.lock();
         EXPECT_TRUE(ol_cond_finish(&c, woken));
     }
@@ -467,30 +496,54 @@ double per_second(auto &subject, unsigned threads, double seconds, auto turn) {
     return static_cast<double>(all) / seconds;
 }
 
-template <class Mutex, class Cond> void report(const char *name, unsigned threads, double seconds) {
+struct Rates {
+    std::vector<double> items, meetings;
+};
+
+template <class Mutex, class Cond> void measure(Rates &rates, unsigned threads, double seconds) {
     Pipe<Mutex, Cond> pipe;
     Meeting<Mutex, Cond> meeting{.all = threads};
-    const double items =
+    rates.items.push_back(
         per_second(pipe, threads, seconds, [&](unsigned me, auto &done, auto &stop) {
             pipe.turn(me % 2 == 0, done, stop);
-        });
-    const double met = per_second(meeting, threads, seconds, [&](unsigned, auto &done, auto &stop) {
-        meeting.turn(done, stop);
-    });
-    printf("%-44s %7u %12.0f %12.0f\n", name, threads, items, met / threads);
+        }));
+    rates.meetings.push_back(
+        per_second(meeting, threads, seconds,
+                   [&](unsigned, auto &done, auto &stop) { meeting.turn(done, stop); }) /
+        threads);
 }
 
-int report_all(double seconds) {
-    printf("%-44s %7s %12s %12s\n", "mutex, condition variable", "threads", "items/s",
-           "meetings/s");
-    for (int round = 0; round < 3; round++)
-        for (const unsigned threads : {2u, 8u, 64u}) {
-            report<overlock::mutex, overlock::condition_variable>("overlock, overlock", threads,
-                                                                  seconds);
-            report<std::mutex, overlock::condition_variable>("std, overlock", threads, seconds);
-            report<std::mutex, std::condition_variable>("std, std", threads, seconds);
-            report<overlock::mutex, std::condition_variable_any>("overlock, std any", threads,
-                                                                 seconds);
+// The median, and the least and the most.
+void print(std::vector<double> rates) {
+    std::sort(rates.begin(), rates.end());
+    printf("%12.0f (%.0f to %.0f)", rates[rates.size() / 2], rates.front(), rates.back());
+}
+
+int report_all(double seconds, unsigned rounds) {
+    const unsigned numbers[] = {2, 8, 32};
+    const struct {
+        const char *name;
+        void (*measure)(Rates &, unsigned, double);
+    } subjects[] = {
+        {"overlock, overlock", measure<overlock::mutex, overlock::condition_variable>},
+        {"std, overlock", measure<std::mutex, overlock::condition_variable>},
+        {"std, std", measure<std::mutex, std::condition_variable>},
+        {"overlock, std any", measure<overlock::mutex, std::condition_variable_any>},
+    };
+    std::array<std::array<Rates, std::size(subjects)>, std::size(numbers)> all;
+
+    for (unsigned round = 0; round < rounds; round++)
+        for (size_t n = 0; n < std::size(numbers); n++)
+            for (size_t s = 0; s < std::size(subjects); s++)
+                subjects[s].measure(all[n][s], numbers[n], seconds);
+    printf("threads; mutex, condition variable; items/s; meetings/s: medians of %u rounds\n",
+           rounds);
+    for (size_t n = 0; n < std::size(numbers); n++)
+        for (size_t s = 0; s < std::size(subjects); s++) {
+            printf("%2u %-20s", numbers[n], subjects[s].name);
+            print(all[n][s].items);
+            print(all[n][s].meetings);
+            printf("\n");
         }
     return 0;
 }
@@ -500,6 +553,7 @@ int report_all(double seconds) {
 int main(int argc, char **argv) {
     testing::InitGoogleTest(&argc, argv);
     if (argc > 1 && !strcmp(argv[1], "--report"))
-        return report_all(argc > 2 ? strtod(argv[2], nullptr) : 0.3);
+        return report_all(argc > 2 ? strtod(argv[2], nullptr) : 0.1,
+                          argc > 3 ? static_cast<unsigned>(strtoul(argv[3], nullptr, 10)) : 7);
     return RUN_ALL_TESTS();
 }

@@ -86,8 +86,14 @@ def test_no_wake_up_is_lost(plain: Path, asked: str) -> None:
     assert (failure(result), result["exhausted"]) == ("", True), result
 
 
+@pytest.mark.parametrize("asked", ["2x1 ws", "2x1 wS tso", "2x1 wb c11"])
+def test_no_wake_up_is_lost_on_one_cpu(plain: Path, asked: str) -> None:
+    result = check(plain, f"wait {asked}", "--budget=lies=1")
+    assert (failure(result), result["exhausted"]) == ("", True), result
+
+
 @pytest.mark.parametrize("model", ["tso", "c11"])
-@pytest.mark.parametrize("asked", ["3x1 wwB", "3x1 wwS", "4x2 wwsb"])
+@pytest.mark.parametrize("asked", ["3x1 wwB", "3x1 wwS", "4x1 wwwb", "4x2 wwsb"])
 def test_none_is_lost_among_more(plain: Path, asked: str, model: str) -> None:
     assert not failure(check(plain, f"wait {asked} {model}", *WALK))
 
@@ -132,12 +138,14 @@ class Mutant:
 
 LOST = "lost wake-up"
 GONE = "use after release"
-WOKEN = "ol_store_release(&node->wait, how); /* [W] */\n\tol_kick(&node->wait, OL_ANY, 1);"
-UNLOCK = "\tol_pv_byte_unlock(&c->lock);\n\tif (!node)\n\t\treturn;\n\t"
+WAKE = "\tol_pv_byte_unlock(&c->lock);\n\tol_cond_wake(first);\n\tol_cond_wake(second);\n"
+WAKE_EARLY = "\tol_cond_wake(first);\n\tol_cond_wake(second);\n\tol_pv_byte_unlock(&c->lock);\n"
+MANY = ("wait 4x1 wwwb", LOST, (), WALK)
 PREPARE = "struct ol_node *node = ol_cond_prepare(c);"
 RELEASE = "ol_##id##_unlock(l);"
 MUTANTS = [
-    Mutant("relays nothing", "woken != OL_COND_RELAY", "true", "wait 3x1 wwb", LOST),
+    Mutant("relays nothing", "if (ol_load_relaxed(&c->granted)) {", "if (false) {", *MANY),
+    Mutant("forgets the second", "\tol_cond_wake(second);\n", "", "wait 3x1 wwb", LOST),
     Mutant(
         "broadcasts to one",
         "ol_cond_grant(c, UINT32_MAX)",
@@ -154,8 +162,8 @@ MUTANTS = [
     ),
     Mutant(
         "wakes before it is done",
-        UNLOCK + WOKEN,
-        f"\tif (node) {{\n\t\t{WOKEN}\n\t}}\n\tol_pv_byte_unlock(&c->lock);",
+        WAKE,
+        WAKE_EARLY,
         *("frees 2x1", GONE, (FREES,)),
     ),
     Mutant(
@@ -168,7 +176,7 @@ MUTANTS = [
         "leaves its grant behind",
         "if (ahead < granted)\n",
         "if (false)\n",
-        *("wait 3x1 wwb", "wild access", (TIMED,), (*ONE_DEADLINE, *WALK)),
+        *("wait 4x1 wwwb", "wild access", (TIMED,), (*ONE_DEADLINE, *WALK)),
     ),
     Mutant(
         "stays in the queue",
