@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overlock_tools.analyze import best_peer
-from overlock_tools.model import quantities, results
+from overlock_tools.model import quantities, results, stats
 from overlock_tools.model.measures import MEASURES
 from overlock_tools.model.results import Result
 
@@ -175,6 +175,10 @@ def judged(parts: Mapping[str, Result]) -> Group:
         for name, part in parts.items()
         for j in best_peer.judge_points(part, part.baseline)
     ]
+    ours = " and ".join(dict.fromkeys(part.baseline for part in parts.values()))
+    if not rows:
+        needed = stats.rounds_needed()
+        return Group(Text(f"There are too few rounds to judge {ours}: {needed} are needed."))
     by_name = {measure.name: measure for measure in MEASURES}
 
     def measured(name: str) -> list[str]:
@@ -194,7 +198,6 @@ def judged(parts: Mapping[str, Result]) -> Group:
         Column("≤", [_end(j.bound.high) for *_, j in rows]),
         *(Column(by_name[name].heading, measured(name), i) for i, name in enumerate(SHOWN, 1)),
     ]
-    ours = " and ".join(dict.fromkeys(part.baseline for part in parts.values()))
     return _drawn(f"{ours} beside the best other lock; each bound holds at 95 %", columns)
 
 

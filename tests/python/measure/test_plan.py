@@ -622,6 +622,12 @@ def test_matrix_of_loads_judges_the_baseline(world: World) -> None:
     assert world.asked() == []
 
 
+def test_one_round_of_loads_judges_nothing(world: World) -> None:
+    done = matrix(world, "--loads", "A", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "There are too few rounds to judge tas: 9 are needed." in done.stdout
+
+
 def test_matrix_of_what_loads(world: World) -> None:
     fails(
         matrix(world, "--loads", "A,Z"),
