@@ -246,6 +246,8 @@ struct Call {
     }
 };
 #define OL_CALL Call(__builtin_return_address(0), __builtin_frame_address(0))
+// Constructors of a file run before there is a world: what they do is how its variables begin.
+#define OL_ANNOUNCE(...) (here.world ? announce(OL_CALL, __VA_ARGS__) : void())
 
 // Where the world has it; null if it is nobody else's.
 uint8_t *tracked(const Call &call, const volatile void *p) {
@@ -452,32 +454,33 @@ void __tsan_init() {}
 void __tsan_func_entry(void *) {}
 // While its frame is still there: what it stored last may be in it.
 void __tsan_func_exit() {
-    here.world->close();
+    if (here.world)
+        here.world->close();
 }
 void __tsan_vptr_update(void **p, void *) {
-    announce(OL_CALL, p, sizeof *p, Op::store);
+    OL_ANNOUNCE(p, sizeof *p, Op::store);
 }
 void __tsan_vptr_read(void **p) {
-    announce(OL_CALL, p, sizeof *p, Op::load);
+    OL_ANNOUNCE(p, sizeof *p, Op::load);
 }
 void __tsan_read_range(void *p, size_t size) {
-    announce(OL_CALL, p, size, Op::load);
+    OL_ANNOUNCE(p, size, Op::load);
 }
 void __tsan_write_range(void *p, size_t size) {
-    announce(OL_CALL, p, size, Op::store);
+    OL_ANNOUNCE(p, size, Op::store);
 }
 
 // LLVM's, for what the compiler copies itself.
 void *__tsan_memset(void *to, int byte, size_t size) {
-    announce(OL_CALL, to, size, Op::store);
+    OL_ANNOUNCE(to, size, Op::store);
     return std::memset(to, byte, size);
 }
 #define OL_COPY(name)                                                                              \
     void *name(void *to, const void *from, size_t size) {                                          \
-        announce(OL_CALL, const_cast<void *>(from), size, Op::load);                               \
+        OL_ANNOUNCE(const_cast<void *>(from), size, Op::load);                                     \
         std::vector<uint8_t> found(size);                                                          \
         std::memcpy(found.data(), from, size);                                                     \
-        announce(OL_CALL, to, size, Op::store);                                                    \
+        OL_ANNOUNCE(to, size, Op::store);                                                          \
         return std::memcpy(to, found.data(), size);                                                \
     }
 OL_COPY(__tsan_memcpy)
@@ -485,22 +488,22 @@ OL_COPY(__tsan_memmove)
 
 #define OL_PLAIN(size)                                                                             \
     void __tsan_read##size(void *p) {                                                              \
-        announce(OL_CALL, p, size, Op::load);                                                      \
+        OL_ANNOUNCE(p, size, Op::load);                                                            \
     }                                                                                              \
     void __tsan_write##size(void *p) {                                                             \
-        announce(OL_CALL, p, size, Op::store);                                                     \
+        OL_ANNOUNCE(p, size, Op::store);                                                           \
     }                                                                                              \
     void __tsan_unaligned_read##size(void *p) {                                                    \
-        announce(OL_CALL, p, size, Op::load);                                                      \
+        OL_ANNOUNCE(p, size, Op::load);                                                            \
     }                                                                                              \
     void __tsan_unaligned_write##size(void *p) {                                                   \
-        announce(OL_CALL, p, size, Op::store);                                                     \
+        OL_ANNOUNCE(p, size, Op::store);                                                           \
     }                                                                                              \
     void __tsan_volatile_read##size(void *p) {                                                     \
-        announce(OL_CALL, p, size, Op::load);                                                      \
+        OL_ANNOUNCE(p, size, Op::load);                                                            \
     }                                                                                              \
     void __tsan_volatile_write##size(void *p) {                                                    \
-        announce(OL_CALL, p, size, Op::store);                                                     \
+        OL_ANNOUNCE(p, size, Op::store);                                                           \
     }
 OL_PLAIN(1)
 OL_PLAIN(2)

@@ -13,6 +13,7 @@ Debian's sources have.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "src")]
@@ -37,10 +38,11 @@ HEAD = """# Other people's locks, checked
 
 What `overlock check` found of other people's locks. [How it reads them](../checking-other-locks.md)
 says what is changed in their source and what the verdicts do not cover.
-`python tools/foreign_locks.py` makes this page; each check had six to ninety seconds here.
+`python tools/foreign_locks.py` makes this page; {seconds}
 In `CxA holds`, C contexts took the lock A times each, and all executions were explored; the
 number is how many there were. `open` was not exhausted, and no failure was found.
-Roles are a letter for each context.
+Roles are a letter for each context. `frees` fails where a release looks at the lock after it has
+let it go: Linux's rwsem does not promise that its memory may be freed then.
 
 | lock | version | scenario, roles | sc | tso | c11 |
 | --- | --- | --- | --- | --- | --- |
@@ -61,8 +63,8 @@ comes. What was not exhausted is marked.
 BUGS = """
 ## Historical bugs found again
 
-Each was put back as the last column says. The fix is the source as it is, in the same scenario,
-size, model and budgets.
+Each was put back as the last column says. The fix is the source as it is, unless said otherwise,
+in the same scenario, size, model and budgets.
 
 | bug | found | with the fix | what it is |
 | --- | --- | --- | --- |
@@ -80,19 +82,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", action="append", default=[], metavar="PACKAGE=DIR")
     parser.add_argument("--only", action="append", default=[], metavar="LOCK")
-    parser.add_argument("--seconds", type=float, help="that a check may take")
+    parser.add_argument("--seconds", type=float, help="limit of each check, in CPU time")
+    parser.add_argument("--open", action="store_true", help="skip what is exhausted")
     parser.add_argument("--page", action="store_true", help="write the page alone")
     options = parser.parse_args()
     listed = tomllib.loads((FOLDER / "locks.toml").read_text())
-    known = json.loads(KNOWN.read_text()) if KNOWN.is_file() else {}
+    known = found_before()
     options.seconds = options.seconds or listed["seconds"]
     if not options.page:
         sources = dict(one.split("=", 1) for one in options.source)
-        for step in steps(listed, options.only, sources, options.seconds):
-            known |= step()
-            KNOWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        done = {name for name, one in known.items() if one["verdict"] == "holds"}
+        search = Search(sources, options.seconds, done if options.open else set())
+        for step in steps(listed, options.only, search):
+            new = step()
+            known = found_before()  # another run may have added to it
+            known |= {name: longer(known.get(name), what) for name, what in new.items()}
+            beside = KNOWN.with_suffix(f".{os.getpid()}")
+            beside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+            beside.replace(KNOWN)
     PAGE.write_text(page(listed, known))
     return 0
+
+
+def found_before() -> dict[str, Any]:
+    return dict(json.loads(KNOWN.read_text())) if KNOWN.is_file() else {}
+
+
+def longer(before: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """Of two searches that the clock ended, the one that got further."""
+    if not before or before["verdict"] != "open" or new["verdict"] != "open":
+        return new
+    if before["version"] != new["version"] or before["executions"] <= new["executions"]:
+        return new
+    return before | {"seconds": max(before["seconds"], new["seconds"])}
 
 
 def label(one: dict[str, Any]) -> str:
@@ -109,19 +131,27 @@ def locks(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
+class Search(NamedTuple):
+    """What a run's checks share: texts by package, the limit, what is exhausted already."""
+
+    sources: dict[str, str]
+    seconds: float
+    done: set[str]
+
+
 def steps(
-    listed: dict[str, Any], only: list[str], sources: dict[str, str], seconds: float
+    listed: dict[str, Any], only: list[str], search: Search
 ) -> Iterator[Callable[[], dict[str, Any]]]:
     def wanted(one: dict[str, Any]) -> bool:
         return not only or label(one) in only or one["lock"] in only
 
     for one in filter(wanted, listed["check"]):
         for model in one.get("models", MODELS):
-            yield partial(checked, one, model, sources, seconds)
+            yield partial(checked, one, model, search)
     for one in filter(wanted, locks(listed).values()):
-        yield partial(behaviour, one, sources, seconds)
+        yield partial(behaviour, one, search)
     for one in filter(wanted, [*listed["bug"], *listed["new"]]):
-        yield partial(found_again, one, sources, seconds)
+        yield partial(found_again, one, search)
 
 
 def source_of(package: str | None, sources: dict[str, str]) -> Path | None:
@@ -147,13 +177,11 @@ def key(lock: str, scenario: str, roles: str, size: str, model: str) -> str:
     return " ".join([lock, scenario, roles or "-", size, model])
 
 
-def run(  # noqa: PLR0913, PLR0917
-    lock: str, one: dict[str, Any], size: str, model: str, sources: dict[str, str], seconds: float
-) -> dict[str, Any]:
+def run(lock: str, one: dict[str, Any], size: str, model: str, search: Search) -> dict[str, Any]:
     """One check, as it is kept."""
     scenario, roles = one.get("scenario", "lock"), one.get("roles", "")
     roles = roles[: int(size.split("x", maxsplit=1)[0])]
-    folder = source_of(one.get("package"), sources)
+    folder = source_of(one.get("package"), search.sources)
     file = next(path for path in FOLDER.glob(f"{lock}.*") if path.suffix in foreign.SUFFIXES)
     if "(model)" in file.read_text():
         folder = None
@@ -161,7 +189,7 @@ def run(  # noqa: PLR0913, PLR0917
         said = Path(made) / "result.json"
         command = [sys.executable, "-m", "overlock_tools", "check", str(file)]
         command += ["--scenario", scenario, "--size", size, "--model", model, "--json", str(said)]
-        command += ["--seconds", str(seconds)]
+        command += ["--seconds", str(search.seconds)]
         command += ["--roles", roles] if roles else []
         command += ["--source", str(folder)] if folder else []
         command += [f"--cflags={one['cflags']}"] if "cflags" in one else []
@@ -172,6 +200,7 @@ def run(  # noqa: PLR0913, PLR0917
         subprocess.run(command, cwd=TOP, check=False, stdout=subprocess.DEVNULL)
         result = json.loads(said.read_text())["results"][0]
     text = {k: result[k] for k in ("verdict", "executions", "error")}
+    text["seconds"] = search.seconds
     text["notes"] = result["notes"]
     text["words"] = (result["failure"] or {}).get("property", "")
     text["version"] = one.get("version") or (version(folder) if folder else "model")
@@ -184,12 +213,14 @@ QUIET = ["spurious=0", "expiry=0"]
 BEHAVIOURS = {"holder": "2x1", "waiter": "2x2", "order": "2x3"}
 
 
-def behaviour(one: dict[str, Any], sources: dict[str, str], seconds: float) -> dict[str, Any]:
+def behaviour(one: dict[str, Any], search: Search) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for scenario, size in BEHAVIOURS.items():
+        name = f"behaviour {label(one)} {scenario}"
+        if name in search.done:
+            continue
         asked = one | {"scenario": scenario, "budgets": QUIET}
-        new = run(one["lock"], asked, size, "sc", sources, seconds)
-        found |= {f"behaviour {label(one)} {scenario}": what for what in new.values()}
+        (found[name],) = run(one["lock"], asked, size, "sc", search).values()
     return found
 
 
@@ -210,27 +241,28 @@ def behaves(scenario: str, result: dict[str, Any] | None) -> str:
     return f"{stuck:,} of {stuck + notes.get('went_on', 0):,}{more}"
 
 
-def checked(
-    one: dict[str, Any], model: str, sources: dict[str, str], seconds: float
-) -> dict[str, Any]:
+def checked(one: dict[str, Any], model: str, search: Search) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for size in one["sizes"]:
-        new = run(one["lock"], one, size, model, sources, seconds)
+        scenario, roles = one.get("scenario", "lock"), one.get("roles", "")
+        if key(label(one), scenario, roles, size, model) in search.done:
+            continue
+        new = run(one["lock"], one, size, model, search)
         found |= new
         if next(iter(new.values()))["verdict"] != "holds":
             break
     return found
 
 
-def found_again(one: dict[str, Any], sources: dict[str, str], seconds: float) -> dict[str, Any]:
+def found_again(one: dict[str, Any], search: Search) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for lock, of in ((one["lock"], "package"), (one["fixed"], "fixed_package")):
         package = one.get(of, one["package"])
-        if of in one and of == "fixed_package" and package not in sources:
+        if of in one and of == "fixed_package" and package not in search.sources:
             print(f"{lock}: give --source {package}=DIR to see the fix hold", flush=True)
             continue
         asked = one | {"package": package}
-        new = run(lock, asked, one["size"], one["model"], sources, seconds)
+        new = run(lock, asked, one["size"], one["model"], search)
         found |= {f"bug {package} {name}": what for name, what in new.items()}
     return found
 
@@ -251,8 +283,14 @@ def words(result: dict[str, Any]) -> str:
     return f"{verb} ({result['executions']:,})"
 
 
+def limits(known: dict[str, Any]) -> str:
+    """Of the searches that ended by the clock."""
+    had = {one["seconds"] for one in known.values() if one["verdict"] == "open"}
+    return f"what is not exhausted was searched for {min(had):g} seconds at least."
+
+
 def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
-    lines = [HEAD]
+    lines = [HEAD.replace("{seconds}", limits(known))]
     rows = {(label(one), one.get("scenario"), one.get("roles")): one for one in listed["check"]}
     for one in rows.values():
         name = f"{label(one)} "

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // glibc's pthread_rwlock_t without the fix of BZ 23844 in pthread_rwlock_trywrlock(): it sets the write phase's word
 // although that may say already that a reader sleeps.
-// brings: nptl/pthread_rwlock_common.c nptl/pthread_rwlock_tryrdlock.c nptl/pthread_rwlock_trywrlock.c
-// brings: nptl/pthread_rwlock_rdlock.c nptl/pthread_rwlock_wrlock.c nptl/pthread_rwlock_unlock.c
-// replaces: #include "pthread_rwlock_common.c" =>
 // replaces: if \(\(r & PTHREAD_RWLOCK_WRPHASE\) == 0\)\s+atomic_store_relaxed => atomic_store_relaxed
 #include "glibc_rwlock.c"

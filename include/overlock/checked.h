@@ -9,6 +9,7 @@
  * (-fsanitize=thread): C11's and C++'s atomics, GCC's __atomic_ and __sync_ builtins, plain loads and stores.
  */
 #ifdef __cplusplus
+#include <unistd.h>
 extern "C" {
 #else
 #include <stdbool.h>
@@ -63,12 +64,16 @@ int ol_checked_futex_wake(const volatile void *word, int wakes, unsigned bits);
 int ol_checked_futex_requeue(const volatile void *from, int wakes, const volatile void *to,
 			     int moves, const unsigned *value);
 /* The same by number, as syscall() has it: SYS_futex, SYS_gettid, SYS_sched_yield. */
+#ifndef __cplusplus /* <unistd.h> declares it, by the name that it is given there */
 long ol_checked_syscall(long number, ...);
+#endif
 
 /* The execution is wrong. */
 void ol_checked_fail(const char *why) __attribute__((noreturn));
+#ifndef __cplusplus /* as <cassert> does */
 void ol_checked_assert_fail(const char *expression, const char *file, unsigned line,
 			    const char *function) __attribute__((noreturn));
+#endif
 
 #ifdef __cplusplus
 }

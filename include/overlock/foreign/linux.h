@@ -91,12 +91,18 @@ typedef struct {
 #define DEFINE_PER_CPU(type, name)		OL_LINUX_PER_CPU __typeof__(type) name
 #define DEFINE_PER_CPU_ALIGNED(type, name)	OL_LINUX_PER_CPU __typeof__(type) name
 #define DEFINE_PER_CPU_SHARED_ALIGNED(type, name) OL_LINUX_PER_CPU __typeof__(type) name
+#define DECLARE_PER_CPU_ALIGNED(type, name)	extern OL_LINUX_PER_CPU __typeof__(type) name
 extern char __start_ol_per_cpu[] __attribute__((visibility("hidden")));
 static char ol_linux_areas[CONFIG_NR_CPUS + 1][1024] __attribute__((aligned(64)));
 #define per_cpu_ptr(p, cpu)	((__typeof__(p))(ol_linux_areas[(cpu) + 1] + ((char *)(p) - __start_ol_per_cpu)))
 #define per_cpu(name, cpu)	(*per_cpu_ptr(&(name), cpu))
 #define this_cpu_ptr(p)		per_cpu_ptr(p, smp_processor_id())
 #define __this_cpu_dec(x)	((*this_cpu_ptr(&(x)))--)
+#define this_cpu_dec(x)		__this_cpu_dec(x)
+#define this_cpu_inc_return(x)	(++*this_cpu_ptr(&(x)))
+#define this_cpu_write(x, v)	(*this_cpu_ptr(&(x)) = (v))
+#define __percpu
+#define __aligned(n)	__attribute__((aligned(n)))
 
 #define smp_cond_load_relaxed(p, cond)						\
 	({									\
@@ -152,47 +158,50 @@ static char ol_linux_areas[CONFIG_NR_CPUS + 1][1024] __attribute__((aligned(64))
 	D(_acquire, __ATOMIC_ACQUIRE)						\
 	D(_release, __ATOMIC_RELEASE)						\
 	D(_relaxed, __ATOMIC_RELAXED)
-#define OL_LINUX_ATOMICS(suffix, order)							\
-	static inline int atomic_add_return##suffix(int i, atomic_t *v)			\
+#define OL_LINUX_ATOMICS_OF(atomic, type, suffix, order)					\
+	static inline type atomic##_add_return##suffix(type i, atomic##_t *v)			\
 	{										\
 		return __atomic_fetch_add(&v->counter, i, order) + i;			\
 	}										\
-	static inline int atomic_sub_return##suffix(int i, atomic_t *v)			\
+	static inline type atomic##_sub_return##suffix(type i, atomic##_t *v)			\
 	{										\
 		return __atomic_fetch_sub(&v->counter, i, order) - i;			\
 	}										\
-	static inline int atomic_fetch_add##suffix(int i, atomic_t *v)			\
+	static inline type atomic##_fetch_add##suffix(type i, atomic##_t *v)			\
 	{										\
 		return __atomic_fetch_add(&v->counter, i, order);			\
 	}										\
-	static inline int atomic_fetch_or##suffix(int i, atomic_t *v)			\
+	static inline type atomic##_fetch_or##suffix(type i, atomic##_t *v)			\
 	{										\
 		return __atomic_fetch_or(&v->counter, i, order);			\
 	}										\
-	static inline int atomic_fetch_and##suffix(int i, atomic_t *v)			\
+	static inline type atomic##_fetch_and##suffix(type i, atomic##_t *v)			\
 	{										\
 		return __atomic_fetch_and(&v->counter, i, order);			\
 	}										\
-	static inline int atomic_xchg##suffix(atomic_t *v, int i)			\
+	static inline type atomic##_xchg##suffix(atomic##_t *v, type i)			\
 	{										\
 		return __atomic_exchange_n(&v->counter, i, order);			\
 	}										\
-	static inline int atomic_cmpxchg##suffix(atomic_t *v, int old, int new_)	\
+	static inline type atomic##_cmpxchg##suffix(atomic##_t *v, type old, type new_)	\
 	{										\
 		__atomic_compare_exchange_n(&v->counter, &old, new_, 0, order,		\
 					    __ATOMIC_RELAXED);				\
 		return old;								\
 	}										\
-	static inline bool atomic_try_cmpxchg##suffix(atomic_t *v, int *old, int new_)	\
+	static inline bool atomic##_try_cmpxchg##suffix(atomic##_t *v, type *old, type new_)	\
 	{										\
-		int was = *old;								\
+		type was = *old;								\
 		bool done = __atomic_compare_exchange_n(&v->counter, &was, new_, 0, order, \
 							__ATOMIC_RELAXED);		\
 		if (!done)								\
 			*old = was;							\
 		return done;								\
 	}
+#define OL_LINUX_ATOMICS(suffix, order)		OL_LINUX_ATOMICS_OF(atomic, int, suffix, order)
+#define OL_LINUX_ATOMIC_LONGS(suffix, order)	OL_LINUX_ATOMICS_OF(atomic_long, long, suffix, order)
 OL_LINUX_ORDERS(OL_LINUX_ATOMICS)
+OL_LINUX_ORDERS(OL_LINUX_ATOMIC_LONGS)
 #define atomic_add_return(i, v)	OL_LINUX_FULLY(atomic_add_return_fully(i, v))
 #define atomic_sub_return(i, v)	OL_LINUX_FULLY(atomic_sub_return_fully(i, v))
 #define atomic_fetch_add(i, v)	OL_LINUX_FULLY(atomic_fetch_add_fully(i, v))
@@ -221,6 +230,14 @@ static inline void atomic_andnot(int i, atomic_t *v)
 {
 	__atomic_fetch_and(&v->counter, ~i, __ATOMIC_RELAXED);
 }
+
+#define atomic_long_read(v)		READ_ONCE((v)->counter)
+#define atomic_long_set(v, i)		WRITE_ONCE((v)->counter, (i))
+#define atomic_long_add_return(i, v)	OL_LINUX_FULLY(atomic_long_add_return_fully(i, v))
+#define atomic_long_fetch_add(i, v)	OL_LINUX_FULLY(atomic_long_fetch_add_fully(i, v))
+#define atomic_long_add(i, v)		((void)atomic_long_fetch_add_relaxed(i, v))
+#define atomic_long_or(i, v)		((void)atomic_long_fetch_or_relaxed(i, v))
+#define atomic_long_andnot(i, v)	((void)atomic_long_fetch_and_relaxed(~(i), v))
 
 #define lockevent_inc(event)		((void)0)
 #define lockevent_cond_inc(event, c)	((void)(c))

@@ -3,9 +3,10 @@
 
 A file says in comments which source files it needs, `// brings: kernel/locking/qspinlock.c`, by
 their path below the folder of --source. They are copied without their #include lines, but for those
-of one another: what else they need, the file includes before them. Beyond that only what the file
-says is replaced:
-`// replaces: spins ?= ?100 => spins=0`, a regular expression and what takes its place.
+of one another: what else they need, the file includes before them. Two of one name are copied to
+their paths. Beyond that only what the file says is replaced:
+`// replaces: spins ?= ?100 => spins=0`, a regular expression and what takes its place. What a file
+says also holds for one beside it that includes it.
 """
 
 import os
@@ -13,6 +14,8 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from overlock_tools.system import native
@@ -61,34 +64,42 @@ def lock_id(file: Path) -> str:
 
 
 def brought(file: Path) -> list[str]:
-    """What it says that it brings."""
-    return [word for line in BRINGS.findall(file.read_text()) for word in line.split()]
+    """What it says that it brings, and what those beside it say that it includes."""
+    return [word for line in BRINGS.findall(_said(file)) for word in line.split()]
+
+
+def _said(file: Path) -> str:
+    """Its text, and that of the files beside it which it includes."""
+    text = file.read_text()
+    beside = (file.parent / name for name in INCLUDE.findall(text))
+    return "".join([text, *(_said(other) for other in beside if other.is_file())])
 
 
 def bring(file: Path, source: Path | None, into: Path) -> None:
-    names = brought(file)
+    names = list(dict.fromkeys(brought(file)))
     if names and not source:
         raise Fail(f"{file} needs {names[0]}; give its folder with --source")
-    beside = tuple(f"/{name}" for name in names)
-    replaced = dict.fromkeys(REPLACES.findall(file.read_text()), 0)
+    short = Counter(Path(name).name for name in names)
+    placed = {name: Path(name).name if short[Path(name).name] == 1 else name for name in names}
+    replaced = dict.fromkeys(REPLACES.findall(_said(file)), 0)
     for name in names:
         path = (source or Path()) / name
         if not path.is_file():
             raise Fail(f"{source} has no {name}, which {file} needs")
-        text = INCLUDE.sub(
-            lambda found: (
-                f'#include "{Path(found[1]).name}"'
-                if any(name.endswith(f"/{found[1]}") for name in beside)
-                else ""
-            ),
-            path.read_text(),
-        )
+        text = INCLUDE.sub(partial(_include, placed), path.read_text())
         for old, new in replaced:
             text, times = re.subn(old, new, text)
             replaced[old, new] += times
-        (into / path.name).write_text(text)
+        (into / placed[name]).parent.mkdir(parents=True, exist_ok=True)
+        (into / placed[name]).write_text(text)
     if unused := [old for (old, _), times in replaced.items() if not times]:
         raise Fail(f"{file} replaces `{unused[0]}`, which is not in the files of {source}")
+
+
+def _include(placed: dict[str, str], found: re.Match[str]) -> str:
+    """Of one of those brought, by where it is placed; of any other, nothing."""
+    meant = [place for name, place in placed.items() if f"/{name}".endswith(f"/{found[1]}")]
+    return f'#include "{meant[0]}"' if len(meant) == 1 else ""
 
 
 def compile_file(file: Path, folder: Path, source: Path | None, flags: str = "") -> Path:

@@ -77,6 +77,8 @@ def of(text: str) -> list[str]:
         ("plain.c", "-DMUTANT=counts_on -DMOST=2", "lock 2x1", HOLDS),
         ("plain.c", "-DMUTANT=counts_on -DMOST=1", "lock 2x1", "misuse of the platform layer"),
         *(("plain.c", f"-DPAIR -DLAST={n}", "lock 2x1", HOLDS) for n in range(54, 60)),
+        ("constructed.cc", "", "lock 2x1", HOLDS),
+        ("constructed.cc", "-DFREE=0", "lock 2x1", "misuse of the platform layer"),
         ("plain.c", "-DPETERSON", "lock 2x1 tso", HOLDS),
         ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1", HOLDS),
         ("plain.c", "-DPETERSON -DMUTANT=lacks_fence", "lock 2x1 tso", "lost update"),
@@ -176,6 +178,31 @@ def test_texts_are_brought_without_their_includes(tmp_path: Path) -> None:
     file.write_text("// brings: deep/a.h deep/b.h\n// replaces: spins=1.0 => spins=0\n")
     foreign.bring(file, tmp_path / "theirs", made)
     assert (made / "a.h").read_text() == '\n#include "b.h"\nint spins=0;\n'
+
+
+def test_two_texts_of_one_name_keep_their_folders(tmp_path: Path) -> None:
+    """And an include that may be of either is none."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.h").write_text(f"{folder}\n")
+    (tmp_path / "b/other.c").write_text('#include "same.h"\n#include <none.h>\n')
+    (tmp_path / "made").mkdir()
+    file = tmp_path / "mine.c"
+    file.write_text("// brings: a/same.h b/same.h b/other.c\n")
+    foreign.bring(file, tmp_path, tmp_path / "made")
+    assert (tmp_path / "made/a/same.h").read_text() == "a\n"
+    assert (tmp_path / "made/b/same.h").read_text() == "b\n"
+    assert (tmp_path / "made/other.c").read_text() == "\n\n"
+
+
+def test_file_brings_what_one_that_it_includes_does(tmp_path: Path) -> None:
+    (tmp_path / "theirs.c").write_text("one two\n")
+    (tmp_path / "first.c").write_text("// brings: theirs.c\n// replaces: one => 1\n")
+    (tmp_path / "made").mkdir()
+    file = tmp_path / "second.c"
+    file.write_text('// replaces: two => 2\n#include "first.c"\n')
+    foreign.bring(file, tmp_path, tmp_path / "made")
+    assert (tmp_path / "made/theirs.c").read_text() == "1 2\n"
 
 
 @pytest.mark.parametrize(
