@@ -2,9 +2,10 @@
 #ifndef OVERLOCK_IMPATIENT_H
 #define OVERLOCK_IMPATIENT_H
 /*
- * A lock with a mistake that only a preempted holder shows: a waiter that has seen the same holder for long
- * takes the lock from it, as if it had died. No critical section is that long, unless its CPU is taken
- * away. A test of spinlocks in virtual machines must find it; for a kernel that may crash.
+ * A lock with a mistake that only a preempted holder shows: a waiter that has seen the same holder
+ * for long takes the lock from it, as if it had died. No critical section is that long, unless its
+ * CPU is taken away. A test of spinlocks in virtual machines must find it; for a kernel that may
+ * crash.
  */
 #include <overlock/port.h>
 
