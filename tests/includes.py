@@ -46,7 +46,8 @@ def sources(top: Path) -> list[Path]:
 def find(name: str, source: Path, top: Path) -> Path | None:
     """As the compiler would: beside the source, or in a folder that is on the include path."""
     own = top / source.relative_to(top).parts[0]
-    for folder in (source.parent, own, *(top / name for name in MAY_INCLUDE)):
+    on_path = (top / name for name in MAY_INCLUDE if name != "examples")
+    for folder in (source.parent, own, *on_path):
         path = (folder / name).resolve()
         if path.suffix in KINDS and path.is_file() and path.is_relative_to(top):
             return path
