@@ -193,10 +193,12 @@ static void visit(unsigned int vcpu, struct guest_site *s, enum guest_moment mom
 /* A section goes on for some blocks; where it is shorter, its end counts. */
 static void arm(unsigned int vcpu, struct guest_site *s)
 {
-	uint64_t ns = draw(vcpu, s, GUEST_inside);
+	uint64_t ns = draw(vcpu, s, GUEST_inside), n = seen_by(vcpu, s)->visits[GUEST_inside];
 
 	if (ns)
-		armed[vcpu] = (struct armed){ s, ns, 1 + chaos_mixed(ns) % MOST_BLOCKS };
+		armed[vcpu] =
+			(struct armed){ s, ns,
+					1 + chaos_mixed(odds.seed ^ chaos_mixed(n)) % MOST_BLOCKS };
 }
 
 static void disarm(unsigned int vcpu)

@@ -102,7 +102,7 @@ def test_errors_are_one_line(overlock: Overlock, words: tuple[str, ...], said: s
 
 
 # The holder is stopped each time, for twice the lock's patience.
-SURE = ("--runs", "1", "--seconds", "3", "--rate", "1", "--length", "300ms")
+SURE = ("--runs", "1", "--seconds", "3", "--rate", "1", "--length", "800ms")
 INSIDE = ("--at", "inside", "--sites", "locktorture:*", "--json", "found.json")
 
 
