@@ -333,6 +333,7 @@ static pid_t process_of_id(pid_t id)
 {
 	const uint64_t ids = (uint64_t)(uintptr_t)&id;
 	struct clone_args how = { .exit_signal = SIGCHLD, .set_tid = ids, .set_tid_size = 1 };
+	pid_t us = getpid();
 	long child;
 
 	do {
@@ -341,7 +342,8 @@ static pid_t process_of_id(pid_t id)
 	if (!child)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (!child)
-		;
+		if (getppid() != us) /* it had gone before we asked to go with it */
+			_exit(0);
 	return (pid_t)child;
 }
 
