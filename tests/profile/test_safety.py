@@ -155,7 +155,7 @@ def test_threads_beyond_those_kept_are_counted(build: Build) -> None:
     [
         (["--pid", "x"], "--pid=x is not a number"),
         (["--pid", "0"], "--pid=0 is not a number"),
-        ([], "usage:"),
+        ([], "give --pid PID"),
         (["--pid", "1", "--locks", "0"], "--locks=0 is not a number"),
     ],
 )
