@@ -66,11 +66,9 @@ def next_abi(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The same library, built as the next ABI."""
     build = tmp_path_factory.mktemp("abi1")
     run("cmake", "-S", TOP, "-B", build, "-DOVERLOCK_ABI=1")
-    interposer = (
-        f"overlock-{name}"
-        for name in ("launch", "run", "run-counted", "run-checked", "chaos", "record")
-    )
-    wanted = ("overlock", "overlock_plain", "defs", *interposer)
+    chaos = ("chaos", "chaos-guest", "chaos-steal")
+    preloaded = ("launch", "run", "run-counted", "run-checked", *chaos, "record")
+    wanted = ("overlock", "overlock_plain", "defs", *(f"overlock-{name}" for name in preloaded))
     run("cmake", "--build", build, "-j2", "--target", *wanted)
     return install(build, tmp_path_factory.mktemp("destdir1"))
 
