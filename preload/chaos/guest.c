@@ -420,7 +420,7 @@ static void read_setting(const char *text)
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
-	if (!info->system_emulation || strcmp(info->target_name, "x86_64"))
+	if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
 		return refuse("it is for guests of x86-64");
 	for (int i = 0; i < argc; i++)
 		read_setting(argv[i]);
