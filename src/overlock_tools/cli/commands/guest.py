@@ -50,7 +50,7 @@ LOCK = click.option(
     shell_complete=_locks,
     metavar="NAME",
     help="Lock of the kernel: a 4-byte lock of `overlock locks`, busted (no mutual exclusion), "
-    "impatient (fails without a CPU for the holder), native (the kernel's own), native_tas or "
+    "impatient (wrong without a CPU for the holder), native (the kernel's own), native_tas or "
     "native_pv (the kernel's own of that kind). NAME@WORD adds WORD to the kernel's command line.",
 )
 machine = options.together(
@@ -457,7 +457,7 @@ def chaos(**given: Any) -> int:
     \b
     Examples:
       overlock guest chaos --lock ticket
-      overlock guest chaos --lock impatient            fails: a planted mistake
+      overlock guest chaos --lock impatient            a planted mistake
       overlock guest chaos --test rcutorture --lock native --smp 4
       overlock guest chaos --at holder --sites 'locktorture:*' --length 300ms
     """
