@@ -52,7 +52,7 @@ static u64 ktime_get_mono_fast_ns(void)
 #include "kernel/bpf/rqspinlock.h"
 #include "rqspinlock.c"
 
-/* Whoever has given up tries again when the lock is free. */
+/* An acquisition that timed out is tried again once the lock is free. */
 static inline void take(rqspinlock_t *l)
 {
 	while (res_spin_lock(l))
