@@ -14,6 +14,10 @@ enum { STEAL_CPUS = 4096 };
 
 enum steal_state { STEAL_FREE, STEAL_CLAIMED, STEAL_ASKED, STEAL_RESTS };
 
+/*
+ * Who claims a slot acquires what its last user left, and releases `ns` with STEAL_ASKED; the thread acquires
+ * it there, and releases the slot with STEAL_RESTS and STEAL_FREE. Counts order nothing, so they are relaxed.
+ */
 struct steal_slot {
 	uint32_t state; /* a futex */
 	uint32_t ready;
