@@ -4,9 +4,7 @@
 import json
 import shlex
 import signal
-import sys
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import click
 
 from overlock_tools.chaos import bisect, by, show
 from overlock_tools.chaos.findings import Findings, Report, placed
+from overlock_tools.chaos.progress import Progress
 from overlock_tools.chaos.record import Site
 from overlock_tools.chaos.runs import Program, Run
 from overlock_tools.chaos.settings import Length, Settings, checked_kinds, checked_site
@@ -22,29 +21,8 @@ from overlock_tools.system.errors import FAILED, INTERRUPTED, USAGE, Fail
 
 LEAST_TIMEOUT_S = 10.0
 TIMES_PLAIN = 10  # the time-out, unless one is named
-TELL_S = 10.0  # how often progress is told where there is no terminal
 SEEDS_TRIED = 6  # by the bisection, until one fails each time
 FIRST_RUNS = 4  # of each
-
-
-@dataclass
-class Progress:
-    """One line on a terminal; elsewhere now and then one."""
-
-    last: float = field(default_factory=time.monotonic)
-
-    def tell(self, text: str) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
-        elif time.monotonic() - self.last > TELL_S:
-            self.last = time.monotonic()
-            click.echo(f"overlock: {text}", err=True)
-
-    def done(self) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 def settings_of(options: dict[str, Any]) -> Settings:
@@ -196,9 +174,9 @@ def _run(program: Program, settings: Settings, options: dict[str, Any]) -> int:
 
 def _tell(found: Findings, path: Path | None) -> int:
     report = found.report()
-    click.echo(show.text(report), nl=False)
     if path:
         files.write(path, json.dumps(report, indent=1) + "\n")
+    click.echo(show.text(report), nl=False)
     if found.interrupted:
         return INTERRUPTED
     return FAILED if found.failed else 0

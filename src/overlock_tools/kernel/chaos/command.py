@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from overlock_tools.chaos import rates
+from overlock_tools.chaos.progress import Progress
 from overlock_tools.chaos.settings import Length, Settings
 from overlock_tools.kernel import loads, locks
 from overlock_tools.kernel.chaos.record import MOMENTS, Symbols, of_kernel
@@ -124,6 +125,18 @@ def _table(found: Sequence[Place], seconds: float) -> Iterator[str]:
         yield f"{len(found) - len(shown)} more functions in the file of --json."
 
 
+def _series(found: Findings, runs: int) -> None:
+    progress, first = Progress(), found.settings.seed
+    try:
+        for seed in range(first, first + runs):
+            progress.tell(
+                f"run {seed - first + 1} of {runs}, seed {seed}; {len(found.failed)} failed"
+            )
+            found.runs.append(found.torture.run(found.settings.with_seed(seed)))
+    finally:
+        progress.done()
+
+
 def run(options: dict[str, Any]) -> int:
     out, file = terminal(), options["json_file"]
     settings = settings_of(options)
@@ -134,14 +147,14 @@ def run(options: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     try:
-        for seed in range(settings.seed, settings.seed + options["runs"]):
-            found.runs.append(found.torture.run(settings.with_seed(seed)))
+        _series(found, options["runs"])
     except KeyboardInterrupt:
         found.interrupted = True
+    finally:
+        if file and found.runs:
+            files.write(file, json.dumps(found.to_json(), indent=1) + "\n")
     for line in found.text():
         out.print(line, soft_wrap=True)
-    if file:
-        files.write(file, json.dumps(found.to_json(), indent=1) + "\n")
     if found.interrupted:
         return INTERRUPTED
     return FAILED if found.failed else 0
