@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Double-checked initialisation publishes the object before it is complete. */
+#include <sched.h>
 #include "planted.h"
 
 struct config {
@@ -49,6 +50,13 @@ int main(void)
 	for (int round = 0; round < 10; round++) {
 		long delays[] = { 20, 60 };
 		pthread_t users[] = { begin(use, &delays[0]), begin(use, &delays[1]) };
+
+		/* On one CPU the threads race by preemption alone. */
+		cpu_set_t one;
+
+		CPU_ZERO(&one);
+		CPU_SET(sched_getcpu(), &one);
+		sched_setaffinity(0, sizeof(one), &one);
 
 		end(users[0]);
 		end(users[1]);
