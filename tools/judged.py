@@ -215,7 +215,7 @@ class Panel:
         load = known()["gaps"][name]
         self.threads = str(load["threads"][-1])
         self.title = f"{name}: {loads.BY_NAME[name].what}, {self.threads} threads"
-        self.points = {
+        self.points: dict[str, tuple[float, float]] = {
             v: (of[self.threads]["gap"], of[self.threads]["rate"])
             for v, of in load["numbers"].items()
             if self.threads in of
@@ -252,7 +252,8 @@ class Panel:
         return parts
 
     def draw(self) -> list[str]:
-        parts, taken = self.axes(), []
+        parts = self.axes()
+        taken: list[tuple[float, float]] = []
         for variant, (gap, rate) in sorted(self.points.items(), key=lambda p: -p[1][1]):
             x, y = self.x(gap), self.y(rate)
             colour = OUR_COLOUR if variant == OURS else THEIR_COLOUR

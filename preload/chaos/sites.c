@@ -191,24 +191,25 @@ static uint32_t number_of_object(const struct object *o)
 	return (uint32_t)n + 1;
 }
 
-/* Two threads may do it at once, and write the same. */
+/* Threads may do it at once: each writes only what is final, and so the same. */
 static void learn(struct chaos_site *s, enum chaos_kind kind, const void *caller)
 {
 	char text[CHAOS_PATH];
 	const char *name = "?";
 	struct object o;
 	size_t i = (size_t)(s - record->sites);
+	uintptr_t offset = (uintptr_t)caller - 1;
 	int n;
 
-	s->kind = kind;
-	s->offset = (uintptr_t)caller - 1;
 	if (ol_run_object_at((const char *)caller - 1, &o)) {
 		name = ol_run_object_name(&o);
-		s->offset -= o.base;
+		offset -= o.base;
 		if (!s->object)
 			s->object = number_of_object(&o);
 	}
-	n = snprintf(text, sizeof(text), "%s+%#llx:%s", name, (unsigned long long)s->offset,
+	s->kind = kind;
+	s->offset = offset;
+	n = snprintf(text, sizeof(text), "%s+%#llx:%s", name, (unsigned long long)offset,
 		     kinds[kind]);
 	names[i] = hash_of(text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 	__atomic_store_n(&states[i],

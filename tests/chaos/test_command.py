@@ -13,8 +13,8 @@ from tests.chaos.conftest import HERE, Build, Chaos, clean, report_of
 from tests.processes import HANG_S, gone, until
 from tests.python.command import COMMAND
 
-# A thread sleeps each time where the bug is, for a thousand times as long as the other one needs:
-# it fails in each of ten rounds, of which one is enough.
+# A thread sleeps each time where the bug is, for ten times as long as the other one needs: it fails
+# in each of ten rounds, of which one is enough.
 SURE = ["--runs", "1", "--rate", "1", "--length", "100ms", "--json", "found.json"]
 
 
@@ -73,11 +73,11 @@ def test_where_threads_hang_is_told(build: Build, chaos: Chaos) -> None:
 def test_the_site_is_found(build: Build, chaos: Chaos, tmp_path: Path) -> None:
     """Of the two sites one matters, and the program fails again with that alone."""
     where = ["--at", "after-unlock,start", "--sites", "note", "--sites", "begin"]
-    words = [*SURE, "--length", "10ms", "--timeout", str(HANG_S), *where, "--bisect"]
+    words = [*SURE, "--timeout", str(HANG_S), *where, "--bisect"]
     done = chaos(*words, build("programs/double_checked"))
     assert done.returncode == 1
     found = report_of(tmp_path / "found.json")["bisection"]
-    assert found["all_sites"] in (1, 2)  # the other may have had no visit that counted
+    assert found["all_sites"] == 2
     (site,) = found["sites"]
     assert (site["kind"], site["function"]) == ("after-unlock", "note")
     assert found["alone"][0] >= 9

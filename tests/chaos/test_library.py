@@ -43,6 +43,14 @@ def test_the_seed_decides(build: Build, tmp_path: Path) -> None:
     assert once != other
 
 
+def test_threads_that_meet_at_a_site_see_one(build: Build, tmp_path: Path) -> None:
+    program = build("meet")
+    found = under(replace(ALWAYS, at=("waiter",)), tmp_path / "met", program).sites.values()
+    met = [site for site in found if site.naps == 2]
+    assert len(met) == 256
+    assert all(site.offset < program.stat().st_size for site in met)
+
+
 def test_about_as_many_as_the_rate_says(build: Build, tmp_path: Path) -> None:
     """The same in every run: of 3 threads, 50 visits each of 8 sites."""
     found = under(SHORT, tmp_path / "many", build("visits"))

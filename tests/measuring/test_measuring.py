@@ -92,12 +92,11 @@ def test_queue_and_hand_over(bench: Bench) -> None:
     """A lock that is always held: whoever comes finds the others waiting, and is handed it."""
     cell = bench.ask("workload=sections variant=ticket threads=2 seconds=0.3 cs=200000 ncs=0")
     assert cell["queue"]["max"] <= 1
-    cell = bench.ask("workload=sections variant=pthread_mutex threads=8 seconds=0.3 cs=20000 ncs=0")
-    assert 1 < cell["queue"]["max"] <= 7
-    assert cell["queue"]["mean"] > 0.5
-    assert 0 < cell["queue"]["mean"] <= cell["queue"]["max"]
     assert len(cell["handover"]["ns"]) == len(cell["handover"]["weight"]) > 0
     assert max(cell["handover"]["ns"]) <= max(cell["latency"]["ns"])
+    cell = bench.ask("workload=sections variant=pthread_mutex threads=8 seconds=0.3 cs=20000 ncs=0")
+    assert 1 < cell["queue"]["max"] <= 7
+    assert 0.5 < cell["queue"]["mean"] <= cell["queue"]["max"]
 
 
 def test_measuring_can_be_left_out(bench: Bench) -> None:

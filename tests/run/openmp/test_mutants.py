@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Mutants of the OpenMP adapter: one thing wrong with each, and what notices."""
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -31,7 +32,12 @@ class Judge:
         return not differences(self.lock_cases["llvm"], wanted(chosen, {"openmp"}), env, seconds=5)
 
     def prints(self, library: Path, right: str, *command: Path | str, **more: str) -> bool:
-        done = run([*command], openmp("tas_yield", "llvm", LD_PRELOAD=str(library), **more))
+        """Whether it does; a program that waits for ever does not."""
+        env = openmp("tas_yield", "llvm", LD_PRELOAD=str(library), **more)
+        try:
+            done = run([*command], env, timeout=60)
+        except subprocess.TimeoutExpired:
+            return False
         return done.returncode == 0 and right in done.stdout
 
     def many_locks(self, library: Path) -> bool:
