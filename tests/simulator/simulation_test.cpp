@@ -58,6 +58,17 @@ TEST(Runs, FifoLocksCollapseWhenThreadsOutnumberCpus) {
     }
 }
 
+// Those that compete for the lock also wait for items. Then others have their places at once, and not when
+// their time in the line is up.
+TEST(Runs, WhoWaitsForAnItemLeavesItsPlace) {
+    auto with = [](const char *lock) {
+        Json p = plan(lock, 8);
+        p["guests"][0]["workload"] = "conditions";
+        return turns(*run(p));
+    };
+    EXPECT_GT(2 * with("overlock"), with("pv_byte"));
+}
+
 TEST(Runs, CountTurnsSectionsAndWaits) {
     auto s = run(plan("ticket", 3, 3));
     const Guest &g = *s->guests()[0];

@@ -79,15 +79,14 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
  * Of a lock, in slots of the waiting array:
  *
  *  TURN	when a release is to choose the next leaver; with PROBES in it, one that shall only probe
- *  WORDS	two words: the number of wake-ups, on which sleepers park, doubled, and whether the last one
- *		was called; the leaver
+ *  WORDS	two words: the number of wake-ups, on which sleepers park, and CALLED if the last one was
+ *		called; the leaver
  *
  * The leaver: id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody.
  */
 enum { OL_OVL_TURN, OL_OVL_WORDS };
 #define OL_OVL_PROBES	((ol_ticks_t)1)
-#define OL_OVL_CALLED	1u
-#define OL_OVL_WAKES	2u
+#define OL_OVL_CALLED	0x80000000u
 #define OL_OVL_EXCESS	1u
 #define OL_OVL_THEN	2u
 #define OL_OVL_ID	128u
@@ -151,7 +150,7 @@ static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, uint32_t c
 {
 	uint32_t *wakes = ol_ovl_wakes(l);
 
-	ol_add_relaxed(wakes, (called ^ (ol_load_relaxed(wakes) & OL_OVL_CALLED)) + OL_OVL_WAKES);
+	ol_add_relaxed(wakes, (called ^ (ol_load_relaxed(wakes) & OL_OVL_CALLED)) + 1);
 	ol_count(OL_KICK);
 	ol_kick(wakes, key, 1);
 }
@@ -418,6 +417,7 @@ static OL_COLD void ol_overlock_unlock_slow(ol_overlock_t *l, uint32_t w)
 {
 	struct ol_ovl_turn turn = { 0, 0 };
 
+	ol_compete(ol_ovl_wakes(l));
 	if (!(w & (OL_OVL_CLAIMED | OL_OVL_WAKE)))
 		turn = ol_ovl_whose_turn(l, w);
 	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE) +
