@@ -325,8 +325,7 @@ public:
         gate_.enter(me_here, place, false);
         gate_.change([&] {
             for (Parked &p : parked_)
-                if (n > 0 && p.word == word && !p.kicked &&
-                    (p.key & key))
+                if (n > 0 && p.word == word && !p.kicked && (p.key & key))
                     p.kicked = true, n--;
         });
     }
