@@ -286,7 +286,8 @@ public:
           nodes_(contexts * nodes_each),
           used_(contexts),
           slots_(slots),
-          parked_(contexts) {}
+          parked_(contexts),
+          competes_(contexts) {}
 
     uint64_t access(const Access &a) override {
         place_here = a.place;
@@ -324,11 +325,12 @@ public:
         gate_.enter(me_here, place, false);
         gate_.change([&] {
             for (Parked &p : parked_)
-                if (n > 0 && p.word == word && !p.kicked &&
-                    (key == OL_ANY || p.key == OL_ANY || p.key == key))
+                if (n > 0 && p.word == word && !p.kicked && (p.key & key))
                     p.kicked = true, n--;
         });
     }
+
+    uint32_t **competes() override { return &competes_[me_here]; }
 
     Ticks now(Place) override {
         auto t = std::chrono::steady_clock::now().time_since_epoch();
@@ -395,6 +397,7 @@ private:
     std::vector<size_t> used_;
     std::vector<uint64_t> slots_;
     std::vector<Parked> parked_;
+    std::vector<uint32_t *> competes_;
 };
 
 // The clients of client.cpp that are needed, with what they check as they go.

@@ -91,6 +91,7 @@ void World::begin(const Program &program) {
         a.arrival = {};
         a.forced = 0;
         a.late = 0;
+        a.competes = nullptr;
         a.present = 0;
         a.deadlines = 0;
         a.passed.clear();

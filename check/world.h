@@ -195,6 +195,7 @@ public:
     void yield_until(Ticks t, Place place) override;
     void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place) override;
     void kick(const uint32_t *word, uint32_t key, int n, Place place) override;
+    uint32_t **competes() override { return &here_->competes; }
     Ticks now(Place place) override;
     Ticks after(uint64_t n, Ticks d, Place place) override;
     Ticks later(Ticks t, uint64_t n, Ticks d, Place place) override;
@@ -274,6 +275,7 @@ private:
         bool kicked = false, lingering = false;
         Ticks parks_until = engine::never;
         unsigned late = 0; // kicks on their way
+        uint32_t *competes = nullptr;
 
         Ticks present = 0; // the latest deadline that has passed
         uint64_t deadlines = 0;

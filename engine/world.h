@@ -5,6 +5,7 @@
 // turns the platform layer into these calls, and each world answers them in its own way.
 #include <cstdint>
 #include <cstddef>
+#include <utility>
 
 struct ol_node;
 struct ol_tuning;
@@ -56,6 +57,19 @@ public:
     virtual void park(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until,
                       Place place) = 0;
     virtual void kick(const uint32_t *word, uint32_t key, int n, Place place) = 0;
+    void compete(uint32_t *word, Place) {
+        if (uint32_t **mine = competes())
+            *mine = word;
+    }
+    void leave(Place place) {
+        uint32_t **mine = competes(), *word = mine ? std::exchange(*mine, nullptr) : nullptr;
+
+        if (!word)
+            return;
+        access({word, 0, sizeof(*word), Op::add, Order::relaxed, 1, 0, place});
+        kick(word, ~0u, 1, place);
+    }
+    virtual uint32_t **competes() { return nullptr; } // where the running context keeps it
 
     virtual Ticks now(Place place) = 0;
     virtual Ticks after(uint64_t n, Ticks d, Place place) = 0;

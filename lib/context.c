@@ -346,6 +346,7 @@ static void thread_exit(void *unused)
 		return;
 	node = cache_swap(0);
 	me.state = GONE;
+	ol_leave();
 	ol_slices_leave();
 #ifdef OL_COUNTED
 	ol_sites_leave();

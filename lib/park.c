@@ -83,6 +83,24 @@ void ol_kick(const uint32_t *word, uint32_t key, int n)
 	errno = saved;
 }
 
+static OL_THREAD_LOCAL uint32_t *competes_for;
+
+void ol_compete(uint32_t *word)
+{
+	competes_for = word;
+}
+
+void ol_leave(void)
+{
+	uint32_t *word = competes_for;
+
+	if (!word)
+		return;
+	competes_for = 0;
+	ol_add_relaxed(word, 1u); /* a futex: the kernel compares it under its own lock */
+	ol_kick(word, OL_ANY, 1);
+}
+
 void ol_yield(void)
 {
 	int saved = errno; /* a filter may forbid it */

@@ -208,6 +208,7 @@ static int sleep_cancellable(struct sleep *s)
 {
 	int type, error;
 
+	ol_leave();
 	pthread_cleanup_push(cancelled, s);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	do {

@@ -396,6 +396,11 @@ void Simulation::kick(const uint32_t *word, uint32_t key, int n, Place) {
     spend(interrupts);
 }
 
+// A kernel's idle loop says nothing.
+uint32_t **Simulation::competes() {
+    return is_kernel() ? nullptr : &self_->competes;
+}
+
 // Identity and nodes.
 
 ol_node *Simulation::node_get(Place) {

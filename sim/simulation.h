@@ -55,6 +55,7 @@ public:
     void park(const uint32_t *word, uint32_t seen, uint32_t key, Time until,
               engine::Place) override;
     void kick(const uint32_t *word, uint32_t key, int n, engine::Place) override;
+    uint32_t **competes() override;
     Time now(engine::Place) override;
     Time after(uint64_t n, Time d, engine::Place) override;
     Time later(Time t, uint64_t n, Time d, engine::Place) override;

@@ -168,6 +168,7 @@ public:
 
     Timer alarm; // a park ends
     const uint32_t *parked_on = nullptr;
+    uint32_t *competes = nullptr; // for what those parked there wait for
     uint32_t key = 0;
 
     workload_lock *waits_for = nullptr;

@@ -52,6 +52,7 @@ CUTS = (
             ),
         ),
     ),
+    Cut("no_place", "the place that sleepers get", (("ol_compete(ol_ovl_wakes(l));", ""),)),
     Cut("no_call", "the call", (("releases <= 1 ? OL_OVL_WAKE : 0", "0"),)),
     Cut(
         "no_claim",
@@ -63,8 +64,8 @@ CUTS = (
             ),
             (
                 "if (!(w & OL_OVL_CLAIMED) || (!(w & OL_OVL_HELD) &&"
-                " !ol_ovl_releases_since(w, me))) {",
-                "if (0) {",
+                " !ol_ovl_releases_since(w, me)))\n",
+                "if (0)\n",
             ),
         ),
     ),

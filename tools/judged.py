@@ -6,7 +6,7 @@
 
 shortens the results that `overlock bench matrix --loads` wrote to the folders, and keeps them in
 docs/measured/judged.json as PART: rates, gaps (longer cells), hogs, quota, or ablation (with the
-headers of tools/ablation.py).
+headers of tools/ablation.py). Loads that were not measured again keep their numbers.
 """
 
 import json
@@ -88,7 +88,7 @@ def shortened(result: Result) -> dict[str, Any]:
 def keep(part: str, folders: list[Path]) -> None:
     kept = json.loads(FILE.read_text()) if FILE.exists() else {}
     paths = [path for folder in folders for path in folder.glob("*.json")]
-    results = {path.stem: shortened(from_file(path)) for path in paths}
+    results = kept.get(part, {}) | {path.stem: shortened(from_file(path)) for path in paths}
     kept[part] = {name: results[name] for name in loads.BY_NAME if name in results}
     ordered = {name: kept[name] for name in PARTS if name in kept}
     FILE.write_text(json.dumps(ordered, indent=1) + "\n")
@@ -188,9 +188,12 @@ def ablation() -> str:
     for cut in CUTS:
         row = [cut.what]
         for name, n in places:
-            ratio = found[name]["beside"][cut.name].get(n)
-            gaps = [found[name]["numbers"][v][n]["gap"] for v in (cut.name, OURS)]
-            row.append(f"{_told(ratio)}, {gaps[0] / gaps[1]:.1f}" if ratio else "·")
+            numbers = found[name]["numbers"]
+            if n not in numbers[cut.name]:
+                row.append("**collapses**")
+                continue
+            gap = numbers[cut.name][n]["gap"] / numbers[OURS][n]["gap"]
+            row.append(f"{_told(found[name]['beside'][cut.name][n])}, {gap:.1f}")
         rows.append(row)
     return table(["without", *(f"{name}, {n} threads" for name, n in places)], rows)
 

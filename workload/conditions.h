@@ -71,6 +71,7 @@ static inline void conditions_wait(const struct workload_run *run, struct condit
 
 	ol_store_relaxed(&queue->waiting, ol_load_relaxed(&queue->waiting) + 1);
 	workload_release(me, run->locks);
+	ol_leave();
 	ol_park(&queue->sequence, seen, OL_ANY, until);
 	workload_acquire(me, run->locks);
 	ol_store_relaxed(&queue->waiting, ol_load_relaxed(&queue->waiting) - 1);

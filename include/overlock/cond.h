@@ -201,6 +201,8 @@ static inline uint32_t ol_cond_sleep(ol_cond_t *c, struct ol_node *node, ol_tick
 		ol_yield();
 		return ol_passed(until) ? OL_COND_TIMED_OUT : OL_COND_WOKEN;
 	}
+	if (!ol_load_relaxed(&node->wait))
+		ol_leave();
 	while (!(waker = ol_load_acquire(&node->wait))) { /* [S] */
 		if (ol_passed(until)) {
 			if (ol_cond_leave(c, node, &woken))

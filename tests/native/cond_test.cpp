@@ -52,6 +52,18 @@ TEST_F(Queue, SignalsWakeInOrderOfArrival) {
     EXPECT_TRUE(is_empty());
 }
 
+TEST_F(Queue, WhoSleepsLeavesItsPlaceAtALock) {
+    static uint32_t word;
+    word = 0;
+    ol_compete(&word);
+    ol_node *node = wait();
+    ol_cond_signal(&c);
+    EXPECT_TRUE(wakes(node));
+    EXPECT_EQ(word, 0) << "it was woken before it slept";
+    EXPECT_TRUE(gives_up(wait()));
+    EXPECT_EQ(word, 1);
+}
+
 TEST_F(Queue, BroadcastWakesTwoAndEachOfThemTwo) {
     std::vector<ol_node *> nodes;
     for (int i = 0; i < 5; i++)

@@ -186,6 +186,34 @@ TEST(Park, KickNeedsNoMemoryBehindTheAddress) {
     EXPECT_EQ(errno, 4711);
 }
 
+TEST(Park, WhoLeavesGivesItsPlaceToASleeper) {
+    static std::array<uint32_t, 2> words;
+    words = {};
+    std::thread sleeper([] { ol_park(&words[0], 0, 4, OL_NEVER); });
+    ol_leave(); // from nowhere
+    ol_compete(&words[1]);
+    ol_compete(&words[0]);
+    errno = 4711;
+    ol_leave();
+    ol_leave();
+    EXPECT_EQ(errno, 4711);
+    sleeper.join();
+    EXPECT_EQ(words[0], 1);
+    EXPECT_EQ(words[1], 0);
+}
+
+TEST(Park, WhoEndsLeaves) {
+    static uint32_t word;
+    word = 0;
+    std::thread sleeper([] { ol_park(&word, 0, OL_ANY, OL_NEVER); });
+    std::thread([] {
+        EXPECT_NE(ol_self(), 0);
+        ol_compete(&word);
+    }).join();
+    sleeper.join();
+    EXPECT_EQ(word, 1);
+}
+
 TEST(Park, CrossesProcessesOnlyWhenShared) {
     const Tuned tuned("shared", "1");
     auto *word = static_cast<uint32_t *>(

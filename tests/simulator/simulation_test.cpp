@@ -58,6 +58,28 @@ TEST(Runs, FifoLocksCollapseWhenThreadsOutnumberCpus) {
     }
 }
 
+// Those that compete for the lock also wait for items. Then others have their places at once, and
+// not when their time in the line is up.
+TEST(Runs, WhoWaitsForAnItemLeavesItsPlace) {
+    auto with = [](const char *lock) {
+        Json p = plan(lock, 8);
+        p["guests"][0]["workload"] = "conditions";
+        return turns(*run(p));
+    };
+    EXPECT_GT(2 * with("overlock"), with("pv_byte"));
+}
+
+TEST(Runs, SleepersLookRarelyWhileALockIsHeldForLong) {
+    Json p = plan("overlock", 17, 2, 1500);
+    p["guests"][0]["parameters"]["sections_cs"] = 1'000'000'000;
+    auto s = run(p);
+    uint64_t parks = 0;
+    for (auto &t : s->guests()[0]->tasks)
+        parks += t->counts.parks;
+    EXPECT_GT(parks, 16);
+    EXPECT_LT(parks, 40 * 16); // 25 each within a second; each lease, it were 4000
+}
+
 TEST(Runs, CountTurnsSectionsAndWaits) {
     auto s = run(plan("ticket", 3, 3));
     const Guest &g = *s->guests()[0];

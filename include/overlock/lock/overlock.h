@@ -15,12 +15,15 @@
  * leaver's CPU is idle then. So `prompt` after one has left, another probes whether it is alone: for `prompt`, it
  * waits for somebody else to take the lock. If nobody did, it wakes one that had another CPU last.
  *
+ * A competitor that goes to sleep for something else, as on a condition variable, gives its place to a sleeper.
+ *
  * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims it: then
  * nobody else takes it. If the lock was held for so long that a waiter saw no release, that waiter calls: the
  * next release wakes one.
  *
  * Sleepers look again by the clock, so a wake-up that is lost, or goes to another lock's sleeper, costs time
- * only. All state but the word is a hint in slots that locks share.
+ * only. They look less and less often while nobody releases the lock. All state but the word is a hint in slots
+ * that locks share.
  *
  *   31       26 25                       4  3  2  1  0
  *  +-----------+--------------------------+--+--+--+--+
@@ -79,18 +82,18 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
  * Of a lock, in slots of the waiting array:
  *
  *  TURN	when a release is to choose the next leaver; with PROBES in it, one that shall only probe
- *  WORDS	two words: the number of wake-ups, on which sleepers park, doubled, and whether the last one
- *		was called; the leaver
+ *  WORDS	two words: the number of wake-ups, on which sleepers park, and CALLED if the last one was
+ *		called; the leaver
  *
  * The leaver: id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody.
  */
 enum { OL_OVL_TURN, OL_OVL_WORDS };
 #define OL_OVL_PROBES	((ol_ticks_t)1)
-#define OL_OVL_CALLED	1u
-#define OL_OVL_WAKES	2u
+#define OL_OVL_CALLED	0x80000000u
 #define OL_OVL_EXCESS	1u
 #define OL_OVL_THEN	2u
 #define OL_OVL_ID	128u
+#define OL_OVL_LOOKS	8u	/* 64 ms between them, at most */
 
 /* Keys of those who park. */
 #define OL_OVL_CLAIMANT	1u
@@ -151,7 +154,7 @@ static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, uint32_t c
 {
 	uint32_t *wakes = ol_ovl_wakes(l);
 
-	ol_add_relaxed(wakes, (called ^ (ol_load_relaxed(wakes) & OL_OVL_CALLED)) + OL_OVL_WAKES);
+	ol_add_relaxed(wakes, (called ^ (ol_load_relaxed(wakes) & OL_OVL_CALLED)) + 1);
 	ol_count(OL_KICK);
 	ol_kick(wakes, key, 1);
 }
@@ -162,6 +165,7 @@ struct ol_ovl_waiter {
 	uint32_t claim; /* OL_OVL_CLAIMED once we claim the lock */
 	uint32_t slept; /* OL_OVL_SLEEPER once we are one of the sleepers */
 	uint32_t then;	/* releases at `since` */
+	uint32_t looks; /* in vain, one after another: the lock was held all the time */
 	bool woken, called;
 	ol_ticks_t since, tired, turn, fair;
 };
@@ -206,17 +210,25 @@ static inline void ol_ovl_poll(uint32_t w, const struct ol_ovl_waiter *me, ol_ti
 		ol_relax_until(until);
 }
 
+/* When a sleeper that sees `w` looks again: its holder may sleep, too, and wakes one when it releases. */
+static inline ol_ticks_t ol_ovl_next_look(struct ol_ovl_waiter *me, uint32_t w)
+{
+	bool still = (w & OL_OVL_HELD) && !ol_ovl_releases_since(w, me);
+
+	me->looks = still ? me->looks + (me->looks < OL_OVL_LOOKS) : 0;
+	me->then = ol_ovl_releases(w);
+	return ol_after(1u << me->looks, ol_tune(lease));
+}
+
 /* Another one's claim is ours, too, if it left the lock free for a lease: it has no CPU, or is no more. */
 static inline void ol_ovl_claim(ol_overlock_t *l, struct ol_ovl_waiter *me)
 {
 	uint32_t w = ol_or_relaxed(&l->word, OL_OVL_CLAIMED);
 
-	if (!(w & OL_OVL_CLAIMED) || (!(w & OL_OVL_HELD) && !ol_ovl_releases_since(w, me))) {
+	if (!(w & OL_OVL_CLAIMED) || (!(w & OL_OVL_HELD) && !ol_ovl_releases_since(w, me)))
 		me->claim = OL_OVL_CLAIMED;
-		return;
-	}
-	me->turn = ol_after(1, ol_tune(lease));
-	me->then = ol_ovl_releases(w);
+	else
+		me->turn = ol_ovl_next_look(me, w);
 }
 
 static inline void ol_ovl_count_in(ol_overlock_t *l, struct ol_ovl_waiter *me)
@@ -235,7 +247,7 @@ static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint3
 			       ol_ticks_t until)
 {
 	uint32_t seen = ol_load_relaxed(ol_ovl_wakes(l)), now;
-	ol_ticks_t again = me->claim ? ol_after(1, ol_tune(lease)) : me->turn;
+	ol_ticks_t again = me->claim ? ol_ovl_next_look(me, ol_load_relaxed(&l->word)) : me->turn;
 
 	if (!(asks & OL_OVL_LEAVES) &&
 	    ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)) /* [S] */
@@ -326,6 +338,7 @@ static OL_COLD bool ol_overlock_lock_slow(ol_overlock_t *l, ol_ticks_t until)
 
 	me.claim = me.slept = 0;
 	me.then = ol_ovl_releases(w);
+	me.looks = 0;
 	me.woken = me.called = false;
 	if ((w & OL_OVL_LEAVES) && ol_ovl_leaves(l, w))
 		ol_ovl_sleep(l, &me, OL_OVL_LEAVES, until);
@@ -418,6 +431,7 @@ static OL_COLD void ol_overlock_unlock_slow(ol_overlock_t *l, uint32_t w)
 {
 	struct ol_ovl_turn turn = { 0, 0 };
 
+	ol_compete(ol_ovl_wakes(l));
 	if (!(w & (OL_OVL_CLAIMED | OL_OVL_WAKE)))
 		turn = ol_ovl_whose_turn(l, w);
 	w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE) +

@@ -163,6 +163,16 @@ u32 ol_node_number(const struct ol_node *node);
 struct ol_node *ol_node_at(u32 number);
 void ol_park(const u32 *word, u32 seen, u32 key, ol_ticks_t until);
 void ol_kick(const u32 *word, u32 key, int n);
+
+/* A CPU without work is idle, and says so to nobody. */
+static inline void ol_compete(u32 *word)
+{
+}
+
+static inline void ol_leave(void)
+{
+}
+
 bool ol_is_preempted(u32 id);
 void ol_yield(void); /* of the virtual CPU: a waiter for a spinlock may not schedule */
 void ol_yield_to(u32 id);

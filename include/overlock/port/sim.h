@@ -198,6 +198,8 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 
 #define ol_park(p, seen, key, until)	OL_WORLD.park(p, seen, key, until, OL_PLACE)
 #define ol_kick(p, key, n)		OL_WORLD.kick(p, key, n, OL_PLACE)
+#define ol_compete(p)			OL_WORLD.compete(p, OL_PLACE)
+#define ol_leave()			OL_WORLD.leave(OL_PLACE)
 #define ol_yield()			OL_WORLD.yield(0, OL_PLACE)
 #define ol_yield_to(id)			OL_WORLD.yield(id, OL_PLACE)
 #define ol_yield_until(t)		OL_WORLD.yield_until(t, OL_PLACE)

@@ -282,6 +282,8 @@ struct ol_node *ol_node_at(uint32_t number);
 uint64_t ol_clock(void); /* CLOCK_MONOTONIC in ns */
 void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until);
 void ol_kick(const uint32_t *word, uint32_t key, int n);
+void ol_compete(uint32_t *word);
+void ol_leave(void);
 void ol_yield(void);
 void ol_yield_to(uint32_t id);
 
