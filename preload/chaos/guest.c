@@ -97,6 +97,7 @@ static size_t n_functions;
 
 static struct chaos_odds odds = { .shortest_ns = 1000000, .longest_ns = 20000000 };
 static uint64_t moments = UINT64_MAX; /* a bit each */
+static uint64_t modules = UINT64_MAX; /* are behind the kernel's own code: where depends on its build */
 static struct guest_record *record;
 static size_t n_vcpus;
 
@@ -132,8 +133,7 @@ static enum does does(uint64_t address)
 /* Visits. */
 
 /* Only blocks of modules, in which tests are, count: a call for each of the kernel's would make it slow. */
-#define MODULES	    UINT64_C(0xffffffffc0000000)
-#define MOST_BLOCKS 8
+enum { MOST_BLOCKS = 8 };
 
 /* The filter is written before `on` is set. */
 static bool is_meant(const struct guest_site *s)
@@ -338,7 +338,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	static const executed_fn returns[] = { 0, after_lock, 0, after_unlock };
 
 	(void)id;
-	if (qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) >= MODULES)
+	if (qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) >= modules)
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_block, NO_REGISTERS, 0);
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
@@ -411,6 +411,8 @@ static void read_setting(const char *text)
 		odds.rate = (double)strtoull(value, 0, 10) / (double)BILLION;
 	} else if (!strncmp(text, "moments=", 8)) {
 		moments = strtoull(value, 0, 10);
+	} else if (!strncmp(text, "modules=", 8)) {
+		modules = strtoull(value, 0, 16);
 	} else if (!strncmp(text, "length=", 7)) {
 		odds.shortest_ns = odds.longest_ns = strtoull(value, &dash, 10);
 		if (*dash == '-')
