@@ -97,7 +97,7 @@ static size_t n_functions;
 
 static struct chaos_odds odds = { .shortest_ns = 1000000, .longest_ns = 20000000 };
 static uint64_t moments = UINT64_MAX; /* a bit each */
-static uint64_t modules = UINT64_MAX; /* are behind the kernel's own code: where depends on its build */
+static uint64_t modules = UINT64_MAX; /* begin behind the kernel */
 static struct guest_record *record;
 static size_t n_vcpus;
 
@@ -175,11 +175,17 @@ static uint64_t draw(unsigned int vcpu, struct guest_site *s, enum guest_moment 
 	return chaos_decided(&odds, vcpu, s->at << 3 | moment, n);
 }
 
+/* While none runs, nobody comes upon what the others left: one does, unless there is but one. */
 static void lose(struct guest_site *s, enum guest_moment moment, uint64_t ns)
 {
-	__atomic_fetch_add(&s->naps[moment], 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&s->nap_ns, ns, __ATOMIC_RELAXED);
-	nap(ns);
+	static size_t stopped;
+
+	if (__atomic_add_fetch(&stopped, 1, __ATOMIC_RELAXED) < n_vcpus || n_vcpus == 1) {
+		__atomic_fetch_add(&s->naps[moment], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&s->nap_ns, ns, __ATOMIC_RELAXED);
+		nap(ns);
+	}
+	__atomic_sub_fetch(&stopped, 1, __ATOMIC_RELAXED);
 }
 
 static void visit(unsigned int vcpu, struct guest_site *s, enum guest_moment moment)

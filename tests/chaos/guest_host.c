@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * guest_host PLUGIN FOLDER WORD...: as much of QEMU as the plugin of `overlock guest chaos` asks for. A vCPU
- * goes through sections of a module again and again: a call of a lock's function, BLOCKS blocks, a release. For
- * each section it prints after how many blocks the vCPU lost its CPU, or "release".
+ * guest_host PLUGIN FOLDER VCPUS WORD...: as much of QEMU as the plugin of `overlock guest chaos` asks for. The
+ * last vCPU goes through sections of a module again and again: a call of a lock's function, BLOCKS blocks, a
+ * release. For each section it prints after how many blocks the vCPU lost its CPU, or "release", or "not". Before,
+ * each of the others begins a section of its own, and loses its CPU there.
  */
 #include "guest.h"
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,12 +118,22 @@ static struct qemu_plugin_tb *block(uint64_t at, uint64_t target)
 	return tb;
 }
 
-static void executed(struct qemu_plugin_tb *tb)
+static void executed(unsigned int vcpu, struct qemu_plugin_tb *tb)
 {
 	for (int i = 0; i < tb->n_calls; i++)
-		tb->calls[i].function(0, tb->calls[i].data);
+		tb->calls[i].function(vcpu, tb->calls[i].data);
 	for (int i = 0; i < tb->insn.n_calls; i++)
-		tb->insn.calls[i].function(0, tb->insn.calls[i].data);
+		tb->insn.calls[i].function(vcpu, tb->insn.calls[i].data);
+}
+
+static struct qemu_plugin_tb *calls, *inside[BLOCKS], *releases;
+
+static void translate(void)
+{
+	calls = block(MODULE, LOCK);
+	for (int i = 0; i < BLOCKS; i++)
+		inside[i] = block(MODULE + LENGTH + (uint64_t)i, 0);
+	releases = block(MODULE + 100, UNLOCK);
 }
 
 static uint64_t naps(const struct guest_record *record)
@@ -132,28 +145,51 @@ static uint64_t naps(const struct guest_record *record)
 	return sum;
 }
 
-static void sections(const struct guest_record *record)
+static void sections(unsigned int vcpu, const struct guest_record *record)
 {
-	struct qemu_plugin_tb *calls = block(MODULE, LOCK), *inside[BLOCKS];
-	struct qemu_plugin_tb *releases;
-
-	for (int i = 0; i < BLOCKS; i++)
-		inside[i] = block(MODULE + LENGTH + (uint64_t)i, 0);
-	releases = block(MODULE + 100, UNLOCK);
 	for (int n = 0; n < SECTIONS; n++) {
 		uint64_t before = naps(record);
 		int i = 0;
 
-		executed(calls);
-		while (i < BLOCKS && (executed(inside[i]), naps(record) == before))
+		executed(vcpu, calls);
+		while (i < BLOCKS && (executed(vcpu, inside[i]), naps(record) == before))
 			i++;
 		for (int rest = i + 1; rest < BLOCKS; rest++)
-			executed(inside[rest]);
-		executed(releases);
+			executed(vcpu, inside[rest]);
+		executed(vcpu, releases);
 		if (i < BLOCKS)
 			printf("%d\n", i);
 		else
 			puts(naps(record) > before ? "release" : "not");
+	}
+}
+
+static int ended;
+
+static void *other(void *vcpu)
+{
+	unsigned int me = *(unsigned int *)vcpu;
+
+	executed(me, calls);
+	for (int i = 0; i < BLOCKS; i++)
+		executed(me, inside[i]);
+	__atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* Until each of the others is without a CPU, or has not lost it. */
+static void stop_others(unsigned int n, const struct guest_record *record)
+{
+	static unsigned int numbers[16];
+	pthread_t thread;
+
+	for (unsigned int i = 0; i < n && i < 16; i++) {
+		numbers[i] = i;
+		if (pthread_create(&thread, NULL, other, &numbers[i]))
+			exit(2);
+		pthread_detach(thread);
+		while (naps(record) <= i && !__atomic_load_n(&ended, __ATOMIC_RELAXED))
+			sched_yield();
 	}
 }
 
@@ -168,13 +204,14 @@ static struct guest_record *mapped(const char *path)
 
 int main(int argc, char **argv)
 {
-	static struct {
+	const int n = argc > 3 ? atoi(argv[3]) : 0;
+	struct {
 		const char *target_name;
 		int versions[2];
 		bool system_emulation;
 		int vcpus[2];
-	} info = { "x86_64", { 1, 1 }, true, { 1, 1 } };
-	void *plugin = argc > 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	} info = { "x86_64", { 1, 1 }, true, { n, n } };
+	void *plugin = n > 0 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	int (*install)(id_t64, const void *, int, char **);
 	struct guest_record *record;
 	char path[4096];
@@ -184,13 +221,15 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	*(void **)&install = dlsym(plugin, "qemu_plugin_install");
-	if (install(0, &info, argc - 3, argv + 3))
+	if (install(0, &info, argc - 4, argv + 4))
 		return 2;
 	snprintf(path, sizeof(path), "%s/record", argv[2]);
 	record = mapped(path);
 	if (!record)
 		return 2;
 	record->on = 1;
-	sections(record);
-	return 0;
+	translate();
+	stop_others((unsigned int)n - 1, record);
+	sections((unsigned int)n - 1, record);
+	return __atomic_load_n(&ended, __ATOMIC_RELAXED) ? 3 : 0;
 }

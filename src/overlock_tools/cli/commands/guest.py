@@ -471,7 +471,7 @@ def chaos(**given: Any) -> int:
     \b
     Examples:
       overlock guest chaos --lock ticket
-      overlock guest chaos --lock impatient            a planted mistake
+      overlock guest chaos --lock impatient --length 800ms    a planted mistake
       overlock guest chaos --test rcutorture --lock native --smp 4
       overlock guest chaos --at holder --sites 'locktorture:*' --length 300ms
     """
