@@ -7,8 +7,8 @@
  *
  * A section reads and writes two words on lines of its lock, as those of `sections` do, so exclusion is checked.
  *
- * Threads that sleep are not for every platform: bench/replay.h and guest/loads/module/replay.h include this, and
- * define first:
+ * Threads that sleep are not for every platform: bench/replay.h and guest/loads/module/replay_threads.h include this,
+ * and define first:
  *
  *	struct replay_head *replay_plan
  *	replay_came(me)			a context comes

@@ -191,7 +191,7 @@ static noinline void workload_burn(uint64_t units)
 #include "fairness.h"
 #include "lockloop.h"
 #include "mutexbench.h"
-#include "replay.h"
+#include "replay_threads.h"
 #include "sections.h"
 #include "stress_latency.h"
 

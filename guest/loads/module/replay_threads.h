@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-#ifndef MODULE_REPLAY_H
-#define MODULE_REPLAY_H
+#ifndef REPLAY_THREADS_H
+#define REPLAY_THREADS_H
 /*
- * Replays of recorded programs by kernel threads: workload/replay_turns.h has the rest. For loop.c, whose
- * struct workload_me it uses.
+ * Replays of recorded programs by kernel threads: workload/replay_turns.h has the rest. For loop.c, which
+ * has included loop.h, and whose struct workload_me it uses.
  */
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
-#include "loop.h"
 #include <replay_format.h>
 
 static void replay_came(struct workload_me *me)
