@@ -101,7 +101,7 @@ def test_errors_are_one_line(overlock: Overlock, words: tuple[str, ...], said: s
     assert said in done.stderr
 
 
-# The holder is stopped each time, for twice the lock's patience.
+# The holder is stopped each time, for longer than the lock's patience of 500 ms.
 SURE = ("--runs", "1", "--seconds", "3", "--rate", "1", "--length", "800ms")
 INSIDE = ("--at", "inside", "--sites", "locktorture:*", "--json", "found.json")
 
