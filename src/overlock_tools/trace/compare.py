@@ -224,12 +224,20 @@ def _in_order(plan: Plan, done: list[list[int]]) -> float:
     return fine / total if total else 0.0
 
 
+def _check_counts(rows: list[list[int]]) -> None:
+    if any(type(n) is not int or n < 0 for row in rows for n in row):
+        raise ValueError("a count or time of a replay is no whole number")
+
+
 def in_guest(plan: Plan, before: Measures, said: Mapping[str, Any]) -> Compared:
     """Of first passes; `before` is recorded(). A ValueError or so says that the guest is wrong."""
     done = said["threads"]
+    _check_counts([*said["locks"], *(thread[:4] for thread in done)])
+    if any(thread[3] < thread[2] for thread in done):
+        raise ValueError("a thread of a replay ended before it began")
     taken, waits, waited = (np.zeros(len(plan.locks), np.uint64) for _ in range(3))
     for lock, *counts in said["locks"]:
-        if not 0 <= lock < len(plan.locks):
+        if lock >= len(plan.locks):
             raise ValueError(f"there is no lock {lock}")
         taken[lock], waits[lock], waited[lock] = counts
     n, span = int(taken.sum()), max(t[3] for t in done) - min(t[2] for t in done)
