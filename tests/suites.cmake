@@ -78,11 +78,11 @@ suite(demo QUICK ALONE SECONDS 60
 	COMMAND "pytest tests/demo")
 
 suite(kernel SECONDS 100
-	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters"
+	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build"
 	PATHS include guest tests/kernel
 	NEEDS kernel-module
 	BUILD all
-	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_series.py tests/kernel/test_slices.py tests/kernel/test_waits.py")
+	COMMAND "pytest tests/kernel/test_module.py tests/kernel/test_loads.py tests/kernel/test_series.py tests/kernel/test_slices.py tests/kernel/test_waits.py")
 
 suite(kernel-boot LONG SECONDS 120
 	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails"
@@ -112,14 +112,14 @@ suite(profile ALONE SECONDS 90
 	COMMAND "pytest -rs tests/profile tests/python/profile")
 
 suite(chaos SECONDS 60
-	WHAT "overlock chaos: its library answers as glibc, decisions by seed alone; planted bugs are found at their sites, healthy programs pass; bisection, interrupts"
+	WHAT "overlock chaos: its library answers as glibc, decisions by seed alone; planted bugs are found at their sites, healthy programs pass; bisection, interrupts; when the plugin of overlock guest chaos stops a vCPU"
 	PATHS preload/chaos preload/diag/symbols.c src/overlock_tools/chaos src/overlock_tools/cli/commands/chaos.py tests/chaos tests/python/chaos
 	BUILD all
 	COMMAND "pytest tests/chaos tests/python/chaos")
 
 suite(record SECONDS 30
 	WHAT "overlock run --record and overlock bench --replay: planted programs' order, waits, losses, forks, kills; the trace's reader refuses what is broken; replays cannot deadlock; comparisons and mixes on made-up traces"
-	PATHS preload/record preload/diag/symbols.c bench/replay.h bench/replay_plan.c src/overlock_tools/trace src/overlock_tools/preload/recording.py src/overlock_tools/measure/replaying.py tests/record tests/python/trace
+	PATHS preload/record preload/diag/symbols.c bench/replay.h bench/replay_plan.c workload/replay_format.h workload/replay_turns.h src/overlock_tools/trace src/overlock_tools/preload/recording.py src/overlock_tools/measure/replaying.py tests/record tests/python/trace
 	BUILD all
 	COMMAND "pytest tests/record tests/python/trace")
 

@@ -277,6 +277,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "chaos-bugs": chaos_programs.bugs_table,
     "replay-bounds": replay_validated.bounds_table,
     "replay-programs": replay_validated.programs_table,
+    "replay-guests": replay_validated.guests_table,
     "replay-left-out": replay_validated.left_out_table,
     "replay-overhead": replay_validated.overhead_table,
     "check-scenarios": check_scenarios_table,

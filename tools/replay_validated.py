@@ -4,12 +4,13 @@
 
     tools/replay_validated.py [NAME...] [--seconds N]
     tools/replay_validated.py --overhead [--rounds N]
+    tools/replay_validated.py --guest [NAME...] [--rounds N] [--dir FOLDER]
 
 Records each program under glibc's mutexes, replays the trace under the same mutexes in
 overlock-bench, records the replay by the same library, and compares both. The bounds are those of
 src/overlock_tools/trace/compare.py. tools/docs_tables.py makes the tables of
-docs/results/replay.md. With --overhead, it measures what recording costs instead. An idle machine,
-please.
+docs/results/replay.md. With --overhead, it measures what recording costs instead; with --guest, how
+close replays in guests' kernels come, each lock in each rig. An idle machine, please.
 """
 
 import argparse
@@ -37,6 +38,8 @@ from lock_pages import table
 from overlock_tools.apps import app
 from overlock_tools.apps.rocksdb import OPTIONS
 from overlock_tools.measure.replaying import plan_file
+from overlock_tools.model import results
+from overlock_tools.model.measures import Cell
 from overlock_tools.system import machine, native
 from overlock_tools.trace import compare, plan, raw
 from overlock_tools.trace import format as traces
@@ -277,6 +280,42 @@ def pair_ns(recorded: bool) -> float:
     return answer["seconds"] / answer["acquisitions"] * 1e9
 
 
+GUEST_LOCKS = ("native", "ticket", "preemptable_ticket")
+VCPUS = (2, 4)
+
+
+def in_guests(name: str, rounds: int, kernels: str | None) -> dict[str, Any]:
+    """Of each rig and lock, the round with the median pace."""
+    trace = recorded(name, SECONDS)
+    rigs: dict[str, dict[str, Any]] = {}
+    with folder() as place:
+        file, result = place / f"{name}.trace", place / "result.json"
+        traces.write(file, trace)
+        for vcpus in VCPUS:
+            asked = ["--replay", file, "--lock", ",".join(GUEST_LOCKS), "--smp", vcpus]
+            asked += [
+                "--rounds",
+                rounds,
+                "--json",
+                result,
+                *(["--dir", kernels] if kernels else []),
+            ]
+            subprocess.run(["overlock", "guest", "run", *map(str, asked)], check=True)
+            cells = results.from_file(result).cells
+            rigs[f"1×{vcpus}"] = {lock: _middle(cells, lock) for lock in GUEST_LOCKS}
+    return {
+        "machine": machine.headline(machine.facts()),
+        "events": len(trace.events),
+        "seconds": trace.duration_ns / 1e9,
+        "rigs": rigs,
+    }
+
+
+def _middle(cells: list[Cell], lock: str) -> dict[str, Any]:
+    found = [replay for cell in cells if cell.variant == lock for replay in cell.replays]
+    return sorted(found, key=lambda replay: float(replay["pace"]))[len(found) // 2]
+
+
 # Tables of docs/results/replay.md.
 
 
@@ -330,6 +369,31 @@ def programs_table() -> str:
     return table([*headings, "bounds met"], rows)
 
 
+def guests_table() -> str:
+    rows = []
+    for name, one in _kept()["guests"].items():
+        for rig, of in one["rigs"].items():
+            for lock, found in of.items():
+                a, b = found["recorded"], found["replayed"]
+                rows.append(
+                    [
+                        f"`{name}`",
+                        rig,
+                        f"`{lock}`",
+                        f"{found['in_order']:.0%}",
+                        f"{a['waited']} → {b['waited']}",
+                        "few" if found["few"] else f"{found['waits']:.2f}",
+                        f"{a['waits'][0]:.2f} → {b['waits'][0]:.2f}",
+                        f"{a['waiting']:.1%} → {b['waiting']:.1%}",
+                        f"{found['pace']:.2g}",
+                        ", ".join(found["misses"]) or "none",
+                    ]
+                )
+    headings = ["program", "guest", "lock", "in order", "waits", "largest difference of a share"]
+    headings += ["share of the lock most waited for", "waiting", "pace"]
+    return table([*headings, "bounds missed"], rows)
+
+
 def left_out_table() -> str:
     rows = [
         [
@@ -377,18 +441,25 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*PROGRAMS, []], metavar="NAME")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--overhead", action="store_true")
+    parser.add_argument("--guest", action="store_true")
+    parser.add_argument("--dir", help="of the guests' kernels")
     parser.add_argument("--rounds", type=int, default=4)
     asked = parser.parse_args()
     kept: dict[str, Any] = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
     kept["bounds"] = asdict(compare.BOUNDS)
-    kept["machine"] = machine.headline(machine.facts())
-    part = kept.setdefault("overhead" if asked.overhead else "programs", {})
+    if not asked.guest:  # each of those has its own
+        kept["machine"] = machine.headline(machine.facts())
+    what = "overhead" if asked.overhead else "guests" if asked.guest else "programs"
+    part = kept.setdefault(what, {})
+    measure: Callable[[str], dict[str, Any]] = {
+        "overhead": lambda name: overhead(name, asked.rounds),
+        "guests": lambda name: in_guests(name, asked.rounds, asked.dir),
+        "programs": lambda name: validate(name, asked.seconds),
+    }[what]
     if asked.overhead:
         kept["pair_ns"] = {"plain": pair_ns(False), "recorded": pair_ns(True)}
     for name in asked.names or PROGRAMS:
-        part[name] = (
-            overhead(name, asked.rounds) if asked.overhead else validate(name, asked.seconds)
-        )
+        part[name] = measure(name)
         print(
             name,
             json.dumps(

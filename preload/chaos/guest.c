@@ -97,6 +97,7 @@ static size_t n_functions;
 
 static struct chaos_odds odds = { .shortest_ns = 1000000, .longest_ns = 20000000 };
 static uint64_t moments = UINT64_MAX; /* a bit each */
+static uint64_t modules = UINT64_MAX; /* begin behind the kernel */
 static struct guest_record *record;
 static size_t n_vcpus;
 
@@ -132,8 +133,7 @@ static enum does does(uint64_t address)
 /* Visits. */
 
 /* Only blocks of modules, in which tests are, count: a call for each of the kernel's would make it slow. */
-#define MODULES	    UINT64_C(0xffffffffc0000000)
-#define MOST_BLOCKS 8
+enum { MOST_BLOCKS = 8 };
 
 /* The filter is written before `on` is set. */
 static bool is_meant(const struct guest_site *s)
@@ -175,11 +175,17 @@ static uint64_t draw(unsigned int vcpu, struct guest_site *s, enum guest_moment 
 	return chaos_decided(&odds, vcpu, s->at << 3 | moment, n);
 }
 
+/* While none runs, nobody comes upon what the others left: one does, unless there is but one. */
 static void lose(struct guest_site *s, enum guest_moment moment, uint64_t ns)
 {
-	__atomic_fetch_add(&s->naps[moment], 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&s->nap_ns, ns, __ATOMIC_RELAXED);
-	nap(ns);
+	static size_t stopped;
+
+	if (__atomic_add_fetch(&stopped, 1, __ATOMIC_RELAXED) < n_vcpus || n_vcpus == 1) {
+		__atomic_fetch_add(&s->naps[moment], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&s->nap_ns, ns, __ATOMIC_RELAXED);
+		nap(ns);
+	}
+	__atomic_sub_fetch(&stopped, 1, __ATOMIC_RELAXED);
 }
 
 static void visit(unsigned int vcpu, struct guest_site *s, enum guest_moment moment)
@@ -338,7 +344,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	static const executed_fn returns[] = { 0, after_lock, 0, after_unlock };
 
 	(void)id;
-	if (qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) >= MODULES)
+	if (qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)) >= modules)
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, at_block, NO_REGISTERS, 0);
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
@@ -411,6 +417,8 @@ static void read_setting(const char *text)
 		odds.rate = (double)strtoull(value, 0, 10) / (double)BILLION;
 	} else if (!strncmp(text, "moments=", 8)) {
 		moments = strtoull(value, 0, 10);
+	} else if (!strncmp(text, "modules=", 8)) {
+		modules = strtoull(value, 0, 16);
 	} else if (!strncmp(text, "length=", 7)) {
 		odds.shortest_ns = odds.longest_ns = strtoull(value, &dash, 10);
 		if (*dash == '-')

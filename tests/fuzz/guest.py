@@ -2,13 +2,22 @@
 """What a guest sends over its channel: the load's name in the first line, then what it printed."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.kernel import loads, slices
+    from overlock_tools.kernel.replaying import Replay
     from overlock_tools.model import combine, histograms
+    from overlock_tools.trace import compare, plan
     from tests.fuzz.hostile import decoded, fuzz, is_plain
+    from tests.python.trace.made_up import made_up
+
+TRACE = made_up([[(0, 0, 5), (2, 0, 5), (0, 1, 5), (2, 1, 5)]] * 2)
+PLAN = plan.awake_inside(plan.of(TRACE))
+REPLAY = Replay(Path("t.trace"), PLAN, compare.recorded(TRACE, PLAN))
+LOADS = {**loads.LOADS, REPLAY.name: REPLAY}
 
 
 @dataclass
@@ -21,7 +30,7 @@ class Used:
 
 def take(data: bytes) -> None:
     name, *lines = decoded(data).split("\n")
-    load = loads.LOADS.get(name, loads.LOADS["loop"])
+    load = LOADS.get(name, LOADS["loop"])
     load.line(1.0, 1, load.presets)
     slices.looked(lines)
     try:

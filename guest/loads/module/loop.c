@@ -30,6 +30,9 @@ static ulong seed = 1;
 module_param(seed, ulong, 0444);
 MODULE_PARM_DESC(seed, "of the random numbers");
 
+/* The longest that a thread of a replay works before others of its CPU may. */
+#define STEP_PS		100000000ull
+
 /* A thread that waits for a lock nobody gives back never comes; the host has to kill us then. */
 #define DRAIN_SECONDS	20
 
@@ -69,18 +72,65 @@ struct workload_me {
 	u64 from, slice; /* of this section, if preemptions are counted */
 };
 
-static __always_inline void take(struct workload_me *me, struct workload_lock *l)
-{
-	struct wait w;
+static bool watched; /* preemptions are counted, or it is a replay */
 
-	if (likely(!preemptions)) {
-		spin_lock(&l->lock);
-		return;
-	}
-	w = wait_begun(me->worker, l);
+static void take_counted(struct workload_me *me, struct workload_lock *l)
+{
+	struct wait w = wait_begun(me->worker, l);
+
 	spin_lock(&l->lock);
 	me->from = wait_over(me->worker, l, w);
 	me->slice = slice_of(me->worker, me->from);
+}
+
+/* So that the host can compare what was done, and in which order, with what was to be done. */
+static void note_step(struct pass *pass, const struct workload_lock *l, bool is_release)
+{
+	const u64 factor = 0x9e3779b97f4a7c15ull; /* as in src/overlock_tools/trace/compare.py */
+
+	pass->hash = pass->hash * factor + 2 * (u64)(l - trial.locks) + is_release + 1;
+	pass->ops++;
+}
+
+static void take_replayed(struct workload_me *me, struct workload_lock *l)
+{
+	struct pass *pass = &me->worker->pass;
+	bool held = spin_is_locked(&l->lock);
+	u64 began = rdtsc();
+
+	spin_lock(&l->lock);
+	if (pass->over)
+		return;
+	l->first.taken++;
+	if (held) {
+		l->first.waits++;
+		l->first.waited += rdtsc() - began;
+	}
+	note_step(pass, l, false);
+}
+
+static noinline void take_watched(struct workload_me *me, struct workload_lock *l)
+{
+	if (trial.replays)
+		take_replayed(me, l);
+	else
+		take_counted(me, l);
+}
+
+static noinline void leave_watched(struct workload_me *me, struct workload_lock *l)
+{
+	if (!trial.replays)
+		section_over(me->worker, l, me->from, me->slice);
+	else if (!me->worker->pass.over)
+		note_step(&me->worker->pass, l, true);
+}
+
+static __always_inline void take(struct workload_me *me, struct workload_lock *l)
+{
+	if (likely(!watched))
+		spin_lock(&l->lock);
+	else
+		take_watched(me, l);
 }
 
 /* Off by `sample`, the clock is not even looked at. */
@@ -121,9 +171,10 @@ static __always_inline void workload_release(struct workload_me *me, struct work
 		if (READ_ONCE(trial.phase) == COUNTED)
 			record(&me->worker->hold, now - me->acquired);
 		l->released = now;
+		me->acquired = 0; /* not of a lock around it */
 	}
-	if (unlikely(preemptions))
-		section_over(me->worker, l, me->from, me->slice);
+	if (unlikely(watched))
+		leave_watched(me, l);
 	spin_unlock(&l->lock);
 }
 
@@ -140,6 +191,7 @@ static noinline void workload_burn(uint64_t units)
 #include "fairness.h"
 #include "lockloop.h"
 #include "mutexbench.h"
+#include "replay_threads.h"
 #include "sections.h"
 #include "stress_latency.h"
 
@@ -148,7 +200,7 @@ static noinline void workload_burn(uint64_t units)
  * not: condition variables, transactions.
  */
 #define EACH_LOOP(LOOP) \
-	LOOP(sections) LOOP(mutexbench) LOOP(lockloop) LOOP(fairness) LOOP(stress_latency)
+	LOOP(sections) LOOP(mutexbench) LOOP(lockloop) LOOP(fairness) LOOP(stress_latency) LOOP(replay)
 
 struct loop {
 	const char *name;
@@ -209,6 +261,8 @@ static int work(void *arg)
 	while (READ_ONCE(trial.phase) == WAITING)
 		cond_resched();
 	chosen->turns(worker, own);
+	if (!worker->pass.over)
+		worker->pass.ended = rdtsc();
 	slices_unwatch(worker);
 	WRITE_ONCE(worker->finished, true);
 	if (atomic_dec_and_test(&trial.working))
@@ -303,11 +357,19 @@ static void set_params(void)
 #undef CHOICE
 }
 
-static struct worker *new_worker(uint i, uint cpu)
+/* Without a CPU of its own it goes where the scheduler puts it. */
+static struct task_struct *new_thread(struct worker *worker, uint i, int cpu)
 {
-	struct worker *worker = kvzalloc_node(sizeof(*worker), GFP_KERNEL, cpu_to_node(cpu));
-	struct workload_me *me =
-		kvzalloc_node(sizeof(*me) + chosen->own, GFP_KERNEL, cpu_to_node(cpu));
+	if (cpu < 0)
+		return kthread_create(work, worker, "overlock/%u", i);
+	return kthread_create_on_cpu(work, worker, (uint)cpu, "overlock/%u");
+}
+
+static struct worker *new_worker(uint i, int cpu)
+{
+	int node = cpu < 0 ? NUMA_NO_NODE : cpu_to_node(cpu);
+	struct worker *worker = kvzalloc_node(sizeof(*worker), GFP_KERNEL, node);
+	struct workload_me *me = kvzalloc_node(sizeof(*me) + chosen->own, GFP_KERNEL, node);
 
 	if (!worker || !me) {
 		kvfree(worker);
@@ -319,7 +381,7 @@ static struct worker *new_worker(uint i, uint cpu)
 	workload_random_seed(&me->random, (u64)seed << 32 ^ i);
 	workload_random_seed(&me->sampling, ~((u64)seed << 32 ^ i));
 	worker->me = me;
-	worker->task = kthread_create_on_cpu(work, worker, cpu, "overlock/%u");
+	worker->task = new_thread(worker, i, cpu);
 	if (IS_ERR(worker->task)) {
 		kvfree(worker);
 		kvfree(me);
@@ -348,13 +410,21 @@ static void free_all(void)
 	kvfree(run.locks);
 	kvfree(run.guarded);
 	kvfree(shared);
+	replay_free();
+}
+
+static uint count_locks(void)
+{
+	if (trial.replays)
+		return replay_plan->locks;
+	return strcmp(chosen->name, "sections") ? 1 : max(1ul, asked.sections_locks);
 }
 
 static int allocate(void)
 {
-	uint n = num_online_cpus(), i;
+	uint n = trial.replays ? replay_plan->threads : num_online_cpus(), i;
 
-	run.n_locks = strcmp(chosen->name, "sections") ? 1 : max(1ul, asked.sections_locks);
+	run.n_locks = count_locks();
 	trial.workers = kcalloc(n, sizeof(*trial.workers), GFP_KERNEL);
 	trial.first.turns = kcalloc(n, sizeof(u64), GFP_KERNEL);
 	trial.last.turns = kcalloc(n, sizeof(u64), GFP_KERNEL);
@@ -364,23 +434,36 @@ static int allocate(void)
 	if (!trial.workers || !trial.first.turns || !trial.last.turns || !run.locks ||
 	    !run.guarded || !shared)
 		return -ENOMEM;
+	trial.locks = run.locks;
+	trial.n_locks = run.n_locks;
 	for (i = 0; i < run.n_locks; i++)
 		spin_lock_init(&run.locks[i].lock);
 	return 0;
 }
 
+static int add_worker(int cpu)
+{
+	struct worker *worker = new_worker(trial.n, cpu);
+
+	if (!worker)
+		return -ENOMEM;
+	trial.workers[trial.n++] = worker;
+	return 0;
+}
+
 static int make_workers(void)
 {
+	int error = 0;
 	uint cpu;
 
-	for_each_online_cpu(cpu) {
-		struct worker *worker = new_worker(trial.n, cpu);
-
-		if (!worker)
-			return -ENOMEM;
-		trial.workers[trial.n++] = worker;
+	if (trial.replays) {
+		while (!error && trial.n < replay_plan->threads)
+			error = add_worker(-1);
+		return error;
 	}
-	return 0;
+	for_each_online_cpu(cpu)
+		error = error ?: add_worker((int)cpu);
+	return error;
 }
 
 static void take_turns(void)
@@ -428,20 +511,36 @@ static int choose(void)
 		pr_err("overlock_loop: there is no workload %s\n", workload);
 	else if (asked.sections_zipf)
 		pr_err("overlock_loop: sections_zipf is not for kernels: take 0\n");
+	else if (preemptions && !strcmp(workload, "replay"))
+		pr_err("overlock_loop: a replay counts no preemptions: take 0\n");
 	else
 		return 0;
 	return -EINVAL;
 }
 
-static int __init loop_init(void)
+static int prepare(void)
 {
 	int error = choose();
 
 	if (error)
 		return error;
-	cpus_read_lock();
 	trial.workload = chosen->name;
+	trial.replays = !strcmp(chosen->name, "replay");
+	watched = preemptions || trial.replays;
+	return trial.replays ? replay_load() : 0;
+}
+
+static int __init loop_init(void)
+{
+	int error = prepare();
+
+	if (error)
+		return error;
+	cpus_read_lock();
 	trial.unit_ps = unit_ps();
+	trial.step = max(1ull, div64_u64(STEP_PS, trial.unit_ps));
+	if (trial.replays)
+		replay_convert();
 	set_params();
 	error = allocate() ?: make_workers();
 	run.contexts = trial.n;

@@ -2,8 +2,8 @@
 #ifndef LOOP_H
 #define LOOP_H
 /*
- * A workload of workload/ on the kernel's own spinlock: a thread on each CPU takes turns, and a
- * timer says when they are counted. Insert the module, wait until that has returned, read
+ * A workload of workload/ on the kernel's own spinlock: a thread on each CPU takes turns, or as many
+ * threads as a trace has, and a timer says when they are counted. Insert the module, wait until that has returned, read
  * /proc/overlock_loop.
  */
 #include <linux/bitops.h>
@@ -54,9 +54,15 @@ struct section {
 	u64 from, to; /* in cycles */
 };
 
+/* Of a replay: what each thread's first pass through its trace did with a lock. */
+struct first_passes {
+	u64 taken, waits, waited; /* how often, of these it was held, and for how long, in cycles */
+};
+
 /* What a workload takes for a lock. */
 struct workload_lock {
 	spinlock_t lock;
+	struct first_passes first; /* guarded by the lock */
 	u64 released; /* by whom was sampled, in cycles; else 0. Guarded by the lock, as the next two */
 	u64 n_sections;
 	struct section sections[SECTIONS]; /* only if preemptions are counted */
@@ -83,6 +89,13 @@ struct look {
 	u64 *turns; /* by thread */
 };
 
+/* Of a replay, a thread's first pass. */
+struct pass {
+	u64 began, ended; /* in cycles */
+	u64 ops, hash;	  /* operations that were done, in their order */
+	bool over;
+};
+
 struct worker {
 	struct task_struct *task;
 	void *me;      /* struct workload_me; the workload's texts are seen by loop.c alone */
@@ -91,6 +104,7 @@ struct worker {
 	u64 gap;       /* the longest time between two turns' beginnings, in cycles */
 	bool finished; /* it will touch nothing more */
 	struct times wait, hold, handover;
+	struct pass pass;
 
 	/* Only if preemptions are counted; by this CPU alone, its interrupts among them. */
 	struct hrtimer ticker;
@@ -113,6 +127,10 @@ struct trial {
 	struct hrtimer timer;
 	u64 drain_ns; /* from OVER until the last was out */
 	u64 unit_ps;  /* of workload_burn() */
+	u64 step;     /* of work without a look at other threads, in units */
+	bool replays;
+	struct workload_lock *locks;
+	unsigned int n_locks;
 	bool drained;
 	const char *wrong; /* null: every acquisition excluded the others */
 };
@@ -134,6 +152,14 @@ struct wait {
 struct wait wait_begun(struct worker *worker, struct workload_lock *l);
 u64 wait_over(struct worker *worker, struct workload_lock *l, struct wait w);
 void section_over(struct worker *worker, struct workload_lock *l, u64 from, u64 slice);
+
+/* Of replay.c. */
+struct replay_head;
+extern struct replay_head *replay_plan; /* null before replay_load() */
+
+int replay_load(void);
+void replay_convert(void); /* once it is known how long a unit takes */
+void replay_free(void);
 
 int tell_begin(void);
 void tell_end(void);

@@ -85,6 +85,33 @@ static void tell_preemptions(struct seq_file *out)
 		   waits, most);
 }
 
+static void tell_first_passes(struct seq_file *out)
+{
+	const char *between = "";
+	unsigned int i;
+
+	seq_puts(out, "\"replay\": {\"locks\": [");
+	for (i = 0; i < trial.n_locks; i++) {
+		const struct first_passes *first = &trial.locks[i].first;
+
+		if (!first->taken)
+			continue;
+		seq_printf(out, "%s[%u, %llu, %llu, %llu]", between, i, first->taken, first->waits,
+			   ns_of(first->waited));
+		between = ", ";
+	}
+	seq_puts(out, "], \"threads\": [");
+	for (i = 0; i < trial.n; i++) {
+		const struct pass *pass = &trial.workers[i]->pass;
+
+		seq_printf(out, "%s[%llu, %llu, %llu, %llu, %s]", i ? ", " : "", pass->ops,
+			   pass->hash, ns_of(pass->began),
+			   ns_of(READ_ONCE(pass->ended) ?: trial.last.when),
+			   READ_ONCE(pass->over) ? "true" : "false");
+	}
+	seq_puts(out, "]}, ");
+}
+
 static int tell(struct seq_file *out, void *unused)
 {
 	seq_printf(out, "{\"workload\": \"%s\", ", trial.workload);
@@ -95,6 +122,8 @@ static int tell(struct seq_file *out, void *unused)
 	tell_times(out, "handover", offsetof(struct worker, handover));
 	if (preemptions)
 		tell_preemptions(out);
+	if (trial.replays)
+		tell_first_passes(out);
 	seq_printf(out, "\"gap_ns\": %llu, ", ns_of(longest_gap()));
 	seq_printf(out, "\"unit_ps\": %llu, ", trial.unit_ps);
 	seq_printf(out, "\"drained\": %s, ", trial.drained ? "true" : "false");

@@ -37,6 +37,13 @@ def together(*options: Option) -> Option:
     return decorate
 
 
+def explicit() -> set[str]:
+    """The options that were given, by what click calls their values."""
+    context = click.get_current_context()
+    given = (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
+    return {name for name in context.params if context.get_parameter_source(name) in given}
+
+
 def completing(listed: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
     """Completes the last name of a list; nothing as long as the lists are not built."""
 

@@ -121,11 +121,13 @@ class Session:
         parameters = load.parameters(given)
         for variant in plan.variants:
             self.on.spec(variant, plan.threads[0], load)
+        self.rig.loads[load.name] = load
         self.rig.parameters[load.name] = parameters
         command = ["overlock", *sys.argv[1:]]
 
         def new_result(plan: Plan) -> Result:
-            return results.new_result(plan, load, parameters, self.setting, command)
+            noted = {**parameters, **load.notes()}
+            return results.new_result(plan, load, noted, self.setting, command)
 
         job = campaign.begun(plan, file, new_result)
         self.rig.results[load.name, results.vms_of(plan)] = job.result
@@ -142,7 +144,7 @@ def _session(
     def tell(text: str) -> None:
         out.print(text, soft_wrap=True)
 
-    with on.boots([load.part for load in wanted if load.part]) as booted:
+    with on.boots(list(wanted)) as booted:
         tries = vm.TRIES if on.accel.name == nested.NAME else 1
         yield Session(on, Rig(on.spec, on.where, tell, booted, tries))
 
@@ -155,6 +157,18 @@ def variants(texts: Sequence[str], baseline: str) -> list[str]:
     return list(listed)
 
 
+@contextmanager
+def _load(options: dict[str, Any], out: Console) -> Iterator[loads.Load]:
+    if options["trace"]:
+        from overlock_tools.kernel import replaying  # with NumPy, which others do without
+
+        with replaying.load(options["trace"], out) as load:
+            options["seconds"] = options["seconds"] or load.seconds
+            yield load
+    else:
+        yield loads.known(options["load"])
+
+
 def run(options: dict[str, Any]) -> int:
     """One load in one rig."""
     out, file = terminal(), options["json_file"]
@@ -164,9 +178,8 @@ def run(options: dict[str, Any]) -> int:
             file = None  # it is replaced at the end, not gone on with
     options |= {"pilot": False, "seed": campaign.seed(options)}
     try:
-        load = loads.known(options["load"])
         chosen = variants(options["locks"], options["baseline"])
-        with _session(options, out, [load]) as session:
+        with _load(options, out) as load, _session(options, out, [load]) as session:
             planned = results.planned(load, options["vms"], [options["smp"]], chosen, options)
             job = session.job(load, planned, file)
             _introduce(job.result, job.to_do, out)
@@ -188,6 +201,7 @@ def show_result(result: Result, out: Console) -> None:
     campaign.print_result(result, out)
     for line in [*results.said(result), *results.beyond(result)]:
         out.print(line, soft_wrap=True, highlight=False)
+    show.replays(result, out)
 
 
 def rigs(text: str) -> dict[int, list[int]]:

@@ -82,12 +82,13 @@ class Rig:
     tell: Callable[[str], None]
     boots: Boots = vm.booted
     tries: int = 1  # of a load; more where the machine beneath is not to be trusted
+    loads: dict[str, Load] = field(default_factory=dict)  # by name
     parameters: dict[str, dict[str, str]] = field(default_factory=dict)  # by load
     results: dict[tuple[str, int], Result] = field(default_factory=dict)  # by load and guests
     pid: int = field(default_factory=os.getpid)
 
     def measure(self, cell: Mapping[str, object]) -> dict[str, Any]:
-        load, vms = loads.known(str(cell["workload"])), int(str(cell["vms"]))
+        load, vms = self.loads[str(cell["workload"])], int(str(cell["vms"]))
         lock, smp = str(cell["variant"]), int(str(cell["threads"]))
         seconds, seed = float(str(cell["seconds"])), int(str(cell["seed"]))
         line = load.line(seconds, seed, self.parameters[load.name])

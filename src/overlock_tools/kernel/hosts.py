@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from overlock_tools.kernel import (
@@ -70,14 +71,21 @@ class HostSetup:
         if name == locks.TEST_AND_SET and under == xen.NAME:
             raise Fail(f"{name}: Linux under Xen has no test-and-set; give --accel tcg or nested")
 
+    def _initramfs(self, kernel: Home, needed: Sequence[Load]) -> Path:
+        parts = [load.part for load in needed if load.part]
+        found = programs.with_parts(parts, kernel, self.options["pause"], say)
+        for archive in [load.archive for load in needed if load.archive]:
+            found = programs.with_archive(found, archive)
+        return found
+
     def spec(self, lock: str, smp: int, load: Load | None = None) -> Spec:
         variant, options = locks.checked(lock), self.options
         name = locks.name_of(variant)
         self._check_kind(name)
-        kernel, part = self.kernel_of(variant), load.part if load else ""
+        kernel = self.kernel_of(variant)
         spec = Spec(
             kernel=kernel.kernel(options["pause"]),
-            initramfs=programs.with_parts([part] if part else [], kernel, options["pause"], say),
+            initramfs=self._initramfs(kernel, [load] if load else []),
             smp=smp,
             memory_mb=max(vm.MEMORY_MB, load.memory_mb if load else 0),
             accel=self.accel.name,
@@ -94,15 +102,14 @@ class HostSetup:
         return spec
 
     @contextmanager
-    def boots(self, needed: Sequence[str] = ()) -> Iterator[Boots]:
-        """How guests are booted, with these parts; what all of them need lasts as long."""
+    def boots(self, needed: Sequence[Load] = ()) -> Iterator[Boots]:
+        """How guests are booted, for these loads; what all of them need lasts as long."""
         if self.accel.name != nested.NAME:
             yield vm.booted
             return
         ns = None if self.slice_ms is None else round(self.slice_ms * 1e6)
-        pause = self.options["pause"]
-        packed = programs.with_parts(needed, self.home, pause, say)
-        with nested.nest(self.home, pause, ns, packed) as nest:
+        packed = self._initramfs(self.home, needed)
+        with nested.nest(self.home, self.options["pause"], ns, packed) as nest:
             yield nest.booted
 
 

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from overlock_tools.kernel.programs import RANDOM_BYTES
@@ -33,6 +34,7 @@ class Load:
     what: str
     unit = "acquisitions"
     part = ""  # of parts.PARTS, that it needs in the guest
+    archive: Path | None = None  # of its own, that the guest's kernel unpacks, too
     memory_mb = 512
     presets: ClassVar[Parameters] = {}
     free: ClassVar[
@@ -47,6 +49,10 @@ class Load:
                     f"{self.name} has no parameter {name}; its parameters: {known or 'none'}"
                 )
         return {**self.presets, **given}
+
+    def notes(self) -> dict[str, str]:
+        """What else decides what is measured."""
+        return {}
 
     def line(self, seconds: float, seed: int, parameters: Parameters) -> str:
         raise NotImplementedError

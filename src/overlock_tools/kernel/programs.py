@@ -238,11 +238,15 @@ PARTS: Mapping[str, tuple[Callable[[Packages], Contents], tuple[str, ...]]] = {
 }
 
 
+def _short(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
 def _digest() -> str:
     """Of what makes parts: they are made again when it changes."""
     sources = [Path(__file__), Path(kernbench.__file__)]
     sources += sorted((paths.sources() / "loads/programs").iterdir())
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    return _short(b"\0".join(path.read_bytes() for path in sources))
 
 
 def _without(folder: Path, pattern: str, keep: Path) -> None:
@@ -262,6 +266,14 @@ def made(name: str, home: Home, tell: Tell) -> Path:
     contents = make(Packages(home.parts / "packages", tell))
     files.write(file, initramfs.compressed(initramfs.archive(contents)))
     _without(home.parts, f"{name}-*.gz", file)
+    return file
+
+
+def with_archive(base: Path, archive: Path) -> Path:
+    """Both as one file, beside the archive."""
+    file = archive.with_name(f"{_short(str(base).encode())}-{base.name}")
+    if not file.exists():
+        file.write_bytes(base.read_bytes() + archive.read_bytes())
     return file
 
 

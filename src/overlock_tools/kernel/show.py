@@ -2,7 +2,7 @@
 """What the guest commands say on a terminal, and in a log."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -138,6 +138,36 @@ def _claimed(
             ours = claim.paper == experiment.paper
             if ours and claim.verdict != paper_claims.Verdict.NOT_MEASURED:
                 yield part, claim
+
+
+REPLAY: Mapping[str, Callable[[dict[str, Any]], str]] = {
+    "in order": lambda of: f"{of['in_order']:.0%}",
+    "waiting": lambda of: f"{of['replayed']['waiting']:.1%}",
+    "contended": lambda of: f"{of['replayed']['contended']:.1%}",
+    "Δ wait share": lambda of: "few" if of["few"] else f"{of['waits']:.2f}",
+    "Δ use": lambda of: f"{of['use']:.2f}",
+    "pace": lambda of: f"{of['pace']:.2f}",
+    "trace took": lambda of: f"{of['pass_seconds']:.3g} s" if of["pass_seconds"] else "",
+    "missed": lambda of: ", ".join(of["misses"]) or "none",
+}
+
+
+def replays(result: Result, out: Console) -> None:
+    """Each round of each lock beside what was recorded."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("lock", no_wrap=True)
+    for heading in REPLAY:
+        table.add_column(heading, justify="right", no_wrap=True)
+    recorded = None
+    for variant in result.variants:
+        for cell in result.of(variant, result.threads[0]):
+            for of in cell.replays:
+                recorded = of["recorded"]
+                table.add_row(variant, *(told(of) for told in REPLAY.values()))
+    if recorded:
+        title = f"Beside the recording, which waited {recorded['waiting']:.1%} of the time and "
+        title += f"found {recorded['contended']:.1%} of the locks taken"
+        out.print(Text(title, style="bold"), table)
 
 
 def counts(result: Result, names: Sequence[str], out: Console) -> None:

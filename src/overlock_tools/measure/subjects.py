@@ -130,6 +130,7 @@ def cell_of(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
         spin_ns=answer.get("spin_ns"),
         hold_ns=answer.get("hold_ns"),
         handover_ns=answer.get("handover_ns"),
+        replays=answer.get("replays", []),
     )
 
 

@@ -35,6 +35,7 @@ class Answer:
     spin_ns: int | None = None
     queue: dict[str, float] = field(default_factory=dict)  # others waiting: mean and max
     slices: str = ""  # by what it is told that a vCPU had lost its CPU
+    replay: dict[str, Any] = field(default_factory=dict)  # beside what was recorded
 
 
 def together(answers: Sequence[Answer], used: Spent, threads: int) -> dict[str, Any]:
@@ -66,6 +67,7 @@ def together(answers: Sequence[Answer], used: Spent, threads: int) -> dict[str, 
         "spin_ns": _sum([answer.spin_ns for answer in answers]),
         "slices": next((answer.slices for answer in answers if answer.slices), ""),
         "queue": _queue([answer.queue for answer in answers if answer.queue]),
+        "replays": [answer.replay for answer in answers if answer.replay],
     }
 
 

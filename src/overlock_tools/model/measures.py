@@ -5,6 +5,7 @@ import random
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from overlock_tools.model import stats
 from overlock_tools.model.histograms import Times
@@ -44,6 +45,7 @@ class Cell:
     spin_ns: int | None = None  # of those, neither parked nor yielded
     hold_ns: int | None = None  # only with OVERLOCK_HISTOGRAMS=1, as the next
     handover_ns: int | None = None
+    replays: list[dict[str, Any]] = field(default_factory=list)  # in guests: docs/record.md
     simulated: dict[str, float] = field(default_factory=dict)  # exact counters: docs/simulator.md
 
     @property

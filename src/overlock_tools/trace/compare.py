@@ -7,6 +7,7 @@ What was left out of the replay is left out here, too. Bounds are stated before 
 measured; a replay is within them or it is not.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from overlock_tools.trace.format import Thread, Trace
 from overlock_tools.trace.plan import Plan
 
 NAME = "replay-"  # of a context's thread: bench/replay.h
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the hash of guest/loads/module/loop.c
 Array = npt.NDArray[Any]
 
 
@@ -198,3 +200,55 @@ def compare(trace: Trace, plan: Plan, again: Trace) -> Compared:
     span = float(max(ended, default=0) - min(began, default=0))
     replayed = _measures(acquired[kept], locks[kept], len(plan.locks), alive, span)
     return Compared(recorded(trace, plan), replayed, fine / total if total else 0.0)
+
+
+# Replays in a guest's kernel, which counts itself: guest/loads/module/telling.c.
+
+
+def hash_of(ops: Array) -> int:
+    """Of locks and releases in their order, modulo 2^64."""
+    steps = 2 * ops["lock"].astype(np.uint64) + (ops["kind"] == plans.RELEASE) + np.uint64(1)
+    powers = np.ones(len(ops), np.uint64)
+    powers[1:] = np.multiply.accumulate(np.full(max(len(ops) - 1, 0), FACTOR))
+    return int((steps * powers[::-1]).sum(dtype=np.uint64))
+
+
+def _in_order(plan: Plan, done: list[list[int]]) -> float:
+    """Share of the operations that were done by threads which did theirs, in order."""
+    fine = total = 0
+    for ops, (n, hashed, *_) in zip(plan.ops, done, strict=True):
+        wanted = ops[ops["kind"] != plans.NOTHING]
+        total += n
+        if n <= len(wanted) and hash_of(wanted[:n]) == hashed:
+            fine += n
+    return fine / total if total else 0.0
+
+
+def _check_counts(rows: list[list[int]]) -> None:
+    if any(type(n) is not int or n < 0 for row in rows for n in row):
+        raise ValueError("a count or time of a replay is no whole number")
+
+
+def in_guest(plan: Plan, before: Measures, said: Mapping[str, Any]) -> Compared:
+    """Of first passes; `before` is recorded(). A ValueError or so says that the guest is wrong."""
+    done = said["threads"]
+    _check_counts([*said["locks"], *(thread[:4] for thread in done)])
+    if any(thread[3] < thread[2] for thread in done):
+        raise ValueError("a thread of a replay ended before it began")
+    taken, waits, waited = (np.zeros(len(plan.locks), np.uint64) for _ in range(3))
+    for lock, *counts in said["locks"]:
+        if lock >= len(plan.locks):
+            raise ValueError(f"there is no lock {lock}")
+        taken[lock], waits[lock], waited[lock] = counts
+    n, span = int(taken.sum()), max(t[3] for t in done) - min(t[2] for t in done)
+    alive = sum(t[3] - t[2] for t in done)
+    after = Measures(
+        n,
+        n / span * 1e9 if span else 0.0,
+        int(waits.sum()) / n if n else 0.0,
+        int(waits.sum()),
+        int(waited.sum()) / alive if alive else 0.0,
+        _shares(taken),
+        _shares(waited),
+    )
+    return Compared(before, after, _in_order(plan, done))

@@ -10,7 +10,7 @@ others, with which two threads could wait for each other.
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from overlock_tools.system.errors import Fail
 from overlock_tools.trace import format as traces
 from overlock_tools.trace.format import Thread, Trace
 
-MAGIC = b"OLREPLY1"  # bench/replay_plan.h
+MAGIC = b"OLREPLY1"  # workload/replay_format.h
 MOST_THREADS = 1024
 OP = np.dtype([("idle_ns", "u8"), ("work_ns", "u8"), ("lock", "u4"), ("kind", "u4")])
 ACQUIRE, RELEASE, NOTHING = range(3)
@@ -41,13 +41,18 @@ class Plan:
     locks: list[int]  # the trace's numbers, in the plan's order
     duration_ns: int
     left_out: Counter[str] = field(default_factory=Counter)
+    moved: tuple[int, int] = (0, 0)  # sleeps out of sections: how many, and ns
 
     def told(self) -> list[str]:
-        return [
+        lines = [
             f"left out, and replayed as work: {n} {LEFT_OUT[why]}"
             for why, n in self.left_out.items()
             if n and why != "failed"
         ]
+        if self.moved[0]:
+            n, ns = self.moved
+            lines.append(f"moved behind their sections: {n} sleeps, {ns / 1e9:.3g} s in all")
+        return lines
 
 
 def _matched(kinds: list[int], locks: list[int], left_out: Counter[str]) -> dict[int, int]:
@@ -174,8 +179,28 @@ def of(trace: Trace) -> Plan:
     return plan
 
 
+def _awake(ops: Ops) -> tuple[Ops, int, int]:
+    """Sleeps within sections come after the outermost one; and how many, and how long they are."""
+    found = ops.copy()
+    steps = np.where(ops["kind"] == ACQUIRE, 1, np.where(ops["kind"] == RELEASE, -1, 0))
+    held = np.cumsum(steps) - steps  # before each operation
+    outside = np.flatnonzero(held == 0)
+    asleep = np.flatnonzero((held > 0) & (ops["idle_ns"] > 0))
+    found["idle_ns"][asleep] = 0
+    behind = outside[np.searchsorted(outside, asleep)]
+    np.add.at(found["idle_ns"], behind, ops["idle_ns"][asleep])
+    return found, len(asleep), int(ops["idle_ns"][asleep].sum())
+
+
+def awake_inside(plan: Plan) -> Plan:
+    """For a kernel, whose threads must not sleep while they hold a spinlock."""
+    made = [_awake(ops) for ops in plan.ops]
+    moved = (sum(n for _, n, _ in made), sum(ns for _, _, ns in made))
+    return replace(plan, ops=[ops for ops, _, _ in made], moved=moved)
+
+
 def packed(plan: Plan) -> bytes:
-    """As overlock-bench reads it."""
+    """As workload/replay_format.h has it."""
     firsts, first = [], 0
     for ops in plan.ops:
         firsts += [first, len(ops)]

@@ -9,9 +9,11 @@ import json
 import os
 import re
 import socket
+import struct
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 BEHAVIOUR = os.environ["FAKE_QEMU"]
@@ -88,6 +90,29 @@ late 40000 40000 40000:1
 clock 70"""
 
 
+PLAN_HEAD = struct.Struct("=8sIIQ2048Q")
+PLAN_OP = struct.Struct("=QQII")
+RELEASE = 1
+
+
+def replayed() -> dict[str, object]:
+    """Of the plan in the initramfs; each acquisition waited for 1 us."""
+    packed = Path(after("-initrd")).read_bytes()
+    archive = zlib.decompress(packed[packed.index(b"\x1f\x8b") :], 31)
+    at = archive.index(b"OLREPLY1")
+    head = PLAN_HEAD.unpack_from(archive, at)
+    threads, taken = [], dict.fromkeys(range(head[2]), 0)
+    for i in range(head[1]):
+        first, n = head[4 + 2 * i : 6 + 2 * i]
+        hashed = done = 0
+        for k in range(first, first + n - 1):
+            _, _, lock, kind = PLAN_OP.unpack_from(archive, at + PLAN_HEAD.size + k * PLAN_OP.size)
+            done, hashed = done + 1, (hashed * 0x9E3779B97F4A7C15 + 2 * lock + kind + 1) % 2**64
+            taken[lock] += kind != RELEASE
+        threads.append([done, hashed, 0, 1_000_000, True])
+    return {"locks": [[i, n, n, n * 1000] for i, n in taken.items()], "threads": threads}
+
+
 def answer(line: str, lock: str, smp: int) -> str:
     if line.strip() == "pair":
         taken, given = PAIRS[lock]
@@ -104,6 +129,8 @@ def answer(line: str, lock: str, smp: int) -> str:
     times = [[100, 10], [1000, 1]]
     told = {"workload": words["workload"], "window_ns": round(seconds * 1e9), "wrong": wrong}
     told |= {"per_thread": [each] * smp, "wait": times, "hold": times, "handover": times}
+    if words["workload"] == "replay":
+        told |= {"replay": replayed()}
     told |= {"gap_ns": 5000, "unit_ps": 1000, "drained": True, "drain_ns": 1000}
     return json.dumps(told)
 

@@ -101,17 +101,21 @@ def test_errors_are_one_line(overlock: Overlock, words: tuple[str, ...], said: s
     assert said in done.stderr
 
 
-# The holder is stopped each time, for twice the lock's patience.
+# The holder is stopped each time, for longer than the lock's patience of 500 ms.
 SURE = ("--runs", "1", "--seconds", "3", "--rate", "1", "--length", "800ms")
 INSIDE = ("--at", "inside", "--sites", "locktorture:*", "--json", "found.json")
 
 
 @needs_guest
-@pytest.mark.xfail(reason="it is seldom found: docs/guest-chaos.md")
 def test_a_planted_lock_fails_if_its_holder_loses_the_cpu(
     overlock: Overlock, tmp_path: Path
 ) -> None:
-    done = overlock("guest", "chaos", "--lock", "impatient", *SURE, *INSIDE)
+    """Found in nine of ten runs at least, so in one of six but for one time in a million."""
+    for seed in range(1, 7):
+        asked = (*SURE, *INSIDE, "--seed", str(seed))
+        done = overlock("guest", "chaos", "--lock", "impatient", *asked)
+        if done.returncode:
+            break
     assert done.returncode == 1, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["runs"][0]["how"] != runs.PASSED

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from overlock_tools.kernel import paths
+from overlock_tools.trace import format as traces
+from overlock_tools.trace.format import ACQUIRE, RELEASE
 from tests.python.conftest import Overlock
+from tests.python.trace.made_up import Step, made_up
 
 BUILT = paths.home().built()
 REQUIRED = os.environ.get("OVERLOCK_GUEST_TEST") == "1"
@@ -142,6 +145,42 @@ def test_a_load_works_and_checks_itself(overlock: Overlock, tmp_path: Path, load
     assert cell["work"] > 0
     assert not cell["wrong"]
     assert not cell["cut"]
+
+
+def nested(outer: int, inner: int) -> list[Step]:
+    taken: list[Step] = [(ACQUIRE, outer, 3000), (ACQUIRE, inner, 2000)]
+    return [*taken, (RELEASE, outer, 2000), (RELEASE, inner, 4000)]
+
+
+def recorded(file: Path) -> None:
+    """By three threads, one of which slept for 2 ms within its first section."""
+    trace = made_up([nested(0, 1) * 200, nested(0, 2) * 200, nested(1, 2) * 200])
+    trace.events["idle_ns"][1] = 2_000_000
+    traces.write(file, trace)
+
+
+def test_a_trace_is_replayed_in_order(overlock: Overlock, tmp_path: Path) -> None:
+    recorded(tmp_path / "t.trace")
+    asked = ("--lock", "tas", "--baseline", "tas", "--replay", "t.trace", "--seconds", "1")
+    done = overlock(*RUN, *asked, "--json", "r.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "moved behind their sections: 1 sleeps, 0.002 s in all" in done.stdout
+    (cell,) = json.loads((tmp_path / "r.json").read_text())["cells"]
+    (replay,) = cell["replays"]
+    assert replay["in_order"] == 1
+    assert replay["replayed"]["acquisitions"] == 1200
+    assert replay["pass_seconds"] > 0.002
+    assert cell["work"] > 600
+    assert not cell["wrong"]
+
+
+@LONG
+def test_busted_is_caught_by_a_replay(overlock: Overlock, tmp_path: Path) -> None:
+    recorded(tmp_path / "t.trace")
+    asked = ("--lock", "busted", "--baseline", "busted", "--replay", "t.trace", "--seconds", "1")
+    done = overlock(*RUN, *asked)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "WRONG: busted with 2 vCPUs" in done.stdout
 
 
 @LONG

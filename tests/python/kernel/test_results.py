@@ -15,8 +15,11 @@ from overlock_tools.model.combine import Answer, together
 from overlock_tools.model.measures import Cell
 from overlock_tools.model.results import Result
 from overlock_tools.system.errors import Fail
+from overlock_tools.trace import format as traces
+from overlock_tools.trace.format import ACQUIRE, RELEASE
 from tests.conftest import TOP
 from tests.python.conftest import Overlock
+from tests.python.trace.made_up import Step, made_up
 
 Fake = Callable[[str], Path]
 
@@ -149,6 +152,52 @@ def test_a_run_is_a_result_that_the_report_shows(
     shown = overlock("report", "r.json", "-o", "r.html")
     assert shown.returncode == 0, shown.stderr
     assert "PAUSE replaced by NOP" in (tmp_path / "r.html").read_text()
+
+
+SECTION: list[Step] = [(ACQUIRE, 1, 1000), (RELEASE, 1, 2000)]
+
+
+def test_a_guest_replays_a_trace(
+    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
+) -> None:
+    fake("good")
+    traces.write(tmp_path / "t.trace", made_up([SECTION * 10, SECTION * 10]))
+    asked = ("--dir", home, "--lock", "tas", "--smp", "4", "--rounds", "1", "--replay", "t.trace")
+    done = overlock(*RUN, *asked, "--json", "r.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "made up, 2 threads, 1 locks" in done.stdout
+    assert "Beside the recording, which waited 0.0% of the time" in done.stdout
+    body = json.loads((tmp_path / "r.json").read_text())
+    schema = json.loads((TOP / "src/overlock_tools/schema/result.json").read_text())
+    jsonschema.validate(body, schema)
+    assert body["kind"] == "guest-replay"
+    assert body["parameters"]["trace"] == "t.trace"
+    for cell in body["cells"]:
+        (replay,) = cell["replays"]
+        assert (replay["in_order"], replay["replayed"]["waited"]) == (1, 20)
+        assert replay["replayed"]["waiting"] == pytest.approx(0.01)
+        assert replay["pass_seconds"] == 0.001
+    assert not list((tmp_path / "tmp").iterdir())
+    shown = overlock("report", "r.json", "-o", "r.html")
+    assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--replay", "t.trace", "--load", "loop"), "--replay is a load; remove --load"),
+        (("--replay", "t.trace"), "t.trace is not a whole trace of overlock run --record"),
+        (("--replay", "none.trace"), "none.trace cannot be read: No such file"),
+    ],
+)
+def test_a_replay_that_cannot_be_is_one_line(
+    overlock: Overlock, home: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "t.trace").write_bytes(b"\x1f\x8bnothing")
+    done = overlock(*RUN, "--dir", home, *words)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
 
 
 def test_a_lock_that_does_not_exclude_fails_the_run(

@@ -5,7 +5,9 @@ import random
 import struct
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pytest
 
 from overlock_tools.system.errors import Fail
@@ -122,6 +124,84 @@ def test_ranks_of_locks_without_cycles_are_their_order() -> None:
 def test_without_a_section_there_is_nothing_to_replay() -> None:
     with pytest.raises(Fail, match="no section to replay"):
         plan.of(made_up([[(ACQUIRE, 0, 1)]]))
+
+
+ROWS = [
+    (7, 1, 0, plan.ACQUIRE),
+    (20, 1, 1, plan.ACQUIRE),
+    (30, 1, 1, plan.RELEASE),
+    (40, 1, 0, plan.RELEASE),
+    (5, 1, 1, plan.ACQUIRE),
+    (0, 1, 1, plan.RELEASE),
+    (6, 0, 0, plan.NOTHING),
+]
+
+
+def planned(*threads: list[tuple[int, int, int, int]]) -> plan.Plan:
+    return plan.Plan([], [np.array(rows, plan.OP) for rows in threads], [0, 1], 100)
+
+
+def test_a_kernel_s_thread_sleeps_behind_its_sections() -> None:
+    made = plan.awake_inside(planned(ROWS, ROWS[4:]))
+    assert made.ops[0]["idle_ns"].tolist() == [7, 0, 0, 0, 95, 0, 6]
+    assert made.ops[1]["idle_ns"].tolist() == [5, 0, 6]
+    assert made.told() == ["moved behind their sections: 3 sleeps, 9e-08 s in all"]
+    for name in ("work_ns", "lock", "kind"):
+        assert made.ops[0][name].tolist() == planned(ROWS).ops[0][name].tolist()
+    assert not plan.awake_inside(planned(ROWS[4:])).told()
+
+
+def done(rows: list[tuple[int, int, int, int]], began: int, ended: int) -> list[int]:
+    """As guest/loads/module/loop.c counts it."""
+    hashed, n = 0, 0
+    for _, _, lock, kind in rows:
+        if kind != plan.NOTHING:
+            step = 2 * lock + (kind == plan.RELEASE) + 1
+            hashed, n = (hashed * 0x9E3779B97F4A7C15 + step) % 2**64, n + 1
+    return [n, hashed, began, ended, 1]
+
+
+BEFORE = compare.Measures(4, 1.0, 0.5, 2, 0.1, [0.5, 0.5], [1.0, 0.0])
+
+
+def test_a_guest_counts_its_replay_itself() -> None:
+    said = {
+        "locks": [[0, 1, 1, 30], [1, 3, 1, 10]],
+        "threads": [done(ROWS, 100, 300), done(ROWS[4:5], 150, 350)],
+    }
+    found = compare.in_guest(planned(ROWS, ROWS[4:]), BEFORE, said)
+    assert found.in_order == 1
+    assert found.replayed.waits == [0.75, 0.25]
+    assert found.replayed.use == [0.25, 0.75]
+    assert (found.replayed.acquisitions, found.replayed.waited) == (4, 2)
+    assert found.replayed.waiting == 40 / 400
+    assert found.replayed.per_second == 4 / 250e-9
+
+
+def test_a_guest_s_threads_that_did_others_work_are_not_in_order() -> None:
+    other = [ROWS[1], ROWS[0], *ROWS[2:]]
+    for threads, share in (((other, ROWS[4:]), 2 / 8), ((ROWS * 2, ROWS[4:]), 2 / 14)):
+        said = {"locks": [], "threads": [done(rows, 0, 9) for rows in threads]}
+        assert compare.in_guest(planned(ROWS, ROWS[4:]), BEFORE, said).in_order == share
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"locks": [[2, 1, 0, 0]], "threads": [done(ROWS, 0, 9)]},
+        {"locks": [[-1, 1, 0, 0]], "threads": [done(ROWS, 0, 9)]},
+        {"locks": [[0, 1]], "threads": [done(ROWS, 0, 9)]},
+        {"locks": [[0, 1.5, 0, 0]], "threads": [done(ROWS, 0, 9)]},
+        {"locks": [], "threads": [done(ROWS, 9, 0)]},
+        {"locks": [], "threads": [done(ROWS, 0, 9)] * 2},
+        {"locks": [[0, -1, 0, 0]], "threads": [done(ROWS, 0, 9)]},
+        {"locks": [], "threads": []},
+        {"locks": []},
+    ],
+)
+def test_what_a_guest_cannot_have_counted_is_refused(said: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, LookupError, ArithmeticError)):
+        compare.in_guest(planned(ROWS), BEFORE, said)
 
 
 def test_the_plan_s_file() -> None:

@@ -15,6 +15,7 @@ from overlock_tools.cli.options import (
     Within,
     baseline,
     completing,
+    explicit,
     file,
     folder,
     parameters,
@@ -109,13 +110,6 @@ FILES = (
     file("--csv", "File for every cell as a CSV line.", "csv_file"),
     RESUME,
 )
-
-
-def explicit() -> set[str]:
-    """The options that were given, by what click calls their values."""
-    context = click.get_current_context()
-    given = (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
-    return {name for name in context.params if context.get_parameter_source(name) in given}
 
 
 def _option(parameter: Parameter) -> Any:

@@ -270,6 +270,14 @@ cells = options.together(
     shell_complete=_loads,
     help="Load to run in the guests.",
 )
+@click.option(
+    "--replay",
+    "trace",
+    type=click.Path(path_type=Path),
+    metavar="TRACE",
+    help="Replay what a program does with its locks, as recorded by `overlock run --record`, in "
+    "kernel threads. It is the load.",
+)
 @options.file("--json", "File for the result, for `overlock report`.")
 @options.RESUME
 def run(**given: Any) -> int:
@@ -285,9 +293,15 @@ def run(**given: Any) -> int:
       overlock guest run --lock ticket --load hackbench --smp 8 --pause as-is
       overlock guest run --lock busted --smp 2       fails: exclusion is checked
       overlock guest run --accel nested --lock native@nopvspin,byte --host-slice 6
+      overlock guest run --replay server.trace --lock ticket --smp 4
     """
     from overlock_tools.kernel import campaign
 
+    if given["trace"]:
+        asked = options.explicit()
+        if "load" in asked:
+            raise Fail("--replay is a load; remove --load")
+        given["seconds"] = given["seconds"] if "seconds" in asked else None  # the trace's
     return campaign.run(given)
 
 
@@ -457,7 +471,7 @@ def chaos(**given: Any) -> int:
     \b
     Examples:
       overlock guest chaos --lock ticket
-      overlock guest chaos --lock impatient            a planted mistake
+      overlock guest chaos --lock impatient --length 800ms    a planted mistake
       overlock guest chaos --test rcutorture --lock native --smp 4
       overlock guest chaos --at holder --sites 'locktorture:*' --length 300ms
     """

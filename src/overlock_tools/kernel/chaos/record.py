@@ -73,6 +73,11 @@ class Symbols:
         self.functions = sorted(self.functions, key=lambda f: f.at)
         self._starts = [f.at for f in self.functions]
 
+    @property
+    def end(self) -> int:
+        """Behind the last function's first byte."""
+        return self._starts[-1] + 1
+
     def at(self, address: int) -> Function:
         i = bisect.bisect_right(self._starts, address) - 1
         return self.functions[i] if i >= 0 else Function(address, f"{address:#x}")

@@ -127,7 +127,8 @@ class Torture:
 
     def _booted(self, settings: Settings, folder: Path, record: Record) -> Run:
         spec = self.on.spec(self.lock, self.smp)
-        spec = replace(spec, devices=(*spec.devices, "-plugin", _plugin(settings, folder)))
+        plugin = _plugin(settings, folder, self.symbols.end)
+        spec = replace(spec, devices=(*spec.devices, "-plugin", plugin))
         run = Run(settings.seed, PASSED)
         with vm.booted([spec], self.on.where) as up:
             guest = up.guests[0]
@@ -178,7 +179,8 @@ def _lives(guest: vm.Told) -> bool:
     return not isinstance(guest, vm.Guest) or guest.lives()
 
 
-def _plugin(settings: Settings, folder: Path) -> str:
+def _plugin(settings: Settings, folder: Path, end: int) -> str:
+    """Modules are loaded behind the kernel's end."""
     bits = sum(1 << MOMENTS.index(kind) for kind in settings.at)
     told = {
         "functions": folder / "functions",
@@ -187,6 +189,7 @@ def _plugin(settings: Settings, folder: Path) -> str:
         "rate": round(settings.rate * BILLION),
         "length": f"{settings.length.least_ns}-{settings.length.most_ns}",
         "moments": bits,
+        "modules": f"{end:x}",
     }
     return ",".join(
         [str(native.file(PLUGIN)), *(f"{name}={value}" for name, value in told.items())]
