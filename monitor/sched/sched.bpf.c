@@ -97,22 +97,6 @@ static __always_inline struct sched_stats *counted(void)
 			s_->name += (n);           \
 	} while (0)
 
-static __always_inline __u32 step_of(__u64 ns)
-{
-	__u32 top = 0, step;
-	__u64 v = ns;
-
-	if (ns < STEPS)
-		return ns;
-	for (step = 32; step; step /= 2) {
-		if (v >> step) {
-			v >>= step;
-			top += step;
-		}
-	}
-	return (top - STEP_BITS + 1) * STEPS + (ns >> (top - STEP_BITS)) % STEPS;
-}
-
 static __always_inline struct cpu *cpu_of(const struct task_struct *p)
 {
 	__u32 key = scx_bpf_task_cpu(p);
@@ -481,9 +465,9 @@ static __always_inline void note_end(const struct cpu *cpu, __u64 now)
 	if (off <= WITHIN_NS)
 		s->within++;
 	if (before(now, end))
-		s->early[step_of(off) % PLACES]++;
+		note(s->early, off);
 	else
-		s->after[step_of(off) % PLACES]++;
+		note(s->after, off);
 }
 
 /*
