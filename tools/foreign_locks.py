@@ -128,10 +128,12 @@ def kept(new: dict[str, Any]) -> dict[str, Any]:
 
 
 def longer(before: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
-    """Of two searches that the clock ended, the one that got further."""
-    if not before or before["verdict"] != "open" or new["verdict"] != "open":
+    """A search that the clock ended tells nothing against one that had more time or got further."""
+    if not before or new["verdict"] != "open" or before["version"] != new["version"]:
         return new
-    if before["version"] != new["version"] or before["executions"] <= new["executions"]:
+    if before["verdict"] != "open":
+        return before if before["seconds"] > new["seconds"] else new
+    if before["executions"] <= new["executions"]:
         return new
     return before | {"seconds": max(before["seconds"], new["seconds"])}
 
