@@ -56,6 +56,8 @@ def options(run: str) -> list[str]:
         name, _, value = word.partition("=")
         if word in ("pct", "walk"):
             found += ["--search", word, "--seed", "1"]
+        elif name.startswith("tune:"):  # a budget has the same name
+            found += ["--tune", word.removeprefix("tune:")]
         elif name in ("clock", "roles"):
             found += [f"--{name}", value]
         elif not value:
