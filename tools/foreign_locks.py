@@ -94,8 +94,8 @@ def main() -> int:
     options.seconds = options.seconds or listed["seconds"]
     if not options.page:
         sources = dict(one.split("=", 1) for one in options.source)
-        done = {name for name, one in known.items() if need_not(one, options.seconds)}
-        search = Search(sources, options.seconds, done if options.open else set())
+        done = {n: one["verdict"] for n, one in known.items() if need_not(one, options.seconds)}
+        search = Search(sources, options.seconds, done if options.open else {})
         for step in steps(listed, options.only, search):
             known = kept(step())
     PAGE.write_text(page(listed, known))
@@ -158,11 +158,11 @@ def locks(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 class Search(NamedTuple):
-    """What a run's checks share: texts by package, the limit, what is exhausted already."""
+    """What a run's checks share: texts by package, the limit, verdicts that stand."""
 
     sources: dict[str, str]
     seconds: float
-    done: set[str]
+    done: dict[str, str]
 
 
 def steps(
@@ -272,11 +272,12 @@ def behaves(scenario: str, result: dict[str, Any] | None) -> str:
 def checked(one: dict[str, Any], model: str, search: Search) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for size in one["sizes"]:
-        if key(label(one), *seen(one), size, model) in search.done:
-            continue
-        new = run(one["lock"], one, size, model, search)
-        found |= new
-        if next(iter(new.values()))["verdict"] != "holds":
+        name = key(label(one), *seen(one), size, model)
+        verdict = search.done.get(name)
+        if not verdict:
+            (found[name],) = run(one["lock"], one, size, model, search).values()
+            verdict = found[name]["verdict"]
+        if verdict != "holds":
             break
     return found
 

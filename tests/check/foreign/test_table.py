@@ -50,6 +50,15 @@ def test_only_what_would_tell_more_is_searched_again() -> None:
     assert [table.need_not(search, 60) for search in asked] == [True, False, True, False]
 
 
+def test_larger_size_waits_for_the_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "run", lambda *_: {"": one("holds", 60)})
+    asked = {"lock": "mine", "sizes": ["2x1", "2x2", "3x1"]}
+    at = {size: table.key("mine", "lock", "", size, "sc") for size in asked["sizes"]}
+    for before, new in (("holds", [at["2x2"], at["3x1"]]), ("open", [])):
+        search = table.Search({}, 60.0, {at["2x1"]: before})
+        assert list(table.checked(asked, "sc", search)) == new
+
+
 def test_two_that_write_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "FOLDER", tmp_path)
     monkeypatch.setattr(table, "KNOWN", tmp_path / "results.json")
