@@ -2,6 +2,7 @@
 #include "checker.h"
 
 #include <ctime>
+#include <stdexcept>
 
 namespace ol::check {
 
@@ -95,6 +96,11 @@ Outcome replay(World &world, const Program &program, const Path &path, Execution
     world.tell_to(&trace);
     world.run(program, *search);
     world.tell_to(nullptr);
+    if (std::string why = search->misfit(); !why.empty())
+        throw std::invalid_argument(
+            "replay: " + why +
+            "; give the lock, size, scenario, model and budgets of the check that printed the "
+            "schedule");
     o.executions = 1;
     o.steps = world.steps();
     o.failure = world.failure();

@@ -17,7 +17,6 @@ namespace ol::check {
 
 using engine::Access;
 using engine::Op;
-using engine::Order;
 using engine::Place;
 using engine::Ticks;
 
@@ -77,6 +76,7 @@ public:
             if (!*end && n >= 1 && n <= contexts && !t.is_mark && t.place.file)
                 steps_.push_back(step(n - 1, t));
         }
+        free_ = steps_.empty();
     }
 
     // Ends this thread's turn, and waits for the next one, to do that. A turn lasts from one call

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <stdexcept>
+#include <string>
 
 namespace ol::check {
 
@@ -170,6 +170,8 @@ private:
     size_t last_ = 0;
 };
 
+// What does not fit ends it, and is told afterwards: it is asked from within the lock, whose code
+// need not be able to unwind.
 class Replay final : public Recording {
 public:
     explicit Replay(Path given) : given_(std::move(given)) {}
@@ -177,12 +179,13 @@ public:
     int pick(Mask enabled, int, bool) override {
         size_t at = path_.steps.size();
         cursor_ = 0;
-        if (at == given_.steps.size())
+        if (at == given_.steps.size() || !misfit_.empty())
             return none;
         Process who = given_.steps[at].who;
-        if (!(enabled & bit(who)))
-            throw std::invalid_argument("replay: step " + std::to_string(at + 1) +
-                                        " cannot be made: not an execution of this lock");
+        if (!(enabled & bit(who))) {
+            misfit_ = "step " + std::to_string(at + 1) + " cannot be made here";
+            return none;
+        }
         path_.steps.push_back({who, {}});
         return who;
     }
@@ -194,17 +197,21 @@ public:
             return 0;
         unsigned choice = cursor_ < here.size() ? here[cursor_] : 0;
         cursor_++;
-        if (choice >= n)
-            throw std::invalid_argument("replay: step " + std::to_string(at) + " has only " +
-                                        std::to_string(n) + " alternatives");
+        if (choice >= n) {
+            misfit_ = (at ? "step " + std::to_string(at) : "the start") + " has only " +
+                      std::to_string(n) + " alternatives here";
+            choice = 0;
+        }
         return note(choice);
     }
 
     bool next() override { return false; }
+    std::string misfit() const override { return misfit_; }
 
 private:
     const Path given_;
     size_t cursor_ = 0;
+    std::string misfit_;
 };
 
 } // namespace

@@ -10,6 +10,7 @@
 #include "path.h"
 
 #include <memory>
+#include <string>
 
 namespace ol::check {
 
@@ -56,7 +57,8 @@ public:
     virtual bool ordered(Event, Process) const { return true; }
     // Did the first happen before the second?
     virtual bool ordered(Event, Event) const { return true; }
-    virtual Path path() const = 0; // of this execution
+    virtual Path path() const = 0;                    // of this execution
+    virtual std::string misfit() const { return {}; } // why a given execution is none of these
 };
 
 // Everything, one representative of each set of executions that differ only in the order of

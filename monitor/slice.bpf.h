@@ -39,29 +39,6 @@ static __always_inline __u64 now_there(void)
 	return bpf_ktime_get_ns() + shift;
 }
 
-/* Histograms. */
-
-static __always_inline __u32 step_of(__u64 ns)
-{
-	__u32 top = 0, step;
-	__u64 v = ns;
-
-	if (ns < STEPS)
-		return ns;
-	for (step = 32; step; step /= 2) {
-		if (v >> step) {
-			v >>= step;
-			top += step;
-		}
-	}
-	return (top - STEP_BITS + 1) * STEPS + (ns >> (top - STEP_BITS)) % STEPS;
-}
-
-static __always_inline void note(__u64 *times, __u64 ns)
-{
-	times[step_of(ns) % PLACES]++;
-}
-
 /* When a slice ends. */
 
 #define NICE_0_WEIGHT	(1ULL << 20)

@@ -185,22 +185,26 @@ HOLDER = Diagram(
     (Note(4, 0, "preempted"),),
 )
 
+RELEASES_TO_PREEMPTED = (
+    ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),
+    (
+        "B, ticket 1",
+        (
+            Span("work", 0, 1),
+            Span("spin", 1, 3),
+            Span("off", 3, 16, "no CPU for a whole time slice"),
+            Span("hold", 16, 18),
+            Span("work", 18, 22),
+        ),
+    ),
+)
+
 WAITER = Diagram(
     "waiter-preemption",
     "Lock-waiter preemption, ticket lock: the free lock waits for the preempted next waiter",
     22,
     (
-        ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),
-        (
-            "B, ticket 1",
-            (
-                Span("work", 0, 1),
-                Span("spin", 1, 3),
-                Span("off", 3, 16, "no CPU for a whole time slice"),
-                Span("hold", 16, 18),
-                Span("work", 18, 22),
-            ),
-        ),
+        *RELEASES_TO_PREEMPTED,
         (
             "C, ticket 2",
             (Span("off", 0, 3), Span("spin", 3, 18), Span("hold", 18, 20), Span("work", 20, 22)),
@@ -224,17 +228,7 @@ PREEMPTABLE = Diagram(
     "The same with a preemptable ticket lock: C, with one waiter ahead, waits τ, then acquires it",
     22,
     (
-        ("A", (Span("hold", 0, 4), Span("work", 4, 16), Span("off", 16, 22))),
-        (
-            "B, ticket 1",
-            (
-                Span("work", 0, 1),
-                Span("spin", 1, 3),
-                Span("off", 3, 16, "no CPU for a whole time slice"),
-                Span("hold", 16, 18),
-                Span("work", 18, 22),
-            ),
-        ),
+        *RELEASES_TO_PREEMPTED,
         (
             "C, ticket 2",
             (Span("off", 0, 3), Span("spin", 3, 6), Span("hold", 6, 8), Span("work", 8, 22)),

@@ -12,6 +12,7 @@ Debian's sources have.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import subprocess
@@ -83,7 +84,9 @@ def main() -> int:
     parser.add_argument("--source", action="append", default=[], metavar="PACKAGE=DIR")
     parser.add_argument("--only", action="append", default=[], metavar="LOCK")
     parser.add_argument("--seconds", type=float, help="limit of each check, in CPU time")
-    parser.add_argument("--open", action="store_true", help="skip what is exhausted")
+    parser.add_argument(
+        "--open", action="store_true", help="skip what is exhausted or was searched for --seconds"
+    )
     parser.add_argument("--page", action="store_true", help="write the page alone")
     options = parser.parse_args()
     listed = tomllib.loads((FOLDER / "locks.toml").read_text())
@@ -91,15 +94,10 @@ def main() -> int:
     options.seconds = options.seconds or listed["seconds"]
     if not options.page:
         sources = dict(one.split("=", 1) for one in options.source)
-        done = {name for name, one in known.items() if one["verdict"] == "holds"}
-        search = Search(sources, options.seconds, done if options.open else set())
+        done = {n: one["verdict"] for n, one in known.items() if need_not(one, options.seconds)}
+        search = Search(sources, options.seconds, done if options.open else {})
         for step in steps(listed, options.only, search):
-            new = step()
-            known = found_before()  # another run may have added to it
-            known |= {name: longer(known.get(name), what) for name, what in new.items()}
-            beside = KNOWN.with_suffix(f".{os.getpid()}")
-            beside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-            beside.replace(KNOWN)
+            known = kept(step())
     PAGE.write_text(page(listed, known))
     return 0
 
@@ -108,11 +106,34 @@ def found_before() -> dict[str, Any]:
     return dict(json.loads(KNOWN.read_text())) if KNOWN.is_file() else {}
 
 
+def need_not(one: dict[str, Any], seconds: float) -> bool:
+    """Whether a search that long would tell no more."""
+    enough = one["verdict"] == "open" and one["seconds"] >= seconds
+    return bool(enough or one["verdict"] == "holds")
+
+
+def kept(new: dict[str, Any]) -> dict[str, Any]:
+    """All that is known once this is; others may be adding to it."""
+    folder = os.open(FOLDER, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        known = found_before()
+        known |= {name: longer(known.get(name), what) for name, what in new.items()}
+        beside = KNOWN.with_suffix(".new")
+        beside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        beside.replace(KNOWN)
+        return known
+    finally:
+        os.close(folder)
+
+
 def longer(before: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
-    """Of two searches that the clock ended, the one that got further."""
-    if not before or before["verdict"] != "open" or new["verdict"] != "open":
+    """A search that the clock ended tells nothing against one that had more time or got further."""
+    if not before or new["verdict"] != "open" or before["version"] != new["version"]:
         return new
-    if before["version"] != new["version"] or before["executions"] <= new["executions"]:
+    if before["verdict"] != "open":
+        return before if before["seconds"] > new["seconds"] else new
+    if before["executions"] <= new["executions"]:
         return new
     return before | {"seconds": max(before["seconds"], new["seconds"])}
 
@@ -120,6 +141,11 @@ def longer(before: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]
 def label(one: dict[str, Any]) -> str:
     """A lock of several kinds has one for each."""
     return str(one.get("as", one["lock"]))
+
+
+def seen(one: dict[str, Any]) -> tuple[str, str]:
+    """Scenario and roles."""
+    return one.get("scenario", "lock"), one.get("roles", "")
 
 
 def locks(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -132,11 +158,11 @@ def locks(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 class Search(NamedTuple):
-    """What a run's checks share: texts by package, the limit, what is exhausted already."""
+    """What a run's checks share: texts by package, the limit, verdicts that stand."""
 
     sources: dict[str, str]
     seconds: float
-    done: set[str]
+    done: dict[str, str]
 
 
 def steps(
@@ -179,7 +205,7 @@ def key(lock: str, scenario: str, roles: str, size: str, model: str) -> str:
 
 def run(lock: str, one: dict[str, Any], size: str, model: str, search: Search) -> dict[str, Any]:
     """One check, as it is kept."""
-    scenario, roles = one.get("scenario", "lock"), one.get("roles", "")
+    scenario, roles = seen(one)
     roles = roles[: int(size.split("x", maxsplit=1)[0])]
     folder = source_of(one.get("package"), search.sources)
     file = next(path for path in FOLDER.glob(f"{lock}.*") if path.suffix in foreign.SUFFIXES)
@@ -198,6 +224,8 @@ def run(lock: str, one: dict[str, Any], size: str, model: str, search: Search) -
         if "search" in one:
             command += ["--search", one["search"], "--seed", str(one["seed"])]
         subprocess.run(command, cwd=TOP, check=False, stdout=subprocess.DEVNULL)
+        if not said.is_file():
+            raise SystemExit(f"foreign_locks: {lock} was not checked; what is wrong is said above")
         result = json.loads(said.read_text())["results"][0]
     text = {k: result[k] for k in ("verdict", "executions", "error")}
     text["seconds"] = search.seconds
@@ -244,12 +272,12 @@ def behaves(scenario: str, result: dict[str, Any] | None) -> str:
 def checked(one: dict[str, Any], model: str, search: Search) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for size in one["sizes"]:
-        scenario, roles = one.get("scenario", "lock"), one.get("roles", "")
-        if key(label(one), scenario, roles, size, model) in search.done:
-            continue
-        new = run(one["lock"], one, size, model, search)
-        found |= new
-        if next(iter(new.values()))["verdict"] != "holds":
+        name = key(label(one), *seen(one), size, model)
+        verdict = search.done.get(name)
+        if not verdict:
+            (found[name],) = run(one["lock"], one, size, model, search).values()
+            verdict = found[name]["verdict"]
+        if verdict != "holds":
             break
     return found
 
@@ -261,16 +289,17 @@ def found_again(one: dict[str, Any], search: Search) -> dict[str, Any]:
         if of in one and of == "fixed_package" and package not in search.sources:
             print(f"{lock}: give --source {package}=DIR to see the fix hold", flush=True)
             continue
-        asked = one | {"package": package}
-        new = run(lock, asked, one["size"], one["model"], search)
-        found |= {f"bug {package} {name}": what for name, what in new.items()}
+        scenario, roles, at = *seen(one), (one["size"], one["model"])
+        name = f"bug {package} {key(lock, scenario, roles, *at)}"
+        if name not in search.done:
+            (found[name],) = run(lock, one | {"package": package}, *at, search).values()
     return found
 
 
 def cell(one: dict[str, Any], model: str, known: dict[str, Any]) -> str:
     said = []
     for size in one["sizes"]:
-        name = key(label(one), one.get("scenario", "lock"), one.get("roles", ""), size, model)
+        name = key(label(one), *seen(one), size, model)
         if name in known:
             said.append(f"{size} {words(known[name])}")
     return "; ".join(said)
@@ -311,7 +340,7 @@ def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
 
 def bug_row(one: dict[str, Any], known: dict[str, Any]) -> str:
     at = (one["size"], one["model"])
-    which = key("", one.get("scenario", "lock"), one.get("roles", ""), *at)
+    which = key("", *seen(one), *at)
     sources = one["package"], one.get("fixed_package", one["package"])
     results = [
         known.get(f"bug {package} {lock}{which}")

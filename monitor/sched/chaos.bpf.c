@@ -13,20 +13,17 @@ struct pt_regs {
 #else
 #include <linux/ptrace.h>
 #endif
-#include "kernel.h"
+#define SLICE_NS 3000000
+#include "plain.h"
 #include <overlock/sched_socket.h>
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
+enum { HELD = QUEUE + 1 };
 
-enum { QUEUE = 0, HELD = 1 };
-
-#define SLICE_NS 3000000
 #define LOOK_NS	 500000
 /* The kernel takes a scheduler away that leaves a thread without a CPU for longer than the timeout. */
 #define MOST_NS	   10000000000ull
 #define TIMEOUT_MS 30000
 
-static __u64 vtime_now;
 unsigned long held; /* threads that were; read by the loader */
 
 /* By thread: how long it shall have no CPU, and then until when. */
@@ -49,11 +46,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct look);
 } looks SEC(".maps");
-
-static __always_inline bool before(__u64 a, __u64 b)
-{
-	return (__s64)(a - b) < 0;
-}
 
 SEC("ksyscall/sched_yield")
 int BPF_KSYSCALL(yields, __u64 magic, __u64 ns)
@@ -108,23 +100,9 @@ static __always_inline bool hold(struct task_struct *p, __u64 enq_flags)
 	return true;
 }
 
-SEC("struct_ops/select_cpu")
-__s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
-{
-	bool idle = false;
-	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &idle);
-
-	if (idle)
-		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), SLICE_NS, 0);
-	return cpu;
-}
-
 SEC("struct_ops/enqueue")
 void BPF_PROG(enqueue, struct task_struct *p, __u64 enq_flags)
 {
-	__u64 vtime = p->scx.dsq_vtime;
-	__s32 idle;
-
 	if (hold(p, enq_flags))
 		return;
 	/* The last one here goes on: nobody would look at the queue. */
@@ -132,19 +110,8 @@ void BPF_PROG(enqueue, struct task_struct *p, __u64 enq_flags)
 		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), SLICE_NS, enq_flags);
 		return;
 	}
-	if (before(vtime, vtime_now - SLICE_NS))
-		vtime = vtime_now - SLICE_NS;
-	scx_bpf_dsq_insert_vtime(p, QUEUE, SLICE_NS, vtime, enq_flags);
-	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, NUMBER(scx_kick_flags, SCX_KICK_IDLE));
-}
-
-static __always_inline bool can_run(const struct task_struct *p, __s32 cpu)
-{
-	if (p->migration_disabled)
-		return scx_bpf_task_cpu(p) == cpu;
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	queue(p, enq_flags);
+	kick_idle(p);
 }
 
 /* True if a thread was due that may run here. */
@@ -176,28 +143,6 @@ void BPF_PROG(dispatch, __s32 cpu, struct task_struct *prev)
 {
 	if (!scx_bpf_dsq_nr_queued(HELD) || !let_go(cpu))
 		scx_bpf_dsq_move_to_local(QUEUE);
-}
-
-SEC("struct_ops/running")
-void BPF_PROG(running, struct task_struct *p)
-{
-	if (before(vtime_now, p->scx.dsq_vtime))
-		vtime_now = p->scx.dsq_vtime;
-}
-
-SEC("struct_ops/stopping")
-void BPF_PROG(stopping, struct task_struct *p, bool runnable)
-{
-	__u32 weight = p->scx.weight;
-
-	if (weight)
-		p->scx.dsq_vtime += (SLICE_NS - p->scx.slice) * 100 / weight;
-}
-
-SEC("struct_ops/enable")
-void BPF_PROG(enable, struct task_struct *p)
-{
-	p->scx.dsq_vtime = vtime_now;
 }
 
 SEC("struct_ops.s/init")

@@ -11,12 +11,10 @@
  * the time that it runs is charged. So it gains nothing in the long run, and at any time not more than
  * a slice, what it may put off, and one slice more.
  */
-#include "kernel.h"
+#include "queue.h"
 #include "shared.h"
 
 _Static_assert(OL_SLICE_PAGE_LAYOUT, "the ABI of the slice page");
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile __u64 slice_ns = 3000000;
 const volatile __u64 defer_ns = 50000;
@@ -30,12 +28,8 @@ const volatile __s32 loader;	  /* the process of overlock-sched */
 int ended;
 char reason[128];
 
-enum { QUEUE = 0 };
-
 /* The tick ends what the timer failed to end. */
 #define GUARD_NS	10000000
-
-static __u64 vtime_now; /* of the first in the queue when a thread last began to run */
 
 /* Set once a thread has a place: until then nobody looks for one. */
 bool any_place;
@@ -102,34 +96,6 @@ static __always_inline struct sched_stats *counted(void)
 		if (s_)                            \
 			s_->name += (n);           \
 	} while (0)
-
-static __always_inline __u32 step_of(__u64 ns)
-{
-	__u32 top = 0, step;
-	__u64 v = ns;
-
-	if (ns < STEPS)
-		return ns;
-	for (step = 32; step; step /= 2) {
-		if (v >> step) {
-			v >>= step;
-			top += step;
-		}
-	}
-	return (top - STEP_BITS + 1) * STEPS + (ns >> (top - STEP_BITS)) % STEPS;
-}
-
-static __always_inline bool before(__u64 a, __u64 b)
-{
-	return (__s64)(a - b) < 0;
-}
-
-static __always_inline __u64 weighted(const struct task_struct *p, __u64 ns)
-{
-	__u32 weight = p->scx.weight;
-
-	return weight ? ns * 100 / weight : ns;
-}
 
 static __always_inline struct cpu *cpu_of(const struct task_struct *p)
 {
@@ -305,14 +271,6 @@ static int over(void *map, __u32 *key, struct cpu *cpu)
 
 /* Queueing. */
 
-/* Who slept has at most a slice in hand. */
-static __always_inline __u64 vtime_of(const struct task_struct *p)
-{
-	__u64 least = vtime_now - slice_ns;
-
-	return before(p->scx.dsq_vtime, least) ? least : p->scx.dsq_vtime;
-}
-
 /*
  * For who told it of a new thread waits, and may lose its CPU in a queue meanwhile. What it takes it pays for:
  * running() takes the head start back.
@@ -329,7 +287,7 @@ __s32 BPF_PROG(select_cpu, struct task_struct *p, __s32 prev, __u64 wake_flags)
 	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev, wake_flags, &idle);
 
 	if (idle) {
-		p->scx.dsq_vtime = vtime_of(p) - head_start(p);
+		p->scx.dsq_vtime = vtime_of(p, slice_ns) - head_start(p);
 		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(), 0);
 	}
 	return cpu;
@@ -344,27 +302,17 @@ static __always_inline bool serves_cpu(const struct task_struct *p)
 SEC("struct_ops/enqueue")
 void BPF_PROG(enqueue, struct task_struct *p, __u64 enq_flags)
 {
-	__s32 idle;
-
 	if (serves_cpu(p)) {
 		scx_bpf_dsq_insert(p, NUMBER(scx_dsq_id_flags, SCX_DSQ_LOCAL), slice_given(),
 				   enq_flags | NUMBER(scx_enq_flags, SCX_ENQ_HEAD));
 		return;
 	}
-	scx_bpf_dsq_insert_vtime(p, QUEUE, slice_given(), vtime_of(p) - head_start(p), enq_flags);
-	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, NUMBER(scx_kick_flags, SCX_KICK_IDLE));
+	scx_bpf_dsq_insert_vtime(p, QUEUE, slice_given(), vtime_of(p, slice_ns) - head_start(p),
+				 enq_flags);
+	kick_idle(p);
 }
 
 /* Choosing. */
-
-static __always_inline bool can_run(const struct task_struct *p, __s32 cpu)
-{
-	if (p->migration_disabled)
-		return scx_bpf_task_cpu(p) == cpu;
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
-}
 
 /* Has the first in the queue had so much that who runs may go on? It must be clear, or turns would alternate. */
 static __always_inline bool goes_on(struct task_struct *prev, __s32 cpu)
@@ -517,9 +465,9 @@ static __always_inline void note_end(const struct cpu *cpu, __u64 now)
 	if (off <= WITHIN_NS)
 		s->within++;
 	if (before(now, end))
-		s->early[step_of(off) % PLACES]++;
+		note(s->early, off);
 	else
-		s->after[step_of(off) % PLACES]++;
+		note(s->after, off);
 }
 
 /*
@@ -566,12 +514,6 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 }
 
 /* Coming and going. */
-
-SEC("struct_ops/enable")
-void BPF_PROG(enable, struct task_struct *p)
-{
-	p->scx.dsq_vtime = vtime_now;
-}
 
 /* The thread is no more, or this scheduler: nothing is known any more. */
 SEC("struct_ops/exit_task")

@@ -25,9 +25,9 @@ enum chaos_kind {
 
 /* What the calls go on to; real.def. */
 struct chaos_real {
-#define CHAOS_REAL(type, name, version, parameters) type (*name) parameters;
+#define REAL(type, name, version, parameters) type (*name) parameters;
 #include "real.def"
-#undef CHAOS_REAL
+#undef REAL
 };
 extern struct chaos_real ol_chaos_real;
 

@@ -7,9 +7,9 @@
 #include "chaos.h"
 #include "decide.h"
 #include "diag/symbols.h"
+#include "real.h"
 #include "record.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,14 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FIRST "GLIBC_2.2.5"
-#if defined(__x86_64__)
-#define COND "GLIBC_2.3.2"
-#else
-#define COND "GLIBC_2.17"
-#endif
-#define CLOCK "GLIBC_2.30"
-#define C11   "GLIBC_2.28"
 #define BILLION UINT64_C(1000000000)
 
 struct chaos_real ol_chaos_real;
@@ -57,12 +49,6 @@ static __thread struct {
 	struct chaos_thread *row;
 } self;
 static pthread_key_t at_exit;
-
-static void refuse(const char *what, const char *why)
-{
-	dprintf(STDERR_FILENO, "overlock: %s %s\n", what, why);
-	_exit(125);
-}
 
 /* Hashes. */
 
@@ -393,22 +379,11 @@ void ol_chaos_wait_end(struct chaos_site *s, uint64_t began)
 
 /* The start. */
 
-static void find(void *function, const char *name, const char *version)
+static void find_all(void)
 {
-	void *found = dlvsym(RTLD_NEXT, name, version);
-
-	if (!found)
-		found = dlsym(RTLD_NEXT, name);
-	if (!found)
-		refuse(name, "needs glibc 2.36 or later; run without overlock");
-	memcpy(function, &found, sizeof(found));
-}
-
-static void find_real(void)
-{
-#define CHAOS_REAL(type, name, version, parameters) find(&ol_chaos_real.name, #name, version);
+#define REAL(type, name, version, parameters) find_real(&ol_chaos_real.name, #name, version);
 #include "real.def"
-#undef CHAOS_REAL
+#undef REAL
 }
 
 static uint32_t kind_bit(const char *name, size_t n)
@@ -523,7 +498,7 @@ void ol_chaos_begin(void)
 	if (begun)
 		return;
 	begun = true;
-	find_real();
+	find_all();
 	ol_run_objects_start();
 	read_settings();
 	pthread_atfork(0, in_parent, in_child);

@@ -4,9 +4,9 @@
  * holds: it takes none, calls no malloc(), and is no cancellation point.
  */
 #include "diag/symbols.h"
+#include "real.h"
 #include "recorder.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <overlock/ops.h>
@@ -17,15 +17,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define FIRST "GLIBC_2.2.5"
-#if defined(__x86_64__)
-#define COND "GLIBC_2.3.2"
-#else
-#define COND "GLIBC_2.17"
-#endif
-#define CLOCK "GLIBC_2.30"
-#define C11   "GLIBC_2.28"
 
 /* A thread that has been away for longer looks how much of that it had a CPU. To look takes half a microsecond. */
 static const uint64_t LONG_NS = 20000;
@@ -46,12 +37,6 @@ static __thread struct {
 	uint64_t looked; /* ticks: when the following were read */
 	uint64_t cpu_us, switches;
 } self;
-
-static void refuse(const char *what, const char *why)
-{
-	dprintf(STDERR_FILENO, "overlock: %s %s\n", what, why);
-	_exit(125);
-}
 
 /* splitmix64's finaliser (Steele, Lea, Flood 2014). */
 static uint64_t mixed(uint64_t x)
@@ -352,22 +337,11 @@ void ol_record_woken(const volatile void *lock, const void *caller)
 
 /* The start. */
 
-static void find(void *function, const char *name, const char *version)
+static void find_all(void)
 {
-	void *found = dlvsym(RTLD_NEXT, name, version);
-
-	if (!found)
-		found = dlsym(RTLD_NEXT, name);
-	if (!found)
-		refuse(name, "needs glibc 2.34 or later; run without --record");
-	memcpy(function, &found, sizeof(found));
-}
-
-static void find_real(void)
-{
-#define RECORD_REAL(type, name, version, parameters) find(&ol_record_real.name, #name, version);
-#include "real.def"
-#undef RECORD_REAL
+#define REAL(type, name, version, parameters) find_real(&ol_record_real.name, #name, version);
+#include "../real.def"
+#undef REAL
 }
 
 /* One process may be several programs, one after another. Null: without a file nothing is recorded. */
@@ -462,7 +436,7 @@ void ol_record_begin(void)
 
 	if (ol_record_real.pthread_mutex_lock)
 		return;
-	find_real();
+	find_all();
 	ol_record_idle = true;
 	errno = saved;
 }

@@ -16,9 +16,9 @@
 #include <time.h>
 
 struct record_real {
-#define RECORD_REAL(type, name, version, parameters) type (*name) parameters;
-#include "real.def"
-#undef RECORD_REAL
+#define REAL(type, name, version, parameters) type (*name) parameters;
+#include "../real.def"
+#undef REAL
 };
 extern struct record_real ol_record_real;
 

@@ -10,7 +10,8 @@ from overlock_tools.model.paper_settings import cited
 from overlock_tools.modelcheck.chart import chart
 from overlock_tools.modelcheck.job import Job, Size, Subject
 from overlock_tools.modelcheck.outcome import Outcome
-from tests.check.claim_cases import HERE, Result, Run, all_runs, ids, listed, options, said
+from tests.check.checking import ids, listed, options
+from tests.check.claim_cases import HERE, Result, Run, all_runs, said
 from tests.conftest import TOP
 
 PAGES = (TOP / "docs/claims.md", *sorted(TOP.glob("docs/results/claims*.md")))

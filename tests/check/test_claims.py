@@ -6,7 +6,8 @@ import re
 import pytest
 
 from tests.check import claims_page as page
-from tests.check.claim_cases import Run, all_runs, ids
+from tests.check.checking import ids
+from tests.check.claim_cases import Run, all_runs
 from tests.conftest import TOP
 
 RUNS = all_runs()

@@ -9,7 +9,6 @@ build/tests/mutants.json is what was found."""
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from tests.check.checking import last_word, options
 from tests.conftest import BUILD, TOP
 
-CHECKER = BUILD / "native/overlock-check"
 FOLDER = TOP / "tests/mutants"
 SECONDS = 300  # ends only what is far from a smallest run
 FEWEST = 3  # caught by the checker, of each lock
@@ -30,47 +29,19 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Run:
-    """`2x1 tso timed expiry=1 tau=inf`, as options."""
-
-    text: str
-
-    def options(self) -> list[str]:
-        size, model, scenario, *more = self.text.split()
-        contexts, acquisitions = size.split("x")
-        options = ["--contexts", contexts, "--acquisitions", acquisitions]
-        options += ["--model", model, "--scenario", scenario]
-        for word in more:
-            name = word.partition("=")[0]
-            if word in ("no-timeouts", "no-transactions"):
-                options.append(f"--{word}")
-            elif word in ("pct", "walk"):
-                options += ["--search", word, "--seed", "1"]
-            elif name == "clock":
-                options += ["--clock", word.partition("=")[2]]
-            else:
-                options += ["--tune" if name in TUNABLES else "--budget", word]
-        return options
-
-
-@dataclass(frozen=True)
 class Mutant:
     name: str
     lock: str
     broken: str
     famous: str
     caught_as: frozenset[str]
-    check: Run
-    holds: Run | None
+    check: str
+    holds: str | None
 
 
-def names(definitions: str, macro: str) -> list[str]:
-    text = (TOP / "include/overlock" / definitions).read_text()
-    return re.findall(rf"^{macro}\((\w+),", text, re.MULTILINE)
-
-
-TUNABLES = names("tunables.def", "OL_TUNABLE")
-LOCKS = names("locks.def", "OL_LOCK")
+LOCKS = re.findall(
+    r"^OL_LOCK\((\w+),", (TOP / "include/overlock/locks.def").read_text(), re.MULTILINE
+)
 
 
 def headers(path: Path) -> dict[str, str]:
@@ -87,30 +58,20 @@ def read(path: Path) -> Mutant:
         fields["Broken"],
         fields.get("Famous", ""),
         frozenset(fields["Caught as"].split("|")),
-        Run(fields["Check"]),
-        Run(fields["Holds"]) if "Holds" in fields else None,
+        fields["Check"],
+        fields.get("Holds"),
     )
 
 
 ALL = [read(path) for path in sorted([*FOLDER.glob("*.patch"), *FOLDER.glob("*.h")])]
-MUTANTS = [mutant for mutant in ALL if not mutant.check.text.startswith(BEYOND)]
+MUTANTS = [mutant for mutant in ALL if not mutant.check.startswith(BEYOND)]
 HOLDING = [mutant for mutant in MUTANTS if mutant.holds]
 
 
-def explore(mutant: Mutant, run: Run, *more: str) -> Row:
+def explore(mutant: Mutant, run: str, *more: str) -> Row:
     """The last line of overlock-check, which says how it ended whatever it was."""
     library = BUILD / f"tests/mutants/{mutant.name}.so"
-    ran = subprocess.run(
-        [CHECKER, "--load", library, *run.options(), "--seconds", str(SECONDS), *more],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=3 * SECONDS,
-    )
-    assert ran.returncode in (0, 1, 3), f"{ran.args}\n{ran.stderr}"
-    result = json.loads(ran.stdout.splitlines()[-1])["result"]
-    assert isinstance(result, dict)
-    return result
+    return last_word("--load", library, *options(run), "--seconds", str(SECONDS), *more)
 
 
 def row(mutant: Mutant, result: Row) -> Row:
@@ -124,7 +85,7 @@ def row(mutant: Mutant, result: Row) -> Row:
         "found": failure.get("property"),
         "how": failure.get("how"),
         "replay": failure.get("replay"),
-        "run": mutant.check.text,
+        "run": mutant.check,
         "executions": result["executions"],
         "seconds": result["seconds"],
     }

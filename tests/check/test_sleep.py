@@ -3,8 +3,6 @@
 locks of each kind: exclusion, no wake-up is lost, and nobody spins for ever for a holder that has
 lost its CPU for good."""
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,9 @@ import pytest
 
 from overlock_tools.measure import header_locks
 from overlock_tools.model import defs
-from tests.conftest import BUILD, TOP
+from tests.check import checking
+from tests.check.checking import changed, failure
+from tests.conftest import TOP
 
 SLEEPERS = TOP / "preload/sleepers.h"
 TRAITS = "OL_FIFO", "OL_LATE_FIFO", "OL_NEEDS_NODES"  # those that sleepers.h asks for
@@ -38,20 +38,8 @@ def header(lock: str, folder: Path, sleepers: Path = SLEEPERS, looks: bool = Fal
 
 
 def check(subject: Path, scenario: str, size: str, model: str) -> dict[str, Any]:
-    """The checker's last word."""
     compiled = header_locks.compile_subject(subject, subject.parent)
-    contexts, acquisitions = size.split("x")
-    command = [str(BUILD / "native/overlock-check"), f"--load={compiled}"]
-    command += ["--scenario", scenario, "--model", model]
-    command += ["--contexts", contexts, "--acquisitions", acquisitions]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert isinstance(result["result"], dict)
-    return result["result"]
-
-
-def failure(result: dict[str, Any]) -> str:
-    return result["failure"]["property"] if result["failure"] else ""
+    return checking.check(compiled, f"{scenario} {size} {model}")
 
 
 @pytest.mark.parametrize("lock", KINDS)
@@ -98,8 +86,7 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_is_caught(tmp_path: Path, name: str) -> None:
     right, wrong, size = MUTANTS[name]
-    text = SLEEPERS.read_text()
-    assert text.count(right) == 1, f"{name}: {SLEEPERS.name} has changed"
+    here = ('"wait.h"', f'"{TOP}/preload/wait.h"')
     mutant = tmp_path / "sleepers.h"
-    mutant.write_text(text.replace(right, wrong).replace('"wait.h"', f'"{TOP}/preload/wait.h"'))
+    mutant.write_text(changed(SLEEPERS.read_text(), (right, wrong), here))
     assert failure(check(header("ticket", tmp_path, mutant), "lock", size, "sc")), name

@@ -81,6 +81,42 @@ def seed(most: int | None = None) -> Option:
     return click.option("--seed", type=kind, help="Seed of the order in each round.")
 
 
+def stops(who: str, where: str, runs: int, length: str) -> Option:
+    """When a thread or a vCPU loses its CPU, and for how long."""
+    return together(
+        click.option(
+            "--runs",
+            type=click.IntRange(1, 1_000_000),
+            default=runs,
+            show_default=True,
+            help="Number of runs; each has the next seed.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**63),
+            default=1,
+            show_default=True,
+            help="Seed of the first run. The same seed makes the same decisions; an even one has "
+            f"some of the {where} alone.",
+        ),
+        click.option(
+            "--rate",
+            type=Within(0, 1),
+            default=0.05,
+            show_default=True,
+            help=f"Share of the visits of a site at which the {who} loses its CPU; after 64 visits "
+            "less and less. 0: none, for comparison.",
+        ),
+        click.option(
+            "--length",
+            default=length,
+            show_default=True,
+            metavar="TIME[..TIME]",
+            help=f"Time for which a {who} has no CPU.",
+        ),
+    )
+
+
 def folder(what: str, default: str | None = None) -> Option:
     """A default, or it must be given."""
     return click.option(

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What `overlock guest` does: from what was asked to what is said."""
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,24 +66,13 @@ def boot(options: dict[str, Any]) -> int:
 
 
 def console(options: dict[str, Any]) -> int:
-    """QEMU on this terminal: its Ctrl-C is the guest's, and it ends with us."""
     locks.checked(options["lock"])
     on = prepared(options)
     if on.accel.name == nested.NAME:
         raise Fail("a nested guest has no console; use another --accel, or `guest run`")
     spec = on.spec(options["lock"], options["smp"])
     spec = replace(spec, words=(*spec.words, "loglevel=6"))
-    if not os.isatty(0):
-        raise Fail("a console needs a terminal; use `overlock guest run` in scripts")
-    terminal().print("leave with `exit`, or stop QEMU with Ctrl-A x")
-    child = subprocess.Popen(vm.dies_with_us(spec.at_terminal()))
-    try:
-        return FAILED if child.wait() else 0
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    finally:
-        child.kill()
-        child.wait()
+    return vm.console(spec, "use `overlock guest run`")
 
 
 @dataclass

@@ -2,11 +2,9 @@
 """Locks in user space under `overlock sched` and under the kernel's own scheduler, in one guest."""
 
 import json
-import os
 import random
 import shlex
 import statistics
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ from typing import Any
 from overlock_tools.kernel import placement, scx, scx_programs, vm
 from overlock_tools.kernel.channel import Ended, Late
 from overlock_tools.system import files
-from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.system.errors import FAILED, Fail
 from overlock_tools.system.terminal import console as terminal
 
 KERNEL = "kernel"
@@ -195,7 +193,7 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
 def run(options: dict[str, Any]) -> int:
     options["threads"] = options["threads"] or [4 * options["smp"]]
     if options["console"]:
-        return _console(options)
+        return vm.console(_spec(options), "give --command")
     with guest(options) as told:
         result = {"guest": told.facts, "smp": options["smp"], **_results(told, options)}
     if options["json_file"]:
@@ -216,18 +214,3 @@ def _results(told: vm.Told, options: dict[str, Any]) -> dict[str, Any]:
         for key, row in rows.items()
     ]
     return {"cells": cells, "schedulers": counted}
-
-
-def _console(options: dict[str, Any]) -> int:
-    if not os.isatty(0):
-        raise Fail("a console needs a terminal; give --command in scripts")
-    booting = _spec(options)
-    terminal().print("leave with `exit`, or stop QEMU with Ctrl-A x")
-    child = subprocess.Popen(vm.dies_with_us(booting.at_terminal()))
-    try:
-        return FAILED if child.wait() else 0
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    finally:
-        child.kill()
-        child.wait()

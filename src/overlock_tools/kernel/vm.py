@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -22,7 +23,8 @@ from overlock_tools.kernel.placement import Placement
 from overlock_tools.kernel.qmp import Monitor
 from overlock_tools.measure.conditions import proc
 from overlock_tools.system import machine
-from overlock_tools.system.errors import FAILED, MISSING, Fail
+from overlock_tools.system.errors import FAILED, INTERRUPTED, MISSING, Fail
+from overlock_tools.system.terminal import console as terminal
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MB = 512
@@ -130,6 +132,21 @@ def dies_with_us(command: Sequence[str]) -> list[str]:
         if not shutil.which(tool):
             raise Fail(f"{tool} is missing; install {package}, or run `make guest`", MISSING)
     return ["setpriv", "--pdeathsig", "KILL", "--", *command]
+
+
+def console(spec: "Spec", else_use: str) -> int:
+    """QEMU on this terminal: its Ctrl-C is the guest's, and it ends with us."""
+    if not os.isatty(0):
+        raise Fail(f"a console needs a terminal; {else_use} in scripts")
+    terminal().print("leave with `exit`, or stop QEMU with Ctrl-A x")
+    child = subprocess.Popen(dies_with_us(spec.at_terminal()))
+    try:
+        return FAILED if child.wait() else 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        child.kill()
+        child.wait()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from overlock_tools.render import plots
 from overlock_tools.render.canvas import GREY, INK, LETTER, SERIES, SMALL, WIDTH, Frame, Sheet
 from overlock_tools.simulate.grid import LIKE_BEST, Grid
-from overlock_tools.simulate.svg import themed
+from overlock_tools.simulate.svg import LEGEND, themed
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 
@@ -159,14 +159,7 @@ def _legend(sheet: Sheet, keys: Sequence[Key], marked: bool, height: float) -> N
         handles=handles,
         loc="upper left",
         bbox_to_anchor=(0.1 / WIDTH, top / sheet.height),
-        ncols=2,
-        frameon=False,
-        fontsize=SMALL,
-        labelcolor=INK,
-        handlelength=1.6,
-        labelspacing=0.25,
-        borderpad=0,
-        borderaxespad=0.2,
+        **LEGEND,
     )
     if marked:
         sheet.text(0.1, sheet.below + 0.06, "●  measured natively, too")

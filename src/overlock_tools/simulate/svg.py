@@ -49,6 +49,16 @@ LOOKS = {
     HELD_OFF: Look(GREEN, hatch="///", alpha=0.45),
     FREE: Look(PINK, hatch="\\\\\\"),
 }
+LEGEND = {
+    "ncols": 2,
+    "frameon": False,
+    "fontsize": SMALL,
+    "labelcolor": INK,
+    "handlelength": 1.6,
+    "labelspacing": 0.25,
+    "borderpad": 0,
+    "borderaxespad": 0.2,
+}
 WORDS = {
     states.RUNNING: "runs without the lock",
     states.HOLDING: "holds the lock",
@@ -246,14 +256,7 @@ def _legend(axes: Axes, keyed: Sequence[str], height: float) -> None:
         loc="upper left",
         bbox_to_anchor=(0.1 / WIDTH, (axes.get_position().y0 * height - AXIS) / height),
         bbox_transform=axes.figure.transFigure,
-        ncols=2,
-        frameon=False,
-        fontsize=SMALL,
-        labelcolor=INK,
-        handlelength=1.6,
-        labelspacing=0.25,
-        borderpad=0,
-        borderaxespad=0.2,
+        **LEGEND,
     )
 
 

@@ -3,15 +3,14 @@
 that gives up takes none along, and the memory may be freed once the waits have returned. Each
 mutant lacks one of these."""
 
-import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.conftest import BUILD, TOP
+from tests.check import checking
+from tests.check.checking import changed, check, failure
+from tests.conftest import TOP
 
 HERE = Path(__file__).parent
 HEADER = TOP / "include/overlock/cond.h"
@@ -23,45 +22,8 @@ WALK = ("--search=walk", "--seed=1", "--executions=20000")
 
 
 def compiled(folder: Path, *flags: str, lock: str = "ttas", header: str | None = None) -> Path:
-    if header is not None:
-        (folder / "overlock").mkdir()
-        (folder / "overlock/cond.h").write_text(header)
-    out = folder / "condition.so"
-    options = [
-        "-std=c++20",
-        "-O1",
-        "-fPIC",
-        "-shared",
-        "-DOL_PORT_SIM",
-        f"-DLOCK={lock}",
-        f"-DHEADER=<overlock/lock/{lock}.h>",
-        *flags,
-    ]
-    includes = [f"-I{folder}", f"-I{TOP}", f"-I{TOP}/include"]
-    command = ["g++", *options, *includes, str(HERE / "condition.cpp"), "-o", str(out)]
-    subprocess.run(command, check=True)
-    return out
-
-
-def check(library: Path, asked: str, *more: str) -> dict[str, Any]:
-    """The checker's last word on `wait 3x1 wwb tso`: scenario, size, roles, model."""
-    scenario, size, *rest = asked.split()
-    contexts, acquisitions = size.split("x")
-    command = [str(BUILD / "native/overlock-check"), f"--load={library}", f"--scenario={scenario}"]
-    command += [f"--contexts={contexts}", f"--acquisitions={acquisitions}"]
-    for word in rest:
-        command.append(
-            f"--model={word}" if word in ("sc", "tso", "c11") else f"--roles={word}",
-        )
-    done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1, 3), done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])["result"]
-    assert isinstance(result, dict)
-    return result
-
-
-def failure(result: dict[str, Any]) -> str:
-    return str(result["failure"]["property"]) if result["failure"] else ""
+    mutant = None if header is None else (HEADER.name, header)
+    return checking.compiled(HERE / "condition.cpp", folder, *flags, lock=lock, header=mutant)
 
 
 @pytest.fixture(scope="module")
@@ -195,8 +157,6 @@ MUTANTS = [
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught(tmp_path: Path, mutant: Mutant) -> None:
-    text = HEADER.read_text()
-    assert text.count(mutant.right) == 1
-    header = text.replace(mutant.right, mutant.wrong)
+    header = changed(HEADER.read_text(), (mutant.right, mutant.wrong))
     library = compiled(tmp_path, *mutant.flags, header=header)
     assert failure(check(library, mutant.asked, *mutant.more)) == mutant.caught_as

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.check.checking import changed
 from tests.conftest import TOP
 
 TEXT = (TOP / "examples/malthusian.h").read_text()
@@ -24,12 +25,8 @@ MUTANTS = {
 
 
 def check(folder: Path, *changes: tuple[str, str]) -> subprocess.CompletedProcess[str]:
-    text = TEXT
-    for old, new in (OFTEN, *changes):
-        assert text.count(old) == 1
-        text = text.replace(old, new)
     header = folder / "malthusian.h"
-    header.write_text(text)
+    header.write_text(changed(TEXT, OFTEN, *changes))
     command = [sys.executable, "-m", "overlock_tools", "check", str(header), "--size", "4x3"]
     return subprocess.run([*command, *WALKS], capture_output=True, text=True, check=False)
 

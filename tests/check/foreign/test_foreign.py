@@ -2,7 +2,6 @@
 """Locks in C, instrumented by GCC: futexes, condition variables, semaphores, plain variables,
 stacks and variables of a file, each with its faults. Each mutant shows a part of the checker."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -13,42 +12,25 @@ import pytest
 
 from overlock_tools.modelcheck import foreign
 from overlock_tools.system.errors import Fail
-from tests.conftest import BUILD, TOP
+from tests.check import checking
+from tests.conftest import TOP
 
 HERE = Path(__file__).parent
 HOLDS = "holds"
 
 
-def check(folder: Path, file: str, flags: str, *options: str) -> dict[str, Any]:
-    """The checker's last word."""
-    return checked(foreign.compile_file(HERE / file, folder, None, flags), *options)
+def check(folder: Path, file: str, flags: str, asked: str, *options: str) -> dict[str, Any]:
+    return checked(foreign.compile_file(HERE / file, folder, None, flags), asked, *options)
 
 
-def checked(compiled: Path, *options: str) -> dict[str, Any]:
-    command = [str(BUILD / "native/overlock-check"), f"--load={compiled}", "--budget=spurious=0"]
-    done = subprocess.run(
-        [*command, *options], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode in (0, 1), done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])["result"]
-    assert isinstance(result, dict)
-    return result
+def checked(compiled: Path, asked: str, *options: str) -> dict[str, Any]:
+    return checking.check(compiled, asked, "--budget=spurious=0", *options)
 
 
 def verdict(result: dict[str, Any]) -> str:
     if result["failure"]:
         return str(result["failure"]["property"])
     return HOLDS if result["exhausted"] else "open"
-
-
-def of(text: str) -> list[str]:
-    """`wait 3x1 wwb tso`: scenario, size, roles, model."""
-    scenario, size, *rest = text.split()
-    contexts, acquisitions = size.split("x")
-    roles = next((word for word in rest if word not in ("sc", "tso", "c11")), "")
-    model = next((word for word in rest if word in ("sc", "tso", "c11")), "sc")
-    said = [f"--scenario={scenario}", f"--contexts={contexts}", f"--acquisitions={acquisitions}"]
-    return [*said, f"--model={model}", *([f"--roles={roles}"] if roles else [])]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +67,7 @@ def of(text: str) -> list[str]:
     ],
 )
 def test_fault_is_named(tmp_path: Path, file: str, flags: str, asked: str, expected: str) -> None:
-    assert verdict(check(tmp_path, file, flags, *of(asked))) == expected
+    assert verdict(check(tmp_path, file, flags, asked)) == expected
 
 
 @pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
@@ -103,7 +85,7 @@ def test_fault_is_named(tmp_path: Path, file: str, flags: str, asked: str, expec
     ],
 )
 def test_lock_in_rust(tmp_path: Path, flags: str, asked: str, expected: str) -> None:
-    assert verdict(check(tmp_path, "waiting.rs", flags, *of(asked))) == expected
+    assert verdict(check(tmp_path, "waiting.rs", flags, asked)) == expected
 
 
 REGISTRY = Path("/usr/share/cargo/registry")  # of Debian's packages
@@ -125,7 +107,7 @@ def test_source_of_others(tmp_path: Path, lock: str, expected: str) -> None:
     """What a compare-exchange that fails acquires makes the difference."""
     file = TOP / f"check/foreign/{lock}.rs"
     compiled = foreign.compile_file(file, tmp_path, REGISTRY)
-    assert verdict(checked(compiled, "--budget=expiry=0", *of("lock 2x1 c11"))) == expected
+    assert verdict(checked(compiled, "lock 2x1 c11", "--budget=expiry=0")) == expected
 
 
 @pytest.mark.parametrize(
@@ -134,18 +116,18 @@ def test_source_of_others(tmp_path: Path, lock: str, expected: str) -> None:
 )
 def test_passes_are_counted(tmp_path: Path, file: str, flags: str, passed: int) -> None:
     """Of a context that waits: none in a queue, all in a lock that anybody may take."""
-    result = check(tmp_path, file, flags, "--budget=expiry=0", *of("order 2x3"))
+    result = check(tmp_path, file, flags, "order 2x3", "--budget=expiry=0")
     assert result["notes"]["passed_waiting"] == passed
 
 
 def test_loop_of_two_loads_waits(tmp_path: Path) -> None:
     """Rather than turn for ever while the holder does not run."""
-    assert check(tmp_path, "plain.c", "-DPAIR", *of("lock 2x1"))["steps"] < 10_000
+    assert check(tmp_path, "plain.c", "-DPAIR", "lock 2x1")["steps"] < 10_000
 
 
 def test_failure_names_lines_of_the_source(tmp_path: Path) -> None:
     """And its schedule repeats it."""
-    result = check(tmp_path, "waiting.c", "-DSEMAPHORE -DMUTANT=reads_late", *of("frees 2x1"))
+    result = check(tmp_path, "waiting.c", "-DSEMAPHORE -DMUTANT=reads_late", "frees 2x1")
     lines = (HERE / "waiting.c").read_text().splitlines()
     said = [event for event in result["failure"]["events"] if event["file"] == "waiting.c"]
     assert "memory_order" in lines[said[-1]["line"] - 1]
@@ -153,7 +135,7 @@ def test_failure_names_lines_of_the_source(tmp_path: Path) -> None:
         tmp_path,
         "waiting.c",
         "-DSEMAPHORE -DMUTANT=reads_late",
-        *of("frees 2x1"),
+        "frees 2x1",
         f"--replay={result['failure']['replay']}",
     )
     assert verdict(again) == verdict(result)
@@ -164,8 +146,8 @@ def test_order_can_be_weakened(tmp_path: Path) -> None:
     text = (HERE / "waiting.c").read_text().splitlines()
     line = 1 + next(n for n, at in enumerate(text) if "&a->lock, 0, memory_order_release" in at)
     weak = f"--weaken=waiting.c:{line}:release"
-    assert verdict(check(tmp_path, "waiting.c", "", *of("lock 2x1 c11"))) == HOLDS
-    assert "happens-before" in verdict(check(tmp_path, "waiting.c", "", *of("lock 2x1 c11"), weak))
+    assert verdict(check(tmp_path, "waiting.c", "", "lock 2x1 c11")) == HOLDS
+    assert "happens-before" in verdict(check(tmp_path, "waiting.c", "", "lock 2x1 c11", weak))
 
 
 def test_texts_are_brought_without_their_includes(tmp_path: Path) -> None:

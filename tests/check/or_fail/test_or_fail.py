@@ -2,15 +2,14 @@
 """Acquisition that fails (include/overlock/or_fail.h) in the model checker: a circle of waits is
 always noticed, and what is no circle never fails. Each mutant lacks one of these."""
 
-import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import BUILD, TOP
+from tests.check import checking
+from tests.conftest import TOP
 
 HERE = Path(__file__).parent
 HEADER = TOP / "include/overlock/or_fail.h"
@@ -24,41 +23,17 @@ LOOKS = "--budget=expiry=2"  # so often a context looks although others could go
 def compiled(
     folder: Path, contexts: int, *flags: str, lock: str = "ttas", header: str | None = None
 ) -> Path:
-    if header is not None:
-        (folder / "overlock").mkdir()
-        (folder / "overlock/or_fail.h").write_text(header)
-    out = folder / "or_fail.so"
-    options = [
-        "-std=c++20",
-        "-O1",
-        "-fPIC",
-        "-shared",
-        "-DOL_PORT_SIM",
-        f"-DLOCK={lock}",
-        f"-DHEADER=<overlock/lock/{lock}.h>",
-    ]
-    options += [f"-DCONTEXTS={contexts}", *flags]
-    includes = [f"-I{folder}", f"-I{TOP}", f"-I{TOP}/include"]
-    subprocess.run(
-        ["g++", *options, *includes, str(HERE / "or_fail.cpp"), "-o", str(out)], check=True
-    )
-    return out
+    mutant = None if header is None else (HEADER.name, header)
+    flags = (f"-DCONTEXTS={contexts}", *flags)
+    return checking.compiled(HERE / "or_fail.cpp", folder, *flags, lock=lock, header=mutant)
 
 
 def check(library: Path, size: str, model: str, *more: str) -> dict[str, Any]:
-    """The checker's last word."""
-    contexts, acquisitions = size.split("x")
-    command = [str(BUILD / "native/overlock-check"), f"--load={library}", "--scenario=lock"]
-    command += [f"--contexts={contexts}", f"--acquisitions={acquisitions}", f"--model={model}"]
-    done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1, 3), done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])["result"]
-    assert isinstance(result, dict)
-    return result
+    return checking.check(library, f"lock {size} {model}", *more)
 
 
 def failure(result: dict[str, Any]) -> str:
-    return str(result["failure"]["how"]) if result["failure"] else ""
+    return checking.failure(result, "how")
 
 
 def test_two_that_wait_for_each_other_are_noticed(tmp_path: Path) -> None:
@@ -130,10 +105,7 @@ MUTANTS = [
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught(tmp_path: Path, mutant: Mutant) -> None:
-    header = HEADER.read_text()
-    for right, wrong in mutant.changes:
-        assert header.count(right) == 1
-        header = header.replace(right, wrong)
+    header = checking.changed(HEADER.read_text(), *mutant.changes)
     library = compiled(tmp_path, mutant.contexts, *mutant.flags, header=header)
     size, how = ("1", ()) if ROWS in mutant.flags else ("2", (LOOKS, *WALK))
     result = check(library, f"{mutant.contexts}x{size}", "sc", *how)

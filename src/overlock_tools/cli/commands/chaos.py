@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from overlock_tools.chaos import settings
-from overlock_tools.cli.options import Within, completing
+from overlock_tools.cli.options import Within, completing, stops
 
 
 @click.command(
@@ -16,36 +16,7 @@ from overlock_tools.cli.options import Within, completing
     "usage, 3 something is not built, 125 PROGRAM cannot be preloaded, 126 it cannot be executed, "
     "127 it was not found, 130 interrupted.",
 )
-@click.option(
-    "--runs",
-    type=click.IntRange(1, 1_000_000),
-    default=20,
-    show_default=True,
-    help="Number of runs; each has the next seed.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63),
-    default=1,
-    show_default=True,
-    help="Seed of the first run. The same seed makes the same decisions; an even one has some of "
-    "the kinds of sites alone.",
-)
-@click.option(
-    "--rate",
-    type=Within(0, 1),
-    default=0.05,
-    show_default=True,
-    help="Share of the visits of a site at which the thread loses its CPU; after 64 visits "
-    "by one thread less and less.",
-)
-@click.option(
-    "--length",
-    default="1ms..20ms",
-    show_default=True,
-    metavar="TIME[..TIME]",
-    help="Time for which a thread has no CPU.",
-)
+@stops("thread", "kinds of sites", runs=20, length="1ms..20ms")
 @click.option(
     "--at",
     metavar="KIND,...",

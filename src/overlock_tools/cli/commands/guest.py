@@ -418,36 +418,8 @@ def instructions(**given: Any) -> int:
     help="Torture test of the kernel's to run meanwhile.",
 )
 @options.parameters("Parameter of the test, such as torture_type=spin_lock_irq; repeatable.")
-@click.option(
-    "--runs",
-    type=click.IntRange(1, 1_000_000),
-    default=4,
-    show_default=True,
-    help="Number of runs, each after a boot; each has the next seed.",
-)
-@options.seconds(0.1, 5.0, "Time of the test in a run.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63),
-    default=1,
-    show_default=True,
-    help="Seed of the first run. An even one has some of the moments alone.",
-)
-@click.option(
-    "--rate",
-    type=Within(0, 1),
-    default=0.05,
-    show_default=True,
-    help="Share of the visits of a call at which the vCPU loses its CPU; after 64 visits less and "
-    "less. 0: none, for comparison.",
-)
-@click.option(
-    "--length",
-    default="1ms..200ms",
-    show_default=True,
-    metavar="TIME[..TIME]",
-    help="Time for which a vCPU has no CPU.",
-)
+@options.seconds(0.1, 5.0, "Time of the test in a run, each after a boot.")
+@options.stops("vCPU", "moments", runs=4, length="1ms..200ms")
 @click.option(
     "--at",
     metavar="MOMENT,...",
