@@ -80,6 +80,21 @@ TEST(Runs, SleepersLookRarelyWhileALockIsHeldForLong) {
     EXPECT_LT(parks, 40 * 16); // 25 each within a second; each lease, it were 4000
 }
 
+// The first that gets it after that does not come back soon: its release wakes the next.
+TEST(Runs, AReleaseWakesTheNextAfterALockWasHeldForLong) {
+    Json p = plan("overlock", 16, 2, 5000);
+    p["guests"][0]["workload"] = "mix";
+    p["guests"][0]["mix"] = {
+        {"think", {{"mean_ns", 1000}}},
+        {"wait", {{"every", 1}, {"length", {{"mean_ns", 200'000'000}}}}},
+        {"locks", {{{"section", {{"bins_ns", {{100, 100, 15}, {300'000'000, 300'000'000, 1}}}}}}}}};
+    auto s = run(p);
+    uint64_t kicks = 0;
+    for (auto &t : s->guests()[0]->tasks)
+        kicks += t->counts.kicks;
+    EXPECT_GT(2 * kicks, s->guests()[0]->handovers.number);
+}
+
 TEST(Runs, CountTurnsSectionsAndWaits) {
     auto s = run(plan("ticket", 3, 3));
     const Guest &g = *s->guests()[0];

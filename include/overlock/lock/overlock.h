@@ -22,8 +22,8 @@
  * next release wakes one.
  *
  * Sleepers look again by the clock, so a wake-up that is lost, or goes to another lock's sleeper, costs time
- * only. They look less and less often while nobody releases the lock. All state but the word is a hint in slots
- * that locks share.
+ * only. They look less and less often while nobody releases the lock; when one gets it then, its release wakes
+ * the next. All state but the word is a hint in slots that locks share.
  *
  *   31       26 25                       4  3  2  1  0
  *  +-----------+--------------------------+--+--+--+--+
@@ -93,7 +93,8 @@ enum { OL_OVL_TURN, OL_OVL_WORDS };
 #define OL_OVL_EXCESS	1u
 #define OL_OVL_THEN	2u
 #define OL_OVL_ID	128u
-#define OL_OVL_LOOKS	8u	/* 64 ms between them, at most */
+#define OL_OVL_LOOKS	8u	/* at most 256 leases between them: 64 ms */
+#define OL_OVL_RARE	3u	/* so many in vain: the others may look as rarely, and have to be woken */
 
 /* Keys of those who park. */
 #define OL_OVL_CLAIMANT	1u
@@ -257,7 +258,7 @@ static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint3
 		ol_earlier(again, until));
 	now = ol_load_relaxed(ol_ovl_wakes(l));
 	me->woken = !me->claim && now != seen;
-	me->called = me->woken && (now & OL_OVL_CALLED);
+	me->called = me->looks >= OL_OVL_RARE || (me->woken && (now & OL_OVL_CALLED));
 }
 
 /* `asks` LEAVES not to look whether the lock is free, or WAKE to call. */
