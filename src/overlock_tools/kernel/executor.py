@@ -65,6 +65,10 @@ class Broken(Exception):
     """A load ended with an error in its guest."""
 
 
+class Died(Impossible):
+    """The guest, or the machine beneath it, ended or fell silent under its load."""
+
+
 class Boots(Protocol):
     """Guests up and listening, as vm.booted has them."""
 
@@ -110,9 +114,16 @@ class Rig:
             except Broken as error:
                 if not left:
                     raise Fail(str(error), FAILED) from error
-                result.native["loads_failed"] = result.native.get("loads_failed", 0) + 1
-                self.tell(f"{error}; trying again")
+                self._again(result, error)
+            except Died as error:
+                if not left:
+                    raise
+                self._again(result, error)
         raise AssertionError
+
+    def _again(self, result: Result, error: Exception) -> None:
+        result.native["loads_failed"] = result.native.get("loads_failed", 0) + 1
+        self.tell(f"{error}; trying again")
 
 
 def note(result: Result, variant: str, guests: Sequence[Told]) -> None:
@@ -175,9 +186,9 @@ def _loaded(
         answers = [_answer(guest, load, limit, until) for guest in guests]
         used = Used.now(guests).over(before, max(answer.seconds for answer in answers))
     except Ended as error:
-        raise Impossible("a guest ended under its load") from error
+        raise Died("a guest ended under its load") from error
     except Late as error:
-        raise Impossible("a guest's host stopped answering") from error
+        raise Died("a guest's host stopped answering") from error
     except Wrong as error:
         raise Impossible(str(error)) from error
     return together(answers, used, threads)

@@ -94,7 +94,7 @@ def new_result(
 
 
 def _notes(setting: Setting) -> dict[str, Any]:
-    """Filled in by measuring.Rig."""
+    """Filled in by executor.Rig."""
     return {
         "accelerator": setting.accel.words,
         "in_force": {},
@@ -120,10 +120,10 @@ def said(result: Result) -> list[str]:
         lines.append(f"Steal time, as a share of the vCPUs' time: {stolen}.")
     slices = result.native.get("slices", {})
     lines += _told_of_slices(slices) + _seen_of_slices(slices)
-    if failed := result.native.get("boots_failed"):
-        lines.append(f"{failed} boot{'' if failed == 1 else 's'} failed and was repeated.")
-    if failed := result.native.get("loads_failed"):
-        lines.append(f"{failed} load{'' if failed == 1 else 's'} failed and was repeated.")
+    for what in ("boot", "load"):
+        if failed := result.native.get(f"{what}s_failed"):
+            many = f"{what} failed and was" if failed == 1 else f"{what}s failed and were"
+            lines.append(f"{failed} {many} repeated.")
     return lines
 
 

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 """What guests answer, as a result: parsed, judged, valid, shown."""
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from overlock_tools.kernel import campaign, loads, locks, results
-from overlock_tools.kernel.executor import Used
+from overlock_tools.kernel import campaign, executor, loads, locks, results
+from overlock_tools.kernel.executor import Died, Rig, Used
 from overlock_tools.kernel.loads import Wrong
+from overlock_tools.kernel.placement import Placement
+from overlock_tools.kernel.vm import Booted, Spec
+from overlock_tools.measure.executor import Impossible
 from overlock_tools.model.combine import Answer, together
 from overlock_tools.model.measures import Cell
 from overlock_tools.model.results import Result
@@ -109,6 +113,51 @@ def result(rates: dict[str, list[float]]) -> Result:
         threads=[4],
         cells=cells,
     )
+
+
+CELL = {"workload": "loop", "vms": 1, "variant": "native", "threads": 2, "seconds": 1, "seed": 1}
+
+
+def rig_whose_guests_die(times: int, monkeypatch: pytest.MonkeyPatch, seen: Result) -> Rig:
+    died = iter([True] * times)
+
+    def loaded(*_: object) -> dict[str, object]:
+        if next(died, False):
+            raise Died("a guest ended under its load")
+        return {"work": 7, "slices": None}
+
+    @contextlib.contextmanager
+    def booted(*_: object, **__: object) -> Iterator[Booted]:
+        yield Booted([], [])
+
+    monkeypatch.setattr(executor, "_loaded", loaded)
+    load = loads.known("loop")
+    return Rig(
+        lambda lock, smp, _: Spec(Path("kernel"), Path("initramfs"), smp, lock=lock),
+        Placement("free", ((0,),)),
+        lambda _: None,
+        booted,
+        tries=2,
+        loads={"loop": load},
+        parameters={"loop": load.parameters({})},
+        results={("loop", 1): seen},
+    )
+
+
+def test_a_load_whose_guest_died_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = result({"native": [1]})
+    seen.native.update(boots_failed=0, accelerator="KVM")
+    seen.parameters["placement"] = "free"
+    assert rig_whose_guests_die(1, monkeypatch, seen).measure(CELL)["work"] == 7
+    assert seen.native["loads_failed"] == 1
+    assert "1 load failed and was repeated." in results.said(seen)
+
+
+def test_a_guest_that_dies_each_time_costs_its_cell_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = result({"native": [1]})
+    seen.native.update(boots_failed=0)
+    with pytest.raises(Impossible, match="ended under its load"):
+        rig_whose_guests_die(2, monkeypatch, seen).measure(CELL)
 
 
 def test_only_disjoint_ranges_are_claimed() -> None:
