@@ -71,10 +71,11 @@
  * sleeps; the kicker stores, fences, looks. Publishing and looking by a read-modify-write of the
  * same word needs no fence.
  *
- *	ol_compete(p)			this context competes for what those who park on p wait for; until it says
- *					otherwise, of one p
+ *	ol_compete(p)			this context competes for what those who park on p wait for; the last
+ *					p counts
  *	ol_leave()			this context is about to sleep, and not for a lock: adds 1 to that *p and
- *					kicks one of those parked there, who gets its place. A world may ignore both.
+ *					kicks one of those parked there, who gets its place; then forgets p.
+ *					A world may ignore both.
  *
  * Yielding and asking.
  *
