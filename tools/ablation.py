@@ -33,24 +33,29 @@ CUTS = (
         "no_room",
         "staying: the leaver leaves even if nobody else takes the lock",
         (
-            ("bool alone = leaver && leaver / OL_OVL_ID == ol_self();", "bool alone = false;"),
-            ("if (leaver && !(w & OL_OVL_HELD) && releases ==", "if (0 && releases =="),
+            ("met_nobody = leaver && leaver / OL_OVL_ID == ol_self()", "met_nobody = false"),
+            ("if (leaver && !(w & (OL_OVL_HELD | OL_OVL_CLAIMED)) &&", "if (0 &&"),
         ),
     ),
     Cut(
         "no_excess",
         "the leaving of the preempted",
-        (("if (ol_ovl_was_preempted(now)) {", "if (0) {"),),
+        (("if (ol_ovl_was_preempted(now))", "if (0)"),),
     ),
     Cut(
         "no_probe",
         "the probe after a leave",
         (
             (
-                "ol_ovl_set_turn(l, due, ol_tune(prompt), OL_OVL_PROBES);",
-                "ol_ovl_set_turn(l, due, ol_tune(lease), 0);",
+                "ol_ovl_set_turn(l, due, ol_tune(prompt), busy | OL_OVL_PROBES);",
+                "ol_ovl_set_turn(l, due, ol_tune(lease), busy);",
             ),
         ),
+    ),
+    Cut(
+        "no_alone",
+        "the trial whether one is enough",
+        (("} else if (busy == OL_OVL_BUSIEST && !probes && !tries) {", "} else if (0) {"),),
     ),
     Cut("no_place", "the place that sleepers get", (("ol_compete(ol_ovl_wakes(l));", ""),)),
     Cut("no_call", "the call", (("releases <= 1 ? OL_OVL_WAKE : 0", "0"),)),

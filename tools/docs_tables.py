@@ -304,7 +304,6 @@ PARTS: dict[str, Callable[..., str]] = {
     "knowledge-predicted": knowledge_measured.predicted_table,
     "knowledge-cost": knowledge_measured.cost_table,
     "grid-classes": simulated_grid.classes,
-    "grid-ours": simulated_grid.ours,
     "grid-regrets": simulated_grid.regrets,
     "simulated-counts": simulated_papers.counts,
     "simulated-reasons": simulated_papers.reasons,

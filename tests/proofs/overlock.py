@@ -85,6 +85,7 @@ def _taking(t: System) -> None:
         "uint32_t w = ol_load_relaxed(&l->word);",
         "w = ol_load_relaxed(&l->word);",
         "me->then = ol_ovl_releases(ol_load_relaxed(&l->word));",
+        "(ol_load_relaxed(&l->word) ^ w)",
         "ol_ovl_next_look(me, ol_load_relaxed(&l->word))",
         "ol_ovl_is_free(ol_load_relaxed(&l->word), me)",
     )

@@ -95,6 +95,40 @@ TEST(Runs, AReleaseWakesTheNextAfterALockWasHeldForLong) {
     EXPECT_GT(2 * kicks, s->guests()[0]->handovers.number);
 }
 
+// Who is alone with it does not wait, and each has it for a turn.
+TEST(Runs, OneIsEnoughForALockThatIsAlwaysHeld) {
+    Json p = plan("overlock", 16, 2, 300);
+    p["guests"][0]["parameters"]["sections_cs"] = 1000;
+    p["guests"][0]["parameters"]["sections_ncs"] = 0;
+    auto s = run(p);
+    Time spun = 0;
+    for (auto &t : s->guests()[0]->tasks) {
+        spun += t->counts.spun;
+        EXPECT_GT(16 * 2 * t->counts.turns, turns(*s));
+    }
+    EXPECT_LT(4 * spun, ran(*s));
+}
+
+TEST(Runs, OthersComeBackWhereOneIsNotEnough) {
+    Json p = plan("overlock", 32, 8, 100);
+    p["guests"][0]["parameters"]["sections_cs"] = 1000;
+    p["guests"][0]["parameters"]["sections_ncs"] = 3000;
+    EXPECT_GT(turns(*run(p)), 60'000); // of 100,000 without hand-overs
+}
+
+// Six bits count the releases, and many more fit into the time that a waiter polls.
+TEST(Runs, AWaiterThatSawTheLockMoveDoesNotCall) {
+    Json p = plan("overlock", 128, 32, 60);
+    p["guests"][0]["kind"] = "kernel";
+    p["guests"][0]["parameters"]["sections_cs"] = 70;
+    p["guests"][0]["parameters"]["sections_ncs"] = 330;
+    auto s = run(p);
+    uint64_t kicks = 0;
+    for (auto &t : s->guests()[0]->tasks)
+        kicks += t->counts.kicks;
+    EXPECT_LT(200 * kicks, turns(*s));
+}
+
 TEST(Runs, CountTurnsSectionsAndWaits) {
     auto s = run(plan("ticket", 3, 3));
     const Guest &g = *s->guests()[0];

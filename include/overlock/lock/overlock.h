@@ -15,6 +15,10 @@
  * leaver's CPU is idle then. So `prompt` after one has left, another probes whether it is alone: for `prompt`, it
  * waits for somebody else to take the lock. If nobody did, it wakes one that had another CPU last.
  *
+ * One may be enough. If those that are woken see that the lock is taken again at once, for a section that is long
+ * beside that, a leaver wakes nobody, for a trial. If only one competes then, it goes on alone: every `lease` it
+ * wakes the next, which claims the lock, and leaves.
+ *
  * A competitor that goes to sleep for something else, as on a condition variable, gives its place to a sleeper.
  *
  * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims it: then
@@ -52,6 +56,7 @@ typedef struct OL_CAPABILITY ol_overlock {
 #define OL_OVL_SLEEPER		16u
 #define OL_OVL_SLEEPERS		0x03fffff0u
 #define OL_OVL_RELEASE		0x04000000u
+#define OL_OVL_RELEASED		0xfc000000u
 #define OL_OVL_RELEASES		63u
 
 static inline bool ol_overlock_is_locked(const ol_overlock_t *l)
@@ -81,7 +86,8 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 /*
  * Of a lock, in slots of the waiting array:
  *
- *  TURN	when a release is to choose the next leaver; with PROBES in it, one that shall only probe
+ *  TURN	when a release is to choose the next leaver, and in the last bits: PROBES if that one shall only probe;
+ *		TRIES if it shall see whether it is alone; ALONE if one competes; how often BUSY was seen
  *  WORDS	two words: the number of wake-ups, on which sleepers park, and CALLED if the last one was
  *		called; the leaver
  *
@@ -89,6 +95,11 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
  */
 enum { OL_OVL_TURN, OL_OVL_WORDS };
 #define OL_OVL_PROBES	((ol_ticks_t)1)
+#define OL_OVL_TRIES	((ol_ticks_t)2)
+#define OL_OVL_ALONE	((ol_ticks_t)4)
+#define OL_OVL_BUSY	((ol_ticks_t)8)
+#define OL_OVL_BUSIEST	((ol_ticks_t)24)
+#define OL_OVL_STATE	((ol_ticks_t)31)
 #define OL_OVL_CALLED	0x80000000u
 #define OL_OVL_EXCESS	1u
 #define OL_OVL_THEN	2u
@@ -117,12 +128,12 @@ static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
 
 /* In `time`, or up to half of that sooner or later: else it might be the same context's turn each time. */
 static inline void ol_ovl_set_turn(const ol_overlock_t *l, ol_ticks_t due, ol_ticks_t time,
-				   ol_ticks_t probes)
+				   ol_ticks_t state)
 {
 	ol_ticks_t chance = (uint32_t)(due * 0x9e3779b97f4a7c15u >> 32);
 
 	due = ol_after(1, time / 2 + (chance * time >> 32));
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN), (due & ~OL_OVL_PROBES) | probes);
+	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN), (due & ~OL_OVL_STATE) | state);
 }
 
 static inline uint32_t ol_ovl_releases(uint32_t w)
@@ -166,6 +177,8 @@ struct ol_ovl_waiter {
 	uint32_t claim; /* OL_OVL_CLAIMED once we claim the lock */
 	uint32_t slept; /* OL_OVL_SLEEPER once we are one of the sleepers */
 	uint32_t then;	/* releases at `since` */
+	uint32_t
+		seen; /* releases since then, those of all looks ored: their number wraps while we poll */
 	uint32_t looks; /* in vain, one after another: the lock was held all the time */
 	bool woken, called;
 	ol_ticks_t since, tired, turn, fair;
@@ -176,6 +189,7 @@ static inline void ol_ovl_start(const ol_overlock_t *l, struct ol_ovl_waiter *me
 	me->since = ol_now();
 	me->tired = ol_later(me->since, 1, ol_tune(prompt));
 	me->then = ol_ovl_releases(ol_load_relaxed(&l->word));
+	me->seen = 0;
 }
 
 static inline uint32_t ol_ovl_releases_since(uint32_t w, const struct ol_ovl_waiter *me)
@@ -198,11 +212,12 @@ static inline bool ol_ovl_try(ol_overlock_t *l, const struct ol_ovl_waiter *me, 
 }
 
 /* Polls, rarely while the lock changes hands quickly: each look takes the line from who uses it. */
-static inline void ol_ovl_poll(uint32_t w, const struct ol_ovl_waiter *me, ol_ticks_t until)
+static inline void ol_ovl_poll(uint32_t w, struct ol_ovl_waiter *me, ol_ticks_t until)
 {
 	uint32_t releases = ol_ovl_releases_since(w, me);
 	ol_ticks_t again = ol_earlier(ol_after(1, ol_tune(pace)), until);
 
+	me->seen |= releases;
 	if (releases > 1 && !ol_passed(ol_later(me->since, releases, ol_tune(pace))))
 		do {
 			ol_relax_until(again);
@@ -261,6 +276,52 @@ static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint3
 	me->called = me->looks >= OL_OVL_RARE || (me->woken && (now & OL_OVL_CALLED));
 }
 
+/* Whether the lock is neither taken nor released until then. */
+static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t w, ol_ticks_t until)
+{
+	while (!((ol_load_relaxed(&l->word) ^ w) & (OL_OVL_HELD | OL_OVL_RELEASED))) {
+		if (ol_passed(until))
+			return true;
+		ol_relax_until(until);
+	}
+	return false;
+}
+
+/* Whether those who compete take the lock again at once, for a section that is longer than a hand-over. */
+static inline bool ol_ovl_is_busy(const ol_overlock_t *l, ol_ticks_t until)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	if ((w & OL_OVL_HELD) &&
+	    ol_ovl_stays(l, w, ol_earlier(ol_after(1, ol_tune(prompt)), until)))
+		return false;
+	w = ol_load_relaxed(&l->word);
+	if (!(w & OL_OVL_HELD) &&
+	    ol_ovl_stays(l, w, ol_earlier(ol_after(1, ol_tune(pace) / 8), until)))
+		return false;
+	w = ol_load_relaxed(&l->word);
+	return (w & OL_OVL_HELD) &&
+	       ol_ovl_stays(l, w, ol_earlier(ol_after(1, ol_tune(pace) / 4), until));
+}
+
+/* One that was woken watches the others before it competes. */
+static inline void ol_ovl_watch(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_ticks_t until)
+{
+	bool more = ol_ovl_is_busy(l, until);
+	ol_ticks_t turn = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)),
+		   busy = turn & OL_OVL_BUSIEST;
+
+	if (more)
+		busy += busy < OL_OVL_BUSIEST ? OL_OVL_BUSY : 0;
+	else
+		busy -= busy ? OL_OVL_BUSY : 0;
+	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN), (turn & ~OL_OVL_BUSIEST) | busy);
+	if (turn & OL_OVL_ALONE) {
+		me->woken = false;
+		ol_ovl_claim(l, me);
+	}
+}
+
 /* `asks` LEAVES not to look whether the lock is free, or WAKE to call. */
 static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
 				 ol_ticks_t until)
@@ -276,6 +337,8 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uin
 		    (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_load_relaxed(&l->word), me)))
 			break;
 	}
+	if (me->woken && !me->called)
+		ol_ovl_watch(l, me, until);
 	ol_ovl_start(l, me);
 	ol_ovl_was_preempted(me->since); /* sleeping is not that */
 	me->fair = ol_later(me->since, 1, ol_tune(lease));
@@ -287,39 +350,49 @@ static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
 	       excess;
 }
 
+/*
+ * We are the leaver, others compete, and others sleep: whether we leave, or did not probe or try in vain. In a trial,
+ * one more is to compete again then.
+ */
+static inline bool ol_ovl_goes(const ol_overlock_t *l, uint32_t excess)
+{
+	ol_ticks_t due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)), busy = due & OL_OVL_BUSIEST;
+	bool goes = excess || !(due & (OL_OVL_PROBES | OL_OVL_TRIES));
+
+	if (!goes)
+		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_TRIES ? 0 : busy);
+	else if (due & (OL_OVL_TRIES | OL_OVL_ALONE))
+		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_STATE);
+	else
+		ol_ovl_set_turn(l, due, ol_tune(prompt), busy | OL_OVL_PROBES);
+	if (!excess && (goes || (due & OL_OVL_TRIES)))
+		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
+	return goes;
+}
+
 /* Whether we leave now: if we are the leaver, another has had the lock since, and one sleeps to whom we leave it. */
 static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
 {
 	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
-	ol_ticks_t due;
 
 	if (leaver && leaver / OL_OVL_ID != ol_self())
 		return false;
-	if (leaver && !(w & OL_OVL_HELD) && releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
+	if (leaver && !(w & (OL_OVL_HELD | OL_OVL_CLAIMED)) &&
+	    releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
 		ol_store_relaxed(ol_ovl_leaver(l),
 				 ol_ovl_leaver_of(releases + 1, leaver & OL_OVL_EXCESS));
 		return false;
 	}
 	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
 	ol_store_relaxed(ol_ovl_leaver(l), 0u);
-	if (!leaver || !(w & OL_OVL_SLEEPERS))
-		return false;
-	due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN));
-	if ((due & OL_OVL_PROBES) && !(leaver & OL_OVL_EXCESS)) {
-		ol_ovl_set_turn(l, due, ol_tune(lease), 0);
-		return false;
-	}
-	ol_ovl_set_turn(l, due, ol_tune(prompt), OL_OVL_PROBES);
-	if (!(leaver & OL_OVL_EXCESS))
-		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
-	return true;
+	return leaver && (w & OL_OVL_SLEEPERS) && ol_ovl_goes(l, leaver & OL_OVL_EXCESS);
 }
 
 /* After `prompt` in vain. */
 static inline void ol_ovl_tire(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t w,
 			       ol_ticks_t until)
 {
-	uint32_t releases = ol_ovl_releases_since(w, me);
+	uint32_t releases = ol_ovl_releases_since(w, me) | me->seen;
 
 	if (!me->woken || (w & OL_OVL_CLAIMED) || !releases) {
 		ol_ovl_sleep(l, me, releases <= 1 ? OL_OVL_WAKE : 0, until);
@@ -394,28 +467,46 @@ struct ol_ovl_turn {
 	uint32_t leaves, wakes;
 };
 
+/* In our release, when the turn is due. */
+static inline struct ol_ovl_turn ol_ovl_next_turn(const ol_overlock_t *l, uint32_t w,
+						  ol_ticks_t due)
+{
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
+	bool met_nobody = leaver && leaver / OL_OVL_ID == ol_self(), probes = due & OL_OVL_PROBES,
+	     tries = due & OL_OVL_TRIES, alone = due & OL_OVL_ALONE;
+	ol_ticks_t busy = due & OL_OVL_BUSIEST;
+	struct ol_ovl_turn turn = { 0, 0 };
+
+	if (busy && (alone || (tries && met_nobody))) { /* one is enough, and the next one's turn */
+		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_ALONE);
+		turn.wakes = OL_OVL_IN_LINE;
+		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	} else if (alone || met_nobody || (leaver && probes)) {
+		ol_store_relaxed(ol_ovl_leaver(l), 0u);
+		ol_ovl_set_turn(l, due, ol_tune(lease), busy);
+		if (alone || met_nobody) /* there is room for one more */
+			turn.wakes = OL_OVL_IN_LINE & ~(probes ? ol_ovl_key_here() : 0);
+	} else if (busy == OL_OVL_BUSIEST && !probes && !tries) { /* one fewer may be enough */
+		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_TRIES);
+		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	} else {
+		ol_ovl_set_turn(l, due, probes ? ol_tune(prompt) : ol_tune(lease),
+				due & OL_OVL_STATE);
+		turn.leaves = ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
+	}
+	return turn;
+}
+
 /* In our release, with sleepers. */
 static inline struct ol_ovl_turn ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
 {
-	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)),
-		   probes = due & OL_OVL_PROBES;
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
-	bool alone = leaver && leaver / OL_OVL_ID == ol_self();
+	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN));
 	struct ol_ovl_turn turn = { 0, 0 };
 
-	if (ol_ovl_was_preempted(now)) {
+	if (ol_ovl_was_preempted(now))
 		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
-	} else if (!ol_before(due, now)) {
-		return turn;
-	} else if (alone || (leaver && probes)) {
-		ol_store_relaxed(ol_ovl_leaver(l), 0u);
-		ol_ovl_set_turn(l, due, ol_tune(lease), 0);
-		if (alone) /* there is room for one more */
-			turn.wakes = OL_OVL_IN_LINE & ~(probes ? ol_ovl_key_here() : 0);
-	} else {
-		ol_ovl_set_turn(l, due, probes ? ol_tune(prompt) : ol_tune(lease), probes);
-		turn.leaves = ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
-	}
+	else if (ol_before(due, now))
+		turn = ol_ovl_next_turn(l, w, due);
 	return turn;
 }
 
