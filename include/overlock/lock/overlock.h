@@ -307,11 +307,11 @@ static inline bool ol_ovl_is_busy(const ol_overlock_t *l, ol_ticks_t until)
 /* One that was woken watches the others before it competes. */
 static inline void ol_ovl_watch(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_ticks_t until)
 {
-	bool more = ol_ovl_is_busy(l, until);
+	bool is_busy = ol_ovl_is_busy(l, until);
 	ol_ticks_t turn = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)),
 		   busy = turn & OL_OVL_BUSIEST;
 
-	if (more)
+	if (is_busy)
 		busy += busy < OL_OVL_BUSIEST ? OL_OVL_BUSY : 0;
 	else
 		busy -= busy ? OL_OVL_BUSY : 0;
