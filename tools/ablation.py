@@ -26,7 +26,7 @@ class Cut:
 CUTS = (
     Cut(
         "no_turns",
-        "turns: nobody leaves, and sleepers wait until their time is up",
+        "turns: nobody gives up its place, and sleepers wait until they claim the lock",
         (("turn = ol_ovl_whose_turn(l, w);", "turn.wakes = 0;"),),
     ),
     Cut(

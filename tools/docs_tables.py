@@ -303,6 +303,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "knowledge-worth": knowledge_measured.worth_table,
     "knowledge-predicted": knowledge_measured.predicted_table,
     "knowledge-cost": knowledge_measured.cost_table,
+    "grid-against-others": simulated_grid.against_others,
     "grid-classes": simulated_grid.classes,
     "grid-regrets": simulated_grid.regrets,
     "simulated-counts": simulated_papers.counts,

@@ -16,6 +16,7 @@ TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/simulator_grid.json"
 LOAD, HOST, CONTEXTS = "load", "host", "contexts"
 SHOWN = 3  # locks of a class of scenarios
+FAR = 1.2  # times as fast
 HEADINGS = [
     *("lock", "≥ 95 % of the best", "collapsed", "best ÷ it", "in 9 of 10 ≤"),
     *("worst", "Jain", "longest wait, 9 of 10 ≤"),
@@ -78,3 +79,19 @@ def classes() -> str:
             of = [_first(place | {HOST: kind}) for kind in ("threads", "vCPUs")]
             rows.append([load, contexts, *of, times(ticket.most_of_ten)])
     return table(["load", "contexts per CPU", "threads", "virtual CPUs", "`ticket`, both"], rows)
+
+
+def against_others() -> str:
+    """`overlock` beside the best other lock of each scenario, by load."""
+    whole = known()
+    ours = whole.locks.index("overlock")
+    ratio = whole.rate[:, ours] / np.delete(whole.rate, ours, axis=1).max(axis=1)
+    loads = [scenario[list(whole.axes).index(LOAD)] for scenario in whole.scenarios]
+    rows = []
+    for load in (*whole.axes[LOAD], "all"):
+        those = ratio[[load in (one, "all") for one in loads]]
+        mean = np.exp(np.log(those).mean())
+        behind = f"{(those < 1 / FAR).sum()} of {len(those):,}"
+        rows.append([load, f"{mean:.2f}", behind, times(1 / those.min())])
+    headings = ["load", "mean ÷ the best other", f"another > {FAR} times as fast", "at most"]
+    return table(headings, rows)

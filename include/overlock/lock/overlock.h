@@ -56,8 +56,8 @@ typedef struct OL_CAPABILITY ol_overlock {
 #define OL_OVL_SLEEPER		16u
 #define OL_OVL_SLEEPERS		0x03fffff0u
 #define OL_OVL_RELEASE		0x04000000u
-#define OL_OVL_RELEASED		0xfc000000u
 #define OL_OVL_RELEASES		63u
+#define OL_OVL_COUNTED		(OL_OVL_RELEASES * OL_OVL_RELEASE)
 
 static inline bool ol_overlock_is_locked(const ol_overlock_t *l)
 {
@@ -86,8 +86,9 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 /*
  * Of a lock, in slots of the waiting array:
  *
- *  TURN	when a release is to choose the next leaver, and in the last bits: PROBES if that one shall only probe;
- *		TRIES if it shall see whether it is alone; ALONE if one competes; how often BUSY was seen
+ *  TURN	when a release is to choose the next leaver; in its last bits PROBES, if that leaver is only to probe;
+ *		TRIES, if it is to see whether it is alone; ALONE, if one competes; and how often the lock was seen
+ *		BUSY. A watcher and a release may overwrite each other's: a turn comes sooner, or is not counted
  *  WORDS	two words: the number of wake-ups, on which sleepers park, and CALLED if the last one was
  *		called; the leaver
  *
@@ -98,7 +99,7 @@ enum { OL_OVL_TURN, OL_OVL_WORDS };
 #define OL_OVL_TRIES	((ol_ticks_t)2)
 #define OL_OVL_ALONE	((ol_ticks_t)4)
 #define OL_OVL_BUSY	((ol_ticks_t)8)
-#define OL_OVL_BUSIEST	((ol_ticks_t)24)
+#define OL_OVL_BUSIEST	(3 * OL_OVL_BUSY)
 #define OL_OVL_STATE	((ol_ticks_t)31)
 #define OL_OVL_CALLED	0x80000000u
 #define OL_OVL_EXCESS	1u
@@ -177,8 +178,7 @@ struct ol_ovl_waiter {
 	uint32_t claim; /* OL_OVL_CLAIMED once we claim the lock */
 	uint32_t slept; /* OL_OVL_SLEEPER once we are one of the sleepers */
 	uint32_t then;	/* releases at `since` */
-	uint32_t
-		seen; /* releases since then, those of all looks ored: their number wraps while we poll */
+	uint32_t seen;	/* what our looks found of releases, ored: their number wraps */
 	uint32_t looks; /* in vain, one after another: the lock was held all the time */
 	bool woken, called;
 	ol_ticks_t since, tired, turn, fair;
@@ -276,10 +276,16 @@ static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint3
 	me->called = me->looks >= OL_OVL_RARE || (me->woken && (now & OL_OVL_CALLED));
 }
 
-/* Whether the lock is neither taken nor released until then. */
-static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t w, ol_ticks_t until)
+/* Whether the lock is held, or free, and is neither taken nor released for that time. */
+static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t held, ol_ticks_t time,
+				ol_ticks_t until)
 {
-	while (!((ol_load_relaxed(&l->word) ^ w) & (OL_OVL_HELD | OL_OVL_RELEASED))) {
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	if ((w & OL_OVL_HELD) != held)
+		return false;
+	until = ol_earlier(ol_after(1, time), until);
+	while (!((ol_load_relaxed(&l->word) ^ w) & (OL_OVL_HELD | OL_OVL_COUNTED))) {
 		if (ol_passed(until))
 			return true;
 		ol_relax_until(until);
@@ -290,18 +296,9 @@ static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t w, ol_ticks_t u
 /* Whether those who compete take the lock again at once, for a section that is longer than a hand-over. */
 static inline bool ol_ovl_is_busy(const ol_overlock_t *l, ol_ticks_t until)
 {
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	if ((w & OL_OVL_HELD) &&
-	    ol_ovl_stays(l, w, ol_earlier(ol_after(1, ol_tune(prompt)), until)))
-		return false;
-	w = ol_load_relaxed(&l->word);
-	if (!(w & OL_OVL_HELD) &&
-	    ol_ovl_stays(l, w, ol_earlier(ol_after(1, ol_tune(pace) / 8), until)))
-		return false;
-	w = ol_load_relaxed(&l->word);
-	return (w & OL_OVL_HELD) &&
-	       ol_ovl_stays(l, w, ol_earlier(ol_after(1, ol_tune(pace) / 4), until));
+	return !ol_ovl_stays(l, OL_OVL_HELD, ol_tune(prompt), until) &&
+	       !ol_ovl_stays(l, 0, ol_tune(pace) / 8, until) &&
+	       ol_ovl_stays(l, OL_OVL_HELD, ol_tune(pace) / 4, until);
 }
 
 /* One that was woken watches the others before it competes. */
