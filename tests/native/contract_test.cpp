@@ -24,15 +24,19 @@ bool keeps_places(const Lock &lock) { return !strcmp(lock.ops->id, "mcs_tp"); }
 
 // Starts a waiter and returns once it has joined the line, if the lock shows that: above the lowest
 // of four bytes, for one that waited before may set a flag there. Who is on the way to the line may
-// have changed the word already, as a transaction that looks whether it may begin.
+// have changed the word already, as a transaction that looks whether it may begin. If the lock shows
+// no line, the thread at least runs: one stopped as it starts can hold a lock of AddressSanitizer's.
 std::thread waiter(Lock &lock, auto then) {
     auto tail = [&] { return lock.snapshot() >> (lock.ops->size == 4 ? 8 : 0); };
     const uint64_t before = tail();
-    std::thread t([&lock, then] {
+    std::atomic<bool> runs = false;
+    std::thread t([&lock, &runs, then] {
+        runs = true;
         lock.lock();
         then();
         lock.unlock();
     });
+    eventually([&] { return runs.load(); });
     if (shows_waiters(lock))
         eventually([&] { return tail() != before && lock.is_contended(); });
     return t;
