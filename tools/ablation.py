@@ -14,6 +14,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 HEADER = TOP / "include/overlock/lock/overlock.h"
+PART = "overlock/lock/impl/turns.h"
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,11 @@ CUTS = (
 
 
 def source(cut: Cut) -> str:
-    text = HEADER.read_text()
+    part = (TOP / "include" / PART).read_text()
+    text = HEADER.read_text().replace(f"#include <{PART}>\n", part)
     for old, new in cut.changes:
         if text.count(old) != 1:
-            sys.exit(
-                f"tools/ablation.py: {cut.name}: {HEADER.name} has no such line: {old.strip()}"
-            )
+            sys.exit(f"tools/ablation.py: {cut.name}: the lock has no such line: {old.strip()}")
         text = text.replace(old, new)
     for old, new in (("ol_overlock", f"ol_{cut.name}"), ("OL_OVERLOCK", f"OL_{cut.name.upper()}")):
         text = text.replace(old, new)

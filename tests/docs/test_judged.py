@@ -19,5 +19,5 @@ def test_a_mechanism_can_be_left_out(cut: ablation.Cut) -> None:
 
 def test_a_mechanism_that_is_no_more_is_noticed() -> None:
     gone = ablation.Cut("gone", "what is gone", (("no such line", ""),))
-    with pytest.raises(SystemExit, match=r"gone: overlock\.h has no such line: no such line"):
+    with pytest.raises(SystemExit, match=r"gone: the lock has no such line: no such line"):
         ablation.source(gone)

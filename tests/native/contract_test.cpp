@@ -24,8 +24,9 @@ bool keeps_places(const Lock &lock) { return !strcmp(lock.ops->id, "mcs_tp"); }
 
 // Starts a waiter and returns once it has joined the line, if the lock shows that: above the lowest
 // of four bytes, for one that waited before may set a flag there. Who is on the way to the line may
-// have changed the word already, as a transaction that looks whether it may begin. If the lock shows
-// no line, the thread at least runs: one stopped as it starts can hold a lock of AddressSanitizer's.
+// have changed the word already, as a transaction that looks whether it may begin. If the lock
+// shows no line, the thread at least runs: one stopped as it starts can hold a lock of
+// AddressSanitizer's.
 std::thread waiter(Lock &lock, auto then) {
     auto tail = [&] { return lock.snapshot() >> (lock.ops->size == 4 ? 8 : 0); };
     const uint64_t before = tail();

@@ -49,14 +49,14 @@ def system(taken_over: bool) -> System:
     boolean, word = z3.BoolSort(), z3.BitVecSort(32)
     t = System(
         "overlock" if taken_over else "overlock without claims taken over",
-        headers=("overlock.h",),
+        headers=("impl/turns.h", "overlock.h"),
         places=("out", "takes", "tries", *IN),
         inside=IN,
         shared={"word": word, "claim_ignored": boolean, "run_over": boolean},
         own={"seen": word, "claims": boolean, "sleeps": boolean, "called": boolean}
         | {"passed": z3.IntSort()},
         ghosts=("claim_ignored", "run_over", "passed"),
-        elsewhere=("ol_ovl_wakes(l)", "(wakes", "ol_ovl_leaver(l)", "(slot", "ol_ovl_slot("),
+        elsewhere=("ol_ovl_wakes(l)", "(wakes", "ol_ovl_leaver(l)", "(slot", "ol_ovl_turn_slot("),
         start=lambda: values(z3.BitVecVal(0, 32)),
         seed=lambda w: values(z3.BitVecVal(w, 32)),
         word=lambda s: s.word,

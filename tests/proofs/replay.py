@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import z3
@@ -29,7 +30,7 @@ def accesses(header: str) -> Iterator[tuple[Where, str, bool]]:
         if begins := FUNCTION.match(text):
             within = begins[1]
         if ACCESS.search(text):
-            yield (header, n), text, not QUESTION.search(within)
+            yield (Path(header).name, n), text, not QUESTION.search(within)
 
 
 def cited(system: System) -> dict[Where, list[Action]]:

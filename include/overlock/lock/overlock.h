@@ -5,19 +5,8 @@
  * Test-and-set lock whose waiters sleep in turns. Our own.
  *
  * A running context may take the lock whenever it is free, so a hand-over never waits for a context without
- * a CPU. A waiter polls for `prompt`, then sleeps. While contexts sleep, a release chooses its own context as
- * the leaver, once every `lease`: before that one takes the lock again, it wakes the longest sleeper, and
- * sleeps itself. So the number that compete stays, all get their turn, and who gives up its CPU between two
- * sections is not preempted within one.
- *
- * The number adapts. A leaver that meets nobody else for a `lease` stays, and wakes one more. Who was preempted
- * becomes the leaver, and wakes nobody. The kernel may put the woken one behind a context that runs, and the
- * leaver's CPU is idle then. So `prompt` after one has left, another probes whether it is alone: for `prompt`, it
- * waits for somebody else to take the lock. If nobody did, it wakes one that had another CPU last.
- *
- * One may be enough. If those that are woken see that the lock is taken again at once, for a section that is long
- * beside that, a leaver wakes nobody, for a trial. If only one competes then, it goes on alone: every `lease` it
- * wakes the next, which claims the lock, and leaves.
+ * a CPU. A waiter polls for `prompt`, then sleeps. While contexts sleep, those that compete take turns with them:
+ * impl/turns.h says who leaves, who is woken, and how many compete.
  *
  * A competitor that goes to sleep for something else, as on a condition variable, gives its place to a sleeper.
  *
@@ -81,32 +70,19 @@ static inline bool ol_overlock_trylock(ol_overlock_t *l)
 	return ol_ovl_take(l, OL_OVL_HELD | OL_OVL_CLAIMED);
 }
 
-/* Hints. */
+static inline uint32_t ol_ovl_releases(uint32_t w)
+{
+	return w >> 26;
+}
+
+/* Waking. */
 
 /*
- * Of a lock, in slots of the waiting array:
- *
- *  TURN	when a release is to choose the next leaver; in its last bits PROBES, if that leaver is only to probe;
- *		TRIES, if it is to see whether it is alone; ALONE, if one competes; and how often the lock was seen
- *		BUSY. A watcher and a release may overwrite each other's: a turn comes sooner, or is not counted
- *  WORDS	two words: the number of wake-ups, on which sleepers park, and CALLED if the last one was
- *		called; the leaver
- *
- * The leaver: id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody.
+ * In slots of the waiting array: TURN, see impl/turns.h; and two words, first the number of wake-ups, on which
+ * sleepers park, and CALLED if the last one was called, then the leaver.
  */
 enum { OL_OVL_TURN, OL_OVL_WORDS };
-#define OL_OVL_PROBES	((ol_ticks_t)1)
-#define OL_OVL_TRIES	((ol_ticks_t)2)
-#define OL_OVL_ALONE	((ol_ticks_t)4)
-#define OL_OVL_BUSY	((ol_ticks_t)8)
-#define OL_OVL_BUSIEST	(3 * OL_OVL_BUSY)
-#define OL_OVL_STATE	((ol_ticks_t)31)
 #define OL_OVL_CALLED	0x80000000u
-#define OL_OVL_EXCESS	1u
-#define OL_OVL_THEN	2u
-#define OL_OVL_ID	128u
-#define OL_OVL_LOOKS	8u	/* at most 256 leases between them: 64 ms */
-#define OL_OVL_RARE	3u	/* so many in vain: the others may look as rarely, and have to be woken */
 
 /* Keys of those who park. */
 #define OL_OVL_CLAIMANT	1u
@@ -122,46 +98,11 @@ static inline uint32_t *ol_ovl_wakes(const ol_overlock_t *l)
 	return (uint32_t *)ol_ovl_slot(l, OL_OVL_WORDS);
 }
 
-static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
-{
-	return ol_ovl_wakes(l) + 1;
-}
-
-/* In `time`, or up to half of that sooner or later: else it might be the same context's turn each time. */
-static inline void ol_ovl_set_turn(const ol_overlock_t *l, ol_ticks_t due, ol_ticks_t time,
-				   ol_ticks_t state)
-{
-	ol_ticks_t chance = (uint32_t)(due * 0x9e3779b97f4a7c15u >> 32);
-
-	due = ol_after(1, time / 2 + (chance * time >> 32));
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN), (due & ~OL_OVL_STATE) | state);
-}
-
-static inline uint32_t ol_ovl_releases(uint32_t w)
-{
-	return w >> 26;
-}
-
-/*
- * Whether this context lost its CPU, for longer than `prompt`, since it last asked. Its slot has the time, and
- * in the last bits the id of the slice: one in eight switches stays unseen.
- */
-static inline bool ol_ovl_was_preempted(ol_ticks_t now)
-{
-	uint64_t *slot = ol_wait_slot((size_t)ol_self() * 0x9e3779b1u);
-	uint64_t then = ol_load_relaxed(slot), slice = (now & ~(uint64_t)7) | (ol_slice_id() & 7);
-
-	ol_store_relaxed(slot, slice);
-	return ((slice ^ then) & 7) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
-}
-
 /* The key of sleepers that had this CPU last, or one that shares its bit: a wake-up leads them back to it. */
 static inline uint32_t ol_ovl_key_here(void)
 {
 	return OL_OVL_CLAIMANT << (1 + ol_cpu() % 31);
 }
-
-/* Waking. */
 
 static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, uint32_t called)
 {
@@ -172,7 +113,12 @@ static OL_COLD void ol_ovl_wake(const ol_overlock_t *l, uint32_t key, uint32_t c
 	ol_kick(wakes, key, 1);
 }
 
+#include <overlock/lock/impl/turns.h>
+
 /* Waiting. */
+
+#define OL_OVL_LOOKS	8u	/* at most 256 leases between them: 64 ms */
+#define OL_OVL_RARE	3u	/* so many in vain: the others may look as rarely, and have to be woken */
 
 struct ol_ovl_waiter {
 	uint32_t claim; /* OL_OVL_CLAIMED once we claim the lock */
@@ -276,49 +222,6 @@ static inline void ol_ovl_park(ol_overlock_t *l, struct ol_ovl_waiter *me, uint3
 	me->called = me->looks >= OL_OVL_RARE || (me->woken && (now & OL_OVL_CALLED));
 }
 
-/* Whether the lock is held, or free, and is neither taken nor released for that time. */
-static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t held, ol_ticks_t time,
-				ol_ticks_t until)
-{
-	uint32_t w = ol_load_relaxed(&l->word);
-
-	if ((w & OL_OVL_HELD) != held)
-		return false;
-	until = ol_earlier(ol_after(1, time), until);
-	while (!((ol_load_relaxed(&l->word) ^ w) & (OL_OVL_HELD | OL_OVL_COUNTED))) {
-		if (ol_passed(until))
-			return true;
-		ol_relax_until(until);
-	}
-	return false;
-}
-
-/* Whether those who compete take the lock again at once, for a section that is longer than a hand-over. */
-static inline bool ol_ovl_is_busy(const ol_overlock_t *l, ol_ticks_t until)
-{
-	return !ol_ovl_stays(l, OL_OVL_HELD, ol_tune(prompt), until) &&
-	       !ol_ovl_stays(l, 0, ol_tune(pace) / 8, until) &&
-	       ol_ovl_stays(l, OL_OVL_HELD, ol_tune(pace) / 4, until);
-}
-
-/* One that was woken watches the others before it competes. */
-static inline void ol_ovl_watch(ol_overlock_t *l, struct ol_ovl_waiter *me, ol_ticks_t until)
-{
-	bool is_busy = ol_ovl_is_busy(l, until);
-	ol_ticks_t turn = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)),
-		   busy = turn & OL_OVL_BUSIEST;
-
-	if (is_busy)
-		busy += busy < OL_OVL_BUSIEST ? OL_OVL_BUSY : 0;
-	else
-		busy -= busy ? OL_OVL_BUSY : 0;
-	ol_store_relaxed(ol_ovl_slot(l, OL_OVL_TURN), (turn & ~OL_OVL_BUSIEST) | busy);
-	if (turn & OL_OVL_ALONE) {
-		me->woken = false;
-		ol_ovl_claim(l, me);
-	}
-}
-
 /* `asks` LEAVES not to look whether the lock is free, or WAKE to call. */
 static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uint32_t asks,
 				 ol_ticks_t until)
@@ -334,55 +237,13 @@ static OL_COLD void ol_ovl_sleep(ol_overlock_t *l, struct ol_ovl_waiter *me, uin
 		    (!(asks & OL_OVL_LEAVES) && ol_ovl_is_free(ol_load_relaxed(&l->word), me)))
 			break;
 	}
-	if (me->woken && !me->called)
-		ol_ovl_watch(l, me, until);
+	if (me->woken && !me->called && ol_ovl_watch(l, until)) {
+		me->woken = false;
+		ol_ovl_claim(l, me);
+	}
 	ol_ovl_start(l, me);
 	ol_ovl_was_preempted(me->since); /* sleeping is not that */
 	me->fair = ol_later(me->since, 1, ol_tune(lease));
-}
-
-static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
-{
-	return (uint32_t)ol_self() * OL_OVL_ID | (releases & OL_OVL_RELEASES) * OL_OVL_THEN |
-	       excess;
-}
-
-/*
- * We are the leaver, others compete, and others sleep: whether we leave, or did not probe or try in vain. In a trial,
- * one more is to compete again then.
- */
-static inline bool ol_ovl_goes(const ol_overlock_t *l, uint32_t excess)
-{
-	ol_ticks_t due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN)), busy = due & OL_OVL_BUSIEST;
-	bool goes = excess || !(due & (OL_OVL_PROBES | OL_OVL_TRIES));
-
-	if (!goes)
-		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_TRIES ? 0 : busy);
-	else if (due & (OL_OVL_TRIES | OL_OVL_ALONE))
-		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_STATE);
-	else
-		ol_ovl_set_turn(l, due, ol_tune(prompt), busy | OL_OVL_PROBES);
-	if (!excess && (goes || (due & OL_OVL_TRIES)))
-		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
-	return goes;
-}
-
-/* Whether we leave now: if we are the leaver, another has had the lock since, and one sleeps to whom we leave it. */
-static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
-{
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
-
-	if (leaver && leaver / OL_OVL_ID != ol_self())
-		return false;
-	if (leaver && !(w & (OL_OVL_HELD | OL_OVL_CLAIMED)) &&
-	    releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
-		ol_store_relaxed(ol_ovl_leaver(l),
-				 ol_ovl_leaver_of(releases + 1, leaver & OL_OVL_EXCESS));
-		return false;
-	}
-	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
-	ol_store_relaxed(ol_ovl_leaver(l), 0u);
-	return leaver && (w & OL_OVL_SLEEPERS) && ol_ovl_goes(l, leaver & OL_OVL_EXCESS);
 }
 
 /* After `prompt` in vain. */
@@ -451,61 +312,6 @@ static inline void ol_overlock_lock(ol_overlock_t *l)
 }
 
 /* Releasing. */
-
-/* We are the next to leave; returns the bit that says so. */
-static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_t excess)
-{
-	ol_store_relaxed(ol_ovl_leaver(l), ol_ovl_leaver_of(ol_ovl_releases(w) + 1, excess));
-	return OL_OVL_LEAVES;
-}
-
-/* What a release does besides: LEAVES or 0; the key of one to be woken, or 0. */
-struct ol_ovl_turn {
-	uint32_t leaves, wakes;
-};
-
-/* In our release, when the turn is due. */
-static inline struct ol_ovl_turn ol_ovl_next_turn(const ol_overlock_t *l, uint32_t w,
-						  ol_ticks_t due)
-{
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
-	bool met_nobody = leaver && leaver / OL_OVL_ID == ol_self(), probes = due & OL_OVL_PROBES,
-	     tries = due & OL_OVL_TRIES, alone = due & OL_OVL_ALONE;
-	ol_ticks_t busy = due & OL_OVL_BUSIEST;
-	struct ol_ovl_turn turn = { 0, 0 };
-
-	if (busy && (alone || (tries && met_nobody))) { /* one is enough, and the next one's turn */
-		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_ALONE);
-		turn.wakes = OL_OVL_IN_LINE;
-		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
-	} else if (alone || met_nobody || (leaver && probes)) {
-		ol_store_relaxed(ol_ovl_leaver(l), 0u);
-		ol_ovl_set_turn(l, due, ol_tune(lease), busy);
-		if (alone || met_nobody) /* there is room for one more */
-			turn.wakes = OL_OVL_IN_LINE & ~(probes ? ol_ovl_key_here() : 0);
-	} else if (busy == OL_OVL_BUSIEST && !probes && !tries) { /* one fewer may be enough */
-		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_TRIES);
-		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
-	} else {
-		ol_ovl_set_turn(l, due, probes ? ol_tune(prompt) : ol_tune(lease),
-				due & OL_OVL_STATE);
-		turn.leaves = ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
-	}
-	return turn;
-}
-
-/* In our release, with sleepers. */
-static inline struct ol_ovl_turn ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
-{
-	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_ovl_slot(l, OL_OVL_TURN));
-	struct ol_ovl_turn turn = { 0, 0 };
-
-	if (ol_ovl_was_preempted(now))
-		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
-	else if (ol_before(due, now))
-		turn = ol_ovl_next_turn(l, w, due);
-	return turn;
-}
 
 /* Whom to wake is told by the word as it was: a waiter may have claimed or called since it was read. */
 static inline void ol_ovl_released(const ol_overlock_t *l, uint32_t w)

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef OL_OVERLOCK_INIT
+#error "overlock: impl/turns.h is a part of lock/overlock.h; include that"
+#endif
+/*
+ * Who competes for the lock `overlock` while others sleep. The lock includes this after its word and its
+ * wake-ups.
+ *
+ * The competitors take turns with the sleepers. Once every `lease`, a release chooses its own context as the
+ * leaver: before that one takes the lock again, it wakes the longest sleeper, and sleeps itself. So the number of
+ * competitors stays, and who gives up its CPU between two sections is not preempted within one.
+ *
+ * The number adapts:
+ *
+ *  - A leaver that meets nobody else for a `lease` stays, and wakes one more.
+ *  - Who was preempted becomes the leaver, and wakes nobody: there are too many.
+ *  - The kernel may put a woken context behind one that runs, and the leaver's CPU is idle then. So `prompt` after
+ *    one has left, another probes: for `prompt`, it waits for somebody else to take the lock. If nobody did, it
+ *    wakes one that had another CPU last.
+ *  - One may be enough. Those that are woken watch first. If they see that the lock is taken again at once, for a
+ *    section that is long beside that, a leaver wakes nobody, for a trial. If only one competes then, it goes on
+ *    alone: every `lease` it wakes the next, which claims the lock, and leaves.
+ *
+ * All this is in hints, which locks share slots of; a hint that is wrong costs time only:
+ *
+ *  TURN	when a release is to choose the next leaver; in its last bits PROBES, if that leaver is only to probe;
+ *		TRIES, if it is to see whether it is alone; ALONE, if one competes; and how often the lock was seen
+ *		BUSY. A watcher and a release may overwrite each other's: a turn comes sooner, or is not counted
+ *  leaver	id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody
+ *
+ *  ol_ovl_whose_turn()	in a release with sleepers: who leaves, and who is woken
+ *  ol_ovl_leaves()	before one takes the lock: whether it is to leave
+ *  ol_ovl_watch()	after one was woken: whether it is to compete alone
+ */
+#define OL_OVL_PROBES	((ol_ticks_t)1)
+#define OL_OVL_TRIES	((ol_ticks_t)2)
+#define OL_OVL_ALONE	((ol_ticks_t)4)
+#define OL_OVL_BUSY	((ol_ticks_t)8)
+#define OL_OVL_BUSIEST	(3 * OL_OVL_BUSY)
+#define OL_OVL_STATE	((ol_ticks_t)31)
+
+#define OL_OVL_EXCESS	1u
+#define OL_OVL_THEN	2u
+#define OL_OVL_ID	128u
+
+static inline uint64_t *ol_ovl_turn_slot(const ol_overlock_t *l)
+{
+	return ol_ovl_slot(l, OL_OVL_TURN);
+}
+
+static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
+{
+	return ol_ovl_wakes(l) + 1;
+}
+
+/* In `time`, or up to half of that sooner or later: else it might be the same context's turn each time. */
+static inline void ol_ovl_set_turn(const ol_overlock_t *l, ol_ticks_t due, ol_ticks_t time,
+				   ol_ticks_t state)
+{
+	ol_ticks_t chance = (uint32_t)(due * 0x9e3779b97f4a7c15u >> 32);
+
+	due = ol_after(1, time / 2 + (chance * time >> 32));
+	ol_store_relaxed(ol_ovl_turn_slot(l), (due & ~OL_OVL_STATE) | state);
+}
+
+/*
+ * Whether this context lost its CPU, for longer than `prompt`, since it last asked. Its slot has the time, and
+ * in the last bits the id of the slice: one in eight switches stays unseen.
+ */
+static inline bool ol_ovl_was_preempted(ol_ticks_t now)
+{
+	uint64_t *slot = ol_wait_slot((size_t)ol_self() * 0x9e3779b1u);
+	uint64_t then = ol_load_relaxed(slot), slice = (now & ~(uint64_t)7) | (ol_slice_id() & 7);
+
+	ol_store_relaxed(slot, slice);
+	return ((slice ^ then) & 7) && ol_before(ol_later(then, 1, ol_tune(prompt)), now);
+}
+
+/* Watching, before one competes. */
+
+/* Whether the lock is held, or free, and is neither taken nor released for that time. */
+static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t held, ol_ticks_t time,
+				ol_ticks_t until)
+{
+	uint32_t w = ol_load_relaxed(&l->word);
+
+	if ((w & OL_OVL_HELD) != held)
+		return false;
+	until = ol_earlier(ol_after(1, time), until);
+	while (!((ol_load_relaxed(&l->word) ^ w) & (OL_OVL_HELD | OL_OVL_COUNTED))) {
+		if (ol_passed(until))
+			return true;
+		ol_relax_until(until);
+	}
+	return false;
+}
+
+/* Whether those who compete take the lock again at once, for a section that is longer than a hand-over. */
+static inline bool ol_ovl_is_busy(const ol_overlock_t *l, ol_ticks_t until)
+{
+	return !ol_ovl_stays(l, OL_OVL_HELD, ol_tune(prompt), until) &&
+	       !ol_ovl_stays(l, 0, ol_tune(pace) / 8, until) &&
+	       ol_ovl_stays(l, OL_OVL_HELD, ol_tune(pace) / 4, until);
+}
+
+/* One that was woken watches the others before it competes; returns whether only one is to compete. */
+static inline bool ol_ovl_watch(const ol_overlock_t *l, ol_ticks_t until)
+{
+	bool is_busy = ol_ovl_is_busy(l, until);
+	ol_ticks_t turn = ol_load_relaxed(ol_ovl_turn_slot(l)), busy = turn & OL_OVL_BUSIEST;
+
+	if (is_busy)
+		busy += busy < OL_OVL_BUSIEST ? OL_OVL_BUSY : 0;
+	else
+		busy -= busy ? OL_OVL_BUSY : 0;
+	ol_store_relaxed(ol_ovl_turn_slot(l), (turn & ~OL_OVL_BUSIEST) | busy);
+	return turn & OL_OVL_ALONE;
+}
+
+/* Leaving, before one takes the lock again. */
+
+static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
+{
+	return (uint32_t)ol_self() * OL_OVL_ID | (releases & OL_OVL_RELEASES) * OL_OVL_THEN |
+	       excess;
+}
+
+/*
+ * We are the leaver, others compete, and others sleep: whether we leave, or did not probe or try in vain. In a trial,
+ * one more is to compete again then.
+ */
+static inline bool ol_ovl_goes(const ol_overlock_t *l, uint32_t excess)
+{
+	ol_ticks_t due = ol_load_relaxed(ol_ovl_turn_slot(l)), busy = due & OL_OVL_BUSIEST;
+	bool goes = excess || !(due & (OL_OVL_PROBES | OL_OVL_TRIES));
+
+	if (!goes)
+		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_TRIES ? 0 : busy);
+	else if (due & (OL_OVL_TRIES | OL_OVL_ALONE))
+		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_STATE);
+	else
+		ol_ovl_set_turn(l, due, ol_tune(prompt), busy | OL_OVL_PROBES);
+	if (!excess && (goes || (due & OL_OVL_TRIES)))
+		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
+	return goes;
+}
+
+/* Whether we leave now: if we are the leaver, another has had the lock since, and one sleeps to whom we leave it. */
+static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
+{
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
+
+	if (leaver && leaver / OL_OVL_ID != ol_self())
+		return false;
+	if (leaver && !(w & (OL_OVL_HELD | OL_OVL_CLAIMED)) &&
+	    releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
+		ol_store_relaxed(ol_ovl_leaver(l),
+				 ol_ovl_leaver_of(releases + 1, leaver & OL_OVL_EXCESS));
+		return false;
+	}
+	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
+	ol_store_relaxed(ol_ovl_leaver(l), 0u);
+	return leaver && (w & OL_OVL_SLEEPERS) && ol_ovl_goes(l, leaver & OL_OVL_EXCESS);
+}
+
+/* Choosing who leaves, in a release. */
+
+/* We are the next to leave; returns the bit that says so. */
+static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_t excess)
+{
+	ol_store_relaxed(ol_ovl_leaver(l), ol_ovl_leaver_of(ol_ovl_releases(w) + 1, excess));
+	return OL_OVL_LEAVES;
+}
+
+/* What a release does besides: LEAVES or 0; the key of one to be woken, or 0. */
+struct ol_ovl_turn {
+	uint32_t leaves, wakes;
+};
+
+/* In our release, when the turn is due. */
+static inline struct ol_ovl_turn ol_ovl_next_turn(const ol_overlock_t *l, uint32_t w,
+						  ol_ticks_t due)
+{
+	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
+	bool met_nobody = leaver && leaver / OL_OVL_ID == ol_self(), probes = due & OL_OVL_PROBES,
+	     tries = due & OL_OVL_TRIES, alone = due & OL_OVL_ALONE;
+	ol_ticks_t busy = due & OL_OVL_BUSIEST;
+	struct ol_ovl_turn turn = { 0, 0 };
+
+	if (busy && (alone || (tries && met_nobody))) { /* one is enough, and the next one's turn */
+		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_ALONE);
+		turn.wakes = OL_OVL_IN_LINE;
+		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	} else if (alone || met_nobody || (leaver && probes)) {
+		ol_store_relaxed(ol_ovl_leaver(l), 0u);
+		ol_ovl_set_turn(l, due, ol_tune(lease), busy);
+		if (alone || met_nobody) /* there is room for one more */
+			turn.wakes = OL_OVL_IN_LINE & ~(probes ? ol_ovl_key_here() : 0);
+	} else if (busy == OL_OVL_BUSIEST && !probes && !tries) { /* one fewer may be enough */
+		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_TRIES);
+		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	} else {
+		ol_ovl_set_turn(l, due, probes ? ol_tune(prompt) : ol_tune(lease),
+				due & OL_OVL_STATE);
+		turn.leaves = ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
+	}
+	return turn;
+}
+
+/* In our release, with sleepers. */
+static inline struct ol_ovl_turn ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
+{
+	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_ovl_turn_slot(l));
+	struct ol_ovl_turn turn = { 0, 0 };
+
+	if (ol_ovl_was_preempted(now))
+		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	else if (ol_before(due, now))
+		turn = ol_ovl_next_turn(l, w, due);
+	return turn;
+}
