@@ -34,6 +34,8 @@ const char *ending_words(enum ending ending, bool ticks)
 		return ticks ? "EEVDF: its deadline, up to the next tick" : "EEVDF: its deadline";
 	case ENDING_ASSUMED:
 		return "a slice of assumed length";
+	case ENDING_KEPT:
+		return "overlock sched, which keeps it";
 	default:
 		return "no slice was seen";
 	}

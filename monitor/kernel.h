@@ -36,6 +36,12 @@ struct thread_info {
 	__u32 cpu; /* since Linux 5.16 on x86 */
 } KERNELS;
 
+struct sched_ext_entity {
+	__u32 flags;
+} KERNELS;
+
+enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
+
 struct task_struct {
 	struct thread_info thread_info;
 	__u32 pid;  /* the thread; the kernel has it signed */
@@ -47,6 +53,7 @@ struct task_struct {
 	__u64 start_boottime;
 	char comm[16];
 	struct sched_entity se;
+	struct sched_ext_entity scx; /* Linux 6.12 */
 } KERNELS;
 
 #ifdef __TARGET_ARCH_x86

@@ -6,6 +6,7 @@
  * to end. Common to the programs of overlock-hostd and overlock-monitord.
  */
 #include <stdbool.h>
+#include "kept.h"
 #include "kernel.h"
 #include "watched.h"
 #include <bpf/bpf_core_read.h>
@@ -138,6 +139,33 @@ static __always_inline __u64 at_a_tick(__u64 now, __u64 end)
 	return tick + (end - tick + period - 1) / period * period;
 }
 
+/* Of overlock-sched, if it ran when we began; else our own, which stays empty. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kept);
+} kept SEC(".maps");
+
+/* Is it runnable under a scheduler of sched_ext? What EEVDF has of it is old then. */
+static __always_inline bool is_ext(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->scx) &&
+	       task->scx.flags & bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED);
+}
+
+/* The page's time at which the slice ends that this thread has now, on this CPU; or OL_SLICE_UNKNOWN. */
+static __always_inline __u64 kept_end(const struct task_struct *task, __u64 now)
+{
+	__u32 here = bpf_get_smp_processor_id();
+	const struct kept *k = bpf_map_lookup_elem(&kept, &here);
+
+	if (!k || k->thread != task->pid)
+		return OL_SLICE_UNKNOWN;
+	/* One that has passed may be of a scheduler that has ended. */
+	return k->end + shift > now ? k->end + shift : OL_SLICE_UNKNOWN;
+}
+
 enum { SCHED_NORMAL = 0, SCHED_BATCH = 3 };
 
 static __always_inline void expect_end(struct slice *s, const struct task_struct *task, __u64 now)
@@ -149,6 +177,12 @@ static __always_inline void expect_end(struct slice *s, const struct task_struct
 	e->end = e->sure = s->sure = OL_SLICE_UNKNOWN;
 	if (policy != SCHED_NORMAL && policy != SCHED_BATCH)
 		return; /* real time: not known */
+	if (is_ext(task)) {
+		e->end = e->sure = s->sure = kept_end(task, now);
+		if (e->end != OL_SLICE_UNKNOWN)
+			ending = ENDING_KEPT;
+		return;
+	}
 	o = outlook_of(&task->se);
 	e->end = o.left == ~0ULL ? OL_SLICE_NO_END : at_a_tick(now, now + o.left);
 	if (o.sure == ~0ULL)
@@ -245,6 +279,21 @@ static __always_inline bool goes_on(struct slice *s, const struct task_struct *t
 	s->renewed = now;
 	begin_writing(s);
 	expect_end(s, task, now);
+	e->published = now;
+	end_writing(s);
+	return true;
+}
+
+/* Its end was put off, or another slice follows. False: neither. */
+static __always_inline bool ends_later(struct slice *s, const struct task_struct *task, __u64 now)
+{
+	struct ol_slice_entry *e = &s->entry;
+	__u64 end = kept_end(task, now);
+
+	if (e->running != OL_SLICE_ON || end == OL_SLICE_UNKNOWN || end == e->end)
+		return false;
+	begin_writing(s);
+	e->end = e->sure = s->sure = end;
 	e->published = now;
 	end_writing(s);
 	return true;

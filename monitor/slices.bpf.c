@@ -161,6 +161,18 @@ int BPF_PROG(ticked, struct hrtimer *timer)
 	return 0;
 }
 
+/* overlock-sched starts a timer for each slice that it keeps, also for one that follows without a switch. */
+SEC("tp_btf/hrtimer_start")
+int BPF_PROG(kept_on, struct hrtimer *timer)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct watched *w = is_ext(task) ? record_of(task) : 0;
+
+	if (w && ends_later(&w->slice, task, now_there()) && direct)
+		write_there(w, task);
+	return 0;
+}
+
 /* Nothing is known of a thread that is no more. Its place goes first: no tick comes between the writes. */
 static __always_inline void forget(__u32 thread, struct watched *w, struct task_struct *task)
 {

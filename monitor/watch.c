@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "watch.h"
 #include "ending.h"
+#include "kept.h"
 #include "refusal.h"
 #include "slices.skel.h"
 #include <bpf/bpf.h>
@@ -39,6 +40,44 @@ static bool refused(struct watch *watch, enum way way, const char *what, int err
 	return false;
 }
 
+static bool is_kept(int map)
+{
+	struct bpf_map_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(map, &info, &size) && !strcmp(info.name, KEPT_MAP_NAME) &&
+	       info.value_size == sizeof(struct kept);
+}
+
+/* The newest map of that name: an earlier one is of a scheduler that has ended. -1: there is none. */
+static int find_kept(void)
+{
+	int found = -1;
+
+	for (__u32 id = 0; !bpf_map_get_next_id(id, &id);) {
+		int map = bpf_map_get_fd_by_id(id), other = map;
+
+		if (map >= 0 && is_kept(map)) {
+			other = found;
+			found = map;
+		}
+		if (other >= 0)
+			close(other);
+	}
+	return found;
+}
+
+/* Has overlock-sched one, for us to read? */
+static bool take_kept(struct bpf_map *ours)
+{
+	int fd = find_kept();
+	bool taken = fd >= 0 && !bpf_map__reuse_fd(ours, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return taken;
+}
+
 static bool load(struct watch *watch, enum way way, unsigned threads, const struct how *how)
 {
 	struct slices_bpf *programs = slices_bpf__open();
@@ -57,6 +96,7 @@ static bool load(struct watch *watch, enum way way, unsigned threads, const stru
 	programs->rodata->tick_function = ending_tick();
 	watch->ticks = programs->rodata->tick_function;
 	bpf_program__set_autoload(programs->progs.ticked, watch->ticks);
+	bpf_program__set_autoload(programs->progs.kept_on, take_kept(programs->maps.kept));
 	bpf_map__set_autocreate(programs->maps.places_on_page, way == WAY_DIRECT);
 	bpf_map__set_max_entries(programs->maps.places, threads);
 	bpf_map__set_max_entries(programs->maps.records, threads);

@@ -11,6 +11,7 @@ enum ending {
 	ENDING_PROTECTED, /* EEVDF: until when the scheduler protects it (Linux 6.17) */
 	ENDING_DEADLINE,  /* EEVDF: its deadline (Linux 6.6) */
 	ENDING_ASSUMED,	  /* none of these: a slice of `slice_ns` */
+	ENDING_KEPT,	  /* overlock-sched says it, and keeps it */
 };
 
 /* A thread to be watched: its record, and when it started, by which it differs from a later one. */

@@ -4,6 +4,7 @@
  * kernel takes the scheduler away when this process ends, however that comes about.
  */
 #define _GNU_SOURCE
+#include "../kept.h"
 #include "../options.h"
 #include "../programs.h"
 #include "../refusal.h"
@@ -103,6 +104,7 @@ static struct sched_bpf *load(void)
 	programs->rodata->nr_cpus = cpus;
 	programs->rodata->loader = getpid();
 	bpf_map__set_max_entries(programs->maps.cpus, cpus);
+	bpf_map__set_max_entries(programs->maps.KEPT_MAP, cpus);
 	if (sched_bpf__load(programs))
 		fail(FAILED, "the kernel does not take the scheduler: %s", refusal(errno));
 	return programs;

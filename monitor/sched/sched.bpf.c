@@ -11,6 +11,7 @@
  * the time that it runs is charged. So it gains nothing in the long run, and at any time not more than
  * a slice, what it may put off, and one slice more.
  */
+#include "../kept.h"
 #include "queue.h"
 #include "shared.h"
 
@@ -75,6 +76,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct cpu);
 } cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kept);
+} KEPT_MAP SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -174,9 +182,23 @@ static __always_inline void start_timer(struct cpu *cpu, __u64 end)
 	bpf_timer_start(&cpu->timer, end, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
+static __always_inline void tell_kept(const struct cpu *cpu)
+{
+	__u32 here = bpf_get_smp_processor_id();
+	struct kept *kept = bpf_map_lookup_elem(&KEPT_MAP, &here);
+
+	if (!kept)
+		return;
+	kept->thread = cpu->thread;
+	kept->end = cpu->slice.end;
+}
+
+/* overlock-hostd looks when the timer is started. */
 static __always_inline void end_at(struct cpu *cpu, __u64 end)
 {
 	cpu->slice.end = end;
+	if (keeps && publishes)
+		tell_kept(cpu);
 	if (keeps)
 		start_timer(cpu, end);
 }

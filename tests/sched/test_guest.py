@@ -66,6 +66,41 @@ def test_publish_has_a_switch(run: Run) -> None:
     assert counted["programs"] == counted["deferred"] == counted["named"] == 0
 
 
+COMPUTE = "honest honest honest honest honest honest wakes wakes"
+KEPT, EEVDF = "overlock sched", "EEVDF"
+
+
+def test_guests_are_told_the_ends_that_are_kept(run: Run) -> None:
+    """overlock-hostd watches threads as if they were vCPUs, and compares."""
+    told, _ = run(f"under sched told 1 0 {COMPUTE}")
+    assert told["end_by"].startswith(KEPT)
+    assert told["taken"] > 200
+    assert told["error_ns"]["count"] == told["taken"]
+    assert told["error_ns"]["p99"] <= 50_000
+    assert told["broken"] <= 0.01 * told["taken"]
+
+
+def test_guests_are_told_when_an_end_is_put_off_or_another_slice_follows(run: Run) -> None:
+    told, counted = run("under 'sched --defer-us 1000' told 1 0 defers defers honest")
+    assert counted["deferred"] > 100
+    assert told["error_ns"]["p99"] <= 50_000
+    alone, counted = run("under sched told 1 0 honest")
+    assert counted["alone"] > 200
+    assert alone["written"] > 200 + 2 * alone["slices"]
+
+
+def test_guests_are_told_nothing_of_a_scheduler_that_does_not_publish(run: Run) -> None:
+    told, _ = run(f"under 'sched --no-publish' told 0.5 0 {COMPUTE}")
+    assert told["taken"] > 50
+    assert told["error_ns"]["count"] == 0
+
+
+def test_guests_are_told_of_the_kernels_scheduler_once_ours_has_ended(run: Run) -> None:
+    told, _ = run(f"under sched told 0.2 1 {COMPUTE}")
+    assert told["end_by"].startswith(EEVDF)
+    assert told["error_ns"]["count"] > 50
+
+
 def late(said: dict[str, Any]) -> list[float]:
     """CPU times of the threads that came late."""
     return [row["cpu_s"] for row in said["shares"] if row["late_ms"]]
