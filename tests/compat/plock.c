@@ -88,6 +88,36 @@ static void writer_yields_to_reader(const struct kind *k)
 	pthread_join(writer, 0);
 }
 
+static bool is_read;
+
+static void *read_once(void *given)
+{
+	const struct kind *k = (const struct kind *)given;
+
+	k->read();
+	__atomic_store_n(&is_read, true, __ATOMIC_RELAXED);
+	k->unread();
+	return 0;
+}
+
+/* A reader waits for a writer, and yields. */
+static void reader_yields_to_writer(const struct kind *k)
+{
+	unsigned long before = yields;
+	pthread_t reader;
+
+	k->lock();
+	is_read = false;
+	reader = start(read_once, k);
+	while (__atomic_load_n(&yields, __ATOMIC_RELAXED) < before + 3) {
+		EXPECT(!__atomic_load_n(&is_read, __ATOMIC_RELAXED));
+		sched_yield();
+	}
+	k->unlock();
+	pthread_join(reader, 0);
+	EXPECT(is_read);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -95,7 +125,9 @@ int main(int argc, char **argv)
 	words();
 	judge(kinds, sizeof(kinds) / sizeof(*kinds), argv);
 	for (size_t i = 0; &yields && i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (kinds[i].read)
+		if (kinds[i].read) {
 			writer_yields_to_reader(&kinds[i]);
+			reader_yields_to_writer(&kinds[i]);
+		}
 	return 0;
 }
