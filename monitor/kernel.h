@@ -40,7 +40,8 @@ struct sched_ext_entity {
 	__u32 flags;
 } KERNELS;
 
-enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
+/* A number, since looking for an enumeration that a kernel lacks takes CAP_SYS_ADMIN. */
+enum { SCX_TASK_QUEUED = 1 }; /* of sched_ext_entity.flags */
 
 struct task_struct {
 	struct thread_info thread_info;

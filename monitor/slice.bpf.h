@@ -150,8 +150,7 @@ struct {
 /* Is it runnable under a scheduler of sched_ext? What EEVDF has of it is old then. */
 static __always_inline bool is_ext(const struct task_struct *task)
 {
-	return bpf_core_field_exists(task->scx) &&
-	       task->scx.flags & bpf_core_enum_value(enum scx_ent_flags, SCX_TASK_QUEUED);
+	return bpf_core_field_exists(task->scx) && task->scx.flags & SCX_TASK_QUEUED;
 }
 
 /* The page's time at which the slice ends that this thread has now, on this CPU; or OL_SLICE_UNKNOWN. */

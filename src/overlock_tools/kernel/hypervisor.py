@@ -105,7 +105,7 @@ def current(known: Mapping[str, Any]) -> bool:
     return bool(known.get("sources") == _digest())
 
 
-def _roms() -> dict[str, tuple[int, bytes]]:
+def roms() -> dict[str, tuple[int, bytes]]:
     found = {}
     for name in ROMS:
         paths = [path / name for path in ROM_FOLDERS if (path / name).exists()]
@@ -121,7 +121,7 @@ def archive(qemu: str, kernel: Path, packed: Path) -> bytes:
     loads = sorted((folder() / "loads").iterdir())
     program = initramfs.program(qemu, "qemu-system-x86")
     found = initramfs.contents(guest / "init", loads, [], [program])
-    found |= _roms()
+    found |= roms()
     found |= {"guest/kernel": (0o644, kernel.read_bytes())}
     found |= {"guest/initramfs": (0o644, packed.read_bytes())}
     return initramfs.archive(found)

@@ -58,6 +58,14 @@ def libraries(path: Path) -> list[Path]:
     return [Path(word) for word in re.findall(r"(/\S+) \(0x", listed)]
 
 
+def with_libraries(path: Path) -> dict[str, tuple[int, bytes]]:
+    """A program, and what it is linked with."""
+    found = {f"usr/bin/{path.name}": (0o755, path.read_bytes())}
+    for library in libraries(path):
+        found[str(library).lstrip("/")] = (0o755, library.read_bytes())
+    return found
+
+
 def contents(
     init: Path, loads: Iterable[Path], modules: Iterable[tuple[str, bytes]], extra: Iterable[Path]
 ) -> dict[str, tuple[int, bytes]]:
@@ -69,7 +77,5 @@ def contents(
     found |= {f"loads/{path.name}": (0o755, path.read_bytes()) for path in loads}
     found |= {f"modules/{name}": (0o644, data) for name, data in modules}
     for path in extra:
-        found[f"usr/bin/{path.name}"] = (0o755, path.read_bytes())
-        for library in libraries(path):
-            found[str(library).lstrip("/")] = (0o755, library.read_bytes())
+        found |= with_libraries(path)
     return found

@@ -31,6 +31,7 @@ PACKAGES = "bpftool,clang-19,gcc,libbpf-dev,libc6-dev,qemu-system-x86,seabios"
 KERNELS = (r"linux-image-6\.18\.\S*-cloud-amd64", r"linux-image-[67]\.\S*-cloud-amd64")
 TURN_US = 20
 MEMORY_MB = 768
+WITH_GUEST_MB = 2048
 PROGRAMS = (
     "overlock-sched",
     "overlock-sched-plain",
@@ -110,14 +111,20 @@ class ScxSpec(Spec):
         ]
 
 
-def spec(of: Rig, smp: int, initramfs: Path | None = None, turn_us: int = TURN_US) -> Spec:
+def spec(
+    of: Rig,
+    smp: int,
+    initramfs: Path | None = None,
+    turn_us: int = TURN_US,
+    memory_mb: int = MEMORY_MB,
+) -> Spec:
     return ScxSpec(
         turn_us=turn_us,
         kernel=of.kernel,
         initramfs=initramfs or of.initramfs,
         smp=smp,
         accel=ICOUNT,
-        memory_mb=MEMORY_MB,
+        memory_mb=memory_mb,
         qemu=str(of.qemu),
     )
 

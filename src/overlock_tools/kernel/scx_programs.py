@@ -10,13 +10,15 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from overlock_tools.kernel import initramfs, paths, pause, programs
+from overlock_tools.kernel import hypervisor, initramfs, paths, pause, programs, vm
 from overlock_tools.kernel.packages import Packages, Tell
 from overlock_tools.kernel.programs import Contents
 from overlock_tools.system import files, native
 
 SOURCES = Path("sched/programs")
 ELF = b"\x7fELF"
+QEMU_MODULES = Path("/usr/lib/x86_64-linux-gnu/qemu")
+GUEST = "guest"
 
 
 def _openmp(_: Packages) -> Contents:
@@ -53,6 +55,21 @@ def _pbzip2(packages: Packages) -> Contents:
     return programs.PARTS["pbzip2"][0](packages) | _measured("pbzip2")
 
 
+def _guest(_: Packages) -> Contents:
+    """QEMU, and the kernel and files of `overlock guest`'s own guests."""
+    guests = paths.home()
+    guests.needed()
+    qemu = initramfs.program(vm.QEMU, "qemu-system-x86")
+    translator = sorted(QEMU_MODULES.glob("accel-tcg-*.so"))
+    return {
+        **initramfs.with_libraries(qemu),
+        **{str(path).lstrip("/"): (0o644, path.read_bytes()) for path in translator},
+        **hypervisor.roms(),
+        "guest/kernel": (0o644, guests.kernel("nop").read_bytes()),
+        "guest/initramfs": (0o644, guests.initramfs("nop").read_bytes()),
+    }
+
+
 PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
     "openmp": _openmp,
     "leveldb": _leveldb,
@@ -60,6 +77,7 @@ PROGRAMS: Mapping[str, Callable[[Packages], Contents]] = {
     "ebizzy": _ebizzy,
     "kernbench": _kernbench,
     "pbzip2": _pbzip2,
+    GUEST: _guest,
 }
 
 
@@ -87,15 +105,18 @@ def without_pause(contents: Contents) -> Contents:
     return found
 
 
-def _digest() -> str:
+def _digest(name: str) -> str:
     sources = [Path(__file__), Path(programs.__file__), native.file("liboverlock.so")]
     sources += sorted((paths.sources() / SOURCES).iterdir())
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    if name == GUEST:
+        sources.append(paths.home().stamp)
+    read = [path.read_bytes() for path in sources if path.exists()]
+    return hashlib.sha256(b"\0".join(read)).hexdigest()[:12]
 
 
 def made(name: str, folder: Path, known: Collection[str], tell: Tell) -> Path:
     """Without the libraries that the rig has, which are newer than this system's."""
-    file = folder / f"{name}-{_digest()}.gz"
+    file = folder / f"{name}-{_digest(name)}.gz"
     if file.exists():
         return file
     tell(f"making what the guest needs for {name}")

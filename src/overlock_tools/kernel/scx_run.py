@@ -22,6 +22,7 @@ BOOT_SECONDS = 300.0
 # A counted second takes some ten of the host's, more if the host is busy.
 SLOWER = 100.0
 START_SECONDS = 60.0
+GUEST_SECONDS = 1200.0  # till a guest of the guest's own is up
 LOCKS = " ".join(f"--lock-so {name}=/usr/lib/{name}.so" for name in scx.LOCKS)
 REQUESTS = "/tmp/requests"  # noqa: S108 - in the guest
 
@@ -37,6 +38,7 @@ class Row:
     acquired: list[int] = field(default_factory=list)
     lhp: list[int] = field(default_factory=list)
     lwp: list[int] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)  # by overlock-hostd, to a guest
 
 
 def jain(turns: Sequence[int]) -> float:
@@ -60,8 +62,11 @@ def _spec(options: dict[str, Any]) -> vm.Spec:
         terminal().print(what)
 
     rig = scx.made(options["folder"], tell)
-    packed = scx.with_programs(rig, options.get("programs", ()), tell)
-    return scx.spec(rig, options["smp"], packed, options.get("turn_us", scx.TURN_US))
+    programs = options.get("programs", ())
+    packed = scx.with_programs(rig, programs, tell)
+    has_guest = scx_programs.GUEST in map(scx_programs.name_of, programs)
+    memory_mb = scx.WITH_GUEST_MB if has_guest else scx.MEMORY_MB
+    return scx.spec(rig, options["smp"], packed, options.get("turn_us", scx.TURN_US), memory_mb)
 
 
 @contextmanager
@@ -108,14 +113,33 @@ def _measure_programs(told: vm.Told, under: str, options: dict[str, Any]) -> lis
     for given in options["programs"]:
         for threads in options["threads"]:
             line = scx_programs.command(given, threads, options["seconds"])
-            seconds = START_SECONDS + SLOWER * (options["seconds"] + 1)
+            boots = scx_programs.name_of(given) == scx_programs.GUEST
+            start = GUEST_SECONDS if boots else START_SECONDS
+            seconds = start + SLOWER * (options["seconds"] + 1)
             said = asked(told, f"under {shlex.quote(under)} {line}", seconds)
             answers = [json.loads(line) for line in said if line.startswith("{")]
             cells += [a | {"program": given} if "program" in a else a for a in answers]
     return cells
 
 
+def _of_guest(cell: dict[str, Any]) -> dict[str, Any]:
+    """What a guest and overlock-hostd said, as programs say it."""
+    said = cell["said"]
+    if said["wrong"]:
+        raise Fail(f"{cell['program']}: {said['wrong']}", FAILED)
+    ns, weight = zip(*said["wait"], strict=True)
+    return {
+        **cell,
+        "per_thread": said["per_thread"],
+        "seconds": said["window_ns"] * 1e-9,
+        "p99_us": p99_ns({"ns": ns, "weight": weight}) / 1000,
+    }
+
+
 def _take_program(cell: dict[str, Any], row: Row) -> None:
+    if "said" in cell:
+        cell = _of_guest(cell)
+        row.told.append(cell["told"])
     row.rates.append(sum(cell["per_thread"]) / cell["seconds"])
     row.p99_us.append(cell["p99_us"])
     row.jain.append(jain(cell["per_thread"]))
@@ -175,6 +199,9 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
                 if acquired := sum(row.acquired):
                     of = f"{sum(row.lwp)} in line and {sum(row.lhp)} holding, of {acquired:,}"
                     events = f"   preempted: {of}"
+                if told := [each["error_ns"] for each in row.told]:
+                    late = statistics.median(error["p50"] for error in told) / 1000
+                    events = f"   told ends: off by {late:,.0f} us (p50)"
                 out.print(
                     f"{name:{lock}}  {threads:7}  {under:{wide}}  "
                     f"{statistics.median(row.rates):14,.0f} {statistics.median(row.p99_us):10,.1f}"

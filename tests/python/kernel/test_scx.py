@@ -57,6 +57,17 @@ def test_what_a_program_did_becomes_a_row() -> None:
     assert not row.acquired
 
 
+def test_what_a_guest_did_becomes_a_row() -> None:
+    row = scx_run.Row()
+    loop = {"wrong": "", "per_thread": [30, 10], "window_ns": 2e9, "wait": [[500, 99], [9000, 2]]}
+    told = {"error_ns": {"p50": 7}}
+    said = {"program": "guest", "threads": 2, "said": loop, "told": told}
+    scx_run._take_program(said, row)
+    assert (row.rates, row.p99_us, row.jain, row.told) == ([20], [9], [0.8], [told])
+    with pytest.raises(Fail, match="guest: lost"):
+        scx_run._take_program({**said, "said": {**loop, "wrong": "lost"}}, row)
+
+
 def test_a_program_comes_without_what_the_rig_has(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -514,7 +514,8 @@ def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
     callback=_programs,
     help="Instead of locks, unmodified programs: openmp, leveldb, pgbench, ebizzy, kernbench, "
     "pbzip2; with options of `overlock run` to replace their mutexes, 'pbzip2 --lock ticket'; "
-    "ebizzy@LOCK has that lock itself.",
+    "ebizzy@LOCK has that lock itself; guest@LOCK is a virtual machine with that spinlock in its "
+    "kernel, told of its slices by overlock-hostd.",
 )
 @click.option(
     "--counted", is_flag=True, help="Count preemptions of waiters in line and of holders, too."
