@@ -75,7 +75,7 @@ guest: ## install missing packages, then build a kernel with all the locks, for 
 guest-test: guest ## boot that kernel and an instrumented one: locktorture, loads, detection of a broken lock
 	@$(OVERLOCK) guest build --variant counted
 	@tools/setup test
-	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/python/kernel
+	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/python/kernel tests/sched/test_vm.py
 
 guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV locks, steal time; 15 minutes
 	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
