@@ -8,12 +8,12 @@
  *
  * The competitors take turns with the sleepers. Once every `lease`, a release chooses its own context as the
  * leaver: before that one takes the lock again, it wakes the longest sleeper, and sleeps itself. So the number of
- * competitors stays, and who gives up its CPU between two sections is not preempted within one.
+ * competitors stays, and a context that gives up its CPU between two sections is not preempted within one.
  *
  * The number adapts:
  *
  *  - A leaver that meets nobody else for a `lease` stays, and wakes one more.
- *  - Who was preempted becomes the leaver, and wakes nobody: there are too many.
+ *  - A context that was preempted becomes the leaver, and wakes nobody: too many compete.
  *  - The kernel may put a woken context behind one that runs, and the leaver's CPU is idle then. So `prompt` after
  *    one has left, another probes: for `prompt`, it waits for somebody else to take the lock. If nobody did, it
  *    wakes one that had another CPU last.
