@@ -18,10 +18,12 @@
 // is found where the load, or the store, comes first, and the search goes there too. So weak
 // behaviour costs only where it is weak. Two stores to halves of one word are in some order all the
 // same, for a store to the whole word may come between them: their footprints meet.
+#include "graph.h"
 #include "model.h"
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <stdexcept>
 
 namespace ol::check {
@@ -29,6 +31,11 @@ namespace ol::check {
 namespace {
 
 constexpr size_t lanes_of_cell = 8;
+
+// Views know no order of sequentially consistent accesses: see graph.h.
+constexpr bool is_sequential(Order o) {
+    return o == Order::seq_cst;
+}
 
 // The numbers of the bits in a mask of lanes: for (size_t lane : lanes_in(mask)).
 class lanes_in {
@@ -132,7 +139,7 @@ using Reading = std::array<size_t, lanes_of_cell>; // a message's index by lane
 struct Use { // one way to carry out an access
     Reading from;
     bool writes;
-    size_t at; // the index of the message it leaves
+    size_t at; // the index of the message it leaves; 0: none
 };
 
 uint8_t mask_of(const Access &a) {
@@ -158,7 +165,9 @@ uint64_t spread(uint8_t lanes) { // a byte of ones for each lane
 
 class C11 final : public MemoryModel {
 public:
-    C11(Memory &memory, Search *&search) : memory_(memory), search_(search) {
+    C11(Memory &memory, Search *&search, bool sequential) : memory_(memory), search_(search) {
+        if (sequential)
+            graph_.emplace();
         index_.resize(Memory::usual_size / lanes_of_cell);
     }
 
@@ -178,33 +187,40 @@ public:
             look_afresh(i);
         }
         fenced_.assign(contexts, 0);
+        if (graph_)
+            graph_->reset();
     }
 
     uint64_t access(size_t me, const Access &a, Order order, Footprint &f) override {
         pending(a, f);
+        if (is_sequential(order) && !graph_)
+            throw std::logic_error("a sequentially consistent access without a graph");
         if (a.op == Op::store) {
             store(me, a, order);
             return 0;
         }
         size_t c = cell_of(a.address());
+        if (a.at_once)
+            learn(me, a, c);
         find_uses(me, a, c, order);
-        if (uses_.size() > UINT8_MAX)
-            throw std::length_error("more readings than a step can choose from");
         Use use = uses_[search_->choose(static_cast<unsigned>(uses_.size()))];
         uint64_t old = assemble(a, c, use.from);
         if (a.op == Op::cas && !use.writes)
-            order = a.failing_acquires ? Order::acquire : Order::relaxed;
+            order = failing_order(a);
+        if (graph_)
+            graph_->add(event_of(me, a, c, order, use));
         uint32_t carried = read(me, a, c, use.from, order);
         if (!use.writes && group_count_ > 1)
             note_mixed(me, a, c, use.from);
         if (use.writes)
             leave(me, a, c, use.at, result_of(a, old), order, true, carried);
         saw(me, a, c, old, use.writes ? result_of(a, old) : old);
+        tick(me);
         return old;
     }
 
     void pending(const Access &a, Footprint &f) const override {
-        f.add(a.address(), a.width, a.op != Op::load);
+        f.add(a.address(), a.width, a.op != Op::load || a.at_once);
         if (a.op != Op::load && a.width < 4)
             f.add(halves_of(a.address()), 1, true);
     }
@@ -214,12 +230,32 @@ public:
 
         f.add(fences, 1, true);
         join(a.now, a.acquirable.data(), a.acquirable.size());
-        join(a.now, fenced_.data(), fenced_.size());
+        // The order of fences is no happens-before order, which the graph must know exactly.
+        for (size_t i = graph_ ? contexts_ : 0; i < fenced_.size(); i++)
+            a.now[i] = std::max(a.now[i], fenced_[i]);
         fenced_ = a.now;
         a.released = a.now;
         a.fence = views_.keep(a.now);
+        if (graph_)
+            graph_->add(fence_event(me, true));
         a.now[me]++;
     }
+
+    void light_fence(size_t me, Order order) override {
+        Agent &a = agents_[me];
+
+        if (acquires(order))
+            join(a.now, a.acquirable.data(), a.acquirable.size());
+        if (releases(order)) {
+            a.released = a.now;
+            a.fence = views_.keep(a.now);
+        }
+        if (graph_)
+            graph_->add(fence_event(me, false));
+        a.now[me]++;
+    }
+
+    bool has_race() const override { return graph_ && graph_->has_race(); }
 
     // Data races are looked for by clocks; what is free of them sees the newest value.
     std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override {
@@ -273,11 +309,13 @@ public:
             f.add(s.at, s.width, false);
     }
 
-    // It will see at least the first change of one of the words it watches.
+    // It will see at least the first change of one of the words it watches; if it waited for one.
     void notice(size_t me) override {
         Agent &a = agents_[me];
         std::vector<size_t> changed;
 
+        if (a.twice) // it may have looked again before anything changed
+            return;
         for (size_t i = 0; i < a.looks.size(); i++)
             if (newer(a.seen[i], a.looks[i]))
                 changed.push_back(i);
@@ -296,14 +334,87 @@ public:
         agents_[me].looks.clear();
         agents_[me].twice = false;
     }
+    void disturb(size_t me) override { agents_[me].twice = true; }
+    // The same message, which a context may read for as long as it knows of no later one.
+    std::optional<uint64_t> finds_again(size_t me, const Access &a) const override {
+        const Agent &agent = agents_[me];
+
+        for (size_t i = 0; i < agent.seen.size(); i++) {
+            const Seen &s = agent.seen[i];
+            if (s.at != a.address() || s.width != a.width)
+                continue;
+            bool reads = a.op == Op::load || (a.op == Op::cas && s.value != a.expected);
+            if (a.op == Op::store || result_of(a, s.value) != s.value ||
+                !is_known(agent, agent.looks[i], !reads))
+                return {};
+            return s.value;
+        }
+        return {};
+    }
     const std::vector<Seen> &seen(size_t me) const override { return agents_[me].seen; }
 
 private:
+    static Order failing_order(const Access &a) {
+        return a.failing_sequential ? Order::seq_cst
+               : a.failing_acquires ? Order::acquire
+                                    : Order::relaxed;
+    }
+
+    // With a graph, every event has a clock of its own.
+    void tick(size_t me) { agents_[me].now[me] += graph_ ? 1 : 0; }
+
+    GraphEvent fence_event(size_t me, bool sequential) const {
+        const Row &now = agents_[me].now;
+        GraphEvent e;
+
+        e.who = me;
+        e.clocks.assign(now.begin(), now.begin() + static_cast<ptrdiff_t>(contexts_));
+        e.is_fence = true;
+        e.is_sequential = sequential;
+        return e;
+    }
+
+    GraphEvent event_of(size_t me, const Access &a, size_t c, Order order, const Use &use) const {
+        GraphEvent e = fence_event(me, is_sequential(order));
+
+        e.is_fence = false;
+        e.is_plain = a.is_plain;
+        e.reads = a.op != Op::store;
+        e.writes = use.writes;
+        e.cell = c;
+        e.lanes = mask_of(a);
+        e.at = use.at;
+        for (size_t lane : lanes_in(e.reads ? e.lanes : 0)) {
+            e.from[lane] = use.from[lane];
+            uint32_t view = cells_[c].messages[use.from[lane]].view;
+            for (size_t i = 0; i < contexts_ && acquires(order); i++)
+                e.clocks[i] = std::max(e.clocks[i], views_.at(view, i));
+        }
+        return e;
+    }
+
     size_t row(size_t cell, size_t lane) const { return contexts_ + cell * lanes_of_cell + lane; }
 
     void raise(Row &view, size_t cell, size_t lane, uint32_t time) const {
         uint32_t &t = view[row(cell, lane)];
         t = std::max(t, time);
+    }
+
+    // It knows of no later message. Nothing may have been exchanged for one that is to be
+    // exchanged.
+    bool is_known(const Agent &agent, const Look &l, bool exchanges) const {
+        for (size_t lane : lanes_in(l.lanes)) {
+            if (agent.now[row(l.cell, lane)] != l.time[lane])
+                return false;
+            for (const Message &m : cells_[l.cell].messages) {
+                if (!exchanges || !(m.lanes >> lane & 1) || m.time <= l.time[lane])
+                    continue;
+                if (m.rmw)
+                    return false;
+                break;
+            }
+        }
+        return true;
     }
 
     // Cells come into being when they are first accessed, with what memory holds.
@@ -405,9 +516,12 @@ private:
             use.writes = assemble(a, c, use.from) == a.expected;
         if (!is_whole(me, a, c, use.from, !use.writes) || !needs_this_order(me, c, use.from) ||
             !is_coherent(a, c, use.from,
-                         a.op == Op::cas && !use.writes ? a.failing_acquires : acquires(order)))
+                         acquires(a.op == Op::cas && !use.writes ? failing_order(a) : order)))
             return;
         if (use.writes && !find_room(a, c, use))
+            return;
+        if (graph_ && !graph_->allows(event_of(
+                          me, a, c, use.writes || a.op != Op::cas ? order : failing_order(a), use)))
             return;
         uses_.push_back(use);
     }
@@ -556,7 +670,7 @@ private:
             if (from[lane] == last)
                 continue;
             last = from[lane];
-            if (m.view == Views::none)
+            if (m.view == Views::none || a.is_plain)
                 continue;
             views_.join_into(acquires(order) ? agent.now : agent.acquirable, m.view);
             carried = carried == Views::none ? m.view : both(carried, m.view);
@@ -588,12 +702,16 @@ private:
                 seen |= m.time <= now[row(c, lane)];
             if (seen)
                 break;
-            if (may_insert(c, mask, i) && !tears(c, mask, i))
+            if (may_insert(c, mask, i) && !tears(c, mask, i) &&
+                (!graph_ || graph_->allows(event_of(me, a, c, order, {{}, true, i}))))
                 places.push_back(i);
         }
         size_t at = places[search_->choose(static_cast<unsigned>(places.size()))];
+        if (graph_)
+            graph_->add(event_of(me, a, c, order, {{}, true, at}));
         leave(me, a, c, at, result_of(a, 0), order, false, Views::none);
         saw(me, a, c, result_of(a, 0), result_of(a, 0));
+        tick(me);
     }
 
     void leave(size_t me, const Access &a, size_t c, size_t at, uint64_t value, Order order,
@@ -603,12 +721,12 @@ private:
         uint8_t mask = mask_of(a);
         auto first = reinterpret_cast<uintptr_t>(a.address()) % lanes_of_cell;
         uint32_t before = messages[at - 1].time, time = before + spacing;
-        uint32_t view = agent.fence;
+        uint32_t view = a.is_plain ? Views::none : agent.fence;
 
         if (at < messages.size()) {
             time = before + (messages[at].time - before) / 2;
             if (time == before)
-                throw std::length_error("too many stores between two others");
+                throw BeyondModel("too many stores between two others, in the order of one word");
         }
         for (size_t lane : lanes_in(mask))
             raise(agent.now, c, lane, time);
@@ -623,15 +741,28 @@ private:
         settle(a, c);
     }
 
+    // A compiler may store to the context's own stack without saying so: memory has it then.
+    void learn(size_t me, const Access &a, size_t c) {
+        uint64_t there = Memory::read(a.address(), a.width);
+
+        if (there == assemble(a, c, newest(a, c)))
+            return;
+        leave(me, a, c, cells_[c].messages.size(), there, Order::relaxed, false, Views::none);
+    }
+
     // Memory holds what comes last in modification order, for whoever looks from outside.
     void settle(const Access &a, size_t c) {
+        Memory::write(a.address(), a.width, assemble(a, c, newest(a, c)));
+    }
+
+    Reading newest(const Access &a, size_t c) const {
         uint8_t mask = mask_of(a);
-        Reading newest{};
+        Reading found{};
 
         for (size_t i = 0; i < cells_[c].messages.size(); i++)
             for (size_t lane : lanes_in(cells_[c].messages[i].lanes & mask))
-                newest[lane] = i;
-        Memory::write(a.address(), a.width, assemble(a, c, newest));
+                found[lane] = i;
+        return found;
     }
 
     void saw(size_t me, const Access &a, size_t c, uint64_t read, uint64_t left) {
@@ -680,12 +811,13 @@ private:
     size_t group_count_ = 0;
     uint8_t heads_ = 0; // the first lane of each
     std::vector<Use> uses_;
+    std::optional<Graph> graph_;
 };
 
 } // namespace
 
-std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search) {
-    return std::make_unique<C11>(memory, search);
+std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search, bool sequential) {
+    return std::make_unique<C11>(memory, search, sequential);
 }
 
 } // namespace ol::check

@@ -32,7 +32,8 @@ std::unique_ptr<Search> make(const Limits &limits, World &world) {
 } // namespace
 
 Outcome explore(World &world, const Program &program, const Limits &limits) {
-    constexpr uint64_t between_looks = 256; // executions between two looks at the clock
+    constexpr uint64_t between_looks = 256, steps_between = 16'384; // at the clock
+    uint64_t looked = 0;
     double begin = seconds_used();
     auto search = make(limits, world);
     ExecutionTrace trace;
@@ -53,21 +54,29 @@ Outcome explore(World &world, const Program &program, const Limits &limits) {
             o.ended = "failed";
             break;
         }
-        if (world.met_transactions()) {
+        if (world.ends_search()) {
+            o.ended = "open";
+            break;
+        }
+        if (world.must_begin_anew()) {
             search = make(limits, world);
+            world.forget_loops();
             o = {};
+            looked = 0;
             continue;
         }
         if (!search->next()) {
-            o.exhausted = true;
+            o.exhausted = world.left_open().empty();
+            o.ended = o.exhausted ? o.ended : "open";
             break;
         }
         if (o.executions >= limits.executions) {
             o.ended = "executions";
             break;
         }
-        if (n % between_looks)
+        if (n % between_looks && o.steps - looked < steps_between)
             continue;
+        looked = o.steps;
         o.seconds = seconds_used() - begin;
         if (o.seconds >= limits.seconds) {
             o.ended = "time";
@@ -94,7 +103,10 @@ Outcome replay(World &world, const Program &program, const Path &path, Execution
 
     trace.clear();
     world.tell_to(&trace);
-    world.run(program, *search);
+    while (world.run(program, *search), world.must_begin_anew()) {
+        search = make_replay(path);
+        trace.clear();
+    }
     world.tell_to(nullptr);
     if (std::string why = search->misfit(); !why.empty())
         throw std::invalid_argument(

@@ -28,7 +28,7 @@ struct Outcome {
     uint64_t executions = 0, redundant = 0; // `redundant`: cut short, being explored already
     uint64_t steps = 0;
     double seconds = 0;
-    const char *ended = "exhausted"; // or failed, time, executions, interrupted
+    const char *ended = "exhausted"; // or failed, time, executions, interrupted, open
     bool exhausted = false;          // and nothing failed
     engine::Failure failure;
     Path path; // of the execution that failed

@@ -32,6 +32,10 @@ public:
             value_ = (value_ ^ p[i]) * 0x100000001b3;
     }
     template <class T> void add(const T &value) { add(&value, sizeof value); }
+    void add_word(uint64_t word) { // quicker
+        value_ = (value_ ^ word) * 0x9e3779b97f4a7c15;
+        value_ ^= value_ >> 32;
+    }
     uint64_t value() const { return value_; }
 
 private:

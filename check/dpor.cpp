@@ -13,7 +13,7 @@ namespace {
 using Clock = std::array<uint16_t, max_processes>;
 
 struct Choice {
-    uint8_t taken, of;
+    Alternative taken, of;
 };
 
 // A step of the present execution, and what is left to explore from the state before it.
@@ -47,8 +47,8 @@ Process lowest(Mask m) {
     return static_cast<Process>(std::countr_zero(m));
 }
 
-std::vector<uint8_t> taken(const std::vector<Choice> &choices) {
-    std::vector<uint8_t> all;
+std::vector<Alternative> taken(const std::vector<Choice> &choices) {
+    std::vector<Alternative> all;
     for (Choice c : choices)
         all.push_back(c.taken);
     return all;
@@ -91,12 +91,10 @@ public:
     unsigned choose(unsigned n) override {
         std::vector<Choice> &here = at_ ? nodes_[at_ - 1].choices : first_;
 
-        if (n > UINT8_MAX)
-            throw std::length_error("more alternatives than a step can have");
         if (n <= 1)
             return 0;
         if (cursor_ == here.size())
-            here.push_back({0, static_cast<uint8_t>(n)});
+            here.push_back({0, n});
         return here[cursor_++].taken;
     }
 

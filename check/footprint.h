@@ -28,6 +28,7 @@ inline uint64_t halves_of(const void *at) { // the order of the stores to halves
 constexpr uint64_t transaction_of(size_t context) { // whether others have aborted it
     return uint64_t(1) << 58 | context * 8;
 }
+constexpr uint64_t system_clock = uint64_t(1) << 57;
 constexpr uint64_t fences = uint64_t(1) << 62; // sequentially consistent fences, in their order
 
 class Footprint {

@@ -26,6 +26,7 @@ public:
     const ol_checked_lock &table() const { return *table_; }
     const ol_lock_ops &ops() const;  // of its lock; a semaphore is one that holds one unit
     const SharedOps *shared() const; // null: there are no readers
+    void declare_fifo();             // as the table does by `fifo`
     void join(World &world);         // from now on its calls go there
     Program prepared(Program program) const;
 

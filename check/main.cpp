@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: MIT
 // overlock-check: explores one lock in one scenario, and says in lines of JSON what it found.
+#include "call.h"
 #include "checker.h"
 #include "client.h"
+#include "coverage.h"
 #include "format.h"
 #include "instrumented.h"
 #include "native.h"
+#include "places.h"
 
 #include <engine/subjects.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <dlfcn.h>
+#include <ext/stdio_filebuf.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <unistd.h>
 
 using namespace ol;
 using namespace ol::check;
@@ -28,14 +35,14 @@ volatile sig_atomic_t interrupted = 0;
 
 struct Options {
     std::string lock, object, scenario = "lock", model = "sc", search = "dpor", replay, sites;
-    std::string roles;
-    std::vector<std::string> budgets, tunes, weaken, claims;
+    std::string roles, turns = "1";
+    std::vector<std::string> budgets, tunes, weaken, claims, own;
     std::optional<Ticks> clock;
     size_t contexts = 2;
     unsigned acquisitions = 2;
     Limits limits;
-    bool list = false, trace = false, traces = false, timeouts = true, transactions = true,
-         fresh = false, native = false;
+    bool list = false, about = false, trace = false, traces = false, timeouts = true,
+         transactions = true, fresh = false, native = false, polls = false, fifo = false;
 };
 
 [[noreturn]] void bad(const std::string &what) {
@@ -119,6 +126,18 @@ Weakening weakening(const std::string &text) {
             order == "release"};
 }
 
+// N or `all`.
+unsigned turns(const std::string &text) {
+    unsigned n = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+
+    if (text == "all")
+        return UINT_MAX;
+    if (error != std::errc() || *end || n == 0)
+        bad("--turns expects a number from 1 on, or all; got " + text);
+    return n;
+}
+
 // Of locks that judge slices: long enough for one section, and too short for two. Longer ones, and
 // ones that end between any two looks, multiply what there is to explore, for whoever asks for it.
 constexpr Ticks usual_slice = 2;
@@ -134,6 +153,7 @@ Rules rules_of(const Options &o, const ol_lock_ops &ops, Scenario scenario) {
     if (!o.transactions)
         r.capacity = {0, 0};
     prepare(scenario, r);
+    r.turns = turns(o.turns);
     for (const std::string &b : o.budgets) {
         auto [name, times] = assignment(b);
         r.budgets.left[index_of(budget_list, name, "budget")] = static_cast<uint32_t>(times);
@@ -160,10 +180,15 @@ Claimed claimed(const std::string &text) {
 
 void *open(const std::string &object) {
     void *so = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+    constexpr std::string_view undefined = "undefined symbol: ";
 
-    if (!so)
-        bad(dlerror());
-    return so;
+    if (so)
+        return so;
+    std::string why = dlerror();
+    if (size_t at = why.find(undefined); at != std::string::npos)
+        bad(why.substr(at + undefined.size()) +
+            " is not defined; include the source file that defines it");
+    bad(why);
 }
 
 const ol_lock_ops *load(const std::string &object, std::string &lock) {
@@ -179,6 +204,16 @@ const ol_lock_ops *load(const std::string &object, std::string &lock) {
     return ops;
 }
 
+// What a lock from outside prints is no part of the result.
+void keep_output() {
+    // Never destroyed, since std::cout is flushed after all else.
+    auto *ours = new __gnu_cxx::stdio_filebuf<char>(dup(STDOUT_FILENO), std::ios::out);
+
+    if (!ours->is_open() || !freopen("/dev/null", "w", stdout))
+        bad("standard output cannot be kept apart from the lock's");
+    std::cout.rdbuf(ours);
+}
+
 // A lock from outside that has a table of its own, or null.
 std::unique_ptr<Foreign> foreign_lock(Options &o) {
     if (o.object.empty())
@@ -186,9 +221,11 @@ std::unique_ptr<Foreign> foreign_lock(Options &o) {
     void *so = open(o.object);
     if (!dlsym(so, "overlock_checked"))
         return nullptr;
+    keep_output();
     if (o.lock.empty())
         o.lock = o.object.substr(o.object.rfind('/') + 1);
     o.lock = o.lock.substr(0, o.lock.rfind('.'));
+    prefer_places(o.own);
     return std::make_unique<Foreign>(so, o.object);
 }
 
@@ -242,7 +279,23 @@ int list() {
         all["claims"].push_back({{"id", c.name}, {"source", c.source}, {"what", c.what}});
     for (auto &m : models)
         all["models"].push_back({{"id", m.name}, {"what", m.what}});
+    all["library_calls"] = library_calls();
     std::cout << all << "\n";
+    return holds;
+}
+
+// What of it can be checked.
+int print_about(const ol_lock_ops &ops, const Foreign *foreign) {
+    const ol_checked_lock *table = foreign ? &foreign->table() : nullptr;
+    json lock = {{"scenarios", json::array()},
+                 {"readers", table && table->read_lock},
+                 {"broadcasts", table && table->broadcast}};
+
+    for (size_t i = 0; i < std::size(scenario_list); i++)
+        if (auto scenario = static_cast<Scenario>(i);
+            !is_drawn(scenario) && applies(scenario, ops, elides(ops), table))
+            lock["scenarios"].push_back(scenario_list[i].name);
+    std::cout << lock << "\n";
     return holds;
 }
 
@@ -292,7 +345,8 @@ void check_native(const Options &o, const Setting &setting) {
 }
 
 json result(const Options &o, const Setting &setting, const Rules &rules, const Outcome &out,
-            const Notes &notes, const ExecutionTrace &trace, size_t contexts) {
+            const Notes &notes, const ExecutionTrace &trace, size_t contexts,
+            const std::vector<std::pair<Place, unsigned>> &loops) {
     json r = {{"lock", o.lock},
               {"model", o.model},
               {"scenario", o.scenario},
@@ -318,6 +372,9 @@ json result(const Options &o, const Setting &setting, const Rules &rules, const 
         auto [name, value] = assignment(t);
         r["tune"][name] = value == engine::never ? json("inf") : json(value);
     }
+    for (auto &[place, turns] : loops)
+        r["loops"].push_back(
+            {{"file", base_name(place.file)}, {"line", place.line}, {"turns", turns}});
     if (notes.went_on || notes.stuck)
         r["notes"] = {{"went_on", notes.went_on},
                       {"stuck", notes.stuck},
@@ -375,13 +432,44 @@ int print_sites(World &world, const Program &program, const Options &o) {
     return holds;
 }
 
+// Whether a loop of relaxes counts its turns, which the search would not explore (polls.h): in some
+// executions in which no relax waits. The failure says which.
+Outcome find_counted_polls(const ol_lock_ops &ops, Rules rules, ExecutionTrace &trace) {
+    Limits limits;
+    Outcome out;
+
+    limits.search = SearchKind::walk;
+    limits.executions = 6;
+    rules.polls = true;
+    rules.clock = 0;
+    rules.longest = 20'000;            // a loop may count to some thousands
+    rules.budgets[Budget::expiry] = 0; // so that no time ends a loop
+    for (Scenario scenario : {Scenario::holder_, Scenario::lock_}) {
+        World world(Model::sc, rules);
+        Client client(world, ops, {.scenario = scenario, .contexts = 3});
+        Program program = client.program();
+        out = explore(world, program, limits);
+        if (out.failure.what != Wrong::misuse)
+            continue;
+        replay(world, program, out.path, trace);
+        out.path = {};
+        return out;
+    }
+    return {};
+}
+
 int run(Options &o) {
     if (o.list)
         return list();
     if (!o.sites.empty())
         o.lock = o.sites;
     std::unique_ptr<Foreign> foreign = foreign_lock(o);
+    if (foreign && o.fifo)
+        foreign->declare_fifo();
     const ol_lock_ops &ops = foreign ? foreign->ops() : find_lock(o);
+    if (o.about)
+        return print_about(ops, foreign.get());
+    o.polls = (o.polls || !o.object.empty()) && !foreign && o.replay.empty() && o.sites.empty();
     Setting setting;
     setting.scenario = static_cast<Scenario>(index_of(scenario_list, o.scenario, "scenario"));
     setting.contexts = o.contexts;
@@ -416,6 +504,10 @@ int run(Options &o) {
             "without store buffers (tso) and late kicks");
     if (o.native)
         check_native(o, setting);
+    ExecutionTrace trace;
+    Outcome out;
+    if (o.polls)
+        out = find_counted_polls(ops, rules, trace);
     World world(model, rules);
     if (foreign)
         foreign->join(world);
@@ -426,9 +518,10 @@ int run(Options &o) {
     if (!o.sites.empty())
         return print_sites(world, program, o);
 
-    ExecutionTrace trace;
-    Outcome out;
-    if (o.replay.empty()) {
+    Coverage coverage(o.object.empty() ? nullptr : open(o.object));
+    if (out.failure) {
+        // A search would explore too little of it.
+    } else if (o.replay.empty()) {
         o.limits.progress = report;
         if (o.traces)
             o.limits.tell = [](const ExecutionTrace &t) {
@@ -438,15 +531,26 @@ int run(Options &o) {
     } else {
         out.path = path_of(o.replay, program.contexts);
     }
+    if (out.failure.what == engine::Wrong::unsupported)
+        bad(out.failure.how);
     Notes notes = client.notes();
-    if (out.failure || !o.replay.empty()) {
+    if ((out.failure && trace.empty()) || !o.replay.empty()) {
         Outcome again = replay(world, program, out.path, trace);
         if (o.replay.empty() && again.failure.what != out.failure.what)
-            throw std::logic_error("the execution that failed does not repeat");
+            throw std::logic_error("the execution that failed does not repeat: " +
+                                   std::string(name_of(out.failure.what)) + ": " + out.failure.how +
+                                   " " + text_of(out.path, program.contexts));
         if (!o.replay.empty())
             out = again;
     }
-    json said = result(o, setting, rules, out, notes, trace, program.contexts);
+    if (!o.replay.empty() && !world.left_open().empty())
+        out.ended = "open";
+    json said = result(o, setting, rules, out, notes, trace, program.contexts, world.cut_loops());
+    if (!world.left_open().empty())
+        said["open"] = world.left_open();
+    said["coverage"] = {{"addresses", coverage.reached()}};
+    if (setting.foreign && setting.scenario == Scenario::waiter_)
+        said["notes"]["fifo"] = (ops.traits & OL_FIFO) != 0;
     if (o.native)
         said["native"] = told(run_natively(ops, setting, rules.tuning, client.first_word(), trace));
     std::cout << json{{"result", said}} << std::endl;
@@ -484,6 +588,9 @@ int main(int argc, char **argv) {
                    "that read their slice")
         ->check(CLI::Range(0, 100));
     app.add_option("--tune", o.tunes, "tunable: NAME=N or NAME=inf")->allow_extra_args(false);
+    app.add_option("--turns", o.turns,
+                   "turns of a loop that counts them in which a context may see a change: N or all")
+        ->capture_default_str();
     app.add_option("--search", o.search, "search strategy: dpor, plain, pct or walk")
         ->capture_default_str();
     app.add_option("--seed", o.limits.seed, "seed of pct or walk")->capture_default_str();
@@ -494,7 +601,13 @@ int main(int argc, char **argv) {
     app.add_option("--replay", o.replay, "schedule of an execution to replay, with a trace");
     app.add_flag("--native", o.native, "with --replay: also on real threads, in the same order");
     app.add_option("--sites", o.sites, "list the memory orders of a lock");
+    app.add_option("--own", o.own, "folder of the loaded lock's source: traces point to its lines")
+        ->allow_extra_args(false);
+    app.add_flag("--fifo", o.fifo, "the loaded lock grants in the order of arrival");
+    app.add_flag("--polls", o.polls,
+                 "first look for a loop of relaxes that counts its turns; always on with --load");
     app.add_flag("--list", o.list, "list locks, scenarios, budgets and models");
+    app.add_flag("--about", o.about, "list the scenarios that apply to the lock");
     app.add_flag("--trace", o.trace, "trace the replayed execution (always on)");
     app.add_flag("--traces", o.traces, "print the steps of every execution, a line of JSON each");
     app.add_flag("--fresh", o.fresh, "start tickets far from their wrap-around");

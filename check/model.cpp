@@ -23,8 +23,9 @@ uint64_t result_of(const Access &a, uint64_t old) {
     switch (a.op) {
     case Op::load:
         return old;
-    case Op::store:
     case Op::xchg:
+        return (a.changes ? a.changes->of(static_cast<uint32_t>(old)) : a.value) & mask;
+    case Op::store:
         return a.value & mask;
     case Op::cas:
         return old == a.expected ? a.value & mask : old;
@@ -34,6 +35,8 @@ uint64_t result_of(const Access &a, uint64_t old) {
         return old | (a.value & mask);
     case Op::bit_and:
         return old & a.value;
+    case Op::bit_xor:
+        return old ^ (a.value & mask);
     }
     return old;
 }
@@ -50,6 +53,7 @@ uint64_t can_change(const Access &a) {
     case Op::add: // and the carry
         return a.value ? ~uint64_t(0) << std::countr_zero(a.value) : 0;
     case Op::bit_or:
+    case Op::bit_xor:
         return a.value;
     case Op::bit_and:
         return ~a.value;
@@ -108,6 +112,13 @@ void Watch::saw(size_t me, const Access &a, uint64_t read, uint64_t left) {
 void Watch::add_to(Footprint &f, size_t me) const {
     for (const Seen &s : seen_[me])
         f.add(s.at, s.width, false);
+}
+
+const Seen *Watch::last(size_t me, const Access &a) const {
+    for (const Seen &s : seen_[me])
+        if (s.at == a.address() && s.width == a.width)
+            return &s;
+    return nullptr;
 }
 
 void Watch::clear(size_t me) {

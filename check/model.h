@@ -8,12 +8,19 @@
 #include <engine/world.h>
 
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
 namespace ol::check {
 
 enum class Model { sc, tso, c11 };
 const char *name_of(Model model);
+
+// An execution that the model has no room for: it is told as not explored.
+struct BeyondModel : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 using engine::Access;
 using engine::Memory;
@@ -50,6 +57,7 @@ public:
     // The access itself, and what it touched; the old value.
     virtual uint64_t access(size_t me, const Access &a, Order order, Footprint &f) = 0;
     virtual void fence(size_t me, Footprint &f) = 0;
+    virtual void light_fence(size_t, Order) {} // of a context's own accesses only
     // What it would touch now, at most.
     virtual void pending(const Access &a, Footprint &f) const;
     // Nobody else can tell when it happens, so it needs no step of its own.
@@ -60,6 +68,8 @@ public:
     // The object's memory goes: who did something to it that did not happen before, or nobody.
     virtual uint32_t clock(size_t) const { return 0; } // to note in Object::touched
     virtual std::string unordered_use(size_t, engine::Object &) { return {}; }
+    // A data race of plain accesses, if there was one in this execution.
+    virtual bool has_race() const { return false; }
 
     // Stores that wait in a context's buffer. Some events must wait until it is empty.
     virtual bool buffers(size_t) const { return false; }
@@ -73,6 +83,11 @@ public:
     virtual void watched(size_t me, Footprint &f) const = 0; // what it waits for
     virtual void notice(size_t) {}                           // it looks again and will see a change
     virtual void look_afresh(size_t me) = 0;
+    // Something that it knew may have changed: where it waits next, it first looks again.
+    virtual void disturb(size_t me) = 0;
+    // What this access finds if the context learns nothing by it and changes nothing: what it saw
+    // there last.
+    virtual std::optional<uint64_t> finds_again(size_t me, const Access &a) const = 0;
     virtual const std::vector<Seen> &seen(size_t me) const = 0;
 
     // Where memory has one value at a time, there are transactions: what a load returns now.
@@ -82,7 +97,8 @@ public:
 
 std::unique_ptr<MemoryModel> make_sc(Memory &memory);
 std::unique_ptr<MemoryModel> make_tso(Memory &memory, Search *&search);
-std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search);
+// `sequential`: with sequentially consistent accesses and data races, for which it keeps a graph.
+std::unique_ptr<MemoryModel> make_c11(Memory &memory, Search *&search, bool sequential);
 
 // Looks at values: for models in which what a context sees next is one value.
 class Watch {
@@ -101,6 +117,15 @@ public:
     }
     void add_to(Footprint &f, size_t me) const;
     void clear(size_t me);
+    const Seen *last(size_t me, const Access &a) const; // of the same bytes
+    // If it is still there, and stays.
+    template <class Look>
+    std::optional<uint64_t> found(size_t me, const Access &a, Look look) const {
+        const Seen *s = last(me, a);
+        return s && look(*s) == s->value && result_of(a, s->value) == s->value
+                   ? std::optional(s->value)
+                   : std::nullopt;
+    }
     const std::vector<Seen> &seen(size_t me) const { return seen_[me]; }
 
 private:

@@ -247,6 +247,8 @@ template <class T> uint64_t operate(T *p, const Access &a) {
         return __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST);
     case Op::bit_and:
         return __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST);
+    case Op::bit_xor:
+        return __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST);
     }
     return 0;
 }

@@ -11,11 +11,11 @@ namespace {
 constexpr char letters[] = {0, 'b', 'k'};
 constexpr unsigned longest = 1'000'000; // far above `Rules::longest`; `*` makes long from short
 
-std::string told(std::vector<uint8_t> choices) {
+std::string told(std::vector<Alternative> choices) {
     while (!choices.empty() && choices.back() == 0)
         choices.pop_back();
     std::string s;
-    for (uint8_t c : choices)
+    for (Alternative c : choices)
         s += (s.empty() ? ":" : ",") + std::to_string(c);
     return s;
 }
@@ -41,11 +41,11 @@ public:
         at_ = after;
         return n;
     }
-    std::vector<uint8_t> choices() {
-        std::vector<uint8_t> all;
+    std::vector<Alternative> choices() {
+        std::vector<Alternative> all;
         if (skip(':'))
             do
-                all.push_back(static_cast<uint8_t>(number(UINT8_MAX)));
+                all.push_back(number(UINT32_MAX));
             while (skip(','));
         return all;
     }

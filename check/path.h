@@ -12,6 +12,7 @@ namespace ol::check {
 // Processes are numbered: contexts first, then each context's store buffer, then the late kicks to
 // each context. Their names in a path are 1, 2 ..., b1, b2 ..., k1, k2 ...
 using Process = uint8_t;
+using Alternative = uint32_t;        // of those that a step can take: 0, the most ordinary, 1 ...
 using Mask = uint64_t;               // of processes
 constexpr size_t max_processes = 48; // of an exhaustive search
 
@@ -21,11 +22,11 @@ constexpr Mask bit(size_t process) {
 
 struct Step {
     Process who = 0;
-    std::vector<uint8_t> choices;
+    std::vector<Alternative> choices;
 };
 
 struct Path {
-    std::vector<uint8_t> first; // choices made before anybody's first step
+    std::vector<Alternative> first; // choices made before anybody's first step
     std::vector<Step> steps;
 };
 

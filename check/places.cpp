@@ -4,11 +4,44 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace ol::check {
+
+namespace {
+
+std::vector<std::string> own_folders;
+
+// What is hidden there is a toolchain's or a package manager's.
+bool is_own(std::string_view file) {
+    for (std::string_view folder : own_folders)
+        if (file.starts_with(folder) &&
+            file.find("/.", folder.size() - 1) == std::string_view::npos)
+            return true;
+    return false;
+}
+
+// Functions of headers are inlined: they are where they are called.
+bool is_header(const char *file) {
+    const char *dot = strrchr(file, '.');
+    return dot && strcmp(dot, ".h") == 0;
+}
+
+// 2: the user's own; 1: no header.
+int rank_of(const std::string &file) {
+    return is_own(file) ? 2 : !is_header(file.c_str());
+}
+
+} // namespace
+
+void prefer_places(const std::vector<std::string> &folders) {
+    own_folders.clear();
+    for (const std::string &folder : folders)
+        own_folders.push_back(folder.ends_with('/') ? folder : folder + "/");
+}
 
 Places::Places(const std::string &object, uintptr_t loaded_at) : loaded_at_(loaded_at) {
     int to[2], from[2];
@@ -48,12 +81,12 @@ engine::Place Places::of(const void *returns_to) {
     return at->second;
 }
 
-// The innermost line that is no header's: inline functions of headers are where they are called.
+// The innermost line of the user's own files, else of a file that is no header, else of any.
 // Address 0 is asked after it, so that the answer's end shows.
 engine::Place Places::ask(uintptr_t address) {
     char line[4096];
     engine::Place found{};
-    bool is_source = false;
+    int rank = -1;
 
     fprintf(questions_, "%#zx\n0\n", address);
     fflush(questions_);
@@ -65,15 +98,14 @@ engine::Place Places::ask(uintptr_t address) {
         if (addresses == 2)
             break;
         char *colon = strrchr(line, ':');
-        if (!colon || is_source)
+        if (!colon)
             continue;
         *colon = 0;
         int number = atoi(colon + 1);
-        const char *dot = strrchr(line, '.');
-        bool header = dot && strcmp(dot, ".h") == 0;
-        if (number && (!found.line || !header)) {
-            found = {files_.insert(line).first->c_str(), number};
-            is_source = !header;
+        std::string file = std::filesystem::path(line).lexically_normal();
+        if (number && rank_of(file) > rank) {
+            rank = rank_of(file);
+            found = {files_.insert(file).first->c_str(), number};
         }
     }
     return found;

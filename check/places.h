@@ -8,10 +8,16 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 #include <unordered_map>
+#include <vector>
 
 namespace ol::check {
+
+// The folders whose lines are the user's own: of all calls that are inlined into one another, the
+// innermost of those is shown.
+void prefer_places(const std::vector<std::string> &folders);
 
 class Places {
 public:

@@ -39,38 +39,39 @@ void World::begin_stores(std::span<const Access> stores) {
 }
 
 // Loads of several pieces are several steps, and what they find is put together.
-void World::show(std::span<const Access> loads) {
+uint64_t World::show(std::span<const Access> loads) {
     std::vector<uint64_t> found;
 
     for (const Access &a : loads)
         found.push_back(access(a));
-    if (!is_inside())
-        return;
-    for (size_t i = 0; i < loads.size(); i++) {
+    for (size_t i = 0; is_inside() && i < loads.size(); i++) {
         uint64_t there = in_memory(loads[i]);
         if (found[i] == there)
             continue;
         me().stores.shown.emplace_back(loads[i], there);
         Memory::write(loads[i].address(), loads[i].width, found[i]);
     }
+    return found.front();
 }
 
-void World::close() {
+bool World::close() {
+    bool changes = false, shows = false;
+
     if (!is_inside())
-        return;
+        return false;
     Stores &s = me().stores;
     for (auto &[a, was] : s.shown)
         Memory::write(a.address(), a.width, was);
     s.shown.clear();
     if (s.pieces.empty())
-        return;
+        return false;
     for (auto &[a, was] : s.pieces) {
         a.value = in_memory(a);
         Memory::write(a.address(), a.width, was);
     }
-    bool changes = false;
     for (auto &[a, was] : s.pieces) {
         changes |= a.value != was;
+        shows |= a.value != was && !a.at_once;
         loads_->access(self_, a, Order::relaxed, s.touched);
     }
     if (!s.silent)
@@ -82,6 +83,7 @@ void World::close() {
         for (auto &[a, was] : s.pieces)
             say_access(a, Order::relaxed, was, a.value);
     s.pieces.clear();
+    return shows;
 }
 
 } // namespace ol::check

@@ -22,7 +22,7 @@ engine::Object &World::object_of(const Access &a) {
 Order World::order_of(const Access &a) {
     bool acquire = acquires(a.order), release = releases(a.order);
 
-    if (a.order == Order::relaxed)
+    if (a.order == Order::relaxed || a.order == Order::seq_cst) // no lock here has the latter
         return a.order;
     if (sites_) {
         bool known = false;
@@ -42,8 +42,30 @@ Order World::order_of(const Access &a) {
                      : Order::relaxed;
 }
 
+namespace {
+
+// Does it wait until its context's buffer is empty?
+bool empties(const Access &a) {
+    return is_rmw(a.op) || (a.op == Op::store && a.order == Order::seq_cst);
+}
+
+// What a compare-exchange is that does not store.
+Access failing(const Access &a) {
+    Access load = a;
+
+    load.op = Op::load;
+    load.order = a.failing_sequential ? Order::seq_cst
+                 : a.failing_acquires ? Order::acquire
+                                      : Order::relaxed;
+    return load;
+}
+
+} // namespace
+
 uint64_t World::access(const Access &a) {
     if (!is_inside()) { // an idle world, looked at from outside
+        if (++looks_ > rules_.longest)
+            fail(Wrong::unusable, "loops at " + text(a.place) + " although the lock is idle");
         uint64_t old = Memory::read(a.address(), a.width);
         if (!a.is_callers)
             object_of(a);
@@ -62,18 +84,26 @@ uint64_t World::access(const Access &a) {
         if (me().may_stop && may(Budget::stop))
             stop();
     } else {
-        point({Kind::access, a, model_ == Model::tso && is_rmw(a.op)}, a.place);
+        point({Kind::access, a, model_ == Model::tso && empties(a)}, a.place);
     }
     if (!silent)
         request(a, f);
     object_of(a).touched[self_] = loads_->clock(self_);
     notice(f);
     Order order = order_of(a);
+    if (a.spurious && (*a.spurious = search_->choose(2) == 1)) {
+        loads_->pending(a, f); // as the search was told before
+        uint64_t found = loads_->access(self_, failing(a), failing(a).order, f);
+        made(f);
+        return found;
+    }
     uint64_t old = loads_->access(self_, a, order, f);
     if (!silent)
         made(f);
     if (result_of(a, old) != old)
         changed();
+    if (rules_.polls)
+        me().polls.hears(old);
     arrives(is_rmw(a.op) && result_of(a, old) != old);
     if (trace_)
         say_access(a, order, old, result_of(a, old));
@@ -89,6 +119,14 @@ void World::fence(Place place) {
     notice(f);
     loads_->fence(self_, f);
     made(f);
+    say(place, "fence");
+}
+
+// Other contexts cannot tell when it happens: it is no step.
+void World::light_fence(Order order, Place place) {
+    if (!is_inside())
+        return;
+    loads_->light_fence(self_, order);
     say(place, "fence");
 }
 

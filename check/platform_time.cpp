@@ -99,6 +99,8 @@ bool World::passed(Ticks t, Place place) {
     settle(place);
     if (rules_.clock)
         elapse();
+    if (rules_.polls)
+        me().polls.hears(has_passed(t));
     if (has_passed(t))
         return true;
     if (rules_.clock || !may(Budget::expiry)) {
@@ -115,12 +117,13 @@ bool World::before(Ticks a, Ticks b, Place) {
 }
 
 bool World::may(Budget kind) {
-    if (!is_inside() || !me().left[kind])
+    if (!is_inside())
         return false;
-    if (!search_->choose(2))
-        return false;
-    me().left[kind]--;
-    return true;
+    bool happens = me().left[kind] && search_->choose(2);
+    if (happens)
+        me().left[kind]--;
+    me().polls.hears(happens);
+    return happens;
 }
 
 // Identity.
@@ -230,6 +233,7 @@ unsigned World::lie(unsigned n, Place place) {
         me().left[Budget::lies]--;
         say(place, "is told something untrue");
     }
+    me().polls.hears(which);
     return which;
 }
 

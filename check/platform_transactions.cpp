@@ -58,7 +58,7 @@ unsigned World::htm_begin(Place place) {
     a.context.transaction.begin(rules_.capacity);
     if (a.context.transaction.is_nested())
         return OL_HTM_STARTED;
-    met_ |= !speculative_;
+    begin_anew_ |= !speculative_;
     speculative_ = true;
     transactions_++;
     a.begun = {a.must_not_wait, a.timed,   a.interruptible, a.tried,

@@ -28,9 +28,54 @@ void World::relax(Ticks until, Place place) {
         loads_->look_afresh(self_);
         return;
     }
+    if (rules_.polls)
+        return polls(place);
     a.watches = true;
     a.watches_until = until;
     say(place, "relaxes");
+}
+
+// As if nothing had changed: whether anything has it finds out by itself.
+void World::polls(Place place) {
+    Footprint f;
+
+    say(place, "polls");
+    point({Kind::await}, place);
+    made(f);
+    me().polls.ends_turn();
+    loads_->look_afresh(self_);
+}
+
+std::optional<uint64_t> World::finds_again(const Access &a) const {
+    if (!is_inside() || in_transaction() || here_->watches)
+        return {};
+    return loads_->finds_again(self_, a);
+}
+
+// What it chooses here is an alternative of its last step. If nothing will change, the execution in
+// which it goes on is explored too.
+bool World::goes_on(Place place) {
+    if (!search_->choose(2))
+        return true;
+    me().watches = me().may_go_on = true;
+    me().watches_until = never;
+    say(place, "turns until something changes");
+    return false;
+}
+
+void World::cut_loop(Place place, unsigned turns) {
+    for (auto &[known, most] : cut_loops_)
+        if (known.file == place.file && known.line == place.line) {
+            most = std::max(most, turns);
+            return;
+        }
+    cut_loops_.emplace_back(place, turns);
+}
+
+// From now on, and as if it had always been known.
+void World::take_for_endless(const void *site) {
+    endless_.insert(site);
+    begin_anew();
 }
 
 // A loop of yields waits as one of relaxes would; the time ends it too, for it looks at that.
@@ -64,6 +109,8 @@ void World::yield_until(Ticks until, Place place) {
         loads_->look_afresh(self_);
         return;
     }
+    if (rules_.polls)
+        return polls(place);
     a.watches = a.yields = true;
     a.watches_until = until;
     say(place, "yields");
@@ -125,12 +172,20 @@ Woke World::sleep(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until
         me_.interrupted = false;
         return Woke::without_cause;
     }
+    return rest(a, key, until, place);
+}
+
+// Until it is woken, or its time is over.
+Woke World::rest(const Access &a, uint32_t key, Ticks until, Place place) {
+    Agent &me_ = me();
+
     me_.arrival.wait(step());
     me_.doing = Doing::parks;
     me_.parks_until = until;
-    me_.parked_on = word;
+    me_.parked_on = static_cast<const uint32_t *>(a.object);
     me_.key = key;
     me_.kicked = false;
+    me_.clock_polls = 0;
     say(place, "parks");
     point({Kind::wake, a}, place);
     Woke how = me_.kicked ? Woke::kicked : Woke::in_time;

@@ -21,8 +21,7 @@ public:
 
 protected:
     unsigned note(unsigned choice) {
-        (path_.steps.empty() ? path_.first : path_.steps.back().choices)
-            .push_back(static_cast<uint8_t>(choice));
+        (path_.steps.empty() ? path_.first : path_.steps.back().choices).push_back(choice);
         return choice;
     }
 

@@ -34,6 +34,12 @@ public:
     }
     void watched(size_t me, Footprint &f) const override { watch_.add_to(f, me); }
     void look_afresh(size_t me) override { watch_.clear(me); }
+    void disturb(size_t me) override { watch_.disturb(me); }
+    std::optional<uint64_t> finds_again(size_t me, const Access &a) const override {
+        if (a.op == Op::store)
+            return {};
+        return watch_.found(me, a, [](const Seen &s) { return Memory::read(s.at, s.width); });
+    }
     const std::vector<Seen> &seen(size_t me) const override { return watch_.seen(me); }
     Watch *watch() override { return &watch_; }
     uint64_t look(size_t, const uint8_t *at, size_t width) const override {

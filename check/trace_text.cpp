@@ -58,7 +58,8 @@ std::string World::who_waits() const {
         case Doing::parks:
             all += " parked at " + text(a.place);
             if (a.parked_on)
-                all += " on " + memory.describe(a.parked_on) + " with key " + hex(a.key);
+                all += (a.key ? " on " : " for the release of ") + memory.describe(a.parked_on) +
+                       (a.key ? " with key " + hex(a.key) : "");
             break;
         case Doing::runs:
             if (!a.watches) {

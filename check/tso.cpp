@@ -47,7 +47,10 @@ public:
             touch(f, a);
     }
 
-    bool is_silent(const Access &a) const override { return a.op == Op::store && !a.at_once; }
+    // A sequentially consistent store is a locked instruction.
+    bool is_silent(const Access &a) const override {
+        return a.op == Op::store && !a.at_once && a.order != Order::seq_cst;
+    }
 
     std::string plain(size_t me, const Access &a, uint64_t &value, Footprint &f) override {
         value = access(me, a, Order::relaxed, f);
@@ -75,6 +78,13 @@ public:
     }
     void watched(size_t me, Footprint &f) const override { watch_.add_to(f, me); }
     void look_afresh(size_t me) override { watch_.clear(me); }
+    void disturb(size_t me) override { watch_.disturb(me); }
+    // A locked instruction also empties the buffer.
+    std::optional<uint64_t> finds_again(size_t me, const Access &a) const override {
+        if (a.op == Op::store || (is_rmw(a.op) && buffers(me)))
+            return {};
+        return watch_.found(me, a, [&](const Seen &s) { return look(me, s.at, s.width); });
+    }
     const std::vector<Seen> &seen(size_t me) const override { return watch_.seen(me); }
     Watch *watch() override { return &watch_; }
 

@@ -3,6 +3,8 @@
 #include "format.h"
 #include "world.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 namespace ol::check {
@@ -18,14 +20,14 @@ void World::touch_sleepers(const Access &word, bool changes, Footprint &f) {
 
 namespace {
 
-std::unique_ptr<MemoryModel> make(Model model, Memory &memory, Search *&search) {
+std::unique_ptr<MemoryModel> make(Model model, Memory &memory, Search *&search, bool sequential) {
     switch (model) {
     case Model::sc:
         return make_sc(memory);
     case Model::tso:
         return make_tso(memory, search);
     case Model::c11:
-        return make_c11(memory, search);
+        return make_c11(memory, search, sequential);
     }
     return nullptr;
 }
@@ -33,7 +35,7 @@ std::unique_ptr<MemoryModel> make(Model model, Memory &memory, Search *&search) 
 } // namespace
 
 World::World(Model model, const Rules &rules)
-    : model_(model), rules_(rules), loads_(make(model, memory_, search_)) {
+    : model_(model), rules_(rules), loads_(make(model, memory_, search_, rules.sequential)) {
     engine::world_here = this;
 }
 
@@ -67,12 +69,13 @@ void World::begin(const Program &program) {
         agents_.push_back(std::make_unique<Agent>(agents_.size()));
     self_ = nobody;
     over_ = pruned_ = lost_kick_ = false;
-    steps_ = 0;
+    steps_ = looks_ = 0;
     current_ = chosen_ = Search::none;
     cycle_.clear();
     wait_array_ = nullptr;
     nodes_.clear();
     transactions_ = 0;
+    clock_ns_ = 0;
     failure_ = {};
     memory_.reset(contexts_);
     search_->begin(3 * contexts_);
@@ -84,13 +87,15 @@ void World::begin(const Program &program) {
         a.able = program.able(i);
         a.place = {};
         a.left = rules_.budgets;
-        a.watches = a.yields = a.kicked = a.lingering = a.timed = a.must_not_wait = a.waited =
-            false;
+        a.watches = a.may_go_on = a.yields = a.kicked = a.lingering = a.timed = a.must_not_wait =
+            a.waited = false;
         a.interruptible = true;
         a.may_stop = a.interrupted = false;
         a.arrival = {};
         a.forced = 0;
-        a.late = 0;
+        a.late = a.clock_polls = 0;
+        a.has_read_clock = false;
+        a.present_read = 0;
         a.competes = nullptr;
         a.present = 0;
         a.deadlines = 0;
@@ -105,6 +110,7 @@ void World::begin(const Program &program) {
         a.struck = Budget::count;
         a.undo.clear();
         a.certain.clear();
+        a.polls = {};
         a.stores = {};
         a.used_from = nullptr;
         a.context.begin([this, i] { program_->body(i); }, program.stack(i));
@@ -142,7 +148,13 @@ int World::schedule() {
         bool forced = false;
         if (!could) {
             tell_who_waits();
-            could = timed_watchers();
+            could = counting_watchers();
+            if (could && !search_->is_random()) {
+                pruned_ = over_ = true; // where they go on is another execution
+                break;
+            }
+            if (!could)
+                could = timed_watchers();
             if (!could && rules_.timeouts &&
                 (program_->by_clock || lost_kick_ || program_->may_stick()))
                 could = timed_sleepers();
@@ -156,9 +168,8 @@ int World::schedule() {
             endless();
             break;
         }
-        bool is_long = steps_ > rules_.longest / 2;
-        int who = search_->pick(could, is_long ? next_after(current_, could) : current_, forced);
-        if (is_long)
+        int who = search_->pick(could, is_long() ? next_after(current_, could) : current_, forced);
+        if (is_long())
             cycle_.add(state(), could, who);
         if (who == Search::none) {
             tell_who_waits();
@@ -200,8 +211,29 @@ int World::next_after(int who, Mask could) {
     return std::countr_zero(later ? later : could);
 }
 
+// Memory changes in each turn of a loop, or it would wait.
+std::string World::unending() const {
+    std::string who;
+
+    for (size_t i = contexts_; i-- > 0;)
+        if (can_go(i))
+            who = context_name(i) + "'s loop at " + text(agents_[i]->place);
+    return "no end of " + who + " within " + std::to_string(rules_.longest) +
+           " steps: its turns change memory";
+}
+
 void World::endless() {
+    if (rules_.polls) { // it has long enough counted nothing
+        over_ = true;
+        return;
+    }
     std::string again = cycle_.told(contexts_);
+    if (program_->shows_accesses && again.empty())
+        return end_open(left_open_.empty() ? unending() : left_open_.front());
+    if (program_->shows_accesses && program_->may_stick()) { // that it waits is all that is known
+        over_ = true;
+        return;
+    }
     end(Wrong::livelock,
         (again.empty() ? "no end within " + std::to_string(rules_.longest) + " steps" : again) +
             ": " + who_waits());
@@ -212,8 +244,10 @@ uint64_t World::state() const {
     const auto *top = static_cast<const uint8_t *>(__builtin_frame_address(0));
     Hash h;
 
-    for (uint8_t byte : memory_.used())
-        h.add(byte);
+    memory_.each_part([&h](std::span<const uint8_t> part) {
+        for (uint8_t byte : part)
+            h.add(byte);
+    });
     for (size_t i = 0; i < contexts_; i++) {
         const Agent &a = *agents_[i];
         h.add(a.doing), h.add(a.watches), h.add(a.kicked), h.add(a.late), h.add(a.left.left);
@@ -263,6 +297,15 @@ Mask World::timed_sleepers() const {
         [](const Agent &a) { return a.doing == Doing::parks && a.parks_until != never; });
 }
 
+Mask World::counting_watchers() const {
+    Mask m = 0;
+
+    for (size_t i = 0; i < contexts_; i++)
+        if (agents_[i]->doing == Doing::runs && agents_[i]->watches && agents_[i]->may_go_on)
+            m |= bit(i);
+    return m;
+}
+
 Mask World::whose_turn(bool (*is_one)(const Agent &)) const {
     constexpr unsigned often = 8;
     unsigned fewest = often;
@@ -289,18 +332,21 @@ void World::changed() {
 void World::let_pass(size_t who) {
     Agent &a = *agents_[who];
 
-    pass(a, a.doing == Doing::parks ? a.parks_until : a.watches_until);
+    if (!a.may_go_on)
+        pass(a, a.doing == Doing::parks ? a.parks_until : a.watches_until);
     loads_->look_afresh(who);
-    a.watches = a.yields = false;
+    if (a.may_go_on)
+        loads_->disturb(who);
+    a.watches = a.may_go_on = a.yields = false;
     a.parked_on = nullptr;
     a.forced++;
     forced_ |= bit(who);
 }
 
-// A timed caller whose wait can end only after its deadline.
 bool World::from_outside(const std::function<bool()> &look) {
     Agent *here = std::exchange(here_, nullptr);
     size_t self = std::exchange(self_, nobody);
+    looks_ = 0;
     bool answer = look();
 
     self_ = self;
@@ -308,6 +354,7 @@ bool World::from_outside(const std::function<bool()> &look) {
     return answer;
 }
 
+// A timed caller whose wait can end only after its deadline.
 bool World::waits_too_long(const Agent &a) {
     bool parks = a.doing == Doing::parks, relaxes = a.doing == Doing::runs && a.watches;
 
@@ -348,17 +395,57 @@ void World::fail(Wrong what, std::string how) {
     throw engine::Stop{};
 }
 
+void World::end_open(std::string why) {
+    pruned_ = over_ = true;
+    if (std::find(left_open_.begin(), left_open_.end(), why) == left_open_.end())
+        left_open_.push_back(std::move(why));
+}
+
+void World::leave_open(std::string why, bool all) {
+    ends_search_ = all;
+    end_open(std::move(why));
+    leave_forever();
+}
+
+void World::begin_anew() {
+    begin_anew_ = pruned_ = over_ = true;
+    leave_forever();
+}
+
 void World::leave_forever() {
     for (;;)
         me().context.suspend();
 }
 
 void World::finish() {
+    looks_ = 0;
     try {
         program_->finish();
     } catch (const engine::Stop &) {
     }
 }
+
+namespace {
+
+uint64_t what_it_does(Place place) {
+    Hash h;
+
+    for (const char *c = place.file; c && *c; c++)
+        h.add(*c);
+    h.add(place.line);
+    return h.value();
+}
+
+// What the search left below this frame, its clocks, is different in each step. It would come into
+// the padding of the lock's frames, which state() hashes.
+[[gnu::noinline]] void clear_dead_frames() {
+    std::array<uint8_t, 4096> dead;
+
+    dead.fill(0);
+    asm volatile("" ::"r"(dead.data()) : "memory");
+}
+
+} // namespace
 
 // Every step comes here first: the search may let others go ahead.
 void World::point(const Next &next, Place place) {
@@ -366,6 +453,10 @@ void World::point(const Next &next, Place place) {
         return;
     Agent &a = me();
     a.place = place;
+    if (rules_.polls && !a.polls.does(what_it_does(place)))
+        fail(Wrong::misuse, "a number of polls ends the loop before " + text(place) +
+                                ": the checker does not explore that; bound the loop by time "
+                                "(ol_passed)");
     a.next = next;
     if (next.kind != Kind::wake)
         maybe_interrupt();
@@ -402,6 +493,8 @@ void World::made(Footprint &f, int after) {
     if (after == Search::none && a.next.needs_empty)
         after = search_->last_step_of(process_of_buffer(self_));
     search_->did(f, after, a.waited);
+    if (is_long())
+        clear_dead_frames();
     a.waited = false;
 }
 
@@ -412,7 +505,10 @@ void World::notice(Footprint &f) {
     loads_->watched(self_, f);
     loads_->notice(self_);
     loads_->look_afresh(self_);
-    me().watches = me().yields = false;
+    if (me().may_go_on) // amid a turn, in which it has looked at other words without a step
+        loads_->disturb(self_);
+    me().watches = me().may_go_on = me().yields = false;
+    me().clock_polls = 0;
     me().waited = true;
 }
 
@@ -448,7 +544,7 @@ void World::interrupt(Budget kind) {
     bool tries = a.must_not_wait, timed = a.timed;
     Arrival arrival = a.arrival;
 
-    a.watches = a.must_not_wait = a.timed = false;
+    a.watches = a.may_go_on = a.must_not_wait = a.timed = false;
     loads_->look_afresh(self_);
     a.interruptible = false;
     say(a.place, "an interrupt", true);
@@ -641,7 +737,12 @@ void World::pending(Process who, Footprint &f) {
             touch_kick({const_cast<void *>(a.next.other), 0, 4, Op::load, Order::relaxed,
                         a.next.access.value, 0, a.place},
                        f);
+            if (a.next.changes_other)
+                f.add(a.next.other, 4, true);
         }
+        break;
+    case Kind::clock:
+        f.add(system_clock, 1, true);
         break;
     case Kind::object:
         if (engine::Object *o = memory_.find(a.next.access.object)) {

@@ -14,6 +14,7 @@
 #include "budget.h"
 #include "cycle.h"
 #include "model.h"
+#include "polls.h"
 #include "search.h"
 #include "trace.h"
 
@@ -24,6 +25,7 @@
 #include <engine/tuning.h>
 
 #include <functional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -43,7 +45,8 @@ struct Program {
     std::function<void()> finish = [] {}; // from outside, when all are done and buffers are empty
     std::function<void(size_t me, Budget kind)> interrupted = [](size_t, Budget) {};
     std::function<bool()> may_stick = [] { return false; }; // nobody can go on, and that is fine
-    bool by_clock = false; // sleepers look again by the clock: none needs to be woken
+    bool shows_accesses = false; // and nothing else: it may wait by a loop that changes memory
+    bool by_clock = false;       // sleepers look again by the clock: none needs to be woken
     std::function<engine::Abilities(size_t me)> able = [](size_t) { return engine::Abilities{}; };
     // Memory for a context's stack that others may use too; nothing: the engine's own.
     std::function<std::span<uint8_t>(size_t me)> stack = [](size_t) {
@@ -100,6 +103,11 @@ struct Rules {
     std::vector<Weakening> weakened;
     engine::Transaction::Capacity capacity; // in lines; nothing: there are no transactions
     size_t longest = 4000;                  // steps; beyond, it is a livelock
+    bool polls = false; // relaxes do not wait, and a loop of them that counts its turns is wrong
+    // Of a loop that counts its turns: in so many may the context see a change. The others are
+    // taken to be like them.
+    unsigned turns = 1;
+    bool sequential = false; // there may be sequentially consistent accesses
 };
 
 class World final : public engine::World, public Pending {
@@ -112,6 +120,7 @@ public:
     bool run(const Program &program, Search &search);
     // Programs may change them in set_up().
     Rules &rules() { return rules_; }
+    const Rules &rules() const { return rules_; }
     const Failure &failure() const { return failure_; }
     uint64_t steps() const { return steps_; }
     void tell_to(ExecutionTrace *trace) { trace_ = trace; }
@@ -123,6 +132,9 @@ public:
     void free(void *object, Place place);
     void renew(void *object, Place place); // its memory serves something else now, all zero
     void mark(const char *what);
+    // The running context returns from here again each time that it goes back.
+    void mark() { me().context.mark(); }
+    [[noreturn]] void go_back() { me().context.go_back(); }
     void stop();           // it loses its CPU for ever
     void stop_others();    // everybody else does
     bool may(Budget kind); // spends one, if there is one left and the adversary wants to
@@ -142,9 +154,10 @@ public:
     // once outside of one; and this if it is aborted.
     void once_certain(std::function<void()> act);
     void if_aborted(std::function<void()> undo);
-    // A transaction was begun for the first time. Until then the steps were taken to touch no more
-    // than values: what was explored must be explored again.
-    bool met_transactions() { return std::exchange(met_, false); }
+    // What was explored rests on an assumption that an execution has just refuted: that there are
+    // no transactions, or that no other context uses a variable. All must be explored again.
+    bool must_begin_anew() { return std::exchange(begin_anew_, false); }
+    [[noreturn]] void begin_anew(); // likewise; ends the execution
 
     // What a call answers to one that looks on from outside, while an execution is under way.
     bool from_outside(const std::function<bool()> &look);
@@ -157,6 +170,7 @@ public:
         return agents_[context]->counts[event];
     }
     size_t contexts() const { return contexts_; }
+    bool has_race() const { return loads_->has_race(); }
     bool is_done(size_t context) const;
     bool is_off(size_t context) const;
     const char *doing(size_t context) const;
@@ -172,24 +186,58 @@ public:
     Ticks wait_of(size_t context) const; // until that, by its own clock
     const std::vector<Seen> &seen(size_t context) const { return loads_->seen(context); }
 
+    // For code whose loops show only by its accesses (turns.h).
+    std::optional<uint64_t> finds_again(const Access &a) const;
+    bool goes_on(Place place); // else it waits for a change
+    void cut_loop(Place place, unsigned turns);
+    [[noreturn]] void take_for_endless(const void *site);
+    bool is_taken_for_endless(const void *site) const { return endless_.contains(site); }
+    // Loops of which not every turn was explored, and how many were.
+    const std::vector<std::pair<Place, unsigned>> &cut_loops() const { return cut_loops_; }
+    void forget_loops() {
+        cut_loops_.clear();
+        left_open_.clear();
+    }
+    // Ends the execution, of which it is not known how it goes on; and all of the search, if others
+    // would end likewise.
+    [[noreturn]] void leave_open(std::string why, bool all = false);
+    const std::vector<std::string> &left_open() const { return left_open_; }
+    bool ends_search() const { return ends_search_; }
+    Place place() const { return here_->place; }
+
     // For code from outside, whose compiler says what it is about to access but not with which
     // value (instrumented.cpp). From begin_stores() to close() the stores are under way: the code
     // makes them itself, and close() takes them from memory. show() lets it load what the model
     // says.
     void begin_stores(std::span<const Access> stores);
-    void show(std::span<const Access> loads);
-    void close();
+    uint64_t show(std::span<const Access> loads); // what the first of them found
+    bool close();                                 // has it changed anything beside its own stack?
     Woke sleep(const uint32_t *word, uint32_t seen, uint32_t key, Ticks until, Place place);
     unsigned wake(const uint32_t *word, uint32_t key, int n, Place place); // how many
     // Wakes some, and has others sleep on another word. False: the word is not `seen`, if given.
     bool requeue(const uint32_t *from, int wakes, const uint32_t *to, int moves,
                  const uint32_t *seen, unsigned &done, Place place);
     const uint8_t *stack_of(size_t context) const { return agents_[context]->used_from; }
+
+    // Linux, for the same code (platform_linux.cpp).
+    static constexpr uint32_t outside_id = 100; // of the thread that is none of the contexts
+    static constexpr uint32_t pi_waiters = 0x8000'0000, pi_owner = 0x3fff'ffff; // as FUTEX_WAITERS
+    uint64_t clock_ns(uint64_t at_least, Place place); // the clock of all contexts, which goes on
+    bool has_read_clock() const { return here_ && here_->has_read_clock; }
+    // Changes the other word and wakes its sleepers too, if what it was says so.
+    unsigned wake_op(const uint32_t *word, int wakes, const uint32_t *other, int more,
+                     const std::function<uint32_t(uint32_t)> &change,
+                     const std::function<bool(uint32_t)> &also, Place place);
+    // Words that hold their owner. 0, or -errno.
+    int pi_lock(const uint32_t *word, bool tries, Ticks until, Place place);
+    int pi_unlock(const uint32_t *word, Place place);
+    bool has_pi_sleepers(const uint32_t *word) const { return pi_sleepers(word); }
     void uses_stack_from(const uint8_t *at) { me().used_from = at; }
 
     // The platform layer.
     uint64_t access(const Access &a) override;
     void fence(Place place) override;
+    void light_fence(Order order, Place place) override;
     void relax(Ticks until, Place place) override;
     void yield(uint32_t to, Place place) override;
     void yield_until(Ticks t, Place place) override;
@@ -231,13 +279,25 @@ private:
     static constexpr unsigned try_limit = 64, nodes_each = 4;
 
     enum class Doing : uint8_t { runs, parks, off, done };
-    enum class Kind : uint8_t { access, plain, fence, await, park, wake, kick, object, ends };
+    enum class Kind : uint8_t {
+        access,
+        plain,
+        fence,
+        await,
+        park,
+        wake,
+        kick,
+        clock,
+        object,
+        ends
+    };
 
     struct Next { // the step that a context is about to make
         Kind kind;
         Access access{};             // its memory, or the word parked on, and `value` the key
         bool needs_empty = false;    // its store buffer
         const void *other = nullptr; // the word that sleepers are moved to
+        bool changes_other = false;  // which this step stores to
     };
 
     struct Stores {                                      // of code from outside, under way
@@ -265,8 +325,9 @@ private:
         Next next{};
         Budgets left;
 
-        bool waited = false;  // so did the step it is making
-        bool watches = false; // its next step waits for a change in what it has seen
+        bool waited = false;    // so did the step it is making
+        bool watches = false;   // its next step waits for a change in what it has seen
+        bool may_go_on = false; // its loop may also end without one
         Ticks watches_until = engine::never;
         bool yields = false;
 
@@ -275,6 +336,9 @@ private:
         bool kicked = false, lingering = false;
         Ticks parks_until = engine::never;
         unsigned late = 0; // kicks on their way
+        bool has_read_clock = false;
+        unsigned clock_polls = 0; // readings since it last waited
+        Ticks present_read = 0;   // its deadlines that had passed when it last read the clock
         uint32_t *competes = nullptr;
 
         Ticks present = 0; // the latest deadline that has passed
@@ -293,6 +357,7 @@ private:
         Ticks clock = 0, slice_end = 0; // its own, on concrete clocks
         std::vector<ol_node *> nodes;
         std::array<unsigned, OL_EVENTS> counts{};
+        Polls polls;
         Stores stores;
         const uint8_t *used_from = nullptr; // its stack, by code from outside; null: none of it
 
@@ -314,11 +379,14 @@ private:
     void tell_what_ends(size_t i);
     static int next_after(int who, Mask could);
     void endless();
+    std::string unending() const;
     uint64_t state() const;
     Mask enabled() const;
+    bool is_long() const { return steps_ > rules_.longest / 2; }
     bool can_go(size_t i) const;
     Mask timed_watchers() const;
     Mask timed_sleepers() const;
+    Mask counting_watchers() const;
     Mask whose_turn(bool (*is_one)(const Agent &)) const;
     void changed();
     static bool waits_too_long(const Agent &a);
@@ -327,7 +395,9 @@ private:
     void deliver(size_t i);
     void finish();
     void end(Wrong what, std::string how);
+    void end_open(std::string why);
 
+    void polls(Place place);
     void point(const Next &next, Place place);
     void announce(const Next &next);
     void made(Footprint &f, int after = Search::none);
@@ -337,10 +407,16 @@ private:
     unsigned wake_some(const Access &word, int n, Mask &parked);
     size_t any_of(Mask parked, int n);
     Mask sleepers(const void *word, uint32_t key) const;
+    Mask pi_sleepers(const void *word) const;
+    Woke rest(const Access &word, uint32_t key, Ticks until, Place place);
+    Footprint begin_change(const Access &word, const void *other, Place place);
+    uint32_t id_here() const { return is_inside() ? static_cast<uint32_t>(self_ + 1) : outside_id; }
+    uint32_t change_word(const void *word, const std::function<uint32_t(uint32_t)> &change,
+                         Footprint &f, Place place);
     void settle(Place place);
     void maybe_interrupt();
     void interrupt(Budget kind);
-    void leave_forever();
+    [[noreturn]] void leave_forever();
 
     bool in_transaction() const;
     unsigned aborted();
@@ -389,12 +465,15 @@ private:
     Agent *here_ = nullptr;
     size_t stack_ = nobody; // the context whose stack this is
     size_t transactions_ = 0;
-    bool speculative_ = false, met_ = false; // there are transactions
-    int chosen_ = Search::none;              // by schedule(), on another context's stack
+    bool speculative_ = false; // there are transactions
+    bool begin_anew_ = false;
+    int chosen_ = Search::none; // by schedule(), on another context's stack
     bool starting_ = false, over_ = false, pruned_ = false;
     bool lost_kick_ = false; // so far: then sleepers with a deadline wait for that
     bool interrupting_ = false;
+    uint64_t clock_ns_ = 0;
     size_t steps_ = 0;
+    size_t looks_ = 0;           // accesses from outside, in a row
     int current_ = Search::none; // the process that made the last step
     Mask forced_ = 0;
     Cycle cycle_; // of an execution that becomes long
@@ -403,6 +482,10 @@ private:
     Failure failure_;
     ExecutionTrace *trace_ = nullptr;
     std::vector<std::pair<Place, Order>> *sites_ = nullptr;
+    std::vector<std::pair<Place, unsigned>> cut_loops_;
+    std::vector<std::string> left_open_; // why
+    bool ends_search_ = false;
+    std::set<const void *> endless_; // sites of loops whose state never repeats
 };
 
 } // namespace ol::check

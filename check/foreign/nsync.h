@@ -13,17 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-
-/* As the C library's: -1, and why in errno. */
-static long ol_nsync_answer(long answer)
-{
-	if (answer >= 0)
-		return answer;
-	errno = (int)-answer;
-	return -1;
-}
-#undef syscall
-#define syscall(...)	ol_nsync_answer(ol_checked_syscall(__VA_ARGS__))
+#include <unistd.h>
 
 typedef long nsync_time;
 #define NSYNC_TIME_SEC(t)	(t)

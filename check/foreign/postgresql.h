@@ -37,7 +37,7 @@ typedef size_t Size;
 #define elog(level, ...)	ol_checked_fail("PostgreSQL's elog(" #level ")")
 #define Assert(x)		do { if (!(x)) ol_checked_fail("PostgreSQL's assertion: " #x); } while (0)
 #define AssertArg(x)		Assert(x)
-#define pg_usleep(time)		ol_checked_spin()
+#define pg_usleep(time)		((void)(time))
 #define pg_prng_double(state)	0
 
 #define HAVE_SPINLOCKS		1
@@ -56,6 +56,7 @@ static int ol_spins_per_delay[16];
 #undef __aarch64__
 #define __x86_64__ 1
 #undef SPIN_DELAY
-#define SPIN_DELAY()	ol_checked_spin()
+/* It gives up with a PANIC, after a minute. */
+#define SPIN_DELAY()	ol_checked_spin_endlessly()
 #define spins_per_delay	ol_spins_per_delay[ol_checked_self()]
 #include "s_lock.c"

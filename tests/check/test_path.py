@@ -17,7 +17,7 @@ BAD = {
     "1.x": "expected a number up to 2 at character 3",
     "3": "expected a number up to 2 at character 1",
     "1.0": "contexts are counted from 1 at character 4",
-    "1:256": "expected a number up to 255 at character 3",
+    "1:4294967296": "expected a number up to 4294967295 at character 3",
     "1*1000001": "expected a number up to 1000000 at character 3",
     ".".join(["1*1000000"] * 50): "expected at most 1000000 steps and choices at character 20",
     "1*1000000.1": "expected at most 1000000 steps and choices at character 12",

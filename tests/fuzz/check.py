@@ -10,7 +10,7 @@ import atheris
 with atheris.instrument_imports(include=["overlock_tools"]):
     from rich.console import Console
 
-    from overlock_tools.modelcheck import display, document, perfetto
+    from overlock_tools.modelcheck import coverage, display, document, perfetto
     from overlock_tools.modelcheck.job import Job, Subject
     from overlock_tools.modelcheck.outcome import Outcome
     from overlock_tools.modelcheck.pool import Running
@@ -32,6 +32,7 @@ def take(data: bytes) -> None:
     perfetto.trace([outcome])
     out = Console(file=io.StringIO(), width=100, markup=False)
     out.print(display.results([outcome], 100), display.sentence([outcome]))
+    out.print(*coverage.Union([outcome.coverage]).places())
     if outcome.failure:
         display.counterexample(out, outcome)
     text = cast("io.StringIO", out.file).getvalue()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parser of .litmus files: bad input must give one line of error.
 #define OL_PORT_SIM
-#include "../litmus/parse.cpp"
+#include "../../check/litmus/parse.cpp"
 #include "../../engine/memory.cpp"
 
 #include <algorithm>

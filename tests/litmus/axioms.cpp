@@ -24,6 +24,8 @@ Axioms::Event Axioms::event_of(const Touch &t) const {
     e.width = t.width;
     e.reads = t.reads();
     e.is_rmw = t.is_rmw();
+    e.is_sc = t.order == engine::Order::seq_cst;
+    e.is_plain = t.is_plain;
     e.acquires = (acquires(t.order) || has_fault(Fault::c11_all_acquire)) && e.reads &&
                  !has_fault(Fault::c11_no_acquire);
     e.releases = (releases(t.order) || has_fault(Fault::c11_all_release)) &&
@@ -40,9 +42,12 @@ std::optional<uint64_t> Axioms::access(const Touch &t) {
         old = value_read(e);
     }
     e.writes = t.writes(old);
-    if (t.op == Op::cas && !e.writes) { // a load, relaxed
+    if (t.op == Op::cas && !e.writes) { // a load
+        bool may = acquires(t.failing) && !has_fault(Fault::c11_failed_cas_relaxed) &&
+                   !has_fault(Fault::c11_no_acquire);
         e.is_rmw = false;
-        e.acquires &= has_fault(Fault::c11_failed_cas_acquires);
+        e.acquires = may || (e.acquires && has_fault(Fault::c11_failed_cas_acquires));
+        e.is_sc = t.failing == engine::Order::seq_cst && !has_fault(Fault::c11_failed_cas_no_sc);
     }
     if (e.writes) {
         e.value = t.result(old);
@@ -59,13 +64,31 @@ std::optional<uint64_t> Axioms::access(const Touch &t) {
     return add(e) ? std::optional(old) : std::nullopt;
 }
 
-bool Axioms::fence(size_t who) {
+bool Axioms::add_fence(size_t who, engine::Order order) {
     Event e{};
 
     e.who = who;
     e.number = of_context_[who].size();
     e.is_fence = true;
+    e.acquires = engine::acquires(order);
+    e.releases = engine::releases(order);
+    e.is_sc = order == engine::Order::seq_cst;
     return add(e);
+}
+
+bool Axioms::fence(size_t who) {
+    return add_fence(who, engine::Order::seq_cst);
+}
+
+bool Axioms::light_fence(size_t who, engine::Order order) {
+    if (has_fault(Fault::c11_light_fence_none))
+        return true;
+    if (has_fault(Fault::c11_light_fence_full))
+        return fence(who);
+    if ((has_fault(Fault::c11_release_fence_acquires) && releases(order)) ||
+        (has_fault(Fault::c11_acquire_fence_releases) && acquires(order)))
+        order = engine::Order::acq_rel;
+    return add_fence(who, order);
 }
 
 // Granules that the same stores have written choose together: no tearing leaves no other choice.
@@ -114,7 +137,7 @@ bool Axioms::add(Event &e) {
     int index = static_cast<int>(events_.size());
     events_.push_back(e);
     of_context_[e.who].push_back(index);
-    return coherent(e, index) && atomic() && whole(e) && fences_ordered();
+    return coherent(e, index) && atomic() && whole(e) && sequential();
 }
 
 // Happens-before.
@@ -126,11 +149,11 @@ Axioms::Set Axioms::happened_before(const Event &e) const {
         int last = of_context_[e.who].back();
         before |= event(last).before | Set{1} << last;
     }
-    if (e.acquires)
+    if (e.acquires && !e.is_fence)
         before |= synchronized(e);
-    if (e.is_fence && !has_fault(Fault::c11_fence_no_acquire))
+    if (e.is_fence && e.acquires && !has_fault(Fault::c11_fence_no_acquire))
         for (int i : of_context_[e.who])
-            if (event(i).reads)
+            if (event(i).reads && (!event(i).is_plain || has_fault(Fault::c11_plain_acquires)))
                 before |= synchronized(event(i));
     return before;
 }
@@ -170,11 +193,12 @@ Axioms::Set Axioms::releases_of(const Event &head, int index) const {
     if (head.releases)
         return head.before | Set{1} << index;
     if (has_fault(Fault::c11_fence_no_release) ||
+        (head.is_plain && !has_fault(Fault::c11_plain_releases)) ||
         (head.is_rmw && has_fault(Fault::c11_fence_no_rmw)))
         return 0;
     Set before = 0;
     for (int i : of_context_[head.who])
-        if (i < index && event(i).is_fence)
+        if (i < index && event(i).is_fence && event(i).releases)
             before |= event(i).before | Set{1} << i;
     return before;
 }
@@ -269,30 +293,91 @@ bool Axioms::eco(const Event &a, const Event &b) const {
     return false;
 }
 
-bool Axioms::fences_ordered() const {
-    size_t n = events_.size();
-    std::vector<Set> edges(n, 0); // among fences; then their closure
+// They access the same bytes.
+bool Axioms::meet(const Event &a, const Event &b) const {
+    bool any = false;
 
-    if (has_fault(Fault::c11_fences_unordered))
+    for (size_t g = 0; g < granules; g++)
+        any |= a.touches(g) && b.touches(g);
+    return any;
+}
+
+// sb | sb to elsewhere; hb; sb to elsewhere | hb on one place | mo | rb
+bool Axioms::scb(const Event &a, const Event &b) const {
+    if (&a == &b)
+        return false;
+    if (hb(a, b) && (a.who == b.who || meet(a, b) || has_fault(Fault::c11_sc_with_hb)))
         return true;
-    for (size_t f = 0; f < n; f++) {
-        for (size_t e = 0; e < n && events_[f].is_fence; e++) {
-            if (events_[e].before >> f & 1) {
-                edges[f] |= Set{1} << e;
-                for (size_t d = 0; d < n; d++)
-                    if (d != e && eco(events_[e], events_[d]))
-                        for (size_t g = 0; g < n; g++)
-                            if (events_[g].is_fence && events_[g].before >> d & 1)
-                                edges[f] |= Set{1} << g;
-            }
-        }
+    for (const Event &c : events_)
+        for (const Event &d : events_)
+            if (hb(a, c) && a.who == c.who && !meet(a, c) && hb(c, d) && hb(d, b) &&
+                d.who == b.who && !meet(d, b))
+                return true;
+    for (size_t g = 0; g < granules; g++) {
+        if (!a.touches(g) || !b.wrote(g))
+            continue;
+        if ((a.writes && a.place < b.place) ||
+            (a.reads && source_place(a, g) < b.place && !has_fault(Fault::c11_sc_no_reads)))
+            return true;
     }
+    return false;
+}
+
+std::vector<Axioms::Set> Axioms::relation(bool (Axioms::*r)(const Event &, const Event &)
+                                              const) const {
+    std::vector<Set> all(events_.size(), 0);
+
+    for (const Event &a : events_)
+        for (const Event &b : events_)
+            if (&a != &b && (this->*r)(a, b))
+                all[index(a)] |= Set{1} << index(b);
+    return all;
+}
+
+// The edges of psc from one event; the closure of its own ends, and where fences have more of them.
+Axioms::Set Axioms::psc_from(const Event &e, const std::vector<Set> &hb,
+                             const std::vector<Set> &scb, const std::vector<Set> &eco) const {
+    auto after = [](Set of, const std::vector<Set> &r) {
+        Set all = 0;
+        for (size_t i = 0; i < r.size(); i++)
+            all |= of >> i & 1 ? r[i] : 0;
+        return all;
+    };
+    bool mixed = !has_fault(Fault::c11_sc_ignores_fences);
+    Set own = Set{1} << index(e), to = 0;
+    Set accesses = after(own | (e.is_fence ? hb[index(e)] : 0), scb), more = after(accesses, hb);
+    Set fences = hb[index(e)] | after(after(hb[index(e)], eco), hb);
+
+    for (const Event &f : events_) {
+        bool both = e.is_fence && f.is_fence;
+        Set reached = both         ? has_fault(Fault::c11_fences_unordered) ? 0 : fences
+                      : f.is_fence ? accesses | more
+                                   : accesses;
+        if (f.is_sc && (mixed || e.is_fence == f.is_fence))
+            to |= reached & Set{1} << index(f);
+    }
+    return to;
+}
+
+bool Axioms::sequential() const {
+    size_t n = events_.size();
+    bool any = std::ranges::any_of(events_, [](auto &e) { return e.is_sc; });
+    bool orders = std::ranges::any_of(events_, [](auto &e) { return e.is_sc && !e.is_fence; }) &&
+                  !has_fault(Fault::c11_sc_is_acq_rel);
+
+    if (!any)
+        return true;
+    std::vector<Set> before = relation(&Axioms::hb), psc(n, 0),
+                     scb = orders ? relation(&Axioms::scb) : psc, eco = relation(&Axioms::eco);
+    for (const Event &e : events_)
+        if (e.is_sc)
+            psc[index(e)] = psc_from(e, before, scb, eco);
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < n; i++)
-            if (edges[i] >> k & 1)
-                edges[i] |= edges[k];
-    for (size_t f = 0; f < n; f++)
-        if (edges[f] >> f & 1)
+            if (psc[i] >> k & 1)
+                psc[i] |= psc[k];
+    for (size_t e = 0; e < n; e++)
+        if (psc[e] >> e & 1)
             return false;
     return true;
 }

@@ -8,7 +8,7 @@
 //
 //      coherence   no two events on a granule are in hb one way and in eco the other
 //      atomicity   a read-modify-write comes right after what it reads
-//      fences      hb and hb;eco;hb between fences have no cycle (RC11's psc, no SC accesses)
+//      psc         RC11's order of seq_cst accesses and fences has no cycle
 //      po u rf     has no cycle: by construction, hence no load buffering
 //
 // and two are about whole accesses (reasoned: the papers' C11 has no mixed sizes):
@@ -34,6 +34,8 @@ public:
     void own_move(size_t) override {}
     std::optional<uint64_t> access(const Touch &t) override;
     bool fence(size_t who) override;
+    bool light_fence(size_t who, engine::Order order) override;
+    bool may_fail() override { return !has_fault(Fault::c11_weak_is_strong); }
     Shared memory() override;
     void key(std::string &into) override;
 
@@ -45,6 +47,7 @@ private:
     struct Event {
         size_t who, number; // in its context
         bool is_fence, reads, writes, is_rmw, acquires, releases;
+        bool is_sc, is_plain;
         size_t at, width;
         uint64_t value;      // written
         int from[most] = {}; // by granule: the event read from
@@ -73,8 +76,16 @@ private:
     bool atomic() const;
     bool torn(const Event &load, const Event &store) const;
     bool whole(const Event &added) const;
-    bool fences_ordered() const;
+    bool add_fence(size_t who, engine::Order order);
+    bool sequential() const;
+    std::vector<Set> relation(bool (Axioms::*r)(const Event &, const Event &) const) const;
+    Set psc_from(const Event &e, const std::vector<Set> &hb, const std::vector<Set> &scb,
+                 const std::vector<Set> &eco) const;
+    bool scb(const Event &a, const Event &b) const;
     bool eco(const Event &a, const Event &b) const;
+    bool meet(const Event &a, const Event &b) const;
+    bool hb(const Event &a, const Event &b) const { return b.before >> index(a) & 1; }
+    size_t index(const Event &e) const { return static_cast<size_t>(&e - events_.data()); }
 
     const Event &event(int i) const { return events_[static_cast<size_t>(i)]; }
     int place(int write) const { return write == init ? init : event(write).place; }

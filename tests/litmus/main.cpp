@@ -2,9 +2,11 @@
 // Runs litmus tests in the checker. Exit code 0: the checker allows what the verdicts allow, finds
 // the same outcomes with reduction and without, and the same as the oracle; every wrong verdict and
 // every faulty model would have been noticed. 1: something differs. 2: bad usage, or a bad file.
+#include "misread.h"
 #include "oracle.h"
+#include "tests.h"
 
-#include <check/checker.h>
+#include <check/litmus/judge.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -21,45 +23,16 @@ struct Options {
     bool outcomes = false, quiet = false, no_faults = false;
 };
 
-struct Explored {
-    std::map<State, uint64_t> counts; // of executions
-    std::set<State> states;
-    uint64_t executions = 0, redundant = 0;
-    bool exhausted = false;
-    std::string failure;
-};
-
-check::Model checkers(Model m) {
-    constexpr check::Model list[] = {check::Model::sc, check::Model::tso, check::Model::c11};
-    return list[static_cast<size_t>(m)];
-}
-
-Explored explore(const Litmus &test, Model model, check::SearchKind search, uint64_t limit) {
-    Explored found;
-    Shared *shared = nullptr;
-    uint64_t r[registers];
-    check::Program program;
+check::Limits limits_of(check::SearchKind search, uint64_t executions = UINT64_MAX) {
     check::Limits limits;
 
-    program.contexts = test.contexts.size();
-    program.set_up = [&](engine::Memory &memory) {
-        shared = reinterpret_cast<Shared *>(memory.allocate("shared", sizeof(Shared)).at);
-        *shared = test.initial;
-        std::fill_n(r, registers, 0);
-    };
-    program.body = [&](size_t me) { test.contexts[me](*shared, r); };
-    program.finish = [&] { found.counts[state_of(*shared, r)]++; };
     limits.search = search;
-    limits.executions = limit;
-    check::Outcome o = check::explore(program, checkers(model), limits);
-    for (auto &[state, count] : found.counts)
-        found.states.insert(state);
-    found.executions = o.executions;
-    found.redundant = o.redundant;
-    found.exhausted = o.exhausted;
-    if (o.failure)
-        found.failure = std::string(engine::name_of(o.failure.what)) + ": " + o.failure.how;
-    return found;
+    limits.executions = executions;
+    return limits;
+}
+
+Explored explore(const Litmus &test, Model model) {
+    return explore(test, model, limits_of(check::SearchKind::dpor));
 }
 
 // What one search found and another did not.
@@ -90,6 +63,9 @@ private:
     void compare(const Litmus &test, Model model, const char *a, const std::set<State> &first,
                  const char *b, const std::set<State> &second);
     void check_faults(const std::vector<Litmus> &tests);
+    void check_misreadings(const std::vector<Litmus> &tests);
+    void must_be_noticed(const char *name, const char *what,
+                         const std::vector<std::string> &noticed_by);
     void check_verdicts_can_fail(const std::vector<Litmus> &tests);
 
     const Options options_;
@@ -105,7 +81,8 @@ void Suite::complain(const Litmus &test, Model model, const std::string &what) {
 
 // The verdict is the only thing that knows what is right: everything goes through here.
 bool agrees(const Litmus &test, Model model, const std::set<State> &states) {
-    return shows(test, states) == (test.verdicts[static_cast<size_t>(model)] == Verdict::allowed);
+    return judge(test, states).ok ==
+           (test.verdicts[static_cast<size_t>(model)] == Verdict::allowed);
 }
 
 void Suite::compare(const Litmus &test, Model model, const char *a, const std::set<State> &first,
@@ -119,40 +96,42 @@ void Suite::compare(const Litmus &test, Model model, const char *a, const std::s
 // The checker, reduced and not, and the oracle; and what a stronger model allows, a weaker one
 // does.
 void Suite::compare_all(const Litmus &test, Model model, const Explored &reduced) {
-    Explored plain = explore(test, model, check::SearchKind::plain, options_.plain);
+    Explored plain = explore(test, model, limits_of(check::SearchKind::plain, options_.plain));
+
+    std::set<State> plain_states = plain.states();
 
     if (!reduced.exhausted)
         complain(test, model, "not exhausted: " + reduced.failure);
-    compare(test, model, "the checker", reduced.states, "the oracle", all_outcomes(test, model));
+    compare(test, model, "the checker", reduced.states(), "the oracle", all_outcomes(test, model));
     unfinished_ += !plain.exhausted;
     if (plain.exhausted) {
         plain_executions_ += plain.executions;
         reduced_executions_ += reduced.executions;
     } else {
-        plain.states.insert(reduced.states.begin(), reduced.states.end());
+        plain_states.merge(reduced.states());
     }
-    compare(test, model, "reduction", reduced.states, "plain enumeration", plain.states);
-    if (std::string s = missing(test, reduced.states, weaker_); !s.empty())
+    compare(test, model, "reduction", reduced.states(), "plain enumeration", plain_states);
+    if (std::string s = missing(test, reduced.states(), weaker_); !s.empty())
         complain(test, model, "outcomes of the stronger model are missing:" + s);
-    weaker_ = reduced.states;
+    weaker_ = reduced.states();
     executions_ += reduced.executions;
 }
 
 std::string Suite::run(const Litmus &test, Model model) {
-    Explored reduced = explore(test, model, check::SearchKind::dpor, UINT64_MAX);
+    Explored reduced = explore(test, model);
     bool expected = test.verdicts[static_cast<size_t>(model)] == Verdict::allowed;
-    bool found = shows(test, reduced.states);
+    bool found = judge(test, reduced.states()).ok;
     char line[64];
 
-    if (!agrees(test, model, reduced.states))
+    if (!agrees(test, model, reduced.states()))
         complain(test, model, std::string(word(found)) + ", but by the verdict " + word(expected));
     compare_all(test, model, reduced);
     if (options_.outcomes)
-        for (const State &s : reduced.states)
+        for (const State &s : reduced.states())
             printf("    %s %s%s\n", model_names[static_cast<size_t>(model)],
                    text_of(test, s).c_str(), shows(test, s) ? " *" : "");
     snprintf(line, sizeof line, " %-9s %c %5llu %3zu", word(found), found == expected ? ' ' : '!',
-             static_cast<unsigned long long>(reduced.executions), reduced.states.size());
+             static_cast<unsigned long long>(reduced.executions), reduced.states().size());
     return line;
 }
 
@@ -161,7 +140,7 @@ void Suite::run_random() {
         Litmus test = random_test(seed);
         weaker_.clear();
         for (Model m : models)
-            compare_all(test, m, explore(test, m, check::SearchKind::dpor, UINT64_MAX));
+            compare_all(test, m, explore(test, m));
     }
 }
 
@@ -176,18 +155,36 @@ void Suite::run(const Litmus &test) {
     tests_++;
 }
 
+void Suite::must_be_noticed(const char *name, const char *what,
+                            const std::vector<std::string> &noticed_by) {
+    std::string first;
+
+    for (size_t i = 0; i < noticed_by.size() && i < 3; i++)
+        first += (i ? ", " : "") + noticed_by[i];
+    if (noticed_by.empty())
+        complaints_.push_back(std::string("no test notices that ") + what);
+    if (!options_.quiet)
+        printf("%-26s noticed by %2zu: %s\n", name, noticed_by.size(), first.c_str());
+}
+
 // A faulty model must differ from some verdict. The oracle has the faults; the checker equals it.
 void Suite::check_faults(const std::vector<Litmus> &tests) {
     for (const NamedFault &f : faults) {
-        std::string noticed_by;
-        size_t noticed = 0;
+        std::vector<std::string> noticed_by;
         for (const Litmus &test : tests)
-            if (!agrees(test, f.model, all_outcomes(test, f.model, f.fault)) && ++noticed <= 3)
-                noticed_by += (noticed > 1 ? ", " : "") + test.name;
-        if (!noticed)
-            complaints_.push_back(std::string("no test notices that ") + f.what);
-        if (!options_.quiet)
-            printf("%-24s noticed by %2zu: %s\n", f.name, noticed, noticed_by.c_str());
+            if (!agrees(test, f.model, all_outcomes(test, f.model, f.fault)))
+                noticed_by.push_back(test.name);
+        must_be_noticed(f.name, f.what, noticed_by);
+    }
+}
+
+void Suite::check_misreadings(const std::vector<Litmus> &tests) {
+    for (const NamedMisreading &m : misreadings) {
+        std::vector<std::string> noticed_by;
+        for (const Litmus &test : tests)
+            if (!agrees(misread(test, m.misreading), Model::c11, all_outcomes(test, Model::c11)))
+                noticed_by.push_back(test.name);
+        must_be_noticed(m.name, m.what, noticed_by);
     }
 }
 
@@ -195,10 +192,10 @@ void Suite::check_verdicts_can_fail(const std::vector<Litmus> &tests) {
     for (Litmus test : tests)
         for (Model m : models) {
             Verdict &v = test.verdicts[static_cast<size_t>(m)];
-            Explored found = explore(test, m, check::SearchKind::dpor, UINT64_MAX);
-            bool agreed = agrees(test, m, found.states);
+            Explored found = explore(test, m);
+            bool agreed = agrees(test, m, found.states());
             v = v == Verdict::allowed ? Verdict::forbidden : Verdict::allowed;
-            if (agreed == agrees(test, m, found.states))
+            if (agreed == agrees(test, m, found.states()))
                 complain(test, m, "right and wrong verdicts are the same");
             v = v == Verdict::allowed ? Verdict::forbidden : Verdict::allowed;
         }
@@ -216,8 +213,10 @@ int Suite::run() {
     for (const Litmus &test : tests)
         run(test);
     check_verdicts_can_fail(tests);
-    if (!options_.no_faults && options_.only.empty())
+    if (!options_.no_faults && options_.only.empty()) {
         check_faults(tests);
+        check_misreadings(tests);
+    }
     run_random();
     for (const std::string &c : complaints_)
         printf("%s\n", c.c_str());
@@ -236,13 +235,13 @@ int show(const std::string &file) {
 
     printf("%s%s%s\n", test.name.c_str(), test.source.empty() ? "" : ": ", test.source.c_str());
     for (Model m : models) {
-        Explored found = explore(test, m, check::SearchKind::dpor, UINT64_MAX);
-        bool differs = test.has_verdicts && !agrees(test, m, found.states);
-        if (!found.exhausted)
-            throw std::runtime_error(file + ": " + found.failure);
+        Explored found = explore(test, m);
+        bool differs = test.has_verdicts && !agrees(test, m, found.states());
+        if (!found.failure.empty())
+            throw std::runtime_error(file + ":" + found.failure);
         printf("%s: %s%s, %zu outcomes in %llu executions\n", model_names[static_cast<size_t>(m)],
-               word(shows(test, found.states)), differs ? ", but the file says otherwise" : "",
-               found.states.size(), static_cast<unsigned long long>(found.executions));
+               word(judge(test, found.states()).ok), differs ? ", but the file says otherwise" : "",
+               found.states().size(), static_cast<unsigned long long>(found.executions));
         for (auto &[state, count] : found.counts)
             printf("%8llu %c %s\n", static_cast<unsigned long long>(count),
                    shows(test, state) ? '*' : ' ', text_of(test, state).c_str());

@@ -46,7 +46,7 @@ public:
     }
     bool may_run(size_t who, bool drains) override {
         return !drains || buffers_[who].empty() || fault_ == Fault::tso_rmw_buffered ||
-               fault_ == Fault::tso_fence_buffered;
+               fault_ == Fault::tso_fence_buffered || fault_ == Fault::tso_sc_store_buffered;
     }
     std::vector<size_t> own_moves() override;
     void own_move(size_t which) override;
@@ -127,7 +127,8 @@ bool Tso::must_wait(const Touch &t) const {
 std::optional<uint64_t> Tso::access(const Touch &t) {
     if (t.op == Op::load)
         return must_wait(t) ? std::nullopt : std::optional(load(t));
-    if (t.op != Op::store) {
+    bool is_locked = t.order == engine::Order::seq_cst && fault_ != Fault::tso_sc_store_buffered;
+    if (t.op != Op::store || is_locked) {
         if (fault_ != Fault::tso_rmw_buffered && !buffers_[t.who].empty())
             return std::nullopt;
         return Sc::access(t);

@@ -11,7 +11,7 @@
 //              every rf, every place in modification order; what breaks an axiom is dropped
 //
 // All of it is enumerated, with no reduction but that no state is explored twice.
-#include "litmus.h"
+#include <check/litmus/litmus.h>
 
 #include <set>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests of the platform layer's own operations, which no .litmus file can name: that each of its
 // macros accesses the bytes it should, in the order it should.
-#include "litmus.h"
+#include "tests.h"
 
 namespace ol::litmus {
 

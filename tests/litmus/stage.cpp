@@ -3,6 +3,7 @@
 
 #include <engine/memory.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace ol::litmus {
@@ -35,6 +36,8 @@ uint64_t Touch::result(uint64_t old) const {
         return old | value;
     case Op::bit_and:
         return old & value;
+    case Op::bit_xor:
+        return old ^ value;
     default:
         return value;
     }
@@ -55,7 +58,7 @@ std::set<State> Stage::explore() {
         actors_.emplace_back(i);
     engine::world_here = this;
     do {
-        if (execute())
+        if (execute() && r_[registers] == nothing)
             found.insert(state_of(rules_.memory(), r_.data()));
         unwind();
     } while (choices_.next());
@@ -76,6 +79,7 @@ void Stage::begin() {
     choices_.rewind();
     stopping_ = pruned_ = false;
     r_.fill(0);
+    std::ranges::copy(test_.initial_r, r_.begin());
     rules_.begin(test_, choices_);
     for (Actor &a : actors_) {
         a.heard.clear();
@@ -149,16 +153,34 @@ uint64_t Stage::access(const engine::Access &a) {
     size_t at = static_cast<size_t>(a.address() - reinterpret_cast<uint8_t *>(&place_));
     Touch t{self_->context.index, at, a.width, a.op, a.order, a.value, a.expected};
 
-    wait(t.is_rmw());
+    t.failing = a.failing_sequential ? engine::Order::seq_cst
+                : a.failing_acquires ? engine::Order::acquire
+                                     : engine::Order::relaxed;
+    t.is_plain = a.is_plain;
+    wait(t.is_rmw() || (t.order == engine::Order::seq_cst && t.op == Op::store));
+    if (a.spurious && rules_.may_fail() && choices_.pick(2)) {
+        *a.spurious = true;
+        t.op = Op::load;
+        t.order = t.failing;
+    }
     std::optional<uint64_t> old = rules_.access(t);
     if (!old)
         impossible();
+    if (a.spurious)
+        hear(*a.spurious);
     return hear(*old);
 }
 
 void Stage::fence(engine::Place) {
     wait(true);
     if (!rules_.fence(self_->context.index))
+        impossible();
+    hear(0);
+}
+
+void Stage::light_fence(engine::Order order, engine::Place) {
+    wait(false);
+    if (!rules_.light_fence(self_->context.index, order))
         impossible();
     hear(0);
 }

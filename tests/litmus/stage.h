@@ -2,8 +2,7 @@
 #ifndef OL_LITMUS_STAGE_H
 #define OL_LITMUS_STAGE_H
 // Runs a litmus test again and again, once for every sequence of choices that its rules leave open.
-#include "litmus.h"
-
+#include <check/litmus/litmus.h>
 #include <engine/context.h>
 
 #include <deque>
@@ -36,6 +35,8 @@ struct Touch {
     engine::Op op;
     engine::Order order;
     uint64_t value, expected;
+    engine::Order failing = engine::Order::relaxed;
+    bool is_plain = false, is_weak = false;
 
     bool reads() const { return op != engine::Op::store; }
     bool is_rmw() const { return op != engine::Op::load && op != engine::Op::store; }
@@ -55,6 +56,8 @@ public:
     virtual void own_move(size_t which) = 0;
     virtual std::optional<uint64_t> access(const Touch &t) = 0; // none: there is no such execution
     virtual bool fence(size_t who) = 0;
+    virtual bool light_fence(size_t, engine::Order) { return true; } // not sequentially consistent
+    virtual bool may_fail() { return true; } // a weak compare-exchange, without cause
     virtual Shared memory() = 0;
     virtual void key(std::string &into) = 0; // all that the future depends on
 };
@@ -87,6 +90,7 @@ private:
 
     uint64_t access(const engine::Access &a) override;
     void fence(engine::Place place) override;
+    void light_fence(engine::Order order, engine::Place place) override;
     void relax(engine::Ticks until, engine::Place place) override;
 
     // No litmus test uses these.
@@ -134,7 +138,7 @@ private:
     Actor *self_ = nullptr;
     bool stopping_ = false, pruned_ = false;
     Shared place_{}; // whose addresses the contexts use; its bytes mean nothing
-    std::array<uint64_t, registers> r_{};
+    std::array<uint64_t, registers + 1> r_{};
     std::unordered_set<std::string> seen_;
 };
 

@@ -15,7 +15,7 @@ from overlock_tools.modelcheck.outcome import Outcome, checked_result
 from overlock_tools.system import files, native, reading
 from overlock_tools.system.errors import Fail
 
-FORMAT = 1  # of what is kept
+FORMAT = 2  # of what is kept
 # A search that was over, or over its number of executions, ends so again; one that had no more
 # time, or was interrupted, may get further.
 LASTING = ("exhausted", "failed", "executions")
@@ -62,7 +62,7 @@ class Cache:
 def digest(subject: Subject) -> str:
     """Of the lock's header and of all it includes, by name and text."""
     roots = [source.header_of(subject)]
-    if subject.header and foreign.is_foreign(subject.header.name):
+    if subject.header and foreign.is_foreign(str(subject.header)):
         return _of_foreign(subject)
     if subject.header:  # the checker has not compiled it: the template does
         roots.append(native.subject_unit())

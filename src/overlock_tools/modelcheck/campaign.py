@@ -19,6 +19,7 @@ from overlock_tools.modelcheck import (
     genmc,
     perfetto,
     plan,
+    uncovered,
     weaken,
 )
 from overlock_tools.modelcheck.cache import Cache
@@ -33,6 +34,7 @@ from overlock_tools.system.errors import FAILED, USAGE, Fail
 from overlock_tools.system.terminal import console
 
 NOT_EXHAUSTED = 3
+WITH_GAPS = 4  # exhausted and holds, but for lines that were not reached and loops that were cut
 # All that fail are in the table; of more than so many the interleaving is left to --replay.
 MOST_TOLD = 3
 
@@ -45,6 +47,7 @@ class Terms:
     cached: bool = True
     json_file: Path | None = None
     trace_file: Path | None = None
+    within: float | None = None
 
 
 @dataclass
@@ -55,6 +58,7 @@ class Session:
     terms: Terms
     outcomes: list[Outcome] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    failed: list[Outcome] = field(default_factory=list)  # in the order of time
 
     def __post_init__(self) -> None:
         for path in filter(None, (self.terms.json_file, self.terms.trace_file)):
@@ -71,15 +75,24 @@ class Session:
                 self.outcomes.append(outcome)
 
         pool = Pool(self.program, self.terms.at_once, cache, progress.tick, done)
+        pool.within = self.terms.within
         progress.pool = pool
         with progress.live.shown():
             pool.run([_counted(task, progress) for task in tasks], asked_to_end)
+
+    def told(self, outcome: Outcome) -> None:
+        """A failure is shown as soon as it is found."""
+        if outcome.verdict == FAILS:
+            self.failed.append(outcome)
+            if len(self.failed) <= MOST_TOLD:
+                display.counterexample(self.out, outcome)
 
     def write(self, whole: bool) -> None:
         failed = [one for one in self.outcomes if one.verdict == FAILS]
         if path := self.terms.json_file:
             command = shlex.join(["overlock", *sys.argv[1:]])
-            text = document.document(self.outcomes, self.judged, command, whole)
+            limits = uncovered.document(self.outcomes)
+            text = document.document(self.outcomes, self.judged, command, whole, limits)
             files.write(path, text)
             self.out.print(f"written: {path}")
         if path := self.terms.trace_file:
@@ -95,7 +108,7 @@ def _counted(task: Task, progress: display.Progress) -> Task:
     progress.done += 1
 
 
-def _told(job: Job, told: list[Outcome]) -> Task:
+def _told(job: Job, told: Callable[[Outcome], None]) -> Task:
     """The job; if it fails and does not say how, its execution again, step by step."""
     outcome = yield job
     failure = outcome.failure
@@ -103,20 +116,27 @@ def _told(job: Job, told: list[Outcome]) -> Task:
         again = yield job.replayed(failure.replay)
         if again.failure and again.failure.events:
             outcome.result["failure"] = again.result["failure"]
-    told.append(outcome)
+    told(outcome)
 
 
 def check(asked: Asked, terms: Terms, out: Console) -> int:
     session = Session(out, terms)
     with plan.compiled(plan.with_source(plan.subjects(asked.locks), asked)) as subjects:
+        _tell_taken(subjects, out)
         jobs = plan.jobs(asked, subjects)
         with deferred() as asked_to_end:
-            session.run([_told(job, []) for job in jobs], asked_to_end)
+            session.run([_told(job, session.told) for job in jobs], asked_to_end)
             session.outcomes = _in_order(session.outcomes, jobs, asked)
             _refuse_nonsense(session.outcomes)
-            _show(session, asked_to_end(), len(jobs))
+            _show(session, asked_to_end(), len(jobs), asked)
             session.write(not asked_to_end())
     return code(session.outcomes)
+
+
+def _tell_taken(subjects: Sequence[Subject], out: Console) -> None:
+    for one in subjects:
+        if one.taken and one.header:
+            out.print(one.taken.told(one.header), soft_wrap=True, highlight=False)
 
 
 def _in_order(outcomes: Sequence[Outcome], jobs: Sequence[Job], asked: Asked) -> list[Outcome]:
@@ -132,23 +152,26 @@ def _refuse_nonsense(outcomes: Sequence[Outcome]) -> None:
         raise Fail(outcomes[0].error)
 
 
-def _show(session: Session, interrupted: bool, total: int) -> None:
+def _show(session: Session, interrupted: bool, total: int, asked: Asked) -> None:
     out, outcomes = session.out, session.outcomes
-    if outcomes:
-        display.put(out, display.results(outcomes, out.width), display.LOG_WIDTH)
-    failed = [one for one in outcomes if one.verdict == FAILS]
-    for one in failed[:MOST_TOLD]:
-        display.counterexample(out, one)
-    for one in failed[MOST_TOLD:]:
+    for one in session.failed[MOST_TOLD:]:
         if one.failure:
             out.print(f"  {one.job.command_to_replay(one.failure.replay)}", soft_wrap=True)
+    if outcomes:
+        out.print()
+        table = display.results(outcomes, out.width, joined=asked.thorough)
+        display.put(out, table, display.LOG_WIDTH)
     out.print()
     if outcomes:
         out.print(display.sentence(outcomes))
+    for line in dict.fromkeys(filter(None, (one.advice for one in outcomes))):
+        out.print(line, soft_wrap=True, highlight=False)
     if interrupted:
         ended = sum(one.result.get("ended") != "interrupted" for one in outcomes)
         kept = "; the cache keeps their results" if session.terms.cached else ""
         out.print(f"interrupted: {ended} of {total} checks are done{kept}")
+    for line in uncovered.lines(outcomes, asked.within):
+        out.print(line, soft_wrap=True)
 
 
 def code(outcomes: Sequence[Outcome]) -> int:
@@ -156,7 +179,9 @@ def code(outcomes: Sequence[Outcome]) -> int:
         return FAILED
     if any(one.refused for one in outcomes):
         return USAGE
-    return 0 if outcomes and all(one.verdict == HOLDS for one in outcomes) else NOT_EXHAUSTED
+    if not outcomes or any(one.verdict != HOLDS for one in outcomes):
+        return NOT_EXHAUSTED
+    return WITH_GAPS if any(one.has_gaps for one in uncovered.by_lock(outcomes)) else 0
 
 
 def replay(text: str, native: bool, asked: Asked, terms: Terms, out: Console) -> int:
@@ -167,7 +192,7 @@ def replay(text: str, native: bool, asked: Asked, terms: Terms, out: Console) ->
         told: list[Outcome] = []
         job = replace(job, subject=subjects[0])
         with deferred() as asked_to_end:
-            session.run([_told(job, told)], asked_to_end)
+            session.run([_told(job, told.append)], asked_to_end)
             if not told:
                 return NOT_EXHAUSTED
             session.outcomes = told
@@ -237,6 +262,7 @@ def run(options: Mapping[str, Any]) -> int:
         trace_file=options["trace_file"],
     )
     asked = plan.asked(options)
+    terms = replace(terms, within=asked.within)
     if options["replay"]:
         return replay(options["replay"], options["native"], asked, terms, console())
     if options["native"]:

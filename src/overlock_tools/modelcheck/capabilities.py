@@ -5,8 +5,10 @@ import json
 import subprocess
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from overlock_tools.modelcheck.job import Subject
 from overlock_tools.system import native
 from overlock_tools.system.errors import FAILED, MISSING, USAGE, Fail
 
@@ -21,6 +23,7 @@ class Lists:
     budgets: dict[str, str]
     usual: dict[str, int]  # budgets that nobody gives
     models: dict[str, str]
+    wrapped_calls: tuple[str, ...]  # of locks from outside, which it answers
 
 
 def ask(*question: str) -> str:
@@ -37,6 +40,28 @@ def ask(*question: str) -> str:
     return done.stdout
 
 
+@dataclass(frozen=True)
+class Supported:
+    """What of a lock can be checked."""
+
+    scenarios: frozenset[str]
+    readers: bool = False
+    broadcasts: bool = False
+
+
+@cache
+def of_loaded(shared_object: Path) -> Supported:
+    """Of a lock from outside."""
+    raw = json.loads(ask("--about", f"--load={shared_object}"))
+    return Supported(frozenset(raw["scenarios"]), raw["readers"], raw["broadcasts"])
+
+
+def supported(subject: Subject) -> Supported:
+    if subject.loaded:
+        return of_loaded(subject.loaded)
+    return Supported(load().locks.get(subject.name, load().explored))
+
+
 def complaint(said: str, status: int) -> str:
     """One line of what it said on standard error, or of how it ended."""
     lines = said.strip().splitlines()
@@ -48,7 +73,7 @@ def complaint(said: str, status: int) -> str:
 
 @cache
 def load() -> Lists:
-    raw: dict[str, list[dict[str, Any]]] = json.loads(ask("--list"))
+    raw: dict[str, Any] = json.loads(ask("--list"))
     scenarios, budgets, models = (
         {entry["id"]: entry["what"] for entry in raw[kind]}
         for kind in ("scenarios", "budgets", "models")
@@ -60,4 +85,5 @@ def load() -> Lists:
         budgets,
         {budget["id"]: budget["times"] for budget in raw["budgets"]},
         models,
+        tuple(raw["library_calls"]),
     )

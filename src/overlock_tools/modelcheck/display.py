@@ -27,11 +27,11 @@ def count(number: int) -> str:
 
 
 def name(job: Job) -> str:
-    parts = [job.subject.shown, job.scenario, job.model, str(job.size)]
+    parts = [job.subject.shown, job.shown_scenario, job.model, str(job.size)]
     return " ".join([*parts, *([job.weaken] if job.weaken else [])])
 
 
-def _table(*headings: tuple[str, str]) -> Table:
+def headed(*headings: tuple[str, str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading, justify in headings:
         table.add_column(heading, justify="right" if justify == "right" else "left", no_wrap=True)
@@ -59,7 +59,7 @@ class Progress:
         self.failed += outcome.verdict == FAILS
 
     def _drawn(self) -> RenderableType:
-        table = _table(
+        table = headed(
             *(("checking", ""), ("executions", "right"), ("per second", "right")),
             *(("steps", "right"), ("time", "right")),
         )
@@ -71,7 +71,7 @@ class Progress:
         return Group(table, Text(self._sum()))
 
     def _running(self) -> Sequence[Running]:
-        return self.pool.running if self.pool else ()
+        return [one for one in self.pool.running if not one.paused] if self.pool else ()
 
     def _sum(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""
@@ -104,33 +104,46 @@ def put(out: Console, what: RenderableType, log_width: int | None = None) -> Non
     out.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def results(outcomes: Sequence[Outcome], width: int) -> Table:
-    """A line for each; on a narrow terminal verdicts go on below, and no column is cut."""
+def results(outcomes: Sequence[Outcome], width: int, joined: bool = False) -> Table:
+    """A line for each, or one for those models that differ in nothing else.
+
+    On a narrow terminal verdicts go on below, and no column is cut.
+    """
     narrow, rates = width < NARROW, width >= WIDE
     about = [("of", LEFT)] if narrow else [(name, LEFT) for name in ("scenario", "model", "size")]
-    table = _table(
+    table = headed(
         *(("lock", LEFT), *about, ("runs" if narrow else "executions", RIGHT), ("time", RIGHT)),
         *([("per second", RIGHT)] if rates else []),
         ("verdict", LEFT),
     )
     table.columns[-1].no_wrap = False
-    for one in outcomes:
-        job = one.job
-        of = [job.scenario, job.model, str(job.size)]
-        executions = si(one.executions).strip() if narrow else count(one.executions)
-        numbers = [executions, duration(one.seconds * 1e9)]
-        numbers += [si(one.rate).strip()] if rates else []
+    for row in _rows(outcomes, joined):
+        one, job = row[0], row[0].job
+        executions, seconds = sum(o.executions for o in row), sum(o.seconds for o in row)
+        of = [job.shown_scenario, ", ".join(o.job.model for o in row), str(job.size)]
+        numbers = [si(executions).strip() if narrow else count(executions), duration(seconds * 1e9)]
+        numbers += [si(executions / seconds if seconds else 0.0).strip()] if rates else []
         table.add_row(
             *(job.subject.shown, *([" ".join(of)] if narrow else of)),
             *([""] * len(numbers) if one.error else numbers),
-            _verdict(one),
+            _verdict(row),
         )
     return table
 
 
-def _verdict(one: Outcome) -> Text:
-    verdict = Text(one.words, style=STYLES.get(one.verdict, "yellow"))
-    return verdict.append("  (cached)", style="dim") if one.cached else verdict
+def _rows(outcomes: Sequence[Outcome], joined: bool) -> list[list[Outcome]]:
+    rows: dict[tuple[object, ...], list[Outcome]] = {}
+    for number, one in enumerate(outcomes):
+        job = one.job
+        same = (job.subject, job.shown_scenario, job.size, one.words)
+        rows.setdefault(same if joined else (number,), []).append(one)
+    return list(rows.values())
+
+
+def _verdict(row: Sequence[Outcome]) -> Text:
+    verdict = Text(row[0].words, style=STYLES.get(row[0].verdict, "yellow"))
+    cached = all(one.cached for one in row)
+    return verdict.append("  (cached)", style="dim") if cached else verdict
 
 
 def listing(out: Console, known: Lists) -> None:
@@ -183,7 +196,7 @@ def counterexample(out: Console, outcome: Outcome) -> None:
     failure, job = outcome.failure, outcome.job
     if not failure:
         return
-    about = [job.subject.shown, f"scenario {job.scenario}", job.model, str(job.size)]
+    about = [job.subject.shown, f"scenario {job.shown_scenario}", job.model, str(job.size)]
     about += [f"{kind}={n}" for kind, n in job.budgets]
     about += [] if job.clock is None else [f"clock={job.clock}"]
     about += [f"relaxed {job.weaken}"] if job.weaken else []

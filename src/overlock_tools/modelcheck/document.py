@@ -7,13 +7,18 @@ from typing import Any
 
 from overlock_tools.modelcheck.outcome import Outcome
 from overlock_tools.modelcheck.weaken import Judged
+from overlock_tools.ordinary.lock import Lock
 
 FORMAT = "overlock-check"
 VERSION = 1
 
 
 def document(
-    outcomes: Sequence[Outcome], weakened: Sequence[Judged], command: str, whole: bool
+    outcomes: Sequence[Outcome],
+    weakened: Sequence[Judged],
+    command: str,
+    whole: bool,
+    uncovered: Sequence[dict[str, Any]] = (),
 ) -> str:
     said = {
         "format": FORMAT,
@@ -22,6 +27,7 @@ def document(
         "complete": whole,
         "results": [_outcome(one) for one in outcomes],
         "weakened": [_judged(one) for one in weakened],
+        "uncovered": list(uncovered),
     }
     return json.dumps(said, indent=2) + "\n"
 
@@ -31,8 +37,10 @@ def _outcome(one: Outcome) -> dict[str, Any]:
     return {
         "lock": job.subject.name,
         "header": str(job.subject.header) if job.subject.header else None,
+        "operations": _operations(job.subject.taken),
         "tune": dict(setting.split("=", 1) for setting in job.subject.tune),
         "scenario": job.scenario,
+        "roles": job.roles,
         "model": job.model,
         "contexts": job.size.contexts,
         "acquisitions": job.size.acquisitions,
@@ -53,7 +61,19 @@ def _outcome(one: Outcome) -> dict[str, Any]:
         "notes": result.get("notes") or {},
         "failure": _failure(one),
         "native": one.native,
+        "coverage": _coverage(one),
+        "loops": one.result.get("loops") or [],
     }
+
+
+def _coverage(one: Outcome) -> dict[str, Any] | None:
+    found = one.coverage
+    return {"files": found["files"]} if found and "files" in found else None
+
+
+def _operations(taken: Lock | None) -> dict[str, str] | None:
+    """The type and the functions of a lock that was found in a file."""
+    return {"type": taken.of, **taken.listed} if taken else None
 
 
 def _failure(one: Outcome) -> dict[str, Any] | None:

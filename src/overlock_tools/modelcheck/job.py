@@ -3,10 +3,11 @@
 
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from overlock_tools.ordinary.lock import Lock
 from overlock_tools.system.errors import Fail
 
 # overlock-check's own defaults: a command to paste leaves out what need not be said.
@@ -16,6 +17,8 @@ SC = "sc"
 DPOR = "dpor"
 WALK = "walk"
 SEARCHES = (DPOR, "plain", "pct", WALK)
+# Where debug information has the files that are made or brought: the same wherever they are.
+PLACE = "/overlock/brought"
 MOST_CONTEXTS = 64
 MOST_ACQUISITIONS = 1000
 
@@ -55,6 +58,10 @@ class Subject:
     loaded: Path | None = None
     source: Path | None = None  # where a C file finds the texts that it brings
     flags: str = ""  # for its compiler
+    unseen: tuple[str, ...] = ()  # functions that it calls and the checker knows nothing of
+    type_name: str = ""  # of several locks of a file
+    fifo: bool = False
+    taken: Lock | None = field(default=None, compare=False)  # found in a file without a table
 
     @property
     def given(self) -> str:
@@ -94,6 +101,10 @@ class Job:
     clock: int | None = None  # ticks of a slice on concrete clocks; 0: there are none
     roles: str = ""  # a letter for each context
 
+    @property
+    def shown_scenario(self) -> str:
+        return f"{self.scenario} {self.roles}" if self.roles else self.scenario
+
     def arguments(self) -> list[str]:
         subject = self.subject
         lock = f"--load={subject.loaded}" if subject.loaded else f"--lock={subject.name}"
@@ -102,10 +113,17 @@ class Job:
         return [
             lock,
             *self.choices(),
+            *(f"--own={folder}" for folder in self._own),
             *limits,
             *(["--trace"] if self.replay else []),
             *self._native,
         ]
+
+    @property
+    def _own(self) -> list[str]:
+        """The folders whose lines a trace points to."""
+        file = self.subject.header
+        return [str(file.resolve().parent), PLACE] if file and self.subject.loaded else []
 
     @property
     def _native(self) -> list[str]:
@@ -126,6 +144,7 @@ class Job:
             *(f"--tune={setting}" for setting in self.subject.tune),
             *([] if self.clock is None else [f"--clock={self.clock}"]),
             *([f"--roles={self.roles}"] if self.roles else []),
+            *(["--fifo"] if self.subject.fifo else []),
             f"--search={search.kind}",
             *([] if search.seed is None else [f"--seed={search.seed}"]),
             *([] if search.executions is None else [f"--executions={search.executions}"]),
@@ -139,7 +158,14 @@ class Job:
 
     def command_to_replay(self, schedule: str) -> str:
         """To paste into a shell."""
-        words = ["overlock", "check", "--replay", f"{self.subject.given}@{schedule}"]
+        return self._command("--replay", f"{self.subject.given}@{schedule}")
+
+    def command(self, seconds: float) -> str:
+        """To paste into a shell: this check alone, with more time."""
+        return self._command(self.subject.given, "--seconds", f"{seconds:g}")
+
+    def _command(self, *first: str) -> str:
+        words = ["overlock", "check", *first]
         words += ["--size", str(self.size), "--model", self.model, "--scenario", self.scenario]
         for kind, n in self.budgets:
             words += ["--budget", f"{kind}={n}"]
@@ -153,4 +179,8 @@ class Job:
             words += ["--source", str(self.subject.source)]
         if self.subject.flags:
             words += ["--cflags", self.subject.flags]
+        if self.subject.type_name:
+            words += ["--type", self.subject.type_name]
+        if self.subject.fifo:
+            words.append("--fifo")
         return shlex.join(words)

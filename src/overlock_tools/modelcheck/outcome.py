@@ -10,13 +10,16 @@ from overlock_tools.system import reading
 from overlock_tools.system.reading import Count
 
 NUMBER = re.compile("[0-9]{1,4}")  # of a context
+WAITER = "waiter"  # the scenario
+STUCK = ("deadlock", "lost wake-up")
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
 # Why a search ended before it had seen everything.
+OUT_OF_TIME, INTERRUPTED, LEFT_OPEN = "time", "interrupted", "open"
 ENDED = {
-    "time": "time limit reached",
+    OUT_OF_TIME: "time limit reached",
     "executions": "execution limit reached",
-    "interrupted": "interrupted",
+    INTERRUPTED: "interrupted",
     "exhausted": "the search is bounded",
 }
 
@@ -62,6 +65,27 @@ class _Native(TypedDict):
     left: str
 
 
+class _FileLines(TypedDict):
+    reached: list[Count]
+    unreached: list[Count]
+
+
+class _Coverage(TypedDict, total=False):
+    """Of overlock-check: addresses. coverage.py makes the rest of them."""
+
+    addresses: list[Count]
+    files: dict[str, _FileLines]
+    within: dict[str, dict[str, list[Count]]]  # the functions of lines that were not reached
+    uncalled: dict[str, dict[str, list[Count]]]  # lines by the function that was never called
+    unknown: str  # why
+
+
+class _Loop(TypedDict):
+    file: str
+    line: Count
+    turns: Count
+
+
 class _Result(_Numbers, total=False):
     exhausted: bool
     ended: str | None
@@ -71,6 +95,9 @@ class _Result(_Numbers, total=False):
     notes: dict[str, Any] | None
     failure: _Failure | None
     native: _Native | None
+    coverage: _Coverage | None
+    loops: list[_Loop] | None
+    open: list[str] | None  # why it is not known how some executions go on
 
 
 def checked_result(raw: Any) -> dict[str, Any]:
@@ -176,8 +203,27 @@ class Outcome:
         if self.failure:
             return f"FAILS: {self.failure.property}"
         if self.verdict == HOLDS:
-            return "; ".join(["exhausted: holds", *filter(None, [self.aftermath])])
-        return f"not exhausted ({self.why_open}): no failure found so far"
+            return "; ".join([self._holds, *filter(None, [self.aftermath]), *self.unseen])
+        found = f"not exhausted ({self.why_open}): no failure found so far"
+        return "; ".join([found, *self.unseen])
+
+    @property
+    def _holds(self) -> str:
+        if not self.loops:
+            return "exhausted: holds"
+        loops = f"loop{'s' if len(self.loops) > 1 else ''} at {', '.join(self.loops)}"
+        return f"exhausted, loops cut: holds if the number of turns of the {loops} does not matter"
+
+    @property
+    def coverage(self) -> dict[str, Any] | None:
+        """Source lines, as coverage.py has found them."""
+        found: dict[str, Any] | None = self.result.get("coverage")
+        return found
+
+    @property
+    def loops(self) -> list[str]:
+        """Places of those that were left although they had not ended."""
+        return [f"{one['file']}:{one['line']}" for one in self.result.get("loops") or ()]
 
     @property
     def aftermath(self) -> str:
@@ -191,9 +237,36 @@ class Outcome:
         return f"the other contexts {may}{waiting or 'wait'} for ever"
 
     @property
+    def unseen(self) -> list[str]:
+        """What the verdict is not about."""
+        names = self.job.subject.unseen
+        return [f"not seen: {', '.join(names)}"] if names else []
+
+    @property
+    def advice(self) -> str:
+        """How to declare a FIFO lock, where a context that stops in its queue stops the others."""
+        subject = self.job.subject
+        if self.job.scenario != WAITER or not subject.header:
+            return ""
+        if self.failure and self.failure.property in STUCK:
+            return (
+                f"{subject.shown}: if it is FIFO, a stopped waiter may stop the others: declare "
+                "it, OL_FIFO in the traits of its OL_LOCK_LINE"
+            )
+        notes = self.result.get("notes") or {}
+        if notes.get("stuck") and notes.get("fifo") is False:
+            return (
+                f"{subject.shown}: a stopped waiter stops the others. In a FIFO lock it may: "
+                "declare it, --fifo or `.fifo = true` in its table, and its order is checked, too"
+            )
+        return ""
+
+    @property
     def why_open(self) -> str:
         ended = str(self.result.get("ended", ""))
-        return ENDED.get(ended, ended or "ended early")
+        known = ENDED.get(ended, ended or "ended early")
+        left: list[str] = self.result.get("open") or []
+        return "; ".join([*([] if ended == LEFT_OPEN else [known]), *left])
 
     @property
     def executions(self) -> int:

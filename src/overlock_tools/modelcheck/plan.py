@@ -4,19 +4,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from overlock_tools.measure import header_locks
 from overlock_tools.model import defs
-from overlock_tools.modelcheck import capabilities, foreign
+from overlock_tools.modelcheck import capabilities, foreign, thorough, unseen
 from overlock_tools.modelcheck.job import ANY, LOCKS, SC, WALK, Job, Search, Size, Subject
 from overlock_tools.system.errors import Fail
 
 ALL = "all"
 LISTED = "`overlock check --list` lists them"
 MOST_BUDGET = 1000
+SECONDS = 60.0  # of each check
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Asked:
     """The command line, word for word."""
 
     locks: tuple[str, ...]
-    scenarios: tuple[str, ...]
+    scenarios: tuple[str, ...]  # none: those of the lock's use
     models: tuple[str, ...]
     sizes: tuple[Size, ...]
     budgets: tuple[tuple[str, int], ...]
@@ -34,6 +36,10 @@ class Asked:
     roles: str = ""
     source: Path | None = None
     flags: str = ""
+    within: float | None = None  # seconds of all checks together
+    thorough: bool = False  # nothing was chosen: thorough.py chooses
+    type_name: str = ""
+    fifo: bool = False
 
     @property
     def every_scenario(self) -> bool:
@@ -52,26 +58,47 @@ def budget(text: str) -> tuple[str, int]:
 def asked(options: Mapping[str, Any]) -> Asked:
     """Of the command line's options."""
     weakening = options["weaken"]
-    usual = ANY if options["search"] == WALK else LOCKS
+    everything = thorough.is_asked_for(options)
+    within, seconds = _limits(options, everything)
     sizes = [Size.parse(word) for text in options["sizes"] for word in text.split(",")]
     if options["contexts"] is not None or options["acquisitions"] is not None or not sizes:
         given = Size(*(2 if options[k] is None else options[k] for k in Size._fields))
         sizes.insert(0, given.checked())
     return Asked(
         locks=options["locks"],
-        scenarios=options["scenarios"] or ((ALL,) if weakening else (usual,)),
+        scenarios=options["scenarios"] or _usual_scenarios(options),
         models=options["models"] or (("c11",) if weakening else (SC,)),
         sizes=tuple(dict.fromkeys(sizes)),
         budgets=tuple(map(budget, options["budgets"])),
-        search=Search(
-            options["search"], options["seed"], options["seconds"] or None, options["executions"]
-        ),
+        search=Search(options["search"], options["seed"], seconds or None, options["executions"]),
         weaken_line=options["weaken_line"],
         clock=options["clock"],
         roles=options["roles"],
         source=options["source"],
         flags=options["cflags"],
+        within=within or None,
+        thorough=everything,
+        type_name=options["type_name"],
+        fifo=options["fifo"],
     )
+
+
+def _usual_scenarios(options: Mapping[str, Any]) -> tuple[str, ...]:
+    if options["weaken"]:
+        return (ALL,)
+    if options["search"] == WALK:
+        return (ANY,)
+    return (LOCKS,) if options["replay"] else ()
+
+
+def _limits(options: Mapping[str, Any], everything: bool) -> tuple[float, float]:
+    """Seconds of all checks together, and of each; 0: no limit."""
+    within, seconds = options["within"], options["seconds"]
+    if within is None:
+        within = thorough.SECONDS if everything and seconds is None else 0.0
+    if seconds is None:
+        seconds = 0.0 if within or everything else SECONDS
+    return within, seconds
 
 
 def names(given: Sequence[str], table: Mapping[str, object], kind: str) -> list[str]:
@@ -108,37 +135,59 @@ def subjects(given: Sequence[str]) -> list[Subject]:
 
 
 def with_source(given: Sequence[Subject], asked: Asked) -> list[Subject]:
-    """Those of C files know where the texts are that they bring."""
-    if (asked.source or asked.flags) and not any(map(_is_foreign, given)):
-        raise Fail("--source and --cflags are for C files; give one, such as ./lock.c")
+    """Those of C, C++ and Rust files know what was said of them."""
+    said = {
+        "--source": asked.source,
+        "--cflags": asked.flags,
+        "--type": asked.type_name,
+        "--fifo": asked.fifo,
+    }
+    if any(said.values()) and not any(map(_is_foreign, given)):
+        option = next(name for name, value in said.items() if value)
+        raise Fail(f"{option} is for locks of C, C++ and Rust files; give one, such as ./lock.c")
     return [
-        replace(one, source=asked.source, flags=asked.flags) if _is_foreign(one) else one
+        replace(
+            one,
+            source=asked.source,
+            flags=asked.flags,
+            type_name=asked.type_name,
+            fifo=asked.fifo,
+        )
+        if _is_foreign(one)
+        else one
         for one in given
     ]
 
 
 def _is_foreign(one: Subject) -> bool:
-    return one.header is not None and foreign.is_foreign(one.header.name)
+    return one.header is not None and foreign.is_foreign(str(one.header))
 
 
 @contextmanager
 def compiled(given: Sequence[Subject]) -> Iterator[list[Subject]]:
     """Locks from outside the tree are compiled for as long as the context lasts."""
     with TemporaryDirectory(prefix="overlock-") as folder:
-        done: dict[Path, Path] = {}
+        done: dict[Path, foreign.Made] = {}
         for number, one in enumerate(given):
             if one.header and one.header not in done:
                 place = Path(folder) / str(number)  # two headers may have one name
                 place.mkdir()
                 done[one.header] = (
-                    foreign.compile_file(one.header, place, one.source, one.flags)
-                    if foreign.is_foreign(one.header.name)
-                    else header_locks.compile_subject(one.header, place)
+                    foreign.make(one.header, place, one.source, one.flags, one.type_name)
+                    if _is_foreign(one)
+                    else foreign.Made(header_locks.compile_subject(one.header, place), None)
                 )
-        yield [replace(one, loaded=done[one.header]) if one.header else one for one in given]
+        yield [_loaded(one, done[one.header]) if one.header else one for one in given]
+
+
+def _loaded(one: Subject, made: foreign.Made) -> Subject:
+    called = unseen.calls(made.object) if _is_foreign(one) else ()
+    return replace(one, loaded=made.object, taken=made.lock, unseen=(*called, *made.hidden))
 
 
 def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
+    if asked.thorough:
+        return _thorough(asked, of)
     known = capabilities.load()
     scenarios = names(asked.scenarios, known.scenarios, "scenario")
     models = names(asked.models, known.models, "model")
@@ -152,14 +201,36 @@ def jobs(asked: Asked, of: Sequence[Subject]) -> list[Job]:
             asked.search,
             weaken=asked.weaken_line,
             clock=asked.clock,
-            roles=asked.roles,
+            roles=roles,
         )
         for one in of
-        for scenario in scenarios
+        for scenario in scenarios or thorough.main(one, asked.roles) or [LOCKS]
         if not asked.every_scenario or scenario in known.locks.get(one.name, known.explored)
         for model in models
         for size in asked.sizes
+        for roles in thorough.roles(one, scenario, size, asked.roles)
     ]
+
+
+def _thorough(asked: Asked, of: Sequence[Subject]) -> list[Job]:
+    """Of several locks the same check of each, one after the other."""
+    rows = [
+        [
+            Job(
+                one,
+                cell.scenario,
+                cell.model,
+                cell.size,
+                asked.budgets,
+                asked.search,
+                clock=asked.clock,
+                roles=cell.roles,
+            )
+            for cell in thorough.cells(one, asked.roles)
+        ]
+        for one in of
+    ]
+    return [job for some in zip_longest(*rows) for job in some if job]
 
 
 def to_replay(text: str, asked: Asked) -> Job:

@@ -82,7 +82,7 @@ Statement random_statement(Random &random) {
     s.value = random.below(3);
     s.expected = random.below(2);
     s.other_expected = 1 + random.below(2);
-    s.rounds = random.below(3);
+    s.rounds = random.below(s.does >= Does::turn ? 5 : 3);
     s.key = 1 + random.below(3);
     s.kicks = random.of({1, 1, 3});
     return s;
@@ -104,7 +104,7 @@ std::string text(const Statement &s) {
          " expected=" + std::to_string(s.expected);
     if (s.does == Does::wait_either)
         t += " or " + text(s.other) + " expected=" + std::to_string(s.other_expected);
-    if (s.rounds)
+    if (s.rounds || s.does >= Does::turn)
         t += " rounds=" + std::to_string(s.rounds);
     if (s.does == Does::park || s.does == Does::kick || s.does == Does::timed_park)
         t += " key=" + std::to_string(s.key);
@@ -138,6 +138,17 @@ const std::vector<Adversary> &adversaries() {
         {"interrupts", budgets(0, 0, 0, 0, 0, 1)},
     };
     return all;
+}
+
+bool counts_turns(const Code &code) {
+    bool counts = false;
+
+    for (const auto &c : code.contexts)
+        for (const Statement &s : c)
+            counts |= s.does == Does::turn_count;
+    for (const Statement &s : code.handler)
+        counts |= s.does == Does::turn_count;
+    return counts;
 }
 
 Code random_code(Random &random) {
@@ -196,10 +207,14 @@ Found explore(check::World &world, check::Program program, check::SearchKind kin
     return found;
 }
 
-Found Runner::explore(const Code &code, check::SearchKind search, uint64_t executions) {
+Found Runner::explore(const Code &code, check::SearchKind search, uint64_t executions,
+                      unsigned turns) {
     check::Program program;
 
     code_ = &code;
+    reduced_ = search == check::SearchKind::dpor;
+    world_.rules().turns = turns;
+    world_.forget_loops();
     program.contexts = code.contexts.size();
     program.set_up = [this](engine::Memory &memory) { set_up(memory); };
     program.body = [this](size_t me) { body(me); };
@@ -208,7 +223,10 @@ Found Runner::explore(const Code &code, check::SearchKind search, uint64_t execu
         for (const Statement &s : code_->handler)
             execute(me, s);
     };
-    return search::explore(world_, program, search, executions, [this] { return outcome(); });
+    Found found =
+        search::explore(world_, program, search, executions, [this] { return outcome(); });
+    found.cuts = !world_.cut_loops().empty();
+    return found;
 }
 
 void Runner::set_up(engine::Memory &memory) {
@@ -217,6 +235,7 @@ void Runner::set_up(engine::Memory &memory) {
     published_ = reinterpret_cast<uint64_t *>(memory.allocate("published", 8).at);
     for (size_t i = 0; i < most; i++) {
         heard_[i].clear();
+        turns_[i] = {};
         at_[i] = 0;
     }
 }
@@ -255,8 +274,25 @@ uint64_t Runner::access(const Part &p, Op op, Order order, uint64_t value, uint6
 
 void Runner::execute(size_t me, const Statement &s) {
     Place here{__FILE__, __LINE__};
+    uint64_t last = 0;
+    bool came;
 
+    turns_[me].end(world_);
     switch (s.does) {
+    case Does::turn:
+    case Does::turn_either:
+    case Does::turn_cas:
+    case Does::turn_nested:
+    case Does::turn_relax:
+    case Does::turn_count:
+        came = turns(me, s, 0, last);
+        turns_[me].end(world_);
+        hear(me, came);
+        hear(me, last);
+        return world_.relax(0, here); // or a later relax would look again at once for what this saw
+    case Does::turn_park:
+        turn_and_park(me, s);
+        return world_.relax(0, here);
     case Does::access: {
         uint64_t old = access(s.part, s.op, s.order, s.value, s.expected);
         if (s.op != Op::store)
@@ -334,6 +370,72 @@ void Runner::wait_in_time(size_t me, const Statement &s) {
             return;
         }
         s.does == Does::timed ? ol_relax_until(until) : ol_yield();
+    }
+}
+
+// One access of such a loop. `state` is all that differs from turn to turn.
+uint64_t Runner::turn(size_t me, const Part &p, Op op, Order order, uint64_t value,
+                      uint64_t expected, const char *site, uint64_t state) {
+    check::Access a{word(p), p.offset, p.width, op, order, value, expected, {__FILE__, __LINE__}};
+
+    if (!reduced_)
+        return world_.access(a);
+    if (auto known = turns_[me].again(world_, site, a, state))
+        return *known;
+    uint64_t old = world_.access(a);
+    turns_[me].made(site, a, old, state);
+    return old;
+}
+
+bool Runner::looks_twice(Does does) {
+    return does == Does::turn_either || does == Does::turn_nested || does == Does::turn_relax;
+}
+
+// Whether it has come to what it waits for, and what it saw last. What happens in turns that see
+// the same is not heard, but by turn_count.
+bool Runner::turns(size_t me, const Statement &s, uint64_t outside, uint64_t &last) {
+    const auto *site = reinterpret_cast<const char *>(&s);
+    Order order = loading(s.order);
+
+    for (unsigned n = 0; n <= s.rounds || s.does == Does::turn_relax; n++) {
+        uint64_t state = outside << 8 | (s.does == Does::turn_relax ? n % 2 : n);
+        last = s.does == Does::turn_cas
+                   ? turn(me, s.part, Op::cas, s.order, s.other_expected, s.expected, site, state)
+                   : turn(me, s.part, Op::load, order, 0, 0, site, state);
+        if (last == s.expected + (s.does != Does::turn_cas)) {
+            last += s.does == Does::turn_count ? 10 * n : 0;
+            return true;
+        }
+        if (looks_twice(s.does))
+            for (unsigned k = 0; k <= (s.does == Does::turn_nested); k++) {
+                last = turn(me, s.other, Op::load, order, 0, 0, site + 1, state << 8 | k);
+                if (last == s.other_expected)
+                    return true;
+            }
+        if (s.does == Does::turn_relax && n % 2) {
+            turns_[me].end(world_);
+            ol_relax();
+        }
+    }
+    return false;
+}
+
+void Runner::turn_and_park(size_t me, const Statement &s) {
+    uint32_t *w = word(s.part);
+    const auto *site = reinterpret_cast<const char *>(&s);
+    uint64_t last;
+
+    for (unsigned round = 0; round < 2; round++) {
+        auto first = static_cast<uint32_t>(
+            turn(me, {s.part.word, 0, 4}, Op::load, loading(s.order), 0, 0, site + 2, round));
+        hear(me, first);
+        bool came = turns(me, s, round + 1, last);
+        turns_[me].end(world_);
+        if (came) {
+            hear(me, last);
+            return;
+        }
+        world_.park(w, first, s.key, engine::never, {__FILE__, __LINE__});
     }
 }
 

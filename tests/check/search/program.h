@@ -4,6 +4,7 @@
 // Random small programs that wait in every way the platform layer has: what a search must not lose
 // anything of. They hear what they read, and all that they heard is part of the outcome.
 #include <check/checker.h>
+#include <check/turns.h>
 
 #include <engine/random.h>
 
@@ -32,6 +33,13 @@ namespace ol::search {
     OL_DOES(lend, 2, "publish a queue node, wait, take it back")                                   \
     OL_DOES(look, 2, "follow a published node")                                                    \
     OL_DOES(slice, 1, "which slice is it?")                                                        \
+    OL_DOES(turn, 4, "a loop that shows only by its loads, of so many turns at most")              \
+    OL_DOES(turn_either, 2, "likewise, of two words")                                              \
+    OL_DOES(turn_cas, 3, "likewise, of compare-exchanges")                                         \
+    OL_DOES(turn_nested, 2, "likewise, each turn with a loop within")                              \
+    OL_DOES(turn_park, 4, "likewise, then park while the word is as at first, and try again")      \
+    OL_DOES(turn_relax, 2, "without end, of two words, and relax after every second turn")         \
+    OL_DOES(turn_count, 1, "likewise, and what follows depends on the number of turns")            \
     OL_DOES(quit, 1, "lose the CPU for ever")                                                      \
     OL_DOES(outlive, 1, "everybody else loses it")
 
@@ -67,6 +75,7 @@ struct Code {
     std::vector<Statement> handler; // of interrupts
 };
 Code random_code(engine::Random &random);
+bool counts_turns(const Code &code); // so that not to explore every turn may lose something
 std::string text(const Code &code);
 
 // What a search found of a program.
@@ -75,6 +84,7 @@ struct Found {
     engine::Failure failure;
     uint64_t executions = 0, redundant = 0;
     bool exhausted = false; // and nothing failed
+    bool cuts = false;      // loops: the outcomes need not be all
 };
 
 // Runs the program until it fails, ends, or has had so many executions.
@@ -86,7 +96,9 @@ class Runner {
 public:
     Runner(check::Model model, const check::Budgets &budgets);
 
-    Found explore(const Code &code, check::SearchKind search, uint64_t executions);
+    // The reduced search is one of turns, too: of loops that count theirs it explores so many.
+    Found explore(const Code &code, check::SearchKind search, uint64_t executions,
+                  unsigned turns = 1);
 
 private:
     void set_up(engine::Memory &memory);
@@ -101,6 +113,11 @@ private:
     void wait_in_time(size_t me, const Statement &s);
     void retreat(size_t me, const Statement &s);
     void park(size_t me, const Statement &s, engine::Ticks until);
+    uint64_t turn(size_t me, const Part &p, engine::Op op, engine::Order order, uint64_t value,
+                  uint64_t expected, const char *site, uint64_t state);
+    bool turns(size_t me, const Statement &s, uint64_t outside, uint64_t &last);
+    static bool looks_twice(Does does); // in each turn
+    void turn_and_park(size_t me, const Statement &s);
     void lend(size_t me, const Statement &s);
     void look(size_t me, const Statement &s);
     uint32_t *word(const Part &p) const { return words_ + 2 * p.word; }
@@ -111,6 +128,8 @@ private:
     uint32_t *words_ = nullptr; // each in eight bytes of its own
     uint64_t *datum_ = nullptr, *published_ = nullptr;
     std::vector<uint64_t> heard_[most];
+    check::Turns turns_[most];
+    bool reduced_ = false;
     size_t at_[most] = {};
 };
 

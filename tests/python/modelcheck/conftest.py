@@ -17,6 +17,7 @@ from tests.python.command import Done
 HERE = Path(__file__).parent
 
 COMMAND = [*OVERLOCK, "check"]
+ONE = ("--contexts", "2")  # and so nothing but 2x2, sc and lock
 
 
 class Command:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.python.modelcheck.conftest import HERE, Fake
+from tests.python.modelcheck.conftest import HERE, ONE, Fake
 from tests.python.modelcheck.story import STEPS, failure
 
 SCHEMA = json.loads((HERE / "trace_events.json").read_text())
@@ -18,7 +18,7 @@ Entry = dict[str, Any]
 
 def traced(fake: Fake, *args: str) -> list[Entry]:
     fake.says({"failure": failure()})
-    done = fake(*(args or ("pv_ticket",)), "--trace", "out.json")
+    done = fake(*(args or ("pv_ticket", *ONE)), "--trace", "out.json")
     assert done.returncode == 1
     assert "written: out.json; open it in ui.perfetto.dev" in done.stdout
     whole = json.loads((fake.folder / "out.json").read_text())
@@ -70,7 +70,7 @@ def test_each_failure_is_a_process(fake: Fake) -> None:
 
 
 def test_nothing_failed_nothing_is_written(fake: Fake) -> None:
-    done = fake("ticket", "--trace", "out.json")
+    done = fake("ticket", *ONE, "--trace", "out.json")
     assert done.returncode == 0
     assert "not written: out.json, because no check failed" in done.stdout
     assert not (fake.folder / "out.json").exists()

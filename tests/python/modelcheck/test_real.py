@@ -10,9 +10,10 @@ import sys
 
 from jsonschema import Draft202012Validator
 
+from overlock_tools.modelcheck.campaign import WITH_GAPS
 from tests.conftest import TOP
 from tests.processes import HANG_S, children, read, until
-from tests.python.modelcheck.conftest import COMMAND, HERE, Command
+from tests.python.modelcheck.conftest import COMMAND, HERE, ONE, Command
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
 EVENTS = json.loads((HERE / "trace_events.json").read_text())
@@ -21,17 +22,17 @@ MUTANT = TOP / "tests/mutants/mcs_by_self.h"
 
 def test_ticket_holds_and_is_known_then(real: Command) -> None:
     done = real("ticket", "--size", "2x2", "--model", "sc")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (WITH_GAPS, "")
     assert re.search(r"^ticket +lock +sc +2x2 .* exhausted: holds$", done.stdout, re.M)
     again = real("ticket", "--size", "2x2", "--model", "sc")
-    assert again.returncode == 0
+    assert again.returncode == WITH_GAPS
     assert "exhausted: holds  (cached)" in again.stdout
 
 
 def test_the_length_of_a_slice_is_told_to_the_checker(real: Command) -> None:
     for clock, said in (([], 2), (["--clock", "3"], 3), (["--clock", "0"], None)):
         done = real("i_spin", "--size", "2x1", *clock, "--json", "out.json")
-        assert done.returncode == 0
+        assert done.returncode == WITH_GAPS
         document = json.loads((real.folder / "out.json").read_text())
         Draft202012Validator(SCHEMA).validate(document)
         assert document["results"][0]["clock"] == said
@@ -84,8 +85,8 @@ def test_a_lock_of_ones_own(real: Command) -> None:
     header = real.folder / "mine.h"
     done = real("./mine.h", "--model", "all", "--scenario", "lock,frees")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("6 of 6 checks exhausted: hold\n")
-    assert "(cached)" in real("./mine.h").stdout
+    assert "\n6 of 6 checks exhausted: hold\n" in done.stdout
+    assert "(cached)" in real("./mine.h", *ONE).stdout
     broken = header.read_text().replace(
         "ol_xchg_acquire(&l->word, 1u)", "ol_xchg_relaxed(&l->word, 1u)"
     )
@@ -94,7 +95,7 @@ def test_a_lock_of_ones_own(real: Command) -> None:
     assert done.returncode == 1
     assert "FAILS: not ordered by happens-before" in done.stdout
     header.write_text(broken + "int f(void) { return no_such; }\n")
-    done = real("./mine.h")
+    done = real("./mine.h", *ONE)
     assert done.returncode == 2
     assert re.match(
         r"overlock: mine.h does not compile: mine.h:\d+:\d+: error: .*\n\Z", done.stderr

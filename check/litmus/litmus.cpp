@@ -4,7 +4,6 @@
 #include <engine/memory.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -31,23 +30,35 @@ std::string text_of(const Litmus &test, const State &state) {
     bool named = !test.variables.empty();
 
     for (size_t i = 0; i < (named ? test.registers.size() : registers); i++)
-        add(named ? test.registers[i].name : "r" + std::to_string(i), state.r[i]);
+        if (named || state.r[i])
+            add(named ? test.registers[i].name : "r" + std::to_string(i), state.r[i]);
     for (size_t i = 0; i < (named ? test.variables.size() : cells); i++)
-        add(named ? test.variables[i].name : std::string(1, "xyzwqb"[i]), state.memory[i]);
+        if (named || state.memory[i])
+            add(named                     ? test.variables[i].name
+                : i < sizeof "xyzwqb" - 1 ? std::string(1, "xyzwqb"[i])
+                                          : "o" + std::to_string(i),
+                state.memory[i]);
     return out;
 }
 
-bool shows(const Litmus &test, const State &state) {
+namespace {
+
+bool is_true(const Condition &c, const State &state) {
     Shared s{};
 
     for (size_t i = 0; i < cells; i++)
         engine::Memory::write(reinterpret_cast<uint8_t *>(&s) + 8 * i, 8, state.memory[i]);
-    return test.outcome(s, state.r.data());
+    return c(s, state.r.data());
 }
 
-bool shows(const Litmus &test, const std::set<State> &states) {
-    return std::any_of(states.begin(), states.end(),
-                       [&](const State &state) { return shows(test, state); });
+} // namespace
+
+bool passes(const Litmus &test, const State &state) {
+    return !test.filter || is_true(test.filter, state);
+}
+
+bool shows(const Litmus &test, const State &state) {
+    return is_true(test.outcome, state);
 }
 
 Litmus read_file(const std::string &file) {
@@ -57,21 +68,6 @@ Litmus read_file(const std::string &file) {
     if (!in || in.bad())
         throw std::invalid_argument(file + ": cannot be read");
     return parse(text, file);
-}
-
-std::vector<Litmus> all_tests() {
-    std::vector<Litmus> all = platform_tests();
-    std::set<std::string> files;
-
-    for (auto &entry : std::filesystem::recursive_directory_iterator(OL_LITMUS_FILES))
-        if (entry.path().extension() == ".litmus")
-            files.insert(entry.path());
-    for (const std::string &file : files) {
-        all.push_back(read_file(file));
-        if (!all.back().has_verdicts || all.back().source.empty())
-            throw std::invalid_argument(file + ": expected verdicts and their source");
-    }
-    return all;
 }
 
 } // namespace ol::litmus
