@@ -29,14 +29,6 @@
 /* Fixed point, 32 bits after the point. Until calibrated a tick is a nanosecond. */
 static uint64_t ticks_per_ns = 1ull << 32, ns_per_tick = 1ull << 32;
 
-uint64_t ol_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t scale(uint64_t n, uint64_t factor)
 {
 	unsigned __int128 product = (unsigned __int128)n * factor + (1u << 31);
@@ -99,7 +91,7 @@ static bool transactions_commit(struct ol_world *world)
 	return false;
 }
 
-/* The counter and the clock at one instant: of several tries, the one that took least. */
+/* At the start, the counter and the clock at one instant: of several tries, the one that took least. */
 struct instant {
 	uint64_t ticks, ns;
 };
@@ -110,8 +102,8 @@ static struct instant look(void)
 	uint64_t least = UINT64_MAX;
 
 	for (int tries = 0; tries < 8; tries++) {
-		uint64_t before = __builtin_ia32_rdtsc(), ns = ol_clock();
-		uint64_t took = __builtin_ia32_rdtsc() - before;
+		uint64_t before = ol_counter(), ns = ol_clock();
+		uint64_t took = ol_counter() - before;
 
 		if (took < least) {
 			least = took;
@@ -212,6 +204,105 @@ uint64_t ol_ns_from_ticks(ol_ticks_t ticks)
 	return scale(ticks, ol_load_relaxed(&ns_per_tick));
 }
 
+/*
+ * The counter against the clock. Both have run in step since `origin_ns`, but for a `lead` of the counter's
+ * that changes by no more than their rates differ. What differs by more since the last comparison is not the
+ * clock: then `shift` makes the counter's time go on where the clock says.
+ *
+ * Any thread compares, at any time, without a lock that another could wait for. All is relaxed: who reads a
+ * `shift` and a `from` that do not belong together finds itself outside of the span, and compares.
+ */
+#define SPAN_TICKS_NS 2000000u /* around the last comparison */
+#define SLACK_NS      100000u  /* between readings of the counter and of the clock */
+#define RATES	      64	   /* the first length of a tick is good to one part in so many */
+
+static struct {
+	struct ol_world *world;
+	uint64_t origin_ns, ticks_per_ns; /* never changed, so that `lead` keeps its meaning */
+	uint64_t lead;
+	uint64_t slack;
+} compared;
+
+struct pair {
+	ol_ticks_t counter, clock; /* the clock's time in ticks, since the origin */
+	uint64_t shift;
+};
+
+/* Both at one instant: who is preempted between the two looks again. */
+static bool look_at_both(struct pair *p)
+{
+	uint64_t ns, took;
+	int tries = 0;
+
+	do {
+		p->shift = ol_load_relaxed(&compared.world->shift);
+		ns = ol_clock();
+		p->counter = ol_load_relaxed(&compared.world->tsc) ? ol_counter() + p->shift : 0;
+		took = ol_clock() - ns;
+	} while (took > SLACK_NS / 2 && ++tries < 4);
+	p->clock = scale(ns - compared.origin_ns, compared.ticks_per_ns);
+	return took <= SLACK_NS / 2;
+}
+
+static ol_ticks_t distance(ol_ticks_t a, ol_ticks_t b)
+{
+	return (int64_t)(a - b) < 0 ? b - a : a - b;
+}
+
+static ol_ticks_t begin_span(ol_ticks_t now)
+{
+	ol_store_relaxed(&compared.world->from, now - compared.world->span / 2);
+	return now;
+}
+
+ol_ticks_t ol_now_by_clock(void)
+{
+	uint64_t lead, last;
+	ol_ticks_t expected;
+	struct pair now;
+	bool at_once;
+
+	if (!compared.world)
+		return ol_clock();
+	lead = ol_load_relaxed(&compared.lead);
+	last = ol_load_relaxed(&compared.world->from) + compared.world->span / 2;
+	at_once = look_at_both(&now);
+	expected = now.clock + lead;
+	if (!at_once || !ol_load_relaxed(&compared.world->tsc))
+		return expected;
+	if (distance(now.counter, expected) <= compared.slack + distance(expected, last) / RATES) {
+		ol_cas_relaxed(&compared.lead, lead, now.counter - now.clock);
+		return begin_span(now.counter);
+	}
+	/* Else another thread was faster. */
+	ol_cas_relaxed(&compared.world->shift, now.shift, now.shift + expected - now.counter);
+	return begin_span(expected);
+}
+
+/* With the first length of a tick. */
+static void compare_from_now(struct ol_world *world)
+{
+	uint64_t ns = ol_clock();
+
+	compared.origin_ns = ns;
+	compared.ticks_per_ns = ol_load_relaxed(&ticks_per_ns);
+	compared.lead = ol_counter();
+	compared.slack = scale(SLACK_NS, compared.ticks_per_ns);
+	world->span = scale(SPAN_TICKS_NS, compared.ticks_per_ns);
+	world->from = compared.lead - world->span / 2;
+	compared.world = world;
+	ol_store_relaxed(&world->tsc, 1u);
+}
+
+/* Ticks go on as they were, by the clock alone. */
+void ol_counter_traps(void)
+{
+	ol_clock_by_system_call();
+	ol_store_relaxed(&is_coarse, 0u); /* the first length of a tick stays */
+	if (compared.world)
+		ol_store_relaxed(&compared.world->tsc, 0u);
+}
+
 static struct ol_calibration calibration;
 
 static void measure_costs(void)
@@ -232,12 +323,13 @@ const struct ol_calibration *ol_calibration(void)
 
 void ol_calibrate(struct ol_world *world)
 {
+	const bool may_count = ol_clock_start();
 	uint64_t since = ol_clock();
 #if defined(__x86_64__)
 	world->htm = transactions_commit(world);
-	if (counter_is_steady()) {
+	if (may_count && counter_is_steady()) {
 		measure_tick();
-		world->tsc = 1;
+		compare_from_now(world);
 	}
 #elif defined(__aarch64__)
 	uint64_t hz;
@@ -246,9 +338,10 @@ void ol_calibrate(struct ol_world *world)
 	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
 	if (hz) {
 		set_tick(1e9 / (double)hz);
-		world->tsc = 1;
+		compare_from_now(world);
 	}
 #endif
+	(void)may_count;
 	calibration.tsc = world->tsc;
 	calibration.took_ns = ol_clock() - since;
 }

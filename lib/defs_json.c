@@ -139,8 +139,11 @@ static void choice(const char *workload, const char *name, const char *choices, 
 /* Where the counters are in a file of OVERLOCK_LIVE: site.h. */
 static void live(void)
 {
-	printf(",\n  \"live\": {\"block\": %u, \"used\": %zu, \"first\": %zu, \"record\": %zu, ",
-	       OL_LIVE_BLOCK, OL_LIVE_USED, OL_LIVE_FIRST, OL_LIVE_RECORD);
+	printf(",\n  \"live\": {\"block\": %u, \"space\": %d, \"maps\": %d, \"used\": %zu, "
+	       "\"first\": %zu, "
+	       "\"record\": %zu, ",
+	       OL_LIVE_BLOCK, OL_LIVE_SPACE, OL_LIVE_MAPS, OL_LIVE_USED, OL_LIVE_FIRST,
+	       OL_LIVE_RECORD);
 #define FIELD(name) offsetof(struct ol_site_record, name)
 	printf("\"site\": %zu, \"events\": %zu, \"places\": %zu, ", FIELD(site), FIELD(events),
 	       FIELD(places));

@@ -4,6 +4,8 @@
 /* What the library's parts ask of each other, and the hooks of its tests. Never exported. */
 #include <overlock/ops.h>
 
+#include <time.h>
+
 /* Static TLS: no lazy allocation, so a signal handler may be the first to touch it. */
 #define OL_THREAD_LOCAL	_Thread_local __attribute__((tls_model("initial-exec")))
 
@@ -11,6 +13,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* The kernel's clock; false if nothing here may read the time stamp counter. */
+bool ol_clock_start(void);
+void ol_clock_read(clockid_t clock, struct timespec *now);
+void ol_clock_by_system_call(void);
+
+/* From now on nothing of the library's reads the time stamp counter: it is about to trap. */
+void ol_counter_traps(void);
+
 /* Each part's start, in this order, before any constructor of the program runs. */
 void ol_calibrate(struct ol_world *world);
 void ol_tuning_start(void);

@@ -34,7 +34,8 @@ static int futex_op(int op)
 /* The kernel's deadline for `until`, on CLOCK_MONOTONIC; false if it has passed. */
 static bool deadline(struct timespec *ts, ol_ticks_t until)
 {
-	ol_ticks_t now = ol_now();
+	ol_ticks_t now =
+		ol_now_by_clock(); /* or an error of the counter's would be slept through */
 	uint64_t at;
 
 	if (!ol_before(now, until))

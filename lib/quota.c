@@ -7,6 +7,7 @@
  * the first look that finds a new period for its beginning, so the end that we expect may be late by one
  * interval between looks. Files are opened by name at each look: a program may close what is open.
  */
+#include "bare.h"
 #include "internal.h"
 #include "quota.h"
 
@@ -45,6 +46,20 @@ uint64_t ol_quota_learn(struct ol_quota *q, const struct ol_quota_seen *seen)
 	return seen->now + left - q->began.now < q->period ? seen->now + left : OL_NEVER;
 }
 
+/* strtoull() would take signs and spaces; sscanf() may allocate, and is asked in the midst of waits. */
+static bool number_at(const char *text, uint64_t *value)
+{
+	const char *at = text;
+	uint64_t n = 0;
+
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(n, UINT64_C(10), &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
+			return false;
+	*value = n;
+	return at > text;
+}
+
 bool ol_quota_field(const char *text, const char *word, uint64_t *value)
 {
 	size_t n = strlen(word);
@@ -52,20 +67,20 @@ bool ol_quota_field(const char *text, const char *word, uint64_t *value)
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (!strncmp(line, word, n) && line[n] == ' ')
-			return sscanf(line + n, "%" SCNu64, value) == 1;
+			return number_at(line + n + 1, value);
 	}
 	return false;
 }
 
 static bool read_text(const char *path, char text[TEXT])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = ol_bare_open(path, O_RDONLY | O_CLOEXEC, 0);
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
-	n = read(fd, text, TEXT - 1);
-	close(fd);
+	n = ol_bare_read(fd, text, TEXT - 1);
+	ol_bare_close(fd);
 	text[n > 0 ? n : 0] = 0;
 	return n > 0;
 }
@@ -80,7 +95,7 @@ static bool look(struct ol_quota_seen *seen)
 		return false;
 	if (!group.v1)
 		seen->usage *= 1000;
-	else if (!read_text(group.usage, text) || sscanf(text, "%" SCNu64, &seen->usage) != 1)
+	else if (!read_text(group.usage, text) || !number_at(text, &seen->usage))
 		return false;
 	seen->now = ol_clock();
 	return true;

@@ -91,14 +91,22 @@ void ol_sites_reset(void);
 /*
  * With OVERLOCK_LIVE=FOLDER in its environment every program keeps its records in a file there,
  * named PID.N, where others may read them while it runs and afterwards. After a block whose first
- * letter is `s` if slices are known come blocks of OL_LIVE_BLOCK bytes: a word in native order that
+ * letter is `s` if slices are known, the second `r` once the program has written its last report,
+ * which has at OL_LIVE_SPACE the number of the PID namespace that PID is of (0: unknown), and
+ * its /proc/self/maps from OL_LIVE_MAPS on, as of its start and as far as there is space,
+ * come blocks of OL_LIVE_BLOCK bytes: a word in native order that
  * says how much of the block is in use, at OL_LIVE_USED, and from OL_LIVE_FIRST on records,
  * OL_LIVE_RECORD bytes each. Counters only grow; a record without a site is not complete.
  */
 #define OL_LIVE_BLOCK	(64u << 10)
+#define OL_LIVE_SPACE	8
+#define OL_LIVE_MAPS	64
 #define OL_LIVE_USED	(2 * sizeof(void *))
 #define OL_LIVE_FIRST	(3 * sizeof(void *))
 #define OL_LIVE_RECORD	((sizeof(struct ol_site_record) + sizeof(void *) + 15) / 16 * 16)
+
+/* The program's last report is written: nobody needs to make one of its records. */
+void ol_sites_reported(void);
 
 /*
  * Who knows more names than the dynamic symbols tell: what `name` answers for a call's address, until

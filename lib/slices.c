@@ -6,7 +6,10 @@
  *
  * The page is the scheduler's word, or the monitor's, and a hint all the same: nothing that must be correct
  * depends on it. Once who tells has gone, which the kernel says if he was killed, nothing is believed.
+ *
+ * A thread joins within its first wait for a lock: hence the bare calls (bare.h).
  */
+#include "bare.h"
 #include "internal.h"
 #include "slices.h"
 
@@ -27,9 +30,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_MS	200 /* for the page */
+#define WAIT_US	50000 /* for the page */
 
 enum { JOIN_STEP_NS = 500000, JOIN_MOST_NS = 100000000 };
+
+/* Who was silent for as long as we wait is not asked again before: neither by us nor by forked children. */
+static const uint64_t AGAIN_NS = 60000000000;
+static uint64_t *silent_since; /* shared with those; null: nobody was asked yet */
 
 static struct {
 	struct ol_slice_map map; /* page null: there is none */
@@ -48,6 +55,30 @@ static OL_THREAD_LOCAL struct {
 	ol_ticks_t end;
 } me;
 
+static void begin_silence(void)
+{
+	static uint64_t ours; /* which only later children see */
+	void *memory;
+
+	if (silent_since)
+		return;
+	memory = mmap(0, sizeof(*silent_since), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	silent_since = memory == MAP_FAILED ? &ours : memory;
+}
+
+static void note_silence(void)
+{
+	ol_store_relaxed(silent_since, ol_clock());
+}
+
+static bool is_silent(void)
+{
+	const uint64_t since = ol_load_relaxed(silent_since);
+
+	return since && ol_clock() - since < AGAIN_NS;
+}
+
 static int received(int from)
 {
 	char byte;
@@ -63,7 +94,7 @@ static int received(int from)
 	struct cmsghdr *head;
 	int fd = -1;
 
-	if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) != 1)
+	if (ol_bare_receive(from, &message, MSG_CMSG_CLOEXEC) != 1)
 		return -1;
 	head = CMSG_FIRSTHDR(&message);
 	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(int)))
@@ -90,9 +121,10 @@ static bool map_page(int fd)
 	return false;
 }
 
+/* A queue that is full is a silence too. */
 static bool connected(int fd, const char *path)
 {
-	const struct timeval wait = { 0, WAIT_MS * 1000 };
+	const struct timeval wait = { 0, WAIT_US }, at_once = { 0, 1 };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	const size_t n = strlen(path);
 	socklen_t size = sizeof(at);
@@ -104,8 +136,10 @@ static bool connected(int fd, const char *path)
 		at.sun_path[0] = 0;
 		size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	return !connect(fd, (struct sockaddr *)&at, size);
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &at_once, sizeof(at_once)))
+		return false;
+	return !ol_bare_connect(fd, (struct sockaddr *)&at, size);
 }
 
 /* Returns the socket if a page came through it, else -1. */
@@ -116,15 +150,18 @@ static int ask(const char *path)
 
 	if (fd < 0)
 		return -1;
+	errno = 0;
 	if (connected(fd, path))
 		page = received(fd);
+	if (page < 0 && errno == EAGAIN)
+		note_silence();
 	if (page >= 0) {
 		mapped = map_page(page);
-		close(page);
+		ol_bare_close(page);
 	}
 	if (mapped)
 		return fd;
-	close(fd);
+	ol_bare_close(fd);
 	return -1;
 }
 
@@ -145,7 +182,8 @@ static bool find_page(const char *variable, const char *preset)
 
 	if (*path != '@' && access(path, F_OK))
 		return false;
-	told.socket = ask(path);
+	begin_silence();
+	told.socket = is_silent() ? -1 : ask(path);
 	if (told.socket < 0 || fstat(told.socket, &found))
 		return false;
 	told.device = found.st_dev;
@@ -159,7 +197,7 @@ enum ol_teller ol_slices_start(bool scheduler, bool monitor)
 	int saved = errno;
 
 	if (is_ours())
-		close(told.socket);
+		ol_bare_close(told.socket);
 	memset(&me, 0, sizeof(me));
 	told.map.page = 0;
 	told.teller = OL_NOBODY_TELLS;
@@ -192,9 +230,10 @@ static bool say(uint32_t id)
 {
 	struct ol_sched_join join = { me.thread, id };
 	int saved = errno;
-	bool full = is_ours() &&
-		    send(told.socket, &join, sizeof(join), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-		    errno == EAGAIN;
+	bool full =
+		is_ours() &&
+		ol_bare_send(told.socket, &join, sizeof(join), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+		errno == EAGAIN;
 
 	errno = saved;
 	return !full;
@@ -217,7 +256,9 @@ static void wait_to_be_known(void)
 	int saved = errno;
 
 	while (!is_known() && ol_clock() < until)
-		nanosleep(&step, 0);
+		ol_bare_sleep(&step);
+	if (!is_known())
+		note_silence();
 	errno = saved;
 }
 
@@ -233,7 +274,7 @@ void ol_slices_join(uint32_t id)
 	if (!say(id))
 		return;
 	me.entry = entry;
-	if (told.teller == OL_SCHEDULER_TELLS)
+	if (told.teller == OL_SCHEDULER_TELLS && !is_silent())
 		wait_to_be_known();
 }
 

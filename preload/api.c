@@ -2,8 +2,14 @@
 /* The functions that programs call in place of glibc's: POSIX names, and C11's for the same. */
 #include "preload.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <internal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 #include <threads.h>
+#include <unistd.h>
 
 _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "glibc's mtx_t is a pthread_mutex_t");
 _Static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t), "glibc's cnd_t is a pthread_cond_t");
@@ -90,6 +96,41 @@ int pthread_cond_signal(pthread_cond_t *cond)
 int pthread_cond_broadcast(pthread_cond_t *cond)
 {
 	return ol_run_cond_broadcast(cond_in(cond));
+}
+
+/* What a program asks of the kernel that concerns the library. */
+
+/* The time stamp counter is to trap, and the library must not be what reads it. */
+int prctl(int what, ...)
+{
+	unsigned long words[4];
+	va_list args;
+
+	va_start(args, what);
+	for (int i = 0; i < 4; i++)
+		words[i] = va_arg(args, unsigned long);
+	va_end(args);
+	lock_ops(); /* for `ol_run_real` */
+	if (what == PR_SET_TSC && (int)words[0] == PR_TSC_SIGSEGV)
+		ol_counter_traps();
+	return ol_run_real.prctl(what, words[0], words[1], words[2], words[3]);
+}
+
+/*
+ * Another namespace has a C library of its own, and there are no preloaded libraries in it: a mutex that both use
+ * would be locked by two kinds of locks. So there is none; as if it could not be loaded. By a jump, since the
+ * caller's own search path counts.
+ */
+void *dlmopen(Lmid_t namespace, const char *file, int mode)
+{
+	if (namespace == LM_ID_BASE || !lock_ops())
+		return ol_run_real.dlmopen(namespace, file, mode);
+	dprintf(STDERR_FILENO,
+		"overlock: dlmopen: %s is not loaded, because mutexes that it shared with the "
+		"program would be "
+		"locked in two ways; run without overlock\n",
+		file ? file : "the program");
+	return ol_run_real.dlmopen(LM_ID_BASE, "overlock allows no second namespace", RTLD_NOW);
 }
 
 static struct rwlock *rwlock_in(void *storage)
@@ -294,5 +335,7 @@ int cnd_broadcast(cnd_t *cond)
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso)
 {
 	ol_run_start();
+	if (!ol_run_real.register_atfork)
+		return ENOSYS; /* not glibc's program: only our own constructors call this */
 	return ol_run_real.register_atfork(prepare, parent, child, dso);
 }

@@ -92,7 +92,7 @@ static int futex_wait(half_t *word, uint32_t seen, clockid_t clock, const struct
 	if (error && error != EAGAIN && error != EINTR && error != ETIMEDOUT) {
 		/* A filter forbids futexes: we wake unasked after a nap, and look at the deadline. */
 		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = NAP_NS }, 0);
-		error = until && !ol_run_ns_left(clock, until) ? ETIMEDOUT : EAGAIN;
+		error = until && !ol_run_kernels_ns_left(clock, until) ? ETIMEDOUT : EAGAIN;
 	}
 	errno = saved;
 	return error;
@@ -124,6 +124,7 @@ static void enter(struct cond *c)
 {
 	uint32_t left;
 
+	know_process();
 	while (!users_change(c, 1, &left))
 		;
 }
@@ -272,14 +273,9 @@ static void mixed_wake(const struct cond *c)
 static struct timespec soon(clockid_t clock, const struct timespec *until)
 {
 	const uint64_t look_every_ns = 5000000;
-	uint64_t ns = until ? ol_run_ns_left(clock, until) : UINT64_MAX;
-	struct timespec t;
+	uint64_t ns = until ? ol_run_kernels_ns_left(clock, until) : UINT64_MAX;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_nsec += (long)(ns < look_every_ns ? ns : look_every_ns);
-	t.tv_sec += t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
-	return t;
+	return ol_run_kernels_time_in(ns < look_every_ns ? ns : look_every_ns);
 }
 
 static int wait_mixed(struct cond *c, struct mutex *m, clockid_t clock,
@@ -299,14 +295,21 @@ static int wait_mixed(struct cond *c, struct mutex *m, clockid_t clock,
 	if (error)
 		return error;
 	locked = ol_run_mutex_lock(m, 0);
-	return locked ? locked : until && !ol_run_ns_left(clock, until) ? ETIMEDOUT : 0;
+	return locked ? locked : until && !ol_run_kernels_ns_left(clock, until) ? ETIMEDOUT : 0;
 }
 
 static int wait_until(struct cond *c, struct mutex *m, clockid_t clock,
 		      const struct timespec *until)
 {
+	struct timespec kernels;
+
 	if (until && !ol_run_time_is_valid(until))
 		return EINVAL;
+	if (until && ol_run_has_its_clock) {
+		kernels = ol_run_kernels_time_in(ol_run_ns_left(clock, until));
+		clock = CLOCK_MONOTONIC;
+		until = &kernels;
+	}
 	return flags(c) & COND_SHARED ? wait_mixed(c, m, clock, until)
 				      : wait_here(c, m, clock, until);
 }

@@ -116,7 +116,8 @@ static bool wait_announced(struct mutex *m, const struct ol_lock_ops *ops, ol_ti
 		}
 		if (ol_passed(until))
 			return !give_up(m);
-		if (!ol_passed(tired)) {
+		if (ol_before(ol_now_by_clock(),
+			      tired)) { /* ends with a counter that stands still, too */
 			ol_relax_until(ol_earlier(tired, until));
 			continue;
 		}
@@ -128,18 +129,12 @@ static bool wait_announced(struct mutex *m, const struct ol_lock_ops *ops, ol_ti
 
 #ifdef OL_COUNTED
 /* An offer passes the lock by: to the counters it is a release and an acquisition all the same. */
-static void count_release(const void *lock, const struct ol_lock_ops *ops)
+void ol_run_count_release(const void *lock, const struct ol_lock_ops *ops)
 {
 	struct ol_call c;
 
 	ol_release_begin(&c, lock, ops, ol_run_caller);
 	ol_release_end(&c);
-}
-#else
-static void count_release(const void *lock, const struct ol_lock_ops *ops)
-{
-	(void)lock;
-	(void)ops;
 }
 #endif
 
@@ -181,7 +176,7 @@ static bool offer(struct mutex *m, const struct ol_lock_ops *ops)
 	} while (!change(m, w, next));
 	if (!(next & OFFER))
 		return false;
-	count_release(lock, ops);
+	ol_run_count_release(lock, ops);
 	ol_kick(low_half(&m->gate), OL_ANY, 1);
 	return true;
 }
@@ -190,6 +185,8 @@ OL_COLD int ol_run_gate_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
 	if (!ops->is_locked(m->lock))
 		return 0; /* a free one is left as it is */
+	if (ol_run_gate_has_sleepers(m) && ol_run_hand_to_realtime(m, ops))
+		return 0;
 	if ((look(m) & (ANNOUNCED | SERVED)) && offer(m, ops))
 		return 0;
 	if (ol_run_gate_has_sleepers(m))

@@ -88,9 +88,23 @@ static void count_glibc(const struct mutex *m)
 		LEFT(shared_mutex);
 }
 
+/* As far as is known: in a child that nobody has announced, no mutex that was acquired is. */
+static inline bool seems_of_this_epoch(const struct mutex *m)
+{
+	return ol_load_relaxed(&m->epoch) == ol_run_process.number;
+}
+
 static bool is_of_this_epoch(const struct mutex *m)
 {
-	return ol_load_relaxed(&m->epoch) == ol_run_epoch;
+	if (OL_UNLIKELY(!seems_of_this_epoch(m)))
+		know_process();
+	return seems_of_this_epoch(m);
+}
+
+/* Relaxed: who sees it early does no more than queue behind us. */
+static void be_of_this_epoch(struct mutex *m)
+{
+	ol_store_relaxed(&m->epoch, ol_load_relaxed(&ol_run_process.number));
 }
 
 /*
@@ -121,8 +135,7 @@ static OL_COLD bool acquire_first(struct mutex *m, const struct ol_lock_ops *ops
 		forget_waiters(m, ops);
 		FOR_CALLER();
 		if (ops->trylock(m->lock)) {
-			/* Relaxed: who sees it early does no more than queue behind us. */
-			ol_store_relaxed(&m->epoch, ol_run_epoch);
+			be_of_this_epoch(m);
 			return true;
 		}
 		if (is_of_this_epoch(m) || ol_passed(until))
@@ -132,18 +145,28 @@ static OL_COLD bool acquire_first(struct mutex *m, const struct ol_lock_ops *ops
 	}
 }
 
+static void wait_for(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	struct wait w;
+
+	if (ol_run_is_realtime()) {
+		ol_run_wait_realtime(m, ops, OL_NEVER);
+		return;
+	}
+	ol_run_wait_begin(&w, m, ops, OL_NEVER);
+	FOR_CALLER();
+	ops->lock(m->lock);
+	ol_run_wait_end(&w);
+}
+
 static OL_COLD int acquire_slow(struct mutex *m)
 {
 	const struct ol_lock_ops *ops = ol_run_mutex_ops(m);
-	struct wait w;
 
+	know_process();
 	ol_run_misuse_wait(m);
-	if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {
-		ol_run_wait_begin(&w, m, ops, OL_NEVER);
-		FOR_CALLER();
-		ops->lock(m->lock);
-		ol_run_wait_end(&w);
-	}
+	if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER))
+		wait_for(m, ops);
 	ol_run_misuse_wait_over();
 	return 0;
 }
@@ -151,7 +174,7 @@ static OL_COLD int acquire_slow(struct mutex *m)
 /* What counts leaves the first attempt to the lock, lest it be counted as a trylock. */
 static inline int acquire(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	int busy = IS_COUNTED || !is_of_this_epoch(m) ? EBUSY : ops->take(m->lock);
+	int busy = IS_COUNTED || !seems_of_this_epoch(m) ? EBUSY : ops->take(m->lock);
 
 	return OL_UNLIKELY(busy) ? acquire_slow(m) : busy;
 }
@@ -163,7 +186,7 @@ static inline bool try_acquire(struct mutex *m, const struct ol_lock_ops *ops)
 	FOR_CALLER();
 	if (!ops->trylock(m->lock))
 		return false;
-	ol_store_relaxed(&m->epoch, ol_run_epoch);
+	be_of_this_epoch(m);
 	return true;
 }
 
@@ -172,12 +195,15 @@ static bool acquire_until(struct mutex *m, const struct ol_lock_ops *ops, ol_tic
 	struct wait w;
 	bool ok;
 
+	know_process();
 	if (!is_of_this_epoch(m)) {
 		if (acquire_first(m, ops, until))
 			return true;
 		if (!is_of_this_epoch(m))
 			return false;
 	}
+	if (ol_run_is_realtime())
+		return ol_run_wait_realtime(m, ops, until);
 	FOR_CALLER();
 	/* A lock that is handed from waiter to waiter is never free to a thread that polls it. */
 	if (!ops->timedlock || (ops->traits & OL_POLLS))
@@ -224,10 +250,17 @@ static OL_COLD int renounce(struct mutex *m)
 	return 0;
 }
 
+static OL_COLD int release_slow(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	if (is_of_this_epoch(m))
+		return ol_run_gate_release(m, ops);
+	return renounce(m);
+}
+
 static inline int release(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	if (OL_UNLIKELY(!is_of_this_epoch(m)))
-		return renounce(m);
+	if (OL_UNLIKELY(!seems_of_this_epoch(m)))
+		return release_slow(m, ops);
 	if (OL_UNLIKELY(ol_load_relaxed(low_half(&m->gate))))
 		return ol_run_gate_release(m, ops);
 	return ops->release(m->lock);
@@ -435,6 +468,7 @@ int ol_run_mutex_init(struct mutex *m, const pthread_mutexattr_t *attr, const vo
 	ol_run_misuse_init(m);
 	if (!attr && lock_ops() && !ol_run_has_rules) {
 		memset(m, 0, sizeof(pthread_mutex_t));
+		be_of_this_epoch(m); /* nobody waits for it */
 		return 0;
 	}
 	lock_ops(); /* for `ol_run_real` */

@@ -20,8 +20,8 @@
  * What a pthread_mutex_t holds while it is ours. All zero is a free one of the normal kind; `kind`
  * lies where glibc keeps it, so that static initialisers and pthread_mutex_init() set both.
  *
- * `epoch` says in which process the lock was last acquired: an increasing number of forks, 0 in the
- * first. Queues found in another epoch hold waiters that only the parent has. Therefore
+ * `epoch` says in which process the lock was last acquired: its number, which increases with each fork,
+ * and 0 for none. Queues found in another epoch hold waiters that only the parent has. Therefore
  *
  *	a release in another epoch zeroes the lock instead of handing over, and
  *	nobody queues before somebody has acquired the lock in this epoch, so that zeroing it cannot
@@ -112,6 +112,28 @@ extern bool ol_run_makes_adaptive; /* of glibc's normal mutexes; then all is lef
 extern uint32_t ol_run_epoch;	   /* changes only in the child of a fork, which has one thread */
 
 /*
+ * ol_run_epoch + 1; but 0 in the child of a fork that nobody has announced, by clone() or a system call that
+ * runs no handlers: its page is wiped there (MADV_WIPEONFORK).
+ */
+enum { LARGEST_PAGE = 1 << 16 };
+extern union process {
+	uint32_t number;
+	char page[LARGEST_PAGE];
+} ol_run_process;
+
+/* What the handlers of a fork would have done. */
+void ol_run_meet_process(void);
+
+/* Before anything of the parent's threads is looked at. */
+static inline void know_process(void)
+{
+	uint32_t number = ol_load_acquire(&ol_run_process.number);
+
+	if (OL_UNLIKELY(!number || number == UINT32_MAX))
+		ol_run_meet_process();
+}
+
+/*
  * The kind of those that go straight through: normal ones that have the chosen lock. KIND_NONE before
  * the start and when everything is left to glibc.
  */
@@ -160,6 +182,8 @@ struct real {
 	int (*spin_lock)(pthread_spinlock_t *);
 	int (*spin_trylock)(pthread_spinlock_t *);
 	int (*spin_unlock)(pthread_spinlock_t *);
+	int (*prctl)(int, ...);
+	void *(*dlmopen)(long, const char *, int);
 	int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
 };
 extern struct real ol_run_real;
@@ -207,6 +231,13 @@ bool ol_run_gate_has_sleepers(const struct mutex *m);
 /* The holder's release of a mutex whose gate is not zero; returns 0. */
 int ol_run_gate_release(struct mutex *m, const struct ol_lock_ops *ops);
 
+/* What a lock that is passed from thread to thread does not see of it; the lock's own memory. */
+#ifdef OL_COUNTED
+void ol_run_count_release(const void *lock, const struct ol_lock_ops *ops);
+#else
+#define ol_run_count_release(lock, ops) ((void)(lock), (void)(ops))
+#endif
+
 /* sleep.c */
 
 /* Around a wait of the calling thread, that may sleep then; `until` is for those that may give up. */
@@ -214,10 +245,38 @@ void ol_run_wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops
 		       ol_ticks_t until);
 void ol_run_wait_end(struct wait *w);
 
+/*
+ * A real-time thread waits outside of the lock's queue, and gets the lock before those of lower priority, as from
+ * the kernel's futex. `until` comes first: false.
+ */
+bool ol_run_is_realtime(void);
+bool ol_run_wait_realtime(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until);
+
+/* The holder's release: true if such a thread holds the lock now. Then the mutex may be gone. */
+bool ol_run_hand_to_realtime(struct mutex *m, const struct ol_lock_ops *ops);
+
 /* Unlocks, and wakes a sleeper. */
 void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops);
 void ol_run_sleepers_start(void);
 void ol_run_sleepers_renew(void); /* in the child of a fork */
+
+/* note.c */
+
+/* Of a waiter, for whom it is too early to say anything: a lock has made it sleep. */
+void ol_run_note_sleep(const struct ol_lock_ops *ops);
+void ol_run_note_tell(
+	void); /* after a release: says what there is to say, at once or another time */
+
+/* terminal.c */
+
+/* The controlling terminal; -1: there is none. Writes to it do not wait. */
+int ol_run_terminal_open(void);
+
+/*
+ * How many of the letters are written without waiting for anything. Of a terminal that is paused, or
+ * that stops who writes to it from the background (`stty tostop`), none. No cancellation point.
+ */
+size_t ol_run_write_at_once(int fd, const char *text, size_t size);
 
 /* outside.c */
 
@@ -274,6 +333,12 @@ int ol_run_spin_unlock(pthread_spinlock_t *l);
 bool ol_run_clock_is_known(clockid_t clock);
 bool ol_run_time_is_valid(const struct timespec *t);
 uint64_t ol_run_ns_left(clockid_t clock, const struct timespec *until); /* 0: it has come */
+uint64_t ol_run_kernels_ns_left(clockid_t clock, const struct timespec *until);
+struct timespec ol_run_kernels_time_in(uint64_t ns); /* on CLOCK_MONOTONIC */
+
+/* The program's deadlines for condition variables are not on the kernel's clock. */
+extern bool ol_run_has_its_clock;
+void ol_run_clock_start(void);
 
 /* For threads that wait for something nobody will wake them for: ever longer naps, to 1 ms. */
 void ol_run_nap(uint64_t *step_ns, ol_ticks_t until);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "least_glibc.h"
+
 #define FIRST "GLIBC_2.2.5"
 #if defined(__x86_64__)
 #define COND "GLIBC_2.3.2"
@@ -33,7 +35,7 @@ static inline void find_real(void *function, const char *name, const char *versi
 	if (!found)
 		found = dlsym(RTLD_NEXT, name);
 	if (!found)
-		refuse(name, "is not in this glibc: 2.34 or later is needed");
+		refuse(name, "is not in this glibc: " OL_LEAST_GLIBC " or later is needed");
 	memcpy(function, &found, sizeof(found));
 }
 #endif

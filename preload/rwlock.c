@@ -110,6 +110,7 @@ static OL_COLD void renew(struct rwlock *r)
 
 static inline void be_of_this_epoch(struct rwlock *r)
 {
+	know_process();
 	if (OL_UNLIKELY(ol_load_acquire(&r->queue_epoch) != ol_run_epoch))
 		renew(r);
 }

@@ -11,7 +11,11 @@
  *				others sleep already, since they are ahead of it
  *	for `longest_spin`	every thread sleeps
  *
- * A sleeper keeps its position in the lock's queue, so FIFO locks stay FIFO. It adds itself to a list by
+ * A thread that is known to be real-time does not poll at all, nor enter the lock's queue: it sleeps, and the next
+ * release hands it the lock, the highest priority first, as the kernel wakes threads from a futex. Others find the
+ * lock taken meanwhile.
+ *
+ * Any other sleeper keeps its position in the lock's queue, so FIFO locks stay FIFO among them. It adds itself to a list by
  * mutex, sets SLEEPERS in the mutex's gate, polls once more, and sleeps. A release that finds SLEEPERS
  * wakes the first of the list after it has unlocked. The list is by the time at which waits began, which
  * is nearly the order of the lock's queue. Where it is not, the thread that was woken in vain wakes the
@@ -30,10 +34,8 @@
 #include "preload.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { BUCKETS = 1 << 10, RELAYS = 3, LONGEST_NAP_NS = 100000000 };
@@ -79,14 +81,6 @@ static void leave(struct bucket *b)
 
 #include "sleepers.h"
 
-void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
-{
-	if (has_bucket)
-		ops->unlock(m->lock);
-	else
-		unlock_and_wake(m, ops, m->lock);
-}
-
 /* Saturates: tunables may be `inf`. */
 static ol_ticks_t later(ol_ticks_t t, ol_ticks_t by)
 {
@@ -98,10 +92,11 @@ static uint64_t limited(uint64_t ns, uint64_t least, uint64_t most)
 	return ns < least ? least : ns > most ? most : ns;
 }
 
-/* An eighth of the time waited. */
+/* An eighth of the time waited; as the clock was corrected meanwhile, that may be a little less than none. */
 static ol_ticks_t nap_end(ol_ticks_t began, ol_ticks_t now, uint64_t least_ns, uint64_t most_ns)
 {
-	uint64_t ns = limited(ol_ns_from_ticks(now - began) / 8, least_ns, most_ns);
+	ol_ticks_t waited = ol_before(now, began) ? 0 : now - began;
+	uint64_t ns = limited(ol_ns_from_ticks(waited) / 8, least_ns, most_ns);
 
 	return ol_after(1, ol_ticks_from_ns(ns));
 }
@@ -115,24 +110,54 @@ static void nap_until(ol_ticks_t end)
 
 /*
  * Asked at most every 100 ms: a thread that changes its policy in between polls for `longest_spin` at
- * the worst, or sleeps early.
+ * the worst, or sleeps early, or out of order.
  */
 static _Thread_local struct {
 	ol_ticks_t ask_again;
-	bool is_realtime;
+	unsigned priority; /* 0: not real-time; above all of SCHED_FIFO's: SCHED_DEADLINE */
+	bool is_idle;
 } policy __attribute__((tls_model("initial-exec")));
+
+static void ask_policy(ol_ticks_t now)
+{
+	struct sched_param param = { 0 };
+	int saved = errno, is;
+
+	if (ol_before(now, policy.ask_again))
+		return;
+	policy.ask_again = now + ol_ticks_from_ns(100000000);
+	is = sched_getscheduler(0);
+	policy.is_idle = is == SCHED_IDLE;
+	policy.priority = is == SCHED_DEADLINE ? 100 : 0;
+	if ((is == SCHED_FIFO || is == SCHED_RR) && !sched_getparam(0, &param))
+		policy.priority = (unsigned)param.sched_priority;
+	errno = saved;
+}
 
 static bool is_realtime(ol_ticks_t now)
 {
-	int is, saved = errno;
+	ask_policy(now);
+	return policy.priority;
+}
 
-	if (!ol_before(now, policy.ask_again)) {
-		policy.ask_again = now + ol_ticks_from_ns(100000000);
-		is = sched_getscheduler(0);
-		errno = saved;
-		policy.is_realtime = is == SCHED_FIFO || is == SCHED_RR || is == SCHED_DEADLINE;
+/*
+ * Others could wait for a bucket for as long as such a thread has no CPU. So it takes none: it naps where others
+ * sleep, and those that it does not wake look by themselves.
+ */
+static bool is_idle(ol_ticks_t now)
+{
+	ask_policy(now);
+	return policy.is_idle;
+}
+
+void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	if (has_bucket || is_idle(ol_now())) {
+		ops->unlock(m->lock);
+		return;
 	}
-	return policy.is_realtime;
+	unlock_and_wake(m, ops, m->lock);
+	ol_run_note_tell();
 }
 
 /* Until the first look at who we are. */
@@ -171,52 +196,6 @@ static bool may_compete(struct wait *w, ol_ticks_t now)
 	return w->competes;
 }
 
-#define FIFO_NOTE                                                                               \
-	"overlock: %s is a FIFO lock, and this program has %ld threads on %d CPUs: whenever the "   \
-	"next waiter is preempted, all others wait for it. Try another lock: docs/choosing.md\n"
-
-/* False also if it cannot be known. */
-static bool outnumber_cpus(long *threads, int *cpus)
-{
-	struct stat tasks;
-	cpu_set_t mine;
-
-	if (stat("/proc/self/task", &tasks) || sched_getaffinity(0, sizeof(mine), &mine))
-		return false;
-	*threads = (long)tasks.st_nlink - 2; /* the folder's links are its entries */
-	*cpus = CPU_COUNT(&mine);
-	return *threads > *cpus;
-}
-
-/*
- * Told once, and before the wait: what a FIFO lock does to a program of more threads than CPUs. To the
- * terminal, if there is one; never to the program's streams.
- */
-static void fifo_note(const struct ol_lock_ops *ops)
-{
-	static uint32_t told;
-	static ol_ticks_t next_look;
-	long threads;
-	int cpus;
-	int fd, cancels, saved = errno;
-
-	/* Relaxed: these order nothing. */
-	if (!(ops->traits & (OL_FIFO | OL_LATE_FIFO)) || ol_load_relaxed(&told) ||
-	    !ol_passed(ol_load_relaxed(&next_look)))
-		return;
-	ol_store_relaxed(&next_look, ol_after(1, ol_ticks_from_ns(1000000000)));
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels); /* locking does not cancel */
-	if (outnumber_cpus(&threads, &cpus) && !ol_xchg_relaxed(&told, 1u)) {
-		fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
-		if (fd >= 0) {
-			dprintf(fd, FIFO_NOTE, ops->id, threads, cpus);
-			close(fd);
-		}
-	}
-	pthread_setcancelstate(cancels, 0);
-	errno = saved;
-}
-
 static void sleep_in_list(struct wait *w, ol_ticks_t now)
 {
 	if (is_listed(w) && ol_load_relaxed(&w->state) == ASLEEP) {
@@ -228,7 +207,7 @@ static void sleep_in_list(struct wait *w, ol_ticks_t now)
 		return;
 	if (!w->slept) {
 		ol_count(OL_LONG_WAIT);
-		fifo_note(w->ops);
+		ol_run_note_sleep(w->ops);
 	}
 	w->slept = true;
 	lie_down(w);
@@ -257,15 +236,22 @@ static void polled_loose(ol_ticks_t until, ol_ticks_t now)
 	loose.last = ol_now();
 }
 
+/* Now and then by the clock: a counter that stands still would never ask for that. */
+static ol_ticks_t now_or_by_clock(void)
+{
+	static _Thread_local uint8_t polls __attribute__((tls_model("initial-exec")));
+
+	return ++polls ? ol_now() : ol_now_by_clock();
+}
+
 /* After each poll in vain, by whichever lock. */
 static void polled(ol_ticks_t until)
 {
 	struct wait *w = waiting;
-	ol_ticks_t now;
+	ol_ticks_t now = now_or_by_clock();
 
 	if (ol_tune(longest_spin) == OL_NEVER)
 		return;
-	now = ol_now();
 	if (OL_UNLIKELY(!w || !until)) {
 		polled_loose(until ? until : OL_NEVER, now);
 	} else if (!is_long(w, now)) {
@@ -293,10 +279,10 @@ void ol_run_wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops
 		       ol_ticks_t until)
 {
 	*w = (struct wait){ .outer = waiting, .ops = ops, .until = until };
-	w->mutex = has_bucket ? 0 : m;
 	w->began = ol_now();
+	w->mutex = has_bucket || is_idle(w->began) ? 0 : m;
 	w->due = sleeps_in_time(ops) ? OL_NEVER
-				     : later(w->began, policy.is_realtime ? 0 : shortest_spin());
+				     : later(w->began, policy.priority ? 0 : shortest_spin());
 	waiting = w; /* a handler that interrupts us here, or later, restores what it finds */
 }
 
@@ -307,9 +293,107 @@ void ol_run_wait_end(struct wait *w)
 		get_up(w);
 }
 
+/* Real-time threads. */
+
+static uint32_t
+	realtime_waiters; /* relaxed: a release that misses one is missed itself, see above */
+
+bool ol_run_is_realtime(void)
+{
+	return ol_tune(longest_spin) != OL_NEVER && !has_bucket && is_realtime(ol_now());
+}
+
+static void nap_realtime(struct wait *w)
+{
+	ol_park(&w->state, ASLEEP, OL_ANY,
+		ol_earlier(nap_end(w->began, ol_now(), 1000000, LONGEST_NAP_NS), w->until));
+}
+
+static bool try_free(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	if (ops->is_locked(m->lock))
+		return false;
+	FOR_CALLER();
+	return ops->trylock(m->lock);
+}
+
+#ifdef OL_COUNTED
+static void count_begin(struct ol_call *c, struct mutex *m, const struct ol_lock_ops *ops)
+{
+	ol_acquire_begin(c, ol_run_outside_at(m, ops), ops, ol_run_caller);
+	ol_count(OL_LONG_WAIT);
+}
+
+/* What try_free() got, it has counted. */
+static void count_end(struct ol_call *c, bool got, bool granted)
+{
+	if (got)
+		ol_counting.current = c->outer;
+	else
+		ol_acquire_end(c, granted ? OL_ACQUIRE : OL_GIVE_UP);
+}
+#else
+struct ol_call {
+	char none;
+};
+#define count_begin(c, m, ops)	   ((void)(c))
+#define count_end(c, got, granted) ((void)(c))
+#endif
+
+OL_COLD bool ol_run_wait_realtime(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
+{
+	struct wait w = { .mutex = m, .ops = ops, .until = until, .priority = policy.priority };
+	struct ol_call call;
+	bool got = false;
+
+	w.began = ol_now();
+	count_begin(&call, m, ops);
+	ol_add_relaxed(&realtime_waiters, 1u);
+	lie_down(&w);
+	while (ol_load_relaxed(&w.state) == ASLEEP && !(got = try_free(m, ops)) &&
+	       !ol_passed(until))
+		nap_realtime(&w);
+	get_up(&w);
+	ol_add_relaxed(&realtime_waiters, -1u);
+	count_end(&call, got, w.granted);
+	return got || w.granted;
+}
+
+/* The first of the list, if it waits outside of the queue. It leaves the list as the holder. */
+static uint32_t *grant_first(struct bucket *b, const struct mutex *m)
+{
+	struct wait *first = next_for(m, b->first);
+
+	if (!first || !first->priority)
+		return 0;
+	first->granted = true; /* and the state: the bucket orders them, get_up() looks within it */
+	ol_store_relaxed(&first->state, (uint32_t)AWAKE);
+	delist(b, first);
+	return &first->state;
+}
+
+bool ol_run_hand_to_realtime(struct mutex *m, const struct ol_lock_ops *ops)
+{
+	const void *lock = IS_COUNTED ? ol_run_outside_at(m, ops) : 0;
+	uint32_t *state;
+	struct bucket *b;
+
+	if (has_bucket || !ol_load_relaxed(&realtime_waiters) || is_idle(ol_now()))
+		return false;
+	b = enter(m);
+	state = grant_first(b, m);
+	leave(b);
+	if (!state)
+		return false;
+	ol_run_count_release(lock, ops);
+	kick(state);
+	return true;
+}
+
 /* In the child of a fork the list has the parent's threads. */
 void ol_run_sleepers_renew(void)
 {
+	realtime_waiters = 0;
 	for (struct bucket *b = buckets; any_was_used && b < buckets + BUCKETS; b++)
 		*b = (struct bucket){ .mutex = PTHREAD_MUTEX_INITIALIZER };
 }

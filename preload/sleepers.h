@@ -20,9 +20,11 @@ static bool hands_over(const struct wait *w)
 	return w->ops->traits & (OL_FIFO | OL_LATE_FIFO | OL_NEEDS_NODES);
 }
 
-/* Where anybody may have the lock, real-time threads come first. */
+/* Where anybody may have the lock, real-time threads come first; those outside of its queue always do. */
 static bool comes_before(const struct wait *w, const struct wait *other)
 {
+	if (w->priority != other->priority)
+		return w->priority > other->priority;
 	if (!hands_over(w) && w->is_realtime != other->is_realtime)
 		return w->is_realtime;
 	return ol_before(w->began, other->began);

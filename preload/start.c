@@ -9,11 +9,14 @@
 #include "environment.h"
 #include "defaults.h"
 #include "internal.h"
+#include "least_glibc.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 const struct ol_lock_ops *ol_run_chosen, *ol_run_chosen_rwlock, *ol_run_chosen_spin;
@@ -21,6 +24,8 @@ uint32_t ol_run_plain_kind = KIND_NONE;
 struct real ol_run_real;
 bool ol_run_makes_adaptive;
 uint32_t ol_run_epoch;
+union process ol_run_process __attribute__((aligned(LARGEST_PAGE)));
+static bool is_wiped; /* that page, by a fork */
 
 static _Thread_local uint32_t my_id __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t my_former_id __attribute__((tls_model("initial-exec")));
@@ -68,21 +73,31 @@ void ol_run_ignore(const char *variable, const char *value, const char *why)
 #if defined(__x86_64__)
 #define FIRST_VERSION	"GLIBC_2.2.5"
 #define COND_VERSION	"GLIBC_2.3.2"
+#define DLMOPEN_VERSION "GLIBC_2.3.4"
 #elif defined(__aarch64__)
 #define FIRST_VERSION	"GLIBC_2.17"
 #define COND_VERSION	"GLIBC_2.17"
+#define DLMOPEN_VERSION "GLIBC_2.17"
 #else
 #error "overlock: add the first glibc version of this machine"
 #endif
 #define ATFORK_VERSION	COND_VERSION
 #define CLOCK_VERSION	"GLIBC_2.30"
 
+/* Else another C library's, started by a program that runs under us: weak.h. */
+static bool is_glibcs_program(void)
+{
+	return dlvsym != 0;
+}
+
 static void find(void *function, const char *name, const char *version)
 {
-	void *found = dlvsym(RTLD_NEXT, name, version);
+	void *found =
+		is_glibcs_program() ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
 
-	if (!found)
-		ol_run_refuse(name, "needs glibc 2.36 or later; run without overlock");
+	if (!found && is_glibcs_program())
+		ol_run_refuse(name,
+			      "needs glibc " OL_LEAST_GLIBC " or later; run without overlock");
 	memcpy(function, &found, sizeof(found));
 }
 
@@ -118,6 +133,8 @@ static void find_real(void)
 	find(&ol_run_real.spin_lock, "pthread_spin_lock", FIRST_VERSION);
 	find(&ol_run_real.spin_trylock, "pthread_spin_trylock", FIRST_VERSION);
 	find(&ol_run_real.spin_unlock, "pthread_spin_unlock", FIRST_VERSION);
+	find(&ol_run_real.prctl, "prctl", FIRST_VERSION);
+	find(&ol_run_real.dlmopen, "dlmopen", DLMOPEN_VERSION);
 	find(&ol_run_real.register_atfork, "__register_atfork", ATFORK_VERSION);
 }
 
@@ -240,7 +257,7 @@ static const struct ol_lock_ops *choose_spin(void)
 	return ops;
 }
 
-static void child(void)
+static void renew(void)
 {
 	ol_run_epoch++;
 	ol_run_sleepers_renew();
@@ -248,6 +265,35 @@ static void child(void)
 	my_former_id =
 		my_id; /* copied from the parent; 0 if it never asked, so that it owns nothing */
 	my_id = 0;
+	ol_store_release(&ol_run_process.number, ol_run_epoch + 1);
+}
+
+/* A handler that came earlier may have used a mutex: then all is done. */
+static void child(void)
+{
+	if (!is_wiped || !ol_load_relaxed(&ol_run_process.number))
+		renew();
+}
+
+/* By one thread of the child; the others wait. */
+OL_COLD void ol_run_meet_process(void)
+{
+	if (ol_cas_acquire(&ol_run_process.number, 0u, UINT32_MAX)) {
+		ol_context_renew();
+#ifdef OL_COUNTED
+		ol_sites_renew();
+#endif
+		renew();
+	}
+	while (ol_load_acquire(&ol_run_process.number) == UINT32_MAX)
+		ol_yield();
+}
+
+/* Before Linux 4.14, children that nobody announces stay unknown. */
+static void number_process(void)
+{
+	ol_run_process.number = 1;
+	is_wiped = !madvise(&ol_run_process, sizeof(ol_run_process), MADV_WIPEONFORK);
 }
 
 enum { FRESH, STARTING, STARTED };
@@ -305,19 +351,42 @@ static bool is_under_tsan(void)
 	return dlsym(RTLD_DEFAULT, "__tsan_init") != 0;
 }
 
+static int is_race_detector(struct dl_phdr_info *object, size_t size, void *unused)
+{
+	(void)size, (void)unused;
+	return strstr(object->dlpi_name, "/vgpreload_helgrind") ||
+	       strstr(object->dlpi_name, "/vgpreload_drd");
+}
+
+/* Valgrind's race detectors know a lock by glibc's functions, and would see none in ours. */
+static bool is_under_race_detector(void)
+{
+	if (!dl_iterate_phdr(is_race_detector, 0))
+		return false;
+	dprintf(STDERR_FILENO,
+		"overlock: helgrind and drd know glibc's locks only: all locks are left "
+		"to glibc\n");
+	return true;
+}
+
 static void start_once(void)
 {
+	bool has_choice = is_enabled() && is_glibcs_program() && !is_under_race_detector();
+
 	/*
 	 * The words of a spinlock that glibc has used and freed mean something else to ours: before
 	 * anything here can allocate memory, for an allocator may use one.
 	 */
-	if (is_enabled())
+	if (has_choice)
 		ol_store_release(&ol_run_chosen_spin, choose_spin());
+	number_process();
 	find_real();
+	ol_run_clock_start();
 	/* First of all handlers: what follows may allocate, and so may register those of an allocator. */
-	ol_run_real.register_atfork(0, 0, child, 0);
+	if (is_glibcs_program())
+		ol_run_real.register_atfork(0, 0, child, 0);
 	ol_watch_forks();
-	if (is_enabled() && !is_under_tsan()) {
+	if (has_choice && !is_under_tsan()) {
 		choose_all();
 		choose_for_rwlocks();
 	}
@@ -349,27 +418,20 @@ OL_COLD const struct ol_lock_ops *ol_run_start(void)
 	return ol_load_acquire(&ol_run_chosen);
 }
 
-/*
- * `--no-children`: whatever the program starts finds the environment without us. Everything has been
- * read by now but the folder of the records, which a forked child, that is still ours, asks for again.
- */
+/* `--no-children`: whatever the program starts finds the environment without us, who have read it by now. */
 static void leave_children_alone(void)
 {
-	const char *children = secure_getenv("OVERLOCK_CHILDREN"), *told = getenv("OVERLOCK_LIVE");
-	char *beside, *live;
+	const char *children = secure_getenv("OVERLOCK_CHILDREN");
+	char *beside;
 
 	if (!children || strcmp(children, "0") != 0)
 		return;
-	live = told ? strdup(told) : 0; /* which the changes below may move */
 	beside = ol_run_preloaded_beside(0, getenv("LD_PRELOAD"));
-	if (!beside || (told && !live))
+	if (!beside)
 		ol_run_refuse("OVERLOCK_CHILDREN", "out of memory for the environment of children");
 	ol_run_remove_told();
 	if (*beside)
 		setenv("LD_PRELOAD", beside, 1);
-	if (live)
-		setenv("OVERLOCK_LIVE", live, 1);
-	free(live);
 	free(beside);
 }
 

@@ -18,6 +18,9 @@ struct wait {
 	uint32_t listed;	  /* in the list, in that epoch */
 	uint32_t epoch;
 	unsigned relays; /* how many more may be woken if we were in vain */
+	unsigned
+		priority; /* real-time and not in the lock's queue: then it is handed to the highest; else 0 */
+	bool granted; /* by the bucket's mutex, as `listed` */
 	bool looked, slept, competes, is_realtime;
 };
 

@@ -40,6 +40,7 @@ struct ol_checked_lock {
 	void (*up)(void *o);
 
 	bool by_clock; /* its sleepers look again by the clock: a lost wake-up costs time only */
+	bool fifo; /* it grants in the order of arrival: one that stops in its queue stops the others */
 };
 extern const struct ol_checked_lock overlock_checked;
 
@@ -63,17 +64,17 @@ int ol_checked_futex_wait(const volatile void *word, unsigned value, unsigned bi
 int ol_checked_futex_wake(const volatile void *word, int wakes, unsigned bits);
 int ol_checked_futex_requeue(const volatile void *from, int wakes, const volatile void *to,
 			     int moves, const unsigned *value);
-/* The same by number, as syscall() has it: SYS_futex, SYS_gettid, SYS_sched_yield. */
-#ifndef __cplusplus /* <unistd.h> declares it, by the name that it is given there */
+/*
+ * System calls by number. syscall() itself is answered too, by the first: -1, and why in the caller's errno. The
+ * other returns -errno, as the kernel does, for code that makes the instruction itself.
+ */
 long ol_checked_syscall(long number, ...);
-#endif
+long ol_checked_raw_syscall(long number, ...);
 
 /* The execution is wrong. */
 void ol_checked_fail(const char *why) __attribute__((noreturn));
-#ifndef __cplusplus /* as <cassert> does */
 void ol_checked_assert_fail(const char *expression, const char *file, unsigned line,
 			    const char *function) __attribute__((noreturn));
-#endif
 
 #ifdef __cplusplus
 }

@@ -55,6 +55,7 @@ void *ol_site_memory(struct chunk **chunks, size_t size);
 void *ol_site_record_memory(struct chunk **chunks, size_t size);
 void ol_chunks_free(struct chunk *c);
 void ol_live_start(void);
+void ol_live_renew(void); /* in the child of a fork */
 
 /* tables.c */
 

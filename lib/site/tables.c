@@ -202,7 +202,7 @@ void ol_sites_renew(void)
 	me.hold = 0;
 	ol_stacks_renew();
 	ol_times_renew();
-	ol_live_start();
+	ol_live_renew();
 }
 
 void ol_sites_start(void)

@@ -24,6 +24,7 @@
  */
 #include "../defaults.h"
 #include "../preload.h"
+#include "bare.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -80,7 +81,10 @@
 /* As libomp does: these functions have no way to return an error. */
 static _Noreturn OL_COLD void fail(const char *why)
 {
-	dprintf(STDERR_FILENO, "overlock: OpenMP lock: %s\n", why);
+	char text[100];
+	const char *end = stpcpy(stpcpy(stpcpy(text, "overlock: OpenMP lock: "), why), "\n");
+
+	ol_bare_write(STDERR_FILENO, text, (size_t)(end - text));
 	abort();
 }
 

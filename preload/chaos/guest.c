@@ -6,6 +6,7 @@
  *
  * Of QEMU's API only what versions 1 to 4 have in common is used, and declared here.
  */
+#include "bare.h"
 #include "decide.h"
 #include "guest.h"
 
@@ -391,7 +392,7 @@ static bool read_functions(const char *path)
 static bool map_record(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
-	void *p = fd < 0 || ftruncate(fd, sizeof(*record))
+	void *p = fd < 0 || !ol_bare_reserve(fd, 0, sizeof(*record))
 			  ? MAP_FAILED
 			  : mmap(0, sizeof(*record), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 

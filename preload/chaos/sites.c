@@ -3,6 +3,7 @@
  * Sites, threads and decisions. All of it is asked inside the program's calls, whatever locks the program
  * holds: it takes none, calls no malloc(), and is no cancellation point.
  */
+#include "bare.h"
 #include "by.h"
 #include "chaos.h"
 #include "decide.h"
@@ -468,7 +469,7 @@ static int open_record(const char *folder)
 		if (fd < 0 && errno != EEXIST)
 			break;
 	}
-	if (fd >= 0 && ftruncate(fd, sizeof(*record))) {
+	if (fd >= 0 && !ol_bare_reserve(fd, 0, sizeof(*record))) {
 		close(fd);
 		fd = -1;
 	}

@@ -4,6 +4,7 @@
  * CPU, of the lowest real-time priority; at most all CPUs but one are taken at the same time, each for
  * at most half of the time. It ends with its parent, or when it is told to.
  */
+#include "bare.h"
 #include "steal.h"
 
 #include <errno.h>
@@ -132,7 +133,7 @@ static void start(int cpu)
 static void map_page(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
-	void *p = fd < 0 || ftruncate(fd, sizeof(*page))
+	void *p = fd < 0 || !ol_bare_reserve(fd, 0, sizeof(*page))
 			  ? MAP_FAILED
 			  : mmap(0, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 

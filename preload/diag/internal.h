@@ -26,13 +26,13 @@ enum finding {
 
 /* misuse.c */
 
-/* Everything found so far, as a list's elements in JSON; empty if there is nothing. */
+/* Everything found so far, as a list's elements in JSON. Waits for who tells of one, unless that is the caller. */
 #ifdef OL_CHECKED
-const char *ol_run_misuse_findings(void);
+void ol_run_misuse_put(struct string *t, bool is_telling);
 #else
-static inline const char *ol_run_misuse_findings(void)
+static inline void ol_run_misuse_put(struct string *t, bool is_telling)
 {
-	return "";
+	(void)t, (void)is_telling;
 }
 #endif
 
@@ -40,7 +40,14 @@ static inline const char *ol_run_misuse_findings(void)
 
 bool ol_run_report_is_wanted(void); /* of this process */
 void ol_run_report_on_demand(void); /* by no thread that holds a lock of the program's */
-void ol_run_report_found(const char *text, size_t size); /* misuse.c: at once */
+
+/*
+ * misuse.c, by one thread at a time, whatever locks it holds or waits for: neither waits for who reads the
+ * terminal. What that has not taken is said another time, at the latest at the end; true: all is said.
+ */
+void ol_run_report_found(const char *text, size_t size);
+bool ol_run_report_say(void);
+void ol_run_report_renew(void); /* in the child of a fork */
 
 /* demand.c */
 

@@ -14,11 +14,12 @@
  */
 #include "internal.h"
 
+#include "bare.h"
+#include "text.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,14 +109,15 @@ static uint32_t walker; /* the thread that walks; 0: none does */
 /* Of /proc/self/task/ID, a file's first line. */
 static void of_task(uint32_t id, const char *file, char *into, size_t size)
 {
-	char path[64];
-	long fd, n;
+	char path[64] = "/proc/self/task/";
+	ssize_t n;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/%s", id, file);
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : syscall(SYS_read, fd, into, size - 1);
+	stpcpy(stpcpy(ol_text_number(path + strlen(path), id), "/"), file);
+	fd = ol_bare_open(path, O_RDONLY | O_CLOEXEC, 0);
+	n = fd < 0 ? 0 : ol_bare_read(fd, into, size - 1);
 	if (fd >= 0)
-		syscall(SYS_close, fd);
+		ol_bare_close(fd);
 	into[n > 0 ? n : 0] = 0;
 	into[strcspn(into, "\n")] = 0;
 }
@@ -218,8 +220,8 @@ static void put_waiter(struct thread *t)
 	ol_run_string_put(&told, "{\"thread\": %u, \"name\": ", t->id);
 	ol_run_string_quote(&told, comm);
 	ol_run_string_put(&told, ", \"waited_ns\": %" PRIu64 ", \"mutex\": ", ns);
-	ol_run_string_put(&message, "  thread %u (%s) has waited for %.3f s for ", t->id, comm,
-			  (double)ns / 1e9);
+	ol_run_string_put(&message, "  thread %u (%s) has waited for %" PRIu64 ".%03u s for ",
+			  t->id, comm, ns / 1000000000, (unsigned)(ns / 1000000 % 1000));
 	put_address(t->mutex, false);
 	ol_run_string_put(&message, "\n");
 	put_stack(t->stack, ol_load_acquire(&t->depth));
@@ -345,8 +347,10 @@ static bool is_new(const struct found *f)
 /* Not ol_yield(), which looks again at waits that last. */
 static void nap(void)
 {
-	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 1000000 }, 0);
+	ol_bare_sleep(&(struct timespec){ .tv_nsec = 1000000 });
 }
+
+static bool is_unsaid; /* the terminal has not taken all of it yet */
 
 static void tell(struct found *f)
 {
@@ -357,19 +361,26 @@ static void tell(struct found *f)
 		nap();
 	if (f->waiter ? !ol_load_relaxed(&f->waiter->told) : is_new(f))
 		ol_run_on_large_stack(put_found, f);
+	is_unsaid = !ol_run_report_say();
 	ol_store_release(&telling, 0u);
 	pthread_setcancelstate(type, 0);
 	errno = saved;
 }
 
-const char *ol_run_misuse_findings(void)
+void ol_run_misuse_put(struct string *t, bool is_telling)
 {
-	return told.used ? told.at : "";
+	while (!is_telling && !ol_cas_acquire(&telling, 0u, 1u))
+		nap();
+	if (told.used)
+		ol_run_string_put(t, "%s", told.at);
+	if (!is_telling)
+		ol_store_release(&telling, 0u);
 }
 
 /* Waits. */
 
 static const uint64_t NOTE_AFTER_NS = 10000000; /* by far longer than a wait that ends */
+static const uint64_t SAY_AGAIN_NS = 100000000; /* on a terminal that is paused */
 
 static ol_ticks_t look(ol_ticks_t began)
 {
@@ -386,7 +397,7 @@ static ol_ticks_t look(ol_ticks_t began)
 		return began + timeout;
 	}
 	tell(&(struct found){ .what = FOUND_long_wait, .waiter = t });
-	return OL_NEVER;
+	return ol_load_relaxed(&is_unsaid) ? ol_after(1, ol_ticks_from_ns(SAY_AGAIN_NS)) : OL_NEVER;
 }
 
 void ol_run_misuse_wait(const struct mutex *m)
@@ -457,6 +468,8 @@ struct birth {
 	struct birth *next;
 	const struct mutex *mutex;
 	const void *site;
+	uint32_t
+		epoch; /* in that process; a fork's child makes anew what the parent's threads held */
 };
 enum { BUCKETS = 4096 };
 static struct birth *births[BUCKETS];
@@ -495,10 +508,12 @@ void ol_run_misuse_init(const struct mutex *m)
 	b = birth_of(m);
 	if (holder_site(m))
 		report_misuse(FOUND_init_held, m);
-	else if (b && b->site && b->site != ol_run_caller)
+	else if (b && b->site && b->site != ol_run_caller && b->epoch == ol_run_epoch)
 		report_misuse(FOUND_init_again, m);
-	if (b)
+	if (b) {
 		ol_store_relaxed(&b->site, ol_run_caller);
+		ol_store_relaxed(&b->epoch, ol_run_epoch);
+	}
 }
 
 void ol_run_misuse_destroy(const struct mutex *m, bool is_locked)
@@ -547,5 +562,7 @@ void ol_run_misuse_renew(void)
 	threads = 0;
 	mine = 0;
 	telling = 0;
+	is_unsaid = false;
+	ol_run_report_renew();
 	walker = 0;
 }

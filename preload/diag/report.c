@@ -8,13 +8,18 @@
  */
 #include "internal.h"
 
+#include "bare.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 struct left ol_run_left;
@@ -38,12 +43,21 @@ static bool is_special(const char *path)
 	return !stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
 }
 
+/* Not mkostemp(), which is a cancellation point. */
 static int open_temporary(void)
 {
-	static const char random[] = "XXXXXX";
+	static const char random[] = "XXXXXX", letters[] = "abcdefghijklmnopqrstuvwxyz";
+	char *at = temporary + strlen(temporary) + 1 - sizeof(random);
+	uint64_t n = ol_now();
+	int fd;
 
-	memcpy(temporary + strlen(temporary) + 1 - sizeof(random), random, sizeof(random));
-	return mkostemp(temporary, O_CLOEXEC);
+	do {
+		for (size_t i = 0; i < sizeof(random) - 1; i++, n /= 26)
+			at[i] = letters[n % 26];
+		fd = ol_bare_open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		n = ol_now() * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
+	} while (fd < 0 && errno == EEXIST);
+	return fd;
 }
 
 /* Asked at the start, since the program's end may be hours away; by then it may be otherwise. */
@@ -96,163 +110,306 @@ void ol_run_report_start(const char *named)
 			output, strerrordesc_np(errno));
 }
 
-static void write_left(int fd)
+static void put_left(struct string *t)
 {
-#define OL_LEFT(name, what) dprintf(fd, "%s\"" #name "\": %" PRIu64, comma, ol_run_left.name), comma = ", ";
+#define OL_LEFT(name, what)                                                                       \
+	ol_run_string_put(t, "%s\"" #name "\": %" PRIu64, comma, ol_run_left.name), comma = ", ";
 	const char *comma = "";
 
-	dprintf(fd, "\"left\": {");
+	ol_run_string_put(t, "\"left\": {");
 	LEFT_LIST
-	dprintf(fd, "}");
+	ol_run_string_put(t, "}");
 #undef OL_LEFT
 }
 
-static void write_string(int fd, const char *text)
-{
-	dprintf(fd, "\"");
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		dprintf(fd, c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
-	}
-	dprintf(fd, "\"");
-}
-
 struct rules_writer {
-	int fd;
+	struct string *t;
 	const char *comma;
 };
 
-static bool write_rule(const char *pattern, const char *lock, uint64_t mutexes, void *arg)
+static bool put_rule(const char *pattern, const char *lock, uint64_t mutexes, void *arg)
 {
 	struct rules_writer *w = arg;
 
-	dprintf(w->fd, "%s{\"pattern\": ", w->comma);
-	write_string(w->fd, pattern);
-	dprintf(w->fd, ", \"lock\": \"%s\", \"mutexes\": %" PRIu64 "}", lock, mutexes);
+	ol_run_string_put(w->t, "%s{\"pattern\": ", w->comma);
+	ol_run_string_quote(w->t, pattern);
+	ol_run_string_put(w->t, ", \"lock\": \"%s\", \"mutexes\": %" PRIu64 "}", lock, mutexes);
 	w->comma = ", ";
 	return true;
 }
 
-static void write_rules(int fd)
+static void put_rules(struct string *t)
 {
-	struct rules_writer w = { fd, "" };
+	struct rules_writer w = { t, "" };
 
-	dprintf(fd, "\"rules\": [");
-	ol_run_rules_each(write_rule, &w);
-	dprintf(fd, "], ");
+	ol_run_string_put(t, "\"rules\": [");
+	ol_run_rules_each(put_rule, &w);
+	ol_run_string_put(t, "], ");
 }
 
-/* Of any length; dprintf() would allocate. */
-static bool write_all(int fd, const char *text, size_t size)
+/* The program may have taken the signal for itself; then it is not told of here. */
+static void put_demand(struct string *t)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = write(fd, text + done, size - done);
+	if (ol_run_demand_number())
+		ol_run_string_put(t, "\"signal\": {\"number\": %u, \"taken\": %s}, ",
+				  (unsigned)ol_run_demand_number(),
+				  ol_run_demand_is_taken() ? "true" : "false");
+}
 
-		if (n < 0 && errno != EINTR)
+static void put_stacks(struct string *t)
+{
+	struct string stacks = { 0 };
+
+	ol_run_stacks_write(&stacks);
+	if (stacks.used)
+		ol_run_string_put(t, "\"stacks\": %s, ", stacks.at);
+	ol_run_string_free(&stacks);
+}
+
+/* All but stacks and sites. */
+static void put_json(struct string *t, enum occasion when)
+{
+	const struct ol_lock_ops *openmp = ol_run_openmp_lock();
+
+	ol_run_string_put(t, "{\"lock\": \"%s\", \"pid\": %u, \"ended\": %s, ", ol_run_chosen->id,
+			  (unsigned)getpid(), when == END ? "true" : "false");
+	if (openmp)
+		ol_run_string_put(t, "\"openmp_lock\": \"%s\", ", openmp->id);
+	put_demand(t);
+	put_rules(t);
+	put_left(t);
+	if (IS_CHECKED) {
+		ol_run_string_put(t, ", \"findings\": [");
+		ol_run_misuse_put(t, when == FINDING);
+		ol_run_string_put(t, "]");
+	}
+	ol_run_string_put(t, ", ");
+}
+
+/* How much of it is written; a finding's thread waits for no reader. */
+static size_t write_some(int fd, const char *text, size_t size, enum occasion when)
+{
+	ssize_t n;
+
+	if (when == FINDING)
+		return ol_run_write_at_once(fd, text, size);
+	do
+		n = ol_bare_write(fd, text, size);
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static bool write_all(int fd, const char *text, size_t size, enum occasion when)
+{
+	for (size_t done = 0, n; done < size; done += n) {
+		n = write_some(fd, text + done, size - done, when);
+		if (!n)
 			return false;
-		done += n > 0 ? (size_t)n : 0;
 	}
 	return true;
 }
 
-static bool write_stacks(int fd)
+static bool write_string(int fd, struct string *t, enum occasion when)
 {
-	struct string t = { 0 };
-	bool fine = true;
+	bool fine = write_all(fd, t->at, t->used, when);
 
-	ol_run_stacks_write(&t);
-	if (t.used)
-		fine = dprintf(fd, "\"stacks\": ") > 0 && write_all(fd, t.at, t.used) &&
-		       dprintf(fd, ", ") > 0;
-	ol_run_string_free(&t);
+	ol_run_string_free(t);
 	return fine;
 }
 
-/* The program may have taken the signal for itself; then it is not told of here. */
-static void write_demand(int fd)
+/* Of a finding. Its thread may hold locks: no time for more. */
+static bool write_found(int fd, enum occasion when)
 {
-	if (ol_run_demand_number())
-		dprintf(fd, "\"signal\": {\"number\": %d, \"taken\": %s}, ", ol_run_demand_number(),
-			ol_run_demand_is_taken() ? "true" : "false");
+	struct string t = { 0 };
+
+	put_json(&t, when);
+	ol_run_string_put(&t, "\"sites\": null}\n");
+	return write_string(fd, &t, when);
 }
 
-static bool write_json(int fd, enum occasion when)
+static bool write_whole(int fd, enum occasion when)
 {
-	const struct ol_lock_ops *openmp = ol_run_openmp_lock();
+	struct string t = { 0 };
 
-	if (dprintf(fd, "{\"lock\": \"%s\", \"pid\": %ld, \"ended\": %s, ", ol_run_chosen->id,
-		    (long)getpid(), when == END ? "true" : "false") < 0)
-		return false;
-	if (openmp)
-		dprintf(fd, "\"openmp_lock\": \"%s\", ", openmp->id);
-	write_demand(fd);
-	write_rules(fd);
-	write_left(fd);
-	if (IS_CHECKED) {
-		const char *found = ol_run_misuse_findings();
-
-		dprintf(fd, ", \"findings\": [");
-		if (!write_all(fd, found, strlen(found)))
-			return false;
-		dprintf(fd, "]");
-	}
-	dprintf(fd, ", ");
-	if (when == FINDING) /* the thread that found it may hold locks: no time for more */
-		return dprintf(fd, "\"sites\": null}\n") > 0;
-	return write_stacks(fd) && dprintf(fd, "\"sites\": ") > 0 && !ol_sites_write(fd) &&
-	       dprintf(fd, "}\n") > 0;
+	put_json(&t, when);
+	put_stacks(&t);
+	return write_string(fd, &t, when) && dprintf(fd, "\"sites\": ") > 0 &&
+	       !ol_sites_write(fd) && dprintf(fd, "}\n") > 0;
 }
 
-static bool write_special(enum occasion when)
-{
-	int fd = open(output, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-	bool fine = fd >= 0 && write_json(fd, when);
+typedef bool write_json_t(int fd, enum occasion when);
 
+/* A FIFO that nobody reads from is no place: to open it would wait for ever. */
+static bool write_special(write_json_t *write_json, enum occasion when)
+{
+	int fd = ol_bare_open(output, O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK, 0);
+	bool fine;
+
+	if (fd >= 0 && when != FINDING)
+		fcntl(fd, F_SETFL, O_WRONLY);
+	fine = fd >= 0 && write_json(fd, when);
 	if (fd >= 0)
-		close(fd);
+		ol_bare_close(fd);
 	return fine;
 }
 
 /* A reader finds the whole report or none. */
-static bool write_regular(enum occasion when)
+static bool write_regular(write_json_t *write_json, enum occasion when)
 {
 	int fd = open_temporary();
 	bool fine = fd >= 0 && write_json(fd, when) && !fchmod(fd, 0644);
 
 	if (fd < 0)
 		return false;
-	if (!close(fd) && fine && !rename(temporary, output))
+	if (!ol_bare_close(fd) && fine && !rename(temporary, output))
 		return true;
 	unlink(temporary);
 	return false;
 }
 
-static int open_terminal(void)
+/* Standard error, if it is what it was at first; of a pipe a new one, whose writes do not wait. */
+static int open_errors(enum occasion when)
 {
-	int fd = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	struct stat now;
+	int fd = -1;
 
-	if (fd < 0 && has_errors && !fstat(STDERR_FILENO, &now) && now.st_dev == errors.st_dev &&
-	    now.st_ino == errors.st_ino)
-		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return fd;
+	if (!has_errors || fstat(STDERR_FILENO, &now) || now.st_dev != errors.st_dev ||
+	    now.st_ino != errors.st_ino)
+		return -1;
+	if (when == FINDING && (S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode)))
+		fd = ol_bare_open("/proc/self/fd/2", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC,
+				  0);
+	return fd < 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : fd;
+}
+
+static int open_terminal(enum occasion when)
+{
+	int fd = when == FINDING ? ol_run_terminal_open()
+				 : ol_bare_open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC, 0);
+
+	return fd < 0 ? open_errors(when) : fd;
+}
+
+/* What is to be said of findings, from `said` on; for one thread at a time, which does not wait with it. */
+static struct string found;
+static size_t said;
+static uint32_t saying;
+
+static void begin_saying(void)
+{
+	uint64_t step_ns = 0;
+
+	while (!ol_cas_acquire(&saying, 0u, 1u)) /* with what it reads and writes below */
+		ol_run_nap(&step_ns, OL_NEVER);
+}
+
+static void end_saying(void)
+{
+	ol_store_release(&saying, 0u);
+}
+
+/* True: nothing is left, or there is no terminal. */
+static bool say_some(void)
+{
+	int fd = said < found.used ? open_terminal(FINDING) : -1;
+	size_t n = 1;
+
+	if (fd < 0)
+		return true;
+	for (; n && said < found.used; said += n)
+		n = write_some(fd, found.at + said, found.used - said, FINDING);
+	ol_bare_close(fd);
+	if (said < found.used)
+		return false;
+	found.used = said = 0;
+	return true;
+}
+
+bool ol_run_report_say(void)
+{
+	bool all;
+
+	begin_saying();
+	all = say_some();
+	end_saying();
+	return all;
+}
+
+/* At the end, when a terminal that is paused may keep us waiting. */
+static void say_rest(void)
+{
+	struct string rest;
+	size_t from;
+	int fd;
+
+	begin_saying();
+	rest = found;
+	from = said;
+	found = (struct string){ 0 };
+	said = 0;
+	end_saying();
+	fd = from < rest.used ? open_terminal(END) : -1;
+	if (fd < 0)
+		return;
+	(void)write_all(fd, rest.at + from, rest.used - from, END);
+	ol_bare_close(fd);
+}
+
+void ol_run_report_renew(void)
+{
+	found.used = said = 0;
+	saying = 0;
+}
+
+static void add_found(const char *text, size_t size)
+{
+	begin_saying();
+	ol_run_string_add(text, size, &found);
+	end_saying();
+}
+
+static bool write_to_output(write_json_t *write_json, enum occasion when)
+{
+	return is_special(output) ? write_special(write_json, when)
+				  : write_regular(write_json, when);
+}
+
+/* Beyond a limit of files' sizes a write fails, and we go on: the signal for it is taken back. */
+static bool write_within_limit(write_json_t *write_json, enum occasion when)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t limit, before, pending;
+	bool fine;
+	int error;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &before);
+	sigpending(&pending);
+	fine = write_to_output(write_json, when);
+	error = errno;
+	if (!sigismember(&pending, SIGXFSZ)) /* sigtimedwait() is a cancellation point */
+		syscall(SYS_rt_sigtimedwait, &limit, 0, &at_once, sizeof(uint64_t));
+	pthread_sigmask(SIG_SETMASK, &before, 0);
+	errno = error;
+	return fine;
 }
 
 /* Not strerror(), which may translate, and allocate: a finding's thread may hold any lock. */
-static void write_file(enum occasion when)
+static void write_file(write_json_t *write_json, enum occasion when)
 {
-	int fd, error;
+	struct string why = { 0 };
 
-	if (is_special(output) ? write_special(when) : write_regular(when))
+	if (write_within_limit(write_json, when))
 		return;
-	error = errno;
-	fd = open_terminal();
-	if (fd < 0)
-		return;
-	dprintf(fd, "overlock: the report cannot be written to %s: %s\n", output,
-		strerrordesc_np(error));
-	close(fd);
+	ol_run_string_put(&why, "overlock: the report cannot be written to %s: %s\n", output,
+			  strerrordesc_np(errno));
+	add_found(why.at, why.used);
+	ol_run_string_free(&why);
+	if (when == FINDING)
+		(void)ol_run_report_say();
+	else
+		say_rest();
 }
 
 bool ol_run_report_is_wanted(void)
@@ -260,20 +417,27 @@ bool ol_run_report_is_wanted(void)
 	return reports;
 }
 
+/* One report at a time, by whoever has `writing`. What is found meanwhile has it written once more. */
+static uint32_t writing, missed;
+static bool is_last; /* no other comes: a finding is said to who looks on */
+
+/* Does not wait for a report, which may wait for a lock that the finding's thread holds. */
+static void write_finding(void)
+{
+	__atomic_store_n(&missed, 1, __ATOMIC_SEQ_CST);
+	if (!ol_cas_acquire(&writing, 0u, 1u))
+		return;
+	__atomic_store_n(&missed, 0, __ATOMIC_SEQ_CST);
+	write_file(write_found, FINDING);
+	ol_store_release(&writing, 0u);
+}
+
 void ol_run_report_found(const char *text, size_t size)
 {
-	int fd;
-
-	if (output) {
-		if (reports && !ol_run_epoch)
-			write_file(FINDING);
-		return;
-	}
-	fd = open_terminal();
-	if (fd < 0)
-		return;
-	(void)write_all(fd, text, size);
-	close(fd);
+	if (!output || __atomic_load_n(&is_last, __ATOMIC_SEQ_CST))
+		add_found(text, size);
+	if (output && reports && !ol_run_epoch)
+		write_finding();
 }
 
 struct table {
@@ -297,7 +461,7 @@ static void write_call(int fd, const void *site)
 	struct object o;
 
 	if (name)
-		write_all(fd, name, strlen(name));
+		write_all(fd, name, strlen(name), END);
 	if (!ol_run_object_at(site, &o))
 		dprintf(fd, "%s%p", name ? " " : "", site);
 	else
@@ -412,25 +576,35 @@ static void write_report(void *arg)
 
 	ol_sites_name_by(name_of);
 	if (output) {
-		write_file(when);
+		write_file(write_whole, when);
 		return;
 	}
-	fd = is_quiet ? -1 : open_terminal();
+	fd = is_quiet ? -1 : open_terminal(when);
 	if (fd >= 0) {
 		write_table(fd, when);
 		close(fd);
 	}
 }
 
-/* One at a time, and none after the last. */
+static void write_until_none_is_missed(enum occasion *when)
+{
+	do {
+		__atomic_store_n(&missed, 0, __ATOMIC_SEQ_CST);
+		ol_run_on_large_stack(write_report, when);
+	} while (__atomic_load_n(&missed, __ATOMIC_SEQ_CST));
+}
+
 static void write_now(enum occasion when)
 {
-	static uint32_t writing;
 	uint64_t step_ns = 0;
 
-	while (!ol_cas_acquire(&writing, 0u, 1u)) /* what the one before wrote in `temporary` */
+	while (!ol_cas_acquire(&writing, 0u, 1u))
 		ol_run_nap(&step_ns, OL_NEVER);
-	ol_run_on_large_stack(write_report, &when);
+	do {
+		write_until_none_is_missed(&when);
+		if (when == END)
+			__atomic_store_n(&is_last, true, __ATOMIC_SEQ_CST);
+	} while (__atomic_load_n(&missed, __ATOMIC_SEQ_CST));
 	if (when != END)
 		ol_store_release(&writing, 0u);
 }
@@ -442,6 +616,11 @@ void ol_run_report_on_demand(void)
 
 __attribute__((destructor)) static void report(void)
 {
-	if (ol_run_chosen && reports && !ol_run_epoch) /* a forked child is not the program */
-		write_now(END);
+	if (!ol_run_chosen || ol_run_epoch) /* a forked child is not the program */
+		return;
+	say_rest();
+	if (!reports)
+		return;
+	write_now(END);
+	ol_sites_reported();
 }

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -231,16 +230,114 @@ void ol_run_string_add(const char *piece, size_t n, void *text)
 	t->at[t->used] = 0;
 }
 
+/* What stands between `%` and the letter. */
+struct form {
+	bool alternate, left, zeros, is_long;
+	size_t width;
+};
+
+static struct form read_form(const char **format)
+{
+	struct form form = { 0 };
+	const char *f = *format;
+
+	for (; strchr("#-0", *f); f++) {
+		form.alternate |= *f == '#';
+		form.left |= *f == '-';
+		form.zeros |= *f == '0';
+	}
+	for (; *f >= '0' && *f <= '9'; f++)
+		form.width = 10 * form.width + (size_t)(*f - '0');
+	for (; *f == 'l' || *f == 'z'; f++)
+		form.is_long = true;
+	*format = f;
+	return form;
+}
+
+static void add_formed(struct string *t, const struct form *form, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (form->left)
+		ol_run_string_add(text, n, t);
+	for (size_t i = n; i < form->width; i++)
+		ol_run_string_add(form->zeros ? "0" : " ", 1, t);
+	if (!form->left)
+		ol_run_string_add(text, n, t);
+}
+
+static void add_number(struct string *t, const struct form *form, uint64_t n, unsigned base)
+{
+	char digits[32] = ""; /* ends with a zero */
+	char *first = digits + sizeof(digits) - 1;
+	uint64_t rest = n;
+
+	do
+		*--first = "0123456789abcdef"[rest % base];
+	while (rest /= base);
+	if (form->alternate && n) {
+		*--first = 'x';
+		*--first = '0';
+	}
+	add_formed(t, form, first);
+}
+
+/* va_list may be an array, and a pointer to one that was passed is no pointer to it. */
+struct arguments {
+	va_list list;
+};
+
+static void add_argument(struct string *t, const char **format, struct arguments *args)
+{
+	struct form form = read_form(format);
+	char letter[2] = "";
+
+	switch (*(*format)++) {
+	case 's':
+		add_formed(t, &form, va_arg(args->list, const char *));
+		break;
+	case 'c':
+		*letter = (char)va_arg(args->list, int);
+		add_formed(t, &form, letter);
+		break;
+	case 'p':
+		form.alternate = true;
+		add_number(t, &form, (uintptr_t)va_arg(args->list, const void *), 16);
+		break;
+	case 'x':
+		add_number(t, &form,
+			   form.is_long ? va_arg(args->list, unsigned long)
+					: va_arg(args->list, unsigned),
+			   16);
+		break;
+	case 'u':
+		add_number(t, &form,
+			   form.is_long ? va_arg(args->list, unsigned long)
+					: va_arg(args->list, unsigned),
+			   10);
+		break;
+	default:
+		__builtin_unreachable();
+	}
+}
+
+/* Not by stdio, which asks the locale and the program's own conversions, and may allocate. */
 void ol_run_string_put(struct string *t, const char *format, ...)
 {
-	char piece[256];
-	va_list args;
-	int n;
+	struct arguments args;
 
-	va_start(args, format);
-	n = vsnprintf(piece, sizeof(piece), format, args);
-	va_end(args);
-	ol_run_string_add(piece, n < (int)sizeof(piece) ? (size_t)n : sizeof(piece) - 1, t);
+	va_start(args.list, format);
+	while (*format) {
+		size_t n = strcspn(format, "%");
+
+		ol_run_string_add(format, n, t);
+		format += n;
+		if (*format++)
+			add_argument(t, &format, &args);
+		else
+			break;
+	}
+	va_end(args.list);
 }
 
 void ol_run_string_quote(struct string *t, const char *s)

@@ -48,8 +48,8 @@ struct string {
 };
 void ol_run_string_free(struct string *t);
 void ol_run_string_add(const char *piece, size_t n, void *string); /* ends with a zero */
-void ol_run_string_put(struct string *t, const char *format,
-		       ...) /* a piece of less than 256 letters */
+/* As printf() has them: s, c, p, and x and u of int, long and size_t; a width, `-`, `0` and `#`. */
+void ol_run_string_put(struct string *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void ol_run_string_quote(struct string *t, const char *s); /* as JSON has strings */
 

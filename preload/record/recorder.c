@@ -3,6 +3,7 @@
  * Threads, locks, sites and events. All of it is asked inside the program's calls, whatever locks the program
  * holds: it takes none, calls no malloc(), and is no cancellation point.
  */
+#include "bare.h"
 #include "diag/symbols.h"
 #include "real.h"
 #include "recorder.h"
@@ -20,7 +21,8 @@
 
 /* A thread that has been away for longer looks how much of that it had a CPU. To look takes half a microsecond. */
 static const uint64_t LONG_NS = 20000;
-enum { TRIES = 100 }; /* of an empty section: within the first chunk */
+enum { TRIES = 100 };  /* of an empty section: within the first chunk */
+enum { PROBES = 256 }; /* in a table that is nearly full */
 
 struct record_real ol_record_real;
 bool ol_record_idle;
@@ -28,6 +30,7 @@ static struct record *record;
 static uint64_t long_ticks;
 static char folder[4096 - 64];
 static uint64_t most_chunks;
+static bool is_reserved; /* all chunks are, else each when it is taken */
 
 static __thread struct {
 	struct record_chunk *chunk;
@@ -63,7 +66,7 @@ static struct record_lock *find_lock(const volatile void *lock, enum record_clas
 {
 	uint64_t key = (uintptr_t)lock;
 
-	for (uint64_t probe = 0, i = mixed(key); probe < RECORD_LOCKS; probe++, i++) {
+	for (uint64_t probe = 0, i = mixed(key); probe < PROBES; probe++, i++) {
 		struct record_lock *l = &record->locks[i % RECORD_LOCKS];
 
 		if (is_row_of(&l->address, key)) {
@@ -118,7 +121,7 @@ static uint16_t find_site(const void *caller)
 {
 	uint64_t key = (uintptr_t)caller;
 
-	for (uint64_t probe = 0, i = mixed(key); probe < RECORD_SITES; probe++, i++) {
+	for (uint64_t probe = 0, i = mixed(key); probe < PROBES; probe++, i++) {
 		struct record_site *s = &record->sites[i % RECORD_SITES];
 
 		if (is_row_of(&s->address, key)) {
@@ -196,12 +199,33 @@ static bool may_record(void)
 	return true;
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23 /* Linux 5.14 */
+#endif
+
+/* Where the disk is full, a write to what is mapped would kill us. */
+static bool has_memory(const void *at, size_t size)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t from = (uintptr_t)at & ~(page - 1);
+	int saved = errno;
+	bool fine = !madvise((void *)from, (uintptr_t)at + size - from, MADV_POPULATE_WRITE);
+
+	errno = saved;
+	return fine;
+}
+
+/* No chunk is taken after one that has no memory: all end. */
 static struct record_chunk *another_chunk(void)
 {
 	uint64_t n = __atomic_fetch_add(&record->n_chunks, 1, __ATOMIC_RELAXED);
 
 	if (n >= record->most_chunks)
 		return 0;
+	if (!is_reserved && !has_memory(&record->chunks[n], sizeof(*record->chunks))) {
+		__atomic_store_n(&record->n_chunks, record->most_chunks + 1, __ATOMIC_RELAXED);
+		return 0;
+	}
 	self.chunk = &record->chunks[n];
 	self.chunk->thread = self.number;
 	return self.chunk;
@@ -344,25 +368,48 @@ static void find_all(void)
 #undef REAL
 }
 
-/* One process may be several programs, one after another. Null: without a file nothing is recorded. */
+/* One process may be several programs, one after another. */
+static int create(char *path, size_t size)
+{
+	int fd = -1;
+
+	for (unsigned i = 0; fd < 0 && (!i || errno == EEXIST); i++) {
+		snprintf(path, size, "%s/%d.%u", folder, (int)getpid(), i);
+		fd = ol_bare_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	}
+	return fd;
+}
+
+/* The tables; and before Linux 5.14 all of it, since later we could not ask whether there is room. */
+static void *map_file(int fd, size_t size)
+{
+	void *p;
+
+	if (!ol_bare_reserve(fd, 0, sizeof(*record)) || !ol_bare_may_grow(size) ||
+	    ftruncate(fd, (off_t)size))
+		return MAP_FAILED;
+	p = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return p;
+	is_reserved = !has_memory(p, sizeof(*record));
+	if (!is_reserved || ol_bare_reserve(fd, 0, size))
+		return p;
+	munmap(p, size);
+	return MAP_FAILED;
+}
+
+/* Null: without a file nothing is recorded. */
 static struct record *map_record(void)
 {
 	size_t size = sizeof(*record) + most_chunks * sizeof(struct record_chunk);
 	char path[4096];
-	void *p;
-	int fd = -1;
+	int fd = create(path, sizeof(path));
+	void *p = fd < 0 ? MAP_FAILED : map_file(fd, size);
 
-	for (unsigned i = 0; fd < 0 && i < 100; i++) {
-		snprintf(path, sizeof(path), "%s/%d.%u", folder, (int)getpid(), i);
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd < 0 && errno != EEXIST)
-			return 0;
-	}
-	if (fd < 0)
-		return 0;
-	p = ftruncate(fd, (off_t)size) ? MAP_FAILED
-				       : mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	if (fd >= 0)
+		ol_bare_close(fd);
+	if (fd >= 0 && p == MAP_FAILED)
+		unlink(path);
 	return p == MAP_FAILED ? 0 : p;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deny SYSCALL ERRNO [--after-start] [--anonymous] [--below PATH]... -- PROGRAM...
+ * deny SYSCALL ERRNO [--after-start] [--anonymous] [--below PATH]... [--nth N] -- PROGRAM...
  *
  * Runs a program and its children under a seccomp filter by which one system call fails.
  *
- * An ERRNO of KILL ends the program instead, and goes alone.
+ * An ERRNO of KILL ends the program instead, and goes alone. By DELAY the call is late, and does not fail.
  *
  *	--after-start	once one of them has said so: prctl(DENY_FROM_NOW), for which started.c is preloaded
  *	--anonymous	mmap only of no file
  *	--below PATH	openat only of files there
+ *	--nth N		only the Nth of these calls; if there are fewer, and the program ended well, exit code 78
  *
  * Plain denials are the kernel's own. What needs more than a filter sees, which is the call's numbers,
  * goes through a notification to this process. Exit code 77: this kernel, or its guard, has no such filter.
@@ -33,7 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { USAGE = 2, LACKING = 77, MOST_PATHS = 4 };
+enum { USAGE = 2, LACKING = 77, FEWER = 78, MOST_PATHS = 4 };
 
 #define CALL(name) { #name, SYS_##name }
 static const struct call {
@@ -43,24 +44,37 @@ static const struct call {
 	CALL(bpf),
 	CALL(clone),
 	CALL(clone3),
+	CALL(close),
+	CALL(connect),
 	CALL(fallocate),
+	CALL(fchmod),
 	CALL(fcntl),
+	CALL(ftruncate),
 	CALL(futex),
 	CALL(getcpu),
-	CALL(gettid),
 	CALL(getrandom),
+	CALL(getrusage),
+	CALL(gettid),
+	CALL(madvise),
 	CALL(membarrier),
 	CALL(memfd_create),
 	CALL(mmap),
 	CALL(mprotect),
 	CALL(munmap),
 	CALL(nanosleep),
+	CALL(newfstatat),
 	CALL(openat),
 	CALL(perf_event_open),
 	CALL(pidfd_open),
 	CALL(ppoll),
 	CALL(prctl),
+	CALL(prlimit64),
+	CALL(read),
+	CALL(recvmsg),
 	CALL(rseq),
+	CALL(rt_sigaction),
+	CALL(rt_sigprocmask),
+	CALL(rt_sigtimedwait),
 	CALL(sched_getaffinity),
 	CALL(sched_getattr),
 	CALL(sched_getscheduler),
@@ -68,17 +82,26 @@ static const struct call {
 	CALL(sched_setscheduler),
 	CALL(sched_yield),
 	CALL(setpriority),
+	CALL(setsockopt),
 	CALL(set_robust_list),
-	CALL(signalfd4),
 	CALL(sigaltstack),
+	CALL(signalfd4),
+	CALL(socket),
+	CALL(write),
+#ifdef SYS_rename /* where there are more than the calls that end in at */
+	CALL(rename),
+	CALL(unlink),
+#endif
 };
 
-enum { KILL = 4096 }; /* larger than any errno */
+enum { KILL = 4096, DELAY }; /* larger than any errno */
+
+#define DELAY_US 20000
 
 #define ERROR(name) { #name, name }
 static const struct call errors[] = {
-	ERROR(EACCES), ERROR(EAGAIN), ERROR(EINVAL), ERROR(EMFILE),
-	ERROR(ENOMEM), ERROR(ENOSYS), ERROR(EPERM),  ERROR(KILL),
+	ERROR(DELAY),  ERROR(EACCES), ERROR(EAGAIN), ERROR(EINVAL), ERROR(EIO),	 ERROR(EMFILE),
+	ERROR(ENOMEM), ERROR(ENOSPC), ERROR(ENOSYS), ERROR(EPERM),  ERROR(KILL),
 };
 
 static struct {
@@ -86,7 +109,9 @@ static struct {
 	bool after_start, anonymous;
 	const char *below[MOST_PATHS];
 	unsigned paths;
+	unsigned long nth; /* 0: all */
 } asked;
+static unsigned long n_calls;
 
 static _Noreturn void fail(int code, const char *what)
 {
@@ -116,6 +141,8 @@ static char **read_arguments(char **words)
 			asked.anonymous = true;
 		else if (!strcmp(*words, "--below") && words[1] && asked.paths < MOST_PATHS)
 			asked.below[asked.paths++] = *++words;
+		else if (!strcmp(*words, "--nth") && words[1])
+			asked.nth = strtoul(*++words, NULL, 10);
 		else
 			fail(USAGE, *words);
 	}
@@ -174,7 +201,9 @@ static bool is_denied(const struct seccomp_notif *call, bool started)
 		return false;
 	if (asked.anonymous && !(call->data.args[3] & MAP_ANONYMOUS))
 		return false;
-	return !asked.paths || is_below_one(call);
+	if (asked.paths && !is_below_one(call))
+		return false;
+	return !asked.nth || ++n_calls == asked.nth;
 }
 
 static void answer(int listener, bool *started)
@@ -187,7 +216,11 @@ static void answer(int listener, bool *started)
 	response.id = call.id;
 	if (call.data.nr == SYS_prctl && call.data.args[0] == DENY_FROM_NOW)
 		*started = true;
-	else if (is_denied(&call, *started))
+	else if (!is_denied(&call, *started))
+		response.error = 0;
+	else if (asked.error == DELAY)
+		usleep(DELAY_US);
+	else
 		response.error = -asked.error;
 	if (!response.error)
 		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -247,13 +280,13 @@ static int supervise(int listener, pid_t child)
 		signal(WTERMSIG(status), SIG_DFL);
 		raise(WTERMSIG(status));
 	}
-	return WEXITSTATUS(status);
+	return WEXITSTATUS(status) || n_calls >= asked.nth ? WEXITSTATUS(status) : FEWER;
 }
 
 int main(int argc, char **argv)
 {
 	char **program = read_arguments(argv);
-	bool listens = asked.after_start || asked.anonymous || asked.paths;
+	bool listens = asked.after_start || asked.anonymous || asked.paths || asked.nth;
 	int sockets[2], listener;
 	pid_t child;
 

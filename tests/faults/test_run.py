@@ -31,10 +31,10 @@ def is_right(ended: Ended, expected: str) -> bool:
     return (ended.code, ended.out, ended.err) == (0, expected, "")
 
 
-def is_right_unrecorded(ended: Ended, expected: str) -> bool:
-    """A line each says that there will be no report, and no counters to read."""
+def but_for_reports(ended: Ended) -> Ended:
+    """Without the lines that say that there will be no report, and no counters to read."""
     told = re.fullmatch(r"(overlock: OVERLOCK_(OUTPUT|LIVE)=[^\n]+\n)+", ended.err)
-    return bool(told) and is_right(replace(ended, err=""), expected)
+    return replace(ended, err="") if told else ended
 
 
 def aborts_in_glibc(ended: Ended) -> bool:
@@ -88,10 +88,9 @@ def test_nor_are_diagnostics(
 ) -> None:
     """One thread waits for no mutex: nothing of glibc's may abort it."""
     program: list[str | Path] = [work, "mutexes", "1", "2000", "3"]
-    ended = diagnosed(deny, denial, program, kind, tmp_path)
+    ended = but_for_reports(diagnosed(deny, denial, program, kind, tmp_path))
     assert (
         is_right(ended, "begin\nlost 0\n")
-        or is_right_unrecorded(ended, "begin\nlost 0\n")
         or ended.refused_in_words()
         or ended == deny(denial, program)
     ), ended

@@ -55,6 +55,18 @@ def test_misuse_is_told(program: Compile, tmp_path: Path, what: str, lock: str) 
     assert findings[0]["mutex"]["variable"] == "subject"
 
 
+def test_findings_while_the_program_ends(program: Compile, tmp_path: Path) -> None:
+    """Both want to write the report: the last one is whole, and nothing is left beside it."""
+    command, out = program("many_findings.c"), tmp_path / "found.json"
+    for _ in range(6):
+        done = overlock("--check", "--lock", "mcs", "--output", out, command)
+        assert (done.returncode, done.stdout) == (0, "ended\n")
+        assert list(tmp_path.iterdir()) == [out]
+        report = json.loads(out.read_text())
+        assert report["sites"] is not None
+        assert len(report["findings"]) + done.stderr.count("overlock: free_unlock") >= 5
+
+
 @pytest.mark.parametrize("lock", KINDS)
 def test_nothing_is_told_of_what_is_right(program: Compile, tmp_path: Path, lock: str) -> None:
     options = ("--check", "--deadlock-timeout", "1s", "--lock", lock)

@@ -389,6 +389,54 @@ def test_report_of_a_program_that_a_signal_ends(
     assert sum(site["events"]["ACQUIRE"] for site in report["sites"]["sites"]) > 0
 
 
+ENDS = "import os, threading; threading.Thread(target=print).start(); {}"
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.execv('/bin/true', ['true'])"])
+@pytest.mark.parametrize("is_file", [False, True])
+def test_report_of_a_program_that_does_not_return(tmp_path: Path, end: str, is_file: bool) -> None:
+    """Nothing runs at its end, or another program's end does, which says what its report lacks."""
+    out = tmp_path / "out"
+    words = ("--output", str(out)) if is_file else ("--histograms",)
+    done = overlock(*words, sys.executable, "-c", ENDS.format(end))
+    assert done.returncode == 0
+    if "execv" in end:
+        assert re.search(r"the report of python\S* lacks [1-9]\d* acquisitions", done.stderr)
+    elif is_file:
+        report = json.loads(out.read_text())
+        jsonschema.validate(report, SCHEMA)
+        assert not report["ended"]
+        sites = report["sites"]["sites"]
+        assert sum(site["events"]["ACQUIRE"] for site in sites) > 0
+        assert all(site["module"] for site in sites if site["events"].get("ACQUIRE"))
+        assert done.stderr == ""
+    else:
+        assert re.search(r"ended by _exit\(\) or exec: [1-9]\d* acquisitions", done.stderr)
+
+
+def test_each_process_has_a_report_however_it_ends(tmp_path: Path) -> None:
+    """The program, a child that it forked, and a program that it started; none of them returns."""
+    ends = ENDS.format("os._exit(0)")
+    started = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {ends!r}]); "
+    done = overlock(
+        *("--output", tmp_path / "out.%p", sys.executable, "-c"),
+        started + "import os; p = os.fork(); p and os.waitpid(p, 0); " + ends,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    reports = [json.loads(file.read_text()) for file in tmp_path.glob("out.*")]
+    assert len({report["pid"] for report in reports}) == len(reports) == 3
+    for report in reports:
+        jsonschema.validate(report, SCHEMA)
+        assert sum(site["events"].get("ACQUIRE", 0) for site in report["sites"]["sites"]) > 0
+
+
+def test_other_processes_are_not_in_the_report(tmp_path: Path) -> None:
+    child = [sys.executable, "-c", "pass"]
+    code = f"import subprocess; subprocess.run({child})"
+    done = overlock("--output", tmp_path / "out", sys.executable, "-c", code)
+    assert re.search(r"not in the report: \d+ acquisitions of a process that python", done.stderr)
+
+
 def test_disabled(tmp_path: Path) -> None:
     out = tmp_path / "report.json"
     done = overlock("--output", out, "true", OVERLOCK_DISABLE="1")
@@ -406,7 +454,9 @@ def test_lock_from_a_header(program: Compile, tmp_path: Path) -> None:
         done = overlock("--lock", header, program("conditions.c"), "5", **cache)
         assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
     assert shown("OVERLOCK_LOCK", "--lock", header, **cache) == "mine"
-    header.write_text("nonsense\n")
+    header.write_text("int mine;\n")
+    refused(125, "for the platform layer: `overlock new mine`", args=("--lock", header, "true"))
+    header.write_text(f"{text}nonsense\n")
     refused(125, "mine.h does not compile", args=("--lock", header, "true"))
     refused(125, "--counters", args=("--lock", header, "--output", tmp_path / "o", "true"))
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from overlock_tools.model import defs
 from overlock_tools.preload import live
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 from tests.processes import HANG_S
-from tests.run.conftest import environment, overlock
+from tests.run.conftest import Compile, environment, output, overlock
 
 # The interpreter's own lock is made of a mutex and a condition.
 BUSY = """
@@ -95,6 +96,44 @@ def test_children_are_told_apart(tmp_path: Path) -> None:
     execs = f"import subprocess; subprocess.run([sys.executable, '-c', {BUSY + 'work(0.2)'!r}])"
     _, lines = followed(tmp_path, execs)
     assert len({site["pid"] for site in lines[-1]["sites"]}) >= 2
+
+
+def test_files_of_children_that_have_ended_are_removed(tmp_path: Path) -> None:
+    """While the program runs; their counts are kept."""
+    code, lines = followed(
+        tmp_path,
+        """
+for _ in range(20):
+    child = os.fork()
+    if not child: work(0); os._exit(0)
+    os.waitpid(child, 0)
+end = time.monotonic() + 60
+while time.monotonic() < end and len(os.listdir(os.environ["OVERLOCK_LIVE"])) > 1:
+    time.sleep(0.05)
+sys.exit(len(os.listdir(os.environ["OVERLOCK_LIVE"])))
+""",
+    )
+    assert code == 1  # its own
+    assert len({site["pid"] for site in lines[-1]["sites"]}) == 21
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_whose_process_may_live_under_another_number_keeps_its_file(
+    program: Compile, tmp_path: Path, *, elsewhere: bool
+) -> None:
+    counted = native.file("liboverlock-run-counted.so")
+    env = environment("ticket", counted, OVERLOCK_LIVE=str(tmp_path), OVERLOCK_QUIET="1")
+    output([program("crowd.c"), "4"], env)
+    (file,) = tmp_path.iterdir()
+    data = bytearray(file.read_bytes())
+    if elsewhere:
+        data[defs.load().live["space"]] ^= 1
+    file.write_bytes(data)
+    reader = live.Reader(tmp_path, own=1)
+    first = reader.totals()
+    assert first
+    assert file.exists() == elsewhere
+    assert reader.totals() == first
 
 
 def test_interrupt_ends_the_program_and_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 """A waiter lets the holder run, whatever the lock and the scheduling policies (preload/sleep.c)."""
 
 import json
+import os
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -44,6 +45,17 @@ def test_a_realtime_waiter_lets_a_lower_holder_run(
 @pytest.mark.parametrize("lock", LOCKS)
 def test_so_does_one_with_a_deadline(shared_cpu: Path, lock: str) -> None:
     progress(shared_cpu, "20", "200", "fifo", "3", "timed", lock=lock)
+
+
+@pytest.mark.parametrize("kind", ["mutex", "timed", "signals", "broadcast"])
+@pytest.mark.parametrize("lock", [None, *LOCKS])
+def test_realtime_waiters_get_it_in_the_order_of_their_priorities(
+    program: Compile, lock: str | None, kind: str
+) -> None:
+    done = run([program("realtime_order.c"), "5", kind], environment(lock), timeout=HANG_S)
+    if done.returncode == NO_RIGHT:
+        pytest.skip("real-time scheduling is not allowed")
+    assert (done.returncode, done.stdout) == (0, "0 of 5\n")
 
 
 def test_so_does_a_writer(shared_cpu: Path) -> None:
@@ -122,3 +134,11 @@ def test_a_fifo_lock_says_what_it_does_to_many_threads(
     said = on_terminal(crowd, environment(lock))
     assert ("is a FIFO lock, and this program has" in said) == says, said
     assert said.count("overlock:") <= 1
+
+
+def test_threads_that_are_bound_to_cpus_of_their_own_are_not_too_many(program: Compile) -> None:
+    """Each may use one CPU, as OMP_PROC_BIND=true has it; all of them together may use all."""
+    n = os.cpu_count() or 1
+    bound = [str(program("crowd.c")), str(n - 1), "bound"]
+    assert "is a FIFO lock" not in on_terminal(bound, environment("ticket"))
+    assert "is a FIFO lock" in on_terminal([*bound[:1], "16", "bound"], environment("ticket"))

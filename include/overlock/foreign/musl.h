@@ -66,7 +66,7 @@ struct sigaction;
 
 static inline long ol_musl_call(long n, long a, long b, long c, long d, long e)
 {
-	return ol_checked_syscall(n, a, b, c, d, e);
+	return ol_checked_raw_syscall(n, a, b, c, d, e);
 }
 #define OL_MUSL_CALL(n, a, b, c, d, e, ...)	ol_musl_call(n, (long)(a), b, c, (long)(d), (long)(e))
 #define __syscall(...)		OL_MUSL_CALL(__VA_ARGS__, 0, 0, 0)

@@ -55,7 +55,6 @@ pub mod libc {
     pub const EFAULT: c_int = 14;
     pub const ETIMEDOUT: c_int = 110;
     extern "C" {
-        #[link_name = "ol_checked_syscall"]
         pub fn syscall(number: c_long, ...) -> c_long;
         pub fn __errno_location() -> *mut c_int;
     }

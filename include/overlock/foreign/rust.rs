@@ -3,56 +3,15 @@
 
 use core::ffi::c_void;
 
-#[repr(C)]
-pub struct CheckedLock {
-    pub name: *const u8,
-    pub size: u32,
-    pub init: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub lock: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub unlock: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub trylock: Option<unsafe extern "C" fn(*mut c_void) -> bool>,
-    pub read_lock: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub read_unlock: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub wait: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub signal: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub broadcast: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub down: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub up: Option<unsafe extern "C" fn(*mut c_void)>,
-}
-unsafe impl Sync for CheckedLock {}
-
-pub const NO_LOCK: CheckedLock = CheckedLock {
-    name: core::ptr::null(),
-    size: 0,
-    init: None,
-    lock: None,
-    unlock: None,
-    trylock: None,
-    read_lock: None,
-    read_unlock: None,
-    wait: None,
-    signal: None,
-    broadcast: None,
-    down: None,
-    up: None,
-};
+include!("table.rs");
+include!("panic.rs");
 
 extern "C" {
     pub fn ol_checked_self() -> u32;
     pub fn ol_checked_spin();
-    pub fn ol_checked_fail(why: *const u8) -> !;
     fn ol_checked_futex_wait(word: *const u32, value: u32, bits: u32, timed: bool) -> i32;
     fn ol_checked_futex_wake(word: *const u32, wakes: i32, bits: u32) -> i32;
 }
-
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    unsafe { ol_checked_fail(b"it panics\0".as_ptr()) }
-}
-
-// Nothing unwinds.
-#[no_mangle]
-pub extern "C" fn rust_eh_personality() {}
 
 pub mod sync {
     pub use core::sync::atomic;

@@ -253,6 +253,21 @@ OL_INLINE void ol_half_bump(uint32_t *p, int half, uint16_t n)
 #define ol_add_hi_acquire(p, n)		ol_add_acquire(p, (uint32_t)(n) << 16)
 #define ol_store_byte_release(p, v)	ol_byte_store(p, v, __ATOMIC_RELEASE)
 
+/* Wraps in no century; may be set. */
+OL_INLINE uint64_t ol_counter(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t t;
+
+	__asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
+#else
+	return 0;
+#endif
+}
+
 /* The world state: one per process, in liboverlock; grows at its end only. */
 
 struct ol_world {
@@ -265,6 +280,9 @@ struct ol_world {
 		struct ol_tuning tuning; /* times in ticks */
 		uint64_t tuning_room[64];
 	};
+	/* The counter goes with the clock: ol_now(). */
+	uint64_t shift;	     /* what is added to the counter */
+	uint64_t from, span; /* ticks in that span need no comparison with the clock */
 };
 
 #include <overlock/port/node.h>
@@ -279,7 +297,8 @@ struct ol_node *ol_node_get(void);
 void ol_node_put(struct ol_node *node);
 uint32_t ol_node_number(const struct ol_node *node);
 struct ol_node *ol_node_at(uint32_t number);
-uint64_t ol_clock(void); /* CLOCK_MONOTONIC in ns */
+uint64_t ol_clock(void);	  /* CLOCK_MONOTONIC in ns */
+ol_ticks_t ol_now_by_clock(void); /* ol_now(), compared with the clock */
 void ol_park(const uint32_t *word, uint32_t seen, uint32_t key, ol_ticks_t until);
 void ol_kick(const uint32_t *word, uint32_t key, int n);
 void ol_compete(uint32_t *word);
@@ -390,20 +409,21 @@ OL_INLINE void ol_relax_briefly(void)
 }
 #define ol_relax_briefly	ol_relax_briefly
 
+/*
+ * The counter may be set back, or leap: a machine was suspended, a program or its virtual machine was saved and
+ * goes on elsewhere. So after each `span`, and whenever it does not lie in there, it is compared with the clock.
+ */
 OL_INLINE ol_ticks_t ol_now(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
-	if (!OL_UNLIKELY(!ol_world->tsc))
-		return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	if (!OL_UNLIKELY(!ol_world->tsc)) {
-		uint64_t t;
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
+	if (!OL_UNLIKELY(!ol_load_relaxed(&ol_world->tsc))) {
+		ol_ticks_t t = ol_counter() + ol_load_relaxed(&ol_world->shift);
 
-		__asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(t));
-		return t;
+		if (!OL_UNLIKELY(t - ol_load_relaxed(&ol_world->from) >= ol_world->span))
+			return t;
 	}
 #endif
-	return ol_clock();
+	return ol_now_by_clock();
 }
 
 OL_INLINE bool ol_before(ol_ticks_t a, ol_ticks_t b)

@@ -236,6 +236,23 @@ def test_without_rounds_nothing_is_proposed(overlock: Overlock, planted: Path) -
     assert "lock = glibc: nothing was measured (--rounds 0)" in done.stdout
 
 
+def test_every_run_reads_the_same(planted: Path, tmp_path: Path) -> None:
+    read = tmp_path / "read"
+    program = ["sh", "-c", f'cat >>{read}; exec "$0" glibc', str(planted)]
+    with subprocess.Popen(["echo", "words"], stdout=subprocess.PIPE) as piped:
+        subprocess.run(
+            [*COMMAND, "tune", "--rounds", "2", "--", *program],
+            cwd=tmp_path,
+            stdin=piped.stdout,
+            stdout=subprocess.DEVNULL,
+            check=True,
+            timeout=HANG_S,
+        )
+    lines = read.read_text().splitlines()
+    assert set(lines) == {"words"}
+    assert len(lines) > 2  # the first, by itself, and two rounds
+
+
 def test_a_server_by_its_load(overlock: Overlock, planted: Path, tmp_path: Path) -> None:
     served = tmp_path / "served"
     load = f"until rm {served} 2>/dev/null; do sleep 0.01; done"

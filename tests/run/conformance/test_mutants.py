@@ -28,7 +28,8 @@ RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
 SOURCES = (
     *("api.c", "clock.c", "cond.c", "environment.c", "filter.c", "gate.c", "mutex.c"),
-    *("outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "diag/choice.c", "diag/symbols.c"),
+    *("note.c", "outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "terminal.c"),
+    *("diag/choice.c", "diag/symbols.c"),
     *(f"adapters/{adapter.name}" for adapter in PRELOAD.glob("adapters/*.c")),
 )
 
@@ -107,8 +108,8 @@ MUTANTS = [
     Mutant(
         "queues before the first in this epoch",
         "mutex.c",
-        "if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER)) {",
-        "ol_store_relaxed(&m->epoch, ol_run_epoch);\n\t{",
+        "if (is_of_this_epoch(m) || !acquire_first(m, ops, OL_NEVER))",
+        "ol_store_relaxed(&m->epoch, ol_run_process.number);",
         "ticket",
         ("fork.c", "3"),
     ),
@@ -441,6 +442,12 @@ MUTANTS = [
                 "start.c",
                 "\tol_run_sleepers_start();",
                 "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_run_sleepers_start();",
+            ),
+            # As before Linux 4.14: else a child knows itself, whichever handler comes first.
+            (
+                "start.c",
+                "!madvise(&ol_run_process, sizeof(ol_run_process), MADV_WIPEONFORK)",
+                "false",
             ),
         ),
     ),
