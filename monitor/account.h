@@ -14,11 +14,26 @@ struct split {
 
 #define INLINE	static inline __attribute__((always_inline))
 
+/*
+ * The thread that takes a lock releases it. So threads that wake others have waited there, too, and a thread
+ * that was woken wakes another before it waits again, unless it lost the race for the lock and did no work. At
+ * a queue, a latch or a condition the threads that wait and those that wake differ, or a thread comes back with
+ * its work done and wakes nobody. Where only one thread waits, it has to wake somebody nearly each time.
+ */
+INLINE bool behaves_like_lock(const struct lock_seen *lock)
+{
+	bool each = lock->own * 10 >= lock->woken * 8;
+	bool all = lock->others && lock->by_waiters * 10 >= lock->woke * 8;
+
+	return lock->own >= 4 && lock->came_back * 10 <= lock->woken && (each || all);
+}
+
 /* Of locks the value that is waited for says that there are waiters; of conditions it is a count. */
 INLINE bool looks_like_lock(const struct lock_seen *lock)
 {
-	return lock->owners || lock->value == 2 || lock->value & FUTEX_WAITERS ||
-	       lock->op == FUTEX_LOCK_PI || lock->op == FUTEX_LOCK_PI2;
+	return behaves_like_lock(lock) || lock->owners || lock->value == 2 ||
+	       lock->value & FUTEX_WAITERS || lock->op == FUTEX_LOCK_PI ||
+	       lock->op == FUTEX_LOCK_PI2;
 }
 
 /* More, or fewer, wait from `now` on; somebody else's later step may have been accounted already. */

@@ -13,7 +13,7 @@ enum { MOST_STACKS = 16384, MOST_CODE = 65536, FEW = 8, KEPT = 256 };
 
 /* A stack that somebody waited with, or held with. */
 struct stack {
-	__u32 kind, state, frames;
+	__u32 kind, state, frames, scanned;
 	__u64 lock;
 	struct frame frame[MOST_FRAMES];
 	__u64 seen, ns; /* not compared */
@@ -72,12 +72,14 @@ static void add_stack(const struct stack_record *r)
 {
 	static struct stack like;
 	struct stack *s;
+	bool scanned;
 
 	memset(&like, 0, sizeof(like));
 	like.kind = r->kind;
 	like.state = r->state;
 	like.lock = r->lock;
-	like.frames = unwind_stack(r, like.frame);
+	like.frames = unwind_stack(r, like.frame, &scanned);
+	like.scanned = scanned;
 	s = entry(&stacks, compare_stacks, &like, sizeof(like), &n_stacks, MOST_STACKS);
 	if (!s)
 		return;
@@ -199,9 +201,9 @@ static void tell_stack(const void *node, VISIT visit, int depth)
 	if (visit != postorder && visit != leaf)
 		return;
 	printf("%s{\"of\": \"%s\", \"state\": \"%s\", \"address\": %llu, \"seen\": %llu, \"ns\": "
-	       "%llu, \"frames\": [",
-	       comma, stack_names[s->kind], state_names[s->state % STATES], s->lock, s->seen,
-	       s->ns);
+	       "%llu, \"scanned\": %s, \"frames\": [",
+	       comma, stack_names[s->kind], state_names[s->state % STATES], s->lock, s->seen, s->ns,
+	       s->scanned ? "true" : "false");
 	for (unsigned i = 0; i < s->frames; i++) {
 		fputs(i ? ", " : "", stdout);
 		tell_frame(&s->frame[i]);

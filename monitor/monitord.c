@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -246,6 +247,7 @@ int main(int argc, char **argv)
 	listen_there();
 	if (asked.cost && bpf_enable_stats(BPF_STATS_RUN_TIME) < 0)
 		fail(MISSING, "--cost needs root, or CAP_SYS_ADMIN");
+	setpriority(PRIO_PROCESS, 0, -10); /* to answer programs soon */
 	if (!service_give_up_root(NOBODY))
 		fail(FAILED, "root cannot be given up: %s", strerror(errno));
 	if (ready >= 0)

@@ -29,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -267,6 +268,10 @@ static void tell_lock(__u64 address, const struct lock_seen *lock)
 	       lock->wakes);
 	printf("\"waiting\": %u, \"wait_ns\": %llu, \"longest_ns\": %llu", lock->waiters,
 	       lock->wait_ns, lock->longest);
+	printf(", \"woken\": %llu, \"woke\": %llu, \"by_waiters\": %llu, \"own\": %llu, "
+	       "\"came_back\": %llu, \"shared\": %s, \"behaves\": %s",
+	       lock->woken, lock->woke, lock->by_waiters, lock->own, lock->came_back,
+	       lock->others ? "true" : "false", behaves_like_lock(lock) ? "true" : "false");
 	tell_roles("waited", lock->ns);
 	tell_roles("wall", lock->wall);
 	putchar('}');
@@ -332,6 +337,24 @@ static void tell_locks(__u64 end)
 	printf("], \"others\": {\"waits\": %llu, \"wait_ns\": %llu}", waits, ns);
 }
 
+/* Where a thread waits that has not been woken: its stack is as it left it. */
+static void show_open_wait(__u32 thread, const struct thread_seen *t)
+{
+	static struct stack_record r;
+	const struct iovec ours = { r.stack, sizeof(r.stack) };
+	const struct iovec theirs = { (void *)t->at.sp, sizeof(r.stack) };
+	ssize_t bytes = process_vm_readv((pid_t)asked.process, &ours, 1, &theirs, 1, 0);
+
+	r.kind = RECORD_WAITER;
+	r.thread = thread;
+	r.lock = t->lock;
+	r.ns = 1; /* it is told anew each time that is asked for */
+	r.state = STATE_LOCKED;
+	r.at = t->at;
+	r.bytes = bytes > 0 ? (__u32)bytes : 0;
+	gathered_record(NULL, &r, sizeof(r));
+}
+
 static void tell_threads(__u64 end)
 {
 	int map = bpf_map__fd(programs->maps.threads);
@@ -348,6 +371,8 @@ static void tell_threads(__u64 end)
 		if (bpf_map_lookup_elem(map, &key, &t))
 			continue;
 		times_at_end(&t, end, ns);
+		if (t.lock && t.at.sp)
+			show_open_wait(key, &t);
 		if (t.lock || t.passing)
 			gathered_open_wait(t.lock ?: t.passing,
 					   end > t.wait_began ? end - t.wait_began : 0);
@@ -368,8 +393,9 @@ static void tell_cause(const struct cause *cause, __u64 ns)
 {
 	const bool taken = cause->state == STATE_READY;
 
-	printf("{\"address\": %llu, \"role\": \"%s\", \"state\": \"%s\", ", cause->lock,
-	       role_names[cause->role % ROLES], state_names[cause->state % STATES]);
+	printf("{\"address\": %llu, \"at\": %llu, \"role\": \"%s\", \"state\": \"%s\", ",
+	       cause->lock, cause->at, role_names[cause->role % ROLES],
+	       state_names[cause->state % STATES]);
 	printf("\"ns\": %llu, \"sibling\": %s, \"taker\": ", ns,
 	       cause->taker.sibling ? "true" : "false");
 	tell_string(taken ? cause->taker.name : "");
@@ -432,6 +458,11 @@ static void tell_modules(void)
 		fputs(i ? ", " : "", stdout);
 		tell_string(unwind_module(i));
 	}
+	printf("], \"identities\": [");
+	for (unsigned i = 0; unwind_module(i); i++) {
+		fputs(i ? ", " : "", stdout);
+		tell_string(unwind_identity(i));
+	}
 	putchar(']');
 }
 
@@ -443,8 +474,8 @@ static void tell(__u64 began, __u64 end, bool over)
 	       asked.process, end - began, sysconf(_SC_NPROCESSORS_ONLN), asked.hertz,
 	       sampled_cpus());
 	printf("\"samples\": %llu, \"samples_kernel\": %llu, \"samples_yield\": %llu, "
-	       "\"threads_seen\": %llu, ",
-	       c->samples, c->samples_kernel, c->samples_yield, c->threads);
+	       "\"threads_seen\": %llu, \"children\": %llu, ",
+	       c->samples, c->samples_kernel, c->samples_yield, c->threads, c->children);
 	printf("\"lost\": {\"records\": %llu, \"locks\": %llu, \"threads\": %llu, "
 	       "\"causes_ns\": %llu, \"stacks\": %llu, \"changes\": %llu}",
 	       c->records_lost, c->locks_lost, c->threads_lost, c->causes_lost, gathered_lost(),
@@ -513,6 +544,7 @@ static __u64 watch(struct ring_buffer *ring, int process, int signals, __u64 beg
 
 	while (!fds[0].revents && !fds[1].revents && now_ns() < end) {
 		poll(fds, 3, LOOK_MS);
+		unwind_look();
 		ring_buffer__consume(ring);
 		if (now_ns() >= next) {
 			tell_so_far(began);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static_assert(OL_SLICE_PAGE_LAYOUT, "the ABI of the slice page");
@@ -150,6 +151,27 @@ static bool hand_over(int to, int fd)
 
 /* Who has connected. */
 
+/*
+ * All user ids that a login can come by, by user namespaces and set-user-ID files, share what it may have. The
+ * kernel's audit keeps the login; services have none.
+ */
+static uid_t account_of(const struct program *program)
+{
+	const uid_t none = (uid_t)-1;
+	char path[64], text[16] = "";
+	uid_t login;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/loginuid", program->process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return program->user;
+	if (read(fd, text, sizeof(text) - 1) <= 0 || sscanf(text, "%10u", &login) != 1)
+		login = none;
+	close(fd);
+	return login == none ? program->user : login;
+}
+
 static bool ask_peer(int socket, struct program *program)
 {
 	struct ucred peer;
@@ -163,16 +185,17 @@ static bool ask_peer(int socket, struct program *program)
 	program->process = peer.pid;
 	program->user = peer.uid;
 	program->group = peer.gid;
+	program->account = account_of(program);
 	return true;
 }
 
 /* Nobody may have more places than are left, so that there is always one for somebody else. */
-static bool has_room(const struct programs *programs, uid_t user)
+static bool has_room(const struct programs *programs, uid_t account)
 {
 	unsigned theirs = 0;
 
 	for (unsigned i = 0; i < programs->n; i++)
-		theirs += programs->of[i].user == user;
+		theirs += programs->of[i].account == account;
 	return theirs < MOST_PROGRAMS - programs->n;
 }
 
@@ -185,7 +208,7 @@ static struct pollfd *fds_of(struct programs *programs, unsigned i)
 static bool admit(struct programs *programs, int socket, struct program program)
 {
 	struct pollfd *fds = fds_of(programs, programs->n);
-	int fd = has_room(programs, program.user) ? make_page(&program.memory) : -1;
+	int fd = has_room(programs, program.account) ? make_page(&program.memory) : -1;
 	bool given;
 
 	if (fd < 0)
@@ -204,21 +227,23 @@ static bool admit(struct programs *programs, int socket, struct program program)
 	return true;
 }
 
-static void welcome(struct programs *programs)
+/* False once nobody waits. */
+static bool welcome(struct programs *programs)
 {
 	int to = accept4(programs->fds[SOCKET].fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct program program = { .pidfd = -1 };
 
 	if (to < 0)
-		return;
+		return false;
 	if (ask_peer(to, &program) && admit(programs, to, program)) {
 		programs->connected++;
-		return;
+		return true;
 	}
 	programs->refused++;
 	if (program.pidfd >= 0)
 		close(program.pidfd);
 	close(to);
+	return true;
 }
 
 /* Its threads. */
@@ -273,23 +298,49 @@ static bool lend(const struct programs *programs, const struct program *program,
 	return lent;
 }
 
+static void lend_named(struct programs *programs, const struct program *program, int thread)
+{
+	struct ol_slot *slots = (struct ol_slot *)(void *)page_of(program->memory);
+
+	if (lend(programs, program, thread, &slots[1 + program->named.entry],
+		 program->named.thread))
+		programs->threads++;
+	else
+		programs->refused++;
+}
+
+/* In another PID namespace it takes many steps. Meanwhile the program's further messages wait. */
+static void search(struct programs *programs, unsigned i)
+{
+	struct program *program = &programs->of[i];
+	const bool begins = !program->search;
+	const int thread = thread_named(program->process, program->named.thread, &program->search);
+
+	if (begins && program->search)
+		programs->searching++;
+	else if (!begins && !program->search)
+		programs->searching--;
+	fds_of(programs, i)->events = program->search ? 0 : POLLIN;
+	if (!program->search)
+		lend_named(programs, program, thread);
+}
+
 /* False once it has gone, or says what no program of ours does. */
 static bool hear(struct programs *programs, unsigned i)
 {
-	const struct program *program = &programs->of[i];
-	struct ol_slot *slots = (struct ol_slot *)(void *)page_of(program->memory);
-	struct ol_sched_join join;
-	ssize_t n = recv(fds_of(programs, i)->fd, &join, sizeof(join), MSG_DONTWAIT | MSG_TRUNC);
-	int thread;
+	struct program *program = &programs->of[i];
+	const struct pollfd *fds = fds_of(programs, i);
+	ssize_t n;
 
+	if (program->search)
+		return !(fds->revents & (POLLHUP | POLLERR));
+	n = recv(fds->fd, &program->named, sizeof(program->named), MSG_DONTWAIT | MSG_TRUNC);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	if (n != sizeof(join))
+	if (n != sizeof(program->named))
 		return false;
-	thread = thread_named(program->process, join.thread);
-	if (join.entry < ENTRIES &&
-	    lend(programs, program, thread, &slots[1 + join.entry], join.thread))
-		programs->threads++;
+	if (program->named.entry < ENTRIES)
+		search(programs, i);
 	else
 		programs->refused++;
 	return true;
@@ -304,6 +355,10 @@ static void forget(struct programs *programs, unsigned i)
 	__atomic_store_n(&page_of(program->memory)->teller, OL_SLICE_TELLER_GONE, __ATOMIC_RELEASE);
 	delist(programs, program->memory);
 	unmap_page(program->memory);
+	if (program->search) {
+		closedir(program->search);
+		programs->searching--;
+	}
 	close(fds[0].fd);
 	close(fds[1].fd);
 	fds[0] = last[0];
@@ -311,21 +366,72 @@ static void forget(struct programs *programs, unsigned i)
 	*program = programs->of[--programs->n];
 }
 
-/* One message of each, so that nobody who says much keeps others waiting. */
+/* Turns: each kind of work has its time in each, so that nobody who makes much of one keeps others waiting. */
+
+static const uint64_t WELCOME_NS = 5000000, HEAR_NS = 5000000, SEARCH_NS = 2000000;
+
+static uint64_t in_ns(uint64_t ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec + ns;
+}
+
+static void welcome_all(struct programs *programs)
+{
+	const uint64_t until = in_ns(WELCOME_NS);
+
+	while (welcome(programs) && in_ns(0) < until)
+		;
+}
+
+/* One message of each. */
+static void hear_all(struct programs *programs)
+{
+	const uint64_t until = in_ns(HEAR_NS);
+
+	for (unsigned left = programs->n; left && in_ns(0) < until; left--) {
+		const unsigned i = programs->heard % programs->n;
+		const struct pollfd *fds = fds_of(programs, i);
+
+		programs->heard = i + 1;
+		if (!fds[1].revents && (!fds[0].revents || hear(programs, i)))
+			continue;
+		forget(programs, i);
+		programs->heard = i; /* the last one is there now */
+	}
+}
+
+/* At least one of those who search. */
+static void search_all(struct programs *programs)
+{
+	const uint64_t until = in_ns(SEARCH_NS);
+
+	while (programs->searching && programs->n) {
+		const unsigned i = programs->searched % programs->n;
+
+		programs->searched = i + 1;
+		if (!programs->of[i].search)
+			continue;
+		search(programs, i);
+		if (in_ns(0) >= until)
+			return;
+	}
+}
+
 bool programs_serve(struct programs *programs, int ms)
 {
-	if (poll(programs->fds, FIRST + 2 * (nfds_t)programs->n, ms) <= 0)
+	const int wait = programs->searching ? 0 : ms;
+
+	if (poll(programs->fds, FIRST + 2 * (nfds_t)programs->n, wait) < 0)
 		return false;
 	if (programs->fds[SIGNALS].revents)
 		return true;
-	for (unsigned i = programs->n; i-- > 0;) {
-		const struct pollfd *fds = fds_of(programs, i);
-
-		if (fds[1].revents || (fds[0].revents && !hear(programs, i)))
-			forget(programs, i);
-	}
+	hear_all(programs);
 	if (programs->fds[SOCKET].revents)
-		welcome(programs);
+		welcome_all(programs);
+	search_all(programs);
 	return false;
 }
 
@@ -363,12 +469,38 @@ static socklen_t address_of(struct sockaddr_un *at, const char *path)
 /* Does another one listen there? If none does, what was left by one that was killed is in the way. */
 static bool taken(const struct sockaddr_un *at, socklen_t size)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool answered = fd >= 0 && !connect(fd, (const struct sockaddr *)at, size);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool answered = fd >= 0 && (!connect(fd, (const struct sockaddr *)at, size) ||
+				    errno == EAGAIN); /* too many wait there */
 
 	if (fd >= 0)
 		close(fd);
 	return answered;
+}
+
+/* False, and errno, if something else is there, which stays. */
+static bool remove_socket(const char *path)
+{
+	struct stat found;
+
+	if (lstat(path, &found))
+		return errno == ENOENT;
+	if (S_ISSOCK(found.st_mode))
+		return !unlink(path);
+	errno = EEXIST;
+	return false;
+}
+
+/* For all users from the beginning: a path that is changed later may lead to another file by then. */
+static bool bind_for_all(int fd, const struct sockaddr_un *at, socklen_t size)
+{
+	const mode_t before = umask(0111);
+	const bool bound = !bind(fd, (const struct sockaddr *)at, size);
+	const int saved = errno;
+
+	umask(before);
+	errno = saved;
+	return bound;
 }
 
 bool programs_listen(struct programs *programs, const char *path)
@@ -388,10 +520,9 @@ bool programs_listen(struct programs *programs, const char *path)
 	}
 	if (!strncmp(path, OL_RUN_FOLDER "/", sizeof(OL_RUN_FOLDER)))
 		mkdir(OL_RUN_FOLDER, 0755);
-	if (named)
-		unlink(path);
-	return !bind(fd, (struct sockaddr *)&at, size) && (!named || !chmod(path, 0666)) &&
-	       !listen(fd, 1024);
+	if (named && !remove_socket(path))
+		return false;
+	return bind_for_all(fd, &at, size) && !listen(fd, 1024);
 }
 
 void programs_close(struct programs *programs)
@@ -401,5 +532,6 @@ void programs_close(struct programs *programs)
 	if (programs->fds[SOCKET].fd < 0)
 		return;
 	close(programs->fds[SOCKET].fd);
-	unlink(programs->socket);
+	if (*programs->socket != '@')
+		remove_socket(programs->socket);
 }

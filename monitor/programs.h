@@ -5,7 +5,9 @@
  * The programs that have a page. Each connects to our socket, gets a page of its own, and names its threads;
  * it sees no other's threads, and can name none.
  */
+#include <dirent.h>
 #include <linux/futex.h>
+#include <overlock/sched_socket.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,7 +21,10 @@ struct program {
 	int pidfd; /* its own: the number may be another's once it has ended */
 	uid_t user;
 	gid_t group;
+	uid_t account;		    /* who has its place: the login's user, if there was one */
 	struct robust_list *memory; /* the page comes one page of memory later */
+	struct ol_sched_join named; /* while the search for its thread goes on: */
+	DIR *search;
 };
 
 struct programs {
@@ -31,6 +36,8 @@ struct programs {
 	struct pollfd fds[FIRST + 2 * MOST_PROGRAMS];
 	struct program of[MOST_PROGRAMS];
 	unsigned n;
+	unsigned heard, searched; /* with whom the next turn begins */
+	unsigned searching;
 	unsigned long connected, threads, refused;
 };
 
@@ -40,7 +47,10 @@ bool programs_begin(struct programs *programs, int signals, int places);
 /* False, and errno, if it cannot listen there; EADDRINUSE: another one does. */
 bool programs_listen(struct programs *programs, const char *path);
 
-/* Waits for at most `ms`, and serves them. True once a signal is there. */
+/*
+ * Waits for at most `ms`, and serves them for some milliseconds, whatever they do; who was not reached is first
+ * the next time. True once a signal is there.
+ */
 bool programs_serve(struct programs *programs, int ms);
 
 void programs_close(struct programs *programs);

@@ -100,25 +100,53 @@ bool thread_find(struct thread *thread, pid_t id)
 	       thread_parse_status(thread, text) && thread_lives(thread);
 }
 
-pid_t thread_named(pid_t process, uint32_t name)
+/* A fraction of a millisecond. */
+enum { STEP = 16 };
+
+/* By one file, and not by the other: for what that one says, the kernel looks at all threads of the process. */
+static bool look_up(struct thread *thread, pid_t id)
+{
+	char text[TEXT_BYTES];
+
+	*thread = (struct thread){ .id = id };
+	return read_text(text, id, "status") && thread_parse_status(thread, text);
+}
+
+static bool has_name(pid_t id, uint32_t name)
 {
 	struct thread thread;
-	struct dirent *entry;
-	pid_t found = 0;
-	char path[64];
-	DIR *folder;
 
-	if (!thread_find(&thread, process) || !name || name > INT32_MAX)
-		return 0;
-	if (thread.inner == process)
-		return (pid_t)name; /* it is in our own */
+	return look_up(&thread, id) && thread.inner == (pid_t)name;
+}
+
+static DIR *threads_of(pid_t process)
+{
+	char path[64];
+
 	snprintf(path, sizeof(path), "/proc/%d/task", process);
-	folder = opendir(path);
-	while (folder && !found && (entry = readdir(folder)))
-		if (thread_find(&thread, atoi(entry->d_name)) && thread.inner == (pid_t)name)
-			found = thread.id;
-	if (folder)
-		closedir(folder);
+	return opendir(path);
+}
+
+pid_t thread_named(pid_t process, uint32_t name, DIR **search)
+{
+	const struct dirent *entry = NULL;
+	struct thread thread;
+	pid_t found = 0;
+
+	if (!*search) {
+		if (!name || name > INT32_MAX || !look_up(&thread, process))
+			return 0;
+		if (thread.inner == process)
+			return (pid_t)name; /* it is in our own */
+		*search = threads_of(process);
+	}
+	for (unsigned n = 0; n < STEP && !found && *search && (entry = readdir(*search)); n++)
+		if (has_name(atoi(entry->d_name), name))
+			found = atoi(entry->d_name);
+	if (*search && (found || !entry)) {
+		closedir(*search);
+		*search = NULL;
+	}
 	return found;
 }
 

@@ -2,6 +2,7 @@
 #ifndef MONITOR_THREAD_H
 #define MONITOR_THREAD_H
 /* A thread as /proc shows it. Its id alone does not identify it, because ids are used again. */
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,8 +20,11 @@ struct thread {
  */
 bool thread_find(struct thread *thread, pid_t id);
 
-/* The thread that calls itself so in that process's PID namespace; 0 if there is none. */
-pid_t thread_named(pid_t process, uint32_t name);
+/*
+ * One step of the search for the thread that calls itself so in that process's PID namespace. `search` is null
+ * before the first. While it is not afterwards, the search goes on; else the thread is returned, or 0: there is none.
+ */
+pid_t thread_named(pid_t process, uint32_t name, DIR **search);
 
 /* Is it the same thread still, and alive? */
 bool thread_lives(const struct thread *thread);

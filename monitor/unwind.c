@@ -1,22 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "unwind.h"
+#include "scan.h"
+#include <dirent.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { MOST_MODULES = 1024, REGISTERS = 17, WORD = 8 };
+enum { MOST_MODULES = 1024, REGISTERS = 17, WORD = 8, PATH_BYTES = 4096 };
+enum { BUILD_BYTES = 20, IDENTITY_BYTES = 2 * BUILD_BYTES + 1 };
+
+/* Of a file that was mapped; another may have its name by now, or somewhere else. */
+struct object {
+	char *path;
+	char identity[IDENTITY_BYTES]; /* its build ID, else SIZE@MTIME; empty: not known */
+};
 
 static struct {
 	Dwfl *dwfl;
 	pid_t process;
+	pid_t living; /* a thread of it, by which its memory is looked at */
 	bool attached;
-	uint64_t mapped;		   /* when the process's objects were read last, in ms */
+	uint64_t opened, looked; /* when the process's objects were read first, and last, in ns */
+	uint64_t spent;		 /* on that */
 	const struct stack_record *record; /* that is unwound */
 	struct frame *frames;
 	unsigned n;
-	char *modules[MOST_MODULES];
+	struct object modules[MOST_MODULES];
 	unsigned known;
 } now;
 
@@ -29,8 +46,118 @@ static int no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwar
 	return -1;
 }
 
+static bool has_memory(pid_t thread)
+{
+	char path[64];
+	FILE *maps;
+	bool has;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", thread);
+	maps = fopen(path, "re");
+	has = maps && fgetc(maps) != EOF;
+	if (maps)
+		fclose(maps);
+	return has;
+}
+
+/* The first thread may have ended before the others, and shows no memory then. */
+static pid_t living_thread(void)
+{
+	char path[64];
+	struct dirent *entry;
+	pid_t found = now.process;
+	DIR *folder;
+
+	if (has_memory(found))
+		return found;
+	snprintf(path, sizeof(path), "/proc/%d/task", now.process);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder)))
+		if (atoi(entry->d_name) && has_memory(atoi(entry->d_name))) {
+			found = atoi(entry->d_name);
+			break;
+		}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+/* Where the mapping ends that begins there; 0: there is none. */
+static uint64_t end_of_mapping(Dwarf_Addr begin)
+{
+	char path[64], line[PATH_BYTES];
+	uint64_t from, to, end = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", now.living);
+	maps = fopen(path, "re");
+	while (maps && !end && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2 && from == begin)
+			end = to;
+	if (maps)
+		fclose(maps);
+	return end;
+}
+
+/* Its name without what the kernel adds to that of a file that was removed; null: no memory. */
+static char *name_of(const char *link)
+{
+	static const char removed[] = " (deleted)";
+	char name[PATH_BYTES];
+	ssize_t n = readlink(link, name, sizeof(name) - 1);
+
+	if (n < 0)
+		return NULL;
+	name[n] = 0;
+	if ((size_t)n >= sizeof(removed) && !strcmp(name + n - (sizeof(removed) - 1), removed))
+		name[n - (ssize_t)(sizeof(removed) - 1)] = 0;
+	return strdup(name);
+}
+
+/*
+ * The file that is mapped, in whatever container, whatever has its name by now. Its name comes from the
+ * link, too: /proc/PID/maps writes line breaks otherwise.
+ */
+static int open_mapped(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+		       char **file, Elf **elf)
+{
+	static const char vdso[] = "[vdso: ";
+	uint64_t end;
+	char link[96];
+	int fd;
+
+	now.living = living_thread();
+	end = name[0] == '/' ? end_of_mapping(base) : 0;
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, now.living,
+		 (uint64_t)base, end);
+	fd = end ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	if (fd >= 0) {
+		*file = name_of(link);
+		return fd;
+	}
+	if (!strncmp(name, vdso, sizeof(vdso) - 1)) { /* it is read by a thread's memory */
+		snprintf(link, sizeof(link), "%s%d]", vdso, now.living);
+		name = link;
+	}
+	return dwfl_linux_proc_find_elf(module, user, name, base, file, elf);
+}
+
+/* What tells it from another file without build ID is kept with the module. */
+static int find_mapped(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+		       char **file, Elf **elf)
+{
+	int fd = open_mapped(module, user, name, base, file, elf);
+	struct stat s;
+
+	if (fd >= 0 && !*user && !fstat(fd, &s) && (*user = malloc(IDENTITY_BYTES)))
+		snprintf(*user, IDENTITY_BYTES, "%lld@%lld.%09ld", (long long)s.st_size,
+			 (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+	return fd;
+}
+
 static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_linux_proc_find_elf,
+	.find_elf = find_mapped,
 	.find_debuginfo = no_debuginfo,
 };
 
@@ -77,22 +204,36 @@ static const Dwfl_Thread_Callbacks of_threads = {
 	.set_initial_registers = set_registers,
 };
 
-static uint64_t now_ms(void)
+static uint64_t now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-enum { READ_AGAIN_MS = 20 };
+/*
+ * The objects are read again for each address in none of them, as of a library that was loaded since. Of code
+ * without an object there may be many addresses: no more than a twentieth of the time goes into that, but for
+ * a program's start, when its libraries come.
+ */
+enum { START_NS = 100000000, ONE_IN = 20 };
+
+static bool may_read_again(void)
+{
+	return now.spent <= START_NS + (now_ns() - now.opened) / ONE_IN;
+}
 
 static void map(void)
 {
-	now.mapped = now_ms();
+	uint64_t begin = now_ns();
+
+	now.living = living_thread();
 	dwfl_report_begin_add(now.dwfl);
-	dwfl_linux_proc_report(now.dwfl, now.process);
+	dwfl_linux_proc_report(now.dwfl, now.living);
 	dwfl_report_end(now.dwfl, NULL, NULL);
+	now.looked = now_ns();
+	now.spent += now.looked - begin;
 }
 
 void unwind_begin(void)
@@ -105,20 +246,41 @@ void unwind_begin(void)
 		map();
 }
 
+void unwind_look(void)
+{
+	if (now.dwfl && now_ns() - now.looked >= now.looked - now.opened && may_read_again())
+		map();
+}
+
 bool unwind_open(pid_t process)
 {
 	now.process = process;
+	now.opened = now_ns();
 	unwind_begin();
 	return now.dwfl;
 }
 
-static int32_t number_of(const char *path)
+static void write_identity(Elf *elf, const char *otherwise, char *identity)
 {
+	const void *bits;
+	ssize_t n = dwelf_elf_gnu_build_id(elf, &bits);
+
+	snprintf(identity, IDENTITY_BYTES, "%s", n > 0 || !otherwise ? "" : otherwise);
+	for (ssize_t i = 0; i < n && i < BUILD_BYTES; i++)
+		snprintf(identity + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
+}
+
+static int32_t number_of(const char *path, const char *identity)
+{
+	struct object *o = &now.modules[now.known];
+
 	for (unsigned i = 0; i < now.known; i++)
-		if (!strcmp(now.modules[i], path))
+		if (!strcmp(now.modules[i].path, path) &&
+		    !strcmp(now.modules[i].identity, identity))
 			return (int32_t)i;
-	if (now.known == MOST_MODULES || !(now.modules[now.known] = strdup(path)))
+	if (now.known == MOST_MODULES || !(o->path = strdup(path)))
 		return -1;
+	memcpy(o->identity, identity, IDENTITY_BYTES);
 	return (int32_t)now.known++;
 }
 
@@ -126,7 +288,7 @@ static Dwfl_Module *module_of(uint64_t address)
 {
 	Dwfl_Module *module = now.dwfl ? dwfl_addrmodule(now.dwfl, address) : NULL;
 
-	if (module || !now.dwfl || now_ms() - now.mapped < READ_AGAIN_MS)
+	if (module || !now.dwfl || !may_read_again())
 		return module;
 	map();
 	return dwfl_addrmodule(now.dwfl, address);
@@ -136,12 +298,16 @@ struct frame unwind_find(uint64_t address)
 {
 	Dwfl_Module *module = module_of(address);
 	const char *file = NULL, *name;
+	char identity[IDENTITY_BYTES];
 	GElf_Addr bias;
+	void **user;
+	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
 
-	if (!module || !dwfl_module_getelf(module, &bias))
+	if (!elf)
 		return (struct frame){ -1, address };
-	name = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &file, NULL);
-	return (struct frame){ number_of(file ? file : name), address - bias };
+	name = dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, &file, NULL);
+	write_identity(elf, *user, identity);
+	return (struct frame){ number_of(file ? file : name, identity), address - bias };
 }
 
 static int add_frame(Dwfl_Frame *frame, void *arg)
@@ -156,12 +322,54 @@ static int add_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
-unsigned unwind_stack(const struct stack_record *record, struct frame *frames)
+static bool has_row(Dwarf_CFI *tables, Dwarf_Addr pc)
+{
+	Dwarf_Frame *row = NULL;
+	bool found = tables && !dwarf_cfi_addrframe(tables, pc, &row);
+
+	free(row);
+	return found;
+}
+
+/* Without one, libdw follows frame pointers, and so skips callers where there are none. */
+static bool has_tables(uint64_t pc)
+{
+	Dwfl_Module *module = module_of(pc);
+	Dwarf_Addr bias = 0;
+	Dwarf_CFI *tables;
+
+	if (!module)
+		return true;
+	tables = dwfl_module_eh_cfi(module, &bias);
+	if (has_row(tables, pc - bias))
+		return true;
+	tables = dwfl_module_dwarf_cfi(module, &bias);
+	return has_row(tables, pc - bias);
+}
+
+static void scan(const struct stack_record *record)
+{
+	struct scanned_call calls[(MOST_FRAMES - 1) / 2];
+	unsigned n =
+		now.dwfl ? scan_stack(now.dwfl, record, calls, sizeof(calls) / sizeof(*calls)) : 0;
+
+	now.frames[now.n++] = unwind_find(record->at.ip);
+	for (unsigned i = 0; i < n; i++) {
+		now.frames[now.n++] = unwind_find(calls[i].target);
+		now.frames[now.n++] = unwind_find(calls[i].caller);
+	}
+}
+
+unsigned unwind_stack(const struct stack_record *record, struct frame *frames, bool *scanned)
 {
 	now.record = record;
 	now.frames = frames;
 	now.n = 0;
-	module_of(record->at.ip);
+	*scanned = !has_tables(record->at.ip);
+	if (*scanned) {
+		scan(record);
+		return now.n;
+	}
 	if (!now.attached)
 		now.attached = dwfl_attach_state(now.dwfl, NULL, now.process, &of_threads, NULL);
 	if (now.attached)
@@ -173,7 +381,12 @@ unsigned unwind_stack(const struct stack_record *record, struct frame *frames)
 
 const char *unwind_module(unsigned number)
 {
-	return number < now.known ? now.modules[number] : NULL;
+	return number < now.known ? now.modules[number].path : NULL;
+}
+
+const char *unwind_identity(unsigned number)
+{
+	return now.modules[number].identity;
 }
 
 void unwind_close(void)

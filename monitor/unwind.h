@@ -18,10 +18,20 @@ struct frame {
 bool unwind_open(pid_t process);
 /* It has become another program. */
 void unwind_begin(void);
+/*
+ * To be called now and then: the objects are read again whenever the process is twice as old, since the stack of
+ * a long wait may come when it has ended.
+ */
+void unwind_look(void);
 struct frame unwind_find(uint64_t address);
-/* Innermost first. The calls, not where they return to. */
-unsigned unwind_stack(const struct stack_record *record, struct frame *frames);
+/*
+ * Innermost first. The calls, not where they return to. `scanned`: after the first the frames are pairs of
+ * scan.h, a function that was called and its caller, of which some are over.
+ */
+unsigned unwind_stack(const struct stack_record *record, struct frame *frames, bool *scanned);
 /* The path of each object so far; null after the last. */
 const char *unwind_module(unsigned number);
+/* What tells it from another file of that name: its build ID, else SIZE@MTIME; empty: nothing. */
+const char *unwind_identity(unsigned number);
 void unwind_close(void);
 #endif

@@ -307,6 +307,8 @@ static __always_inline void blame(__u64 lock, const struct split *split, enum st
 		return;
 	if (state == STATE_READY)
 		cause.taker = subject->taker;
+	else if (state == STATE_LOCKED)
+		cause.at = subject->last_wait;
 	else
 		cause.syscall = subject->syscall;
 	sum = bpf_map_lookup_elem(&causes, &cause);
@@ -328,6 +330,7 @@ static __always_inline void blame_all(__u64 lock, const struct split *split,
 	blame(lock, split, STATE_READY, subject);
 	blame(lock, split, STATE_WAITS_IO, subject);
 	blame(lock, split, STATE_SLEEPS, subject);
+	blame(lock, split, STATE_LOCKED, subject);
 }
 
 /* Locks. */
@@ -422,6 +425,26 @@ static __always_inline struct guarded_lock *lock_of(__u64 address, __u32 op, __u
 	return at;
 }
 
+static __always_inline bool is_of_condition(const struct guarded_lock *at)
+{
+	return at && at->lock.op == FUTEX_WAIT_BITSET && !at->lock.value;
+}
+
+/*
+ * glibc's condition variable has two words beside each other, at which threads wait in turns: the first stands
+ * for both, as soon as both have been waited at.
+ */
+static __always_inline __u64 canonical(__u64 address)
+{
+	__u64 first = address & ~4ull;
+	struct guarded_lock *own;
+
+	if (first == address || !is_of_condition(bpf_map_lookup_elem(&locks, &first)))
+		return address;
+	own = bpf_map_lookup_elem(&locks, &address);
+	return !own || is_of_condition(own) ? first : address;
+}
+
 /* As glibc has it on all architectures of 64 bits. */
 struct glibc_mutex {
 	__u32 word, count, owner, users, kind;
@@ -501,12 +524,16 @@ static __always_inline void place_of(struct task_struct *task, struct place_in_c
 	*syscall = BPF_CORE_READ(regs, orig_ax);
 }
 
-/* Stacks cost more than all else: a few of each lock's, and of long waits more. */
+/*
+ * Stacks cost more than all else: a few of each lock's, and of long waits more. The first long wait of each
+ * is looked at in any case: by its stack alone it is known what is waited for.
+ */
 static __always_inline bool is_due(__u64 *of_lock, __u64 now, __u64 ns)
 {
 	__u64 *of_all = ns >= long_wait_ns ? &next_long_stack : &next_stack;
+	bool first = !*of_lock && ns >= long_wait_ns;
 
-	if (now < *of_lock || now < *of_all)
+	if (!first && (now < *of_lock || now < *of_all))
 		return false;
 	*of_lock = now + stack_gap_ns;
 	*of_all = now + (ns >= long_wait_ns ? long_gap_ns : stack_gap_ns);
@@ -556,6 +583,66 @@ static __always_inline void remember(struct thread_seen *t, __u64 address)
 	t->locks[0] = address;
 }
 
+/* Its place among those that the thread has waited at; WAITED: it is not among them. */
+static __always_inline __u32 place_among(const struct thread_seen *t, __u64 address)
+{
+	for (__u32 i = 0; i < WAITED; i++)
+		if (t->waited[i] == address)
+			return i;
+	return WAITED;
+}
+
+/* CPU time. */
+static __always_inline __u64 ran_so_far(const struct thread_seen *t, __u64 now)
+{
+	return t->ns[STATE_RUNS] + (now > t->since ? now - t->since : 0);
+}
+
+#define WORKED_NS	50000 /* of CPU time: more than it takes to find that somebody was faster */
+
+static __always_inline void has_waited(struct thread_seen *t, struct lock_seen *lock, __u32 self,
+				       __u64 address, __u64 now)
+{
+	__u32 place = place_among(t, address);
+
+	if (!lock->first)
+		lock->first = self;
+	else if (lock->first != self)
+		lock->others++;
+	if (place >= WAITED) {
+		place = t->waited_next++ % WAITED;
+		t->waited[place] = address;
+	} else if (t->holds & 1u << place && ran_so_far(t, now) - t->ran[place] > WORKED_NS) {
+		__sync_fetch_and_add(&lock->came_back, 1);
+	}
+	t->holds &= ~(1u << place);
+}
+
+static __always_inline void was_woken(struct thread_seen *t, struct lock_seen *lock, __u64 address,
+				      __u64 now)
+{
+	__u32 place = place_among(t, address);
+
+	__sync_fetch_and_add(&lock->woken, 1);
+	if (place >= WAITED)
+		return;
+	t->holds |= 1u << place;
+	t->ran[place] = ran_so_far(t, now);
+}
+
+static __always_inline void count_wake(struct thread_seen *t, struct lock_seen *lock, __u64 address)
+{
+	__u32 place = place_among(t, address);
+
+	__sync_fetch_and_add(&lock->woke, 1);
+	if (place >= WAITED)
+		return;
+	__sync_fetch_and_add(&lock->by_waiters, 1);
+	if (t->holds & 1u << place)
+		__sync_fetch_and_add(&lock->own, 1);
+	t->holds &= ~(1u << place);
+}
+
 /*
  * Whoever runs may take a lock that is free though somebody was woken for it; without a call of the
  * kernel. So it is looked at when its thread leaves the CPU, and now and then.
@@ -590,11 +677,13 @@ static __always_inline void begins_to_wait(struct thread_seen *t, __u32 self, __
 	__u32 holder;
 
 	t->wait_began = now;
+	t->last_wait = address;
 	t->passed = 0;
 	at = lock_of(address, t->op, t->value, now);
 	if (!at)
 		return;
 	remember(t, address);
+	has_waited(t, &at->lock, self, address, now);
 	holder = holder_at(address, t->op, t->value);
 	if (holder == self || !bpf_map_lookup_elem(&threads, &holder))
 		holder = 0;
@@ -648,6 +737,8 @@ static __always_inline void ends_waiting(struct thread_seen *t, long result, __u
 	show_stacks(lock, address, ns, now);
 	if (result)
 		__sync_fetch_and_add(&lock->gave_up, 1);
+	else
+		was_woken(t, lock, address, now);
 	__sync_fetch_and_add(&lock->wait_ns, ns);
 	if (ns > lock->longest)
 		lock->longest = ns;
@@ -676,13 +767,15 @@ static __always_inline void releases(__u64 address)
 	if (!at)
 		return;
 	now = bpf_ktime_get_ns();
+	t = current_thread(now);
+	if (t)
+		count_wake(t, &at->lock, address);
 	if (!at->lock.waiters) {
 		send_subject(address, now, ROLE_NOBODY, 0, 0);
 		return;
 	}
 	if (at->lock.owners && now - at->lock.since < OFTEN_NS)
 		return; /* who is woken, and who goes to sleep, tells the same */
-	t = current_thread(now);
 	if (t)
 		remember(t, address);
 	if (at->lock.role == ROLE_NEXT && !at->lock.owed && on_its_way(at->lock.subject, address))
@@ -708,7 +801,7 @@ static __always_inline void futex_called(__u64 address, __u32 op)
 	if (is_wait(op))
 		may_wait(address);
 	else if (is_wake(op))
-		releases(address);
+		releases(canonical(address));
 }
 
 static __always_inline bool is_ours(void)
@@ -730,7 +823,7 @@ int BPF_PROG(enters, struct pt_regs___x86 *raw, long number)
 	else if (number == NR_FUTEX_WAIT)
 		may_wait(address);
 	else
-		releases(address);
+		releases(canonical(address));
 	return 0;
 }
 
@@ -867,7 +960,7 @@ static __always_inline bool finds_futex(struct thread_seen *t, struct task_struc
 
 	if (syscall == NR_FUTEX_WAKE || (syscall == NR_FUTEX && !is_wait(second)))
 		return false;
-	t->lock = BPF_CORE_READ(regs, di);
+	t->lock = canonical(BPF_CORE_READ(regs, di));
 	t->op = syscall == NR_FUTEX ? second & FUTEX_CMD_MASK : FUTEX_WAIT;
 	t->value = syscall == NR_FUTEX ? (__u32)BPF_CORE_READ(regs, dx) : second;
 	return true;
@@ -882,7 +975,7 @@ static __always_inline bool wakes_at(__u64 address)
 
 	if (syscall != NR_FUTEX_WAKE && !(syscall == NR_FUTEX && is_wake(BPF_CORE_READ(regs, si))))
 		return false;
-	return BPF_CORE_READ(regs, di) == address;
+	return BPF_CORE_READ(regs, di) == address || canonical(BPF_CORE_READ(regs, di)) == address;
 }
 
 static __always_inline void goes(struct task_struct *task, struct task_struct *next,
@@ -1035,6 +1128,15 @@ int BPF_PROG(begins, struct task_struct *task)
 	return 0;
 }
 
+/* They are not watched. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forks, struct task_struct *parent, struct task_struct *child)
+{
+	if (parent->tgid == process && child->tgid != process)
+		COUNT(children, 1);
+	return 0;
+}
+
 /* The first thread goes on, under the new program's name. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executes, struct task_struct *task, int before)
@@ -1167,7 +1269,8 @@ static __always_inline void add_suspects(struct sample_record *r)
 static __always_inline void sample_kernel(__u32 id)
 {
 	struct place_in_code at;
-	__u64 now;
+	struct thread_seen *t;
+	__u64 now, ns = 0;
 	long syscall;
 
 	place_of(bpf_get_current_task_btf(), &at, &syscall);
@@ -1178,7 +1281,12 @@ static __always_inline void sample_kernel(__u32 id)
 	if (now < next_yield)
 		return;
 	next_yield = now + stack_gap_ns;
-	send_stack(RECORD_YIELD, id, 0, 0, STATE_YIELDS, &at);
+	t = bpf_map_lookup_elem(&threads, &id);
+	if (t) {
+		ns = t->ns[STATE_YIELDS] - t->yields_told;
+		t->yields_told += ns;
+	}
+	send_stack(RECORD_YIELD, id, 0, ns, STATE_YIELDS, &at);
 }
 
 SEC("perf_event")

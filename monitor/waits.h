@@ -17,6 +17,7 @@ enum state {
 };
 
 enum { NAME_BYTES = 16, STACK_BYTES = 8192, KERNEL_FRAMES = 24, ABSENCES = 16, SUSPECTS = 4 };
+enum { WAITED = 8 }; /* futexes that a thread is remembered to have waited at, a power of 2 */
 
 /* Registers that an unwinder begins with.. */
 struct place_in_code {
@@ -47,9 +48,15 @@ struct thread_seen {
 	__u64 wait_began;
 	__u64 next_look;
 	__u64 passed,
-		passed_ip; /* the lock that it was woken for, and where that call returned to */
-	__u64 passing;	   /* the same, as long as it is kept from going on, since wait_began */
-	__u64 locks[2];	   /* that it waited for, or released, last */
+		passed_ip;    /* the lock that it was woken for, and where that call returned to */
+	__u64 passing;	      /* the same, as long as it is kept from going on, since wait_began */
+	__u64 locks[2];	      /* that it waited for, or released, last */
+	__u64 waited[WAITED]; /* that it waited at last */
+	__u64 ran[WAITED];    /* CPU time that it had had when it was woken there */
+	__u32 holds;	   /* bit i: it was woken at waited[i], and has woken nobody there since */
+	__u32 waited_next; /* the place that is used next */
+	__u64 last_wait;   /* where it waited last */
+	__u64 yields_told; /* of ns[STATE_YIELDS], with stacks */
 	__u64 kernel_lock, kernel_began;
 	__u32 kernel_flags;
 	__u32 unused;
@@ -76,6 +83,13 @@ struct lock_seen {
 	__u64 owed, owed_wall, owed_since; /* the same, of which nobody knows yet */
 	__u64 waits, gave_up, wait_ns, longest;
 	__u64 wakes;
+	/* How it is used: account.h, behaves_like_lock(). */
+	__u64 woken;	     /* waits that ended because somebody woke the thread */
+	__u64 woke;	     /* calls that wake */
+	__u64 by_waiters;    /* of these, by threads that had waited at it themselves */
+	__u64 own;	     /* of these, the first since that thread was woken */
+	__u64 came_back;     /* waits of threads that had worked since, and woken nobody */
+	__u32 first, others; /* a thread that waited; waits of others */
 	__u64 next_stack, next_holder; /* not to be looked at before */
 	__u32 op, value;	       /* of the first wait: what kind of lock it is */
 };
@@ -83,6 +97,7 @@ struct lock_seen {
 /* What a subject was kept from running by. */
 struct cause {
 	__u64 lock;
+	__u64 at; /* the futex that it waited at, if that is its state */
 	__u32 role, state;
 	__u32 syscall;
 	struct taker taker;
@@ -151,5 +166,6 @@ struct counted {
 	__u64 threads;	     /* seen */
 	__u64 changes;
 	__u64 last_end; /* when a thread exited */
+	__u64 children; /* processes that it started */
 };
 #endif

@@ -5,8 +5,13 @@
 void tell_string(const char *word)
 {
 	putchar('"');
-	for (; *word; word++)
-		if (*word != '"' && *word != '\\' && (unsigned char)*word >= ' ')
-			putchar(*word);
+	for (; *word; word++) {
+		const unsigned char c = (unsigned char)*word;
+
+		if (c < ' ')
+			printf("\\u%04x", c);
+		else
+			printf(c == '"' || c == '\\' ? "\\%c" : "%c", c);
+	}
 	putchar('"');
 }

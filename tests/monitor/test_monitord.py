@@ -370,8 +370,8 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
     (
         learns_in_a_pid_namespace,
         "programs.c",
-        "thread_named(program->process, join.thread)",
-        "(int)join.thread",
+        "thread_named(program->process, program->named.thread, &program->search)",
+        "(int)program->named.thread",
     ),
     (
         learns_in_a_pid_namespace,
@@ -411,7 +411,7 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
         "int BPF_PROG(executes, struct task_struct *task, int before)\n{",
     ),
     (looks_at_what_a_thread_has_become, "programs.c", "/proc/%d/task/%d/stat", "/proc/%d/task/%d"),
-    (leaves_a_process_that_ended, "programs.c", "fds[1].revents || (", "("),
+    (leaves_a_process_that_ended, "programs.c", "!fds[1].revents && (", "("),
     (
         forgets_threads_that_end,
         "threads.bpf.c",
@@ -422,10 +422,15 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
     (
         takes_no_wrong_message,
         "programs.c",
-        "if (n != sizeof(join))\n\t\treturn false;",
-        "if (n != sizeof(join))\n\t\treturn true;",
+        "if (n != sizeof(program->named))\n\t\treturn false;",
+        "if (n != sizeof(program->named))\n\t\treturn true;",
     ),
-    (names_no_entry_beside_the_page, "programs.c", "join.entry < ENTRIES", "join.entry <= ENTRIES"),
+    (
+        names_no_entry_beside_the_page,
+        "programs.c",
+        "program->named.entry < ENTRIES",
+        "program->named.entry <= ENTRIES",
+    ),
     (
         has_room_for_others,
         "programs.c",
@@ -469,6 +474,10 @@ def test_three_capabilities_are_enough() -> None:
     limits = [f"--inh-caps={caps}", f"--ambient-caps={caps}", f"--bounding-set=-all,{caps}"]
     with serving(("setpriv", *user, *limits, MONITORD)) as found:
         assert found.serves()
+        status = Path(f"/proc/{found.pid}/status").read_text()
+    assert [line.split()[1] for line in status.splitlines() if line.startswith("CapPrm")] == [
+        "0" * 16
+    ]
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")

@@ -223,7 +223,7 @@ def test_without_bpf(build: Build, tmp_path: Path) -> None:
     assert main
     assert main["address"] == found.truth["address"]
     assert advice.main_cause(main)[0] == "holder_asleep"
-    assert "BPF was refused" in found.said
+    assert "--by looks was given" in found.said
 
 
 def test_the_timeline_tells_the_same(build: Build, tmp_path: Path) -> None:

@@ -88,15 +88,32 @@ def test_it_is_prompt_but_not_for_long(sleeper: "subprocess.Popen[bytes]") -> No
 
 
 @needs_bpf
-def test_ctrl_c_keeps_what_was_seen(sleeper: "subprocess.Popen[bytes]", tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_keep_what_was_seen(
+    sleeper: "subprocess.Popen[bytes]", tmp_path: Path, number: signal.Signals
+) -> None:
     file = tmp_path / "report.json"
     with profiling("--json", file, "--pid", str(sleeper.pid)) as (command, _):
-        command.send_signal(signal.SIGINT)
+        command.send_signal(number)
         _, said = command.communicate(timeout=HANG_S)
         assert command.returncode == 0, said
     assert json.loads(file.read_text())["program"] == "sleep"
     assert "No lock trouble" in said
     assert sleeper.poll() is None
+
+
+@needs_bpf
+def test_sigterm_goes_on_to_the_program(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    words = ["profile", "--json", str(file), "--", "sh", "-c", "echo begun; exec sleep 1000"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "overlock_tools", *words], stdout=subprocess.PIPE, text=True
+    ) as command:
+        assert command.stdout
+        assert command.stdout.readline() == "begun\n"
+        command.terminate()
+        assert command.wait(HANG_S) == -signal.SIGTERM  # as the program ended
+    assert json.loads(file.read_text())["program"] == "sh"
 
 
 @needs_bpf

@@ -15,13 +15,14 @@ more.
 
 from typing import Any
 
-from overlock_tools.profile import causes
+from overlock_tools.profile import causes, kinds
 
 Report = dict[str, Any]
 
 LEAST = 0.05  # of the threads' time; less is no trouble
 MOST = 100.0  # times as fast: more is not believed
 GAIN = 1.05  # a prediction below that is none
+OF_THE_LOCK = ("holder_running", "release_yields")  # causes that lie in what lock it is
 WORTH = 0.15  # of a lock's waits, a cause that is worth advice
 
 
@@ -46,7 +47,8 @@ def wanting(report: Report) -> float:
 def main_lock(report: Report) -> Report | None:
     """The one with the longest waits, if it matters."""
     locks = [lock for lock in report["locks"] if lock["is_lock"]]
-    if not locks or report["lost_ns"] < LEAST * report["wanted_ns"]:
+    spins = report["spun_ns"] > LEAST * report["times"].get("running", 0)
+    if not locks or (report["lost_ns"] < LEAST * report["wanted_ns"] and not spins):
         return None
     found: Report = max(locks, key=lambda lock: lock["wait_ns"])
     return found
@@ -108,6 +110,16 @@ def _for_call(lock: Report, cause: str, otherwise: str) -> str:
     return f"do the {called[0]}() outside of the lock" if called else otherwise
 
 
+def _for_work(lock: Report) -> str:
+    """A lesser cause is told by its share, for the finding is another."""
+    words = "shorten the critical section, or split the lock: its holder works"
+    cause, split = "holder_running", lock["split"]
+    if main_cause(lock)[0] == cause:
+        return words
+    percent = round(100 * split.get(cause, 0) / (sum(split.values()) or 1))
+    return f"{words} during {percent} % of the waits"
+
+
 def _for_spinning(report: Report, lock: Report) -> tuple[str, list[str]]:
     if report.get("openmp"):
         return _fewer_threads(report), _openmp(report)
@@ -118,6 +130,8 @@ def _for_spinning(report: Report, lock: Report) -> tuple[str, list[str]]:
 
 def _one(report: Report, lock: Report, cause: str) -> tuple[str, list[str]]:
     """In words, and what to put before the program's command line."""
+    if cause in OF_THE_LOCK and (found := kinds.ADVICE.get(lock["kind"])):
+        return found[0], list(found[1])
     if lock["ran_ns"]:
         return _for_spinning(report, lock)
     if cause in ("holder_preempted", "next_preempted"):
@@ -128,7 +142,7 @@ def _one(report: Report, lock: Report, cause: str) -> tuple[str, list[str]]:
         "holder_fault": "touch, or lock, the memory before the lock is taken",
         "holder_asleep": _for_call(lock, cause, "do not sleep with the lock held"),
         "holder_lock": "look at the lock that its holder waits for",
-        "holder_running": "shorten the critical section, or split the lock: its holder works",
+        "holder_running": _for_work(lock),
         "wake_up": "let threads keep what they work on for longer: each hand-over wakes a thread",
     }
     return by_cause.get(cause, ""), []

@@ -75,7 +75,8 @@ def start(pid: int, seconds: float | None, sizes: dict[str, int]) -> Agent:
         words,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
+        errors="replace",  # threads and files may have any bytes as names
         start_new_session=True,  # Ctrl-C is for the program; this is stopped by us
     )
     assert process.stdout
@@ -117,7 +118,8 @@ class Waiting:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def launch(args: tuple[str, ...]) -> Waiting:
+def launch(args: tuple[str, ...], read: int = 0) -> Waiting:
+    """`read`: its standard input."""
     gate_in, gate = os.pipe()
     result, result_in = os.pipe()
     pid = os.fork()
@@ -127,6 +129,8 @@ def launch(args: tuple[str, ...]) -> Waiting:
         return Waiting(args[0], pid, gate, result)
     os.close(gate)
     os.close(result)
+    if read:
+        os.dup2(read, 0)
     _become(args, gate_in, result_in)
     os._exit(CANNOT_EXECUTE)
 
@@ -144,10 +148,10 @@ def _become(args: tuple[str, ...], gate: int, result: int) -> None:
 
 
 class Sampling:
-    """Instead of the agent, where that is refused."""
+    """Instead of the agent, where that is refused; `why` says so in the report."""
 
-    def __init__(self, pid: int, seconds: float | None) -> None:
-        self.sampler = sampler.Sampler(pid)
+    def __init__(self, pid: int, seconds: float | None, why: str) -> None:
+        self.sampler = sampler.Sampler(pid, why)
         self.until = time.monotonic() + seconds if seconds else None
 
     def stop(self) -> None:
@@ -175,32 +179,45 @@ Watching = Agent | Sampling
 def watch(pid: int, seconds: float | None, sizes: dict[str, int], by: str) -> Watching:
     """By BPF if that may be: `by` is `auto`, `bpf` or `looks`."""
     if by == "looks":
-        return Sampling(pid, seconds)
+        return Sampling(pid, seconds, "--by looks was given")
     try:
         return start(pid, seconds, sizes)
     except Fail as error:
         if by == "bpf" or error.code != MISSING:
             raise
         say(f"{error.message}; looking at /proc instead, which tells less")
-    return Sampling(pid, seconds)
+        refused = f"BPF was refused: {error.message}"
+        why = refused if isinstance(error, Refused) else error.message
+    return Sampling(pid, seconds, why)
 
 
 @contextlib.contextmanager
-def stopped_by_ctrl_c(watching: Watching) -> Iterator[None]:
-    """Ends what is watched by, not us: what was seen is kept."""
-    before = signal.signal(signal.SIGINT, lambda *_: watching.stop())
+def stopped_by_signals(watching: Watching, program: int = 0) -> Iterator[None]:
+    """Ends what is watched by, not us: what was seen is kept.
+
+    Ctrl-C reaches a program of ours by itself; SIGTERM goes on to it.
+    """
+
+    def stop(number: int, _: object) -> None:
+        if program and number != signal.SIGINT:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(program, number)
+        watching.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def started(
-    args: tuple[str, ...], seconds: float | None, sizes: dict[str, int], by: str
+    args: tuple[str, ...], seconds: float | None, sizes: dict[str, int], by: str, read: int = 0
 ) -> Iterator[tuple[Watching, Waiting]]:
     """The program, watched from its first instruction on."""
-    child = launch(args)
+    child = launch(args, read)
     try:
         watching = watch(child.pid, seconds, sizes, by)
     except BaseException:

@@ -56,6 +56,12 @@ CAUSES = (
         (),
     ),
     Cause(
+        "release_yields",
+        "each release of it gives the CPU to other threads",
+        "releases yield",
+        (),
+    ),
+    Cause(
         "unknown",
         "of something that cannot be seen",
         "unknown",

@@ -75,4 +75,7 @@ def text(before: Report, after: Report) -> str:
             f"{_percent(was and was[0]):>9} {_percent(now and now[0]):>9}  {printable(name)}, "
             f"{' then '.join(causes_of)}"
         )
+    for when, report in (("before", before), ("after", after)):
+        if doubts := report.get("doubts"):
+            lines.append(f"Not judged, {when}: {printable('; '.join(doubts))}.")
     return "\n".join(lines) + "\n"

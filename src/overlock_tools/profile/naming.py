@@ -5,10 +5,12 @@ import bisect
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
+from overlock_tools.profile import functions
 from overlock_tools.profile.seen import Seen
 from overlock_tools.system import symbols
 from overlock_tools.system.symbols import Call
@@ -23,6 +25,7 @@ class Names:
     modules: list[str]
     code: dict[str, dict[int, tuple[Call, ...]]]
     data: dict[str, dict[int, str]]
+    files: dict[str, Path] = field(default_factory=dict)  # where what was mapped can be read
 
     def calls(self, frame: Frame) -> tuple[Call, ...]:
         """Innermost first; never empty."""
@@ -40,13 +43,24 @@ class Names:
     def path(self, frame: Frame) -> str:
         return self.modules[frame[0]] if 0 <= frame[0] < len(self.modules) else ""
 
+    def file(self, frame: Frame) -> str:
+        """The object itself; empty if it is not there any more."""
+        return str(self.files.get(self.path(frame), ""))
+
+    @property
+    def unread(self) -> list[str]:
+        """Objects of files that were removed or replaced since."""
+        gone = {*self.code, *self.data} - self.files.keys()
+        return sorted(path for path in gone if path.startswith("/"))
+
     def variable(self, frame: Frame) -> str:
         """A global one's name, or nothing."""
-        return self.data.get(self.path(frame), {}).get(frame[1], "")
+        return functions.unmangled(self.data.get(self.path(frame), {}).get(frame[1], ""))
 
 
-def of(seen: Seen) -> Names:
-    """All that is asked of an object is asked at once."""
+def of(seen: Seen, root: Path | None = None) -> Names:
+    """All that is asked of an object is asked at once. `root`: of the process, if it is another."""
+    files = _files(seen, root)
     code: dict[str, set[int]] = defaultdict(set)
     data: dict[str, set[int]] = defaultdict(set)
 
@@ -63,9 +77,27 @@ def of(seen: Seen) -> Names:
         want(data, lock.module, lock.offset)
     return Names(
         seen.modules,
-        {path: _new(_code, path, offsets, symbols.look_up) for path, offsets in code.items()},
-        {path: _new(_data, path, offsets, symbols.variables) for path, offsets in data.items()},
+        {
+            path: _new(_code, path, files.get(path), offsets, symbols.look_up)
+            for path, offsets in code.items()
+        },
+        {
+            path: _new(_data, path, files.get(path), offsets, symbols.variables)
+            for path, offsets in data.items()
+        },
+        files,
     )
+
+
+def _files(seen: Seen, root: Path | None) -> dict[str, Path]:
+    """By the name that the process has for it: what it has mapped, not what has that name now."""
+    found: dict[str, Path] = {}
+    for path, identity in zip_longest(seen.modules, seen.identities, fillvalue=""):
+        inside = [root / path.lstrip("/")] if root and path.startswith("/") else []
+        for file in (Path(path), *inside):
+            if symbols.is_same(file, identity):
+                found.setdefault(path, file)
+    return found
 
 
 Told = TypeVar("Told")
@@ -76,15 +108,16 @@ _data: dict[str, dict[int, str | None]] = {}
 def _new(
     known: dict[str, dict[int, Told | None]],
     path: str,
+    file: Path | None,
     offsets: set[int],
     ask: Callable[[Path, set[int]], dict[int, Told]],
 ) -> dict[int, Told]:
     """What was asked of that object before is not asked again: `--live` asks each second."""
     answers = known.setdefault(path, {})
-    if new := offsets - answers.keys():
+    if file and (new := offsets - answers.keys()):
         answers.update(dict.fromkeys(new))
-        answers.update(ask(Path(path), new))
-    return {offset: told for offset in offsets if (told := answers[offset]) is not None}
+        answers.update(ask(file, new))
+    return {offset: told for offset in offsets if (told := answers.get(offset)) is not None}
 
 
 class Kernel:

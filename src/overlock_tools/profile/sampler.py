@@ -74,11 +74,20 @@ def look(folder: Path) -> Look | None:
     return Look(before.partition("(")[2], after.split()[0], ran, delayed, waits, in_futex)
 
 
+def _children(thread: Path) -> set[int]:
+    """That it started and that live; none where the kernel does not list them."""
+    with contextlib.suppress(OSError):
+        return set(map(int, (thread / "children").read_text().split()))
+    return set()
+
+
 class Sampler:
     """Of a process; `step` as long as it lives."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, pid: int, why: str) -> None:
+        self.pid, self.why = pid, why
+        self.children: set[int] = set()
+        self.steps = 0
         self.began = self.last = time.monotonic()
         self.looks: dict[int, Look] = {}
         self.locks: dict[int, _LockSum] = {}
@@ -101,11 +110,13 @@ class Sampler:
             found = {int(name): name for name in os.listdir(f"/proc/{self.pid}/task")}
         except OSError:
             return False
+        self.steps += 1
         tasks = Path(f"/proc/{self.pid}/task")
         looks = {tid: one for tid, name in found.items() if (one := look(tasks / name))}
         if all(one.state in "ZX" for one in looks.values()):
             return False
         for tid, one in looks.items():
+            self.children |= _children(tasks / str(tid))
             self.names[tid] = one.name
             for state, part in self._states(tid, one, ns).items():
                 self.times[tid][state] += part
@@ -133,7 +144,7 @@ class Sampler:
     def _waits(self, looks: dict[int, Look], ns: float) -> None:
         waiting: dict[int, list[int]] = defaultdict(list)
         for tid, one in looks.items():
-            if one.waits_at:
+            if one.waits_at and one.waits_at[2] not in self.names:  # a thread's number: a join
                 address, op, value = one.waits_at
                 waiting[address].append(tid)
                 self.locks.setdefault(address, _LockSum(op, value))
@@ -151,10 +162,7 @@ class Sampler:
         self, lock: _LockSum, address: int, looks: dict[int, Look], ns: float
     ) -> tuple[str, dict[str, int]]:
         """Who has to do something next, and what that thread did."""
-        raw = b""
-        with contextlib.suppress(OSError), open(f"/proc/{self.pid}/mem", "rb", 0) as memory:
-            memory.seek(address)
-            raw = memory.read(MUTEX.size)
+        raw = self._memory(address, looks)
         if len(raw) < MUTEX.size or lock.value != CONTENDED:
             return UNKNOWN, {"running": int(ns)}
         word, _, owner, users, kind = MUTEX.unpack(raw)
@@ -165,13 +173,22 @@ class Sampler:
             return HOLDER, self._states(owner, looks[owner], ns)
         return UNKNOWN, {"running": int(ns)}
 
+    def _memory(self, address: int, looks: dict[int, Look]) -> bytes:
+        """By a thread that lives: the first one may have ended before the others."""
+        living = next(tid for tid, one in looks.items() if one.state not in "ZX")
+        file = Path(f"/proc/{self.pid}/task/{living}/mem")
+        with contextlib.suppress(OSError), file.open("rb", 0) as memory:
+            memory.seek(address)
+            return memory.read(MUTEX.size)
+        return b""
+
     def seen(self) -> Seen:
         """In the agent's form; what it has no knowledge of is 0 or empty."""
         times: dict[str, int] = defaultdict(int)
         for one in self.times.values():
             for state, ns in one.items():
                 times[state] += int(ns)
-        none = ("sampled_cpus", "samples", "samples_kernel", "samples_yield")
+        none = ("sampled_cpus", "samples_kernel", "samples_yield")
         empty = ("causes", "kernel_locks", "stacks", "code", "modules")
         found = {
             "pid": self.pid,
@@ -179,6 +196,7 @@ class Sampler:
             "cpus": len(os.sched_getaffinity(0)),
             "hertz": 1,
             **dict.fromkeys(none, 0),
+            "samples": self.steps,
             "threads_seen": len(self.times),
             "lost": {},
             "others": {},
@@ -190,6 +208,8 @@ class Sampler:
             "locks": [_lock(address, lock) for address, lock in self.locks.items()],
             **{name: [] for name in empty},
             "by": "looks",
+            "why": self.why,
+            "children": len(self.children),
         }
         return reading.made(Seen, found, "what was seen")
 
@@ -201,6 +221,7 @@ def _whole(sums: dict[str, float]) -> dict[str, int]:
 def _lock(address: int, lock: _LockSum) -> dict[str, Any]:
     waited = {role: _whole(states) for role, states in lock.waited.items()}
     none = ("gave_up", "wakes", "waiting", "longest_ns")
+    use = ("woken", "woke", "by_waiters", "own", "came_back")
     return {
         "address": address,
         "module": -1,
@@ -209,7 +230,9 @@ def _lock(address: int, lock: _LockSum) -> dict[str, Any]:
         "value": lock.value,
         "owners": lock.owners,
         "waits": lock.waits,
-        **dict.fromkeys(none, 0),
+        **dict.fromkeys(none + use, 0),
+        "shared": False,
+        "behaves": False,
         "wait_ns": sum(sum(states.values()) for states in waited.values()),
         "waited": waited,
         "wall": {role: _whole(states) for role, states in lock.wall.items()},

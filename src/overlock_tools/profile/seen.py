@@ -9,6 +9,8 @@ from overlock_tools.system.reading import Count
 
 HOLDER, NEXT, UNKNOWN = "holder", "next", "unknown"  # the roles of monitor/waits.def
 
+NONE = Count(0)
+
 Times = dict[str, Count]  # by the states of monitor/waits.def
 Roles = dict[str, Times]
 
@@ -36,6 +38,14 @@ class Lock:
     longest_ns: Count
     waited: Roles  # the time of all waiters
     wall: Roles  # the time in which somebody waited
+    # How it is used: monitor/account.h.
+    woken: Count
+    woke: Count
+    by_waiters: Count
+    own: Count
+    came_back: Count
+    shared: bool  # more than one thread waited
+    behaves: bool  # as a lock
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,7 @@ class Cause:
     """What kept the thread that all wait for: who had its CPU, or the call that it slept in."""
 
     address: Count
+    at: Count  # the futex that it waited at; 0: at none
     role: str
     state: str
     ns: Count
@@ -68,6 +79,7 @@ class Stack:
     seen: Count
     ns: Count
     frames: list[list[int]]  # object, offset
+    scanned: bool = False  # after the first, pairs: a function called, who called; some are over
 
 
 @dataclass(frozen=True)
@@ -119,6 +131,9 @@ class Seen:
     code: list[Code]
     modules: list[str]
     by: str = "bpf"  # or `looks`: profile/sampler.py
+    identities: list[str] = field(default_factory=list)  # of modules: monitor/unwind.h
+    why: str = ""  # by looks
+    children: Count = NONE  # processes that it started, which nobody watched
     changes: list[Any] = field(default_factory=list)  # for profile/timeline.py, as they came
 
 

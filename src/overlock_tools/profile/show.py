@@ -5,7 +5,7 @@ from collections import defaultdict
 from typing import Any
 
 from overlock_tools.preload import stacks
-from overlock_tools.profile import advice, causes
+from overlock_tools.profile import advice, causes, functions
 from overlock_tools.system.symbols import Call
 
 Report = dict[str, Any]
@@ -19,7 +19,7 @@ def _call(raw: Report) -> Call:
 
 
 def place(call: Call) -> str:
-    name = stacks.without_parameters(call.function or "?")
+    name = functions.readable(call.function or "?")
     return f"{name} ({call.where})" if call.where else name
 
 
@@ -77,20 +77,51 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole:.0%}".replace("%", " %") if whole else "0 %"
 
 
+def _unwatched(report: Report) -> list[str]:
+    """Runtimes with locks of their own, and other processes."""
+    runtimes = report.get("unwatched", ())
+    said = [f"Not watched: {' and '.join(runtimes)}."] if runtimes else []
+    if n := report["children"]:
+        what = f"{n} processes" if n > 1 else "a process"
+        said.append(
+            f"Not watched: {what} that {report['program']} started; give --pid or the command of "
+            "one to see it."
+        )
+    return said
+
+
+def _no_lock(report: Report) -> list[str]:
+    """An all-clear only where all that was seen could be judged."""
+    lost = share(report["lost_ns"], report["wanted_ns"])
+    doubts, itself = report["doubts"], " itself" if report["children"] else ""
+    if report.get("unwatched") and not doubts:
+        return [
+            f"{lost} of the time in which threads of {report['program']}{itself} had work went "
+            "into waits for what is known to be a lock."
+        ]
+    if doubts:
+        return [
+            f"Cannot tell whether {report['program']}{itself} has lock trouble: "
+            f"{'; '.join(doubts)}. Waits for what is known as locks took {lost} of the time in "
+            "which its threads had work."
+        ]
+    return [
+        f"No lock trouble found: {lost} of the time in which threads of "
+        f"{report['program']}{itself} had work went into waits for locks."
+    ]
+
+
 def sentences(report: Report) -> list[str]:
     lost = share(report["lost_ns"], report["wanted_ns"])
     lock = advice.main_lock(report)
     if not lock:
-        return [
-            f"No lock trouble: {lost} of the time in which threads of {report['program']} had work "
-            "went into waits for locks."
-        ]
+        return _unwatched(report) + _no_lock(report)
     cause, ns = advice.main_cause(lock)
     of_lock = share(lock["wait_ns"], report["lost_ns"])
     most = "all" if of_lock == "100 %" else of_lock
     first = (
         f"{lost} of the time in which threads of {report['program']} had work was lost to waits "
-        f"for locks, {most} of it to {_lock_words(lock)}."
+        f"for locks, {most} of it to {_lock_words(lock)}{_spun(report)}."
     )
     how = "probably " if lock["holder_by"] == "a guess" else ""
     second = (
@@ -98,7 +129,16 @@ def sentences(report: Report) -> list[str]:
         f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "
         f"{advice.wanting(report):.1f} threads had work, for {advice.usable_cpus(report):g} CPUs."
     )
-    return [first, second, *_try(report["advice"])]
+    doubts = [f"Not judged: {'; '.join(report['doubts'])}."] if report["doubts"] else []
+    return [*_unwatched(report), first, second, *_try(report["advice"]), *doubts]
+
+
+def _spun(report: Report) -> str:
+    """A thread that spins and has no CPU counts as one that has work."""
+    spun, ran = report["spun_ns"], report["times"].get("running", 0)
+    if spun <= advice.LEAST * ran:
+        return ""
+    return f"; {share(min(spun, ran), ran)} of the CPU time that it got went into spinning"
 
 
 def _try(found: list[Report]) -> list[str]:

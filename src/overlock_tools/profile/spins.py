@@ -249,7 +249,7 @@ def find(seen: Seen, names: Names) -> list[Spin]:
     """Those with the most samples first."""
     visits: dict[int, list[_Visit]] = defaultdict(list)
     for code in seen.code:
-        path, offset = names.path((code.frame[0], code.frame[1])), code.frame[1]
+        path, offset = names.file((code.frame[0], code.frame[1])), code.frame[1]
         if not path or code.seen < max(2, LEAST * seen.samples):
             continue
         if loop := loop_around(list(_disassembled(path, offset)), offset):

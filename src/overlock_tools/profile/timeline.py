@@ -220,7 +220,7 @@ def text(seen: Seen, names: Names, program: str) -> str:
 def lacks(seen: Seen) -> str:
     """What is not in it, in words."""
     if seen.by == "looks":
-        return "the timeline is empty: BPF was refused"
+        return f"the timeline is empty: {seen.why}"
     lost = seen.lost.get("changes", 0)
     if not lost:
         return ""

@@ -2,7 +2,8 @@
 """`overlock profile --live`: each second, what the last second was lost to, on the terminal."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -18,13 +19,19 @@ Report = dict[str, Any]
 COUNTS = ("waits", "wait_ns", "ran_ns")
 
 
-def watched(answers: Iterable[Seen], program: str, rows: int, out: Console) -> Seen:
+def watched(
+    answers: Iterable[Seen],
+    program: str,
+    rows: int,
+    out: Console,
+    root: Callable[[], Path | None] = lambda: None,
+) -> Seen:
     """Shows them as they come; gives the last, which tells of the whole time."""
     before: Report = {}
     seen: Seen | None = None
     with Live(Text("looking ..."), console=out, auto_refresh=False, transient=True) as live:
         for seen in answers:
-            now = report.make(seen, naming.of(seen), program, {})
+            now = report.make(seen, naming.of(seen, root()), program, {})
             live.update(screen(since(now, before), rows), refresh=True)
             before = now
     if not seen:

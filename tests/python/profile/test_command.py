@@ -3,6 +3,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.profile import sampler
+from overlock_tools.profile import sampler, verify
+from overlock_tools.profile.runtimes import unwatched
 from tests.processes import HANG_S
 
 
@@ -61,6 +63,40 @@ def test_the_programs_streams_are_its_own(tmp_path: Path) -> None:
     assert (found["program"], found["by"]) == ("echo", "looks")
 
 
+APPENDS = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + ';')"
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_verifying_runs_read_the_same(tmp_path: Path, is_file: bool) -> None:
+    given, out = tmp_path / "in", tmp_path / "out"
+    given.write_text("words")
+    program = [sys.executable, "-c", APPENDS, str(out)]
+    instead = shlex.join(program)
+    words = ["profile", "--by", "looks", "--verify", "--instead", instead, "--", *program]
+    with subprocess.Popen(["cat", given], stdout=subprocess.PIPE) as piped, given.open() as file:
+        subprocess.run(
+            [sys.executable, "-m", "overlock_tools", *words],
+            stdin=file if is_file else piped.stdout,
+            check=True,
+            timeout=HANG_S,
+        )
+    assert out.read_text() == "words;" * (1 + 2 * verify.ROUNDS)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        ([(4.0, 1.0), (3.0, 1.0), (5.0, 1.0)], "Verified: faster in every round. Predicted 2.0×"),
+        ([(1.0, 4.0), (1.0, 3.0), (1.0, 5.0)], "Refuted: slower in every round."),
+        ([(1.0, 2.0), (1.1, 1.0), (1.0, 1.3)], "Not verified: faster in some rounds"),
+        ([(5.0, 5.01), (5.02, 5.0), (5.0, 5.0)], "Not verified: every run lasted 5.0 s."),
+    ],
+)
+def test_verdict_of_a_trial(seconds: list[tuple[float, float]], words: str) -> None:
+    """A program that stops by the clock shows no speed."""
+    assert verify.Trial(["x"], 2.0, seconds).text().startswith(words)
+
+
 def test_what_proc_shows_of_a_futex() -> None:
     waits = "202 0x7f00 0x80 0x2 0x0 0x0 0x0 0x7ffe 0x7f12"
     assert sampler._futex(waits) == (True, (0x7F00, 0, 2))
@@ -74,3 +110,19 @@ def test_our_own_thread_is_seen() -> None:
     assert one
     assert one.state == "R"
     assert one.ran_ns > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/usr/lib/jvm/java-17/lib/server/libjvm.so", ["Java's monitors and locks"]),
+        ("/usr/share/dotnet/shared/libcoreclr.so", [".NET's monitors"]),
+        ("/usr/lib/erlang/bin/beam.smp", ["Erlang's processes"]),
+        ("/usr/lib/libjvm.so.txt", []),
+    ],
+)
+def test_runtimes_with_locks_of_their_own_are_known_by_their_files(
+    path: str, found: list[str]
+) -> None:
+    maps = f"7f0000000000-7f0000001000 r-xp 00000000 08:01 17 {path}\n"
+    assert unwatched(os.getpid(), maps) == found

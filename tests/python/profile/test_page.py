@@ -51,9 +51,9 @@ def test_it_says_what_the_terminal_says() -> None:
     assert found["unknown"][0] in text
 
 
-def test_waits_on_purpose_are_not_in_it() -> None:
+def test_waits_of_unknown_kind_are_in_the_headline_alone() -> None:
     text = read(report_of(locks=[lock(owners=0, value=17)])).text
-    assert "No lock trouble" in text
+    assert "wait at futexes of unknown kind" in text
     assert "unknown futex" not in text
 
 

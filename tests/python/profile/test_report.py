@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from overlock_tools.profile import advice, causes, diff, kinds, naming, report, seen, show
-from overlock_tools.profile.seen import Lock, Seen
-from overlock_tools.system import reading, symbols
+from overlock_tools.profile.seen import Seen
+from overlock_tools.system import symbols
 from overlock_tools.system.errors import Fail
 from overlock_tools.system.symbols import Call
 
@@ -21,6 +21,7 @@ def lock(**more: Any) -> dict[str, Any]:
     """100 ms of waits, in 60 of which the holder was preempted."""
     split = {"holder": {"running": 40 * MS, "preempted": 60 * MS}}
     counts = dict.fromkeys(("gave_up", "wakes", "waiting", "op"), 0)
+    use = dict.fromkeys(("woken", "woke", "by_waiters", "own", "came_back"), 0)
     return {
         "address": ADDRESS,
         "module": -1,
@@ -33,12 +34,16 @@ def lock(**more: Any) -> dict[str, Any]:
         "longest_ns": 20 * MS,
         "waited": split,
         "wall": split,
+        **use,
+        "shared": True,
+        "behaves": False,
     } | more
 
 
 def cause(**more: Any) -> dict[str, Any]:
     return {
         "address": ADDRESS,
+        "at": 0,
         "role": "holder",
         "state": "preempted",
         "ns": 60 * MS,
@@ -132,6 +137,15 @@ def test_advice_for_each_cause(state: str, more: dict[str, Any], words: str) -> 
     assert words in found["advice"][0]["do"]
 
 
+def test_advice_for_a_lesser_cause_says_how_much_of_the_waits_it_is() -> None:
+    split = {"holder": {"running": 20 * MS, "preempted": 78 * MS}}
+    found = report_of(
+        locks=[lock(waited=split, wall=split)], times={"running": 80 * MS, "preempted": 100 * MS}
+    )
+    (said,) = (one["do"] for one in found["advice"] if one["cause"] == "holder_running")
+    assert said.endswith("its holder works during 20 % of the waits")
+
+
 def test_openmp_has_a_command() -> None:
     found = _make(made(), {"openmp": True})
     assert found["advice"][0]["command"] == ["env", "OMP_NUM_THREADS=2"]
@@ -146,39 +160,153 @@ def test_the_first_screen() -> None:
 
 def test_no_alarm_for_little() -> None:
     found = report_of(locks=[lock(wait_ns=3 * MS)])
-    assert show.sentences(found)[0].startswith("No lock trouble: 4 % of")
+    assert show.sentences(found)[0].startswith("No lock trouble found: 4 % of")
     assert not found["advice"]
 
 
-def test_waits_on_purpose_are_not_lost() -> None:
-    """A pool that waits at a condition: neither marked as a lock, nor a mutex with an owner."""
-    found = report_of(locks=[lock(owners=0, value=17)])
+def test_a_lock_beside_waits_of_unknown_kind() -> None:
+    other = lock(address=0x9000, owners=0, value=17, wait_ns=50 * MS)
+    said = show.sentences(report_of(locks=[lock(), other]))
+    assert said[0].startswith("56 % of the time")
+    assert said[-1].startswith("Not judged: 0.5 threads, on average, wait at futexes of unknown")
+
+
+def test_what_is_not_watched_is_said_first() -> None:
+    found = _make(made(locks=[]), {"unwatched": ["Java's monitors and locks"]})
+    said = show.sentences(found)
+    assert said[0] == "Not watched: Java's monitors and locks."
+    assert "No lock trouble" not in " ".join(said)
+
+
+def test_a_holder_that_waits_on_purpose_loses_nobody_time() -> None:
+    """Workers take turns at a queue behind a mutex, and the one whose turn it is waits for work."""
+    split = {"holder": {"lock": 90 * MS, "running": 10 * MS}}
+    queue = lock(address=0x9000, owners=0, op=9, value=0)
+    mutex = lock(waited=split, wall=split)
+    why = cause(state="lock", at=0x9000, ns=90 * MS, taker="", sibling=False)
+    found = report.make(
+        made(locks=[mutex, queue], causes=[why], stacks=[frames_of(0x10, at=0x9000)]),
+        calls_at(0x10, "pthread_cond_wait"),
+        "server",
+        {},
+    )
     assert found["lost_ns"] == 0
     assert show.sentences(found)[0].startswith("No lock trouble")
 
 
-KINDS = [
-    ("pthread_cond_wait", 0, "condition", False),
-    ("pthread_cond_wait", 5, "mutex", True),  # it has the mutex back
-    ("take_gil", 0, "Python's GIL", True),
-    ("pthread_barrier_wait", 0, "barrier", False),
-    ("__new_sem_wait", 0, "semaphore", False),
-    ("pthread_rwlock_rdlock", 0, "rwlock", True),
-    ("std::sys::sync::mutex::futex::Mutex::lock_contended", 0, "mutex", True),
-    ("std::sys::sync::condvar::futex::Condvar::wait", 0, "condition", False),
-    ("runtime.stopm", 0, "Go's scheduler", False),
-    ("gomp_mutex_lock_slow", 0, "OpenMP lock", True),
-    ("gomp_team_barrier_wait_end", 0, "barrier", False),
-    ("Parker::park", 0, "Java's parker", False),
-    ("something", 0, "lock", True),
-]
+def test_unknown_waits_are_no_all_clear() -> None:
+    """They may be for a lock, or for work."""
+    found = report_of(locks=[lock(owners=0, value=17)])
+    assert (found["lost_ns"], found["unsure_ns"]) == (0, 100 * MS)
+    assert show.sentences(found)[0].startswith(
+        "Cannot tell whether server has lock trouble: 1.0 threads, on average, wait at futexes of "
+        "unknown kind"
+    )
+    assert not found["advice"]
 
 
-@pytest.mark.parametrize(("function", "owners", "name", "is_lock"), KINDS)
-def test_kinds(function: str, owners: int, name: str, is_lock: bool) -> None:
-    one = reading.made(Lock, lock(owners=owners), "a lock")
-    kind = kinds.of(one, (Call("syscall"), Call(function)))
-    assert (kind.name, kind.is_lock) == (name, is_lock)
+def test_unknown_yields_are_no_futexes() -> None:
+    found = report_of(locks=[], times={"running": 10 * MS, "yielding": 50 * MS})
+    first = show.sentences(found)[0]
+    assert "0.5 threads, on average, call sched_yield() for unknown reasons" in first
+    assert "futex" not in first
+
+
+@pytest.mark.parametrize(
+    ("more", "is_join"),
+    [
+        ({"waits": 1}, True),
+        ({"waits": 1, "waiting": 1}, True),  # the word is the number of a thread that runs
+        ({"waits": 1, "waiting": 1, "value": 4}, False),
+        ({"waits": 1, "wakes": 1}, False),
+        ({"waits": 2}, False),
+    ],
+)
+def test_a_wait_that_the_kernel_ends_is_a_join(more: dict[str, int], is_join: bool) -> None:
+    """As of a main thread, whose only wait begins before any stack is looked at."""
+    found = report_of(
+        locks=[lock(**{"owners": 0, "value": 17, **more})], threads=[busy(17, asleep=1)]
+    )
+    assert (found["locks"][0]["kind"] == "join") == is_join
+    assert bool(found["doubts"]) != is_join
+
+
+def busy(thread: int, **times: int) -> dict[str, Any]:
+    return {"thread": thread, "name": "worker", "times": times}
+
+
+LOOKS = {"by": "looks", "why": "overlock-profiler is not built", "sampled_cpus": 0, "locks": []}
+
+
+def test_looks_do_not_tell_work_from_spinning() -> None:
+    """Threads of a ticket lock never sleep, nor do threads that work."""
+    threads = [busy(n, running=100 * MS, preempted=300 * MS) for n in range(7)]
+    threads += [busy(7, asleep=400 * MS)]
+    found = report_of(threads=threads, threads_seen=8, **LOOKS)
+    first = show.sentences(found)[0]
+    assert first.startswith("Cannot tell whether server has lock trouble: 7 of 8 threads never")
+    assert "overlock-profiler is not built" in show.whole(found)
+    assert "refused" not in show.whole(found)
+
+
+def test_sleepers_are_an_all_clear_for_looks() -> None:
+    found = report_of(threads=[busy(1, asleep=400 * MS)], threads_seen=1, **LOOKS)
+    assert show.sentences(found)[0].startswith("No lock trouble found")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"times": {}}, "it ended before it was watched"),
+        ({"sampled_cpus": 0}, "its code was not sampled, so it may spin"),
+        ({"lost": {"threads": 2}}, "some threads were not watched"),
+        ({"samples": 100, "lost": {"records": 50}}, "50 samples and stacks were lost"),
+        (
+            {
+                "samples": 100,
+                "code": [{"ip": 64, "frame": [-1, 64], "seen": 90, "kept": []}],
+            },
+            "90 % of the code that ran is in no file",
+        ),
+    ],
+)
+def test_what_was_not_seen_is_no_all_clear(more: dict[str, Any], words: str) -> None:
+    found = report_of(**{"locks": [], **more})
+    assert show.sentences(found)[0].startswith("Cannot tell whether server has lock trouble")
+    assert words in show.sentences(found)[0]
+
+
+def test_without_a_disassembler_it_may_spin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert "llvm-objdump" in show.sentences(report_of(locks=[], samples=100))[0]
+
+
+def test_processes_that_nobody_watched_are_the_first_words() -> None:
+    first, second = show.sentences(report_of(locks=[], children=2))
+    assert first.startswith("Not watched: 2 processes that server started")
+    assert "threads of server itself" in second
+    assert show.sentences(report_of(children=1))[0].startswith("Not watched: a process that")
+
+
+def test_what_was_not_judged_stands_beside_a_found_lock() -> None:
+    found = report_of(lost={"threads": 2})
+    assert show.sentences(found)[-1].startswith("Not judged: some threads were not watched")
+
+
+def spins_at_a_lock(running: int) -> dict[str, Any]:
+    """What a report has of a ticket lock's waiters, of which most have no CPU at a time."""
+    found = report_of(times={"running": running, "preempted": 900 * MS}, locks=[])
+    lock = report._spinning(Call("take"), kinds.SPINLOCK) | {
+        "wait_ns": 30 * MS, "ran_ns": 30 * MS, "split": {"unknown": 30 * MS}
+    }  # fmt: skip
+    return found | {"locks": [lock], "lost_ns": 30 * MS, "spun_ns": 30 * MS}
+
+
+def test_spinning_is_trouble_by_its_share_of_the_cpu_time() -> None:
+    """Who spins and has no CPU counts as one that has work, which hides the loss."""
+    said = show.sentences(spins_at_a_lock(40 * MS))[0]
+    assert "75 % of the CPU time that it got went into spinning" in said
+    assert show.sentences(spins_at_a_lock(900 * MS))[0].startswith("No lock trouble found")
 
 
 def test_every_role_and_state_has_one_cause() -> None:
@@ -198,15 +326,27 @@ def test_every_role_and_state_has_one_cause() -> None:
     assert sorted(parts) == sorted((r, s) for r in ("holder", "next", "unknown") for s in states)
 
 
-def frames_of(*addresses: int) -> dict[str, Any]:
+def frames_of(*addresses: int, at: int = ADDRESS) -> dict[str, Any]:
     return {
         "of": "waiter",
         "state": "lock",
-        "address": ADDRESS,
+        "address": at,
         "seen": 1,
         "ns": 5,
+        "scanned": False,
         "frames": [[-1, one] for one in addresses],
     }
+
+
+class calls_at(naming.Names):  # noqa: N801 - it reads as a value
+    """Names of one address alone."""
+
+    def __init__(self, address: int, function: str) -> None:
+        super().__init__([], {}, {})
+        self.address, self.function = address, function
+
+    def calls(self, frame: naming.Frame) -> tuple[Call, ...]:
+        return (Call(self.function),) if frame[1] == self.address else super().calls(frame)
 
 
 def test_folded_stacks_add_up() -> None:
@@ -251,7 +391,8 @@ def test_diff_refuses_other_files(tmp_path: Path, text: str) -> None:
 def test_names_of_variables() -> None:
     one = '[{"Address":"0x4088","Data":{"Name":"cache","Size":"0x28","Start":"0x4080"}}]'
     other = '{"Address":"0x10","Data":{"Name":"","Size":"0","Start":"0"}}'
-    assert symbols.named_data(f"{one}\n{other}\nno json\n") == {0x4088: "cache+0x8"}
+    heap = '{"Address":"0x5c84","Data":{"Name":"_end","Size":"0x0","Start":"0x5000"}}'
+    assert symbols.named_data(f"{one}\n{other}\n{heap}\nno json\n") == {0x4088: "cache+0x8"}
 
 
 def test_main_lock_is_the_longest_waited_for() -> None:

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MONITOR_SCAN_H
+#define MONITOR_SCAN_H
+/*
+ * Who calls whom where an object has no tables for unwinding, as musl's C library: by the stack alone.
+ *
+ * A word on it is taken for a return address if the instruction before that is a call whose target is known.
+ * Some are left over from calls that are over. So both are told, the target and the call: one can see
+ * whether a function was called that waits, and where. Code is read from files: the process may be gone.
+ */
+#include "waits.h"
+#include <elfutils/libdwfl.h>
+#include <stdint.h>
+
+struct scanned_call {
+	uint64_t target, caller; /* a function; an address within the call */
+};
+
+/* Innermost first; at most as many as asked for. */
+unsigned scan_stack(Dwfl *objects, const struct stack_record *record, struct scanned_call *calls,
+		    unsigned most);
+#endif
