@@ -201,11 +201,11 @@ genmc: build ## check every lock, memory order and mutant of check/genmc with GE
 		$(PYTHON) -m overlock_tools.modelcheck.genmc_run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
 
-# Exit code 3 says that something was not exhausted, and so does its table. What was exhausted is cached.
+# Exit codes 3 and 4 say that something was not exhausted or reached, and so do tables. What was exhausted is cached.
 PROOF_SECONDS ?= 3600
 PROVEN = all preemptable_ticket@tau=0 preemptable_ticket@tau=inf
 PROVE = prove() { file=$(BUILD)/proof/$$1.json; shift; \
-	$(OVERLOCK) check $(PROVEN) --json $$file "$$@" $(ARGS) || [ $$? = 3 ]; }
+	$(OVERLOCK) check $(PROVEN) --json $$file "$$@" $(ARGS) || case $$? in 3|4) ;; *) false; esac; }
 .PHONY: proof
 proof: checker ## check every lock at larger sizes, PROOF_SECONDS each, for the tables of docs/results/proof.md; resumable; hours
 	@mkdir -p $(BUILD)/proof

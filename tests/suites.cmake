@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-# The suites, one list. `make test` runs those marked QUICK, and the others whose PATHS the change touches;
-# `make test-all` runs all but the LONG ones. tests/gate chooses, CTest runs.
+# The suites, one list. `make test` runs those marked QUICK, and of the others whose PATHS the change touches as
+# much as fits in its time; `make test-all` runs all but the LONG ones. tests/gate chooses, CTest runs.
 #
-#	suite(NAME [QUICK | LONG] [ALONE] SECONDS n WHAT text [PATHS path...] [NEEDS group...] [BUILD target...]
+#	suite(NAME [QUICK | LONG] [ALONE] SECONDS n [PARTS n] WHAT text [PATHS path...] [NEEDS group...] [BUILD target...]
 #		COMMAND text)
 #
 # SECONDS	the budget on 2 idle CPUs. A suite over it is reported as slow and does not fail, since the
 #		machine may be busy. A suite that takes 10 budgets, and 15 minutes, is a hang, and is killed.
+# PARTS		tests/gate may choose some of them, each of about a minute, or of five in a long suite. Those of
+#		pytest are divided by tests/conftest.py; every other command reads OVERLOCK_PARTS.
 # ALONE		nothing else runs beside it; other suites run two at a time
 # NEEDS		groups of tools/packages.txt beside `test`
 # BUILD		targets: `all` is what is shipped, FOLDER/all what the folder's CMakeLists.txt has
@@ -103,8 +105,14 @@ suite(monitor SECONDS 100
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
 
+suite(monitor-hostile LONG SECONDS 60
+	WHAT "overlock-monitord with ten times the hostile clients: others have their page as soon"
+	NEEDS bpf clang
+	BUILD all
+	COMMAND "OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/monitor/test_hostile.py")
+
 # Its real-time threads take all CPUs, and a group must be able to use up its quota.
-suite(profile ALONE SECONDS 90
+suite(profile ALONE SECONDS 240
 	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
 	PATHS monitor src/overlock_tools/profile src/overlock_tools/system/symbols.py tests/profile tests/python/profile
 	NEEDS bpf clang
@@ -149,12 +157,12 @@ suite(instructions SECONDS 120
 	BUILD all
 	COMMAND "pytest tests/instructions")
 
-suite(native QUICK ALONE SECONDS 150
+suite(native QUICK ALONE SECONDS 40
 	WHAT "every lock and the library: exclusion at 1-4 threads through the wrap, trylock, timeouts, order, signals, fork, quota, shortage of ids and nodes, thread churn"
 	BUILD native-plain
 	COMMAND "tests/native/run quick")
 
-suite(native-counted ALONE SECONDS 150
+suite(native-counted ALONE SECONDS 40
 	WHAT "the same with counters, and exclusion at 1-64 threads"
 	PATHS include lib tests/native
 	BUILD native-plain native-counted
@@ -169,7 +177,7 @@ suite(sanitizers ALONE SECONDS 290
 suite(install SECONDS 180
 	WHAT "the installed library from outside: pkg-config, CMake, static, vendored, dlopen, two ABIs, musl; headers under -pedantic-errors; thread-safety analysis"
 	PATHS include lib cmake packaging CMakeLists.txt tests/install
-	NEEDS clang musl
+	NEEDS arm clang musl
 	BUILD all
 	COMMAND "pytest tests/install")
 
@@ -185,14 +193,15 @@ suite(abi QUICK SECONDS 20
 	BUILD all
 	COMMAND "pytest -rP tests/abi")
 
-suite(compilers LONG SECONDS 2400
+suite(compilers LONG SECONDS 2400 PARTS 30
 	WHAT "gcc 12 to 14, clang 14 to 19, with -O3, -flto and -march=native, on Debian 12 and 13: no warnings, the same symbols, locks exclude, overlock run answers as glibc"
 	NEEDS compilers
 	BUILD all
 	COMMAND "tests/compilers/run && tests/compilers/debian13 tests/compilers/run \$BUILD/native")
 
-suite(sim QUICK SECONDS 200
+suite(sim SECONDS 130
 	WHAT "every lock under 32 000 seeded adversaries, 36 contexts at once, long preemptions, the papers' illustrations"
+	PATHS include/overlock check engine tests/sim
 	BUILD all sim-scripts sim-nap
 	COMMAND "tests/sim/run")
 
@@ -202,37 +211,52 @@ suite(checking SECONDS 180
 	BUILD all
 	COMMAND "pytest tests/python/modelcheck")
 
-suite(lock-mutants QUICK SECONDS 100
+suite(lock-mutants SECONDS 110
 	WHAT "seeded adversaries catch every mutant of a lock"
+	PATHS include/overlock check engine tests/mutants
 	BUILD all sim-nap tests/mutants/all
 	COMMAND "pytest -s tests/mutants")
 
-suite(check-quick QUICK SECONDS 90
+suite(check-quick SECONDS 90 PARTS 2
 	WHAT "every lock explored exhaustively in every scenario at 2x1 under TSO, except long ones; no failure"
+	PATHS include/overlock check engine tests/check
 	BUILD all
 	COMMAND "tests/check/exhaust --quick")
 
-suite(check ALONE SECONDS 900
+suite(check ALONE SECONDS 900 PARTS 15
 	WHAT "every lock explored exhaustively: 2x2 and 3x1 under SC and TSO, 2x2 under C11, every scenario at 2x1 under SC and C11 (TSO: check-quick), except long ones; no failure"
 	PATHS include/overlock check engine tests/check
 	BUILD all
 	COMMAND "tests/check/exhaust")
 
-suite(check-heavy LONG SECONDS 14400
+suite(check-heavy LONG ALONE SECONDS 14400 PARTS 48
 	WHAT "the long checks left out there (heavy.txt), five minutes each; no failure"
 	BUILD all
 	COMMAND "tests/check/exhaust --heavy")
 
-suite(check-mutants QUICK SECONDS 130
-	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show; schedules that cannot be read"
+suite(check-mutants SECONDS 240 PARTS 4
+	WHAT "at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show; schedules that cannot be read; the page of counterexamples"
+	PATHS include/overlock check engine tests/check tests/mutants
 	BUILD all tests/mutants/all
-	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py tests/check/test_path.py")
+	COMMAND "pytest -s tests/check/test_mutants.py tests/check/test_sleep.py tests/check/test_path.py tests/check/test_counterexamples.py")
 
-suite(check-foreign QUICK SECONDS 40
+suite(check-foreign SECONDS 50
 	WHAT "locks in C that GCC instruments, on futexes, plain variables and stacks: every fault is named; what a file brings and replaces"
 	PATHS check engine include/overlock/checked.h src/overlock_tools/modelcheck tests/check/foreign
 	BUILD overlock-check
 	COMMAND "pytest tests/check/foreign")
+
+suite(check-ordinary SECONDS 120
+	WHAT "ordinary locks in C, C++ and Rust as they are: which functions are taken, each planted mistake at its line, errors, wrappers; measured natively"
+	PATHS check/places.cpp check/instrumented.cpp include/overlock/checked.h include/overlock/foreign src/overlock_tools/ordinary src/overlock_tools/modelcheck src/overlock_tools/cli/commands/new.py tests/check/ordinary tests/python/ordinary
+	BUILD all
+	COMMAND "pytest tests/check/ordinary tests/python/ordinary")
+
+suite(check-loops SECONDS 60
+	WHAT "loops that count their turns, and loops without end: a fault behind a loop is found, what was not explored is told"
+	PATHS check engine src/overlock_tools/modelcheck tests/check/loops
+	BUILD all
+	COMMAND "pytest tests/check/loops")
 
 suite(check-calls SECONDS 90
 	WHAT "what is made of any lock, in the model checker: condition variables lose no wake-up, also beside deadlines, and the last waiter may free one; lock_or_fail notices each circle of waits and nothing else; the lock of examples/; mutants"
@@ -271,25 +295,28 @@ suite(claims SECONDS 140
 	BUILD all tests/check/claims/all tests/mutants/all
 	COMMAND "pytest tests/check/test_claims.py")
 
-suite(check-transactions QUICK SECONDS 40
+suite(check-transactions SECONDS 5
 	WHAT "transactions in the checker, under SC and TSO: guarantees, endings, an elided counter; outcomes of random programs against plain enumeration"
+	PATHS include/overlock check engine
 	BUILD check-transactions
 	COMMAND "\$BUILD/tests/check-transactions --gtest_brief=1")
 
-suite(litmus QUICK SECONDS 40
+suite(litmus SECONDS 20
 	WHAT "litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files"
+	PATHS check tests/litmus
 	BUILD litmus-tests
 	COMMAND "\$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/litmus")
 
-suite(litmus-long LONG SECONDS 900
+suite(litmus-long LONG SECONDS 900 PARTS 6
 	WHAT "the same with 4000 random programs"
 	BUILD litmus-tests
-	COMMAND "\$BUILD/tests/litmus-tests --quiet --random 4000 --seed 10000")
+	COMMAND "for part in \${OVERLOCK_PARTS:-0 1 2 3 4 5}; do \$BUILD/tests/litmus-tests --quiet --random 700 --seed \$((10000 + 700 * part)) || exit; done")
 
-suite(search QUICK SECONDS 70
+suite(search SECONDS 70
 	WHAT "the checker's reduced search against plain enumeration: random programs with every kind of wait, under every model and adversary; every lock in every scenario"
+	PATHS include/overlock check engine tests/check/search
 	BUILD search-fuzz
-	COMMAND "\$BUILD/tests/search-fuzz --programs 760 --seed 442 --locks 100")
+	COMMAND "\$BUILD/tests/search-fuzz --programs 900 --seed 9000 --locks 100 && \$BUILD/tests/search-fuzz --programs 1 --seed 10258 --model c11")
 
 suite(search-mutants SECONDS 70
 	WHAT "every mutant of the reduced search loses an outcome of the same programs"
@@ -297,10 +324,10 @@ suite(search-mutants SECONDS 70
 	BUILD tests/check/search/all
 	COMMAND "pytest tests/check/search")
 
-suite(search-long LONG SECONDS 900
+suite(search-long LONG SECONDS 900 PARTS 9
 	WHAT "the same with 20 000 random programs, and longer enumeration"
 	BUILD search-fuzz
-	COMMAND "\$BUILD/tests/search-fuzz --programs 20000 --seed 10000 --locks 20000")
+	COMMAND "for part in \${OVERLOCK_PARTS:-0 1 2 3 4 5 6 7 8}; do \$BUILD/tests/search-fuzz --programs 3800 --seed \$((100000 + 3800 * part)) --locks 2200 || exit; done")
 
 suite(arch ALONE SECONDS 300
 	WHAT "the library and its native tests cross-compiled for AArch64 and run under qemu-user, which does not test memory order"
@@ -309,10 +336,15 @@ suite(arch ALONE SECONDS 300
 	BUILD all
 	COMMAND "tests/arch/run")
 
-suite(docs QUICK SECONDS 240
+suite(docs QUICK SECONDS 60
 	WHAT "links, generated tables, diagrams, man pages, error messages"
-	BUILD all tests/mutants/all tests/check/claims/all
+	BUILD all
 	COMMAND "pytest tests/docs/test_*.py")
+
+suite(tables QUICK SECONDS 40
+	WHAT "the list of published tables: each names its sources, which have changed no more than its page says; samples of the checker's and the simulator's tables, made again"
+	BUILD all
+	COMMAND "pytest tests/tables")
 
 suite(site SECONDS 120
 	WHAT "the documentation as a site, and every command of its pages"
@@ -321,8 +353,8 @@ suite(site SECONDS 120
 	COMMAND "pytest tests/docs/commands tests/docs/site")
 
 suite(sim-coverage ALONE SECONDS 120
-	WHAT "the seeded walks take every branch of every lock header both ways; mutants of the engine's contexts and of transactions are caught"
-	PATHS include engine check tests/sim
+	WHAT "the seeded walks take every branch of every lock header both ways; no source line that overlock check reports as not reached has a count of gcov's; mutants of the engine's contexts and of transactions are caught"
+	PATHS include engine check src/overlock_tools/modelcheck tests/sim
 	BUILD all tests/sim/all
 	COMMAND "pytest -s tests/sim")
 
@@ -332,7 +364,7 @@ suite(simulator SECONDS 120
 	BUILD all simulator-tests simulator-mutants
 	COMMAND "pytest tests/simulator --ignore tests/simulator/builds")
 
-suite(simulator-builds LONG SECONDS 600
+suite(simulator-builds LONG SECONDS 600 PARTS 5
 	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others"
 	BUILD overlock-sim
 	COMMAND "pytest tests/simulator/builds")
@@ -350,6 +382,11 @@ suite(run SECONDS 400
 	BUILD all
 	COMMAND "pytest tests/run/test_*.py")
 
+suite(paths QUICK SECONDS 30
+	WHAT "no wait for a lock, no release and no child of a fork allocates, uses stdio or the loader, or can be cancelled: the machine code of the built libraries; planted calls are found"
+	BUILD all
+	COMMAND "pytest tests/paths")
+
 suite(soak SECONDS 40
 	WHAT "memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught"
 	PATHS lib preload tests/run/soak
@@ -357,11 +394,16 @@ suite(soak SECONDS 40
 	COMMAND "pytest tests/run/soak")
 
 suite(faults SECONDS 120
-	WHAT "system calls that a sandbox forbids or that fail, beneath the library, overlock run, doctor and overlock-hostd: right, refused in one line, or as natively"
+	WHAT "system calls that a sandbox forbids or that fail, a full disk, limits of files, beneath the library, overlock run, doctor and overlock-hostd: right, refused in one line, or as natively"
 	PATHS lib preload monitor src/overlock_tools/doctor tests/faults
 	NEEDS bpf
 	BUILD all
 	COMMAND "pytest -rs tests/faults")
+
+suite(faults-nth LONG SECONDS 60
+	WHAT "each single call of the interposer's fails or is late, from the first to the last: the program is right, or refused in one line"
+	BUILD all
+	COMMAND "OVERLOCK_EVERY_CALL=1 pytest -rs tests/faults/test_nth.py")
 
 suite(third-party SECONDS 150
 	WHAT "third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
@@ -404,7 +446,13 @@ suite(openmp SECONDS 120
 	BUILD all
 	COMMAND "pytest tests/run/openmp")
 
-suite(run-scale LONG SECONDS 3600
+suite(waits-long LONG SECONDS 600 PARTS 10
+	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background"
+	NEEDS run
+	BUILD all
+	COMMAND "pytest -rs tests/run/waits_at_size.py")
+
+suite(run-scale LONG SECONDS 3600 PARTS 16
 	WHAT "overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs"
 	NEEDS run
 	BUILD all
@@ -424,8 +472,9 @@ suite(peers ALONE SECONDS 40
 	BUILD all
 	COMMAND "pytest tests/peers")
 
-suite(doctor QUICK ALONE SECONDS 100
+suite(doctor ALONE SECONDS 100
 	WHAT "overlock doctor: facts and rules on recorded machines, planted wrong rules; on this machine, in a container, under a quota, on programs"
+	PATHS src/overlock_tools/doctor src/overlock_tools/system lib monitor tests/python/doctor
 	BUILD all
 	COMMAND "pytest tests/python/doctor")
 
