@@ -509,6 +509,7 @@ static void report_rseq(void)
 	end_part();
 }
 
+/* A length that the caller asked for is inherited; asking for 0 gives the kernel's own back. */
 static void report_slice(void)
 {
 	struct attributes now, asked = { .size = sizeof(asked) };
@@ -518,6 +519,8 @@ static void report_slice(void)
 	if (attributes_get(&now))
 		printf(",\"now_ns\":%lu", (unsigned long)now.runtime_ns);
 	asked.nice = now.nice;
+	if (attributes_set(&asked) && attributes_get(&asked))
+		printf(",\"kernel_ns\":%lu", (unsigned long)asked.runtime_ns);
 	asked.runtime_ns = wanted_ns;
 	put_error("error", !attributes_set(&asked));
 	if (attributes_get(&asked))

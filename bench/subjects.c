@@ -95,6 +95,9 @@ const char *subject_load(const char *path, const char *id)
 		return "out of memory";
 	snprintf(name, sizeof(name), "ol_ops_%s", id);
 	peers->ops = exported(path, name);
+	snprintf(name, sizeof(name), "ol_init_%s", id);
+	if (peers->ops)
+		peers->init = (void (*)(void *))exported(path, name);
 	if (peers->ops)
 		failed = add(path, "loaded", peers);
 	if (failed)

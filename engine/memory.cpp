@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@ Memory::~Memory() {
 
 void Memory::reset(size_t contexts) {
     memset(arena_, 0, used_);
+    clear_lanes();
     used_ = 0;
     count_ = 0;
     history_count_ = 0;
@@ -31,10 +33,18 @@ void Memory::reset(size_t contexts) {
 }
 
 Object &Memory::allocate(const char *name, size_t size) {
+    uint8_t *end = lanes_used_ ? lane_at(0) : arena_ + size_;
+
+    if (arena_ + used_ + size + line > end)
+        throw std::bad_alloc();
+    Object &o = add(name, arena_ + used_, size);
+    used_ += (size + line - 1) / line * line;
+    return o;
+}
+
+Object &Memory::add(const char *name, uint8_t *at, size_t size) {
     unsigned number = 0;
 
-    if (used_ + size + line > size_)
-        throw std::bad_alloc();
     for (size_t i = 0; i < count_; i++)
         number += strcmp(objects_[i].name, name) == 0;
     if (count_ == objects_.size())
@@ -42,21 +52,54 @@ Object &Memory::allocate(const char *name, size_t size) {
     Object &o = objects_[count_++];
     o.name = name;
     o.number = number;
-    o.at = arena_ + used_;
+    o.at = at;
     o.size = size;
     o.state = Object::live;
     o.touched.assign(contexts_, 0);
-    for (size_t end = used_ + size; used_ < end; used_ += line)
-        object_of_line_[used_ / line] = static_cast<uint32_t>(count_ - 1);
+    size_t first = static_cast<size_t>(at - arena_) / line;
+    for (size_t i = 0; i * line < size; i++)
+        object_of_line_[first + i] = static_cast<uint32_t>(count_ - 1);
     return o;
 }
 
-void Memory::adopt(const char *name, uint8_t *at, size_t size) {
+void Memory::clear_lanes() {
+    for (size_t i = 0; lanes_used_; i++, lanes_used_ >>= 1) {
+        memset(lane_at(i), 0, lane_used_[i]);
+        lane_used_[i] = 0;
+    }
+}
+
+bool Memory::is_in_lane(const void *address) const {
+    auto *at = static_cast<const uint8_t *>(address);
+    if (!lanes_used_ || at < lane_at(0) || at >= arena_ + size_)
+        return false;
+    auto lane = static_cast<size_t>(at - lane_at(0)) / lane_bytes;
+    return at < lane_at(lane) + lane_used_[lane];
+}
+
+Object *Memory::allocate_in(size_t lane, size_t size, size_t alignment) {
+    size_t unit = std::max(alignment, line);
+    size_t before = lane_used_[lane], from = (before + unit - 1) / unit * unit;
+
+    if (size > lane_bytes || from + size > lane_bytes || arena_ + used_ > lane_at(0))
+        return nullptr;
+    lanes_used_ |= uint64_t(1) << lane;
+    lane_used_[lane] = from + (size + line - 1) / line * line;
+    Object &o = add("allocated memory", lane_at(lane) + from, size);
+    for (size_t gap = before; gap < from; gap += line)
+        object_of_line_[static_cast<size_t>(lane_at(lane) + gap - arena_) / line] =
+            static_cast<uint32_t>(count_ - 1);
+    return &o;
+}
+
+void Memory::adopt(const char *name, uint8_t *at, size_t size, bool is_stack) {
     unsigned number = 0;
 
     for (Object &o : adopted_)
         number += strcmp(o.name, name) == 0;
     adopted_.push_back({name, number, at, size, Object::live, Clock(contexts_, 0)});
+    if (!is_stack)
+        parts_.emplace_back(at, size);
 }
 
 Object *Memory::find(const void *address) {
@@ -65,10 +108,10 @@ Object *Memory::find(const void *address) {
     for (Object &o : adopted_)
         if (static_cast<size_t>(static_cast<const uint8_t *>(address) - o.at) < o.size)
             return &o;
-    if (at >= used_)
+    if (at >= used_ && !is_in_lane(address))
         return nullptr;
     Object &o = objects_[object_of_line_[at / line]];
-    return arena_ + at < o.at + o.size ? &o : nullptr;
+    return arena_ + at >= o.at && arena_ + at < o.at + o.size ? &o : nullptr;
 }
 
 std::string Memory::describe(const void *address) {

@@ -39,6 +39,10 @@ const char *name_of(Wrong what) {
         return "out of order";
     case Wrong::too_late:
         return "waits past its deadline";
+    case Wrong::aborts:
+        return "abort";
+    case Wrong::unsupported:
+        return "not supported by the checker";
     }
     return "?";
 }

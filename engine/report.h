@@ -24,6 +24,8 @@ enum class Wrong {
     unusable,     // an idle lock that cannot be taken
     out_of_order, // a first-come lock served somebody who came later
     too_late,     // a timed caller waits on though its deadline has passed
+    aborts,       // it called abort(), an assertion failed, an exception was not caught
+    unsupported,  // nothing: the code does what the checker has no model of
 };
 
 const char *name_of(Wrong what);

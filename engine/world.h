@@ -15,19 +15,28 @@ namespace ol::engine {
 using Ticks = uint64_t;
 constexpr Ticks never = UINT64_MAX;
 
-enum class Op : uint8_t { load, store, xchg, cas, add, bit_or, bit_and };
-enum class Order : uint8_t { relaxed, acquire, release, acq_rel };
+enum class Op : uint8_t { load, store, xchg, cas, add, bit_or, bit_and, bit_xor };
+enum class Order : uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
 
 constexpr bool acquires(Order o) {
-    return o == Order::acquire || o == Order::acq_rel;
+    return o == Order::acquire || o == Order::acq_rel || o == Order::seq_cst;
 }
 constexpr bool releases(Order o) {
-    return o == Order::release || o == Order::acq_rel;
+    return o == Order::release || o == Order::acq_rel || o == Order::seq_cst;
 }
 
 struct Place { // in a source file
     const char *file;
     int line;
+};
+
+// Every lock and mutant is compiled with this file: <functional> would take as long again.
+class Change {
+public:
+    virtual uint32_t of(uint32_t old) const = 0;
+
+protected:
+    ~Change() = default;
 };
 
 // A half of a word is the word's object with a width of 2 at its offset.
@@ -42,6 +51,11 @@ struct Access {
     bool is_callers = false;       // memory: of one that looks on from outside a world
     bool at_once = false;          // a store that no buffer keeps
     bool failing_acquires = false; // a cas that does not store
+    bool failing_sequential = false;
+    bool is_plain = false;    // no atomic: a data race where it conflicts without order
+    bool *spurious = nullptr; // of a weak cas, which says here that it failed without cause
+    // An exchange by what this makes of the old value; null: by `value`.
+    const Change *changes = nullptr;
 
     uint8_t *address() const { return static_cast<uint8_t *>(object) + offset; }
 };
@@ -50,6 +64,8 @@ class World {
 public:
     virtual uint64_t access(const Access &a) = 0; // the old value
     virtual void fence(Place place) = 0;
+    // One that is not sequentially consistent. A world may make it stronger.
+    virtual void light_fence(Order, Place place) { fence(place); }
 
     virtual void relax(Ticks until, Place place) = 0;
     virtual void yield(uint32_t to, Place place) = 0; // 0: to nobody in particular

@@ -103,6 +103,8 @@ uint64_t result_of(const Access &a, uint64_t old) {
         return old | a.value;
     case Op::bit_and:
         return old & a.value;
+    case Op::bit_xor:
+        return old ^ a.value;
     }
     return old;
 }
