@@ -5,10 +5,19 @@ set(suites_json "[]")
 set(least_hang 900)
 
 function(suite name)
-	cmake_parse_arguments(PARSE_ARGV 1 S "QUICK;LONG;ALONE" "SECONDS;WHAT;COMMAND" "PATHS;NEEDS;BUILD")
+	cmake_parse_arguments(PARSE_ARGV 1 S "QUICK;LONG;ALONE" "SECONDS;PARTS;WHAT;COMMAND" "PATHS;NEEDS;BUILD")
 	math(EXPR hang "10 * ${S_SECONDS}")
 	if(hang LESS least_hang)
 		set(hang ${least_hang})
+	endif()
+	if(S_COMMAND MATCHES "^pytest [^&|]*$" AND NOT S_PARTS AND NOT S_LONG)
+		math(EXPR S_PARTS "(${S_SECONDS} + 59) / 60")
+	elseif(NOT S_PARTS)
+		set(S_PARTS 1)
+	endif()
+	set(alone false)
+	if(S_ALONE)
+		set(alone true)
 	endif()
 	set(class "by path")
 	if(S_QUICK)
@@ -20,7 +29,8 @@ function(suite name)
 	# code, because CTest's report does not tell a failure from a suite that was killed, and the CPU time.
 	add_test(NAME ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
 		COMMAND timeout --kill-after=1 --signal=KILL ${hang} bash -c
-			"trap '{ echo $?; times; } >${CMAKE_BINARY_DIR}/suites/${name}.end' EXIT; ${S_COMMAND}")
+			"trap '{ echo $?; times; } >${CMAKE_BINARY_DIR}/suites/${name}.end' EXIT; \
+parts=${CMAKE_BINARY_DIR}/suites/${name}.parts; if [ -e $parts ]; then . $parts; fi; ${S_COMMAND}")
 	set_tests_properties(${name} PROPERTIES
 		COST ${S_SECONDS} RUN_SERIAL ${S_ALONE} TIMEOUT 100000
 		ENVIRONMENT "BUILD=${CMAKE_BINARY_DIR};PYTEST_ADDOPTS=--junitxml=${CMAKE_BINARY_DIR}/suites/${name}.xml;\
@@ -35,6 +45,8 @@ GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/suites/${name}/;PYTHONUNBUFFERED=1"
 		string(JSON entry SET "${entry}" ${key} "\"${${key}}\"")
 	endforeach()
 	string(JSON entry SET "${entry}" seconds ${S_SECONDS})
+	string(JSON entry SET "${entry}" parts ${S_PARTS})
+	string(JSON entry SET "${entry}" alone ${alone})
 	string(JSON entry SET "${entry}" what "\"${S_WHAT}\"")
 	string(JSON count LENGTH "${suites_json}")
 	string(JSON all SET "${suites_json}" ${count} "${entry}")

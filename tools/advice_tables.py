@@ -27,6 +27,8 @@ def _counted(those: list[Cell]) -> str:
 
 
 def _summary(situation: Situation) -> str:
+    if situation.pages:
+        return ", ".join(f"[{what}]({where})" for what, where in situation.pages.items())
     if not situation.evidence:
         return "not measured"
     if not situation.locks:

@@ -21,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import kept_json
+
 from overlock_tools.analyze.paper_claims import compared
 from overlock_tools.model.quantities import duration, factor, si
 from overlock_tools.model.results import Result, from_file
@@ -236,7 +238,7 @@ def main() -> None:
                 found[key] = shortened(result, found.get(key, {}))
     for file, found in files.items():
         if found:
-            file.write_text(json.dumps(found, indent=1) + "\n")
+            kept_json.write(file, found)
 
 
 if __name__ == "__main__":

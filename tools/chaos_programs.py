@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import kept_json
 from lock_pages import table
 
 from overlock_tools.chaos import rates
@@ -241,8 +242,8 @@ def main() -> None:
             )
             print(name, json.dumps(found["programs"][name]), flush=True)
             found["programs"] = dict(sorted(found["programs"].items()))
-            MEASURED.write_text(json.dumps(found, indent=1) + "\n")
-    MEASURED.write_text(json.dumps(found, indent=1) + "\n")
+            kept_json.write(MEASURED, found)
+    kept_json.write(MEASURED, found)
 
 
 if __name__ == "__main__":

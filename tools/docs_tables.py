@@ -23,7 +23,8 @@ import simulated_grid
 import simulated_papers
 import simulator_speed
 import survey
-from lock_pages import PROPERTIES, linked, table
+import table_sources
+from lock_pages import PROPERTIES, linked, rates, table
 
 from overlock_tools.chaos import settings as chaos
 from overlock_tools.cli.commands.tunables import WHEN
@@ -60,6 +61,10 @@ def properties_table() -> str:
         for lock in defs.load().locks.values()
     ]
     return table(["lock", *PROPERTIES], rows)
+
+
+def lock_rates(lock: str) -> str:
+    return rates(defs.load().lock(lock))
 
 
 def peers_table() -> str:
@@ -257,10 +262,12 @@ def apps_held() -> str:
 
 
 PARTS: dict[str, Callable[..., str]] = {
+    "age": table_sources.age,
     "advice": advice_tables.situations,
     "advice-gains": advice_tables.gains,
     "advice-measured": advice_tables.measured,
     "locks": locks_table,
+    "lock-rates": lock_rates,
     "properties": properties_table,
     "peers": peers_table,
     "workloads": workloads_table,

@@ -26,8 +26,10 @@ from typing import Any, NamedTuple
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "src")]
+import kept_json  # noqa: E402
+
 from overlock_tools.kernel import debsource  # noqa: E402
-from overlock_tools.modelcheck import foreign  # noqa: E402
+from overlock_tools.ordinary import wrapping  # noqa: E402
 
 FOLDER = TOP / "check/foreign"
 KNOWN = FOLDER / "results.json"
@@ -41,7 +43,8 @@ What `overlock check` found of other people's locks. [How it reads them](../chec
 says what is changed in their source and what the verdicts do not cover.
 `python tools/foreign_locks.py` makes this page; {seconds}
 In `CxA holds`, C contexts took the lock A times each, and all executions were explored; the
-number is how many there were. `open` was not exhausted, and no failure was found.
+number is how many there were. `open` was not exhausted, and no failure was found. `loops cut`:
+it holds if the [number of turns](../check.md#loops) of a loop does not matter.
 Roles are a letter for each context. `frees` fails where a release looks at the lock after it has
 let it go: Linux's rwsem does not promise that its memory may be freed then.
 
@@ -76,6 +79,13 @@ NEW = """
 
 | bug | found | with a fix of ours | what it is |
 | --- | --- | --- | --- |
+"""
+# `make docs` fills it in.
+AGE = """
+## How old these results are
+
+<!-- generated: age foreign -->
+<!-- end -->
 """
 
 
@@ -119,9 +129,7 @@ def kept(new: dict[str, Any]) -> dict[str, Any]:
         fcntl.flock(folder, fcntl.LOCK_EX)
         known = found_before()
         known |= {name: longer(known.get(name), what) for name, what in new.items()}
-        beside = KNOWN.with_suffix(".new")
-        beside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        beside.replace(KNOWN)
+        kept_json.write(KNOWN, dict(sorted(known.items())))
         return known
     finally:
         os.close(folder)
@@ -208,7 +216,7 @@ def run(lock: str, one: dict[str, Any], size: str, model: str, search: Search) -
     scenario, roles = seen(one)
     roles = roles[: int(size.split("x", maxsplit=1)[0])]
     folder = source_of(one.get("package"), search.sources)
-    file = next(path for path in FOLDER.glob(f"{lock}.*") if path.suffix in foreign.SUFFIXES)
+    file = next(path for path in FOLDER.glob(f"{lock}.*") if path.suffix in wrapping.SUFFIXES)
     if "(model)" in file.read_text():
         folder = None
     with tempfile.TemporaryDirectory() as made:
@@ -230,6 +238,8 @@ def run(lock: str, one: dict[str, Any], size: str, model: str, search: Search) -
     text = {k: result[k] for k in ("verdict", "executions", "error")}
     text["seconds"] = search.seconds
     text["notes"] = result["notes"]
+    if result["loops"]:
+        text["loops"] = [f"{loop['file']}:{loop['line']}" for loop in result["loops"]]
     text["words"] = (result["failure"] or {}).get("property", "")
     text["version"] = one.get("version") or (version(folder) if folder else "model")
     name = one.get("as", lock)
@@ -309,7 +319,8 @@ def words(result: dict[str, Any]) -> str:
     if result["verdict"] == "fails":
         return f"**FAILS**: {result['words']}"
     verb = "holds" if result["verdict"] == "holds" else "open"
-    return f"{verb} ({result['executions']:,})"
+    cut = ", loops cut" if result.get("loops") else ""
+    return f"{verb}{cut} ({result['executions']:,})"
 
 
 def limits(known: dict[str, Any]) -> str:
@@ -334,7 +345,7 @@ def page(listed: dict[str, Any], known: dict[str, Any]) -> str:
         told = [behaves(s, known.get(f"behaviour {name} {s}")) for s in BEHAVIOURS]
         lines.append(f"| `{name}` | {' | '.join(told)} |\n")
     lines += [BUGS, *(bug_row(one, known) for one in listed["bug"])]
-    lines += [NEW, *(bug_row(one, known) for one in listed["new"])]
+    lines += [NEW, *(bug_row(one, known) for one in listed["new"]), AGE]
     return "".join(lines)
 
 

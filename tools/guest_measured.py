@@ -20,6 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import kept_json
+
 from overlock_tools.model.quantities import factor, si, span
 from overlock_tools.model.results import Result, from_file
 from overlock_tools.system.errors import Fail
@@ -172,7 +174,7 @@ def main() -> None:
         sys.exit(f"no results in {sys.argv[1]}; `overlock guest matrix -o` makes them")
     known = json.loads(FILE.read_text())["loads"] if FILE.exists() else {}
     found = known | shortened([from_file(file) for file in files], *sys.argv[2:])
-    FILE.write_text(json.dumps({"loads": found}, indent=1) + "\n")
+    kept_json.write(FILE, {"loads": found})
 
 
 def about(load: Load) -> str:

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import kept_json
 from ablation import CUTS
 from diagrams import text
 from lock_pages import table
@@ -91,7 +92,7 @@ def keep(part: str, folders: list[Path]) -> None:
     results = kept.get(part, {}) | {path.stem: shortened(from_file(path)) for path in paths}
     kept[part] = {name: results[name] for name in loads.BY_NAME if name in results}
     ordered = {name: kept[name] for name in PARTS if name in kept}
-    FILE.write_text(json.dumps(ordered, indent=1) + "\n")
+    kept_json.write(FILE, ordered)
     known.cache_clear()
     if part == "gaps":
         PICTURE.write_text(frontier())

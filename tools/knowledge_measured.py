@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import kept_json
 from lock_pages import table
 
 from overlock_tools.model import defs
@@ -139,7 +140,7 @@ def measure(path: Path, minutes: float, add: bool) -> None:
     else:
         result = {**facts, "seconds": SECONDS, "predicted": predicted(), "cost": cost()}
     result["worth"] = worth(end, result.get("worth", []))
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    kept_json.write(path, result)
 
 
 # The tables.

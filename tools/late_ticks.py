@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import kept_json
 from lock_pages import table
 
 from overlock_tools.model.quantities import plain
@@ -95,4 +96,4 @@ def _shown(rates: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(measure(), indent=1) + "\n")
+    kept_json.write(FILE, measure())

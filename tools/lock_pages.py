@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A lock's page of the site: docs/locks/LOCK.md, the header comment, a hand-over and the rates."""
+"""A lock's page of the site: docs/locks/LOCK.md, the header comment, a hand-over and pictures."""
 
 import re
 from collections.abc import Callable
@@ -19,6 +19,7 @@ HANDOVER = """
 T2 is the next waiter, but it has no CPU when T1 releases. Can T3 take the lock?
 """
 MEASURED = "\n## Measured\n"
+RATES = "<!-- generated: lock-rates {} -->"
 
 
 def table(headings: list[str], rows: list[list[str]]) -> str:
@@ -78,25 +79,32 @@ def handover(lock: Lock, picture: str) -> str:
     return f"![{found[1]}](../img/locks/{lock.id}.svg)\n"
 
 
-def measured(lock: Lock) -> str:
-    """The lock's rates beside those of others, if measured."""
-    table_of_rates = results.load()
-    if not table_of_rates or lock.id not in table_of_rates.locks:
-        return "Not measured yet: run `make measured` on an idle machine.\n"
-    shown = table_of_rates.beside(lock.id)
+def rates(lock: Lock) -> str:
+    """The lock's rates beside those of others, if it was measured with them."""
+    found = results.load()
+    if not found or lock.id not in found.locks:
+        return "The measurement of all locks (`make measured`) did not have this one yet.\n"
+    shown = found.beside(lock.id)
     rows = [
-        [str(n), f"{n / table_of_rates.cpus:g}×", *(table_of_rates.text(v, n) for v in shown)]
-        for n in table_of_rates.threads
+        [str(n), f"{n / found.cpus:g}×", *(found.text(v, n) for v in shown)] for n in found.threads
     ]
     headings = ["threads", "per CPU", *(f"`{variant}`" for variant in shown)]
+    return f"{table(headings, rows)}\n{found.how()}"
+
+
+def drawn(lock: Lock, remark: str) -> str:
+    """With the picture of the rates above their table."""
+    found = results.load()
+    if not found or lock.id not in found.locks:
+        return remark
     picture = f"![{lock.id}: acquisitions per second](../img/locks/{lock.id}-rate.svg)"
-    return f"{picture}\n\n{table(headings, rows)}\n{table_of_rates.how()}\n"
+    return remark.replace(RATES.format(lock.id), f"{picture}\n\n{RATES.format(lock.id)}")
 
 
 def page(lock: Lock, written: str, picture: str) -> str:
-    """The whole page; `written` is the part by hand, and `picture` that of the hand-over."""
+    """The whole page; `written` is the one of docs/, and `picture` that of the hand-over."""
     title, rest = written.split("\n", 1)
     notes, _, remark = rest.partition(MEASURED)
     parts = (title, "", facts(lock), notes.strip(), "", "## Header comment", "", text(lock))
-    more = (HANDOVER, handover(lock, picture), MEASURED, remark.strip(), "", measured(lock))
+    more = (HANDOVER, handover(lock, picture), MEASURED, drawn(lock, remark.strip()), "")
     return "\n".join((*parts, *more))

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import kept_json
 from diagrams import text
 
 from overlock_tools.analyze.derived import View
@@ -171,7 +172,7 @@ def draw(data: Measured, lock: str) -> str:
 def main() -> None:
     FILE.parent.mkdir(exist_ok=True)
     found = shortened(from_file(Path(sys.argv[1])))
-    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    kept_json.write(FILE, found)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import kept_json
+
 from overlock_tools.system import files
 
 MEASURED = Path(__file__).parents[1] / "docs/measured/mixes.json"
@@ -24,7 +26,7 @@ def main() -> None:
     for name in sys.argv[1:]:
         result = json.loads(files.read_text(Path(name)))
         measured["loads"][_load(result)] = of_load(result)
-    MEASURED.write_text(json.dumps(measured, indent=1) + "\n")
+    kept_json.write(MEASURED, measured)
     for load, of in measured["loads"].items():
         print(f"{load}:", *said(of, measured["faster"]), sep="\n  ")
 

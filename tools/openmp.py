@@ -9,7 +9,6 @@ round runs every setting once, in random order. Ctrl-C ends it with the rounds t
 """
 
 import argparse
-import json
 import os
 import random
 import subprocess
@@ -21,8 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+import kept_json
+
 from overlock_tools.preload import config
-from overlock_tools.system import files, machine, native
+from overlock_tools.system import machine, native
 from overlock_tools.system.errors import INTERRUPTED, MISSING, Fail, say
 
 TOP = Path(__file__).resolve().parent.parent
@@ -161,7 +162,7 @@ def main() -> int:
         "threads": threads,
         "loads": loads,
     }
-    files.write(options.output, json.dumps(found, indent=1) + "\n")
+    kept_json.write(options.output, found)
     if interrupted:
         say(f"interrupted: {options.output} has {len(rounds)} of {options.rounds} rounds")
     return INTERRUPTED if interrupted else 0

@@ -33,6 +33,7 @@ from pathlib import Path
 from statistics import median
 from typing import IO, Any
 
+import kept_json
 from lock_pages import table
 
 from overlock_tools.apps import app
@@ -467,7 +468,7 @@ def main() -> None:
             )[:6000],
             flush=True,
         )
-        MEASURED.write_text(json.dumps(kept, indent=1) + "\n")
+        kept_json.write(MEASURED, kept)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import kept_json
 from lock_pages import table
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs/measured/scheduler.json"
@@ -185,7 +186,7 @@ def switches_table() -> str:
 
 def main() -> None:
     boots = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
-    MEASURED.write_text(json.dumps({"boots": boots}, indent=1) + "\n")
+    kept_json.write(MEASURED, {"boots": boots})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tables of docs/results/simulator_papers.md: what `overlock sim papers -o` wrote to FILE."""
+"""The tables of docs/results/simulator_papers.md, of what `overlock sim papers` found.
+
+    tools/simulated_papers.py RESULT.json...
+
+takes the claims of these results into docs/measured/simulator_papers.json. Claims that were not run
+again keep their numbers.
+"""
 
 import json
+import sys
 import textwrap
 from collections import Counter
 from functools import cache
@@ -10,6 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import kept_json
 from lock_pages import table
 
 from overlock_tools.simulate.papers import Verdict, number, why
@@ -25,6 +33,19 @@ NAMES = {
 SHOWN = {Verdict.HOLDS: "holds", Verdict.PARTLY: "partly", Verdict.NOT: "**not**"}
 FEW = 3  # numbers that are listed; of more, the range
 WIDTH = 120
+
+
+def taken(kept: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The kept result with the claims of the new one in their places."""
+    claims = {claim["id"]: claim for claim in new["claims"]}
+    places = {claim["id"] for claim in kept["claims"]}
+    if unknown := claims.keys() - places:
+        raise SystemExit(f"simulated_papers.py: {', '.join(sorted(unknown))}: make all anew")
+    return {
+        **kept,
+        "scenarios": kept["scenarios"] | new["scenarios"],
+        "claims": [claims.get(claim["id"], claim) for claim in kept["claims"]],
+    }
 
 
 @cache
@@ -87,3 +108,14 @@ def reasons(paper: str) -> str:
         for line in lines
     )
     return "\n".join(wrapped) + "\n"
+
+
+def main() -> None:
+    found = known()
+    for name in sys.argv[1:]:
+        found = taken(found, json.loads(Path(name).read_text()))
+    kept_json.write(FILE, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kept_json
 from lock_pages import table
 
 from overlock_tools.render import plots
@@ -163,5 +164,5 @@ def speed_table() -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--draw"]:
-        FILE.write_text(json.dumps(measure(), indent=1) + "\n")
+        kept_json.write(FILE, measure())
     PICTURE.write_text(draw(json.loads(FILE.read_text())))

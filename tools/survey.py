@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import kept_json
 from apps_measured import rounded, run_on, short
 from lock_pages import table
 
@@ -293,7 +294,7 @@ def main() -> None:
         for result in map(from_file, sorted(path.glob("*.json"))):
             name = result.kind.removeprefix("program-")
             found[name] = shortened(result, found.get(name, {}))
-    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    kept_json.write(FILE, found)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ CARRIED = (
     "liboverlock-record.so",
 )
 # They need libraries to build that nothing else needs: docs/dependencies.md
-CHECKER = ("overlock-check", "overlock-sim", "overlock-costs")
+CHECKER = ("overlock-check", "overlock-litmus", "overlock-sim", "overlock-costs")
 SOURCES = (
     "include",
     "engine",

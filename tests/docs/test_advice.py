@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """No text recommends a lock that our measurements call slower than the lock in place."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import advice_tables
 import click
 import evidence
+import judged
 import pytest
 from evidence import Called, Cell
 
@@ -264,6 +266,17 @@ def test_tune_proposes_what_the_table_does(site: tuning.Site) -> None:
 # The table itself
 
 
+SAID = ("docs/questions.md", "docs/choosing.md", "src/overlock_tools/model/advice.toml")
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_was_measured_is_not_called_unmeasured(name: str) -> None:
+    """Under a quota, among others: docs/results/judged.md."""
+    commands = [load["command"] for load in json.loads(judged.FILE.read_text())["quota"].values()]
+    assert all(" --quota " in command for command in commands)
+    assert f"{NONE_MEASURED} a quota" not in (TOP / name).read_text().lower()
+
+
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_what_is_recommended_is_faster(situation: Situation) -> None:
     if not situation.keeps:
@@ -290,9 +303,11 @@ def is_faster(situation: Situation, lock: str) -> bool:
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_every_recommendation_has_its_evidence(situation: Situation) -> None:
-    if not situation.evidence:
-        assert NONE_MEASURED in situation.words.lower()
-        assert NONE_MEASURED in situation.say.lower()
+    nothing = not situation.evidence and not situation.pages
+    for text in (situation.words, situation.say):
+        assert (NONE_MEASURED in text.lower()) == nothing
+    for where in situation.pages.values():
+        assert (TOP / "docs" / where.partition("#")[0]).exists()
     for one in situation.evidence:
         assert evidence.cells_of(one)
     commands = evidence.commands(situation)

@@ -178,6 +178,23 @@ def test_as_many_locks_are_told_as_there_are() -> None:
     assert tuple(map(int, judged.groups())) == (len(in_table - {"---", "lock"}), ours)
 
 
+def test_readme_says_of_all_locks_no_more_than_was_exhausted() -> None:
+    readme = " ".join((TOP / "README.md").read_text().split())
+    told = re.search(
+        r"in any of the (\d+) locks here\. "
+        r"It exhausted all of them for two contexts that acquire once, "
+        r"(\d+ of \d+) for two that acquire twice \(without weak memory\), and `overlock` only",
+        readme,
+    )
+    assert told
+    proof = (TOP / "docs/proof.md").read_text()
+    rows = dict(re.findall(r"^\| (\dx\d \w+) \| (\d+ of \d+) \|", proof, re.MULTILINE))
+    for model in ("sc", "tso", "c11"):
+        assert rows[f"2x1 {model}"] == f"{told[1]} of {told[1]}"
+    assert rows["2x2 sc"] == told[2]
+    assert "`overlock`, the lock of `ol_mutex_t`, is exhausted at 2x1 and nowhere beyond" in proof
+
+
 def test_files_that_the_checker_s_readme_names_exist() -> None:
     text = (TOP / "check/README.md").read_text()
     for name in re.findall(r"`(\w+\.(?:cpp|h|def|toml))`", text):

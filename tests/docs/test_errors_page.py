@@ -70,7 +70,19 @@ def a_header_with_a_mistake(folder: Path) -> Environment:
 
 @given
 def a_header_with_a_dash(folder: Path) -> Environment:
-    (folder / "my-lock.h").write_text("")
+    (folder / "my-lock.h").write_text("#include <overlock/port.h>\n")
+    return {}
+
+
+@given
+def a_file_with_other_names(folder: Path) -> Environment:
+    (folder / "mine.c").write_text("struct m { int v; };\nvoid grab(struct m *m) {}\n")
+    return {}
+
+
+@given
+def a_file_with_two_locks(folder: Path) -> Environment:
+    shutil.copy(TOP / "tests/check/ordinary/locks/two_locks.c", folder / "mine.c")
     return {}
 
 

@@ -53,13 +53,13 @@ def test_no_page_is_of_a_lock_that_is_none() -> None:
 
 def test_no_number_is_invented(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measured, "load", lambda: measured.Measured(RESULT))
-    text = lock_pages.measured(LOCKS["tas"])
+    text = lock_pages.rates(LOCKS["tas"])
     assert "| threads | per CPU | `tas` | `tas_yield` | `ticket` |" in text
     assert "| 8 | 4× | 2 M | 4 M | 150 |" in text
     assert str(RESULT["command"]) in text
-    assert "Not measured yet" in lock_pages.measured(LOCKS["mcs"])
+    assert "did not have this one yet" in lock_pages.rates(LOCKS["mcs"])
     monkeypatch.setattr(measured, "load", lambda: None)
-    assert "Not measured yet" in lock_pages.measured(LOCKS["tas"])
+    assert "did not have this one yet" in lock_pages.rates(LOCKS["tas"])
 
 
 def test_picture_has_the_lock_beside_the_others() -> None:
@@ -72,13 +72,26 @@ def test_picture_has_the_lock_beside_the_others() -> None:
 
 def test_page_has_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measured, "load", lambda: measured.Measured(RESULT))
-    written = "# tas\n\n[a](b.md)\n\n## When to use it\n\nNow.\n\n## Measured\n\nOn a Tuesday.\n"
-    text = lock_pages.page(LOCKS["tas"], written, "<svg aria-label='a hand-over'>")
+    rates = f"{lock_pages.RATES.format('tas')}\n{lock_pages.rates(LOCKS['tas'])}<!-- end -->\n"
+    written = "# tas\n\n[a](b.md)\n\n## When to use it\n\nNow.\n\n## Measured\n\nOn a Tuesday.\n\n"
+    text = lock_pages.page(LOCKS["tas"], written + rates, "<svg aria-label='a hand-over'>")
     headings = ["When to use it", "Header comment", "A hand-over", "Measured"]
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == headings
     assert text.startswith("# tas\n\nTest-and-set")
     assert "![a hand-over](../img/locks/tas.svg)" in text
-    assert text.index("On a Tuesday.") < text.index("| threads |")
+    parts = [text.index(part) for part in ("On a Tuesday.", "tas-rate.svg", "| threads |")]
+    assert parts == sorted(parts)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_page_has_the_rates_of_its_lock(lock: str) -> None:
+    """Below its heading, not only on the site."""
+    text = page(lock).read_text()
+    below = text[text.index("\n## Measured\n") :]
+    assert f"{lock_pages.RATES.format(lock)}\n" in below
+    known = measured.load()
+    assert known
+    assert ("| threads | per CPU |" in below) == (lock in known.locks)
 
 
 def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +107,6 @@ def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "argv", ["measured.py", str(result)])
     measured.load.cache_clear()
     measured.main()
-    assert lock_pages.measured(LOCKS["tas"]).count("\n| ") == 4
+    assert lock_pages.rates(LOCKS["tas"]).count("\n| ") == 3
     assert measured.FILE.stat().st_size < result.stat().st_size / 3
     measured.load.cache_clear()

@@ -39,7 +39,7 @@ def run(folder: Path, suites: str, *args: str) -> subprocess.CompletedProcess[st
 
 
 def word(done: subprocess.CompletedProcess[str], name: str) -> str:
-    (found,) = re.findall(rf"^{name} +(\w+|not run) +[\d.]+ s ", done.stdout, re.MULTILINE)
+    (found,) = re.findall(rf"^{name} +(\w+|not run) +all +[\d.]+ s ", done.stdout, re.MULTILINE)
     return str(found)
 
 
@@ -148,14 +148,104 @@ def test_cpu_time_is_that_of_bash_and_its_children(gate: Any, text: str, seconds
     assert gate.cpu_seconds(text) == seconds
 
 
-def names(gate: Any, changed: list[str] | None, *args: str) -> list[str]:
-    def one(name: str, paths: str = "", *, quick: bool = False, long: bool = False) -> object:
-        return gate.Suite(name, "w", 1, quick, long, 900, tuple(paths.split()), (), ())
-
-    suites = [one("quick", quick=True), one("lib", "lib include"), one("years", long=True)]
+def chosen(
+    gate: Any,
+    suites: list[Any],
+    changed: list[str] | None,
+    *args: str,
+    part: float = 0,
+    commit: str = "c0ffee",
+) -> dict[str, list[int]]:
     gate.changed = lambda: changed
-    options = argparse.Namespace(only=None, all="all" in args, long="long" in args)
-    return [suite.name for suite in gate.chosen(suites, options)[0]]
+    gate.git = lambda *_: commit
+    options = argparse.Namespace(only=None, minutes=8, slice=part)
+    options.all, options.long = "all" in args, "long" in args
+    return {suite.name: parts for suite, parts in gate.chosen(suites, options).parts.items()}
+
+
+def names(gate: Any, changed: list[str] | None, *args: str) -> list[str]:
+    suites = [
+        gate.Suite(name="quick", what="w", seconds=1, quick=True),
+        gate.Suite(name="lib", what="w", seconds=1, paths=("lib", "include")),
+        gate.Suite(name="years", what="w", seconds=1, long=True),
+    ]
+    return [*chosen(gate, suites, changed, *args)]
+
+
+def many(gate: Any) -> list[Any]:
+    """An hour of suites for lib, and two long ones."""
+    short = [
+        gate.Suite(name=f"s{n}", what="w", seconds=240, parts=4, paths=("lib",)) for n in range(30)
+    ]
+    long = [gate.Suite(name="heavy", what="w", seconds=3600, parts=12, long=True)]
+    return [*short, *long, gate.Suite(name="whole", what="w", seconds=3600, long=True)]
+
+
+def seconds(gate: Any, suites: list[Any], parts: dict[str, list[int]]) -> float:
+    return float(sum(one.seconds_of(len(parts.get(one.name, []))) for one in suites))
+
+
+def test_what_a_change_touches_fits_in_the_time(gate: Any) -> None:
+    suites = many(gate)
+    found = chosen(gate, suites, ["lib/park.c"])
+    assert 7 * 60 < seconds(gate, suites, found) <= 8 * 60
+    assert not {"heavy", "whole"} & found.keys()
+    assert all(sorted(set(parts)) == parts for parts in found.values())
+
+
+def test_another_commit_runs_others_and_in_time_all_run(gate: Any) -> None:
+    suites = many(gate)
+    ran: set[tuple[str, int]] = set()
+    for commit in range(300):
+        found = chosen(gate, suites, ["lib/park.c"], part=5, commit=str(commit))
+        assert seconds(gate, suites, found) <= (8 + 5) * 60
+        ran |= {(name, part) for name, parts in found.items() for part in parts}
+    known = {(one.name, part) for one in suites for part in range(one.parts)}
+    assert known - ran == {("whole", 0)}  # it does not fit into five minutes
+
+
+def test_a_slice_is_of_all_that_does_not_run_anyway(gate: Any) -> None:
+    suites = many(gate)
+    ran = chosen(gate, suites, ["docs/run.md"], part=5)
+    assert ran
+    assert 4 * 60 < seconds(gate, suites, ran) <= 5 * 60
+
+
+def test_a_suite_that_runs_alone_takes_the_time_of_two(gate: Any) -> None:
+    one = gate.Suite(name="s", what="w", seconds=60, alone=True)
+    assert (one.seconds_of(1), gate.AT_ONCE) == (60, 2)
+
+
+def test_only_the_chosen_parts_run_and_this_is_said(
+    gate: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 20 tests the first and third of four parts, by a plain command and by pytest."""
+    (tmp_path / "tests").mkdir()
+    for name in ("conftest.py", "parts.py"):
+        (tmp_path / "tests" / name).write_text((TOP / "tests" / name).read_text())
+    test = tmp_path / "tests/test_x.py"
+    test.write_text("import pytest\n@pytest.mark.parametrize('n', range(20))\n")
+    with test.open("a") as file:
+        file.write(f"def test_x(n): open({str(tmp_path / 'ran')!r}, 'a').write(f'{{n}} ')\n")
+    command = (
+        f"echo \\$OVERLOCK_PARTS && cd {tmp_path} && PYTHONPATH=. pytest -p no:cacheprovider tests"
+    )
+    suites = suite("s", command, flags="PARTS 4")
+    configured(tmp_path, suites)
+    build = tmp_path / "build"
+    (loaded,) = gate.load(build)
+    (build / "suites").mkdir()
+    gate.divide(build, gate.Chosen("", {loaded: [0, 2]}))
+    gate.run(gate.ctest(build, [loaded], None))
+    assert [int(n) % 4 for n in (tmp_path / "ran").read_text().split()] == [0, 2] * 5
+    (case,) = gate.cases(build / gate.JUNIT, "testcase")
+    done = gate.outcome(loaded, 2, case, build / "suites/s.end", late=False)
+    assert (done.word, done.output.split("\n")[0]) == ("passed", "0 2")
+    left = gate.left_out([loaded], gate.Chosen("", {loaded: [0, 2]}))
+    assert [*left] == ["run in part, for more does not fit in the time; --only NAME runs all: s"]
+    capsys.readouterr()
+    assert gate.report([done], 0, 1, []) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed; 1 of them only in part"
 
 
 def test_the_change_selects_the_longer_suites(gate: Any) -> None:
@@ -214,7 +304,7 @@ def test_needs_and_programs_come_before_the_suites(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     def one(needs: tuple[str, ...], build: tuple[str, ...]) -> object:
-        return gate.Suite("s", "w", 1, True, False, 900, (), needs, build)
+        return gate.Suite(name="s", what="w", seconds=1, needs=needs, build=build)
 
     gate.prepare(tmp_path / "b", [one((), ())])
     assert not calls.exists()

@@ -29,7 +29,7 @@ def debian(packages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
         ("overlock run --counters -- true 2>&1", "acquisitions"),
         ("overlock doctor --seconds 1", "knowledge"),
         ("overlock tune -- true", "there is nothing to tune"),
-        ("overlock check mcs --size 2x1 --no-cache", "exhausted: holds"),
+        ("overlock check mcs --size 2x1 --no-cache || [ $? = 4 ]", "exhausted: holds"),
         ("man -w overlock-run 2>/dev/null || ls /usr/share/man/man1", "overlock-run.1.gz"),
     ],
 )
@@ -53,7 +53,7 @@ def test_what_is_missing_is_named(debian: Debian, command: str, said: str) -> No
 def test_a_lock_of_ones_own_is_checked_with_a_compiler(debian: Debian) -> None:
     debian.says("apt-get install -y -qq --no-install-recommends g++")
     debian.says("overlock new own --dir /tmp")
-    assert "holds" in debian.says("overlock check /tmp/own.h --size 2x1 --no-cache")
+    assert "holds" in debian.says("overlock check /tmp/own.h --no-cache || [ $? = 3 ]")
 
 
 def test_a_header_that_needs_the_library_finds_its_package(debian: Debian) -> None:

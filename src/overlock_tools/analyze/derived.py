@@ -166,10 +166,24 @@ class View:
         }
 
     def best(self, variants: list[str], threads: list[int]) -> str | None:
-        """The variant with the greatest geometric mean of rates over `threads`."""
-        means = {v: self._mean_rate(v, threads) for v in variants}
+        """The variant with the greatest geometric mean of rates over `threads`; it works."""
+        means = {v: self._mean_rate(v, threads) for v in variants if self.works(v, threads)}
         known = {v: mean for v, mean in means.items() if mean is not None}
         return max(known, key=known.__getitem__) if known else None
+
+    def works(self, variant: str, threads: Iterable[int]) -> bool:
+        """Neither wrong anywhere, nor fast there because threads starve."""
+        return variant not in self.wrong and not any(self.starves(variant, n) for n in threads)
+
+    @cached_property
+    def wrong(self) -> set[str]:
+        cells = {cell.variant for cell in self.result.cells if cell.wrong}
+        return cells | {entry.variant for entry in self.result.hung}
+
+    def starves(self, variant: str, threads: int) -> bool:
+        """In every round a thread had no turn at all."""
+        cells = [cell for cell in self.cells(variant, threads) if cell.per_thread]
+        return bool(cells) and all(min(cell.per_thread) == 0 for cell in cells)
 
     def _mean_rate(self, variant: str, threads: list[int]) -> float | None:
         """Logarithm of the geometric mean; None unless the variant ran at all of them."""
@@ -216,9 +230,20 @@ class View:
         return found
 
     @cached_property
+    def all_collapsed(self) -> dict[int, float]:
+        """Where even the best rate is far below the best with a thread on each CPU: its share."""
+        full = max((n for n in self.fitting if n > 1), default=None)
+        if full is None:
+            return {}
+        shares = {n: self.top_rate(n) / (self.top_rate(full) or math.inf) for n in self.over}
+        return {n: share for n, share in shares.items() if share < COLLAPSED}
+
+    @cached_property
     def judgements(self) -> list[Judgement]:
         """The best lock against the best peer: at each number of threads, then over all of them."""
-        return judge(replace(self.result, threads=self.judged))
+        works = [v for v in self.variants if self.works(v, self.judged)]
+        peers = [v for v in self.result.peers if v in works]
+        return judge(replace(self.result, threads=self.judged, variants=works, peers=peers))
 
     @cached_property
     def fallen(self) -> list[str]:

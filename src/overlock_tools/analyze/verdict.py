@@ -70,7 +70,7 @@ def _summary(view: View) -> list[str]:
     said = [f"WRONG: {line}." for line in result.wrong()] + few_rounds(view)
     if result.of_program:
         return said + _about_program(view)
-    said += too_short(view) + about_rates(view) + _about_peers(view)
+    said += starving(view) + too_short(view) + about_rates(view) + _about_peers(view)
     abouts = (about_one_copy, about_latency, about_gap)
     return said + [lines[0] for about in abouts if (lines := about(view))]
 
@@ -108,8 +108,39 @@ def few_rounds(view: View) -> list[str]:
         return []
     return [
         f"{rounds} round{'s' if rounds > 1 else ''}: too few for {100 * CONFIDENCE:g} % "
-        "intervals, so the report calls no lock faster or slower."
+        "intervals, so no difference is proven.",
+        *_far_apart(view, rounds),
     ]
+
+
+def _far_apart(view: View, rounds: int) -> list[str]:
+    """What even few rounds do not leave open: tenfold, and no overlap of any two rounds."""
+    top, known = view.best_of_all, view.known("rate", view.at)
+    if not top or top not in known or view.at not in view.judged:
+        return []
+    best_one = known[top]
+    apart = [
+        f"{variant} ({_fold(best_one.least, one.most)})"
+        for variant, one in known.items()
+        if variant != top and one.most < COLLAPSED * best_one.least
+    ]
+    if not apart:
+        return []
+    each = "in each of them" if rounds > 1 else "in it; repeat it"
+    return [f"Far below {top} {each}, {at([view.at])}: {shortened(apart)}."]
+
+
+def _fold(more: float, less: float) -> str:
+    return f"at least {more / less:,.0f}× less" if less else "nothing done"
+
+
+def starving(view: View) -> list[str]:
+    """They may have the highest rate, and are not called the best."""
+    found = {v: [n for n in view.threads if view.starves(v, n)] for v in view.variants}
+    words = [f"{variant} (at {counts(n)})" for variant, n in found.items() if n]
+    if not words:
+        return []
+    return [f"Not taken for the best, for in every round a thread had no turn: {shortened(words)}."]
 
 
 def too_short(view: View) -> list[str]:
@@ -135,10 +166,14 @@ def _absence(view: View, threads: int) -> float | None:
 
 def _about_collapse(view: View) -> list[str]:
     cpus, found = view.result.cpus, view.collapsed
+    if fallen := view.all_collapsed:
+        return _about_all(view, fallen)
     if not found:
+        unknown = " Whether all of them did is unknown: measure as many threads as CPUs, too."
+        known = any(n > 1 for n in view.fitting)
         return [
-            f"No lock collapsed {at(view.over)} on {cpus} CPUs: every lock reached at least "
-            f"{COLLAPSED:.0%} of the best lock's rate."
+            f"No lock collapsed beside the best {at(view.over)} on {cpus} CPUs: every lock reached "
+            f"at least {COLLAPSED:.0%} of the best lock's rate.{'' if known else unknown}"
         ]
     everywhere = [variant for variant, n in found.items() if n == view.over]
     somewhere = [f"{variant} (at {counts(n)})" for variant, n in found.items() if n != view.over]
@@ -151,6 +186,18 @@ def _about_collapse(view: View) -> list[str]:
     )
     unsteady = [v for v, where in found.items() if any(not view.always_low(v, n) for n in where)]
     return [said, f"Not in every round: {shortened(unsteady)}."] if unsteady else [said]
+
+
+def _about_all(view: View, fallen: dict[int, float]) -> list[str]:
+    """The best of locks that all collapsed is no good lock."""
+    full = max(view.fitting)
+    shares = listed([f"{share:.2%} at {n}" for n, share in fallen.items()])
+    said = (
+        f"Every lock collapsed {at([*fallen])}: of the best rate {at([full])}, the best has "
+        f"{shares}."
+    )
+    others = [*view.collapsed]
+    return [said, f"Far behind even that: {shortened(others)}."] if others else [said]
 
 
 def _about_cures(view: View) -> list[str]:

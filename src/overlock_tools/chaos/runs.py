@@ -20,6 +20,7 @@ from overlock_tools.chaos.settings import Settings, without_ours
 from overlock_tools.preload import interpose
 from overlock_tools.preload.starting import starting
 from overlock_tools.system import native
+from overlock_tools.system.repeated import Input
 from overlock_tools.system.text import printable
 
 PASSED = "passed"
@@ -94,6 +95,7 @@ class Program:
     args: tuple[str, ...]  # its name first
     plain: Mapping[str, str]  # the environment without our library
     ours: Mapping[str, str]  # and with it
+    given: Input = field(default_factory=Input)
 
     @classmethod
     def prepare(cls, command: Sequence[str], told: Mapping[str, str] | None = None) -> "Program":
@@ -114,8 +116,8 @@ class Program:
             if settings:
                 told = settings.variables() | {"OVERLOCK_CHAOS_RECORDS": str(records)}
                 variables = {**self.ours, **told}
-            with open(Path(folder) / "output", "w+b") as output:
-                how, seconds = self._run(variables, output.fileno(), timeout)
+            with open(Path(folder) / "output", "w+b") as output, self.given.run() as read:
+                how, seconds = self._run(variables, read, output.fileno(), timeout)
                 output.seek(max(0, os.fstat(output.fileno()).st_size - TAIL))
                 lines = _last_lines(output.read())
             found = record.read(records) if settings else Recorded({}, Counter())
@@ -124,7 +126,7 @@ class Program:
         return Run(seed, how, seconds, lines, found.sites, stuck)
 
     def _run(
-        self, variables: Mapping[str, str], output: int, timeout: float | None
+        self, variables: Mapping[str, str], read: int, output: int, timeout: float | None
     ) -> tuple[str, float]:
         began = time.monotonic()
         with starting(self.path):
@@ -132,7 +134,7 @@ class Program:
                 self.args,
                 executable=Path(self.path).absolute(),
                 env=variables,
-                stdin=subprocess.DEVNULL,
+                stdin=read,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,

@@ -6,19 +6,22 @@ import os
 import pkgutil
 import sys
 from difflib import get_close_matches
+from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from overlock_tools import __version__
 from overlock_tools.cli import commands
+from overlock_tools.system import native
 from overlock_tools.system.errors import INTERRUPTED, MISSING, USAGE, Fail, say
 
-# The Debian package depends on click and rich alone. By module: the package that has it.
+# What the Debian package only suggests, or pip installs as an extra. By module: how to get it.
 NOT_IN_DEBIAN = "(not in Debian; `pip install .` in overlock's sources brings it)"
 OPTIONAL = {
     "numpy": "python3-numpy",
-    "matplotlib": "python3-matplotlib",
+    "distributed": "python3-distributed; with pip: overlock-tools[cluster]",
+    "matplotlib": "python3-matplotlib; with pip: overlock-tools[plots]",
     "hdrh": f"hdrhistogram {NOT_IN_DEBIAN}",
     "jsonschema": "python3-jsonschema",
     "tree_sitter": f"tree-sitter {NOT_IN_DEBIAN}",
@@ -50,13 +53,33 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or ctx.resilient_parsing:
+        return
+    click.echo(f"overlock, version {__version__}")
+    click.echo(f"command:  {Path(sys.argv[0]).absolute()}, with {native.PACKAGE}")
+    try:
+        missing = ", ".join(native.missing())
+        click.echo(f"programs: {native.folder()}" + (f"; not built: {missing}" if missing else ""))
+    except Fail as error:
+        click.echo(f"programs: none; {error.message}")
+    ctx.exit()
+
+
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 success, 1 failure, 2 bad usage, 3 something needed is missing, "
     "130 interrupted.",
 )
-@click.version_option(__version__, prog_name="overlock")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=version,
+    help="Show the version and where this command and its programs are, and exit.",
+)
 def cli() -> None:
     """Spinlocks that keep working when threads or vCPUs outnumber the CPUs.
 

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from overlock_tools.model import defs
+from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 
 Command = Callable[..., int]
@@ -24,6 +25,31 @@ class Within(click.FloatRange):
         if math.isnan(number):
             self.fail(f"nan is not in the range from {self.min:g} to {self.max:g}.", param, ctx)
         return number
+
+
+class Output(click.Path):
+    """A file that is written; `-` is standard output."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=True, path_type=Path)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        return files.chosen(str(super().convert(value, param, ctx)))
+
+
+class Folder(click.Path):
+    """One that results are written to."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value == "-":
+            self.fail("`-` is standard output; give a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUTPUT, FOLDER = Output(), Folder()
 
 
 def together(*options: Option) -> Option:
@@ -63,7 +89,7 @@ TUNABLES = completing(lambda: defs.load().tunables)
 
 
 def file(name: str, what: str, key: str = "json_file", metavar: str | None = None) -> Option:
-    return click.option(name, key, type=click.Path(path_type=Path), metavar=metavar, help=what)
+    return click.option(name, key, type=OUTPUT, metavar=metavar, help=what)
 
 
 def baseline(lock: str, complete: Any = LOCKS) -> Option:
@@ -122,7 +148,7 @@ def folder(what: str, default: str | None = None) -> Option:
     return click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         help=what,
         **({"default": Path(default), "show_default": True} if default else {"required": True}),
     )

@@ -201,17 +201,21 @@ def scheduler(w: World) -> Found:
     "slice",
     "scheduler",
     "time slice",
-    how="sched_getattr(2), se.slice in /proc/self/sched, base_slice_ns in debugfs",
+    how="sched_getattr(2) once the caller's own length is given up, se.slice in /proc/self/sched, "
+    "base_slice_ns in debugfs",
     means="a preempted holder is off its CPU for at least about this long per thread ahead",
 )
 def time_slice(w: World) -> Found:
     try:
-        ns = int(w.probe.get("slice", "now_ns"))
+        part = w.probe.part("slice")
     except Unknown:
-        ns = 0
+        part = {}
+    here = int(part.get("now_ns", 0))
     shown = fields(w.tree.read_or("/proc/self/sched")).get("se.slice", "").lstrip(": ")
-    ns = ns or int(shown or 0) or int(w.tree.read("/sys/kernel/debug/sched/base_slice_ns"))
-    return Found(ns, f"{ns / 1e6:g} ms")
+    ns = int(part.get("kernel_ns", 0)) or here or int(shown or 0)
+    ns = ns or int(w.tree.read("/sys/kernel/debug/sched/base_slice_ns"))
+    own = f"; whoever started this asked for {here / 1e6:g} ms" if here not in (0, ns) else ""
+    return Found(ns, f"{ns / 1e6:g} ms{own}")
 
 
 @fact(

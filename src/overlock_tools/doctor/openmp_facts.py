@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from overlock_tools.doctor.fact import Found, World, fact
 from overlock_tools.doctor.load_facts import cpus_usable
+from overlock_tools.doctor.native_facts import hle, rtm
 from overlock_tools.doctor.process_facts import GNU, INTEL, LLVM, environment, known_libraries
 from overlock_tools.model import defs, traits
 from overlock_tools.system.errors import Fail
@@ -40,14 +41,15 @@ QUEUING = Kind("queuing", 1, True, YIELDS)
 KINDS = (  # in the order in which the runtime compares
     Kind("tas", 2, False, YIELDS),
     Kind("testandset", 2, False, YIELDS),
-    Kind("futex", 1, False, "waiters sleep"),
+    Kind("futex", 1, False, "waiters sleep; each release yields while threads outnumber CPUs"),
     Kind("ticket", 2, True, YIELDS),
     QUEUING,
     Kind("queue", 1, True, YIELDS),
     Kind("drdpaticket", 1, True, YIELDS),
 )
-# As the CPU has them: transactions, and the queuing lock or a test-and-set lock when they abort.
-TRANSACTIONS = ("adaptive", "rtmqueuing", "rtmspin", "hle")
+# With transactions; on a CPU that has none the runtime takes the queuing lock, and says so.
+TRANSACTIONS = ("adaptive", "rtmqueuing", "rtmspin")
+HLE = Kind("hle", 1, False, "waiters only spin: without transactions it is a test-and-set lock")
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,20 @@ def _runtimes(w: World) -> list[str]:
     raise Unknown("it has loaded no OpenMP runtime")
 
 
-def _kind(setting: str) -> Kind:
+def _kind(w: World, setting: str) -> Kind:
     said = re.sub(r"[ _-]", "", setting.lower())
+    if said and HLE.name.startswith(said):
+        return _unless(setting, bool(hle(w).value), HLE)
     if said and any(name.startswith(said) for name in TRANSACTIONS):
-        raise Unknown(f"KMP_LOCK_KIND={setting} depends on the CPU's transactions")
+        return _unless(setting, rtm(w).value == "works", QUEUING)
     fits = (one for one in KINDS if len(said) >= one.least and one.name.startswith(said))
     return next(fits, QUEUING)  # as the runtime does, with a warning
+
+
+def _unless(setting: str, has_transactions: bool, kind: Kind) -> Kind:
+    if has_transactions:
+        raise Unknown(f"KMP_LOCK_KIND={setting} depends on whether its transactions commit")
+    return kind
 
 
 def _served(w: World, runtime: str, variables: dict[str, str]) -> bool:
@@ -105,7 +115,7 @@ def _lock(w: World, runtime: str, variables: dict[str, str]) -> Lock:
     if runtime == GNU:
         return MUTEX
     setting = variables.get("KMP_LOCK_KIND", "")
-    kind = _kind(setting)
+    kind = _kind(w, setting)
     return Lock(kind.fifo, f"{kind.name}{'' if setting else ', the default'} ({kind.words})")
 
 

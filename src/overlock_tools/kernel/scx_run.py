@@ -184,8 +184,18 @@ def measured(
     return rows, counted
 
 
+def _range(rates: Sequence[float]) -> str:
+    return f"   ({min(rates):,.0f} - {max(rates):,.0f})" if len(rates) > 1 else ""
+
+
 def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[str, Any]) -> None:
     out = terminal()
+    if (rounds := options["rounds"]) == 1:
+        out.print(
+            "1 round: no range is known, so differences may be chance; repeat with --rounds 5"
+        )
+    else:
+        out.print(f"Medians of {rounds} rounds; in parentheses the least and the most rate.")
     programs = options["programs"]
     what, unit = ("program", "operations/s") if programs else ("lock", "acquisitions/s")
     lock = max(len(what), *(len(key[0]) for key in rows))
@@ -205,7 +215,7 @@ def _show(rows: Rows, counted: dict[str, list[dict[str, Any]]], options: dict[st
                 out.print(
                     f"{name:{lock}}  {threads:7}  {under:{wide}}  "
                     f"{statistics.median(row.rates):14,.0f} {statistics.median(row.p99_us):10,.1f}"
-                    f"   {statistics.median(row.jain):.2f}{events}"
+                    f"   {statistics.median(row.jain):.2f}{_range(row.rates)}{events}"
                 )
     for under, times in counted.items():
         ended = sum(told["taken"] + told["broken"] for told in times)

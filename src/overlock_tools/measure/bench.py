@@ -63,7 +63,7 @@ class Asked:
         found: dict[str, Path] = {}
         for name in (*self.names, self["baseline"]):
             path = Path(name.partition("@")[0])
-            if header_locks.is_header(path.name):
+            if header_locks.is_file(path.name):
                 other = found.setdefault(header_locks.lock_id(path), path)
                 if other.resolve() != path.resolve():
                     raise Fail(
@@ -87,7 +87,7 @@ def _named(lock: str) -> str:
     """A header by the id that its lock has: mine@tau=0 of ./mine.h@tau=0."""
     name, at, settings = lock.partition("@")
     return (
-        (header_locks.lock_id(Path(name)) if header_locks.is_header(name) else name) + at + settings
+        (header_locks.lock_id(Path(name)) if header_locks.is_file(name) else name) + at + settings
     )
 
 

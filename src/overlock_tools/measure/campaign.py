@@ -157,7 +157,7 @@ def run_one(
         return finish(job, console, (None if kept_whole else file, written[1]), False, show)
 
     def save() -> None:
-        if file:
+        if file and not files.is_stream(file):  # which would have all of them
             files.write(file, result.partial_json())
 
     with deferred():

@@ -1,21 +1,43 @@
 # SPDX-License-Identifier: MIT
-"""Locks from outside the tree: `--lock ./mine.h` compiles the header into a table of functions."""
+"""Locks from outside the tree: `--lock ./mine.h` compiles the header into a table of functions.
+
+A header is for the platform layer; ordinary locks of other files are only measured.
+"""
 
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
+from overlock_tools.ordinary import natively, wrapping
 from overlock_tools.system import native
 from overlock_tools.system.errors import MISSING, Fail
 
+# Every basic block calls check/coverage.cpp, which a tail call would hide.
+TRACED = ("-fsanitize-coverage=trace-pc", "-fno-optimize-sibling-calls")
+# GCC's: no block is merged with that of another source line, or split.
+UNMERGED = (
+    "-fno-crossjumping",
+    "-fno-ipa-icf",
+    "-fno-partial-inlining",
+    "-fno-thread-jumps",
+    "-fno-tree-tail-merge",
+)
+
 
 def is_header(name: str) -> bool:
-    return name.endswith(".h")
+    return name.endswith(".h") and not wrapping.is_ordinary(name)
+
+
+def is_file(name: str) -> bool:
+    """A header, or a file with an ordinary lock."""
+    return is_header(name) or wrapping.is_ordinary(name)
 
 
 def lock_id(header: Path) -> str:
     """The lock's id: the header's name."""
+    if wrapping.is_ordinary(str(header)):
+        return natively.lock_id(header)
     if not header.is_file():
         raise Fail(f"{header} does not exist; --lock expects a lock's name or a header")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", header.stem):
@@ -25,6 +47,10 @@ def lock_id(header: Path) -> str:
 
 def compile_lock(header: Path, folder: Path, counted: bool = False) -> Path:
     """Compiles the header into `folder`; the .so exports ol_ops_<id>."""
+    if wrapping.is_ordinary(str(header)):
+        if counted:
+            raise Fail(f"--counters: {header} has no counters; expected a lock of ours or a header")
+        return natively.compile_lock(header, folder)
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         raise Fail("a lock from a header needs a C compiler; install gcc", MISSING)
@@ -47,6 +73,8 @@ def compile_subject(header: Path, folder: Path) -> Path:
     options = [
         *("-std=c++20", "-DOL_PORT_SIM", f"-I{unit.parent.parent}", f"-I{include}"),
         f"-DOL_SUBJECT={lock_id(header)}",
+        *("-g", *TRACED),
+        *(() if "clang" in Path(compiler).resolve().name else UNMERGED),
     ]
     return _compile(header, folder, [compiler, *options], unit)
 

@@ -138,8 +138,10 @@ def cell_of(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
 def loaded_headers(headers: Sequence[Path], counted: bool) -> Iterator[list[str]]:
     """Compiles headers for as long as the context lasts; gives the --lock-so options."""
     with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
-        yield [
-            f"--lock-so={header_locks.lock_id(header)}="
-            f"{header_locks.compile_lock(header, Path(folder), counted)}"
-            for header in headers
-        ]
+        found = []
+        for number, header in enumerate(headers):
+            place = Path(folder) / str(number)
+            place.mkdir()
+            made = header_locks.compile_lock(header, place, counted)
+            found.append(f"--lock-so={header_locks.lock_id(header)}={made}")
+        yield found

@@ -212,10 +212,10 @@ def _finding(
     ours, theirs = pairs[best]
     ratio = stats.ratio(halves(ours)[1], halves(theirs)[1])
     text, interval = quantities.ratio_text(ratio)
-    if not interval:
-        how_sure = ", with too few rounds for an interval"
-    elif ratio.low is not None and ratio.low > 1:
-        how_sure = f" ({interval})"
-    else:
-        how_sure = f" ({interval}), no significant difference"
-    return f"{where}{name}={value} is best: {text} the default{how_sure}."
+    if ratio.low is not None and ratio.low > 1:
+        return f"{where}{name}={value} is best: {text} the default ({interval})."
+    how_sure = f" ({interval})" if interval else ", with too few rounds for an interval"
+    return (
+        f"{where}no value of {name} is proven to be better than the default; {value} had the "
+        f"highest rate: {text} the default{how_sure}."
+    )

@@ -47,6 +47,7 @@ class Situation:
     alternatives: Mapping[str, str] = field(default_factory=dict)
     gain: Gain | None = None
     evidence: tuple[Evidence, ...] = ()
+    pages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def keeps(self) -> bool:

@@ -8,9 +8,14 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar
 
+from overlock_tools.ordinary import wrapping
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 
+ORDINARY = (
+    "only `overlock check` and `overlock bench` take a lock with functions of its own; others need "
+    "one for the platform layer: `overlock new mine` writes mine.h"
+)
 T = TypeVar("T")
 ELIDES = "rtm"  # the family of peers that elide by transactions
 
@@ -117,6 +122,8 @@ def known(table: Mapping[str, T], name: str, kind: str, where: str) -> T:
     """The entry of that name, or one line that says which name is nearest."""
     if name in table:
         return table[name]
+    if kind.endswith("lock") and wrapping.is_ordinary(name):
+        raise Fail(f"{name}: {ORDINARY}")
     near = get_close_matches(name, table, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise Fail(f"unknown {kind} {name!r}; {hint}{where}")

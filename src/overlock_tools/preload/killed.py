@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The report of a program that was killed before it could write one, made of its records."""
+"""The report of a program that ended before it could write one, made of its records.
+
+By a signal, by _exit(), or because it has become a program that does not count: by exec.
+"""
 
 import json
 from collections.abc import Iterator
@@ -8,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools.model import defs
-from overlock_tools.preload import live
+from overlock_tools.preload import live, settings
 from overlock_tools.system import files
+from overlock_tools.system.errors import say
 
 LOOK_S = 0.5  # how often for the places of new calls, which a killed program cannot tell
 
@@ -62,15 +66,25 @@ def _sites(reader: live.Reader, pid: int, lock: str) -> Iterator[dict[str, Any]]
 
 
 def report(reader: live.Reader, pid: int, lock: str) -> dict[str, Any]:
-    """As schema/run.json has it, without what only the program itself knew."""
-    reader.totals()  # whether slices are known
+    """As schema/run.json has it, without what only the program itself knew. After totals()."""
     sites = {"version": 2, "missed": 0, "sites": [*_sites(reader, pid, lock)]}
     return {"lock": lock, "pid": pid, "ended": False, "rules": [], "left": {}, "sites": sites}
 
 
+def of_others(reader: live.Reader, own: int, program: str) -> str:
+    """What processes counted that the program started; empty if that is nothing."""
+    counts: dict[int, int] = {}
+    for (pid, _), counted in reader.totals().items():
+        if pid != own:
+            counts[pid] = counts.get(pid, 0) + counted["ACQUIRE"]
+    n = sum(counts.values())
+    processes = f"{len(counts)} processes" if len(counts) > 1 else "a process"
+    return f"{n} acquisitions of {processes} that {program} started" if n else ""
+
+
 @dataclass
 class Witness:
-    """Reports for a program that a signal ends."""
+    """Reports for a program that has not, and says what no report has."""
 
     reader: live.Reader
     pid: int
@@ -78,18 +92,71 @@ class Witness:
     lock: str
     output: Path | None
     rows: int
+    is_disabled: bool = False  # by OVERLOCK_DISABLE: nothing is to be counted
+
+    def __post_init__(self) -> None:
+        if self.reports_each():
+            self.reader.before_removal = self._report_other
+
+    def reports_each(self) -> bool:
+        return self.output is not None and settings.PID in self.output.name
 
     def tick(self) -> None:
         self.reader.totals()
 
     def end(self, code: int) -> None:
-        if code >= 0:
-            return  # the program has reported, or chose not to
-        if self.output:
-            made = report(self.reader, self.pid, self.lock)
-            files.write(self.output, json.dumps(made, indent=1) + "\n")
+        if self.is_disabled:
             return
-        title = f"{self.program} under {self.lock}, ended by signal {-code}"
+        found = self.reader.totals()
+        images = self.reader.images(self.pid)
+        if not images:
+            self._say_why()
+        elif not self.reader.has_reported(self.pid):
+            self._report(f"signal {-code}" if code < 0 else "_exit() or exec")
+        elif earlier := self._counted(images[:-1]):
+            say(
+                f"the report of {self.program} lacks {earlier} acquisitions of the programs that "
+                "its process was before, until exec"
+            )
+        if self.reports_each():
+            for pid in sorted({pid for pid, _ in found} - {self.pid}):
+                self._report_other(pid)
+        else:
+            self._say_of_others()
+        if self.output and self.output.parent == self.reader.folder and self.output.exists():
+            files.write(files.STDOUT, self.output.read_bytes())
+
+    def _report_other(self, pid: int) -> None:
+        """Of a process that it started, and that did not write its report."""
+        if self.reader.images(pid) and not self.reader.has_reported(pid):
+            self._write(pid)
+
+    def _say_of_others(self) -> None:
+        """That it started: they write no report unless the name of the file has %p."""
+        if others := of_others(self.reader, self.pid, self.program):
+            say(f"not in the report: {others}; --output FILE.%p reports each")
+
+    def _counted(self, images: list[Path]) -> int:
+        layout = defs.load().live
+        counts = (live.read_records(path.read_bytes(), layout) for path in images)
+        return sum(one["ACQUIRE"] for found in counts for _, one in found)
+
+    def _say_why(self) -> None:
+        say(
+            f"there is no report: {self.program} did not load overlock's library; is it statically "
+            "linked, set-user-ID, or not there?"
+        )
+
+    def _write(self, pid: int) -> None:
+        assert self.output
+        to = self.output.with_name(self.output.name.replace(settings.PID, str(pid), 1))
+        files.write(to, json.dumps(report(self.reader, pid, self.lock), indent=1) + "\n")
+
+    def _report(self, by: str) -> None:
+        if self.output:
+            self._write(self.pid)
+            return
+        title = f"{self.program} under {self.lock}, ended by {by}"
         own = {s: counts for s, counts in self.reader.totals().items() if s[0] == self.pid}
         with live.terminal() as out:
             out.write(live.table(title, own, self.reader, self.rows))

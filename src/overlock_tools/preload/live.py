@@ -71,6 +71,19 @@ def read_records(data: bytes, layout: dict[str, int]) -> Iterator[tuple[int, Cou
         yield site, counts
 
 
+def add_records(sums: dict[Site, Counts], pid: int, data: bytes) -> None:
+    for site, counts in read_records(data, defs.load().live):
+        before = sums.setdefault((pid, site), dict.fromkeys(counts, 0))
+        for name, n in counts.items():
+            before[name] += n
+
+
+def _is_of_our_space(data: bytes) -> bool:
+    """Its process has the number here that it knows itself by, which no container's has."""
+    (space,) = unpack_from("=Q", data.ljust(64, b"\0"), defs.load().live["space"])
+    return bool(space == Path("/proc/self/ns/pid").stat().st_ino)
+
+
 def read_raw(data: bytes, layout: dict[str, int], n: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Address of each call, and the first n numbers that its record counts."""
     for at, site in _places(data, layout):
@@ -105,27 +118,35 @@ class Reader:
     """All processes that ever wrote to the folder."""
 
     folder: Path
+    own: int = 0  # the program's process. 0: the files of processes that have ended stay
     knows_slices: bool = True
     places: dict[Site, tuple[str, int]] = field(default_factory=dict)  # file, and where in it
+    ended: dict[Site, Counts] = field(default_factory=dict)  # whose files are removed
+    before_removal: Callable[[int], None] = lambda _: None  # of a process's files
 
     def totals(self) -> dict[Site, Counts]:
-        layout = defs.load().live
-        sums: dict[Site, Counts] = {}
-        for path in sorted(self.folder.iterdir()):
+        sums = {site: dict(counts) for site, counts in self.ended.items()}
+        over = []
+        for path in sorted(self.folder.glob("[0-9]*.[0-9]*")):
+            pid = int(path.name.partition(".")[0])
+            is_over = self.own not in {0, pid} and not Path(f"/proc/{pid}").exists()
             data = path.read_bytes()
             self.knows_slices &= data[:1] != b"-"
-            pid = int(path.name.partition(".")[0])
-            for site, counts in read_records(data, layout):
-                before = sums.setdefault((pid, site), dict.fromkeys(counts, 0))
-                for name, n in counts.items():
-                    before[name] += n
+            add_records(sums, pid, data)
+            if is_over and _is_of_our_space(data):
+                add_records(self.ended, pid, data)
+                over.append(path)
         self.find_places(sums)
+        for pid in {int(path.name.partition(".")[0]) for path in over}:
+            self.before_removal(pid)
+        for path in over:
+            path.unlink()
         return sums
 
     def holds(self) -> Holds:
         """Of all locks of all processes; nothing unless times are kept."""
         layout, found = defs.load().live, Holds()
-        for path in sorted(self.folder.iterdir()):
+        for path in sorted(self.folder.glob("[0-9]*.[0-9]*")):
             data = path.read_bytes()
             for at, _ in _places(data, layout):
                 found = found.plus(
@@ -140,11 +161,29 @@ class Reader:
             if (pid, site) not in self.places:
                 unknown.setdefault(pid, []).append(site)
         for pid, addresses in unknown.items():
-            bases = module_bases(pid)
+            bases = module_bases(pid) or self.bases_at_start(pid)
             for address in addresses:
                 module = next((m for m in bases if m[0] <= address < m[1]), None)
                 if module:
                     self.places[pid, address] = module[3], address - module[2]
+
+    def images(self, pid: int) -> list[Path]:
+        """The files of the programs that the process was, one after the other by exec."""
+        return sorted(self.folder.glob(f"{pid}.*"), key=lambda path: int(path.suffix[1:]))
+
+    def has_reported(self, pid: int) -> bool:
+        """Whether the last of them has written its last report."""
+        images = self.images(pid)
+        return bool(images) and images[-1].read_bytes()[1:2] == b"r"
+
+    def bases_at_start(self, pid: int) -> list[tuple[int, int, int, str]]:
+        """Of a process that has ended; without what it has loaded since."""
+        layout = defs.load().live
+        maps = b"".join(
+            path.read_bytes()[layout["maps"] : layout["block"]] for path in self.images(pid)
+        )
+        whole, _, _ = maps.replace(b"\0", b"").rpartition(b"\n")
+        return mappings(whole)
 
     def place(self, site: Site) -> str:
         if site not in self.places:
@@ -342,7 +381,7 @@ def run(
     try:
         with forwarding(lambda: child, *more):
             child = start(records)
-            code = follow(child, listening(Reader(records), child.pid), interval)
+            code = follow(child, listening(Reader(records, child.pid), child.pid), interval)
     finally:
         shutil.rmtree(records, ignore_errors=True)
     return end_as(code)

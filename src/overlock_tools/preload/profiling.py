@@ -202,6 +202,14 @@ class Ended:
         return f"ended by signal {-self.code}" if self.code < 0 else "ended by _exit() or exec"
 
 
+@dataclass(frozen=True)
+class Around:
+    """What is called now and then while the program runs, and its standard input."""
+
+    beside: Callable[["subprocess.Popen[bytes]"], None] | None = None
+    read: int | None = None
+
+
 def _wait(child: "subprocess.Popen[bytes]", look: Callable[[], None] | None) -> int:
     while look:
         try:
@@ -216,12 +224,10 @@ def run(
     args: tuple[str, ...],
     variables: dict[str, str],
     write: Callable[[Report], None],
-    beside: Callable[["subprocess.Popen[bytes]"], None] | None = None,
+    around: Around = Around(),
 ) -> Ended:
-    """To its end; each report is written, those asked for by a signal too.
-
-    `beside` is called now and then while the program runs.
-    """
+    """To its end; each report is written, those asked for by a signal too."""
+    beside = around.beside
     child: subprocess.Popen[bytes] | None = None
     with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
         path = Path(folder) / "report"
@@ -230,7 +236,9 @@ def run(
         asking = live.asking_signal(variables)
         with live.forwarding(lambda: child, *asking):
             # Absolute, for subprocess looks a name alone up on PATH.
-            child = running = subprocess.Popen(args, executable=program.absolute(), env=env)
+            child = running = subprocess.Popen(
+                args, executable=program.absolute(), env=env, stdin=around.read
+            )
             reader = Reader(Path(f"{path}.{running.pid}"))
 
             def look() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overlock_tools.model import defs
-from overlock_tools.preload import config, interpose, live
+from overlock_tools.preload import config, interpose, live, settings
 from overlock_tools.preload.starting import CANNOT_START, starting
 from overlock_tools.system import files, native
 from overlock_tools.system.errors import Fail, say
@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # NumPy takes longer to import than a program to start
 
 LIBRARY = "liboverlock-record.so"
 EVENTS = 2_000_000  # 40 bytes each, in memory
-PID = "%p"
 LOOK_S = 3600.0  # nothing is to be done before the program ends
 REPORTS = {
     "counters": "--counters",
@@ -44,6 +43,8 @@ def check(options: Options) -> None:
         if options.get(name):
             raise Fail(f"--record and {option} exclude each other; remove one", CANNOT_START)
     try:
+        if options["record"] == "-":
+            raise Fail("--record - is standard output, the program's own; give a file")
         files.check_writable(Path(options["record"]))
     except Fail as error:
         raise Fail(error.message, CANNOT_START) from error
@@ -89,9 +90,14 @@ class Writer:
         from overlock_tools.trace import raw
 
         found = [(pid, one) for pid, each in raw.processes(self.folder).items() for one in each]
-        if PID in self.path:
+        if settings.PID in self.path:
             for pid, one in found:
-                self._write(Path(self.path.replace(PID, str(pid))), one)
+                self._write(Path(self.path.replace(settings.PID, str(pid))), one)
+        elif not any(self.folder.iterdir()):
+            say(
+                f"no trace is written: {self.program} could not make a file in {self.folder}; "
+                "the disk is full, or `ulimit -f` is too low"
+            )
         elif found:
             self._write(Path(self.path), max(found, key=lambda one: len(one[1].events))[1])
         else:
@@ -113,7 +119,7 @@ def told(trace: "Trace") -> str:
         f"{trace.duration_ns / 1e9:.3g} s"
     )
     if trace.lost_events:
-        text += f"; {trace.lost_events} later events are lost (--record-events)"
+        text += f"; {trace.lost_events} later events are lost (--record-events, or a full disk)"
     return text
 
 

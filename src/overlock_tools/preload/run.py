@@ -26,6 +26,9 @@ NOTHING: dict[str, Any] = {
 }
 
 
+ASIDE = "report"  # beside the records, until it goes to standard output
+
+
 def stacks_wanted(options: dict[str, Any]) -> bool:
     return any(options[name] for name in ("stacks", "folded", "weight"))
 
@@ -42,7 +45,7 @@ def check_reporting(options: dict[str, Any]) -> None:
         raise Fail("--json needs --counters=1s; the final report in --output FILE is always JSON")
     checks = options["check"] or options["deadlock_timeout"]
     one_file = stays_for(options)
-    if one_file and "%p" in (options["output"] or ""):
+    if one_file and settings.PID in (options["output"] or ""):
         raise Fail(f"{one_file} writes a single file; remove %p from its name")
     if options["every"]:
         live.parse_interval(options["every"])
@@ -110,7 +113,7 @@ def follow(
         return live.Follower(reader, out, options["as_json"], options["top"] or live.ROWS)
 
     where = options["output"]
-    with open(where, "w", encoding="utf-8") if where else live.terminal() as out, starting(program):
+    with files.opened(Path(where)) if where else live.terminal() as out, starting(program):
         code = live.run(start, interval, listening)
     sys.exit(code)
 
@@ -118,11 +121,13 @@ def follow(
 def witness(
     program: str, args: tuple[str, ...], variables: dict[str, str], options: dict[str, Any]
 ) -> NoReturn:
-    """Stays, for a program that is killed writes no report."""
+    """Stays, for a program that is killed, or calls _exit(), writes no report."""
 
     def be_the_program(records: Path) -> None:
         os.environ.clear()
         own = {"OVERLOCK_LIVE": str(records), "OVERLOCK_PID": str(os.getpid())}
+        if options["output"] == str(files.STDOUT):  # which is the program's own until it ends
+            own["OVERLOCK_OUTPUT"] = str(records / ASIDE)
         os.environ.update(variables | own)
 
     def start(records: Path) -> "subprocess.Popen[bytes]":
@@ -134,8 +139,11 @@ def witness(
 
     def listening(reader: live.Reader, pid: int) -> live.Listener:
         output = Path(options["output"]) if options["output"] else None
+        if output == files.STDOUT:
+            output = reader.folder / ASIDE
         lock, rows = variables["OVERLOCK_LOCK"], options["top"] or live.ROWS
-        return killed.Witness(reader, pid, Path(program).name, lock, output, rows)
+        is_off = variables.get("OVERLOCK_DISABLE", "0") not in ("", "0")
+        return killed.Witness(reader, pid, Path(program).name, lock, output, rows, is_off)
 
     with starting(program):
         code = live.run(start, killed.LOOK_S, listening, *live.asking_signal(variables))
@@ -165,9 +173,9 @@ def wants_counters(options: dict[str, Any]) -> bool:
 
 
 def is_witnessed(options: dict[str, Any]) -> bool:
-    """Not what writes a file for each process, and not what the checked library writes at once."""
+    """Not what the checked library writes at once."""
     checks = options["check"] or options["deadlock_timeout"]
-    return wants_counters(options) and not checks and "%p" not in (options["output"] or "")
+    return wants_counters(options) and not checks
 
 
 def asked(options: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -230,6 +238,9 @@ def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
             raise Fail(error.message, CANNOT_START) from error
         print(text, end="", flush=True)
         return
+    stays = options["every"] or stacks_wanted(options) or is_witnessed(options)
+    if options["output"] == str(files.STDOUT) and not stays:
+        raise Fail("--output - is written at the program's end, when overlock is gone; give a file")
     if options["monitor"]:
         variables |= monitor()
     if options["every"]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from overlock_tools.system.errors import Fail
 
+PID = "%p"  # in the name of a file: each process has one
+
 Variables = Mapping[str, str]
 
 
@@ -62,7 +64,7 @@ def check(stays: str, reports: bool, output: str | None) -> None:
             f"--print: {stays} needs overlock to keep running; use --output FILE with %p in "
             "its name"
         )
-    if reports and "%p" not in (output or ""):
+    if reports and PID not in (output or ""):
         raise Fail("--print: give --output FILE with %p (the process id) in its name")
 
 

@@ -5,13 +5,14 @@ import random
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from overlock_tools.model import defs, stats
 from overlock_tools.model.stats import Ratio
 from overlock_tools.preload import config
 from overlock_tools.system.errors import FAILED, Fail
+from overlock_tools.system.repeated import Input
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,20 @@ class Program:
     args: tuple[str, ...]
     code: int  # with which it has to end
     load: str | None
+    given: Input = field(default_factory=Input)
 
     def seconds(self, variables: Mapping[str, str], launched: Sequence[str] = ()) -> float:
         """With what has to be started before it: what the user will start takes its time, too."""
+        with self.given.run() as read:
+            return self._seconds(variables, launched, read)
+
+    def _seconds(self, variables: Mapping[str, str], launched: Sequence[str], read: int) -> float:
         began = time.perf_counter()
         child = subprocess.Popen(
             [*launched, *self.args],
             executable=launched[0] if launched else self.path.absolute(),
             env=variables,
-            stdin=subprocess.DEVNULL,
+            stdin=read,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

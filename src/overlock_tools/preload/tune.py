@@ -28,6 +28,7 @@ from overlock_tools.preload import (
 )
 from overlock_tools.system import files, native
 from overlock_tools.system.errors import FAILED, Fail
+from overlock_tools.system.repeated import Input
 
 
 @dataclass
@@ -57,13 +58,25 @@ def measured(
     try:
         beside = Beside(live.Reader(records), load)
         kept = variables | {"OVERLOCK_LIVE": str(records)}
-        ended = profiling.run(path, (program, *args), kept, lambda _: None, beside=beside)
+        given = Input()
+        with given.run() as read:
+            words, around = (program, *args), profiling.Around(beside, read)
+            ended = profiling.run(path, words, kept, lambda _: None, around)
+        if not beside.reader.images(ended.pid):
+            raise Fail(
+                f"{program} did not load overlock's library, so nothing is known of its locks; is "
+                "it set-user-ID, or did it become a program that is linked statically?",
+                FAILED,
+            )
+        beside.reader.totals()  # to the last
         report = ended.last or killed.report(beside.reader, ended.pid, lock)
+        if others := killed.of_others(beside.reader, ended.pid, program):
+            profiling.tell(f"not looked at: {others}")
     finally:
         shutil.rmtree(records, ignore_errors=True)
     if beside.applied and beside.applied.wait():
         raise Fail(f"the load ended with {beside.applied.returncode}: {load}", FAILED)
-    return profiling.named(report), trying.Program(path, (program, *args), ended.code, load)
+    return profiling.named(report), trying.Program(path, (program, *args), ended.code, load, given)
 
 
 def prepared(program: str, **options: Any) -> tuple[Path, dict[str, str]]:

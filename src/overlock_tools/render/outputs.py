@@ -20,6 +20,8 @@ def write(inputs: Iterable[Path], at: int | None, wanted: Mapping[str, Path]) ->
     if not wanted:
         raise Fail("nothing to write; give -o report.html, --png figure.png, or both")
     for kind, path in wanted.items():
+        if kind in PICTURES and path == files.STDOUT:
+            raise Fail(f"--{kind} -: a picture has a name; give one that ends in .{kind}")
         if kind in PICTURES and _for_all(path) and path.is_file():
             raise Fail(f"{path} is a file; give a folder, or a file name that ends in .{kind}")
         files.check_writable(path / "picture" if path.is_dir() and kind in PICTURES else path)

@@ -144,7 +144,7 @@ def kept_in(options: Mapping[str, Any]) -> Path | None:
     if options["cache"]:
         return Path(options["cache"])
     output: Path | None = options["output"]
-    if not output or (output.exists() and not output.is_file() and not output.is_dir()):
+    if not output or (files.is_stream(output) and not output.is_dir()):
         return None
     return output / "runs" if output.is_dir() else output.with_name(f"{output.stem}.runs")
 

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""Many runs at once: by Dask, on a cluster of this machine's own or on one that exists."""
+"""Many runs at once: on this machine, or by Dask on a cluster."""
 
 import itertools
 import logging
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from overlock_tools.simulate import runner
-from overlock_tools.system.errors import MISSING, Fail
+from overlock_tools.system.errors import Fail
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, LocalCluster
+    from distributed import Client, Future
 
 # Runs that wait at the scheduler for each worker: enough that none idles, and a sweep of any size
 # costs the scheduler the same.
 AHEAD = 4
 CONNECT_SECONDS = 10
 LOOK_EVERY_SECONDS = 0.1
-LOOPBACK = "127.0.0.1:0"
 
 
 @dataclass(frozen=True)
@@ -43,30 +42,38 @@ Ending = Callable[[], bool]
 
 
 def run(tasks: Sequence[Task], terms: Terms, done: Done, asked_to_end: Ending) -> None:
-    """All tasks, in this process if there is one or one at a time."""
     session = uuid.uuid4().hex
-    if not terms.cluster and (len(tasks) == 1 or terms.jobs == 1):
-        _here(tasks, terms, session, done, asked_to_end)
-    else:
-        _by_dask(tasks, terms, session, done, asked_to_end)
+    (_by_dask if terms.cluster else _here)(tasks, terms, session, done, asked_to_end)
 
 
 def _here(
     tasks: Sequence[Task], terms: Terms, session: str, done: Done, asked_to_end: Ending
 ) -> None:
-    """In a thread, so that we hear of Ctrl-C meanwhile."""
-    from concurrent.futures import ThreadPoolExecutor, wait
+    """In threads, which only wait for programs, so that we hear of Ctrl-C meanwhile."""
+    left = iter(tasks)
+    running: dict[futures.Future[dict[str, Any]], Task] = {}
 
-    with ThreadPoolExecutor(1) as pool:
-        for task in tasks:
-            if asked_to_end():
-                return
-            future = pool.submit(runner.simulate, task.told, terms.program, session, terms.limit)
-            while not wait([future], LOOK_EVERY_SECONDS).done:
-                if asked_to_end():
-                    runner.stop(session)
-            if not asked_to_end():
-                done(task.key, future.result())
+    def submit(number: int) -> None:
+        for task in itertools.islice(left, number):
+            asked = (task.told, terms.program, session, terms.limit)
+            running[pool.submit(runner.simulate, *asked)] = task
+
+    with futures.ThreadPoolExecutor(terms.jobs) as pool, stopping(session):
+        submit(terms.jobs)
+        while running and not asked_to_end():
+            ended = futures.wait(running, LOOK_EVERY_SECONDS, futures.FIRST_COMPLETED).done
+            for future in ended:
+                done(running.pop(future).key, future.result())
+            submit(len(ended))
+
+
+@contextmanager
+def stopping(session: str) -> Iterator[None]:
+    """What still runs in the end is not waited for."""
+    try:
+        yield
+    finally:
+        runner.stop(session)
 
 
 def _by_dask(
@@ -116,19 +123,10 @@ def _answer(future: "Future") -> dict[str, Any]:
 
 @contextmanager
 def _client(terms: Terms) -> "Iterator[Client]":
-    try:
-        from distributed import Client
-    except ImportError:
-        raise Fail(
-            "several runs at once need Dask; run `pip install distributed`, or give --jobs 1",
-            MISSING,
-        ) from None
+    from distributed import Client
+
     for name in ("distributed", "tornado", "asyncio"):  # what they say is not for our reader
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    if not terms.cluster:
-        with _own(terms.jobs) as cluster, Client(cluster) as client:
-            yield client
-        return
     try:
         client = Client(terms.cluster, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
@@ -136,27 +134,3 @@ def _client(terms: Terms) -> "Iterator[Client]":
         raise Fail(f"--cluster {terms.cluster}: no scheduler answers: {why}") from error
     with client:
         yield client
-
-
-@contextmanager
-def _own(jobs: int) -> "Iterator[LocalCluster]":
-    """Its workers are threads of this process: what they wait for are programs."""
-    import dask
-    from distributed import LocalCluster
-
-    with (
-        tempfile.TemporaryDirectory(prefix="overlock-") as folder,
-        dask.config.set({"temporary-directory": folder}),
-        LocalCluster(
-            processes=False,
-            n_workers=1,
-            threads_per_worker=jobs,
-            memory_limit=None,
-            dashboard_address=None,
-            # Its status pages cannot be left out. Other machines cannot read them here.
-            scheduler_kwargs={"dashboard_address": LOOPBACK},
-            worker_dashboard_address=LOOPBACK,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-    ):
-        yield cluster

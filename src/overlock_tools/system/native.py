@@ -11,6 +11,23 @@ from overlock_tools.system.errors import MISSING, Fail
 
 CHECKER_NEEDS = "libboost-context-dev, libcli11-dev and nlohmann-json3-dev"
 PACKAGE = Path(__file__).resolve().parents[1]
+BPF_NEEDS = "clang, bpftool and libbpf-dev, then `make build`"
+SCHED_NEEDS = (
+    "clang 16, bpftool and libbpf-dev 1.5 or later, then `make build`; or try it in a guest: "
+    "`overlock guest sched`"
+)
+# Programs that a build can do without, and what they need.
+OPTIONAL = {
+    "overlock-check": CHECKER_NEEDS,
+    "overlock-litmus": CHECKER_NEEDS,
+    "overlock-sim": CHECKER_NEEDS,
+    "overlock-costs": CHECKER_NEEDS,
+    "overlock-hostd": BPF_NEEDS,
+    "overlock-monitord": BPF_NEEDS,
+    "overlock-profiler": "clang, bpftool, libbpf-dev and libdw-dev, then `make build`",
+    "overlock-sched": SCHED_NEEDS,
+    "overlock-sched-chaos": SCHED_NEEDS,
+}
 
 
 def checkout() -> Path | None:
@@ -49,73 +66,56 @@ def file(name: str) -> Path:
     return path
 
 
-def checker() -> Path:
-    """The model checker; the rest can be built without it."""
-    path = folder() / "overlock-check"
+def missing() -> list[str]:
+    return [name for name in OPTIONAL if not (folder() / name).exists()]
+
+
+def _optional(name: str) -> Path:
+    path = folder() / name
     if not path.exists():
-        raise Fail(f"overlock-check is not built; {remedy('make checker', CHECKER_NEEDS)}", MISSING)
+        needs = OPTIONAL[name]
+        how = remedy("make checker", needs) if needs is CHECKER_NEEDS else f"install {needs}"
+        raise Fail(f"{name} is not built; {how}", MISSING)
     return path
 
 
+def checker() -> Path:
+    """The model checker."""
+    return _optional("overlock-check")
+
+
+def litmus() -> Path:
+    """What runs litmus tests in the model checker."""
+    return _optional("overlock-litmus")
+
+
 def simulator() -> Path:
-    """The simulator; the rest can be built without it."""
-    return _of_the_simulator("overlock-sim")
+    return _optional("overlock-sim")
 
 
 def costs() -> Path:
     """What measures the costs that the simulator charges."""
-    return _of_the_simulator("overlock-costs")
-
-
-def _of_the_simulator(name: str) -> Path:
-    path = folder() / name
-    if not path.exists():
-        raise Fail(f"{name} is not built; {remedy('make checker', CHECKER_NEEDS)}", MISSING)
-    return path
+    return _optional("overlock-costs")
 
 
 def hostd() -> Path:
-    """The agent that tells guests of their slices; the rest can be built without it."""
-    return _of_bpf("overlock-hostd")
+    """The agent that tells guests of their slices."""
+    return _optional("overlock-hostd")
 
 
 def monitord() -> Path:
-    """The service that tells programs of their slices; the rest can be built without it."""
-    return _of_bpf("overlock-monitord")
-
-
-def _of_bpf(name: str) -> Path:
-    path = folder() / name
-    if not path.exists():
-        raise Fail(
-            f"{name} is not built; install clang, bpftool and libbpf-dev, then `make build`",
-            MISSING,
-        )
-    return path
+    """The service that tells programs of their slices."""
+    return _optional("overlock-monitord")
 
 
 def profiler() -> Path:
-    """What watches a program for `overlock profile`; the rest can be built without it."""
-    path = folder() / "overlock-profiler"
-    if not path.exists():
-        raise Fail(
-            "overlock-profiler is not built; install clang, bpftool, libbpf-dev and libdw-dev, "
-            "then `make build`",
-            MISSING,
-        )
-    return path
+    """What watches a program for `overlock profile`."""
+    return _optional("overlock-profiler")
 
 
 def sched(name: str = "overlock-sched") -> Path:
-    """The loader of a scheduler; the rest can be built without it."""
-    path = folder() / name
-    if not path.exists():
-        raise Fail(
-            f"{name} is not built; install clang 16, bpftool and libbpf-dev 1.5 or later, "
-            "then `make build`; or try it in a guest: `overlock guest sched`",
-            MISSING,
-        )
-    return path
+    """The loader of a scheduler."""
+    return _optional(name)
 
 
 def include() -> Path:

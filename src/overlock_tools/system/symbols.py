@@ -2,13 +2,15 @@
 """Names, files and lines of calls, those that were inlined too: llvm-symbolizer tells them."""
 
 import contextlib
+import os
 import shutil
+import struct
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Required, TypedDict
+from typing import Any, BinaryIO, Required, TypedDict
 
 from overlock_tools.system import reading
 
@@ -70,6 +72,71 @@ def _ask(module: Path, lines: Iterable[str]) -> str:
     return done.stdout
 
 
+ELF_HEADER = struct.Struct(
+    "<4sB27xQ14xHH"
+)  # magic, class; where the program headers are; their size, number
+PROGRAM_HEADER = struct.Struct("<IIQQQQQ")  # kind, flags, offset, addresses, size in the file
+NOTE = struct.Struct("<III")  # lengths of name and content, kind
+CLASS_64, PT_NOTE, BUILD_ID = 2, 4, 3
+
+
+def is_same(path: Path, identity: str) -> bool:
+    """Whether the file is the one that a process has mapped: by build ID, else size and time."""
+    if not identity:
+        return path.is_file()
+    try:
+        if "@" not in identity:
+            return build_id(path) == identity
+        status = path.stat()
+    except OSError:
+        return False
+    seconds, ns = divmod(status.st_mtime_ns, 1_000_000_000)
+    return identity == f"{status.st_size}@{seconds}.{ns:09}"
+
+
+MOST_HEADERS, MOST_BYTES = 256, 1 << 16
+
+
+def build_id(path: Path) -> str:
+    """Of an ELF file of 64 bits, in hexadecimal; empty if it has none.
+
+    Whoever made the file may have made it to be read at length, or for ever.
+    """
+    with open(path, "rb", opener=_at_once) as file, contextlib.suppress(struct.error):
+        magic, kind, at, size, n = ELF_HEADER.unpack(file.read(ELF_HEADER.size))
+        if (magic, kind) != (b"\x7fELF", CLASS_64) or size < PROGRAM_HEADER.size:
+            return ""
+        headers = _part(file, at, size * min(n, MOST_HEADERS))
+        for place in range(0, len(headers), size):
+            kind, _, offset, _, _, length, _ = PROGRAM_HEADER.unpack_from(headers, place)
+            if kind == PT_NOTE and (found := _build_note(_part(file, offset, length))):
+                return found
+    return ""
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Not waiting for somebody to write to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _part(file: BinaryIO, at: int, length: int) -> bytes:
+    """Nothing, if the file is shorter, or the part longer than any compiler makes it."""
+    if length > MOST_BYTES or at + length > os.fstat(file.fileno()).st_size:
+        return b""
+    return os.pread(file.fileno(), length, at)
+
+
+def _build_note(notes: bytes) -> str:
+    at = 0
+    while at + NOTE.size <= len(notes):
+        name_bytes, bytes_, kind = NOTE.unpack_from(notes, at)
+        begin = at + NOTE.size + (name_bytes + 3) // 4 * 4
+        if kind == BUILD_ID and notes[at + NOTE.size : begin] == b"GNU\0":
+            return notes[begin : begin + bytes_].hex()
+        at = begin + (bytes_ + 3) // 4 * 4
+    return ""
+
+
 class _Symbol(TypedDict, total=False):
     FunctionName: str
     FileName: str
@@ -79,6 +146,7 @@ class _Symbol(TypedDict, total=False):
 class _Data(TypedDict, total=False):
     Name: str
     Start: str
+    Size: str
 
 
 class _Answer(TypedDict, total=False):
@@ -107,6 +175,8 @@ def named_data(answers: str) -> dict[int, str]:
             data, at = answer.get("Data", {}), int(answer["Address"], 16)
             if name := data.get("Name"):
                 inside = at - int(data.get("Start", answer["Address"]), 16)
+                if inside >= max(1, int(data.get("Size", "0"), 16)):
+                    continue  # the last one before it, as `_end` before the heap
                 found[at] = f"{name}+{inside:#x}" if inside else name
     return found
 

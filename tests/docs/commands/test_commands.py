@@ -158,6 +158,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "FILE").write_bytes(os.urandom(100_000))
     (folder / "locks.toml").write_text('lock = "tas_yield"\n')
     (folder / "results").mkdir()
+    for name, lock in (("mine.c", "ticket.c"), ("mine.hpp", "spinlock.hpp")):
+        shutil.copy(TOP / "tests/check/ordinary/locks" / lock, folder / name)
     overlock(folder, "new", "mine")
     short = ("--threads", "1,2", "--rounds", "2", "--seconds", "0.01", "--no-pilot")
     overlock(folder, "bench", "sections", "--locks", "tas,ttas", *short, "--json", "results/a.json")
@@ -181,6 +183,9 @@ def test_command_runs(text: str, prepared: Path, tmp_path: Path, server: int) ->
         (folder / entry["without"]).unlink()
     (folder / "build").mkdir()
     (folder / "build/native").symlink_to(NATIVE)
+    (folder / "tests").mkdir()
+    for tests in ("litmus", "check"):
+        (folder / "tests" / tests).symlink_to(TOP / "tests" / tests)
     adapted = re.sub(rf"\b{PROCESS}\b", str(server), text).replace("PROGRAM", "./server")
     own, dash, program = adapted.partition(" -- ")
     command = f"{own} {entry['add']}{dash}{program}"

@@ -65,7 +65,56 @@ def test_names_what_collapsed_and_where() -> None:
 
 def test_says_so_when_nothing_collapsed() -> None:
     said = verdict.sentences(result({"ticket": {8: 50}, "tas": {8: 90}}, []))
-    assert said[0].startswith("No lock collapsed at 8 threads on 2 CPUs")
+    assert said[0].startswith("No lock collapsed beside the best at 8 threads on 2 CPUs")
+    assert "Whether all of them did is unknown" in said[0]
+    fits: dict[str, dict[int, float]] = {"ticket": {2: 100, 8: 50}, "tas": {2: 100, 8: 90}}
+    assert "unknown" not in verdict.sentences(result(fits, []))[0]
+
+
+def test_says_so_when_all_collapsed() -> None:
+    """The least bad of them is a tenth of the best by definition."""
+    found = result({"ticket": {2: 100, 8: 0.4}, "mcs": {2: 100, 8: 0.5}}, [])
+    said = verdict.sentences(found)
+    assert said[0] == (
+        "Every lock collapsed at 8 threads: of the best rate at 2 threads, the best has 0.50% at 8."
+    )
+    assert not any("No lock collapsed" in line for line in said)
+
+
+def test_a_wrong_lock_is_not_the_best() -> None:
+    found = result({"broken": {8: 900}, "ticket": {8: 50}, "mutex": {8: 40}}, ["mutex"])
+    found.cells[3].wrong = "the sum is wrong"
+    view = View(found)
+    assert (view.best_lock, view.best_of_all) == ("ticket", "ticket")
+    assert not any("broken is" in line for line in verdict.sentences(found))
+    assert {j.ours for j in view.judgements} == {"ticket"}
+
+
+def test_a_lock_that_starves_threads_is_not_the_best() -> None:
+    found = result({"greedy": {8: 900}, "ticket": {8: 50}}, [])
+    for cell in found.cells:
+        cell.per_thread = [10, 0] if cell.variant == "greedy" else [5, 5]
+    assert View(found).best_lock == "ticket"
+    said = " ".join(verdict.sentences(found))
+    assert "Not taken for the best, for in every round a thread had no turn: greedy (at 8)." in said
+    found.cells[0].per_thread = [10, 1]  # in one round it had
+    assert View(found).best_lock == "greedy"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "words"),
+    [
+        (3, "Far below tas in each of them, at 8 threads: ticket (at least 4,"),
+        (1, "Far below tas in it; repeat it, at 8 threads: ticket (at least 4,"),
+    ],
+)
+def test_few_rounds_do_not_hide_what_is_far_apart(rounds: int, words: str) -> None:
+    found = result({"ticket": {8: 0.1}, "mcs": {8: 300}, "tas": {8: 470}}, [])
+    found.cells = [cell for cell in found.cells if cell.round <= rounds]
+    said = verdict.few_rounds(View(found))
+    assert said[0].endswith("intervals, so no difference is proven.")
+    assert said[1].startswith(words)
+    assert "mcs" not in said[1]
 
 
 def test_a_collapse_that_is_not_steady_is_said() -> None:
@@ -290,10 +339,7 @@ def test_program_of_which_too_little_is_known_gets_no_advice() -> None:
     found = program()
     found.cells = [c for c in found.cells if c.round <= 5]
     said = " ".join(verdict.sentences(found))
-    assert (
-        "5 rounds: too few for 95 % intervals, so the report calls no lock faster or slower."
-        in said
-    )
+    assert "5 rounds: too few for 95 % intervals, so no difference is proven." in said
     assert (
         "Too few rounds for an interval against the program's own lock: ticket (0.10×) and" in said
     )

@@ -16,6 +16,7 @@ from overlock_tools import __version__
 from overlock_tools.cli import commands
 from overlock_tools.cli.main import cli
 from overlock_tools.model import defs
+from overlock_tools.system import native
 from tests.python.conftest import Overlock
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
@@ -44,7 +45,13 @@ def test_help_needs_nothing_built(overlock: Overlock, tmp_path: Path) -> None:
 
 
 def test_version(overlock: Overlock) -> None:
-    assert overlock("--version").stdout == f"overlock, version {__version__}\n"
+    first, command, programs = overlock("--version").stdout.splitlines()
+    assert first == f"overlock, version {__version__}"
+    assert command.endswith(str(native.PACKAGE))
+    assert programs.startswith(f"programs: {native.folder()}")
+    lost = overlock("--version", OVERLOCK_NATIVE="/nowhere")
+    assert lost.returncode == 0
+    assert lost.stdout.splitlines()[2].startswith("programs: none; OVERLOCK_NATIVE=/nowhere has no")
 
 
 def test_locks_and_their_json_agree(overlock: Overlock) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from overlock_tools.modelcheck.campaign import WITH_GAPS
 from tests.conftest import TOP
 from tests.processes import HANG_S
 from tests.python.cli.test_bench import HEADER, SOUND
@@ -100,7 +101,8 @@ def test_the_checker_comes_along(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.h").write_text(HEADER.format(acquire=SOUND))
     for lock in ("ticket", "./mine.h"):
         done = run(installed, tmp_path, "check", lock, "--size", "2x1", "--no-cache")
-        assert done.returncode == 0, (done.stdout, done.stderr)
+        assert done.returncode in (0, WITH_GAPS), (done.stdout, done.stderr)
+        assert "source lines" not in done.stdout  # all are known
         assert "exhausted: holds" in done.stdout
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The command itself, here: on this machine, in a container, under a quota, on programs."""
 
+import ctypes
 import io
 import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,7 +22,7 @@ from rich.console import Console
 from overlock_tools import doctor
 from overlock_tools.doctor import Report, probe
 from overlock_tools.doctor.show import show
-from overlock_tools.system import cgroups
+from overlock_tools.system import cgroups, native
 from overlock_tools.system.kernel_files import Tree, Unknown
 from tests.conftest import TOP
 from tests.processes import until
@@ -60,6 +62,38 @@ def test_a_wrong_report_is_not_as_published(machines: Machines) -> None:
     made["facts"][0]["group"] = "elsewhere"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(made, SCHEMA)
+
+
+SET_ATTRIBUTES = {"x86_64": 314, "aarch64": 274}  # sched_setattr(2)
+
+
+def ask_for_slices(ns: int) -> None:
+    """Of the caller, and all that it starts."""
+    attributes = struct.pack("=IIQiIQQQ", 48, os.SCHED_OTHER, 0, 0, 0, ns, 0, 0)
+    number = SET_ATTRIBUTES[os.uname().machine]
+    if ctypes.CDLL(None, use_errno=True).syscall(number, 0, attributes, 0):
+        raise OSError(ctypes.get_errno(), "sched_setattr")
+
+
+def test_an_inherited_slice_is_not_the_machines(tmp_path: Path) -> None:
+    command = [native.file("overlock-probe")]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: ask_for_slices(20_000_000),
+    )
+    usual, own = (probe.parse(done.stdout, "").part("slice") for done in (plain, asked))
+    assert own["kernel_ns"] == usual["kernel_ns"]
+    if own["now_ns"] == usual["now_ns"]:
+        pytest.skip("this kernel ignores slices that a thread asks for")
+    machine = Machine(tmp_path)
+    machine.probe = asked.stdout
+    told = next(one for one in machine.report().known if one.fact.id == "slice")
+    assert told.value == usual["kernel_ns"]
+    assert told.text.endswith("; whoever started this asked for 20 ms")
 
 
 def test_this_machine(overlock: Overlock) -> None:

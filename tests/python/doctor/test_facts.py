@@ -165,7 +165,10 @@ SETTINGS: list[tuple[list[str], str, str, Any]] = [
     ([LLVM], "KMP_LOCK_KIND=f", "openmp_lock", {"fifo": False}),
     ([LLVM], "KMP_LOCK_KIND=t", "openmp_lock", {"fifo": True}),  # too short: the default
     ([LLVM], "KMP_LOCK_KIND=mcs", "openmp_lock", {"fifo": True}),  # unknown: the default
-    ([LLVM], "KMP_LOCK_KIND=adaptive", "openmp_lock", None),
+    # Its CPU has no transactions.
+    ([LLVM], "KMP_LOCK_KIND=adaptive", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=rtm_spin", "openmp_lock", {"fifo": True}),
+    ([LLVM], "KMP_LOCK_KIND=hle", "openmp_lock", {"fifo": False}),
     ([LLVM], "XKMP_LOCK_KIND=tas", "openmp_lock", {"fifo": True}),
     (["libiomp5.so"], "", "openmp_lock", {"fifo": True}),
     ([GNU], "KMP_LOCK_KIND=ticket", "openmp_lock", {"fifo": False}),

@@ -94,3 +94,16 @@ def test_a_program_may_have_another_lock() -> None:
     lock = "ebizzy@i_spin@csd=200000"
     assert scx_programs.name_of(lock) == "ebizzy"
     assert scx_programs.command(lock, 4, 0.3) == "measured-ebizzy 4 0.3 i_spin@csd=200000"
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [([5000.0], "1 round: no range is known"), ([5000.0, 7000.0], "(5,000 - 7,000)")],
+)
+def test_a_rate_has_its_range_or_says_that_it_has_none(
+    rates: list[float], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = scx_run.Row(rates, [1.0] * len(rates), [1.0] * len(rates))
+    options = {"rounds": len(rates), "programs": (), "locks": ["mcs"], "threads": [8]}
+    scx_run._show({("mcs", 8, "kernel"): row}, {}, options | {"under": ["kernel"]})
+    assert words in capsys.readouterr().out

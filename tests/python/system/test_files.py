@@ -2,11 +2,14 @@
 """Files are written whole; what is no file stays what it is."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from overlock_tools.system import files
+from overlock_tools.system.errors import Fail
 
 
 @pytest.fixture
@@ -41,3 +44,34 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
         assert old.read() == "old and longer"
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_that_nobody_reads_is_an_error(fifo: Path) -> None:
+    for write in (lambda: files.write(fifo, "text"), lambda: files.opened(fifo)):
+        with pytest.raises(Fail, match="nobody reads from it"):
+            write()
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from overlock_tools.system import files
+print("before")
+path = files.chosen(sys.argv[1])
+files.check_writable(path)
+print("said")
+files.write(path, "content")
+"""
+
+
+def test_a_dash_is_standard_output_and_what_is_printed_goes_elsewhere(tmp_path: Path) -> None:
+    """Also where standard output is a file: nothing is replaced."""
+    with (tmp_path / "out").open("wb") as out:
+        command = [sys.executable, "-c", WRITES, "-"]
+        done = subprocess.run(
+            command, stdout=out, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=True
+        )
+    assert (tmp_path / "out").read_text() == "before\ncontent"
+    assert done.stderr == "said\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+    assert Path("/dev/stdout").is_symlink()

@@ -10,6 +10,7 @@ from overlock_tools.cli.options import (
     BUDGET,
     IF_BUSY,
     KNOWLEDGE,
+    OUTPUT,
     RESUME,
     TUNABLES,
     Within,
@@ -65,8 +66,8 @@ COMMON = (
         multiple=True,
         metavar="LIST",
         shell_complete=CONTENDERS,
-        help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), peers, "
-        "or all. [default: all]",
+        help="Locks (with tunables after @: preemptable_ticket@tau=0), files (./mine.h, "
+        "./mine.c), peers, or all. [default: all]",
     ),
     THREADS,
     rounds(100000, None, f"Number of rounds. [default: {plan.ROUNDS}]"),
@@ -211,7 +212,7 @@ SWEEP = (
         "--output",
         "pictures",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=OUTPUT,
         help="File for the plot: NAME.png or NAME.svg; repeatable.",
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from overlock_tools.chaos import settings
-from overlock_tools.cli.options import Within, completing, stops
+from overlock_tools.cli.options import OUTPUT, Within, completing, stops
 
 
 @click.command(
@@ -61,7 +61,7 @@ from overlock_tools.cli.options import Within, completing, stops
 @click.option(
     "--json",
     "json_path",
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     metavar="FILE",
     help="File for the report as JSON.",
 )

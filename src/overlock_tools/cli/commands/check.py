@@ -5,11 +5,10 @@ from typing import Any
 
 import click
 
-from overlock_tools.cli.options import LOCKS, Within, completing, file
+from overlock_tools.cli.options import LOCKS, Within, completing, explicit, file
 from overlock_tools.modelcheck.job import DPOR, SEARCHES
 
 EMITTERS = ("genmc",)
-SECONDS = 60.0
 MOST_CLOCK = 100
 
 
@@ -27,7 +26,10 @@ def _listed(kind: str) -> Any:
 
 @click.command()
 @click.argument(
-    "locks", nargs=-1, metavar="[LOCK|all|./mine.h|./theirs.c]...", shell_complete=_listed("locks")
+    "locks",
+    nargs=-1,
+    metavar="[LOCK|all|./mine.h|./mine.c|./test.litmus]...",
+    shell_complete=_listed("locks"),
 )
 @click.option("--contexts", type=int, metavar="C", help="Number of contexts.  [default: 2]")
 @click.option(
@@ -46,7 +48,7 @@ def _listed(kind: str) -> Any:
     multiple=True,
     metavar="NAME|all",
     shell_complete=_listed("models"),
-    help="Memory model; repeatable.  [default: sc]",
+    help="Memory model; repeatable.  [default: all, or sc if a size or scenario is given]",
 )
 @click.option(
     "--scenario",
@@ -54,7 +56,8 @@ def _listed(kind: str) -> Any:
     multiple=True,
     metavar="NAME|all",
     shell_complete=_listed("scenarios"),
-    help="Client program of the contexts; repeatable.  [default: lock; of walk: any]",
+    help="Client program of the contexts; repeatable.  [default: all that apply, or lock if a "
+    "model or size is given; of walk: any]",
 )
 @click.option(
     "--budget",
@@ -79,7 +82,22 @@ def _listed(kind: str) -> Any:
     "broadcast, S and B without the lock; in count: d down, u up.",
 )
 @file("--source", "Folder with the source files that a C file names.", "source", "DIR")
-@click.option("--cflags", metavar="FLAGS", default="", help="Compiler options for a C file.")
+@click.option(
+    "--cflags", metavar="FLAGS", default="", help="Compiler options for a C, C++ or Rust file."
+)
+@click.option(
+    "--type",
+    "type_name",
+    metavar="NAME",
+    default="",
+    help="The lock's type, if a C, C++ or Rust file has several locks.",
+)
+@click.option(
+    "--fifo",
+    is_flag=True,
+    help="The lock of a C, C++ or Rust file is FIFO: grants out of order fail, and waiters may "
+    "wait for one that has stopped.",
+)
 @click.option(
     "--search",
     type=click.Choice(SEARCHES),
@@ -91,9 +109,14 @@ def _listed(kind: str) -> Any:
 @click.option(
     "--seconds",
     type=Within(0, 1_000_000),
-    default=SECONDS,
-    show_default=True,
-    help="Time limit of each check; 0: no limit.",
+    help="CPU time limit of each check; 0: no limit.  [default: 60; with --within: none]",
+)
+@click.option(
+    "--within",
+    type=Within(0, 1_000_000),
+    metavar="SECONDS",
+    help="Time limit of all checks together, which share it; 0: no limit.  [default: 60 if no "
+    "model, size, scenario and --seconds is given]",
 )
 @click.option("--executions", type=click.IntRange(1), help="Limit of executions per check.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of a random search.")
@@ -132,21 +155,35 @@ def command(**options: Any) -> int:
     """Explore every interleaving of a lock, with an adversary that preempts at any step.
 
     "exhausted: holds" means that every execution of the stated size was explored. For a failure,
-    the command prints a trace and a command that replays it.
+    the command prints a trace and a command that replays it. The last lines say what was not
+    explored.
+
+    Without a model, size and scenario, a lock is checked under every model at 2x2 and 3x1, and in
+    each other scenario that applies at 2x1, within a minute. If one of them is given, the others
+    are sc, 2x2 and lock; so they are for `all` and random searches.
+
+    A litmus test in herd's C syntax (a .litmus file, or a folder with some) is run under sc, tso
+    and c11: its outcomes, and whether its condition holds.
 
     Exit codes: 0 all checks exhausted and hold, 1 a check fails, 2 bad usage, 3 a check is not
-    exhausted or the checker is not built, 130 interrupted.
+    exhausted or the checker is not built, 4 all exhausted and hold, but lines of the lock were not
+    reached or loops were cut, 130 interrupted. Of litmus tests: 0 each condition holds (or is as
+    the file says), 1 one is not, 2 a file cannot be read.
 
     \b
     Examples:
       overlock check ticket
       overlock check all --model all --size 2x2 --size 3x1 --scenario all
+      overlock check ./mine.c
       overlock check ./mine.h --model tso --budget stop=1 --trace mine.json
       overlock check preemptable_ticket@tau=0 --size 6x4 --search pct
       overlock check ./mine.h --size 5x3 --search walk --seed 1 --seconds 60
       overlock check --weaken mcs
+      overlock check ./SB.litmus --model tso --model c11
       overlock check check/foreign/musl_mutex.c --source musl-1.2.3
     """
-    from overlock_tools.modelcheck import campaign
+    from overlock_tools.modelcheck import campaign, litmus
 
+    if any(map(litmus.is_litmus, options["locks"])):
+        return litmus.run(options, explicit())
     return campaign.run(options)

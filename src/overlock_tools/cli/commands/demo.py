@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from overlock_tools.cli.options import rounds, seconds
+from overlock_tools.cli.options import FOLDER, OUTPUT, rounds, seconds
 
 
 @click.command()
@@ -14,14 +14,14 @@ from overlock_tools.cli.options import rounds, seconds
     "--output",
     default="report.html",
     show_default=True,
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     help="HTML page to write.",
 )
 @rounds(1000, 9, "Number of rounds.")
 @seconds(0.01, 0.2, most=60)
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Folder in which to keep the results as JSON.",
 )
 def command(output: Path, rounds: int, seconds: float, keep: Path | None) -> int:

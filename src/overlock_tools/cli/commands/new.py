@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from overlock_tools.model import defs
+from overlock_tools.ordinary import wrapping
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 
@@ -32,30 +33,60 @@ def scaffold(name: str) -> str:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
+@click.option(
+    "--wrap",
+    "wrapped",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="C, C++ or Rust file with a lock of its own: write the file that describes it.",
+)
+@click.option(
+    "--type", "type_name", metavar="NAME", default="", help="With --wrap: the lock's type."
+)
 @click.option(
     "--dir",
     "folder",
     type=click.Path(path_type=Path),
     default=Path(),
-    help="Folder for NAME.h.  [default: current folder]",
+    help="Folder for the new file.  [default: current folder]",
 )
-def command(name: str, folder: Path) -> None:
-    """Write NAME.h, a working lock, as a template for your own.
+def command(name: str | None, wrapped: Path | None, type_name: str, folder: Path) -> None:
+    """Write NAME.h, a working lock, as a template for your own; or a table for a lock you have.
 
     \b
     Examples:
       overlock new mine
       overlock new mine --dir ~/locks
+      overlock new --wrap mine.c     # writes mine_checked.c, to check
     """
+    if wrapped and not name:
+        return wrap(wrapped, folder, type_name)
+    if not name or wrapped or type_name:
+        raise Fail("expected either NAME, as in `overlock new mine`, or --wrap FILE")
     check_name(name)
     header = folder / f"{name}.h"
-    if header.exists():
-        raise Fail(f"{header} already exists; remove it or choose another name")
-    files.check_writable(header)
-    files.write(header, scaffold(name))
-    shown = str(header) if "/" in str(header) else f"./{header}"
+    shown = _written(header, scaffold(name))
     click.echo(f"{shown} is a working lock. Next:")
     click.echo(f"  overlock bench sections --locks {shown},ttas,pthread_mutex")
     click.echo(f"  overlock run --lock {shown} -- PROGRAM")
     click.echo(f"  $EDITOR {shown}")
+    return None
+
+
+def wrap(file: Path, folder: Path, type_name: str) -> None:
+    made, text = wrapping.wrapper(file, folder, type_name)
+    shown = _written(made, text)
+    click.echo(f"{shown} has the table of the lock of {file}. Next:")
+    click.echo(f"  $EDITOR {shown}")
+    click.echo(f"  overlock check {shown}")
+    click.echo(f"  overlock bench sections --locks {shown},ttas,pthread_mutex")
+
+
+def _written(path: Path, text: str) -> str:
+    """Its name for a command line."""
+    if path.exists():
+        raise Fail(f"{path} already exists; remove it or choose another name")
+    files.check_writable(path)
+    files.write(path, text)
+    return str(path) if "/" in str(path) else f"./{path}"

@@ -17,7 +17,7 @@ from overlock_tools.cli import options
 @click.option(
     "--seconds",
     type=click.FloatRange(0.05, 86400),
-    help="Duration of the observation; by default until the process ends or Ctrl-C.",
+    help="Duration of the observation; by default until the process ends, Ctrl-C or SIGTERM.",
 )
 @click.option(
     "--top",
@@ -51,7 +51,8 @@ from overlock_tools.cli import options
 @click.option(
     "--verify",
     is_flag=True,
-    help="Then run PROGRAM as it is and as advised, in turns, and print what that brought.",
+    help="Then run PROGRAM as it is and as advised, in turns, with the same input, and print "
+    "what that brought.",
 )
 @click.option(
     "--instead",
@@ -64,7 +65,7 @@ from overlock_tools.cli import options
     type=click.Choice(("auto", "bpf", "looks")),
     default="auto",
     show_default=True,
-    help="How to watch. looks: /proc, 50 times a second; less exact, but needs no rights.",
+    help="How to watch. looks: /proc, up to 50 times a second; less exact, but needs no rights.",
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def command(program: tuple[str, ...], **given: Any) -> int:

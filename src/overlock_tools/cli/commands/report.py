@@ -5,17 +5,23 @@ from pathlib import Path
 
 import click
 
+from overlock_tools.cli.options import OUTPUT
+
 PATH = click.Path(path_type=Path)
 
 
 @click.command()
 @click.argument("inputs", nargs=-1, required=True, type=PATH, metavar="FILE|DIR...")
-@click.option("-o", "--output", type=PATH, help="HTML page to write.")
-@click.option("--png", type=PATH, help="PNG file for the rates figure, or folder for all figures.")
-@click.option("--svg", type=PATH, help="SVG file for the rates figure, or folder for all figures.")
-@click.option("--csv", type=PATH, help="CSV file with one line per cell.")
+@click.option("-o", "--output", type=OUTPUT, help="HTML page to write.")
 @click.option(
-    "--csv-summary", type=PATH, help="CSV file with one line per lock and number of threads."
+    "--png", type=OUTPUT, help="PNG file for the rates figure, or folder for all figures."
+)
+@click.option(
+    "--svg", type=OUTPUT, help="SVG file for the rates figure, or folder for all figures."
+)
+@click.option("--csv", type=OUTPUT, help="CSV file with one line per cell.")
+@click.option(
+    "--csv-summary", type=OUTPUT, help="CSV file with one line per lock and number of threads."
 )
 @click.option(
     "--at",

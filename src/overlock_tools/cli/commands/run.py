@@ -9,6 +9,7 @@ from overlock_tools.cli.options import KNOWLEDGE, completing
 from overlock_tools.model import defs
 from overlock_tools.preload import config, interpose, live, profiling, recording, run, settings
 from overlock_tools.preload.starting import CANNOT_START
+from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 from overlock_tools.trace import MOST_EVENTS
 
@@ -42,6 +43,10 @@ def with_interval(args: list[str], params: list[click.Parameter]) -> list[str]:
         if arg in valued and rest:
             own.append(rest.pop(0))
     return own + rest
+
+
+def _chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    return str(files.chosen(name)) if name is not None else None
 
 
 class RunCommand(click.Command):
@@ -159,6 +164,7 @@ class RunCommand(click.Command):
 @click.option(
     "--folded",
     metavar="FILE",
+    callback=_chosen,
     help="File for the stacks with their wait times in ns, in the folded format of flamegraph.pl, "
     "inferno and speedscope; implies --stacks.",
 )
@@ -190,6 +196,7 @@ class RunCommand(click.Command):
 @click.option(
     "--output",
     metavar="FILE",
+    callback=_chosen,
     help="File for the report as JSON, instead of the terminal; implies --counters. %p in the name "
     "stands for the process id; with it, programs that PROGRAM starts report too.",
 )

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from overlock_tools.cli.options import IF_BUSY, Option, Within, completing
+from overlock_tools.cli.options import IF_BUSY, OUTPUT, Option, Within, completing
 from overlock_tools.model import defs
 
 
@@ -54,7 +54,9 @@ JOBS = click.option(
     "--jobs", type=click.IntRange(1), help="Runs at a time on this machine.  [default: CPUs]"
 )
 CLUSTER = click.option(
-    "--cluster", metavar="ADDRESS", help="Dask scheduler to run on: tcp://HOST:8786."
+    "--cluster",
+    metavar="ADDRESS",
+    help="Dask scheduler to run on: tcp://HOST:8786. Whoever else reaches it can run code as you.",
 )
 CACHE = click.option(
     "--cache",
@@ -74,8 +76,7 @@ CALIBRATIONS = 5
 
 
 def _output(what: str, *names: str) -> Option:
-    kind = click.Path(path_type=Path)
-    return click.option("-o", *names, "--output", "output", type=kind, metavar="FILE", help=what)
+    return click.option("-o", *names, "--output", "output", type=OUTPUT, metavar="FILE", help=what)
 
 
 def _runs(what: str) -> Option:
@@ -121,13 +122,13 @@ def _runs(what: str) -> Option:
 @click.option("--at", type=Within(0, 1e9), metavar="MS", help="Time of the wait to explain.")
 @click.option(
     "--timeline",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT,
     metavar="FILE",
     help="File for a timeline of one run, for ui.perfetto.dev.",
 )
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT,
     metavar="FILE",
     help="File for a picture of one run.",
 )
@@ -278,7 +279,7 @@ def papers(**options: Any) -> int:
 )
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT,
     metavar="FILE",
     help="File for the map: which lock is best where.",
 )

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """overlock tune: measure whether another lock makes a program faster, and write it down."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from overlock_tools.cli.options import LOCKS
+from overlock_tools.cli.options import LOCKS, OUTPUT
 from overlock_tools.preload import trying
 from overlock_tools.preload.live import ROWS
 
@@ -41,20 +40,20 @@ from overlock_tools.preload.live import ROWS
     "--json",
     "json_path",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     help="File for the proposals as JSON.",
 )
 @click.option(
     "--write",
     "config",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     help="File for the proposals as TOML, for `overlock run --config`.",
 )
 @click.option(
     "--folded",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     help="File for the stacks of waits, as with `overlock run --folded`.",
 )
 @click.option(
