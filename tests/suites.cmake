@@ -193,7 +193,7 @@ suite(abi QUICK SECONDS 20
 	BUILD all
 	COMMAND "pytest -rP tests/abi")
 
-suite(compilers LONG SECONDS 2400 PARTS 30
+suite(compilers LONG SECONDS 2400 PARTS 20
 	WHAT "gcc 12 to 14, clang 14 to 19, with -O3, -flto and -march=native, on Debian 12 and 13: no warnings, the same symbols, locks exclude, overlock run answers as glibc"
 	NEEDS compilers
 	BUILD all
@@ -324,10 +324,10 @@ suite(search-mutants SECONDS 70
 	BUILD tests/check/search/all
 	COMMAND "pytest tests/check/search")
 
-suite(search-long LONG SECONDS 900 PARTS 9
-	WHAT "the same with 20 000 random programs, and longer enumeration"
+suite(search-long LONG SECONDS 3000 PARTS 36
+	WHAT "the same with 34 000 random programs, and longer enumeration"
 	BUILD search-fuzz
-	COMMAND "for part in \${OVERLOCK_PARTS:-0 1 2 3 4 5 6 7 8}; do \$BUILD/tests/search-fuzz --programs 3800 --seed \$((100000 + 3800 * part)) --locks 2200 || exit; done")
+	COMMAND "for part in \${OVERLOCK_PARTS:-\$(seq 0 35)}; do \$BUILD/tests/search-fuzz --programs 950 --seed \$((100000 + 950 * part)) --locks 550 || exit; done")
 
 suite(arch ALONE SECONDS 300
 	WHAT "the library and its native tests cross-compiled for AArch64 and run under qemu-user, which does not test memory order"

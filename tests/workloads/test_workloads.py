@@ -27,11 +27,13 @@ LOCKED = (
     "fairness",
     "fairness lines=64",
     "conditions",
-    "tx",
+    "tx inodes=2",
     "tx inodes=2 scan=20",
-    "tx tally=shared",
+    "tx inodes=2 tally=shared",
     "throw_locked",
 )
+# Two turns of it conflict where their inodes are neighbours: of as many as by default, hardly ever.
+RARELY_IN_CONFLICT = ("tx",)
 WITHOUT_A_LOCK = ("invalidation", "throw")
 TURNS = 10_000
 
@@ -52,7 +54,7 @@ def test_a_lock_that_excludes_nobody_is_caught(bench: Bench, workload: str) -> N
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("lock", ["tas_yield", "pthread_mutex"])
-@pytest.mark.parametrize("workload", LOCKED)
+@pytest.mark.parametrize("workload", LOCKED + RARELY_IN_CONFLICT)
 def test_good_locks(bench: Bench, workload: str, lock: str, threads: int) -> None:
     cell = bench.measure(workload, variant=lock, threads=threads, turns=TURNS, seconds=600)
     assert (cell["wrong"], cell["cut"]) == ("", False)
