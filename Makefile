@@ -111,13 +111,13 @@ matrix: ## measure every workload, lock and peer at 1 to 64 threads into build/m
 	@$(OVERLOCK) report $(BUILD)/matrix -o $(BUILD)/matrix.html
 
 # The papers' figures that need no kernel, in less than the papers' own time: the result says so.
-OF_004 = --as-in 004 --threads=1,2,4,8,16,32,64 --locks byte,ticket,mcs,twa,pthread_mutex
-FIGURES = "invalidation $(OF_004) --seconds 0.1" "mutexbench $(OF_004) --seconds 0.3" \
-	"throw $(OF_004) --seconds 0.3" "stress_latency $(OF_004) --seconds 0.3" \
-	"lockloop --as-in 003 --locks byte,unfair_qspin,unfair_qspin@steal_first=0,qspin,pthread_mutex" \
-	"fairness --as-in 002 --locks ticket,i_spin,preemptable_ticket,pv_ticket,oticket,pthread_mutex" \
-	"sections --as-in 000 --locks ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,byte"
-papers: build ## repeat the papers' figures and tables (--as-in 000, 002, 003, 004); 15 minutes, an idle machine
+OF_DICE2019 = --as-in dice2019 --threads=1,2,4,8,16,32,64 --locks byte,ticket,mcs,twa,pthread_mutex
+FIGURES = "invalidation $(OF_DICE2019) --seconds 0.1" "mutexbench $(OF_DICE2019) --seconds 0.3" \
+	"throw $(OF_DICE2019) --seconds 0.3" "stress_latency $(OF_DICE2019) --seconds 0.3" \
+	"lockloop --as-in long --locks byte,unfair_qspin,unfair_qspin@steal_first=0,qspin,pthread_mutex" \
+	"fairness --as-in teabe2017 --locks ticket,i_spin,preemptable_ticket,pv_ticket,oticket,pthread_mutex" \
+	"sections --as-in ouyang2013 --locks ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,byte"
+papers: build ## repeat the papers' figures and tables (--as-in ouyang2013, teabe2017, long, dice2019); 15 minutes, an idle machine
 	@mkdir -p $(BUILD)/papers
 	@set -e; for figure in $(FIGURES); do \
 		$(OVERLOCK) bench $$figure \
@@ -253,7 +253,7 @@ survey: build ## measure the programs of docs/survey.md that are installed; two 
 		$(PYTHON) tools/survey.py $$folder; }; \
 	run alone; run copies --neighbours 4; run quota --quota $(HALF)
 
-# 000's k virtual machines of as many CPUs as the host: docs/verdicts.md.
+# Ouyang & Lange's k virtual machines of as many CPUs as the host: docs/verdicts.md.
 NEIGHBOURS = ticket,preemptable_ticket,pv_ticket,pv_preemptable_ticket,oticket,i_spin,i_spin_pv,byte,pv_byte
 NEIGHBOURS := $(NEIGHBOURS),unfair_qspin,owner_qspin,qspin,pv_qspin,mcs,mcs_tp,twa,tas_yield,pthread_mutex
 .PHONY: neighbours

@@ -2,7 +2,7 @@
 #ifndef BENCH_THROW_H
 #define BENCH_THROW_H
 /*
- * throw, 004 section 4.2: `try { throw 20; } catch (int) {}`, back to back. It contended on mutexes
+ * throw, Dice & Kogan 2019, section 4.2: `try { throw 20; } catch (int) {}`, back to back. It contended on mutexes
  * of the C++ runtime and of the loader. Whether it still does is counted by overlock-throw; with
  * gcc 12 and glibc 2.35 the search for exception tables takes none. The lock under test has no part
  * in it: throw_locked.h is the workload that does.

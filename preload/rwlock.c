@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rwlocks, over the queued rwlock of 003 (lock/qrw.h), if `run --rwlock qrw` asks for it.
+ * Rwlocks, over the queued rwlock of Long (lock/qrw.h), if `run --rwlock qrw` asks for it.
  *
  * Writers are qrw's: one FIFO queue. Writers with a deadline could not leave the
  * queue: they stay out of it and compete with the first in it. Readers depend on the kind:

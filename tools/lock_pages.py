@@ -9,7 +9,7 @@ import measured as results
 
 from overlock_tools.model import traits
 from overlock_tools.model.defs import Lock
-from overlock_tools.model.paper_settings import CITED
+from overlock_tools.model.paper_settings import CITED, IN_SOURCE
 from overlock_tools.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
@@ -28,7 +28,7 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
 
 
 def linked(source: str, top: str = "") -> str:
-    """A source, with the papers' file keys as links and § before sections."""
+    """A source, with the papers' keys as links and § before sections."""
 
     def link(found: re.Match[str]) -> str:
         key, section = found.groups()
@@ -36,7 +36,7 @@ def linked(source: str, top: str = "") -> str:
 
     if source == "all":
         return f"[all five papers]({top}papers.md)"
-    return re.sub(r"\b(00[0-4])\b( (?=\d))?", link, source)
+    return IN_SOURCE.sub(link, source)
 
 
 PROPERTIES: dict[str, Callable[[Lock], str]] = {

@@ -25,10 +25,10 @@ from overlock_tools.simulate.papers import Verdict, number, why
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/simulator_papers.json"
 NAMES = {
-    "000": "Ouyang & Lange 2013",
-    "002": "Teabe et al. 2017",
-    "003": "Long (slides)",
-    "004": "Dice & Kogan 2019",
+    "ouyang2013": "Ouyang & Lange 2013",
+    "teabe2017": "Teabe et al. 2017",
+    "long": "Long (slides)",
+    "dice2019": "Dice & Kogan 2019",
 }
 SHOWN = {Verdict.HOLDS: "holds", Verdict.PARTLY: "partly", Verdict.NOT: "**not**"}
 FEW = 3  # numbers that are listed; of more, the range

@@ -2,7 +2,7 @@
 #ifndef WORKLOAD_FAIRNESS_H
 #define WORKLOAD_FAIRNESS_H
 /*
- * 002's micro-benchmark (section 5.1, Fig. 6): each context enters the critical section x times, as
+ * Teabe et al.'s micro-benchmark (section 5.1, Fig. 6): each context enters the critical section x times, as
  * fast as it can; in it it accesses a memory area that all share. What counts is the mean and the
  * standard deviation of the contexts' run times, and how many wait in line.
  *

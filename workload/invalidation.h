@@ -2,7 +2,7 @@
 #ifndef WORKLOAD_INVALIDATION_H
 #define WORKLOAD_INVALIDATION_H
 /*
- * The invalidation diameter, 004 Fig. 1: context 0 adds to a word, atomically, over and over; the
+ * The invalidation diameter, Dice & Kogan 2019, Fig. 1: context 0 adds to a word, atomically, over and over; the
  * others only read it. The word has its cache sector to itself. Only the writer's turns count.
  *
  * It takes no lock: it shows what any lock pays whose waiters all watch the word that the holder

@@ -2,7 +2,7 @@
 #ifndef WORKLOAD_LOCKLOOP_H
 #define WORKLOAD_LOCKLOOP_H
 /*
- * 003's micro-benchmark: lock and unlock, over and over. Between them is only what proves that the
+ * Long's micro-benchmark: lock and unlock, over and over. Between them is only what proves that the
  * lock excludes, on one line; after them nothing. The paper times 10^6 pairs by each thread.
  */
 #include "ledger.h"

@@ -3,7 +3,7 @@
 #define WORKLOAD_MT19937_H
 /*
  * The Mersenne Twister of C++'s std::mt19937 (Matsumoto, Nishimura 1998), number for number: its
- * steps are the unit of work of 004 section 4.1.
+ * steps are the unit of work of Dice & Kogan 2019, section 4.1.
  *
  * Like the C++ libraries it makes 624 numbers at once: one step in 624 takes about a microsecond,
  * also inside critical sections.

@@ -2,9 +2,9 @@
 #ifndef WORKLOAD_MUTEXBENCH_H
 #define WORKLOAD_MUTEXBENCH_H
 /*
- * MutexBench, 004 section 4.1: the critical section advances an mt19937 by 4 steps; the
+ * MutexBench, Dice & Kogan 2019, section 4.1: the critical section advances an mt19937 by 4 steps; the
  * non-critical section draws a number from [0, 200) from the same generator and advances it by so
- * many. Each context has a generator of its own. 004 section 4.6 gives locktorture this form with
+ * many. Each context has a generator of its own. Dice & Kogan 2019, section 4.6 gives locktorture this form with
  * 20 steps and [0, 400).
  *
  * Beyond the paper's, the critical section writes the line that proves exclusion.

@@ -2,7 +2,7 @@
 #ifndef WORKLOAD_STRESS_LATENCY_H
 #define WORKLOAD_STRESS_LATENCY_H
 /*
- * stress_latency of libslock, as 004 section 4.3 runs it: acquire, 200 loops of a delay loop,
+ * stress_latency of libslock, as Dice & Kogan 2019, section 4.3 runs it: acquire, 200 loops of a delay loop,
  * release, 5000 loops of the same. The paper's command line is `-l 1 -d 10000 -a 200 -n THREADS
  * -w 1 -c 1 -p 5000`, where
  *

@@ -2,7 +2,7 @@
 #ifndef WORKLOAD_TX_H
 #define WORKLOAD_TX_H
 /*
- * 003's proof of concept: inodes are taken off their superblock's list, each by the context that made
+ * Long's proof of concept: inodes are taken off their superblock's list, each by the context that made
  * it. One lock guards the list; two sections conflict only where the inodes are neighbours. So that
  * the list does not end, the next turn puts the inode back, behind one drawn from all.
  *

@@ -2,8 +2,8 @@
 #ifndef OL_ELIDED_H
 #define OL_ELIDED_H
 /*
- * The usual way to elide a lock, which 003 argues against: the transaction reads the lock word. So
- * a context that takes the lock, since its transaction failed, aborts all the others. To measure beside 003's
+ * The usual way to elide a lock, which Long argues against: the transaction reads the lock word. So
+ * a context that takes the lock, since its transaction failed, aborts all the others. To measure beside Long's
  * own, here and on the engine's transactions.
  *
  *  word: 0 free, and in a transaction of its own; 1 held. That is how a release knows which it ends.
@@ -15,7 +15,7 @@
 #include <overlock/port.h>
 
 #define OL_LOCK_LINE								\
-	OL_LOCK(elided, waits, OL_ELIDES, "003",				\
+	OL_LOCK(elided, waits, OL_ELIDES, "long",				\
 		"test-and-set; sections run as transactions (RTM) that read the lock word")
 
 typedef struct ol_elided {

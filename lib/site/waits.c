@@ -2,7 +2,7 @@
 /* Waits and events of the call under way. */
 #include "sites.h"
 
-#define STALL_NS 1000 /* 000 section 3: 2048 polls, "roughly 1 us" */
+#define STALL_NS 1000 /* Ouyang & Lange 2013, section 3: 2048 polls, "roughly 1 us" */
 
 enum { NOT_STALLED, FOUND_HELD, FOUND_FREE };
 

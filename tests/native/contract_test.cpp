@@ -333,7 +333,7 @@ protected:
     static bool waits_forever(const char *tau) { return has_line() || !strcmp(tau, "inf"); }
 };
 
-// At tau = 0 a generic spinlock, at infinity a ticket lock (000 section 4).
+// At tau = 0 a generic spinlock, at infinity a ticket lock (Ouyang & Lange 2013, section 4).
 TEST_P(Preempted, WaiterHoldsUpOthersOnlyInALine) {
     EXPECT_EQ(second_gets_it("0"), !has_line());
     EXPECT_EQ(second_gets_it("400"), !has_line());

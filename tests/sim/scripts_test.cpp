@@ -113,7 +113,8 @@ uint32_t line(unsigned tail, unsigned head, bool held) {
     return tail << 17 | head << 1 | held;
 }
 
-// 000 Figure 1. N1 ... N4 are T1 ... T4; P, preempted, is a context the script does not run.
+// Ouyang & Lange 2013, Figure 1. N1 ... N4 are T1 ... T4; P, preempted, is a context the script
+// does not run.
 TEST(Paper000, Figure1) {
     constexpr Ticks tau = 1000;
     ol_tuning tuning = presets();
@@ -166,7 +167,7 @@ TEST(Paper000, Figure1) {
     EXPECT_EQ(s.word(), line(4, 4, false));
 }
 
-// 004 section 2.1, by its numbered steps. T1 ... T4 are the paper's.
+// Dice & Kogan 2019, section 2.1, by its numbered steps. T1 ... T4 are the paper's.
 TEST(Paper004, TwaInAction) {
     ol_tuning tuning = presets();
     Stage s("twa", 4, tuning);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 003's proof of concept on the checked world's transactions: the workload `tx`, elided in several
+// Long's proof of concept on the checked world's transactions: the workload `tx`, elided in several
 // ways. A model of RTM, not hardware: there are no times, but what commits, and why what does not.
 //
 // Any step of a transaction may be its last, once in `rate` steps: an interrupt, a preemption. What
@@ -171,7 +171,7 @@ private:
 
 int main(int argc, char **argv) {
     Options o;
-    CLI::App app{"003's inode list on the checked world's transactions", "tx-list"};
+    CLI::App app{"Long's inode list on the checked world's transactions", "tx-list"};
 
     app.add_option("--lock", o.lock, "tx, elided, or any lock")->capture_default_str();
     app.add_option("--contexts", o.contexts)->check(CLI::Range(1, 8))->capture_default_str();

@@ -71,7 +71,7 @@ def test_a_claim_has_the_verdict_of_its_page(run: Run) -> None:
 
 # The simulator's tables
 
-PAPERS = ("004-fig1",)
+PAPERS = ("dice2019-fig1",)
 
 
 @pytest.fixture(scope="module")

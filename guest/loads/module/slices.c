@@ -8,7 +8,7 @@
  * where it was not looked at for a millisecond a new slice has begun. So gaps below that are missed,
  * and who disabled interrupts for so long is taken for one without a CPU.
  *
- * 000 looks whether the lock is held once somebody has waited for a microsecond. Nobody can look from
+ * Ouyang & Lange 2013 looks whether the lock is held once somebody has waited for a microsecond. Nobody can look from
  * within spin_lock(): so each new holder goes through the last sections, kept under the lock.
  */
 #include <linux/kernel_stat.h>
@@ -23,7 +23,7 @@ bool preemptions;
 module_param(preemptions, bool, 0444);
 MODULE_PARM_DESC(preemptions, "count how often a holder or a waiter had lost its CPU");
 
-/* 000 section 3: 2048 polls, "roughly 1 us". More where all is slower, as in a translated guest. */
+/* Ouyang & Lange 2013, section 3: 2048 polls, "roughly 1 us". More where all is slower, as in a translated guest. */
 static ulong stall_ns = 1000;
 module_param(stall_ns, ulong, 0444);
 MODULE_PARM_DESC(stall_ns, "a wait that lasts longer is a stall");

@@ -42,7 +42,7 @@ typedef u64 ol_ticks_t;
 
 #define OL_UNLIKELY(x)	unlikely(x)
 #define OL_COLD		__cold noinline __maybe_unused
-#define OL_OWN_LINE	__aligned(128)	/* adjacent-line prefetch: 004 section 4 */
+#define OL_OWN_LINE	__aligned(128)	/* adjacent-line prefetch: Dice & Kogan 2019, section 4 */
 
 #define OL_CAPABILITY
 #define OL_ACQUIRES(...)

@@ -25,7 +25,7 @@ typedef uint64_t ol_ticks_t;
 
 #define OL_UNLIKELY(x)	__builtin_expect(!!(x), 0)
 #define OL_COLD		__attribute__((cold, noinline, unused))
-#define OL_OWN_LINE	__attribute__((aligned(128)))	/* adjacent-line prefetch: 004 section 4 */
+#define OL_OWN_LINE	__attribute__((aligned(128)))	/* adjacent-line prefetch: Dice & Kogan 2019, section 4 */
 
 #if defined(__SANITIZE_THREAD__)
 #define OL_TSAN 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""001's statistics: text as the ministat tool prints it, by Student's t with pooled variances.
+"""Rao & Dunlap's statistics: text as ministat prints it, by Student's t with pooled variances.
 
 Each data set is compared with the first. Unlike ours (stats.py) this knows nothing of rounds, and
 takes the values as normal and their variances as equal. Two things differ from the tool: a median

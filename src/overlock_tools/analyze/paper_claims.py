@@ -21,8 +21,10 @@ from overlock_tools.model.quantities import count, factor
 from overlock_tools.model.results import GUEST, Result, named
 from overlock_tools.model.stats import Ratio
 
-CSD_NS = 6000.0  # 002: 2^14 cycles of its machines, the most that a critical section takes
-MEAN_CSD_NS = 1500.0  # 002: 2^12, the average
+CSD_NS = (
+    6000.0  # Teabe et al. 2017: 2^14 cycles of its machines, the most that a critical section takes
+)
+MEAN_CSD_NS = 1500.0  # Teabe et al. 2017: 2^12, the average
 # The papers repeat five times: the range of five rounds is an interval at 93.75 %, and no more.
 CONFIDENCE = 0.9
 
@@ -69,7 +71,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class RunTime:
-    """What PAIRS_003 lock-unlock pairs take each thread."""
+    """What PAIRS_OF_LONG lock-unlock pairs take each thread."""
 
     threads: int
     mean_ms: float
@@ -129,8 +131,8 @@ def _statement(raw: dict[str, Any], groups: Mapping[str, Sequence[str]]) -> Stat
 
 _TEXT = (resources.files("overlock_tools.analyze") / "paper_claims.toml").read_text()
 _SAID = tomllib.loads(_TEXT)
-PAIRS_003: int = _SAID["pairs_003"]
-BYTE_003 = tuple(RunTime(**row) for row in _SAID["byte_003"])
+PAIRS_OF_LONG: int = _SAID["pairs_of_long"]
+BYTE_OF_LONG = tuple(RunTime(**row) for row in _SAID["byte_of_long"])
 
 
 @cache
@@ -150,8 +152,8 @@ def copies(result: Result) -> int:
 
 
 def byte_run_times(result: Result) -> list[RunTime]:
-    """For a table beside BYTE_003: of all rounds together, for as many pairs as the paper's."""
-    scale = 1000 * PAIRS_003 / (result.settings.get("turns") or PAIRS_003)
+    """For a table beside BYTE_OF_LONG: of all rounds together, for as many pairs as the paper's."""
+    scale = 1000 * PAIRS_OF_LONG / (result.settings.get("turns") or PAIRS_OF_LONG)
     found = []
     for n in result.threads:
         mean, sd = (result.value(name, "byte", n) for name in ("run_time", "run_time_sd"))

@@ -243,7 +243,7 @@ def _about_peers(view: View) -> list[str]:
 
 
 def about_one_copy(view: View) -> list[str]:
-    """000's figure: of several copies, the one that was picked at random."""
+    """Ouyang & Lange's figure: of several copies, the one that was picked at random."""
     known = view.known("one_copy", view.at)
     if not known:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Is a lock a regression for a program? 001's comparison, and ours beside it; and which to take."""
+"""Is a lock a regression for a program? Rao & Dunlap's comparison, ours, and which to take."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from overlock_tools.model.stats import Ratio
 from overlock_tools.system import files
 from overlock_tools.system.errors import FAILED, Fail
 
-ROUNDS_OF_001 = 10
+ROUNDS_OF_RAO = 10
 
 
 class Verdict(StrEnum):
@@ -159,8 +159,8 @@ def sentences(found: Sequence[Line], margin: float) -> Iterator[str]:
         ]
         yield f"{program}: {'; '.join(told)}."
     repeated = [line.rounds for line in found if line.verdict is not Verdict.COLLAPSED]
-    if (fewest := min(repeated, default=ROUNDS_OF_001)) < ROUNDS_OF_001:
-        yield f"Rao & Dunlap 2012 ran {ROUNDS_OF_001} rounds; some comparisons here have {fewest}."
+    if (fewest := min(repeated, default=ROUNDS_OF_RAO)) < ROUNDS_OF_RAO:
+        yield f"Rao & Dunlap 2012 ran {ROUNDS_OF_RAO} rounds; some comparisons here have {fewest}."
 
 
 # Advice

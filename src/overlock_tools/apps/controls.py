@@ -31,7 +31,7 @@ class Ebizzy(app.App):
     name = "ebizzy"
     what = "ebizzy's mix (map 256 KiB, copy, search, unmap) with N threads"
     unit = "records"
-    papers = "000, 002"
+    papers = "ouyang2013, teabe2017"
     packages = ("gcc",)
     programs = ("gcc",)
     reach = "none: it contends for the kernel's mmap lock"
@@ -72,7 +72,7 @@ class Hackbench(app.App):
     name = "hackbench"
     what = "hackbench on sockets with N processes, half senders, half receivers"
     unit = "messages"
-    papers = "000"
+    papers = "ouyang2013"
     packages = ("rt-tests",)
     programs = ("hackbench",)
     reach = "none: its processes communicate through the kernel"
@@ -106,7 +106,7 @@ class Kernbench(app.App):
     name = "kernbench"
     what = "make compiles the same C files with gcc and N jobs, then runs the program"
     unit = "builds"
-    papers = "000, 001, 002"
+    papers = "ouyang2013, rao2012, teabe2017"
     packages = ("gcc", "make")
     programs = ("gcc", "make")
     reach = "none that matters: compilers are single-threaded"

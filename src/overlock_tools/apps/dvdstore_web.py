@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""000's DVD store with its web tier: Apache and PHP between the clients and MariaDB."""
+"""Ouyang & Lange's DVD store with its web tier: Apache and PHP between the clients and MariaDB."""
 
 import re
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LevelDB's readrandom as 004 ran it: all threads go through one mutex, DBImpl's."""
+"""LevelDB's readrandom as Dice & Kogan 2019 ran it: all threads go through one mutex, DBImpl's."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ class LevelDb(app.App):
     name = "leveldb"
     what = "LevelDB: N threads look up random keys; every value is verified"
     unit = "reads"
-    papers = "004"
+    papers = "dice2019"
     packages = ("g++", "libleveldb-dev")
     programs = ("g++", "leveldb/db.h")
     reach = "all: the mutexes of DBImpl, the block cache and the log"

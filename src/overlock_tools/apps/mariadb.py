@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""MariaDB under sysbench: its OLTP mix, and the database tier of 000's DVD store."""
+"""MariaDB under sysbench: its OLTP mix, and the database tier of Ouyang & Lange's DVD store."""
 
 import re
 import signal
@@ -156,7 +156,7 @@ class DvdStore(MariaDb):
     name = "dvdstore"
     what = "MariaDB as a DVD store's database: logins, searches and purchases of N clients"
     unit = "operations"
-    papers = "000"
+    papers = "ouyang2013"
     presets: ClassVar[dict[str, str]] = {"customers": "20000", "products": "10000"}
 
     def sources(self) -> list[Path]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""pbzip2 packs a file in memory, as 001 and 002 had it: a queue behind a mutex and conditions."""
+"""pbzip2 packs a file in memory, as for Rao & Dunlap 2012 and Teabe et al. 2017.
+
+Its queue is behind a mutex and conditions.
+"""
 
 import hashlib
 import random
@@ -21,7 +24,7 @@ class Pbzip2(app.App):
     name = "pbzip2"
     what = "pbzip2 compresses random bytes in memory with N threads"
     unit = "bytes"
-    papers = "001, 002"
+    papers = "rao2012, teabe2017"
     packages = ("pbzip2",)
     programs = ("pbzip2",)
     reach = "all: mutexes of the block queue, the writer and the progress counter"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PostgreSQL under pgbench, as 001 had it. Its processes share their locks: they stay."""
+"""PostgreSQL under pgbench, as for Rao & Dunlap. Its processes share their locks: they stay."""
 
 import re
 import signal
@@ -21,7 +21,7 @@ class Pgbench(app.App):
     name = "pgbench"
     what = "PostgreSQL under pgbench's TPC-B with N clients"
     unit = "transactions"
-    papers = "001"
+    papers = "rao2012"
     packages = ("postgresql-15", "postgresql-client-15")
     programs = ("postgres", "initdb", "pgbench", "psql")
     note = "Debian's package creates and starts an unused cluster"

@@ -108,7 +108,7 @@ def facts(apps: Sequence[type[App]], probe: Probe, out: Console) -> list[Fact]:
 
 @dataclass(frozen=True)
 class Held:
-    """How long a program's locks were held, beside 002's Figure 3."""
+    """How long a program's locks were held, beside Teabe et al.'s Figure 3."""
 
     name: str
     count: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""RocksDB's readwhilewriting with 004's options, which make one lock of its block cache's."""
+"""RocksDB's readwhilewriting with Dice & Kogan's options: one lock for its block cache."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from overlock_tools.apps.servers import whole
 from overlock_tools.apps.trial import Broken, Trial
 from overlock_tools.model.combine import Answer
 
-# 004, footnote 7; cache_numshardbits=0 is one shard, so one lock.
+# Dice & Kogan 2019, footnote 7; cache_numshardbits=0 is one shard, so one lock.
 OPTIONS = (
     "--compression_type=none",
     "--mmap_read=1",
@@ -32,7 +32,7 @@ class RocksDb(app.App):
     name = "rocksdb"
     what = "RocksDB's db_bench readwhilewriting (Dice & Kogan 2019): one writer, N readers"
     unit = "reads"
-    papers = "004"
+    papers = "dice2019"
     packages = ("rocksdb-tools",)
     programs = ("db_bench", "ldb")
     reach = "all: mutexes of the block cache's shard, the database and the write queue"

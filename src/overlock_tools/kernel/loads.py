@@ -127,7 +127,7 @@ def _queue(said: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Shape004(Loop):
-    name = "torture-004"
+    name = "torture-dice2019"
     what = "locktorture of Dice & Kogan 2019: 20 steps of mt19937 inside, up to 400 outside"
     presets: ClassVar[Parameters] = {
         "workload": "mutexbench",

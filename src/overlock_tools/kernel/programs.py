@@ -106,7 +106,7 @@ def _kernbench(packages: Packages) -> Contents:
 
 
 def _pbzip2(packages: Packages) -> Contents:
-    """With bytes that do not get smaller, as 001's."""
+    """With bytes that do not get smaller, as Rao & Dunlap's."""
     program = packages.file("pbzip2", "usr/bin/pbzip2")
     data = random.Random(1).randbytes(RANDOM_BYTES)  # noqa: S311 - no secret
     found = {"usr/bin/pbzip2": (PROGRAM, program.read_bytes()), **linked(program)}

@@ -128,7 +128,7 @@ def _spinning(cell: Cell) -> float | None:
 
 
 def _one_copy(cell: Cell) -> float | None:
-    """000 reports one virtual machine picked at random: the same one whenever it is asked."""
+    """Ouyang & Lange report one virtual machine, picked at random: the same whenever asked."""
     if len(cell.copies) < 2:
         return None
     draw = random.Random(f"{cell.round} {cell.variant} {cell.threads}")  # noqa: S311 - no secret

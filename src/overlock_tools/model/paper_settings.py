@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`--as-in 000 … 004`: the papers' own settings of what can be measured here, and their statistic.
+"""`--as-in PAPER`: the papers' own settings of what can be measured here, and their statistic.
 
 docs/papers.md has the papers by these numbers.
 """
@@ -12,23 +12,29 @@ from typing import Any
 from overlock_tools.system.errors import Fail
 
 ANY = "*"  # the paper's method says nothing about the workload
-# The papers as a person reads them.
+# The papers as a person reads them, by what options, files and results call them.
 CITED = {
-    "000": "Ouyang & Lange 2013",
-    "001": "Rao & Dunlap 2012",
-    "002": "Teabe et al. 2017",
-    "003": "Long (slides)",
-    "004": "Dice & Kogan 2019",
+    "ouyang2013": "Ouyang & Lange 2013",
+    "rao2012": "Rao & Dunlap 2012",
+    "teabe2017": "Teabe et al. 2017",
+    "long": "Long (slides)",
+    "dice2019": "Dice & Kogan 2019",
 }
 
 
+# A paper in a source, and the space before a section of it.
+IN_SOURCE = re.compile(rf"(?<![^ ])({'|'.join(CITED)})\b( (?=\d))?")
+# What results called them before.
+NUMBERED = dict(zip(("000", "001", "002", "003", "004"), CITED, strict=True))
+
+
 def cited(source: str) -> str:
-    """A source for a person to read: "Teabe et al. 2017, 5.2" for "002 5.2"."""
+    """A source for a person to read: "Teabe et al. 2017, 5.2" for "teabe2017 5.2"."""
 
     def name(found: re.Match[str]) -> str:
         return CITED[found[1]] + (", " if found[2] else "")
 
-    return re.sub(r"\b(00[0-4])\b( (?=\d))?", name, source)
+    return IN_SOURCE.sub(name, source)
 
 
 # Statistics, as results name them.
@@ -54,13 +60,16 @@ class Setting:
     scenario: dict[str, str] = field(default_factory=dict)
 
 
-# One list. 003 does not say how often it was repeated, 004 not of throw and stress_latency: 5, as
-# the same paper's MutexBench. 002 does not say how often its threads access the memory.
+# One list. Long does not say how often he repeated it, Dice & Kogan not of throw and
+# stress_latency: 5, as their MutexBench. Teabe et al. do not say how often their threads access the
+# memory.
 SETTINGS = (
-    Setting("000", ANY, "§6.1, ebizzy and hackbench", ONE_COPY, 5, scenario={"neighbours": "2"}),
-    Setting("001", ANY, "10 times each, ministat", MINISTAT, 10),
     Setting(
-        "002",
+        "ouyang2013", ANY, "§6.1, ebizzy and hackbench", ONE_COPY, 5, scenario={"neighbours": "2"}
+    ),
+    Setting("rao2012", ANY, "10 times each, ministat", MINISTAT, 10),
+    Setting(
+        "teabe2017",
         "fairness",
         "§5.2, Fig. 6",
         RUN_TIMES,
@@ -69,7 +78,7 @@ SETTINGS = (
         scenario={"neighbours": "2"},
     ),
     Setting(
-        "003",
+        "long",
         "lockloop",
         "run times of a million lock-unlock pairs",
         RUN_TIMES,
@@ -77,11 +86,11 @@ SETTINGS = (
         turns=1_000_000,
         threads="4,8,16,32",
     ),
-    Setting("004", "mutexbench", "§4.1, Fig. 2", MEDIAN, 5, seconds=10),
-    Setting("004", "throw", "§4.2, Fig. 3", MEDIAN, 5, seconds=10),
-    Setting("004", "throw_locked", "§4.2, Fig. 3", MEDIAN, 5, seconds=10),
-    Setting("004", "stress_latency", "§4.3, Fig. 4", MEDIAN, 5, seconds=10),
-    Setting("004", "invalidation", "§1, Fig. 1", MEDIAN, 100, seconds=10),
+    Setting("dice2019", "mutexbench", "§4.1, Fig. 2", MEDIAN, 5, seconds=10),
+    Setting("dice2019", "throw", "§4.2, Fig. 3", MEDIAN, 5, seconds=10),
+    Setting("dice2019", "throw_locked", "§4.2, Fig. 3", MEDIAN, 5, seconds=10),
+    Setting("dice2019", "stress_latency", "§4.3, Fig. 4", MEDIAN, 5, seconds=10),
+    Setting("dice2019", "invalidation", "§1, Fig. 1", MEDIAN, 100, seconds=10),
 )
 # Options that change what a paper measured, in words; the unit follows the value.
 _WORDS = {

@@ -13,6 +13,7 @@ from typing import Any, Required, TypedDict
 
 from overlock_tools.model import stats
 from overlock_tools.model.measures import BY_NAME, MEASURES, Cell
+from overlock_tools.model.paper_settings import NUMBERED
 from overlock_tools.model.workloads import WITHOUT_A_LOCK
 from overlock_tools.system import files, reading
 from overlock_tools.system.errors import Fail
@@ -282,6 +283,7 @@ def _checked(body: dict[str, Any]) -> Result:
     if missing := [name for name in DERIVED if name not in body]:
         raise ValueError(f"there is no {missing[0]}")
     body = {name: value for name, value in body.items() if name not in DERIVED}
+    _name_paper(body)
     result = reading.made(Result, body, "the result")
     for name, table in TABLES.items():
         reading.checked(table, body.get(name, {}), name)
@@ -289,6 +291,15 @@ def _checked(body: dict[str, Any]) -> Result:
         _check_cell(cell)
     _check_ranges(result)
     return result
+
+
+def _name_paper(body: dict[str, Any]) -> None:
+    """In older results it has a number."""
+    settings = body.get("settings")
+    if isinstance(settings, dict) and settings.get("as_in") in NUMBERED:
+        settings["as_in"] = NUMBERED[settings["as_in"]]
+    if body.get("kind") == "guest-torture-004":
+        body["kind"] = "guest-torture-dice2019"
 
 
 def _check_cell(cell: Cell) -> None:

@@ -16,7 +16,8 @@ from overlock_tools.model.quantities import duration
 from overlock_tools.preload import config, trying
 from overlock_tools.system.symbols import Call
 
-# 002 4.1 and Figure 3: 2^12 and 2^14 cycles, on CPUs of 2.67 GHz; both are bounds of buckets.
+# Teabe et al. 2017, 4.1 and Figure 3: 2^12 and 2^14 cycles, on CPUs of 2.67 GHz; both are bounds
+# of buckets.
 SHORT_NS = {"2^12 cycles": 1536, "2^14 cycles": 6144}
 # Of the preset of tau, 400 ns, what is not the section of 70 ns that it was measured with.
 HANDOVER_NS = 330
@@ -66,7 +67,7 @@ class Site:
     name: str
     acquisitions: int
     waited: int
-    preempted: int | None  # 002's LHP; None: nothing here tells of slices
+    preempted: int | None  # Teabe et al.'s LHP; None: nothing here tells of slices
     hold: Buckets
     ahead: float | None  # on average, of who queued; None: nobody did, or the lock has no line
     where: str = ""  # `queue.h:31`, of the call that acquired most; empty: unknown

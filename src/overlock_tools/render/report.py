@@ -237,7 +237,7 @@ def _all_figures(view: View) -> str:
 
 
 def _ministats(result: Result) -> str:
-    """Where 001's statistic was asked for."""
+    """Where Rao & Dunlap's statistic was asked for."""
 
     if result.statistic != paper_settings.MINISTAT:
         return ""
@@ -272,15 +272,15 @@ def _claims(view: View) -> str:
         for c in found
     ]
     claims = table(["paper", "claim", "here", "evidence"], rows, wordy=True)
-    return f"<h3>Claims of the papers</h3>{claims}{_table_of_003(view.result)}"
+    return f"<h3>Claims of the papers</h3>{claims}{_table_of_long(view.result)}"
 
 
-def _table_of_003(result: Result) -> str:
+def _table_of_long(result: Result) -> str:
     """The slides' run times of the byte lock beside ours: mean and standard deviation."""
     ours = {time.threads: time for time in paper_claims.byte_run_times(result)}
     if not ours:
         return ""
-    theirs = {time.threads: time for time in paper_claims.BYTE_003}
+    theirs = {time.threads: time for time in paper_claims.BYTE_OF_LONG}
 
     def cells(time: paper_claims.RunTime | None) -> list[str]:
         return [f"{time.mean_ms:,.0f}", f"{time.sd_ms:,.0f}"] if time else ["", ""]
@@ -288,11 +288,11 @@ def _table_of_003(result: Result) -> str:
     rows = [
         Row([str(n), *cells(theirs.get(n)), *cells(ours.get(n))]) for n in sorted({*ours, *theirs})
     ]
-    long = paper_settings.CITED["003"]
+    long = paper_settings.CITED["long"]
     head = ["threads", f"{long}: mean ms", "σ ms", "here: mean ms", "σ ms"]
     words = (
-        f"Run time of {paper_claims.PAIRS_003:,} lock-unlock pairs per thread with byte: {long} on "
-        f"32 CPUs, here on {result.cpus}."
+        f"Run time of {paper_claims.PAIRS_OF_LONG:,} lock-unlock pairs per thread with byte: "
+        f"{long} on 32 CPUs, here on {result.cpus}."
     )
     return paragraphs([words], "soft") + table(head, rows)
 

@@ -267,12 +267,12 @@ def _summed(check: Check, what: str, at: str, values: Sequence[float | None]) ->
 
 
 LOADS = {
-    "paper-000-fig5a": "hackbench",
-    "paper-000-fig5b": "kernbench",
-    "paper-000-fig5c": "ebizzy",
-    "paper-000-fig6": "DVD Store",
+    "ouyang2013-fig5a": "hackbench",
+    "ouyang2013-fig5b": "kernbench",
+    "ouyang2013-fig5c": "ebizzy",
+    "ouyang2013-fig6": "DVD Store",
 }
-UNNAMED = ("paper-000-hosts", "paper-000-features")
+UNNAMED = ("ouyang2013-hosts", "ouyang2013-features")
 COUNTED = {
     "guest.vm.count": "VM",
     "machine.cpus": "CPU",

@@ -5,7 +5,7 @@
 #include <check/claims.h>
 #include <overlock/lock/qrw.h>
 
-#define OL_LOCK_LINE	OL_LOCK(qrw, waits, 0, "003", "queued rwlock; the table is the writers' side")
+#define OL_LOCK_LINE	OL_LOCK(qrw, waits, 0, "long", "queued rwlock; the table is the writers' side")
 
 #define OL_QRW_SHARED_(name)	ol_sim_##name##_shared
 #define OL_QRW_SHARED(name)	OL_QRW_SHARED_(name)

@@ -138,7 +138,7 @@ def with_run_times(means: dict[int, float], sd: float, cpus: int, kind: str) -> 
     return found
 
 
-def test_003_run_times() -> None:
+def test_long_run_times() -> None:
     steep = with_run_times({2: 0.1, 4: 0.4, 8: 1.6}, 0.3, 32, "lockloop")
     assert claim(steep, "grows faster").verdict == "seen here"
     assert claim(steep, "vary by a tenth").verdict == "seen here"
@@ -148,14 +148,14 @@ def test_003_run_times() -> None:
     assert claim(with_run_times({2: 0.1}, 0.3, 2, "lockloop"), "grows").verdict == "needs 8 CPUs"
 
 
-def test_003_table_is_for_a_million_pairs() -> None:
+def test_long_table_is_for_a_million_pairs() -> None:
     found = with_run_times({4: 0.2, 8: 0.4}, 0.3, 2, "lockloop")
     found.settings["turns"] = 500_000
     four, eight = paper_claims.byte_run_times(found)
     assert (four.threads, eight.threads) == (4, 8)
     assert (four.mean_ms, eight.mean_ms) == pytest.approx((400, 800), rel=0.05)
     assert (four.sd_ms, eight.sd_ms) == pytest.approx((120, 240), rel=0.15)
-    assert [(row.threads, row.mean_ms, row.sd_ms) for row in paper_claims.BYTE_003] == [
+    assert [(row.threads, row.mean_ms, row.sd_ms) for row in paper_claims.BYTE_OF_LONG] == [
         (4, 386, 153),
         (8, 940, 117),
         (16, 6046, 1747),
@@ -163,7 +163,7 @@ def test_003_table_is_for_a_million_pairs() -> None:
     ]
 
 
-def test_002_fairness() -> None:
+def test_teabe_fairness() -> None:
     fair = with_run_times({2: 0.1, 8: 0.4}, 0.001, 2, "fairness")
     assert claim(fair, "almost the same time").verdict == "seen here"
     assert claim(fair, "hold all threads").verdict == "seen here"
@@ -175,8 +175,8 @@ def test_002_fairness() -> None:
 
 
 def unfair_queued(by_threads: dict[int, float], sd: float) -> Result:
-    """byte as in 003's table, and beside it a lock that takes so many times as long."""
-    table = {row.threads: (row.mean_ms / 1e3, row.sd_ms / 1e3) for row in paper_claims.BYTE_003}
+    """byte as in Long's table, and beside it a lock that takes so many times as long."""
+    table = {row.threads: (row.mean_ms / 1e3, row.sd_ms / 1e3) for row in paper_claims.BYTE_OF_LONG}
     found = result(
         "lockloop", {lock: dict.fromkeys(table, 1.0) for lock in ("byte", "unfair_qspin")}, 2
     )
@@ -191,7 +191,7 @@ def unfair_queued(by_threads: dict[int, float], sd: float) -> Result:
     return found
 
 
-def test_003_unfair_queued_beside_byte() -> None:
+def test_long_unfair_queued_beside_byte() -> None:
     papers_own = unfair_queued({4: 1.18, 8: 1.2, 16: 0.6, 32: 0.19}, 0.5)
     otherwise = unfair_queued({4: 0.9, 8: 0.9, 16: 1.2, 32: 1.2}, 2.0)
     for words in ("is slower than byte", "5.2 times as fast", "vary less than byte's"):
@@ -199,7 +199,7 @@ def test_003_unfair_queued_beside_byte() -> None:
         assert claim(otherwise, words).verdict == "not seen here", words
 
 
-def test_002_i_spin_is_asked_where_it_was_measured() -> None:
+def test_teabe_i_spin_is_asked_where_it_was_measured() -> None:
     rates: Rates = {
         lock: {4: 100.0} for lock in ("ticket", "pv_ticket", "preemptable_ticket", "oticket")
     }
@@ -210,7 +210,7 @@ def test_002_i_spin_is_asked_where_it_was_measured() -> None:
         assert claim(found, "I-Spinlock outperforms").verdict == verdict
 
 
-def test_000_asks_for_one_copy_and_for_all() -> None:
+def test_ouyang_and_lange_ask_for_one_copy_and_for_all() -> None:
     found = result("sections", {"preemptable_ticket": {4: 500}, "ticket": {4: 100}}, 2)
     assert not [c for c in paper_claims.claims(found) if c.figure == "Fig. 5, 2 VMs and more"]
     for cell in found.cells:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""001's comparison, against printed tables of Student's t and against the tool itself."""
+"""Rao & Dunlap's comparison, against printed tables of Student's t and against the tool itself."""
 
 import random
 import re

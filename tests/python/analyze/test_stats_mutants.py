@@ -279,7 +279,7 @@ MUTANTS = [
         "analyze.paper_claims",
         "            for measure in measures\n",
         "            for measure in measures[:1]\n",
-        f"{PAPERS}::test_000_asks_for_one_copy_and_for_all",
+        f"{PAPERS}::test_ouyang_and_lange_ask_for_one_copy_and_for_all",
     ),
 ]
 

@@ -32,7 +32,7 @@ def test_json_has_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 LINE = """OL_TUNABLE(mutant, {unit}, {default}, 2, 1024, any, "{source}", "a mutant")"""
-WHOLE: dict[str, str | int] = {"unit": "power", "default": 64, "source": "004 2"}
+WHOLE: dict[str, str | int] = {"unit": "power", "default": 64, "source": "dice2019 2"}
 BROKEN: dict[str, tuple[dict[str, str | int], str]] = {
     "a default below its range": ({"default": 1}, "mutant: the default is out of range"),
     "a default above its range": ({"default": 2048}, "mutant: the default is out of range"),

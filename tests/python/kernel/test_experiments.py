@@ -64,7 +64,7 @@ def verdicts(name: str, results: Mapping[str, Result]) -> dict[str, str]:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_names_what_there_is(name: str) -> None:
     known = EXPERIMENTS[name]
-    assert known.paper == name[:3]
+    assert known.paper == name.partition("-")[0]
     for part in known.parts:
         loads.known(part.load).parameters(part.parameters)
     for lock in known.locks:
@@ -77,7 +77,7 @@ def test_an_experiment_names_what_there_is(name: str) -> None:
         assert claim.verdict == Verdict.NOT_MEASURED
 
 
-def test_000_stalls_are_told_by_ranges() -> None:
+def test_ouyang_and_lange_stalls_are_told_by_ranges() -> None:
     few, many, mixed = [(9, 1), (8, 2), (9, 2)], [(5, 95), (4, 99), (9, 91)], [(1, 0), (5, 95)]
     sentence = "With two VMs, more of hackbench's acquisitions stall."
     share = "The waiters' share of hackbench's stalls grows with the second VM."
@@ -87,7 +87,7 @@ def test_000_stalls_are_told_by_ranges() -> None:
             "hackbench-1": stalled("hackbench", 1, one),
             "hackbench-2": stalled("hackbench", 2, two),
         }
-        return verdicts("000-table1", parts)
+        return verdicts("ouyang2013-table1", parts)
 
     assert told(many, few)[sentence] == Verdict.SEEN
     assert told(many, few)[share] == Verdict.SEEN
@@ -107,41 +107,41 @@ def preempted(lock: str, n: int, each: Sequence[int], rate: float) -> list[Cell]
     ]
 
 
-def test_002_preemptions_grow_and_are_fewer() -> None:
+def test_teabe_preemptions_grow_and_are_fewer() -> None:
     cells = preempted(LOCK, 2, [5, 6], 10) + preempted(LOCK, 8, [50, 60], 10)
-    told = verdicts("002-table1", {"kernbench-2": result("kernbench", cells, 2)})
+    told = verdicts("teabe2017-table1", {"kernbench-2": result("kernbench", cells, 2)})
     assert told[
         "kernbench: preemptions of holders and waiters increase with the number of vCPUs."
     ] == (Verdict.SEEN)
     assert told["kernbench: with the most vCPUs, the guest spins most of the time."] == Verdict.SEEN
     cells += preempted(I_SPIN, 8, [1, 2], 5)
-    told = verdicts("002-fig7", {"kernbench-2": result("kernbench", cells, 2)})
+    told = verdicts("teabe2017-fig7", {"kernbench-2": result("kernbench", cells, 2)})
     assert told["i_spin: fewer holders and waiters are preempted than with tickets."] == (
         Verdict.SEEN
     )
     assert told["i_spin: throughput is higher than with tickets."] == Verdict.NOT_SEEN
 
 
-def test_002_queues_and_sections() -> None:
+def test_teabe_queues_and_sections() -> None:
     cells = [cell("ticket", 8, i, queue_max=7) for i in (1, 2)]
     cells += [cell("i_spin", 8, i, queue_max=3) for i in (1, 2)]
-    told = verdicts("002-fig6", {"loop-2": result("loop", cells, 2)})
+    told = verdicts("teabe2017-fig6", {"loop-2": result("loop", cells, 2)})
     assert list(told.values()) == [Verdict.SEEN, Verdict.NOT_SEEN]
 
     def sections(ns: Sequence[float], weights: Sequence[float]) -> list[str]:
         holds = [cell(LOCK, 2, 1, hold=histograms.packed(ns, weights))]
-        return list(verdicts("002-fig3", {"ebizzy-1": result("ebizzy", holds)}).values())
+        return list(verdicts("teabe2017-fig3", {"ebizzy-1": result("ebizzy", holds)}).values())
 
     assert sections([1500], [10_000]) == [Verdict.SEEN, Verdict.SEEN]
     assert sections([100, 9000], [990, 10]) == [Verdict.NOT_SEEN, Verdict.NOT_SEEN]
 
 
-def test_003_thefts_by_their_place() -> None:
+def test_long_thefts_by_their_place() -> None:
     def told(*places: int) -> list[str]:
         events = {f"STEAL@{i}": count for i, count in enumerate(places)}
         events |= {**EVENTS, "STEAL": sum(places)}
         cells = [cell(STEALING, 4, 1, events=events)]
-        return list(verdicts("003-steals", {"boot-1": result("boot", cells)}).values())
+        return list(verdicts("long-steals", {"boot-1": result("boot", cells)}).values())
 
     assert told(172219, 2377, 425, 118) == [Verdict.SEEN, Verdict.SEEN]
     assert told(10, 20, 5, 1) == [Verdict.NOT_SEEN, Verdict.SEEN]
@@ -149,7 +149,7 @@ def test_003_thefts_by_their_place() -> None:
     assert told(100, 0, 0, 0) == [Verdict.SEEN, Verdict.NOT_MEASURED]
 
 
-def test_001_a_penalty_is_one_that_ministat_proves() -> None:
+def test_rao_and_dunlap_a_penalty_is_one_that_ministat_proves() -> None:
     def told(slower: float, noise: float = 0.001) -> str:
         cells = [
             cell(kernel, 2, i, rate * (1 + noise * (i % 3)))
@@ -160,7 +160,7 @@ def test_001_a_penalty_is_one_that_ministat_proves() -> None:
             )
             for i in range(1, 11)
         ]
-        found = verdicts("001", {"pbzip2-1": result("pbzip2", cells)})
+        found = verdicts("rao2012", {"pbzip2-1": result("pbzip2", cells)})
         return found["The patch costs nothing, with or without PARAVIRT_SPINLOCKS."]
 
     assert told(0.0) == Verdict.SEEN
@@ -169,19 +169,21 @@ def test_001_a_penalty_is_one_that_ministat_proves() -> None:
     assert told(0.0, noise=0.2) == Verdict.OPEN  # a fifth would not have been proven
 
 
-def test_004_is_asked_of_vcpus_that_have_a_cpu() -> None:
+def test_dice_and_kogan_is_asked_of_vcpus_that_have_a_cpu() -> None:
     cells = [
         cell(lock, n, i, rate + i)
         for lock, rate in (("native", 1000), ("ticket", 1000), ("twa", 1100))
         for n in (1, 2, 4)
         for i in range(1, 8)
     ]
-    found = [c for c in paper_claims.claims(result("torture-004", cells)) if c.figure == "Fig. 7"]
+    found = [
+        c for c in paper_claims.claims(result("torture-dice2019", cells)) if c.figure == "Fig. 7"
+    ]
     assert [c.verdict for c in found] == [Verdict.SEEN, Verdict.SEEN, "needs 8 CPUs"]
     assert "with 4" not in found[0].reason
 
 
-RUN = ("guest", "paper", "004-fig7", "--accel", "tcg", "--seconds", "0.1", "--vcpus", "1,2")
+RUN = ("guest", "paper", "dice2019-fig7", "--accel", "tcg", "--seconds", "0.1", "--vcpus", "1,2")
 
 
 def test_an_experiment_from_end_to_end(
@@ -195,15 +197,15 @@ def test_an_experiment_from_end_to_end(
     done = overlock(*asked)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (
-        "Dice & Kogan 2019, Fig. 7, torture-004-1: TWA is as fast as the kernel's qspinlock"
+        "Dice & Kogan 2019, Fig. 7, torture-dice2019-1: TWA is as fast as the kernel's qspinlock"
         in done.stdout
     )
     assert "1×2" in done.stdout
-    body = json.loads((tmp_path / "r/004-fig7-torture-004-1.json").read_text())
+    body = json.loads((tmp_path / "r/dice2019-fig7-torture-dice2019-1.json").read_text())
     assert body["complete"]
     assert body["threads"] == [1, 2]
     assert "0 cells" in overlock(*asked).stdout
-    assert overlock("guest", "paper", "004-fig8").returncode == 2
+    assert overlock("guest", "paper", "dice2019-fig8").returncode == 2
 
 
 def test_instructions_are_without_the_look_at_the_counter(

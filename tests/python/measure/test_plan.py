@@ -22,7 +22,7 @@ import pytest
 from overlock_tools.analyze import throw_count
 from overlock_tools.cli import main
 from overlock_tools.measure import rounds, server, throw_mutexes
-from overlock_tools.model import paper_settings, plan
+from overlock_tools.model import paper_settings, plan, results
 from overlock_tools.system import files
 from tests.processes import HANG_S, until
 from tests.python.command import COMMAND, Done
@@ -295,7 +295,8 @@ def test_bench_that_dies_is_quoted_and_what_it_did_is_not_lost(world: World) -> 
         ),
         (
             ("sections", "--as-in", "005"),
-            "Invalid value for '--as-in': '005' is not one of '000', '001', '002', '003', '004'; "
+            "Invalid value for '--as-in': '005' is not one of 'ouyang2013', 'rao2012', "
+            "'teabe2017', 'long', 'dice2019'; "
             "see `overlock bench sections --help`",
         ),
         (
@@ -508,43 +509,57 @@ def test_as_in_a_paper(world: World, setting: paper_settings.Setting) -> None:
 def test_papers_numbers_are_theirs() -> None:
     """As the papers print them, not as our table has them."""
     found = {(s.paper, s.workload): (s.rounds, s.seconds, s.turns) for s in paper_settings.SETTINGS}
-    assert found["004", "mutexbench"] == (5, 10, None)
-    assert found["004", "invalidation"] == (100, 10, None)
-    assert found["003", "lockloop"][2] == 1_000_000
-    assert paper_settings.setting("003", "lockloop").threads == "4,8,16,32"
-    assert found["002", "fairness"][0] == 5
-    assert found["001", paper_settings.ANY][0] == 10
-    assert found["000", paper_settings.ANY][0] == 5
+    assert found["dice2019", "mutexbench"] == (5, 10, None)
+    assert found["dice2019", "invalidation"] == (100, 10, None)
+    assert found["long", "lockloop"][2] == 1_000_000
+    assert paper_settings.setting("long", "lockloop").threads == "4,8,16,32"
+    assert found["teabe2017", "fairness"][0] == 5
+    assert found["rao2012", paper_settings.ANY][0] == 10
+    assert found["ouyang2013", paper_settings.ANY][0] == 5
 
 
 def test_shortened_says_so(world: World) -> None:
-    args = ("--locks", "tas", "--baseline", "tas", "--json", "r.json", "--as-in", "004")
+    args = ("--locks", "tas", "--baseline", "tas", "--json", "r.json", "--as-in", "dice2019")
     world.run("mutexbench", *args, "--seconds", "0.3", "--rounds", "3", "--threads", "2")
     body = world.read()
     assert body["title"].endswith(", as in Dice & Kogan 2019, but 0.3 s, 3 rounds")
     assert body["settings"]["otherwise"] == "0.3 s, 3 rounds"
 
 
+def test_an_older_result_has_a_paper_by_its_number(world: World) -> None:
+    args = ("--locks", "tas", "--baseline", "tas", "--json", "r.json", "--as-in", "dice2019")
+    short = ("--seconds", "0.3", "--rounds", "1", "--threads", "2")
+    world.run("mutexbench", *args, *short)
+    body = world.read()
+    body["settings"]["as_in"] = "004"
+    file = world.results / "r.json"
+    file.write_text(json.dumps(body))
+    assert results.from_file(file).settings["as_in"] == "dice2019"
+    done = world.run("mutexbench", *args, *short, "--resume")
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_the_paper_does_not_have_is_said(world: World) -> None:
     args = ("--locks", "tas", "--baseline", "tas", "--json", "r.json", "--threads", "2")
-    world.run("sections", *args, "--as-in", "000", "--seconds", "0.3")
+    world.run("sections", *args, "--as-in", "ouyang2013", "--seconds", "0.3")
     assert world.read()["settings"]["otherwise"] == "0.3 s"
-    world.run("mutexbench", *args, "--as-in", "004", "--turns", "100")
+    world.run("mutexbench", *args, "--as-in", "dice2019", "--turns", "100")
     assert world.read()["settings"]["otherwise"] == "100 turns"
 
 
 def test_paper_that_has_no_such_workload(world: World) -> None:
     fails(
-        world.run("sections", "--as-in", "004"),
+        world.run("sections", "--as-in", "dice2019"),
         2,
-        "--as-in 004: Dice & Kogan 2019 measures mutexbench, throw, throw_locked, stress_latency, "
-        "invalidation, not sections; for sections, give --as-in 000, 001",
+        "--as-in dice2019: Dice & Kogan 2019 measures mutexbench, throw, throw_locked, "
+        "stress_latency, invalidation, not sections; for sections, give --as-in ouyang2013, "
+        "rao2012",
     )
 
 
-def test_ministat_is_what_001_prints(world: World) -> None:
+def test_ministat_is_what_rao_and_dunlap_print(world: World) -> None:
     world.world["rates"] = {"tas": 1e6, "ttas": 2e6}
-    args = ("--locks", "tas,ttas", "--baseline", "tas", "--threads", "2", "--as-in", "001")
+    args = ("--locks", "tas,ttas", "--baseline", "tas", "--threads", "2", "--as-in", "rao2012")
     done = world.run("sections", *args)
     assert "x tas, 2 threads\n+ ttas\n" in done.stdout
     assert "Difference at 95.0% confidence" in done.stdout
@@ -672,7 +687,7 @@ def test_matrix_interrupted_while_it_writes_ends_there(
 
 
 def test_matrix_as_in_a_paper_takes_what_the_paper_has(world: World) -> None:
-    assert matrix(world, "--as-in", "003").returncode == 0
+    assert matrix(world, "--as-in", "long").returncode == 0
     assert [path.name for path in (world.results / "m").iterdir()] == ["lockloop.json"]
 
 

@@ -42,7 +42,7 @@ class Known(Runs):
 
 
 def claim(*checks: dict[str, Any]) -> Claim:
-    raw = {"id": "x", "paper": "004", "figure": "1", "claim": "so it is"}
+    raw = {"id": "x", "paper": "dice2019", "figure": "1", "claim": "so it is"}
     return papers._claim({**raw, "check": [{**CHECK, **check} for check in checks]})
 
 
@@ -131,8 +131,10 @@ def test_what_papers_toml_asks_for_exists() -> None:
 
 
 def test_unknown_papers_are_refused() -> None:
-    with pytest.raises(Fail, match="--only 005: no claim begins so; expected a paper: 000"):
-        papers.claims(["005"])
+    with pytest.raises(
+        Fail, match="--only dice2020: no claim begins so; expected a paper: ouyang2013"
+    ):
+        papers.claims(["dice2020"])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
  * leveldb fill DIR ENTRIES
  * leveldb read DIR ENTRIES THREADS WRITERS WARM_UP SECONDS SEED
  *
- * LevelDB's db_bench, which Debian does not package: `readrandom` as 004 ran it, for a given time, and with
+ * LevelDB's db_bench, which Debian does not package: `readrandom` as Dice & Kogan 2019 ran it, for a given time, and with
  * writers `readwhilewriting`. Each thread looks up random keys of those that are there; a value says of
  * which key and which writing it is, and every one that is read is verified.
  *

@@ -315,7 +315,7 @@ def command() -> None:
     \b
     Examples:
       overlock bench sections --locks ticket,tas_yield,peers --threads 1x,4x
-      overlock bench mutexbench --as-in 004 --seconds 1
+      overlock bench mutexbench --as-in dice2019 --seconds 1
       overlock bench matrix -o results --budget 60
       overlock bench sweep tau --lock preemptable_ticket --threads 4x -o tau.png
       overlock bench --replay server.trace --locks ticket,tas_yield,peers

@@ -284,7 +284,7 @@ def run(**given: Any) -> int:
     """Measure the speed of one or more guests under each lock in turn.
 
     Each cell boots fresh guests, starts their loads together and measures over the same time.
-    Loads: loop, torture-004, locktorture, hackbench, ebizzy, kernbench, pbzip2, pgbench, boot.
+    Loads: loop, torture-dice2019, locktorture, hackbench, ebizzy, kernbench, pbzip2, pgbench, boot.
 
     \b
     Examples:
@@ -363,14 +363,14 @@ def paper(name: str | None, **given: Any) -> int:
 
     Without a name, the command lists the experiments. Repeat it to complete an interrupted
     experiment. Some experiments need other kernels: `overlock guest build --variant counted`, and
-    the other variants for the 001 experiments (Rao & Dunlap 2012).
+    the other variants for the experiments of Rao & Dunlap 2012.
 
     \b
     Examples:
       overlock guest paper
-      overlock guest paper 004-fig7
-      overlock guest paper 000-table1 --rounds 3 --seconds 5 -o results
-      overlock guest paper 002-fig7 --slice-page
+      overlock guest paper dice2019-fig7
+      overlock guest paper ouyang2013-table1 --rounds 3 --seconds 5 -o results
+      overlock guest paper teabe2017-fig7 --slice-page
     """
     from overlock_tools.kernel import campaign
 

@@ -246,7 +246,7 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
     "--only",
     multiple=True,
     metavar="CLAIM",
-    help="Only claims whose ids begin so, such as 000 or 004-fig2; repeatable.",
+    help="Only claims whose ids begin so, such as ouyang2013 or dice2019-fig2; repeatable.",
 )
 @JOBS
 @CLUSTER
@@ -260,7 +260,7 @@ def papers(**options: Any) -> int:
 
     \b
     Examples:
-      overlock sim papers --only 004
+      overlock sim papers --only dice2019
       overlock sim papers -o papers.json
     """
     from overlock_tools.simulate import papers as experiments

@@ -39,8 +39,8 @@ IN_TWO = [Part(load, 2).name for load in PROGRAMS]
 INFORMED = {"i_spin": I_SPIN, "i_spin_pv": I_SPIN_PV}
 
 EXPERIMENTS: Mapping[str, Experiment] = {
-    "000-table1": Experiment(
-        "000",
+    "ouyang2013-table1": Experiment(
+        "ouyang2013",
         "Table 1",
         "stalls behind preempted holders and waiters, with one VM and with two",
         [Part(load, vms) for load in LOADS for vms in (1, 2)],
@@ -65,8 +65,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         otherwise="the paper's hackbench and ebizzy had fixed work; here they have fixed time",
     ),
-    "000-fig5": Experiment(
-        "000",
+    "ouyang2013-fig5": Experiment(
+        "ouyang2013",
         "Fig. 5",
         "cost of preemptable tickets without preemption, and gain with two VMs",
         [Part("loop", 1, "1,1x"), Part("hackbench", 1), Part("hackbench", 2), Part("ebizzy", 2)],
@@ -75,8 +75,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         seconds=10,
         columns=("rate", "least_to_most"),
     ),
-    "001": Experiment(
-        "001",
+    "rao2012": Experiment(
+        "rao2012",
         "the three benchmarks",
         "four kernels: the patch on and off, PARAVIRT_SPINLOCKS on and off",
         [Part("pgbench"), Part("pbzip2"), Part("kernbench")],
@@ -98,8 +98,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         otherwise="the paper's patch is PV tickets, which Linux has had since; here it is "
         "Overlock's series, with the native lock",
     ),
-    "002-table1": Experiment(
-        "002",
+    "teabe2017-table1": Experiment(
+        "teabe2017",
         "Table 1",
         "problematic preemptions and spin time in two VMs",
         [Part("kernbench", 2, TWICE), Part("pbzip2", 2, TWICE)],
@@ -119,8 +119,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         otherwise="the paper counts cycles; here spin time includes preemption of the spinner",
     ),
-    "002-fig3": Experiment(
-        "002",
+    "teabe2017-fig3": Experiment(
+        "teabe2017",
         "Fig. 3",
         "lengths of the kernel's critical sections",
         [Part("kernbench"), Part("pbzip2"), Part("ebizzy")],
@@ -133,8 +133,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             Question("No section takes more than 2^14 cycles, 6 µs.", sections_end_within(TICKET)),
         ],
     ),
-    "002-fig6": Experiment(
-        "002",
+    "teabe2017-fig6": Experiment(
+        "teabe2017",
         "Fig. 6, top",
         "length of the queue",
         [Part("loop", 2, TWICE, {"workload": "fairness", "preemptions": "1"})],
@@ -148,8 +148,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             lambda lock: queue_is_long("loop-2", lock),
         ),
     ),
-    "002-fig7": Experiment(
-        "002",
+    "teabe2017-fig7": Experiment(
+        "teabe2017",
         "Fig. 7",
         "I-Spinlock and tickets in two VMs: work done and preemptions",
         [Part(load, 2, TWICE) for load in PROGRAMS],
@@ -169,8 +169,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         otherwise="i_spin needs a source of slice ends; without one, it is ticket",
     ),
-    "002-fig8": Experiment(
-        "002",
+    "teabe2017-fig8": Experiment(
+        "teabe2017",
         "Fig. 8",
         "cost of I-Spinlock in a single VM",
         [Part("loop", 1, "1,1x"), Part("kernbench")],
@@ -190,8 +190,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             ),
         ],
     ),
-    "003-steals": Experiment(
-        "003",
+    "long-steals": Experiment(
+        "long",
         "statistics counts",
         "lock stealing in the unfair queue while a guest boots",
         [Part("boot", 1, TWICE)],
@@ -206,11 +206,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         events=(*(f"STEAL@{place}" for place in range(8)), "STEAL_TRY"),
         otherwise="the paper's guest had 32 vCPUs and booted a distribution",
     ),
-    "004-fig7": Experiment(
-        "004",
+    "dice2019-fig7": Experiment(
+        "dice2019",
         "Fig. 7",
         "locktorture, from one vCPU to more vCPUs than CPUs",
-        [Part("torture-004", 1, "1,1x,2x,4x")],
+        [Part("torture-dice2019", 1, "1,1x,2x,4x")],
         ["native", "ticket", "twa"],
         rounds=7,
         seconds=30,

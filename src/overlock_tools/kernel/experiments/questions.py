@@ -216,7 +216,7 @@ def sections_end_within(lock: str) -> Callable[[Results], Finding]:
 
 
 def at_the_door(lock: str) -> Callable[[Results], Finding]:
-    """003's counts: the first are those of whoever had no place in line."""
+    """Long's counts: the first are those of whoever had no place in line."""
 
     def check(results: Results) -> Finding:
         result = results.get("boot-1")
@@ -261,7 +261,7 @@ def _penalty(than: ministat.Difference) -> Verdict:
 
 
 def no_penalty(base: str, others: Sequence[str]) -> Callable[[Results], Finding]:
-    """By 001's statistic."""
+    """By Rao & Dunlap's statistic."""
 
     def check(results: Results) -> Finding:
         found: list[tuple[Verdict, str]] = []
