@@ -12,7 +12,7 @@ from overlock_tools.system.errors import Fail
 from tests.conftest import BUILD
 from tests.install.conftest import defs, installed
 
-__all__ = ["defs", "installed"]  # fixtures of the suite `install`
+__all__ = ["defs", "installed"]  # fixtures of tests/install
 
 
 @pytest.fixture(scope="session")

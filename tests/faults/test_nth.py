@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One call of the interposer's fails, or is late: the first, the second, and so on to the last.
 
-In the suite `faults`, the first of each call fails. The suite faults-nth takes all of them, and
+In the suite `faults`, the first of each call fails. The suite run-long takes all of them, and
 delays them as well.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every lock and every build, on every kind of terminal; allocators of others under every lock.
 
-The suite `waits-long`.
+A part of the suite `run-long`.
 """
 
 from pathlib import Path
