@@ -3,7 +3,7 @@
 
 What others wait is measured in the service's own CPU time, so that a busy machine lengthens
 nothing. Each property is also run against a service with a fault, which it must catch. The suite
-monitor-hostile takes larger crowds.
+run-long takes larger crowds.
 """
 
 import os
