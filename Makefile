@@ -75,12 +75,12 @@ guest: ## install missing packages, then build a kernel with all the locks, for 
 guest-test: guest ## boot that kernel and an instrumented one: locktorture, loads, detection of a broken lock
 	@$(OVERLOCK) guest build --variant counted
 	@tools/setup test
-	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/python/kernel tests/sched/test_vm.py
+	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/python/guest tests/sched/test_vm.py
 
 guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV locks, steal time; 15 minutes
 	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
 	@tools/setup test
-	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/python/kernel/test_real_nested.py
+	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/python/guest/test_real_nested.py
 
 install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
@@ -198,7 +198,7 @@ genmc: build ## check every lock, memory order and mutant of check/genmc with GE
 	@mkdir -p $(BUILD)/genmc
 	@mutants=$$(sed -n 's|^[a-z].*|tests/mutants/&.patch|p' check/genmc/mutants.txt); set -e; \
 	for what in locks "mutants $$mutants" orders; do \
-		$(PYTHON) -m overlock_tools.modelcheck.genmc_run $$what --genmc "$(GENMC)" \
+		$(PYTHON) -m overlock_tools.check.genmc_run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
 
 # Exit codes 3 and 4 say that something was not exhausted or reached, and so do tables. What was exhausted is cached.

@@ -2,7 +2,7 @@
 #ifndef OL_CHECK_COVERAGE_H
 #define OL_CHECK_COVERAGE_H
 // Which basic blocks of the locks were executed. The compiler begins each with a call
-// (-fsanitize-coverage=trace-pc); overlock_tools/modelcheck/coverage.py turns the calls' addresses
+// (-fsanitize-coverage=trace-pc); overlock_tools/check/coverage.py turns the calls' addresses
 // into source lines.
 #include <cstdint>
 #include <vector>

@@ -29,7 +29,7 @@ suite(tidy SECONDS 300 PARTS 5
 suite(tools QUICK SECONDS 120
 	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, stacks, tune; the gate"
 	BUILD all
-	COMMAND "pytest tests/python/cli tests/python/system tests/python/preload tests/gate_tests")
+	COMMAND "pytest tests/python/cli tests/python/system tests/python/run tests/gate_tests")
 
 suite(report SECONDS 280
 	WHAT "reports: the page in a browser, figures, CSV; intervals, verdicts, ministat, comparisons and the papers' claims on data with a known truth; mutants of each"
@@ -40,7 +40,7 @@ suite(report SECONDS 280
 
 suite(bench-alone ALONE SECONDS 280
 	WHAT "overlock-bench: it reports planted tails, gaps and lost exclusion, and a sampler with a stride misses them; copies, phases, slices and endings verified from outside; other libraries' locks: each excludes at 1-64 threads, trylock, many held at once; missing ones are named; each scenario verified from outside, and refuted where it does not hold; no leftovers after any end of bench; cgroup v2 on files"
-	PATHS bench include lib workload tests/measuring tests/peers src/overlock_tools/measure tests/python/conditions
+	PATHS bench include lib workload tests/measuring tests/peers src/overlock_tools/bench tests/python/conditions
 	NEEDS peers
 	BUILD all tests/measuring/all
 	COMMAND "pytest -rs tests/measuring tests/peers tests/python/conditions")
@@ -52,10 +52,10 @@ suite(workloads QUICK ALONE SECONDS 45
 
 suite(bench SECONDS 300
 	WHAT "measurement plans: order, pilot, resuming, presets, the matrix, other load on the machine; sweeps of a tunable: values, locks, the plot, Ctrl-C, and whether a better value is found; workload sources in C, C++, the checker and a kernel"
-	PATHS src/overlock_tools/cli src/overlock_tools/measure src/overlock_tools/model src/overlock_tools/render tests/python/measure tests/python/planted.py workload bench include tests/workloads
+	PATHS src/overlock_tools/cli src/overlock_tools/bench src/overlock_tools/model src/overlock_tools/render tests/python/bench tests/python/planted.py workload bench include tests/workloads
 	NEEDS statistics clang kernel-module
 	BUILD all
-	COMMAND "pytest -rs tests/python/measure tests/workloads/texts")
+	COMMAND "pytest -rs tests/python/bench tests/workloads/texts")
 
 suite(demo QUICK ALONE SECONDS 60
 	WHAT "overlock demo end to end, shortened, and interrupted at every stage"
@@ -64,10 +64,10 @@ suite(demo QUICK ALONE SECONDS 60
 
 suite(guest SECONDS 440
 	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build; virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one; overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
-	PATHS include guest tests/kernel preload/chaos/guest.c preload/chaos/guest.h src/overlock_tools/kernel src/overlock_tools/measure tests/python/kernel monitor/sched monitor/programs.c monitor/service.c monitor/thread.c monitor/times.c bench/sched_load.c lib/slices.c preload/chaos/by.c tests/sched
+	PATHS include guest tests/kernel preload/chaos/guest.c preload/chaos/guest.h src/overlock_tools/guest src/overlock_tools/bench tests/python/guest monitor/sched monitor/programs.c monitor/service.c monitor/thread.c monitor/times.c bench/sched_load.c lib/slices.c preload/chaos/by.c tests/sched
 	NEEDS kernel-module bpf guest
 	BUILD all
-	COMMAND "pytest -rs tests/kernel/test_module.py tests/kernel/test_loads.py tests/kernel/test_series.py tests/kernel/test_slices.py tests/kernel/test_waits.py tests/python/kernel tests/sched tests/python/kernel/test_scx.py")
+	COMMAND "pytest -rs tests/kernel/test_module.py tests/kernel/test_loads.py tests/kernel/test_series.py tests/kernel/test_slices.py tests/kernel/test_waits.py tests/python/guest tests/sched tests/python/guest/test_scx.py")
 
 suite(guest-long LONG SECONDS 3840 PARTS 21
 	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails; a Linux kernel with the series: each patch applies, builds and passes checkpatch; every lock passes locktorture, which detects the busted lock; quotas of cgroup v2 from five places in Debian's kernel under QEMU"
@@ -77,7 +77,7 @@ suite(guest-long LONG SECONDS 3840 PARTS 21
 
 suite(monitor SECONDS 100
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
-	PATHS monitor include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/system/monitord.py packaging/overlock-monitord.service src/overlock_tools/kernel/hostd.py tests/monitor
+	PATHS monitor include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/system/monitord.py packaging/overlock-monitord.service src/overlock_tools/guest/hostd.py tests/monitor
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/monitor")
@@ -92,7 +92,7 @@ suite(profile ALONE SECONDS 240
 
 suite(chaos SECONDS 90
 	WHAT "overlock chaos: its library answers as glibc, decisions by seed alone; planted bugs are found at their sites, healthy programs pass; bisection, interrupts; when the plugin of overlock guest chaos stops a vCPU; overlock run --record and overlock bench --replay: planted programs' order, waits, losses, forks, kills; the trace's reader refuses what is broken; replays cannot deadlock; comparisons and mixes on made-up traces"
-	PATHS preload/chaos preload/diag/symbols.c src/overlock_tools/chaos src/overlock_tools/cli/commands/chaos.py tests/chaos tests/python/chaos preload/record bench/replay.h bench/replay_plan.c workload/replay_format.h workload/replay_turns.h src/overlock_tools/trace src/overlock_tools/preload/recording.py src/overlock_tools/measure/replaying.py tests/record tests/python/trace
+	PATHS preload/chaos preload/diag/symbols.c src/overlock_tools/chaos src/overlock_tools/cli/commands/chaos.py tests/chaos tests/python/chaos preload/record bench/replay.h bench/replay_plan.c workload/replay_format.h workload/replay_turns.h src/overlock_tools/trace src/overlock_tools/run/recording.py src/overlock_tools/bench/replaying.py tests/record tests/python/trace
 	BUILD all
 	COMMAND "pytest -rs tests/chaos tests/python/chaos tests/record tests/python/trace")
 
@@ -136,9 +136,9 @@ suite(sim SECONDS 130
 
 suite(check-command SECONDS 500
 	WHAT "overlock check: messages, exit codes, Ctrl-C, cache, chart widths, timelines, weakening; end to end with the checker; locks in C that GCC instruments, on futexes, plain variables and stacks: every fault is named; what a file brings and replaces; ordinary locks in C, C++ and Rust as they are: which functions are taken, each planted mistake at its line, errors, wrappers; measured natively; loops that count their turns, and loops without end: a fault behind a loop is found, what was not explored is told; what is made of any lock, in the model checker: condition variables lose no wake-up, also beside deadlines, and the last waiter may free one; lock_or_fail notices each circle of waits and nothing else; the lock of examples/; mutants"
-	PATHS check engine src/overlock_tools/modelcheck src/overlock_tools/cli tests/python/modelcheck include/overlock/checked.h tests/check/foreign include/overlock/foreign src/overlock_tools/ordinary tests/check/ordinary tests/python/ordinary tests/check/loops examples include/overlock/cond.h include/overlock/or_fail.h tests/check/conditions tests/check/or_fail tests/check/examples
+	PATHS check engine src/overlock_tools/check src/overlock_tools/cli tests/python/check include/overlock/checked.h tests/check/foreign include/overlock/foreign src/overlock_tools/ordinary tests/check/ordinary tests/python/ordinary tests/check/loops examples include/overlock/cond.h include/overlock/or_fail.h tests/check/conditions tests/check/or_fail tests/check/examples
 	BUILD all
-	COMMAND "pytest -rs tests/python/modelcheck tests/check/foreign tests/check/ordinary tests/python/ordinary tests/check/loops tests/check/conditions tests/check/or_fail tests/check/examples")
+	COMMAND "pytest -rs tests/python/check tests/check/foreign tests/check/ordinary tests/python/ordinary tests/check/loops tests/check/conditions tests/check/or_fail tests/check/examples")
 
 suite(check-mutants SECONDS 630
 	WHAT "seeded adversaries catch every mutant of a lock; at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show; schedules that cannot be read; the page of counterexamples; every memory order of every lock, dropped: the checker reports the failure under C11; the papers' claims about order and waiting hold in all executions or have a counterexample; which contexts wait for which after one stops for ever"
@@ -165,7 +165,7 @@ suite(check-heavy LONG ALONE SECONDS 14400 PARTS 48
 
 suite(check-proofs SECONDS 190
 	WHAT "ticket locks and overlock for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models; the client emitted for another checker compiles alone and runs natively, for every lock"
-	PATHS check engine tests/proofs include/overlock src/overlock_tools/modelcheck tests/genmc
+	PATHS check engine tests/proofs include/overlock src/overlock_tools/check tests/genmc
 	NEEDS clang
 	BUILD all
 	COMMAND "pytest -rs tests/proofs tests/genmc")
@@ -200,15 +200,15 @@ suite(site SECONDS 120
 
 suite(sim-coverage ALONE SECONDS 120
 	WHAT "the seeded walks take every branch of every lock header both ways; no source line that overlock check reports as not reached has a count of gcov's; mutants of the engine's contexts and of transactions are caught"
-	PATHS include engine check src/overlock_tools/modelcheck tests/sim
+	PATHS include engine check src/overlock_tools/check tests/sim
 	BUILD all tests/sim/all
 	COMMAND "pytest -s tests/sim")
 
 suite(simulator SECONDS 270
 	WHAT "the simulator: events, cache lines, schedulers, whole runs; mutants of each; overlock sim: scenarios and their errors, runs in every ending, Ctrl-C here and on a cluster, timelines and explanations against a second reading of the events, calibration, validation; mutants"
-	PATHS include engine sim workload tests/simulator src/overlock_tools/simulate src/overlock_tools/cli src/overlock_tools/schema tests/python/simulate
+	PATHS include engine sim workload tests/simulator src/overlock_tools/sim src/overlock_tools/cli src/overlock_tools/schema tests/python/sim
 	BUILD all simulator-tests simulator-mutants
-	COMMAND "pytest -rs tests/simulator --ignore tests/simulator/builds tests/python/simulate")
+	COMMAND "pytest -rs tests/simulator --ignore tests/simulator/builds tests/python/sim")
 
 suite(simulator-builds LONG SECONDS 600 PARTS 5
 	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others"
@@ -217,7 +217,7 @@ suite(simulator-builds LONG SECONDS 600 PARTS 5
 
 suite(run SECONDS 1050
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs; overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught; overlock run on newer versions of glibc, Debian 13's and the newest: a part of the cases, condition variables, forks, C++; the same built on their headers; OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught; memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught; third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
-	PATHS include lib preload src/overlock_tools/preload tests/run tests/thirdparty
+	PATHS include lib preload src/overlock_tools/run tests/run tests/thirdparty
 	NEEDS run glibc openmp third-party
 	BUILD all
 	COMMAND "pytest -rs tests/run/test_*.py tests/run/conformance tests/run/glibc tests/run/openmp tests/run/soak tests/thirdparty")
@@ -249,7 +249,7 @@ suite(run-long LONG SECONDS 4320 PARTS 24
 
 suite(apps ALONE SECONDS 120
 	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2"
-	PATHS preload src/overlock_tools/apps src/overlock_tools/measure tests/python/apps
+	PATHS preload src/overlock_tools/apps src/overlock_tools/bench tests/python/apps
 	NEEDS apps
 	BUILD all
 	COMMAND "pytest -rs tests/python/apps")

@@ -26,9 +26,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from overlock_tools.bench import header_locks, server
+from overlock_tools.bench.server import Server
 from overlock_tools.cli.commands.new import scaffold
-from overlock_tools.measure import header_locks, server
-from overlock_tools.measure.server import Server
 from overlock_tools.model import plan, stats
 from overlock_tools.system import files, machine
 from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail, say

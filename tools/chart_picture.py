@@ -18,9 +18,9 @@ from counterexamples import COUNTEREXAMPLES, TOP
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from overlock_tools.modelcheck import display
-from overlock_tools.modelcheck.job import Job, Size, Subject
-from overlock_tools.modelcheck.outcome import Outcome
+from overlock_tools.check import display
+from overlock_tools.check.job import Job, Size, Subject
+from overlock_tools.check.outcome import Outcome
 from overlock_tools.system import native
 
 OUT = TOP / "docs/img/counterexample.svg"

@@ -28,7 +28,7 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "src")]
 import kept_json  # noqa: E402
 
-from overlock_tools.kernel import debsource  # noqa: E402
+from overlock_tools.guest import debsource  # noqa: E402
 from overlock_tools.ordinary import wrapping  # noqa: E402
 
 FOLDER = TOP / "check/foreign"

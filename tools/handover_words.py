@@ -7,9 +7,9 @@ from pathlib import Path
 
 from handover_story import Event
 
+from overlock_tools.check.job import Subject
+from overlock_tools.check.source import Lines
 from overlock_tools.model import defs
-from overlock_tools.modelcheck.job import Subject
-from overlock_tools.modelcheck.source import Lines
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include/overlock"
 MOST_CODE = 60  # letters

@@ -21,8 +21,8 @@ import kept_json
 from lock_pages import table
 
 from overlock_tools.model.quantities import plain
-from overlock_tools.simulate import comparison, machines, validate
-from overlock_tools.simulate.comparison import Plan, Point
+from overlock_tools.sim import comparison, machines, validate
+from overlock_tools.sim.comparison import Plan, Point
 from overlock_tools.system import native
 
 TOP = Path(__file__).resolve().parent.parent

@@ -22,7 +22,7 @@ from statistics import median
 
 import kept_json
 
-from overlock_tools.preload import config
+from overlock_tools.run import config
 from overlock_tools.system import machine, native
 from overlock_tools.system.errors import INTERRUPTED, MISSING, Fail, say
 

@@ -38,7 +38,7 @@ from lock_pages import table
 
 from overlock_tools.apps import app
 from overlock_tools.apps.rocksdb import OPTIONS
-from overlock_tools.measure.replaying import plan_file
+from overlock_tools.bench.replaying import plan_file
 from overlock_tools.model import results
 from overlock_tools.model.measures import Cell
 from overlock_tools.system import machine, native

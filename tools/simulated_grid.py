@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from lock_pages import table
 
-from overlock_tools.simulate import grid
-from overlock_tools.simulate.grid import Grid, Regret
+from overlock_tools.sim import grid
+from overlock_tools.sim.grid import Grid, Regret
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/simulator_grid.json"

@@ -20,7 +20,7 @@ from typing import Any
 import kept_json
 from lock_pages import table
 
-from overlock_tools.simulate.papers import Verdict, number, why
+from overlock_tools.sim.papers import Verdict, number, why
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/simulator_papers.json"

@@ -18,7 +18,7 @@ from lock_pages import table
 
 from overlock_tools.render import plots
 from overlock_tools.render.canvas import MARKERS, SERIES, SMALL, WIDTH, Frame, Sheet
-from overlock_tools.simulate.svg import themed
+from overlock_tools.sim.svg import themed
 from overlock_tools.system import native
 
 TOP = Path(__file__).resolve().parent.parent

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from overlock_tools.preload.config import PRESET
+from overlock_tools.run.config import PRESET
 from overlock_tools.system import files, machine, native
 from overlock_tools.system.errors import Fail, say
 

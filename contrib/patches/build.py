@@ -14,7 +14,7 @@ from pathlib import Path
 
 from programs import NATIVE, VARIANTS, Program, parser
 
-from overlock_tools.kernel import debsource, packages
+from overlock_tools.guest import debsource, packages
 from overlock_tools.system.errors import FAILED, MISSING, Fail
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.kernel.chaos.record import MOMENTS, Function, Symbols
+from overlock_tools.guest.chaos.record import MOMENTS, Function, Symbols
 from tests.conftest import NATIVE, TOP
 from tests.processes import HANG_S
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from overlock_tools.check.chart import chart
+from overlock_tools.check.job import Job, Size, Subject
+from overlock_tools.check.outcome import Outcome
 from overlock_tools.model.paper_settings import cited
-from overlock_tools.modelcheck.chart import chart
-from overlock_tools.modelcheck.job import Job, Size, Subject
-from overlock_tools.modelcheck.outcome import Outcome
 from tests.check.checking import ids, listed, options
 from tests.check.claim_cases import HERE, Result, Run, all_runs, said
 from tests.conftest import TOP

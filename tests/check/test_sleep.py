@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.measure import header_locks
+from overlock_tools.bench import header_locks
 from overlock_tools.model import defs
 from tests.check import checking
 from tests.check.checking import changed, failure

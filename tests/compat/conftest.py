@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.kernel import debsource
+from overlock_tools.guest import debsource
 from overlock_tools.system.errors import Fail
 from tests.conftest import BUILD
 from tests.install.conftest import defs, installed

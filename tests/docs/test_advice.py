@@ -21,7 +21,7 @@ from overlock_tools.model import advice
 from overlock_tools.model.advice import KEEP, Situation
 from overlock_tools.model.measures import Cell as ResultCell
 from overlock_tools.model.results import Result
-from overlock_tools.preload import config, tuning
+from overlock_tools.run import config, tuning
 from tests.conftest import TOP
 from tests.docs.recommending import MUTEX, Recommended, quoted, recommended
 

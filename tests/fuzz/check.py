@@ -10,10 +10,10 @@ import atheris
 with atheris.instrument_imports(include=["overlock_tools"]):
     from rich.console import Console
 
-    from overlock_tools.modelcheck import coverage, display, document, perfetto
-    from overlock_tools.modelcheck.job import Job, Subject
-    from overlock_tools.modelcheck.outcome import Outcome
-    from overlock_tools.modelcheck.pool import Running
+    from overlock_tools.check import coverage, display, document, perfetto
+    from overlock_tools.check.job import Job, Subject
+    from overlock_tools.check.outcome import Outcome
+    from overlock_tools.check.pool import Running
     from tests.fuzz.hostile import fuzz, is_plain
 
 JOB = Job(Subject("ticket"))

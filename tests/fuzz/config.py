@@ -7,7 +7,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.preload import config
+    from overlock_tools.run import config
     from tests.fuzz.hostile import fuzz, is_refused
 
 FOLDER = Path(tempfile.mkdtemp(prefix="overlock-fuzz-"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.kernel import loads, slices
-    from overlock_tools.kernel.replaying import Replay
+    from overlock_tools.guest import loads, slices
+    from overlock_tools.guest.replaying import Replay
     from overlock_tools.model import combine, histograms
     from overlock_tools.trace import compare, plan
     from tests.fuzz.hostile import decoded, fuzz, is_plain

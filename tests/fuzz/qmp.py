@@ -4,7 +4,7 @@
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.kernel.qmp import threads_of
+    from overlock_tools.guest.qmp import threads_of
     from overlock_tools.system import reading
     from tests.fuzz.hostile import decoded, fuzz
 

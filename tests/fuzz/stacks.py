@@ -8,7 +8,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.preload import profiling, stacks, tuning
+    from overlock_tools.run import profiling, stacks, tuning
     from overlock_tools.system import symbols
     from tests.fuzz.hostile import fuzz, is_plain, is_refused
 

@@ -150,17 +150,17 @@ FAULTS = {
         "the terminal is told to do something",
     ),
     "a guest's time": Fault(
-        "guest", f"{TOOLS}/kernel/loads.py", "answer.seconds <= 0 or ", "", "ZeroDivision"
+        "guest", f"{TOOLS}/guest/loads.py", "answer.seconds <= 0 or ", "", "ZeroDivision"
     ),
     "a frame in no module": Fault(
         "stacks",
-        f"{TOOLS}/preload/profiling.py",
+        f"{TOOLS}/run/profiling.py",
         ' or (module is not None and module >= len(raw["modules"]))',
         "",
         "IndexError",
     ),
     "a number without end": Fault(
-        "config", f"{TOOLS}/preload/config.py", "(ValueError, RecursionError)", "()", "FAILED"
+        "config", f"{TOOLS}/run/config.py", "(ValueError, RecursionError)", "()", "FAILED"
     ),
     "a damaged trace": Fault(
         "trace",
@@ -170,11 +170,11 @@ FAULTS = {
         "FAILED",
     ),
     "half a name": Fault(
-        "symbolizer", f"{TOOLS}/preload/live.py", 'errors="replace"', "", "UnicodeDecodeError"
+        "symbolizer", f"{TOOLS}/run/live.py", 'errors="replace"', "", "UnicodeDecodeError"
     ),
     "an execution without steps": Fault(
         "check",
-        f"{TOOLS}/modelcheck/steps.py",
+        f"{TOOLS}/check/steps.py",
         "not (found and found[-1].fails)",
         "not found[-1].fails",
         "IndexError",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from overlock_tools.check import genmc
 from overlock_tools.model import defs
-from overlock_tools.modelcheck import genmc
 from tests.conftest import TOP
 from tests.processes import HANG_S
 
@@ -153,7 +153,7 @@ def stand_in(tmp_path: Path, *, slow: str = "") -> Path:
 
 def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "overlock_tools.modelcheck.genmc_run", *map(str, args)],
+        [sys.executable, "-m", "overlock_tools.check.genmc_run", *map(str, args)],
         check=False,
         capture_output=True,
         text=True,

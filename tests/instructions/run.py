@@ -22,7 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
-from overlock_tools.measure import peers
+from overlock_tools.bench import peers
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail

@@ -19,10 +19,10 @@ from typing import Protocol
 
 import pytest
 
-from overlock_tools.kernel import initramfs
-from overlock_tools.kernel.channel import Ended
-from overlock_tools.kernel.qmp import Monitor
-from overlock_tools.kernel.vm import NO_TIMER_CHECK
+from overlock_tools.guest import initramfs
+from overlock_tools.guest.channel import Ended
+from overlock_tools.guest.qmp import Monitor
+from overlock_tools.guest.vm import NO_TIMER_CHECK
 from overlock_tools.model import defs
 from tests.conftest import BUILD, TOP
 

@@ -16,7 +16,7 @@ from tests.processes import HANG_S
 
 STRIDE = NATIVE.parent / "tests/measuring/overlock-bench-stride"  # whose sampler is broken
 
-from overlock_tools.measure import header_locks  # noqa: E402  (after the folder is named)
+from overlock_tools.bench import header_locks  # noqa: E402  (after the folder is named)
 
 Answer = dict[str, Any]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.measure import server
+from overlock_tools.bench import server
 from tests.measuring.conftest import Bench, started
 from tests.processes import HANG_S, gone, until
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.kernel import channel
-from overlock_tools.kernel.channel import Late
-from overlock_tools.kernel.qmp import Monitor
+from overlock_tools.guest import channel
+from overlock_tools.guest.channel import Late
+from overlock_tools.guest.qmp import Monitor
 
 
 @contextmanager

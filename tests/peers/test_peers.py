@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.measure import peers, server
+from overlock_tools.bench import peers, server
 from overlock_tools.model import defs
 from overlock_tools.system import native
 from overlock_tools.system.kernel_files import Tree

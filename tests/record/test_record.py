@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.measure.replaying import plan_file
+from overlock_tools.bench.replaying import plan_file
 from overlock_tools.trace import compare, plan, raw
 from overlock_tools.trace import format as traces
 from overlock_tools.trace.format import ACQUIRE, FAIL, READ, RELEASE, WAIT, Trace

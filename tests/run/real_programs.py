@@ -15,8 +15,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from overlock_tools.measure import programs
-from overlock_tools.measure.programs import NATIVE, Pbzip2, Program, Runs, Sysbench
+from overlock_tools.bench import programs
+from overlock_tools.bench.programs import NATIVE, Pbzip2, Program, Runs, Sysbench
 from overlock_tools.model import defs, stats
 from overlock_tools.model.results import Result
 from overlock_tools.system import files, machine

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """No limits on threads, mutexes and forks: nothing is lost, and what it costs.
 
-A part of the suite `run-long`. pytest -s tests/run/scale_at_size.py prints docs/run-internals.md's table.
+A part of the suite `run-long`. pytest -s on this file prints the table of docs/run-internals.md.
 OVERLOCK_SCALE=0.01 makes everything a hundred times smaller.
 """
 

@@ -21,7 +21,7 @@ import pytest
 from overlock_tools import __version__
 from overlock_tools.model import defs
 from overlock_tools.model.defs import Tunable
-from overlock_tools.preload.interpose import ADAPTIVE, OPENMP
+from overlock_tools.run.interpose import ADAPTIVE, OPENMP
 from overlock_tools.system import native
 from tests.conftest import TOP
 from tests.processes import HANG_S

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from overlock_tools.model import defs
-from overlock_tools.preload import live
+from overlock_tools.run import live
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 from tests.processes import HANG_S

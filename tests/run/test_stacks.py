@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from overlock_tools.preload import profiling, stacks
+from overlock_tools.run import profiling, stacks
 from overlock_tools.system import native, symbols
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import Compile, environment, overlock, run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.kernel import scx_run
+from overlock_tools.guest import scx_run
 from overlock_tools.system.errors import MISSING, Fail
 from tests.conftest import BUILD
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from overlock_tools.kernel import scx_run
+from overlock_tools.guest import scx_run
 from tests.conftest import BUILD
 
 SECONDS = 1800.0

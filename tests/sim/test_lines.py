@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.modelcheck import coverage
-from overlock_tools.modelcheck.job import Subject
+from overlock_tools.check import coverage
+from overlock_tools.check.job import Subject
 from tests.conftest import BUILD, NATIVE, TOP
 from tests.sim.test_coverage import FOLDER, data_files
 

@@ -12,7 +12,7 @@ import pytest
 import simulated_papers
 from simulated_grid import known as known_grid
 
-from overlock_tools.simulate import grid, grid_campaign, resolve, runner, scenario
+from overlock_tools.sim import grid, grid_campaign, resolve, runner, scenario
 from overlock_tools.system import native
 from tests.check import claims_page
 from tests.check.checking import ids, last_word, options

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from overlock_tools.measure.programs import NATIVE
+from overlock_tools.bench.programs import NATIVE
 from tests.thirdparty.reading import PASSED, SKIPPED
 from tests.thirdparty.running import Outcome
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from overlock_tools.measure import header_locks, machine_queue
-from overlock_tools.measure.programs import NATIVE
+from overlock_tools.bench import header_locks, machine_queue
+from overlock_tools.bench.programs import NATIVE
 from overlock_tools.model import defs
 from overlock_tools.system import files, machine
 from overlock_tools.system.errors import INTERRUPTED, Fail, say

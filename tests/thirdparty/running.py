@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overlock_tools.apps import processes
-from overlock_tools.measure.programs import NATIVE
+from overlock_tools.bench.programs import NATIVE
 from tests.thirdparty.reading import FAILED, PASSED, READERS, SKIPPED, Verdicts
 from tests.thirdparty.suite import Suite
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.kernel import debsource
-from overlock_tools.kernel.packages import Tell
+from overlock_tools.guest import debsource
+from overlock_tools.guest.packages import Tell
 from overlock_tools.model import defs
 from overlock_tools.system.errors import FAILED, MISSING, Fail, last_line
 

@@ -11,7 +11,7 @@ from tests.conftest import NATIVE, TOP
 BUILT = NATIVE.parent / "tests"
 EXCLUDES_NOBODY, STOPS_GRANTING = "in_step", "dead_end"
 
-from overlock_tools.measure import header_locks, server  # noqa: E402  (after the folder is named)
+from overlock_tools.bench import header_locks, server  # noqa: E402  (after the folder is named)
 
 
 class Bench:

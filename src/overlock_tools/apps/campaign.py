@@ -12,8 +12,8 @@ from rich.console import Console
 from overlock_tools.apps import catalogue, executor, results
 from overlock_tools.apps.app import App
 from overlock_tools.apps.executor import NATIVE, Rig, Setting
-from overlock_tools.measure import campaign, conditions
-from overlock_tools.measure.conditions.base import ended_in_order
+from overlock_tools.bench import campaign, conditions
+from overlock_tools.bench.conditions.base import ended_in_order
 from overlock_tools.model import plan
 from overlock_tools.model.plan import Plan
 from overlock_tools.model.results import Result

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from overlock_tools.apps import app
 from overlock_tools.apps.trial import Broken, Trial
-from overlock_tools.measure import kernbench
+from overlock_tools.bench import kernbench
 from overlock_tools.model.combine import Answer
 from overlock_tools.system import native
 from overlock_tools.system.errors import MISSING, Fail

@@ -12,11 +12,11 @@ from rich.console import Console
 
 from overlock_tools.analyze import verdict, wording
 from overlock_tools.apps import app, openmp
-from overlock_tools.measure import programs, server, subjects
-from overlock_tools.measure.campaign import Terms, conclude, measured
-from overlock_tools.measure.conditions.base import deferred, ended_in_order
-from overlock_tools.measure.programs import Pbzip2, Program, Runs, Sysbench
-from overlock_tools.measure.rounds import Job
+from overlock_tools.bench import programs, server, subjects
+from overlock_tools.bench.campaign import Terms, conclude, measured
+from overlock_tools.bench.conditions.base import deferred, ended_in_order
+from overlock_tools.bench.programs import Pbzip2, Program, Runs, Sysbench
+from overlock_tools.bench.rounds import Job
 from overlock_tools.model import advice
 from overlock_tools.model import plan as plans
 from overlock_tools.model.plan import Plan

@@ -16,12 +16,12 @@ from overlock_tools.apps import processes
 from overlock_tools.apps.app import App, Workspace
 from overlock_tools.apps.processes import Place, Under, Used, User
 from overlock_tools.apps.trial import RECORDS, Alone, Broken, Trial
-from overlock_tools.measure import header_locks
-from overlock_tools.measure.programs import scratch
+from overlock_tools.bench import header_locks
+from overlock_tools.bench.programs import scratch
 from overlock_tools.model import combine, defs
 from overlock_tools.model.combine import Answer
 from overlock_tools.model.results import Result
-from overlock_tools.preload import interpose
+from overlock_tools.run import interpose
 from overlock_tools.system.errors import Fail
 
 NATIVE = "native"

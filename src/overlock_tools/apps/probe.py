@@ -14,9 +14,9 @@ from overlock_tools.analyze.paper_claims import CSD_NS, MEAN_CSD_NS
 from overlock_tools.apps import executor, results
 from overlock_tools.apps.app import App
 from overlock_tools.apps.executor import Setting
-from overlock_tools.measure import subjects
-from overlock_tools.measure.conditions.base import ended_in_order
-from overlock_tools.measure.executor import Impossible
+from overlock_tools.bench import subjects
+from overlock_tools.bench.conditions.base import ended_in_order
+from overlock_tools.bench.executor import Impossible
 from overlock_tools.model import plan
 from overlock_tools.model.histograms import Times
 from overlock_tools.model.measures import Cell

@@ -9,12 +9,12 @@ from typing import Any
 
 from overlock_tools.apps.app import App
 from overlock_tools.apps.executor import NATIVE, Setting, is_setting
-from overlock_tools.measure import server
+from overlock_tools.bench import server
 from overlock_tools.model import plan as plans
 from overlock_tools.model.plan import Plan
 from overlock_tools.model.results import PROGRAM, Result
 from overlock_tools.model.workloads import Workload
-from overlock_tools.preload import interpose
+from overlock_tools.run import interpose
 from overlock_tools.system import machine
 from overlock_tools.system.errors import Fail
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlock_tools.apps.processes import NATIVE, Place, Process, Under, Used, used_by
-from overlock_tools.measure.executor import Impossible
+from overlock_tools.bench.executor import Impossible
 from overlock_tools.model.combine import Answer
-from overlock_tools.preload import live
+from overlock_tools.run import live
 
 READY_SECONDS = 60.0
 # Of a server that was asked to end: then it is killed.

@@ -17,8 +17,8 @@ from typing import Any
 from overlock_tools.chaos import record
 from overlock_tools.chaos.record import Recorded, Site
 from overlock_tools.chaos.settings import Settings, without_ours
-from overlock_tools.preload import interpose
-from overlock_tools.preload.starting import starting
+from overlock_tools.run import interpose
+from overlock_tools.run.starting import starting
 from overlock_tools.system import native
 from overlock_tools.system.repeated import Input
 from overlock_tools.system.text import printable

@@ -233,7 +233,7 @@ def _tried(w: World, part: str, name: str, more: str = "") -> Found:
     "dependencies",
 )
 def guests(w: World) -> Found:
-    from overlock_tools.kernel import build, vm
+    from overlock_tools.guest import build, vm
 
     folders = ("/usr/bin", "/bin", "/usr/sbin", "/usr/local/bin")
     wanted = {**build.TOOLS, vm.QEMU: "qemu-system-x86", "busybox": "busybox-static"}

@@ -14,10 +14,10 @@ from typing import Any
 
 from rich.console import Console
 
-from overlock_tools.preload import live
 from overlock_tools.profile import agent, diff, naming, report, show, timeline, verify
 from overlock_tools.profile.runtimes import unwatched
 from overlock_tools.profile.seen import Seen
+from overlock_tools.run import live
 from overlock_tools.system import cgroups, files, repeated
 from overlock_tools.system.errors import Fail, say
 from overlock_tools.system.kernel_files import Tree, Unknown

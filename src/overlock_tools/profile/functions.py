@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from overlock_tools.preload.stacks import without_parameters
+from overlock_tools.run.stacks import without_parameters
 
 RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?![0-9a-f])")
 RUST_MARKS = {

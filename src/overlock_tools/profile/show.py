@@ -4,8 +4,8 @@
 from collections import defaultdict
 from typing import Any
 
-from overlock_tools.preload import stacks
 from overlock_tools.profile import advice, causes, functions
+from overlock_tools.run import stacks
 from overlock_tools.system.symbols import Call
 
 Report = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.modelcheck import foreign
+from overlock_tools.check import foreign
 from overlock_tools.system.errors import Fail
 from tests.check import checking
 from tests.conftest import TOP

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.modelcheck import foreign, unseen
+from overlock_tools.check import foreign, unseen
 from overlock_tools.system import native
 from overlock_tools.system.errors import Fail
 from tests.check import checking

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from overlock_tools.bench import header_locks
+from overlock_tools.check import foreign
 from overlock_tools.cli.commands.new import scaffold
-from overlock_tools.measure import header_locks
-from overlock_tools.modelcheck import foreign
 from tests.check import checking
 
 HERE = Path(__file__).parent

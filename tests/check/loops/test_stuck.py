@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.modelcheck import foreign
+from overlock_tools.check import foreign
 from tests.check import checking
 
 HERE = Path(__file__).parent

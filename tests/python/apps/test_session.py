@@ -22,7 +22,7 @@ from overlock_tools.cli import main
 from overlock_tools.model import results
 from overlock_tools.model.combine import Answer
 from overlock_tools.model.results import Result
-from overlock_tools.preload import interpose, live
+from overlock_tools.run import interpose, live
 from tests.processes import HANG_S, gone, read, until
 
 SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())

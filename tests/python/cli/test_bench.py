@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from overlock_tools.measure import peers
+from overlock_tools.bench import peers
 from overlock_tools.model import defs
 from tests.processes import HANG_S, read_until, until
 from tests.python.command import COMMAND

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.measure import header_locks
+from overlock_tools.bench import header_locks
 from overlock_tools.system import native
 from tests.python.conftest import Overlock
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.modelcheck.campaign import WITH_GAPS
+from overlock_tools.check.campaign import WITH_GAPS
 from tests.conftest import TOP
 from tests.processes import HANG_S
 from tests.python.cli.test_bench import HEADER, SOUND

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.measure.conditions import cgroup, hogs
-from overlock_tools.measure.conditions.hogs import Kind
+from overlock_tools.bench.conditions import cgroup, hogs
+from overlock_tools.bench.conditions.hogs import Kind
 
 
 def no_quota() -> None:

@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from overlock_tools.measure.conditions import applied
-from overlock_tools.measure.conditions.quota import Quota
+from overlock_tools.bench.conditions import applied
+from overlock_tools.bench.conditions.quota import Quota
 from overlock_tools.system.errors import Fail
 
 TOP = Path("/sys/fs/cgroup")

@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from overlock_tools.measure import conditions
+from overlock_tools.bench import conditions
 from overlock_tools.system.errors import INTERRUPTED, Fail, say
 from tests.python.conditions import faults
 

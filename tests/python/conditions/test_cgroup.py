@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.measure.conditions import cgroup
+from overlock_tools.bench.conditions import cgroup
 from overlock_tools.system.errors import Fail
 
 V1 = "30 24 0:26 {top} /sys/fs/cgroup/{name} rw,nosuid - cgroup cgroup rw,{controllers}"

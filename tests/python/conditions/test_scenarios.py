@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.measure.conditions import SCENARIOS, Proofs, words
-from overlock_tools.measure.conditions.base import Proof, deferred, ended_in_order
+from overlock_tools.bench.conditions import SCENARIOS, Proofs, words
+from overlock_tools.bench.conditions.base import Proof, deferred, ended_in_order
 from overlock_tools.system.errors import Fail
 from tests.processes import children, read, until
 from tests.python.conditions.conftest import Proofs as Found

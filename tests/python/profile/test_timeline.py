@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from overlock_tools.profile import naming, timeline
 from overlock_tools.profile.seen import Seen
 from tests.python.profile.test_report import ADDRESS, lock, made
-from tests.python.simulate.test_timeline import SCHEMA, fault
+from tests.python.sim.test_timeline import SCHEMA, fault
 
 ANN, BOB, INTRUDER = 11, 12, 13
 US = 1000

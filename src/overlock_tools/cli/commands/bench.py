@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from overlock_tools.bench import bench, conditions, matrix, subjects, sweep
 from overlock_tools.cli.options import (
     BUDGET,
     IF_BUSY,
@@ -25,7 +26,6 @@ from overlock_tools.cli.options import (
     seed,
     together,
 )
-from overlock_tools.measure import bench, conditions, matrix, subjects, sweep
 from overlock_tools.model import defs, loads, paper_settings, plan
 from overlock_tools.model.workloads import Parameter, Workload
 from overlock_tools.system.errors import MISSING, Fail
@@ -257,7 +257,7 @@ def replay_command(trace: Path, **options: Any) -> int:
       overlock bench --replay server.trace --locks ticket,tas_yield,peers
       overlock bench --replay server.trace --seconds 2 --json result.json
     """
-    from overlock_tools.measure import replaying  # with NumPy, whose threads would run beside cells
+    from overlock_tools.bench import replaying  # with NumPy, whose threads would run beside cells
 
     without = dict.fromkeys(("threads", "turns", "as_in"))
     return replaying.run(trace, bench.Asked(options | without, explicit()))

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
+from overlock_tools.check.job import DPOR, SEARCHES
 from overlock_tools.cli.options import LOCKS, Within, completing, explicit, file
-from overlock_tools.modelcheck.job import DPOR, SEARCHES
 
 EMITTERS = ("genmc",)
 MOST_CLOCK = 100
@@ -16,7 +16,7 @@ def _listed(kind: str) -> Any:
     """From overlock-check's lists."""
 
     def names() -> list[str]:
-        from overlock_tools.modelcheck import capabilities
+        from overlock_tools.check import capabilities
 
         table: dict[str, str] = getattr(capabilities.load(), kind)
         return [f"{name}=" for name in table] if kind == "budgets" else [*table, "all"]
@@ -182,7 +182,7 @@ def command(**options: Any) -> int:
       overlock check ./SB.litmus --model tso --model c11
       overlock check check/foreign/musl_mutex.c --source musl-1.2.3
     """
-    from overlock_tools.modelcheck import campaign, litmus
+    from overlock_tools.check import campaign, litmus
 
     if any(map(litmus.is_litmus, options["locks"])):
         return litmus.run(options, explicit())

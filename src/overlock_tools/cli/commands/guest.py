@@ -9,7 +9,7 @@ import click
 
 from overlock_tools.cli import options
 from overlock_tools.cli.options import Within
-from overlock_tools.kernel.paths import PAUSES, VARIANTS, VERSION
+from overlock_tools.guest.paths import PAUSES, VARIANTS, VERSION
 from overlock_tools.system.errors import Fail
 
 MOST_VCPUS = 16
@@ -17,7 +17,7 @@ MOST_GUESTS = 5
 
 
 def _known() -> list[str]:
-    from overlock_tools.kernel import locks
+    from overlock_tools.guest import locks
 
     return locks.known()
 
@@ -172,7 +172,7 @@ def build(**given: Any) -> int:
       overlock guest build --accel nested
       overlock guest build --deb --config /boot/config-6.1.0-49-amd64
     """
-    from overlock_tools.kernel import targets
+    from overlock_tools.guest import targets
 
     given["jobs"] = given["jobs"] or len(os.sched_getaffinity(0))
     if given["deb"]:
@@ -195,7 +195,7 @@ def boot(**given: Any) -> int:
       overlock guest boot --lock preemptable_ticket --smp 4
       overlock guest boot --lock native_tas     the fallback of a stock guest
     """
-    from overlock_tools.kernel import campaign
+    from overlock_tools.guest import campaign
 
     return campaign.boot(given)
 
@@ -211,19 +211,19 @@ def console(**given: Any) -> int:
     Examples:
       overlock guest console --lock ticket --smp 4
     """
-    from overlock_tools.kernel import campaign
+    from overlock_tools.guest import campaign
 
     return campaign.console(given)
 
 
 def _load_names() -> list[str]:
-    from overlock_tools.kernel import loads
+    from overlock_tools.guest import loads
 
     return [*loads.LOADS]
 
 
 def _experiments() -> list[str]:
-    from overlock_tools.kernel.experiments.papers import EXPERIMENTS
+    from overlock_tools.guest.experiments.papers import EXPERIMENTS
 
     return [*EXPERIMENTS]
 
@@ -295,7 +295,7 @@ def run(**given: Any) -> int:
       overlock guest run --accel nested --lock native@nopvspin,byte --host-slice 6
       overlock guest run --replay server.trace --lock ticket --smp 4
     """
-    from overlock_tools.kernel import campaign
+    from overlock_tools.guest import campaign
 
     if given["trace"]:
         asked = options.explicit()
@@ -339,7 +339,7 @@ def matrix(**given: Any) -> int:
       overlock guest matrix -o results
       overlock guest matrix -o results --locks ticket,tas --rigs 1x4 --loads loop
     """
-    from overlock_tools.kernel import campaign
+    from overlock_tools.guest import campaign
 
     return campaign.run_matrix(given)
 
@@ -372,7 +372,7 @@ def paper(name: str | None, **given: Any) -> int:
       overlock guest paper ouyang2013-table1 --rounds 3 --seconds 5 -o results
       overlock guest paper teabe2017-fig7 --slice-page
     """
-    from overlock_tools.kernel import campaign
+    from overlock_tools.guest import campaign
 
     return campaign.run_paper(name, given) if name else campaign.list_papers()
 
@@ -401,7 +401,7 @@ def instructions(**given: Any) -> int:
       overlock guest instructions
       overlock guest instructions --lock ticket,tas_yield --baseline ticket
     """
-    from overlock_tools.kernel import campaign
+    from overlock_tools.guest import campaign
 
     return campaign.instructions(given)
 
@@ -447,7 +447,7 @@ def chaos(**given: Any) -> int:
       overlock guest chaos --test rcutorture --lock native --smp 4
       overlock guest chaos --at holder --sites 'locktorture:*' --length 300ms
     """
-    from overlock_tools.kernel.chaos import command as chaos
+    from overlock_tools.guest.chaos import command as chaos
 
     return chaos.run(given)
 
@@ -464,7 +464,7 @@ def _numbers(context: Any, parameter: Any, given: Any) -> list[int]:
 
 
 def _programs(context: Any, parameter: Any, given: Any) -> list[str]:
-    from overlock_tools.kernel.scx_programs import PROGRAMS, name_of
+    from overlock_tools.guest.scx_programs import PROGRAMS, name_of
 
     programs = _listed(context, parameter, given)
     if unknown := [name_of(each) for each in programs if name_of(each) not in PROGRAMS]:
@@ -554,6 +554,6 @@ def sched(**given: Any) -> int:
       overlock guest sched --command 'kills 100'
       overlock guest sched --console
     """
-    from overlock_tools.kernel import scx_run
+    from overlock_tools.guest import scx_run
 
     return scx_run.run(given)

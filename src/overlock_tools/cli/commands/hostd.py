@@ -56,6 +56,6 @@ def command(**options: Any) -> int:
       overlock hostd --page /dev/shm/guest1 --qmp /run/guest1.qmp
       overlock hostd --page /dev/shm/mine --threads 1234,1235 --publisher copy
     """
-    from overlock_tools.kernel import hostd
+    from overlock_tools.guest import hostd
 
     return hostd.run(options)

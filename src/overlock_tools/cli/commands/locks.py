@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from overlock_tools.measure import peers
+from overlock_tools.bench import peers
 from overlock_tools.model import defs, traits
 from overlock_tools.system.terminal import console
 

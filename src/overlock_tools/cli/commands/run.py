@@ -7,8 +7,8 @@ import click
 
 from overlock_tools.cli.options import KNOWLEDGE, completing
 from overlock_tools.model import defs
-from overlock_tools.preload import config, interpose, live, profiling, recording, run, settings
-from overlock_tools.preload.starting import CANNOT_START
+from overlock_tools.run import config, interpose, live, profiling, recording, run, settings
+from overlock_tools.run.starting import CANNOT_START
 from overlock_tools.system import files
 from overlock_tools.system.errors import Fail
 from overlock_tools.trace import MOST_EVENTS

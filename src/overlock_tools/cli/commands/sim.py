@@ -38,14 +38,14 @@ class Scenarios(click.Group):
 
 def _scenarios(_: click.Context, __: click.Parameter, word: str) -> list[CompletionItem]:
     """Ready scenarios, the commands beside them, and the shell's own names of files."""
-    from overlock_tools.simulate import scenario
+    from overlock_tools.sim import scenario
 
     names = [name for name in (*scenario.ready(), *command.commands) if name.startswith(word)]
     return [*map(CompletionItem, names), CompletionItem(word, type="file")]
 
 
 def _schedulers() -> list[str]:
-    from overlock_tools.simulate import lists
+    from overlock_tools.sim import lists
 
     return list(lists.load().hosts)
 
@@ -163,7 +163,7 @@ def command(**options: Any) -> int:
       overlock sim vms --print
       overlock sim waiter-preemption --lock ticket --explain --svg ticket.svg
     """
-    from overlock_tools.simulate import campaign
+    from overlock_tools.sim import campaign
 
     return campaign.run(options)
 
@@ -182,7 +182,7 @@ def calibrate(**options: Any) -> int:
       overlock sim calibrate -o here.toml
       overlock sim collapse --set machine=./here.toml
     """
-    from overlock_tools.simulate import calibrate
+    from overlock_tools.sim import calibrate
 
     return calibrate.run(options)
 
@@ -229,7 +229,7 @@ def validate(ctx: click.Context, /, **options: Any) -> int:
       overlock sim validate -o validation.json
       overlock sim validate --native validation.json --machine here.toml
     """
-    from overlock_tools.simulate import validate
+    from overlock_tools.sim import validate
 
     overlock = ctx.find_root().command
 
@@ -263,7 +263,7 @@ def papers(**options: Any) -> int:
       overlock sim papers --only dice2019
       overlock sim papers -o papers.json
     """
-    from overlock_tools.simulate import papers as experiments
+    from overlock_tools.sim import papers as experiments
 
     return experiments.run(options)
 
@@ -313,6 +313,6 @@ def grid(**options: Any) -> int:
       overlock sim grid --read grid.json --svg ticket.svg --of ticket
       overlock sim grid axes.toml --locks ticket,mcs,tas -o mine.json
     """
-    from overlock_tools.simulate import grid_campaign
+    from overlock_tools.sim import grid_campaign
 
     return grid_campaign.run(options)

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from overlock_tools.cli.options import LOCKS, OUTPUT
-from overlock_tools.preload import trying
-from overlock_tools.preload.live import ROWS
+from overlock_tools.run import trying
+from overlock_tools.run.live import ROWS
 
 
 @click.command(
@@ -82,6 +82,6 @@ def command(program: str, args: tuple[str, ...], lock: str, **options: Any) -> N
       overlock tune --folded waits.folded --top 5 -- ./server --once
       overlock run --config locks.toml -- ./server --port 8080
     """
-    from overlock_tools.preload import tune
+    from overlock_tools.run import tune
 
     tune.tune(program, args, lock, options)
