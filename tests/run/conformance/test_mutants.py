@@ -26,6 +26,7 @@ from tests.run.conftest import Compile, environment, output
 PRELOAD = TOP / "preload"
 RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
+REPORTS = ("demand", "report", "report_say", "report_text", "stacks")  # of the counted library
 SOURCES = (
     *("api.c", "clock.c", "cond.c", "environment.c", "filter.c", "gate.c", "mutex.c"),
     *("note.c", "outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "terminal.c"),
@@ -548,7 +549,7 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     if flavour:
         library = BUILD / "lib/liboverlock_counted.a"
         command.append("-DOL_COUNTED")
-        files += [folder / name for name in ("diag/demand.c", "diag/report.c", "diag/stacks.c")]
+        files += [folder / f"diag/{name}.c" for name in REPORTS]
     if flavour == "checked":
         command.append("-DOL_CHECKED")
         files.append(folder / "diag/misuse.c")
