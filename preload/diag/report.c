@@ -93,6 +93,7 @@ void ol_run_report_start(const char *named)
 		ol_run_stacks_start();
 	if (!reports || !named || !*named)
 		return;
+	ol_run_report_errors_start(); /* for nothing but that it cannot be written */
 	if (asprintf(&output, "%.*s%.0ld%s", (int)(p ? p - named : (long)strlen(named)), named,
 		     p ? (long)getpid() : 0L, p ? p + 2 : "") < 0 ||
 	    asprintf(&temporary, "%s.XXXXXX", output) < 0)
@@ -166,8 +167,10 @@ static void write_file(write_json_t *write_json, enum occasion when)
 
 	if (write_within_limit(write_json, when))
 		return;
-	ol_run_string_put(&why, "overlock: the report cannot be written to %s: %s\n", output,
-			  strerrordesc_np(errno));
+	ol_run_string_put(&why,
+			  "overlock: the report cannot be written to %s: %s; name another file in "
+			  "OVERLOCK_OUTPUT or by --output\n",
+			  output, strerrordesc_np(errno));
 	ol_run_report_add(why.at, why.used);
 	ol_run_string_free(&why);
 	if (when == FINDING)

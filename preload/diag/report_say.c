@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is said to who looks on: on the terminal; without one, as in a container, on standard error if
- * `overlock run` started the program.
+ * `overlock run` started the program, or a file that the user named cannot be written.
  */
 #include "internal.h"
 
