@@ -35,6 +35,8 @@ static bool is_special(const char *path)
 	return !stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
 }
 
+enum { MODE = 0664 }; /* less what the umask takes: no file that all may write to */
+
 /* Not mkostemp(), which is a cancellation point. */
 static int open_temporary(void)
 {
@@ -46,7 +48,7 @@ static int open_temporary(void)
 	do {
 		for (size_t i = 0; i < sizeof(random) - 1; i++, n /= 26)
 			at[i] = letters[n % 26];
-		fd = ol_bare_open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		fd = ol_bare_open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
 		n = ol_now() * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
 	} while (fd < 0 && errno == EEXIST);
 	return fd;
@@ -123,7 +125,7 @@ static bool write_special(write_json_t *write_json, enum occasion when)
 static bool write_regular(write_json_t *write_json, enum occasion when)
 {
 	int fd = open_temporary();
-	bool fine = fd >= 0 && write_json(fd, when) && !fchmod(fd, 0644);
+	bool fine = fd >= 0 && write_json(fd, when);
 
 	if (fd < 0)
 		return false;

@@ -104,7 +104,7 @@ def test_a_program_of_musl_is_left_alone_by_what_watches(
     answer = tmp_path / "answer"
     shell = ["sh", "-c", f"'{seven_by_musl}' 2>'{answer}'; echo $? >>'{answer}'"]
     options = [word.replace("@", str(tmp_path)) for word in WATCHED[how]]
-    command = [installed(), *options, "--", *shell]
+    command: list[str | Path] = [installed(), *options, "--", *shell]
     done = run(command, environment(None, OVERLOCK_NATIVE=str(native.folder())))
     assert done.returncode == 0, done.stderr
     assert answer.read_text() == "7\n"

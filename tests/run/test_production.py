@@ -475,7 +475,7 @@ def test_without_a_terminal_it_is_told_to_standard_error(tmp_path: Path, is_othe
     lines, env, expected = fails_at_the_end(tmp_path)
     if is_other:
         lines += [f"os.dup2(os.open({str(tmp_path / 'its own')!r}, os.O_CREAT | os.O_WRONLY), 2)"]
-    command = ["setsid", "--wait", sys.executable, "-c", "; ".join(lines)]
+    command: list[str | Path] = ["setsid", "--wait", sys.executable, "-c", "; ".join(lines)]
     done = run(command, env)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "" if is_other else expected)
     assert not is_other or (tmp_path / "its own").read_text() == ""
