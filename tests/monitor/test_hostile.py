@@ -196,7 +196,7 @@ def test_the_socket_is_for_all_from_the_beginning(tmp_path: Path) -> None:
 
 def test_its_folder_is_for_all_to_enter() -> None:
     within = 'mount -t tmpfs none /run; umask 077; exec "$0" --socket=/run/overlock/monitor'
-    command = ["unshare", "--mount", "sh", "-ec", within, service.MONITORD]
+    command: list[str | Path] = ["unshare", "--mount", "sh", "-ec", within, service.MONITORD]
     monitord = subprocess.Popen(command)
     made = Path(f"/proc/{monitord.pid}/root/run/overlock/monitor")
     try:

@@ -28,8 +28,10 @@ def test_no_file_is_for_all_to_write_to(tmp_path: Path, how: str, umask: str) ->
     out = tmp_path / "out"
     flags = {"counters": ["--counters"], "check": ["--check"], "record": []}[how]
     options = ["run", *flags, HOW[how], out, "--", sys.executable, "-c", LOOKS]
-    command = ["sh", "-c", f'umask {umask}; exec "$@"', "sh", installed(), *options]
-    done = run(command, environment(None, OVERLOCK_NATIVE=str(native.folder())))
+    shell = ["sh", "-c", f'umask {umask}; exec "$@"', "sh"]
+    done = run(
+        [*shell, installed(), *options], environment(None, OVERLOCK_NATIVE=str(native.folder()))
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ("" if how == "check" else "700 600\n")
     assert out.stat().st_mode & 0o777 == 0o664 & ~int(umask, 8)
