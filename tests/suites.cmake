@@ -401,9 +401,9 @@ suite(faults SECONDS 120
 	COMMAND "pytest -rs tests/faults")
 
 suite(faults-nth LONG SECONDS 60
-	WHAT "each single call of the interposer's fails or is late, from the first to the last: the program is right, or refused in one line"
+	WHAT "each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line"
 	BUILD all
-	COMMAND "OVERLOCK_EVERY_CALL=1 pytest -rs tests/faults/test_nth.py")
+	COMMAND "OVERLOCK_EVERY_CALL=1 pytest -rs tests/faults/test_nth.py tests/faults/test_room.py")
 
 suite(third-party SECONDS 150
 	WHAT "third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"

@@ -27,7 +27,7 @@ def test_no_file_is_for_all_to_write_to(tmp_path: Path, how: str, umask: str) ->
     """What lasts has the modes of the umask, but is for no others to change; what is temporary is private."""
     out = tmp_path / "out"
     flags = {"counters": ["--counters"], "check": ["--check"], "record": []}[how]
-    options = ["run", *flags, HOW[how], out, "--", sys.executable, "-c", LOOKS]
+    options: list[str | Path] = ["run", *flags, HOW[how], out, "--", sys.executable, "-c", LOOKS]
     shell = ["sh", "-c", f'umask {umask}; exec "$@"', "sh"]
     done = run(
         [*shell, installed(), *options], environment(None, OVERLOCK_NATIVE=str(native.folder()))
