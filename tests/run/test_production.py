@@ -451,7 +451,7 @@ def test_nothing_is_told_of_right_ones(program: Compile, tmp_path: Path, what: s
 
 
 def fails_at_the_end(tmp_path: Path) -> tuple[list[str], dict[str, str], str]:
-    """A program whose report has no folder when it ends, its environment, and what is to be said."""
+    """A program without a folder for its report at its end, its environment, what is to be said."""
     out = tmp_path / "folder/report"
     out.parent.mkdir()
     env = environment("tas_yield", library("-counted"), OVERLOCK_OUTPUT=str(out))
