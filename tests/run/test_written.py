@@ -24,7 +24,7 @@ for variable in {"OVERLOCK_LIVE", "OVERLOCK_RECORD"} & set(os.environ):
 @pytest.mark.parametrize("umask", ["000", "002", "022", "077"])
 @pytest.mark.parametrize("how", HOW)
 def test_no_file_is_for_all_to_write_to(tmp_path: Path, how: str, umask: str) -> None:
-    """What lasts has the umask's modes, and others never change it; what is temporary is private."""
+    """What lasts has the modes of the umask, less what is for all; what does not is private."""
     out = tmp_path / "out"
     flags = {"counters": ["--counters"], "check": ["--check"], "record": []}[how]
     options: list[str | Path] = ["run", *flags, HOW[how], out, "--", sys.executable, "-c", LOOKS]
