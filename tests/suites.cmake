@@ -400,7 +400,7 @@ suite(faults SECONDS 120
 	BUILD all
 	COMMAND "pytest -rs tests/faults")
 
-suite(faults-nth LONG SECONDS 60
+suite(faults-nth LONG SECONDS 200
 	WHAT "each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line"
 	BUILD all
 	COMMAND "OVERLOCK_EVERY_CALL=1 pytest -rs tests/faults/test_nth.py tests/faults/test_room.py")
