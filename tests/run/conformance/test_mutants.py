@@ -541,7 +541,17 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
         copy.parent.mkdir(exist_ok=True)
         copy.write_text(text)
     out = folder / "liboverlock-run.so"
-    command = ["gcc", "-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-D_GNU_SOURCE", "-pthread"]
+    command: list[str | Path] = [
+        "gcc",
+        "-std=gnu11",
+        "-O2",
+        "-g",
+        "-fPIC",
+        "-shared",
+        "-D_GNU_SOURCE",
+        "-pthread",
+    ]
+    command += ["-include", folder / "weak.h"]
     folders = [f"-I{f}" for f in (folder, TOP / "include", BUILD / "include", TOP / "lib")]
     library = BUILD / "lib/liboverlock.a"
     files = [*(folder / name for name in SOURCES), TOP / "lib/lock_unit.c"]
