@@ -111,12 +111,12 @@ int main(void)
 	pthread_t threads[THREADS];
 	void *result;
 
-	pthread_mutex_lock(&outer);
+	WITHIN(pthread_mutex_lock(&outer));
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], 0, work, 0))
 			return 2;
 	hold(LONG_NS);
-	pthread_mutex_unlock(&outer);
+	WITHIN(pthread_mutex_unlock(&outer));
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], &result);
 		wanted("cancelled", result == PTHREAD_CANCELED, 1);
