@@ -503,6 +503,14 @@ static bool bind_for_all(int fd, const struct sockaddr_un *at, socklen_t size)
 	return bound;
 }
 
+static void make_folder(void)
+{
+	const mode_t before = umask(0);
+
+	mkdir(OL_RUN_FOLDER, 0755);
+	umask(before);
+}
+
 bool programs_listen(struct programs *programs, const char *path)
 {
 	struct sockaddr_un at;
@@ -519,7 +527,7 @@ bool programs_listen(struct programs *programs, const char *path)
 		return false;
 	}
 	if (!strncmp(path, OL_RUN_FOLDER "/", sizeof(OL_RUN_FOLDER)))
-		mkdir(OL_RUN_FOLDER, 0755);
+		make_folder();
 	if (named && !remove_socket(path))
 		return false;
 	return bind_for_all(fd, &at, size) && !listen(fd, 1024);

@@ -4,8 +4,54 @@
 #include <gelf.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 enum { WORD = 8, INDIRECT = 6, STUB = 11 }; /* lengths in bytes */
+
+/*
+ * Files say how much there is to look through, and may lie. So a look ends after LOOK_NS; and all take no more than
+ * a quarter of the time, but for the first second.
+ */
+enum { LOOK_NS = 200000000, START_NS = 1000000000, ONE_IN = 4, STEPS = 1024 };
+
+/* What was found for a word; one that takes the same place displaces it. */
+enum { KEPT = 4096 };
+static struct {
+	uint64_t word, function;
+} kept[KEPT];
+
+static struct {
+	uint64_t began; /* the first */
+	uint64_t until; /* the one under way */
+	uint64_t spent;
+} looks;
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool may_look(uint64_t now)
+{
+	if (!looks.began)
+		looks.began = now;
+	looks.until = now + LOOK_NS;
+	return looks.spent <= START_NS + (now - looks.began) / ONE_IN;
+}
+
+/* Asked at each step. */
+static bool is_late(int step)
+{
+	return !(step % STEPS) && monotonic_ns() >= looks.until;
+}
+
+void scan_forget(void)
+{
+	memset(kept, 0, sizeof(kept));
+}
 
 static bool read_code(Dwfl *objects, uint64_t address, uint8_t *into, size_t bytes)
 {
@@ -33,7 +79,7 @@ static uint64_t defined(Dwfl_Module *module, const char *name)
 {
 	int n = dwfl_module_getsymtab(module);
 
-	for (int i = 1; i < n; i++) {
+	for (int i = 1; i < n && !is_late(i); i++) {
 		GElf_Sym symbol;
 		GElf_Addr address;
 		GElf_Word section;
@@ -57,7 +103,7 @@ static int look_in(Dwfl_Module *module, void **data, const char *path, Dwarf_Add
 
 	(void)data, (void)path, (void)base;
 	wanted->found = defined(module, wanted->name);
-	return wanted->found ? DWARF_CB_ABORT : DWARF_CB_OK;
+	return wanted->found || is_late(0) ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
 /* The relocation of that word, among those of a section; null: there is none. */
@@ -71,7 +117,7 @@ static const char *name_of(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, 
 
 	if (!data || !symbols || !gelf_getshdr(symbols, &of_symbols))
 		return NULL;
-	for (int i = 0; gelf_getrela(data, i, &rela); i++) {
+	for (int i = 0; !is_late(i) && gelf_getrela(data, i, &rela); i++) {
 		if (rela.r_offset != word || !GELF_R_SYM(rela.r_info))
 			continue;
 		if (!gelf_getsym(elf_getdata(symbols, NULL), (int)GELF_R_SYM(rela.r_info), &symbol))
@@ -81,8 +127,7 @@ static const char *name_of(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, 
 	return NULL;
 }
 
-/* What the linker writes to that word. 0: nobody knows. */
-static uint64_t linked(Dwfl *objects, uint64_t word)
+static uint64_t look_for(Dwfl *objects, uint64_t word)
 {
 	Dwfl_Module *module = dwfl_addrmodule(objects, word);
 	GElf_Addr bias;
@@ -90,7 +135,7 @@ static uint64_t linked(Dwfl *objects, uint64_t word)
 	struct wanted wanted = { NULL, 0 };
 	Elf_Scn *section = NULL;
 
-	while (elf && !wanted.name && (section = elf_nextscn(elf, section))) {
+	while (elf && !wanted.name && !is_late(0) && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA)
@@ -99,6 +144,21 @@ static uint64_t linked(Dwfl *objects, uint64_t word)
 	if (wanted.name)
 		dwfl_getmodules(objects, look_in, &wanted, 0);
 	return wanted.found;
+}
+
+/* What the linker writes to that word. 0: nobody knows. */
+static uint64_t linked(Dwfl *objects, uint64_t word)
+{
+	const uint64_t place = word / WORD % KEPT, begin = monotonic_ns();
+
+	if (kept[place].word == word)
+		return kept[place].function;
+	if (!may_look(begin))
+		return 0;
+	kept[place].word = word;
+	kept[place].function = look_for(objects, word);
+	looks.spent += monotonic_ns() - begin;
+	return kept[place].function;
 }
 
 /* What a linker's stub leads to: [endbr64] [bnd] jmp *offset(%rip). */

@@ -16,6 +16,9 @@ struct scanned_call {
 	uint64_t target, caller; /* a function; an address within the call */
 };
 
+/* What was found so far; the objects are others now. */
+void scan_forget(void);
+
 /* Innermost first; at most as many as asked for. */
 unsigned scan_stack(Dwfl *objects, const struct stack_record *record, struct scanned_call *calls,
 		    unsigned most);

@@ -229,6 +229,7 @@ static void map(void)
 	uint64_t begin = now_ns();
 
 	now.living = living_thread();
+	scan_forget();
 	dwfl_report_begin_add(now.dwfl);
 	dwfl_linux_proc_report(now.dwfl, now.living);
 	dwfl_report_end(now.dwfl, NULL, NULL);

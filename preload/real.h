@@ -27,14 +27,14 @@ static inline void refuse(const char *what, const char *why)
 	_exit(125);
 }
 
-/* Else the only version that this machine has. */
+/* Else the only version that this machine has. Another C library has fewer functions, and its programs call no other. */
 static inline void find_real(void *function, const char *name, const char *version)
 {
-	void *found = dlvsym(RTLD_NEXT, name, version);
+	void *found = is_glibcs_program() ? dlvsym(RTLD_NEXT, name, version) : 0;
 
 	if (!found)
 		found = dlsym(RTLD_NEXT, name);
-	if (!found)
+	if (!found && is_glibcs_program())
 		refuse(name, "is not in this glibc: " OL_LEAST_GLIBC " or later is needed");
 	memcpy(function, &found, sizeof(found));
 }

@@ -84,12 +84,6 @@ void ol_run_ignore(const char *variable, const char *value, const char *why)
 #define ATFORK_VERSION	COND_VERSION
 #define CLOCK_VERSION	"GLIBC_2.30"
 
-/* Else another C library's, started by a program that runs under us: weak.h. */
-static bool is_glibcs_program(void)
-{
-	return dlvsym != 0;
-}
-
 static void find(void *function, const char *name, const char *version)
 {
 	void *found =

@@ -62,6 +62,8 @@ static void put_text(struct writer *w, const char *text)
 	put(w, "\"");
 }
 
+#pragma weak dladdr1 /* another C library may lack it, and then has nothing for us to write: preload/weak.h */
+
 static const char *(*namer)(const void *site);
 
 void ol_sites_name_by(const char *(*name)(const void *site))

@@ -10,7 +10,7 @@ static struct ol_counts no_counts;
 char ol_no_lock;
 static struct ol_held no_entry[2] = { { 0 }, { .lock = &ol_no_lock } };
 
-_Thread_local struct ol_counting ol_counting = { .last = &no_counts, .top = &no_entry[1] };
+OL_THREAD_LOCAL struct ol_counting ol_counting = { .last = &no_counts, .top = &no_entry[1] };
 
 struct ol_table *ol_tables;
 static uint64_t missed;

@@ -490,6 +490,18 @@ static struct chaos_record *map_record(void)
 	return p;
 }
 
+static void start_chaos(void)
+{
+	ol_run_objects_start();
+	read_settings();
+	pthread_atfork(0, in_parent, in_child);
+	if (settings.odds.rate > 0) {
+		pthread_key_create(&at_exit, forget);
+		record = map_record();
+	}
+	ol_chaos_idle = !record;
+}
+
 /* By the first call, which another library's constructor may make, or by ours; no thread but one is there. */
 void ol_chaos_begin(void)
 {
@@ -500,14 +512,9 @@ void ol_chaos_begin(void)
 		return;
 	begun = true;
 	find_all();
-	ol_run_objects_start();
-	read_settings();
-	pthread_atfork(0, in_parent, in_child);
-	if (settings.odds.rate > 0) {
-		pthread_key_create(&at_exit, forget);
-		record = map_record();
-	}
-	ol_chaos_idle = !record;
+	ol_chaos_idle = !is_glibcs_program();
+	if (!ol_chaos_idle)
+		start_chaos();
 	errno = saved;
 }
 

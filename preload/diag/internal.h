@@ -36,6 +36,9 @@ static inline void ol_run_misuse_put(struct string *t, bool is_telling)
 }
 #endif
 
+/* Of a report: a finding's thread may hold any lock. */
+enum occasion { FINDING, DEMAND, END };
+
 /* report.c */
 
 bool ol_run_report_is_wanted(void); /* of this process */
@@ -46,8 +49,24 @@ void ol_run_report_on_demand(void); /* by no thread that holds a lock of the pro
  * terminal. What that has not taken is said another time, at the latest at the end; true: all is said.
  */
 void ol_run_report_found(const char *text, size_t size);
+
+/* report_say.c */
+
 bool ol_run_report_say(void);
 void ol_run_report_renew(void); /* in the child of a fork */
+void ol_run_report_add(const char *text, size_t size);
+void ol_run_report_say_rest(void);	    /* at the end; may wait for the terminal */
+void ol_run_report_errors_start(void);	    /* standard error is a place to say it, too */
+int ol_run_report_open(enum occasion when); /* where to say it; -1: nowhere */
+bool ol_run_report_write(int fd, const char *text, size_t size, enum occasion when);
+
+/* report_text.c */
+
+void ol_run_report_table_start(const char *rows);
+bool ol_run_report_write_found(int fd, enum occasion when); /* without stacks and sites */
+bool ol_run_report_write_whole(int fd, enum occasion when); /* the JSON, on a large stack */
+void ol_run_report_write_table(int fd, enum occasion when);
+const char *ol_run_report_name_of(const void *site);
 
 /* demand.c */
 

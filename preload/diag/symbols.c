@@ -290,9 +290,9 @@ struct arguments {
 static void add_argument(struct string *t, const char **format, struct arguments *args)
 {
 	struct form form = read_form(format);
-	char letter[2] = "";
+	char letter[2] = "", kind = *(*format)++;
 
-	switch (*(*format)++) {
+	switch (kind) {
 	case 's':
 		add_formed(t, &form, va_arg(args->list, const char *));
 		break;
@@ -305,16 +305,11 @@ static void add_argument(struct string *t, const char **format, struct arguments
 		add_number(t, &form, (uintptr_t)va_arg(args->list, const void *), 16);
 		break;
 	case 'x':
-		add_number(t, &form,
-			   form.is_long ? va_arg(args->list, unsigned long)
-					: va_arg(args->list, unsigned),
-			   16);
-		break;
 	case 'u':
 		add_number(t, &form,
 			   form.is_long ? va_arg(args->list, unsigned long)
 					: va_arg(args->list, unsigned),
-			   10);
+			   kind == 'x' ? 16 : 10);
 		break;
 	default:
 		__builtin_unreachable();

@@ -503,6 +503,8 @@ static bool open_as_told(void)
 __attribute__((constructor)) static void start_at_load(void)
 {
 	ol_record_begin();
+	if (!is_glibcs_program())
+		return;
 	ol_run_objects_start();
 	long_ticks = ol_ticks_from_ns(LONG_NS);
 	if (!open_as_told())

@@ -47,7 +47,6 @@ static const struct call {
 	CALL(close),
 	CALL(connect),
 	CALL(fallocate),
-	CALL(fchmod),
 	CALL(fcntl),
 	CALL(ftruncate),
 	CALL(futex),

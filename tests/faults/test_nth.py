@@ -7,6 +7,7 @@ delays them as well.
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,10 +29,9 @@ FAILS = {
     "munmap": ("ENOMEM",),
     "mprotect": ("ENOMEM",),
     "madvise": ("EINVAL",),
-    "fallocate": ("ENOSPC", "ENOSYS"),
+    "fallocate": ("ENOSYS", "ENOSPC"),
     "ftruncate": ("EIO",),
     "newfstatat": ("EACCES",),
-    "fchmod": ("EPERM",),
     "read": ("EIO",),
     "write": ("ENOSPC",),
     "rename": ("EACCES",),
@@ -72,15 +72,30 @@ def ways(call: str) -> tuple[str, ...]:
     return (*FAILS[call], "DELAY") if ALL else FAILS[call][:1]
 
 
+def each_nth(call: str, end: Callable[[Denial], Ended]) -> Iterator[tuple[Denial, Ended]]:
+    """How the program ends with that call failing: the first, or each up to the last."""
+    for way in ways(call):
+        for n in range(1, MOST.get(call, MANY) + 1 if ALL else 2):
+            denial = Denial((call, way, "--after-start", "--nth", str(n)))
+            ended = end(denial)
+            if ended.code == FEWER:
+                break
+            yield denial, ended
+        else:
+            assert not ALL or call in MOST, "there are more"
+
+
 def but_for_words(ended: Ended) -> Ended:
     """Without our lines that say what there will not be."""
     return replace(ended, err=re.sub(r"overlock: [^\n]*\n", "", ended.err))
 
 
-def is_no_fault_of_ours(call: str, ended: Ended) -> bool:
-    """The program's own call has failed, and it says so; or its output is lost, if that was it."""
+def is_right(call: str, ended: Ended) -> bool:
+    """Or the program's own call has failed, and it says so; or its output is lost by that."""
     return (
-        (ended.code == 3 and "no thread: " in ended.out)
+        (ended.code, ended.out, but_for_words(ended).err) == (0, RIGHT, "")
+        or ended.refused_in_words()
+        or (ended.code == 3 and "no thread: " in ended.out)
         or (call == "write" and ended.code == 0 and RIGHT.startswith(ended.out))
         or (call == "futex" and aborts_in_glibc(ended))
     )
@@ -92,16 +107,6 @@ def test_nth(deny: Deny, work: Path, tmp_path: Path, kind: str, call: str) -> No
     name, variables = KINDS[kind]
     library = native.file(f"liboverlock-{name}.so")
     told = {key: value.replace("@", str(tmp_path)) for key, value in variables.items()}
-    for way in ways(call):
-        for n in range(1, MOST.get(call, MANY) + 1 if ALL else 2):
-            words = (call, way, "--after-start", "--nth", str(n))
-            ended = deny(Denial(words), [work, "mutexes", "2", "200", "3"], library, **told)
-            if ended.code == FEWER:
-                break
-            assert (
-                (ended.code, ended.out, but_for_words(ended).err) == (0, RIGHT, "")
-                or ended.refused_in_words()
-                or is_no_fault_of_ours(call, ended)
-            ), (n, way, ended)
-        else:
-            assert not ALL or call in MOST, "there are more"
+    words: list[str | Path] = [work, "mutexes", "2", "200", "3"]
+    for denial, ended in each_nth(call, lambda denial: deny(denial, words, library, **told)):
+        assert is_right(call, ended), (denial, ended)

@@ -172,6 +172,26 @@ FAULTS = {
     "half a name": Fault(
         "symbolizer", f"{TOOLS}/run/live.py", 'errors="replace"', "", "UnicodeDecodeError"
     ),
+    "a look without end": Fault(
+        "unwind",
+        "monitor/scan.c",
+        "return !(step % STEPS) && monotonic_ns() >= looks.until;",
+        "return step < 0;",
+        "a look goes on and on",
+    ),
+    "more frames than there is room": Fault(
+        "unwind", "monitor/unwind.c", "now.n == MOST_FRAMES || ", "", "AddressSanitizer"
+    ),
+    "a record that ends early": Fault(
+        "raw", f"{TOOLS}/trace/raw.py", "head.most_chunks, there", "head.most_chunks", "error: "
+    ),
+    "a lock of no kind": Fault(
+        "raw",
+        f"{TOOLS}/trace/raw.py",
+        'raw.locks["kind"] >= len',
+        'raw.locks["kind"] < -len',
+        "IndexError",
+    ),
     "an execution without steps": Fault(
         "check",
         f"{TOOLS}/check/steps.py",

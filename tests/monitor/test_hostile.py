@@ -194,6 +194,19 @@ def test_the_socket_is_for_all_from_the_beginning(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o666
 
 
+def test_its_folder_is_for_all_to_enter() -> None:
+    within = 'mount -t tmpfs none /run; umask 077; exec "$0" --socket=/run/overlock/monitor'
+    command: list[str | Path] = ["unshare", "--mount", "sh", "-ec", within, service.MONITORD]
+    monitord = subprocess.Popen(command)
+    made = Path(f"/proc/{monitord.pid}/root/run/overlock/monitor")
+    try:
+        until(made.is_socket)
+        assert made.parent.stat().st_mode & 0o777 == 0o755
+    finally:
+        monitord.kill()
+        monitord.wait()
+
+
 def test_only_a_socket_is_taken_away(tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_text("precious")

@@ -86,8 +86,8 @@ POINTERS: dict[str, list[str]] = {
     "symbols.c:begin": ["choice.c:learn", "misuse.c:put_found"],  # reports are no wait's
     "symbols.c:each_in": ["choice.c:look_at", "symbols.c:take_name"],
     "ol_run_symbols_each": ["choice.c:look_at", "symbols.c:take_name"],
-    "ol_run_rules_each": ["report.c:put_rule"],
-    "report.c:*": ["report.c:write_found"],  # write_whole() is no wait's
+    "ol_run_rules_each": ["report_text.c:put_rule"],
+    "report.c:*": ["ol_run_report_write_found"],  # the whole report is no wait's
     "ol_run_string_put": ["none: a switch"],
     "symbols.c:add_argument": ["none: a switch"],
     "cp-demangle.o:*": ["ol_run_string_add"],

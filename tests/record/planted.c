@@ -204,16 +204,41 @@ static void none(void)
 {
 }
 
+static pthread_mutex_t crowd[40000];
+
+__attribute__((noinline)) static void take_last(int times)
+{
+	for (int i = 0; i < times; i++) {
+		pthread_mutex_lock(&crowd[sizeof(crowd) / sizeof(*crowd) - 1]);
+		pthread_mutex_unlock(&crowd[sizeof(crowd) / sizeof(*crowd) - 1]);
+	}
+}
+
+/* More locks than there are rows; the last has none. */
+static void crowded(void)
+{
+	pthread_mutex_lock(&locks[0]);
+	pthread_mutex_unlock(&locks[0]);
+	for (size_t i = 0; i < sizeof(crowd) / sizeof(*crowd); i++) {
+		pthread_mutex_lock(&crowd[i]);
+		pthread_mutex_unlock(&crowd[i]);
+	}
+	pthread_mutex_lock(&locks[0]);
+	pthread_mutex_unlock(&locks[0]);
+	take_last(1000);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} patterns[] = {
-		{ "order", order },   { "waits", wait_for_each_other },
-		{ "kinds", kinds },   { "many", many },
-		{ "killed", killed }, { "interrupted", interrupted },
-		{ "forked", forked }, { "none", none },
+		{ "order", order },	{ "waits", wait_for_each_other },
+		{ "kinds", kinds },	{ "many", many },
+		{ "killed", killed },	{ "interrupted", interrupted },
+		{ "forked", forked },	{ "none", none },
+		{ "crowded", crowded },
 	};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(patterns) / sizeof(patterns[0]); i++)

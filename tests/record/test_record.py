@@ -3,6 +3,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,6 +155,41 @@ def test_losses_are_counted(planted: Path, tmp_path: Path) -> None:
     assert f"{trace.lost['limit']} later events are lost" in done.stderr
 
 
+CROWD, ROWS = 40000, 32768  # of planted.c; of preload/record/record.h
+
+
+def test_locks_beyond_the_table_are_left_out(planted: Path, tmp_path: Path) -> None:
+    trace, done = record(planted, "crowded", tmp_path / "t.trace", "--record-events", "100000")
+    without_row = CROWD + 1 - ROWS
+    assert trace.lost["locks"] >= 2 * (without_row + 1000)
+    assert len(trace.events) + trace.lost["locks"] == 2 * (2 + CROWD + 1000)
+    assert (
+        f"; {trace.lost['locks']} events of locks after the first 32768 are left out" in done.stderr
+    )
+    first = trace.events["lock"][0]
+    assert (trace.events["lock"] == first).sum() == 4, "before and after the crowd"
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
+def test_a_lock_beyond_the_table_costs_no_look_at_all_of_it(planted: Path, tmp_path: Path) -> None:
+    """In instructions. At each call 256 rows are looked at, some 15 instructions for each."""
+    tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes"]
+    only = ["--collect-atstart=no", "--toggle-collect=take_last"]
+    told = [f"LD_PRELOAD={NATIVE / 'liboverlock-record.so'}", f"OVERLOCK_RECORD={tmp_path}"]
+    words: list[str | Path] = ["env", *told, "OVERLOCK_RECORD_EVENTS=100000", planted, "crowded"]
+    done = subprocess.run(
+        ["valgrind", *tool, *only, *words],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=True,
+    )
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    assert found
+    each = int(found[1]) // 1000
+    assert 2 * 256 < each < 2 * ROWS
+
+
 @pytest.mark.parametrize("pattern", ["killed", "interrupted"])
 def test_a_program_that_is_killed_leaves_its_trace(
     planted: Path, pattern: str, tmp_path: Path
@@ -194,6 +231,17 @@ def test_a_program_without_locks(planted: Path, tmp_path: Path) -> None:
     done = overlock("run", "--record", tmp_path / "t.trace", "--", planted, "none")
     assert done.returncode == 0
     assert "no trace is written" in done.stderr
+    assert not (tmp_path / "t.trace").exists()
+
+
+def test_a_disk_without_room_is_named(planted: Path, tmp_path: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *OVERLOCK]
+    options: list[str | Path] = ["--record", tmp_path / "t.trace"]
+    command = [*limited, "run", *options, "--", planted, "many"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0
+    assert "no trace is written: planted could not make a file in" in done.stderr
+    assert "`ulimit -f` is too low" in done.stderr
     assert not (tmp_path / "t.trace").exists()
 
 

@@ -12,7 +12,17 @@ import pytest
 
 from overlock_tools.system import native
 from tests.processes import HANG_S
-from tests.run.conftest import LOCKS, X86_64, Compile, environment, output, overlock, run
+from tests.run.conftest import (
+    LOCKS,
+    X86_64,
+    Compile,
+    environment,
+    installed,
+    on_terminal,
+    output,
+    overlock,
+    run,
+)
 
 FAKETIME = Path(f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1")
 
@@ -63,13 +73,14 @@ def test_deadlines_are_by_the_clock_of_the_program(
 
 
 def test_a_child_may_make_anew_what_its_parent_held(program: Compile) -> None:
+    """On a terminal, for without one nothing is said of findings."""
     library = native.file("liboverlock-run-checked.so")
-    done = run([program("made_anew.c")], environment("overlock", library, OVERLOCK_CHECK="1"))
-    assert (done.returncode, done.stderr) == (0, "")
+    env = environment("overlock", library, OVERLOCK_CHECK="1", OVERLOCK_QUIET="1")
+    assert on_terminal([str(program("made_anew.c"))], env) == ""
 
 
-@pytest.mark.parametrize("lock", ["overlock", "mcs"])
-def test_a_program_of_musl_is_left_alone(folder: Path, lock: str) -> None:
+@pytest.fixture(scope="session")
+def seven_by_musl(folder: Path) -> Path:
     source, made = folder / "locks.c", folder / "locks_by_musl"
     source.write_text(
         "#include <pthread.h>\n"
@@ -80,8 +91,34 @@ def test_a_program_of_musl_is_left_alone(folder: Path, lock: str) -> None:
         "pthread_mutex_unlock(&m); pthread_join(t, 0); return 7; }\n"
     )
     subprocess.run(["musl-gcc", source, "-o", made], check=True)
-    done = overlock("--lock", lock, "--", "sh", "-c", f"'{made}'; echo $?")
+    return made
+
+
+@pytest.mark.parametrize("lock", ["overlock", "mcs"])
+def test_a_program_of_musl_is_left_alone(seven_by_musl: Path, lock: str) -> None:
+    done = overlock("--lock", lock, "--", "sh", "-c", f"'{seven_by_musl}'; echo $?")
     assert (done.stdout, done.stderr) == ("7\n", "")
+
+
+WATCHED = {
+    "counters": ("run", "--counters", "--output", "@/out"),
+    "check": ("run", "--check"),
+    "record": ("run", "--record", "@/out"),
+    "chaos": ("chaos", "--runs", "1"),
+}
+
+
+@pytest.mark.parametrize("how", WATCHED)
+def test_a_program_of_musl_is_left_alone_by_what_watches(
+    seven_by_musl: Path, tmp_path: Path, how: str
+) -> None:
+    answer = tmp_path / "answer"
+    shell = ["sh", "-c", f"'{seven_by_musl}' 2>'{answer}'; echo $? >>'{answer}'"]
+    options = [word.replace("@", str(tmp_path)) for word in WATCHED[how]]
+    command: list[str | Path] = [installed(), *options, "--", *shell]
+    done = run(command, environment(None, OVERLOCK_NATIVE=str(native.folder())))
+    assert done.returncode == 0, done.stderr
+    assert answer.read_text() == "7\n"
 
 
 def test_a_second_namespace_is_refused_in_words(program: Compile) -> None:

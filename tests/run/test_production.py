@@ -437,9 +437,11 @@ def told_at_the_start(program: Compile, folder: Path, name: str, value: str) -> 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_variable_is_told_in_one_line(program: Compile, tmp_path: Path, what: str) -> None:
     name, value, why = WRONG[what]
-    said = told_at_the_start(program, tmp_path, name, value)
-    assert said.startswith(f"overlock: {name}={value.replace('@', str(tmp_path))} {why}")
-    assert said.count("\n") == 1
+    said = told_at_the_start(program, tmp_path, name, value).splitlines()
+    assert said[0].startswith(f"overlock: {name}={value.replace('@', str(tmp_path))} {why}")
+    assert ["the report cannot be written" in line for line in said[1:]] == (
+        [True] if name == "OVERLOCK_OUTPUT" else []
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -448,13 +450,32 @@ def test_nothing_is_told_of_right_ones(program: Compile, tmp_path: Path, what: s
     assert told_at_the_start(program, tmp_path, *RIGHT[what]) == ""
 
 
+def fails_at_the_end(tmp_path: Path) -> tuple[list[str], dict[str, str], str]:
+    """A program without a folder for its report at its end, its environment, what is to be said."""
+    out = tmp_path / "folder/report"
+    out.parent.mkdir()
+    env = environment("tas_yield", library("-counted"), OVERLOCK_OUTPUT=str(out))
+    why = "No such file or directory; name another file in OVERLOCK_OUTPUT or by --output"
+    remove = f"import os; os.rmdir({str(out.parent)!r})"
+    return [remove], env, f"overlock: the report cannot be written to {out}: {why}\n"
+
+
 def test_a_report_that_fails_at_the_end_is_told_to_the_terminal(tmp_path: Path) -> None:
     """Not to the program's streams: by then it may have another file there."""
-    folder, streams = tmp_path / "folder", tmp_path / "streams"
-    folder.mkdir()
-    out = folder / "report"
-    env = environment("tas_yield", library("-counted"), OVERLOCK_OUTPUT=str(out))
-    remove = f"import os; os.rmdir({str(folder)!r})"
-    said = on_terminal([sys.executable, "-c", remove], env, streams)
-    assert f"overlock: the report cannot be written to {out}: No such file or directory" in said
+    lines, env, expected = fails_at_the_end(tmp_path)
+    streams = tmp_path / "streams"
+    said = on_terminal([sys.executable, "-c", *lines], env, streams)
+    assert expected in said.replace("\r\n", "\n")
     assert streams.read_text() == ""
+
+
+@pytest.mark.parametrize("is_other", [False, True])
+def test_without_a_terminal_it_is_told_to_standard_error(tmp_path: Path, is_other: bool) -> None:
+    """Unless the program has opened another file there since it began."""
+    lines, env, expected = fails_at_the_end(tmp_path)
+    if is_other:
+        lines += [f"os.dup2(os.open({str(tmp_path / 'its own')!r}, os.O_CREAT | os.O_WRONLY), 2)"]
+    command: list[str | Path] = ["setsid", "--wait", sys.executable, "-c", "; ".join(lines)]
+    done = run(command, env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "" if is_other else expected)
+    assert not is_other or (tmp_path / "its own").read_text() == ""

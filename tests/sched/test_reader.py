@@ -154,6 +154,15 @@ def test_a_thread_waits_for_its_slice_and_not_for_ever(reader: Path, tmp_path: P
     assert said["id"] != 1000 + said["self"]
 
 
+def test_a_scheduler_that_knows_no_thread_is_not_asked_again(reader: Path, tmp_path: Path) -> None:
+    """A thread has waited for it in vain: neither the others nor children do so again."""
+    scheduler = Scheduler(tmp_path / "socket", answers=False)
+    running = Program(reader, tmp_path / "socket")
+    running.says("fork in silence")
+    running.close()
+    assert len(scheduler.pages) == 1
+
+
 def test_the_end_is_in_the_programs_clock(program: Program, scheduler: Scheduler) -> None:
     entry = program.says()["self"]
     now, away_ms = time.clock_gettime_ns(time.CLOCK_MONOTONIC), 2 * HANG_S * 1000

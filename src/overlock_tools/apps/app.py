@@ -181,7 +181,7 @@ def compiled(source: Path, libraries: Sequence[str] = ()) -> Path:
     out = folder / f"{source.stem}-{key.hexdigest()[:16]}"
     if out.exists():
         return out
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     standard = "-std=c++20" if language == "c++" else "-std=gnu11"
     made = out.with_suffix(".new")
     command = [compiler, standard, "-O2", "-g", "-pthread", str(source), "-o", str(made)]

@@ -42,7 +42,7 @@ class Cache:
             return
         place = self._place(outcome.job)
         with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
+            files.make_folder(place.parent)
             text = json.dumps({"asked": outcome.job.choices(), "result": outcome.result})
             handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
             with os.fdopen(handle, "w") as out:

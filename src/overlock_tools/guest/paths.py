@@ -139,7 +139,7 @@ def home(folder: Path | None = None, version: str = VERSION, variant: str = "") 
 
 def make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder)
     except OSError as error:
         raise Fail(f"cannot create {folder}: {error.strerror}; give another --dir") from error
     if not os.access(folder, os.W_OK):

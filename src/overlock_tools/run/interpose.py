@@ -12,7 +12,7 @@ from typing import NamedTuple
 from overlock_tools.bench import header_locks
 from overlock_tools.model import defs
 from overlock_tools.run import config, live
-from overlock_tools.system import native
+from overlock_tools.system import files, native
 from overlock_tools.system.errors import Fail
 
 # No lock of ours: glibc's own mutexes, of the kind that spins a little before it sleeps.
@@ -24,7 +24,7 @@ def compiled(header: Path) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overlock"
     name = hashlib.sha256(os.fsencode(header.resolve())).hexdigest()[:16]
     try:
-        (cache / name).mkdir(parents=True, exist_ok=True)
+        files.make_folder(cache / name)
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             made = header_locks.compile_lock(header, Path(folder))
             return made.replace(cache / name / made.name)

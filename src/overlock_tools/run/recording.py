@@ -112,15 +112,21 @@ class Writer:
         say(f"{path}: {told(trace)}")
 
 
+LOST = {
+    "limit": "later events are lost (--record-events, or a full disk)",
+    "threads": "events of threads after the first 4096 are left out",
+    "locks": "events of locks after the first 32768 are left out",
+}
+
+
 def told(trace: "Trace") -> str:
     active = sum(1 for thread in trace.threads if thread.events)
     text = (
         f"{len(trace.events)} events of {active} threads on {len(trace.locks)} locks, "
         f"{trace.duration_ns / 1e9:.3g} s"
     )
-    if trace.lost_events:
-        text += f"; {trace.lost_events} later events are lost (--record-events, or a full disk)"
-    return text
+    lost = [f"{n} {LOST[why]}" for why, n in trace.lost.items() if n]
+    return "; ".join([text, *lost])
 
 
 def run(program: str, args: tuple[str, ...], options: Options, prepare: Prepare) -> int:

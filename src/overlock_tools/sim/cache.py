@@ -29,7 +29,7 @@ class Cache:
             return
         place = self._place(self.folder, key)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
+            files.make_folder(place.parent)
         except OSError as error:
             raise Fail(f"--cache {self.folder}: {place.parent}: {error.strerror}") from error
         files.write(place, json.dumps(answer, separators=(",", ":")) + "\n")

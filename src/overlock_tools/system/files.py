@@ -16,6 +16,7 @@ from typing import TextIO
 from overlock_tools.system.errors import Fail
 
 STDOUT = Path("/dev/stdout")
+MODE = 0o664  # less what the umask takes: no file that all may write to
 OF_A_PROCESS = ("/dev/std", "/dev/fd/", "/proc/")
 
 _stdout: TextIO | None = None  # once it is for a file's content alone
@@ -35,6 +36,14 @@ def cache_folder(name: str) -> Path:
     """Where what can be made again is kept between runs."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "overlock" / name
+
+
+def make_folder(folder: Path) -> None:
+    """And those above it. What is kept there is run: where all may write, nobody else gets in."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(0o777 if _umask() & 0o002 else 0o700, exist_ok=True)
 
 
 def check_writable(path: Path) -> None:
@@ -67,7 +76,7 @@ def write(path: Path, data: str | bytes) -> None:
             out.write(raw)
             out.flush()
             os.fsync(out.fileno())
-            os.fchmod(out.fileno(), 0o666 & ~_umask())
+            os.fchmod(out.fileno(), MODE & ~_umask())
         os.replace(name, path)
     except OSError as error:
         if name:
@@ -86,7 +95,7 @@ def opened(path: Path) -> TextIO:
     if path == STDOUT:
         return open(os.dup((_stdout or sys.stdout).fileno()), "w", encoding="utf-8")
     if not is_stream(path):
-        return path.open("w", encoding="utf-8")
+        return open(path, "w", encoding="utf-8", opener=lambda p, flags: os.open(p, flags, MODE))
     try:
         return open(path, "w", encoding="utf-8", opener=_at_once)
     except OSError as error:
@@ -113,9 +122,9 @@ def _write_stdout(raw: bytes) -> None:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    """Not by umask(2), which changes it: another thread may create a file meanwhile."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("Umask:")[2].split()[0], 8)
 
 
 def read_text(path: Path) -> str:

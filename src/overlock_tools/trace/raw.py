@@ -79,7 +79,8 @@ class Raw:
     of: Array  # the number of each event's thread, from 1
 
     def ns(self, ticks: Array) -> npt.NDArray[np.uint64]:
-        return (ticks.astype(np.float64) * (self.head.ns_per_2_30 / TICKS)).astype(np.uint64)
+        with np.errstate(invalid="ignore"):  # of times that are none
+            return (ticks.astype(np.float64) * (self.head.ns_per_2_30 / TICKS)).astype(np.uint64)
 
 
 def _table(data: Any, at: list[int], row: np.dtype[Any], n: int) -> Array:
@@ -90,7 +91,8 @@ def _chunks(data: Any, lists: dict[str, Any], head: Head) -> tuple[Array, Array]
     """Events in the order of their threads, each thread's in its own order."""
     start, size, _ = lists["chunks"]
     by_thread: dict[int, list[Array]] = defaultdict(list)
-    for i in range(min(head.n_chunks, head.most_chunks)):
+    there = (len(data) - start) // size
+    for i in range(min(head.n_chunks, head.most_chunks, there)):
         thread, n = struct.unpack_from("=II", data, start + i * size)
         n = min(n, lists["chunk"])
         if thread and n:
@@ -105,6 +107,17 @@ def _chunks(data: Any, lists: dict[str, Any], head: Head) -> tuple[Array, Array]
     )
 
 
+def _check(raw: Raw) -> Raw:
+    """The process may have written over it by a fault of its own."""
+    if (
+        (raw.of > len(raw.threads)).any()
+        or (raw.events["kind"] >= len(traces.KINDS)).any()
+        or (raw.locks["kind"] >= len(traces.CLASSES)).any()
+    ):
+        raise ValueError("the record is damaged")
+    return raw
+
+
 def read(path: Path) -> Raw | None:
     """None: the process was killed before its record was whole, or it has no event."""
     lists = defs.raw_lists()["record"]
@@ -116,7 +129,7 @@ def read(path: Path) -> Raw | None:
         at, size, most = lists["objects"]
         n = min(head.n_objects, most)
         texts = [bytes(data[at + i * size : at + (i + 1) * size]) for i in range(n)]
-        return Raw(
+        raw = Raw(
             head,
             [text.split(b"\0", 1)[0].decode(errors="replace") for text in texts],
             _table(data, lists["locks"], LOCK, lists["locks"][2]),
@@ -125,6 +138,7 @@ def read(path: Path) -> Raw | None:
             events,
             of,
         )
+        return _check(raw)
 
 
 def _numbered(used: Array, size: int) -> Array:

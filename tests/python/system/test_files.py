@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,7 @@ def test_a_pipe_that_nobody_reads_is_an_error(fifo: Path) -> None:
 
 WRITES = """
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from overlock_tools.system import files
 print("before")
@@ -75,3 +77,34 @@ def test_a_dash_is_standard_output_and_what_is_printed_goes_elsewhere(tmp_path: 
     assert done.stderr == "said\n"
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
     assert Path("/dev/stdout").is_symlink()
+
+
+@pytest.fixture(params=["000", "002", "022", "077"])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    mask = int(request.param, 8)
+    before = os.umask(mask)
+    yield mask
+    os.umask(before)
+
+
+def test_no_file_is_for_all_to_write_to(tmp_path: Path, umask: int) -> None:
+    files.write(tmp_path / "whole", "text")
+    files.opened(tmp_path / "bit by bit").close()
+    for path in tmp_path.iterdir():
+        assert path.stat().st_mode & 0o777 == 0o664 & ~umask, path
+
+
+def test_what_is_kept_is_for_nobody_else_to_replace(tmp_path: Path, umask: int) -> None:
+    """Compiled locks and kernels lie there; the compiler's files have the modes of the umask."""
+    kept = tmp_path / "cache/overlock/name"
+    files.make_folder(kept)
+    files.make_folder(kept)
+    expected = 0o700 if umask == 0 else 0o777 & ~umask
+    for folder in (kept, kept.parent, kept.parent.parent):
+        assert folder.stat().st_mode & 0o777 == expected
+
+
+def test_the_umask_never_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may create a file while one is written."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail(f"changed to {mask:o}"))
+    files.write(tmp_path / "file", "text")

@@ -26,6 +26,7 @@ from tests.run.conftest import Compile, environment, output
 PRELOAD = TOP / "preload"
 RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
+REPORTS = ("demand", "report", "report_say", "report_text", "stacks")  # of the counted library
 SOURCES = (
     *("api.c", "clock.c", "cond.c", "environment.c", "filter.c", "gate.c", "mutex.c"),
     *("note.c", "outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "terminal.c"),
@@ -540,7 +541,17 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
         copy.parent.mkdir(exist_ok=True)
         copy.write_text(text)
     out = folder / "liboverlock-run.so"
-    command = ["gcc", "-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-D_GNU_SOURCE", "-pthread"]
+    command: list[str | Path] = [
+        "gcc",
+        "-std=gnu11",
+        "-O2",
+        "-g",
+        "-fPIC",
+        "-shared",
+        "-D_GNU_SOURCE",
+        "-pthread",
+    ]
+    command += ["-include", folder / "weak.h"]
     folders = [f"-I{f}" for f in (folder, TOP / "include", BUILD / "include", TOP / "lib")]
     library = BUILD / "lib/liboverlock.a"
     files = [*(folder / name for name in SOURCES), TOP / "lib/lock_unit.c"]
@@ -548,7 +559,7 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     if flavour:
         library = BUILD / "lib/liboverlock_counted.a"
         command.append("-DOL_COUNTED")
-        files += [folder / name for name in ("diag/demand.c", "diag/report.c", "diag/stacks.c")]
+        files += [folder / f"diag/{name}.c" for name in REPORTS]
     if flavour == "checked":
         command.append("-DOL_CHECKED")
         files.append(folder / "diag/misuse.c")

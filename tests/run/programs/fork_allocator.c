@@ -4,11 +4,11 @@
  * called. If our own start is what calls it, its handlers can come before ours. Prints how many children
  * of a contended process can allocate.
  */
+#include "room.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,8 +16,6 @@
 enum { THREADS = 3, CHILDREN = 40 };
 
 static pthread_mutex_t arena = PTHREAD_MUTEX_INITIALIZER;
-static char room[1 << 16] __attribute__((aligned(16)));
-static size_t used;
 static int handled, stop;
 static void *volatile got; /* what the compiler knows to be unused it does not allocate */
 
@@ -34,35 +32,21 @@ static void unlock(void)
 /* From the beginning again when the room is used up: the threads do not use what they get. */
 void *malloc(size_t size)
 {
-	char *p;
+	void *p;
 
 	lock();
 	if (!handled++)
 		pthread_atfork(lock, unlock, unlock);
-	size = (size + 15) / 16 * 16;
-	if (used + size > sizeof(room))
+	if (used + size + 16 > sizeof(room))
 		used = sizeof(room) / 2; /* what was allocated first is kept */
-	p = room + used;
-	used += size;
+	p = take(size);
 	unlock();
-	return size <= sizeof(room) / 2 ? p : 0;
+	return p;
 }
 
 void free(void *p)
 {
 	(void)p;
-}
-
-void *calloc(size_t n, size_t size)
-{
-	void *p = malloc(n * size);
-
-	return p ? memset(p, 0, n * size) : 0;
-}
-
-void *realloc(void *old, size_t size)
-{
-	return old ? 0 : malloc(size);
 }
 
 static void *allocate(void *unused)
