@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A full disk or a limit of files' sizes: the program is right; at most what we write is lost.
 
-In the suite `faults`, the first of each call fails besides, on one disk; in the suite faults-nth,
+In the suite `faults`, the first of each call fails besides, on one disk; in the suite run-long,
 each of them does, on all disks.
 """
 
