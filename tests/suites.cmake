@@ -375,8 +375,8 @@ suite(simulate SECONDS 150
 	BUILD all
 	COMMAND "pytest tests/python/simulate")
 
-suite(run SECONDS 400
-	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs"
+suite(run SECONDS 450
+	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, jumps, events at single instructions, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs"
 	PATHS include lib preload src/overlock_tools/preload tests/run
 	NEEDS run
 	BUILD all
@@ -451,6 +451,12 @@ suite(waits-long LONG SECONDS 600 PARTS 10
 	NEEDS run
 	BUILD all
 	COMMAND "pytest -rs tests/run/waits_at_size.py")
+
+suite(run-stepped LONG SECONDS 9000 PARTS 30
+	WHAT "calls of nine locks in each build of the interposer: at a hundred instructions of each a signal comes, the process forks, the thread is cancelled, a handler jumps"
+	NEEDS run
+	BUILD all
+	COMMAND "pytest -s tests/run/stepped_at_size.py")
 
 suite(run-scale LONG SECONDS 3600 PARTS 16
 	WHAT "overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs"

@@ -2,6 +2,7 @@
 """What stepped.c is run with: calls, what happens at their instructions, and under which locks."""
 
 import random
+from pathlib import Path
 
 from tests.run.conftest import Compile, environment, run
 
@@ -22,7 +23,15 @@ EVENTS = {
 PAIRS = [(call, event) for event, calls in EVENTS.items() for call in calls]
 
 # So that waiters sleep soon.
-SOON = {"OVERLOCK_LONGEST_SPIN_NS": "20000", "OVERLOCK_SPIN_NS": "5000", "OVERLOCK_RWLOCK": "qrw"}
+SOON = {"OVERLOCK_LONGEST_SPIN_NS": "1000", "OVERLOCK_SPIN_NS": "1000", "OVERLOCK_RWLOCK": "qrw"}
+
+
+def under(
+    lock: str, library: Path | None = None, *, call: str = "lock", **more: str
+) -> dict[str, str]:
+    """Of glibc's waiters, and ours on a condition variable, each sleeps once."""
+    sleeps = "1" if call == "wait" else "2"
+    return environment(lock, library, STEPPED_SLEEPS=sleeps, **SOON, **more)
 
 
 def steps(program: Compile, call: str, event: str, samples: int, env: dict[str, str]) -> str:

@@ -6,6 +6,7 @@
  * cancellation and its end.
  *
  *	jumping		prints "fine"
+ *	jumping timed	the same, and all waits for a mutex have a deadline
  *	jumping JUMPS	out of so many waits for a mutex, then ends
  */
 #define _GNU_SOURCE
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +30,7 @@ static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static sem_t began, over;
 static __thread sigjmp_buf out;
 static __thread volatile bool may_jump;
-static volatile bool told, is_ending;
+static volatile bool told, is_ending, all_timed;
 static int waiters;
 
 static void need(bool is, const char *what)
@@ -98,7 +100,7 @@ static void be_jumped(pthread_mutex_t *mutex, bool timed)
 static void *wait_in_vain(void *unused)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		be_jumped(i % 4 < 2 ? &m : &plain, i % 2);
+		be_jumped(i % 4 < 2 ? &m : &plain, all_timed || i % 2);
 		wait_as_usual();
 	}
 	return unused;
@@ -230,7 +232,8 @@ int main(int argc, char **argv)
 	sem_init(&began, 0, 0);
 	sem_init(&over, 0, 0);
 	sigaction(SIGUSR1, &jumps_out, 0);
-	if (argc > 1) {
+	all_timed = argc > 1 && !strcmp(argv[1], "timed");
+	if (argc > 1 && !all_timed) {
 		jumps(atol(argv[1]));
 		return 0;
 	}

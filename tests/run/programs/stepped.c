@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call of a worker's is executed instruction by instruction, and something happens at the n-th of them:
+ * One call of a worker's is executed instruction by instruction, and something happens at the n-th that it has not
+ * executed before:
  *
  *	stepped CALL EVENT SAMPLES DRAW
  *
  * for about so many n, evenly spaced from one that the number DRAW chooses, up to the end of the call; for 0, at each.
  * Then it prints at how many of how many instructions that was; waits are as long as their time, so no two have
- * as many. What ends the process happens once, at DRAW. A round that does not end, a lost exclusion or a lock that
- * cannot be had any more is said on standard error, with status 1.
+ * as many. What ends the process happens once, at DRAW. A round that does not end within STEPPED_HANG_S, a lost
+ * exclusion or a lock that cannot be had any more is said on standard error, with status 1.
+ *
+ * Who has what the worker waits for lets it go when the event has happened, or when the worker is about to sleep for the
+ * STEPPED_SLEEPS-th time, 1 by default.
  *
  * The steps are the processor's: a thread with the trap flag gets a SIGTRAP after each instruction, and so the event
  * happens in a signal handler, at exactly that place, and the call itself is the code that is shipped. The
@@ -32,9 +36,7 @@
 
 enum {
 	TRAP_FLAG = 0x100,
-	PATIENCE_NS = 3000000,	/* after which a helper goes on: long enough for waiters to sleep */
-	DEADLINE_NS = 300000,
-	HANG_S = 20,
+	DEADLINE_NS = 30000000,
 	STATUS = 7,
 	LAST_STATUS = 8, /* there was no n-th instruction */
 	COUNT_ONLY = 0
@@ -49,7 +51,8 @@ static int inside;
 static volatile bool told, has_let_go;
 static const char *call_name, *event_name;
 static volatile long n;
-static volatile pid_t helper_id;
+static unsigned hang_s = 30;
+static int sleeps_wanted = 1;
 static pthread_t worker;
 
 static void fail(const char *what)
@@ -102,16 +105,7 @@ static struct timespec in_ns(long ns)
 	return t;
 }
 
-/* Or long enough. */
 static void await(sem_t *sem)
-{
-	struct timespec until = in_ns(PATIENCE_NS);
-
-	while (sem_timedwait(sem, &until) && errno == EINTR)
-		;
-}
-
-static void await_surely(sem_t *sem)
 {
 	while (sem_wait(sem))
 		;
@@ -120,7 +114,7 @@ static void await_surely(sem_t *sem)
 /* The helper waits by now, asleep if it is to sleep; a wait that is no such is a test of less, not a failure. */
 static void await_helper_asleep(void)
 {
-	await_surely(&ready);
+	await(&ready);
 	usleep(1000);
 }
 
@@ -138,17 +132,6 @@ static void hold(void)
 	enter();
 	sem_post(&ready);
 	await(&go);
-	has_let_go = true;
-	leave();
-	pthread_mutex_unlock(&m);
-}
-
-static void hold_to_the_end(void)
-{
-	pthread_mutex_lock(&m);
-	enter();
-	sem_post(&ready);
-	await_surely(&go);
 	has_let_go = true;
 	leave();
 	pthread_mutex_unlock(&m);
@@ -214,7 +197,7 @@ static void have(void)
 
 static void queue(void)
 {
-	await_surely(&answered);
+	await(&answered);
 	sem_post(&ready);
 	pthread_mutex_lock(&m);
 	enter();
@@ -241,7 +224,7 @@ static void have_alone(void)
 
 static void tell(void)
 {
-	await_surely(&ready);
+	await(&ready);
 	await(&go);
 	pthread_mutex_lock(&m);
 	enter();
@@ -333,7 +316,7 @@ static void leave_all(void)
 
 static void await_ready(void)
 {
-	await_surely(&ready);
+	await(&ready);
 }
 
 static const struct call {
@@ -345,7 +328,7 @@ static const struct call {
 	{ "recursive", be_ready, await_ready, lock_again, section_again },
 	{ "contended", hold, await_ready, lock, section },
 	{ "unlock", queue, have, unlock, after_unlock },
-	{ "timed", hold_to_the_end, await_ready, lock_timed, after_timed },
+	{ "timed", hold, await_ready, lock_timed, after_timed },
 	{ "wait", tell, have_alone, wait_told, after_wait },
 	{ "signal", wait_to_be_told, about_to_signal, signal_it, after_signal },
 	{ "read", hold_written, await_ready, read_it, after_reading },
@@ -393,7 +376,7 @@ static void await_child(void)
 static void become_child(void)
 {
 	signal(SIGALRM, SIG_DFL);
-	alarm(HANG_S);
+	alarm(hang_s);
 	use(&other);
 }
 
@@ -479,6 +462,30 @@ static const struct event *event;
 
 static volatile bool is_stepping, has_happened;
 static volatile long steps;
+static volatile int sleeps;
+
+/* Those executed in this round, by hash. */
+enum { SEEN = 1 << 16 };
+static greg_t seen[SEEN];
+
+static bool is_new(greg_t instruction)
+{
+	unsigned at = (unsigned)(instruction * 0x9e3779b1u) % SEEN;
+
+	while (seen[at] && seen[at] != instruction)
+		at = (at + 1) % SEEN;
+	if (seen[at])
+		return false;
+	seen[at] = instruction;
+	return true;
+}
+
+static bool is_about_to_sleep(const greg_t *registers)
+{
+	const unsigned char *next = (const unsigned char *)registers[REG_RIP];
+
+	return next[0] == 0x0f && next[1] == 0x05 && registers[REG_RAX] == SYS_futex; /* syscall */
+}
 
 static bool lets_signals_in(const ucontext_t *u)
 {
@@ -491,9 +498,14 @@ static void trapped(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)number, (void)info;
+	if (is_stepping && call->stepped != lock_timed && is_about_to_sleep(u->uc_mcontext.gregs) && ++sleeps == sleeps_wanted)
+		sem_post(&go);
 	u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
-	if (is_stepping && (++steps < n || n == COUNT_ONLY || !lets_signals_in(u)))
-		return;
+	if (is_stepping) {
+		steps += is_new(u->uc_mcontext.gregs[REG_RIP]);
+		if (steps < n || n == COUNT_ONLY || !lets_signals_in(u))
+			return;
+	}
 	u->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
 	if (!is_stepping)
 		return;
@@ -505,7 +517,8 @@ static void trapped(int number, siginfo_t *info, void *context)
 		jump();
 	}
 	has_happened = true;
-	sem_post(&go);
+	if (call->stepped != lock_timed)
+		sem_post(&go);
 	event->here();
 	errno = saved;
 }
@@ -522,7 +535,8 @@ static void *work(void *unused)
 	call->before();
 	pthread_cleanup_push(after, 0);
 	if (!sigsetjmp(before_call, 1)) {
-		steps = 0;
+		memset(seen, 0, sizeof(seen));
+		steps = sleeps = 0;
 		is_stepping = true;
 		raise(SIGTRAP);
 		call->stepped();
@@ -570,7 +584,7 @@ static void one_round(void)
 {
 	pthread_t helper, third;
 
-	alarm(HANG_S);
+	alarm(hang_s);
 	has_happened = has_let_go = false;
 	result = 0;
 	sem_init(&ready, 0, 0);
@@ -580,7 +594,7 @@ static void one_round(void)
 	event->main_before();
 	in_thread(&helper, help);
 	in_thread(&worker, work);
-	await_surely(&asked); /* by the event, or at the end */
+	await(&asked); /* by the event, or at the end */
 	if (has_happened || event->main_before != nothing)
 		event->main();
 	pthread_join(worker, 0);
@@ -596,7 +610,6 @@ static void one_round(void)
 static long count(void)
 {
 	n = COUNT_ONLY;
-	one_round(); /* the first time takes longer */
 	one_round();
 	return steps;
 }
@@ -625,6 +638,10 @@ int main(int argc, char **argv)
 	event_name = event->name;
 	samples = atol(argv[3]);
 	draw = atol(argv[4]);
+	if (getenv("STEPPED_SLEEPS"))
+		sleeps_wanted = atoi(getenv("STEPPED_SLEEPS"));
+	if (getenv("STEPPED_HANG_S"))
+		hang_s = (unsigned)atol(getenv("STEPPED_HANG_S"));
 	sigaction(SIGTRAP, &traps, 0);
 	signal(SIGALRM, hang);
 	if (event->ends || call->stepped == leave_all) {
@@ -634,12 +651,10 @@ int main(int argc, char **argv)
 	}
 	total = count();
 	every = samples ? total / samples + 1 : 1;
-	for (n = 1 + draw % every; n <= total || has_happened; n += every) {
+	for (n = 1 + draw % every; n <= total; n += every) {
 		one_round();
 		done += has_happened;
 	}
-	if (total < n - 2 * every)
-		total = n - 2 * every;
 	printf("%ld of %ld instructions\n", done, total);
 	return 0;
 }
