@@ -452,6 +452,12 @@ suite(waits-long LONG SECONDS 600 PARTS 10
 	BUILD all
 	COMMAND "pytest -rs tests/run/waits_at_size.py")
 
+suite(races SECONDS 120
+	WHAT "the interposer with its reports and findings, and the library, under ThreadSanitizer; planted races are reported"
+	PATHS include lib preload tests/run/races
+	BUILD overlock_thread
+	COMMAND "pytest tests/run/races")
+
 suite(run-stepped LONG SECONDS 9000 PARTS 30
 	WHAT "calls of nine locks in each build of the interposer: at a hundred instructions of each a signal comes, the process forks, the thread is cancelled, a handler jumps"
 	NEEDS run
