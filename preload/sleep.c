@@ -326,8 +326,9 @@ static void forget_calls(const struct wait *w)
 /* Its queue has a place for a waiter that will never come. */
 static void say_that_it_is_stuck(const struct ol_lock_ops *ops)
 {
-	static const char why[] = ": a signal handler has jumped out of a wait for a mutex, which now "
-				  "waits for that thread; run with --lock tas_yield\n";
+	static const char why[] =
+		": a signal handler has jumped out of a wait for a mutex, which now "
+		"waits for that thread; run with --lock tas_yield\n";
 	char text[sizeof("overlock: ") + sizeof(why) + 64], *end;
 	int fd = ol_run_terminal_open();
 

@@ -66,7 +66,8 @@ __attribute__((constructor)) static void in_step_listen(void)
 	struct sigaction action = { .sa_sigaction = in_step_trapped, .sa_flags = SA_SIGINFO };
 
 	sigaction(SIGTRAP, &action, NULL);
-	ol_world->span = UINT64_MAX; /* or most steps would be a comparison of the counter with the clock */
+	ol_world->span =
+		UINT64_MAX; /* or most steps would be a comparison of the counter with the clock */
 }
 
 static inline bool in_step_is_over(void)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each kind of lock, in each build of the interposer, at a hundred instructions of each call.
 
-Others each time: a wait has one to two thousand, each of which takes a quarter of a second to come to.
+Others each time: a wait has one to two thousand, and to come to one takes a quarter of a second.
 """
 
 import pytest
@@ -10,8 +10,18 @@ from tests.run.conftest import Compile
 from tests.run.stepping import PAIRS, steps, under
 from tests.run.test_stepped import FLAVOURS, library, pytestmark  # noqa: F401 - pytest's
 
-# A word, a queue of tickets, one of nodes, a lock outside of the mutex, those that sleep by themselves.
-LOCKS = ("tas_yield", "paced", "overlock", "ticket", "mcs", "twa", "anderson", "owner_qspin", "pv_ticket")
+# Words, queues of tickets and of nodes, locks outside of the mutex, those that sleep by themselves.
+LOCKS = (
+    "tas_yield",
+    "paced",
+    "overlock",
+    "ticket",
+    "mcs",
+    "twa",
+    "anderson",
+    "owner_qspin",
+    "pv_ticket",
+)
 SAMPLES = 100
 
 

@@ -101,7 +101,9 @@ def test_natively_a_jump_leaves_a_mutex_wait_and_has_the_mutex_of_a_condition(
 
 @pytest.mark.parametrize("lock", ["ticket", "mcs", "qspin"])
 def test_a_handler_jumps_out_of_any_wait_with_a_deadline(program: Compile, lock: str) -> None:
-    assert output([program("jumping.c"), "timed"], environment(lock, OVERLOCK_QUIET="1")) == "fine\n"
+    assert (
+        output([program("jumping.c"), "timed"], environment(lock, OVERLOCK_QUIET="1")) == "fine\n"
+    )
 
 
 @pytest.mark.parametrize("lock", ["tas_yield", "ticket", "mcs", "qspin"])

@@ -464,6 +464,12 @@ static volatile bool is_stepping, has_happened;
 static volatile long steps;
 static volatile int sleeps;
 
+static void count_sleep(const greg_t *registers)
+{
+	if (is_about_to_sleep(registers) && ++sleeps == sleeps_wanted)
+		sem_post(&go);
+}
+
 /* Those executed in this round, by hash. */
 enum { SEEN = 1 << 16 };
 static greg_t seen[SEEN];
@@ -498,8 +504,8 @@ static void trapped(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)number, (void)info;
-	if (is_stepping && call->stepped != lock_timed && is_about_to_sleep(u->uc_mcontext.gregs) && ++sleeps == sleeps_wanted)
-		sem_post(&go);
+	if (is_stepping && call->stepped != lock_timed)
+		count_sleep(u->uc_mcontext.gregs);
 	u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
 	if (is_stepping) {
 		steps += is_new(u->uc_mcontext.gregs[REG_RIP]);

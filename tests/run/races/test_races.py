@@ -46,7 +46,10 @@ PROGRAMS_RUN = {
     "deadline.c": ("1", "3", "2"),
     "giving_up.c": (),
     "cancel.c": (),
-    "rwlock.c": ("50", "0"),  # its children make threads, which ThreadSanitizer refuses after a fork
+    "rwlock.c": (
+        "50",
+        "0",
+    ),  # its children make threads, which ThreadSanitizer refuses after a fork
 }
 
 
