@@ -138,14 +138,6 @@ MUTANTS = [
         ("jumping.c",),
     ),
     Mutant(
-        "a jump leaves the wait under way",
-        "sleep.c",
-        "waiting = w->outer;\n\tforget_calls(w);",
-        "forget_calls(w);",
-        "tas_yield",
-        ("jumping.c",),
-    ),
-    Mutant(
         "a jump leaves the wait for an offer",
         "gate.c",
         "if (a->is && !give_up(a->mutex))",
