@@ -464,12 +464,6 @@ static volatile bool is_stepping, has_happened;
 static volatile long steps;
 static volatile int sleeps;
 
-static void count_sleep(const greg_t *registers)
-{
-	if (is_about_to_sleep(registers) && ++sleeps == sleeps_wanted)
-		sem_post(&go);
-}
-
 /* Those executed in this round, by hash. */
 enum { SEEN = 1 << 16 };
 static greg_t seen[SEEN];
@@ -491,6 +485,12 @@ static bool is_about_to_sleep(const greg_t *registers)
 	const unsigned char *next = (const unsigned char *)registers[REG_RIP];
 
 	return next[0] == 0x0f && next[1] == 0x05 && registers[REG_RAX] == SYS_futex; /* syscall */
+}
+
+static void count_sleep(const greg_t *registers)
+{
+	if (is_about_to_sleep(registers) && ++sleeps == sleeps_wanted)
+		sem_post(&go);
 }
 
 static bool lets_signals_in(const ucontext_t *u)
