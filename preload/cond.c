@@ -182,7 +182,10 @@ static void pass_on(struct cond *c, uint32_t noted)
 		futex_wake(low_half(&c->turn), 1);
 }
 
-/* A sleep in which the thread may be cancelled; then it leaves as if it had never come. */
+/*
+ * A sleep in which the thread may be cancelled, or a handler jump out of it; then it leaves as if it had never come,
+ * and has the mutex: from glibc's wait, a jump does what a cancellation does.
+ */
 struct sleep {
 	struct cond *cond; /* null: on a process-shared one, see below */
 	struct mutex *mutex;
@@ -190,12 +193,14 @@ struct sleep {
 	uint32_t seen;
 	clockid_t clock;
 	const struct timespec *until;
+	int type; /* of cancellation, before */
 };
 
-static void cancelled(void *arg)
+static void left(void *arg)
 {
 	struct sleep *s = arg;
 
+	pthread_setcanceltype(s->type, 0);
 	if (s->cond) {
 		take_back(s->cond, s->seen);
 		wake(s->cond, false); /* the signal we slept through may be another's */
@@ -207,22 +212,23 @@ static void cancelled(void *arg)
 /* The raw call is no cancellation point, so while in it we may be cancelled at any instruction. */
 static int sleep_cancellable(struct sleep *s)
 {
-	int type, error;
+	struct _pthread_cleanup_buffer cleanup;
+	int error;
 
 	ol_leave();
-	pthread_cleanup_push(cancelled, s);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	ol_run_real.cleanup_push(&cleanup, left, s);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &s->type);
 	do {
 		error = futex_wait(s->word, s->seen, s->clock, s->until);
 	} while (error == EINTR);
-	pthread_setcanceltype(type, 0);
-	pthread_cleanup_pop(0);
+	pthread_setcanceltype(s->type, 0);
+	ol_run_real.cleanup_pop(&cleanup, 0);
 	return error;
 }
 
 static int wait_here(struct cond *c, struct mutex *m, clockid_t clock, const struct timespec *until)
 {
-	struct sleep s = { c, m, low_half(&c->turn), 0, clock, until };
+	struct sleep s = { c, m, low_half(&c->turn), 0, clock, until, PTHREAD_CANCEL_DEFERRED };
 	int error, locked;
 
 	enter(c);
@@ -283,7 +289,7 @@ static int wait_mixed(struct cond *c, struct mutex *m, clockid_t clock,
 {
 	uint64_t *turn = mixed_turn(c);
 	struct timespec t = soon(clock, until);
-	struct sleep s = { 0, m, low_half(turn), 0, CLOCK_MONOTONIC, &t };
+	struct sleep s = { 0, m, low_half(turn), 0, CLOCK_MONOTONIC, &t, PTHREAD_CANCEL_DEFERRED };
 	int error, locked;
 
 	LEFT(mixed_wait);

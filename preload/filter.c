@@ -21,6 +21,7 @@ static const struct call {
 } calls[] = {
 	{ "sched_yield", SYS_sched_yield, { 0 } },
 	{ "sched_getscheduler", SYS_sched_getscheduler, { 0 } },
+	{ "rt_sigprocmask", SYS_rt_sigprocmask, { 0 } },
 	{ "sched_getaffinity", SYS_sched_getaffinity, { 0 } },
 	{ "sched_getattr", SYS_sched_getattr, { 0 } }, /* from here on: lib/knowledge.c */
 	{ "prctl", SYS_prctl, { 79, 1 } },

@@ -100,28 +100,77 @@ static bool try_free(struct mutex *m, const struct ol_lock_ops *ops)
 	return ops->trylock(m->lock);
 }
 
-static bool wait_announced(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
+struct announced {
+	struct mutex *mutex;
+	const struct ol_lock_ops *ops;
+	bool is; /* else the lock is ours, or not wanted any more */
+};
+
+/* A handler jumps out of the wait. No handler comes between what changes the gate and what says so. */
+static void left(void *arg)
 {
+	struct announced *a = arg;
+
+	if (a->is && !give_up(a->mutex))
+		ol_run_gate_release(a->mutex, a->ops);
+}
+
+static void come(struct announced *a)
+{
+	uint64_t signals = ol_run_block_signals();
+
+	announce(a->mutex);
+	a->is = true;
+	ol_run_restore_signals(signals);
+}
+
+static bool try_both(struct announced *a)
+{
+	struct mutex *m = a->mutex;
+	uint64_t signals;
+
+	if (!(look(m) & OFFER) && a->ops->is_locked(m->lock))
+		return false;
+	signals = ol_run_block_signals();
+	if (take_offer(m)) {
+		a->is = false;
+	} else if (try_free(m, a->ops)) {
+		leave(m);
+		a->is = false;
+	}
+	ol_run_restore_signals(signals);
+	return !a->is;
+}
+
+static bool give_up_late(struct announced *a)
+{
+	uint64_t signals = ol_run_block_signals();
+	bool gave_up = give_up(a->mutex);
+
+	a->is = false;
+	ol_run_restore_signals(signals);
+	return gave_up;
+}
+
+static bool wait_announced(struct announced *a, ol_ticks_t until)
+{
+	half_t *gate = low_half(&a->mutex->gate);
 	ol_ticks_t tired = ol_after(1, ol_tune(spin));
 	uint64_t step_ns = 50000;
 
 	for (;;) {
-		uint32_t seen = ol_load_relaxed(low_half(&m->gate));
+		uint32_t seen = ol_load_relaxed(gate);
 
-		if (take_offer(m))
+		if (try_both(a))
 			return true;
-		if (try_free(m, ops)) {
-			leave(m);
-			return true;
-		}
 		if (ol_passed(until))
-			return !give_up(m);
+			return !give_up_late(a);
 		if (ol_before(ol_now_by_clock(),
 			      tired)) { /* ends with a counter that stands still, too */
 			ol_relax_until(ol_earlier(tired, until));
 			continue;
 		}
-		ol_park(low_half(&m->gate), seen, OL_ANY,
+		ol_park(gate, seen, OL_ANY,
 			ol_earlier(ol_after(1, ol_ticks_from_ns(step_ns)), until));
 		step_ns = step_ns < 500000 ? 2 * step_ns : 1000000;
 	}
@@ -141,8 +190,15 @@ void ol_run_count_release(const void *lock, const struct ol_lock_ops *ops)
 /* Acquires, or gives up at `until`. */
 OL_COLD bool ol_run_gate_wait(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
 {
-	announce(m);
-	return wait_announced(m, ops, until);
+	struct announced a = { m, ops, false };
+	struct _pthread_cleanup_buffer cleanup;
+	bool got;
+
+	ol_run_real.cleanup_push(&cleanup, left, &a);
+	come(&a);
+	got = wait_announced(&a, until);
+	ol_run_real.cleanup_pop(&cleanup, 0);
+	return got;
 }
 
 bool ol_run_gate_has_sleepers(const struct mutex *m)

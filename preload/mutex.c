@@ -205,8 +205,7 @@ static bool acquire_until(struct mutex *m, const struct ol_lock_ops *ops, ol_tic
 	if (ol_run_is_realtime())
 		return ol_run_wait_realtime(m, ops, until);
 	FOR_CALLER();
-	/* A lock that is handed from waiter to waiter is never free to a thread that polls it. */
-	if (!ops->timedlock || (ops->traits & OL_POLLS))
+	if (!ol_run_can_give_up(ops))
 		return ol_run_gate_wait(m, ops, until);
 	ol_run_wait_begin(&w, m, ops, until);
 	ok = ops->timedlock(m->lock, until);

@@ -107,11 +107,11 @@ static void say(void)
 	size_t size = strlen(note);
 
 	if (fd < 0) {
-		is_over = errno == ENXIO; /* there is none */
+		ol_store_relaxed(&is_over, errno == ENXIO); /* there is none */
 		return;
 	}
 	said += ol_run_write_at_once(fd, note + said, size - said);
-	is_over = said == size;
+	ol_store_relaxed(&is_over, said == size);
 	ol_bare_close(fd);
 }
 

@@ -185,6 +185,9 @@ struct real {
 	int (*prctl)(int, ...);
 	void *(*dlmopen)(long, const char *, int);
 	int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
+	/* What a cancellation does, and a jump (longjmp) out of a handler past this frame. */
+	void (*cleanup_push)(struct _pthread_cleanup_buffer *, void (*)(void *), void *);
+	void (*cleanup_pop)(struct _pthread_cleanup_buffer *, int execute);
 };
 extern struct real ol_run_real;
 
@@ -254,6 +257,19 @@ bool ol_run_wait_realtime(struct mutex *m, const struct ol_lock_ops *ops, ol_tic
 
 /* The holder's release: true if such a thread holds the lock now. Then the mutex may be gone. */
 bool ol_run_hand_to_realtime(struct mutex *m, const struct ol_lock_ops *ops);
+
+/*
+ * Around what a handler must find whole, since it may never return (longjmp()): no signals but those of
+ * faults. Returns those that were blocked before, as the kernel has them.
+ */
+uint64_t ol_run_block_signals(void);
+void ol_run_restore_signals(uint64_t blocked);
+
+/* Its waiters can leave without a trace. One that is handed from waiter to waiter is never free to a thread that polls it. */
+static inline bool ol_run_can_give_up(const struct ol_lock_ops *ops)
+{
+	return ops->timedlock && !(ops->traits & OL_POLLS);
+}
 
 /* Unlocks, and wakes a sleeper. */
 void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops);

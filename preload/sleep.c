@@ -33,8 +33,12 @@
 #define OL_POLL_HOOK
 #include "preload.h"
 
+#include "bare.h"
+
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +47,7 @@ enum { BUCKETS = 1 << 10, RELAYS = 3, LONGEST_NAP_NS = 100000000 };
 static struct bucket {
 	pthread_mutex_t mutex; /* glibc's: it sleeps, whatever runs under us */
 	struct wait *first, *last;
+	uint64_t signals; /* that were blocked before, of who has it */
 } OL_OWN_LINE buckets[BUCKETS];
 
 static bool any_was_used; /* else a fork's child leaves their memory untouched */
@@ -57,26 +62,54 @@ static struct bucket *bucket_of(const struct mutex *m)
 }
 _Static_assert(BUCKETS == 1 << (64 - 54), "the hash's upper bits are the bucket");
 
-/*
- * This thread has a bucket, or is about to. A signal handler that finds it so does without: it naps
- * instead of sleeping in the list, and wakes nobody.
- */
-static _Thread_local volatile bool has_bucket __attribute__((tls_model("initial-exec")));
+/* By the system call itself: glibc's function would leave its own signals out. */
+static uint64_t change_signals(uint64_t blocked)
+{
+	uint64_t before = 0;
+	int saved = errno;
 
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, &before, sizeof(blocked));
+	errno = saved;
+	return before;
+}
+
+#define SIGNAL(number) ((uint64_t)1 << ((number) - 1))
+
+uint64_t ol_run_block_signals(void)
+{
+	/* Of what the thread does itself: blocked, they would end the program. */
+	const uint64_t faults = SIGNAL(SIGSEGV) | SIGNAL(SIGBUS) | SIGNAL(SIGILL) | SIGNAL(SIGFPE) |
+				SIGNAL(SIGTRAP) | SIGNAL(SIGSYS);
+
+	return change_signals(~faults);
+}
+
+void ol_run_restore_signals(uint64_t blocked)
+{
+	(void)change_signals(blocked);
+}
+
+/*
+ * No signal handler comes while we have a bucket: it might need the same one, or fork, or never return
+ * (longjmp()).
+ */
 static struct bucket *enter(const struct mutex *m)
 {
 	struct bucket *b = bucket_of(m);
+	uint64_t signals = ol_run_block_signals();
 
 	ol_store_relaxed(&any_was_used, true);
-	has_bucket = true;
 	ol_run_real.mutex_lock(&b->mutex);
+	b->signals = signals;
 	return b;
 }
 
 static void leave(struct bucket *b)
 {
+	uint64_t signals = b->signals;
+
 	ol_run_real.mutex_unlock(&b->mutex);
-	has_bucket = false;
+	ol_run_restore_signals(signals);
 }
 
 #include "sleepers.h"
@@ -152,7 +185,7 @@ static bool is_idle(ol_ticks_t now)
 
 void ol_run_sleepers_release(struct mutex *m, const struct ol_lock_ops *ops)
 {
-	if (has_bucket || is_idle(ol_now())) {
+	if (is_idle(ol_now())) {
 		ops->unlock(m->lock);
 		return;
 	}
@@ -275,14 +308,63 @@ static bool sleeps_in_time(const struct ol_lock_ops *ops)
 	return ops->traits & OL_BY_CLOCK;
 }
 
+#ifdef OL_COUNTED
+static void note_calls(struct wait *w)
+{
+	w->counted = ol_counting.current;
+}
+
+static void forget_calls(const struct wait *w)
+{
+	ol_counting.current = w->counted;
+}
+#else
+#define note_calls(w)	((void)(w))
+#define forget_calls(w) ((void)(w))
+#endif
+
+/* Its queue has a place for a waiter that will never come. */
+static void say_that_it_is_stuck(const struct ol_lock_ops *ops)
+{
+	static const char why[] =
+		": a signal handler has jumped out of a wait for a mutex, which now "
+		"waits for that thread; run with --lock tas_yield\n";
+	char text[sizeof("overlock: ") + sizeof(why) + 64], *end;
+	int fd = ol_run_terminal_open();
+
+	if (fd < 0)
+		return;
+	end = stpcpy(text, "overlock: ");
+	end = stpncpy(end, ops->id, 64);
+	end = stpcpy(end, why);
+	(void)ol_run_write_at_once(fd, text, (size_t)(end - text));
+	ol_bare_close(fd);
+}
+
+/* A handler jumps out of the wait, or it ends by an asynchronous cancellation: glibc calls this first. */
+static void left(void *arg)
+{
+	struct wait *w = arg;
+
+	waiting = w->outer;
+	forget_calls(w);
+	ol_run_misuse_wait_over();
+	if (w->mutex && is_listed(w))
+		get_up(w);
+	if (w->mutex && !ol_run_can_give_up(w->ops))
+		say_that_it_is_stuck(w->ops);
+}
+
 void ol_run_wait_begin(struct wait *w, struct mutex *m, const struct ol_lock_ops *ops,
 		       ol_ticks_t until)
 {
 	*w = (struct wait){ .outer = waiting, .ops = ops, .until = until };
 	w->began = ol_now();
-	w->mutex = has_bucket || is_idle(w->began) ? 0 : m;
+	w->mutex = is_idle(w->began) ? 0 : m;
 	w->due = sleeps_in_time(ops) ? OL_NEVER
 				     : later(w->began, policy.priority ? 0 : shortest_spin());
+	note_calls(w);
+	ol_run_real.cleanup_push(&w->cleanup, left, w);
 	waiting = w; /* a handler that interrupts us here, or later, restores what it finds */
 }
 
@@ -291,6 +373,7 @@ void ol_run_wait_end(struct wait *w)
 	waiting = w->outer;
 	if (w->mutex && is_listed(w))
 		get_up(w);
+	ol_run_real.cleanup_pop(&w->cleanup, 0);
 }
 
 /* Real-time threads. */
@@ -300,7 +383,7 @@ static uint32_t
 
 bool ol_run_is_realtime(void)
 {
-	return ol_tune(longest_spin) != OL_NEVER && !has_bucket && is_realtime(ol_now());
+	return ol_tune(longest_spin) != OL_NEVER && is_realtime(ol_now());
 }
 
 static void nap_realtime(struct wait *w)
@@ -340,6 +423,37 @@ struct ol_call {
 #define count_end(c, got, granted) ((void)(c))
 #endif
 
+static void begin_realtime(struct wait *w, void (*left)(void *))
+{
+	uint64_t signals = ol_run_block_signals();
+
+	ol_run_real.cleanup_push(&w->cleanup, left, w);
+	ol_add_relaxed(&realtime_waiters, 1u);
+	lie_down(w);
+	ol_run_restore_signals(signals);
+}
+
+static void end_realtime(struct wait *w)
+{
+	uint64_t signals = ol_run_block_signals();
+
+	get_up(w);
+	ol_add_relaxed(&realtime_waiters, -1u);
+	ol_run_real.cleanup_pop(&w->cleanup, 0);
+	ol_run_restore_signals(signals);
+}
+
+static void left_realtime(void *arg)
+{
+	struct wait *w = arg;
+
+	end_realtime(w);
+	forget_calls(w);
+	ol_run_misuse_wait_over();
+	if (w->granted)
+		ol_run_gate_release(w->mutex, w->ops);
+}
+
 OL_COLD bool ol_run_wait_realtime(struct mutex *m, const struct ol_lock_ops *ops, ol_ticks_t until)
 {
 	struct wait w = { .mutex = m, .ops = ops, .until = until, .priority = policy.priority };
@@ -347,14 +461,13 @@ OL_COLD bool ol_run_wait_realtime(struct mutex *m, const struct ol_lock_ops *ops
 	bool got = false;
 
 	w.began = ol_now();
+	note_calls(&w);
 	count_begin(&call, m, ops);
-	ol_add_relaxed(&realtime_waiters, 1u);
-	lie_down(&w);
+	begin_realtime(&w, left_realtime);
 	while (ol_load_relaxed(&w.state) == ASLEEP && !(got = try_free(m, ops)) &&
 	       !ol_passed(until))
 		nap_realtime(&w);
-	get_up(&w);
-	ol_add_relaxed(&realtime_waiters, -1u);
+	end_realtime(&w);
 	count_end(&call, got, w.granted);
 	return got || w.granted;
 }
@@ -378,7 +491,7 @@ bool ol_run_hand_to_realtime(struct mutex *m, const struct ol_lock_ops *ops)
 	uint32_t *state;
 	struct bucket *b;
 
-	if (has_bucket || !ol_load_relaxed(&realtime_waiters) || is_idle(ol_now()))
+	if (!ol_load_relaxed(&realtime_waiters) || is_idle(ol_now()))
 		return false;
 	b = enter(m);
 	state = grant_first(b, m);

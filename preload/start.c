@@ -130,6 +130,8 @@ static void find_real(void)
 	find(&ol_run_real.prctl, "prctl", FIRST_VERSION);
 	find(&ol_run_real.dlmopen, "dlmopen", DLMOPEN_VERSION);
 	find(&ol_run_real.register_atfork, "__register_atfork", ATFORK_VERSION);
+	find(&ol_run_real.cleanup_push, "_pthread_cleanup_push", FIRST_VERSION);
+	find(&ol_run_real.cleanup_pop, "_pthread_cleanup_pop", FIRST_VERSION);
 }
 
 /*

@@ -3,8 +3,11 @@
 #define OL_WAIT_H
 #include <overlock/ops.h>
 
+#include <pthread.h>
+
 struct mutex;
 struct bucket;
+struct ol_call;
 
 /* An acquisition that did not succeed at once, on the stack of its thread. */
 struct wait {
@@ -22,6 +25,8 @@ struct wait {
 		priority; /* real-time and not in the lock's queue: then it is handed to the highest; else 0 */
 	bool granted; /* by the bucket's mutex, as `listed` */
 	bool looked, slept, competes, is_realtime;
+	struct _pthread_cleanup_buffer cleanup; /* glibc's: for who jumps out of the wait */
+	struct ol_call *counted;		/* the call under way before, where it counts */
 };
 
 /* Whether a release shall look for sleepers; by waiters, one at a time. */

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <ucontext.h>
 
-#pragma weak __pthread_register_cancel
-#pragma weak __pthread_unregister_cancel
 #pragma weak backtrace
 #pragma weak dladdr1
 #pragma weak dlvsym

@@ -215,12 +215,12 @@ suite(simulator-builds LONG SECONDS 600 PARTS 5
 	BUILD overlock-sim
 	COMMAND "pytest tests/simulator/builds")
 
-suite(run SECONDS 1050
-	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs; overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught; overlock run on newer versions of glibc, Debian 13's and the newest: a part of the cases, condition variables, forks, C++; the same built on their headers; OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught; memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught; third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
+suite(run SECONDS 1220
+	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, jumps, events at single instructions, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs; overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught; overlock run on newer versions of glibc, Debian 13's and the newest: a part of the cases, condition variables, forks, C++; the same built on their headers; OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught; memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught; the interposer under ThreadSanitizer, which reports planted races; third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
 	PATHS include lib preload src/overlock_tools/run tests/run tests/thirdparty
 	NEEDS run glibc openmp third-party
-	BUILD all
-	COMMAND "pytest -rs tests/run/test_*.py tests/run/conformance tests/run/glibc tests/run/openmp tests/run/soak tests/thirdparty")
+	BUILD all overlock_thread
+	COMMAND "pytest -rs tests/run/test_*.py tests/run/conformance tests/run/glibc tests/run/openmp tests/run/soak tests/run/races tests/thirdparty")
 
 suite(symbols QUICK SECONDS 50
 	WHAT "no wait for a lock, no release and no child of a fork allocates, uses stdio or the loader, or can be cancelled: the machine code of the built libraries; planted calls are found; the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
@@ -241,11 +241,11 @@ suite(packages SECONDS 520
 	BUILD all
 	COMMAND "pytest -rs tests/packages tests/bare")
 
-suite(run-long LONG SECONDS 4460 PARTS 24
-	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon"
+suite(run-long LONG SECONDS 13500 PARTS 72
+	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps"
 	NEEDS run bpf clang
 	BUILD all
-	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/waits_at_size.py tests/run/scale_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/monitor/test_hostile.py")
+	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/waits_at_size.py tests/run/scale_at_size.py tests/run/stepped_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/monitor/test_hostile.py")
 
 suite(apps ALONE SECONDS 120
 	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2"

@@ -350,10 +350,11 @@ static void nap(void)
 	ol_bare_sleep(&(struct timespec){ .tv_nsec = 1000000 });
 }
 
-static bool is_unsaid; /* the terminal has not taken all of it yet */
+static bool is_unsaid; /* the terminal has not taken all of it yet; relaxed: it orders nothing */
 
 static void tell(struct found *f)
 {
+	uint64_t signals = ol_run_block_signals(); /* whose handlers might never return */
 	int saved = errno, type;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &type);
@@ -361,9 +362,10 @@ static void tell(struct found *f)
 		nap();
 	if (f->waiter ? !ol_load_relaxed(&f->waiter->told) : is_new(f))
 		ol_run_on_large_stack(put_found, f);
-	is_unsaid = !ol_run_report_say();
+	ol_store_relaxed(&is_unsaid, !ol_run_report_say());
 	ol_store_release(&telling, 0u);
 	pthread_setcancelstate(type, 0);
+	ol_run_restore_signals(signals);
 	errno = saved;
 }
 

@@ -18,8 +18,7 @@ ALLOWED = {
     "by its number: lib/bare.h and its like, which this cannot see into": "syscall",
     "of the calling thread alone": """__errno_location getcontext makecontext
         pthread_setcancelstate pthread_setcanceltype pthread_sigmask sigaddset sigemptyset
-        sigismember swapcontext __sched_cpucount __sigsetjmp __pthread_register_cancel
-        __pthread_unregister_cancel __pthread_unwind_next""",
+        sigismember swapcontext __sched_cpucount""",
     "allocates for keys from the 32nd on, and ours is made at the start": "pthread_setspecific",
     "reads the environment; by the child of a fork, which has one thread": "secure_getenv",
     "by tables, once they are loaded, which happens at the start": "backtrace",
@@ -39,6 +38,7 @@ LEFT_OUT = {
 }
 
 OPS = ["lock_unit.c:do_*", "outside.c:do_*"]  # of any lock; glibc's, if it is left to that
+CLEAN_UPS = "glibc's list of clean-up handlers, of the thread alone"
 OPENMP = "the runtime's, if the lock is left to that"
 
 # Functions that call through pointers, and what these may point to. What is no function of the
@@ -55,16 +55,19 @@ POINTERS: dict[str, list[str]] = {
     "outside.c:*": [*OPS, "misuse.c:is_held"],
     "ol_run_outside_*": [*OPS, "misuse.c:is_held"],
     "ol_run_mutex_*": OPS,
-    "ol_run_gate_*": OPS,
+    "ol_run_gate_*": [*OPS, CLEAN_UPS],
     "ol_run_spin_*": OPS,
     "ol_run_sleepers_release": OPS,
-    "ol_run_wait_realtime": [*OPS, "glibc's mutex, of the list"],
+    "ol_run_wait_realtime": [*OPS, "glibc's mutex, of the list", CLEAN_UPS],
     "ol_run_hand_to_realtime": [*OPS, "glibc's mutex, of the list"],
     "ol_clock": ["clock.c:by_system_call", "the kernel's vDSO"],
     "ol_clock_read": ["clock.c:by_system_call", "the kernel's vDSO"],
     "ol_run_cond_*": ["glibc's condition variable"],
-    "sleep.c:*": ["glibc's mutex, of the list"],
-    "ol_run_wait_end": ["glibc's mutex, of the list"],
+    "cond.c:*": [CLEAN_UPS],
+    "gate.c:*": [*OPS, CLEAN_UPS],
+    "sleep.c:*": ["glibc's mutex, of the list", CLEAN_UPS],
+    "ol_run_wait_begin": [CLEAN_UPS],
+    "ol_run_wait_end": ["glibc's mutex, of the list", CLEAN_UPS],
     "start.c:find_my_id": ["glibc's mutex, on the stack"],
     "ol_run_self": ["glibc's mutex, on the stack"],
     "rwlock.c:*": ["rwlock.c:*", "sleep.c:polled"],

@@ -80,11 +80,11 @@ MUTANTS = [
     Mutant(
         "offer lost by who gives up",
         "gate.c",
-        "return !give_up(m);",
+        "return !give_up_late(a);",
         """{
-				while (!(look(m) & OFFER) && ops->is_locked(m->lock))
+				while (!(look(a->mutex) & OFFER) && a->ops->is_locked(a->mutex->lock))
 					ol_yield();
-				leave(m);
+				leave(a->mutex);
 				return false;
 			}""",
         "ticket",
@@ -129,6 +129,22 @@ MUTANTS = [
         "error = ol_run_mutex_unlock(m);\n\tol_yield();\n\ts.seen = note_turn(c);",
         "tas_yield",
         ("conditions.c", "100"),
+    ),
+    Mutant(
+        "a jump leaves the waiter in the list",
+        "sleep.c",
+        "if (w->mutex && is_listed(w))\n\t\tget_up(w);\n\tif",
+        "if",
+        "tas_yield",
+        ("jumping.c",),
+    ),
+    Mutant(
+        "a jump leaves the wait for an offer",
+        "gate.c",
+        "if (a->is && !give_up(a->mutex))",
+        "if (0)",
+        "ticket",
+        ("jumping.c", "timed"),
     ),
     Mutant(
         "cancelled without the mutex",
@@ -222,8 +238,8 @@ MUTANTS = [
     Mutant(
         "mixed waits do not look",
         "cond.c",
-        "CLOCK_MONOTONIC, &t };",
-        "CLOCK_MONOTONIC, 0 };",
+        "CLOCK_MONOTONIC, &t, PTHREAD",
+        "CLOCK_MONOTONIC, 0, PTHREAD",
         "tas_yield",
         ("mixed.c",),
     ),
@@ -305,8 +321,8 @@ MUTANTS = [
     Mutant(
         "no cancellation",
         "cond.c",
-        "pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);",
-        "pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);",
+        "pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &s->type);",
+        "pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &s->type);",
         "tas_yield",
         (CASES, "cond/static/normal/wait-cancelled"),
     ),
