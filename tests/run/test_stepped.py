@@ -2,7 +2,7 @@
 """At single instructions of a call a signal comes, the process forks, the thread is cancelled.
 
 Or a handler jumps out of a wait, or another thread ends the process. Some instructions here, drawn
-each time; all of them in the suite run-stepped.
+each time; all of them in the suite run-long.
 """
 
 import json
