@@ -19,7 +19,10 @@ from tests.run.conformance.test_mutants import PRELOAD, SOURCES
 from tests.run.conftest import PROGRAMS, environment, run
 
 RACE = 66
-MORE = ("diag/demand.c", "diag/report.c", "diag/stacks.c", "diag/misuse.c")
+MORE = tuple(
+    f"diag/{name}.c"
+    for name in ("demand", "report", "report_say", "report_text", "stacks", "misuse")
+)
 THREAD = ["gcc", "-fsanitize=thread", "-O1", "-g", "-pthread", "-w"]
 CHECKED = ["-DOL_COUNTED", "-DOL_CHECKED"]
 LIBRARY = BUILD / "tests/native/thread/liboverlock_thread.a"
@@ -72,7 +75,8 @@ def objects(folder: Path, changes: list[tuple[str, str, str]]) -> list[Path]:
 
     def compile_it(source: Path) -> Path:
         out = folder / f"{source.stem}.o"
-        command = [*THREAD, "-std=gnu11", "-D_GNU_SOURCE", *CHECKED, *folders, *spin]
+        weak = ["-include", folder / "weak.h"]
+        command = [*THREAD, "-std=gnu11", "-D_GNU_SOURCE", *weak, *CHECKED, *folders, *spin]
         subprocess.run([*map(str, [*command, "-c", source, "-o", out])], check=True)
         return out
 
