@@ -198,7 +198,7 @@ def test_its_folder_is_for_all_to_enter() -> None:
     within = 'mount -t tmpfs none /run; umask 077; exec "$0" --socket=/run/overlock/monitor'
     command: list[str | Path] = ["unshare", "--mount", "sh", "-ec", within, service.MONITORD]
     monitord = subprocess.Popen(command)
-    made = Path(f"/proc/{monitord.pid}/root/run/overlock/monitor")
+    made = Path("/proc", str(monitord.pid), "root", "run/overlock/monitor")
     try:
         until(made.is_socket)
         assert made.parent.stat().st_mode & 0o777 == 0o755
