@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What stepped.c is run with: calls, what happens at their instructions, and under which locks."""
 
-import random
 from pathlib import Path
 
 from tests.run.conftest import Compile, environment, run
@@ -34,10 +33,11 @@ def under(
     return environment(lock, library, STEPPED_SLEEPS=sleeps, **SOON, **more)
 
 
-def steps(program: Compile, call: str, event: str, samples: int, env: dict[str, str]) -> str:
+def steps(
+    program: Compile, pair: tuple[str, str], samples: int, env: dict[str, str], draw: int
+) -> str:
     """How many instructions; the same program is right natively, and so has to be right here."""
     stepped = program("stepped.c", "-Wl,-z,now")
-    draw = random.randrange(1 << 30)  # noqa: S311 - a failure names its instruction
-    done = run([stepped, call, event, str(samples), str(draw)], env, timeout=900)
+    done = run([stepped, *pair, str(samples), str(draw)], env, timeout=900)
     assert (done.returncode, done.stderr) == (0, ""), (done, draw)
     return done.stdout
