@@ -69,11 +69,16 @@ suite(guest SECONDS 440
 	BUILD all
 	COMMAND "pytest -rs tests/kernel/test_module.py tests/kernel/test_loads.py tests/kernel/test_series.py tests/kernel/test_slices.py tests/kernel/test_waits.py tests/python/guest tests/sched tests/python/guest/test_scx.py")
 
-suite(guest-long LONG SECONDS 3840 PARTS 21
-	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails; a Linux kernel with the series: each patch applies, builds and passes checkpatch; every lock passes locktorture, which detects the busted lock; quotas of cgroup v2 from five places in Debian's kernel under QEMU"
+suite(guest-long LONG SECONDS 240 PARTS 4
+	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails; quotas of cgroup v2 from five places in Debian's kernel under QEMU"
 	NEEDS guest kernel-module
-	BUILD all
-	COMMAND "pytest -rs tests/kernel/test_boot.py tests/kernel/test_kernel.py tests/python/conditions/boot_v2.py")
+	COMMAND "pytest -rs tests/kernel/test_boot.py tests/python/conditions/boot_v2.py")
+
+# Not in parts: each would build the kernel.
+suite(kernel-series LONG SECONDS 3600
+	WHAT "a Linux kernel with the series: each patch applies, builds and passes checkpatch; every lock passes locktorture, which detects the busted lock"
+	NEEDS guest
+	COMMAND "pytest tests/kernel/test_kernel.py")
 
 suite(monitor SECONDS 100
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
