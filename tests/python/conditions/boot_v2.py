@@ -110,7 +110,7 @@ def test_quota_holds_and_is_undone(said: dict[str, dict[str, Any]], case: str, g
 @pytest.mark.parametrize(
     ("case", "why"),
     [
-        ("looser than what is above", r"there are 0.1 CPUs already"),
+        ("looser than what is above", r"only 0.1 CPUs are available"),
         ("nobody", r"Permission denied.*systemd-run --user --scope"),
     ],
 )
