@@ -73,6 +73,12 @@ def _libraries(name: str) -> list[str]:
     return done.stdout.split()
 
 
+def stripped(program: Path, folder: Path) -> Path:
+    target = folder / "stripped"
+    subprocess.run(["strip", "-o", target, program], check=True)
+    return target
+
+
 def rows(found: Profiled, function: str) -> list[dict[str, Any]]:
     return [
         one
@@ -99,9 +105,7 @@ def test_two_locks(make: Build, tmp_path: Path, source: str, command: str, links
 
 def test_two_locks_without_symbols(make: Build, tmp_path: Path) -> None:
     """What threads do tells that they are locks; no names, but two places."""
-    program = tmp_path / "stripped"
-    subprocess.run(["strip", "-o", program, make("two_mutexes.rs", RUST, "")], check=True)
-    found = profile(program, tmp_path)
+    found = profile(stripped(make("two_mutexes.rs", RUST, ""), tmp_path), tmp_path)
     locks = [one for one in found.report["locks"] if one["is_lock"]]
     assert [one["kind"] for one in locks] == ["lock", "lock"]
     assert sum(one["wait_ns"] for one in locks) == pytest.approx(
@@ -133,11 +137,17 @@ def test_no_alarm_for_waits_on_purpose(
         assert found.report["unsure_ns"] <= 0.1 * waited, found.said
 
 
+@pytest.mark.parametrize("strip", [False, True], ids=["symbols", "stripped"])
+def test_yields_before_a_sleep_are_no_lock(make: Build, tmp_path: Path, strip: bool) -> None:
+    """libstdc++ yields before it sleeps; all of it is compiled into the thread's one function."""
+    program = make("healthy_waits.cpp", "g++ -std=c++20 -O2 -pthread", "")
+    found = profile(stripped(program, tmp_path) if strip else program, tmp_path, "atomic")
+    assert not [one for one in found.report["locks"] if one["is_lock"]], found.said
+
+
 def test_no_all_clear_without_symbols(make: Build, tmp_path: Path) -> None:
     """Whether its workers wait for work cannot be told then."""
-    program = tmp_path / "stripped"
-    subprocess.run(["strip", "-o", program, make("healthy_waits.rs", RUST, "")], check=True)
-    found = profile(program, tmp_path, "condition")
+    found = profile(stripped(make("healthy_waits.rs", RUST, ""), tmp_path), tmp_path, "condition")
     assert "wait at futexes of unknown kind" in found.said
     assert "No lock trouble" not in found.said
 

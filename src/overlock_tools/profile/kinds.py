@@ -81,6 +81,9 @@ LIKELY = Kind("lock", Use.LOCK)  # by what threads do there alone
 OTHER = Kind("unknown futex", Use.UNKNOWN)
 SPINLOCK = Kind("spinlock", Use.LOCK)
 YIELDING = Kind("spinlock that yields", Use.LOCK)
+MAY_YIELD = Kind("yields where it also sleeps", Use.UNKNOWN)
+# Compiled into the program, these may yield before they sleep.
+MAY_YIELD_FIRST = {kind.name for kind in (ATOMIC_WAIT, SEMAPHORE, LATCH, QUEUE, PARK, OTHER)}
 UNSEEN_YIELDS = Kind("yields of unknown purpose", Use.UNKNOWN)
 
 

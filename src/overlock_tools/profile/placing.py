@@ -125,13 +125,25 @@ def behind(stack: Stack, names: Names) -> tuple[Frame, ...]:
 def of_same_call(
     stack: Stack, waiters: list[tuple[Stack, Kind, Call]], names: Names
 ) -> tuple[Kind, Call] | None:
-    """Who yields before it sleeps does both for the same: its callers are, or its place is."""
+    """Who yields before it sleeps does both for the same: its callers are, or its place is.
+
+    Where the compiler has put all into one function, the two may be for different things.
+    """
     found = steps(stack, names)
     callers, place = behind(stack, names), site(found)
     may_be = kinds.by_functions(found)
+    in_place = []
     for waiter, kind, call in waiters:
         if callers and behind(waiter, names) == callers:
             return kind, call
         if may_be and call == place and kind.name.startswith(may_be.name):
             return kind, call
-    return None
+        if kind.name in kinds.MAY_YIELD_FIRST and _of_one_function(call, place):
+            in_place.append((kinds.MAY_YIELD, place))
+    return in_place[0] if in_place else None
+
+
+def _of_one_function(call: Call, other: Call) -> bool:
+    """Where functions have no names, those of one object may be one."""
+    names = [(one.function or "").partition("+0x")[0] for one in (call, other)]
+    return bool(names[0]) and names[0] == names[1] and call.file == other.file
