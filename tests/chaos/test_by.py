@@ -22,8 +22,8 @@ from tests.python.command import COMMAND
 
 STEAL = NATIVE / "overlock-chaos-steal"
 ALWAYS = ["--runs", "1", "--rate", "1", "--length", "20ms", "--json", "found.json"]
-HELD = "../../guest/sched/programs/held"
-# preload/chaos/steal.h
+HELD = "../../lab/sched/guest/programs/held"
+# chaos/steal.h
 SLOT = struct.Struct("=IIQ")
 FIRST, STRIDE, ASKED = 64, 64, 2
 FUTEX, FUTEX_WAKE = 202, 1

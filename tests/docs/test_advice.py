@@ -32,7 +32,7 @@ PAGES = sorted(
         "docs/**/*.md",
         "lib/*.md",
         "check/*.md",
-        "engine/*.md",
+        "check/engine/*.md",
         "packaging/*.conf",
     )
     for path in TOP.glob(glob)

@@ -18,7 +18,7 @@ from tests.conftest import TOP
 
 PAGES = sorted(
     path
-    for glob in ("*.md", "docs/**/*.md", "lib/*.md", "check/*.md", "engine/*.md")
+    for glob in ("*.md", "docs/**/*.md", "lib/*.md", "check/*.md", "check/engine/*.md")
     for path in TOP.glob(glob)
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -203,7 +203,7 @@ def test_files_that_the_checker_s_readme_names_exist() -> None:
 
 def test_every_property_is_explained() -> None:
     """By the name under which it is reported."""
-    names = re.findall(r'return "([^"]{3,})";', (TOP / "engine/report.cpp").read_text())
+    names = re.findall(r'return "([^"]{3,})";', (TOP / "check/engine/report.cpp").read_text())
     assert "deadlock" in names
     text = (TOP / "docs/proof.md").read_text()
     of_the_simulator = {"none", "overtaken unnoticed"}

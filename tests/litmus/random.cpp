@@ -3,7 +3,7 @@
 // must find the same.
 #include "tests.h"
 
-#include <engine/random.h>
+#include <check/engine/random.h>
 
 namespace ol::litmus {
 namespace {

@@ -3,7 +3,7 @@
 #define OL_LITMUS_STAGE_H
 // Runs a litmus test again and again, once for every sequence of choices that its rules leave open.
 #include <check/litmus/litmus.h>
-#include <engine/context.h>
+#include <check/engine/context.h>
 
 #include <deque>
 #include <optional>

@@ -5,6 +5,7 @@ import json
 import mmap
 import os
 import re
+import shutil
 import secrets
 import signal
 import socket
@@ -24,13 +25,15 @@ MONITORD = NATIVE / "overlock-monitord"
 STRIDE, ENTRIES = 128, 1024
 GONE = 0x40000000
 OFF, ON = 0, 1
-SOURCES = ["monitord", "ending", "options", "programs", "refusal", "service", "thread", "times"]
+FOLDERS = [TOP / part for part in ("profile/agent", "lab/slices", "lab/monitord")]
+SOURCES = ["main", "ending", "options", "programs", "refusal", "service", "thread", "times"]
 
 
 def mutant(folder: Path, name: str, old: str, new: str) -> Path:
     """The service with that fault in one of its files."""
     copy = folder / "monitor"
-    subprocess.run(["cp", "-r", TOP / "monitor", copy], check=True)
+    for part in FOLDERS:
+        shutil.copytree(part, copy, dirs_exist_ok=True)
     source = copy / name
     text = source.read_text()
     assert text.count(old) == 1, f"{name} has no {old!r}, or more; mend the mutant"
@@ -38,7 +41,7 @@ def mutant(folder: Path, name: str, old: str, new: str) -> Path:
     if name.endswith((".bpf.c", ".bpf.h")):
         _skeleton(copy)
     program = folder / "overlock-monitord"
-    flags = ["-std=gnu17", "-O1", f"-I{TOP}/include", f"-I{copy}", f"-I{BUILD}/monitor"]
+    flags = ["-std=gnu17", "-O1", f"-I{TOP}/include", f"-I{copy}", f"-I{BUILD}/lab/monitord"]
     files = [copy / f"{part}.c" for part in SOURCES]
     subprocess.run(["cc", *flags, *files, "-lbpf", "-o", program], check=True)
     return program
@@ -47,13 +50,13 @@ def mutant(folder: Path, name: str, old: str, new: str) -> Path:
 def _skeleton(copy: Path) -> None:
     """With the commands that built the proper one."""
     made = subprocess.run(
-        ["ninja", "-C", BUILD, "-t", "commands", "monitor/threads.skel.h"],
+        ["ninja", "-C", BUILD, "-t", "commands", "lab/monitord/threads.skel.h"],
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    there = made.replace(f"{TOP}/monitor/", f"{copy}/").replace(f"{BUILD}/monitor/", f"{copy}/")
-    there = re.sub(r"(?<=\s)monitor/", f"{copy}/", there)
+    there = re.sub("|".join(map(re.escape, map(str, FOLDERS))), str(copy), made)
+    there = re.sub(rf"({re.escape(str(BUILD))}/|(?<=\s))lab/monitord/", f"{copy}/", there)
     subprocess.run(["sh", "-ec", there], cwd=BUILD, check=True, capture_output=True)
 
 

@@ -47,8 +47,8 @@ def test_the_command_finds_what_a_wheel_carries(root: Path) -> None:
     """Its list names them; libraries and the launcher are in packages of their own."""
     native = root / "usr/lib/python3/dist-packages/overlock_tools/native"
     hook = (TOP / "tools/wheel_native.py").read_text()
-    names = re.findall(r'"(overlock-[a-z-]+|include|engine|lib/[a-z_.]+|sim/[a-z]+)"', hook)
-    assert {"overlock-check", "engine", "lib/site.h"} <= set(names)
+    names = re.findall(r'"(overlock-[a-z-]+|include|check/engine|lib/[a-z_.]+|sim/[a-z]+)"', hook)
+    assert {"overlock-check", "check/engine", "lib/site.h"} <= set(names)
     assert not [name for name in names if not (native / name).exists()]
 
 

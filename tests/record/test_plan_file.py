@@ -23,7 +23,7 @@ HEAD = 24 + 16 * plan.MOST_THREADS
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("plan") / "plan_file"
     flags = ["-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
-    flags += [f"-I{TOP}/include", f"-I{TOP}/workload", "-o", str(found)]
+    flags += [f"-I{TOP}/include", f"-I{TOP}/bench/workload", "-o", str(found)]
     subprocess.run(["gcc", Path(__file__).with_name("plan_file.c"), *flags], check=True)
     return found
 

@@ -155,7 +155,7 @@ def test_losses_are_counted(planted: Path, tmp_path: Path) -> None:
     assert f"{trace.lost['limit']} later events are lost" in done.stderr
 
 
-CROWD, ROWS = 40000, 32768  # of planted.c; of preload/record/record.h
+CROWD, ROWS = 40000, 32768  # of planted.c; of run/record/record.h
 
 
 def test_locks_beyond_the_table_are_left_out(planted: Path, tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def test_mutant_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
     assert told_by(mutant, misuse, what, out) != healthy
 
 
-GDB = TOP / "preload/overlock-gdb.py"
+GDB = TOP / "run/overlock-gdb.py"
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="there is no gdb")

@@ -604,7 +604,7 @@ if os.getuid() == 0:
 def build(folder: Path, mutant: tuple[str, str, str]) -> Path:
     """That launcher, beside a stand-in."""
     name, right, wrong = mutant
-    for source in filter(Path.is_file, (TOP / "preload").iterdir()):
+    for source in filter(Path.is_file, (TOP / "run").iterdir()):
         text = source.read_text()
         if source.name == name:
             assert text.count(right) == 1, f"{name} has changed: {right}"

@@ -149,7 +149,7 @@ def test_thread_sanitizer_is_left_alone(folder: Path, compiler: str) -> None:
 
 # gdb.
 
-GDB = TOP / "preload/overlock-gdb.py"
+GDB = TOP / "run/overlock-gdb.py"
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="there is no gdb")

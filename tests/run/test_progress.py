@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A waiter lets the holder run, whatever the lock and the scheduling policies (preload/sleep.c)."""
+"""A waiter lets the holder run, whatever the lock and the scheduling policies (run/sleep.c)."""
 
 import json
 import os

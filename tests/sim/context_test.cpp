@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Contexts by themselves: they can be left and begun again, and taken back to where they were.
-#include <engine/context.h>
+#include <check/engine/context.h>
 
 #include <array>
 #include <gtest/gtest.h>

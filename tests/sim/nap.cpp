@@ -3,7 +3,7 @@
 // the lock N times, if the lock lets it. T2 must then notice that it was overtaken, whatever N is:
 // half the range of tickets, the whole, and numbers beside them.
 #include <check/client.h>
-#include <engine/subjects.h>
+#include <check/engine/subjects.h>
 
 #include <cstdio>
 #include <dlfcn.h>

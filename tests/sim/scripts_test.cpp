@@ -3,7 +3,7 @@
 #include "script.h"
 
 #include <check/client.h>
-#include <engine/subjects.h>
+#include <check/engine/subjects.h>
 
 #include <gtest/gtest.h>
 

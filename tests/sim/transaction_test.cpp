@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Transactions by themselves: sets, log, capacity. tests/check/transactions has those of a world.
-#include <engine/memory.h>
-#include <engine/transaction.h>
+#include <check/engine/memory.h>
+#include <check/engine/transaction.h>
 
 #include <gtest/gtest.h>
 

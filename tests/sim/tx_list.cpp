@@ -6,7 +6,7 @@
 // the others lose by that is the question: the fallback of `tx` aborts nobody, that of elision with
 // the lock in the read set everybody.
 #include <check/world.h>
-#include <engine/subjects.h>
+#include <check/engine/subjects.h>
 
 #define TX_ROWS 8u
 #define TX_INODES 256u

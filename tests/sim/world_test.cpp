@@ -2,7 +2,7 @@
 // The checked world itself: what it must see, and what it must not claim.
 #include <check/checker.h>
 #include <check/client.h>
-#include <engine/subjects.h>
+#include <check/engine/subjects.h>
 
 #include <gtest/gtest.h>
 
@@ -283,7 +283,7 @@ TEST(Adversary, EveryEventHappens) {
 
     for (auto *ops = engine::subjects; *ops; ops++)
         Walks(**ops, Model::sc).count(1000, sum);
-    // The locks count these; lib/ counts those before and SPURIOUS, preload/sleep.c the last one.
+    // The locks count these; lib/ counts those before and SPURIOUS, run/sleep.c the last one.
     for (size_t e = OL_SLOW_PATH; e < OL_LONG_WAIT; e++)
         EXPECT_EQ(sum[e] > 0, e != OL_SPURIOUS) << e;
 }

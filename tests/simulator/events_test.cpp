@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sim/events.h>
 
-#include <engine/random.h>
+#include <check/engine/random.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Whole runs: what must be so on any machine, whatever its costs.
 #include "plans.h"
 
-#include <engine/subjects.h>
+#include <check/engine/subjects.h>
 #include <gtest/gtest.h>
 #include <sim/results.h>
 

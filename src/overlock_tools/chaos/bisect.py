@@ -2,7 +2,7 @@
 """From a seed that fails to the one site that matters, by delta debugging.
 
 Zeller and Hildebrandt 2002. A decision at a site does not depend on the other sites, as
-preload/chaos/chaos.h says, so sites can be left out. A program fails by chance, so a set of sites
+chaos/chaos.h says, so sites can be left out. A program fails by chance, so a set of sites
 is judged by several runs.
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from overlock_tools.model import defs
 
-ROW = struct.Struct("=QQIIQQQQQQ")  # preload/chaos/record.h
+ROW = struct.Struct("=QQIIQQQQQQ")  # chaos/record.h
 THREAD = struct.Struct("=IIQ")
 MS = 1e6
 

@@ -20,7 +20,7 @@ def header_of(subject: Subject) -> Path | None:
 
 
 def closure(root: Path, include: Path) -> list[Path]:
-    """The file, and those it includes from overlock/, from engine/ and from beside it."""
+    """The file, and those it includes from overlock/, from check/engine/ and from beside it."""
     found: dict[Path, None] = {}
     open_ends = [root.resolve()]
     while open_ends:
@@ -83,7 +83,7 @@ def _folders() -> list[Path]:
         include / "overlock/lock/impl",
         include / "overlock",
         top / "check",
-        top / "engine",
+        top / "check/engine",
     ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A host that is a guest itself: Debian's kernel with KVM, and the patch of guest/hypervisor."""
+"""A host that is a guest itself: Debian's kernel with KVM, and the patch of lab/hypervisor."""
 
 import hashlib
 import json

@@ -42,9 +42,9 @@ def sources() -> Path:
 def digest_of_sources() -> str:
     """Of all of this checkout that goes into a guest."""
     top = sources().parent
-    beneath = top / "guest/hypervisor"  # of hosts
+    beneath = top / "lab/hypervisor"  # of hosts
     whole = hashlib.sha256()
-    for folder in ("guest", "include/overlock", "workload"):
+    for folder in ("guest", "include/overlock", "bench/workload"):
         for path in sorted((top / folder).rglob("*")):
             if path.is_file() and beneath not in path.parents:
                 whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")

@@ -39,7 +39,7 @@ PROGRAMS = (
     "overlock-hostd",
     "held",
 )
-LOCKS = ("ticket_told",)  # of guest/sched/locks
+LOCKS = ("ticket_told",)  # of lab/sched/guest/locks
 SHARED = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6")
 OF_BPF = ("libbpf.so.1", "libelf.so.1", "libz.so.1", "libzstd.so.1")
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -231,13 +231,13 @@ mkdir -p "$root/top" "$root/out"
 mount --bind "$top" "$root/top"
 mount --bind "$out" "$root/out"
 exec chroot "$root" env --chdir=/top --ignore-environment PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-	guest/sched/build /out
+	lab/sched/guest/build /out
 """
 
 
 def _digest(top: Path) -> str:
     whole = hashlib.sha256()
-    for folder in ("guest/sched", "monitor", "include/overlock", "lib"):
+    for folder in ("lab/sched", "lab/slices", "lab/hostd", "profile/agent", "include/overlock", "lib"):
         for path in sorted((top / folder).rglob("*")):
             if path.is_file():
                 whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")
@@ -261,7 +261,7 @@ def _build_programs(of: Rig, top: Path, tell: Tell) -> None:
     if done.returncode:
         raise Fail(f"the scheduler does not build: {last_line(done.stderr)}", FAILED)
     for name in LOCKS:
-        header_locks.compile_lock(top / f"guest/sched/locks/{name}.h", of.programs)
+        header_locks.compile_lock(top / f"lab/sched/guest/locks/{name}.h", of.programs)
     mark.write_text(digest)
 
 
@@ -292,7 +292,7 @@ def _pack(of: Rig, top: Path) -> None:
     preloaded = pause.as_nop(native.file("liboverlock-run.so"))[0]
     found["usr/lib/overlock/liboverlock-run.so"] = (data, preloaded)
     found["usr/lib/liboverlock-chaos.so"] = (data, native.file("liboverlock-chaos.so").read_bytes())
-    for path in sorted((top / "guest/sched/loads").iterdir()):
+    for path in sorted((top / "lab/sched/guest/loads").iterdir()):
         found[f"loads/{path.name}"] = (program, path.read_bytes())
     files.write(of.initramfs, initramfs.compressed(initramfs.archive(found)))
 

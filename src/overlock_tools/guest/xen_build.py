@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Xen itself: Debian's source with the patches of guest/hypervisor/xen, or as Debian built it."""
+"""Xen itself: Debian's source with the patches of lab/hypervisor/xen, or as Debian built it."""
 
 import gzip
 import hashlib

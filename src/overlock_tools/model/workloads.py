@@ -21,7 +21,7 @@ OPTIONS = {"locks": "lock_count"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """workload/params.def."""
+    """bench/workload/params.def."""
 
     name: str
     what: str

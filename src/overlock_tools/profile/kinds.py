@@ -4,7 +4,7 @@
 The functions that it has called tell: the innermost that FUNCTIONS has decides. Some are built on
 others, a queue on a condition: such an inner one decides only if no function of a library around it
 does. Where functions have no names, and where one may be used for both, as a semaphore, what
-threads do at the futex tells (monitor/account.h), or it is unknown.
+threads do at the futex tells (profile/account.h), or it is unknown.
 """
 
 import enum

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What overlock-profiler prints, read: monitor/profiler.c. Times are in ns."""
+"""What overlock-profiler prints, read: profile/profiler.c. Times are in ns."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -7,11 +7,11 @@ from typing import Any
 from overlock_tools.system import reading
 from overlock_tools.system.reading import Count
 
-HOLDER, NEXT, UNKNOWN = "holder", "next", "unknown"  # the roles of monitor/waits.def
+HOLDER, NEXT, UNKNOWN = "holder", "next", "unknown"  # the roles of profile/waits.def
 
 NONE = Count(0)
 
-Times = dict[str, Count]  # by the states of monitor/waits.def
+Times = dict[str, Count]  # by the states of profile/waits.def
 Roles = dict[str, Times]
 
 
@@ -38,7 +38,7 @@ class Lock:
     longest_ns: Count
     waited: Roles  # the time of all waiters
     wall: Roles  # the time in which somebody waited
-    # How it is used: monitor/account.h.
+    # How it is used: profile/account.h.
     woken: Count
     woke: Count
     by_waiters: Count
@@ -131,7 +131,7 @@ class Seen:
     code: list[Code]
     modules: list[str]
     by: str = "bpf"  # or `looks`: profile/sampler.py
-    identities: list[str] = field(default_factory=list)  # of modules: monitor/unwind.h
+    identities: list[str] = field(default_factory=list)  # of modules: profile/unwind.h
     why: str = ""  # by looks
     children: Count = NONE  # processes that it started, which nobody watched
     changes: list[Any] = field(default_factory=list)  # for profile/timeline.py, as they came

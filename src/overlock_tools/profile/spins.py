@@ -23,7 +23,7 @@ BEFORE = AFTER = 192  # bytes of code that are looked at, around an instruction
 LONGEST = 128  # bytes of a loop
 USUALLY = 0.5  # of the times that somebody waits, its holder is away: else it is not that one
 LEAST = 0.005  # of all samples, at one instruction
-# As DWARF numbers them, and so monitor/waits.h.
+# As DWARF numbers them, and so profile/waits.h.
 REGISTERS = [
     *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
     *(f"r{n}" for n in range(8, 16)),

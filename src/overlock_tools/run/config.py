@@ -19,7 +19,7 @@ OPENMP_PRESET = "paced"  # of OpenMP's locks, where no lock is named
 
 @dataclass(frozen=True)
 class Site:
-    """Mutexes that the pattern fits get that lock; preload/diag/choice.c says what fits."""
+    """Mutexes that the pattern fits get that lock; run/diag/choice.c says what fits."""
 
     pattern: str
     lock: str

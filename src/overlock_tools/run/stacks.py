@@ -2,7 +2,7 @@
 """Stacks of waits or holds: named after the program's end, as a table, as JSON and folded.
 
 The counted library writes, per stack, frames as [number of the object, offset in it], innermost
-first, and what was seen of it: preload/diag/stacks.c. Not every wait is looked at, so what a call's
+first, and what was seen of it: run/diag/stacks.c. Not every wait is looked at, so what a call's
 waits lasted in all, which is counted, is shared out among its stacks as what was seen of them
 lasted.
 """

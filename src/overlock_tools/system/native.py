@@ -135,7 +135,7 @@ def lock_unit() -> Path:
 
 def subject_unit() -> Path:
     """subject_unit.cpp, the template a lock is compiled from for the simulated worlds."""
-    return _source("engine", "subject_unit.cpp") / "subject_unit.cpp"
+    return _source("check/engine", "subject_unit.cpp") / "subject_unit.cpp"
 
 
 def _source(name: str, holds: str) -> Path:

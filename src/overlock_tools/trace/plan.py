@@ -19,7 +19,7 @@ from overlock_tools.system.errors import Fail
 from overlock_tools.trace import format as traces
 from overlock_tools.trace.format import Thread, Trace
 
-MAGIC = b"OLREPLY1"  # workload/replay_format.h
+MAGIC = b"OLREPLY1"  # bench/workload/replay_format.h
 MOST_THREADS = 1024
 OP = np.dtype([("idle_ns", "u8"), ("work_ns", "u8"), ("lock", "u4"), ("kind", "u4")])
 ACQUIRE, RELEASE, NOTHING = range(3)
@@ -200,7 +200,7 @@ def awake_inside(plan: Plan) -> Plan:
 
 
 def packed(plan: Plan) -> bytes:
-    """As workload/replay_format.h has it."""
+    """As bench/workload/replay_format.h has it."""
     firsts, first = [], 0
     for ops in plan.ops:
         firsts += [first, len(ops)]

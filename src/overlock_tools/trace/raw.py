@@ -26,7 +26,7 @@ from overlock_tools.trace.format import (
     Trace,
 )
 
-HEAD = struct.Struct("=10Q")  # preload/record/record.h
+HEAD = struct.Struct("=10Q")  # run/record/record.h
 LOCK = np.dtype(
     {"names": ["address", "kind"], "formats": ["u8", "u1"], "offsets": [0, 10], "itemsize": 64}
 )

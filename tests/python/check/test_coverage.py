@@ -95,7 +95,7 @@ OWN = {
     "/usr/include/x86_64-linux-gnu/bits/stdio2.h": None,
     "/rustc/5980761/library/core/src/sync/atomic.rs": None,
     "include/overlock/foreign/rust.rs": None,
-    str(TOP / "engine/world.h"): None,
+    str(TOP / "check/engine/world.h"): None,
 }
 
 

@@ -102,7 +102,7 @@ def test_tools_that_are_not_here_are_named_together(monkeypatch: pytest.MonkeyPa
 def test_the_image_knows_when_the_sources_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("guest/init", "include/overlock/locks.def", "workload/workload.h"):
+    for name in ("guest/init", "include/overlock/locks.def", "bench/workload/workload.h"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("before")
     monkeypatch.setattr(paths, "sources", lambda: tmp_path / "guest")

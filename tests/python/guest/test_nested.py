@@ -26,7 +26,7 @@ from tests.python.guest.conftest import alive
 
 Fake = Callable[[str], Path]
 TWO = Placement("balanced", ((0, 0),)) if os.cpu_count() == 1 else Placement("balanced", ((0, 1),))
-LOADS = TOP / "guest/hypervisor/kvm/loads"
+LOADS = TOP / "lab/hypervisor/kvm/loads"
 
 
 def guest(lock: str = "ticket", smp: int = 4) -> Spec:
@@ -172,7 +172,7 @@ def test_the_host_has_what_a_guest_has_and_more() -> None:
 def test_a_guest_s_sources_are_not_its_host_s(monkeypatch: pytest.MonkeyPatch) -> None:
     before, host = paths.digest_of_sources(), hypervisor.fragment()
     read = Path.read_bytes
-    beneath = TOP / "guest/hypervisor"
+    beneath = TOP / "lab/hypervisor"
 
     def changed(path: Path) -> bytes:
         return read(path) + (b"#" if beneath in path.parents else b"")

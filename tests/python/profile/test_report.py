@@ -310,7 +310,7 @@ def test_spinning_is_trouble_by_its_share_of_the_cpu_time() -> None:
 
 
 def test_every_role_and_state_has_one_cause() -> None:
-    """As monitor/waits.def lists them."""
+    """As profile/waits.def lists them."""
     states = (
         "running",
         "preempted",

@@ -17,7 +17,7 @@ from tests.python.profile.test_command import profile
 from tests.python.profile.test_report import cause, frames_of, report_of
 
 SCHEMA = json.loads((resources.files("overlock_tools") / "schema/profile.json").read_text())
-STATES = Path(__file__).parents[3] / "monitor/waits.def"
+STATES = Path(__file__).parents[3] / "profile/waits.def"
 Report = dict[str, Any]
 
 # Two threads fight for a mutex of glibc's by Python's own lock, which no program needs to build.

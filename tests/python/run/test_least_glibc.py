@@ -10,7 +10,7 @@ import pytest
 from overlock_tools.system import native
 from tests.conftest import TOP
 
-HEADER = TOP / "preload/least_glibc.h"
+HEADER = TOP / "run/least_glibc.h"
 PAGE = TOP / "docs/run.md"
 BUILT_ON = "2.36"  # Debian 12's; newer headers ask for newer symbols
 WATCH = ("run-counted", "run-checked", "chaos", "record")

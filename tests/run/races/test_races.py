@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import BUILD, TOP
-from tests.run.conformance.test_mutants import PRELOAD, SOURCES
+from tests.run.conformance.test_mutants import INTERPOSER, SOURCES
 from tests.run.conftest import PROGRAMS, environment, run
 
 RACE = 66
@@ -57,13 +57,13 @@ PROGRAMS_RUN = {
 
 
 def copy(folder: Path, changes: list[tuple[str, str, str]]) -> None:
-    for source in filter(Path.is_file, PRELOAD.rglob("*")):
+    for source in filter(Path.is_file, INTERPOSER.rglob("*")):
         text = source.read_text()
         for file, ours, here in changes:
-            if source == PRELOAD / file:
+            if source == INTERPOSER / file:
                 assert text.count(ours) == 1, f"{file} has changed: {ours}"
                 text = text.replace(ours, here)
-        target = folder / source.relative_to(PRELOAD)
+        target = folder / source.relative_to(INTERPOSER)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
 

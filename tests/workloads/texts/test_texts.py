@@ -14,9 +14,9 @@ from tests.conftest import TOP
 NAMES = [
     name
     for name in re.findall(
-        r"^WORKLOAD\((\w+),", (TOP / "workload/workloads.def").read_text(), re.MULTILINE
+        r"^WORKLOAD\((\w+),", (TOP / "bench/workload/workloads.def").read_text(), re.MULTILINE
     )
-    if (TOP / f"workload/{name}.h").exists()  # the others are for overlock-bench alone
+    if (TOP / f"bench/workload/{name}.h").exists()  # the others are for overlock-bench alone
 ]
 CLIENT = """
 #include <workload.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The file that the plugin for QEMU and this command share: preload/chaos/guest.h."""
+"""The file that the plugin for QEMU and this command share: chaos/guest.h."""
 
 import bisect
 import mmap
