@@ -15,9 +15,9 @@ import pytest
 from overlock_tools.chaos import record
 from overlock_tools.chaos.record import Recorded
 from overlock_tools.chaos.settings import Settings
+from tests.command import Done, run_forked
 from tests.conftest import NATIVE
 from tests.processes import HANG_S
-from tests.python.command import Done, run_forked
 
 HERE = Path(__file__).parent
 SCHEMA = json.loads((resources.files("overlock_tools") / "schema/chaos.json").read_text())

@@ -12,7 +12,7 @@ from overlock_tools.apps.catalogue import APPS
 from overlock_tools.model.results import Result
 from overlock_tools.system.errors import Fail
 from tests.conftest import TOP
-from tests.python import planted
+from tests.core import planted
 
 LEAST = 25  # programs
 RIGHT = """

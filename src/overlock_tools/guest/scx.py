@@ -237,7 +237,14 @@ exec chroot "$root" env --chdir=/top --ignore-environment PATH=/usr/sbin:/usr/bi
 
 def _digest(top: Path) -> str:
     whole = hashlib.sha256()
-    for folder in ("lab/sched", "lab/slices", "lab/hostd", "profile/agent", "include/overlock", "lib"):
+    for folder in (
+        "lab/sched",
+        "lab/slices",
+        "lab/hostd",
+        "profile/agent",
+        "include/overlock",
+        "lib",
+    ):
         for path in sorted((top / folder).rglob("*")):
             if path.is_file():
                 whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")

@@ -14,8 +14,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.check.checking import changed
+from tests.command import Done, run_forked
 from tests.conftest import NATIVE, TOP
-from tests.python.command import Done, run_forked
 
 LOCKS = Path(__file__).parent / "locks"
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())

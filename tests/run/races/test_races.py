@@ -25,7 +25,7 @@ MORE = tuple(
 )
 THREAD = ["gcc", "-fsanitize=thread", "-O1", "-g", "-pthread", "-w"]
 CHECKED = ["-DOL_COUNTED", "-DOL_CHECKED"]
-LIBRARY = BUILD / "tests/native/thread/liboverlock_thread.a"
+LIBRARY = BUILD / "tests/lib/native/thread/liboverlock_thread.a"
 
 # (file, ours, what it is here). The runtime calls these before it can be called itself.
 LINKED = [
