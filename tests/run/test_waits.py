@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Nothing in a wait or a release allocates, waits for a terminal, or is a cancellation point.
 
-Nor in the child of a fork, before the program's own handlers. tests/lib/paths looks at all ways there.
+Nor in the child of a fork, before the program's own handlers. tests/lib/paths looks at all
+ways there.
 """
 
 import os

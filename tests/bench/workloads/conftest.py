@@ -29,8 +29,9 @@ class Bench:
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("locks")
+    headers = TOP / "tests/bench/measuring"
     options = [
-        f"--lock-so={name}={header_locks.compile_lock(TOP / f'tests/bench/measuring/{name}.h', folder)}"
+        f"--lock-so={name}={header_locks.compile_lock(headers / f'{name}.h', folder)}"
         for name in (EXCLUDES_NOBODY, STOPS_GRANTING)
     ]
     with server.started(options) as running:

@@ -16,7 +16,7 @@ from overlock_tools.bench.replaying import plan_file
 from overlock_tools.trace import compare, plan, raw
 from overlock_tools.trace import format as traces
 from overlock_tools.trace.format import ACQUIRE, FAIL, READ, RELEASE, WAIT, Trace
-from tests.conftest import NATIVE
+from tests.conftest import NATIVE, TOP
 from tests.core.trace.made_up import made_up
 from tests.processes import HANG_S
 
