@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The overlock command, as tests run it."""
 
+import json
 import os
 import select
 import shlex
@@ -9,9 +10,10 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -50,7 +52,7 @@ def _be_the_command(
     args: list[str], folder: Path, environment: dict[str, str], out: int, err: int
 ) -> NoReturn:
     from overlock_tools.cli import main
-    from overlock_tools.model import defs
+    from overlock_tools.core.model import defs
 
     code: object = 1
     try:
@@ -72,6 +74,11 @@ def _be_the_command(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else code is not None)
+
+
+def schema(name: str) -> Any:
+    """Of a format that the command writes."""
+    return json.loads((resources.files("overlock_tools.core") / f"schema/{name}.json").read_text())
 
 
 @pytest.fixture

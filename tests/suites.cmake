@@ -33,14 +33,14 @@ suite(tools QUICK SECONDS 120
 
 suite(report SECONDS 280
 	WHAT "reports: the page in a browser, figures, CSV; intervals, verdicts, ministat, comparisons and the papers' claims on data with a known truth; mutants of each"
-	PATHS src/overlock_tools/render src/overlock_tools/analyze src/overlock_tools/model tests/core/render tests/core/planted.py tests/core/analyze tests/core/model
+	PATHS python/overlock_tools/core/render python/overlock_tools/core/analyze python/overlock_tools/core/model tests/core/render tests/core/planted.py tests/core/analyze tests/core/model
 	NEEDS browser statistics
 	BUILD all
 	COMMAND "pytest -rs tests/core/render tests/core/model tests/core/analyze")
 
 suite(bench-alone ALONE SECONDS 280
 	WHAT "overlock-bench: it reports planted tails, gaps and lost exclusion, and a sampler with a stride misses them; copies, phases, slices and endings verified from outside; other libraries' locks: each excludes at 1-64 threads, trylock, many held at once; missing ones are named; each scenario verified from outside, and refuted where it does not hold; no leftovers after any end of bench; cgroup v2 on files"
-	PATHS bench include lib tests/bench/measuring tests/bench/peers src/overlock_tools/bench tests/bench/conditions
+	PATHS bench include lib tests/bench/measuring tests/bench/peers python/overlock_tools/bench tests/bench/conditions
 	NEEDS peers
 	BUILD all tests/bench/measuring/all
 	COMMAND "pytest -rs tests/bench/measuring tests/bench/peers tests/bench/conditions")
@@ -52,7 +52,7 @@ suite(workloads QUICK ALONE SECONDS 45
 
 suite(bench SECONDS 300
 	WHAT "measurement plans: order, pilot, resuming, presets, the matrix, other load on the machine; sweeps of a tunable: values, locks, the plot, Ctrl-C, and whether a better value is found; workload sources in C, C++, the checker and a kernel"
-	PATHS src/overlock_tools/cli src/overlock_tools/bench src/overlock_tools/model src/overlock_tools/render tests/bench/command tests/core/planted.py bench include tests/bench/workloads
+	PATHS python/overlock_tools/cli python/overlock_tools/bench python/overlock_tools/core/model python/overlock_tools/core/render tests/bench/command tests/core/planted.py bench include tests/bench/workloads
 	NEEDS statistics clang kernel-module
 	BUILD all
 	COMMAND "pytest -rs tests/bench/command tests/bench/workloads/texts")
@@ -64,10 +64,10 @@ suite(demo QUICK ALONE SECONDS 60
 
 suite(guest SECONDS 440
 	WHAT "every 4-byte lock in a Linux module: no warnings, no libc, TLS or floating point; mutants are refused; the kernel series applies; what a guest reads of its slices; how it gives a CPU away, and counts waiters; the modules of its loads build; virtual machines with a fake QEMU: start, communication, cleanup after every kind of end, answers as results; a real kernel if `overlock guest build` has built one; overlock sched in a guest whose time is counted: ends of slices, the words of threads, liars, nice, a killed loader, each switch; a program and its page"
-	PATHS include guest tests/guest/kernel chaos/guest.c chaos/guest.h src/overlock_tools/guest src/overlock_tools/bench tests/guest/command lab/sched lab/slices/programs.c profile/agent/service.c lab/slices/thread.c lab/slices/times.c bench/sched_load.c lib/slices.c chaos/by.c tests/lab/sched
+	PATHS include guest tests/guest/kernel chaos/guest.c chaos/guest.h python/overlock_tools/guest python/overlock_tools/bench tests/guest/command lab/sched lab/slices/programs.c profile/agent/service.c lab/slices/thread.c lab/slices/times.c bench/sched_load.c lib/slices.c chaos/by.c tests/lab/sched
 	NEEDS kernel-module bpf guest
 	BUILD all
-	COMMAND "pytest -rs tests/guest/kernel/test_module.py tests/guest/kernel/test_loads.py tests/guest/kernel/test_series.py tests/guest/kernel/test_slices.py tests/guest/kernel/test_waits.py tests/guest/command tests/lab/sched tests/guest/command/test_scx.py")
+	COMMAND "pytest -rs tests/guest/kernel/test_module.py tests/guest/kernel/test_loads.py tests/guest/kernel/test_series.py tests/guest/kernel/test_slices.py tests/guest/kernel/test_waits.py tests/guest/command tests/lab/sched tests/lab/sched/test_build.py")
 
 suite(guest-long LONG SECONDS 240 PARTS 4
 	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails; quotas of cgroup v2 from five places in Debian's kernel under QEMU"
@@ -82,7 +82,7 @@ suite(kernel-series LONG SECONDS 3600
 
 suite(monitor SECONDS 100
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
-	PATHS lab/hostd lab/monitord lab/slices profile/agent include/overlock lib/slices.c lib/knowledge.c src/overlock_tools/system/monitord.py packaging/overlock-monitord.service src/overlock_tools/guest/hostd.py tests/lab/agents
+	PATHS lab/hostd lab/monitord lab/slices profile/agent include/overlock lib/slices.c lib/knowledge.c python/overlock_tools/core/system/monitord.py packaging/overlock-monitord.service python/overlock_tools/lab/hostd.py tests/lab/agents
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/lab/agents")
@@ -90,20 +90,20 @@ suite(monitor SECONDS 100
 # Its real-time threads take all CPUs, and a group must be able to use up its quota.
 suite(profile ALONE SECONDS 240
 	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
-	PATHS profile src/overlock_tools/profile src/overlock_tools/system/symbols.py tests/profile
+	PATHS profile python/overlock_tools/profile python/overlock_tools/core/system/symbols.py tests/profile
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/profile")
 
 suite(chaos SECONDS 90
 	WHAT "overlock chaos: its library answers as glibc, decisions by seed alone; planted bugs are found at their sites, healthy programs pass; bisection, interrupts; when the plugin of overlock guest chaos stops a vCPU; overlock run --record and overlock bench --replay: planted programs' order, waits, losses, forks, kills; the trace's reader refuses what is broken; replays cannot deadlock; comparisons and mixes on made-up traces"
-	PATHS chaos run/diag/symbols.c src/overlock_tools/chaos src/overlock_tools/cli/commands/chaos.py tests/chaos run/record bench/replay.h bench/replay_plan.c bench/workload/replay_format.h bench/workload/replay_turns.h src/overlock_tools/trace src/overlock_tools/run/recording.py src/overlock_tools/bench/replaying.py tests/run/record tests/core/trace
+	PATHS chaos run/diag/symbols.c python/overlock_tools/chaos python/overlock_tools/cli/commands/chaos.py tests/chaos run/record bench/replay.h bench/replay_plan.c bench/workload/replay_format.h bench/workload/replay_turns.h python/overlock_tools/core/trace python/overlock_tools/run/recording.py python/overlock_tools/bench/replaying.py tests/run/record tests/core/trace
 	BUILD all
 	COMMAND "pytest -rs tests/chaos tests/run/record tests/core/trace")
 
 suite(fuzz SECONDS 240
 	WHAT "what reads what others wrote: seeds and generated inputs under libFuzzer and Atheris; planted faults are found"
-	PATHS profile lab/hostd lab/slices include/overlock/slice_reader.h lib/tunable.c run chaos src tests/fuzz
+	PATHS profile lab/hostd lab/slices include/overlock/slice_reader.h lib/tunable.c run chaos python tests/fuzz
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/fuzz")
@@ -141,7 +141,7 @@ suite(sim SECONDS 130
 
 suite(check-command SECONDS 500
 	WHAT "overlock check: messages, exit codes, Ctrl-C, cache, chart widths, timelines, weakening; end to end with the checker; locks in C that GCC instruments, on futexes, plain variables and stacks: every fault is named; what a file brings and replaces; ordinary locks in C, C++ and Rust as they are: which functions are taken, each planted mistake at its line, errors, wrappers; measured natively; loops that count their turns, and loops without end: a fault behind a loop is found, what was not explored is told; what is made of any lock, in the model checker: condition variables lose no wake-up, also beside deadlines, and the last waiter may free one; lock_or_fail notices each circle of waits and nothing else; the lock of examples/; mutants"
-	PATHS check src/overlock_tools/check src/overlock_tools/cli tests/check/command include/overlock/checked.h tests/check/foreign include/overlock/foreign src/overlock_tools/ordinary tests/check/ordinary tests/core/ordinary tests/check/loops examples include/overlock/cond.h include/overlock/or_fail.h tests/check/conditions tests/check/or_fail tests/check/examples
+	PATHS check python/overlock_tools/check python/overlock_tools/cli tests/check/command include/overlock/checked.h tests/check/foreign include/overlock/foreign python/overlock_tools/core/ordinary tests/check/ordinary tests/core/ordinary tests/check/loops examples include/overlock/cond.h include/overlock/or_fail.h tests/check/conditions tests/check/or_fail tests/check/examples
 	BUILD all
 	COMMAND "pytest -rs tests/check/command tests/check/foreign tests/check/ordinary tests/core/ordinary tests/check/loops tests/check/conditions tests/check/or_fail tests/check/examples")
 
@@ -170,7 +170,7 @@ suite(check-heavy LONG ALONE SECONDS 14400 PARTS 48
 
 suite(check-proofs SECONDS 190
 	WHAT "ticket locks and overlock for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models; the client emitted for another checker compiles alone and runs natively, for every lock"
-	PATHS check tests/check/proofs include/overlock src/overlock_tools/check tests/lab/genmc
+	PATHS check tests/check/proofs include/overlock python/overlock_tools/check tests/lab/genmc
 	NEEDS clang
 	BUILD all
 	COMMAND "pytest -rs tests/check/proofs tests/lab/genmc")
@@ -199,19 +199,19 @@ suite(docs QUICK SECONDS 100
 
 suite(site SECONDS 120
 	WHAT "the documentation as a site, and every command of its pages"
-	PATHS README.md CONTRIBUTING.md docs mkdocs.yml tools src/overlock_tools/cli tests/docs
+	PATHS README.md CONTRIBUTING.md docs mkdocs.yml tools python/overlock_tools/cli tests/docs
 	BUILD all
 	COMMAND "pytest tests/docs/commands tests/docs/site")
 
 suite(sim-coverage ALONE SECONDS 120
 	WHAT "the seeded walks take every branch of every lock header both ways; no source line that overlock check reports as not reached has a count of gcov's; mutants of the engine's contexts and of transactions are caught"
-	PATHS include check src/overlock_tools/check tests/check/engine
+	PATHS include check python/overlock_tools/check tests/check/engine
 	BUILD all tests/check/engine/all
 	COMMAND "pytest -s tests/check/engine")
 
 suite(simulator SECONDS 270
 	WHAT "the simulator: events, cache lines, schedulers, whole runs; mutants of each; overlock sim: scenarios and their errors, runs in every ending, Ctrl-C here and on a cluster, timelines and explanations against a second reading of the events, calibration, validation; mutants"
-	PATHS include check/engine sim bench/workload tests/sim/native src/overlock_tools/sim src/overlock_tools/cli src/overlock_tools/schema tests/sim/command
+	PATHS include check/engine sim bench/workload tests/sim/native python/overlock_tools/sim python/overlock_tools/cli python/overlock_tools/core/schema tests/sim/command
 	BUILD all simulator-tests simulator-mutants
 	COMMAND "pytest -rs tests/sim/native --ignore tests/sim/native/builds tests/sim/command")
 
@@ -222,7 +222,7 @@ suite(simulator-builds LONG SECONDS 600 PARTS 5
 
 suite(run SECONDS 1220
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, jumps, events at single instructions, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs; overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught; overlock run on newer versions of glibc, Debian 13's and the newest: a part of the cases, condition variables, forks, C++; the same built on their headers; OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught; memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught; the interposer under ThreadSanitizer, which reports planted races; third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
-	PATHS include lib run chaos src/overlock_tools/run tests/run
+	PATHS include lib run chaos python/overlock_tools/run tests/run
 	NEEDS run glibc openmp third-party
 	BUILD all overlock_thread
 	COMMAND "pytest -rs tests/run/test_*.py tests/run/conformance tests/run/glibc tests/run/openmp tests/run/soak tests/run/races tests/run/thirdparty")
@@ -234,7 +234,7 @@ suite(symbols QUICK SECONDS 50
 
 suite(faults SECONDS 120
 	WHAT "system calls that a sandbox forbids or that fail, a full disk, limits of files, beneath the library, overlock run, doctor and overlock-hostd: right, refused in one line, or as natively"
-	PATHS lib run chaos profile lab/monitord src/overlock_tools/doctor tests/faults
+	PATHS lib run chaos profile lab/monitord python/overlock_tools/doctor tests/faults
 	NEEDS bpf
 	BUILD all
 	COMMAND "pytest -rs tests/faults")
@@ -254,13 +254,13 @@ suite(run-long LONG SECONDS 13500 PARTS 72
 
 suite(apps ALONE SECONDS 120
 	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2"
-	PATHS run chaos src/overlock_tools/apps src/overlock_tools/bench tests/apps
+	PATHS run chaos python/overlock_tools/apps python/overlock_tools/bench tests/apps
 	NEEDS apps
 	BUILD all
 	COMMAND "pytest -rs tests/apps")
 
 suite(doctor ALONE SECONDS 100
 	WHAT "overlock doctor: facts and rules on recorded machines, planted wrong rules; on this machine, in a container, under a quota, on programs"
-	PATHS src/overlock_tools/doctor src/overlock_tools/system lib lab/monitord lab/slices tests/doctor
+	PATHS python/overlock_tools/doctor python/overlock_tools/core/system lib lab/monitord lab/slices tests/doctor
 	BUILD all
 	COMMAND "pytest tests/doctor")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.system import files
+from overlock_tools.core.system import files
 
 WIDTH = 400  # what is shorter is one line
 

@@ -2,7 +2,7 @@
 #ifndef WORKLOAD_REPLAY_FORMAT_H
 #define WORKLOAD_REPLAY_FORMAT_H
 /*
- * What is made of a trace for a replay (src/overlock_tools/trace/plan.py): for each thread the operations
+ * What is made of a trace for a replay (python/overlock_tools/core/trace/plan.py): for each thread the operations
  * that it repeats. Each ends a stretch of sleep, then work. The file is in this machine's byte order: it
  * lives as long as the measurement.
  */

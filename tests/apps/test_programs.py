@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from overlock_tools.apps import (
     app,
     dns,
@@ -34,10 +33,10 @@ from overlock_tools.apps.executor import NATIVE, Setting, base, ready
 from overlock_tools.apps.probe import Fact
 from overlock_tools.apps.trial import Trial
 from overlock_tools.cli import main
-from overlock_tools.model import results
-from overlock_tools.model.combine import Answer
-from overlock_tools.model.measures import Cell
-from overlock_tools.system import native
+from overlock_tools.core.model import results
+from overlock_tools.core.model.combine import Answer
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.system import native
 
 
 def needs(kind: type[App]) -> None:

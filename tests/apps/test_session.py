@@ -9,23 +9,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
 import jsonschema
 import pytest
-
 from overlock_tools.apps import app, catalogue, executor, processes
 from overlock_tools.apps.trial import Trial
 from overlock_tools.cli import main
-from overlock_tools.model import results
-from overlock_tools.model.combine import Answer
-from overlock_tools.model.results import Result
+from overlock_tools.core.model import results
+from overlock_tools.core.model.combine import Answer
+from overlock_tools.core.model.results import Result
 from overlock_tools.run import interpose, live
+
+from tests.command import schema
 from tests.processes import HANG_S, gone, read, until
 
-SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
+SCHEMA = schema("result")
 LOCKS = ("--locks", "tas,tas_yield", "--threads", "2", "--seconds", "0.2", "--warm-up", "0")
 Run = Callable[..., int]
 

@@ -5,11 +5,10 @@ import random
 from collections.abc import Callable
 
 import pytest
-
 from overlock_tools.chaos import rates
 from overlock_tools.chaos.bisect import Bisection, Judge, Sites, runs_for, split
 from overlock_tools.chaos.settings import Length
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
 
 EVERY = tuple(f"site{i:02}" for i in range(23))
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from overlock_tools.chaos.runs import Program
-from overlock_tools.system.repeated import Input
+from overlock_tools.core.system.repeated import Input
 
 APPENDS = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + ';')"
 

@@ -7,19 +7,18 @@ import shlex
 import signal
 import subprocess
 import time
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-
 from overlock_tools.bench import peers
-from overlock_tools.model import defs
-from tests.command import COMMAND, SHORT, Overlock
+from overlock_tools.core.model import defs
+
+from tests.command import COMMAND, SHORT, Overlock, schema
 from tests.processes import HANG_S, read_until, until
 
-SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
+SCHEMA = schema("result")
 HEADER = """
 #define OL_LOCK_LINE OL_LOCK(mine, waits, OL_FITS4, "me", "a lock from outside the tree")
 #include <overlock/port.h>

@@ -91,7 +91,7 @@ def test_nonsense_in_the_environment_is_refused_by_the_library(overlock: Overloc
 def test_output_that_becomes_unwritable_leaves_nothing(tmp_path: Path) -> None:
     """The rename fails, as on a file system that fills up: no temporary file stays."""
     script = (
-        "import os, sys; from pathlib import Path; from overlock_tools.system import files\n"
+        "import os, sys; from pathlib import Path; from overlock_tools.core.system import files\n"
         "def full(*_): raise OSError(28, 'No space left on device')\n"
         "os.replace = full\n"
         "try: files.write(Path(sys.argv[1]), 'x')\n"

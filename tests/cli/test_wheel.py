@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from overlock_tools.check.campaign import WITH_GAPS
+
 from tests.cli.test_bench import HEADER, SOUND
 from tests.command import SHORT
 from tests.conftest import TOP
@@ -44,7 +44,7 @@ def run(installed: Path, cwd: Path, *args: str) -> subprocess.CompletedProcess[s
 
 
 def test_it_is_not_the_checkout_that_runs(installed: Path, tmp_path: Path) -> None:
-    script = "import overlock_tools.system.native as n; print(n.checkout(), n.folder())"
+    script = "import overlock_tools.core.system.native as n; print(n.checkout(), n.folder())"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,

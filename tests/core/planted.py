@@ -5,9 +5,9 @@ import math
 import random
 from dataclasses import dataclass
 
-from overlock_tools.model.histograms import packed
-from overlock_tools.model.measures import Cell
-from overlock_tools.model.results import Result
+from overlock_tools.core.model.histograms import packed
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.model.results import Result
 
 SAMPLES = 60
 NOISE = (0.97, 1.0, 1.03, 0.99, 1.01, 0.98, 1.02, 0.96, 1.0)

@@ -4,8 +4,7 @@
 import handover_picture as picture
 import handover_story as story
 import pytest
-
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
 
 LOCKS = defs.load().locks
 

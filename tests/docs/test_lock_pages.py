@@ -9,8 +9,8 @@ from pathlib import Path
 import lock_pages
 import measured
 import pytest
+from overlock_tools.core.model import defs
 
-from overlock_tools.model import defs
 from tests.conftest import TOP
 
 LOCKS = defs.load().locks

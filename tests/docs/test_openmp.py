@@ -8,8 +8,7 @@ from typing import Any
 
 import openmp
 import pytest
-
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import openmp
 import pytest
-
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.doctor import Report
-from overlock_tools.system.errors import Fail
+
 from tests.doctor.recorded import NAMES, Machine, machine
 
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overlock_tools import doctor
+from overlock_tools.core.system.kernel_files import Tree
 from overlock_tools.doctor import probe
 from overlock_tools.doctor.watch import Clock
-from overlock_tools.system.kernel_files import Tree
 
 MACHINES = Path(__file__).parent / "machines"
 NAMES = sorted(path.stem for path in MACHINES.glob("*.txt"))

@@ -11,27 +11,26 @@ import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from rich.console import Console
-
 from overlock_tools import doctor
+from overlock_tools.core.system import cgroups, native
+from overlock_tools.core.system.kernel_files import Tree, Unknown
 from overlock_tools.doctor import Report, probe
 from overlock_tools.doctor.show import show
-from overlock_tools.system import cgroups, native
-from overlock_tools.system.kernel_files import Tree, Unknown
-from tests.command import Done, Overlock
+from rich.console import Console
+
+from tests.command import Done, Overlock, schema
 from tests.conftest import TOP
 from tests.doctor.conftest import running
 from tests.doctor.recorded import NAMES, Machine
 from tests.processes import until
 
 Machines = dict[str, tuple[Machine, Report]]
-SCHEMA = json.loads((resources.files("overlock_tools") / "schema/doctor.json").read_text())
+SCHEMA = schema("doctor")
 SHORT = ("doctor", "--json", "--seconds", "0.5")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-SOURCES = ("include", "lib", "profile", "lab", "run", "chaos", "src")
+SOURCES = ("include", "lib", "profile", "lab", "run", "chaos", "python")
 NAMES = [
     line.split()[0] for line in (HERE / "targets").read_text().splitlines() if line[:1].isalpha()
 ]
@@ -45,7 +45,7 @@ class Fault(NamedTuple):
 
 PAGE, THREAD = "lab/hostd/page.c", "lab/slices/thread.c"
 SLICES = "include/overlock/slice_reader.h"
-TOOLS = "src/overlock_tools"
+TOOLS = "python/overlock_tools"
 FAULTS = {
     "entries beyond the file": Fault(
         "agent",

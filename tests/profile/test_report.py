@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
+from overlock_tools.core.system import symbols
+from overlock_tools.core.system.errors import Fail
+from overlock_tools.core.system.symbols import Call
 from overlock_tools.profile import advice, causes, diff, kinds, naming, report, seen, show
 from overlock_tools.profile.seen import Seen
-from overlock_tools.system import symbols
-from overlock_tools.system.errors import Fail
-from overlock_tools.system.symbols import Call
 
 MS = 1_000_000
 ADDRESS = 0x5000

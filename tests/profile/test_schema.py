@@ -4,19 +4,19 @@
 import json
 import re
 import sys
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-
 from overlock_tools.profile import causes
 from overlock_tools.profile.report import FORMAT, MOST, STACKS
+
+from tests.command import schema
 from tests.profile.test_command import profile
 from tests.profile.test_report import cause, frames_of, report_of
 
-SCHEMA = json.loads((resources.files("overlock_tools") / "schema/profile.json").read_text())
+SCHEMA = schema("profile")
 STATES = Path(__file__).parents[2] / "profile/waits.def"
 Report = dict[str, Any]
 

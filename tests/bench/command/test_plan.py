@@ -12,23 +12,22 @@ import stat
 import subprocess
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-
-from overlock_tools.analyze import throw_count
 from overlock_tools.bench import rounds, server, throw_mutexes
 from overlock_tools.cli import main
-from overlock_tools.model import paper_settings, plan, results
-from overlock_tools.system import files
+from overlock_tools.core.analyze import throw_count
+from overlock_tools.core.model import paper_settings, plan, results
+from overlock_tools.core.system import files
+
 from tests.bench.command.fake_bench import WORKLOADS
-from tests.command import COMMAND, Done
+from tests.command import COMMAND, Done, schema
 from tests.processes import HANG_S, until
 
-SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
+SCHEMA = schema("result")
 RATES = {"tas": 1e6, "ticket": 1e6, "twa": 1e3, "pthread_mutex": 1e6}
 LOCKS = ("--locks", "tas,ticket,pthread_mutex", "--threads", "2,4")
 

@@ -7,27 +7,26 @@ import random
 import re
 import signal
 import subprocess
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-
 from overlock_tools.bench import sweep
 from overlock_tools.bench.bench import Asked
 from overlock_tools.cli import main
-from overlock_tools.model import defs, stats
-from overlock_tools.model.defs import Tunable
-from overlock_tools.model.measures import Cell
-from overlock_tools.model.results import Result
-from overlock_tools.model.sweep import Sweep
-from overlock_tools.render import sweep_plot
-from tests.command import COMMAND, SHORT, Overlock
+from overlock_tools.core.model import defs, stats
+from overlock_tools.core.model.defs import Tunable
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.model.results import Result
+from overlock_tools.core.model.sweep import Sweep
+from overlock_tools.core.render import sweep_plot
+
+from tests.command import COMMAND, SHORT, Overlock, schema
 from tests.core import planted
 from tests.processes import HANG_S
 
-SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/result.json").read_text())
+SCHEMA = schema("result")
 TAU = defs.load().tunable("tau")
 SWEEP = ("bench", "sweep", "tau", "--lock", "preemptable_ticket", "--threads", "2")
 VALUES = ["0", "100", "400", "1600", "inf"]

@@ -47,7 +47,7 @@ def initramfs(root: Path) -> Path:
     assert loader
     place(Path(loader[1]), root)
     shutil.copytree(library, root / str(library)[1:], ignore=shutil.ignore_patterns(*UNUSED))
-    shutil.copytree(TOP / "src/overlock_tools", root / "app/overlock_tools")
+    shutil.copytree(TOP / "python/overlock_tools", root / "app/overlock_tools")
     place(Path(__file__).with_name("inside_v2.py"), root, "app/inside_v2.py")
     for folder in ("proc", "sys", "dev", "tmp"):
         (root / folder).mkdir()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from overlock_tools.bench.conditions import applied
 from overlock_tools.bench.conditions.quota import Quota
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
 
 TOP = Path("/sys/fs/cgroup")
 SPIN = [sys.executable, "-c", "while True: pass"]

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from overlock_tools.bench.conditions import cgroup
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
 
 V1 = "30 24 0:26 {top} /sys/fs/cgroup/{name} rw,nosuid - cgroup cgroup rw,{controllers}"
 V2 = "31 24 0:27 {top} {mounted} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"

@@ -18,10 +18,10 @@ from jsonschema import Draft202012Validator
 
 from tests.check.command.conftest import COMMAND, ONE, Fake
 from tests.check.command.story import HOW, STEPS, failure
-from tests.conftest import TOP
+from tests.command import schema
 from tests.processes import HANG_S, until
 
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
+SCHEMA = schema("check")
 TIME_UP = {"result": {"exhausted": False, "ended": "time"}}
 
 

@@ -10,9 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.check.command.conftest import Command, Fake
+from tests.command import schema
 from tests.conftest import TOP
 
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/litmus.json").read_text())
+SCHEMA = schema("litmus")
 TESTS = TOP / "tests/check/litmus"
 SB = TESTS / "classic/SB.litmus"
 

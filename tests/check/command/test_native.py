@@ -9,9 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.check.command.conftest import HERE, Command
+from tests.command import schema
 from tests.conftest import TOP
 
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
+SCHEMA = schema("check")
 MUTANTS = HERE / "native"
 BY_SELF = TOP / "tests/mutants/mcs_by_self.h"
 

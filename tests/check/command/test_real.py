@@ -9,13 +9,14 @@ import subprocess
 import sys
 
 from jsonschema import Draft202012Validator
-
 from overlock_tools.check.campaign import WITH_GAPS
+
 from tests.check.command.conftest import COMMAND, HERE, ONE, Command
+from tests.command import schema
 from tests.conftest import TOP
 from tests.processes import HANG_S, children, read, until
 
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
+SCHEMA = schema("check")
 EVENTS = json.loads((HERE / "trace_events.json").read_text())
 MUTANT = TOP / "tests/mutants/mcs_by_self.h"
 

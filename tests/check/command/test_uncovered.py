@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: MIT
 """What a verdict does not cover: in the last lines, the exit code and the document."""
 
-import json
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-
 from overlock_tools.check.campaign import NOT_EXHAUSTED, WITH_GAPS
+
 from tests.check.command.conftest import ONE, Fake
 from tests.check.command.story import failure
-from tests.conftest import TOP
+from tests.command import schema
 
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
+SCHEMA = schema("check")
 
 
 def lines(reached: list[int], unreached: list[int], **others: Any) -> dict[str, Any]:

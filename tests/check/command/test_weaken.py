@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-
 from overlock_tools.check import weaken
 from overlock_tools.check.job import Subject
 from overlock_tools.check.source import Lines
 from overlock_tools.check.weaken import Argument, Site
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
+
 from tests.check.command.conftest import Fake
 from tests.check.command.story import failure
 from tests.check.command.test_command import SCHEMA
@@ -137,7 +137,7 @@ def test_the_file_of_arguments(tmp_path: Path) -> None:
 def test_arguments_decide_what_is_not_missed(fake: Fake, tmp_path: Path) -> None:
     """In a checkout of its own: its arguments are those of the file there."""
     top = tmp_path / "checkout"
-    for folder in ("src/overlock_tools", "include"):
+    for folder in ("python/overlock_tools", "include"):
         shutil.copytree(Path(weaken.__file__).parents[3] / folder, top / folder)
     (top / "check").mkdir()
     lines = [f"line({n});" for n in range(1, 100)]  # where the stand-in says that orders are
@@ -152,7 +152,7 @@ def test_arguments_decide_what_is_not_missed(fake: Fake, tmp_path: Path) -> None
             for e in entries
         )
     )
-    fake.environment["PYTHONPATH"] = str(top / "src")
+    fake.environment["PYTHONPATH"] = str(top / "python")
     fake.says(caught("ticket.h:88:acquire"), caught("ticket.h:88:release"))
     done = fake("--weaken", "ticket")
     assert done.returncode == 1

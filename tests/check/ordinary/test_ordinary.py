@@ -14,11 +14,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.check.checking import changed
-from tests.command import Done, run_forked
+from tests.command import Done, run_forked, schema
 from tests.conftest import NATIVE, TOP
 
 LOCKS = Path(__file__).parent / "locks"
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
+SCHEMA = schema("check")
 CLIENT = {"client.cpp", "client_waits.cpp"}
 UNORDERED = "not ordered by happens-before"
 

@@ -10,14 +10,14 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from overlock_tools.core.analyze import comparison
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.model.results import Result
+from overlock_tools.core.system.errors import Fail
 
-from overlock_tools.analyze import comparison
-from overlock_tools.model.measures import Cell
-from overlock_tools.model.results import Result
-from overlock_tools.system.errors import Fail
 from tests.command import Overlock
 
-SCHEMA = resources.files("overlock_tools").joinpath("schema/comparison.json").read_text()
+SCHEMA = resources.files("overlock_tools.core").joinpath("schema/comparison.json").read_text()
 ROUNDS = 22
 MACHINE = {"cpu": "Fast 1", "architecture": "x86_64", "cpus_online": 2, "kernel": "6.1"}
 SPEEDS = {"ticket": 1.0, "twa": 1.2, "pthread_mutex": 2.0, "pthread_spin": 1.5}

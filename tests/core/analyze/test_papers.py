@@ -3,11 +3,10 @@
 
 import numpy as np
 import pytest
-
-from overlock_tools.analyze import paper_claims
-from overlock_tools.analyze.paper_claims import Claim, Verdict
-from overlock_tools.model.measures import Cell
-from overlock_tools.model.results import Result
+from overlock_tools.core.analyze import paper_claims
+from overlock_tools.core.analyze.paper_claims import Claim, Verdict
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.model.results import Result
 
 Rates = dict[str, dict[int, float]]
 

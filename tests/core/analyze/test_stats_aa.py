@@ -12,8 +12,8 @@ from pathlib import Path
 import aa
 import pytest
 from aa import Comparison
+from overlock_tools.core.model.stats import Ratio
 
-from overlock_tools.model.stats import Ratio
 from tests.conftest import TOP
 from tests.processes import HANG_S
 

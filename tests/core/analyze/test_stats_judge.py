@@ -3,12 +3,11 @@
 
 import numpy as np
 import pytest
-
-from overlock_tools.analyze import best_peer
-from overlock_tools.analyze.best_peer import Verdict
-from overlock_tools.model import stats
-from overlock_tools.model.measures import Cell
-from overlock_tools.model.results import Result
+from overlock_tools.core.analyze import best_peer
+from overlock_tools.core.analyze.best_peer import Verdict
+from overlock_tools.core.model import stats
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.model.results import Result
 
 PEERS = [f"peer{i}" for i in range(8)]
 NOISE = 0.05

@@ -8,9 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from overlock_tools.analyze import ministat
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.analyze import ministat
+from overlock_tools.core.system.errors import Fail
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.conftest import TOP
 
-PACKAGE = TOP / "src" / "overlock_tools"
+PACKAGE = TOP / "python/overlock_tools"
 TESTS = TOP / "tests/core"
 
 
@@ -335,7 +335,7 @@ def test_without_a_fault_the_same_tests_pass(tmp_path: Path) -> None:
 def test_the_copy_is_what_is_tested(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", "import overlock_tools.model.stats as s; print(s.__file__)"],
+        [sys.executable, "-c", "import overlock_tools.core.model.stats as s; print(s.__file__)"],
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,

@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable
 
 import pytest
-
-from overlock_tools.analyze import qualities, verdict
-from overlock_tools.analyze.derived import View
 from overlock_tools.apps import demo
-from overlock_tools.model.histograms import packed
-from overlock_tools.model.results import GivenUp, Result
-from overlock_tools.render import figures
-from overlock_tools.system import machine
+from overlock_tools.core.analyze import qualities, verdict
+from overlock_tools.core.analyze.derived import View
+from overlock_tools.core.model.histograms import packed
+from overlock_tools.core.model.results import GivenUp, Result
+from overlock_tools.core.render import figures
+from overlock_tools.core.system import machine
+
 from tests.core import planted
 from tests.core.planted import give, result
 

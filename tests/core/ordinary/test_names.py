@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 import pytest
-
-from overlock_tools.ordinary import names
+from overlock_tools.core.ordinary import names
 
 
 @pytest.mark.parametrize(

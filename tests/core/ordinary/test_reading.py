@@ -6,10 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from overlock_tools.ordinary import compiler, table, wrapping
-from overlock_tools.system import native
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.ordinary import compiler, table, wrapping
+from overlock_tools.core.system import native
+from overlock_tools.core.system.errors import Fail
 
 
 def taken(folder: Path, name: str, text: str, of: str = "") -> str:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from overlock_tools.system import files
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system import files
+from overlock_tools.core.system.errors import Fail
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ WRITES = """
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from overlock_tools.system import files
+from overlock_tools.core.system import files
 print("before")
 path = files.chosen(sys.argv[1])
 files.check_writable(path)

@@ -9,9 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-
-from overlock_tools.system.errors import Fail
-from overlock_tools.system.repeated import Input
+from overlock_tools.core.system.errors import Fail
+from overlock_tools.core.system.repeated import Input
 
 TEXT = b"one\ntwo\nthree\n"
 COUNT = [sys.executable, "-c", "import sys; sys.stdout.write(sys.stdin.read())"]

@@ -4,8 +4,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-
-from overlock_tools.trace.format import EVENT, Lock, Thread, Trace
+from overlock_tools.core.trace.format import EVENT, Lock, Thread, Trace
 
 Step = tuple[int, int, int]
 

@@ -4,20 +4,20 @@
 import gzip
 import json
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
+from overlock_tools.core.system.errors import Fail
+from overlock_tools.core.trace import format as traces
+from overlock_tools.core.trace.format import ACQUIRE, EVENT, RELEASE, Site, Trace
 
-from overlock_tools.system.errors import Fail
-from overlock_tools.trace import format as traces
-from overlock_tools.trace.format import ACQUIRE, EVENT, RELEASE, Site, Trace
+from tests.command import schema
 from tests.core.trace.made_up import made_up
 
-SCHEMA = json.loads((resources.files("overlock_tools") / "schema/trace.json").read_text())
+SCHEMA = schema("trace")
 GOOD = made_up([[(ACQUIRE, 0, 5), (RELEASE, 0, 7)], [(ACQUIRE, 1, 1), (RELEASE, 1, 2)]])
 
 

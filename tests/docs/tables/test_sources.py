@@ -9,9 +9,8 @@ from pathlib import Path
 import kept_json
 import pytest
 import table_sources as sources
+from overlock_tools.core.model import defs
 from table_sources import TOP, Table
-
-from overlock_tools.model import defs
 
 TABLES = sources.load().tables
 UNITS = sources.load().units

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import build, deb, paths, source
 from overlock_tools.guest.build import Progress, Terms
-from overlock_tools.system.errors import Fail
+
 from tests.command import Overlock
 from tests.conftest import TOP
 from tests.processes import HANG_S, until
@@ -59,7 +59,7 @@ with ended_in_order():
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(TOP / "src")},
+        env={**os.environ, "PYTHONPATH": str(TOP / "python")},
     )
     assert ours.stdout
     assert ours.stdout.readline() == "begun\n"

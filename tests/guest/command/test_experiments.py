@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-
-from overlock_tools.analyze import paper_claims
-from overlock_tools.analyze.paper_claims import Verdict
+from overlock_tools.core.analyze import paper_claims
+from overlock_tools.core.analyze.paper_claims import Verdict
+from overlock_tools.core.model import histograms
+from overlock_tools.core.model.measures import MEASURES, Cell
+from overlock_tools.core.model.results import Result
 from overlock_tools.guest import instruction_counts, loads, locks
 from overlock_tools.guest.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
 from overlock_tools.guest.experiments.papers import EXPERIMENTS
-from overlock_tools.model import histograms
-from overlock_tools.model.measures import MEASURES, Cell
-from overlock_tools.model.results import Result
+
 from tests.command import Overlock
 
 Fake = Callable[[str], Path]

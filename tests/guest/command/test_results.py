@@ -8,21 +8,20 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-
 from overlock_tools.bench.executor import Impossible
+from overlock_tools.core.model.combine import Answer, together
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.model.results import Result
+from overlock_tools.core.system.errors import Fail
+from overlock_tools.core.trace import format as traces
+from overlock_tools.core.trace.format import ACQUIRE, RELEASE
 from overlock_tools.guest import campaign, executor, loads, locks, results
 from overlock_tools.guest.executor import Died, Rig, Used
 from overlock_tools.guest.loads import Wrong
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Spec
-from overlock_tools.model.combine import Answer, together
-from overlock_tools.model.measures import Cell
-from overlock_tools.model.results import Result
-from overlock_tools.system.errors import Fail
-from overlock_tools.trace import format as traces
-from overlock_tools.trace.format import ACQUIRE, RELEASE
-from tests.command import Overlock
-from tests.conftest import TOP
+
+from tests.command import Overlock, schema
 from tests.core.trace.made_up import Step, made_up
 
 Fake = Callable[[str], Path]
@@ -192,8 +191,7 @@ def test_a_run_is_a_result_that_the_report_shows(
     assert "least against native's most: tas" in done.stdout
     assert "native is: native qspinlock (spin)" in done.stdout
     body = json.loads((tmp_path / "r.json").read_text())
-    schema = json.loads((TOP / "src/overlock_tools/schema/result.json").read_text())
-    jsonschema.validate(body, schema)
+    jsonschema.validate(body, schema("result"))
     assert body["parameters"]["pause"] == "nop"
     assert body["native"]["in_force"]["tas"] == "tas (spin)"
     assert [len(cell["copies"]) for cell in body["cells"]] == [2] * 6
@@ -217,8 +215,7 @@ def test_a_guest_replays_a_trace(
     assert "made up, 2 threads, 1 locks" in done.stdout
     assert "Beside the recording, which waited 0.0% of the time" in done.stdout
     body = json.loads((tmp_path / "r.json").read_text())
-    schema = json.loads((TOP / "src/overlock_tools/schema/result.json").read_text())
-    jsonschema.validate(body, schema)
+    jsonschema.validate(body, schema("result"))
     assert body["kind"] == "guest-replay"
     assert body["parameters"]["trace"] == "t.trace"
     for cell in body["cells"]:

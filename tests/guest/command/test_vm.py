@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import accel, placement, vm
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
-from overlock_tools.system.errors import Fail
+
 from tests.command import COMMAND, Overlock
 from tests.conftest import TOP
 from tests.guest.command.conftest import alive
@@ -146,7 +146,7 @@ def test_guests_end_however_we_end(number: signal.Signals, fake: Fake, tmp_path:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(TOP / "src")},
+        env={**os.environ, "PYTHONPATH": str(TOP / "python")},
     )
     assert ours.stdout
     assert ours.stdout.readline() == "up\n"

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
+from overlock_tools.core.system import errors
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import build, debsource, packages, paths, xen, xen_build
 from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.hosts import HostSetup
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
-from overlock_tools.system import errors
-from overlock_tools.system.errors import Fail
 
 TWO = Placement("balanced", ((0, 1),))
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from statistics import median
 
 from overlock_tools.bench import peers
-from overlock_tools.model import defs
-from overlock_tools.system import native
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.model import defs
+from overlock_tools.core.system import native
+from overlock_tools.core.system.errors import Fail
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[2]

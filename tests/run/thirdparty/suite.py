@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from overlock_tools.core.model import defs
+from overlock_tools.core.system.errors import FAILED, MISSING, Fail, last_line
 from overlock_tools.guest import debsource
 from overlock_tools.guest.packages import Tell
-from overlock_tools.model import defs
-from overlock_tools.system.errors import FAILED, MISSING, Fail, last_line
 
 SUITES = Path(__file__).resolve().parent / "suites.toml"
 BUILD_SECONDS = 900.0

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.sim import papers
 from overlock_tools.sim.paper_measures import MEASURES
 from overlock_tools.sim.papers import Claim, Point, Runs, Verdict
-from overlock_tools.system.errors import Fail
 
 CHECK = {
     "scenario": "one",

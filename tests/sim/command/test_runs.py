@@ -16,14 +16,14 @@ from typing import Any
 
 import jsonschema
 import pytest
-
-from overlock_tools.model import results
+from overlock_tools.core.model import results
 from overlock_tools.sim import scenario
-from tests.conftest import TOP
+
+from tests.command import schema
 from tests.processes import HANG_S, descendants, gone, read, until
 from tests.sim.command.conftest import SCENARIO, Fake, Simulating
 
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/result.json").read_text())
+SCHEMA = schema("result")
 
 
 def test_answers_become_cells(fake: Fake) -> None:
