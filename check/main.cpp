@@ -569,7 +569,8 @@ int main(int argc, char **argv) {
                  "overlock-check"};
 
     app.add_option("--lock", o.lock, "lock from locks.def");
-    app.add_option("--load", o.object, "shared object with a lock, from check/engine/subject_unit.cpp");
+    app.add_option("--load", o.object,
+                   "shared object with a lock, from check/engine/subject_unit.cpp");
     app.add_option("--contexts", o.contexts, "number of contexts")
         ->check(CLI::Range(1, 60))
         ->capture_default_str();
