@@ -12,6 +12,7 @@ from inspect import cleandoc
 from pathlib import Path
 
 import click
+
 from overlock_tools import __version__
 from overlock_tools.cli.main import cli
 

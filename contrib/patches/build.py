@@ -12,9 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from programs import NATIVE, VARIANTS, Program, parser
+
 from overlock_tools.core.system.errors import FAILED, MISSING, Fail
 from overlock_tools.guest import debsource, packages
-from programs import NATIVE, VARIANTS, Program, parser
 
 
 def asked(*words: str) -> str:

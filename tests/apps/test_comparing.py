@@ -5,13 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.apps import comparing
 from overlock_tools.apps.comparing import Verdict
 from overlock_tools.cli import main
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.model.stats import Ratio
 from overlock_tools.core.system.errors import Fail
-
 from tests.core import planted
 
 RATES = {

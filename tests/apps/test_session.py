@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import jsonschema
 import pytest
+
 from overlock_tools.apps import app, catalogue, executor, processes
 from overlock_tools.apps.trial import Trial
 from overlock_tools.cli import main
@@ -21,7 +22,6 @@ from overlock_tools.core.model import results
 from overlock_tools.core.model.combine import Answer
 from overlock_tools.core.model.results import Result
 from overlock_tools.run import interpose, live
-
 from tests.command import schema
 from tests.processes import HANG_S, gone, read, until
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from overlock_tools.chaos import record
 from overlock_tools.chaos.record import Recorded
 from overlock_tools.chaos.settings import Settings
-
 from tests.command import Done, run_forked, schema
 from tests.conftest import NATIVE
 from tests.processes import HANG_S

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+
 from overlock_tools.chaos import rates
 from overlock_tools.chaos.bisect import Bisection, Judge, Sites, runs_for, split
 from overlock_tools.chaos.settings import Length

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlock_tools.bench import header_locks
 from overlock_tools.core.model import defs
-
 from tests.check import checking
 from tests.check.checking import changed, failure
 from tests.conftest import TOP

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.model import defs
 from overlock_tools.core.system.errors import FAILED
-
 from tests.check.claim_cases import Run
 
 # The smallest, one in which somebody waits far from his turn, and two in which a node or a slot is

@@ -12,9 +12,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from overlock_tools.bench import peers
 from overlock_tools.core.model import defs
-
 from tests.command import COMMAND, SHORT, Overlock, schema
 from tests.processes import HANG_S, read_until, until
 

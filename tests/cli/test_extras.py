@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.system.errors import MISSING
 
+from overlock_tools.core.system.errors import MISSING
 from tests.processes import HANG_S
 
 PLAIN = (

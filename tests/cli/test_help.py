@@ -11,12 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
+
 from overlock_tools import __version__
 from overlock_tools.cli import commands
 from overlock_tools.cli.main import cli
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import native
-
 from tests.command import Overlock
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))

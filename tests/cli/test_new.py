@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.bench import header_locks
 from overlock_tools.core.system import native
-
 from tests.command import Overlock
 
 

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.cli import main
 from overlock_tools.core.model import defs
-
 from tests.conftest import TOP
 
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from overlock_tools.check.campaign import WITH_GAPS
 
+from overlock_tools.check.campaign import WITH_GAPS
 from tests.cli.test_bench import HEADER, SOUND
 from tests.command import SHORT
 from tests.conftest import TOP

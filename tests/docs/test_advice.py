@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import advice_tables
 import click
+import pytest
+
+import advice_tables
 import evidence
 import judged
-import pytest
 from evidence import Called, Cell
 from overlock_tools.apps import demo
 from overlock_tools.cli.main import cli
@@ -21,7 +22,6 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.doctor.judging import Rule
 from overlock_tools.doctor.rules import RULES
 from overlock_tools.run import config, tuning
-
 from tests.conftest import TOP
 from tests.docs.recommending import MUTEX, Recommended, quoted, recommended
 

@@ -4,16 +4,16 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import diagrams
 import docs_tables as docs
 import guest_measured
-import pytest
 import tree_diagram
 from overlock_tools.cli import commands
 from overlock_tools.core.model import defs
 from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.model.results import Result
-
 from tests.conftest import TOP
 
 PAGES = sorted(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The drawing of a hand-over of each lock, as the checker plays it."""
 
+import pytest
+
 import handover_picture as picture
 import handover_story as story
-import pytest
 from overlock_tools.core.model import defs
 
 LOCKS = defs.load().locks

@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import openmp
 import pytest
+
+import openmp
 from overlock_tools.core.system.errors import Fail
 
 

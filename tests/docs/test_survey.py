@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+
 import survey
 from overlock_tools.apps.catalogue import APPS
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.system.errors import Fail
-
 from tests.conftest import TOP
 from tests.core import planted
 

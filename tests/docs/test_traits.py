@@ -2,9 +2,9 @@
 """What locks.def says that a lock needs is what its text calls."""
 
 import pytest
+
 from overlock_tools.core.model import defs
 from overlock_tools.core.model.traits import LABELS, NEEDS
-
 from tests.docs.lock_text import header, needed, needs
 
 LOCKS = list(defs.load().locks.values())

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import openmp
 import pytest
+
+import openmp
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.doctor import Report
-
 from tests.doctor.recorded import NAMES, Machine, machine
 
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from rich.console import Console
+
 from overlock_tools import doctor
 from overlock_tools.core.system import cgroups, native
 from overlock_tools.core.system.kernel_files import Tree, Unknown
 from overlock_tools.doctor import Report, probe
 from overlock_tools.doctor.show import show
-from rich.console import Console
-
 from tests.command import Done, Overlock, schema
 from tests.conftest import TOP
 from tests.doctor.conftest import running

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.system import cgroups
 from overlock_tools.core.system import machine as here
 from overlock_tools.core.system.kernel_files import Tree
 from overlock_tools.doctor import GROUPS, OF_A_PROCESS, Report
 from overlock_tools.doctor.fact import FACTS, Known
-
 from tests.conftest import TOP
 from tests.doctor.recorded import NAMES, Machine, machine
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 import pytest
+
 from overlock_tools.cli.main import cli
 from overlock_tools.core.model import defs
 from overlock_tools.doctor import Report
 from overlock_tools.doctor.fact import Fact, Found, Known
 from overlock_tools.doctor.judging import Answer, Rule, Scope, Values
 from overlock_tools.doctor.rules import RULES, judge
-
 from tests.doctor.recorded import NAMES, Machine
 
 Machines = dict[str, tuple[Machine, Report]]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.faults.conftest import WHOLE, Denial, Deny, Ended
 
 each_whole = pytest.mark.parametrize("denial", WHOLE, ids=str)

@@ -11,7 +11,6 @@ with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.core.trace import compare, plan
     from overlock_tools.guest import loads, slices
     from overlock_tools.guest.replaying import Replay
-
     from tests.core.trace.made_up import made_up
     from tests.fuzz.hostile import decoded, fuzz, is_plain
 

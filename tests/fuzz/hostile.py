@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import atheris
+
 from overlock_tools.core.system.errors import Fail
 
 # What a careless or hostile writer puts in place of something.

@@ -11,7 +11,6 @@ import atheris
 with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.core.model import defs
     from overlock_tools.run import live
-
     from tests.fuzz.hostile import fuzz
 
 FOLDER = Path(tempfile.mkdtemp(prefix="overlock-fuzz-"))

@@ -6,7 +6,6 @@ import atheris
 with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.core.system import reading
     from overlock_tools.guest.qmp import threads_of
-
     from tests.fuzz.hostile import decoded, fuzz
 
 

@@ -14,7 +14,6 @@ with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.core.system import symbols
     from overlock_tools.core.trace import format as traces
     from overlock_tools.core.trace import raw
-
     from tests.fuzz.hostile import fuzz
 
 FOLDER = Path(tempfile.mkdtemp(prefix="overlock-fuzz-"))

@@ -8,7 +8,6 @@ import atheris
 with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.core.system import symbols
     from overlock_tools.run import live, stacks
-
     from tests.fuzz.hostile import decoded, fuzz, is_plain
 
 

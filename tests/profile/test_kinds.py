@@ -5,12 +5,12 @@ import json
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.system import reading
 from overlock_tools.core.system.symbols import Call
 from overlock_tools.profile import functions, kinds, placing
 from overlock_tools.profile.kinds import Step, Use
 from overlock_tools.profile.seen import Lock
-
 from tests.profile.test_report import lock
 
 # As llvm-symbolizer writes them, of rustc 1.95, g++ 12, clang 14, Zig 0.13.

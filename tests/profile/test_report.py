@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.system import symbols
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.symbols import Call

@@ -9,9 +9,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from overlock_tools.profile import causes
 from overlock_tools.profile.report import FORMAT, MOST, STACKS
-
 from tests.command import schema
 from tests.profile.test_command import profile
 from tests.profile.test_report import cause, frames_of, report_of

@@ -2,6 +2,7 @@
 """Loops that only wait, told from others by their machine code, and the word that they wait for."""
 
 import pytest
+
 from overlock_tools.core.system.reading import Count
 from overlock_tools.profile import spins
 from overlock_tools.profile.seen import Sample, Suspect

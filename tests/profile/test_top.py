@@ -5,11 +5,11 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.profile import top
 from overlock_tools.profile.kinds import FUTEX_LOCK_PI
-from rich.console import Console
-
 from tests.profile.test_report import ADDRESS, MS, lock, made, report_of
 
 OTHER = ADDRESS + 64

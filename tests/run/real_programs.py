@@ -12,13 +12,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
 from overlock_tools.bench import programs
 from overlock_tools.bench.programs import NATIVE, Pbzip2, Program, Runs, Sysbench
 from overlock_tools.core.model import defs, stats
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.system import files, machine
-from rich.console import Console
-from rich.table import Table
 
 PATIENCE_S = 120.0
 

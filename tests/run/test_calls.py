@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.conftest import TOP
 from tests.run.conftest import Compile, environment, on_terminal
 

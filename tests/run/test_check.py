@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.conftest import TOP
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import LOCKS, Compile, environment, output, overlock, run

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.command import schema
 from tests.conftest import TOP
 from tests.processes import HANG_S

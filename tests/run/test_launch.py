@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from overlock_tools import __version__
 from overlock_tools.core.model import defs
 from overlock_tools.core.model.defs import Tunable
 from overlock_tools.core.system import native
 from overlock_tools.run.interpose import ADAPTIVE, OPENMP
-
 from tests.conftest import TOP
 from tests.processes import HANG_S
 from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment

@@ -6,8 +6,8 @@ import re
 import subprocess
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.conftest import TOP
 
 HEADER = TOP / "run/least_glibc.h"

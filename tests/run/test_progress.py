@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.processes import HANG_S
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment, on_terminal, run

@@ -11,9 +11,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from overlock_tools.core.system import native, symbols
 from overlock_tools.run import profiling, stacks
-
 from tests.command import schema
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import Compile, environment, overlock, run

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.model import advice as recommended
 from overlock_tools.run import config, trying, tuning
-
 from tests.command import COMMAND, Overlock
 from tests.processes import HANG_S
 

@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.run.conftest import Compile, environment, output, run
 from tests.run.terminals import MODES, PAUSED, TAKES, on
 

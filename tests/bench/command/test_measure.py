@@ -15,6 +15,8 @@ from typing import Any, cast
 
 import jsonschema
 import pytest
+from rich.console import Console
+
 from overlock_tools.bench import campaign, machine_queue, rounds, subjects
 from overlock_tools.bench.rounds import Job, Watching
 from overlock_tools.bench.server import Server
@@ -25,8 +27,6 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.core.model.workloads import Workload
 from overlock_tools.core.system import machine
 from overlock_tools.core.system.errors import Fail
-from rich.console import Console
-
 from tests.bench.command.fake_bench import answer
 from tests.bench.command.test_plan import SCHEMA, World
 from tests.command import COMMAND

@@ -17,12 +17,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from overlock_tools.bench import rounds, server, throw_mutexes
 from overlock_tools.cli import main
 from overlock_tools.core.analyze import throw_count
 from overlock_tools.core.model import paper_settings, plan, results
 from overlock_tools.core.system import files
-
 from tests.bench.command.fake_bench import WORKLOADS
 from tests.command import COMMAND, Done, schema
 from tests.processes import HANG_S, until

@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from overlock_tools.bench import sweep
 from overlock_tools.bench.bench import Asked
 from overlock_tools.cli import main
@@ -21,7 +22,6 @@ from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.model.sweep import Sweep
 from overlock_tools.core.render import sweep_plot
-
 from tests.command import COMMAND, SHORT, Overlock, schema
 from tests.core import planted
 from tests.processes import HANG_S

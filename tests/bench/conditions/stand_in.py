@@ -20,9 +20,9 @@ import time
 from typing import Any
 
 import click
+
 from overlock_tools.bench import conditions
 from overlock_tools.core.system.errors import INTERRUPTED, Fail, say
-
 from tests.bench.conditions import faults
 
 SETATTR = {"x86_64": 314, "aarch64": 274}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.bench.conditions import cgroup
 from overlock_tools.core.system.errors import Fail
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.bench.conditions import SCENARIOS, Proofs, words
 from overlock_tools.bench.conditions.base import Proof, deferred, ended_in_order
 from overlock_tools.core.system.errors import Fail
-
 from tests.bench.conditions.conftest import Proofs as Found
 from tests.bench.conditions.conftest import Start, hogs_of
 from tests.processes import children, read, until

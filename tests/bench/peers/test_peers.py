@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.bench import peers, server
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import native
 from overlock_tools.core.system.kernel_files import Tree
-
 from tests.bench.peers.table import Entry, Made, elsewhere, entries, in_another_thread
 from tests.conftest import TOP
 from tests.processes import HANG_S, read, until

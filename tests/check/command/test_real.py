@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 from jsonschema import Draft202012Validator
-from overlock_tools.check.campaign import WITH_GAPS
 
+from overlock_tools.check.campaign import WITH_GAPS
 from tests.check.command.conftest import COMMAND, HERE, ONE, Command
 from tests.command import schema
 from tests.conftest import TOP

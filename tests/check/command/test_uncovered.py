@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from overlock_tools.check.campaign import NOT_EXHAUSTED, WITH_GAPS
 
+from overlock_tools.check.campaign import NOT_EXHAUSTED, WITH_GAPS
 from tests.check.command.conftest import ONE, Fake
 from tests.check.command.story import failure
 from tests.command import schema

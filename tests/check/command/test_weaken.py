@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+
 from overlock_tools.check import weaken
 from overlock_tools.check.job import Subject
 from overlock_tools.check.source import Lines
 from overlock_tools.check.weaken import Argument, Site
 from overlock_tools.core.system.errors import Fail
-
 from tests.check.command.conftest import Fake
 from tests.check.command.story import failure
 from tests.check.command.test_command import SCHEMA

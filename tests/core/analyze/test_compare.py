@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+
 from overlock_tools.core.analyze import comparison
 from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.system.errors import Fail
-
 from tests.command import Overlock
 
 SCHEMA = resources.files("overlock_tools.core").joinpath("schema/comparison.json").read_text()

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+
 from overlock_tools.core.analyze import paper_claims
 from overlock_tools.core.analyze.paper_claims import Claim, Verdict
 from overlock_tools.core.model.measures import Cell

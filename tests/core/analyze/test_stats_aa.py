@@ -9,11 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import aa
 import pytest
+
+import aa
 from aa import Comparison
 from overlock_tools.core.model.stats import Ratio
-
 from tests.conftest import TOP
 from tests.processes import HANG_S
 

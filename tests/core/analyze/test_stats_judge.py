@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+
 from overlock_tools.core.analyze import best_peer
 from overlock_tools.core.analyze.best_peer import Verdict
 from overlock_tools.core.model import stats

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.analyze import ministat
 from overlock_tools.core.system.errors import Fail
 

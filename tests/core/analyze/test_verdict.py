@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+
 from overlock_tools.apps import demo
 from overlock_tools.core.analyze import qualities, verdict
 from overlock_tools.core.analyze.derived import View
@@ -16,7 +17,6 @@ from overlock_tools.core.model.histograms import packed
 from overlock_tools.core.model.results import GivenUp, Result
 from overlock_tools.core.render import figures
 from overlock_tools.core.system import machine
-
 from tests.core import planted
 from tests.core.planted import give, result
 

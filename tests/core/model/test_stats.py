@@ -5,6 +5,7 @@ from math import comb, log
 
 import numpy as np
 import pytest
+
 from overlock_tools.core.model import stats
 
 ROUNDS = 22  # as `overlock bench` has them by default

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 import pytest
+
 from overlock_tools.core.ordinary import names
 
 

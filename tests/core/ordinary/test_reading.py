@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.ordinary import compiler, table, wrapping
 from overlock_tools.core.system import native
 from overlock_tools.core.system.errors import Fail

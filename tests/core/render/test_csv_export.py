@@ -6,10 +6,10 @@ import io
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.model.measures import MEASURES
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.render import csv_export
-
 from tests.command import Overlock
 from tests.core.analyze.test_compare import ROUNDS, SPEEDS, measured
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+
 from overlock_tools.core.analyze import paper_claims, verdict
 from overlock_tools.core.analyze.derived import View
 from overlock_tools.core.model import quantities, results
 from overlock_tools.core.model.results import GivenUp, Result
 from overlock_tools.core.render import canvas, figures, heat, lines, plots, report, tables
-
 from tests.command import Overlock
 from tests.core import planted
 from tests.processes import HANG_S

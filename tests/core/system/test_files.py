@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import Fail
 

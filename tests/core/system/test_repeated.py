@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.repeated import Input
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system import symbols
 
 ID = "0123456789abcdef0123456789abcdef01234567"

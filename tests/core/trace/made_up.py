@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+
 from overlock_tools.core.trace.format import EVENT, Lock, Thread, Trace
 
 Step = tuple[int, int, int]

@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import ACQUIRE, EVENT, RELEASE, Site, Trace
-
 from tests.command import schema
 from tests.core.trace.made_up import made_up
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.trace import compare, mix, plan
 from overlock_tools.core.trace.format import ACQUIRE, FAIL, READ, RELEASE, WAIT, Trace
-
 from tests.core.trace.made_up import Step, made_up
 
 

@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.model import defs
 
+from overlock_tools.core.model import defs
 from tests.conftest import TOP
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import simulated_papers
 from overlock_tools.core.system import native
 from overlock_tools.sim import grid, grid_campaign, resolve, runner, scenario
 from simulated_grid import known as known_grid
-
 from tests.check import claims_page
 from tests.check.checking import ids, last_word, options
 from tests.check.claim_cases import Run, all_runs

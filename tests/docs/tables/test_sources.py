@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import kept_json
 import pytest
+
+import kept_json
 import table_sources as sources
 from overlock_tools.core.model import defs
 from table_sources import TOP, Table

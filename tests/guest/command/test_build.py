@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import build, deb, paths, source
 from overlock_tools.guest.build import Progress, Terms
-
 from tests.command import Overlock
 from tests.conftest import TOP
 from tests.processes import HANG_S, until

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.analyze import paper_claims
 from overlock_tools.core.analyze.paper_claims import Verdict
 from overlock_tools.core.model import histograms
@@ -14,7 +15,6 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.guest import instruction_counts, loads, locks
 from overlock_tools.guest.experiments.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
 from overlock_tools.guest.experiments.papers import EXPERIMENTS
-
 from tests.command import Overlock
 
 Fake = Callable[[str], Path]

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.bench import kernbench
 from overlock_tools.core.model.combine import Answer, together
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import initramfs, loads, packages, paths, programs
 from overlock_tools.guest.executor import Used
 from overlock_tools.guest.loads import Counters, Wrong
-
 from tests.command import Overlock
 from tests.conftest import TOP
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import campaign
-
 from tests.command import COMMAND, Overlock
 from tests.guest.command.conftest import alive
 from tests.processes import HANG_S, until

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import hypervisor, locks, nested, paths, vm
 from overlock_tools.guest.nested import Nest
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
-
 from tests.command import Overlock
 from tests.conftest import TOP
 from tests.guest.command.conftest import alive

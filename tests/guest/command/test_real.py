@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import ACQUIRE, RELEASE
 from overlock_tools.guest import paths
-
 from tests.command import Overlock
 from tests.core.trace.made_up import Step, made_up
 

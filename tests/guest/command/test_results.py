@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+
 from overlock_tools.bench.executor import Impossible
 from overlock_tools.core.model.combine import Answer, together
 from overlock_tools.core.model.measures import Cell
@@ -20,7 +21,6 @@ from overlock_tools.guest.executor import Died, Rig, Used
 from overlock_tools.guest.loads import Wrong
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Spec
-
 from tests.command import Overlock, schema
 from tests.core.trace.made_up import Step, made_up
 

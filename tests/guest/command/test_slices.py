@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import slices, vm
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
-
 from tests.command import Overlock
 from tests.guest.command.conftest import alive
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system import errors
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import build, debsource, packages, paths, xen, xen_build

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+
 from overlock_tools.core.model import defs
 from overlock_tools.guest import initramfs
 from overlock_tools.guest.channel import Ended
 from overlock_tools.guest.qmp import Monitor
 from overlock_tools.guest.vm import NO_TIMER_CHECK
-
 from tests.conftest import BUILD, TOP
 
 FOLDER = BUILD / "kernel"

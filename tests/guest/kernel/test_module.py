@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.model import defs
 
+from overlock_tools.core.model import defs
 from tests.conftest import TOP
 from tests.guest.kernel.conftest import Build, mutant
 

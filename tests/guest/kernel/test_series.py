@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.model import defs
 
+from overlock_tools.core.model import defs
 from tests.conftest import TOP
 
 SERIES = TOP / "guest/series"

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.lab.agents import service, test_monitord
 from tests.lab.agents.service import Service, serving
 from tests.lab.agents.test_monitord import STRANGER, by

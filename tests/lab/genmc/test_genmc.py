@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.check import genmc
 from overlock_tools.core.model import defs
-
 from tests.conftest import TOP
 from tests.processes import HANG_S
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.lab.sched import run as scx_run
-
 from tests.conftest import BUILD
 
 SECONDS = 300.0

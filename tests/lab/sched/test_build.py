@@ -5,6 +5,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.lab.sched import build, programs, run
 

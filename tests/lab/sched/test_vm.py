@@ -5,8 +5,8 @@ import json
 import os
 
 import pytest
-from overlock_tools.lab.sched import run as scx_run
 
+from overlock_tools.lab.sched import run as scx_run
 from tests.conftest import BUILD
 
 SECONDS = 1800.0

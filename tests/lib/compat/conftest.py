@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import debsource
-
 from tests.conftest import BUILD
 from tests.lib.install.conftest import defs, installed
 

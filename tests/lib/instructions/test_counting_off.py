@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import native
-
 from tests.conftest import TOP
 
 CALL = re.compile(r"\bol_count(?:_at|_poll)?\(")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.model import defs
 
+from overlock_tools.core.model import defs
 from tests.lib.instructions import run
 
 

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from overlock_tools.core.system import native
 
+from overlock_tools.core.system import native
 from tests.lib.paths import rules
 from tests.lib.paths.graph import Graph, output, read
 from tests.run.conformance.test_mutants import Mutant, build

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from overlock_tools.core.trace import plan
 
+from overlock_tools.core.trace import plan
 from tests.conftest import TOP
 
 ROWS = [

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.bench.replaying import plan_file
 from overlock_tools.core.trace import compare, plan, raw
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import ACQUIRE, FAIL, READ, RELEASE, WAIT, Trace
-
 from tests.conftest import NATIVE, TOP
 from tests.core.trace.made_up import made_up
 from tests.processes import HANG_S

@@ -21,15 +21,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
 from overlock_tools.bench import header_locks, machine_queue
 from overlock_tools.bench.programs import NATIVE
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import files, machine
 from overlock_tools.core.system.errors import INTERRUPTED, Fail, say
 from overlock_tools.core.system.terminal import console
-from rich.console import Console
-from rich.table import Table
-
 from tests.conftest import TOP
 from tests.run.thirdparty import judging, running
 from tests.run.thirdparty.judging import Program

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.sim import explain, resolve, scenario, svg, telling
 from overlock_tools.sim import trace as traces_of
 from overlock_tools.sim.trace import Trace
-
 from tests.conftest import TOP
 from tests.sim.command.traces import US, answer, story, vm
 from tests.sim.command.witness import Witness

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.sim import comparison, grid, grid_campaign, grid_map, resolve, scenario
 from overlock_tools.sim.grid import Grid
-
 from tests.sim.command.conftest import Fake
 
 AXES = """\

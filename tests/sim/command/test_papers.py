@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.sim import papers
 from overlock_tools.sim.paper_measures import MEASURES

@@ -16,9 +16,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from overlock_tools.core.model import results
 from overlock_tools.sim import scenario
-
 from tests.command import schema
 from tests.processes import HANG_S, descendants, gone, read, until
 from tests.sim.command.conftest import SCENARIO, Fake, Simulating

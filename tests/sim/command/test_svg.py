@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.sim import svg
 from overlock_tools.sim.trace import Trace
-
 from tests.sim.command.test_explain import CASES
 from tests.sim.command.traces import US, story
 
