@@ -71,7 +71,7 @@ def compile_subject(header: Path, folder: Path) -> Path:
         raise Fail("checking a lock from a header needs a C++ compiler; install g++", MISSING)
     unit, include = native.subject_unit(), native.include()
     options = [
-        *("-std=c++20", "-DOL_PORT_SIM", f"-I{unit.parent.parent}", f"-I{include}"),
+        *("-std=c++20", "-DOL_PORT_SIM", f"-I{unit.parents[2]}", f"-I{include}"),
         f"-DOL_SUBJECT={lock_id(header)}",
         *("-g", *TRACED),
         *(() if "clang" in Path(compiler).resolve().name else UNMERGED),

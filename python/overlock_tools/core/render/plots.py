@@ -123,6 +123,7 @@ def svg(figure: Figure, title: str) -> str:
     text = re.sub(r' id="s:([^"]*)"', r' class="s" data-s="\1"', text)
     text = re.sub(r' id="[a-zA-Z]+[a-zA-Z0-9]*_\d+"', "", text)
     text = re.sub(r" font-family: [^;\"]*;?|font: ([^;\"]*?) '[^\"]*?(?=[;\"])", r"", text)
+    text = re.sub(r"\s*\n\s*", " ", re.sub(r">\s+<", "><", text)).strip()
     head, rest = text.split(">", 1)
     return f'{head} role="img" aria-label="{escape(title)}">{rest}'
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from overlock_tools.core.system.errors import MISSING, Fail
 
 CHECKER_NEEDS = "libboost-context-dev, libcli11-dev and nlohmann-json3-dev"
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 BPF_NEEDS = "clang, bpftool and libbpf-dev, then `make build`"
 SCHED_NEEDS = (
     "clang 16, bpftool and libbpf-dev 1.5 or later, then `make build`; or try it in a guest: "
