@@ -80,7 +80,7 @@ suite(kernel-series LONG SECONDS 3600
 	NEEDS guest
 	COMMAND "pytest tests/guest/kernel/test_kernel.py")
 
-suite(monitor SECONDS 100
+suite(agents SECONDS 100
 	WHAT "readers of the slice page, including mutants that trust wrong data; overlock-hostd: slices, refused files, reused thread ids; a QEMU that sends without end; overlock-monitord: what programs learn, abuse, and services with a fault"
 	PATHS lab/hostd lab/monitord lab/slices profile/agent include/overlock lib/slices.c lib/knowledge.c python/overlock_tools/core/system/monitord.py packaging/overlock-monitord.service python/overlock_tools/lab/hostd.py tests/lab/agents
 	NEEDS bpf clang
@@ -132,12 +132,6 @@ suite(compilers LONG SECONDS 2400 PARTS 20
 	NEEDS compilers
 	BUILD all
 	COMMAND "tests/lib/compilers/run && tests/lib/compilers/debian13 tests/lib/compilers/run \$BUILD/native")
-
-suite(sim SECONDS 130
-	WHAT "every lock under 32 000 seeded adversaries, 36 contexts at once, long preemptions, the papers' illustrations"
-	PATHS include/overlock check tests/check/engine
-	BUILD all sim-scripts sim-nap
-	COMMAND "tests/check/engine/run")
 
 suite(check-command SECONDS 500
 	WHAT "overlock check: messages, exit codes, Ctrl-C, cache, chart widths, timelines, weakening; end to end with the checker; locks in C that GCC instruments, on futexes, plain variables and stacks: every fault is named; what a file brings and replaces; ordinary locks in C, C++ and Rust as they are: which functions are taken, each planted mistake at its line, errors, wrappers; measured natively; loops that count their turns, and loops without end: a fault behind a loop is found, what was not explored is told; what is made of any lock, in the model checker: condition variables lose no wake-up, also beside deadlines, and the last waiter may free one; lock_or_fail notices each circle of waits and nothing else; the lock of examples/; mutants"
@@ -203,19 +197,19 @@ suite(site SECONDS 120
 	BUILD all
 	COMMAND "pytest tests/docs/commands tests/docs/site")
 
-suite(sim-coverage ALONE SECONDS 120
-	WHAT "the seeded walks take every branch of every lock header both ways; no source line that overlock check reports as not reached has a count of gcov's; mutants of the engine's contexts and of transactions are caught"
+suite(engine ALONE SECONDS 250
+	WHAT "every lock under 32 000 seeded adversaries, 36 contexts at once, long preemptions, the papers' illustrations; these walks take every branch of every lock header both ways; no source line that overlock check reports as not reached has a count of gcov's; mutants of the engine's contexts and of transactions are caught"
 	PATHS include check python/overlock_tools/check tests/check/engine
 	BUILD all tests/check/engine/all
-	COMMAND "pytest -s tests/check/engine")
+	COMMAND "tests/check/engine/walks && pytest -s tests/check/engine")
 
-suite(simulator SECONDS 270
+suite(sim SECONDS 270
 	WHAT "the simulator: events, cache lines, schedulers, whole runs; mutants of each; overlock sim: scenarios and their errors, runs in every ending, Ctrl-C here and on a cluster, timelines and explanations against a second reading of the events, calibration, validation; mutants"
 	PATHS include check/engine sim bench/workload tests/sim/native python/overlock_tools/sim python/overlock_tools/cli python/overlock_tools/core/schema tests/sim/command
 	BUILD all simulator-tests simulator-mutants
 	COMMAND "pytest -rs tests/sim/native --ignore tests/sim/native/builds tests/sim/command")
 
-suite(simulator-builds LONG SECONDS 600 PARTS 5
+suite(sim-builds LONG SECONDS 600 PARTS 5
 	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others"
 	BUILD overlock-sim
 	COMMAND "pytest tests/sim/native/builds")
