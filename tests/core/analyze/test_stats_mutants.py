@@ -305,7 +305,7 @@ def copied(folder: Path) -> Path:
 
 def result_of(mutant: Mutant, folder: Path) -> str:
     """Empty if the test noticed."""
-    file = copied(folder) / "overlock_tools" / f"{mutant.module.replace('.', '/')}.py"
+    file = copied(folder) / "overlock_tools/core" / f"{mutant.module.replace('.', '/')}.py"
     text = file.read_text()
     if text.count(mutant.right) != 1:
         return f"{mutant.what}: {mutant.right!r} stands {text.count(mutant.right)} times"
