@@ -169,7 +169,7 @@ suite(check-heavy LONG ALONE SECONDS 14400 PARTS 48
 	COMMAND "tests/check/exhaust --heavy")
 
 suite(check-proofs SECONDS 190
-	WHAT "ticket locks and overlock for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models; the client emitted for another checker compiles alone and runs natively, for every lock"
+	WHAT "ticket locks and rota for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models; the client emitted for another checker compiles alone and runs natively, for every lock"
 	PATHS check engine tests/proofs include/overlock src/overlock_tools/check tests/genmc
 	NEEDS clang
 	BUILD all

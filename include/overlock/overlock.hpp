@@ -234,7 +234,7 @@ template <class Traits> class OL_CAPABILITY lock_of
 #undef OL_TRAITS_read
 
 /* For those who do not want to choose a lock. */
-using mutex = overlock;
+using mutex = rota;
 
 /*
  * std::condition_variable_any without its mutex and its allocation, and without a crowd on notify_all(): see

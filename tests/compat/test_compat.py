@@ -39,7 +39,7 @@ class Header:
 
 UNFAIR = {"tas", "ttas", "tas_yield", "paced", "dec", "byte", "preemptable_ticket"}
 SHARED = UNFAIR | {"ticket", "ticket_backoff", "i_spin", "i_spin_pv"}
-PARKED = {"pv_byte", "pv_ticket", "oticket", "pv_preemptable_ticket", "warned", "overlock"}
+PARKED = {"pv_byte", "pv_ticket", "oticket", "pv_preemptable_ticket", "warned", "rota"}
 OF_4_BYTES = {"twa", "qspin", "pv_qspin", "unfair_qspin", "owner_qspin"}
 HEADERS = {
     header.name: header

@@ -3,7 +3,7 @@
 #include "support.hpp"
 
 #include <overlock/lock/anderson.h>
-#include <overlock/lock/overlock.h>
+#include <overlock/lock/rota.h>
 
 #include <csignal>
 #include <list>
@@ -119,12 +119,12 @@ TEST_P(Fifo, GrantsInOrder) {
 
 // As a child of fork() may find it: whoever claimed the lock is not there.
 TEST(Overlock, TakesOverAClaimThatLeavesTheLockFree) {
-    ol_overlock_t claimed = {OL_OVL_CLAIMED};
+    ol_rota_t claimed = {OL_ROTA_CLAIMED};
 
-    ol_overlock_lock(&claimed);
-    EXPECT_FALSE(ol_overlock_trylock(&claimed));
-    ol_overlock_unlock(&claimed);
-    EXPECT_FALSE(ol_overlock_is_locked(&claimed));
+    ol_rota_lock(&claimed);
+    EXPECT_FALSE(ol_rota_trylock(&claimed));
+    ol_rota_unlock(&claimed);
+    EXPECT_FALSE(ol_rota_is_locked(&claimed));
 }
 
 TEST(Anderson, GrantsInOrderToMoreWaitersThanItHasSlots) {
