@@ -36,6 +36,8 @@ TOP = Path(__file__).resolve().parent.parent
 LIST = TOP / "docs/measured/tables.toml"
 KEPT = TOP / "docs/measured/tables.json"
 LOCKS = "include/overlock/lock"
+LOCK_LIST = "include/overlock/locks.def"
+LOCK = re.compile(r"^OL_LOCK\((\w+),", re.MULTILINE)
 ALL = "all"
 DIGITS = 12  # of a hash
 FEW = 8  # locks that are named; of more, the number
@@ -164,8 +166,8 @@ def _of_lock(top: Path, lock: str) -> list[Path]:
 def hashes(top: Path) -> dict[str, str]:
     """Of every unit and lock, as they are below that folder."""
     found = {name: _hashed(top, files(top, unit)) for name, unit in load().units.items()}
-    for path in sorted((top / LOCKS).glob("*.h")):
-        found[path.stem] = _hashed(top, _of_lock(top, path.stem))
+    for lock in sorted(LOCK.findall((top / LOCK_LIST).read_text())):
+        found[lock] = _hashed(top, _of_lock(top, lock))
     return found
 
 
