@@ -51,7 +51,15 @@ const char *use_{name}{parameters}
 """
 
 
-FLAGS = ["-Wall", "-Wextra", "-Werror", "-O2", f"-I{TOP}/include", f"-I{TOP}/bench/workload", f"-I{TOP}"]
+FLAGS = [
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-O2",
+    f"-I{TOP}/include",
+    f"-I{TOP}/bench/workload",
+    f"-I{TOP}",
+]
 WORLDS = {
     "user, C": ["gcc", "-x", "c", "-std=c11", "-pedantic-errors"],
     "user, C++": ["g++", "-x", "c++", "-std=c++20", "-pedantic-errors"],
