@@ -343,12 +343,16 @@ def _check_ranges(result: Result) -> None:
 
 
 def from_file(path: Path) -> Result:
+    return from_text(files.read_text(path), str(path))
+
+
+def from_text(text: str, where: str) -> Result:
     try:
-        return _checked(reading.parsed(files.read_text(path)))
+        return _checked(reading.parsed(text))
     except (ValueError, ArithmeticError) as error:
         reason = str(error).splitlines()[0]
         raise Fail(
-            f"{path} is not a result of overlock bench ({reason}); create one with "
+            f"{where} is not a result of overlock bench ({reason}); create one with "
             "`overlock bench sections --json FILE`"
         ) from error
 

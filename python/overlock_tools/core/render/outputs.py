@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from overlock_tools.core.model import results
+from overlock_tools.core.model import collected, results
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.render import csv_export
 from overlock_tools.core.system import files
@@ -41,26 +41,27 @@ def write(inputs: Iterable[Path], at: int | None, wanted: Mapping[str, Path]) ->
 
 
 def _read(inputs: Iterable[Path], at: int | None) -> list[Result]:
-    found = [path for given in inputs for path in _results(given)]
-    read = [results.from_file(path) for path in found]
-    for path, result in zip(found, read, strict=True):
+    found = [(path, result) for given in inputs for path, result in _results(given)]
+    for path, result in found:
         if not result.cells:
             raise Fail(f"{path} has no complete cell; measure longer")
         if at and at not in result.threads:
             known = ", ".join(map(str, result.threads))
             raise Fail(f"--at {at}: {path} has results for {known} threads; choose one of these")
-    return read
+    return [result for _, result in found]
 
 
-def _results(given: Path) -> list[Path]:
+def _results(given: Path) -> list[tuple[Path, Result]]:
+    if collected.is_archive(given):
+        return [(given, result) for result in collected.read(given).results()]
     if not given.is_dir():
-        return [given]
+        return [(given, results.from_file(given))]
     found = sorted(given.glob("*.json"))
     if not found:
         raise Fail(
             f"{given} contains no results; create them with `overlock bench matrix -o {given}`"
         )
-    return found
+    return [(path, results.from_file(path)) for path in found]
 
 
 def _for_all(path: Path) -> bool:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""overlock collect: this machine measured within a time, in one file to take away."""

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One archive that measures a machine without network, compiler or Python: docs/collect.md.
+
+    tools/bundle.py [FILE]    default: build/overlock-bundle-MACHINE.tar.xz
+
+It has the programs of build/native, the package, what the package depends on as this .venv has it,
+this Python, and of shared libraries all but glibc. So it runs where glibc is no older than here.
+"""
+
+import ast
+import importlib.metadata as metadata
+import io
+import lzma
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+NAME = "overlock-bundle"
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+# Of the standard library, what nobody here imports.
+LEFT_OUT = {
+    *("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"),
+    *("site-packages", "dist-packages", "__pycache__", "distutils", "venv", "unittest"),
+}
+# Of numpy, what only builds and types need.
+UNUSED = re.compile(r"numpy/(f2py|_core/(include|lib)|distutils|testing)/|/tests?/|\.pyi$|\.a$|\.lib$")
+LIBC = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|util|resolv|anl)\.so)")
+NATIVE = ("overlock*", "liboverlock*.so*", "defs.json")
+NOT_NATIVE = ("overlock-sched-load", "overlock-litmus", "overlock-defs")
+MOST_MB = 40
+
+LAUNCHER = f"""#!/bin/sh
+# The overlock command of this bundle.
+here=$(dirname "$(readlink -f "$0")")/..
+export PYTHONHOME="$here/python" PYTHONPATH="$here/site" OVERLOCK_NATIVE="$here/native"
+export LD_LIBRARY_PATH="$here/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+export PYTHONDONTWRITEBYTECODE=1
+exec "$here/python/bin/{PYTHON}" -m overlock_tools "$@"
+"""
+MEASURE = """#!/bin/sh
+# Measures this machine: `measure --help`. The result is a file in the present folder.
+exec "$(dirname "$(readlink -f "$0")")/bin/overlock" collect "$@"
+"""
+
+
+def fail(message: str) -> None:
+    sys.exit(f"bundle.py: {message}")
+
+
+def dependencies() -> list[metadata.Distribution]:
+    """Of the plain command, extras left out, and what these need."""
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    waiting, found = list(project["dependencies"]), dict[str, metadata.Distribution]()
+    while waiting:
+        words = waiting.pop()
+        name = re.split(r"[\s;<>=!~\[(]", words)[0].lower().replace("_", "-")
+        if name in found or "extra ==" in words or _is_elsewhere(words):
+            continue
+        found[name] = metadata.distribution(name)
+        waiting += found[name].requires or []
+    return [found[name] for name in sorted(found)]
+
+
+def _is_elsewhere(words: str) -> bool:
+    """For another Python or system: `python_version < "3.9"`, `sys_platform == "win32"`."""
+    _, _, marker = words.partition(";")
+    if not marker.strip():
+        return False
+    values = {
+        "python_version": PYTHON.removeprefix("python"),
+        "sys_platform": "linux",
+        "platform_system": "Linux",
+        "os_name": "posix",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+    }
+    for name, value in values.items():
+        marker = re.sub(rf"\b{name}\b", repr(value), marker)
+    versions = re.sub(r"(['\"])(\d+)\.(\d+)\1", r"(\2, \3)", marker)
+    return not eval(compile(ast.parse(versions.strip(), mode="eval"), "", "eval"), {})  # noqa: S307
+
+
+def copy_package(site: Path) -> None:
+    kept = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(TOP / "python/overlock_tools", site / "overlock_tools", ignore=kept)
+    for one in dependencies():
+        for file in one.files or []:
+            source, target = Path(str(one.locate_file(file))), site / file
+            inside = ".." not in file.parts and "__pycache__" not in file.parts
+            if inside and source.is_file() and not UNUSED.search(str(file)):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, target)
+
+
+def copy_python(home: Path) -> None:
+    library = Path(os.__file__).parent
+
+    def skipped(folder: str, names: list[str]) -> set[str]:
+        outer = Path(folder) == library
+        return {n for n in names if n in LEFT_OUT or n.endswith(".a") or (outer and "config-" in n)}
+
+    shutil.copytree(library, home / "lib" / PYTHON, ignore=skipped, symlinks=False)
+    (home / "bin").mkdir()
+    shutil.copy(Path(sys.executable).resolve(), home / "bin" / PYTHON)
+
+
+def copy_native(folder: Path) -> None:
+    native = Path(os.environ.get("OVERLOCK_NATIVE", TOP / "build/native"))
+    if not (native / "overlock-bench").exists():
+        fail(f"{native} has no programs; `make checker` builds them")
+    folder.mkdir()
+    for pattern in NATIVE:
+        for path in native.glob(pattern):
+            if path.name not in NOT_NATIVE and not path.name.startswith("overlock-peers"):
+                shutil.copy(path, folder / path.name)
+    shutil.copytree(TOP / "sim/machines", folder / "sim/machines")
+
+
+def is_elf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def copy_libraries(top: Path) -> None:
+    """What programs and modules load, all but glibc, into one folder."""
+    folder = top / "lib"
+    folder.mkdir()
+    for path in [p for p in top.rglob("*") if p.is_file() and is_elf(p)]:
+        done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
+        for name, found in re.findall(r"^\s*(\S+) => (/\S+)", done.stdout, re.MULTILINE):
+            inside = Path(found).is_relative_to(top)
+            if not LIBC.match(name) and not inside and not (folder / name).exists():
+                shutil.copy(Path(found).resolve(), folder / name)
+
+
+def strip(top: Path) -> None:
+    for path in [p for p in top.rglob("*") if p.is_file() and is_elf(p)]:
+        path.chmod(0o755)
+        subprocess.run(["strip", "--strip-unneeded", path], check=False, capture_output=True)
+
+
+def written(top: Path, out: Path) -> None:
+    """The same bytes of the same files."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for path in sorted(p for p in top.rglob("*") if p.is_file()):
+            entry = archive.gettarinfo(path, f"{NAME}/{path.relative_to(top)}")
+            entry.uid = entry.gid = entry.mtime = 0
+            entry.uname = entry.gname = ""
+            entry.mode = 0o755 if entry.mode & 0o100 else 0o644
+            with path.open("rb") as file:
+                archive.addfile(entry, file)
+    beside = out.with_name(out.name + ".part")
+    beside.write_bytes(lzma.compress(tar.getvalue(), preset=9))
+    beside.rename(out)
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def main() -> int:
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    out = Path(sys.argv[1]) if sys.argv[1:] else TOP / f"build/{NAME}-{platform.machine()}.tar.xz"
+    with tempfile.TemporaryDirectory(prefix="overlock-bundle-") as name:
+        top = Path(name)
+        copy_package(top / "site")
+        copy_python(top / "python")
+        copy_native(top / "native")
+        copy_libraries(top)
+        strip(top)
+        executable(top / "bin/overlock", LAUNCHER)
+        executable(top / "measure", MEASURE)
+        shutil.copy(TOP / "LICENSE", top)
+        written(top, out)
+    size = out.stat().st_size / 1e6
+    print(f"{out}: {size:.1f} MB")
+    if size > MOST_MB:
+        fail(f"more than {MOST_MB} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
