@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.mutant import changed
+
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 SOURCES = ("include", "lib", "monitor", "preload", "src")
@@ -133,7 +135,11 @@ FAULTS = {
         "ZeroDivision",
     ),
     "names as markup": Fault(
-        "results", f"{TOOLS}/system/terminal.py", "markup=False", "markup=True", "MarkupError"
+        "results",
+        f"{TOOLS}/system/terminal.py",
+        "markup=False, width",
+        "markup=True, width",
+        "MarkupError",
     ),
     "names as elements": Fault(
         "report",
@@ -208,9 +214,8 @@ def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
     for folder in SOURCES:
         shutil.copytree(TOP / folder, tmp_path / folder)
-    text = (tmp_path / fault.file).read_text()
-    assert fault.old in text, f"{fault.file} has no {fault.old!r}; mend the mutant"
-    (tmp_path / fault.file).write_text(text.replace(fault.old, fault.new))
+    file = tmp_path / fault.file
+    file.write_text(changed(file.read_text(), (fault.old, fault.new), name=fault.file))
     done = run(tmp_path / "build", "--only", fault.target, "--top", tmp_path)
     assert done.returncode == 1, done.stdout
     assert fault.report in done.stdout, done.stdout

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import BUILD, NATIVE, TOP
+from tests.mutant import changed
 from tests.processes import HANG_S, until
 
 MONITORD = NATIVE / "overlock-monitord"
@@ -32,9 +33,7 @@ def mutant(folder: Path, name: str, old: str, new: str) -> Path:
     copy = folder / "monitor"
     subprocess.run(["cp", "-r", TOP / "monitor", copy], check=True)
     source = copy / name
-    text = source.read_text()
-    assert text.count(old) == 1, f"{name} has no {old!r}, or more; mend the mutant"
-    source.write_text(text.replace(old, new))
+    source.write_text(changed(source.read_text(), (old, new)))
     if name.endswith((".bpf.c", ".bpf.h")):
         _skeleton(copy)
     program = folder / "overlock-monitord"

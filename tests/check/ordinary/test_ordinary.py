@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.check.checking import changed
 from tests.conftest import NATIVE, TOP
+from tests.mutant import changed
 from tests.python.command import Done, run_forked
 
 LOCKS = Path(__file__).parent / "locks"

@@ -13,7 +13,7 @@ from tests.python.check.conftest import HERE, Command
 
 SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
 MUTANTS = HERE / "native"
-BY_SELF = TOP / "tests/mutants/mcs_by_self.h"
+BY_SELF = TOP / "tests/check/mutants/mcs_by_self.h"
 
 PLANTED = [
     (MUTANTS / "looks_then_sets.h", "lock", "exclusion", "exclusion"),

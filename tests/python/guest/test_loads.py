@@ -17,6 +17,7 @@ from overlock_tools.guest.loads import Counters, Wrong
 from overlock_tools.model.combine import Answer, together
 from overlock_tools.system.errors import Fail
 from tests.conftest import TOP
+from tests.mutant import changed
 from tests.python.conftest import Overlock
 
 Fake = Callable[[str], Path]
@@ -117,8 +118,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ebizzy, and one whose search is wrong."""
     folder = tmp_path_factory.mktemp("ebizzy")
     text = (TOP / "guest/loads/programs/ebizzy.c").read_text()
-    broken = text.replace("records[middle] <= key", "records[middle] < key")
-    assert broken != text
+    broken = changed(text, ("records[middle] <= key", "records[middle] < key"))
     for name, source in (("ebizzy", text), ("broken", broken)):
         (folder / f"{name}.c").write_text(source)
         command = [
