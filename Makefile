@@ -75,12 +75,12 @@ guest: ## install missing packages, then build a kernel with all the locks, for 
 guest-test: guest ## boot that kernel and an instrumented one: locktorture, loads, detection of a broken lock
 	@$(OVERLOCK) guest build --variant counted
 	@tools/setup test
-	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/python/guest tests/sched/test_vm.py
+	@OVERLOCK_GUEST_TEST=1 .venv/bin/pytest tests/guest/command tests/lab/sched/test_vm.py
 
 guest-nested-test: ## test nested guests (KVM in a host that QEMU emulates): PV locks, steal time; 15 minutes
 	@$(MAKE) --no-print-directory guest ARGS="--accel nested"
 	@tools/setup test
-	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/python/guest/test_real_nested.py
+	@OVERLOCK_NESTED_TEST=1 .venv/bin/pytest tests/guest/command/test_real_nested.py
 
 install: build ## install library, headers and man pages; DESTDIR= and PREFIX= as usual
 	@$(PYTHON) tools/man_pages.py $(BUILD)/man
@@ -129,12 +129,12 @@ papers: build ## repeat the papers' figures and tables (--as-in ouyang2013, teab
 abi: ## write lib/abi anew, with which the ABI is compared: lib/ABI.md
 	@tools/setup test
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) tests/abi/abi.py
+	@$(PYTHON) tests/lib/abi/abi.py
 
 compilers: ## build and test with each compiler, also those of Debian 13, and with -O3, -flto, -march=native; 40 minutes
 	@tools/setup compilers
 	@$(MAKE) --no-print-directory native
-	@tests/compilers/run && tests/compilers/debian13 tests/compilers/run $(OVERLOCK_NATIVE)
+	@tests/lib/compilers/run && tests/lib/compilers/debian13 tests/lib/compilers/run $(OVERLOCK_NATIVE)
 
 .PHONY: timed
 timed: ## measure the CPU time of timed callers after their deadline, per lock; ARGS=SECONDS
@@ -166,7 +166,7 @@ conformance: ## compare every pthread call in every state with glibc, under ever
 instructions: ## count the instructions of each lock and of Concurrency Kit's; ARGS="--json FILE"
 	@tools/setup test valgrind ck
 	@$(MAKE) --no-print-directory native
-	@$(PYTHON) tests/instructions/run.py $(ARGS)
+	@$(PYTHON) tests/lib/instructions/run.py $(ARGS)
 
 # What is found is kept in build/fuzz/NAME: inputs that reach new code, and one that fails.
 FUZZ_SECONDS ?= 180
@@ -228,7 +228,7 @@ kernel-series: ## build a Linux kernel with the locks in four configurations, an
 	@tools/setup test
 	@tools/setup guest
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON
-	@.venv/bin/pytest -rs tests/kernel/test_kernel.py $(ARGS)
+	@.venv/bin/pytest -rs tests/guest/kernel/test_kernel.py $(ARGS)
 
 # The README's picture, and how it was made.
 picture: build ## repeat the measurement of docs/img/collapse.png; four minutes, an idle machine

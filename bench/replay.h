@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef BENCH_REPLAY_H
 #define BENCH_REPLAY_H
-/* Replays of recorded programs by threads here; workload/replay_turns.h has the rest. */
+/* Replays of recorded programs by threads here; bench/workload/replay_turns.h has the rest. */
 #include "replay_plan.h"
 #include <sys/prctl.h>
 #include <stdio.h>

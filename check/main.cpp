@@ -9,7 +9,7 @@
 #include "native.h"
 #include "places.h"
 
-#include <engine/subjects.h>
+#include <check/engine/subjects.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -200,7 +200,7 @@ const ol_lock_ops *load(const std::string &object, std::string &lock) {
     }
     auto *ops = static_cast<const ol_lock_ops *>(dlsym(so, ("ol_sim_" + lock).c_str()));
     if (!ops)
-        bad(object + " has no ol_sim_" + lock + ": compile it from engine/subject_unit.cpp");
+        bad(object + " has no ol_sim_" + lock + ": compile it from check/engine/subject_unit.cpp");
     return ops;
 }
 
@@ -569,7 +569,8 @@ int main(int argc, char **argv) {
                  "overlock-check"};
 
     app.add_option("--lock", o.lock, "lock from locks.def");
-    app.add_option("--load", o.object, "shared object with a lock, from engine/subject_unit.cpp");
+    app.add_option("--load", o.object,
+                   "shared object with a lock, from check/engine/subject_unit.cpp");
     app.add_option("--contexts", o.contexts, "number of contexts")
         ->check(CLI::Range(1, 60))
         ->capture_default_str();

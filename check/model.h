@@ -4,8 +4,8 @@
 // What loads may see: a memory model.
 #include "search.h"
 
-#include <engine/memory.h>
-#include <engine/world.h>
+#include <check/engine/memory.h>
+#include <check/engine/world.h>
 
 #include <memory>
 #include <optional>

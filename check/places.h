@@ -3,7 +3,7 @@
 #define OL_CHECK_PLACES_H
 // Which line of its source an instruction of a loaded shared object comes from: addr2line is asked,
 // once for each.
-#include <engine/world.h>
+#include <check/engine/world.h>
 
 #include <cstdio>
 #include <set>

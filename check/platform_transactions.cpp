@@ -9,7 +9,7 @@
 #include "format.h"
 #include "world.h"
 
-#include <engine/transaction.h>
+#include <check/engine/transaction.h>
 
 #include <tuple>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "search.h"
 
-#include <engine/random.h>
+#include <check/engine/random.h>
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 #ifndef OL_CHECK_TRACE_H
 #define OL_CHECK_TRACE_H
 // The steps of one execution. Recorded only on request: an execution that failed is run again.
-#include <engine/world.h>
+#include <check/engine/world.h>
 
 #include <string>
 #include <vector>

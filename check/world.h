@@ -20,9 +20,9 @@
 
 #include <overlock/port.h> // ol_node and the events
 
-#include <engine/context.h>
-#include <engine/report.h>
-#include <engine/tuning.h>
+#include <check/engine/context.h>
+#include <check/engine/report.h>
+#include <check/engine/tuning.h>
 
 #include <functional>
 #include <set>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-set(OVERLOCK_WORKLOADS ${PROJECT_SOURCE_DIR}/workload)
+set(OVERLOCK_WORKLOADS ${PROJECT_SOURCE_DIR}/bench/workload)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${OVERLOCK_WORKLOADS}/workloads.def)
 
 # overlock_workload_headers(FILE [REGEX]): a header that includes every workload of workloads.def but those that match.

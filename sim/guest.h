@@ -6,7 +6,7 @@
 #include "scenario.h"
 #include "task.h"
 
-#include <workload/random.h>
+#include <bench/workload/random.h>
 
 namespace ol::simulator {
 

@@ -39,7 +39,7 @@ namespace {
                                unsigned inside) {                                                  \
         return name##_check(run, static_cast<const struct name *>(shared), turns, inside);         \
     }
-#include <workload/workloads.def>
+#include <bench/workload/workloads.def>
 #undef WORKLOAD
 
 // A neighbour: it computes, and takes no lock.
@@ -145,7 +145,7 @@ constexpr Loop loops[] = {
 #define WORKLOAD(name, what)                                                                       \
     {#name,       sizeof(struct name), sizeof(name##_guarded), sizeof(name##_own),                 \
      name##_loop, name##_verdict},
-#include <workload/workloads.def>
+#include <bench/workload/workloads.def>
 #undef WORKLOAD
     {"mix", sizeof(MixShared), sizeof(sections_guarded), 1, mix_loop, mix_verdict},
     {"burn", 1, 1, 1, burn_loop, burn_verdict},

@@ -10,7 +10,7 @@
 #include "pages.h"
 #include "time.h"
 
-#include <engine/random.h>
+#include <check/engine/random.h>
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 // What a program does, by distributions: the sections of several locks, the time between them,
 // waits for devices, and interrupts. In nanoseconds.
 #include <nlohmann/json_fwd.hpp>
-#include <workload/random.h>
+#include <bench/workload/random.h>
 
 #include <string>
 #include <vector>

@@ -3,8 +3,8 @@
 
 #include "table.h"
 
-#include <engine/subjects.h>
-#include <engine/tuning.h>
+#include <check/engine/subjects.h>
+#include <check/engine/tuning.h>
 
 #include <algorithm>
 #include <string_view>
@@ -159,7 +159,7 @@ workload_params read_params(const Json &json) {
     p.workload##_##name = 0;                                                                       \
     t.get(#workload "_" #name, p.workload##_##name);                                               \
     at_most(p.workload##_##name, last_of(values), "parameters." #workload "_" #name);
-#include <workload/params.def>
+#include <bench/workload/params.def>
 #undef CHOICE
 #undef PARAM
     t.end();

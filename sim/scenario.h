@@ -8,7 +8,7 @@
 #include "mix.h"
 
 #include <overlock/ops.h>
-#include <workload/workload.h>
+#include <bench/workload/workload.h>
 
 #include <istream>
 #include <map>

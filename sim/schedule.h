@@ -7,7 +7,7 @@
 #include "events.h"
 #include "trace.h"
 
-#include <engine/random.h>
+#include <check/engine/random.h>
 #include <memory>
 #include <string>
 #include <vector>

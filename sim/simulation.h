@@ -5,7 +5,7 @@
 // so a run costs as much as happens in it, and idle polling costs nothing.
 #include "guest.h"
 
-#include <engine/memory.h>
+#include <check/engine/memory.h>
 #include <unordered_map>
 
 namespace ol::simulator {

@@ -6,7 +6,7 @@
 #include "machine.h"
 #include "schedule.h"
 
-#include <engine/memory.h>
+#include <check/engine/memory.h>
 #include <overlock/port.h>
 
 #include <array>

@@ -3,7 +3,7 @@
 #define OL_SIM_TIME_H
 // Simulated time: picoseconds since the run began, so that the parts of a nanosecond that a cache
 // hit takes add up. A lock's ticks are the same.
-#include <engine/world.h>
+#include <check/engine/world.h>
 
 namespace ol::simulator {
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests import parts
 
+pytest_plugins = ["tests.command"]  # the fixtures `overlock` and `result_file`
+
 TOP = Path(__file__).resolve().parents[1]
 BUILD = (TOP / os.environ.get("BUILD", "build")).resolve()
 NATIVE = Path(os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native")))

@@ -21,31 +21,39 @@ KINDS = {".c", ".h", ".cpp", ".hpp"}
 
 # What the sources of a folder may include beside its own; each README says the same.
 MAY_INCLUDE = {
-    "include": {"engine"},  # port/sim.h alone
+    "include": {"check/engine"},  # port/sim.h alone
     "lib": {"include"},
-    "preload": {"include", "lib"},
-    "workload": {"include"},
-    "bench": {"include", "lib", "workload"},
-    "monitor": {"include"},
-    "engine": {"include"},
-    "check": {"include", "engine"},
-    "guest": {"include", "workload"},
+    "run": {"include", "lib"},
+    "chaos": {"include", "lib", "run"},
+    "bench/workload": {"include"},
+    "bench": {"include", "lib", "bench/workload"},
+    "profile/agent": {"include"},
+    "profile": {"include", "profile/agent"},
+    "lab": {"include", "lib", "profile/agent"},
+    "check/engine": {"include"},
+    "check": {"include", "check/engine"},
+    "guest": {"include", "bench/workload"},
     "examples": {"include"},
 }
 # Of the first folder, everything else includes the second one's header alone.
-ONE_HEADER = {"preload/diag": "preload/diag/diag.h"}
+ONE_HEADER = {"run/diag": "run/diag/diag.h"}
 # But for the libraries of `overlock chaos` and of `--record`, which are no part of the interposer.
-BESIDE = (("preload/chaos", "preload/record"), "preload/diag/symbols.h")
+BESIDE = (("chaos", "run/record"), "run/diag/symbols.h")
+
+
+def part_of(path: Path) -> str:
+    """Of MAY_INCLUDE, the innermost folder that it is in."""
+    return max((part for part in MAY_INCLUDE if path.is_relative_to(part)), key=len)
 
 
 def sources(top: Path) -> list[Path]:
-    every = (p for folder in MAY_INCLUDE for p in (top / folder).rglob("*"))
-    return [p for p in every if p.suffix in KINDS and p != top / GENERATOR]
+    every = {p for folder in MAY_INCLUDE for p in (top / folder).rglob("*")}
+    return [p for p in sorted(every) if p.suffix in KINDS and p != top / GENERATOR]
 
 
 def find(name: str, source: Path, top: Path) -> Path | None:
     """As the compiler would: beside the source, or in a folder that is on the include path."""
-    own = top / source.relative_to(top).parts[0]
+    own = top / part_of(source.relative_to(top))
     on_path = (top / name for name in MAY_INCLUDE if name != "examples")
     for folder in (source.parent, own, *on_path):
         path = (folder / name).resolve()
@@ -79,7 +87,7 @@ def cycle(pairs: list[tuple[Path, Path]]) -> str:
 
 
 def forbidden(source: Path, included: Path) -> str:
-    a, b = source.parts[0], included.parts[0]
+    a, b = part_of(source), part_of(included)
     if a != b and b not in MAY_INCLUDE[a]:
         return f"{source} includes {included}; {a}/ may include {sorted(MAY_INCLUDE[a])}"
     for folder, header in ONE_HEADER.items():
@@ -102,10 +110,10 @@ PLANTED = [
     {"lib/a.h": '"b.h"', "lib/b.h": '"a.h"'},
     {"bench/a.h": "", "lib/a.c": "<a.h>"},
     {
-        "preload/diag/diag.h": "",
-        "preload/diag/text.h": "",
-        "preload/start.c": '"diag/diag.h"',
-        "preload/cond.c": '"diag/text.h"',
+        "run/diag/diag.h": "",
+        "run/diag/text.h": "",
+        "run/start.c": '"diag/diag.h"',
+        "run/cond.c": '"diag/text.h"',
     },
 ]
 

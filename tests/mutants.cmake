@@ -2,8 +2,9 @@
 # Mutants, of the files that tests/mutant.py reads. One process lists them all.
 include_guard()
 set(OVERLOCK_MUTANT_PY ${CMAKE_CURRENT_LIST_DIR}/mutant.py)
-file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/check/mutants/*.toml
-	${CMAKE_CURRENT_LIST_DIR}/check/search/mutants.toml ${CMAKE_CURRENT_LIST_DIR}/sim/mutants/*.toml)
+set(places check/mutants/*.toml check/engine/mutants/*.toml check/search/mutants.toml sim/mutants/*.toml)
+list(TRANSFORM places PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+file(GLOB files CONFIGURE_DEPENDS ${places})
 execute_process(COMMAND python3 ${OVERLOCK_MUTANT_PY} list ${files} OUTPUT_VARIABLE listed
 	OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" OVERLOCK_MUTANTS "${listed}")

@@ -29,9 +29,9 @@ from pathlib import Path
 from overlock_tools.bench import header_locks, server
 from overlock_tools.bench.server import Server
 from overlock_tools.cli.commands.new import scaffold
-from overlock_tools.model import plan, stats
-from overlock_tools.system import files, machine
-from overlock_tools.system.errors import FAILED, INTERRUPTED, Fail, say
+from overlock_tools.core.model import plan, stats
+from overlock_tools.core.system import files, machine
+from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail, say
 
 ONE, TWO, SLOW = "aa_one", "aa_two", "aa_add"  # names of equal length, so that nothing else differs
 ADDED = 0.05

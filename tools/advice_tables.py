@@ -4,11 +4,10 @@
 import evidence
 from evidence import Called, Cell
 from lock_pages import table
-
-from overlock_tools.model import advice
-from overlock_tools.model.advice import Gain, Situation
-from overlock_tools.model.quantities import factor, si
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.model import advice
+from overlock_tools.core.model.advice import Gain, Situation
+from overlock_tools.core.model.quantities import factor, si
+from overlock_tools.core.system.errors import Fail
 
 
 def _linked(lock: str) -> str:

@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import kept_json
-
-from overlock_tools.analyze.paper_claims import compared
-from overlock_tools.model.quantities import duration, factor, si
-from overlock_tools.model.results import Result, from_file
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.analyze.paper_claims import compared
+from overlock_tools.core.model.quantities import duration, factor, si
+from overlock_tools.core.model.results import Result, from_file
+from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 MEASURED = TOP / "docs/measured"

@@ -26,12 +26,11 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-
 from overlock_tools.chaos import rates
 from overlock_tools.chaos.runs import Program
 from overlock_tools.chaos.settings import Length, Settings
-from overlock_tools.model import stats
-from overlock_tools.system import native
+from overlock_tools.core.model import stats
+from overlock_tools.core.system import native
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAMS = TOP / "tests/chaos/programs"
@@ -155,7 +154,7 @@ READ = ("1", "0", "0.1", "0.4", "1")  # threads, writers, warm-up, seconds, seed
 
 
 def leveldb(folder: str) -> list[str]:
-    source = TOP / "src/overlock_tools/apps/drivers/leveldb.cpp"
+    source = TOP / "python/overlock_tools/apps/drivers/leveldb.cpp"
     made = f"{folder}/leveldb"
     flags = ["-std=c++20", "-O2", "-pthread", "-lleveldb"]
     subprocess.run(["c++", source, "-o", made, *flags], check=True)

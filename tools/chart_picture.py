@@ -14,14 +14,14 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from counterexamples import COUNTEREXAMPLES, TOP
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
+from counterexamples import COUNTEREXAMPLES, TOP
 from overlock_tools.check import display
 from overlock_tools.check.job import Job, Size, Subject
 from overlock_tools.check.outcome import Outcome
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 
 OUT = TOP / "docs/img/counterexample.svg"
 SHOWN = "second-look"

@@ -25,16 +25,15 @@ import simulator_speed
 import survey
 import table_sources
 from lock_pages import PROPERTIES, linked, rates, table
-
 from overlock_tools.bench import subjects
 from overlock_tools.bench.conditions import SCENARIOS
 from overlock_tools.chaos import settings as chaos
 from overlock_tools.check import capabilities
 from overlock_tools.cli.commands.tunables import WHEN
+from overlock_tools.core.model import defs, loads
+from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.doctor import GROUPS, of_group
 from overlock_tools.doctor.rules import RULES
-from overlock_tools.model import defs, loads
-from overlock_tools.system.errors import MISSING, Fail
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"

@@ -19,10 +19,10 @@ from math import comb, nan
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.model import advice
-from overlock_tools.model.advice import Evidence, Situation
-from overlock_tools.model.quantities import factor
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.model import advice
+from overlock_tools.core.model.advice import Evidence, Situation
+from overlock_tools.core.model.quantities import factor
+from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 MEASURED = TOP / "docs/measured"

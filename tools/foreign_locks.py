@@ -25,11 +25,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOP / "src")]
+sys.path[:0] = [str(TOP / "python")]
 import kept_json  # noqa: E402
-
+from overlock_tools.core.ordinary import wrapping  # noqa: E402
 from overlock_tools.guest import debsource  # noqa: E402
-from overlock_tools.ordinary import wrapping  # noqa: E402
 
 FOLDER = TOP / "check/foreign"
 KNOWN = FOLDER / "results.json"

@@ -21,10 +21,9 @@ from statistics import median
 from typing import Any
 
 import kept_json
-
-from overlock_tools.model.quantities import factor, si, span
-from overlock_tools.model.results import Result, from_file
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.model.quantities import factor, si, span
+from overlock_tools.core.model.results import Result, from_file
+from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/guest.json"

@@ -15,8 +15,7 @@ import handover_story as story
 from diagrams import DEFINITIONS, text
 from handover_story import ABSENT, HOLDER, PRESENT, Event, Play
 from handover_words import Words
-
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
 
 MONO = "font-family='DejaVu Sans Mono, Menlo, Consolas, monospace'"
 LEFT, TOP, ROW, COLUMN, BAR, LETTER = 22, 66, 19, 92, 9, 6.35

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 
 Event = dict[str, Any]
 Done = Callable[[list[Event]], bool]

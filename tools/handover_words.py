@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handover_story import Event
-
 from overlock_tools.check.job import Subject
 from overlock_tools.check.source import Lines
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include/overlock"
 MOST_CODE = 60  # letters

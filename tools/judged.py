@@ -21,12 +21,11 @@ import kept_json
 from ablation import CUTS
 from diagrams import text
 from lock_pages import table
-
-from overlock_tools.analyze import best_peer
-from overlock_tools.model import loads, stats
-from overlock_tools.model.measures import BY_NAME
-from overlock_tools.model.quantities import duration, factor, shown, si
-from overlock_tools.model.results import Result, from_file
+from overlock_tools.core.analyze import best_peer
+from overlock_tools.core.model import loads, stats
+from overlock_tools.core.model.measures import BY_NAME
+from overlock_tools.core.model.quantities import duration, factor, shown, si
+from overlock_tools.core.model.results import Result, from_file
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/judged.json"

@@ -2,13 +2,13 @@
 """The files of docs/measured: JSON in as few lines as a diff can still be read in."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.system import files
+from overlock_tools.core.system import files
 
-WIDTH = 400  # what is shorter is one line
+WIDTH = 2000  # what is shorter is one line
 
 
 def _lines(value: Any, before: str, after: str, indent: str) -> Iterator[str]:
@@ -27,8 +27,26 @@ def _lines(value: Any, before: str, after: str, indent: str) -> Iterator[str]:
     yield indent + closing + after
 
 
+def _shared(lines: Iterable[str]) -> Iterator[str]:
+    """Neighbours of one depth share a line, such as the rows of a matrix."""
+    line = ""
+    for one in lines:
+        if line and _depth(line) == _depth(one) and len(line) + len(one) <= WIDTH:
+            line += " " + one.strip()
+            continue
+        if line:
+            yield line
+        line = one
+    yield line
+
+
+def _depth(line: str) -> tuple[int, bool]:
+    """And whether it is whole."""
+    return len(line) - len(line.lstrip()), line.endswith(("[", "{"))
+
+
 def text(document: Any) -> str:
-    return "\n".join(_lines(document, "", "", "")) + "\n"
+    return "\n".join(_shared(_lines(document, "", "", ""))) + "\n"
 
 
 def write(file: Path, document: Any) -> None:

@@ -26,9 +26,8 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-
-from overlock_tools.model import defs
-from overlock_tools.system import native
+from overlock_tools.core.model import defs
+from overlock_tools.core.system import native
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs/measured/knowledge.json"
 THREADS, SECONDS = 8, 0.1

@@ -19,11 +19,10 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-
-from overlock_tools.model.quantities import plain
+from overlock_tools.core.model.quantities import plain
+from overlock_tools.core.system import native
 from overlock_tools.sim import comparison, machines, validate
 from overlock_tools.sim.comparison import Plan, Point
-from overlock_tools.system import native
 
 TOP = Path(__file__).resolve().parent.parent
 NATIVE = TOP / "docs/measured/validation.json"

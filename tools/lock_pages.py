@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import measured as results
-
-from overlock_tools.model import traits
-from overlock_tools.model.defs import Lock
-from overlock_tools.model.paper_settings import CITED, IN_SOURCE
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.model import traits
+from overlock_tools.core.model.defs import Lock
+from overlock_tools.core.model.paper_settings import CITED, IN_SOURCE
+from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 HANDOVER = """

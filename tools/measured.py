@@ -17,11 +17,10 @@ from typing import Any
 
 import kept_json
 from diagrams import text
-
-from overlock_tools.analyze.derived import View
-from overlock_tools.model import defs
-from overlock_tools.model.quantities import si
-from overlock_tools.model.results import Result, from_file
+from overlock_tools.core.analyze.derived import View
+from overlock_tools.core.model import defs
+from overlock_tools.core.model.quantities import si
+from overlock_tools.core.model.results import Result, from_file
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/sections.json"

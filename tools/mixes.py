@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import kept_json
-
-from overlock_tools.system import files
+from overlock_tools.core.system import files
 
 MEASURED = Path(__file__).parents[1] / "docs/measured/mixes.json"
 CUT = 0.9999  # of the sections; in the longest, the host took the vCPU's CPU

@@ -21,10 +21,9 @@ from pathlib import Path
 from statistics import median
 
 import kept_json
-
+from overlock_tools.core.system import machine, native
+from overlock_tools.core.system.errors import INTERRUPTED, MISSING, Fail, say
 from overlock_tools.run import config
-from overlock_tools.system import machine, native
-from overlock_tools.system.errors import INTERRUPTED, MISSING, Fail, say
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/openmp.json"

@@ -8,7 +8,7 @@
 
 Records each program under glibc's mutexes, replays the trace under the same mutexes in
 overlock-bench, records the replay by the same library, and compares both. The bounds are those of
-src/overlock_tools/trace/compare.py. tools/docs_tables.py makes the tables of
+python/overlock_tools/core/trace/compare.py. tools/docs_tables.py makes the tables of
 docs/results/replay.md. With --overhead, it measures what recording costs instead; with --guest, how
 close replays in guests' kernels come, each lock in each rig. An idle machine, please.
 """
@@ -35,16 +35,15 @@ from typing import IO, Any
 
 import kept_json
 from lock_pages import table
-
 from overlock_tools.apps import app
 from overlock_tools.apps.rocksdb import OPTIONS
 from overlock_tools.bench.replaying import plan_file
-from overlock_tools.model import results
-from overlock_tools.model.measures import Cell
-from overlock_tools.system import machine, native
-from overlock_tools.trace import compare, plan, raw
-from overlock_tools.trace import format as traces
-from overlock_tools.trace.format import Trace
+from overlock_tools.core.model import results
+from overlock_tools.core.model.measures import Cell
+from overlock_tools.core.system import machine, native
+from overlock_tools.core.trace import compare, plan, raw
+from overlock_tools.core.trace import format as traces
+from overlock_tools.core.trace.format import Trace
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs/measured/replay.json"
 EVENTS = 6_000_000

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from lock_pages import table
 
+from lock_pages import table
 from overlock_tools.sim import grid
 from overlock_tools.sim.grid import Grid, Regret
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-
 from overlock_tools.sim.papers import Verdict, number, why
 
 TOP = Path(__file__).resolve().parent.parent

@@ -15,11 +15,10 @@ from typing import Any
 
 import kept_json
 from lock_pages import table
-
-from overlock_tools.render import plots
-from overlock_tools.render.canvas import MARKERS, SERIES, SMALL, WIDTH, Frame, Sheet
+from overlock_tools.core.render import plots
+from overlock_tools.core.render.canvas import MARKERS, SERIES, SMALL, WIDTH, Frame, Sheet
+from overlock_tools.core.system import native
 from overlock_tools.sim.svg import themed
-from overlock_tools.system import native
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/simulator_speed.json"

@@ -22,8 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import handover_picture
 import lock_pages
 import measured
-
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"

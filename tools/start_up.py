@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
+from overlock_tools.core.system import files, machine, native
+from overlock_tools.core.system.errors import Fail, say
 from overlock_tools.run.config import PRESET
-from overlock_tools.system import files, machine, native
-from overlock_tools.system.errors import Fail, say
 
 LIMIT_MS = 15.0
 BY_PYTHON = "overlock-tools run"  # runs everything that the launcher does not

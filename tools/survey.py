@@ -21,12 +21,11 @@ from typing import Any
 import kept_json
 from apps_measured import rounded, run_on, short
 from lock_pages import table
-
-from overlock_tools.analyze.paper_claims import compared
 from overlock_tools.apps.catalogue import APPS
-from overlock_tools.model.quantities import factor, si
-from overlock_tools.model.results import Result, from_file
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.analyze.paper_claims import compared
+from overlock_tools.core.model.quantities import factor, si
+from overlock_tools.core.model.results import Result, from_file
+from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAMS = TOP / "docs/survey.toml"

@@ -29,8 +29,7 @@ from io import BytesIO
 from pathlib import Path
 
 import kept_json
-
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
 
 TOP = Path(__file__).resolve().parent.parent
 LIST = TOP / "docs/measured/tables.toml"

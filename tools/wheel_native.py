@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Puts the native parts into a wheel: build/native, and the sources to compile a lock.
 
-`overlock` is the launcher, preload/launch.c; of a checkout, tools/overlock.py until it is built.
+`overlock` is the launcher, run/launch.c; of a checkout, tools/overlock.py until it is built.
 The wheel has only the built-in peers: plug-ins need the libraries they were built with.
 
 OVERLOCK_NATIVE names a native folder that is already built; without it one is built.
@@ -37,7 +37,7 @@ CARRIED = (
 CHECKER = ("overlock-check", "overlock-litmus", "overlock-sim", "overlock-costs")
 SOURCES = (
     "include",
-    "engine",
+    "check/engine",
     "lib/lock_unit.c",
     "lib/counting.h",
     "lib/site.h",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "litmus.h"
 
-#include <engine/memory.h>
+#include <check/engine/memory.h>
 
 #include <algorithm>
 #include <fstream>

@@ -2,7 +2,7 @@
 // overlock-litmus: runs litmus tests in the model checker, for `overlock check FILE.litmus`.
 #include "judge.h"
 
-#include <engine/memory.h>
+#include <check/engine/memory.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

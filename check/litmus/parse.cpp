@@ -3,7 +3,7 @@
 // that the world of the execution runs.
 #include "litmus.h"
 
-#include <engine/memory.h>
+#include <check/engine/memory.h>
 
 #include <algorithm>
 #include <charconv>

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from programs import NATIVE, VARIANTS, Program, parser
 
+from overlock_tools.core.system.errors import FAILED, MISSING, Fail
 from overlock_tools.guest import debsource, packages
-from overlock_tools.system.errors import FAILED, MISSING, Fail
 
 
 def asked(*words: str) -> str:

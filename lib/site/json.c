@@ -62,7 +62,7 @@ static void put_text(struct writer *w, const char *text)
 	put(w, "\"");
 }
 
-#pragma weak dladdr1 /* another C library may lack it, and then has nothing for us to write: preload/weak.h */
+#pragma weak dladdr1 /* another C library may lack it, and then has nothing for us to write: run/weak.h */
 
 static const char *(*namer)(const void *site);
 

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,12 @@ import pytest
 from overlock_tools.chaos import record
 from overlock_tools.chaos.record import Recorded
 from overlock_tools.chaos.settings import Settings
+from tests.command import Done, run_forked, schema
 from tests.conftest import NATIVE
 from tests.processes import HANG_S
-from tests.python.command import Done, run_forked
 
 HERE = Path(__file__).parent
-SCHEMA = json.loads((resources.files("overlock_tools") / "schema/chaos.json").read_text())
+SCHEMA = schema("chaos")
 # Without inlining, and calls that become jumps, each function has sites of its own. Being late, a
 # thread comes at the bad moment only if the other one loses its CPU; 40 us may be chaos's own work.
 FLAGS = ["-D_GNU_SOURCE", "-O1", "-fno-inline", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]

@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.conftest import Build, Chaos, Json, clean, report_of
+from tests.command import COMMAND
 from tests.conftest import NATIVE
 from tests.processes import HANG_S, gone, until
-from tests.python.command import COMMAND
 
 STEAL = NATIVE / "overlock-chaos-steal"
 ALWAYS = ["--runs", "1", "--rate", "1", "--length", "20ms", "--json", "found.json"]
-HELD = "../../guest/sched/programs/held"
-# preload/chaos/steal.h
+HELD = "../../lab/sched/guest/programs/held"
+# chaos/steal.h
 SLOT = struct.Struct("=IIQ")
 FIRST, STRIDE, ASKED = 64, 64, 2
 FUTEX, FUTEX_WAKE = 202, 1

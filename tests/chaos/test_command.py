@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.chaos.conftest import HERE, Build, Chaos, clean, report_of
+from tests.command import COMMAND
 from tests.processes import HANG_S, gone, until
-from tests.python.command import COMMAND
 
 # A thread sleeps each time where the bug is, for ten times as long as the other one needs: it fails
 # in each of ten rounds, of which one is enough.

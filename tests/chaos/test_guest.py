@@ -13,13 +13,13 @@ from tests.processes import HANG_S
 
 LOCK, UNLOCK = 0xFFFFFFFF81000010, 0xFFFFFFFF81000020  # as in guest_host.c
 FUNCTIONS = [Function(LOCK, "_raw_spin_lock"), Function(UNLOCK, "_raw_spin_unlock")]
-MOST_BLOCKS = 8  # of preload/chaos/guest.c
+MOST_BLOCKS = 8  # of chaos/guest.c
 
 
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("host") / "guest_host"
-    flags = ["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-rdynamic", f"-I{TOP}/preload/chaos"]
+    flags = ["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-rdynamic", f"-I{TOP}/chaos"]
     source = Path(__file__).with_name("guest_host.c")
     subprocess.run(["cc", *flags, source, "-o", program], check=True)
     return program

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from overlock_tools.check.chart import chart
 from overlock_tools.check.job import Job, Size, Subject
 from overlock_tools.check.outcome import Outcome
-from overlock_tools.model.paper_settings import cited
+from overlock_tools.core.model.paper_settings import cited
 from tests.check.checking import ids, listed, options
 from tests.check.claim_cases import HERE, Result, Run, all_runs, said
 from tests.conftest import TOP

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waiters that sleep until the release (preload/sleepers.h), explored by the model checker under
+"""Waiters that sleep until the release (run/sleepers.h), explored by the model checker under
 locks of each kind: exclusion, no wake-up is lost, and nobody spins for ever for a holder that has
 lost its CPU for good."""
 
@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from overlock_tools.bench import header_locks
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
 from tests.check import checking
 from tests.check.checking import failure
 from tests.conftest import TOP
 from tests.mutant import changed
 
-SLEEPERS = TOP / "preload/sleepers.h"
+SLEEPERS = TOP / "run/sleepers.h"
 TRAITS = "OL_FIFO", "OL_LATE_FIFO", "OL_NEEDS_NODES"  # those that sleepers.h asks for
 
 # Polling, yielding, FIFO by a word, FIFO by nodes, out of turn, and waiting in two places.
@@ -87,7 +87,7 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_is_caught(tmp_path: Path, name: str) -> None:
     right, wrong, size = MUTANTS[name]
-    here = ('"wait.h"', f'"{TOP}/preload/wait.h"')
+    here = ('"wait.h"', f'"{TOP}/run/wait.h"')
     mutant = tmp_path / "sleepers.h"
     mutant.write_text(changed(SLEEPERS.read_text(), (right, wrong), here))
     assert failure(check(header("ticket", tmp_path, mutant), "lock", size, "sc")), name

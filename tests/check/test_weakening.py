@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.model import defs
-from overlock_tools.system.errors import FAILED
+from overlock_tools.core.model import defs
+from overlock_tools.core.system.errors import FAILED
 from tests.check.claim_cases import Run
 
 # The smallest, one in which somebody waits far from his turn, and two in which a node or a slot is

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from overlock_tools.model import advice, defs
+from overlock_tools.core.model import advice, defs
 
 MUTEX = ("mutex-threads", "mutex-neighbours")
 SPIN = ("spin-threads",)

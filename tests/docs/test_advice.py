@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import advice_tables
 import click
+import pytest
+
+import advice_tables
 import evidence
 import judged
-import pytest
 from evidence import Called, Cell
-
 from overlock_tools.apps import demo
 from overlock_tools.cli.main import cli
+from overlock_tools.core.model import advice
+from overlock_tools.core.model.advice import KEEP, Situation
+from overlock_tools.core.model.measures import Cell as ResultCell
+from overlock_tools.core.model.results import Result
 from overlock_tools.doctor.judging import Rule
 from overlock_tools.doctor.rules import RULES
-from overlock_tools.model import advice
-from overlock_tools.model.advice import KEEP, Situation
-from overlock_tools.model.measures import Cell as ResultCell
-from overlock_tools.model.results import Result
 from overlock_tools.run import config, tuning
 from tests.conftest import TOP
 from tests.docs.recommending import MUTEX, Recommended, quoted, recommended
@@ -32,7 +32,7 @@ PAGES = sorted(
         "docs/**/*.md",
         "lib/*.md",
         "check/*.md",
-        "engine/*.md",
+        "check/engine/*.md",
         "packaging/*.conf",
     )
     for path in TOP.glob(glob)
@@ -266,7 +266,7 @@ def test_tune_proposes_what_the_table_does(site: tuning.Site) -> None:
 # The table itself
 
 
-SAID = ("docs/questions.md", "docs/choosing.md", "src/overlock_tools/model/advice.toml")
+SAID = ("docs/questions.md", "docs/choosing.md", "python/overlock_tools/core/model/advice.toml")
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -325,7 +325,7 @@ def wrong_rows(text: str) -> list[str]:
 
 
 def test_a_wrong_table_is_found() -> None:
-    text = (TOP / "src/overlock_tools/model/advice.toml").read_text()
+    text = (TOP / "python/overlock_tools/core/model/advice.toml").read_text()
     assert not wrong_rows(text)
     for id_, worse in (("mutex-threads", "preemptable_ticket"), ("spin-threads", "mcs")):
         head, tail = text.split(f'id = "{id_}"')

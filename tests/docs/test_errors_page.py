@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import run_forked
 from tests.conftest import NATIVE, TOP
-from tests.python.command import run_forked
 
 PAGES = sorted(TOP.glob("docs/reference/errors*.md"))
 ENTRY = re.compile(

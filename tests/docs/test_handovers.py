@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The drawing of a hand-over of each lock, as the checker plays it."""
 
-import handover_picture as picture
-import handover_story as story
 import pytest
 
-from overlock_tools.model import defs
+import handover_picture as picture
+import handover_story as story
+from overlock_tools.core.model import defs
 
 LOCKS = defs.load().locks
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What judges `overlock`: the picture is of the numbers, the ablation of today's source."""
 
+import pytest
+
 import ablation
 import judged
-import pytest
 
 
 def test_the_picture_is_of_the_numbers() -> None:

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import lock_pages
-import measured
 import pytest
 
-from overlock_tools.model import defs
+import lock_pages
+import measured
+from overlock_tools.core.model import defs
 from tests.conftest import TOP
 
 LOCKS = defs.load().locks

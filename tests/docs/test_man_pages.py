@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import click
-import man_pages
 import pytest
 
+import man_pages
 from overlock_tools.cli.main import cli
 
 PAGES = man_pages.every_page()

@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import openmp
 import pytest
 
-from overlock_tools.system.errors import Fail
+import openmp
+from overlock_tools.core.system.errors import Fail
 
 
 @pytest.fixture(scope="session")

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-import survey
 
+import survey
 from overlock_tools.apps.catalogue import APPS
-from overlock_tools.model.results import Result
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.model.results import Result
+from overlock_tools.core.system.errors import Fail
 from tests.conftest import TOP
-from tests.python import planted
+from tests.core import planted
 
 LEAST = 25  # programs
 RIGHT = """

@@ -3,8 +3,8 @@
 
 import pytest
 
-from overlock_tools.model import defs
-from overlock_tools.model.traits import LABELS, NEEDS
+from overlock_tools.core.model import defs
+from overlock_tools.core.model.traits import LABELS, NEEDS
 from tests.docs.lock_text import header, needed, needs
 from tests.mutant import changed
 

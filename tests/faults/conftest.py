@@ -14,8 +14,8 @@ HERE = Path(__file__).resolve().parent
 BUILD = TOP / os.environ.get("BUILD", "build")
 os.environ.setdefault("OVERLOCK_NATIVE", str(BUILD / "native"))
 
-from overlock_tools.model import defs  # noqa: E402
-from overlock_tools.system import native  # noqa: E402 - after it knows where
+from overlock_tools.core.model import defs  # noqa: E402
+from overlock_tools.core.system import native  # noqa: E402 - after it knows where
 
 LACKING = 77
 HANG_S = 120

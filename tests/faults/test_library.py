@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
 from tests.faults.conftest import AFTER_START, WHOLE, Denial, Deny, queues
 
 LOCKS = [lock.id for lock in defs.load().locks.values() if "elides" not in lock.traits]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.faults.conftest import Denial, Deny, Ended
 from tests.faults.test_run import aborts_in_glibc
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.faults.conftest import HANG_S, LACKING, Denial, Deny, Ended
 from tests.faults.test_nth import ALL, FAILS, MOST, each_nth, is_right
 

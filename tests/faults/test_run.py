@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.faults.conftest import ABORTED, GLIBC_ABORTS, Denial, Deny, Ended, each_denial
 
 RIGHT = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.faults.conftest import WHOLE, Denial, Deny, Ended
 
 each_whole = pytest.mark.parametrize("denial", WHOLE, ids=str)

@@ -3,8 +3,8 @@
  * What overlock-hostd, overlock-monitord and readers of their pages are given by others. The first byte chooses what the
  * rest is given to.
  */
-#include "monitor/page.c"
-#include "monitor/thread.c"
+#include "lab/hostd/page.c"
+#include "lab/slices/thread.c"
 #include "must.h"
 #include <inttypes.h>
 #include <overlock/slice_reader.h>

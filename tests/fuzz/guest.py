@@ -7,12 +7,12 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
+    from overlock_tools.core.model import combine, histograms
+    from overlock_tools.core.trace import compare, plan
     from overlock_tools.guest import loads, slices
     from overlock_tools.guest.replaying import Replay
-    from overlock_tools.model import combine, histograms
-    from overlock_tools.trace import compare, plan
+    from tests.core.trace.made_up import made_up
     from tests.fuzz.hostile import decoded, fuzz, is_plain
-    from tests.python.trace.made_up import made_up
 
 TRACE = made_up([[(0, 0, 5), (2, 0, 5), (0, 1, 5), (2, 1, 5)]] * 2)
 PLAN = plan.awake_inside(plan.of(TRACE))

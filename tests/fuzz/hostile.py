@@ -13,7 +13,7 @@ from typing import Any
 
 import atheris
 
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
 
 # What a careless or hostile writer puts in place of something.
 ODD: list[Any] = [

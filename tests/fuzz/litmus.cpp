@@ -2,7 +2,7 @@
 // The parser of .litmus files: bad input must give one line of error.
 #define OL_PORT_SIM
 #include "../../check/litmus/parse.cpp"
-#include "../../engine/memory.cpp"
+#include "../../check/engine/memory.cpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -9,7 +9,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.model import defs
+    from overlock_tools.core.model import defs
     from overlock_tools.run import live
     from tests.fuzz.hostile import fuzz
 

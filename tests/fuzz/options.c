@@ -5,13 +5,13 @@
  */
 #include "must.h"
 #define main launcher
-#include "preload/launch.c"
+#include "run/launch.c"
 #undef main
 #define OL_VERSION ""
 #include "lib/tunable.c"
-#include "preload/alone.c"
-#include "preload/environment.c"
-#include "preload/program.c"
+#include "run/alone.c"
+#include "run/environment.c"
+#include "run/program.c"
 
 enum { WORDS = 16 };
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.ordinary import compiler, lock, rust, table
-    from overlock_tools.system.errors import Fail
+    from overlock_tools.core.ordinary import compiler, lock, rust, table
+    from overlock_tools.core.system.errors import Fail
     from tests.fuzz.hostile import fuzz
 
 FILE = Path("mine.rs")

@@ -6,7 +6,7 @@
 #include <setjmp.h>
 
 #include "must.h"
-#include "preload/program.c"
+#include "run/program.c"
 #include <sys/mman.h>
 
 static jmp_buf refused;

@@ -4,8 +4,8 @@
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
+    from overlock_tools.core.system import reading
     from overlock_tools.guest.qmp import threads_of
-    from overlock_tools.system import reading
     from tests.fuzz.hostile import decoded, fuzz
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.model import defs
-    from overlock_tools.system import symbols
-    from overlock_tools.trace import format as traces
-    from overlock_tools.trace import raw
+    from overlock_tools.core.model import defs
+    from overlock_tools.core.system import symbols
+    from overlock_tools.core.trace import format as traces
+    from overlock_tools.core.trace import raw
     from tests.fuzz.hostile import fuzz
 
 FOLDER = Path(tempfile.mkdtemp(prefix="overlock-fuzz-"))

@@ -4,7 +4,7 @@
 /* What the interposer's files ask of its others. It ends the program where it refuses; here, the input. */
 #include "must.h"
 
-#include "preload/preload.h"
+#include "run/interposer.h"
 #include <setjmp.h>
 
 static jmp_buf refused;

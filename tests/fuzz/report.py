@@ -9,7 +9,7 @@ import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.cli.commands import report
-    from overlock_tools.render import report as page
+    from overlock_tools.core.render import report as page
     from tests.fuzz.hostile import commanded, fuzz, is_plain
 
 assert report.command

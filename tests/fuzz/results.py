@@ -8,7 +8,7 @@ import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
     from overlock_tools.cli.commands import compare, report
-    from overlock_tools.model import results
+    from overlock_tools.core.model import results
     from tests.fuzz.hostile import commanded, fuzz
 
 assert compare.command

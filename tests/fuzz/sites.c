@@ -6,9 +6,9 @@
 #include "lent.h"
 #include "refusing.h"
 
-#include "preload/diag/symbols.c"
+#include "run/diag/symbols.c"
 /* Two files, two `fits`. */
-#include "preload/diag/choice.c"
+#include "run/diag/choice.c"
 
 static int file_of(const uint8_t *bytes, size_t n)
 {

@@ -8,8 +8,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
+    from overlock_tools.core.system import symbols
     from overlock_tools.run import profiling, stacks, tuning
-    from overlock_tools.system import symbols
     from tests.fuzz.hostile import fuzz, is_plain, is_refused
 
 FOLDER = Path(tempfile.mkdtemp(prefix="overlock-fuzz-"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
+    from overlock_tools.core.system import symbols
     from overlock_tools.run import live, stacks
-    from overlock_tools.system import symbols
     from tests.fuzz.hostile import decoded, fuzz, is_plain
 
 

@@ -14,7 +14,7 @@ from tests.mutant import changed
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-SOURCES = ("include", "lib", "monitor", "preload", "src")
+SOURCES = ("include", "lib", "profile", "lab", "run", "chaos", "python")
 NAMES = [
     line.split()[0] for line in (HERE / "targets").read_text().splitlines() if line[:1].isalpha()
 ]
@@ -45,9 +45,9 @@ class Fault(NamedTuple):
     report: str  # the words in which it is reported
 
 
-PAGE, THREAD = "monitor/page.c", "monitor/thread.c"
+PAGE, THREAD = "lab/hostd/page.c", "lab/slices/thread.c"
 SLICES = "include/overlock/slice_reader.h"
-TOOLS = "src/overlock_tools"
+TOOLS = "python/overlock_tools"
 FAULTS = {
     "entries beyond the file": Fault(
         "agent",
@@ -95,20 +95,20 @@ FAULTS = {
     ),
     "names of any size": Fault(
         "program",
-        "preload/program.c",
+        "run/program.c",
         "is_within_file(f, size)",
         "is_within_file(f, 0)",
         "AddressSanitizer",
     ),
     "a name outside its table": Fault(
-        "program", "preload/program.c", "e.d_un.d_val < size &&", "", "AddressSanitizer"
+        "program", "run/program.c", "e.d_un.d_val < size &&", "", "AddressSanitizer"
     ),
     "a symbol without a name": Fault(
-        "sites", "preload/diag/symbols.c", "*found.name && ", "", "AddressSanitizer"
+        "sites", "run/diag/symbols.c", "*found.name && ", "", "AddressSanitizer"
     ),
     "strings beyond the file": Fault(
         "sites",
-        "preload/diag/symbols.c",
+        "run/diag/symbols.c",
         "names.at = bytes_at(f, strings->sh_offset, strings->sh_size, 1);",
         "names.at = f->bytes + strings->sh_offset;",
         "",
@@ -180,13 +180,13 @@ FAULTS = {
     ),
     "a look without end": Fault(
         "unwind",
-        "monitor/scan.c",
+        "profile/scan.c",
         "return !(step % STEPS) && monotonic_ns() >= looks.until;",
         "return step < 0;",
         "a look goes on and on",
     ),
     "more frames than there is room": Fault(
-        "unwind", "monitor/unwind.c", "now.n == MOST_FRAMES || ", "", "AddressSanitizer"
+        "unwind", "profile/unwind.c", "now.n == MOST_FRAMES || ", "", "AddressSanitizer"
     ),
     "a record that ends early": Fault(
         "raw", f"{TOOLS}/trace/raw.py", "head.most_chunks, there", "head.most_chunks", "error: "

@@ -8,9 +8,9 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["overlock_tools"]):
-    from overlock_tools.system.errors import Fail
-    from overlock_tools.trace import format as traces
-    from overlock_tools.trace import mix, plan
+    from overlock_tools.core.system.errors import Fail
+    from overlock_tools.core.trace import format as traces
+    from overlock_tools.core.trace import mix, plan
     from tests.fuzz.hostile import fuzz, is_refused
 
 FOLDER = Path(tempfile.mkdtemp(prefix="overlock-fuzz-"))

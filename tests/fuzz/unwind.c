@@ -35,12 +35,12 @@ static GElf_Rela *count_relocation(Elf_Data *data, int i, GElf_Rela *into)
 #define WORD	 BYTES_OF_WORD
 #define START_NS SCAN_START_NS
 #define ONE_IN	 SCAN_ONE_IN
-#include "monitor/scan.c"
+#include "profile/scan.c"
 #undef name_of
 #undef WORD
 #undef START_NS
 #undef ONE_IN
-#include "monitor/unwind.c"
+#include "profile/unwind.c"
 
 #include <sys/mman.h>
 

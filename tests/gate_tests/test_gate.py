@@ -221,7 +221,7 @@ def test_only_the_chosen_parts_run_and_this_is_said(
 ) -> None:
     """Of 20 tests the first and third of four parts, by a plain command and by pytest."""
     (tmp_path / "tests").mkdir()
-    for name in ("conftest.py", "parts.py"):
+    for name in ("conftest.py", "parts.py", "command.py", "processes.py"):
         (tmp_path / "tests" / name).write_text((TOP / "tests" / name).read_text())
     test = tmp_path / "tests/test_x.py"
     test.write_text("import pytest\n@pytest.mark.parametrize('n', range(20))\n")

@@ -7,20 +7,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.command import schema
 from tests.conftest import NATIVE
 from tests.processes import HANG_S
 
 PLANTED = Path(__file__).with_name("planted")
 PROFILER = NATIVE / "overlock-profiler"
 BTF = Path("/sys/kernel/btf/vmlinux")
-SCHEMA = json.loads((resources.files("overlock_tools") / "schema/profile.json").read_text())
+SCHEMA = schema("profile")
 REFUSED = 77  # by a program that may not do what it is for
 
 Report = dict[str, Any]

@@ -17,7 +17,7 @@ IN_ORDER = [(1000, 1), (2000, 1), (3500, -1), (5000, -1)]
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("account") / "steps"
-    flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/monitor"]
+    flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/profile"]
     subprocess.run(["cc", *flags, STEPS, "-o", file], check=True)
     return file
 

@@ -15,7 +15,7 @@ import pytest
 
 from overlock_tools.profile import advice
 from tests.profile.conftest import Build, Profiled, needs_bpf, profile
-from tests.python.sim.test_timeline import fault
+from tests.sim.command.test_timeline import fault
 
 WITHIN = 0.10
 CGROUPS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))

@@ -19,8 +19,8 @@ import pytest
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 CONFORMANCE = PROGRAMS.parent / "conformance"
 
-from overlock_tools.model import defs  # noqa: E402
-from overlock_tools.system import native  # noqa: E402 - after it knows where
+from overlock_tools.core.model import defs  # noqa: E402
+from overlock_tools.core.system import native  # noqa: E402 - after it knows where
 
 LOCKS = [lock.id for lock in defs.load().locks.values() if "elides" not in lock.traits]
 REFUSED = [lock for lock in defs.load().locks if lock not in LOCKS]

@@ -17,9 +17,9 @@ from rich.table import Table
 
 from overlock_tools.bench import programs
 from overlock_tools.bench.programs import NATIVE, Pbzip2, Program, Runs, Sysbench
-from overlock_tools.model import defs, stats
-from overlock_tools.model.results import Result
-from overlock_tools.system import files, machine
+from overlock_tools.core.model import defs, stats
+from overlock_tools.core.model.results import Result
+from overlock_tools.core.system import files, machine
 
 PATIENCE_S = 120.0
 

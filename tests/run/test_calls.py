@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.conftest import TOP
 from tests.run.conftest import Compile, environment, on_terminal
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.conftest import TOP
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import LOCKS, Compile, environment, output, overlock, run
@@ -234,7 +234,7 @@ def test_mutant_is_caught(program: Compile, tmp_path: Path, name: str) -> None:
     assert told_by(mutant, misuse, what, out) != healthy
 
 
-GDB = TOP / "preload/overlock-gdb.py"
+GDB = TOP / "run/overlock-gdb.py"
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="there is no gdb")

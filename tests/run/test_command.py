@@ -9,13 +9,13 @@ import signal
 import stat
 import subprocess
 import sys
-from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
+from tests.command import schema
 from tests.conftest import TOP
 from tests.processes import HANG_S
 from tests.run.conftest import (
@@ -29,7 +29,7 @@ from tests.run.conftest import (
     run,
 )
 
-SCHEMA = json.loads(resources.files("overlock_tools").joinpath("schema/run.json").read_text())
+SCHEMA = schema("run")
 SHOW = "import os, signal, sys; print(os.environ.get({!r}, 'unset'))"
 
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from overlock_tools import __version__
-from overlock_tools.model import defs
-from overlock_tools.model.defs import Tunable
+from overlock_tools.core.model import defs
+from overlock_tools.core.model.defs import Tunable
+from overlock_tools.core.system import native
 from overlock_tools.run.interpose import ADAPTIVE, OPENMP
-from overlock_tools.system import native
 from tests.conftest import TOP
 from tests.mutant import changed
 from tests.processes import HANG_S
@@ -605,7 +605,7 @@ if os.getuid() == 0:
 def build(folder: Path, mutant: tuple[str, str, str]) -> Path:
     """That launcher, beside a stand-in."""
     name, right, wrong = mutant
-    for source in filter(Path.is_file, (TOP / "preload").iterdir()):
+    for source in filter(Path.is_file, (TOP / "run").iterdir()):
         text = source.read_text()
         if source.name == name:
             text = changed(text, (right, wrong))

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
+from overlock_tools.core.system import native
+from overlock_tools.core.system.errors import Fail
 from overlock_tools.run import live
-from overlock_tools.system import native
-from overlock_tools.system.errors import Fail
 from tests.processes import HANG_S
 from tests.run.conftest import Compile, environment, output, overlock
 

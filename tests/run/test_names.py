@@ -38,7 +38,7 @@ def strangers(names: set[str]) -> set[str]:
 
 def objects(flavour: str) -> list[Path]:
     """Of the newest build; an object whose source is gone is left from an older one."""
-    folder = BUILD / f"preload/CMakeFiles/{flavour}.dir"
+    folder = BUILD / f"run/CMakeFiles/{flavour}.dir"
     return [
         o
         for o in folder.rglob("*.o")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.processes import HANG_S
 from tests.run.conftest import (
     LOCKS,

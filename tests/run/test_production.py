@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.conftest import TOP
 from tests.processes import HANG_S
 from tests.run.conftest import (
@@ -149,7 +149,7 @@ def test_thread_sanitizer_is_left_alone(folder: Path, compiler: str) -> None:
 
 # gdb.
 
-GDB = TOP / "preload/overlock-gdb.py"
+GDB = TOP / "run/overlock-gdb.py"
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="there is no gdb")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A waiter lets the holder run, whatever the lock and the scheduling policies (preload/sleep.c)."""
+"""A waiter lets the holder run, whatever the lock and the scheduling policies (run/sleep.c)."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.processes import HANG_S
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment, on_terminal, run

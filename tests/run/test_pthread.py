@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.model import defs
-from overlock_tools.system import native
+from overlock_tools.core.model import defs
+from overlock_tools.core.system import native
 from tests.processes import HANG_S
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.run.conftest import Compile, environment, output, overlock
 
 USED = 400  # times that sites.cpp uses each mutex

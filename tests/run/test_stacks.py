@@ -6,19 +6,19 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from overlock_tools.core.system import native, symbols
 from overlock_tools.run import profiling, stacks
-from overlock_tools.system import native, symbols
+from tests.command import schema
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import Compile, environment, overlock, run
 
-SCHEMA = json.loads((resources.files("overlock_tools") / "schema/run.json").read_text())
+SCHEMA = schema("run")
 # One that spins, one that yields, one that parks, one that queues, one that lies outside the mutex.
 KINDS = ("ticket", "tas_yield", "pv_ticket", "mcs", "partitioned_ticket")
 Report = dict[str, Any]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.run.conformance.test_mutants import Mutant, build
 from tests.run.conftest import X86_64, Compile, environment, on_terminal, output, run
 from tests.run.stepping import PAIRS, steps, under

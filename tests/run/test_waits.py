@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Nothing in a wait or a release allocates, waits for a terminal, or is a cancellation point.
 
-Nor in the child of a fork, before the program's own handlers. tests/paths looks at all ways there.
+Nor in the child of a fork, before the program's own handlers. tests/lib/paths looks at all
+ways there.
 """
 
 import os
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.run.conftest import Compile, environment, output, run
 from tests.run.terminals import MODES, PAUSED, TAKES, on
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.run.conftest import environment, installed, output, run
 
 HOW = {"counters": "--output", "check": "--output", "record": "--record"}

@@ -86,7 +86,8 @@ static void take_counted(struct workload_me *me, struct workload_lock *l)
 /* So that the host can compare what was done, and in which order, with what was to be done. */
 static void note_step(struct pass *pass, const struct workload_lock *l, bool is_release)
 {
-	const u64 factor = 0x9e3779b97f4a7c15ull; /* as in src/overlock_tools/trace/compare.py */
+	const u64 factor =
+		0x9e3779b97f4a7c15ull; /* as in python/overlock_tools/core/trace/compare.py */
 
 	pass->hash = pass->hash * factor + 2 * (u64)(l - trial.locks) + is_release + 1;
 	pass->ops++;

@@ -2,7 +2,7 @@
 #ifndef LOOP_H
 #define LOOP_H
 /*
- * A workload of workload/ on the kernel's own spinlock: a thread on each CPU takes turns, or as many
+ * A workload of bench/workload/ on the kernel's own spinlock: a thread on each CPU takes turns, or as many
  * threads as a trace has, and a timer says when they are counted. Insert the module, wait until that has returned, read
  * /proc/overlock_loop.
  */

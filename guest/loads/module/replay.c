@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* The file that the threads of a replay repeat, as src/overlock_tools/trace/plan.py writes it. */
+/* The file that the threads of a replay repeat, as python/overlock_tools/core/trace/plan.py writes it. */
 #include <linux/fs.h>
 #include <linux/kernel_read_file.h>
 #include <linux/limits.h>

@@ -2,7 +2,7 @@
 #ifndef REPLAY_THREADS_H
 #define REPLAY_THREADS_H
 /*
- * Replays of recorded programs by kernel threads: workload/replay_turns.h has the rest. For loop.c, which
+ * Replays of recorded programs by kernel threads: bench/workload/replay_turns.h has the rest. For loop.c, which
  * has included loop.h, and whose struct workload_me it uses.
  */
 #include <linux/hrtimer.h>

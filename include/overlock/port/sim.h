@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <type_traits>
 
-#include <engine/world.h>
+#include <check/engine/world.h>
 #include <overlock/port/lists.h>
 
 typedef uint64_t ol_ticks_t;
@@ -216,7 +216,7 @@ OL_INLINE ol_ticks_t ol_earlier(ol_ticks_t a, ol_ticks_t b)
 #define ol_cpu()			OL_WORLD.cpu(OL_PLACE)
 
 /*
- * Transactions, as RTM has them: see engine/transaction.h. An abort takes the context's stack back
+ * Transactions, as RTM has them: see check/engine/transaction.h. An abort takes the context's stack back
  * to ol_htm_begin(), which returns the cause in RTM's bits; what else the text keeps outside the
  * world's memory, it must not change inside.
  */

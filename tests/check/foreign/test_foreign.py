@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from overlock_tools.check import foreign
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system.errors import Fail
 from tests.check import checking
 from tests.conftest import TOP
 

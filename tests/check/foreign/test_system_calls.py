@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.check import foreign, unseen
-from overlock_tools.system import native
-from overlock_tools.system.errors import Fail
+from overlock_tools.core.system import native
+from overlock_tools.core.system.errors import Fail
 from tests.check import checking
 from tests.check.foreign.test_foreign import HERE, HOLDS, check, verdict
 

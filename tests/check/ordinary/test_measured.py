@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.ordinary import natively
+from overlock_tools.core.ordinary import natively
 from tests.check.ordinary.test_ordinary import LOCKS, overlock, skip_without_rust
 from tests.conftest import TOP
 

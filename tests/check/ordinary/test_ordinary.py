@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.command import Done, run_forked, schema
 from tests.conftest import NATIVE, TOP
 from tests.mutant import changed
-from tests.python.command import Done, run_forked
 
 LOCKS = Path(__file__).parent / "locks"
-SCHEMA = json.loads((TOP / "src/overlock_tools/schema/check.json").read_text())
+SCHEMA = schema("check")
 CLIENT = {"client.cpp", "client_waits.cpp"}
 UNORDERED = "not ordered by happens-before"
 

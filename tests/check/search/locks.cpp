@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "locks.h"
 
-#include <engine/subjects.h>
+#include <check/engine/subjects.h>
 
 #include <map>
 

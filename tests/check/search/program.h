@@ -6,7 +6,7 @@
 #include <check/checker.h>
 #include <check/turns.h>
 
-#include <engine/random.h>
+#include <check/engine/random.h>
 
 #include <map>
 #include <string>

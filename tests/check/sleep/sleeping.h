@@ -3,12 +3,12 @@
 #define OL_SLEEPING_H
 /*
  * For the model checker: a lock whose waiters sleep as under `overlock run`, by the text of
- * preload/sleepers.h. A header that includes this defines
+ * run/sleepers.h. A header that includes this defines
  *
  *	SLEEPING	the lock, e.g. ticket; the one that is made of it is sleeping_ticket
  *	SLEEPING_TRAITS	of that lock, as far as they matter here
  *	SLEEPING_HEADER	the lock's own header
- *	SLEEPERS	preload/sleepers.h, or a mutant of it
+ *	SLEEPERS	run/sleepers.h, or a mutant of it
  *	SLEEPING_LOOKS	whether a release looks at the gate before it unlocks, as it does in sleep.c. Then it
  *			may miss a sleeper, which the checker finds; so there all sleep is timed. Else each
  *			release goes by the list, and sleep is for ever: what is left to find is wrong
@@ -43,7 +43,7 @@ static void sleeping_poll(ol_ticks_t until);
 enum { RELAYS = 3, CONTEXTS = 4 };
 static const uint32_t ol_run_epoch = 0;
 
-#include "../../../preload/wait.h"
+#include "../../../run/wait.h"
 
 struct bucket {
 	uint32_t taken;
@@ -112,7 +112,7 @@ static const struct ol_lock_ops sleeping_inner = sleeping_ops();
 typedef struct mutex OUTER(_t);
 
 #define OL_LOCK_LINE								\
-	OL_LOCK(JOIN(sleeping_, SLEEPING), waits, SLEEPING_TRAITS, "preload/sleep.c", TEXT(SLEEPING))
+	OL_LOCK(JOIN(sleeping_, SLEEPING), waits, SLEEPING_TRAITS, "run/sleep.c", TEXT(SLEEPING))
 
 static inline bool OUTER(_is_locked)(const struct mutex *m)
 {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.model import defs
+from overlock_tools.core.model import defs
 from tests.conftest import TOP
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]+)")

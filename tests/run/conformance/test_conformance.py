@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.run.conformance import generate
 from tests.run.conformance.asking import OURS, differences, wanted
 from tests.run.conformance.generate import Case

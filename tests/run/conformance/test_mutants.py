@@ -24,7 +24,7 @@ from tests.run.conformance.asking import OURS, differences, wanted
 from tests.run.conformance.generate import Case, load
 from tests.run.conftest import Compile, environment, output
 
-PRELOAD = TOP / "preload"
+INTERPOSER = TOP / "run"
 RUNS = 20
 UNCHANGED = BUILD / "native/liboverlock-run.so"
 REPORTS = ("demand", "report", "report_say", "report_text", "stacks")  # of the counted library
@@ -32,7 +32,7 @@ SOURCES = (
     *("api.c", "clock.c", "cond.c", "environment.c", "filter.c", "gate.c", "mutex.c"),
     *("note.c", "outside.c", "rwlock.c", "sleep.c", "spin.c", "start.c", "terminal.c"),
     *("diag/choice.c", "diag/symbols.c"),
-    *(f"adapters/{adapter.name}" for adapter in PRELOAD.glob("adapters/*.c")),
+    *(f"adapters/{adapter.name}" for adapter in INTERPOSER.glob("adapters/*.c")),
 )
 
 
@@ -192,7 +192,7 @@ MUTANTS = [
     ),
     Mutant(
         "robust and shared ones taken for ours",
-        "preload.h",
+        "interposer.h",
         "KIND_OURS = KIND_TYPE |",
         "KIND_OURS = 0x90 | KIND_TYPE |",
         "tas_yield",
@@ -547,11 +547,11 @@ MUTANTS = [
 
 def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     """Plain, "counted" or "checked"."""
-    for source in filter(Path.is_file, PRELOAD.rglob("*")):
+    for source in filter(Path.is_file, INTERPOSER.rglob("*")):
         text = source.read_text()
         changes = ((mutant.file, mutant.right, mutant.wrong), *mutant.also)
         text = changed(text, *((old, new) for file, old, new in changes if file == source.name))
-        copy = folder / source.relative_to(PRELOAD)
+        copy = folder / source.relative_to(INTERPOSER)
         copy.parent.mkdir(exist_ok=True)
         copy.write_text(text)
     out = folder / "liboverlock-run.so"
@@ -718,7 +718,7 @@ def test_an_offered_mutex_is_looked_at_no_more(program: Compile, folder: Path) -
     """Its next holder may have freed it."""
     published = "if (!(next & OFFER))\n\t\treturn false;"
     slow = ("gate.c", published, f"{published}\n\tusleep(150000);")
-    include = ("gate.c", '#include "preload.h"', '#include "preload.h"\n#include <unistd.h>')
+    include = ("gate.c", '#include "interposer.h"', '#include "interposer.h"\n#include <unistd.h>')
     late = ("gate.c", "count_release(lock, ops);", "count_release(ol_run_outside_at(m, ops), ops);")
     freed = program("freed_on_offer.c")
     for name, also, survives in (("offer", (include,), True), ("late", (include, late), False)):

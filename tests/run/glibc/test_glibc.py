@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.run.conformance.asking import OURS, differences, wanted
 from tests.run.conformance.test_conformance import part_of
 from tests.run.conftest import Compile, environment, output

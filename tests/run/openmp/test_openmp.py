@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from overlock_tools.system import native
+from overlock_tools.core.system import native
 from tests.run.conformance import generate
 from tests.run.conformance.asking import differences, wanted
 from tests.run.conformance.generate import Case

@@ -24,7 +24,7 @@ static void *take_and_free(void *unused)
 	return unused;
 }
 
-/* struct mutex of preload.h: in its `gate`. */
+/* struct mutex of interposer.h: in its `gate`. */
 static int is_announced(void)
 {
 	return __atomic_load_n((uint32_t *)(void *)m + 6, __ATOMIC_RELAXED) != 0;

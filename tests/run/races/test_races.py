@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import BUILD, TOP
 from tests.mutant import changed
-from tests.run.conformance.test_mutants import PRELOAD, SOURCES
+from tests.run.conformance.test_mutants import INTERPOSER, SOURCES
 from tests.run.conftest import PROGRAMS, environment, run
 
 RACE = 66
@@ -26,7 +26,7 @@ MORE = tuple(
 )
 THREAD = ["gcc", "-fsanitize=thread", "-O1", "-g", "-pthread", "-w"]
 CHECKED = ["-DOL_COUNTED", "-DOL_CHECKED"]
-LIBRARY = BUILD / "tests/native/thread/liboverlock_thread.a"
+LIBRARY = BUILD / "tests/lib/native/thread/liboverlock_thread.a"
 
 # (file, ours, what it is here). The runtime calls these before it can be called itself.
 LINKED = [
@@ -58,11 +58,11 @@ PROGRAMS_RUN = {
 
 
 def copy(folder: Path, changes: list[tuple[str, str, str]]) -> None:
-    for source in filter(Path.is_file, PRELOAD.rglob("*")):
+    for source in filter(Path.is_file, INTERPOSER.rglob("*")):
         text = source.read_text()
-        here = ((old, new) for file, old, new in changes if source == PRELOAD / file)
+        here = ((old, new) for file, old, new in changes if source == INTERPOSER / file)
         text = changed(text, *here)
-        target = folder / source.relative_to(PRELOAD)
+        target = folder / source.relative_to(INTERPOSER)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
 

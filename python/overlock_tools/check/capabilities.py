@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""What overlock-check knows, as it says itself: locks, scenarios, budgets, models."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.check.job import Subject
+from overlock_tools.core.system import native
+from overlock_tools.core.system.errors import FAILED, MISSING, USAGE, Fail
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Names, each with what it is in one line."""
+
+    locks: dict[str, frozenset[str]]  # each with the scenarios that apply to it
+    scenarios: dict[str, str]
+    explored: frozenset[str]  # the scenarios that are not drawn at random
+    budgets: dict[str, str]
+    usual: dict[str, int]  # budgets that nobody gives
+    models: dict[str, str]
+    wrapped_calls: tuple[str, ...]  # of locks from outside, which it answers
+
+
+def ask(*question: str) -> str:
+    """What overlock-check answers at once."""
+    command = [str(native.checker()), *question]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        why = f"overlock-check cannot be run: {error.strerror}; run `make checker` again"
+        raise Fail(why, MISSING) from error
+    if done.returncode:
+        code = USAGE if done.returncode == USAGE else FAILED
+        raise Fail(complaint(done.stderr, done.returncode), code)
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Supported:
+    """What of a lock can be checked."""
+
+    scenarios: frozenset[str]
+    readers: bool = False
+    broadcasts: bool = False
+
+
+@cache
+def of_loaded(shared_object: Path) -> Supported:
+    """Of a lock from outside."""
+    raw = json.loads(ask("--about", f"--load={shared_object}"))
+    return Supported(frozenset(raw["scenarios"]), raw["readers"], raw["broadcasts"])
+
+
+def supported(subject: Subject) -> Supported:
+    if subject.loaded:
+        return of_loaded(subject.loaded)
+    return Supported(load().locks.get(subject.name, load().explored))
+
+
+def complaint(said: str, status: int) -> str:
+    """One line of what it said on standard error, or of how it ended."""
+    lines = said.strip().splitlines()
+    if lines:
+        return lines[-1].removeprefix("overlock-check: ")
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"overlock-check {how} without a result"
+
+
+@cache
+def load() -> Lists:
+    raw: dict[str, Any] = json.loads(ask("--list"))
+    scenarios, budgets, models = (
+        {entry["id"]: entry["what"] for entry in raw[kind]}
+        for kind in ("scenarios", "budgets", "models")
+    )
+    return Lists(
+        {lock["id"]: frozenset(lock["scenarios"]) for lock in raw["locks"]},
+        scenarios,
+        frozenset(entry["id"] for entry in raw["scenarios"] if not entry["drawn"]),
+        budgets,
+        {budget["id"]: budget["times"] for budget in raw["budgets"]},
+        models,
+        tuple(raw["library_calls"]),
+    )

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Where a guest's parts are kept, and what has to be there."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.core.system import files, native
+from overlock_tools.core.system.errors import MISSING, Fail
+
+VERSION = "6.1"  # of the kernel that is built unless told otherwise
+PAUSES = ("as-is", "nop")
+# One list: kernels beside the usual one, by what their configuration has otherwise.
+VARIANTS: Mapping[str, Sequence[str]] = {
+    "counted": ("CONFIG_OVERLOCK_COUNT=y",),
+    "nopv": ("CONFIG_PARAVIRT_SPINLOCKS=n",),
+    "off": ("CONFIG_OVERLOCK_SPINLOCKS=n",),
+    "off-nopv": ("CONFIG_OVERLOCK_SPINLOCKS=n", "CONFIG_PARAVIRT_SPINLOCKS=n"),
+}
+
+
+def cache() -> Path:
+    return files.cache_folder("guest")
+
+
+def sources() -> Path:
+    """The checkout's guest/, from which modules, scripts and patches come."""
+    top = native.checkout()
+    if top is None or not (top / "guest/init").exists():
+        raise Fail(
+            "guests are built from overlock's sources; run `make guest` in a clone of them, and "
+            "`.venv/bin/overlock guest` there",
+            MISSING,
+        )
+    return top / "guest"
+
+
+def digest_of_sources() -> str:
+    """Of all of this checkout that goes into a guest."""
+    top = sources().parent
+    beneath = top / "lab/hypervisor"  # of hosts
+    whole = hashlib.sha256()
+    for folder in ("guest", "include/overlock", "bench/workload"):
+        for path in sorted((top / folder).rglob("*")):
+            if path.is_file() and beneath not in path.parents:
+                whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")
+    return whole.hexdigest()
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of one kernel version."""
+
+    folder: Path
+    version: str
+    shared_source: Path | None = None  # another kernel's, built otherwise
+    variant: str = ""  # of VARIANTS
+
+    @property
+    def _suffix(self) -> str:
+        return f"-{self.variant}" if self.variant else ""
+
+    @property
+    def fragment(self) -> bytes:
+        """Of its configuration: guest.config, and what the variant has otherwise."""
+        otherwise = VARIANTS.get(self.variant, ())
+        names = {line.partition("=")[0] for line in otherwise}
+        usual = (sources() / "guest.config").read_text().splitlines()
+        kept = [line for line in usual if line.partition("=")[0] not in names]
+        return "".join(f"{line}\n" for line in [*kept, *otherwise]).encode()
+
+    def beside(self, variant: str | None) -> "Home":
+        """Of the same version; None: this one."""
+        return self if variant is None else replace(self, variant=variant)
+
+    @property
+    def source(self) -> Path:
+        return self.shared_source or self.folder / "source"
+
+    @property
+    def build(self) -> Path:
+        return self.folder / f"build{self._suffix}"
+
+    @property
+    def modules(self) -> Path:
+        """Of the loads: built outside the kernel's tree."""
+        return self.folder / f"modules{self._suffix}"
+
+    @property
+    def image(self) -> Path:
+        """What is booted: all parts of one build, replaced at once."""
+        return self.folder / f"image{self._suffix}"
+
+    @property
+    def stamp(self) -> Path:
+        return self.image / "built.json"
+
+    def kernel(self, pause: str) -> Path:
+        return self.image / f"vmlinux-pause-{pause}"
+
+    def initramfs(self, pause: str) -> Path:
+        return self.image / f"initramfs-pause-{pause}.gz"
+
+    @property
+    def parts(self) -> Path:
+        """Of the loads' programs: the same for every kernel."""
+        return self.folder.parent / "parts"
+
+    def built(self) -> dict[str, Any] | None:
+        """What is known of the build, or None if there is none that can be booted."""
+        try:
+            known = json.loads(self.stamp.read_text())
+        except (OSError, ValueError):
+            return None
+        parts = [part(pause) for pause in PAUSES for part in (self.kernel, self.initramfs)]
+        return known if isinstance(known, dict) and all(p.exists() for p in parts) else None
+
+    def needed(self) -> dict[str, Any]:
+        known = self.built()
+        if known is None:
+            which = f"{self.version}, {self.variant}," if self.variant else self.version
+            how = f" --variant {self.variant}" if self.variant else ""
+            raise Fail(
+                f"{self.folder} has no guest kernel {which}; run "
+                f"`overlock guest build{how}`, which takes some minutes",
+                MISSING,
+            )
+        return known
+
+
+def home(folder: Path | None = None, version: str = VERSION, variant: str = "") -> Home:
+    base = folder.absolute() if folder else cache()
+    return Home(base / version, version, variant=variant)
+
+
+def make(folder: Path) -> None:
+    try:
+        files.make_folder(folder)
+    except OSError as error:
+        raise Fail(f"cannot create {folder}: {error.strerror}; give another --dir") from error
+    if not os.access(folder, os.W_OK):
+        raise Fail(f"{folder} cannot be written: no permission; give another --dir")

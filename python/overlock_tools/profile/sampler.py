@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""What overlock-profiler sees, as far as /proc shows it to everybody: where BPF is refused.
+
+Fifty times a second each thread is looked at. One that sleeps in futex() shows the address and
+the value that it waits with; there, in the program's memory, a glibc mutex names its owner; and
+what the owner does is in its own files. So shares are right on average, after hundreds of looks.
+"""
+
+import contextlib
+import os
+import struct
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from overlock_tools.core.system import reading
+from overlock_tools.core.system.errors import MISSING, Fail
+from overlock_tools.profile.kinds import CONTENDED
+from overlock_tools.profile.seen import HOLDER, NEXT, UNKNOWN, Seen
+
+STEP_S = 0.02
+FUTEX, COMMAND, WAIT, WAIT_BITSET = 202, 0x7F, 0, 9
+MUTEX = struct.Struct("=IIIII")  # word, count, owner, users, kind: glibc's, of 64 bits
+MOST_KIND = 0x3FF
+
+
+@dataclass(frozen=True)
+class Look:
+    """A thread at one time."""
+
+    name: str
+    state: str
+    ran_ns: int
+    delayed_ns: int
+    waits_at: tuple[int, int, int] | None  # address, operation, value
+    in_futex: bool
+
+
+@dataclass
+class _LockSum:
+    op: int
+    value: int
+    owners: int = 0
+    waited: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(_floats))
+    wall: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(_floats))
+    at_once: set[int] = field(default_factory=set)
+    waits: int = 0
+
+
+def _floats() -> dict[str, float]:
+    return defaultdict(float)
+
+
+def _futex(text: str) -> tuple[bool, tuple[int, int, int] | None]:
+    """From /proc/PID/task/TID/syscall: the call's number, six arguments, sp, pc; or `running`."""
+    words = text.split()
+    if not words or words[0] != str(FUTEX) or len(words) < 4:
+        return False, None
+    address, op, value = (int(word, 16) for word in words[1:4])
+    waits = op & COMMAND in (WAIT, WAIT_BITSET)
+    return True, (address, op & COMMAND, value & 0xFFFFFFFF) if waits else None
+
+
+def look(folder: Path) -> Look | None:
+    """None if it has ended meanwhile. PermissionError: we may not see it."""
+    try:
+        before, _, after = (folder / "stat").read_text(errors="replace").rpartition(")")
+        ran, delayed, _ = map(int, (folder / "schedstat").read_text().split())
+        in_futex, waits = _futex((folder / "syscall").read_text())
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return None
+    return Look(before.partition("(")[2], after.split()[0], ran, delayed, waits, in_futex)
+
+
+def _children(thread: Path) -> set[int]:
+    """That it started and that live; none where the kernel does not list them."""
+    with contextlib.suppress(OSError):
+        return set(map(int, (thread / "children").read_text().split()))
+    return set()
+
+
+class Sampler:
+    """Of a process; `step` as long as it lives."""
+
+    def __init__(self, pid: int, why: str) -> None:
+        self.pid, self.why = pid, why
+        self.children: set[int] = set()
+        self.steps = 0
+        self.began = self.last = time.monotonic()
+        self.looks: dict[int, Look] = {}
+        self.locks: dict[int, _LockSum] = {}
+        self.times: dict[int, dict[str, float]] = defaultdict(_floats)
+        self.names: dict[int, str] = {}
+        try:
+            Path(f"/proc/{pid}/syscall").read_text()
+        except PermissionError as error:
+            raise Fail(
+                f"process {pid} belongs to somebody else; be its user, or root", MISSING
+            ) from error
+        except OSError:
+            pass
+
+    def step(self) -> bool:
+        """False: it has ended."""
+        now = time.monotonic()
+        ns, self.last = (now - self.last) * 1e9, now
+        try:
+            found = {int(name): name for name in os.listdir(f"/proc/{self.pid}/task")}
+        except OSError:
+            return False
+        self.steps += 1
+        tasks = Path(f"/proc/{self.pid}/task")
+        looks = {tid: one for tid, name in found.items() if (one := look(tasks / name))}
+        if all(one.state in "ZX" for one in looks.values()):
+            return False
+        for tid, one in looks.items():
+            self.children |= _children(tasks / str(tid))
+            self.names[tid] = one.name
+            for state, part in self._states(tid, one, ns).items():
+                self.times[tid][state] += part
+        self._waits(looks, ns)
+        self.looks = looks
+        return True
+
+    def _states(self, tid: int, now: Look, ns: float) -> dict[str, int]:
+        """What it did since the last look; that it slept is taken from now."""
+        before = self.looks.get(tid)
+        ran = min(ns, now.ran_ns - before.ran_ns) if before else 0
+        ready = min(ns - ran, now.delayed_ns - before.delayed_ns) if before else 0
+        rest = ns - ran - ready
+        kind = "asleep"
+        if now.state == "R":  # a delay is counted when it has ended
+            kind = "preempted"
+        elif now.state == "D":
+            kind = "io"
+        elif now.in_futex:
+            kind = "lock"
+        sums: dict[str, float] = defaultdict(float, running=ran, preempted=ready)
+        sums[kind] += rest
+        return {state: int(part) for state, part in sums.items() if part >= 1}
+
+    def _waits(self, looks: dict[int, Look], ns: float) -> None:
+        waiting: dict[int, list[int]] = defaultdict(list)
+        for tid, one in looks.items():
+            if one.waits_at and one.waits_at[2] not in self.names:  # a thread's number: a join
+                address, op, value = one.waits_at
+                waiting[address].append(tid)
+                self.locks.setdefault(address, _LockSum(op, value))
+        for address, tids in waiting.items():
+            lock = self.locks[address]
+            role, parts = self._subject(lock, address, looks, ns)
+            for state, part in parts.items():
+                lock.waited[role][state] += part * len(tids)
+                lock.wall[role][state] += part
+            lock.waits += len(set(tids) - lock.at_once)
+        for address, lock in self.locks.items():
+            lock.at_once = set(waiting.get(address, ()))
+
+    def _subject(
+        self, lock: _LockSum, address: int, looks: dict[int, Look], ns: float
+    ) -> tuple[str, dict[str, int]]:
+        """Who has to do something next, and what that thread did."""
+        raw = self._memory(address, looks)
+        if len(raw) < MUTEX.size or lock.value != CONTENDED:
+            return UNKNOWN, {"running": int(ns)}
+        word, _, owner, users, kind = MUTEX.unpack(raw)
+        if not word:
+            return NEXT, {"waking": int(ns)}
+        if owner in looks and users and kind <= MOST_KIND:
+            lock.owners += 1
+            return HOLDER, self._states(owner, looks[owner], ns)
+        return UNKNOWN, {"running": int(ns)}
+
+    def _memory(self, address: int, looks: dict[int, Look]) -> bytes:
+        """By a thread that lives: the first one may have ended before the others."""
+        living = next(tid for tid, one in looks.items() if one.state not in "ZX")
+        file = Path(f"/proc/{self.pid}/task/{living}/mem")
+        with contextlib.suppress(OSError), file.open("rb", 0) as memory:
+            memory.seek(address)
+            return memory.read(MUTEX.size)
+        return b""
+
+    def seen(self) -> Seen:
+        """In the agent's form; what it has no knowledge of is 0 or empty."""
+        times: dict[str, int] = defaultdict(int)
+        for one in self.times.values():
+            for state, ns in one.items():
+                times[state] += int(ns)
+        none = ("sampled_cpus", "samples_kernel", "samples_yield")
+        empty = ("causes", "kernel_locks", "stacks", "code", "modules")
+        found = {
+            "pid": self.pid,
+            "ns": int((self.last - self.began) * 1e9),
+            "cpus": len(os.sched_getaffinity(0)),
+            "hertz": 1,
+            **dict.fromkeys(none, 0),
+            "samples": self.steps,
+            "threads_seen": len(self.times),
+            "lost": {},
+            "others": {},
+            "threads": [
+                {"thread": tid, "name": self.names[tid], "times": _whole(ns)}
+                for tid, ns in self.times.items()
+            ],
+            "times": dict(times),
+            "locks": [_lock(address, lock) for address, lock in self.locks.items()],
+            **{name: [] for name in empty},
+            "by": "looks",
+            "why": self.why,
+            "children": len(self.children),
+        }
+        return reading.made(Seen, found, "what was seen")
+
+
+def _whole(sums: dict[str, float]) -> dict[str, int]:
+    return {name: int(ns) for name, ns in sums.items()}
+
+
+def _lock(address: int, lock: _LockSum) -> dict[str, Any]:
+    waited = {role: _whole(states) for role, states in lock.waited.items()}
+    none = ("gave_up", "wakes", "waiting", "longest_ns")
+    use = ("woken", "woke", "by_waiters", "own", "came_back")
+    return {
+        "address": address,
+        "module": -1,
+        "offset": address,
+        "op": lock.op,
+        "value": lock.value,
+        "owners": lock.owners,
+        "waits": lock.waits,
+        **dict.fromkeys(none + use, 0),
+        "shared": False,
+        "behaves": False,
+        "wait_ns": sum(sum(states.values()) for states in waited.values()),
+        "waited": waited,
+        "wall": {role: _whole(states) for role, states in lock.wall.items()},
+    }

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""The report for people: one to three sentences, then tables; and folded stacks."""
+
+from collections import defaultdict
+from typing import Any
+
+from overlock_tools.core.system.symbols import Call
+from overlock_tools.profile import advice, causes, functions
+from overlock_tools.run import stacks
+
+Report = dict[str, Any]
+
+ROWS = 8
+SIGHT = 0.1  # of what is told, a part that is worth a word
+
+
+def _call(raw: Report) -> Call:
+    return Call(**raw)
+
+
+def place(call: Call) -> str:
+    name = functions.readable(call.function or "?")
+    return f"{name} ({call.where})" if call.where else name
+
+
+def lock_name(lock: Report) -> str:
+    """`cache_lock`, else who takes it."""
+    if lock["name"]:
+        return str(lock["name"])
+    if lock["site"]["function"]:
+        many = f"{lock['locks']} locks" if lock["locks"] > 1 else lock["kind"]
+        return f"{many} taken in {place(_call(lock['site']))}"
+    if lock["locks"] > 1:
+        return f"{lock['locks']} locks, of unknown calls"
+    return f"{lock['kind']} at {lock['address']:#x}"
+
+
+def _lock_words(lock: Report) -> str:
+    site = _call(lock["site"])
+    where = f" ({place(site)})" if lock["name"] and site.function else ""
+    return f"`{lock_name(lock)}`{where}"
+
+
+def _whose(lock: Report, cause: str) -> str:
+    """Who took the CPU, or what it slept in: the greatest part."""
+    found = advice.takers(lock, cause)
+    total = sum(who["ns"] for who in found)
+    if not total:
+        return ""
+    by_name: dict[str, int] = defaultdict(int)
+    for who in found:
+        by_name[taker(who)] += who["ns"]
+    name, ns = max(by_name.items(), key=lambda item: item[1])
+    return f", {'mostly ' if ns < 0.9 * total else ''}{name}" if name else ""
+
+
+def taker(who: Report) -> str:
+    if who["call"]:
+        return f"in {who['call']}()"
+    if not who["taker"]:
+        return ""
+    if who["taker"].startswith("swapper/"):
+        return ""
+    of = "of the same program" if who["sibling"] else "of another program"
+    return f"taken by `{who['taker']}` {of}"
+
+
+def gain(one: Report) -> str:
+    if one["predicted"] is None:
+        return ""
+    if not advice.is_worth(one):
+        return " (no faster, by the model: it uses all CPU time that it gets)"
+    return f" (predicted: {'up to ' if one['upper_bound'] else ''}{one['predicted']:.1f}×)"
+
+
+def share(part: float, whole: float) -> str:
+    return f"{part / whole:.0%}".replace("%", " %") if whole else "0 %"
+
+
+def _unwatched(report: Report) -> list[str]:
+    """Runtimes with locks of their own, and other processes."""
+    runtimes = report.get("unwatched", ())
+    said = [f"Not watched: {' and '.join(runtimes)}."] if runtimes else []
+    if n := report["children"]:
+        what = f"{n} processes" if n > 1 else "a process"
+        said.append(
+            f"Not watched: {what} that {report['program']} started; give --pid or the command of "
+            "one to see it."
+        )
+    return said
+
+
+def _no_lock(report: Report) -> list[str]:
+    """An all-clear only where all that was seen could be judged."""
+    lost = share(report["lost_ns"], report["wanted_ns"])
+    doubts, itself = report["doubts"], " itself" if report["children"] else ""
+    if report.get("unwatched") and not doubts:
+        return [
+            f"{lost} of the time in which threads of {report['program']}{itself} had work went "
+            "into waits for what is known to be a lock."
+        ]
+    if doubts:
+        return [
+            f"Cannot tell whether {report['program']}{itself} has lock trouble: "
+            f"{'; '.join(doubts)}. Waits for what is known as locks took {lost} of the time in "
+            "which its threads had work."
+        ]
+    return [
+        f"No lock trouble found: {lost} of the time in which threads of "
+        f"{report['program']}{itself} had work went into waits for locks."
+    ]
+
+
+def sentences(report: Report) -> list[str]:
+    lost = share(report["lost_ns"], report["wanted_ns"])
+    lock = advice.main_lock(report)
+    if not lock:
+        return _unwatched(report) + _no_lock(report)
+    cause, ns = advice.main_cause(lock)
+    of_lock = share(lock["wait_ns"], report["lost_ns"])
+    most = "all" if of_lock == "100 %" else of_lock
+    first = (
+        f"{lost} of the time in which threads of {report['program']} had work was lost to waits "
+        f"for locks, {most} of it to {_lock_words(lock)}{_spun(report)}."
+    )
+    how = "probably " if lock["holder_by"] == "a guess" else ""
+    second = (
+        f"{share(ns, sum(lock['split'].values()))} of that, {how}because "
+        f"{causes.BY_NAME[cause].because}{_whose(lock, cause)}: "
+        f"{advice.wanting(report):.1f} threads had work, for {advice.usable_cpus(report):g} CPUs."
+    )
+    doubts = [f"Not judged: {'; '.join(report['doubts'])}."] if report["doubts"] else []
+    return [*_unwatched(report), first, second, *_try(report["advice"]), *doubts]
+
+
+def _spun(report: Report) -> str:
+    """A thread that spins and has no CPU counts as one that has work."""
+    spun, ran = report["spun_ns"], report["times"].get("running", 0)
+    if spun <= advice.LEAST * ran:
+        return ""
+    return f"; {share(min(spun, ran), ran)} of the CPU time that it got went into spinning"
+
+
+def _try(found: list[Report]) -> list[str]:
+    if not found:
+        return []
+    if not advice.is_worth(found[0]):
+        return [
+            "By the model nothing makes it faster: it uses all CPU time that it gets, and when one "
+            "thread waits, others work."
+        ]
+    return [f"Try: {found[0]['do']}{gain(found[0])}."]
+
+
+def ms(ns: int) -> str:
+    return f"{ns / 1e6:.1f}"
+
+
+def split_words(lock: Report) -> str:
+    total = sum(lock["split"].values())
+    parts = sorted(lock["split"].items(), key=lambda item: -item[1])
+    words = [
+        f"{column(name)} {share(ns, total)}" for name, ns in parts if total and ns >= 0.01 * total
+    ]
+    return ", ".join(words)
+
+
+def column(name: str) -> str:
+    cause = causes.BY_NAME[name]
+    return f"holder {cause.column}" if name.startswith("holder") else cause.column
+
+
+def _row(lock: Report, lost: int) -> list[str]:
+    waits = str(lock["waits"]) if lock["waits"] else "-"
+    head = f"{ms(lock['wait_ns']):>11} {share(lock['wait_ns'], lost):>7} {waits:>9}  "
+    lines = [head + f"{lock_name(lock)}, {lock['kind']}"]
+    if lock["split"]:
+        lines.append(" " * 31 + split_words(lock))
+    return lines
+
+
+def table(report: Report, top: int = ROWS) -> str:
+    locks = [lock for lock in report["locks"] if lock["is_lock"]]
+    if not locks:
+        return ""
+    lines = [
+        f"{'wait ms':>11} {'share':>7} {'waits':>9}  lock, and what those did that were waited for"
+    ]
+    for lock in locks[:top]:
+        lines += _row(lock, report["lost_ns"])
+    rest = locks[top:]
+    ns = sum(lock["wait_ns"] for lock in rest) + report["beyond"].get("wait_ns", 0)
+    if rest or ns:
+        lines.append(f"{ms(ns):>11} {share(ns, report['lost_ns']):>7}            all others")
+    return "\n".join(lines)
+
+
+def _kernel(report: Report) -> str:
+    found = [
+        lock for lock in report["kernel_locks"] if lock["wait_ns"] >= 0.005 * report["wanted_ns"]
+    ]
+    lines = [
+        f"{ms(lock['wait_ns']):>11} {'':>7} {lock['waits']:>9}  "
+        f"a lock of the kernel, in {lock['function']}"
+        for lock in found[:3]
+    ]
+    return "\n".join(lines)
+
+
+def times(report: Report) -> str:
+    whole = max(1, report["ns"])
+    ran, ready = (report["times"].get(state, 0) / whole for state in ("running", "preempted"))
+    return (
+        f"{report['ns'] / 1e9:.2f} s, {report['threads']} threads: on average {ran:.2f} ran, "
+        f"{ready:.2f} were able to run and had no CPU, {report['lost_ns'] / whole:.2f} waited for "
+        "locks."
+    )
+
+
+def whole(report: Report, top: int = ROWS) -> str:
+    parts = [" ".join(sentences(report)), "", times(report)]
+    for part in (table(report, top), _kernel(report)):
+        if part:
+            parts += [part]
+    skipped = 1 if report["advice"] and advice.is_worth(report["advice"][0]) else 0
+    others = [f"  {one['do']}{gain(one)}" for one in report["advice"][skipped:]]
+    if others:
+        parts += ["Also:", *others]
+    parts += ["Not known: " + "; ".join(report["unknown"]) + "."]
+    return "\n".join(parts) + "\n"
+
+
+def folded(report: Report) -> str:
+    """Of waiters, by flamegraph.pl's rules: outermost first, and ns, the lock as the innermost."""
+    sums: dict[str, int] = defaultdict(int)
+    for lock in report["locks"]:
+        if not lock["is_lock"]:
+            continue
+        found = [stack for stack in lock["stacks"] if stack["of"] == "waiter"]
+        shares = stacks.shared_out(lock["wait_ns"], [stack["ns"] for stack in found])
+        for stack, ns in zip(found, shares, strict=True):
+            sums[_folded_line(stack, lock)] += ns
+        if not found:
+            sums[stacks.folded_line((Call(lock_name(lock)), _call(lock["site"])))] += lock[
+                "wait_ns"
+            ]
+    return "".join(f"{line} {ns}\n" for line, ns in sorted(sums.items()) if ns)
+
+
+def _folded_line(stack: Report, lock: Report) -> str:
+    return stacks.folded_line((Call(lock_name(lock)), *map(_call, stack["calls"])))

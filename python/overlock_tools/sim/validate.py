@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: MIT
+"""`overlock sim validate`: the points of validation.toml, on this machine and in the simulator."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, NotRequired, TypedDict
+
+from rich.console import Console
+from rich.table import Table
+
+from overlock_tools.bench.campaign import make
+from overlock_tools.bench.conditions.base import deferred
+from overlock_tools.core.model import results
+from overlock_tools.core.model.quantities import plain
+from overlock_tools.core.model.results import Result
+from overlock_tools.core.system import files, machine, reading
+from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.core.system.terminal import console
+from overlock_tools.sim import calibrate, campaign, comparison, lists, machines, schema
+from overlock_tools.sim.batch import Answer, Batch, Shown
+from overlock_tools.sim.cache import Cache
+from overlock_tools.sim.comparison import Compared, Plan, Point, Series
+from overlock_tools.sim.machines import Machine
+
+FORMAT = "overlock-validation"
+SCHEDULERS = {"CFS": "fair", "EEVDF": "eevdf"}  # by what the kernel's is called
+Rates = dict[str, list[float]]  # of each round or seed, by the point's name
+Bench = Callable[[list[str]], int]  # `overlock`, with these arguments
+
+
+class PointKept(TypedDict):
+    point: str
+    native: list[float]
+
+
+class Kept(TypedDict):
+    """What is read of a file. It has other keys, too."""
+
+    format: str
+    machine: dict[str, Any]
+    simulated: Machine
+    scheduler: str
+    measured: dict[str, Any]
+    points: list[PointKept]
+    command: NotRequired[str]
+
+
+@dataclass
+class Native:
+    """What was measured, and on which machine."""
+
+    rates: Rates
+    facts: dict[str, Any]
+    how: dict[str, Any]  # rounds and seconds, and the date
+
+
+def run(options: Mapping[str, Any], bench: Bench) -> int:
+    out, output = console(), options["output"]
+    for path in filter(None, (output,)):
+        files.check_writable(path)
+    asked = comparison.plan()
+    kept = read(options["native"]) if options["native"] else None
+    like = _machine(options, kept)
+    scheduler = _scheduler(options, kept)
+    with _folder(options) as folder:
+        native = _known(kept) if kept else _measured(asked, folder, options, bench)
+        if not native:
+            out.print(f"interrupted{_hint(options)}", soft_wrap=True)
+            return INTERRUPTED
+        simulated: Rates = {}
+        points = [point for point in comparison.points(asked) if native.rates.get(point.name)]
+        batch = _batch(asked, points, (like, scheduler), Cache(folder), simulated)
+        with deferred() as asked_to_end:
+            title = f"{batch.total} runs of {asked.simulated['seconds']:g} s on {like.title}"
+            out.print(title, soft_wrap=True)
+            batch.simulate(options, Shown(out, False, lambda: title), asked_to_end)
+            complete = {name: r for name, r in simulated.items() if len(r) == _seeds(asked)}
+            compared = comparison.compare(asked, native.rates, complete)
+            if output:
+                said = document(asked, native, (like, scheduler), compared)
+                files.write(output, said)
+            _show(asked, compared, out)
+            if output:
+                out.print(f"written: {output}", soft_wrap=True)
+            if asked_to_end():
+                out.print(batch.interrupted(), soft_wrap=True)
+                return INTERRUPTED
+            return 0 if _passes(asked, compared) else FAILED
+
+
+def _hint(options: Mapping[str, Any]) -> str:
+    if options["output"] or options["cache"]:
+        return "; repeat the command to continue"
+    return "; give -o FILE or --cache FOLDER to keep what is measured next time"
+
+
+@contextmanager
+def _folder(options: Mapping[str, Any]) -> Iterator[Path]:
+    """Of measurements and runs: kept if the user has named a place."""
+    if kept := campaign.kept_in(options):
+        make(kept)
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="overlock-") as folder:
+        yield Path(folder)
+
+
+# Measured
+
+
+def _measured(asked: Plan, folder: Path, options: Mapping[str, Any], bench: Bench) -> Native | None:
+    """None: interrupted."""
+    found: list[Result] = []
+    for series in asked.series:
+        file = folder / f"{series.name}.json"
+        known = file.exists() and results.from_file(file).complete
+        if not known and not _measure(series, asked.native, file, options, bench):
+            return None
+        found.append(results.from_file(file))
+    rates = {
+        point.name: result.rates(point.lock, point.threads)
+        for series, result in zip(asked.series, found, strict=True)
+        for point in comparison.points(asked)
+        if point.series == series
+    }
+    return Native(rates, found[0].machine, {**asked.native, "date": found[0].settings["date"]})
+
+
+def _measure(
+    series: Series, how: Mapping[str, Any], file: Path, options: Mapping[str, Any], bench: Bench
+) -> bool:
+    words = [
+        *("bench", "sections", "--locks", ",".join(series.locks)),
+        *("--threads", ",".join(map(str, series.threads))),
+        *("--cs-ns", f"{series.cs_ns:g}", "--ncs-ns", f"{series.ncs_ns:g}"),
+        *("--rounds", str(how["rounds"]), "--seconds", f"{how['seconds']:g}"),
+        *("--no-pilot", "--no-latency", "--if-busy", options["if_busy"], "--json", str(file)),
+    ]
+    if series.quota_cpus:
+        words += ["--quota", f"{series.quota_cpus:g}"]
+    if series.copies > 1:
+        words += ["--neighbours", str(series.copies)]
+    if file.exists():
+        words.append("--resume")
+    try:
+        code = bench(words)
+    except KeyboardInterrupt:
+        return False
+    if code == FAILED:
+        raise Fail(f"the series {series.name} could not be measured", FAILED)
+    return code == 0
+
+
+# Simulated
+
+
+def _machine(options: Mapping[str, Any], kept: Kept | None) -> Machine:
+    if options["machine"]:
+        return machines.from_file(options["machine"])
+    if kept:
+        like = kept["simulated"]
+        return replace(like, costs=machines.presets() | like.costs)
+    return calibrate.here(calibrate.measured(options["runs"]))
+
+
+def _scheduler(options: Mapping[str, Any], kept: Kept | None) -> str:
+    if (name := options["scheduler"]) is not None:
+        known = list(lists.load().hosts)
+        if name not in known:
+            raise Fail(f"--scheduler {name} is unknown{schema.suggestion(name, known)}")
+        return str(name)
+    own = kept["machine"].get("scheduler") if kept else machine.facts()["scheduler"]
+    if own not in SCHEDULERS:
+        raise Fail(f"the simulator has no scheduler like {own}; name one by --scheduler")
+    return SCHEDULERS[own]
+
+
+def _batch(
+    asked: Plan, points: Sequence[Point], on: tuple[Machine, str], cache: Cache, found: Rates
+) -> Batch:
+    wanted = [(p, seed) for p in points for seed in range(1, _seeds(asked) + 1)]
+
+    def add(place: int, answer: Answer) -> None:
+        point, seed = wanted[place]
+        if why := answer.get("error") or answer.get("failure"):
+            raise Fail(f"{point.name}, seed {seed}: {why}", FAILED)
+        found.setdefault(point.name, []).append(rate(answer))
+
+    texts = [json.dumps(told(p, on, asked.simulated, seed), sort_keys=True) for p, seed in wanted]
+    return Batch(texts, cache, add)
+
+
+def _seeds(asked: Plan) -> int:
+    return int(asked.simulated["seeds"])
+
+
+def told(
+    point: Point, on: tuple[Machine, str], how: Mapping[str, Any], seed: int
+) -> dict[str, Any]:
+    """As overlock-sim takes it."""
+    series, (like, scheduler) = point.series, on
+    guest: dict[str, Any] = {
+        "contexts": point.threads,
+        "lock": point.lock,
+        "parameters": {"sections_cs": series.cs_ns, "sections_ncs": series.ncs_ns},
+    }
+    if series.quota_cpus:
+        guest |= {"quota_us": series.quota_cpus * 100_000, "period_us": 100_000}
+    return {
+        "machine": like.told(),
+        "host": {"scheduler": scheduler},
+        "guests": [guest] * series.copies,
+        "seed": seed,
+        "warm_up_us": how["warm_up"] * 1e6,
+        "time_us": how["seconds"] * 1e6,
+    }
+
+
+def rate(answer: Mapping[str, Any]) -> float:
+    turns = sum(context["turns"] for guest in answer["guests"] for context in guest["contexts"])
+    return float(turns / answer["time_ns"] * 1e9)
+
+
+# Kept
+
+
+def read(path: Path) -> Kept:
+    try:
+        found: Kept = reading.checked(Kept, reading.parsed(files.read_text(path)), "the file")
+        if found["format"] != FORMAT:
+            raise ValueError(f"its format is {found['format']}")
+    except ValueError as error:
+        raise Fail(
+            f"{path} is not a result of overlock sim validate ({error}); create one with "
+            "`overlock sim validate -o FILE`"
+        ) from error
+    return found
+
+
+def _known(kept: Kept) -> Native:
+    rates = {one["point"]: one["native"] for one in kept["points"]}
+    return Native(rates, kept["machine"], kept["measured"])
+
+
+def document(
+    asked: Plan, native: Native, on: tuple[Machine, str], compared: Sequence[Compared]
+) -> str:
+    """A line for each point, so that versions can be compared. Points without a verdict, too."""
+    like, scheduler = on
+    verdicts = {one.point.name: _verdict(one) for one in compared}
+    points = [
+        {"point": name, "native": [round(r) for r in rates], **verdicts.get(name, {})}
+        for name, rates in native.rates.items()
+    ]
+    head = {
+        "format": FORMAT,
+        "command": "overlock sim validate",
+        "machine": {name: of for name, of in native.facts.items() if name != "loadavg"},
+        "measured": native.how,
+        "scheduler": scheduler,
+        "judged": asdict(asked.judged),
+        "scores": {n: asdict(comparison.score(of)) for n, of in _parts(compared).items() if of},
+        "wrong_orders": [
+            {"faster": pair.faster.point.name, "slower": pair.slower.point.name}
+            for pair in comparison.orders(compared)
+            if not pair.right
+        ],
+    }
+    lines = [f" {json.dumps(name)}: {json.dumps(of)}," for name, of in head.items()]
+    table = asdict(like)
+    costs = [f"   {json.dumps(n)}: {json.dumps(of)}" for n, of in table.pop("costs").items()]
+    lines.append(f' "simulated": {json.dumps(table)[:-1]}, "costs": {{')
+    lines.append(",\n".join(costs) + "\n }},")
+    lines.append(' "points": [')
+    lines.append(",\n".join(f"  {json.dumps(point)}" for point in points))
+    return "\n".join(["{", *lines, " ]", "}", ""])
+
+
+def _verdict(one: Compared) -> dict[str, Any]:
+    return {
+        "simulated": [round(rate) for rate in one.simulated],
+        "steady": one.steady,
+        "right": one.right,
+        "held_out": one.held_out,
+    }
+
+
+# Shown
+
+
+def _parts(compared: Sequence[Compared]) -> dict[str, list[Compared]]:
+    return {
+        "calibration": [one for one in compared if not one.held_out],
+        "held out": [one for one in compared if one.held_out],
+    }
+
+
+def _show(asked: Plan, compared: Sequence[Compared], out: Console) -> None:
+    out.print(_table(compared))
+    out.print(_scores(asked, compared))
+    for pair in comparison.orders(compared):
+        if not pair.right:
+            names = f"{pair.faster.point.name} is faster than {pair.slower.point.name}"
+            out.print(f"wrong order: natively {names}", soft_wrap=True)
+
+
+def _passes(asked: Plan, compared: Sequence[Compared]) -> bool:
+    return all(comparison.score(part).passes(asked.judged) for part in _parts(compared).values())
+
+
+def _table(compared: Sequence[Compared]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("point", "native", "range", "simulated", "÷ native", "verdict", ""):
+        left = heading in ("point", "verdict", "")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
+    for one in compared:
+        table.add_row(
+            one.point.name,
+            plain(median(one.native)),
+            f"{plain(min(one.native))} – {plain(max(one.native))}",
+            plain(median(one.simulated)),
+            f"{one.factor:.2f}",
+            _word(one),
+            "held out" if one.held_out else "",
+        )
+    return table
+
+
+def _word(one: Compared) -> str:
+    if not one.right:
+        return "WRONG"
+    return "right" if one.steady else "both collapsed"
+
+
+def _scores(asked: Plan, compared: Sequence[Compared]) -> Table:
+    judged = asked.judged
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in (
+        "points",
+        f"steady: within {judged.within:g}×",
+        "others: both collapsed",
+        "orders right",
+        f"wanted: {judged.right:.0%}, all, all",
+    ):
+        table.add_column(heading)
+    for name, part in _parts(compared).items():
+        score = comparison.score(part)
+        table.add_row(
+            name,
+            f"{score.steady_right} of {score.steady}",
+            f"{score.other_right} of {score.other}",
+            f"{score.orders_right} of {score.orders}",
+            "reached" if score.passes(judged) else "missed",
+        )
+    return table

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Every workload with a lock that excludes nobody, which it must say, and with good ones."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.bench.workloads.conftest import BUILT, EXCLUDES_NOBODY, STOPS_GRANTING, Bench
+from tests.processes import until
+
+# With a lock, and in turns of which every one counts; parameters that make another path.
+LOCKED = (
+    "sections",
+    "sections shape=uniform",
+    "sections shape=exponential",
+    "sections shape=pareto",
+    "sections locks=8",
+    "sections locks=8 zipf=0.99",
+    "sections locks=2 nested=1",
+    "sections locks=8 nested=1 zipf=0.99 shape=pareto",
+    "mutexbench",
+    "mutexbench cs_steps=20 ncs_range=400",
+    "stress_latency",
+    "lockloop",
+    "fairness",
+    "fairness lines=64",
+    "conditions",
+    "tx inodes=2",
+    "tx inodes=2 scan=20",
+    "tx inodes=2 tally=shared",
+    "throw_locked",
+)
+# Two turns of it conflict where their inodes are neighbours: of as many as by default, hardly ever.
+RARELY_IN_CONFLICT = ("tx",)
+WITHOUT_A_LOCK = ("invalidation", "throw")
+TURNS = 10_000
+
+
+def test_every_workload_is_tested(bench: Bench) -> None:
+    assert {text.split()[0] for text in LOCKED + WITHOUT_A_LOCK} == set(bench.workloads)
+
+
+@pytest.mark.parametrize("workload", LOCKED)
+def test_a_lock_that_excludes_nobody_is_caught(bench: Bench, workload: str) -> None:
+    """By any of the first meetings of in_step.h, milliseconds each, whatever the machine does. What
+    they leave of the buffer of `conditions` may be neither empty nor full enough: that is cut."""
+    locks = re.search(r"locks=(\d+)", workload)
+    threads = 1 + int(locks[1] if locks else 1)  # two of them want the same one
+    options = {"variant": EXCLUDES_NOBODY, "threads": threads, "turns": 100, "seconds": 10}
+    assert bench.measure(workload, **options)["wrong"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("lock", ["tas_yield", "pthread_mutex"])
+@pytest.mark.parametrize("workload", LOCKED + RARELY_IN_CONFLICT)
+def test_good_locks(bench: Bench, workload: str, lock: str, threads: int) -> None:
+    cell = bench.measure(workload, variant=lock, threads=threads, turns=TURNS, seconds=600)
+    assert (cell["wrong"], cell["cut"]) == ("", False)
+    assert cell["acquisitions"] == threads * TURNS
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_throw_takes_no_lock(bench: Bench, threads: int) -> None:
+    options = {"variant": STOPS_GRANTING, "threads": threads, "turns": TURNS, "seconds": 600}
+    cell = bench.measure("throw", **options)
+    assert (cell["wrong"], cell["cut"]) == ("", False)
+
+
+def test_the_mutant_of_throw_takes_the_lock(bench: Bench) -> None:
+    options = {"variant": STOPS_GRANTING, "threads": 2, "turns": TURNS, "seconds": 2}
+    assert bench.measure("throw_locked", **options)["cut"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_invalidation_takes_no_lock_and_only_the_writers_turns_count(
+    bench: Bench, threads: int
+) -> None:
+    def writers() -> int:
+        cell = bench.measure("invalidation", variant=STOPS_GRANTING, threads=threads, seconds=0.5)
+        assert not cell["wrong"]
+        count, *readers = cell["per_thread"]
+        assert not any(readers)
+        return int(count)
+
+    until(writers)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_nobody_waits_at_the_buffer_for_one_who_left(bench: Bench, threads: int) -> None:
+    options = {"variant": "pthread_mutex", "threads": threads, "seconds": 0.05}
+    until(lambda: bench.measure("conditions", **options)["drained"])
+
+
+def test_who_waits_at_the_buffer_is_woken(bench: Bench) -> None:
+    """Without wake-ups, 20 ms of patience would pass for every 16 items: 250 s instead of one."""
+    options = {"variant": "pthread_mutex", "threads": 2, "turns": 200_000, "seconds": 200}
+    assert not bench.measure("conditions", **options)["cut"]
+
+
+def test_fixed_work_is_not_for_readers_without_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "overlock_tools", "bench", "invalidation", "--turns=9"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "iterations of one thread only; give --seconds" in done.stderr
+
+
+def test_a_pair_needs_two_locks(bench: Bench) -> None:
+    with pytest.raises(Exception, match="nested=1 needs locks=2 or more"):
+        bench.measure("sections nested=1", variant="ticket", threads=1, seconds=0.05)
+
+
+def test_numbers() -> None:
+    done = subprocess.run(
+        [BUILT / "workloads-numbers"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout

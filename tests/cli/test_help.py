@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Every command explains itself, with examples; shells can complete it."""
+
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from overlock_tools import __version__
+from overlock_tools.cli import commands
+from overlock_tools.cli.main import cli
+from overlock_tools.core.model import defs
+from overlock_tools.core.system import native
+from tests.command import Overlock
+
+NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+
+
+def test_lists_every_command(overlock: Overlock) -> None:
+    done = overlock("--help")
+    assert done.returncode == 0
+    listed = done.stdout.split("Commands:")[1]
+    for name in NAMES:
+        assert f"\n  {name} " in listed
+    assert "Exit codes: 0 success" in done.stdout
+
+
+@pytest.mark.parametrize("command", [*([name] for name in NAMES), ["bench", "sections"]])
+def test_help_has_examples(overlock: Overlock, command: list[str]) -> None:
+    done = overlock(*command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"overlock {' '.join(command)}" in done.stdout.split("Example")[1]
+    assert overlock(*command, "-h").stdout == done.stdout
+
+
+def test_help_needs_nothing_built(overlock: Overlock, tmp_path: Path) -> None:
+    assert overlock("--help", OVERLOCK_NATIVE=str(tmp_path)).returncode == 0
+    assert overlock("bench", "sections", "--help", OVERLOCK_NATIVE=str(tmp_path)).returncode == 0
+
+
+def test_version(overlock: Overlock) -> None:
+    first, command, programs = overlock("--version").stdout.splitlines()
+    assert first == f"overlock, version {__version__}"
+    assert command.endswith(str(native.PACKAGE))
+    assert programs.startswith(f"programs: {native.folder()}")
+    lost = overlock("--version", OVERLOCK_NATIVE="/nowhere")
+    assert lost.returncode == 0
+    assert lost.stdout.splitlines()[2].startswith("programs: none; OVERLOCK_NATIVE=/nowhere has no")
+
+
+def test_locks_and_their_json_agree(overlock: Overlock) -> None:
+    listed = json.loads(overlock("locks", "--json").stdout)
+    text = overlock("locks").stdout
+    assert {"ticket", "preemptable_ticket", "mcs", "tas_yield"} <= {lock["id"] for lock in listed}
+    for lock in listed:
+        assert lock["id"] in text
+        assert lock["what"] in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(overlock: Overlock, shell: str) -> None:
+    done = overlock("completion", shell)
+    assert done.returncode == 0
+    assert "_OVERLOCK_COMPLETE" in done.stdout
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
+
+
+def completed(*words: str) -> list[str]:
+    line = " ".join(("overlock", *words))
+    done = subprocess.run(
+        [Path(sys.executable).with_name("overlock")],
+        env={
+            **os.environ,
+            "_OVERLOCK_COMPLETE": "bash_complete",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words)),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [line.removeprefix("plain,") for line in done.stdout.split()]
+
+
+COMPLETED = [
+    (("ben",), "bench"),
+    (("bench", "sections", "--thr"), "--threads"),
+    (("bench", "sections", "--locks", "tik,preemptable_t"), "tik,preemptable_ticket"),
+    (("bench", "sections", "--locks", "pthread_m"), "pthread_mutex"),
+    (("bench", "sections", "--baseline", "tick"), "ticket"),
+    (("bench", "matrix", "--workloads", "sections,mutexb"), "sections,mutexbench"),
+    (("bench", "sweep", "ta"), "tau"),
+    (("bench", "sweep", "tau", "--workload", "mutexb"), "mutexbench"),
+    (("run", "--lock", "pthread_a"), "pthread_adaptive"),
+    (("run", "--spinlock", "spin"), "spin_yield"),
+    (("tune", "--lock", "pv_preempt"), "pv_preemptable_ticket"),
+    (("apps", "run", "leveld"), "leveldb"),
+    (("apps", "run", "leveldb", "--locks", "tas_y"), "tas_yield"),
+    (("check", "tick"), "ticket"),
+    (("check", "--weaken", "mc"), "mcs"),
+    (("sim", "coll"), "collapse"),
+    (("sim", "val"), "validate"),
+    (("sim", "validate", "--scheduler", "ee"), "eevdf"),
+    (("guest", "boot", "--lock", "native_t"), "native_tas"),
+    (("guest", "matrix", "--loads", "loop,hack"), "loop,hackbench"),
+]
+
+
+@pytest.mark.parametrize(("words", "word"), COMPLETED, ids=" ".join)
+def test_completes_commands_options_and_names(words: tuple[str, ...], word: str) -> None:
+    assert word in completed(*words)
+
+
+def test_completes_only_what_fits() -> None:
+    """Spinlocks have to fit 4 bytes."""
+    assert "mcs" not in completed("run", "--spinlock", "m")
+
+
+@pytest.mark.parametrize("words", [(), ("bench",), ("guest",), ("apps",)], ids=" ".join)
+def test_a_group_alone_prints_its_help(overlock: Overlock, words: tuple[str, ...]) -> None:
+    done = overlock(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == overlock(*words, "--help").stdout
+
+
+def every_command(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    yield words
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below
+            yield from every_command(below, (*words, name))
+
+
+@pytest.mark.parametrize("words", [*every_command(cli, ())], ids=" ".join)
+def test_help_fits_a_terminal_of_80_columns(overlock: Overlock, words: tuple[str, ...]) -> None:
+    said = overlock(*words, "--help", COLUMNS="80").stdout
+    assert [line for line in said.splitlines() if len(line) > 80] == []
+
+
+def test_lists_are_not_wrapped_in_a_pipe(overlock: Overlock) -> None:
+    done = overlock("locks")
+    for lock in defs.load().locks.values():
+        (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"{lock.id} "))
+        assert line == f"{lock.id} {lock.what}"
+
+
+def test_nothing_loads_the_plotting_library_before_it_draws() -> None:
+    """It takes a second, and writes below HOME."""
+    load = """
+import importlib, pkgutil, sys, overlock_tools.cli.commands as c
+for module in pkgutil.iter_modules(c.__path__):
+    importlib.import_module(f"{c.__name__}.{module.name}")
+sys.exit("matplotlib" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", load], check=False).returncode == 0

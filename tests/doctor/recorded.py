@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Recorded machines: small texts that become folders with the files a kernel would show.
+
+# what it is
+based on NAME       the files of another recording first
+expects RULES       that apply, the gravest first
+pid N               the process that is looked at
+without PATH        a file or folder that is missing here
+thread TID STATE PLACE: COUNTS -> COUNTS
+                    of the process: run and delay in ns, user and system ticks, voluntary and
+                    involuntary switches, before and after the interval
+== PATH             the file's text follows; `later/PATH`: after the interval
+== PATH -> TARGET   a link
+== probe            what overlock-probe said, one part a line
+"""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from overlock_tools import doctor
+from overlock_tools.core.system.kernel_files import Tree
+from overlock_tools.doctor import probe
+from overlock_tools.doctor.watch import Clock
+
+MACHINES = Path(__file__).parent / "machines"
+NAMES = sorted(path.stem for path in MACHINES.glob("*.txt"))
+SECONDS = 2.0
+THREAD = re.compile(r"(\d+) (\w) (\S+): ([\d ]+) -> ([\d ]+)")
+
+
+@dataclass
+class Machine:
+    folder: Path
+    expects: list[str] = field(default_factory=list)
+    pid: int | None = None
+    probe: str = ""
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def section(self, title: str, text: str) -> None:
+        name, _, target = title.partition(" -> ")
+        if name == "probe":
+            self.probe += text
+        elif target:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).unlink(missing_ok=True)
+            (self.folder / name).symlink_to(target)
+        else:
+            self.write(name, text)
+
+    def without(self, name: str) -> None:
+        if name == "probe":
+            self.probe = ""
+        for path in (self.folder / name, self.folder / "later" / name):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def thread(self, text: str) -> None:
+        found = THREAD.fullmatch(text)
+        assert found, text
+        tid, state, place = found.group(1, 2, 3)
+        for prefix, counts in (("", found[4]), ("later/", found[5])):
+            run, delay, user, system, voluntary, involuntary = counts.split()
+            folder = f"{prefix}proc/{self.pid}/task/{tid}"
+            self.write(f"{folder}/schedstat", f"{run} {delay} 1\n")
+            self.write(f"{folder}/wchan", place)
+            stat = f"{tid} (a (b) c) {state} " + "0 " * 10 + f"{user} {system} 0 0\n"
+            self.write(f"{folder}/stat", stat)
+            self.write(
+                f"{folder}/status",
+                f"Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\n"
+                f"nonvoluntary_ctxt_switches:\t{involuntary}\n",
+            )
+
+    def directive(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "based":
+            self.play(rest.removeprefix("on "))
+        elif word == "expects":
+            self.expects = re.findall(r"\w+", rest)
+        elif word == "pid":
+            self.pid = int(rest)
+        elif word == "without":
+            self.without(rest)
+        elif word == "thread":
+            self.thread(rest)
+        else:
+            assert word == "#", line
+
+    def play(self, name: str) -> None:
+        head, *sections = re.split(r"^== ", (MACHINES / f"{name}.txt").read_text(), flags=re.M)
+        for line in filter(None, head.splitlines()):
+            self.directive(line)
+        for section in sections:
+            title, _, text = section.partition("\n")
+            self.section(title, text.replace("\\0", "\0"))
+
+    def report(
+        self, seconds: float = SECONDS, meanwhile: Callable[[], None] = lambda: None
+    ) -> doctor.Report:
+        """After the first pause the later files are there, and time has passed."""
+        tree, now = Tree(self.folder), [0.0]
+
+        def pause(length: float) -> None:
+            now[0] += length
+            tree.roots = (self.folder / "later", self.folder)
+            meanwhile()
+
+        said = probe.parse(self.probe, "overlock-probe was killed by SIGSYS")
+        return doctor.examine(tree, said, self.pid, seconds, Clock(lambda: now[0], pause))
+
+
+def machine(name: str, folder: Path) -> Machine:
+    made = Machine(folder / name)
+    made.play(name)
+    return made

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: MIT
+"""What is made of what was seen: kinds, causes, advice, sentences, folded stacks, comparisons."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overlock_tools.core.system import symbols
+from overlock_tools.core.system.errors import Fail
+from overlock_tools.core.system.symbols import Call
+from overlock_tools.profile import advice, causes, diff, kinds, naming, report, seen, show
+from overlock_tools.profile.seen import Seen
+
+MS = 1_000_000
+ADDRESS = 0x5000
+
+
+def lock(**more: Any) -> dict[str, Any]:
+    """100 ms of waits, in 60 of which the holder was preempted."""
+    split = {"holder": {"running": 40 * MS, "preempted": 60 * MS}}
+    counts = dict.fromkeys(("gave_up", "wakes", "waiting", "op"), 0)
+    use = dict.fromkeys(("woken", "woke", "by_waiters", "own", "came_back"), 0)
+    return {
+        "address": ADDRESS,
+        "module": -1,
+        "offset": ADDRESS,
+        **counts,
+        "value": 2,
+        "owners": 7,
+        "waits": 10,
+        "wait_ns": 100 * MS,
+        "longest_ns": 20 * MS,
+        "waited": split,
+        "wall": split,
+        **use,
+        "shared": True,
+        "behaves": False,
+    } | more
+
+
+def cause(**more: Any) -> dict[str, Any]:
+    return {
+        "address": ADDRESS,
+        "at": 0,
+        "role": "holder",
+        "state": "preempted",
+        "ns": 60 * MS,
+        "sibling": True,
+        "taker": "worker",
+        "call": "",
+    } | more
+
+
+def made(**more: Any) -> Seen:
+    """100 ms of a program on 2 CPUs: 80 ms of CPU time in all."""
+    numbers = {"pid": 1, "ns": 100 * MS, "cpus": 2, "hertz": 499, "sampled_cpus": 2}
+    none = dict.fromkeys(("samples", "samples_kernel", "samples_yield"), 0)
+    empty: dict[str, list[Any]] = {
+        name: [] for name in ("threads", "kernel_locks", "stacks", "code", "modules")
+    }
+    return seen.read(
+        json.dumps(
+            {
+                **numbers,
+                **none,
+                "threads_seen": 3,
+                "lost": {},
+                "others": {},
+                "times": {"running": 80 * MS, "lock": 100 * MS, "asleep": 500 * MS},
+                "locks": [lock()],
+                "causes": [cause()],
+                **empty,
+            }
+            | more
+        )
+    )
+
+
+def _make(found: Seen, context: dict[str, Any]) -> dict[str, Any]:
+    return report.make(found, naming.of(found), "server", context)
+
+
+def report_of(**more: Any) -> dict[str, Any]:
+    return _make(made(**more), {"quota": None, "openmp": False})
+
+
+def test_times_add_up() -> None:
+    found = report_of()
+    assert found["lost_ns"] == 100 * MS
+    assert found["wanted_ns"] == 180 * MS
+    assert found["locks"][0]["split"] == {"holder_running": 40 * MS, "holder_preempted": 60 * MS}
+
+
+def test_the_prediction_is_the_models() -> None:
+    """60 of 100 ms go; not below 80 ms of CPU time on 2 CPUs."""
+    found = report_of()
+    assert found["advice"][0]["cause"] == "holder_preempted"
+    assert found["advice"][0]["predicted"] == pytest.approx(100 / 40)
+    found = report_of(times={"running": 160 * MS})
+    assert found["advice"][0]["predicted"] == pytest.approx(100 / 80)
+
+
+def test_nothing_is_predicted_where_the_cpus_are_used_up() -> None:
+    """One thread always waits for a CPU: the program gets no more than it has."""
+    found = report_of(times={"running": 80 * MS, "preempted": 100 * MS})
+    preempted = [one for one in found["advice"] if one["cause"] == "holder_preempted"]
+    assert preempted[0]["predicted"] == pytest.approx(1.0)
+    assert "no faster" in show.whole(found)
+
+
+def test_a_quota_counts_as_cpus() -> None:
+    found = _make(made(), {"quota": 1.0})
+    assert found["advice"][0]["predicted"] == pytest.approx(100 / 80)
+    assert "1 thread, " in found["advice"][0]["do"]
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "words"),
+    [
+        ("preempted", {"sibling": True}, "run it with 2 threads"),
+        ("preempted", {"sibling": False, "taker": "backup"}, "keep `backup` off its CPUs"),
+        ("throttled", {}, "raise the CPU quota"),
+        ("io", {"call": "fsync", "taker": ""}, "do the fsync() outside of the lock"),
+        ("asleep", {"call": "poll", "taker": ""}, "do the poll() outside of the lock"),
+        ("lock", {}, "look at the lock that its holder waits for"),
+        ("fault", {}, "touch, or lock, the memory"),
+        ("running", {}, "shorten the critical section"),
+    ],
+)
+def test_advice_for_each_cause(state: str, more: dict[str, Any], words: str) -> None:
+    split = {"holder": {state: 100 * MS}}
+    found = report_of(
+        locks=[lock(waited=split, wall=split)], causes=[cause(**{"state": state, **more})]
+    )
+    assert words in found["advice"][0]["do"]
+
+
+def test_advice_for_a_lesser_cause_says_how_much_of_the_waits_it_is() -> None:
+    split = {"holder": {"running": 20 * MS, "preempted": 78 * MS}}
+    found = report_of(
+        locks=[lock(waited=split, wall=split)], times={"running": 80 * MS, "preempted": 100 * MS}
+    )
+    (said,) = (one["do"] for one in found["advice"] if one["cause"] == "holder_running")
+    assert said.endswith("its holder works during 20 % of the waits")
+
+
+def test_openmp_has_a_command() -> None:
+    found = _make(made(), {"openmp": True})
+    assert found["advice"][0]["command"] == ["env", "OMP_NUM_THREADS=2"]
+
+
+def test_the_first_screen() -> None:
+    first, second, third = show.sentences(report_of())
+    assert first.startswith("56 % of the time in which threads of server had work was lost to")
+    assert "60 % of that, because its holder had no CPU, taken by `worker` of the same" in second
+    assert third.startswith("Try: run it with 2 threads, as many as it has CPUs (predicted: up to")
+
+
+def test_no_alarm_for_little() -> None:
+    found = report_of(locks=[lock(wait_ns=3 * MS)])
+    assert show.sentences(found)[0].startswith("No lock trouble found: 4 % of")
+    assert not found["advice"]
+
+
+def test_a_lock_beside_waits_of_unknown_kind() -> None:
+    other = lock(address=0x9000, owners=0, value=17, wait_ns=50 * MS)
+    said = show.sentences(report_of(locks=[lock(), other]))
+    assert said[0].startswith("56 % of the time")
+    assert said[-1].startswith("Not judged: 0.5 threads, on average, wait at futexes of unknown")
+
+
+def test_what_is_not_watched_is_said_first() -> None:
+    found = _make(made(locks=[]), {"unwatched": ["Java's monitors and locks"]})
+    said = show.sentences(found)
+    assert said[0] == "Not watched: Java's monitors and locks."
+    assert "No lock trouble" not in " ".join(said)
+
+
+def test_a_holder_that_waits_on_purpose_loses_nobody_time() -> None:
+    """Workers take turns at a queue behind a mutex, and the one whose turn it is waits for work."""
+    split = {"holder": {"lock": 90 * MS, "running": 10 * MS}}
+    queue = lock(address=0x9000, owners=0, op=9, value=0)
+    mutex = lock(waited=split, wall=split)
+    why = cause(state="lock", at=0x9000, ns=90 * MS, taker="", sibling=False)
+    found = report.make(
+        made(locks=[mutex, queue], causes=[why], stacks=[frames_of(0x10, at=0x9000)]),
+        calls_at(0x10, "pthread_cond_wait"),
+        "server",
+        {},
+    )
+    assert found["lost_ns"] == 0
+    assert show.sentences(found)[0].startswith("No lock trouble")
+
+
+def test_unknown_waits_are_no_all_clear() -> None:
+    """They may be for a lock, or for work."""
+    found = report_of(locks=[lock(owners=0, value=17)])
+    assert (found["lost_ns"], found["unsure_ns"]) == (0, 100 * MS)
+    assert show.sentences(found)[0].startswith(
+        "Cannot tell whether server has lock trouble: 1.0 threads, on average, wait at futexes of "
+        "unknown kind"
+    )
+    assert not found["advice"]
+
+
+def test_unknown_yields_are_no_futexes() -> None:
+    found = report_of(locks=[], times={"running": 10 * MS, "yielding": 50 * MS})
+    first = show.sentences(found)[0]
+    assert "0.5 threads, on average, call sched_yield() for unknown reasons" in first
+    assert "futex" not in first
+
+
+@pytest.mark.parametrize(
+    ("more", "is_join"),
+    [
+        ({"waits": 1}, True),
+        ({"waits": 1, "waiting": 1}, True),  # the word is the number of a thread that runs
+        ({"waits": 1, "waiting": 1, "value": 4}, False),
+        ({"waits": 1, "wakes": 1}, False),
+        ({"waits": 2}, False),
+    ],
+)
+def test_a_wait_that_the_kernel_ends_is_a_join(more: dict[str, int], is_join: bool) -> None:
+    """As of a main thread, whose only wait begins before any stack is looked at."""
+    found = report_of(
+        locks=[lock(**{"owners": 0, "value": 17, **more})], threads=[busy(17, asleep=1)]
+    )
+    assert (found["locks"][0]["kind"] == "join") == is_join
+    assert bool(found["doubts"]) != is_join
+
+
+def busy(thread: int, **times: int) -> dict[str, Any]:
+    return {"thread": thread, "name": "worker", "times": times}
+
+
+LOOKS = {"by": "looks", "why": "overlock-profiler is not built", "sampled_cpus": 0, "locks": []}
+
+
+def test_looks_do_not_tell_work_from_spinning() -> None:
+    """Threads of a ticket lock never sleep, nor do threads that work."""
+    threads = [busy(n, running=100 * MS, preempted=300 * MS) for n in range(7)]
+    threads += [busy(7, asleep=400 * MS)]
+    found = report_of(threads=threads, threads_seen=8, **LOOKS)
+    first = show.sentences(found)[0]
+    assert first.startswith("Cannot tell whether server has lock trouble: 7 of 8 threads never")
+    assert "overlock-profiler is not built" in show.whole(found)
+    assert "refused" not in show.whole(found)
+
+
+def test_sleepers_are_an_all_clear_for_looks() -> None:
+    found = report_of(threads=[busy(1, asleep=400 * MS)], threads_seen=1, **LOOKS)
+    assert show.sentences(found)[0].startswith("No lock trouble found")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"times": {}}, "it ended before it was watched"),
+        ({"sampled_cpus": 0}, "its code was not sampled, so it may spin"),
+        ({"lost": {"threads": 2}}, "some threads were not watched"),
+        ({"samples": 100, "lost": {"records": 50}}, "50 samples and stacks were lost"),
+        (
+            {
+                "samples": 100,
+                "code": [{"ip": 64, "frame": [-1, 64], "seen": 90, "kept": []}],
+            },
+            "90 % of the code that ran is in no file",
+        ),
+    ],
+)
+def test_what_was_not_seen_is_no_all_clear(more: dict[str, Any], words: str) -> None:
+    found = report_of(**{"locks": [], **more})
+    assert show.sentences(found)[0].startswith("Cannot tell whether server has lock trouble")
+    assert words in show.sentences(found)[0]
+
+
+def test_without_a_disassembler_it_may_spin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert "llvm-objdump" in show.sentences(report_of(locks=[], samples=100))[0]
+
+
+def test_processes_that_nobody_watched_are_the_first_words() -> None:
+    first, second = show.sentences(report_of(locks=[], children=2))
+    assert first.startswith("Not watched: 2 processes that server started")
+    assert "threads of server itself" in second
+    assert show.sentences(report_of(children=1))[0].startswith("Not watched: a process that")
+
+
+def test_what_was_not_judged_stands_beside_a_found_lock() -> None:
+    found = report_of(lost={"threads": 2})
+    assert show.sentences(found)[-1].startswith("Not judged: some threads were not watched")
+
+
+def spins_at_a_lock(running: int) -> dict[str, Any]:
+    """What a report has of a ticket lock's waiters, of which most have no CPU at a time."""
+    found = report_of(times={"running": running, "preempted": 900 * MS}, locks=[])
+    lock = report._spinning(Call("take"), kinds.SPINLOCK) | {
+        "wait_ns": 30 * MS, "ran_ns": 30 * MS, "split": {"unknown": 30 * MS}
+    }  # fmt: skip
+    return found | {"locks": [lock], "lost_ns": 30 * MS, "spun_ns": 30 * MS}
+
+
+def test_spinning_is_trouble_by_its_share_of_the_cpu_time() -> None:
+    """Who spins and has no CPU counts as one that has work, which hides the loss."""
+    said = show.sentences(spins_at_a_lock(40 * MS))[0]
+    assert "75 % of the CPU time that it got went into spinning" in said
+    assert show.sentences(spins_at_a_lock(900 * MS))[0].startswith("No lock trouble found")
+
+
+def test_every_role_and_state_has_one_cause() -> None:
+    """As profile/waits.def lists them."""
+    states = (
+        "running",
+        "preempted",
+        "yielding",
+        "throttled",
+        "waking",
+        "lock",
+        "io",
+        "fault",
+        "asleep",
+    )
+    parts = [part for one in causes.CAUSES for part in one.parts]
+    assert sorted(parts) == sorted((r, s) for r in ("holder", "next", "unknown") for s in states)
+
+
+def frames_of(*addresses: int, at: int = ADDRESS) -> dict[str, Any]:
+    return {
+        "of": "waiter",
+        "state": "lock",
+        "address": at,
+        "seen": 1,
+        "ns": 5,
+        "scanned": False,
+        "frames": [[-1, one] for one in addresses],
+    }
+
+
+class calls_at(naming.Names):  # noqa: N801 - it reads as a value
+    """Names of one address alone."""
+
+    def __init__(self, address: int, function: str) -> None:
+        super().__init__([], {}, {})
+        self.address, self.function = address, function
+
+    def calls(self, frame: naming.Frame) -> tuple[Call, ...]:
+        return (Call(self.function),) if frame[1] == self.address else super().calls(frame)
+
+
+def test_folded_stacks_add_up() -> None:
+    found = report_of(stacks=[frames_of(0x10, 0x20), frames_of(0x10, 0x30)])
+    lines = show.folded(found).splitlines()
+    assert len(lines) == 2
+    assert sum(int(line.split()[-1]) for line in lines) == 100 * MS
+    assert lines[0].startswith("0x20;0x10;mutex taken in ")
+
+
+def test_locks_taken_at_one_call_are_one() -> None:
+    two = [lock(), lock(address=ADDRESS + 64, wait_ns=50 * MS)]
+    stacks = [frames_of(0x10), frames_of(0x10) | {"address": ADDRESS + 64}]
+    found = report_of(locks=two, stacks=stacks)
+    assert len(found["locks"]) == 1
+    assert found["locks"][0]["locks"] == 2
+    assert found["locks"][0]["wait_ns"] == 150 * MS
+    assert found["locks"][0]["split"]["holder_preempted"] == 120 * MS
+
+
+def write(folder: Path, name: str, found: dict[str, Any]) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(found))
+    return path
+
+
+def test_diff(tmp_path: Path) -> None:
+    before = write(tmp_path, "a", report_of())
+    after = write(tmp_path, "b", report_of(locks=[]))
+    text = diff.text(diff.read(before), diff.read(after))
+    assert "55.6 % before, 0.0 % after" in text
+    assert "55.6 %         -  mutex at 0x5000, holder preempted" in text
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"format": "other"}'])
+def test_diff_refuses_other_files(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(Fail, match="profile --json"):
+        diff.read(tmp_path / "a")
+
+
+def test_names_of_variables() -> None:
+    one = '[{"Address":"0x4088","Data":{"Name":"cache","Size":"0x28","Start":"0x4080"}}]'
+    other = '{"Address":"0x10","Data":{"Name":"","Size":"0","Start":"0"}}'
+    heap = '{"Address":"0x5c84","Data":{"Name":"_end","Size":"0x0","Start":"0x5000"}}'
+    assert symbols.named_data(f"{one}\n{other}\n{heap}\nno json\n") == {0x4088: "cache+0x8"}
+
+
+def test_main_lock_is_the_longest_waited_for() -> None:
+    found = report_of(
+        locks=[lock(), lock(address=0x9000, wait_ns=200 * MS)],
+        stacks=[frames_of(0x10), frames_of(0x20) | {"address": 0x9000}],
+    )
+    main = advice.main_lock(found)
+    assert main
+    assert main["address"] == 0x9000
