@@ -5,7 +5,7 @@
  * Malthusian MCS lock: MCS that lets only as many contexts circulate as keep the lock busy.
  * Dice: Malthusian Locks, EuroSys 2017 (MCSCR-STP); in the form of overlock/lock/mcs.h. For `overlock bench`:
  *
- *	overlock bench matrix -o results --loads all --baseline overlock --locks overlock,peers,examples/malthusian.h
+ *	overlock bench matrix -o results --loads all --baseline rota --locks rota,peers,examples/malthusian.h
  *
  * If two or more wait, a release moves the first waiter to the list of the passive, and hands the lock to the
  * second. If nobody waits, it hands the lock to the last that became passive. At random, once in a thousand

@@ -67,6 +67,15 @@ static void peer(const char *id, const char *family, const char *package, const 
 	separator = ",";
 }
 
+/* A name that a lock had. */
+static void alias(const char *name, const char *id)
+{
+	printf("%s\n    {", separator);
+	text("name", name, ", ");
+	text("id", id, "}");
+	separator = ",";
+}
+
 /* A name and what it means: events, variables. */
 static void entry(const char *name, const char *what)
 {
@@ -201,6 +210,11 @@ int main(void)
 	list("locks");
 	for (size_t i = 0; ol_locks[i]; i++)
 		lock(ol_locks[i]);
+	printf("\n  ]");
+	list("aliases");
+#define OL_ALIAS(old, id) alias(#old, #id);
+#include <overlock/aliases.def>
+#undef OL_ALIAS
 	printf("\n  ]");
 	list("peers");
 #define PEER_FAMILY(family, its_package, its_source) package = its_package, source = its_source;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.def as a table. */
 #include <overlock/ops.h>
+#include "aliases.h"
 
 #include <string.h>
 
@@ -20,6 +21,7 @@ const struct ol_lock_ops *const *const ol_locks = all;
 
 const struct ol_lock_ops *ol_find_lock(const char *id)
 {
+	id = ol_now_called(id);
 	for (size_t i = 0; ol_locks[i]; i++)
 		if (!strcmp(ol_locks[i]->id, id))
 			return ol_locks[i];

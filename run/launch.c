@@ -15,6 +15,7 @@
  * Both know options; the lists of them are the same (locks, tunables, variables), and
  * tests/run/test_launch.py compares both.
  */
+#include "aliases.h"
 #include "defaults.h"
 #include "environment.h"
 #include "launch.h"
@@ -36,6 +37,7 @@ struct asked {
 	const char *lock, *rwlock, *spinlock, *openmp; /* null: nothing is told to the library */
 	const char *tunable[OL_TUNABLES];	       /* null: as it is */
 	char **program;				       /* and its arguments */
+	const char *former;			       /* a name that a lock had */
 	struct misunderstood wrong;
 };
 
@@ -80,6 +82,13 @@ static bool take_spinlock(struct asked *a, const char *name)
 
 	a->spinlock = strcmp(name, DEFAULT_SPINLOCK) != 0 ? name : 0;
 	return l ? !spin_refusal(l->traits) : !a->spinlock || !strcmp(name, GLIBC);
+}
+
+static bool take_lock(struct asked *a, const char *name)
+{
+	a->lock = ol_now_called(name);
+	a->former = a->lock != name ? name : 0;
+	return lock_called(a->lock) || !strcmp(a->lock, GLIBC_ADAPTIVE);
 }
 
 static bool take_openmp(struct asked *a, const char *which)
@@ -136,7 +145,7 @@ static bool take_tunable(struct asked *a, const char *option, const char *text)
 static bool take(struct asked *a, const char *option, const char *value)
 {
 	if (!strcmp(option, "--lock"))
-		return (a->lock = value) && (lock_called(value) || !strcmp(value, GLIBC_ADAPTIVE));
+		return take_lock(a, value);
 	if (!strcmp(option, "--rwlock"))
 		return take_rwlock(a, value);
 	if (!strcmp(option, "--spinlock"))
@@ -304,6 +313,13 @@ static bool tell_all(const struct asked *a)
 	       tell_tunables(a);
 }
 
+static void tell_of_former(const struct asked *a)
+{
+	if (a->former)
+		dprintf(STDERR_FILENO, "overlock: the lock %s is called %s now; use the new name\n",
+			a->former, ol_now_called(a->former));
+}
+
 /* Returns if the library is not found, with the environment as it was. */
 static void launch(struct asked *a)
 {
@@ -316,6 +332,7 @@ static void launch(struct asked *a)
 	prepare(preloaded_into(program, library));
 	if (!tell_all(a))
 		refuse(CANNOT_START, "no memory");
+	tell_of_former(a);
 	execv(program, a->program);
 	refuse(errno == ENOENT ? NOT_FOUND : CANNOT_EXECUTE, "%s cannot be executed: %s", program,
 	       strerror(errno));

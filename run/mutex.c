@@ -108,7 +108,7 @@ static void be_of_this_epoch(struct mutex *m)
 }
 
 /*
- * A free lock may say who waits for it, or even that one of these is to have it next (`overlock`). In a mutex of
+ * A free lock may say who waits for it, or even that one of these is to have it next (`rota`). In a mutex of
  * another epoch they are the parent's threads. None of ours waits there before the epoch is this one, and
  * a look at the lock that comes before that at the epoch is too old for the exchange if one has acquired it since.
  */

@@ -61,6 +61,7 @@ def _be_the_command(
         os.environ.clear()
         os.environ.update(environment)
         defs.load.cache_clear()
+        defs.say_renamed.cache_clear()
         for fd, own in enumerate((os.open(os.devnull, os.O_RDONLY), out, err)):
             os.dup2(own, fd)
         sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, os.fdopen(1, "w"), os.fdopen(2, "w")

@@ -163,7 +163,7 @@ suite(check-heavy LONG ALONE SECONDS 14400 PARTS 48
 	COMMAND "tests/check/exhaust --heavy")
 
 suite(check-proofs SECONDS 190
-	WHAT "ticket locks and overlock for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models; the client emitted for another checker compiles alone and runs natively, for every lock"
+	WHAT "ticket locks and rota for any number of contexts: invariants hold, broken models and invariants fail, and the checker's executions are steps of the models; the client emitted for another checker compiles alone and runs natively, for every lock"
 	PATHS check tests/check/proofs include/overlock python/overlock_tools/check tests/lab/genmc
 	NEEDS clang
 	BUILD all

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The lock `overlock` with one mechanism left out each, as headers for `--locks`.
+"""The lock `rota` with one mechanism left out each, as headers for `--locks`.
 
     tools/ablation.py FOLDER
 
-writes FOLDER/NAME.h for each of CUTS, and prints them as --locks takes them. docs/overlock-paper.md
+writes FOLDER/NAME.h for each of CUTS, and prints them as --locks takes them. docs/rota-paper.md
 has the table, which tools/judged.py makes.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
-HEADER = TOP / "include/overlock/lock/overlock.h"
+HEADER = TOP / "include/overlock/lock/rota.h"
 PART = "overlock/lock/impl/turns.h"
 
 
@@ -28,49 +28,49 @@ CUTS = (
     Cut(
         "no_turns",
         "turns: nobody gives up its place, and sleepers wait until they claim the lock",
-        (("turn = ol_ovl_whose_turn(l, w);", "turn.wakes = 0;"),),
+        (("turn = ol_rota_whose_turn(l, w);", "turn.wakes = 0;"),),
     ),
     Cut(
         "no_room",
         "staying: the leaver leaves even if nobody else takes the lock",
         (
-            ("met_nobody = leaver && leaver / OL_OVL_ID == ol_self()", "met_nobody = false"),
-            ("if (leaver && !(w & (OL_OVL_HELD | OL_OVL_CLAIMED)) &&", "if (0 &&"),
+            ("met_nobody = leaver && leaver / OL_ROTA_ID == ol_self()", "met_nobody = false"),
+            ("if (leaver && !(w & (OL_ROTA_HELD | OL_ROTA_CLAIMED)) &&", "if (0 &&"),
         ),
     ),
     Cut(
         "no_excess",
         "the leaving of the preempted",
-        (("if (ol_ovl_was_preempted(now))", "if (0)"),),
+        (("if (ol_rota_was_preempted(now))", "if (0)"),),
     ),
     Cut(
         "no_probe",
         "the probe after a leave",
         (
             (
-                "ol_ovl_set_turn(l, due, ol_tune(prompt), busy | OL_OVL_PROBES);",
-                "ol_ovl_set_turn(l, due, ol_tune(lease), busy);",
+                "ol_rota_set_turn(l, due, ol_tune(prompt), busy | OL_ROTA_PROBES);",
+                "ol_rota_set_turn(l, due, ol_tune(lease), busy);",
             ),
         ),
     ),
     Cut(
         "no_alone",
         "the trial whether one is enough",
-        (("} else if (busy == OL_OVL_BUSIEST && !probes && !tries) {", "} else if (0) {"),),
+        (("} else if (busy == OL_ROTA_BUSIEST && !probes && !tries) {", "} else if (0) {"),),
     ),
-    Cut("no_place", "the place that sleepers get", (("ol_compete(ol_ovl_wakes(l));", ""),)),
-    Cut("no_call", "the call", (("releases <= 1 ? OL_OVL_WAKE : 0", "0"),)),
+    Cut("no_place", "the place that sleepers get", (("ol_compete(ol_rota_wakes(l));", ""),)),
+    Cut("no_call", "the call", (("releases <= 1 ? OL_ROTA_WAKE : 0", "0"),)),
     Cut(
         "no_claim",
         "the claim",
         (
             (
-                "\tuint32_t w = ol_or_relaxed(&l->word, OL_OVL_CLAIMED);\n",
+                "\tuint32_t w = ol_or_relaxed(&l->word, OL_ROTA_CLAIMED);\n",
                 "\tuint32_t w = ol_load_relaxed(&l->word);\n",
             ),
             (
-                "if (!(w & OL_OVL_CLAIMED) || (!(w & OL_OVL_HELD) &&"
-                " !ol_ovl_releases_since(w, me)))\n",
+                "if (!(w & OL_ROTA_CLAIMED) || (!(w & OL_ROTA_HELD) &&"
+                " !ol_rota_releases_since(w, me)))\n",
                 "if (0)\n",
             ),
         ),
@@ -100,10 +100,10 @@ def source(cut: Cut) -> str:
         if text.count(old) != 1:
             sys.exit(f"tools/ablation.py: {cut.name}: the lock has no such line: {old.strip()}")
         text = text.replace(old, new)
-    for old, new in (("ol_overlock", f"ol_{cut.name}"), ("OL_OVERLOCK", f"OL_{cut.name.upper()}")):
+    for old, new in (("ol_rota", f"ol_{cut.name}"), ("OL_ROTA", f"OL_{cut.name.upper()}")):
         text = text.replace(old, new)
     traits = "OL_FITS4 | OL_YIELDS | OL_PRIVATE | OL_BY_CLOCK"
-    line = f'OL_LOCK({cut.name}, timed, {traits}, "here", "overlock without {cut.what}")'
+    line = f'OL_LOCK({cut.name}, timed, {traits}, "here", "rota without {cut.what}")'
     include = "#include <overlock/port.h>\n"
     return text.replace(include, f"{include}\n#define OL_LOCK_LINE {line}\n")
 

@@ -305,7 +305,7 @@ SECTION = (("hold", 1.0), ("work", 2.0))
 
 TURNS = Diagram(
     "turns",
-    "The lock overlock on two CPUs: those that compete give up their places between two sections",
+    "The lock rota on two CPUs: those that compete give up their places between two sections",
     22,
     (
         ("A", spans(("work", 1), *SECTION, *SECTION, ("sleep", 15))),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`overlock` judged against the best of the others: tables and a picture of docs/results/judged.md.
+"""`rota` judged against the best of the others: tables and a picture of docs/results/judged.md.
 
     tools/judged.py PART FOLDER...
 
@@ -30,7 +30,7 @@ from overlock_tools.core.model.results import Result, from_file
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/judged.json"
 PICTURE = TOP / "docs/img/frontier.svg"
-OURS = "overlock"
+OURS = "rota"
 PARTS = ("rates", "gaps", "hogs", "quota", "ablation")
 KEPT = ("rate", "jain", "least_to_most", "gap", "cpu")
 PATH = re.compile(r"(?<=[ ,])[^ ,]*/(\w+\.h)")  # of a header: where it is, is of no interest

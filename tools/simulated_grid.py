@@ -82,9 +82,9 @@ def classes() -> str:
 
 
 def against_others() -> str:
-    """`overlock` beside the best other lock of each scenario, by load."""
+    """`rota` beside the best other lock of each scenario, by load."""
     whole = known()
-    ours = whole.locks.index("overlock")
+    ours = whole.locks.index("rota")
     ratio = whole.rate[:, ours] / np.delete(whole.rate, ours, axis=1).max(axis=1)
     loads = [scenario[list(whole.axes).index(LOAD)] for scenario in whole.scenarios]
     rows = []

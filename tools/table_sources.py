@@ -35,6 +35,8 @@ TOP = Path(__file__).resolve().parent.parent
 LIST = TOP / "docs/measured/tables.toml"
 KEPT = TOP / "docs/measured/tables.json"
 LOCKS = "include/overlock/lock"
+ALIASES = "include/overlock/aliases.def"
+ALIAS = re.compile(r"^OL_ALIAS\((\w+),", re.MULTILINE)
 ALL = "all"
 DIGITS = 12  # of a hash
 FEW = 8  # locks that are named; of more, the number
@@ -159,12 +161,18 @@ def _of_lock(top: Path, lock: str) -> list[Path]:
     return [*found.values()]
 
 
+def _former(top: Path) -> set[str]:
+    """Names that locks had; a header of one has names alone."""
+    names = top / ALIASES
+    return set(ALIAS.findall(names.read_text())) if names.exists() else set()
+
+
 @cache
 def hashes(top: Path) -> dict[str, str]:
     """Of every unit and lock, as they are below that folder."""
     found = {name: _hashed(top, files(top, unit)) for name, unit in load().units.items()}
-    for path in sorted((top / LOCKS).glob("*.h")):
-        found[path.stem] = _hashed(top, _of_lock(top, path.stem))
+    for lock in sorted({path.stem for path in (top / LOCKS).glob("*.h")} - _former(top)):
+        found[lock] = _hashed(top, _of_lock(top, lock))
     return found
 
 

@@ -12,7 +12,7 @@
 #include <linux/preempt.h>
 #include <linux/smp.h>
 #include <linux/string.h>
-#include <overlock/lock/overlock.h>
+#include <overlock/lock/rota.h>
 #include <overlock/lock/preemptable_ticket.h>
 #include <overlock/lock/tas.h>
 #include <overlock/or_fail.h>
@@ -36,11 +36,11 @@ struct calls {
 	}								\
 	static const struct calls id = { #id, lock_##id, unlock_##id };
 
-CALLS(overlock)
+CALLS(rota)
 CALLS(preemptable_ticket)
 CALLS(tas)
 
-static const struct calls *const every[] = { &overlock, &preemptable_ticket, &tas };
+static const struct calls *const every[] = { &rota, &preemptable_ticket, &tas };
 
 /* Two CPUs' trial of one lock; locks are four bytes. */
 static struct trial {

@@ -78,7 +78,7 @@ extern "C" {
 /* All locks, in the order of locks.def, ended by a null pointer. */
 extern const struct ol_lock_ops *const *const ol_locks;
 
-/* The lock of that name; null if there is none. */
+/* The lock of that name, or that had it (aliases.def); null if there is none. */
 const struct ol_lock_ops *ol_find_lock(const char *id);
 
 /*

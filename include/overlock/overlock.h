@@ -24,18 +24,18 @@
 #undef OL_LOCK
 
 /* For those who do not want to choose a lock. */
-typedef ol_overlock_t ol_mutex_t;
-#define OL_MUTEX_INIT			OL_OVERLOCK_INIT
-#define ol_mutex_lock			ol_overlock_lock
-#define ol_mutex_trylock		ol_overlock_trylock
-#define ol_mutex_timedlock		ol_overlock_timedlock
-#define ol_mutex_unlock			ol_overlock_unlock
-#define ol_mutex_lock_or_fail		ol_overlock_lock_or_fail
-#define ol_mutex_unlock_or_fail		ol_overlock_unlock_or_fail
-#define ol_mutex_is_locked		ol_overlock_is_locked
-#define ol_mutex_is_contended		ol_overlock_is_contended
-#define ol_mutex_cond_wait		ol_overlock_cond_wait
-#define ol_mutex_cond_timedwait		ol_overlock_cond_timedwait
+typedef ol_rota_t ol_mutex_t;
+#define OL_MUTEX_INIT			OL_ROTA_INIT
+#define ol_mutex_lock			ol_rota_lock
+#define ol_mutex_trylock		ol_rota_trylock
+#define ol_mutex_timedlock		ol_rota_timedlock
+#define ol_mutex_unlock			ol_rota_unlock
+#define ol_mutex_lock_or_fail		ol_rota_lock_or_fail
+#define ol_mutex_unlock_or_fail		ol_rota_unlock_or_fail
+#define ol_mutex_is_locked		ol_rota_is_locked
+#define ol_mutex_is_contended		ol_rota_is_contended
+#define ol_mutex_cond_wait		ol_rota_cond_wait
+#define ol_mutex_cond_timedwait		ol_rota_cond_timedwait
 
 /*
  * For clang's -Wthread-safety: each lock's functions again, with what they do to the capability.

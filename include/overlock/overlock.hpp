@@ -233,8 +233,13 @@ template <class Traits> class OL_CAPABILITY lock_of
 #undef OL_TRAITS_waits
 #undef OL_TRAITS_read
 
+/* Names that locks had. */
+#define OL_ALIAS(old, id) using old = id;
+#include <overlock/aliases.def>
+#undef OL_ALIAS
+
 /* For those who do not want to choose a lock. */
-using mutex = overlock;
+using mutex = rota;
 
 /*
  * std::condition_variable_any without its mutex and its allocation, and without a crowd on notify_all(): see

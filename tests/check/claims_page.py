@@ -24,7 +24,7 @@ LESS = {
     "pv_qspin": (" spin=0 spurious=0 expiry=0", " spin=0 spurious=0 expiry=0"),
     "owner_qspin": (" expiry=0", ""),
     "mcs_tp": (" expiry=0", ""),
-    "overlock": (" clock=0 expiry=0", " clock=0"),
+    "rota": (" clock=0 expiry=0", " clock=0"),
 }
 
 
@@ -135,7 +135,7 @@ LEARNS = {
     "OL_NEEDS_PARK": "kicks",
 }
 # Where less than two acquisitions each is much.
-LONG_LOST = {"overlock": "2x1"}
+LONG_LOST = {"rota": "2x1"}
 
 
 def learns(lock: str) -> list[str]:

@@ -183,7 +183,7 @@ def test_readme_says_of_all_locks_no_more_than_was_exhausted() -> None:
     told = re.search(
         r"in any of the (\d+) locks here\. "
         r"It exhausted all of them for two contexts that acquire once, "
-        r"(\d+ of \d+) for two that acquire twice \(without weak memory\), and `overlock` only",
+        r"(\d+ of \d+) for two that acquire twice \(without weak memory\), and `rota` only",
         readme,
     )
     assert told
@@ -192,7 +192,7 @@ def test_readme_says_of_all_locks_no_more_than_was_exhausted() -> None:
     for model in ("sc", "tso", "c11"):
         assert rows[f"2x1 {model}"] == f"{told[1]} of {told[1]}"
     assert rows["2x2 sc"] == told[2]
-    assert "`overlock`, the lock of `ol_mutex_t`, is exhausted at 2x1 and nowhere beyond" in proof
+    assert "`rota`, the lock of `ol_mutex_t`, is exhausted at 2x1 and nowhere beyond" in proof
 
 
 def test_files_that_the_checker_s_readme_names_exist() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What judges `overlock`: the picture is of the numbers, the ablation of today's source."""
+"""What judges `rota`: the picture is of the numbers, the ablation of today's source."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_the_picture_is_of_the_numbers() -> None:
 def test_a_mechanism_can_be_left_out(cut: ablation.Cut) -> None:
     text = ablation.source(cut)
     assert f"ol_{cut.name}_lock(" in text
-    assert "ol_overlock" not in text
+    assert "ol_rota" not in text
 
 
 def test_a_mechanism_that_is_no_more_is_noticed() -> None:

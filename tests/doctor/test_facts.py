@@ -33,7 +33,7 @@ def test_every_fact_says_how_it_is_found_and_what_it_means() -> None:
 
 
 # `tx` was measured before its queue became preemptable (docs/locks/tx.md); the others are newer.
-OUTDATED = {"tx", "paced", "overlock"}
+OUTDATED = {"tx", "paced", "rota"}
 
 
 def test_the_locks_that_collapse_are_those_that_did(machines: Machines) -> None:

@@ -12,15 +12,15 @@ LOCK = "include/overlock/lock"
     ("path", "touched"),
     [
         (f"{LOCK}/mcs.h", {"mcs"}),
-        (f"{LOCK}/impl/turns.h", {"overlock"}),
+        (f"{LOCK}/impl/turns.h", {"rota"}),
         (f"{LOCK}/ticket.h", {"ticket", "qrw", "twa"}),  # twa begins as a ticket lock
-        ("include/overlock/port.h", {"mcs", "overlock", "ticket", "qrw", "twa"}),
-        ("check/dpor.cpp", {"mcs", "overlock", "ticket", "qrw", "twa"}),
+        ("include/overlock/port.h", {"mcs", "rota", "ticket", "qrw", "twa"}),
+        ("check/dpor.cpp", {"mcs", "rota", "ticket", "qrw", "twa"}),
         ("docs/index.md", set()),
     ],
 )
 def test_a_lock_is_touched_by_what_it_is_made_of(path: str, touched: set[str]) -> None:
-    locks = ("mcs", "overlock", "ticket", "qrw", "twa")
+    locks = ("mcs", "rota", "ticket", "qrw", "twa")
     assert {lock for lock in locks if changed.touches(lock, [path])} == touched
 
 

@@ -16,7 +16,7 @@ from tests.run.test_stepped import FLAVOURS, library, pytestmark  # noqa: F401 -
 LOCKS = (
     "tas_yield",
     "paced",
-    "overlock",
+    "rota",
     "ticket",
     "mcs",
     "twa",
@@ -33,7 +33,7 @@ SAMPLES = 100
 def test_at_many_instructions(
     program: Compile, lock: str, flavour: str, call: str, event: str
 ) -> None:
-    if event == "jump" and call == "contended" and lock not in {"tas_yield", "paced", "overlock"}:
+    if event == "jump" and call == "contended" and lock not in {"tas_yield", "paced", "rota"}:
         pytest.skip("its waiters cannot leave: docs/run.md")
     more = {"OVERLOCK_CHECK": "1"} if flavour == "-checked" else {}
     env = under(lock, library(flavour), call=call, OVERLOCK_QUIET="1", **more)

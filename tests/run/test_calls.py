@@ -29,7 +29,7 @@ OPTIONS = ("--counters", "--stacks", "--counters-signal", "--check", "--record",
 RUNS: dict[str, tuple[tuple[str, ...], str, dict[str, str]]] = {
     **{
         lock: ((), "run", {"OVERLOCK_LOCK": lock, "OVERLOCK_RWLOCK": "qrw"})
-        for lock in ("tas_yield", "ticket", "mcs", "partitioned_ticket", "overlock", "paced")
+        for lock in ("tas_yield", "ticket", "mcs", "partitioned_ticket", "rota", "paced")
     },
     "counters": (("--counters",), "run-counted", {"OVERLOCK_OUTPUT": "@/out"}),
     "live": (("--counters",), "run-counted", {"OVERLOCK_LIVE": "@"}),

@@ -65,6 +65,7 @@ def lose_folder() -> None:
     os.rmdir("../lost")
 
 
+(FORMER, *_) = defs.load().aliases
 OUTER: dict[str, Text | None] = dict.fromkeys(defs.load().variables, "x")
 EVERY, TIMES = tunables("ns", "count", "power"), tunables("ns")
 STARTED = {
@@ -72,6 +73,7 @@ STARTED = {
     "no option, --": row("--", "{told}"),
     "a lock": row("--lock", "mcs", "{told}"),
     "a lock after =": row("--lock=twa", "--", "{told}"),
+    "a name that a lock had": row("--lock", FORMER, "{told}"),
     "the last lock": row("--lock", "mcs", "--lock", "ticket", "{told}"),
     "the first lock of the list": row("--lock", LOCKS[0], "{told}"),
     "the last lock of the list": row("--lock", LOCKS[-1], "{told}"),
@@ -546,7 +548,13 @@ MUTANTS = {
     "preloads what has no name": (ENVIRONMENT, "if (!n || is_ours", "if (is_ours"),
     "is not quiet": (LAUNCH, 'tell("OVERLOCK_QUIET", "1") &&', ""),
     "another default": ("defaults.h", '"tas_yield"', '"tas"'),
-    "takes any lock": (LAUNCH, "lock_called(value) || !strcmp(value, GLIBC_ADAPTIVE)", "1"),
+    "takes any lock": (LAUNCH, "lock_called(a->lock) || !strcmp(a->lock, GLIBC_ADAPTIVE)", "1"),
+    "does not know what a lock was called": (
+        LAUNCH,
+        "a->lock = ol_now_called(name);",
+        "a->lock = name;",
+    ),
+    "says nothing of a name that a lock had": (LAUNCH, "if (a->former)", "if (0)"),
     "takes any spinlock": (LAUNCH, "? !spin_refusal(l->traits)", "? 1"),
     "takes any rwlock": (LAUNCH, "return !strcmp(name, RWLOCK) || ", "return 1 || "),
     "takes any OpenMP runtime": (LAUNCH, "|| !strcmp(which, OPENMP_NONE)", "|| 1"),

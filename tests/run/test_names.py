@@ -42,7 +42,7 @@ def objects(flavour: str) -> list[Path]:
     return [
         o
         for o in folder.rglob("*.o")
-        if (TOP / "preload" / o.relative_to(folder)).with_suffix("").exists()
+        if (TOP / "run" / o.relative_to(folder)).with_suffix("").exists()
     ]
 
 

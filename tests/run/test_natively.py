@@ -46,7 +46,7 @@ def test_no_lock_believes_a_time_stamp_counter_that_is_wrong(counter: Path, chan
     assert wrong == {}
 
 
-@pytest.mark.parametrize("lock", [None, "overlock", "ticket", "paced"])
+@pytest.mark.parametrize("lock", [None, "rota", "ticket", "paced"])
 def test_no_lock_reads_a_counter_that_traps(counter: Path, lock: str | None) -> None:
     output([counter, "traps"], environment(lock))
 
@@ -66,16 +66,14 @@ def test_deadlines_are_by_the_clock_of_the_program(
         pytest.skip("libfaketime does not replace pthread_mutex_timedlock()")
     ours = str(native.file("liboverlock-run.so"))
     libraries = {"first": f"{FAKETIME}:{ours}", "last": f"{ours}:{FAKETIME}", "alone": FAKETIME}
-    env = environment(
-        "overlock", LD_PRELOAD=str(libraries[order]), FAKETIME=f"@{year}-12-24 20:30:00"
-    )
+    env = environment("rota", LD_PRELOAD=str(libraries[order]), FAKETIME=f"@{year}-12-24 20:30:00")
     assert output([program("short_wait.c"), call], env) == "in time\n"
 
 
 def test_a_child_may_make_anew_what_its_parent_held(program: Compile) -> None:
     """On a terminal, for without one nothing is said of findings."""
     library = native.file("liboverlock-run-checked.so")
-    env = environment("overlock", library, OVERLOCK_CHECK="1", OVERLOCK_QUIET="1")
+    env = environment("rota", library, OVERLOCK_CHECK="1", OVERLOCK_QUIET="1")
     assert on_terminal([str(program("made_anew.c"))], env) == ""
 
 
@@ -94,7 +92,7 @@ def seven_by_musl(folder: Path) -> Path:
     return made
 
 
-@pytest.mark.parametrize("lock", ["overlock", "mcs"])
+@pytest.mark.parametrize("lock", ["rota", "mcs"])
 def test_a_program_of_musl_is_left_alone(seven_by_musl: Path, lock: str) -> None:
     done = overlock("--lock", lock, "--", "sh", "-c", f"'{seven_by_musl}'; echo $?")
     assert (done.stdout, done.stderr) == ("7\n", "")

@@ -119,11 +119,11 @@ def test_a_lock_whose_waiters_sleep_in_time_needs_no_other_sleep(
     """And loses its turns by it, as a mutant shows."""
     rounds: list[str | Path] = [program("rounds.c"), "16", "100"]
     changed = ("ops->traits & OL_BY_CLOCK;", "ops == 0;")
-    mutant = build(tmp_path, Mutant("twice", "sleep.c", *changed, "overlock", ()), "counted")
+    mutant = build(tmp_path, Mutant("twice", "sleep.c", *changed, "rota", ()), "counted")
     report = tmp_path / "report.json"
     counted = native.file("liboverlock-run-counted.so")
-    assert long_waits(rounds, "overlock", report, counted) == 0
-    assert long_waits(rounds, "overlock", report, mutant) > 0
+    assert long_waits(rounds, "rota", report, counted) == 0
+    assert long_waits(rounds, "rota", report, mutant) > 0
 
 
 @pytest.mark.parametrize(("lock", "says"), [("ticket", True), ("mcs", True), ("tas_yield", False)])

@@ -76,14 +76,14 @@ def test_fork_leaves_the_ghosts_behind(program: Compile, lock: str) -> None:
     ]
 
 
-# A word of `overlock` that is free: claimed; with two sleepers; with both, a leaver and a call.
+# A word of `rota` that is free: claimed; with two sleepers; with both, a leaver and a call.
 GHOSTS = ("0x2", "0x20", "0x2e")
 FORGOTTEN = "acquired, 0 waiters\n" * 3
 
 
 @pytest.mark.parametrize("word", GHOSTS)
 def test_a_child_forgets_who_waited_in_the_parent(program: Compile, word: str) -> None:
-    assert output([program("ghosts.c"), word], environment("overlock")) == FORGOTTEN
+    assert output([program("ghosts.c"), word], environment("rota")) == FORGOTTEN
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_child_forgets_who_waited_in_the_parent(program: Compile, word: str) -
 def test_mutant_that_remembers_them_is_caught(
     program: Compile, tmp_path: Path, right: str, wrong: str
 ) -> None:
-    mutant = build(tmp_path, Mutant("remembers", "mutex.c", right, wrong, "overlock", ()))
-    done = run([program("ghosts.c"), "0x20"], environment("overlock", mutant))
+    mutant = build(tmp_path, Mutant("remembers", "mutex.c", right, wrong, "rota", ()))
+    done = run([program("ghosts.c"), "0x20"], environment("rota", mutant))
     assert done.stdout != FORGOTTEN
 
 

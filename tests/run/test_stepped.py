@@ -96,7 +96,7 @@ def test_the_report_is_written_where_nothing_disturbs_it(program: Compile, tmp_p
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-@pytest.mark.parametrize("lock", ["tas_yield", "paced", "overlock"])
+@pytest.mark.parametrize("lock", ["tas_yield", "paced", "rota"])
 def test_a_handler_jumps_out_of_a_wait(program: Compile, lock: str, flavour: str) -> None:
     env = environment(lock, library(flavour), OVERLOCK_LONGEST_SPIN_NS="100000", OVERLOCK_QUIET="1")
     assert output([program("jumping.c")], env) == "fine\n"

@@ -35,7 +35,7 @@ def in_waits(lock: str, flavour: str, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-@pytest.mark.parametrize("lock", ["ticket", "overlock", "owner_qspin", "partitioned_ticket"])
+@pytest.mark.parametrize("lock", ["ticket", "rota", "owner_qspin", "partitioned_ticket"])
 def test_the_allocator_is_left_alone_and_nobody_is_cancelled(
     program: Compile, tmp_path: Path, lock: str, flavour: str
 ) -> None:

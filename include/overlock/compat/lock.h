@@ -34,6 +34,11 @@ enum {
 	OL_COMPAT_##id##_gives_up = OL_COMPAT_##gives_up, OL_COMPAT_##id##_traits = (traits),
 #include <overlock/locks.def>
 #undef OL_LOCK
+#define OL_ALIAS(old, id)                                  \
+	OL_COMPAT_##old##_gives_up = OL_COMPAT_##id##_gives_up, \
+	OL_COMPAT_##old##_traits = OL_COMPAT_##id##_traits,
+#include <overlock/aliases.def>
+#undef OL_ALIAS
 	OL_COMPAT_LOCKS
 };
 #define OL_COMPAT_HAS(traits) \

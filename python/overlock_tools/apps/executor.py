@@ -62,7 +62,7 @@ def checked(variant: str) -> str:
         return variant
     where = "`overlock locks` lists them, and native is glibc's mutex"
     known = defs.checked_variant(variant, defs.load().locks, where)
-    if name not in mutexes():
+    if known.partition("@")[0] not in mutexes():
         raise Fail(f"{name} cannot replace a mutex, so `overlock run` refuses it; remove it")
     return known
 

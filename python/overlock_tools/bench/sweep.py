@@ -138,7 +138,7 @@ def locks(tunable: Tunable, asked: Asked) -> list[str]:
     readers = [lock for lock in defs.load().locks if tunable.name in read_by(_header(lock))]
     found = [] if asked["locks"] else readers
     for lock in asked.names if asked["locks"] else ():
-        found += readers if lock == "all" else [lock]
+        found += readers if lock == "all" else [defs.now_called(lock, defs.load().locks)]
     if not found:
         raise Fail(f"no lock reads {tunable.name}; vary it with `overlock run` instead")
     for lock in found:

@@ -103,7 +103,8 @@ def _served(w: World, runtime: str, variables: dict[str, str]) -> bool:
 
 def _ours(name: str) -> Lock:
     try:
-        lock = defs.load().locks.get(name)
+        lists = defs.load()
+        lock = lists.locks.get(lists.aliases.get(name, name))
     except Fail as error:
         raise Unknown(error.message) from error
     return Lock(lock is not None and traits.collapses(lock), f"{name} (of overlock run)")

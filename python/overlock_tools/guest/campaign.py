@@ -41,10 +41,10 @@ def pause_words(pause: str) -> str:
 def boot(options: dict[str, Any]) -> int:
     out = terminal()
     try:
-        locks.checked(options["lock"])
+        lock = locks.checked(options["lock"])
         with ended_in_order():
             on = prepared(options)
-            spec = on.spec(options["lock"], options["smp"])
+            spec = on.spec(lock, options["smp"])
             with on.boots() as booted, booted([spec], on.where, tell=out.print) as up:
                 guest = up.guests[0]
                 facts, seconds = guest.facts, guest.boot_seconds
@@ -66,11 +66,11 @@ def boot(options: dict[str, Any]) -> int:
 
 
 def console(options: dict[str, Any]) -> int:
-    locks.checked(options["lock"])
+    lock = locks.checked(options["lock"])
     on = prepared(options)
     if on.accel.name == nested.NAME:
         raise Fail("a nested guest has no console; use another --accel, or `guest run`")
-    spec = on.spec(options["lock"], options["smp"])
+    spec = on.spec(lock, options["smp"])
     spec = replace(spec, words=(*spec.words, "loglevel=6"))
     return vm.console(spec, "use `overlock guest run`")
 

@@ -62,8 +62,8 @@ def kernel_of(variant: str) -> str | None:
 
 
 def _checked_name(name: str) -> str:
-    table = dict.fromkeys(known())
-    return name if name in table else str(defs.known(table, name, "4-byte lock", _where()))
+    table = {lock: lock for lock in known()}
+    return defs.known(table, name, "4-byte lock", _where())
 
 
 def _where() -> str:

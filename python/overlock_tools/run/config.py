@@ -49,7 +49,7 @@ def checked_site(pattern: str, lock: str, where: str) -> Site:
             f"{where}: {lock} must be released by the thread that acquired it, and programs do not "
             "guarantee that for mutexes; choose another lock"
         )
-    return Site(pattern, lock)
+    return Site(pattern, known.id)
 
 
 def parse_site(text: str) -> Site:

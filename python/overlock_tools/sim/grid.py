@@ -13,6 +13,7 @@ from typing import Required, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from overlock_tools.core.model import defs
 from overlock_tools.core.system import files, reading
 from overlock_tools.core.system.errors import Fail
 
@@ -180,5 +181,6 @@ def _made(found: Kept) -> Grid:
     )
     if {rate.shape, jain.shape, longest_us.shape} != {shape}:
         raise ValueError(f"its tables are not {shape[0]} by {shape[1]}")
-    said = (found["title"], found["command"], found["axes"], found["locks"])
-    return Grid(*said, rate, jain, longest_us, found["validated"])
+    said = (found["title"], found["command"], found["axes"])
+    locks = list(map(defs.renamed, found["locks"]))
+    return Grid(*said, locks, rate, jain, longest_us, found["validated"])

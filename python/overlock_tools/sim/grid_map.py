@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from overlock_tools.core.model import defs
 from overlock_tools.core.render import plots
 from overlock_tools.core.render.canvas import GREY, INK, LETTER, SERIES, SMALL, WIDTH, Frame, Sheet
 from overlock_tools.core.system import files
@@ -50,6 +51,7 @@ class Shape:
 
 
 def write(grid: Grid, path: Path, lock: str | None = None) -> None:
+    lock = lock and defs.now_called(lock, dict.fromkeys(grid.locks))
     if lock is None:
         title, cells, keys = grid.title, *_best(grid)
     elif lock in grid.locks:

@@ -269,7 +269,7 @@ def _check_guest(scenario: Scenario, number: int, guest: Values) -> None:
     if lock not in (EACH, NONE):
         try:
             where = f"{EACH}, {NONE}, or one that `overlock locks` lists"
-            defs.checked_variant(lock, defs.load().locks, where)
+            guest["lock"] = defs.checked_variant(lock, defs.load().locks, where)
         except Fail as error:
             scenario.refuse(("guest", number, "lock"), error.message)
     if users and "vcpus" not in guest:
@@ -285,9 +285,20 @@ def _check_guest(scenario: Scenario, number: int, guest: Values) -> None:
             scenario.refuse(("guest", number, name), "only guests of kind users have it; remove it")
 
 
+def _rename_locks(values: Values) -> None:
+    """What scenarios call by a name that a lock had."""
+    known = defs.load().locks
+    for key in ("locks", "baseline"):
+        if isinstance(said := values.get(key), list):
+            values[key] = [defs.now_called(name, known) for name in said]
+        elif said is not None:
+            values[key] = defs.now_called(said, known)
+
+
 def _check_locks(scenario: Scenario) -> None:
     if not scenario.measured:
         raise Fail(f"{scenario.file}: no guest takes a lock; give one the workload sections")
+    _rename_locks(scenario.values)
     locks, baseline = scenario.locks, scenario.values.get("baseline")
     fewer = ("locks",) in scenario.given and ("baseline",) not in scenario.given
     if baseline is not None and baseline not in locks and not fewer:

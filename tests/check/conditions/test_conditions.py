@@ -73,7 +73,7 @@ def test_none_is_lost_to_a_deadline_among_more(timed: Path, asked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lock", "flags"), [("overlock", ["-DBY_CLOCK=true"]), ("ticket", []), ("mcs", [])]
+    ("lock", "flags"), [("rota", ["-DBY_CLOCK=true"]), ("ticket", []), ("mcs", [])]
 )
 def test_other_locks(tmp_path: Path, lock: str, flags: list[str]) -> None:
     library = compiled(tmp_path, *flags, lock=lock)

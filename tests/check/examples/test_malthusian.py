@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Malthusian lock that `overlock` is compared with is correct, and its mutants are not."""
+"""The Malthusian lock that `rota` is compared with is correct, and its mutants are not."""
 
 import subprocess
 import sys

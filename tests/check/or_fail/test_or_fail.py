@@ -49,7 +49,7 @@ def test_circles_of_any_length_are_noticed(tmp_path: Path, contexts: int, model:
 
 
 def test_overlock_notices_them(tmp_path: Path) -> None:
-    library = compiled(tmp_path, 3, "-DBY_CLOCK=true", lock="overlock")
+    library = compiled(tmp_path, 3, "-DBY_CLOCK=true", lock="rota")
     assert not failure(check(library, "3x1", "sc", *WALK))
 
 

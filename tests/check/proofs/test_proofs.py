@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.check.proofs import overlock, preemptable_ticket, pv_ticket, ticket
+from tests.check.proofs import preemptable_ticket, pv_ticket, rota, ticket
 from tests.check.proofs.replay import Replay, accesses, cited, executions
 from tests.check.proofs.system import Mutant, System, failures
 
@@ -14,7 +14,7 @@ SYSTEMS = [
     *ticket.SYSTEMS,
     *pv_ticket.SYSTEMS,
     *preemptable_ticket.SYSTEMS,
-    *overlock.SYSTEMS,
+    *rota.SYSTEMS,
 ]
 # Size, scenario, and how many executions: the first ones of the exhaustive search, or drawn ones.
 TICKETS = ["2x2 lock 300", "2x1 try 300", "2x1 noid 100"]
@@ -27,7 +27,7 @@ RUNS = {
     "oticket": [*TICKETS, "3x2 lock 2 walk"],
     "preemptable_ticket": PREEMPTABLE,
     "pv_preemptable_ticket": PREEMPTABLE,
-    "overlock": [
+    "rota": [
         "2x1 lock 200",
         "2x1 try 50",
         "3x3 lock 2 walk lease=0 prompt=0",
@@ -39,7 +39,7 @@ GIVES_UP = "3x3 timed 20 walk lease=0 clock=0 expiry=20"
 RESTRICTED = " without claims taken over"  # a part of the lock's executions
 # What these few executions do not meet.
 RARE = {
-    "overlock": {"gives_its_claim_up"},
+    "rota": {"gives_its_claim_up"},
     "pv_ticket": {"fails_to_settle"},
     "oticket": {"fails_to_settle"},
 }
@@ -108,8 +108,8 @@ def options(run: str) -> list[str]:
 
 
 def runs(system: System) -> list[str]:
-    if lock(system) == "overlock":
-        return [*RUNS["overlock"], *DEADLINES, GIVES_UP]
+    if lock(system) == "rota":
+        return [*RUNS["rota"], *DEADLINES, GIVES_UP]
     return RUNS[lock(system)] + (DEADLINES if "deadlines" in system.name else [])
 
 

@@ -306,7 +306,7 @@ def copied(folder: Path) -> Path:
 
 def result_of(mutant: Mutant, folder: Path) -> str:
     """Empty if the test noticed."""
-    file = copied(folder) / "overlock_tools" / f"{mutant.module.replace('.', '/')}.py"
+    file = copied(folder) / "overlock_tools/core" / f"{mutant.module.replace('.', '/')}.py"
     change = mutant.right, mutant.wrong
     file.write_text(changed(file.read_text(), change, name=file.name))
     done = outcome(folder, [mutant.test])

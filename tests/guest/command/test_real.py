@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from overlock_tools.core.model import defs
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import ACQUIRE, RELEASE
 from overlock_tools.guest import paths
@@ -31,6 +32,13 @@ def test_the_guest_says_which_lock_it_runs(overlock: Overlock) -> None:
     done = overlock("guest", "boot", "--lock", "preemptable_ticket", "--smp", "2")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("lock in force: preemptable_ticket")
+
+
+def test_the_kernel_knows_what_a_lock_was_called(overlock: Overlock) -> None:
+    old, now = next(iter(defs.load().aliases.items()))
+    done = overlock("guest", "boot", "--lock", f"native@spinlock={old}", "--smp", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"lock in force: {now}")
 
 
 def test_two_locks_under_locktorture(overlock: Overlock, tmp_path: Path) -> None:

@@ -5,6 +5,9 @@
 #define OL_LOCK(id, ...) ol_##id##_t abi_##id;
 #include <overlock/locks.def>
 #undef OL_LOCK
+#define OL_ALIAS(old, id) ol_##old##_t abi_##old;
+#include <overlock/aliases.def>
+#undef OL_ALIAS
 
 ol_cond_t abi_cond;
 ol_mutex_t abi_mutex;

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from overlock_tools.core.model import defs
 from tests.lib.install.conftest import Installed, run
 from tests.mutant import changed
 from tests.processes import HANG_S
@@ -39,8 +40,9 @@ class Header:
 
 UNFAIR = {"tas", "ttas", "tas_yield", "paced", "dec", "byte", "preemptable_ticket"}
 SHARED = UNFAIR | {"ticket", "ticket_backoff", "i_spin", "i_spin_pv"}
-PARKED = {"pv_byte", "pv_ticket", "oticket", "pv_preemptable_ticket", "warned", "overlock"}
+PARKED = {"pv_byte", "pv_ticket", "oticket", "pv_preemptable_ticket", "warned", "rota"}
 OF_4_BYTES = {"twa", "qspin", "pv_qspin", "unfair_qspin", "owner_qspin"}
+(FORMER, *_) = defs.load().aliases
 HEADERS = {
     header.name: header
     for header in (
@@ -133,7 +135,8 @@ def test_our_header_does_the_same(name: str, language: str, theirs: list[str], o
 
 
 @pytest.mark.parametrize(
-    ("name", "lock"), [(h.name, lock) for h in HEADERS.values() for lock in sorted(h.locks)]
+    ("name", "lock"),
+    [*((h.name, lock) for h in HEADERS.values() for lock in sorted(h.locks)), ("ck", FORMER)],
 )
 def test_every_lock_that_a_header_accepts(
     name: str, lock: str, theirs: list[str], ours: Ours

@@ -291,6 +291,46 @@ def test_readers_share_where_the_header_says(
     run(compiler, *CXX, *STRICT, f"-I{installed.prefix / 'include'}", source)
 
 
+# What a program may have of a lock by the name that it had, from the lock's own header or from all.
+FORMER = """
+#include <overlock/{header}>
+#ifdef __cplusplus
+static overlock::overlock another;
+static_assert(sizeof(another) == sizeof(ol_overlock_t));
+#endif
+static ol_overlock_t one = OL_OVERLOCK_INIT;
+int main(void)
+{{
+    ol_overlock_lock(&one);
+    bool wrong = ol_overlock_trylock(&one) || ol_overlock_timedlock(&one, ol_now()) ||
+                 !ol_overlock_is_locked(&one) || ol_overlock_is_contended(&one);
+    ol_overlock_unlock(&one);
+{more}
+    return wrong || ol_overlock_is_locked(&one);
+}}
+"""
+MORE = """
+    ol_cond_t cond = OL_COND_INIT;
+    wrong |= ol_overlock_lock_or_fail(&one, OL_NEVER) != 0;
+    wrong |= ol_overlock_cond_timedwait(&cond, &one, ol_now());
+    wrong |= ol_overlock_unlock_or_fail(&one) != 0;
+"""
+
+
+@pytest.mark.parametrize(
+    ("header", "more"), [("lock/overlock.h", ""), ("overlock.h", MORE), ("overlock.hpp", MORE)]
+)
+def test_names_that_a_lock_had(
+    installed: Installed, tmp_path: Path, header: str, more: str
+) -> None:
+    source, program = tmp_path / "former.c", tmp_path / "former"
+    source.write_text(FORMER.format(header=header, more=more))
+    compiler = ["g++", *CXX] if header.endswith("pp") else ["gcc", *C]
+    flags = installed.flags("--cflags", "--libs")
+    run(*compiler, "-Wall", "-Wextra", "-Werror", source, "-x", "none", "-o", program, *flags)
+    run(program, env=installed.env)
+
+
 # A function that is not to exist has a name that is free for something else.
 NOT_TIMED = """
 #include <overlock/overlock.h>

@@ -251,8 +251,8 @@ void meet(const ol_lock_ops *ops, unsigned threads, unsigned times) {
 // A FIFO lock takes long with more threads than CPUs.
 TEST_P(Condition, EveryItemArrivesOnce) { exchange(GetParam(), 2, 40); }
 TEST_P(Condition, BroadcastsReachAll) { meet(GetParam(), 4, 10); }
-TEST(ConditionOvercommitted, EveryItemArrivesOnce) { exchange(ol_find_lock("overlock"), 16, 100); }
-TEST(ConditionOvercommitted, BroadcastsReachAll) { meet(ol_find_lock("overlock"), 48, 20); }
+TEST(ConditionOvercommitted, EveryItemArrivesOnce) { exchange(ol_find_lock("rota"), 16, 100); }
+TEST(ConditionOvercommitted, BroadcastsReachAll) { meet(ol_find_lock("rota"), 48, 20); }
 
 INSTANTIATE_TEST_SUITE_P(All, Condition, all_locks(), lock_name);
 

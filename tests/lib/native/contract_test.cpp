@@ -3,7 +3,7 @@
 #include "support.hpp"
 
 #include <overlock/lock/anderson.h>
-#include <overlock/lock/overlock.h>
+#include <overlock/lock/rota.h>
 
 #include <csignal>
 #include <list>
@@ -99,6 +99,13 @@ TEST_P(EveryLock, TellsTheTruthAboutItself) {
 // Order of arrival, for those that promise it, through the wrap.
 class Fifo : public EveryLock {};
 
+TEST(FormerName, FindsTheLock) {
+#define OL_ALIAS(old, now) EXPECT_EQ(ol_find_lock(#old), ol_find_lock(#now));
+#include <overlock/aliases.def>
+#undef OL_ALIAS
+    EXPECT_EQ(ol_find_lock("overlocks"), nullptr);
+}
+
 void expect_grants_in_order(Lock &lock, unsigned n) {
     std::vector<unsigned> order;
     std::vector<std::thread> waiters;
@@ -118,13 +125,13 @@ TEST_P(Fifo, GrantsInOrder) {
 }
 
 // As a child of fork() may find it: whoever claimed the lock is not there.
-TEST(Overlock, TakesOverAClaimThatLeavesTheLockFree) {
-    ol_overlock_t claimed = {OL_OVL_CLAIMED};
+TEST(Rota, TakesOverAClaimThatLeavesTheLockFree) {
+    ol_rota_t claimed = {OL_ROTA_CLAIMED};
 
-    ol_overlock_lock(&claimed);
-    EXPECT_FALSE(ol_overlock_trylock(&claimed));
-    ol_overlock_unlock(&claimed);
-    EXPECT_FALSE(ol_overlock_is_locked(&claimed));
+    ol_rota_lock(&claimed);
+    EXPECT_FALSE(ol_rota_trylock(&claimed));
+    ol_rota_unlock(&claimed);
+    EXPECT_FALSE(ol_rota_is_locked(&claimed));
 }
 
 TEST(Anderson, GrantsInOrderToMoreWaitersThanItHasSlots) {

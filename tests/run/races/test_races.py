@@ -119,7 +119,7 @@ def under(lock: str, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS_RUN)
-@pytest.mark.parametrize("lock", ["tas_yield", "mcs", "overlock"])
+@pytest.mark.parametrize("lock", ["tas_yield", "mcs", "rota"])
 def test_no_race(linked: Path, tmp_path: Path, lock: str, name: str) -> None:
     done = run([linked / name.removesuffix(".c"), *PROGRAMS_RUN[name]], under(lock, tmp_path))
     assert "data race" not in done.stderr, done.stderr

@@ -66,11 +66,11 @@ TEST(Runs, WhoWaitsForAnItemLeavesItsPlace) {
         p["guests"][0]["workload"] = "conditions";
         return turns(*run(p));
     };
-    EXPECT_GT(2 * with("overlock"), with("pv_byte"));
+    EXPECT_GT(2 * with("rota"), with("pv_byte"));
 }
 
 TEST(Runs, SleepersLookRarelyWhileALockIsHeldForLong) {
-    Json p = plan("overlock", 17, 2, 1500);
+    Json p = plan("rota", 17, 2, 1500);
     p["guests"][0]["parameters"]["sections_cs"] = 1'000'000'000;
     auto s = run(p);
     uint64_t parks = 0;
@@ -82,7 +82,7 @@ TEST(Runs, SleepersLookRarelyWhileALockIsHeldForLong) {
 
 // The first that gets it after that does not come back soon: its release wakes the next.
 TEST(Runs, AReleaseWakesTheNextAfterALockWasHeldForLong) {
-    Json p = plan("overlock", 16, 2, 5000);
+    Json p = plan("rota", 16, 2, 5000);
     p["guests"][0]["workload"] = "mix";
     p["guests"][0]["mix"] = {
         {"think", {{"mean_ns", 1000}}},
@@ -97,7 +97,7 @@ TEST(Runs, AReleaseWakesTheNextAfterALockWasHeldForLong) {
 
 // Who is alone with it does not wait, and each has it for a turn.
 TEST(Runs, OneIsEnoughForALockThatIsAlwaysHeld) {
-    Json p = plan("overlock", 16, 2, 300);
+    Json p = plan("rota", 16, 2, 300);
     p["guests"][0]["parameters"]["sections_cs"] = 1000;
     p["guests"][0]["parameters"]["sections_ncs"] = 0;
     auto s = run(p);
@@ -110,7 +110,7 @@ TEST(Runs, OneIsEnoughForALockThatIsAlwaysHeld) {
 }
 
 TEST(Runs, OthersComeBackWhereOneIsNotEnough) {
-    Json p = plan("overlock", 32, 8, 100);
+    Json p = plan("rota", 32, 8, 100);
     p["guests"][0]["parameters"]["sections_cs"] = 1000;
     p["guests"][0]["parameters"]["sections_ncs"] = 3000;
     EXPECT_GT(turns(*run(p)), 60'000); // of 100,000 without hand-overs
@@ -118,7 +118,7 @@ TEST(Runs, OthersComeBackWhereOneIsNotEnough) {
 
 // Six bits count the releases, and many more fit into the time that a waiter polls.
 TEST(Runs, AWaiterThatSawTheLockMoveDoesNotCall) {
-    Json p = plan("overlock", 128, 32, 60);
+    Json p = plan("rota", 128, 32, 60);
     p["guests"][0]["kind"] = "kernel";
     p["guests"][0]["parameters"]["sections_cs"] = 70;
     p["guests"][0]["parameters"]["sections_ncs"] = 330;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-#ifndef OL_OVERLOCK_INIT
-#error "overlock: impl/turns.h is a part of lock/overlock.h; include that"
+#ifndef OL_ROTA_INIT
+#error "overlock: impl/turns.h is a part of lock/rota.h; include that"
 #endif
 /*
- * Who competes for the lock `overlock` while others sleep. The lock includes this after its word and its
+ * Who competes for the lock `rota` while others sleep. The lock includes this after its word and its
  * wake-ups.
  *
  * The competitors take turns with the sleepers. Once every `lease`, a release chooses its own context as the
@@ -28,46 +28,46 @@
  *		BUSY. A watcher and a release may overwrite each other's: a turn comes sooner, or is not counted
  *  leaver	id:25 | releases when it was chosen:6 | EXCESS. In EXCESS, it wakes nobody
  *
- *  ol_ovl_whose_turn()	in a release with sleepers: who leaves, and who is woken
- *  ol_ovl_leaves()	before one takes the lock: whether it is to leave
- *  ol_ovl_watch()	after one was woken: whether it is to compete alone
+ *  ol_rota_whose_turn()	in a release with sleepers: who leaves, and who is woken
+ *  ol_rota_leaves()	before one takes the lock: whether it is to leave
+ *  ol_rota_watch()	after one was woken: whether it is to compete alone
  */
-#define OL_OVL_PROBES	((ol_ticks_t)1)
-#define OL_OVL_TRIES	((ol_ticks_t)2)
-#define OL_OVL_ALONE	((ol_ticks_t)4)
-#define OL_OVL_BUSY	((ol_ticks_t)8)
-#define OL_OVL_BUSIEST	(3 * OL_OVL_BUSY)
-#define OL_OVL_STATE	((ol_ticks_t)31)
+#define OL_ROTA_PROBES	((ol_ticks_t)1)
+#define OL_ROTA_TRIES	((ol_ticks_t)2)
+#define OL_ROTA_ALONE	((ol_ticks_t)4)
+#define OL_ROTA_BUSY	((ol_ticks_t)8)
+#define OL_ROTA_BUSIEST	(3 * OL_ROTA_BUSY)
+#define OL_ROTA_STATE	((ol_ticks_t)31)
 
-#define OL_OVL_EXCESS	1u
-#define OL_OVL_THEN	2u
-#define OL_OVL_ID	128u
+#define OL_ROTA_EXCESS	1u
+#define OL_ROTA_THEN	2u
+#define OL_ROTA_ID	128u
 
-static inline uint64_t *ol_ovl_turn_slot(const ol_overlock_t *l)
+static inline uint64_t *ol_rota_turn_slot(const ol_rota_t *l)
 {
-	return ol_ovl_slot(l, OL_OVL_TURN);
+	return ol_rota_slot(l, OL_ROTA_TURN);
 }
 
-static inline uint32_t *ol_ovl_leaver(const ol_overlock_t *l)
+static inline uint32_t *ol_rota_leaver(const ol_rota_t *l)
 {
-	return ol_ovl_wakes(l) + 1;
+	return ol_rota_wakes(l) + 1;
 }
 
 /* In `time`, or up to half of that sooner or later: else it might be the same context's turn each time. */
-static inline void ol_ovl_set_turn(const ol_overlock_t *l, ol_ticks_t due, ol_ticks_t time,
-				   ol_ticks_t state)
+static inline void ol_rota_set_turn(const ol_rota_t *l, ol_ticks_t due, ol_ticks_t time,
+				    ol_ticks_t state)
 {
 	ol_ticks_t chance = (uint32_t)(due * 0x9e3779b97f4a7c15u >> 32);
 
 	due = ol_after(1, time / 2 + (chance * time >> 32));
-	ol_store_relaxed(ol_ovl_turn_slot(l), (due & ~OL_OVL_STATE) | state);
+	ol_store_relaxed(ol_rota_turn_slot(l), (due & ~OL_ROTA_STATE) | state);
 }
 
 /*
  * Whether this context lost its CPU, for longer than `prompt`, since it last asked. Its slot has the time, and
  * in the last bits the id of the slice: one in eight switches stays unseen.
  */
-static inline bool ol_ovl_was_preempted(ol_ticks_t now)
+static inline bool ol_rota_was_preempted(ol_ticks_t now)
 {
 	uint64_t *slot = ol_wait_slot((size_t)ol_self() * 0x9e3779b1u);
 	uint64_t then = ol_load_relaxed(slot), slice = (now & ~(uint64_t)7) | (ol_slice_id() & 7);
@@ -79,15 +79,15 @@ static inline bool ol_ovl_was_preempted(ol_ticks_t now)
 /* Watching, before one competes. */
 
 /* Whether the lock is held, or free, and is neither taken nor released for that time. */
-static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t held, ol_ticks_t time,
-				ol_ticks_t until)
+static inline bool ol_rota_stays(const ol_rota_t *l, uint32_t held, ol_ticks_t time,
+				 ol_ticks_t until)
 {
 	uint32_t w = ol_load_relaxed(&l->word);
 
-	if ((w & OL_OVL_HELD) != held)
+	if ((w & OL_ROTA_HELD) != held)
 		return false;
 	until = ol_earlier(ol_after(1, time), until);
-	while (!((ol_load_relaxed(&l->word) ^ w) & (OL_OVL_HELD | OL_OVL_COUNTED))) {
+	while (!((ol_load_relaxed(&l->word) ^ w) & (OL_ROTA_HELD | OL_ROTA_COUNTED))) {
 		if (ol_passed(until))
 			return true;
 		ol_relax_until(until);
@@ -96,32 +96,32 @@ static inline bool ol_ovl_stays(const ol_overlock_t *l, uint32_t held, ol_ticks_
 }
 
 /* Whether those who compete take the lock again at once, for a section that is longer than a hand-over. */
-static inline bool ol_ovl_is_busy(const ol_overlock_t *l, ol_ticks_t until)
+static inline bool ol_rota_is_busy(const ol_rota_t *l, ol_ticks_t until)
 {
-	return !ol_ovl_stays(l, OL_OVL_HELD, ol_tune(prompt), until) &&
-	       !ol_ovl_stays(l, 0, ol_tune(pace) / 8, until) &&
-	       ol_ovl_stays(l, OL_OVL_HELD, ol_tune(pace) / 4, until);
+	return !ol_rota_stays(l, OL_ROTA_HELD, ol_tune(prompt), until) &&
+	       !ol_rota_stays(l, 0, ol_tune(pace) / 8, until) &&
+	       ol_rota_stays(l, OL_ROTA_HELD, ol_tune(pace) / 4, until);
 }
 
 /* One that was woken watches the others before it competes; returns whether only one is to compete. */
-static inline bool ol_ovl_watch(const ol_overlock_t *l, ol_ticks_t until)
+static inline bool ol_rota_watch(const ol_rota_t *l, ol_ticks_t until)
 {
-	bool is_busy = ol_ovl_is_busy(l, until);
-	ol_ticks_t turn = ol_load_relaxed(ol_ovl_turn_slot(l)), busy = turn & OL_OVL_BUSIEST;
+	bool is_busy = ol_rota_is_busy(l, until);
+	ol_ticks_t turn = ol_load_relaxed(ol_rota_turn_slot(l)), busy = turn & OL_ROTA_BUSIEST;
 
 	if (is_busy)
-		busy += busy < OL_OVL_BUSIEST ? OL_OVL_BUSY : 0;
+		busy += busy < OL_ROTA_BUSIEST ? OL_ROTA_BUSY : 0;
 	else
-		busy -= busy ? OL_OVL_BUSY : 0;
-	ol_store_relaxed(ol_ovl_turn_slot(l), (turn & ~OL_OVL_BUSIEST) | busy);
-	return turn & OL_OVL_ALONE;
+		busy -= busy ? OL_ROTA_BUSY : 0;
+	ol_store_relaxed(ol_rota_turn_slot(l), (turn & ~OL_ROTA_BUSIEST) | busy);
+	return turn & OL_ROTA_ALONE;
 }
 
 /* Leaving, before one takes the lock again. */
 
-static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
+static inline uint32_t ol_rota_leaver_of(uint32_t releases, uint32_t excess)
 {
-	return (uint32_t)ol_self() * OL_OVL_ID | (releases & OL_OVL_RELEASES) * OL_OVL_THEN |
+	return (uint32_t)ol_self() * OL_ROTA_ID | (releases & OL_ROTA_RELEASES) * OL_ROTA_THEN |
 	       excess;
 }
 
@@ -129,93 +129,92 @@ static inline uint32_t ol_ovl_leaver_of(uint32_t releases, uint32_t excess)
  * We are the leaver, others compete, and others sleep: whether we leave, or did not probe or try in vain. In a trial,
  * one more is to compete again then.
  */
-static inline bool ol_ovl_goes(const ol_overlock_t *l, uint32_t excess)
+static inline bool ol_rota_goes(const ol_rota_t *l, uint32_t excess)
 {
-	ol_ticks_t due = ol_load_relaxed(ol_ovl_turn_slot(l)), busy = due & OL_OVL_BUSIEST;
-	bool goes = excess || !(due & (OL_OVL_PROBES | OL_OVL_TRIES));
+	ol_ticks_t due = ol_load_relaxed(ol_rota_turn_slot(l)), busy = due & OL_ROTA_BUSIEST;
+	bool goes = excess || !(due & (OL_ROTA_PROBES | OL_ROTA_TRIES));
 
 	if (!goes)
-		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_TRIES ? 0 : busy);
-	else if (due & (OL_OVL_TRIES | OL_OVL_ALONE))
-		ol_ovl_set_turn(l, due, ol_tune(lease), due & OL_OVL_STATE);
+		ol_rota_set_turn(l, due, ol_tune(lease), due & OL_ROTA_TRIES ? 0 : busy);
+	else if (due & (OL_ROTA_TRIES | OL_ROTA_ALONE))
+		ol_rota_set_turn(l, due, ol_tune(lease), due & OL_ROTA_STATE);
 	else
-		ol_ovl_set_turn(l, due, ol_tune(prompt), busy | OL_OVL_PROBES);
-	if (!excess && (goes || (due & OL_OVL_TRIES)))
-		ol_ovl_wake(l, OL_OVL_IN_LINE, 0);
+		ol_rota_set_turn(l, due, ol_tune(prompt), busy | OL_ROTA_PROBES);
+	if (!excess && (goes || (due & OL_ROTA_TRIES)))
+		ol_rota_wake(l, OL_ROTA_IN_LINE, 0);
 	return goes;
 }
 
 /* Whether we leave now: if we are the leaver, another has had the lock since, and one sleeps to whom we leave it. */
-static OL_COLD bool ol_ovl_leaves(ol_overlock_t *l, uint32_t w)
+static OL_COLD bool ol_rota_leaves(ol_rota_t *l, uint32_t w)
 {
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l)), releases = ol_ovl_releases(w);
+	uint32_t leaver = ol_load_relaxed(ol_rota_leaver(l)), releases = ol_rota_releases(w);
 
-	if (leaver && leaver / OL_OVL_ID != ol_self())
+	if (leaver && leaver / OL_ROTA_ID != ol_self())
 		return false;
-	if (leaver && !(w & (OL_OVL_HELD | OL_OVL_CLAIMED)) &&
-	    releases == (leaver / OL_OVL_THEN & OL_OVL_RELEASES)) {
-		ol_store_relaxed(ol_ovl_leaver(l),
-				 ol_ovl_leaver_of(releases + 1, leaver & OL_OVL_EXCESS));
+	if (leaver && !(w & (OL_ROTA_HELD | OL_ROTA_CLAIMED)) &&
+	    releases == (leaver / OL_ROTA_THEN & OL_ROTA_RELEASES)) {
+		ol_store_relaxed(ol_rota_leaver(l),
+				 ol_rota_leaver_of(releases + 1, leaver & OL_ROTA_EXCESS));
 		return false;
 	}
-	ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);
-	ol_store_relaxed(ol_ovl_leaver(l), 0u);
-	return leaver && (w & OL_OVL_SLEEPERS) && ol_ovl_goes(l, leaver & OL_OVL_EXCESS);
+	ol_and_relaxed(&l->word, ~OL_ROTA_LEAVES);
+	ol_store_relaxed(ol_rota_leaver(l), 0u);
+	return leaver && (w & OL_ROTA_SLEEPERS) && ol_rota_goes(l, leaver & OL_ROTA_EXCESS);
 }
 
 /* Choosing who leaves, in a release. */
 
 /* We are the next to leave; returns the bit that says so. */
-static inline uint32_t ol_ovl_choose(const ol_overlock_t *l, uint32_t w, uint32_t excess)
+static inline uint32_t ol_rota_choose(const ol_rota_t *l, uint32_t w, uint32_t excess)
 {
-	ol_store_relaxed(ol_ovl_leaver(l), ol_ovl_leaver_of(ol_ovl_releases(w) + 1, excess));
-	return OL_OVL_LEAVES;
+	ol_store_relaxed(ol_rota_leaver(l), ol_rota_leaver_of(ol_rota_releases(w) + 1, excess));
+	return OL_ROTA_LEAVES;
 }
 
 /* What a release does besides: LEAVES or 0; the key of one to be woken, or 0. */
-struct ol_ovl_turn {
+struct ol_rota_turn {
 	uint32_t leaves, wakes;
 };
 
 /* In our release, when the turn is due. */
-static inline struct ol_ovl_turn ol_ovl_next_turn(const ol_overlock_t *l, uint32_t w,
-						  ol_ticks_t due)
+static inline struct ol_rota_turn ol_rota_next_turn(const ol_rota_t *l, uint32_t w, ol_ticks_t due)
 {
-	uint32_t leaver = ol_load_relaxed(ol_ovl_leaver(l));
-	bool met_nobody = leaver && leaver / OL_OVL_ID == ol_self(), probes = due & OL_OVL_PROBES,
-	     tries = due & OL_OVL_TRIES, alone = due & OL_OVL_ALONE;
-	ol_ticks_t busy = due & OL_OVL_BUSIEST;
-	struct ol_ovl_turn turn = { 0, 0 };
+	uint32_t leaver = ol_load_relaxed(ol_rota_leaver(l));
+	bool met_nobody = leaver && leaver / OL_ROTA_ID == ol_self(), probes = due & OL_ROTA_PROBES,
+	     tries = due & OL_ROTA_TRIES, alone = due & OL_ROTA_ALONE;
+	ol_ticks_t busy = due & OL_ROTA_BUSIEST;
+	struct ol_rota_turn turn = { 0, 0 };
 
 	if (busy && (alone || (tries && met_nobody))) { /* one is enough, and the next one's turn */
-		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_ALONE);
-		turn.wakes = OL_OVL_IN_LINE;
-		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+		ol_rota_set_turn(l, due, ol_tune(lease), busy | OL_ROTA_ALONE);
+		turn.wakes = OL_ROTA_IN_LINE;
+		turn.leaves = ol_rota_choose(l, w, OL_ROTA_EXCESS);
 	} else if (alone || met_nobody || (leaver && probes)) {
-		ol_store_relaxed(ol_ovl_leaver(l), 0u);
-		ol_ovl_set_turn(l, due, ol_tune(lease), busy);
+		ol_store_relaxed(ol_rota_leaver(l), 0u);
+		ol_rota_set_turn(l, due, ol_tune(lease), busy);
 		if (alone || met_nobody) /* there is room for one more */
-			turn.wakes = OL_OVL_IN_LINE & ~(probes ? ol_ovl_key_here() : 0);
-	} else if (busy == OL_OVL_BUSIEST && !probes && !tries) { /* one fewer may be enough */
-		ol_ovl_set_turn(l, due, ol_tune(lease), busy | OL_OVL_TRIES);
-		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+			turn.wakes = OL_ROTA_IN_LINE & ~(probes ? ol_rota_key_here() : 0);
+	} else if (busy == OL_ROTA_BUSIEST && !probes && !tries) { /* one fewer may be enough */
+		ol_rota_set_turn(l, due, ol_tune(lease), busy | OL_ROTA_TRIES);
+		turn.leaves = ol_rota_choose(l, w, OL_ROTA_EXCESS);
 	} else {
-		ol_ovl_set_turn(l, due, probes ? ol_tune(prompt) : ol_tune(lease),
-				due & OL_OVL_STATE);
-		turn.leaves = ol_ovl_choose(l, w, leaver & OL_OVL_EXCESS);
+		ol_rota_set_turn(l, due, probes ? ol_tune(prompt) : ol_tune(lease),
+				 due & OL_ROTA_STATE);
+		turn.leaves = ol_rota_choose(l, w, leaver & OL_ROTA_EXCESS);
 	}
 	return turn;
 }
 
 /* In our release, with sleepers. */
-static inline struct ol_ovl_turn ol_ovl_whose_turn(const ol_overlock_t *l, uint32_t w)
+static inline struct ol_rota_turn ol_rota_whose_turn(const ol_rota_t *l, uint32_t w)
 {
-	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_ovl_turn_slot(l));
-	struct ol_ovl_turn turn = { 0, 0 };
+	ol_ticks_t now = ol_now(), due = ol_load_relaxed(ol_rota_turn_slot(l));
+	struct ol_rota_turn turn = { 0, 0 };
 
-	if (ol_ovl_was_preempted(now))
-		turn.leaves = ol_ovl_choose(l, w, OL_OVL_EXCESS);
+	if (ol_rota_was_preempted(now))
+		turn.leaves = ol_rota_choose(l, w, OL_ROTA_EXCESS);
 	else if (ol_before(due, now))
-		turn = ol_ovl_next_turn(l, w, due);
+		turn = ol_rota_next_turn(l, w, due);
 	return turn;
 }

@@ -155,7 +155,7 @@ def _command(workload: Workload) -> click.Command:
     "--loads",
     metavar="LIST",
     shell_complete=LOADS,
-    help="Loads by which overlock is judged, to measure instead: all, or some of "
+    help="Loads by which rota is judged, to measure instead: all, or some of "
     f"{', '.join(loads.BY_NAME)}. Then a table judges the baseline against the best of the others.",
 )
 @BUDGET
@@ -168,7 +168,7 @@ def matrix_command(**options: Any) -> int:
     Examples:
       overlock bench matrix -o results --budget 60
       overlock bench matrix -o results --workloads sections,fairness --threads 1,8
-      overlock bench matrix -o judged --loads all --baseline overlock --field 8
+      overlock bench matrix -o judged --loads all --baseline rota --field 8
     """
     return matrix.run(bench.Asked(options, explicit()))
 

@@ -22,7 +22,8 @@ def check_name(name: str) -> None:
             f"{name!r} is not a valid lock name: expected a-z, then a-z, 0-9 or _, at most 40 "
             "characters"
         )
-    if name in defs.load().locks or name in TAKEN:
+    lists = defs.load()
+    if name in (*lists.locks, *lists.aliases, *TAKEN):
         raise Fail(f"a lock named {name} already exists; choose another name")
 
 

@@ -137,6 +137,7 @@ def _control(before: Result, after: Result, wanted: str | None) -> str:
     peers = [peer for peer in before.peers if peer in after.variants]
     common = peers + [before.baseline] * (before.baseline == after.baseline)
     if wanted:
+        wanted = before.variant_called(wanted)
         for when, result in (("before", before), ("after", after)):
             if wanted not in result.variants:
                 raise Fail(f"--control {wanted}: not measured {when}; {_have(common)}")

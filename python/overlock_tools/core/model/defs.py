@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from overlock_tools.core.ordinary import wrapping
 from overlock_tools.core.system import native
-from overlock_tools.core.system.errors import Fail
+from overlock_tools.core.system.errors import Fail, say
 
 ORDINARY = (
     "only `overlock check` and `overlock bench` take a lock with functions of its own; others need "
@@ -104,6 +104,7 @@ class Defs:
     abi: int
     version: str
     locks: dict[str, Lock]
+    aliases: dict[str, str]  # names that locks had, and those locks
     peers: dict[str, Peer]
     events: dict[str, Event]
     tunables: dict[str, Tunable]
@@ -120,6 +121,8 @@ class Defs:
 
 def known(table: Mapping[str, T], name: str, kind: str, where: str) -> T:
     """The entry of that name, or one line that says which name is nearest."""
+    if kind.endswith("lock"):
+        name = now_called(name, table)
     if name in table:
         return table[name]
     if kind.endswith("lock") and wrapping.is_ordinary(name):
@@ -129,9 +132,32 @@ def known(table: Mapping[str, T], name: str, kind: str, where: str) -> T:
     raise Fail(f"unknown {kind} {name!r}; {hint}{where}")
 
 
+def now_called(variant: str, locks: Mapping[str, Any]) -> str:
+    """With the name that its lock has now; a use of the old one is said once."""
+    name, now = (words.partition("@")[0] for words in (variant, renamed(variant)))
+    if name in locks or now not in locks:
+        return variant
+    say_renamed(name, now)
+    return renamed(variant)
+
+
+def renamed(variant: str) -> str:
+    """The same, unsaid, of what older results have; as it is where nothing is built."""
+    name, at, settings = variant.partition("@")
+    try:
+        return load().aliases.get(name, name) + at + settings
+    except Fail:
+        return variant
+
+
+@cache
+def say_renamed(name: str, now: str) -> None:
+    say(f"the lock {name} is called {now} now; use the new name")
+
+
 def checked_variant(variant: str, locks: Mapping[str, Any], where: str) -> str:
     """`preemptable_ticket@tau=0`, its name and its settings known to exist and in range."""
-    name, *settings = variant.split("@")
+    name, *settings = now_called(variant, locks).split("@")
     known(locks, name, "lock", where)
     checked = [name]
     for setting in settings:
@@ -157,6 +183,7 @@ def load() -> Defs:
         raw["abi"],
         raw["version"],
         {lock.id: lock for lock in locks},
+        {entry["name"]: entry["id"] for entry in raw["aliases"]},
         {entry["id"]: Peer(**entry) for entry in raw["peers"]},
         {entry["name"]: Event(**entry) for entry in raw["events"]},
         {entry["name"]: Tunable(**entry) for entry in raw["tunables"]},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The loads by which `overlock` is judged: a workload each, with the values of its options."""
+"""The loads by which `rota` is judged: a workload each, with the values of its options."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Required, TypedDict
 
-from overlock_tools.core.model import stats
+from overlock_tools.core.model import defs, stats
 from overlock_tools.core.model.measures import BY_NAME, MEASURES, Cell
 from overlock_tools.core.model.paper_settings import NUMBERED
 from overlock_tools.core.model.workloads import WITHOUT_A_LOCK
@@ -113,6 +113,10 @@ class Result:
     def cut(self, variant: str, threads: int) -> bool:
         """Whether a run did not finish: what is known of its rate is a bound."""
         return any(cell.cut for cell in self.of(variant, threads))
+
+    def variant_called(self, text: str) -> str:
+        """By the name that its lock has now."""
+        return defs.now_called(text, dict.fromkeys(v.partition("@")[0] for v in self.variants))
 
     def given_up(self, variant: str, threads: int) -> GivenUp | None:
         """Whether the pilot found it collapsed, so that it was not repeated."""
@@ -287,6 +291,7 @@ def _checked(body: dict[str, Any]) -> Result:
     result = reading.made(Result, body, "the result")
     for name, table in TABLES.items():
         reading.checked(table, body.get(name, {}), name)
+    _name_locks(result)
     for cell in result.cells:
         _check_cell(cell)
     _check_ranges(result)
@@ -300,6 +305,21 @@ def _name_paper(body: dict[str, Any]) -> None:
         settings["as_in"] = NUMBERED[settings["as_in"]]
     if body.get("kind") == "guest-torture-004":
         body["kind"] = "guest-torture-dice2019"
+
+
+def _name_locks(result: Result) -> None:
+    """In older results they have the names that they had then."""
+    given_up = (*result.collapsed, *result.impossible, *result.hung, *result.outside)
+    of_variants: tuple[Cell | GivenUp, ...] = (*result.cells, *given_up)
+    for one in of_variants:
+        one.variant = defs.renamed(one.variant)
+    result.baseline = defs.renamed(result.baseline)
+    result.variants = list(map(defs.renamed, result.variants))
+    in_force = result.native.get("in_force", {})
+    for variant, words in list(in_force.items()):
+        lock, space, rest = words.partition(" ")
+        del in_force[variant]
+        in_force[defs.renamed(variant)] = defs.renamed(lock) + space + rest
 
 
 def _check_cell(cell: Cell) -> None:

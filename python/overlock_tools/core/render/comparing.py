@@ -152,7 +152,8 @@ def _contenders(result: Result, text: str, options: dict[str, Any]) -> int:
 
 
 def _named(result: Result, text: str) -> list[str]:
-    variants = list(dict.fromkeys(filter(None, (word.strip() for word in text.split(",")))))
+    words = filter(None, (word.strip() for word in text.split(",")))
+    variants = list(dict.fromkeys(result.variant_called(word) for word in words))
     for variant in variants:
         if variant not in result.variants:
             raise Fail(

@@ -22,7 +22,7 @@ class Fail(Exception):
 
 def say(message: str) -> None:
     """One line on standard error, as every error of this command is."""
-    print("overlock: " + printable(" ".join(message.split())), file=sys.stderr)
+    print("overlock: " + printable(" ".join(message.split())), file=sys.stderr, flush=True)
 
 
 def last_line(said: str) -> str:

@@ -51,7 +51,15 @@ const char *use_{name}{parameters}
 """
 
 
-FLAGS = ["-Wall", "-Wextra", "-Werror", "-O2", f"-I{TOP}/include", f"-I{TOP}/workload", f"-I{TOP}"]
+FLAGS = [
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-O2",
+    f"-I{TOP}/include",
+    f"-I{TOP}/bench/workload",
+    f"-I{TOP}",
+]
 WORLDS = {
     "user, C": ["gcc", "-x", "c", "-std=c11", "-pedantic-errors"],
     "user, C++": ["g++", "-x", "c++", "-std=c++20", "-pedantic-errors"],
@@ -86,7 +94,7 @@ def headers() -> str:
 
 def fit_for_a_kernel(folder: Path, planted: str = "") -> bool:
     """Compiles without a warning, and needs only the platform layer and what that needs."""
-    (folder / "Kbuild").write_text(f"ccflags-y := -I{TOP}/include -I{TOP}/workload\n")
+    (folder / "Kbuild").write_text(f"ccflags-y := -I{TOP}/include -I{TOP}/bench/workload\n")
     (folder / "texts.c").write_text(CLIENT + "".join(map(use, NAMES)) + planted)
     make = ["make", "-s", "-C", headers(), f"M={folder}", "W=1", "KCFLAGS=-Werror", "texts.o"]
     done = subprocess.run(make, capture_output=True, text=True, check=False)

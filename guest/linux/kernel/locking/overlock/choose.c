@@ -109,13 +109,24 @@ static void __init choose(const struct choice *choice)
 /* Asked for, but not there; said when there is a console to say it on. */
 static char unknown[32] __initdata;
 static bool again __initdata;
+static const char *former __initdata; /* a name that the chosen lock had */
 
-static int __init parse_spinlock(char *name)
+static const char *__init now_called(const char *name)
+{
+#define OL_ALIAS(old, id)	if (!strcmp(name, #old)) { former = #old; return #id; }
+#include <overlock/aliases.def>
+#undef OL_ALIAS
+	return name;
+}
+
+static int __init parse_spinlock(char *text)
 {
 	const struct choice *choice;
+	const char *name = text;
 
 	if (!name || !strcmp(name, "native"))
 		return 0;
+	name = now_called(name);
 	if (chosen) {
 		again = true;
 		return 0;
@@ -209,6 +220,9 @@ static int __init say(void)
 		       unknown);
 	if (again)
 		pr_warn("overlock: spinlock= was given twice; the first counts\n");
+	if (former)
+		pr_warn("overlock: the lock %s is called %s now; use the new name\n", former,
+			now_called(former));
 	pr_info("overlock: spinlocks: %s (%s)\n", in_force(), parking());
 	if (!folder)
 		return -ENOMEM;

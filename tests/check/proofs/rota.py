@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The word of the lock overlock, as 32 bits: no assumption about the number of contexts.
+"""The word of the lock rota, as 32 bits: no assumption about the number of contexts.
 
 Who is woken, sleeps or leaves is up to hints and clocks, which the model lets be anything. It keeps
 of each context only what goes into the word: whether it claims the lock, sleeps, or was called.
@@ -48,15 +48,21 @@ def released(s: State, c: Expr, more: Expr) -> State:
 def system(taken_over: bool) -> System:
     boolean, word = z3.BoolSort(), z3.BitVecSort(32)
     t = System(
-        "overlock" if taken_over else "overlock without claims taken over",
-        headers=("impl/turns.h", "overlock.h"),
+        "rota" if taken_over else "rota without claims taken over",
+        headers=("impl/turns.h", "rota.h"),
         places=("out", "takes", "tries", *IN),
         inside=IN,
         shared={"word": word, "claim_ignored": boolean, "run_over": boolean},
         own={"seen": word, "claims": boolean, "sleeps": boolean, "called": boolean}
         | {"passed": z3.IntSort()},
         ghosts=("claim_ignored", "run_over", "passed"),
-        elsewhere=("ol_ovl_wakes(l)", "(wakes", "ol_ovl_leaver(l)", "(slot", "ol_ovl_turn_slot("),
+        elsewhere=(
+            "ol_rota_wakes(l)",
+            "(wakes",
+            "ol_rota_leaver(l)",
+            "(slot",
+            "ol_rota_turn_slot(",
+        ),
         start=lambda: values(z3.BitVecVal(0, 32)),
         seed=lambda w: values(z3.BitVecVal(w, 32)),
         word=lambda s: s.word,
@@ -84,10 +90,10 @@ def _taking(t: System) -> None:
         "load",
         "uint32_t w = ol_load_relaxed(&l->word);",
         "w = ol_load_relaxed(&l->word);",
-        "me->then = ol_ovl_releases(ol_load_relaxed(&l->word));",
+        "me->then = ol_rota_releases(ol_load_relaxed(&l->word));",
         "(ol_load_relaxed(&l->word) ^ w)",
-        "ol_ovl_next_look(me, ol_load_relaxed(&l->word))",
-        "ol_ovl_is_free(ol_load_relaxed(&l->word), me)",
+        "ol_rota_next_look(me, ol_load_relaxed(&l->word))",
+        "ol_rota_is_free(ol_load_relaxed(&l->word), me)",
     )
     def looks(s: State, c: Expr) -> Step:
         return s.at(c, "out"), s
@@ -101,7 +107,7 @@ def _taking(t: System) -> None:
     def tries_what_it_holds(s: State, c: Expr) -> Step:
         return z3.And(s.at(c, "holds"), has(s.word, HELD | CLAIMED)), s
 
-    take = "ol_cas_acquire(&l->word, w, w | OL_OVL_HELD)"
+    take = "ol_cas_acquire(&l->word, w, w | OL_ROTA_HELD)"
 
     @t.action("cas", take)
     def takes_it(s: State, c: Expr) -> Step:
@@ -136,7 +142,7 @@ def _taking(t: System) -> None:
 
 
 def _waiting(t: System, taken_over: bool) -> None:
-    claim = "uint32_t w = ol_or_relaxed(&l->word, OL_OVL_CLAIMED);"
+    claim = "uint32_t w = ol_or_relaxed(&l->word, OL_ROTA_CLAIMED);"
 
     @t.action("or", claim)
     def claims_it(s: State, c: Expr) -> Step:
@@ -154,12 +160,12 @@ def _waiting(t: System, taken_over: bool) -> None:
             left = z3.And(has(s.word, CLAIMED), z3.Not(has(s.word, HELD)))
             return z3.And(s.at(c, "out"), left), s.of(c, claims=True, passed=0)
 
-    @t.action("add", "ol_add_relaxed(&l->word, OL_OVL_SLEEPER)")
+    @t.action("add", "ol_add_relaxed(&l->word, OL_ROTA_SLEEPER)")
     def is_a_sleeper(s: State, c: Expr) -> Step:
         awake = z3.And(s.at(c, "out"), z3.Not(s.sleeps(c)))
         return awake, s.of(c, sleeps=True).but(word=s.word + SLEEPER)
 
-    look_or_call = "ol_ovl_is_free(ol_or_relaxed(&l->word, asks & OL_OVL_WAKE), me)"
+    look_or_call = "ol_rota_is_free(ol_or_relaxed(&l->word, asks & OL_ROTA_WAKE), me)"
 
     @t.action("or", look_or_call)
     def looks_before_it_sleeps(s: State, c: Expr) -> Step:
@@ -169,16 +175,16 @@ def _waiting(t: System, taken_over: bool) -> None:
     def calls(s: State, c: Expr) -> Step:
         return s.at(c, "out"), s.but(word=s.word | WAKE)
 
-    @t.action("and", "ol_and_relaxed(&l->word, ~OL_OVL_LEAVES);")
+    @t.action("and", "ol_and_relaxed(&l->word, ~OL_ROTA_LEAVES);")
     def leaves(s: State, c: Expr) -> Step:
         return s.at(c, "out"), s.but(word=s.word & (ONES - LEAVES))
 
-    @t.action("and", "ol_and_relaxed(&l->word, ~OL_OVL_CLAIMED);")
+    @t.action("and", "ol_and_relaxed(&l->word, ~OL_ROTA_CLAIMED);")
     def gives_its_claim_up(s: State, c: Expr) -> Step:
         after = s.of(c, claims=False).but(word=s.word & (ONES - CLAIMED))
         return z3.And(s.at(c, "out"), s.claims(c)), after
 
-    @t.action("add", "ol_add_relaxed(&l->word, 0u - OL_OVL_SLEEPER);")
+    @t.action("add", "ol_add_relaxed(&l->word, 0u - OL_ROTA_SLEEPER);")
     def is_no_sleeper(s: State, c: Expr) -> Step:
         after = s.of(c, sleeps=False).but(word=s.word - SLEEPER)
         return z3.And(s.at(c, "out"), s.sleeps(c)), after
@@ -189,12 +195,12 @@ def _release(t: System) -> None:
     def begins_to_release(s: State, c: Expr) -> Step:
         return s.at(c, "holds"), s.of(c, pc="releases", seen=s.word)
 
-    @t.action("add", "w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD);")
+    @t.action("add", "w = ol_add_release(&l->word, OL_ROTA_RELEASE - OL_ROTA_HELD);")
     def releases(s: State, c: Expr) -> Step:
         quiet = z3.Not(has(s.seen(c), SLEEPERS | CLAIMED | WAKE))
         return z3.And(s.at(c, "releases"), quiet), released(s, c, z3.BitVecVal(0, 32))
 
-    slow = "w = ol_add_release(&l->word, OL_OVL_RELEASE - OL_OVL_HELD - (w & OL_OVL_WAKE) +"
+    slow = "w = ol_add_release(&l->word, OL_ROTA_RELEASE - OL_ROTA_HELD - (w & OL_ROTA_WAKE) +"
     busy = SLEEPERS | CLAIMED | WAKE
 
     @t.action("add", slow)
