@@ -12,6 +12,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from overlock_tools.core.system import children
 
 # Servers that refuse to run as root, and those that should not: this user is everywhere.
 SERVICE_USER = "nobody"
@@ -162,16 +165,24 @@ class Process:
             self.errors.open("ab") as errors,
         ):
             written = stack.enter_context(out.open("wb")) if out else subprocess.PIPE
-            self.child = subprocess.Popen(
-                [*_before(place.user), *under.words(), *command],
-                stdin=subprocess.PIPE,
-                stdout=written,
-                stderr=errors,
-                cwd=place.folder,
-                env=dict(place.environment),
-                start_new_session=True,
-            )
-        self._ends = os.pidfd_open(self.child.pid)
+            self._start([*_before(place.user), *under.words(), *command], place, written, errors)
+
+    def _start(self, command: list[str], place: Place, written: Any, errors: Any) -> None:
+        try:
+            with children.deferred_stops():
+                self.child = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=written,
+                    stderr=errors,
+                    cwd=place.folder,
+                    env=dict(place.environment),
+                    start_new_session=True,
+                )
+                self._ends = os.pidfd_open(self.child.pid)
+        except KeyboardInterrupt:
+            self.close()  # nobody else knows of it yet
+            raise
 
     @property
     def pid(self) -> int:

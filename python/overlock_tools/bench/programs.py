@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Existing, unmodified programs under each lock, through `overlock run`, and natively."""
 
-import contextlib
 import hashlib
 import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -18,7 +16,7 @@ from pathlib import Path
 
 from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.model.results import PROGRAM, Result
-from overlock_tools.core.system import machine, native
+from overlock_tools.core.system import children, machine, native
 from overlock_tools.core.system.errors import FAILED, MISSING, Fail
 
 NATIVE = "native"
@@ -155,18 +153,12 @@ def under(variant: str, command: list[str]) -> list[str]:
 def _run_once(command: list[str], folder: Path, limit: float) -> tuple[int | None, float]:
     """Exit status, or None when it was cut; CPU seconds. Output goes to files in `folder`."""
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-        )
         before = os.times()
-        try:
-            code: int | None = child.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        with children.group(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err) as child:
+            try:
+                code: int | None = child.wait(limit)
+            except subprocess.TimeoutExpired:
+                code = None
     after = os.times()
     used = after.children_user - before.children_user
     return code, used + after.children_system - before.children_system

@@ -17,7 +17,7 @@ from typing import Any
 from overlock_tools.chaos import record
 from overlock_tools.chaos.record import Recorded, Site
 from overlock_tools.chaos.settings import Settings, without_ours
-from overlock_tools.core.system import native
+from overlock_tools.core.system import children, native
 from overlock_tools.core.system.repeated import Input
 from overlock_tools.core.system.text import printable
 from overlock_tools.run import interpose
@@ -83,12 +83,6 @@ def _last_lines(raw: bytes) -> tuple[str, ...]:
     return tuple(line for line in lines if line)[-KEPT_LINES:]
 
 
-def _end_all(group: int) -> None:
-    """Also what the program has left behind."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
 @dataclass(frozen=True)
 class Program:
     path: str
@@ -129,21 +123,20 @@ class Program:
         self, variables: Mapping[str, str], read: int, output: int, timeout: float | None
     ) -> tuple[str, float]:
         began = time.monotonic()
-        with starting(self.path):
-            child = subprocess.Popen(
-                self.args,
-                executable=Path(self.path).absolute(),
-                env=variables,
-                stdin=read,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        try:
-            how = how_it_ended(child.wait(timeout))
-        except subprocess.TimeoutExpired:
-            how = TIMED_OUT
-        finally:
-            _end_all(child.pid)
-            child.wait()
+        with contextlib.ExitStack() as stack:
+            with starting(self.path):
+                child = stack.enter_context(
+                    children.group(
+                        self.args,
+                        executable=Path(self.path).absolute(),
+                        env=variables,
+                        stdin=read,
+                        stdout=output,
+                        stderr=output,
+                    )
+                )
+            try:
+                how = how_it_ended(child.wait(timeout))
+            except subprocess.TimeoutExpired:
+                how = TIMED_OUT
         return how, time.monotonic() - began
