@@ -196,7 +196,10 @@ aa: build ## test the statistics with 100 comparisons of equal and 5 % different
 .PHONY: genmc
 genmc: build ## check every lock, memory order and mutant of check/genmc with GENMC=PATH, at most two minutes each, into build/genmc
 	@mkdir -p $(BUILD)/genmc
-	@mutants=$$(sed -n 's|^[a-z].*|tests/mutants/&.patch|p' check/genmc/mutants.txt); set -e; \
+	@for lock in $$(sed -n 's|^\([a-z].*\):.*|\1|p' check/genmc/mutants.txt); do \
+		$(PYTHON) tests/mutant.py apply tests/check/mutants/$$lock.toml $(BUILD)/genmc/mutants || exit; done
+	@mutants=$$(awk -F '[: ]+' '/^[a-z]/ { for (i = 2; i <= NF; i++) print $$1 "=$(BUILD)/genmc/mutants/" $$i }' \
+		check/genmc/mutants.txt); set -e; \
 	for what in locks "mutants $$mutants" orders; do \
 		$(PYTHON) -m overlock_tools.check.genmc_run $$what --genmc "$(GENMC)" \
 			--json $(BUILD)/genmc/$${what%% *}.json $(ARGS); done
@@ -272,7 +275,7 @@ openmp: build ## measure what OpenMP's settings and `overlock run` do with more 
 docs: ## regenerate what docs/ and README have from the sources: tables, pictures, counterexamples, claims
 	@tools/setup test
 	@$(MAKE) --no-print-directory native WITH_TESTS=ON \
-		TARGETS="all tests/mutants/all tests/check/claims/all"
+		TARGETS="all tests/check/mutants/all tests/check/claims/all"
 	@$(PYTHON) tools/docs_tables.py
 	@$(PYTHON) tools/diagrams.py
 	@$(PYTHON) tools/tree_diagram.py

@@ -141,9 +141,9 @@ suite(check-command SECONDS 500
 
 suite(check-mutants SECONDS 630
 	WHAT "seeded adversaries catch every mutant of a lock; at least three broken locks of each kind: the checker names the fault, and holds where the fault cannot show; schedules that cannot be read; the page of counterexamples; every memory order of every lock, dropped: the checker reports the failure under C11; the papers' claims about order and waiting hold in all executions or have a counterexample; which contexts wait for which after one stops for ever"
-	PATHS include/overlock check tests/mutants tests/check
-	BUILD all sim-nap tests/mutants/all tests/check/claims/all
-	COMMAND "pytest -rs tests/mutants tests/check/test_mutants.py tests/check/test_sleep.py tests/check/test_path.py tests/check/test_counterexamples.py tests/check/test_weakening.py tests/check/test_claims.py")
+	PATHS include/overlock check tests/mutant.py tests/mutants.cmake tests/check
+	BUILD all sim-nap tests/check/mutants/all tests/check/claims/all
+	COMMAND "pytest -rs tests/check/mutants tests/check/test_sleep.py tests/check/test_path.py tests/check/test_counterexamples.py tests/check/test_weakening.py tests/check/test_claims.py")
 
 suite(check-quick SECONDS 90 PARTS 2
 	WHAT "every lock explored exhaustively in every scenario at 2x1 under TSO, except long ones; no failure"
@@ -177,7 +177,7 @@ suite(search SECONDS 155
 
 suite(search-mutants SECONDS 70
 	WHAT "every mutant of the reduced search loses an outcome of the same programs"
-	PATHS check tests/check
+	PATHS check tests/check tests/mutant.py tests/mutants.cmake
 	BUILD tests/check/search/all
 	COMMAND "pytest tests/check/search")
 
@@ -199,13 +199,13 @@ suite(site SECONDS 120
 
 suite(engine ALONE SECONDS 250
 	WHAT "every lock under 32 000 seeded adversaries, 36 contexts at once, long preemptions, the papers' illustrations; these walks take every branch of every lock header both ways; no source line that overlock check reports as not reached has a count of gcov's; mutants of the engine's contexts and of transactions are caught"
-	PATHS include check python/overlock_tools/check tests/check/engine
+	PATHS include check python/overlock_tools/check tests/check/engine tests/mutant.py tests/mutants.cmake
 	BUILD all tests/check/engine/all
 	COMMAND "tests/check/engine/walks && pytest -s tests/check/engine")
 
 suite(sim SECONDS 270
 	WHAT "the simulator: events, cache lines, schedulers, whole runs; mutants of each; overlock sim: scenarios and their errors, runs in every ending, Ctrl-C here and on a cluster, timelines and explanations against a second reading of the events, calibration, validation; mutants"
-	PATHS include check/engine sim bench/workload tests/sim/native python/overlock_tools/sim python/overlock_tools/cli python/overlock_tools/core/schema tests/sim/command
+	PATHS include check/engine sim bench/workload tests/sim/native python/overlock_tools/sim python/overlock_tools/cli python/overlock_tools/core/schema tests/sim/command tests/sim/mutants tests/mutant.py tests/mutants.cmake
 	BUILD all simulator-tests simulator-mutants
 	COMMAND "pytest -rs tests/sim/native --ignore tests/sim/native/builds tests/sim/command")
 

@@ -3,7 +3,7 @@
 """Fills docs/results/counterexamples.md with the output of the commands on that page.
 
 A page marks a place by <!-- counterexample: NAME --> and <!-- end -->; COUNTEREXAMPLES has the
-command. The broken locks are the mutants of tests/mutants that the build has patched.
+command. The broken locks are the mutants of tests/check/mutants that the build has made.
 """
 
 import os
@@ -44,7 +44,7 @@ class Counterexample:
 
 
 def mutant(name: str, lock: str) -> str:
-    return f"./build/tests/mutants/{name}/overlock/lock/{lock}.h"
+    return f"./build/tests/check/mutants/{name}/overlock/lock/{lock}.h"
 
 
 # Schedules: the shortest, in steps and context switches, of those that the search and 400 random

@@ -82,11 +82,3 @@ def check(library: Path, asked: str, *more: str) -> dict[str, Any]:
 
 def failure(result: dict[str, Any], what: str = "property") -> str:
     return str(result["failure"][what]) if result["failure"] else ""
-
-
-def changed(text: str, *changes: tuple[str, str]) -> str:
-    """A mutant: each of the texts is there once."""
-    for right, wrong in changes:
-        assert text.count(right) == 1, right
-        text = text.replace(right, wrong)
-    return text

@@ -10,7 +10,7 @@ from tests.check.checking import ids, last_word, options
 from tests.conftest import BUILD
 
 HERE = Path(__file__).parent / "claims"
-FOLDERS = [BUILD / "tests/check/claims", BUILD / "tests/mutants"]
+FOLDERS = [BUILD / "tests/check/claims", BUILD / "tests/check/mutants"]
 SECONDS = 300  # ends only what does not belong here
 
 Result = dict[str, Any]

@@ -11,8 +11,9 @@ import pytest
 from overlock_tools.bench import header_locks
 from overlock_tools.core.model import defs
 from tests.check import checking
-from tests.check.checking import changed, failure
+from tests.check.checking import failure
 from tests.conftest import TOP
+from tests.mutant import changed
 
 SLEEPERS = TOP / "run/sleepers.h"
 TRAITS = "OL_FIFO", "OL_LATE_FIFO", "OL_NEEDS_NODES"  # those that sleepers.h asks for
@@ -71,15 +72,15 @@ def test_a_release_that_looks_at_the_gate_first_may_miss_a_sleeper(tmp_path: Pat
 
 
 MUTANTS = {
-    "nobody is kicked": ("\treturn &w->state;\n", "\treturn 0;\n", "2x1"),
+    "nobody is kicked": ("return &w->state;", "return 0;", "2x1"),
     "unlocks outside the bucket": (
-        "\tops->unlock(lock); /* within the bucket, lest the one we woke sleeps again first */\n"
-        "\tleave(b);\n",
-        "\tleave(b);\n\tops->unlock(lock);\n",
+        "ops->unlock(lock); /* within the bucket, lest the one we woke sleeps again first */"
+        "leave(b);",
+        "leave(b); ops->unlock(lock);",
         "2x2",
     ),
     "woken in vain, tells nobody": ("} else if (w->relays) {", "} else if (false) {", "3x1"),
-    "leaves itself in the list": ("\tremove_from(b, w);\n", "", "2x2"),
+    "leaves itself in the list": ("remove_from(b, w);", "", "2x2"),
 }
 
 

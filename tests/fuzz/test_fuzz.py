@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.mutant import changed, source
+
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 SOURCES = ("include", "lib", "profile", "lab", "run", "chaos", "python")
@@ -45,7 +47,6 @@ class Fault(NamedTuple):
 
 PAGE, THREAD = "lab/hostd/page.c", "lab/slices/thread.c"
 SLICES = "include/overlock/slice_reader.h"
-TOOLS = "python/overlock_tools"
 FAULTS = {
     "entries beyond the file": Fault(
         "agent",
@@ -120,58 +121,60 @@ FAULTS = {
     ),
     "a result's types": Fault(
         "results",
-        f"{TOOLS}/system/reading.py",
+        "system/reading.py",
         "if type(raw) is not int or not -MOST < raw < MOST:",
         "if False:",
         "TypeError",
     ),
     "a result's time": Fault(
         "results",
-        f"{TOOLS}/model/results.py",
+        "model/results.py",
         "cell.seconds < LEAST_SECONDS or ",
         "",
         "ZeroDivision",
     ),
     "names as markup": Fault(
-        "results", f"{TOOLS}/system/terminal.py", "markup=False", "markup=True", "MarkupError"
+        "results",
+        "system/terminal.py",
+        "markup=False, width",
+        "markup=True, width",
+        "MarkupError",
     ),
     "names as elements": Fault(
         "report",
-        f"{TOOLS}/render/report.py",
+        "render/report.py",
         'return "".join(f"<p{mark}>{escape(line)}</p>"',
         'return "".join(f"<p{mark}>{line}</p>"',
         "the page has an element img",
     ),
     "names as colours": Fault(
         "report",
-        f"{TOOLS}/system/text.py",
+        "system/text.py",
         '("Cc", "Cs")',
         '("Cs",)',
         "the terminal is told to do something",
     ),
     "a guest's time": Fault(
-        "guest", f"{TOOLS}/guest/loads.py", "answer.seconds <= 0 or ", "", "ZeroDivision"
+        "guest", "guest/loads.py", "answer.seconds <= 0 or ", "", "ZeroDivision"
     ),
     "a frame in no module": Fault(
         "stacks",
-        f"{TOOLS}/run/profiling.py",
+        "run/profiling.py",
         ' or (module is not None and module >= len(raw["modules"]))',
         "",
         "IndexError",
     ),
     "a number without end": Fault(
-        "config", f"{TOOLS}/run/config.py", "(ValueError, RecursionError)", "()", "FAILED"
+        "config", "run/config.py", "(ValueError, RecursionError)", "()", "FAILED"
     ),
     "a damaged trace": Fault(
         "trace",
-        f"{TOOLS}/trace/format.py",
+        "trace/format.py",
         "(EOFError, gzip.BadGzipFile, zlib.error)",
         "EOFError",
         "FAILED",
     ),
-    "half a name": Fault(
-        "symbolizer", f"{TOOLS}/run/live.py", 'errors="replace"', "", "UnicodeDecodeError"
-    ),
+    "half a name": Fault("symbolizer", "run/live.py", 'errors="replace"', "", "UnicodeDecodeError"),
     "a look without end": Fault(
         "unwind",
         "profile/scan.c",
@@ -183,18 +186,18 @@ FAULTS = {
         "unwind", "profile/unwind.c", "now.n == MOST_FRAMES || ", "", "AddressSanitizer"
     ),
     "a record that ends early": Fault(
-        "raw", f"{TOOLS}/trace/raw.py", "head.most_chunks, there", "head.most_chunks", "error: "
+        "raw", "trace/raw.py", "head.most_chunks, there", "head.most_chunks", "error: "
     ),
     "a lock of no kind": Fault(
         "raw",
-        f"{TOOLS}/trace/raw.py",
+        "trace/raw.py",
         'raw.locks["kind"] >= len',
         'raw.locks["kind"] < -len',
         "IndexError",
     ),
     "an execution without steps": Fault(
         "check",
-        f"{TOOLS}/check/steps.py",
+        "check/steps.py",
         "not (found and found[-1].fails)",
         "not found[-1].fails",
         "IndexError",
@@ -208,9 +211,8 @@ def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
     for folder in SOURCES:
         shutil.copytree(TOP / folder, tmp_path / folder)
-    text = (tmp_path / fault.file).read_text()
-    assert fault.old in text, f"{fault.file} has no {fault.old!r}; mend the mutant"
-    (tmp_path / fault.file).write_text(text.replace(fault.old, fault.new))
+    file = tmp_path / source(fault.file).relative_to(TOP)
+    file.write_text(changed(file.read_text(), (fault.old, fault.new), name=fault.file))
     done = run(tmp_path / "build", "--only", fault.target, "--top", tmp_path)
     assert done.returncode == 1, done.stdout
     assert fault.report in done.stdout, done.stdout

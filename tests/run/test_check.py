@@ -158,8 +158,8 @@ MUTANTS = {
     "no owner is followed": (
         "deadlock",
         "misuse.c",
-        "/* after all that we read */\n\treturn t;",
-        "/* after all that we read */\n\treturn false;",
+        "ol_store_release(&walker, 0u); return t;",
+        "ol_store_release(&walker, 0u); return false;",
     ),
     "sleepers do not wake to look": (
         "long_wait",

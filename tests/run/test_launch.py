@@ -24,6 +24,7 @@ from overlock_tools.core.model.defs import Tunable
 from overlock_tools.core.system import native
 from overlock_tools.run.interpose import ADAPTIVE, OPENMP
 from tests.conftest import TOP
+from tests.mutant import changed
 from tests.processes import HANG_S
 from tests.run.conftest import LOCKS, SPINLOCKS, Compile, environment
 
@@ -582,8 +583,8 @@ MUTANTS = {
     "no library": (LAUNCH, "|| access(library, R_OK)", ""),
     "variables before it is sure": (
         LAUNCH,
-        "\tif (!library)\n\t\treturn;\n",
-        "\tprepare(0);\n\tif (!library)\n\t\treturn;\n",
+        "if (!library) return;",
+        "prepare(0); if (!library) return;",
     ),
     "two lines": (LAUNCH, "*c = ' ';", ";"),
     "one exit code for all programs": (LAUNCH, "errno == ENOENT ? NOT_FOUND : ", ""),
@@ -615,8 +616,7 @@ def build(folder: Path, mutant: tuple[str, str, str]) -> Path:
     for source in filter(Path.is_file, (TOP / "run").iterdir()):
         text = source.read_text()
         if source.name == name:
-            assert text.count(right) == 1, f"{name} has changed: {right}"
-            text = text.replace(right, wrong)
+            text = changed(text, (right, wrong))
         (folder / source.name).write_text(text)
     includes = (f"-I{place}" for place in (folder, TOP / "include", TOP / "lib"))
     ours = (folder / name for name in ("alone.c", LAUNCH, PROGRAM, ENVIRONMENT))

@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -105,22 +104,6 @@ def _verdict(ran: subprocess.CompletedProcess[str]) -> tuple[str, str, int, int]
     raise errors.Fail(f"genmc did not answer: {text.strip()[-400:]}", errors.FAILED)
 
 
-@contextmanager
-def _patched(patch: Path) -> Iterator[tuple[str, Path]]:
-    """The lock that the patch breaks, and a folder with its broken header."""
-    lock = re.search(r"^Mutant of: (\w+)$", patch.read_text(), re.MULTILINE)
-    file = re.search(r"^--- a/(\S+)$", patch.read_text(), re.MULTILINE)
-    if not lock or not file:
-        raise errors.Fail(f"{patch} does not say 'Mutant of: LOCK' and '--- a/FILE'")
-    with tempfile.TemporaryDirectory() as folder:
-        header = Path(file[1])
-        (Path(folder) / header).parent.mkdir(parents=True)
-        shutil.copy(native.include() / header, Path(folder) / header)
-        command = ["patch", "--quiet", "--strip=1", "-d", folder, "-i", str(patch.resolve())]
-        subprocess.run(command, check=True)
-        yield lock[1], Path(folder)
-
-
 def _first_failure(
     checker: Checker, name: str, text: str, model: str, tunes: dict[str, int]
 ) -> Run:
@@ -182,16 +165,20 @@ def locks(checker: Checker, names: Sequence[str], jobs: int) -> list[dict[str, A
     ]
 
 
-def mutants(checker: Checker, patches: Iterable[Path], jobs: int) -> list[dict[str, Any]]:
-    def one(patch: Path) -> dict[str, Any]:
-        with _patched(patch) as (lock, folder):
-            text = emit(lock, include=folder)
+def mutants(checker: Checker, given: Iterable[str], jobs: int) -> list[dict[str, Any]]:
+    """Each is LOCK=FOLDER: the folder has the broken header, at its place below include."""
+
+    def one(mutant: str) -> dict[str, Any]:
+        lock, _, folder = mutant.partition("=")
+        if not Path(folder).is_dir():
+            raise errors.Fail(f"{mutant} names no folder; expected LOCK=FOLDER")
+        text = emit(lock, include=Path(folder))
         tunes = TUNES
         found = {m: asdict(_first_failure(checker, lock, text, m, tunes)) for m in MODELS}
-        return {"mutant": patch.stem, "lock": lock, **found}
+        return {"mutant": Path(folder).name, "lock": lock, **found}
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, patches))
+        return list(pool.map(one, given))
 
 
 def _order(checker: Checker, lock: str, site: Site) -> dict[str, Any]:
@@ -290,7 +277,7 @@ def disagreements(what: str, rows: list[dict[str, Any]]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make genmc", description=__doc__)
     parser.add_argument("what", choices=["locks", "mutants", "orders"])
-    parser.add_argument("names", nargs="*", help="locks, or patches for mutants; all locks")
+    parser.add_argument("names", nargs="*", help="locks, or LOCK=FOLDER for mutants; all locks")
     parser.add_argument("--genmc", required=True, help="the checker's program")
     parser.add_argument("--seconds", type=float, default=120.0, help="at most, for each run")
     parser.add_argument("--jobs", type=int, default=1)
@@ -305,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as work:
             checker = Checker(genmc, args.seconds, Path(work))
             if args.what == "mutants":
-                rows = mutants(checker, map(Path, args.names), args.jobs)
+                rows = mutants(checker, args.names, args.jobs)
             else:
                 names = [known.lock(name).id for name in args.names] or list(known.locks)
                 run = locks if args.what == "locks" else orders

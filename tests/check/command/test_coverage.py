@@ -13,6 +13,7 @@ from overlock_tools.check.coverage import owned_by
 from overlock_tools.check.job import Subject
 from tests.check.command.conftest import HERE, ONE, Command, Fake
 from tests.conftest import TOP
+from tests.mutant import changed
 
 NAPS = HERE / "coverage/naps.c"
 
@@ -56,7 +57,7 @@ def test_other_checks_reach_more(real: Command) -> None:
 
 
 def test_a_lock_without_such_a_path(real: Command) -> None:
-    text = NAPS.read_text().replace("if (l->tired > 100)", "if (false)")
+    text = changed(NAPS.read_text(), ("l->tired > 100", "false"))
     (real.folder / "wakes.c").write_text(text)
     done = real("./wakes.c", *ONE)
     assert done.returncode == 0

@@ -14,7 +14,7 @@ from tests.conftest import TOP
 
 SCHEMA = schema("check")
 MUTANTS = HERE / "native"
-BY_SELF = TOP / "tests/mutants/mcs_by_self.h"
+BY_SELF = TOP / "tests/check/mutants/mcs_by_self.h"
 
 PLANTED = [
     (MUTANTS / "looks_then_sets.h", "lock", "exclusion", "exclusion"),

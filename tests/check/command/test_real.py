@@ -14,11 +14,12 @@ from overlock_tools.check.campaign import WITH_GAPS
 from tests.check.command.conftest import COMMAND, HERE, ONE, Command
 from tests.command import schema
 from tests.conftest import TOP
+from tests.mutant import changed
 from tests.processes import HANG_S, children, read, until
 
 SCHEMA = schema("check")
 EVENTS = json.loads((HERE / "trace_events.json").read_text())
-MUTANT = TOP / "tests/mutants/mcs_by_self.h"
+MUTANT = TOP / "tests/check/mutants/mcs_by_self.h"
 
 
 def test_ticket_holds_and_is_known_then(real: Command) -> None:
@@ -72,8 +73,7 @@ def test_a_broken_lock_is_told_replayed_and_drawn(real: Command) -> None:
 def test_a_changed_copy_is_not_the_lock_of_that_name(real: Command) -> None:
     """The program has a ticket lock of its own, which must not be checked in place of the copy."""
     text = (TOP / "include/overlock/lock/ticket.h").read_text()
-    broken = text.replace("while (ol_load_lo_acquire(", "if (ol_load_lo_acquire(")
-    assert broken != text
+    broken = changed(text, ("while (ol_load_lo_acquire(", "if (ol_load_lo_acquire("))
     (real.folder / "ticket.h").write_text(broken)
     done = real("./ticket.h", "--size", "2x1")
     assert done.returncode == 1
@@ -88,9 +88,7 @@ def test_a_lock_of_ones_own(real: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "\n6 of 6 checks exhausted: hold\n" in done.stdout
     assert "(cached)" in real("./mine.h", *ONE).stdout
-    broken = header.read_text().replace(
-        "ol_xchg_acquire(&l->word, 1u)", "ol_xchg_relaxed(&l->word, 1u)"
-    )
+    broken = changed(header.read_text(), ("ol_xchg_acquire", "ol_xchg_relaxed"))
     header.write_text(broken)
     done = real("./mine.h", "--model", "c11")
     assert done.returncode == 1

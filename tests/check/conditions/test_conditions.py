@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.check import checking
-from tests.check.checking import changed, check, failure
+from tests.check.checking import check, failure
 from tests.conftest import TOP
+from tests.mutant import changed
 
 HERE = Path(__file__).parent
 HEADER = TOP / "include/overlock/cond.h"
@@ -107,7 +108,7 @@ PREPARE = "struct ol_node *node = ol_cond_prepare(c);"
 RELEASE = "ol_##id##_unlock(l);"
 MUTANTS = [
     Mutant("relays nothing", "if (ol_load_relaxed(&c->granted)) {", "if (false) {", *MANY),
-    Mutant("forgets the second", "\tol_cond_wake(second);\n", "", "wait 3x1 wwb", LOST),
+    Mutant("forgets the second", "ol_cond_wake(second);", "", "wait 3x1 wwb", LOST),
     Mutant(
         "broadcasts to one",
         "ol_cond_grant(c, UINT32_MAX)",
@@ -136,19 +137,19 @@ MUTANTS = [
     ),
     Mutant(
         "leaves its grant behind",
-        "if (ahead < granted)\n",
-        "if (false)\n",
+        "if (ahead < granted)",
+        "if (false)",
         *("wait 4x1 wwwb", "wild access", (TIMED,), (*ONE_DEADLINE, *WALK)),
     ),
     Mutant(
         "stays in the queue",
-        "if (ahead < waiting)\n\t\tol_cond_take(c, before);",
+        "if (ahead < waiting) ol_cond_take(c, before);",
         "",
         *("wait 3x1 wws", GONE, (TIMED,), (*ONE_DEADLINE, *WALK)),
     ),
     Mutant(
         "looks without the queue's lock",
-        "ol_pv_byte_lock(&c->lock);\n\tgranted =",
+        "ol_pv_byte_lock(&c->lock); granted =",
         "granted =",
         *("wait 4x1 wwSS", GONE, (TIMED,), (*ONE_DEADLINE, *WALK)),
     ),

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Every mutant of the engine's contexts and of transactions fails the tests that its patch names,
+"""Every mutant of the engine's contexts and of transactions fails the tests that it names,
 which the engine and the checked world pass in sim-scripts and check-transactions."""
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import BUILD
+from tests.mutant import Mutant, read_all
 
-HERE = Path(__file__).parent
 TESTS = BUILD / "tests"
-PATCHES = sorted((HERE / "engine_mutants").glob("*.patch"))
+MUTANTS = read_all(Path(__file__).parent / "mutants")
 LONG_ENOUGH_S = 300
 
 
@@ -29,13 +28,8 @@ def failed(program: Path, test: str) -> bool:
     return ran.returncode != 0
 
 
-@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
-def test_mutant_is_caught(patch: Path) -> None:
-    named = re.search("^Caught by: (.*)$", patch.read_text(), re.MULTILINE)
-    assert named, f"{patch.name}: its first lines say 'Caught by: ...'"
-    missed = [
-        test
-        for test in named[1].split("|")
-        if not failed(TESTS / "engine-mutants" / patch.stem, test)
-    ]
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutant_is_caught(mutant: Mutant) -> None:
+    program = TESTS / "engine-mutants" / mutant.name
+    missed = [test for test in mutant.says["caught-by"] if not failed(program, test)]
     assert not missed, "these tests pass, and should not"

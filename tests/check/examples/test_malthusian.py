@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.checking import changed
 from tests.conftest import TOP
+from tests.mutant import changed
 
 TEXT = (TOP / "examples/malthusian.h").read_text()
 # One release in two, at random, serves the eldest: one in a thousand cannot be explored.

@@ -10,6 +10,7 @@ from overlock_tools.bench import header_locks
 from overlock_tools.check import foreign
 from overlock_tools.cli.commands.new import scaffold
 from tests.check import checking
+from tests.mutant import changed
 
 HERE = Path(__file__).parent
 LOST, HOLDS = "lost wake-up", "holds"
@@ -141,7 +142,7 @@ def test_thread_local_variables_are_each_contexts_own(tmp_path: Path, asked: str
 def test_header_that_counts_its_polls_is_refused(tmp_path: Path, polls: int) -> None:
     text = scaffold("mine")
     assert verdict(_header(tmp_path, text)) == HOLDS
-    counting = checking.changed(
+    counting = changed(
         text,
         ("\tol_count(OL_SLOW_PATH);", "\tunsigned polls = 0;\n\n\tol_count(OL_SLOW_PATH);"),
         (

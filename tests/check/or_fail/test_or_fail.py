@@ -10,6 +10,7 @@ import pytest
 
 from tests.check import checking
 from tests.conftest import TOP
+from tests.mutant import changed
 
 HERE = Path(__file__).parent
 HEADER = TOP / "include/overlock/or_fail.h"
@@ -105,7 +106,7 @@ MUTANTS = [
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught(tmp_path: Path, mutant: Mutant) -> None:
-    header = checking.changed(HEADER.read_text(), *mutant.changes)
+    header = changed(HEADER.read_text(), *mutant.changes)
     library = compiled(tmp_path, mutant.contexts, *mutant.flags, header=header)
     size, how = ("1", ()) if ROWS in mutant.flags else ("2", (LOOKS, *WALK))
     result = check(library, f"{mutant.contexts}x{size}", "sc", *how)

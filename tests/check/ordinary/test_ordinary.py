@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.check.checking import changed
 from tests.command import Done, run_forked, schema
 from tests.conftest import NATIVE, TOP
+from tests.mutant import changed
 
 LOCKS = Path(__file__).parent / "locks"
 SCHEMA = schema("check")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import BUILD
+from tests.mutant import Mutant, read
 
-HERE = Path(__file__).parent
 TESTS = BUILD / "tests"
-MUTANTS = sorted((HERE / "search_mutants").glob("*.patch"))
+MUTANTS = read(Path(__file__).parent / "mutants.toml")
 LONG_ENOUGH_S = 300
 
 
@@ -28,9 +28,9 @@ def first_difference(program: Path, seed: str) -> str:
     return ran.stdout if ran.returncode == 1 else ""
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda patch: patch.stem)
-def test_mutant_is_noticed(mutant: Path) -> None:
-    program = TESTS / "search-mutants" / mutant.stem
-    seeds = RARE.get(mutant.stem, SEEDS)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutant_is_noticed(mutant: Mutant) -> None:
+    program = TESTS / "search-mutants" / mutant.name
+    seeds = RARE.get(mutant.name, SEEDS)
     said = next(filter(None, (first_difference(program, seed) for seed in seeds)), "")
     assert re.search("lost|made up|fails", said)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import TOP
+from tests.mutant import changed
 
 PACKAGE = TOP / "python/overlock_tools"
 TESTS = TOP / "tests/core"
@@ -306,10 +307,8 @@ def copied(folder: Path) -> Path:
 def result_of(mutant: Mutant, folder: Path) -> str:
     """Empty if the test noticed."""
     file = copied(folder) / "overlock_tools/core" / f"{mutant.module.replace('.', '/')}.py"
-    text = file.read_text()
-    if text.count(mutant.right) != 1:
-        return f"{mutant.what}: {mutant.right!r} stands {text.count(mutant.right)} times"
-    file.write_text(text.replace(mutant.right, mutant.wrong))
+    change = mutant.right, mutant.wrong
+    file.write_text(changed(file.read_text(), change, name=file.name))
     done = outcome(folder, [mutant.test])
     if done.returncode == 1:
         return ""

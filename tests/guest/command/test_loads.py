@@ -18,6 +18,7 @@ from overlock_tools.guest.executor import Used
 from overlock_tools.guest.loads import Counters, Wrong
 from tests.command import Overlock
 from tests.conftest import TOP
+from tests.mutant import changed
 
 Fake = Callable[[str], Path]
 
@@ -117,8 +118,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ebizzy, and one whose search is wrong."""
     folder = tmp_path_factory.mktemp("ebizzy")
     text = (TOP / "guest/loads/programs/ebizzy.c").read_text()
-    broken = text.replace("records[middle] <= key", "records[middle] < key")
-    assert broken != text
+    broken = changed(text, ("records[middle] <= key", "records[middle] < key"))
     for name, source in (("ebizzy", text), ("broken", broken)):
         (folder / f"{name}.c").write_text(source)
         command = [

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TOP
+from tests.mutant import changed
 
 LINE = '#define OL_LOCK_LINE OL_LOCK({id}, timed, OL_FITS4 | OL_ALONE, "tests", "a mutant")\n'
 
@@ -18,10 +19,7 @@ Build = Callable[..., subprocess.CompletedProcess[str]]
 def mutant(folder: Path, name: str, *changes: tuple[str, str], before: str = "") -> Path:
     """The ttas lock under another name, changed so that it is wrong."""
     text = (TOP / "include/overlock/lock/ttas.h").read_text()
-    for old, new in changes:
-        assert old in text, f"ttas.h no longer has {old!r}; mend the mutant"
-        text = text.replace(old, new)
-    text = text.replace("ttas", name).replace("TTAS", name.upper())
+    text = changed(text, *changes).replace("ttas", name).replace("TTAS", name.upper())
     include = "#include <overlock/port.h>\n"
     text = text.replace(include, include + LINE.format(id=name) + before)
     header = folder / f"{name}.h"

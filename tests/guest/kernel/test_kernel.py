@@ -24,6 +24,7 @@ from overlock_tools.guest import initramfs
 from overlock_tools.guest.channel import Ended
 from overlock_tools.guest.qmp import Monitor
 from overlock_tools.guest.vm import NO_TIMER_CHECK
+from tests import mutant as mutants
 from tests.conftest import BUILD, TOP
 
 FOLDER = BUILD / "kernel"
@@ -569,10 +570,8 @@ TAKES_ALL = (f"{OURS_IF_JUST_SENT}NMI_DONE", "since ? NMI_HANDLED : NMI_HANDLED"
 def mutant(kernel: Tree, request: pytest.FixtureRequest) -> Iterator[None]:
     """The kernel with such changes."""
     file = FOLDER / "source/kernel/locking/overlock/park.c"
-    text = wrong = file.read_text()
-    for old, new in request.param:
-        assert old in wrong, f"park.c no longer has {old!r}; mend the mutant"
-        wrong = wrong.replace(old, new)
+    text = file.read_text()
+    wrong = mutants.changed(text, *request.param)
     try:
         file.write_text(wrong)
         kernel.make("bzImage")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TOP
+from tests.mutant import changed
 
 LOOK = Path(__file__).with_name("look.c")
 READER = TOP / "include/overlock/slice_reader.h"
@@ -75,9 +76,8 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
     def build(old: str = "", new: str = "") -> Path:
         folder = tmp_path_factory.mktemp("look")
         text = READER.read_text()
-        assert not old or text.count(old) == 1, f"slice_reader.h has no {old!r}; mend the mutant"
         (folder / "overlock").mkdir()
-        (folder / "overlock/slice_reader.h").write_text(text.replace(old, new) if old else text)
+        (folder / "overlock/slice_reader.h").write_text(changed(text, (old, new)) if old else text)
         flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
         paths = [f"-I{folder}", f"-I{TOP / 'include'}"]
         program = folder / "look"

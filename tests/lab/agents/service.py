@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import BUILD, NATIVE, TOP
+from tests.mutant import changed
 from tests.processes import HANG_S, until
 
 MONITORD = NATIVE / "overlock-monitord"
@@ -35,9 +36,7 @@ def mutant(folder: Path, name: str, old: str, new: str) -> Path:
     for part in FOLDERS:
         shutil.copytree(part, copy, dirs_exist_ok=True)
     source = copy / name
-    text = source.read_text()
-    assert text.count(old) == 1, f"{name} has no {old!r}, or more; mend the mutant"
-    source.write_text(text.replace(old, new))
+    source.write_text(changed(source.read_text(), (old, new)))
     if name.endswith((".bpf.c", ".bpf.h")):
         _skeleton(copy)
     program = folder / "overlock-monitord"

@@ -24,6 +24,7 @@ from tests.conftest import BUILD, TOP
 from tests.lab.agents import service
 from tests.lab.agents.service import MONITORD, STRIDE, Service, serving
 from tests.lab.agents.test_hostd import lacking
+from tests.mutant import changed
 from tests.processes import descendants, until
 
 PR_SET_DUMPABLE = 4
@@ -401,29 +402,34 @@ MUTANTS: tuple[tuple[Property, str, str, str], ...] = (
     (
         tells_nothing_of_others,
         "programs.c",
-        "program->process, thread);\n\treturn",
-        "thread, thread);\n\treturn",
+        "program->process, thread); return",
+        "thread, thread); return",
     ),
     (
         tells_nothing_after_another_program,
         "threads.bpf.c",
-        "int BPF_PROG(executes, struct task_struct *task, int before)\n{\n\tforget(task);",
-        "int BPF_PROG(executes, struct task_struct *task, int before)\n{",
+        "int BPF_PROG(executes, struct task_struct *task, int before) { forget(task);",
+        "int BPF_PROG(executes, struct task_struct *task, int before) {",
     ),
-    (looks_at_what_a_thread_has_become, "programs.c", "/proc/%d/task/%d/stat", "/proc/%d/task/%d"),
+    (
+        looks_at_what_a_thread_has_become,
+        "programs.c",
+        '"/proc/%d/task/%d/stat"',
+        '"/proc/%d/task/%d"',
+    ),
     (leaves_a_process_that_ended, "programs.c", "!fds[1].revents && (", "("),
     (
         forgets_threads_that_end,
         "threads.bpf.c",
-        "int BPF_PROG(exits, struct task_struct *task)\n{\n\tforget(task);",
-        "int BPF_PROG(exits, struct task_struct *task)\n{",
+        "int BPF_PROG(exits, struct task_struct *task) { forget(task);",
+        "int BPF_PROG(exits, struct task_struct *task) {",
     ),
     (takes_no_wrong_message, "programs.c", "MSG_DONTWAIT | MSG_TRUNC", "MSG_DONTWAIT"),
     (
         takes_no_wrong_message,
         "programs.c",
-        "if (n != sizeof(program->named))\n\t\treturn false;",
-        "if (n != sizeof(program->named))\n\t\treturn true;",
+        "if (n != sizeof(program->named)) return false;",
+        "if (n != sizeof(program->named)) return true;",
     ),
     (
         names_no_entry_beside_the_page,
@@ -453,8 +459,7 @@ def test_mutant(mutant: tuple[Property, str, str, str], own: Path, tmp_path: Pat
 def test_a_reader_that_trusts_the_dead_is_told_apart(monitord: Service, tmp_path: Path) -> None:
     text = (TOP / "lib/slices.c").read_text()
     old = "return ol_load_relaxed(&told.map.page->teller) & OL_SLICE_TELLER_GONE;"
-    assert text.count(old) == 1
-    (tmp_path / "slices.c").write_text(text.replace(old, "return false;"))
+    (tmp_path / "slices.c").write_text(changed(text, (old, "return false;")))
     assert falls_back(monitord, compiled(tmp_path, tmp_path / "slices.c"))
 
 

@@ -15,6 +15,7 @@ import pytest
 from overlock_tools.check import genmc
 from overlock_tools.core.model import defs
 from tests.conftest import TOP
+from tests.mutant import apply, changed
 from tests.processes import HANG_S
 
 LOCKS = list(defs.load().locks)
@@ -34,9 +35,7 @@ def compiled(text: str, tmp_path: Path, *flags: str, cc: str = "cc") -> Path:
 
 def contended(text: str) -> str:
     """Holders give up their CPU: everybody waits, and every path of waiting is taken."""
-    counts = "counter++;"
-    assert text.count(counts) == 1
-    return text.replace(counts, f"{counts} sched_yield();")
+    return changed(text, ("counter++;", "counter++; sched_yield();"))
 
 
 MEETING = """
@@ -78,11 +77,12 @@ def test_an_emitted_lock_is_the_lock(lock: str) -> None:
 
 def test_a_mutant_loses_counts(tmp_path: Path) -> None:
     """Whatever the schedule: all read the counter before one writes it."""
-    mutant = genmc.emit("ticket").replace(
-        "ol_ticket_lock(&the_lock);", "(void)ol_ticket_is_locked(&the_lock);"
+    mutant = changed(
+        genmc.emit("ticket"),
+        ("ol_ticket_lock(&the_lock);", "(void)ol_ticket_is_locked(&the_lock);"),
+        ("static void *context", MEETING + "static void *context"),
+        ("counter++;", "counter = 1 + met(counter);"),
     )
-    mutant = mutant.replace("static void *context", MEETING + "static void *context")
-    mutant = mutant.replace("counter++;", "counter = 1 + met(counter);")
     program = compiled(mutant, tmp_path, *SIZE[:2])
     ran = subprocess.run([program], check=False, capture_output=True, text=True, timeout=HANG_S)
     assert ran.returncode != 0
@@ -178,10 +178,11 @@ def test_a_run_that_takes_too_long_is_open(tmp_path: Path) -> None:
 
 
 def test_a_mutant_that_is_not_caught_fails_the_run(tmp_path: Path) -> None:
-    mutants = TOP / "tests/mutants"
-    ran = run("mutants", mutants / "tas_unlock_relaxed.patch", "--genmc", stand_in(tmp_path))
+    assert not apply(TOP / "tests/check/mutants/tas.toml", tmp_path)
+    caught, missed = f"tas={tmp_path}/tas_unlock_relaxed", f"tas={tmp_path}/tas_no_exclusion"
+    ran = run("mutants", caught, "--genmc", stand_in(tmp_path))
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    ran = run("mutants", mutants / "tas_no_exclusion.patch", "--genmc", stand_in(tmp_path))
+    ran = run("mutants", missed, "--genmc", stand_in(tmp_path))
     assert ran.returncode == 1
     assert "tas_no_exclusion: not caught by rc11" in ran.stderr
 

@@ -6,7 +6,6 @@ and C++, and must find the same with both. So what the program expects is what t
 """
 
 import os
-import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pytest
 
 from overlock_tools.core.model import defs
 from tests.lib.install.conftest import Installed, run
+from tests.mutant import changed
 from tests.processes import HANG_S
 
 HERE = Path(__file__).parent
@@ -249,10 +249,6 @@ class Mutant:
     words: tuple[str, ...] = CROWD
     more: tuple[str, ...] = ()
 
-    def pattern(self) -> str:
-        """However the header indents, and continues the lines of a macro."""
-        return r"[\s\\]+".join(map(re.escape, self.before.split()))
-
 
 MUTANTS = {
     "lock does not wait": Mutant(
@@ -273,8 +269,8 @@ MUTANTS = {
     ),
     "is_locked is always false": Mutant(
         "lock.h",
-        "return OL_COMPAT(_is_locked)(&seen.lock); } /*",
-        "return false; } /*",
+        "seen.word = ol_load_acquire(&l->word); return OL_COMPAT(_is_locked)(&seen.lock);",
+        "seen.word = ol_load_acquire(&l->word); return false;",
         "postgresql",
     ),
     "dpdk: mcs is never locked": Mutant(
@@ -294,8 +290,8 @@ MUTANTS = {
     ),
     "dpdk: recursive unlock keeps the owner": Mutant(
         "dpdk.h",
-        "ol_store_relaxed(&l->user, -1); rte",
-        "rte",
+        "ol_store_relaxed(&l->user, -1); rte_",
+        "rte_",
         "dpdk",
     ),
     "dpdk: recursive trylock is none for the owner": Mutant(
@@ -398,9 +394,7 @@ def test_broken_headers_are_noticed(what: str, ours: Ours, request: pytest.Fixtu
     include = ours.folder / "include"
     shutil.copytree(ours.include, include)
     header = include / "overlock/compat" / mutant.file
-    changed_text, changes = re.subn(mutant.pattern(), lambda _: mutant.after, header.read_text())
-    assert changes == 1, what
-    header.write_text(changed_text)
-    changed = Ours(ours.installed, include, ours.folder)
-    program = changed.program(mutant.noticed_by, theirs, *mutant.more)
+    header.write_text(changed(header.read_text(), (mutant.before, mutant.after)))
+    broken = Ours(ours.installed, include, ours.folder)
+    program = broken.program(mutant.noticed_by, theirs, *mutant.more)
     assert ends(program, *mutant.words, hang_s=MUTANT_HANG_S)[0] != 0

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import BUILD, TOP
+from tests.mutant import changed
 from tests.processes import HANG_S
 from tests.run.conformance.asking import OURS, differences, wanted
 from tests.run.conformance.generate import Case, load
@@ -65,8 +66,8 @@ CASES = "cases of the table"
 
 SLOW_SIGNAL = (
     "cond.c",
-    "\tfutex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
-    "\tusleep(150000);\n\tfutex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
+    "futex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
+    "usleep(150000); futex_wake(low_half(&c->turn), all ? INT_MAX : 1);",
 )
 
 LOADED = "loading.so"
@@ -102,7 +103,7 @@ MUTANTS = [
         "a free mutex is unlocked",
         "mutex.c",
         "return ops->release(m->lock);",
-        "{\n\t\tops->unlock(m->lock);\n\t\treturn 0;\n\t}",
+        "{ ops->unlock(m->lock); return 0; }",
         "ticket",
         ("free_unlock.c",),
     ),
@@ -125,15 +126,15 @@ MUTANTS = [
     Mutant(
         "the turn is noted too late",
         "cond.c",
-        "s.seen = note_turn(c);\n\terror = ol_run_mutex_unlock(m);",
-        "error = ol_run_mutex_unlock(m);\n\tol_yield();\n\ts.seen = note_turn(c);",
+        "s.seen = note_turn(c); error = ol_run_mutex_unlock(m);",
+        "error = ol_run_mutex_unlock(m); ol_yield(); s.seen = note_turn(c);",
         "tas_yield",
         ("conditions.c", "100"),
     ),
     Mutant(
         "a jump leaves the waiter in the list",
         "sleep.c",
-        "if (w->mutex && is_listed(w))\n\t\tget_up(w);\n\tif",
+        "if (w->mutex && is_listed(w)) get_up(w); if",
         "if",
         "tas_yield",
         ("jumping.c",),
@@ -149,7 +150,7 @@ MUTANTS = [
     Mutant(
         "cancelled without the mutex",
         "cond.c",
-        "\tol_run_mutex_lock(s->mutex, 0);\n}",
+        "ol_run_mutex_lock(s->mutex, 0); }",
         "}",
         "tas_yield",
         ("cancel.c",),
@@ -157,17 +158,17 @@ MUTANTS = [
     Mutant(
         "destroy does not wait",
         "cond.c",
-        "while ((left = ol_load_acquire(low_half(&c->users))) != COND_DESTROY)\n",
-        "while (0)\n",
+        "while ((left = ol_load_acquire(low_half(&c->users))) != COND_DESTROY)",
+        "while (0)",
         "tas_yield",
         CONFORMANCE,
-        (("cond.c", "\tleave(c);\n\tlocked", "\tusleep(1000);\n\tleave(c);\n\tlocked"),),
+        (("cond.c", "leave(c); locked", "usleep(1000); leave(c); locked"),),
     ),
     Mutant(
         LATE_WAITER,
         "cond.c",
-        "\t\tpass_on(c, s.seen);\n",
-        "\t\t(void)pass_on;\n",
+        "pass_on(c, s.seen);",
+        "(void)pass_on;",
         "tas_yield",
         ("stolen.c",),
         (SLOW_SIGNAL,),
@@ -201,7 +202,7 @@ MUTANTS = [
         "two locks for one mutex",
         "outside.c",
         "if (o && ol_cas_acq_rel(slot, now, lock_in(o)))",
-        "usleep(50);\n\tol_store_release(slot, lock_in(o));\n\tif (true)",
+        "usleep(50); ol_store_release(slot, lock_in(o)); if (true)",
         "partitioned_ticket",
         ("reborn.c",),
         (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
@@ -210,7 +211,7 @@ MUTANTS = [
         "a lock left behind for each mutex",
         "outside.c",
         "= find_left(slot, inner);",
-        "= 0;\n\n\t(void)find_left;",
+        "= 0; (void)find_left;",
         "partitioned_ticket",
         ("reborn.c",),
     ),
@@ -219,27 +220,27 @@ MUTANTS = [
         for name, right, wrong in (
             (
                 "ends the program when out of memory",
-                "\tif (!o)\n\t\treturn 0;\n",
-                '\tif (!o)\n\t\tol_run_refuse("outside", "out of memory");\n',
+                "if (!o) return 0;",
+                'if (!o) ol_run_refuse("outside", "out of memory");',
             ),
             (
                 "a lock outside for a mutex that is held in place",
-                "\tif (now == HERE)\n\t\treturn 0;\n"
-                "\tif (is_lock_of(slot, now))\n\t\treturn now; /* since we looked */\n"
-                "\to = find_left(slot, inner);\n"
-                "\tif (!o)\n\t\to = insert(slot, inner);\n",
-                "\to = find_left(slot, inner);\n"
-                "\tif (!o)\n\t\to = insert(slot, inner);\n"
-                "\tif (o && now == HERE)\n\t\tol_store_release(slot, lock_in(o));\n",
+                "if (now == HERE) return 0;"
+                "if (is_lock_of(slot, now)) return now; /* since we looked */"
+                "o = find_left(slot, inner);"
+                "if (!o) o = insert(slot, inner);",
+                "o = find_left(slot, inner);"
+                "if (!o) o = insert(slot, inner);"
+                "if (o && now == HERE) ol_store_release(slot, lock_in(o));",
             ),
-            ("held in place for ever", "\t\tol_store_release(slot, (void *)0);\n", "\t\t;\n"),
+            ("held in place for ever", "ol_store_release(slot, (void *)0);", ";"),
         )
     ),
     Mutant(
         "mixed waits do not look",
         "cond.c",
-        "CLOCK_MONOTONIC, &t, PTHREAD",
-        "CLOCK_MONOTONIC, 0, PTHREAD",
+        "CLOCK_MONOTONIC, &t",
+        "CLOCK_MONOTONIC, 0",
         "tas_yield",
         ("mixed.c",),
     ),
@@ -247,18 +248,17 @@ MUTANTS = [
     Mutant(
         "every thread of the child is the one that forked",
         "start.c",
-        'uint32_t my_former_id __attribute__((tls_model("initial-exec")));',
+        '_Thread_local uint32_t my_former_id __attribute__((tls_model("initial-exec")));',
         "uint32_t my_former_id;",
         "tas_yield",
         (CASES, "mutex/recursive/forked-held/consistent"),
-        (("start.c", "static _Thread_local uint32_t my_former", "static uint32_t my_former"),),
     ),
-    Mutant("no epoch", "start.c", "\tol_run_epoch++;\n", "", "ticket", ("fork.c", "3")),
+    Mutant("no epoch", "start.c", "ol_run_epoch++;", "", "ticket", ("fork.c", "3")),
     Mutant(
         "destroy when held",
         "mutex.c",
-        "\t\treturn EBUSY;\n\tol_store",
-        "\t\treturn 0;\n\tol_store",
+        "return EBUSY; ol_store_relaxed",
+        "return 0; ol_store_relaxed",
         "mcs",
         (CASES, "mutex/*/held-by-self/destroy"),
     ),
@@ -273,7 +273,7 @@ MUTANTS = [
     Mutant(
         "no time is a time",
         "mutex.c",
-        "\tif (!ol_run_time_is_valid(until))\n\t\treturn EINVAL;\n",
+        "if (!ol_run_time_is_valid(until)) return EINVAL;",
         "",
         "ticket",
         (CASES, "mutex/normal/held-by-other/*-no-time"),
@@ -297,7 +297,7 @@ MUTANTS = [
     Mutant(
         "recursion is not counted",
         "mutex.c",
-        "\tm->depth++;\n",
+        "m->depth++;",
         "",
         "tas_yield",
         (CASES, "mutex/recursive/held-twice/unlock"),
@@ -305,16 +305,16 @@ MUTANTS = [
     Mutant(
         "a checked mutex waits for itself",
         "mutex.c",
-        "return is_recursive(m) ? acquire_again(m) : EDEADLK;\n\t} else if (IS_CHECKED",
-        "return acquire_again(m);\n\t} else if (IS_CHECKED",
+        "return is_recursive(m) ? acquire_again(m) : EDEADLK; } else if (IS_CHECKED",
+        "return acquire_again(m); } else if (IS_CHECKED",
         "tas_yield",
         (CASES, "mutex/errorcheck/held-by-self/lock"),
     ),
     Mutant(
         "lost signal",
         "cond.c",
-        "if (w < ONE_WAITER)\n\t\t\treturn 0;\n\t\tnext",
-        "if (w < 2 * ONE_WAITER)\n\t\t\treturn 0;\n\t\tnext",
+        "if (w < ONE_WAITER) return 0; next",
+        "if (w < 2 * ONE_WAITER) return 0; next",
         "tas_yield",
         (CASES, "cond/static/normal/wait-signal*"),
     ),
@@ -329,8 +329,8 @@ MUTANTS = [
     Mutant(
         "a wait keeps the mutex",
         "cond.c",
-        "\terror = ol_run_mutex_unlock(m);\n\tif (error) {",
-        "\terror = mutex_is_glibc(m) ? ol_run_mutex_unlock(m) : 0;\n\tif (error) {",
+        "error = ol_run_mutex_unlock(m); if (error) {",
+        "error = mutex_is_glibc(m) ? ol_run_mutex_unlock(m) : 0; if (error) {",
         "tas_yield",
         (CASES, "cond/static/normal/wait-broadcast"),
     ),
@@ -345,7 +345,7 @@ MUTANTS = [
     Mutant(
         "C11 calls every failure an error",
         "api.c",
-        "\tcase ETIMEDOUT:\n\t\treturn thrd_timedout;\n",
+        "case ETIMEDOUT: return thrd_timedout;",
         "",
         "tas_yield",
         (CASES, "c11/timed/held-by-other/timedlock-soon"),
@@ -385,8 +385,8 @@ MUTANTS = [
     Mutant(
         "ghosts stay in the line",
         "rwlock.c",
-        "\t\trenew(r);\n",
-        "\t\t(void)renew;\n",
+        "renew(r);",
+        "(void)renew;",
         "tas_yield",
         (CASES, "rwlock/static/forked-read-writer-waits/unlock"),
     ),
@@ -417,15 +417,15 @@ MUTANTS = [
     Mutant(
         "nonsense is looked at late",
         "rwlock.c",
-        "return until && (!ol_run_clock",
-        "return !until && (!ol_run_clock",
+        "return until && (",
+        "return !until && (",
         "tas_yield",
         (CASES, "rwlock/static/free/timedrdlock-no-time"),
     ),
     Mutant(
         "a spinlock is not made",
         "spin.c",
-        "\tmemset(word_of(l), 0, sizeof(*l));\n",
+        "memset(word_of(l), 0, sizeof(*l));",
         "",
         "tas_yield",
         (CASES, "spin/private/free/trylock"),
@@ -450,15 +450,15 @@ MUTANTS = [
     Mutant(
         "handlers of an allocator come before ours",
         "start.c",
-        "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_watch_forks();\n",
+        "ol_run_real.register_atfork(0, 0, child, 0); ol_watch_forks();",
         "",
         "ticket",
         ("fork_allocator.c",),
         (
             (
                 "start.c",
-                "\tol_run_sleepers_start();",
-                "\tol_run_real.register_atfork(0, 0, child, 0);\n\tol_run_sleepers_start();",
+                "ol_run_sleepers_start();",
+                "ol_run_real.register_atfork(0, 0, child, 0); ol_run_sleepers_start();",
             ),
             # As before Linux 4.14: else a child knows itself, whichever handler comes first.
             (
@@ -472,15 +472,15 @@ MUTANTS = [
         "a copy has the lock of its original",
         "outside.c",
         "return word && word != HERE && outside_of(word)->mutex == mutex;",
-        "(void)mutex;\n\treturn word && word != HERE && outside_of(word)->mutex;",
+        "(void)mutex; return word && word != HERE && outside_of(word)->mutex;",
         "partitioned_ticket",
         ("copied.c",),
     ),
     Mutant(
         "a lock that another thread has attached is replaced",
         "outside.c",
-        "\tif (is_lock_of(slot, now))\n\t\treturn now; /* since we looked */",
-        "\tusleep(50);\n\tnow = ol_load_acquire(slot);",
+        "if (is_lock_of(slot, now)) return now; /* since we looked */",
+        "usleep(50); now = ol_load_acquire(slot);",
         "partitioned_ticket",
         ("reborn.c",),
         (("outside.c", "#include <sys/mman.h>", "#include <sys/mman.h>\n#include <unistd.h>"),),
@@ -496,8 +496,8 @@ MUTANTS = [
     Mutant(
         "a wait changes errno",
         "cond.c",
-        "\terrno = saved;\n\treturn error;",
-        "\treturn error;",
+        "errno = saved; return error;",
+        "return error;",
         "tas_yield",
         (CASES, "cond/static/normal/timedwait-soon"),
         (("cond.c", "FUTEX_PRIVATE_FLAG, saved = errno, error;", "FUTEX_PRIVATE_FLAG, error;"),),
@@ -514,8 +514,8 @@ MUTANTS = [
         "whoever decides last prevails",
         "choice.c",
         "if (ol_cas_relaxed(&m->kind, kind, kind | choice << KIND_CHOICE_SHIFT))",
-        "usleep(50);\n\t\t"  # at one of 2000 first uses, both threads are here
-        "ol_store_relaxed(&m->kind, kind | choice << KIND_CHOICE_SHIFT);\n\t\tif (1)",
+        "usleep(50);"  # at one of 2000 first uses, both threads are here
+        "ol_store_relaxed(&m->kind, kind | choice << KIND_CHOICE_SHIFT); if (1)",
         "tas_yield",
         ("sites.cpp",),
         (("choice.c", "#include <stdio.h>", "#include <stdio.h>\n#include <unistd.h>"),),
@@ -524,8 +524,8 @@ MUTANTS = [
     Mutant(
         "deciding asks the loader",
         "choice.c",
-        "\tif (!k)\n\t\treturn best;",
-        "\tDl_info info;\n\n\tdladdr(address, &info);\n\tif (!k)\n\t\treturn best;",
+        "if (!k) return best;",
+        "Dl_info info; dladdr(address, &info); if (!k) return best;",
         "tas_yield",
         ("loading.c", LOADED),
         (("choice.c", "#include <stdio.h>", "#include <dlfcn.h>\n#include <stdio.h>"),),
@@ -535,8 +535,8 @@ MUTANTS = [
     Mutant(
         "deciding allocates",
         "choice.c",
-        "\tuintptr_t reach = 0;",
-        "\tchar *volatile p = malloc(100);\n\tuintptr_t reach = 0;\n\n\tfree(p);",
+        "uintptr_t reach = 0;",
+        "char *volatile p = malloc(100); uintptr_t reach = 0; free(p);",
         "tas_yield",
         ("allocator.c",),
         sites="mcs allocate",
@@ -549,10 +549,8 @@ def build(folder: Path, mutant: Mutant, flavour: str = "") -> Path:
     """Plain, "counted" or "checked"."""
     for source in filter(Path.is_file, INTERPOSER.rglob("*")):
         text = source.read_text()
-        for file, right, wrong in ((mutant.file, mutant.right, mutant.wrong), *mutant.also):
-            if source.name == file:
-                assert text.count(right) == 1, f"{mutant.name}: {source.name} has changed"
-                text = text.replace(right, wrong)
+        changes = ((mutant.file, mutant.right, mutant.wrong), *mutant.also)
+        text = changed(text, *((old, new) for file, old, new in changes if file == source.name))
         copy = folder / source.relative_to(INTERPOSER)
         copy.parent.mkdir(exist_ok=True)
         copy.write_text(text)

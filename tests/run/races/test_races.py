@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import BUILD, TOP
+from tests.mutant import changed
 from tests.run.conformance.test_mutants import INTERPOSER, SOURCES
 from tests.run.conftest import PROGRAMS, environment, run
 
@@ -59,10 +60,8 @@ PROGRAMS_RUN = {
 def copy(folder: Path, changes: list[tuple[str, str, str]]) -> None:
     for source in filter(Path.is_file, INTERPOSER.rglob("*")):
         text = source.read_text()
-        for file, ours, here in changes:
-            if source == INTERPOSER / file:
-                assert text.count(ours) == 1, f"{file} has changed: {ours}"
-                text = text.replace(ours, here)
+        here = ((old, new) for file, old, new in changes if source == INTERPOSER / file)
+        text = changed(text, *here)
         target = folder / source.relative_to(INTERPOSER)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)

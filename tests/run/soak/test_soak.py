@@ -15,8 +15,8 @@ LEAKS = {
         Mutant(
             "leak",
             "outside.c",
-            "\to = find_left(slot, inner);\n",
-            "\t(void)find_left;\n\to = 0;\n",
+            "o = find_left(slot, inner);",
+            "(void)find_left; o = 0;",
             "partitioned_ticket",
             (),
         ),
@@ -26,8 +26,8 @@ LEAKS = {
         Mutant(
             "descriptor",
             "start.c",
-            "\tol_run_real.register_atfork(0, 0, child, 0);\n",
-            "\tol_run_real.register_atfork((void (*)(void))(void *)tmpfile, 0, child, 0);\n",
+            "ol_run_real.register_atfork(0, 0, child, 0);",
+            "ol_run_real.register_atfork((void (*)(void))(void *)tmpfile, 0, child, 0);",
             "mcs",
             (),
         ),

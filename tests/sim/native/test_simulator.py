@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The simulator's tests pass, and each of its mutants fails the tests that its patch names."""
+"""The simulator's tests pass, and each of its mutants fails the tests that it names."""
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import BUILD
+from tests.conftest import BUILD, TOP
+from tests.mutant import Mutant, read_all
 
-HERE = Path(__file__).parent
 TESTS = BUILD / "tests"
-PATCHES = sorted((HERE / "mutants").glob("*.patch"))
+MUTANTS = read_all(TOP / "tests/sim/mutants")
 LONG_ENOUGH_S = 300
 
 
@@ -30,11 +29,9 @@ def test_all_pass() -> None:
     assert ran.returncode == 0, ran.stdout[-4000:]
 
 
-@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
-def test_mutant_is_caught(patch: Path) -> None:
-    named = re.search("^Caught by: (.*)$", patch.read_text(), re.MULTILINE)
-    assert named, f"{patch.name}: its first lines say 'Caught by: ...'"
-    for test in named[1].split("|"):
-        ran = run(TESTS / "simulator-mutants" / patch.stem, test)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_mutant_is_caught(mutant: Mutant) -> None:
+    for test in mutant.says["caught-by"]:
+        ran = run(TESTS / "simulator-mutants" / mutant.name, test)
         assert "Running 1 test " in ran.stdout, f"there is no test {test}"
         assert ran.returncode != 0, f"{test} passes, and should not"
