@@ -9,7 +9,6 @@ this Python, and of shared libraries all but glibc. So it runs where glibc is no
 """
 
 import ast
-import importlib.metadata as metadata
 import io
 import lzma
 import os
@@ -21,6 +20,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
@@ -32,7 +32,9 @@ LEFT_OUT = {
     *("site-packages", "dist-packages", "__pycache__", "distutils", "venv", "unittest"),
 }
 # Of numpy, what only builds and types need.
-UNUSED = re.compile(r"numpy/(f2py|_core/(include|lib)|distutils|testing)/|/tests?/|\.pyi$|\.a$|\.lib$")
+UNUSED = re.compile(
+    r"numpy/(f2py|_core/(include|lib)|distutils|testing)/|/tests?/|\.pyi$|\.a$|\.lib$"
+)
 LIBC = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|util|resolv|anl)\.so)")
 NATIVE = ("overlock*", "liboverlock*.so*", "defs.json")
 NOT_NATIVE = ("overlock-sched-load", "overlock-litmus", "overlock-defs")
