@@ -66,6 +66,10 @@ peers: ## install other libraries' locks and build them in, for `overlock bench 
 	@tools/setup peers
 	@$(MAKE) --no-print-directory native
 
+.PHONY: bundle
+bundle: checker ## make one archive that measures a machine without network or Python: build/overlock-bundle-*.tar.xz
+	@$(PYTHON) tools/bundle.py $(ARGS)
+
 .PHONY: guest guest-test guest-nested-test
 guest: ## install missing packages, then build a kernel with all the locks, for `overlock guest`; six minutes
 	@tools/setup guest
