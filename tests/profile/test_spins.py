@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from overlock_tools.core.system import symbols
 from overlock_tools.core.system.reading import Count
 from overlock_tools.profile import spins
 from overlock_tools.profile.seen import Sample, Suspect
@@ -135,13 +136,15 @@ def test_a_loop_in_a_file(tmp_path: Path) -> None:
         for name in ("main", "leave")
         for at in re.findall(rf"^(\w+) T {name}$", said, re.MULTILINE)
     )
-    met = [at.at for at in spins._disassembled(str(program), main) if main <= at.at < leave]
+    begin, code = symbols.code(program, main, leave)
+    met = [one.at for one in spins.parsed(code, begin)]
     assert len(met) == 5
     for at in met:
-        loop = spins.loop_around(list(spins._disassembled(str(program), at)), at)
+        loop = spins.loop_in(str(program), at)
         assert loop
         assert loop.word
         assert (loop.begin, loop.word.base) == (main, "rdi")
+    assert spins.loop_in(str(program), leave) is None
 
 
 def test_whole_registers() -> None:

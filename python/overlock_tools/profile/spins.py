@@ -82,17 +82,6 @@ def parsed(code: bytes, at: int) -> list[Instruction]:
     ]
 
 
-@cache
-def _disassembled(path: str, near: int) -> tuple[Instruction, ...]:
-    """An instruction is known to begin there; where one begins before it has to be tried."""
-    at, code = symbols.code(Path(path), near - BEFORE, near + AFTER)
-    for skipped in range(near - at + 1):
-        found = parsed(code[skipped:], at + skipped)
-        if any(one.at == near for one in found):
-            return tuple(found)
-    return ()
-
-
 @dataclass(frozen=True)
 class Word:
     """Where a loop reads: [base + index * scale + offset], or a place in the object."""
@@ -176,6 +165,16 @@ def loop_around(code: list[Instruction], at: int) -> Loop | None:
     return best
 
 
+@cache
+def loop_in(path: str, near: int) -> Loop | None:
+    """Code can be read from where an instruction begins: there one does, and where jumps lead to."""
+    at, code = symbols.code(Path(path), near - BEFORE, near + AFTER)
+    ahead = parsed(code[near - at :], near)
+    begins = {begin for one in ahead if (begin := one.goes_back_to) and at <= begin <= near}
+    found = (loop_around(parsed(code[begin - at :], begin), near) for begin in begins)
+    return min(filter(None, found), key=lambda loop: loop.end - loop.begin, default=None)
+
+
 @dataclass
 class Spin:
     """What was seen of those who wait at one word."""
@@ -240,7 +239,7 @@ def find(seen: Seen, names: Names) -> list[Spin]:
         path, offset = names.file((code.frame[0], code.frame[1])), code.frame[1]
         if not path or code.seen < max(2, LEAST * seen.samples):
             continue
-        if loop := loop_around(list(_disassembled(path, offset)), offset):
+        if loop := loop_in(path, offset):
             for address, visit in _visits(code, loop):
                 visits[address].append(visit)
     spins = [_spin(address, found) for address, found in visits.items()]
