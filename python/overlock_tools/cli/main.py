@@ -58,6 +58,8 @@ def version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
         return
     click.echo(f"overlock, version {__version__}")
     click.echo(f"command:  {Path(sys.argv[0]).absolute()}, with {native.PACKAGE}")
+    if top := native.checkout():
+        click.echo(f"checkout: {top}, {native.commit(top)}")
     try:
         missing = ", ".join(native.missing())
         click.echo(f"programs: {native.folder()}" + (f"; not built: {missing}" if missing else ""))

@@ -167,7 +167,7 @@ def loop_around(code: list[Instruction], at: int) -> Loop | None:
 
 @cache
 def loop_in(path: str, near: int) -> Loop | None:
-    """Code can be read from where an instruction begins: there one does, and where jumps lead to."""
+    """Code is read from where instructions begin: from there, and from where jumps lead to."""
     at, code = symbols.code(Path(path), near - BEFORE, near + AFTER)
     ahead = parsed(code[near - at :], near)
     begins = {begin for one in ahead if (begin := one.goes_back_to) and at <= begin <= near}

@@ -433,7 +433,7 @@ def test_libclang_is_missing(tmp_path: Path) -> None:
         command, capture_output=True, text=True, check=False, env={**os.environ, **own}
     )
     assert done.returncode == 3
-    assert "needs libclang; run `pip install libclang`" in done.stderr
+    assert "needs python3-clang; with pip: overlock-tools[c]; or write a table" in done.stderr
 
 
 def test_nodes_of_two_locks_are_apart(tmp_path: Path) -> None:

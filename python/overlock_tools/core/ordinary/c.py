@@ -78,8 +78,8 @@ def _cindex() -> Any:
     try:
         from clang import cindex
     except ImportError as error:
-        why = "finding the operations of a lock needs libclang; run `pip install libclang`"
-        raise Fail(f"{why}, or write a table: `{locks.WRAP} FILE`", MISSING) from error
+        why = "finding the operations of a lock needs python3-clang; with pip: overlock-tools[c]"
+        raise Fail(f"{why}; or write a table: `{locks.WRAP} FILE`", MISSING) from error
     return cindex
 
 
