@@ -27,9 +27,9 @@ suite(tidy SECONDS 300 PARTS 5
 	COMMAND "tests/tidy")
 
 suite(tools QUICK SECONDS 120
-	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, stacks, tune; the gate"
+	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, stacks, tune; the wheel; prebuilt BPF objects are of today's sources; the gate"
 	BUILD all
-	COMMAND "pytest tests/cli tests/core/system tests/run/test_tune.py tests/run/test_least_glibc.py tests/gate_tests")
+	COMMAND "pytest tests/cli tests/profile/prebuilt tests/core/system tests/run/test_tune.py tests/run/test_least_glibc.py tests/gate_tests")
 
 suite(report SECONDS 280
 	WHAT "reports: the page in a browser, figures, CSV; intervals, verdicts, ministat, comparisons and the papers' claims on data with a known truth; mutants of each"

@@ -20,6 +20,7 @@ from overlock_tools.core.system.errors import INTERRUPTED, MISSING, USAGE, Fail,
 NOT_IN_DEBIAN = "(not in Debian; `pip install .` in overlock's sources brings it)"
 OPTIONAL = {
     "numpy": "python3-numpy",
+    "clang": "python3-clang, to find a lock's operations; with pip: overlock-tools[c]",
     "distributed": "python3-distributed; with pip: overlock-tools[cluster]",
     "matplotlib": "python3-matplotlib; with pip: overlock-tools[plots]",
     "hdrh": f"hdrhistogram {NOT_IN_DEBIAN}",
