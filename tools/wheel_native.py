@@ -42,6 +42,7 @@ CHECKER = ("overlock-check", "overlock-litmus", "overlock-sim", "overlock-costs"
 PROFILER = ("overlock-profiler", "overlock-symbolizer", "overlock-hostd", "overlock-monitord")
 WITH_LINES = ("overlock-check",)  # its reports name source lines of the locks in it
 MACHINES = {62: "x86_64", 183: "aarch64"}  # as ELF headers number them
+PLAIN = "-O2 -DNDEBUG"  # RelWithDebInfo without debug information, but for that of WITH_LINES
 CPUS = str(len(os.sched_getaffinity(0)))
 SOURCES = (
     "include",
@@ -94,6 +95,7 @@ class NativeParts(BuildHookInterface[Any]):
         configure = [
             *("cmake", "-S", self.root, "-B", build, "-DOVERLOCK_TESTS=OFF"),
             *(f"-DCMAKE_{language}_FLAGS={flags}" for language in ("C", "CXX")),
+            *(f"-DCMAKE_{language}_FLAGS_RELWITHDEBINFO={PLAIN}" for language in ("C", "CXX")),
         ]
         if toolchain := os.environ.get("OVERLOCK_TOOLCHAIN"):
             configure.append(f"-DCMAKE_TOOLCHAIN_FILE={Path(toolchain).absolute()}")
