@@ -50,7 +50,7 @@ def test_version(overlock: Overlock) -> None:
     first, command, checkout, programs = overlock("--version").stdout.splitlines()
     assert first == f"overlock, version {__version__}"
     assert command.endswith(str(native.PACKAGE))
-    git = ["git", "-C", TOP, "rev-parse", "HEAD"]
+    git = ["git", "-C", str(TOP), "rev-parse", "HEAD"]
     head = subprocess.run(git, capture_output=True, text=True, check=True).stdout
     assert re.fullmatch(rf"checkout: {TOP}, commit {head[:12]}(, changed since)?", checkout)
     assert programs.startswith(f"programs: {native.folder()}")

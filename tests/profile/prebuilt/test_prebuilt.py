@@ -55,7 +55,7 @@ def test_compiled_again_it_is_the_same(made: Path) -> None:
     if not said or first.split()[-1] not in said:
         pytest.skip(f"{COMPILER} is not here, or another version: {first}")
     again = f"{made.parents[1].relative_to(TOP)}/{made.name}"
-    command = ["cmake", "--build", BUILD, "--target", again]
+    command = ["cmake", "--build", str(BUILD), "--target", again]
     subprocess.run(command, check=True, capture_output=True, timeout=HANG_S)
     assert (BUILD / again).read_bytes() == made.read_bytes(), ANEW
 
