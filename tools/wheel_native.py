@@ -91,7 +91,7 @@ class NativeParts(BuildHookInterface[Any]):
         if built := os.environ.get("OVERLOCK_NATIVE"):
             return Path(built)
         build = self.made / "build"
-        flags = f"-ffile-prefix-map={self.root}/= -ffile-prefix-map={build}/="
+        flags = f"-ffile-prefix-map={self.root}=. -ffile-prefix-map={build}=."
         configure = [
             *("cmake", "-S", self.root, "-B", build, "-DOVERLOCK_TESTS=OFF"),
             *(f"-DCMAKE_{language}_FLAGS={flags}" for language in ("C", "CXX")),
