@@ -188,6 +188,12 @@ soak: ## the interposer under threads, mutexes and forks that come and go: memor
 	@$(MAKE) --no-print-directory native
 	@$(PYTHON) tests/run/soak/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
 
+.PHONY: bpf
+bpf: ## compile the BPF programs anew into prebuilt/, after a change of their sources
+	@tools/setup bpf
+	@$(CONFIGURE)
+	@cmake --build $(BUILD) --target bpf -- --quiet
+
 .PHONY: start-up
 start-up: build ## measure program startup: plain, with a bare LD_PRELOAD, with `overlock run`; ARGS="--json FILE"
 	@$(PYTHON) tools/start_up.py $(ARGS)

@@ -27,9 +27,9 @@ suite(tidy SECONDS 300 PARTS 5
 	COMMAND "tests/tidy")
 
 suite(tools QUICK SECONDS 120
-	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, stacks, tune; overlock collect, and archives that somebody sent; the gate"
+	WHAT "the overlock command: help, errors, exit codes, Ctrl-C, JSON, stacks, tune; overlock collect, and archives that somebody sent; the wheel; prebuilt BPF objects are of today's sources; the gate"
 	BUILD all
-	COMMAND "pytest tests/cli tests/collect tests/core/system tests/run/test_tune.py tests/run/test_least_glibc.py tests/gate_tests")
+	COMMAND "pytest tests/cli tests/collect tests/profile/prebuilt tests/core/system tests/run/test_tune.py tests/run/test_least_glibc.py tests/gate_tests")
 
 suite(report SECONDS 280
 	WHAT "reports: the page in a browser, figures, CSV; intervals, verdicts, ministat, comparisons and the papers' claims on data with a known truth; mutants of each"
@@ -234,11 +234,15 @@ suite(faults SECONDS 120
 	COMMAND "pytest -rs tests/faults")
 
 suite(packages SECONDS 520
-	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/containers.md in containers"
+	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/containers.md in containers"
 	PATHS include lib run chaos packaging tests/packaging/packages tests/packaging/bare README.md Makefile tools/setup tools/packages.txt
 	NEEDS deb bare
 	BUILD all
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
+
+suite(wheel-twice LONG SECONDS 1200
+	WHAT "two builds of the wheel, in folders of different names, are the same bytes"
+	COMMAND "pytest tests/packaging/twice_at_size.py")
 
 suite(run-long LONG SECONDS 13500 PARTS 72
 	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps"

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.core.system.errors import MISSING
+from tests.conftest import TOP
 from tests.processes import HANG_S
 
 PLAIN = (
-    "import sys; sys.modules.update(dict.fromkeys(('matplotlib', 'distributed', 'dask'))); "
+    "import sys; "
+    "sys.modules.update(dict.fromkeys(('clang', 'matplotlib', 'distributed', 'dask'))); "
     "from overlock_tools.cli.main import run; sys.exit(run(sys.argv[1:]))"
 )
 SHORT = ("--rounds", "1", "--seconds", "0.02", "--json", "r.json")
@@ -42,6 +44,7 @@ def test_a_plain_install_measures_and_simulates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
+        ("c", ("check", str(TOP / "tests/check/ordinary/locks/ticket.c"))),
         ("plots", ("report", "r.json", "-o", "r.html")),
         ("cluster", (*SIM, "--cluster", "tcp://127.0.0.1:1")),
     ],

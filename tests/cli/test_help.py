@@ -4,6 +4,7 @@
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from overlock_tools.cli.main import cli
 from overlock_tools.core.model import defs
 from overlock_tools.core.system import native
 from tests.command import Overlock
+from tests.conftest import TOP
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
@@ -45,13 +47,16 @@ def test_help_needs_nothing_built(overlock: Overlock, tmp_path: Path) -> None:
 
 
 def test_version(overlock: Overlock) -> None:
-    first, command, programs = overlock("--version").stdout.splitlines()
+    first, command, checkout, programs = overlock("--version").stdout.splitlines()
     assert first == f"overlock, version {__version__}"
     assert command.endswith(str(native.PACKAGE))
+    git = ["git", "-C", str(TOP), "rev-parse", "HEAD"]
+    head = subprocess.run(git, capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(rf"checkout: {TOP}, commit {head[:12]}(, changed since)?", checkout)
     assert programs.startswith(f"programs: {native.folder()}")
     lost = overlock("--version", OVERLOCK_NATIVE="/nowhere")
     assert lost.returncode == 0
-    assert lost.stdout.splitlines()[2].startswith("programs: none; OVERLOCK_NATIVE=/nowhere has no")
+    assert lost.stdout.splitlines()[3].startswith("programs: none; OVERLOCK_NATIVE=/nowhere has no")
 
 
 def test_locks_and_their_json_agree(overlock: Overlock) -> None:

@@ -13,20 +13,44 @@ import pytest
 from overlock_tools.check.campaign import WITH_GAPS
 from tests.cli.test_bench import HEADER, SOUND
 from tests.command import SHORT
-from tests.conftest import TOP
+from tests.conftest import NATIVE, TOP
 from tests.processes import HANG_S
+
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+
+
+def made(folder: Path) -> Path:
+    subprocess.run([*PIP, "wheel", "--no-deps", "-w", folder, TOP], check=True, timeout=HANG_S)
+    (wheel,) = folder.glob("overlock_tools-*-py3-none-manylinux_*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("wheels"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with nothing but the wheel's content, as pip unpacks it."""
-    wheels = tmp_path_factory.mktemp("wheels")
     folder = tmp_path_factory.mktemp("installed")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, TOP], check=True, timeout=HANG_S)
-    (wheel,) = wheels.glob("overlock_tools-*-py3-none-manylinux_*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", folder, wheel], check=True)
+    subprocess.run([*PIP, "install", "--no-deps", "--target", folder, wheel], check=True)
     return folder
+
+
+def test_packed_again_it_is_the_same(wheel: Path, tmp_path: Path) -> None:
+    """Of the same programs; tests/packaging/twice_at_size.py also builds these."""
+    assert made(tmp_path).read_bytes() == wheel.read_bytes()
+
+
+def test_the_profiler_comes_along(installed: Path, tmp_path: Path) -> None:
+    """By BPF, or it is the kernel that refuses: nothing is missing."""
+    if not (NATIVE / "overlock-profiler").exists():
+        pytest.skip("overlock-profiler is not built here")
+    done = run(installed, tmp_path, "profile", "--by", "bpf", "--", "true")
+    assert "not built" not in done.stderr
+    for name in ("overlock-symbolizer", "overlock-hostd", "overlock-monitord"):
+        assert (installed / "overlock_tools/native" / name).exists()
 
 
 def run(installed: Path, cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ Build = Callable[[str], Path]
 
 def lacking() -> str:
     if not PROFILER.exists():
-        return "overlock-profiler is not built here: clang, bpftool, libbpf-dev or libdw-dev is not"
+        return "overlock-profiler is not built here: bpftool, libbpf-dev or libdw-dev is not"
     if os.geteuid():
         return "BPF needs root"
     if not BTF.exists():

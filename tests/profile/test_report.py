@@ -277,8 +277,8 @@ def test_what_was_not_seen_is_no_all_clear(more: dict[str, Any], words: str) -> 
 
 
 def test_without_a_disassembler_it_may_spin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    assert "llvm-objdump" in show.sentences(report_of(locks=[], samples=100))[0]
+    monkeypatch.setattr("overlock_tools.profile.doubts.find_spec", lambda _: None)
+    assert "capstone is missing" in show.sentences(report_of(locks=[], samples=100))[0]
 
 
 def test_processes_that_nobody_watched_are_the_first_words() -> None:

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Loops that only wait, told from others by their machine code, and the word that they wait for."""
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from overlock_tools.core.system import symbols
 from overlock_tools.core.system.reading import Count
 from overlock_tools.profile import spins
 from overlock_tools.profile.seen import Sample, Suspect
+
+LINE = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$", re.MULTILINE)
 
 # `while (load(lock)) pause();` as gcc and clang compile it.
 TEST = """
@@ -57,6 +64,10 @@ DELAY = """
 """
 
 
+def written(text: str) -> list[spins.Instruction]:
+    return [spins.Instruction(int(at, 16), " ".join(one.split())) for at, one in LINE.findall(text)]
+
+
 def sample(registers: dict[str, int] | None = None, away: int = 0, *suspects: Suspect) -> Sample:
     values = [Count((registers or {}).get(name, 0)) for name in spins.REGISTERS]
     return Sample(Count(1), values, Count(away), list(suspects))
@@ -79,7 +90,7 @@ def suspect(thread: int, ip: int, state: str = "preempted") -> Suspect:
 def test_the_word_that_is_waited_for(
     code: str, at: int, registers: dict[str, int], address: int
 ) -> None:
-    loop = spins.loop_around(spins.parsed(code), at)
+    loop = spins.loop_around(written(code), at)
     assert loop
     assert loop.word
     assert loop.word.address(sample(registers), 0x7F0000000000 + at, at) == address
@@ -91,13 +102,49 @@ def test_the_word_that_is_waited_for(
     ids=["length", "fill", "calls", "delay", "behind"],
 )
 def test_other_loops_do_not_wait(code: str, at: int) -> None:
-    assert spins.loop_around(spins.parsed(code), at) is None
+    assert spins.loop_around(written(code), at) is None
 
 
 def test_the_shortest_loop_counts() -> None:
-    inner = spins.loop_around(spins.parsed(TEST + "    119b:  jmp 0x1190 <take>"), 0x1192)
+    inner = spins.loop_around(written(TEST + "    119b:  jmp 0x1190 <take>"), 0x1192)
     assert inner
     assert inner.end == 0x1198
+
+
+# Behind what swallows its first instructions, if it is read as code.
+TAKE = """
+.skip 300, 0x90
+.byte 0x48, 0xb8
+.globl main, leave
+main: movl (%rdi), %eax
+testl %eax, %eax
+je leave
+pause
+jmp main
+leave: ret
+"""
+
+
+def test_a_loop_in_a_file(tmp_path: Path) -> None:
+    """Whichever of its instructions was met."""
+    source, program = tmp_path / "take.s", tmp_path / "take"
+    source.write_text(TAKE)
+    subprocess.run(["cc", source, "-o", program], check=True)
+    said = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    main, leave = (
+        int(at, 16)
+        for name in ("main", "leave")
+        for at in re.findall(rf"^(\w+) T {name}$", said, re.MULTILINE)
+    )
+    begin, code = symbols.code(program, main, leave)
+    met = [one.at for one in spins.parsed(code, begin)]
+    assert len(met) == 5
+    for at in met:
+        loop = spins.loop_in(str(program), at)
+        assert loop
+        assert loop.word
+        assert (loop.begin, loop.word.base) == (main, "rdi")
+    assert spins.loop_in(str(program), leave) is None
 
 
 def test_whole_registers() -> None:

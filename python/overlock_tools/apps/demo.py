@@ -25,6 +25,7 @@ from overlock_tools.core.model.stats import Ratio
 from overlock_tools.core.model.workloads import Workload
 from overlock_tools.core.render import report, tables
 from overlock_tools.core.system import files, machine
+from overlock_tools.core.system.called import typed
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, MISSING, Fail
 from overlock_tools.core.system.terminal import Running, console
 
@@ -297,5 +298,5 @@ def finish(demo: Demo, output: Path, keep: Path | None, code: int) -> int:
     if code == INTERRUPTED:
         demo.heading("Interrupted: the complete cells are kept.")
     demo.heading(f"Report: {output}")
-    demo.say(NEXT)
+    demo.say(typed(NEXT))
     return code or (FAILED if any(any(r.wrong()) for r in measured_results) else 0)

@@ -20,6 +20,7 @@ from overlock_tools.core.system.errors import INTERRUPTED, MISSING, USAGE, Fail,
 NOT_IN_DEBIAN = "(not in Debian; `pip install .` in overlock's sources brings it)"
 OPTIONAL = {
     "numpy": "python3-numpy",
+    "clang": "python3-clang, to find a lock's operations; with pip: overlock-tools[c]",
     "distributed": "python3-distributed; with pip: overlock-tools[cluster]",
     "matplotlib": "python3-matplotlib; with pip: overlock-tools[plots]",
     "hdrh": f"hdrhistogram {NOT_IN_DEBIAN}",
@@ -58,6 +59,8 @@ def version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
         return
     click.echo(f"overlock, version {__version__}")
     click.echo(f"command:  {Path(sys.argv[0]).absolute()}, with {native.PACKAGE}")
+    if top := native.checkout():
+        click.echo(f"checkout: {top}, {native.commit(top)}")
     try:
         missing = ", ".join(native.missing())
         click.echo(f"programs: {native.folder()}" + (f"; not built: {missing}" if missing else ""))

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from overlock_tools.core.system.called import typed
 from overlock_tools.doctor import Report, openmp_facts
 from overlock_tools.doctor.fact import Known
 from overlock_tools.doctor.judging import Answer, Finding, Scope
@@ -29,7 +30,7 @@ def _finding(out: Console, finding: Finding, advised: set[str]) -> None:
     for advice in finding.advice:
         if advice not in advised:
             line = Table.grid(padding=(0, 1))
-            line.add_row("   -", Text(advice))
+            line.add_row("   -", Text(typed(advice)))
             out.print(line)
     advised.update(finding.advice)
 

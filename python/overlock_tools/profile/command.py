@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from overlock_tools.core.system import cgroups, files, repeated
+from overlock_tools.core.system.called import typed
 from overlock_tools.core.system.errors import Fail, say
 from overlock_tools.core.system.kernel_files import Tree, Unknown
 from overlock_tools.core.system.text import printable
@@ -114,7 +115,7 @@ def _write(seen: Seen, program: str, context: Context, options: dict[str, Any]) 
         from overlock_tools.profile import page
 
         files.write(path, page.html(found, shlex.join(["overlock", *sys.argv[1:]])))
-    print(show.whole(found, options["top"]), end="", file=sys.stderr, flush=True)
+    print(typed(show.whole(found, options["top"])), end="", file=sys.stderr, flush=True)
     return found
 
 

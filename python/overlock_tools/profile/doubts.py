@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Why a report cannot say that there is no lock trouble: what was seen and could not be judged."""
 
-import shutil
+from importlib.util import find_spec
 from typing import Any
 
 from overlock_tools.profile import advice, spins
@@ -40,8 +40,8 @@ def _of_samples(seen: Seen, names: Names) -> list[str]:
         return ["its code was not sampled, so it may spin"]
     if not seen.samples:
         return []
-    if not shutil.which(spins.TOOL):
-        return [f"{spins.TOOL} (Debian's llvm) is missing, so it may spin"]
+    if not find_spec(spins.READER):
+        return [f"the Python package {spins.READER} is missing, so it may spin"]
     nowhere = sum(code.seen for code in seen.code if not names.path((code.frame[0], 0)))
     if nowhere < advice.LEAST * seen.samples or nowhere * 1e9 < LEAST_NS * seen.hertz:
         return []

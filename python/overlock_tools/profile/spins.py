@@ -7,18 +7,17 @@ else is written. The address comes from the registers of those who were seen the
 """
 
 import re
-import shutil
-import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from overlock_tools.core.system import symbols
 from overlock_tools.profile.naming import Names
 from overlock_tools.profile.seen import Code, Sample, Seen
 
-TOOL = "llvm-objdump"
+READER = "capstone"  # Python's package, which reads machine code
 BEFORE = AFTER = 192  # bytes of code that are looked at, around an instruction
 LONGEST = 128  # bytes of a loop
 USUALLY = 0.5  # of the times that somebody waits, its holder is away: else it is not that one
@@ -35,7 +34,6 @@ PARTS = {
     "ebp": "rbp", "esp": "rsp",
 }  # fmt: skip
 
-LINE = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$")
 MEMORY = re.compile(r"(?:%([a-z]s):)?(-?(?:0x)?[0-9a-f]*)\(([^)]*)\)")
 JUMP = re.compile(r"^j\w+\s+(?:0x)?([0-9a-f]+)")
 ATOMIC = ("xchg", "lock", "cmpxchg", "xadd")
@@ -72,37 +70,16 @@ def whole(register: str) -> str:
     return PARTS.get(name, re.sub(r"^(r\d+)[dwb]$", r"\1", name))
 
 
-def parsed(text: str) -> list[Instruction]:
-    lines = (LINE.match(line.replace("\t", " ")) for line in text.splitlines())
+def parsed(code: bytes, at: int) -> list[Instruction]:
+    """As AT&T writes them; what is no instruction is `.byte`."""
+    from capstone import CS_ARCH_X86, CS_MODE_64, CS_OPT_SYNTAX_ATT, Cs
+
+    reader = Cs(CS_ARCH_X86, CS_MODE_64)
+    reader.syntax, reader.skipdata = CS_OPT_SYNTAX_ATT, True
     return [
-        Instruction(int(line[1], 16), " ".join(line[2].split()))
-        for line in lines
-        if line and line[2].strip()
+        Instruction(start, f"{name} {operands}".strip())
+        for start, _, name, operands in reader.disasm_lite(code, at)
     ]
-
-
-@cache
-def _disassembled(path: str, near: int) -> tuple[Instruction, ...]:
-    tool = shutil.which(TOOL)
-    if not tool or not Path(path).is_file():
-        return ()
-    start, stop = max(0, near - BEFORE), near + AFTER
-    done = subprocess.run(
-        [
-            tool,
-            "-d",
-            "--no-show-raw-insn",
-            f"--start-address={start}",
-            f"--stop-address={stop}",
-            path,
-        ],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        start_new_session=True,
-    )
-    return tuple(parsed(done.stdout))
 
 
 @dataclass(frozen=True)
@@ -188,6 +165,16 @@ def loop_around(code: list[Instruction], at: int) -> Loop | None:
     return best
 
 
+@cache
+def loop_in(path: str, near: int) -> Loop | None:
+    """Code is read from where instructions begin: from there, and from where jumps lead to."""
+    at, code = symbols.code(Path(path), near - BEFORE, near + AFTER)
+    ahead = parsed(code[near - at :], near)
+    begins = {begin for one in ahead if (begin := one.goes_back_to) and at <= begin <= near}
+    found = (loop_around(parsed(code[begin - at :], begin), near) for begin in begins)
+    return min(filter(None, found), key=lambda loop: loop.end - loop.begin, default=None)
+
+
 @dataclass
 class Spin:
     """What was seen of those who wait at one word."""
@@ -252,7 +239,7 @@ def find(seen: Seen, names: Names) -> list[Spin]:
         path, offset = names.file((code.frame[0], code.frame[1])), code.frame[1]
         if not path or code.seen < max(2, LEAST * seen.samples):
             continue
-        if loop := loop_around(list(_disassembled(path, offset)), offset):
+        if loop := loop_in(path, offset):
             for address, visit in _visits(code, loop):
                 visits[address].append(visit)
     spins = [_spin(address, found) for address, found in visits.items()]

@@ -17,6 +17,7 @@ from overlock_tools.core.analyze import verdict
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.render import tables
 from overlock_tools.core.system import files, machine, native
+from overlock_tools.core.system.called import typed
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console
 from overlock_tools.sim import collect, resolve, runner, scenario, show, telling
@@ -232,7 +233,8 @@ def _say_written(parts: Sequence[Part], output: Path | None, out: Console) -> No
         return
     what = f"written: {written[0]}" if len(written) == 1 else f"written: {len(written)} results"
     shown = written[0] if len(written) == 1 else output
-    out.print(f"{what}; `overlock report {shown} -o report.html` makes a page", soft_wrap=True)
+    page = typed(f"`overlock report {shown} -o report.html`")
+    out.print(f"{what}; {page} makes a page", soft_wrap=True)
 
 
 def _code(parts: Sequence[Part], quiet: bool, out: Console) -> int:

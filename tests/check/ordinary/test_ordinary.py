@@ -5,8 +5,6 @@ finds a planted mistake, and points to its line. Each correct lock holds."""
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -421,19 +419,6 @@ def test_file_with_a_table_is_not_wrapped(tmp_path: Path) -> None:
     file = TOP / "tests/check/foreign/waiting.c"
     done = overlock(tmp_path, "new", "--wrap", file)
     assert f"{file} already has a table (overlock_checked)" in done.stderr
-
-
-def test_libclang_is_missing(tmp_path: Path) -> None:
-    """Then a table can still be written by hand."""
-    (tmp_path / "clang").mkdir()
-    (tmp_path / "clang/__init__.py").write_text("raise ImportError\n")
-    command = [sys.executable, "-m", "overlock_tools", "check", str(LOCKS / "ticket.c")]
-    own = {"OVERLOCK_NATIVE": str(NATIVE), "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **own}
-    )
-    assert done.returncode == 3
-    assert "needs libclang; run `pip install libclang`" in done.stderr
 
 
 def test_nodes_of_two_locks_are_apart(tmp_path: Path) -> None:

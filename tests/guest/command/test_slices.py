@@ -165,4 +165,4 @@ def test_without_the_agent_it_says_how_to_build_it(
     (tmp_path / "native/overlock-hostd").unlink()
     done = overlock(*RUN, "--dir", home, "--lock", "i_spin", "--slice-page")
     assert done.returncode == 3
-    assert "overlock-hostd is not built; install" in done.stderr
+    assert "overlock-hostd is not built; run `make build` in" in done.stderr

@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import BUILD, TOP
 from tests.processes import HANG_S
+from tests.profile.conftest import lacking
 
 RELEASE, PACKAGES = "bookworm", "ca-certificates,git,make"
 KEPT = BUILD / "bare"
@@ -25,9 +26,9 @@ SHARED = (
     *("etc/ssl/certs", "usr/local/share/ca-certificates"),
 )
 WAY = re.compile(r"(PIP|SSL|REQUESTS|CURL)_\w+|(https?|no)_proxy", re.IGNORECASE)
-# Within a namespace of mounts and processes, so nothing is left behind.
+# Within a namespace of mounts, and of processes, so nothing is left behind.
 ENTER = """
-mount -t proc proc "$1/proc"
+[ $$ = 1 ] && mount -t proc proc "$1/proc" || mount --rbind /proc "$1/proc"
 mount --rbind /dev "$1/dev"
 mount --rbind /sys "$1/sys"
 root=$1
@@ -41,18 +42,21 @@ HOME = {
     "DEBIAN_FRONTEND": "noninteractive",
 }
 UNSHARED = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+AMONG_ALL = ("unshare", "--mount")
 
 
 @dataclass(frozen=True)
 class Debian:
     root: Path
 
-    def run(self, script: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, script: str, unshared: tuple[str, ...] = UNSHARED
+    ) -> "subprocess.CompletedProcess[str]":
         """bash reads it, and stops at the first command that fails."""
         way = {name: value for name, value in os.environ.items() if WAY.fullmatch(name)}
         env = [f"{name}={value}" for name, value in (HOME | way).items()]
         return subprocess.run(
-            [*UNSHARED, "bash", "-euc", ENTER, "enter", self.root, *env, "bash", "-euxc", script],
+            [*unshared, "bash", "-euc", ENTER, "enter", self.root, *env, "bash", "-euxc", script],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -65,6 +69,18 @@ class Debian:
         done = self.run(script)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
+
+    def profiles(self, overlock: str) -> None:
+        """By BPF, among all processes of the machine: who waits at which lock is named."""
+        if why := lacking():
+            pytest.skip(why)
+        source = TOP / "tests/profile/planted/two_mutexes.c"
+        program = self.root / "tmp/two_mutexes"
+        subprocess.run(["cc", "-O2", "-pthread", source, "-o", program], check=True)
+        done = self.run(f"cd /tmp; {overlock} profile -- ./two_mutexes", AMONG_ALL)
+        assert done.returncode == 0, done.stderr
+        assert "looking at /proc instead" not in done.stderr
+        assert "taken in" in done.stderr, done.stderr
 
     def take_checkout(self, folder: str) -> None:
         """The tracked files as they are now."""

@@ -23,6 +23,11 @@ def test_compile_and_run(debian: Debian) -> None:
     debian.says(f"cd /src; {run}")
 
 
+def test_which_locks_it_waits_for(debian: Debian) -> None:
+    """Exact, though nobody has installed LLVM."""
+    debian.profiles("/src/overlock/.venv/bin/overlock")
+
+
 def test_a_first_profile(debian: Debian) -> None:
     """The command of the second line of README's Install."""
     debian.says(f"cd /src/overlock; {line_of('python3 -m venv')}")

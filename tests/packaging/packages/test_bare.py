@@ -37,6 +37,10 @@ def test_a_command(debian: Debian, command: str, said: str) -> None:
     assert said in debian.says(command)
 
 
+def test_which_locks_a_program_waits_for(debian: Debian) -> None:
+    debian.profiles("overlock")
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -18,7 +18,7 @@ from overlock_tools.core.ordinary import compiler, names
 from overlock_tools.core.ordinary import lock as locks
 from overlock_tools.core.ordinary.lock import Function, Lock
 from overlock_tools.core.system import native
-from overlock_tools.core.system.errors import MISSING, Fail
+from overlock_tools.core.system.errors import Fail
 
 C, CPP = "c", "c++"
 STANDARDS = {C: "-std=gnu17", CPP: compiler.CPP_STANDARD}
@@ -75,11 +75,8 @@ def _parsed(
 
 
 def _cindex() -> Any:
-    try:
-        from clang import cindex
-    except ImportError as error:
-        why = "finding the operations of a lock needs libclang; run `pip install libclang`"
-        raise Fail(f"{why}, or write a table: `{locks.WRAP} FILE`", MISSING) from error
+    from clang import cindex
+
     return cindex
 
 

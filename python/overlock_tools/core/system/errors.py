@@ -3,6 +3,7 @@
 
 import sys
 
+from overlock_tools.core.system.called import typed
 from overlock_tools.core.system.text import printable
 
 FAILED = 1  # the work ran and failed
@@ -22,7 +23,7 @@ class Fail(Exception):
 
 def say(message: str) -> None:
     """One line on standard error, as every error of this command is."""
-    print("overlock: " + printable(" ".join(message.split())), file=sys.stderr, flush=True)
+    print("overlock: " + printable(" ".join(typed(message).split())), file=sys.stderr, flush=True)
 
 
 def last_line(said: str) -> str:

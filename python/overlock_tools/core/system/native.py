@@ -5,17 +5,17 @@ A wheel carries them in its own native/ folder; a checkout has them under build/
 """
 
 import os
+import platform
+import subprocess
 from pathlib import Path
 
 from overlock_tools.core.system.errors import MISSING, Fail
 
 CHECKER_NEEDS = "libboost-context-dev, libcli11-dev and nlohmann-json3-dev"
 PACKAGE = Path(__file__).resolve().parents[2]
-BPF_NEEDS = "clang, bpftool and libbpf-dev, then `make build`"
-SCHED_NEEDS = (
-    "clang 16, bpftool and libbpf-dev 1.5 or later, then `make build`; or try it in a guest: "
-    "`overlock guest sched`"
-)
+BPF_NEEDS = "bpftool and libbpf-dev"
+PROFILER_NEEDS = "bpftool, libbpf-dev and libdw-dev"
+SCHED_NEEDS = "clang 16, bpftool and libbpf-dev 1.5 or later"
 # Programs that a build can do without, and what they need.
 OPTIONAL = {
     "overlock-check": CHECKER_NEEDS,
@@ -24,7 +24,7 @@ OPTIONAL = {
     "overlock-costs": CHECKER_NEEDS,
     "overlock-hostd": BPF_NEEDS,
     "overlock-monitord": BPF_NEEDS,
-    "overlock-profiler": "clang, bpftool, libbpf-dev and libdw-dev, then `make build`",
+    "overlock-profiler": PROFILER_NEEDS,
     "overlock-sched": SCHED_NEEDS,
     "overlock-sched-chaos": SCHED_NEEDS,
 }
@@ -34,6 +34,17 @@ def checkout() -> Path | None:
     """The source tree this package runs from, or None when it was installed by itself."""
     top = PACKAGE.parent.parent
     return top if (top / "include/overlock/port.h").exists() else None
+
+
+def commit(top: Path) -> str:
+    """Of the checkout; what was changed since is said."""
+    git = ["git", "-C", str(top), "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty"]
+    try:
+        said = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "of no known commit"
+    changed = ", changed since" if said.endswith("-dirty") else ""
+    return f"commit {said.removesuffix('-dirty')}{changed}"
 
 
 def remedy(target: str, needs: str = "") -> str:
@@ -74,7 +85,12 @@ def _optional(name: str) -> Path:
     path = folder() / name
     if not path.exists():
         needs = OPTIONAL[name]
-        how = remedy("make checker", needs) if needs is CHECKER_NEEDS else f"install {needs}"
+        target = "make checker" if needs is CHECKER_NEEDS else "make build"
+        how = remedy(target, needs)
+        if needs is SCHED_NEEDS:  # Debian 12 does not have them
+            how = f"install {needs}, and build again; or try it in a guest: `overlock guest sched`"
+        elif needs is PROFILER_NEEDS and platform.machine() != "x86_64":
+            how = "it needs x86-64"
         raise Fail(f"{name} is not built; {how}", MISSING)
     return path
 

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""Names, files and lines of calls, those that were inlined too: llvm-symbolizer tells them."""
+"""Names, files and lines of calls, those that were inlined too, and code of ELF files.
+
+llvm-symbolizer tells them, and where there is none overlock-symbolizer, by the same answers. It
+takes several times as long, and leaves Rust's newer names, `_R...`, as they are.
+"""
 
 import contextlib
 import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Required, TypedDict
 
-from overlock_tools.core.system import reading
+from overlock_tools.core.system import native, reading
+from overlock_tools.core.system.errors import Fail
 
 TOOL = "llvm-symbolizer"
+OURS = "overlock-symbolizer"
 PACKAGE = "llvm"  # Debian's
 
 
@@ -37,10 +43,14 @@ class Call:
 
 
 @cache
-def tool() -> str | None:
-    """By its name alone, or with a version, of which the newest."""
+def tool() -> tuple[str, ...]:
+    """LLVM's, by its name alone, or with a version, of which the newest; else ours."""
     versions = (f"{TOOL}-{n}" for n in range(40, 13, -1))
-    return next(filter(None, map(shutil.which, (TOOL, *versions))), None)
+    if found := next(filter(None, map(shutil.which, (TOOL, *versions))), None):
+        return (found, "--inlines", "--demangle", "--output-style=JSON", "-e")
+    with contextlib.suppress(Fail):
+        return (str(native.file(OURS)),)
+    return ()
 
 
 def look_up(module: Path, offsets: Iterable[int]) -> dict[int, tuple[Call, ...]]:
@@ -61,7 +71,7 @@ def variables(module: Path, offsets: Iterable[int]) -> dict[int, str]:
 
 def _ask(module: Path, lines: Iterable[str]) -> str:
     done = subprocess.run(
-        [str(tool()), "-e", str(module), "--inlines", "--demangle", "--output-style=JSON"],
+        [*tool(), str(module.absolute())],
         input="".join(f"{line}\n" for line in lines),
         capture_output=True,
         text=True,
@@ -77,7 +87,7 @@ ELF_HEADER = struct.Struct(
 )  # magic, class; where the program headers are; their size, number
 PROGRAM_HEADER = struct.Struct("<IIQQQQQ")  # kind, flags, offset, addresses, size in the file
 NOTE = struct.Struct("<III")  # lengths of name and content, kind
-CLASS_64, PT_NOTE, BUILD_ID = 2, 4, 3
+CLASS_64, PT_LOAD, PT_NOTE, BUILD_ID, EXECUTED = 2, 1, 4, 3, 1
 
 
 def is_same(path: Path, identity: str) -> bool:
@@ -98,20 +108,33 @@ MOST_HEADERS, MOST_BYTES = 256, 1 << 16
 
 
 def build_id(path: Path) -> str:
-    """Of an ELF file of 64 bits, in hexadecimal; empty if it has none.
-
-    Whoever made the file may have made it to be read at length, or for ever.
-    """
-    with open(path, "rb", opener=_at_once) as file, contextlib.suppress(struct.error):
-        magic, kind, at, size, n = ELF_HEADER.unpack(file.read(ELF_HEADER.size))
-        if (magic, kind) != (b"\x7fELF", CLASS_64) or size < PROGRAM_HEADER.size:
-            return ""
-        headers = _part(file, at, size * min(n, MOST_HEADERS))
-        for place in range(0, len(headers), size):
-            kind, _, offset, _, _, length, _ = PROGRAM_HEADER.unpack_from(headers, place)
+    """Of an ELF file of 64 bits, in hexadecimal; empty if it has none."""
+    with open(path, "rb", opener=_at_once) as file:
+        for kind, _, offset, _, _, length, _ in _program_headers(file):
             if kind == PT_NOTE and (found := _build_note(_part(file, offset, length))):
                 return found
     return ""
+
+
+def code(path: Path, begin: int, end: int) -> tuple[int, bytes]:
+    """What an ELF file of 64 bits has at these addresses to be executed, and where that begins."""
+    with contextlib.suppress(OSError), open(path, "rb", opener=_at_once) as file:
+        for kind, flags, offset, address, _, length, _ in _program_headers(file):
+            first, last = max(begin, address), min(end, address + length)
+            if kind == PT_LOAD and flags & EXECUTED and first < last:
+                return first, _part(file, offset + first - address, last - first)
+    return begin, b""
+
+
+def _program_headers(file: BinaryIO) -> Iterator[tuple[int, ...]]:
+    """Whoever made the file may have made it to be read at length, or for ever."""
+    with contextlib.suppress(struct.error):
+        magic, kind, at, size, n = ELF_HEADER.unpack(file.read(ELF_HEADER.size))
+        if (magic, kind) != (b"\x7fELF", CLASS_64) or size < PROGRAM_HEADER.size:
+            return
+        headers = _part(file, at, size * min(n, MOST_HEADERS))
+        for place in range(0, len(headers), size):
+            yield PROGRAM_HEADER.unpack_from(headers, place)
 
 
 def _at_once(path: str, flags: int) -> int:
