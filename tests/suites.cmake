@@ -209,10 +209,10 @@ suite(sim SECONDS 270
 	BUILD all simulator-tests simulator-mutants
 	COMMAND "pytest -rs tests/sim/native --ignore tests/sim/native/builds tests/sim/command")
 
-suite(sim-builds LONG SECONDS 600 PARTS 5
-	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others"
+suite(same-bits LONG SECONDS 1800 PARTS 6
+	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others; two builds of the wheel, in folders of different names, are the same bytes"
 	BUILD overlock-sim
-	COMMAND "pytest tests/sim/native/builds")
+	COMMAND "pytest tests/sim/native/builds tests/packaging/twice_at_size.py")
 
 suite(run SECONDS 1220
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, jumps, events at single instructions, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs; overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught; overlock run on newer versions of glibc, Debian 13's and the newest: a part of the cases, condition variables, forks, C++; the same built on their headers; OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught; memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught; the interposer under ThreadSanitizer, which reports planted races; third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
@@ -239,10 +239,6 @@ suite(packages SECONDS 520
 	NEEDS deb bare
 	BUILD all
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
-
-suite(wheel-twice LONG SECONDS 1200
-	WHAT "two builds of the wheel, in folders of different names, are the same bytes"
-	COMMAND "pytest tests/packaging/twice_at_size.py")
 
 suite(run-long LONG SECONDS 13500 PARTS 72
 	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps"
