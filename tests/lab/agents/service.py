@@ -47,16 +47,23 @@ def mutant(folder: Path, name: str, old: str, new: str) -> Path:
 
 
 def _skeleton(copy: Path) -> None:
-    """With the commands that built the proper one."""
+    """With the command that compiles the proper one, which the build may leave out."""
+    compiled = "lab/monitord/threads.bpf.o"
     made = subprocess.run(
-        ["ninja", "-C", BUILD, "-t", "commands", "lab/monitord/threads.skel.h"],
+        ["ninja", "-C", BUILD, "-t", "commands", compiled],
         check=True,
         capture_output=True,
         text=True,
     ).stdout
     there = re.sub("|".join(map(re.escape, map(str, FOLDERS))), str(copy), made)
     there = re.sub(rf"({re.escape(str(BUILD))}/|(?<=\s))lab/monitord/", f"{copy}/", there)
-    subprocess.run(["sh", "-ec", there], cwd=BUILD, check=True, capture_output=True)
+    bpftool = shutil.which("bpftool", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    skeleton = (
+        f"{bpftool} gen skeleton {copy}/threads.bpf.o name threads_bpf >{copy}/threads.skel.h"
+    )
+    subprocess.run(
+        ["sh", "-ec", f"{there}\ncd {copy}; {skeleton}"], cwd=BUILD, check=True, capture_output=True
+    )
 
 
 @dataclass
