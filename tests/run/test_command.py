@@ -455,7 +455,7 @@ def test_lock_from_a_header(program: Compile, tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
     assert shown("OVERLOCK_LOCK", "--lock", header, **cache) == "mine"
     header.write_text("int mine;\n")
-    refused(125, "for the platform layer: `overlock new mine`", args=("--lock", header, "true"))
+    refused(125, "for the platform layer: `", "overlock new mine`", args=("--lock", header, "true"))
     header.write_text(f"{text}nonsense\n")
     refused(125, "mine.h does not compile", args=("--lock", header, "true"))
     refused(125, "--counters", args=("--lock", header, "--output", tmp_path / "o", "true"))

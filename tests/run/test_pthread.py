@@ -90,7 +90,7 @@ def test_a_child_forgets_who_waited_in_the_parent(program: Compile, word: str) -
     ("right", "wrong"),
     [
         ("ol_cas_relaxed(&m->lock[0], word, (uint64_t)0);", "(void)0;"),
-        ("\t\tforget_waiters(m, ops);\n\t\tFOR_CALLER();", "\t\tFOR_CALLER();"),
+        ("for (;;) { forget_waiters(m, ops); FOR_CALLER();", "for (;;) { FOR_CALLER();"),
         ("\tif (!is_of_this_epoch(m))\n\t\tforget_waiters(m, ops);\n", ""),
     ],
 )

@@ -53,8 +53,8 @@ def test_it_notices_a_handler_that_jumps_while_its_thread_has_the_list(
     mutant = Mutant(
         "signals come in lists",
         "sleep.c",
-        "uint64_t signals = ol_run_block_signals();\n\n\tol_store_relaxed(&any",
-        "uint64_t signals = 0;\n\n\tol_store_relaxed(&any",
+        "uint64_t signals = ol_run_block_signals();\n\n\tol_store_relaxed(&any_was_used",
+        "uint64_t signals = 0;\n\n\tol_store_relaxed(&any_was_used",
         "tas_yield",
         (),
     )

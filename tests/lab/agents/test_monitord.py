@@ -4,6 +4,7 @@
 Each test of a property is also run against a service with a fault, which it must catch: MUTANTS.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -246,7 +247,8 @@ def tells_nothing_after_another_program(monitord: Service, _: Path) -> str:
         os._exit(0)
     said = until_full_stop(reads)
     for pid in (*descendants(process), process):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     os.waitpid(process, 0)
     return said
 

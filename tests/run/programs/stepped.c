@@ -51,7 +51,7 @@ static int inside;
 static volatile bool told, has_let_go;
 static const char *call_name, *event_name;
 static volatile long n;
-static unsigned hang_s = 30;
+static unsigned hang_s = 300; /* ends only what hangs, on however busy a machine */
 static int sleeps_wanted = 1;
 static pthread_t worker;
 
