@@ -25,7 +25,7 @@ ABOUT_STEPS = 1600
 
 
 def folder() -> Path:
-    return paths.sources() / "hypervisor/kvm"
+    return paths.hypervisors() / "kvm"
 
 
 def home(guests: Home) -> Home:

@@ -39,14 +39,18 @@ def sources() -> Path:
     return top / "guest"
 
 
+def hypervisors() -> Path:
+    """The folder of what hosts get."""
+    return sources().parent / "lab/hypervisor"
+
+
 def digest_of_sources() -> str:
     """Of all of this checkout that goes into a guest."""
     top = sources().parent
-    beneath = top / "lab/hypervisor"  # of hosts
     whole = hashlib.sha256()
     for folder in ("guest", "include/overlock", "bench/workload"):
         for path in sorted((top / folder).rglob("*")):
-            if path.is_file() and beneath not in path.parents:
+            if path.is_file():
                 whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")
     return whole.hexdigest()
 

@@ -82,7 +82,7 @@ def build(guests: Home, terms: Terms, progress: Progress) -> None:
     domain = home(guests)
     paths.make(domain.folder)
     progress.done = 0
-    building.build(domain, terms, progress, paths.sources() / "hypervisor/xen/dom0.config")
+    building.build(domain, terms, progress, paths.hypervisors() / "xen/dom0.config")
     xen = xen_build.made(domain.folder, domain.image / IMAGE, terms, progress)
     files.write(domain.image / KNOWN, json.dumps(asdict(xen)) + "\n")
 

@@ -31,7 +31,7 @@ class Xen:
 
 
 def _patches() -> list[Path]:
-    return sorted((paths.sources() / "hypervisor/xen").glob("*.patch"))
+    return sorted((paths.hypervisors() / "xen").glob("*.patch"))
 
 
 def _digest() -> str:

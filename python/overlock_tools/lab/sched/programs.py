@@ -15,7 +15,7 @@ from overlock_tools.guest import hypervisor, initramfs, paths, pause, programs, 
 from overlock_tools.guest.packages import Packages, Tell
 from overlock_tools.guest.programs import Contents
 
-SOURCES = Path("sched/programs")
+SOURCES = Path("../lab/sched/guest/programs")
 ELF = b"\x7fELF"
 QEMU_MODULES = Path("/usr/lib/x86_64-linux-gnu/qemu")
 GUEST = "guest"
