@@ -2,13 +2,13 @@
 /*
  * Who held a lock that others stalled for, who lost its CPU, and how long it all took.
  *
- * Stalls (Ouyang & Lange 2013, table 1): after a microsecond a waiter looks whether the lock is held. The
- * paper put the holder's name into the lock; four bytes have no room for it, so each CPU notes what
- * it holds, and who stalls looks through the notes of all.
+ * Stalls (Ouyang & Lange 2013, table 1): after a microsecond a waiter looks whether the lock is
+ * held. The paper put the holder's name into the lock; four bytes have no room for it, so each CPU
+ * notes what it holds, and who stalls looks through the notes of all.
  *
- * Preemptions (Teabe et al. 2017, section 2.3.2): acquired in one slice and released in another, or a ticket
- * taken in one and the lock acquired in another; where a lock counts no tickets, the wait begun. A
- * slice is what the hypervisor says it is, else the time until more of it was stolen. Where nothing
+ * Preemptions (Teabe et al. 2017, section 2.3.2): acquired in one slice and released in another, or
+ * a ticket taken in one and the lock acquired in another; where a lock counts no tickets, the wait
+ * begun. A slice is what the hypervisor says it is, else the time until more of it was stolen. Where nothing
  * tells, who polls and does not come to look again for a millisecond was off its CPU; of a holder,
  * who does not look, the whole section is taken. That takes a section of a millisecond for a lost
  * CPU.
@@ -27,7 +27,10 @@
 #include "overlock.h"
 #include "times.h"
 
-/* Ouyang & Lange 2013, section 3: 2048 polls, "roughly 1 us". More where all is slower, as in a translated guest. */
+/*
+ * Ouyang & Lange 2013, section 3: 2048 polls, "roughly 1 us". More where all is slower, as in a
+ * translated guest.
+ */
 static ulong stall_ns = 1000;
 module_param(stall_ns, ulong, 0644);
 MODULE_PARM_DESC(stall_ns, "a wait that lasts longer is a stall");

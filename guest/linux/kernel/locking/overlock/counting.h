@@ -3,7 +3,8 @@
 #define OVERLOCK_COUNTING_H
 /*
  * What a counting kernel counts of every lock, beside what the locks count themselves: how often a
- * holder (Ouyang & Lange 2013: Nh, Teabe et al. 2017: LHP) or a waiter (Nw, LWP) had lost its CPU, and the times.
+ * holder (Ouyang & Lange 2013: Nh, Teabe et al. 2017: LHP) or a waiter (Nw, LWP) had lost its CPU,
+ * and the times.
  */
 #include <linux/types.h>
 
