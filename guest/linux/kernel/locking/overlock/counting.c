@@ -8,10 +8,10 @@
  *
  * Preemptions (Teabe et al. 2017, section 2.3.2): acquired in one slice and released in another, or
  * a ticket taken in one and the lock acquired in another; where a lock counts no tickets, the wait
- * begun. A slice is what the hypervisor says it is, else the time until more of it was stolen. Where nothing
- * tells, who polls and does not come to look again for a millisecond was off its CPU; of a holder,
- * who does not look, the whole section is taken. That takes a section of a millisecond for a lost
- * CPU.
+ * begun. A slice is what the hypervisor says it is, else the time until more of it was stolen.
+ * Where nothing tells, who polls and does not come to look again for a millisecond was off its CPU;
+ * of a holder, who does not look, the whole section is taken. That takes a section of a millisecond
+ * for a lost CPU.
  *
  * All of a CPU's is changed by that CPU only, with preemption disabled. An interrupt may come
  * between any two steps; it leaves everything as it was, and takes only what is not taken.
