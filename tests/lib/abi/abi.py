@@ -47,7 +47,8 @@ def dump(library: Path, out: Path, include: Path = TOP / "include") -> Path:
     for folder in (include, BUILD / "include"):
         command += ["--headers-dir", str(folder)]
     subprocess.run([*command, "--out-file", out, library], check=True)
-    lines = out.read_text().splitlines(keepends=True)
+    text = out.read_text().replace(f"path='{TOP}/", "path='../")  # no folder of the machine
+    lines = text.splitlines(keepends=True)
     out.write_text("".join(line for line in lines if COUNT not in line))
     return out
 
