@@ -8,7 +8,6 @@ It has the programs of build/native, the package, what the package depends on as
 this Python, and of shared libraries all but glibc. So it runs where glibc is no older than here.
 """
 
-import ast
 import io
 import lzma
 import os
@@ -22,6 +21,8 @@ import tempfile
 import tomllib
 from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 TOP = Path(__file__).resolve().parent.parent
 NAME = "overlock-bundle"
@@ -48,8 +49,8 @@ export LD_LIBRARY_PATH="$here/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 export PYTHONDONTWRITEBYTECODE=1
 exec "$here/python/bin/{PYTHON}" -m overlock_tools "$@"
 """
-MEASURE = """#!/bin/sh
-# Measures this machine: `measure --help`. The result is a file in the present folder.
+COLLECT = """#!/bin/sh
+# Measures this machine: `collect --help`. The result is a file in the present folder.
 exec "$(dirname "$(readlink -f "$0")")/bin/overlock" collect "$@"
 """
 
@@ -63,32 +64,12 @@ def dependencies() -> list[metadata.Distribution]:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     waiting, found = list(project["dependencies"]), dict[str, metadata.Distribution]()
     while waiting:
-        words = waiting.pop()
-        name = re.split(r"[\s;<>=!~\[(]", words)[0].lower().replace("_", "-")
-        if name in found or "extra ==" in words or _is_elsewhere(words):
+        asked = Requirement(waiting.pop())
+        if asked.name in found or (asked.marker and not asked.marker.evaluate({"extra": ""})):
             continue
-        found[name] = metadata.distribution(name)
-        waiting += found[name].requires or []
+        found[asked.name] = metadata.distribution(asked.name)
+        waiting += found[asked.name].requires or []
     return [found[name] for name in sorted(found)]
-
-
-def _is_elsewhere(words: str) -> bool:
-    """For another Python or system: `python_version < "3.9"`, `sys_platform == "win32"`."""
-    _, _, marker = words.partition(";")
-    if not marker.strip():
-        return False
-    values = {
-        "python_version": PYTHON.removeprefix("python"),
-        "sys_platform": "linux",
-        "platform_system": "Linux",
-        "os_name": "posix",
-        "implementation_name": "cpython",
-        "platform_python_implementation": "CPython",
-    }
-    for name, value in values.items():
-        marker = re.sub(rf"\b{name}\b", repr(value), marker)
-    versions = re.sub(r"(['\"])(\d+)\.(\d+)\1", r"(\2, \3)", marker)
-    return not eval(compile(ast.parse(versions.strip(), mode="eval"), "", "eval"), {})  # noqa: S307
 
 
 def copy_package(site: Path) -> None:
@@ -177,16 +158,20 @@ def main() -> int:
         print(__doc__)
         return 0
     out = Path(sys.argv[1]) if sys.argv[1:] else TOP / f"build/{NAME}-{platform.machine()}.tar.xz"
+    if not os.access(out.parent, os.W_OK) or out.is_dir():
+        fail(f"{out} cannot be written; give a file in a folder that is there")
     with tempfile.TemporaryDirectory(prefix="overlock-bundle-") as name:
         top = Path(name)
+        print("gathering the command, its Python and its programs ...", flush=True)
         copy_package(top / "site")
         copy_python(top / "python")
         copy_native(top / "native")
         copy_libraries(top)
         strip(top)
         executable(top / "bin/overlock", LAUNCHER)
-        executable(top / "measure", MEASURE)
+        executable(top / "collect", COLLECT)
         shutil.copy(TOP / "LICENSE", top)
+        print("packing, which takes a minute ...", flush=True)
         written(top, out)
     size = out.stat().st_size / 1e6
     print(f"{out}: {size:.1f} MB")

@@ -6,9 +6,12 @@ import json
 import lzma
 import os
 import signal
+import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +21,9 @@ from overlock_tools.collect.parts import Part
 from overlock_tools.core.model import collected
 from overlock_tools.core.render import outputs
 from overlock_tools.core.system import archive
-from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
-from tests.processes import children, until
+from overlock_tools.core.system.errors import FAILED, INTERRUPTED, USAGE, Fail
+from tests.command import COMMAND, Overlock
+from tests.processes import HANG_S, children, descendants, gone, until
 
 
 def doctor(name: str, seconds: float, **more: object) -> Part:
@@ -64,11 +68,13 @@ def test_a_part_that_cannot_be_is_listed_with_the_reason(
     plan: Callable[..., None], tmp_path: Path
 ) -> None:
     wrong = Part("wrong", "wrong.json", 0.1, lambda *_: ["doctor", "--pid", "0"])
+    nothing = Part("nothing", "n.json", 0.1, lambda *_: ["locks"])
     plan(
         QUICK,
         doctor("unbuilt", 1, needs=("overlock-nothing",)),
         doctor("long", 1, least_s=99),
         wrong,
+        nothing,
     )
     path = tmp_path / "x.tar.xz"
     assert run.run("x", 0.1, None, (), path) == FAILED
@@ -76,7 +82,57 @@ def test_a_part_that_cannot_be_is_listed_with_the_reason(
     assert why["quick"] == ""
     assert "overlock-nothing" in why["unbuilt"]
     assert why["long"].startswith("it needs 99 s")
+    assert why["wrong"].startswith("exit code 2: ")
     assert "--pid" in why["wrong"]
+    assert why["nothing"] == "it left no n.json"
+
+
+def test_a_failure_is_not_whole_though_it_left_a_file(
+    plan: Callable[..., None], tmp_path: Path
+) -> None:
+    """As a bench does whose lock excluded nobody: 1. Of a validation, 1 is its verdict."""
+    code = "import sys; open(sys.argv[1], 'w').write('{}'); sys.exit(1)"
+    words = ["run", "--", sys.executable, "-c", code, "{file}"]
+    one = Part("bench", "bench.json", 0.1, lambda *_: words)
+    plan(one, replace(one, name="verdict", file="verdict.json", codes=(0, FAILED)))
+    path = tmp_path / "x.tar.xz"
+    assert run.run("x", 1, None, (), path) == FAILED
+    assert listed(path) == {"bench": "exit code 1: no reason given", "verdict": ""}
+    assert "bench.json" in collected.read(path).files
+
+
+def test_an_archive_without_measurements_is_no_page(
+    plan: Callable[..., None], tmp_path: Path
+) -> None:
+    plan(QUICK)
+    path = tmp_path / "x.tar.xz"
+    assert run.run("x", 1, None, (), path) == 0
+    with pytest.raises(Fail, match="has no measurements to show; its parts are quick"):
+        outputs.write([path], None, {"output": tmp_path / "page.html"})
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_program_that_is_asked_for_is_a_part_beside_others() -> None:
+    names = [part.name for part in parts.chosen("doctor", ("pbzip2",))]
+    assert names == ["doctor", "pbzip2"]
+
+
+def test_a_closed_terminal_ends_what_is_measured(tmp_path: Path) -> None:
+    words = ["collect", "--only", "validate,calibrate", "--minutes", "30", "-o", "x.tar.xz"]
+    with subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE) as child:
+        until(lambda: descendants(child.pid))
+        found = descendants(child.pid)
+        child.send_signal(signal.SIGHUP)
+        assert child.wait(HANG_S) == INTERRUPTED
+    until(lambda: all(map(gone, found)))
+    assert set(listed(tmp_path / "x.tar.xz").values()) == {"interrupted"}
+
+
+def test_an_unknown_program_is_refused(overlock: Overlock) -> None:
+    done = overlock("collect", "--app", "nothing", "--minutes", "0.1")
+    assert done.returncode == USAGE
+    assert "nothing" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_what_takes_too_long_is_ended(
@@ -106,7 +162,7 @@ def test_an_interrupt_keeps_what_is_done(plan: Callable[..., None], tmp_path: Pa
     thread.start()
     assert run.run("x", 10, None, (), path) == INTERRUPTED
     thread.join()
-    assert listed(path) == {"quick": ""}
+    assert listed(path) == {"quick": "", "endless": "interrupted"}
 
 
 @pytest.mark.parametrize(
@@ -135,6 +191,13 @@ def sent(*entries: tarfile.TarInfo) -> bytes:
     return lzma.compress(tar.getvalue())
 
 
+def listing(text: bytes) -> bytes:
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as made:
+        made.addfile(entry(collected.LIST, size=len(text)), io.BytesIO(text))
+    return lzma.compress(tar.getvalue())
+
+
 def entry(
     name: str, kind: bytes = tarfile.REGTYPE, size: int = 1, link: str = ""
 ) -> tarfile.TarInfo:
@@ -144,31 +207,39 @@ def entry(
     return made
 
 
+NOT_PLAIN = "which is no plain file of a result"
+TWICE = "it has a file twice, or too many"
 HOSTILE = {
-    "above": sent(entry("../x")),
-    "absolute": sent(entry("/etc/x")),
-    "folder": sent(entry("a", tarfile.DIRTYPE)),
-    "link": sent(entry("a", tarfile.SYMTYPE, link="/etc/passwd")),
-    "device": sent(entry("a", tarfile.CHRTYPE)),
-    "twice": sent(entry("a"), entry("a")),
-    "many": sent(*(entry(f"a{i}") for i in range(archive.MOST_FILES + 1))),
-    "zeros": lzma.compress(bytes(archive.MOST_BYTES + 1)),
-    "cut": sent(entry("a", size=5000))[:-20],
-    "cut inside": lzma.compress(lzma.decompress(sent(entry("a", size=5000)))[:1024]),
-    "text": b"nothing of the kind",
-    "empty": b"",
-    "no list": sent(entry("a")),
-    "list": sent(entry(collected.LIST)),
+    "above": (sent(entry("../x")), NOT_PLAIN),
+    "absolute": (sent(entry("/etc/x")), NOT_PLAIN),
+    "folder": (sent(entry("a", tarfile.DIRTYPE)), NOT_PLAIN),
+    "link": (sent(entry("a", tarfile.SYMTYPE, link="/etc/passwd")), NOT_PLAIN),
+    "device": (sent(entry("a", tarfile.CHRTYPE)), NOT_PLAIN),
+    "twice": (sent(entry("a"), entry("a")), TWICE),
+    "many": (sent(*(entry(f"a{i}") for i in range(archive.MOST_FILES + 1))), TWICE),
+    "zeros": (lzma.compress(bytes(archive.MOST_BYTES + 1)), "it has more than 256 MiB"),
+    "cut": (sent(entry("a", size=5000))[:-20], "it is cut off"),
+    "cut inside": (
+        lzma.compress(lzma.decompress(sent(entry("a", size=5000)))[:1024]),
+        "unexpected end of data",
+    ),
+    "text": (b"nothing of the kind", "format not supported"),
+    "empty": (b"", "it is cut off"),
+    "no list": (sent(entry("a")), "it has no list"),
+    "list": (sent(entry(collected.LIST)), "Expecting value"),
+    "other list": (listing(b'{"format": "other"}'), f"its format is not {collected.FORMAT}"),
 }
 
 
 @pytest.mark.parametrize("what", HOSTILE)
 def test_what_is_no_result_is_refused_in_a_line(tmp_path: Path, what: str) -> None:
     path = tmp_path / "x.tar.xz"
-    path.write_bytes(HOSTILE[what])
+    content, why = HOSTILE[what]
+    path.write_bytes(content)
     with pytest.raises(Fail) as refused:
         collected.read(path)
-    assert "is not an archive of `overlock collect`" in refused.value.message
+    assert "is not an archive of `overlock collect`: " in refused.value.message
+    assert why in refused.value.message
     assert len(refused.value.message.splitlines()) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.tar.xz"]
 

@@ -36,6 +36,6 @@ def test_at_many_instructions(
     if event == "jump" and call == "contended" and lock not in {"tas_yield", "paced", "rota"}:
         pytest.skip("its waiters cannot leave: docs/run.md")
     more = {"OVERLOCK_CHECK": "1"} if flavour == "-checked" else {}
-    env = under(lock, library(flavour), call=call, OVERLOCK_QUIET="1", **more)
+    env = under(lock, library(flavour), OVERLOCK_QUIET="1", **more)
     draw = random.randrange(1 << 30)  # noqa: S311 - a failure names it
     print(lock, flavour, call, event, steps(program, (call, event), SAMPLES, env, draw), end="")

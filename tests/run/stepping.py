@@ -25,12 +25,8 @@ PAIRS = [(call, event) for event, calls in EVENTS.items() for call in calls]
 SOON = {"OVERLOCK_LONGEST_SPIN_NS": "1000", "OVERLOCK_SPIN_NS": "1000", "OVERLOCK_RWLOCK": "qrw"}
 
 
-def under(
-    lock: str, library: Path | None = None, *, call: str = "lock", **more: str
-) -> dict[str, str]:
-    """Of glibc's waiters, and ours on a condition variable, each sleeps once."""
-    sleeps = "1" if call == "wait" else "2"
-    return environment(lock, library, STEPPED_SLEEPS=sleeps, **SOON, **more)
+def under(lock: str, library: Path | None = None, **more: str) -> dict[str, str]:
+    return environment(lock, library, **SOON, **more)
 
 
 def steps(

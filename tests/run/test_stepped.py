@@ -42,7 +42,7 @@ def test_natively(program: Compile, call: str, event: str) -> None:
 
 @pytest.mark.parametrize(("call", "event"), PAIRS)
 def test_at_some_instructions(program: Compile, call: str, event: str) -> None:
-    env = under("tas_yield", call=call)
+    env = under("tas_yield")
     steps(program, (call, event), SAMPLES, env, drawn(call, event))
 
 
@@ -73,7 +73,7 @@ def test_another_thread_ends_the_process(
     if (call, event) == ("exit", "exit"):
         event = "signal"  # two threads in exit() are undefined
     stepped, report = program("stepped.c", "-Wl,-z,now"), tmp_path / "report.json"
-    env = under("mcs", library("-counted"), call=call, OVERLOCK_OUTPUT=str(report))
+    env = under("mcs", library("-counted"), OVERLOCK_OUTPUT=str(report))
     for digits in range(1, 6 if call == "exit" else 4):
         draw = drawn(call, event, 10**digits)
         for old in tmp_path.iterdir():

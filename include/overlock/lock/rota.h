@@ -10,13 +10,13 @@
  *
  * A competitor that goes to sleep for something else, as on a condition variable, gives its place to a sleeper.
  *
- * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims it: then
- * nobody else takes it. If the lock was held for so long that a waiter saw no release, that waiter calls: the
- * next release wakes one.
+ * A waiter that was woken and did not get the lock for a `lease`, or that slept past its turn, claims the
+ * lock: then no other context may take it. A holder may keep the lock so long that a waiter sees no release.
+ * That waiter sets W, and the next release wakes a sleeper.
  *
- * Sleepers look again by the clock, so a wake-up that is lost, or goes to another lock's sleeper, costs time
- * only. They look less and less often while nobody releases the lock; when one gets it then, its release wakes
- * the next. All state but the word is a hint in slots that locks share.
+ * Sleepers also look again by the clock: a wake-up that is lost, or goes to another lock's sleeper, costs time
+ * only. While the lock is not released they look less and less often; a sleeper that then gets the lock wakes
+ * the next one when it releases it. All state but the word is a hint in slots that locks share.
  *
  *   31       26 25                       4  3  2  1  0
  *  +-----------+--------------------------+--+--+--+--+

@@ -3,7 +3,6 @@
 
 import json
 import shlex
-import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from overlock_tools.chaos.progress import Progress
 from overlock_tools.chaos.record import Site
 from overlock_tools.chaos.runs import Program, Run
 from overlock_tools.chaos.settings import Length, Settings, checked_kinds, checked_site
-from overlock_tools.core.system import files, reading
+from overlock_tools.core.system import children, files, reading
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, USAGE, Fail
 
 LEAST_TIMEOUT_S = 10.0
@@ -151,7 +150,7 @@ def run(command: tuple[str, ...], options: dict[str, Any]) -> int:
     if options["json_path"]:
         files.check_writable(options["json_path"])
     by.check(settings.by, settings.length)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the program is to end with us
+    children.end_with_us()
     with by.taking(settings.by) as told:
         return _run(Program.prepare(command, told), settings, options)
 

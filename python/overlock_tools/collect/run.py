@@ -45,6 +45,7 @@ def run(
     if not collected.is_archive(path):
         raise Fail(f"{path}: expected a name that ends in {archive.ENDING}")
     files.check_writable(path)
+    children.end_with_us()
     chosen, around = plan.chosen(only, apps), Around(machine.cpus(), name, apps)
     budget_s = minutes * 60
     about = Collected(name, __version__, today, budget_s, machine.facts())
@@ -73,6 +74,8 @@ def _all(
                 say(f"{part.name}: {why}")
     except KeyboardInterrupt:
         say("interrupted: what is done is kept")
+        left_out = chosen[len(about.parts) :]
+        about.parts.extend(Done(part.name, "", "", 0.0, "interrupted") for part in left_out)
         return True
     return False
 
@@ -92,25 +95,27 @@ def _one(part: Part, around: Around, seconds: float, folder: Path) -> Done:
         command = [sys.executable, "-m", "overlock_tools", *words]
         told = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err, "cwd": folder}
         with children.group(command, **told) as child:
-            why = _why(child, max(LEAST_S, SLACK * seconds), folder / f"{part.name}.err")
+            why = _why(part, child, max(LEAST_S, SLACK * seconds), folder)
     took = time.monotonic() - began
     if part.prints and not why:
         (folder / part.file).write_bytes((folder / f"{part.name}.out").read_bytes())
     for made in (folder / "apps").glob("*.json"):
         made.rename(folder / part.file)
     file = part.file if (folder / part.file).exists() else ""
+    why = why or ("" if file else f"it left no {part.file}")
     return Done(part.name, shlex.join(["overlock", *words]), file, round(took, 1), why)
 
 
-def _why(child: "subprocess.Popen[bytes]", limit: float, said: Path) -> str:
-    """Empty if it did what it was to do: findings of the doctor are no failure."""
+def _why(part: Part, child: "subprocess.Popen[bytes]", limit: float, folder: Path) -> str:
+    """Empty if it did what it was to do."""
     try:
         code = child.wait(limit)
     except subprocess.TimeoutExpired:
         return f"ended after {limit:.0f} s, not whole"
-    if code in (0, FAILED):
+    if code in part.codes:
         return ""
-    return last_line(said.read_text(errors="replace"))[:300]
+    said = last_line((folder / f"{part.name}.err").read_text(errors="replace"))[:300]
+    return f"exit code {code}: {said}"
 
 
 def _found(about: Collected, folder: Path) -> dict[str, bytes]:

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from overlock_tools.core.system import cgroups, files, repeated
+from overlock_tools.core.system import cgroups, children, files, repeated
 from overlock_tools.core.system.called import typed
 from overlock_tools.core.system.errors import Fail, say
 from overlock_tools.core.system.kernel_files import Tree, Unknown
@@ -190,7 +189,7 @@ def run(program: tuple[str, ...], options: dict[str, Any]) -> int:
             files.check_writable(path)
     if options["live"] and not sys.stderr.isatty():
         raise Fail("--live shows the locks on a terminal; leave it out where there is none")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what is ours ends with us
+    children.end_with_us()
     if program:
         return _watch_program(program, options)
     return _watch_running(options["pid"], options)

@@ -719,7 +719,11 @@ def test_an_offered_mutex_is_looked_at_no_more(program: Compile, folder: Path) -
     published = "if (!(next & OFFER))\n\t\treturn false;"
     slow = ("gate.c", published, f"{published}\n\tusleep(150000);")
     include = ("gate.c", '#include "interposer.h"', '#include "interposer.h"\n#include <unistd.h>')
-    late = ("gate.c", "count_release(lock, ops);", "count_release(ol_run_outside_at(m, ops), ops);")
+    late = (
+        "gate.c",
+        "ol_run_count_release(lock, ops);",
+        "ol_run_count_release(ol_run_outside_at(m, ops), ops);",
+    )
     freed = program("freed_on_offer.c")
     for name, also, survives in (("offer", (include,), True), ("late", (include, late), False)):
         (folder / name).mkdir()

@@ -11,7 +11,7 @@
  * exclusion or a lock that cannot be had any more is said on standard error, with status 1.
  *
  * Who has what the worker waits for lets it go when the event has happened, or when the worker is about to sleep for the
- * STEPPED_SLEEPS-th time, 1 by default.
+ * second time, or without a time limit.
  *
  * The steps are the processor's: a thread with the trap flag gets a SIGTRAP after each instruction, and so the event
  * happens in a signal handler, at exactly that place, and the call itself is the code that is shipped. The
@@ -19,6 +19,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -52,7 +53,6 @@ static volatile bool told, has_let_go;
 static const char *call_name, *event_name;
 static volatile long n;
 static unsigned hang_s = 300; /* ends only what hangs, on however busy a machine */
-static int sleeps_wanted = 1;
 static pthread_t worker;
 
 static void fail(const char *what)
@@ -484,12 +484,17 @@ static bool is_about_to_sleep(const greg_t *registers)
 {
 	const unsigned char *next = (const unsigned char *)registers[REG_RIP];
 
-	return next[0] == 0x0f && next[1] == 0x05 && registers[REG_RAX] == SYS_futex; /* syscall */
+	bool is_futex = next[0] == 0x0f && next[1] == 0x05 && registers[REG_RAX] == SYS_futex; /* syscall */
+	int operation = (int)registers[REG_RSI] & FUTEX_CMD_MASK;
+
+	return is_futex && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET);
 }
 
 static void count_sleep(const greg_t *registers)
 {
-	if (is_about_to_sleep(registers) && ++sleeps == sleeps_wanted)
+	bool is_endless = !registers[REG_R10];
+
+	if (is_about_to_sleep(registers) && (++sleeps == 2 || is_endless))
 		sem_post(&go);
 }
 
@@ -644,8 +649,6 @@ int main(int argc, char **argv)
 	event_name = event->name;
 	samples = atol(argv[3]);
 	draw = atol(argv[4]);
-	if (getenv("STEPPED_SLEEPS"))
-		sleeps_wanted = atoi(getenv("STEPPED_SLEEPS"));
 	if (getenv("STEPPED_HANG_S"))
 		hang_s = (unsigned)atol(getenv("STEPPED_HANG_S"));
 	sigaction(SIGTRAP, &traps, 0);

@@ -14,7 +14,7 @@ from overlock_tools.cli.options import OUTPUT
     type=click.FloatRange(0.1, 24 * 60),
     default=10.0,
     show_default=True,
-    help="Time for all parts together.",
+    help="Time for all parts together, about: a part is ended after twice its share, or a minute.",
 )
 @click.option(
     "--name",
@@ -42,7 +42,7 @@ from overlock_tools.cli.options import OUTPUT
 def command(
     minutes: float, name: str | None, only: str | None, apps: tuple[str, ...], output: Path | None
 ) -> int:
-    """Measure this machine within a time budget, into one file to take away.
+    """Measure this machine in about so many minutes, into one file to take away.
 
     Runs doctor, bench, profile, sim calibrate and sim validate, and keeps what they write. What
     cannot be measured is in the list with the reason. Ctrl-C keeps the parts that are done. Needs
@@ -55,6 +55,9 @@ def command(
       overlock collect --minutes 5 --only doctor,sections -o here.tar.xz
       overlock report here.tar.xz there.tar.xz -o both.html
     """
+    from overlock_tools.apps import catalogue
     from overlock_tools.collect import run
 
+    for app in apps:
+        catalogue.known(app)
     return run.run(name or run.usual_name(), minutes, only, apps, output)

@@ -53,15 +53,19 @@ def _read(inputs: Iterable[Path], at: int | None) -> list[Result]:
 
 def _results(given: Path) -> list[tuple[Path, Result]]:
     if collected.is_archive(given):
-        return [(given, result) for result in collected.read(given).results()]
+        sent = collected.read(given)
+        if not (found := sent.results()):
+            parts = ", ".join(done.part for done in sent.about.parts)
+            raise Fail(f"{given} has no measurements to show; its parts are {parts}")
+        return [(given, result) for result in found]
     if not given.is_dir():
         return [(given, results.from_file(given))]
-    found = sorted(given.glob("*.json"))
-    if not found:
+    files_there = sorted(given.glob("*.json"))
+    if not files_there:
         raise Fail(
             f"{given} contains no results; create them with `overlock bench matrix -o {given}`"
         )
-    return [(path, results.from_file(path)) for path in found]
+    return [(path, results.from_file(path)) for path in files_there]
 
 
 def _for_all(path: Path) -> bool:

@@ -9,7 +9,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-STOPS = (signal.SIGINT, signal.SIGTERM)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def end_with_us() -> None:
+    """SIGTERM and a closed terminal are as Ctrl-C, so that what was started is ended."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, signal.default_int_handler)
 
 
 @contextlib.contextmanager

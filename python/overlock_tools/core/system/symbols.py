@@ -127,7 +127,7 @@ def code(path: Path, begin: int, end: int) -> tuple[int, bytes]:
 
 
 def _program_headers(file: BinaryIO) -> Iterator[tuple[int, ...]]:
-    """Whoever made the file may have made it to be read at length, or for ever."""
+    """Of a file that may have been made to take long, or to have no end."""
     with contextlib.suppress(struct.error):
         magic, kind, at, size, n = ELF_HEADER.unpack(file.read(ELF_HEADER.size))
         if (magic, kind) != (b"\x7fELF", CLASS_64) or size < PROGRAM_HEADER.size:
