@@ -10,7 +10,7 @@ from overlock_tools.check.chart import chart
 from overlock_tools.check.job import Job, Size, Subject
 from overlock_tools.check.outcome import Outcome
 from overlock_tools.core.model.paper_settings import cited
-from tests.check.checking import ids, listed, options
+from tests.check.checking import ids, listed
 from tests.check.claim_cases import HERE, Result, Run, all_runs, said
 from tests.conftest import TOP
 
@@ -189,8 +189,8 @@ def drawn(case: dict[str, str]) -> str:
     lock, claims = case["locks"][0], tuple(case["claims"])
     run = Run(case["source"], case["says"], lock, case["drawn"], claims, "fails")
     result = run.explore()
-    contexts, acquisitions = options(run.run)[1::2][:2]
-    job = Job(subject(lock), size=Size(int(contexts), int(acquisitions)))
+    size, *_ = run.run.split()
+    job = Job(subject(lock), size=Size(*map(int, size.split("x"))))
     lines = [line.plain for line in chart(Outcome(job, result), WIDTH)]
     failure = result["failure"]
     asked = " ".join(f"--claim {claim}" for claim in claims)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.check import claims_page as page
 from tests.check.checking import ids
-from tests.check.claim_cases import Run, all_runs
+from tests.check.claim_cases import Run, all_runs, said
 from tests.conftest import TOP
 
 RUNS = all_runs()
@@ -28,6 +28,10 @@ def test_claim(run: Run) -> None:
     assert failure, f"{result['ended']} after {result['executions']} executions"
     again = run.explore("--replay", failure["replay"])["failure"]
     assert (again["property"], again["how"]) == (failure["property"], failure["how"])
+
+
+def test_the_page_draws_each_counterexample() -> None:
+    assert page.counterexamples().count("\n```text\n") == sum("drawn" in case for case in said())
 
 
 def test_every_claim_is_put_to_the_test() -> None:
