@@ -565,11 +565,14 @@ static enum origin of_memory(const struct values *v, const struct ol_instruction
 	return !i->loads ? FIXED : of_registers(v, of_address(i)) > LOADED ? UNKNOWN : LOADED;
 }
 
-#define CALL_CLOBBERS 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define CALL_CLOBBERS	 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define SYSCALL_CLOBBERS 0x0803u /* rax, rcx, r11 */
 
 static uint32_t writes(const struct ol_instruction *i)
 {
-	return i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL ? CALL_CLOBBERS : i->writes;
+	return i->does == OL_DOES_CALL	  ? CALL_CLOBBERS :
+	       i->does == OL_DOES_SYSCALL ? SYSCALL_CLOBBERS :
+					    i->writes;
 }
 
 static enum origin of_inputs(const struct values *v, const struct ol_instruction *i, uint32_t registers)
@@ -1093,14 +1096,14 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 	struct values v = values(f);
 	struct exits e = exits(f, &v);
 	struct body b = { .begin = UINT64_MAX };
-	uint32_t between = v.carried, loaded = from_words(&v, between);
+	uint32_t between = v.carried;
 	struct ol_loop loop;
 
 	for_each(f, take_body, &b);
 	/* If an update is made from what the last one found, the loop does not wait: it tries again. */
-	if (b.stores || !b.loads || e.by_table || (b.updates && loaded))
+	if (b.stores || !b.loads || e.by_table || (b.updates && between && of_registers(&v, between) != COUNTER))
 		return;
-	between &= ~loaded;
+	between &= ~from_words(&v, between);
 	if (!e.by_word && (between || b.calls))
 		return;
 	loop = (struct ol_loop){
