@@ -118,6 +118,12 @@ static bool is_in_function(const struct ol_finder *f, uint64_t at)
 	return at >= f->function.begin && at < f->function.end;
 }
 
+/* Of two bytes: on a condition, on %rcx, or always. */
+static bool may_be_short(unsigned char opcode)
+{
+	return (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == 0xeb;
+}
+
 /* Nothing of a waiting loop that is patched without being named. */
 static bool is_foreign(const struct ol_instruction *i)
 {
@@ -157,10 +163,9 @@ static bool may_wait(const unsigned char *code, size_t size)
 static bool may_have_short_ones(const unsigned char *code, size_t size)
 {
 	for (size_t i = 0; i + 1 < size; i++) {
-		bool is_short = (code[i] & 0xf0) == 0x70 || code[i] == 0xeb;
 		size_t back = 254u - code[i + 1];
 
-		if (is_short && code[i + 1] >= 0x80 && back <= i && may_wait(code + i - back, back + 2))
+		if (may_be_short(code[i]) && code[i + 1] >= 0x80 && back <= i && may_wait(code + i - back, back + 2))
 			return true;
 	}
 	return false;
@@ -170,10 +175,9 @@ static bool may_have_short_ones(const unsigned char *code, size_t size)
 static bool may_have_loops(const unsigned char *code, size_t size)
 {
 	for (size_t i = 0; i + 1 < size; i++) {
-		bool is_short = (code[i] & 0xf0) == 0x70 || code[i] == 0xeb;
 		bool is_long = code[i] == 0xe9 || (code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80);
 
-		if ((is_short && code[i + 1] >= 0x80) || is_long)
+		if ((may_be_short(code[i]) && code[i + 1] >= 0x80) || is_long)
 			return true;
 	}
 	return false;
