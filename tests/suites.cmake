@@ -169,17 +169,11 @@ suite(check-proofs SECONDS 190
 	BUILD all
 	COMMAND "pytest -rs tests/check/proofs tests/lab/genmc")
 
-suite(search SECONDS 155
-	WHAT "the checker's reduced search against plain enumeration: random programs with every kind of wait, under every model and adversary; every lock in every scenario; Long's inode list on the checker's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word; transactions in the checker, under SC and TSO: guarantees, endings, an elided counter; outcomes of random programs against plain enumeration; litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files"
-	PATHS include/overlock check tests/check/search tests/check/engine tests/check/litmus
-	BUILD search-fuzz tx-list check-transactions litmus-tests
-	COMMAND "\$BUILD/tests/search-fuzz --programs 900 --seed 9000 --locks 100 && \$BUILD/tests/search-fuzz --programs 1 --seed 10258 --model c11 && \$BUILD/tests/tx-list --sections 200000 && \$BUILD/tests/tx-list --sections 50000 --lock elided --contexts 4 --rate 100 --retries 0 && \$BUILD/tests/check-transactions --gtest_brief=1 && \$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/check/litmus")
-
-suite(search-mutants SECONDS 70
-	WHAT "every mutant of the reduced search loses an outcome of the same programs"
-	PATHS check tests/check tests/mutant.py tests/mutants.cmake
-	BUILD tests/check/search/all
-	COMMAND "pytest tests/check/search")
+suite(search SECONDS 225
+	WHAT "the checker's reduced search against plain enumeration: random programs with every kind of wait, under every model and adversary; every lock in every scenario; Long's inode list on the checker's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word; transactions in the checker, under SC and TSO: guarantees, endings, an elided counter; outcomes of random programs against plain enumeration; litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files; every mutant of the reduced search loses an outcome of the same programs"
+	PATHS include/overlock check tests/check tests/mutant.py tests/mutants.cmake
+	BUILD search-fuzz tx-list check-transactions litmus-tests tests/check/search/all
+	COMMAND "\$BUILD/tests/search-fuzz --programs 900 --seed 9000 --locks 100 && \$BUILD/tests/search-fuzz --programs 1 --seed 10258 --model c11 && \$BUILD/tests/tx-list --sections 200000 && \$BUILD/tests/tx-list --sections 50000 --lock elided --contexts 4 --rate 100 --retries 0 && \$BUILD/tests/check-transactions --gtest_brief=1 && \$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/check/litmus tests/check/search")
 
 suite(search-long LONG SECONDS 3900 PARTS 42
 	WHAT "the same with 34 000 random programs, and longer enumeration; litmus tests with 4200 random programs"
@@ -220,6 +214,12 @@ suite(run SECONDS 1220
 	NEEDS run glibc openmp third-party
 	BUILD all overlock_thread
 	COMMAND "pytest -rs tests/run/test_*.py tests/run/conformance tests/run/glibc tests/run/openmp tests/run/soak tests/run/races tests/run/thirdparty")
+
+suite(spins SECONDS 90
+	WHAT "overlock run --spins: which loops wait, of what kind, and where their jumps can be led; registers, flags, vectors and the red zone stay as they were; stacks are unwound at each instruction of a stub; forks, libraries that come and go, filters of system calls, realtime threads; what is kept of an object; mutants of the finder and the stubs are caught"
+	PATHS lib/loops run/spins run/launch.c run/program.c python/overlock_tools/run tests/run/spins tests/mutant.py
+	BUILD all
+	COMMAND "pytest -rs tests/run/spins")
 
 suite(symbols QUICK SECONDS 50
 	WHAT "no wait for a lock, no release and no child of a fork allocates, uses stdio or the loader, or can be cancelled: the machine code of the built libraries; planted calls are found; the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"

@@ -68,7 +68,8 @@ static void await_in_thread(void)
 static int keep(void)
 {
 	for (int k = 0; k < TIMES; k++) {
-		static const char *const parts[] = { "", "flags", "a register", "a vector", "the red zone" };
+		static const char *const parts[] = { "", "flags", "a register", "a vector",
+						     "the red zone" };
 		pthread_t setter;
 		long changed;
 
@@ -181,7 +182,8 @@ static void forbid(unsigned call, unsigned then)
 	struct sock_fprog filter = { sizeof(lines) / sizeof(*lines), lines };
 
 	need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no filter");
-	need(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter), "no filter");
+	need(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter),
+	     "no filter");
 }
 
 static int filter(void)
@@ -252,7 +254,8 @@ static int load(char **libraries)
 
 			need(opened, "no library");
 			word = 0;
-			need(!pthread_create(&waiter, 0, await_there, dlsym(opened, "waits_there")), "no thread");
+			need(!pthread_create(&waiter, 0, await_there, dlsym(opened, "waits_there")),
+			     "no thread");
 			need(!pthread_create(&setter, 0, set_word, 0), "no thread");
 			pthread_join(waiter, 0);
 			pthread_join(setter, 0);
