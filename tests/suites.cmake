@@ -241,10 +241,10 @@ suite(packages SECONDS 520
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
 
 suite(run-long LONG SECONDS 13500 PARTS 72
-	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps"
+	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps; a waiting loop's jump is led elsewhere and taken back 100,000 times while threads wait in it"
 	NEEDS run bpf clang
 	BUILD all
-	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/waits_at_size.py tests/run/scale_at_size.py tests/run/stepped_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/lab/agents/test_hostile.py")
+	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/spins/toggled_at_size.py tests/run/waits_at_size.py tests/run/scale_at_size.py tests/run/stepped_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/lab/agents/test_hostile.py")
 
 suite(apps ALONE SECONDS 120
 	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2"
