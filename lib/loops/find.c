@@ -1140,6 +1140,7 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 		.end = b.end,
 		.kind = kind_of(f, &v, between, &e, &b),
 		.relaxes = b.relaxes,
+		.counter = between ? (uint8_t)__builtin_ctz(between) : OL_REGISTER_NONE,
 	};
 	if (e.word) {
 		loop.word = e.word->address;

@@ -37,6 +37,7 @@ struct ol_loop {
 	uint64_t begin, end; /* the lowest of its addresses, and what is behind the highest */
 	enum ol_loop_kind kind;
 	bool relaxes;
+	uint8_t counter; /* of a counted loop: the number of its register */
 	struct ol_address word;	     /* what it waits for */
 	uint64_t word_after;	     /* the address behind the instruction that loads it */
 	const struct ol_jump *jumps; /* in the callback only */

@@ -111,7 +111,7 @@ static void keep(const struct ol_loop *loop, void *context)
 			.original = (unsigned char)(jump->target - jump->after),
 			.hop = jump->hop ? base + jump->hop : 0,
 			.led = (unsigned char)((jump->hop ? jump->hop : jump->pad) - jump->after),
-			.is_counted = loop->kind == OL_LOOP_COUNTED,
+			.counter = loop->kind == OL_LOOP_COUNTED ? loop->counter : OL_REGISTER_NONE,
 			.object = l->name,
 			.begin = loop->begin,
 		};
