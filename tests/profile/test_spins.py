@@ -9,8 +9,9 @@ import pytest
 
 from overlock_tools.core.system import native
 from overlock_tools.core.system.reading import Count
-from overlock_tools.profile import spins
+from overlock_tools.profile import naming, spins
 from overlock_tools.profile.seen import Sample, Suspect
+from tests.profile.test_report import made
 
 # Functions, with a label at each instruction that is asked for: NAME, or NAME_what.
 CODE = {
@@ -69,6 +70,10 @@ backs_off_in:   pause
 follows:        movq (%rdi), %rax
 follows_in:     cmpl $0, (%rax)
                 jne follows
+                ret""",
+    "of_thread": """
+of_thread:      cmpl $0, %fs:16
+                jne of_thread
                 ret""",
     "length": """
 length:         cmpb $0, (%rdi)
@@ -163,12 +168,27 @@ def test_a_word_of_the_object(code: tuple[str, dict[str, int]]) -> None:
     assert loop.word.address(sample(), 0x7F0000000000 + at, at) == 0x7F0000000000 + code[1]["word"]
 
 
-@pytest.mark.parametrize("label", ["relax_in", "follows_in"])
+@pytest.mark.parametrize("label", ["relax_in", "follows_in", "of_thread"])
 def test_a_wait_for_an_unknown_word(code: tuple[str, dict[str, int]], label: str) -> None:
-    """Registers tell no address, if there is none or each round changes them."""
+    """Registers tell no address, if there is none, each round changes them, or a segment counts."""
     loop = place(code, label).loop
     assert loop
     assert loop.word is None
+
+
+def test_unknown_words_of_two_loops_are_two(code: tuple[str, dict[str, int]]) -> None:
+    path, labels = code
+    kept = [{"thread": 1, "registers": [0] * len(spins.REGISTERS), "away": 0, "suspects": []}]
+    seen = made(
+        samples=100,
+        modules=[path],
+        code=[
+            {"ip": labels[label], "frame": [0, labels[label]], "seen": n, "kept": kept}
+            for label, n in (("relax", 20), ("relax_in", 10), ("follows", 40))
+        ],
+    )
+    found = spins.find(seen, naming.of(seen))
+    assert [(spin.address, round(spin.samples)) for spin in found] == [(0, 40), (0, 10)]
 
 
 @pytest.mark.parametrize(

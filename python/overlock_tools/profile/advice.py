@@ -141,7 +141,7 @@ def _by_yields(report: Report, lock: Report) -> list[Report]:
     return [
         {
             "cause": main_cause(lock)[0],
-            "do": "try the program as it is, with waiters that yield: `overlock run --spins -- "
+            "do": "let its waiters yield, with the program as it is: `overlock run --spins -- "
             f"{report['program']}`",
             "command": ["overlock", "run", "--spins", "--"],
             "predicted": None,
