@@ -62,7 +62,7 @@ def test_the_finder_of_loops_comes_along(installed: Path, tmp_path: Path) -> Non
     libraries = {found.name for found in native.glob("libZy*")}
     assert {name.partition(".")[0] for name in libraries} == {"libZydis", "libZycore"}
     tracing = {**os.environ, "LD_DEBUG": "libs"}
-    command = [native / "overlock-loops", "/bin/true"]
+    command = [str(native / "overlock-loops"), "/bin/true"]
     done = subprocess.run(
         command, env=tracing, cwd=tmp_path, capture_output=True, text=True, check=True
     )
