@@ -103,7 +103,7 @@ suite(chaos SECONDS 90
 
 suite(fuzz SECONDS 240
 	WHAT "what reads what others wrote: seeds and generated inputs under libFuzzer and Atheris; planted faults are found"
-	PATHS profile lab/hostd lab/slices include/overlock/slice_reader.h lib/tunable.c run chaos python tests/fuzz
+	PATHS profile lab/hostd lab/slices include/overlock/slice_reader.h lib/loops lib/tunable.c run chaos python tests/fuzz
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/fuzz")

@@ -120,10 +120,10 @@ static const char *map(struct ol_image *image, int fd, uint64_t file_size)
 	for (unsigned i = 0; i < image->n_segments; i++) {
 		const ElfW(Phdr) *s = &image->segments[i];
 		uint64_t before = s->p_vaddr % page;
-		char *at = (char *)image->mapped + s->p_vaddr - before;
 
 		if (s->p_type == PT_LOAD && s->p_filesz &&
-		    mmap(at, s->p_filesz + before, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+		    mmap((char *)image->mapped + s->p_vaddr - before, s->p_filesz + before,
+			 PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
 			 (off_t)(s->p_offset - before)) == MAP_FAILED)
 			return "it cannot be mapped";
 	}
