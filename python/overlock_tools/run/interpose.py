@@ -104,6 +104,11 @@ class Prepared(NamedTuple):
     def preloaded(self) -> dict[str, str]:
         return {"LD_PRELOAD": self.variables["LD_PRELOAD"]}
 
+    def before(self, library: Path) -> "Prepared":
+        """With that library preloaded before the others."""
+        both = f"{library}:{self.variables['LD_PRELOAD']}"
+        return self._replace(variables=self.variables | {"LD_PRELOAD": both})
+
 
 def prepare(*library_and_program: Path | str) -> Prepared:
     """As the launcher starts a program, if one is given; it refuses what cannot be preloaded."""

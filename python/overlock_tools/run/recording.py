@@ -66,8 +66,7 @@ def prepared(program: str, options: Options, prepare: Prepare) -> interpose.Prep
     library = native.file(LIBRARY)
     if names_a_lock(options):
         found, _ = prepare(program, options)
-        both = f"{library}:{found.variables['LD_PRELOAD']}"
-        return found._replace(variables=found.variables | {"LD_PRELOAD": both})
+        return found.before(library)
     try:
         return interpose.prepare(library, program)
     except Fail as error:

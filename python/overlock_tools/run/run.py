@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from overlock_tools.core.system import files, monitord
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.run import interpose, killed, live, profiling, recording, settings
+from overlock_tools.run import interpose, killed, live, profiling, recording, settings, spinning
 from overlock_tools.run.starting import CANNOT_START, starting
 
 # The options of a run that asks for nothing.
@@ -18,6 +18,8 @@ NOTHING: dict[str, Any] = {
     **dict.fromkeys(("lock", "config", "every", "signal", "top", "folded", "weight", "output")),
     **dict.fromkeys(("deadlock_timeout", "form", "record")),
     **dict.fromkeys(("counters", "histograms", "stacks", "check", "as_json", "monitor"), False),
+    "spins": False,
+    "spins_what": None,
     "sites": (),
     "rwlock": "glibc",
     "spinlock": interpose.SPINLOCK,
@@ -211,7 +213,15 @@ def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, 
     """The program with its environment, and what of that is set for it."""
     try:
         flavour, ours = asked(options)
-        prepared = interpose.prepare(interpose.built(flavour), program)
+        words = spinning.words(options)
+        if words and not flavour and not recording.names_a_lock(options):
+            ours = {}
+            prepared = interpose.prepare(spinning.library(), program)
+        else:
+            prepared = interpose.prepare(interpose.built(flavour), program)
+            if words:
+                prepared = prepared.before(spinning.library())
+        ours |= spinning.variables(words)
     except Fail as error:
         raise Fail(error.message, max(error.code, CANNOT_START)) from error
     ours |= prepared.preloaded
@@ -238,6 +248,8 @@ def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
             raise Fail(error.message, CANNOT_START) from error
         print(text, end="", flush=True)
         return
+    if spinning.reports(spinning.words(options)):
+        sys.exit(spinning.run(path, (program, *args), variables))
     stays = options["every"] or stacks_wanted(options) or is_witnessed(options)
     if options["output"] == str(files.STDOUT) and not stays:
         raise Fail("--output - is written at the program's end, when overlock is gone; give a file")

@@ -25,8 +25,12 @@ def tunable_options() -> list[click.Parameter]:
     ]
 
 
-def with_interval(args: list[str], params: list[click.Parameter]) -> list[str]:
-    """`--counters` takes a value only after `=`: what follows it may be the program."""
+# Options that take a value only after `=`: what follows them may be the program.
+MAY_HAVE_VALUES = {"--counters": "--counters-every", "--spins": "--spins-what"}
+
+
+def with_values(args: list[str], params: list[click.Parameter]) -> list[str]:
+    """`--counters=1s` as `--counters-every=1s`."""
     valued = {
         name
         for param in params
@@ -37,8 +41,9 @@ def with_interval(args: list[str], params: list[click.Parameter]) -> list[str]:
     rest = list(args)
     while rest and rest[0].startswith("-") and rest[0] != "--":
         arg = rest.pop(0)
-        if arg.startswith("--counters="):
-            arg = "--counters-every" + arg.removeprefix("--counters")
+        name, equals, value = arg.partition("=")
+        if equals and name in MAY_HAVE_VALUES:
+            arg = f"{MAY_HAVE_VALUES[name]}={value}"
         own.append(arg)
         if arg in valued and rest:
             own.append(rest.pop(0))
@@ -57,7 +62,7 @@ class RunCommand(click.Command):
         return [*own, *tunable_options(), help_option]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_interval(args, self.get_params(ctx)))
+        return super().parse_args(ctx, with_values(args, self.get_params(ctx)))
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
         try:
@@ -123,6 +128,15 @@ class RunCommand(click.Command):
     help="OpenMP runtimes whose locks and critical sections get --lock: LLVM's and Intel's "
     "(libomp, libiomp5), all (GNU's libgomp too), or none.",
 )
+@click.option(
+    "--spins",
+    is_flag=True,
+    help="Make waiting loops of PROGRAM and its libraries yield, spin barriers and polls: a thread "
+    "that has spun for 5 us lets others run. PROGRAM keeps its own locks unless a lock is named. "
+    "--spins=dry-run only lists the loops at the end, --spins=report also says what was gained; "
+    "--spins=auto,OBJECT+ADDRESS adds one that is listed.",
+)
+@click.option("--spins-what", "spins_what", metavar="WORDS", hidden=True)
 @KNOWLEDGE
 @click.option(
     "--monitor",
@@ -247,6 +261,8 @@ def command(program: str, args: tuple[str, ...], **options: Any) -> None:
       overlock run --rwlock qrw --spinlock tas_yield -- ./server --port 8080
       overlock run --check --deadlock-timeout 5s --output found.json -- ./server
       overlock run --output locks.json -- python3 script.py
+      overlock run --spins -- ./compute --threads 8
+      overlock run --spins=dry-run -- ./compute --threads 8
       overlock run --record server.trace -- ./server --port 8080
       overlock run --no-children -- ./supervisor --workers 4
       overlock run --lock tas_yield --print systemd -- /usr/sbin/memcached

@@ -1,0 +1,1053 @@
+/* SPDX-License-Identifier: MIT */
+#include "find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const ol_loop_kinds[] = {
+#define OL_LOOP_KIND(name, text, ...) text,
+#include "kinds.def"
+#undef OL_LOOP_KIND
+};
+
+const bool ol_loop_is_patched[] = {
+#define OL_LOOP_KIND(name, text, is_patched, ...) is_patched,
+#include "kinds.def"
+#undef OL_LOOP_KIND
+};
+
+/* Arrays that grow, and are used again for the next function. */
+#define ARRAY(type)                                                                \
+	struct {                                                                   \
+		type *all;                                                         \
+		size_t n, room;                                                    \
+	}
+
+/* One more element, of zeros; null: no memory. */
+static void *more(void *all, size_t *n, size_t *room, size_t size)
+{
+	void **array = all;
+	char *grown = *array;
+
+	if (*n == *room) {
+		*room = *room ? 2 * *room : 64;
+		grown = realloc(grown, *room * size);
+		if (!grown) {
+			*room = *n;
+			return 0;
+		}
+		*array = grown;
+	}
+	memset(grown + *n * size, 0, size);
+	return grown + (*n)++ * size;
+}
+#define MORE(array) ((__typeof__((array).all))more(&(array).all, &(array).n, &(array).room, sizeof(*(array).all)))
+
+enum { NO_BLOCK = -1, STACK_POINTER = 4 };
+
+struct block {
+	size_t first, end; /* instructions */
+	int32_t next, target; /* blocks; the first is entered without a jump */
+	int32_t order;	      /* in reverse postorder, from 1; the root has 0 */
+	int32_t dominator;    /* immediate, as an order */
+	int32_t parents, n_parents; /* in the list of parents */
+	bool is_dead; /* filling that nothing leads to */
+	bool is_root; /* of the graph: it may be entered from elsewhere */
+	uint32_t visited, member; /* stamps */
+	uint32_t live; /* registers that a round uses as the last one left them, from here on */
+};
+
+struct ol_finder {
+	const struct ol_image *image;
+	struct ol_function function;
+	uint32_t index;
+	ARRAY(struct ol_instruction) instructions;
+	ARRAY(struct block) blocks;
+	ARRAY(int32_t) parents;
+	ARRAY(int32_t) by_order; /* blocks, the last one first */
+	ARRAY(int32_t) stack;
+	ARRAY(int32_t) members; /* of the loop that is looked at */
+	ARRAY(struct ol_jump) jumps;
+	ARRAY(uint64_t) pads; /* given away */
+	uint32_t stamp;
+};
+
+struct ol_finder *ol_finder_new(const struct ol_image *image)
+{
+	struct ol_finder *f = calloc(1, sizeof(*f));
+
+	if (f)
+		f->image = image;
+	return f;
+}
+
+void ol_finder_free(struct ol_finder *f)
+{
+	free(f->instructions.all);
+	free(f->blocks.all);
+	free(f->parents.all);
+	free(f->by_order.all);
+	free(f->stack.all);
+	free(f->members.all);
+	free(f->jumps.all);
+	free(f->pads.all);
+	free(f);
+}
+
+/* Instructions. */
+
+static bool ends_block(const struct ol_instruction *i)
+{
+	return i->does >= OL_DOES_BRANCH;
+}
+
+static bool falls_through(const struct ol_instruction *i)
+{
+	return i->does <= OL_DOES_BRANCH;
+}
+
+static bool is_in_function(const struct ol_finder *f, uint64_t at)
+{
+	return at >= f->function.begin && at < f->function.end;
+}
+
+/* Cheap, before all is decoded: a byte that may be a short jump back, or two that may be a long one. */
+static bool may_have_loops(const unsigned char *code, size_t size)
+{
+	for (size_t i = 0; i + 1 < size; i++) {
+		bool is_short = (code[i] & 0xf0) == 0x70 || code[i] == 0xeb;
+		bool is_long = code[i] == 0xe9 || (code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80);
+
+		if ((is_short && code[i + 1] >= 0x80) || is_long)
+			return true;
+	}
+	return false;
+}
+
+static bool decode_all(struct ol_finder *f)
+{
+	size_t size = f->function.end - f->function.begin;
+	const unsigned char *code = ol_image_code(f->image, f->function.begin, size);
+	bool has_loops = false;
+
+	f->instructions.n = 0;
+	if (!code || !may_have_loops(code, size))
+		return false;
+	for (size_t at = 0; at < size;) {
+		struct ol_instruction *i = MORE(f->instructions);
+
+		if (!i || !ol_decode(code + at, size - at, f->function.begin + at, i))
+			return false;
+		has_loops |= (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) && i->target <= i->at &&
+			     is_in_function(f, i->target);
+		at += i->size;
+	}
+	return has_loops;
+}
+
+/*
+ * Which instruction begins at that address; the number of instructions: none. A jump over a lock prefix, as the GNU
+ * libraries have where a process has one thread, leads to the instruction with the prefix.
+ */
+static size_t instruction_at(const struct ol_finder *f, uint64_t at)
+{
+	size_t low = 0, high = f->instructions.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->instructions.all[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < f->instructions.n && f->instructions.all[low].at == at)
+		return low;
+	if (low && f->instructions.all[low - 1].at + 1 == at && f->instructions.all[low - 1].is_atomic)
+		return low - 1;
+	return f->instructions.n;
+}
+
+/* Blocks. */
+
+static bool is_jump(const struct ol_instruction *i)
+{
+	return i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP;
+}
+
+static bool is_filling(const struct ol_instruction *i)
+{
+	return i->does == OL_DOES_NOTHING || (i->does == OL_DOES_END && i->size == 1);
+}
+
+enum { BEGINS = 1, IS_LED_TO = 2 };
+
+/* Filling behind what never goes on is a block of its own. */
+static void mark_behind(struct ol_finder *f, size_t k)
+{
+	bool goes_on = falls_through(&f->instructions.all[k]);
+
+	for (k++; k < f->instructions.n; k++) {
+		f->members.all[k] |= BEGINS;
+		if (goes_on || !is_filling(&f->instructions.all[k]))
+			break;
+		while (k + 1 < f->instructions.n && is_filling(&f->instructions.all[k + 1]))
+			k++;
+		goes_on = true;
+	}
+}
+
+/* Marks where blocks begin, in `members`; false: a jump leads into an instruction. */
+static bool mark_leaders(struct ol_finder *f)
+{
+	f->members.n = 0;
+	for (size_t k = 0; k < f->instructions.n; k++)
+		if (!MORE(f->members))
+			return false;
+	f->members.all[0] = BEGINS;
+	for (size_t k = 0; k < f->instructions.n; k++) {
+		struct ol_instruction *i = &f->instructions.all[k];
+		size_t target;
+
+		if (ends_block(i) && !is_filling(i))
+			mark_behind(f, k);
+		if (!is_jump(i) || !is_in_function(f, i->target))
+			continue;
+		target = instruction_at(f, i->target);
+		if (target == f->instructions.n)
+			return false;
+		f->members.all[target] = BEGINS | IS_LED_TO;
+	}
+	return true;
+}
+
+static int32_t block_of(const struct ol_finder *f, uint64_t at)
+{
+	size_t low = 0, high = f->blocks.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->instructions.all[f->blocks.all[middle].first].at <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (int32_t)low - 1;
+}
+
+static const struct ol_instruction *last(const struct ol_finder *f, const struct block *b)
+{
+	return &f->instructions.all[b->end - 1];
+}
+
+static bool make_blocks(struct ol_finder *f)
+{
+	f->blocks.n = 0;
+	if (!mark_leaders(f))
+		return false;
+	for (size_t k = 0; k < f->instructions.n; k++) {
+		struct block *b;
+
+		if (f->members.all[k]) {
+			b = MORE(f->blocks);
+			if (!b)
+				return false;
+			b->first = k;
+			b->is_dead = k && !(f->members.all[k] & IS_LED_TO) && is_filling(&f->instructions.all[k]) &&
+				     !falls_through(&f->instructions.all[k - 1]);
+		}
+		f->blocks.all[f->blocks.n - 1].end = k + 1;
+	}
+	for (size_t k = 0; k < f->blocks.n; k++) {
+		struct block *b = &f->blocks.all[k];
+		const struct ol_instruction *end = last(f, b);
+
+		if (b->is_dead) {
+			b->next = b->target = NO_BLOCK;
+			continue;
+		}
+		b->next = falls_through(end) && k + 1 < f->blocks.n ? (int32_t)k + 1 : NO_BLOCK;
+		b->target = is_jump(end) && is_in_function(f, end->target) ? block_of(f, end->target) : NO_BLOCK;
+	}
+	return true;
+}
+
+static bool list_parents(struct ol_finder *f)
+{
+	int32_t n = 0;
+
+	for (size_t k = 0; k < f->blocks.n; k++) {
+		const struct block *b = &f->blocks.all[k];
+
+		if (b->next != NO_BLOCK)
+			f->blocks.all[b->next].n_parents++;
+		if (b->target != NO_BLOCK)
+			f->blocks.all[b->target].n_parents++;
+	}
+	for (size_t k = 0; k < f->blocks.n; k++) {
+		f->blocks.all[k].parents = n;
+		n += f->blocks.all[k].n_parents;
+		f->blocks.all[k].n_parents = 0;
+	}
+	f->parents.n = 0;
+	for (int32_t k = 0; k < n; k++)
+		if (!MORE(f->parents))
+			return false;
+	for (size_t k = 0; k < f->blocks.n; k++) {
+		int32_t to[2] = { f->blocks.all[k].next, f->blocks.all[k].target };
+
+		for (unsigned e = 0; e < 2; e++)
+			if (to[e] != NO_BLOCK) {
+				struct block *child = &f->blocks.all[to[e]];
+
+				f->parents.all[child->parents + child->n_parents++] = (int32_t)k;
+			}
+	}
+	return true;
+}
+
+static bool push(struct ol_finder *f, int32_t block)
+{
+	int32_t *top = MORE(f->stack);
+
+	if (top)
+		*top = block;
+	return top;
+}
+
+/* Depth first, from one root; blocks are listed when all that they lead to are. */
+static bool walk_from(struct ol_finder *f, int32_t root)
+{
+	f->stack.n = 0;
+	f->blocks.all[root].visited = 1;
+	if (!push(f, root))
+		return false;
+	while (f->stack.n) {
+		struct block *b = &f->blocks.all[f->stack.all[f->stack.n - 1]];
+		int32_t to[2] = { b->next, b->target }, child = NO_BLOCK;
+
+		for (unsigned e = 0; e < 2 && child == NO_BLOCK; e++)
+			if (to[e] != NO_BLOCK && !f->blocks.all[to[e]].visited)
+				child = to[e];
+		if (child != NO_BLOCK) {
+			f->blocks.all[child].visited = 1;
+			if (!push(f, child))
+				return false;
+		} else {
+			int32_t *done = MORE(f->by_order);
+
+			if (!done)
+				return false;
+			*done = f->stack.all[--f->stack.n];
+		}
+	}
+	return true;
+}
+
+/*
+ * What no jump of the function's leads to is entered from elsewhere: by a table of jumps, a handler, another part. Of
+ * circles that nothing leads into the entry is unknown. An entry too many only makes fewer loops natural.
+ */
+static bool order_blocks(struct ol_finder *f)
+{
+	int32_t n = (int32_t)f->blocks.n;
+
+	f->by_order.n = 0;
+	for (int32_t k = 0; k < n; k++)
+		f->blocks.all[k].is_root = !k || !f->blocks.all[k].n_parents;
+	for (int32_t k = n - 1; k >= 0; k--)
+		if (f->blocks.all[k].is_root && !walk_from(f, k))
+			return false;
+	for (int32_t k = 0; k < n; k++)
+		if (!f->blocks.all[k].visited) {
+			f->blocks.all[k].is_root = true;
+			if (!walk_from(f, k))
+				return false;
+		}
+	for (int32_t k = 0; k < n; k++) {
+		struct block *b = &f->blocks.all[f->by_order.all[k]];
+
+		b->order = n - k;
+		b->dominator = NO_BLOCK;
+	}
+	return true;
+}
+
+static int32_t block_in_order(const struct ol_finder *f, int32_t order)
+{
+	return f->by_order.all[(int32_t)f->blocks.n - order];
+}
+
+static int32_t common(const struct ol_finder *f, int32_t a, int32_t b)
+{
+	while (a != b) {
+		while (a > b)
+			a = f->blocks.all[block_in_order(f, a)].dominator;
+		while (b > a)
+			b = f->blocks.all[block_in_order(f, b)].dominator;
+	}
+	return a;
+}
+
+/* Cooper, Harvey and Kennedy 2001: immediate dominators, by orders; 0 is the root. */
+static void find_dominators(struct ol_finder *f)
+{
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (int32_t order = 1; order <= (int32_t)f->blocks.n; order++) {
+			int32_t block = block_in_order(f, order);
+			struct block *b = &f->blocks.all[block];
+			int32_t found = b->is_root ? 0 : NO_BLOCK;
+
+			for (int32_t k = 0; k < b->n_parents; k++) {
+				const struct block *parent = &f->blocks.all[f->parents.all[b->parents + k]];
+
+				if (parent->dominator == NO_BLOCK)
+					continue;
+				found = found == NO_BLOCK ? parent->order : common(f, found, parent->order);
+			}
+			if (found != b->dominator) {
+				b->dominator = found;
+				changed = true;
+			}
+		}
+	}
+}
+
+static bool dominates(const struct ol_finder *f, int32_t above, int32_t below)
+{
+	int32_t wanted = f->blocks.all[above].order, order = f->blocks.all[below].order;
+
+	while (order > wanted)
+		order = f->blocks.all[block_in_order(f, order)].dominator;
+	return order == wanted;
+}
+
+/* Loops. */
+
+static bool leads_back(const struct ol_finder *f, int32_t from, int32_t header)
+{
+	const struct block *b = &f->blocks.all[from];
+
+	return (b->next == header || b->target == header) && dominates(f, header, from);
+}
+
+static bool join(struct ol_finder *f, int32_t block)
+{
+	int32_t *member;
+
+	if (f->blocks.all[block].member == f->stamp)
+		return true;
+	f->blocks.all[block].member = f->stamp;
+	member = MORE(f->members);
+	if (member)
+		*member = block;
+	return member;
+}
+
+static bool is_member(const struct ol_finder *f, int32_t block)
+{
+	return block != NO_BLOCK && f->blocks.all[block].member == f->stamp;
+}
+
+/* The natural loop of that header, header first; none: `members` is empty. False: no memory. */
+static bool gather(struct ol_finder *f, int32_t header)
+{
+	const struct block *h = &f->blocks.all[header];
+
+	f->stamp++;
+	f->members.n = 0;
+	for (int32_t k = 0; k < h->n_parents; k++) {
+		int32_t from = f->parents.all[h->parents + k];
+
+		if (leads_back(f, from, header) && (!join(f, header) || !join(f, from)))
+			return false;
+	}
+	for (size_t k = 1; k < f->members.n; k++) {
+		const struct block *b = &f->blocks.all[f->members.all[k]];
+
+		for (int32_t p = 0; p < b->n_parents; p++)
+			if (!join(f, f->parents.all[b->parents + p]))
+				return false;
+	}
+	return true;
+}
+
+/* Where the values come from that decide whether a loop ends, from the least harmful. */
+enum origin { FIXED, LOADED, CLOCK, COUNTER, UNKNOWN };
+
+struct values {
+	const struct ol_instruction *first; /* of the function */
+	uint32_t written;
+	uint32_t carried; /* from round to round */
+	uint32_t needs[OL_REGISTER_OTHER + 1]; /* registers that its writers read, itself excepted */
+	enum origin origin[OL_REGISTER_OTHER + 1];
+	bool is_renewed[OL_REGISTER_OTHER + 1]; /* by something that does not read it */
+	bool is_changed[OL_REGISTER_OTHER + 1]; /* by something that does */
+};
+
+static enum origin worse(enum origin a, enum origin b)
+{
+	return a > b ? a : b;
+}
+
+static enum origin of_registers(const struct values *v, uint32_t registers)
+{
+	enum origin found = FIXED;
+
+	for (unsigned r = 0; r <= OL_REGISTER_OTHER; r++)
+		if (registers >> r & 1)
+			found = worse(found, v->origin[r]);
+	return found;
+}
+
+static uint32_t of_address(const struct ol_instruction *i)
+{
+	uint32_t base = i->address.base <= OL_REGISTER_OTHER ? 1u << i->address.base : 0;
+
+	return base | (i->address.index <= OL_REGISTER_OTHER ? 1u << i->address.index : 0);
+}
+
+/* Of a word at an address that changes as a counter does, nothing is known. */
+static enum origin of_memory(const struct values *v, const struct ol_instruction *i)
+{
+	return !i->loads ? FIXED : of_registers(v, of_address(i)) > LOADED ? UNKNOWN : LOADED;
+}
+
+#define CALL_CLOBBERS 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+
+static uint32_t writes(const struct ol_instruction *i)
+{
+	return i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL ? CALL_CLOBBERS : i->writes;
+}
+
+static enum origin of_inputs(const struct values *v, const struct ol_instruction *i, uint32_t registers)
+{
+	return worse(of_registers(v, registers), of_memory(v, i));
+}
+
+/* What the flags are set by, most likely: the last before it that sets any. */
+static enum origin of_flags(const struct values *v, const struct ol_instruction *i)
+{
+	const struct ol_instruction *setter = i;
+
+	if (!i->uses_flags)
+		return FIXED;
+	do {
+		if (setter == v->first)
+			return UNKNOWN;
+		setter--;
+	} while (!setter->sets_flags);
+	return of_inputs(v, setter, setter->reads);
+}
+
+static enum origin of_result(const struct values *v, const struct ol_instruction *i, unsigned r)
+{
+	uint32_t itself = 1u << r, others = i->reads & ~itself;
+
+	if (i->does == OL_DOES_CLOCK)
+		return CLOCK;
+	if (i->does > OL_DOES_STEP || i->does == OL_DOES_WORK)
+		return UNKNOWN;
+	if (i->is_atomic) /* what the word had */
+		return of_memory(v, i);
+	if (v->is_changed[r] && (!v->is_renewed[r] || (v->carried >> r & 1))) { /* a counter, or a walk from word to word */
+		bool steps = (i->does == OL_DOES_STEP || i->does == OL_DOES_MOVE || i->does == OL_DOES_LOGIC);
+
+		return steps && !i->loads && of_registers(v, others) == FIXED ? COUNTER : UNKNOWN;
+	}
+	return worse(of_flags(v, i), of_inputs(v, i, others));
+}
+
+/* Registers that a block's beginning needs, if its end needs those. */
+static uint32_t live_before(const struct ol_finder *f, const struct block *b, uint32_t live)
+{
+	for (size_t n = b->end; n-- > b->first;) {
+		const struct ol_instruction *i = &f->instructions.all[n];
+
+		live = (live & ~i->defines) | i->reads;
+	}
+	return live;
+}
+
+/* Registers that a round uses as the last one left them. */
+static uint32_t carried(struct ol_finder *f)
+{
+	bool changed = true;
+
+	for (size_t k = 0; k < f->members.n; k++)
+		f->blocks.all[f->members.all[k]].live = 0;
+	while (changed) {
+		changed = false;
+		for (size_t k = 0; k < f->members.n; k++) {
+			struct block *b = &f->blocks.all[f->members.all[k]];
+			uint32_t after = 0, before;
+
+			if (is_member(f, b->next))
+				after |= f->blocks.all[b->next].live;
+			if (is_member(f, b->target))
+				after |= f->blocks.all[b->target].live;
+			before = live_before(f, b, after);
+			changed |= before != b->live;
+			b->live = before;
+		}
+	}
+	return f->blocks.all[f->members.all[0]].live;
+}
+
+typedef void each_instruction(const struct ol_instruction *i, void *context);
+
+static void for_each(const struct ol_finder *f, each_instruction *each, void *context)
+{
+	for (size_t k = 0; k < f->members.n; k++) {
+		const struct block *b = &f->blocks.all[f->members.all[k]];
+
+		for (size_t n = b->first; n < b->end; n++)
+			each(&f->instructions.all[n], context);
+	}
+}
+
+static void note_writes(const struct ol_instruction *i, void *context)
+{
+	struct values *v = context;
+
+	v->written |= writes(i);
+	for (unsigned r = 0; r <= OL_REGISTER_OTHER; r++)
+		if (writes(i) >> r & 1) {
+			v->needs[r] |= i->reads & ~(1u << r);
+			v->is_renewed[r] |= !(i->reads >> r & 1);
+			v->is_changed[r] |= i->reads >> r & 1;
+		}
+}
+
+static void improve(const struct ol_instruction *i, void *context)
+{
+	struct values *v = context;
+
+	for (unsigned r = 0; r <= OL_REGISTER_OTHER; r++)
+		if (writes(i) >> r & 1)
+			v->origin[r] = worse(v->origin[r], of_result(v, i, r));
+}
+
+/* A register whose value comes from itself by way of others. */
+static bool is_circular(const struct values *v, unsigned r)
+{
+	uint32_t reached = v->needs[r], before = 0;
+
+	while (reached != before) {
+		before = reached;
+		for (unsigned other = 0; other <= OL_REGISTER_OTHER; other++)
+			if (before >> other & 1)
+				reached |= v->needs[other];
+	}
+	return reached >> r & 1;
+}
+
+static struct values values(struct ol_finder *f)
+{
+	struct values v = { .first = f->instructions.all }, before;
+
+	for_each(f, note_writes, &v);
+	v.carried = carried(f) & v.written;
+	for (unsigned r = 0; r <= OL_REGISTER_OTHER; r++)
+		if ((v.written >> r & 1) && is_circular(&v, r))
+			v.origin[r] = UNKNOWN;
+	do { /* origins only get worse, so this ends */
+		before = v;
+		for_each(f, improve, &v);
+	} while (memcmp(before.origin, v.origin, sizeof(v.origin)) != 0);
+	return v;
+}
+
+/* The instruction that the block's last one has its condition from, in it or in the only block before. */
+static const struct ol_instruction *condition(const struct ol_finder *f, int32_t block)
+{
+	for (unsigned hops = 0; hops < 3; hops++) {
+		const struct block *b = &f->blocks.all[block];
+
+		for (size_t n = b->end; n-- > b->first;)
+			if (f->instructions.all[n].sets_flags)
+				return &f->instructions.all[n];
+		if (b->n_parents != 1 || !is_member(f, f->parents.all[b->parents]))
+			return 0;
+		block = f->parents.all[b->parents];
+	}
+	return 0;
+}
+
+struct exits {
+	bool by_word, by_counter, by_clock, by_unknown;
+	const struct ol_instruction *word;
+};
+
+/* The load that a condition comes from: its own, or of a register that it reads. */
+static const struct ol_instruction *load_of(const struct ol_finder *f, const struct ol_instruction *condition)
+{
+	if (condition->loads)
+		return condition;
+	for (size_t k = 0; k < f->members.n; k++) {
+		const struct block *b = &f->blocks.all[f->members.all[k]];
+
+		for (size_t n = b->end; n-- > b->first;) {
+			const struct ol_instruction *i = &f->instructions.all[n];
+
+			if (i->loads && (i->writes & condition->reads))
+				return i;
+		}
+	}
+	return 0;
+}
+
+static void take_exit(const struct ol_finder *f, const struct values *v, int32_t block, struct exits *e)
+{
+	const struct ol_instruction *i = condition(f, block);
+	enum origin from;
+
+	if (!i || i->does > OL_DOES_STEP || i->does == OL_DOES_WORK || !last(f, &f->blocks.all[block])->uses_flags) {
+		e->by_unknown = true;
+		return;
+	}
+	from = i->is_atomic ? of_memory(v, i) : of_inputs(v, i, i->reads);
+	if (from == LOADED) {
+		e->by_word = true;
+		if (!e->word)
+			e->word = load_of(f, i);
+	}
+	e->by_counter |= from == COUNTER;
+	e->by_clock |= from == CLOCK;
+	e->by_unknown |= from == UNKNOWN;
+}
+
+static struct exits exits(const struct ol_finder *f, const struct values *v)
+{
+	struct exits e = { 0 };
+
+	for (size_t k = 0; k < f->members.n; k++) {
+		int32_t block = f->members.all[k];
+		const struct block *b = &f->blocks.all[block];
+		const struct ol_instruction *end = last(f, b);
+
+		if (end->does == OL_DOES_BRANCH && !(is_member(f, b->next) && is_member(f, b->target)))
+			take_exit(f, v, block, &e);
+		e.by_unknown |= end->does == OL_DOES_JUMP_AWAY;
+	}
+	return e;
+}
+
+struct body {
+	uint64_t begin, end;
+	bool loads, stores, updates, calls, relaxes;
+};
+
+static void take_body(const struct ol_instruction *i, void *context)
+{
+	struct body *b = context;
+	uint64_t end = i->at + i->size;
+
+	b->begin = i->at < b->begin ? i->at : b->begin;
+	b->end = end > b->end ? end : b->end;
+	b->loads |= i->loads;
+	b->stores |= i->stores && !i->is_atomic;
+	b->updates |= i->stores && i->is_atomic;
+	b->calls |= i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL;
+	b->relaxes |= i->does == OL_DOES_RELAX;
+}
+
+static bool has_inner_loop(const struct ol_finder *f)
+{
+	for (size_t k = 1; k < f->members.n; k++) {
+		int32_t header = f->members.all[k];
+		const struct block *h = &f->blocks.all[header];
+
+		for (int32_t p = 0; p < h->n_parents; p++)
+			if (leads_back(f, f->parents.all[h->parents + p], header))
+				return true;
+	}
+	return false;
+}
+
+static uint32_t from_words(const struct values *v, uint32_t registers)
+{
+	uint32_t found = 0;
+
+	for (unsigned r = 0; r <= OL_REGISTER_OTHER; r++)
+		if ((registers >> r & 1) && v->origin[r] == LOADED)
+			found |= 1u << r;
+	return found;
+}
+
+/* Most likely a value that had no register. */
+static bool waits_for_own_frame(const struct exits *e, const struct body *b)
+{
+	return e->word && e->word->address.base == STACK_POINTER && !b->relaxes;
+}
+
+/* Without a register that is carried, a round is told from the last one by memory alone: whatever it computes, it waits. */
+static enum ol_loop_kind kind_of(const struct ol_finder *f, const struct values *v, uint32_t carried,
+				 const struct exits *e, const struct body *b)
+{
+	bool counts = carried && of_registers(v, carried) == COUNTER;
+
+	if (b->calls)
+		return OL_LOOP_CALLS;
+	if ((carried && !(counts && e->by_counter)) || waits_for_own_frame(e, b))
+		return OL_LOOP_WORKS;
+	if (carried && has_inner_loop(f))
+		return OL_LOOP_NESTED;
+	if (b->updates)
+		return OL_LOOP_UPDATES;
+	return carried ? OL_LOOP_COUNTED : e->by_clock ? OL_LOOP_TIMED : OL_LOOP_PURE;
+}
+
+/* Jumps. */
+
+/* Whether the loop still has a circle without the jump of that block. */
+static bool is_cut_by(struct ol_finder *f, int32_t block)
+{
+	uint32_t state = 2 * ++f->stamp; /* visited: being walked, or done */
+	bool is_cut = true;
+
+	/* Stamps of membership are kept apart: `member` has the former one. */
+	for (size_t k = 0; k < f->members.n; k++)
+		f->blocks.all[f->members.all[k]].member = f->stamp;
+	f->stack.n = 0;
+	if (!push(f, f->members.all[0]))
+		return false;
+	f->blocks.all[f->members.all[0]].visited = state;
+	while (f->stack.n && is_cut) {
+		int32_t at = f->stack.all[f->stack.n - 1], child = NO_BLOCK;
+		const struct block *b = &f->blocks.all[at];
+		int32_t to[2] = { b->next, at == block ? NO_BLOCK : b->target };
+
+		for (unsigned e = 0; e < 2 && child == NO_BLOCK; e++) {
+			if (!is_member(f, to[e]))
+				continue;
+			if (f->blocks.all[to[e]].visited == state)
+				is_cut = false;
+			else if (f->blocks.all[to[e]].visited != state + 1)
+				child = to[e];
+		}
+		if (child == NO_BLOCK) {
+			f->blocks.all[at].visited = state + 1;
+			f->stack.n--;
+		} else {
+			f->blocks.all[child].visited = state;
+			if (!push(f, child))
+				return false;
+		}
+	}
+	return is_cut;
+}
+
+static bool can_be_led(const struct ol_finder *f, int32_t block)
+{
+	return is_member(f, f->blocks.all[block].target);
+}
+
+static bool add_jump(struct ol_finder *f, int32_t block)
+{
+	const struct ol_instruction *i = last(f, &f->blocks.all[block]);
+	struct ol_jump *jump = MORE(f->jumps);
+
+	if (!jump)
+		return false;
+	jump->after = i->at + i->size;
+	jump->displacement = i->at + i->displacement_at;
+	jump->size = i->displacement_size;
+	jump->target = i->target;
+	return true;
+}
+
+/* One jump that each round takes; or else all those to the header, if nothing falls into it. */
+static const char *choose_jumps(struct ol_finder *f)
+{
+	int32_t header = f->members.all[0];
+
+	f->jumps.n = 0;
+	for (size_t k = f->members.n; k-- > 0;) {
+		int32_t block = f->members.all[k];
+
+		if (can_be_led(f, block) && is_cut_by(f, block))
+			return add_jump(f, block) ? 0 : "memory is short";
+	}
+	for (size_t k = 0; k < f->members.n; k++) {
+		int32_t block = f->members.all[k];
+		const struct block *b = &f->blocks.all[block];
+
+		if (b->next == header)
+			return "a round of it ends without a jump";
+		if (b->target == header && !add_jump(f, block))
+			return "memory is short";
+	}
+	return 0;
+}
+
+/* Dead bytes. */
+
+static bool is_given(const struct ol_finder *f, uint64_t at)
+{
+	for (size_t k = 0; k < f->pads.n; k++)
+		if (at < f->pads.all[k] + OL_PAD && f->pads.all[k] < at + OL_PAD)
+			return true;
+	return false;
+}
+
+static bool reaches(const struct ol_jump *jump, uint64_t at)
+{
+	int64_t distance = (int64_t)(at - jump->after);
+
+	return distance >= INT8_MIN && distance <= INT8_MAX;
+}
+
+/* A place in these dead bytes that the jump reaches, or 0. */
+static uint64_t place_in(const struct ol_finder *f, const struct ol_jump *jump, uint64_t begin, uint64_t end)
+{
+	for (uint64_t at = begin; at + OL_PAD <= end; at++)
+		if (reaches(jump, at) && !is_given(f, at))
+			return at;
+	return 0;
+}
+
+static uint64_t pad_inside(const struct ol_finder *f, const struct ol_jump *jump)
+{
+	uint64_t found = 0;
+
+	for (size_t k = 0; k < f->blocks.n && !found; k++) {
+		const struct block *b = &f->blocks.all[k];
+		const struct ol_instruction *end = last(f, b);
+
+		if (b->is_dead)
+			found = place_in(f, jump, f->instructions.all[b->first].at, end->at + end->size);
+	}
+	return found;
+}
+
+/* Whether nothing falls out of a function's end, as far as its last instruction says. */
+static bool ends_for_good(const struct ol_finder *f, const struct ol_function *function)
+{
+	size_t size = function->end - function->begin;
+	const unsigned char *code = ol_image_code(f->image, function->begin, size);
+	struct ol_instruction i = { 0 };
+
+	for (size_t at = 0; code && at < size; at += i.size)
+		if (!ol_decode(code + at, size - at, function->begin + at, &i))
+			return false;
+	return code && !falls_through(&i);
+}
+
+/* The filling between a function and the next one. */
+static uint64_t pad_behind(const struct ol_finder *f, const struct ol_jump *jump, uint32_t n)
+{
+	struct ol_function function, next;
+	const unsigned char *code;
+	uint64_t end;
+
+	if (n + 1 >= f->image->n_functions || !ol_image_function(f->image, n, &function) ||
+	    !ol_image_function(f->image, n + 1, &next) || next.begin < function.end + OL_PAD ||
+	    next.begin + INT8_MAX < jump->after || function.end > jump->after + INT8_MAX)
+		return 0;
+	code = ol_image_code(f->image, function.end, next.begin - function.end);
+	for (end = function.end; code && end < next.begin;) {
+		struct ol_instruction i;
+
+		if (!ol_decode(code + (end - function.end), next.begin - end, end, &i) || !is_filling(&i))
+			break;
+		end += i.size;
+	}
+	end = place_in(f, jump, function.end, end);
+	return end && ends_for_good(f, &function) ? end : 0;
+}
+
+static uint64_t pad_around(const struct ol_finder *f, const struct ol_jump *jump)
+{
+	uint64_t found = 0;
+	struct ol_function function;
+
+	for (uint32_t n = f->index; !found && n < f->image->n_functions; n++) {
+		if (!ol_image_function(f->image, n, &function) || function.begin > jump->after + INT8_MAX)
+			break;
+		found = pad_behind(f, jump, n);
+	}
+	for (uint32_t n = f->index; !found && n-- > 0;) {
+		if (!ol_image_function(f->image, n, &function) || function.end + INT8_MAX + 16 < jump->after)
+			break;
+		found = pad_behind(f, jump, n);
+	}
+	return found;
+}
+
+static const char *find_pads(struct ol_finder *f)
+{
+	for (size_t k = 0; k < f->jumps.n; k++) {
+		struct ol_jump *jump = &f->jumps.all[k];
+		uint64_t *given;
+
+		if (jump->size != 1)
+			return "its jump is a long one, which cannot be changed at once";
+		jump->pad = pad_inside(f, jump);
+		if (!jump->pad)
+			jump->pad = pad_around(f, jump);
+		if (!jump->pad)
+			return "no dead bytes are in its jump's reach";
+		given = MORE(f->pads);
+		if (!given)
+			return "memory is short";
+		*given = jump->pad;
+	}
+	return 0;
+}
+
+static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
+{
+	struct values v = values(f);
+	struct exits e = exits(f, &v);
+	struct body b = { .begin = UINT64_MAX };
+	uint32_t between = v.carried, loaded = from_words(&v, between);
+	struct ol_loop loop;
+
+	for_each(f, take_body, &b);
+	/* If an update is made from what the last one found, the loop does not wait: it tries again. */
+	if (b.stores || !b.loads || (b.updates && loaded))
+		return;
+	between &= ~loaded;
+	if (!e.by_word && (between || b.calls))
+		return;
+	loop = (struct ol_loop){
+		.function = f->function.begin,
+		.begin = b.begin,
+		.end = b.end,
+		.kind = kind_of(f, &v, between, &e, &b),
+		.relaxes = b.relaxes,
+	};
+	if (e.word) {
+		loop.word = e.word->address;
+		loop.word_after = e.word->at + e.word->size;
+	}
+	loop.refused = choose_jumps(f);
+	if (!loop.refused)
+		loop.refused = find_pads(f);
+	loop.jumps = f->jumps.all;
+	loop.n_jumps = (unsigned)f->jumps.n;
+	found(&loop, context);
+}
+
+bool ol_find_in(struct ol_finder *f, uint32_t n, ol_loop_found *found, void *context)
+{
+	f->index = n;
+	if (!ol_image_function(f->image, n, &f->function) || !decode_all(f))
+		return false;
+	if (!make_blocks(f) || !list_parents(f) || !order_blocks(f))
+		return false;
+	find_dominators(f);
+	f->stamp = 2; /* above what `visited` has */
+	for (size_t k = 0; k < f->blocks.n; k++) {
+		if (!gather(f, (int32_t)k))
+			return false;
+		if (f->members.n)
+			look_at(f, found, context);
+	}
+	return true;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_FIND_H
+#define OL_FIND_H
+/*
+ * Waiting loops in machine code: nothing that they do is of use until another thread changes a word of memory.
+ *
+ * A loop is a natural one: a block that dominates another one, which jumps back to it. It waits if it can be left on
+ * a condition of what it loads, from an address that it does not change, and stores nothing.
+ */
+#include "decode.h"
+#include "image.h"
+
+enum ol_loop_kind {
+#define OL_LOOP_KIND(name, ...) OL_LOOP_##name,
+#include "kinds.def"
+#undef OL_LOOP_KIND
+	OL_LOOP_KINDS
+};
+extern const char *const ol_loop_kinds[OL_LOOP_KINDS];
+extern const bool ol_loop_is_patched[OL_LOOP_KINDS];
+
+/* A jump that each round takes, or one of several of which each round takes one. */
+struct ol_jump {
+	uint64_t after;	       /* the address behind it, which its displacement is relative to */
+	uint64_t displacement; /* where that is */
+	uint64_t target;
+	uint64_t pad; /* dead bytes that it reaches, room for a jump of OL_PAD bytes; 0: none */
+	uint8_t size; /* of the displacement */
+};
+#define OL_PAD 5
+
+struct ol_loop {
+	uint64_t function;
+	uint64_t begin, end; /* the lowest of its addresses, and what is behind the highest */
+	enum ol_loop_kind kind;
+	bool relaxes;
+	struct ol_address word; /* what it waits for */
+	uint64_t word_after;	/* the address behind the instruction that loads it */
+	const struct ol_jump *jumps; /* in the callback only */
+	unsigned n_jumps;
+	const char *refused; /* why its jumps cannot be led elsewhere; null: they can */
+};
+
+struct ol_finder;
+
+/* Null: no memory. */
+struct ol_finder *ol_finder_new(const struct ol_image *image);
+void ol_finder_free(struct ol_finder *finder);
+
+typedef void ol_loop_found(const struct ol_loop *loop, void *context);
+
+/* Those of the n-th function; false: it is none that can be decoded, or memory is short. */
+bool ol_find_in(struct ol_finder *finder, uint32_t n, ol_loop_found *found, void *context);
+#endif

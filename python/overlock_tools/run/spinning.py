@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""`overlock run --spins`: waiting loops that yield, and what was found of them."""
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from overlock_tools.core.system import native
+from overlock_tools.core.system.errors import Fail, say
+from overlock_tools.run import live
+from overlock_tools.run.starting import starting
+
+LIBRARY = "liboverlock-run-spins.so"
+LOOK_S = 3600.0  # nothing is to be done before the program ends
+AUTO = "auto"
+DRY_RUN = "dry-run"
+REPORT = "report"
+NAMED = re.compile(r"[^,+]+\+0x[0-9a-f]+")  # a loop: libblis.so.4+0xb059e0
+UNWANTED = "only if it is named"
+
+
+def words(options: dict[str, Any]) -> str:
+    """What the library is told; empty without --spins."""
+    what: str | None = options["spins_what"]
+    if what is None:
+        return AUTO if options["spins"] else ""
+    for word in what.split(","):
+        if word not in (AUTO, DRY_RUN, REPORT) and not NAMED.fullmatch(word):
+            raise Fail(
+                f"--spins={word}: expected {AUTO}, {DRY_RUN}, {REPORT}, or a loop as they list it: "
+                "libblis.so.4+0xb059e0"
+            )
+    return f"{AUTO},{what}" if what == REPORT else what
+
+
+def reports(words: str) -> bool:
+    return bool({DRY_RUN, REPORT} & set(words.split(",")))
+
+
+def library() -> Path:
+    try:
+        return native.file(LIBRARY)
+    except Fail as error:
+        raise Fail(f"--spins needs x86-64, and libzydis-dev to be built: {error.message}") from error
+
+
+def variables(words: str) -> dict[str, str]:
+    return {"OVERLOCK_SPINS": words} if words else {}
+
+
+@dataclass(frozen=True)
+class Loop:
+    object: str
+    begin: int
+    end: int
+    kind: str
+    refused: str  # why it is as it was; empty: it yields
+    looks: int
+    yields: int
+    found: int  # of the yields: others ran
+    yielded_ns: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.object}+{self.begin:#x}"
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    why_not: str  # nothing was done
+    loops: list[Loop]
+
+
+def read(folder: Path) -> list[Process]:
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        raw = json.loads(path.read_text(errors="surrogateescape"))
+        loops = [Loop(**loop) for loop in raw["loops"]]
+        found.append(Process(raw["pid"], raw["why_not"], loops))
+    return found
+
+
+def table(process: Process) -> Table:
+    """Loops that yield, those with the most yields first; then those that cannot, or were not asked."""
+    made = Table(title=f"waiting loops of process {process.pid}", title_justify="left")
+    for heading in ("loop", "kind", "", "yields", "found others", "given away"):
+        made.add_column(heading, justify="right" if "i" in heading[1:3] else "left")
+    led = [loop for loop in process.loops if not loop.refused]
+    refused = [loop for loop in process.loops if loop.refused and loop.refused != UNWANTED]
+    for loop in sorted(led, key=lambda loop: -loop.yields) + refused:
+        made.add_row(
+            loop.name,
+            loop.kind,
+            loop.refused or "yields",
+            f"{loop.yields}",
+            f"{loop.found}",
+            f"{loop.yielded_ns / 1e9:.2f} s",
+        )
+    return made
+
+
+@dataclass
+class Reporter:
+    folder: Path
+
+    def tick(self) -> None:
+        pass
+
+    def end(self, _: int = 0) -> None:
+        console = Console(stderr=True)
+        for process in read(self.folder):
+            if process.why_not:
+                say(f"process {process.pid}: no loop was changed: {process.why_not}")
+            elif process.loops:
+                console.print(table(process))
+
+
+def run(program: str, args: tuple[str, ...], variables: dict[str, str]) -> int:
+    """Stays, and says at the end what was found."""
+    folder: list[Path] = []
+
+    def start(records: Path) -> "subprocess.Popen[bytes]":
+        folder.append(records)
+        env = variables | {"OVERLOCK_SPINS_OUTPUT": str(records)}
+        return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
+
+    def listening(_: live.Reader, __: int) -> live.Listener:
+        return Reporter(folder[0])
+
+    with starting(program):
+        return live.run(start, LOOK_S, listening)

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a stub to C and back, with everything as the loop left it: general registers, flags and the red zone below its
+ * stack. Vector registers are kept because nothing here uses them.
+ *
+ * On entry:	0(%rsp) return into the stub, 8(%rsp) the site, 16(%rsp) the jump's target, 24(%rsp) the red zone
+ *
+ * To who unwinds the stack this is a signal's frame: it interrupted the loop at the jump's target.
+ */
+	.text
+	.globl	ol_spins_enter
+	.hidden	ol_spins_enter
+	.type	ol_spins_enter, @function
+	.p2align 4
+ol_spins_enter:
+	.cfi_startproc
+	.cfi_signal_frame
+	.cfi_def_cfa rsp, 152
+	.cfi_offset rip, -136
+	endbr64
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rax, 0
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rcx, 0
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rdx, 0
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rsi, 0
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rdi, 0
+	pushq	%r8
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r8, 0
+	pushq	%r9
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r9, 0
+	pushq	%r10
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r10, 0
+	pushq	%r11
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r11, 0
+	cld
+	movq	88(%rsp), %rdi
+	call	ol_spins_look
+	popq	%r11
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r11
+	popq	%r10
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r10
+	popq	%r9
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r9
+	popq	%r8
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rdi
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rsi
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rdx
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rcx
+	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rax
+	popfq
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size	ol_spins_enter, . - ol_spins_enter
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The objects of this process and their waiting loops: which are led through stubs, and which cannot be, and why.
+ *
+ * Objects are looked at before main, and whenever a thread is created after others were loaded: a loop waits for
+ * another thread. dlopen() itself is left alone: it looks for libraries where its caller's own object says.
+ */
+#include "spins.h"
+
+#include "report.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <overlock/port.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+	bool is_auto, is_trial; /* a trial changes nothing */
+	const char *list;	/* of OBJECT+ADDRESS, with commas */
+} asked;
+
+static struct ol_found_loop *loops; /* the newest first; they stay when their object goes */
+
+/* An object that was looked at. */
+struct known {
+	struct known *next;
+	uint64_t base;
+	const ElfW(Phdr) * segments;
+	char id[OL_BUILD_ID];
+	bool is_there;
+};
+static struct known *known_objects;
+
+/* Whether a list has OBJECT+ADDRESS. */
+static bool is_listed(const char *object, uint64_t begin)
+{
+	size_t size = strlen(object);
+
+	for (const char *word = asked.list; word && *word; word += strcspn(word, ","), word += *word == ',') {
+		char *end;
+
+		if (!strncmp(word, object, size) && word[size] == '+' &&
+		    strtoull(word + size + 1, &end, 16) == begin && (*end == ',' || !*end))
+			return true;
+	}
+	return false;
+}
+
+/* What of an object is being found. */
+struct looking {
+	const struct ol_image *image;
+	const char *name;
+	struct ol_found_loop *found;
+};
+
+static void keep(const struct ol_loop *loop, void *context)
+{
+	struct looking *l = context;
+	struct ol_found_loop *kept = calloc(1, sizeof(*kept));
+	bool is_wanted = is_listed(l->name, loop->begin) || (asked.is_auto && ol_loop_is_patched[loop->kind]);
+
+	if (!kept)
+		return;
+	*kept = (struct ol_found_loop){
+		.next = l->found,
+		.object = l->name,
+		.begin = loop->begin,
+		.end = loop->end,
+		.kind = loop->kind,
+		.refused = loop->refused,
+	};
+	l->found = kept;
+	if (!is_wanted)
+		kept->refused = ol_loop_is_patched[loop->kind] ? "not named" : "only if it is named";
+	if (kept->refused)
+		return;
+	kept->sites = calloc(loop->n_jumps, sizeof(*kept->sites));
+	if (!kept->sites)
+		return;
+	kept->n_sites = loop->n_jumps;
+	for (unsigned k = 0; k < loop->n_jumps; k++) {
+		const struct ol_jump *jump = &loop->jumps[k];
+		unsigned char *base = (unsigned char *)l->image->base;
+
+		kept->sites[k] = (struct site){
+			.target = base + jump->target,
+			.displacement = base + jump->displacement,
+			.pad = base + jump->pad,
+			.original = (unsigned char)(jump->target - jump->after),
+			.led = (unsigned char)(jump->pad - jump->after),
+			.is_counted = loop->kind == OL_LOOP_COUNTED,
+			.object = l->name,
+			.begin = loop->begin,
+		};
+	}
+}
+
+static bool is_as_found(const struct site *site)
+{
+	return *site->displacement == site->original;
+}
+
+static bool write_pad(const struct site *site, const unsigned char *stub)
+{
+	unsigned char jump[OL_PAD] = { 0xe9 };
+	int32_t distance = (int32_t)(stub - (site->pad + OL_PAD));
+
+	memcpy(jump + 1, &distance, sizeof(distance));
+	return ol_spins_text_write(site->pad, jump, sizeof(jump));
+}
+
+/* All of an object at once. The pads first; when all CPUs see them, the bytes that lead there. */
+static const char *lead(struct looking *l, size_t n)
+{
+	const unsigned char *low = (const unsigned char *)UINTPTR_MAX, *high = 0;
+	unsigned char *stubs, *stub;
+	bool done = true;
+
+	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
+		for (unsigned k = 0; k < loop->n_sites; k++) {
+			low = loop->sites[k].pad < low ? loop->sites[k].pad : low;
+			high = loop->sites[k].pad > high ? loop->sites[k].pad : high;
+		}
+	stub = stubs = ol_spins_stubs_near(low, high, n);
+	if (!stubs)
+		return "no memory is free in its reach";
+	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
+		for (unsigned k = 0; k < loop->n_sites; k++, stub += STUB)
+			ol_spins_write_stub(stub, stub, &loop->sites[k]);
+	if (!ol_spins_stubs_seal(stubs, n))
+		return "its stubs cannot be made executable";
+	stub = stubs;
+	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
+		for (unsigned k = 0; k < loop->n_sites; k++, stub += STUB)
+			done &= is_as_found(&loop->sites[k]) && write_pad(&loop->sites[k], stub);
+	if (!done)
+		return "its code cannot be changed";
+	ol_spins_text_settle();
+	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
+		for (unsigned k = 0; k < loop->n_sites; k++)
+			done &= ol_spins_text_write(loop->sites[k].displacement, &loop->sites[k].led, 1);
+	return done ? 0 : "its code cannot be changed";
+}
+
+static void take(struct looking *l)
+{
+	struct ol_found_loop **end = &l->found;
+	const char *why = 0;
+	size_t n = 0;
+
+	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
+		n += loop->n_sites;
+	if (n && asked.is_trial)
+		why = "only asked for";
+	else if (n)
+		why = lead(l, n);
+	for (; *end; end = &(*end)->next)
+		if ((*end)->n_sites && why)
+			(*end)->refused = why;
+	*end = loops;
+	loops = l->found;
+}
+
+static void look_at(const struct ol_image *image, const char *name)
+{
+	struct looking looking = { .image = image, .name = name };
+	struct ol_finder *finder = ol_finder_new(image);
+
+	for (uint32_t n = 0; finder && n < image->n_functions; n++)
+		ol_find_in(finder, n, keep, &looking);
+	if (finder)
+		ol_finder_free(finder);
+	take(&looking);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* For the program itself the loader has no name. */
+static const char *name_of(const struct dl_phdr_info *object)
+{
+	static char program[4096];
+	ssize_t size;
+
+	if (*object->dlpi_name)
+		return object->dlpi_name;
+	size = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	program[size > 0 ? size : 0] = 0;
+	return program;
+}
+
+/* Loaders, the kernel's part, the C library, whose locks sleep and whose spinlocks are replaced otherwise; and ours. */
+static bool is_left_alone(const char *name)
+{
+	static const char *const left_alone[] = { "ld-",  "linux-vdso", "libc.so", "libc.musl",
+						  "liboverlock", "libZydis",   "libZycore" };
+
+	for (size_t k = 0; k < sizeof(left_alone) / sizeof(*left_alone); k++)
+		if (!strncmp(name, left_alone[k], strlen(left_alone[k])))
+			return true;
+	return false;
+}
+
+static struct known *known_as(const struct dl_phdr_info *object, const char *id)
+{
+	for (struct known *k = known_objects; k; k = k->next)
+		if (k->base == object->dlpi_addr && k->segments == object->dlpi_phdr && !strcmp(k->id, id))
+			return k;
+	return 0;
+}
+
+static int look_at_object(struct dl_phdr_info *object, size_t size, void *context)
+{
+	const char *name = base_name(name_of(object));
+	struct ol_image image;
+	struct known *known;
+	char id[OL_BUILD_ID];
+
+	(void)size, (void)context;
+	ol_image_loaded(&image, object);
+	ol_image_build_id(&image, id);
+	known = known_as(object, id);
+	if (known) {
+		known->is_there = true;
+		return 0;
+	}
+	known = calloc(1, sizeof(*known));
+	name = strdup(name);
+	if (!known || !name)
+		return 0;
+	*known = (struct known){ known_objects, object->dlpi_addr, object->dlpi_phdr, "", true };
+	memcpy(known->id, id, sizeof(id));
+	known_objects = known;
+	if (!is_left_alone(name) && image.n_functions)
+		look_at(&image, name);
+	return 0;
+}
+
+static void forget_the_gone(void)
+{
+	for (struct known **at = &known_objects; *at;) {
+		struct known *known = *at;
+
+		if (known->is_there) {
+			known->is_there = false;
+			at = &known->next;
+		} else {
+			*at = known->next;
+			free(known);
+		}
+	}
+}
+
+/* How many objects were ever loaded, and unloaded. */
+static unsigned long long changes;
+
+static int count_changes(struct dl_phdr_info *object, size_t size, void *found)
+{
+	(void)size;
+	*(unsigned long long *)found = object->dlpi_adds + object->dlpi_subs;
+	return 1;
+}
+
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+static bool is_on;
+
+static void refresh(void)
+{
+	unsigned long long now = 0;
+	int saved = errno;
+
+	dl_iterate_phdr(count_changes, &now);
+	/* Acquire: what was found up to there is seen. */
+	if (now == ol_load_acquire(&changes) || pthread_mutex_trylock(&looking))
+		return;
+	dl_iterate_phdr(look_at_object, 0);
+	forget_the_gone();
+	ol_store_release(&changes, now);
+	ol_spins_report(loops);
+	pthread_mutex_unlock(&looking);
+	errno = saved;
+}
+
+static void renew(void)
+{
+	pthread_mutex_init(&looking, 0);
+}
+
+static void understand(const char *words)
+{
+	asked.list = words;
+	for (; *words; words += strcspn(words, ","), words += *words == ',') {
+		size_t size = strcspn(words, ",");
+
+		asked.is_auto |= size == 4 && !strncmp(words, "auto", size);
+		asked.is_trial |= size == 7 && !strncmp(words, "dry-run", size);
+	}
+	asked.is_auto |= asked.is_trial;
+}
+
+#define PATIENCE_NS 5000
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *words = getenv("OVERLOCK_SPINS"), *patience = getenv("OVERLOCK_SPINS_NS");
+	const char *why;
+
+	if (!words || !*words)
+		return;
+	understand(words);
+	ol_spins_set_patience(patience ? strtoull(patience, 0, 10) : PATIENCE_NS);
+	why = ol_decode_start();
+	if (!why && !asked.is_trial)
+		why = ol_spins_text_start();
+	ol_spins_report_start(why);
+	if (why)
+		return;
+	pthread_atfork(0, 0, renew);
+	is_on = true;
+	refresh();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	if (is_on)
+		ol_spins_report(loops);
+}
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict how,
+							  void *(*function)(void *), void *restrict argument)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (is_on)
+		refresh();
+	/* Relaxed: whoever finds it finds the same. */
+	if (!ol_load_relaxed(&real))
+		ol_store_relaxed(&real, (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create"));
+	return ol_load_relaxed(&real)(thread, how, function, argument);
+}

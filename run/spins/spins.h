@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OL_SPINS_H
+#define OL_SPINS_H
+/*
+ * `overlock run --spins`: a jump that each round of a waiting loop takes is led through a stub, which counts rounds and
+ * now and then looks at the clock; a thread that has waited for long yields its CPU. The loop itself stays as it is.
+ *
+ *	loop:	mov	(%rdi), %rax
+ *		cmp	%rax, %rdx
+ *		je	loop		one byte of it is changed: je pad
+ *		ret
+ *	pad:	jmp	stub		was filling between two functions
+ *	...
+ *	stub:	(count down; at 0, ask waiting.c)
+ *		jmp	loop
+ */
+#include "find.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A jump that is led through a stub. Counts are of all threads; relaxed, for nothing is told by their order. */
+struct site {
+	const unsigned char *target; /* of the jump, and of the stub behind it */
+	unsigned char *displacement; /* the byte that is changed */
+	unsigned char *pad;
+	uint8_t original, led; /* what it has, without us and with us */
+	bool is_counted; /* the loop ends after a number of rounds */
+	const char *object;
+	uint64_t begin; /* of the loop, as the object's own address */
+	uint32_t round; /* the shortest seen, in 1/256 ticks: of this window of time, and of the last one */
+	uint32_t round_before;
+	uint64_t window; /* when it ends, in ticks */
+	uint64_t looks, yields, found; /* `found`: yields by which others ran */
+	uint64_t yielded; /* ticks */
+};
+
+/* Where the stub's slow part goes: with that site, and all registers as the loop left them. enter.S. */
+extern const unsigned char ol_spins_enter[];
+
+/* What that calls, in a thread that has done `rounds` since its last look. General registers only. */
+void ol_spins_look(struct site *site);
+
+/* How long a thread spins before it yields. */
+void ol_spins_set_patience(uint64_t ns);
+extern uint64_t ol_spins_patience; /* ticks */
+
+/* What a stub needs to find the thread's count of rounds: its distance from the thread pointer. */
+int32_t ol_spins_rounds_offset(void);
+
+/* The process now has a filter of system calls that it had not at start, which may end who yields: nobody does. */
+void ol_spins_stop_yielding(void);
+
+/* Bytes of a stub, and of what describes it to who unwinds the stack. */
+enum { STUB = 96 };
+
+/* Writes a stub that will run at `at`. */
+void ol_spins_write_stub(unsigned char *to, const unsigned char *at, const struct site *site);
+
+/* Memory for n stubs within reach of both addresses, writable; null: there is none. */
+unsigned char *ol_spins_stubs_near(const unsigned char *low, const unsigned char *high, size_t n);
+bool ol_spins_stubs_seal(unsigned char *stubs, size_t n); /* executable, and no longer writable */
+
+/* Code of this process; null, or why it cannot be changed. Call it before there are threads. */
+const char *ol_spins_text_start(void);
+bool ol_spins_text_write(unsigned char *at, const void *bytes, size_t size);
+void ol_spins_text_settle(void); /* all CPUs of this process see what was written */
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* The stubs' machine code, and memory for it near the code that they belong to. */
+#include "spins.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define BYTES(to, ...)                                                             \
+	do {                                                                       \
+		static const unsigned char code[] = { __VA_ARGS__ };               \
+		memcpy(to, code, sizeof(code));                                    \
+		(to) += sizeof(code);                                              \
+	} while (0)
+
+static unsigned char *put_32(unsigned char *to, uint32_t value)
+{
+	memcpy(to, &value, sizeof(value));
+	return to + sizeof(value);
+}
+
+/* push: a sign-extended half, and then the upper half beside it. */
+static unsigned char *put_push(unsigned char *to, const void *pointer)
+{
+	uint64_t value = (uint64_t)pointer;
+
+	BYTES(to, 0x68);
+	to = put_32(to, (uint32_t)value);
+	BYTES(to, 0xc7, 0x44, 0x24, 0x04); /* movl $upper, 4(%rsp) */
+	return put_32(to, (uint32_t)(value >> 32));
+}
+
+static unsigned char *put_jump(unsigned char *to, const unsigned char *begin, const unsigned char *at,
+			       const unsigned char *target)
+{
+	BYTES(to, 0xe9);
+	return put_32(to, (uint32_t)(target - (at + (to - begin) + 4)));
+}
+
+/* No instruction of it changes the flags but those behind the call, which enter.S has saved. */
+void ol_spins_write_stub(unsigned char *begin, const unsigned char *at, const struct site *site)
+{
+	uint32_t rounds = (uint32_t)ol_spins_rounds_offset();
+	const unsigned char *enter = ol_spins_enter;
+	unsigned char *to = begin, *is_over, *distance;
+
+	BYTES(to, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp: the red zone */
+	BYTES(to, 0x51);			 /* push %rcx */
+	BYTES(to, 0x64, 0x8b, 0x0c, 0x25);	 /* mov %fs:rounds, %ecx */
+	to = put_32(to, rounds);
+	BYTES(to, 0x8d, 0x49, 0xff);	   /* lea -1(%rcx), %ecx */
+	BYTES(to, 0x64, 0x89, 0x0c, 0x25); /* mov %ecx, %fs:rounds */
+	to = put_32(to, rounds);
+	BYTES(to, 0x67, 0xe3, 0x00); /* jecxz is_over */
+	distance = to - 1;
+	BYTES(to, 0x59);					   /* pop %rcx */
+	BYTES(to, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00); /* lea 128(%rsp), %rsp */
+	to = put_jump(to, begin, at, site->target);
+	is_over = to;
+	*distance = (unsigned char)(is_over - distance - 1);
+	BYTES(to, 0x59); /* pop %rcx */
+	to = put_push(to, site->target);
+	to = put_push(to, site);
+	BYTES(to, 0xff, 0x15); /* call *enter(%rip) */
+	to = put_32(to, (uint32_t)(begin + STUB - sizeof(enter) - to - 4));
+	BYTES(to, 0x48, 0x8d, 0xa4, 0x24, 0x90, 0x00, 0x00, 0x00); /* lea 144(%rsp), %rsp */
+	put_jump(to, begin, at, site->target);
+	memcpy(begin + STUB - sizeof(enter), &enter, sizeof(enter));
+}
+
+static size_t room(size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (n * STUB + page - 1) / page * page;
+}
+
+/* In steps away from the code; jumps of 32 bits have to reach both of its ends, some room left. */
+unsigned char *ol_spins_stubs_near(const unsigned char *low, const unsigned char *high, size_t n)
+{
+	const uint64_t step = 1 << 20, reach = (1ull << 31) - (1 << 20);
+	size_t size = room(n);
+	uint64_t begin = (uint64_t)low & ~(step - 1), end = ((uint64_t)high + step - 1) & ~(step - 1);
+
+	for (uint64_t away = step; away + (end - begin) + size < reach; away += step) {
+		uint64_t places[2] = { begin - away, end + away - step };
+
+		for (unsigned k = 0; k < 2; k++) {
+			void *at = (void *)places[k];
+			void *found;
+
+			if (k ? places[k] < end : places[k] >= begin || !places[k])
+				continue;
+			found = mmap(at, size, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+			if (found == at)
+				return found;
+			if (found != MAP_FAILED) /* an old kernel, to which the address was a hint */
+				munmap(found, size);
+		}
+	}
+	return 0;
+}
+
+bool ol_spins_stubs_seal(unsigned char *stubs, size_t n)
+{
+	return !mprotect(stubs, room(n), PROT_READ | PROT_EXEC);
+}

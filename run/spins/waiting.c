@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread in a waiting loop: how long it has been there, and when it yields.
+ *
+ * A stub comes here after as many rounds as take about LOOK_NS. Rounds that took much longer were no single wait: in
+ * between the thread did something else, or had no CPU. In one wait it spins for its patience first. Then it yields. If
+ * others ran meanwhile, it looks at its word and yields again; if nobody did, it spins for its patience before it asks
+ * again. A loop that counts its rounds is let count: what it gave away by yielding is never much more than what it spun.
+ *
+ * Called in between two instructions of a program that expects nothing: no function of libc's, no errno, no vector
+ * register (-mgeneral-regs-only), and only memory of threads that exists since they began (initial-exec).
+ */
+#include "spins.h"
+
+#include "internal.h"
+
+#include <overlock/port.h>
+#include <sys/syscall.h>
+#include <x86intrin.h>
+
+enum {
+	LOOK_NS = 800,
+	AGAIN_NS = 100,		/* between yields while they find others */
+	SLACK_NS = 4000000,	/* that a counted wait may give away beyond what it spun: a time slice */
+	WINDOW_NS = 100000000,	/* after which the length of a round is learnt anew: clocks change their speed */
+	SAME = 4,		/* one wait's rounds may take so many times the shortest: hyperthreads share a core */
+	ALONE = 4,		/* a yield of less than so many times the shortest found nobody */
+	SHARE = 256,		/* rounds are measured in parts of a tick */
+};
+
+static uint64_t look, again, slack, window;
+uint64_t ol_spins_patience;
+static uint32_t shortest_yield = UINT32_MAX; /* ticks */
+static bool stopped;
+
+struct waiter {
+	uint32_t left, rounds; /* until the next look; and in all since the last one */
+	struct site *site;
+	uint64_t last; /* look */
+	uint64_t began, patient_since; /* the wait; and what patience is counted from */
+	uint64_t yielded; /* in this wait, ticks */
+};
+/* From the first round on: a thread has counted one round when it first looks. */
+static __thread struct waiter me __attribute__((tls_model("initial-exec"))) = { .left = 1, .rounds = 1 };
+
+int32_t ol_spins_rounds_offset(void)
+{
+	return (int32_t)((const char *)&me.left - (const char *)__builtin_thread_pointer());
+}
+
+void ol_spins_set_patience(uint64_t ns)
+{
+	ol_spins_patience = ol_ticks_from_ns(ns);
+	look = ol_ticks_from_ns(LOOK_NS);
+	again = ol_ticks_from_ns(AGAIN_NS);
+	slack = ol_ticks_from_ns(SLACK_NS);
+	window = ol_ticks_from_ns(WINDOW_NS);
+}
+
+void ol_spins_stop_yielding(void)
+{
+	ol_store_relaxed(&stopped, true);
+}
+
+static inline uint64_t counter(void)
+{
+	return __rdtsc();
+}
+
+static inline long call(long number, long first)
+{
+	long result;
+
+	__asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(first) : "rcx", "r11", "memory");
+	return result;
+}
+
+/* Yields let no thread of lower priority run. */
+static bool is_realtime(void)
+{
+	long policy = call(SYS_sched_getscheduler, 0) & ~0x40000000; /* SCHED_RESET_ON_FORK */
+
+	return policy == 1 || policy == 2 || policy == 6; /* FIFO, RR, DEADLINE */
+}
+
+/* Learns how long a round is; parts of a tick. Relaxed: an update that is lost comes again. */
+static uint32_t learn(struct site *s, uint64_t now, uint64_t passed, uint32_t rounds)
+{
+	uint64_t each = passed * SHARE / rounds + 1;
+	uint32_t current = ol_load_relaxed(&s->round), before = ol_load_relaxed(&s->round_before);
+
+	if (now > ol_load_relaxed(&s->window)) {
+		ol_store_relaxed(&s->window, now + window);
+		ol_store_relaxed(&s->round_before, before = current ? current : before);
+		current = 0;
+	}
+	if (!current || each < current)
+		ol_store_relaxed(&s->round, current = each < UINT32_MAX ? (uint32_t)each : UINT32_MAX);
+	return before && before < current ? before : current;
+}
+
+/* The next look is after about that time. */
+static void look_after(struct waiter *w, uint64_t ticks, uint32_t round)
+{
+	uint64_t rounds = ticks * SHARE / round;
+
+	/* Never many times more than last time: the first lengths have the look itself in them. */
+	if (rounds > 8ull * w->rounds)
+		rounds = 8ull * w->rounds;
+	w->rounds = rounds > INT32_MAX ? INT32_MAX : rounds ? (uint32_t)rounds : 1;
+	w->left = w->rounds;
+}
+
+/* Whether another thread ran. */
+static bool yield(struct site *s, struct waiter *w)
+{
+	uint64_t before = counter(), took;
+	uint32_t shortest = ol_load_relaxed(&shortest_yield);
+	bool found;
+
+	call(SYS_sched_yield, 0);
+	w->last = counter();
+	took = w->last - before;
+	if (took < shortest)
+		ol_store_relaxed(&shortest_yield, shortest = (uint32_t)took);
+	found = took > (uint64_t)ALONE * shortest;
+	w->yielded += took;
+	ol_store_relaxed(&s->yields, ol_load_relaxed(&s->yields) + 1);
+	ol_store_relaxed(&s->found, ol_load_relaxed(&s->found) + found);
+	ol_store_relaxed(&s->yielded, ol_load_relaxed(&s->yielded) + took);
+	return found;
+}
+
+static bool has_given_enough(const struct site *s, const struct waiter *w, uint64_t now)
+{
+	return s->is_counted && w->yielded > now - w->began - w->yielded + slack;
+}
+
+void ol_spins_look(struct site *s)
+{
+	struct waiter *w = &me;
+	uint64_t now = counter(), passed = now - w->last;
+	bool is_new = w->site != s;
+	uint32_t round = is_new ? ol_load_relaxed(&s->round) : learn(s, now, passed, w->rounds);
+
+	if (!round)
+		round = SHARE; /* a tick, for a start */
+	w->last = now;
+	ol_store_relaxed(&s->looks, ol_load_relaxed(&s->looks) + 1);
+	if (is_new || passed > (uint64_t)SAME * w->rounds * round / SHARE + again) {
+		w->site = s;
+		w->began = w->patient_since = now;
+		w->yielded = 0;
+	}
+	if (now - w->patient_since < ol_spins_patience || has_given_enough(s, w, now) || ol_load_relaxed(&stopped)) {
+		look_after(w, look, round);
+		return;
+	}
+	if (is_realtime() || !yield(s, w)) {
+		w->patient_since = w->last;
+		look_after(w, look, round);
+		return;
+	}
+	look_after(w, again, round);
+}
