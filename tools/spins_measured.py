@@ -27,10 +27,11 @@ from overlock_tools.apps import executor
 from overlock_tools.apps.catalogue import APPS
 from overlock_tools.cli import main as command
 from overlock_tools.core.model import stats
-from overlock_tools.core.model.quantities import duration, factor, si
+from overlock_tools.core.model.quantities import duration, factor, si, span
 from overlock_tools.core.model.results import Result, from_file
 from overlock_tools.core.system import native
 from overlock_tools.core.system.errors import INTERRUPTED, MISSING, Fail, say
+from overlock_tools.core.system.terminal import console
 
 TOP = Path(__file__).resolve().parent.parent
 FILE = TOP / "docs/measured/spins.json"
@@ -82,6 +83,7 @@ def words(program: str, situation: str, options: argparse.Namespace) -> list[str
 
 
 def measured(program: str, situation: str, options: argparse.Namespace) -> int:
+    """In-process: what is set up around a measurement is undone if it is interrupted."""
     file = options.kept / situation / f"{program}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     if options.again:
@@ -102,6 +104,10 @@ def cells_of(file: Path) -> int:
 
 
 def keep(file: Path, program: str, situation: str, result: Result) -> None:
+    proofs = result.scenario.get("proof", {})
+    if doubts := [name for name, proof in proofs.items() if not proof["held"]]:
+        say(f"{program}: nothing is kept, because {', '.join(doubts)} was not always in force")
+        return
     found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     one = found.setdefault(program, {"unit": result.unit, "situations": {}})
     one["versions"] = result.native["packages"]
@@ -142,14 +148,14 @@ def _told(result: Result, variant: str, threads: int) -> dict[str, Any]:
         "rate": [rounded(value) for value in (stats.median(rates), min(rates), max(rates))],
         "cpu_s": rounded(stats.median([c.cpu_seconds / max(c.work, 1) for c in cells])),
     }
-    if result.cut(variant, threads):
-        told["cut"] = True
+    if cut := result.cut(variant, threads):
+        told["cut"] = True  # its rate is at most that
     if (p99 := result.value("p99", variant, threads)) is not None:
         told["p99_ns"] = rounded(p99)
     if stops := [cell.throttled for cell in cells if cell.throttled is not None]:
         told["throttled"] = rounded(stats.median(stops))
-    ratio = result.ratio(variant, NATIVE, [threads]) if variant != NATIVE else None
-    if ratio:
+    known = variant != NATIVE and not (cut or result.cut(NATIVE, threads))
+    if known and (ratio := result.ratio(variant, NATIVE, [threads])):
         told["ratio"] = [value and rounded(value) for value in (ratio.value, ratio.low, ratio.high)]
     return told
 
@@ -168,57 +174,69 @@ def bounds(result: Result) -> dict[str, Any]:
 # Tables
 
 
+Found = dict[str, dict[str, Any]]  # by program
+
+
 @cache
-def programs() -> dict[str, dict[str, Any]]:
+def programs() -> Found:
     if not FILE.exists():
         raise Fail("no spins.json in docs/measured; `make spins-measured` makes it", MISSING)
     return dict(json.loads(FILE.read_text()))
 
 
-def multiple(threads: int, cpus: int) -> str:
-    """How many threads there are, by CPUs: 1/2×, 1×, 4×."""
-    return f"{threads // cpus}×" if threads >= cpus else f"{threads} thread"
+def there(found: Found, situation: str) -> dict[str, dict[str, Any]]:
+    """The programs that were measured in that situation, with what was."""
+    pairs = ((name, one["situations"].get(situation)) for name, one in found.items())
+    return {name: measured for name, measured in pairs if measured}
+
+
+def multiples(measured: dict[str, dict[str, Any]]) -> list[str]:
+    """Numbers of threads, by CPUs, of all programs measured: 1 thread, 1×, 4×."""
+
+    def called(threads: int, cpus: int) -> str:
+        return "1 thread" if threads == 1 else f"{threads / cpus:g}×"
+
+    kinds = {tuple(called(int(n), one["cpus"]) for n in one["cells"]) for one in measured.values()}
+    if len(kinds) > 1:
+        raise Fail(f"{FILE.name}: programs were measured with {' and '.join(map(str, kinds))}")
+    return list(kinds.pop()) if kinds else []
+
+
+def settings(measured: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(name for cell in measured["cells"].values() for name in cell))
 
 
 def rate(told: dict[str, Any]) -> str:
     if "rate" not in told:
         return str(told.get("why", NONE))
-    median, least, most = (si(value).strip() for value in told["rate"])
+    median, least, most = map(si, told["rate"])
     bound = "< " if told.get("cut") else ""
-    return f"{bound}{median}/s ({least} – {most})"
+    return f"{bound}{median.strip()}/s ({span(least, most)})"
 
 
-def best(cells: dict[str, dict[str, Any]]) -> float:
+def best(measured: dict[str, Any]) -> float:
     """The program's own best rate: natively, with the number of threads that suits it."""
-    own = [told[NATIVE]["rate"][0] for told in cells.values() if "rate" in told.get(NATIVE, {})]
-    return max(own, default=0.0)
+    own = (cell.get(NATIVE, {}) for cell in measured["cells"].values())
+    return max((told["rate"][0] for told in own if "rate" in told), default=0.0)
 
 
-def rate_rows(found: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
+def rate_rows(found: Found) -> Iterator[list[str]]:
     """A row for each program and setting: the rates alone, and what is left of the best."""
-    for program, one in found.items():
-        alone = one["situations"].get(ALONE)
-        if not alone:
-            continue
-        cells = alone["cells"]
-        top, most = best(cells), list(cells)[-1]
-        for setting in dict.fromkeys(name for told in cells.values() for name in told):
-            there = [told.get(setting, {}) for told in cells.values()]
-            last = cells[most].get(setting, {}).get("rate")
+    for program, measured in there(found, ALONE).items():
+        top, cells = best(measured), list(measured["cells"].values())
+        for setting in settings(measured):
+            last = cells[-1].get(setting, {}).get("rate")
             left = factor(last[0] / top) if last and top else NONE
-            yield [program, setting, *map(rate, there), left]
+            rates = (rate(cell.get(setting, {})) for cell in cells)
+            yield [program, setting, *rates, left]
 
 
-def rates(found: dict[str, dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    of_all = [one["situations"][ALONE] for one in found.values() if ALONE in one["situations"]]
-    places = {tuple(multiple(int(n), one["cpus"]) for n in one["cells"]) for one in of_all}
-    if len(places) != 1:
-        raise Fail(f"spins.json has no common numbers of threads: {sorted(places)}")
-    (threads,) = places
-    return ["program", "setting", *threads, f"{threads[-1]} ÷ best"], list(rate_rows(found))
+def rate_headings(found: Found) -> list[str]:
+    threads = multiples(there(found, ALONE))
+    return ["program", "setting", *threads, f"{threads[-1]} ÷ best"]
 
 
-def bound_rows(found: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
+def bound_rows(found: Found) -> Iterator[list[str]]:
     for program, one in found.items():
         for threads, told in one.get("bounds", {}).items():
             low = NONE if told["low"] is None else f"{told['low']:.3f}"
@@ -236,80 +254,91 @@ def ratio(told: dict[str, Any]) -> str:
     return f"{factor(value)}×{interval}"
 
 
-def around_rows(found: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
-    """Rates beside others and under quotas, and what they cost."""
-    for program, one in found.items():
-        for name, there in one["situations"].items():
-            if name == PAIRS:
-                continue
-            where = SITUATIONS[name].words
-            for n, by_setting in there["cells"].items():
-                for setting, told in by_setting.items():
-                    costs = [
-                        duration(told.get("p99_ns")) or NONE,
-                        duration(told["cpu_s"] * 1e9) if "cpu_s" in told else NONE,
-                        f"{told['throttled']:g}" if "throttled" in told else NONE,
-                    ]
-                    yield [program, where, n, setting, rate(told), ratio(told), *costs]
+def cost_rows(found: Found, situation: str) -> Iterator[list[str]]:
+    """With most threads, and beside it whether anything is lost with as many as CPUs."""
+    for program, measured in there(found, situation).items():
+        *_, fit, most = (measured["cells"][n] for n in picked(measured))
+        for setting in settings(measured):
+            told = most.get(setting, {})
+            yield [
+                program,
+                setting,
+                ratio(fit.get(setting, {})),
+                rate(told),
+                ratio(told),
+                duration(told.get("p99_ns")) or NONE,
+                duration(told["cpu_s"] * 1e9) if "cpu_s" in told else NONE,
+                f"{told['throttled']:g}" if "throttled" in told else NONE,
+            ]
 
 
-AROUND = [
-    "program",
-    "situation",
-    "threads",
-    "setting",
-    "rate",
-    "÷ native",
-    "p99",
-    "CPU time",
+def picked(measured: dict[str, Any]) -> list[str]:
+    """As many threads as CPUs, and the most."""
+    return [str(measured["cpus"]), list(measured["cells"])[-1]]
+
+
+COSTS = [
+    *(
+        "program",
+        "setting",
+        "1× ÷ native",
+        "4×",
+        "4× ÷ native",
+        "p99 of a unit",
+        "CPU time of a unit",
+    ),
     "stops",
 ]
 
 
-def about_rows(found: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
+def about_rows(found: Found) -> Iterator[list[str]]:
     for program, one in found.items():
         versions = ", ".join(f"{name} {version}" for name, version in one["versions"].items())
         those = one["situations"].values()
-        runs = {(there["machine"], there["commit"], there["date"]) for there in those}
-        for machine, commit, date in sorted(runs, key=lambda run: run[2]):
-            yield [program, versions, one["unit"], machine, commit, date]
+        runs = {(run["date"], run["machine"], run["commit"]) for run in those}
+        for date, machine, commit in sorted(runs):
+            yield [program, one["unit"], versions, machine, commit, date]
 
 
-ABOUT = ["program", "versions", "unit", "machine", "commit", "date"]
+ABOUT = ["program", "unit", "versions", "machine", "commit", "date"]
 
 
-def _quoted(rows: Iterator[list[str]] | list[list[str]], columns: Sequence[int]) -> list[list[str]]:
-    return [[f"`{cell}`" if i in columns else cell for i, cell in enumerate(row)] for row in rows]
+def _table(headings: list[str], rows: Iterator[list[str]], names: Sequence[int]) -> str:
+    """`names`: the columns with programs' names and settings."""
+    quoted = [[f"`{text}`" if i in names else text for i, text in enumerate(row)] for row in rows]
+    return table(headings, quoted) if quoted else "Not measured yet.\n"
 
 
 def rates_table() -> str:
-    headings, rows = rates(programs())
-    return table(headings, _quoted(rows, (0, 1)))
+    return _table(rate_headings(programs()), rate_rows(programs()), (0, 1))
 
 
 def bounds_table() -> str:
-    return table(BOUNDS, _quoted(bound_rows(programs()), (0,)))
+    return _table(BOUNDS, bound_rows(programs()), (0,))
 
 
-def around_table() -> str:
-    return table(AROUND, _quoted(around_rows(programs()), (0, 3)))
+def costs_table(situation: str) -> str:
+    return _table(COSTS, cost_rows(programs(), situation), (0, 1))
 
 
 def about_table() -> str:
-    return table(ABOUT, _quoted(about_rows(programs()), (0,)))
+    return _table(ABOUT, about_rows(programs()), (0,))
 
 
 def show(file: Path, names: Sequence[str], out: Console) -> None:
-    every: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    every: Found = json.loads(file.read_text()) if file.exists() else {}
     found = {name: one for name, one in every.items() if name in names}
-    if not found:
-        return
-    shown = [(BOUNDS, list(bound_rows(found))), (AROUND, list(around_rows(found)))]
-    if any(ALONE in one["situations"] for one in found.values()):
-        shown.insert(0, rates(found))
-    for headings, rows in shown:
+    shown = [("pairs", BOUNDS, list(bound_rows(found)))]
+    for name, situation in SITUATIONS.items():
+        if name != PAIRS:
+            shown.append((situation.words, COSTS, list(cost_rows(found, name))))
+    if there(found, ALONE):
+        shown.insert(0, ("alone", rate_headings(found), list(rate_rows(found))))
+    for title, headings, rows in shown:
         if rows:
-            grid = Table(*headings, box=None, pad_edge=False)
+            grid = Table(title=title, title_justify="left", box=None, pad_edge=False)
+            for heading in headings:
+                grid.add_column(heading, no_wrap=True)
             for row in rows:
                 grid.add_row(*row)
             out.print(grid, "")
@@ -369,10 +398,10 @@ def main() -> int:
             code = measured(name, situation, options)
             worst = max(worst, code)
             if code == INTERRUPTED:
-                show(options.output, names, Console())
+                show(options.output, names, console())
                 say(f"interrupted: {options.output} has the rounds that are complete")
                 return INTERRUPTED
-    show(options.output, names, Console())
+    show(options.output, names, console())
     return worst
 
 

@@ -13,6 +13,7 @@ from overlock_tools.apps.executor import Setting
 from overlock_tools.apps.trial import Broken
 from overlock_tools.core.system import native
 from overlock_tools.core.system.kernel_files import Tree
+from overlock_tools.run import spinning
 from tests.mutant import changed
 
 BENCHMARK = """\
@@ -31,8 +32,8 @@ Summary:
 
 
 def test_the_answer_of_a_driver_has_its_times() -> None:
-    answer = asked.answered('{"work": 3, "seconds": 1.5, "wrong": "", "ns": [[100, 2], [9, 1]]}')
-    assert (answer.work, answer.seconds, answer.wrong) == (3, 1.5, "")
+    answer = asked.answered('{"work": 3, "seconds": 1.5, "wrong": "x", "ns": [[100, 2], [9, 1]]}')
+    assert (answer.work, answer.seconds, answer.wrong) == (3, 1.5, "x")
     assert answer.latency == [[100, 2], [9, 1]]
 
 
@@ -101,6 +102,7 @@ def test_a_driver_in_python_works_until_it_is_late(tmp_path: Path) -> None:
     assert isinstance(times, list)
     assert sum(count for _, count in times) == work
     assert all(ns >= 9_990_000 for ns, _ in times)
+    assert sum(ns * count for ns, count in times) <= seconds * 1e9
 
 
 BLAS = """\
@@ -163,12 +165,20 @@ def test_npms_packages_are_installed_beside_pythons(
     assert models.Llama.modules[1] in models.Llama.missing()
 
 
-def test_spins_starts_the_program_by_overlock_run(tmp_path: Path) -> None:
+def test_spins_starts_the_program_as_overlock_run_does(tmp_path: Path) -> None:
+    if not (native.folder() / spinning.LIBRARY).exists():
+        pytest.skip("it was built without run --spins")
     assert executor.checked("spins") == "spins"
-    words = executor.under("spins", Setting(), tmp_path).words()
-    assert words[0] == str(native.file("overlock"))
-    assert "--spins" in words
-    assert words[-1] == "--"
+    under = executor.under("spins", Setting(), tmp_path)
+    command = ["run", "--spins", "--print", "env", "--", "/bin/true"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "overlock_tools", *command],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for word in under.words()[1:]:
+        assert word in shown
 
 
 @pytest.mark.parametrize(

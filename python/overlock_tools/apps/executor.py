@@ -21,10 +21,10 @@ from overlock_tools.bench.programs import scratch
 from overlock_tools.core.model import combine, defs
 from overlock_tools.core.model.combine import Answer
 from overlock_tools.core.model.results import Result
-from overlock_tools.core.system import cgroups, native
+from overlock_tools.core.system import cgroups
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.kernel_files import Tree, Unknown
-from overlock_tools.run import config, interpose
+from overlock_tools.run import interpose, spinning
 
 NATIVE = "native"
 SPINS = "spins"
@@ -81,12 +81,13 @@ def base() -> dict[str, str]:
 
 
 def under(variant: str, setting: Setting, records: Path) -> Under:
-    """As `overlock run --lock VARIANT` would start it."""
+    """As `overlock run --lock VARIANT` would start it, or `overlock run --spins`."""
     if variant == NATIVE:
         return processes.NATIVE
     if variant == SPINS:
-        run = [str(native.file("overlock")), "run", "--spins", "--lock", config.GLIBC, "--"]
-        return Under(variant, command=run)
+        library = spinning.library()
+        preloaded = interpose.prepare(library).preloaded
+        return Under(variant, library, spinning.variables(spinning.AUTO) | preloaded)
     if is_setting(variant):
         pairs = (text.partition("=") for text in variant.split("+"))
         return Under(variant, None, {name: value for name, _, value in pairs})

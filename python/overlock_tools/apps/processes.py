@@ -130,19 +130,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Under:
-    """What a program is started with or by to have another lock; nothing, natively."""
+    """What a program is started with to have another lock; nothing, natively."""
 
     variant: str
     interposer: Path | None = None
     variables: Mapping[str, str] | None = None
-    command: Sequence[str] = ()
 
     def words(self) -> list[str]:
         """Before the command: only the program itself is to be interposed, no helper before it."""
         if not self.variables:
-            return list(self.command)
-        variables = (f"{name}={value}" for name, value in self.variables.items())
-        return ["env", *variables, *self.command]
+            return []
+        return ["env", *(f"{name}={value}" for name, value in self.variables.items())]
 
 
 NATIVE = Under("native")

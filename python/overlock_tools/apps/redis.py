@@ -22,7 +22,7 @@ class Redis(app.App):
     reach = "none: its I/O threads wait for flags"
     control = True
     service = True
-    presets: ClassVar[dict[str, str]] = {"requests": "5000", "clients": "50"}
+    presets: ClassVar[dict[str, str]] = {"requests": "2000", "clients": "50"}
 
     def set_up(self) -> None:
         """A cell begins with an empty database."""
