@@ -13,6 +13,7 @@
 #define OPENMP_LLVM "llvm" /* whose OpenMP locks: those of LLVM's and Intel's runtime, unless told */
 #define OPENMP_ALL  "all"  /* GNU's too */
 #define OPENMP_NONE "none"
+#define SPINS_AUTO  "auto" /* all waiting loops that can yield without being named */
 
 /* Why a lock of these traits cannot be a pthread_spinlock_t, as spin.c explains; null if it can. */
 static inline const char *spin_refusal(uint32_t traits)

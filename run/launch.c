@@ -32,10 +32,12 @@
 #include <unistd.h>
 
 #define LIBRARY LIBRARIES ".so"
+#define SPINS	LIBRARIES "-spins.so"
 
 struct asked {
 	const char *lock, *rwlock, *spinlock, *openmp; /* null: nothing is told to the library */
 	const char *tunable[OL_TUNABLES];	       /* null: as it is */
+	bool spins;				       /* waiting loops yield */
 	char **program;				       /* and its arguments */
 	const char *former;			       /* a name that a lock had */
 	struct misunderstood wrong;
@@ -155,7 +157,7 @@ static bool take(struct asked *a, const char *option, const char *value)
 	return take_tunable(a, option, value);
 }
 
-/* Each of our options has a value, the next word or what follows `=`; the last of a kind counts. */
+/* Each of our options but --spins has a value, the next word or what follows `=`; the last of a kind counts. */
 static bool understand(struct asked *a, char **words)
 {
 	while (*words && (*words)[0] == '-' && (*words)[1]) {
@@ -163,6 +165,10 @@ static bool understand(struct asked *a, char **words)
 
 		if (!strcmp(word, "--"))
 			break;
+		if (!strcmp(word, "--spins") || !strcmp(word, "--spins=" SPINS_AUTO)) {
+			a->spins = true;
+			continue;
+		}
 		value = equals ? equals + 1 : *words;
 		option = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
 		if (!option || !value || !take(a, option, value)) {
@@ -249,11 +255,11 @@ static bool can_be_listed(const char *library)
 }
 
 /* To be freed; null if it is not there, or cannot be preloaded from there. */
-static char *find_library(void)
+static char *find_library(const char *name)
 {
 	char *folder = find_native(), *library = 0;
 
-	if (!folder || asprintf(&library, "%s/" LIBRARY, folder) < 0)
+	if (!folder || asprintf(&library, "%s/%s", folder, name) < 0)
 		library = 0;
 	if (library && (!can_be_listed(library) || access(library, R_OK))) {
 		free(library);
@@ -304,13 +310,26 @@ static void prepare(const char *libraries)
 	free(already);
 }
 
+/* Else a program whose waiting loops yield keeps its own locks. */
+static bool names_a_lock(const struct asked *a)
+{
+	bool does = a->lock || a->rwlock || a->spinlock;
+
+	for (size_t i = 0; i < OL_TUNABLES; i++)
+		does |= a->tunable[i] != 0;
+	return does;
+}
+
 static bool tell_all(const struct asked *a)
 {
-	return tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
+	if (a->spins && !tell("OVERLOCK_SPINS", SPINS_AUTO))
+		return false;
+	return (a->spins && !names_a_lock(a)) ||
+	       (tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
 	       tell("OVERLOCK_OPENMP_LOCK", a->lock ? 0 : DEFAULT_OPENMP_LOCK) &&
 	       tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
 	       tell("OVERLOCK_OPENMP", a->openmp) && tell("OVERLOCK_QUIET", "1") &&
-	       tell_tunables(a);
+		tell_tunables(a));
 }
 
 static void tell_of_former(const struct asked *a)
@@ -320,12 +339,26 @@ static void tell_of_former(const struct asked *a)
 			a->former, ol_now_called(a->former));
 }
 
+/* As LD_PRELOAD has them, to be freed; null if one is not found. */
+static char *find_libraries(const struct asked *a)
+{
+	char *spins = a->spins ? find_library(SPINS) : 0, *locks, *both;
+
+	if (a->spins && (!spins || !names_a_lock(a)))
+		return spins;
+	locks = find_library(LIBRARY);
+	if (!spins || !locks)
+		return locks;
+	return asprintf(&both, "%s:%s", spins, locks) < 0 ? 0 : both;
+}
+
 /* Returns if the library is not found, with the environment as it was. */
 static void launch(struct asked *a)
 {
-	char *library = find_library(), *program;
+	char *library = find_libraries(a), *program;
 
-	a->wrong.value = LIBRARY " is not found; reinstall overlock";
+	a->wrong.value = a->spins ? SPINS " is not found; it needs x86-64, and libzydis-dev to be built" :
+				    LIBRARY " is not found; reinstall overlock";
 	if (!library)
 		return;
 	program = find_program(*a->program);
@@ -338,11 +371,23 @@ static void launch(struct asked *a)
 	       strerror(errno));
 }
 
+/* A list as LD_PRELOAD has it, of files; a file's own colon splits it into what is none. */
+static bool are_files(const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *file;
+	bool all = copy;
+
+	while (all && (file = strsep(&rest, ":")))
+		all = can_be_listed(file) && !access(file, R_OK);
+	free(copy);
+	return all;
+}
+
 static int print_prepared(const char *library, const char *name)
 {
 	const char *program = name ? find_program(name) : "";
 
-	if (library && !can_be_listed(library))
+	if (library && !are_files(library))
 		refuse(CANNOT_START,
 		       "%s: the loader accepts no path with spaces or colons; install elsewhere",
 		       library);

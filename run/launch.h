@@ -19,10 +19,10 @@ _Noreturn void refuse(int code, const char *format, ...) __attribute__((format(p
 char *find_program(const char *name);
 
 /*
- * `library`, behind those that the program needs in front of it, as in LD_PRELOAD; to be freed.
- * Refuses a program into which it cannot be preloaded.
+ * `libraries`, behind those that the program needs in front of them, as in LD_PRELOAD; to be freed.
+ * Refuses a program into which they cannot be preloaded.
  */
-char *preloaded_into(const char *program, const char *library);
+char *preloaded_into(const char *program, const char *libraries);
 
 /* `--long-term`, and `--tau-ns` for a time. */
 void option_of(const struct ol_tunable *t, char *option, size_t size);

@@ -255,8 +255,10 @@ static const char *obstacle(const struct file *f, const char *names, size_t size
 	return 0;
 }
 
-static void print_preloaded(FILE *out, const struct file *f, const char *library)
+static void print_preloaded(FILE *out, const struct file *f, const char *libraries)
 {
+	/* They are all of one machine. */
+	const char *colon = strrchr(libraries, ':'), *library = colon ? colon + 1 : libraries;
 	const char *base = strrchr(library, '/'), *why;
 	Elf64_Phdr dynamic = { 0 };
 	char *names = 0;
@@ -281,7 +283,7 @@ static void print_preloaded(FILE *out, const struct file *f, const char *library
 	free(names);
 }
 
-char *preloaded_into(const char *program, const char *library)
+char *preloaded_into(const char *program, const char *libraries)
 {
 	struct file f = open_executed(program);
 	char *list = 0;
@@ -291,8 +293,8 @@ char *preloaded_into(const char *program, const char *library)
 	if (!out)
 		refuse(CANNOT_START, "no memory");
 	if (is_elf(&f))
-		print_preloaded(out, &f, library);
-	fputs(library, out);
+		print_preloaded(out, &f, libraries);
+	fputs(libraries, out);
 	if (fclose(out))
 		refuse(CANNOT_START, "no memory");
 	close_file(&f);

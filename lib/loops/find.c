@@ -57,8 +57,13 @@ struct block {
 	uint32_t live; /* registers that a round uses as the last one left them, from here on */
 };
 
+struct range {
+	uint64_t begin, end;
+};
+
 struct ol_finder {
 	const struct ol_image *image;
+	bool only_patched;
 	struct ol_function function;
 	uint32_t index;
 	ARRAY(struct ol_instruction) instructions;
@@ -68,16 +73,17 @@ struct ol_finder {
 	ARRAY(int32_t) stack;
 	ARRAY(int32_t) members; /* of the loop that is looked at */
 	ARRAY(struct ol_jump) jumps;
-	ARRAY(uint64_t) pads; /* given away */
+	ARRAY(struct range) dead;  /* bytes in the function and near it */
+	ARRAY(struct range) given; /* of those, in the whole object */
 	uint32_t stamp;
 };
 
-struct ol_finder *ol_finder_new(const struct ol_image *image)
+struct ol_finder *ol_finder_new(const struct ol_image *image, bool only_patched)
 {
 	struct ol_finder *f = calloc(1, sizeof(*f));
 
 	if (f)
-		f->image = image;
+		*f = (struct ol_finder){ .image = image, .only_patched = only_patched };
 	return f;
 }
 
@@ -90,7 +96,8 @@ void ol_finder_free(struct ol_finder *f)
 	free(f->stack.all);
 	free(f->members.all);
 	free(f->jumps.all);
-	free(f->pads.all);
+	free(f->dead.all);
+	free(f->given.all);
 	free(f);
 }
 
@@ -111,7 +118,55 @@ static bool is_in_function(const struct ol_finder *f, uint64_t at)
 	return at >= f->function.begin && at < f->function.end;
 }
 
-/* Cheap, before all is decoded: a byte that may be a short jump back, or two that may be a long one. */
+/* Nothing of a waiting loop that is patched without being named. */
+static bool is_foreign(const struct ol_instruction *i)
+{
+	bool is_store = i->stores && !i->is_atomic, is_call = i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL;
+
+	return is_store || is_call || (i->writes >> OL_REGISTER_OTHER & 1);
+}
+
+static uint32_t of_address(const struct ol_instruction *i)
+{
+	uint32_t base = i->address.base <= OL_REGISTER_OTHER ? 1u << i->address.base : 0;
+
+	return base | (i->address.index <= OL_REGISTER_OTHER ? 1u << i->address.index : 0);
+}
+
+/* Whether these bytes are instructions of which none is foreign, and some load, but not from where only a counter leads. */
+static bool may_wait(const unsigned char *code, size_t size)
+{
+	uint32_t addresses = 0, counters = 0, renewed = 0;
+	struct ol_instruction i;
+	bool loads = false;
+
+	for (size_t at = 0; at < size; at += i.size) {
+		if (!ol_decode(code + at, size - at, at, &i) || is_foreign(&i))
+			return false;
+		if (i.does == OL_DOES_STEP)
+			counters |= i.reads & i.writes;
+		renewed |= i.defines & ~i.reads;
+		if (i.loads)
+			addresses |= of_address(&i);
+		loads |= i.loads;
+	}
+	return loads && !(addresses & counters & ~renewed);
+}
+
+/* Cheap, before all is decoded: what may be a short jump back, over what may be a waiting loop. */
+static bool may_have_short_ones(const unsigned char *code, size_t size)
+{
+	for (size_t i = 0; i + 1 < size; i++) {
+		bool is_short = (code[i] & 0xf0) == 0x70 || code[i] == 0xeb;
+		size_t back = 254u - code[i + 1];
+
+		if (is_short && code[i + 1] >= 0x80 && back <= i && may_wait(code + i - back, back + 2))
+			return true;
+	}
+	return false;
+}
+
+/* The same of all kinds: a byte that may be a short jump back, or two that may be a long one. */
 static bool may_have_loops(const unsigned char *code, size_t size)
 {
 	for (size_t i = 0; i + 1 < size; i++) {
@@ -131,7 +186,7 @@ static bool decode_all(struct ol_finder *f)
 	bool has_loops = false;
 
 	f->instructions.n = 0;
-	if (!code || !may_have_loops(code, size))
+	if (!code || !(f->only_patched ? may_have_short_ones(code, size) : may_have_loops(code, size)))
 		return false;
 	for (size_t at = 0; at < size;) {
 		struct ol_instruction *i = MORE(f->instructions);
@@ -504,13 +559,6 @@ static enum origin of_registers(const struct values *v, uint32_t registers)
 	return found;
 }
 
-static uint32_t of_address(const struct ol_instruction *i)
-{
-	uint32_t base = i->address.base <= OL_REGISTER_OTHER ? 1u << i->address.base : 0;
-
-	return base | (i->address.index <= OL_REGISTER_OTHER ? 1u << i->address.index : 0);
-}
-
 /* Of a word at an address that changes as a counter does, nothing is known. */
 static enum origin of_memory(const struct values *v, const struct ol_instruction *i)
 {
@@ -679,7 +727,7 @@ static const struct ol_instruction *condition(const struct ol_finder *f, int32_t
 }
 
 struct exits {
-	bool by_word, by_counter, by_clock, by_unknown;
+	bool by_word, by_counter, by_clock, by_table;
 	const struct ol_instruction *word;
 };
 
@@ -707,7 +755,6 @@ static void take_exit(const struct ol_finder *f, const struct values *v, int32_t
 	enum origin from;
 
 	if (!i || i->does > OL_DOES_STEP || i->does == OL_DOES_WORK || !last(f, &f->blocks.all[block])->uses_flags) {
-		e->by_unknown = true;
 		return;
 	}
 	from = i->is_atomic ? of_memory(v, i) : of_inputs(v, i, i->reads);
@@ -718,7 +765,6 @@ static void take_exit(const struct ol_finder *f, const struct values *v, int32_t
 	}
 	e->by_counter |= from == COUNTER;
 	e->by_clock |= from == CLOCK;
-	e->by_unknown |= from == UNKNOWN;
 }
 
 static struct exits exits(const struct ol_finder *f, const struct values *v)
@@ -732,7 +778,7 @@ static struct exits exits(const struct ol_finder *f, const struct values *v)
 
 		if (end->does == OL_DOES_BRANCH && !(is_member(f, b->next) && is_member(f, b->target)))
 			take_exit(f, v, block, &e);
-		e.by_unknown |= end->does == OL_DOES_JUMP_AWAY;
+		e.by_table |= end->does == OL_DOES_JUMP_AWAY;
 	}
 	return e;
 }
@@ -887,42 +933,13 @@ static const char *choose_jumps(struct ol_finder *f)
 
 /* Dead bytes. */
 
-static bool is_given(const struct ol_finder *f, uint64_t at)
+static bool add_dead(struct ol_finder *f, uint64_t begin, uint64_t end)
 {
-	for (size_t k = 0; k < f->pads.n; k++)
-		if (at < f->pads.all[k] + OL_PAD && f->pads.all[k] < at + OL_PAD)
-			return true;
-	return false;
-}
+	struct range *dead = end > begin ? MORE(f->dead) : 0;
 
-static bool reaches(const struct ol_jump *jump, uint64_t at)
-{
-	int64_t distance = (int64_t)(at - jump->after);
-
-	return distance >= INT8_MIN && distance <= INT8_MAX;
-}
-
-/* A place in these dead bytes that the jump reaches, or 0. */
-static uint64_t place_in(const struct ol_finder *f, const struct ol_jump *jump, uint64_t begin, uint64_t end)
-{
-	for (uint64_t at = begin; at + OL_PAD <= end; at++)
-		if (reaches(jump, at) && !is_given(f, at))
-			return at;
-	return 0;
-}
-
-static uint64_t pad_inside(const struct ol_finder *f, const struct ol_jump *jump)
-{
-	uint64_t found = 0;
-
-	for (size_t k = 0; k < f->blocks.n && !found; k++) {
-		const struct block *b = &f->blocks.all[k];
-		const struct ol_instruction *end = last(f, b);
-
-		if (b->is_dead)
-			found = place_in(f, jump, f->instructions.all[b->first].at, end->at + end->size);
-	}
-	return found;
+	if (dead)
+		*dead = (struct range){ begin, end };
+	return dead || end <= begin;
 }
 
 /* Whether nothing falls out of a function's end, as far as its last instruction says. */
@@ -938,17 +955,16 @@ static bool ends_for_good(const struct ol_finder *f, const struct ol_function *f
 	return code && !falls_through(&i);
 }
 
-/* The filling between a function and the next one. */
-static uint64_t pad_behind(const struct ol_finder *f, const struct ol_jump *jump, uint32_t n)
+/* The filling between the n-th function and the next one. */
+static bool add_dead_behind(struct ol_finder *f, uint32_t n)
 {
 	struct ol_function function, next;
 	const unsigned char *code;
 	uint64_t end;
 
 	if (n + 1 >= f->image->n_functions || !ol_image_function(f->image, n, &function) ||
-	    !ol_image_function(f->image, n + 1, &next) || next.begin < function.end + OL_PAD ||
-	    next.begin + INT8_MAX < jump->after || function.end > jump->after + INT8_MAX)
-		return 0;
+	    !ol_image_function(f->image, n + 1, &next) || next.begin < function.end + OL_HOP)
+		return true;
 	code = ol_image_code(f->image, function.end, next.begin - function.end);
 	for (end = function.end; code && end < next.begin;) {
 		struct ol_instruction i;
@@ -957,47 +973,119 @@ static uint64_t pad_behind(const struct ol_finder *f, const struct ol_jump *jump
 			break;
 		end += i.size;
 	}
-	end = place_in(f, jump, function.end, end);
-	return end && ends_for_good(f, &function) ? end : 0;
+	return end < function.end + OL_HOP || !ends_for_good(f, &function) || add_dead(f, function.end, end);
 }
 
-static uint64_t pad_around(const struct ol_finder *f, const struct ol_jump *jump)
+/* As far as a jump of one byte reaches, twice. */
+enum { FAR = 2 * (INT8_MAX + 1) };
+
+/* What is dead in the function and near it. */
+static bool find_dead(struct ol_finder *f)
 {
-	uint64_t found = 0;
 	struct ol_function function;
 
-	for (uint32_t n = f->index; !found && n < f->image->n_functions; n++) {
-		if (!ol_image_function(f->image, n, &function) || function.begin > jump->after + INT8_MAX)
-			break;
-		found = pad_behind(f, jump, n);
+	for (size_t k = 0; k < f->blocks.n; k++) {
+		const struct block *b = &f->blocks.all[k];
+		const struct ol_instruction *end = last(f, b);
+
+		if (b->is_dead && !add_dead(f, f->instructions.all[b->first].at, end->at + end->size))
+			return false;
 	}
-	for (uint32_t n = f->index; !found && n-- > 0;) {
-		if (!ol_image_function(f->image, n, &function) || function.end + INT8_MAX + 16 < jump->after)
+	for (uint32_t n = f->index; n < f->image->n_functions; n++) {
+		if (!ol_image_function(f->image, n, &function) || function.begin > f->function.end + FAR)
 			break;
-		found = pad_behind(f, jump, n);
+		if (!add_dead_behind(f, n))
+			return false;
 	}
-	return found;
+	for (uint32_t n = f->index; n-- > 0;) {
+		if (!ol_image_function(f->image, n, &function) || function.end + FAR < f->function.begin)
+			break;
+		if (!add_dead_behind(f, n))
+			return false;
+	}
+	return true;
+}
+
+static bool is_given(const struct ol_finder *f, uint64_t at, uint64_t size)
+{
+	for (size_t k = 0; k < f->given.n; k++)
+		if (at < f->given.all[k].end && f->given.all[k].begin < at + size)
+			return true;
+	return false;
+}
+
+static bool give(struct ol_finder *f, uint64_t at, uint64_t size)
+{
+	struct range *given = MORE(f->given);
+
+	if (given)
+		*given = (struct range){ at, at + size };
+	return given;
+}
+
+/* The next place of that size, from `from` on, that a jump of one byte reaches from `after`; 0: there is none. */
+static uint64_t place(const struct ol_finder *f, uint64_t after, uint64_t size, uint64_t from)
+{
+	uint64_t best = 0;
+
+	for (size_t k = 0; k < f->dead.n; k++) {
+		const struct range *dead = &f->dead.all[k];
+		uint64_t at = dead->begin > from ? dead->begin : from;
+
+		if (at + INT8_MAX + 1 < after)
+			at = after - INT8_MAX - 1;
+		while (at + size <= dead->end && at <= after + INT8_MAX && is_given(f, at, size))
+			at++;
+		if (at + size <= dead->end && at <= after + INT8_MAX && (!best || at < best))
+			best = at;
+	}
+	return best;
+}
+
+/* At once, or by way of a short jump in dead bytes between. */
+static bool find_pad(struct ol_finder *f, struct ol_jump *jump)
+{
+	jump->pad = place(f, jump->after, OL_PAD, 0);
+	for (uint64_t hop = 0; !jump->pad;) {
+		hop = place(f, jump->after, OL_HOP, hop + 1);
+		if (!hop)
+			return true;
+		jump->hop = hop;
+		jump->pad = place(f, hop + OL_HOP, OL_PAD, 0);
+		if (jump->pad < hop + OL_HOP && hop < jump->pad + OL_PAD)
+			jump->pad = 0; /* it would be in it */
+	}
+	return give(f, jump->pad, OL_PAD) && (!jump->hop || give(f, jump->hop, OL_HOP));
 }
 
 static const char *find_pads(struct ol_finder *f)
 {
+	if (!f->dead.n && !find_dead(f))
+		return "memory is short";
 	for (size_t k = 0; k < f->jumps.n; k++) {
 		struct ol_jump *jump = &f->jumps.all[k];
-		uint64_t *given;
 
 		if (jump->size != 1)
 			return "its jump is a long one, which cannot be changed at once";
-		jump->pad = pad_inside(f, jump);
-		if (!jump->pad)
-			jump->pad = pad_around(f, jump);
-		if (!jump->pad)
-			return "no dead bytes are in its jump's reach";
-		given = MORE(f->pads);
-		if (!given)
+		if (!find_pad(f, jump))
 			return "memory is short";
-		*given = jump->pad;
+		if (!jump->pad) {
+			jump->hop = 0;
+			return "no dead bytes are in its jump's reach";
+		}
 	}
 	return 0;
+}
+
+/* Whether between a loop's ends something is that is none of its kind: code that goes elsewhere. */
+static bool has_foreign(const struct ol_finder *f, const struct body *b)
+{
+	size_t n = instruction_at(f, b->begin);
+
+	for (; n < f->instructions.n && f->instructions.all[n].at < b->end; n++)
+		if (is_foreign(&f->instructions.all[n]))
+			return true;
+	return false;
 }
 
 static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
@@ -1010,7 +1098,7 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 
 	for_each(f, take_body, &b);
 	/* If an update is made from what the last one found, the loop does not wait: it tries again. */
-	if (b.stores || !b.loads || (b.updates && loaded))
+	if (b.stores || !b.loads || e.by_table || (b.updates && loaded))
 		return;
 	between &= ~loaded;
 	if (!e.by_word && (between || b.calls))
@@ -1027,11 +1115,25 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 		loop.word_after = e.word->at + e.word->size;
 	}
 	loop.refused = choose_jumps(f);
+	if (!loop.refused && has_foreign(f, &b))
+		loop.refused = "other code lies between its ends";
 	if (!loop.refused)
 		loop.refused = find_pads(f);
 	loop.jumps = f->jumps.all;
 	loop.n_jumps = (unsigned)f->jumps.n;
 	found(&loop, context);
+}
+
+static bool does_more(const struct ol_finder *f)
+{
+	for (size_t k = 0; k < f->members.n; k++) {
+		const struct block *b = &f->blocks.all[f->members.all[k]];
+
+		for (size_t n = b->first; n < b->end; n++)
+			if (is_foreign(&f->instructions.all[n]))
+				return true;
+	}
+	return false;
 }
 
 bool ol_find_in(struct ol_finder *f, uint32_t n, ol_loop_found *found, void *context)
@@ -1042,11 +1144,12 @@ bool ol_find_in(struct ol_finder *f, uint32_t n, ol_loop_found *found, void *con
 	if (!make_blocks(f) || !list_parents(f) || !order_blocks(f))
 		return false;
 	find_dominators(f);
+	f->dead.n = 0;
 	f->stamp = 2; /* above what `visited` has */
 	for (size_t k = 0; k < f->blocks.n; k++) {
 		if (!gather(f, (int32_t)k))
 			return false;
-		if (f->members.n)
+		if (f->members.n && !(f->only_patched && does_more(f)))
 			look_at(f, found, context);
 	}
 	return true;

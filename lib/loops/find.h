@@ -24,10 +24,12 @@ struct ol_jump {
 	uint64_t after;	       /* the address behind it, which its displacement is relative to */
 	uint64_t displacement; /* where that is */
 	uint64_t target;
-	uint64_t pad; /* dead bytes that it reaches, room for a jump of OL_PAD bytes; 0: none */
+	uint64_t pad; /* dead bytes with room for a jump of OL_PAD bytes; 0: none */
+	uint64_t hop; /* if it does not reach them: dead bytes between, with room for a jump of OL_HOP bytes */
 	uint8_t size; /* of the displacement */
 };
 #define OL_PAD 5
+#define OL_HOP 2
 
 struct ol_loop {
 	uint64_t function;
@@ -43,8 +45,11 @@ struct ol_loop {
 
 struct ol_finder;
 
-/* Null: no memory. */
-struct ol_finder *ol_finder_new(const struct ol_image *image);
+/*
+ * Finds all kinds of loops, or only what may be led elsewhere and is patched without being named, which is quicker.
+ * Null: no memory.
+ */
+struct ol_finder *ol_finder_new(const struct ol_image *image, bool only_patched);
 void ol_finder_free(struct ol_finder *finder);
 
 typedef void ol_loop_found(const struct ol_loop *loop, void *context);

@@ -5,6 +5,9 @@
  * The code of one object, loaded in this process or read from a file, and where its functions begin: as
  * .eh_frame_hdr says. Addresses are the object's own, from 0. Nothing of a file is trusted.
  */
+#ifndef _GNU_SOURCE
+#error "struct dl_phdr_info needs _GNU_SOURCE"
+#endif
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -62,8 +62,8 @@ static void print_loop(const struct ol_loop *loop, void *context)
 		const struct ol_jump *j = &loop->jumps[k];
 
 		printf("%s{\"after\":%" PRIu64 ",\"displacement\":%" PRIu64 ",\"size\":%u,\"target\":%" PRIu64
-		       ",\"pad\":%" PRIu64 "}",
-		       k ? "," : "", j->after, j->displacement, j->size, j->target, j->pad);
+		       ",\"pad\":%" PRIu64 ",\"hop\":%" PRIu64 "}",
+		       k ? "," : "", j->after, j->displacement, j->size, j->target, j->pad, j->hop);
 	}
 	printf("],\"refused\":\"%s\"}", loop->refused ? loop->refused : "");
 }
@@ -75,7 +75,7 @@ static void print_error(const char *why)
 
 static bool print_loops(const struct ol_image *image, const uint64_t *places, size_t n_places)
 {
-	struct ol_finder *finder = ol_finder_new(image);
+	struct ol_finder *finder = ol_finder_new(image, false);
 	bool is_first = true;
 
 	if (!finder) {

@@ -7,6 +7,7 @@
  */
 #include "spins.h"
 
+#include "cache.h"
 #include "report.h"
 
 #include <dlfcn.h>
@@ -36,7 +37,18 @@ struct known {
 };
 static struct known *known_objects;
 
-/* Whether a list has OBJECT+ADDRESS. */
+/* Whether the list names a loop of that object. */
+static bool is_named(const char *object)
+{
+	size_t size = strlen(object);
+
+	for (const char *word = asked.list; word && *word; word += strcspn(word, ","), word += *word == ',')
+		if (!strncmp(word, object, size) && word[size] == '+')
+			return true;
+	return false;
+}
+
+/* Whether the list has OBJECT+ADDRESS. */
 static bool is_listed(const char *object, uint64_t begin)
 {
 	size_t size = strlen(object);
@@ -56,6 +68,7 @@ struct looking {
 	const struct ol_image *image;
 	const char *name;
 	struct ol_found_loop *found;
+	FILE *file; /* of the cache; null: none */
 };
 
 static void keep(const struct ol_loop *loop, void *context)
@@ -92,7 +105,8 @@ static void keep(const struct ol_loop *loop, void *context)
 			.displacement = base + jump->displacement,
 			.pad = base + jump->pad,
 			.original = (unsigned char)(jump->target - jump->after),
-			.led = (unsigned char)(jump->pad - jump->after),
+			.hop = jump->hop ? base + jump->hop : 0,
+			.led = (unsigned char)((jump->hop ? jump->hop : jump->pad) - jump->after),
 			.is_counted = loop->kind == OL_LOOP_COUNTED,
 			.object = l->name,
 			.begin = loop->begin,
@@ -107,11 +121,14 @@ static bool is_as_found(const struct site *site)
 
 static bool write_pad(const struct site *site, const unsigned char *stub)
 {
-	unsigned char jump[OL_PAD] = { 0xe9 };
+	unsigned char jump[OL_PAD] = { 0xe9 }, hop[OL_HOP] = { 0xeb };
 	int32_t distance = (int32_t)(stub - (site->pad + OL_PAD));
 
 	memcpy(jump + 1, &distance, sizeof(distance));
-	return ol_spins_text_write(site->pad, jump, sizeof(jump));
+	if (!ol_spins_text_write(site->pad, jump, sizeof(jump)))
+		return false;
+	hop[1] = (unsigned char)(site->pad - (site->hop + OL_HOP));
+	return !site->hop || ol_spins_text_write(site->hop, hop, sizeof(hop));
 }
 
 /* All of an object at once. The pads first; when all CPUs see them, the bytes that lead there. */
@@ -166,15 +183,39 @@ static void take(struct looking *l)
 	loops = l->found;
 }
 
-static void look_at(const struct ol_image *image, const char *name)
+static void keep_and_write(const struct ol_loop *loop, void *context)
 {
-	struct looking looking = { .image = image, .name = name };
-	struct ol_finder *finder = ol_finder_new(image);
+	struct looking *l = context;
 
-	for (uint32_t n = 0; finder && n < image->n_functions; n++)
-		ol_find_in(finder, n, keep, &looking);
+	keep(loop, l);
+	if (l->file && ol_loop_is_patched[loop->kind])
+		ol_spins_keep_loop(l->file, loop);
+}
+
+/* All kinds are only looked for where one is named, or asked for. */
+static void find(struct looking *l, bool only_patched)
+{
+	struct ol_finder *finder = ol_decode_start() ? 0 : ol_finder_new(l->image, only_patched);
+
+	for (uint32_t n = 0; finder && n < l->image->n_functions; n++)
+		ol_find_in(finder, n, keep_and_write, l);
 	if (finder)
 		ol_finder_free(finder);
+}
+
+static void look_at(const struct ol_image *image, const char *name, const char *id)
+{
+	struct looking looking = { .image = image, .name = name };
+	bool only_patched = !asked.is_trial && !is_named(name);
+
+	if (!only_patched) {
+		find(&looking, false);
+	} else if (!ol_spins_kept(id, keep, &looking)) {
+		looking.file = ol_spins_keep_begin(id);
+		find(&looking, true);
+		if (looking.file)
+			ol_spins_keep_end(looking.file, id);
+	}
 	take(&looking);
 }
 
@@ -241,7 +282,7 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *contex
 	memcpy(known->id, id, sizeof(id));
 	known_objects = known;
 	if (!is_left_alone(name) && image.n_functions)
-		look_at(&image, name);
+		look_at(&image, name, id);
 	return 0;
 }
 
@@ -318,9 +359,7 @@ __attribute__((constructor)) static void start(void)
 		return;
 	understand(words);
 	ol_spins_set_patience(patience ? strtoull(patience, 0, 10) : PATIENCE_NS);
-	why = ol_decode_start();
-	if (!why && !asked.is_trial)
-		why = ol_spins_text_start();
+	why = asked.is_trial ? ol_decode_start() : ol_spins_text_start();
 	ol_spins_report_start(why);
 	if (why)
 		return;

@@ -23,7 +23,7 @@
 struct site {
 	const unsigned char *target; /* of the jump, and of the stub behind it */
 	unsigned char *displacement; /* the byte that is changed */
-	unsigned char *pad;
+	unsigned char *pad, *hop; /* where the jump to the stub is; and, if that is not null, one to the pad */
 	uint8_t original, led; /* what it has, without us and with us */
 	bool is_counted; /* the loop ends after a number of rounds */
 	const char *object;

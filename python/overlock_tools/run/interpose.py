@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from overlock_tools.bench import header_locks
 from overlock_tools.core.model import defs
@@ -155,3 +155,14 @@ def other_kinds(rwlock: str, spinlock: str, openmp: str) -> dict[str, str]:
     if openmp != OPENMP[0]:
         ours["OVERLOCK_OPENMP"] = openmp
     return ours
+
+
+def names_a_lock(options: Mapping[str, Any]) -> bool:
+    """Else the program keeps its own."""
+    tunables = (options.get(tunable.name) for tunable in defs.load().tunables.values())
+    return bool(
+        any(options[name] for name in ("lock", "sites", "config"))
+        or any(value is not None for value in tunables)
+        or options["rwlock"] != config.GLIBC
+        or options["spinlock"] != SPINLOCK
+    )

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overlock_tools.core.model import defs
 from overlock_tools.core.system import files, native
 from overlock_tools.core.system.errors import Fail, say
-from overlock_tools.run import config, interpose, live, settings
+from overlock_tools.run import interpose, live, settings
 from overlock_tools.run.starting import CANNOT_START, starting
 
 if TYPE_CHECKING:  # NumPy takes longer to import than a program to start
@@ -50,21 +49,10 @@ def check(options: Options) -> None:
         raise Fail(error.message, CANNOT_START) from error
 
 
-def names_a_lock(options: Options) -> bool:
-    """Else the program keeps its own."""
-    tunables = (options.get(tunable.name) for tunable in defs.load().tunables.values())
-    return bool(
-        any(options[name] for name in ("lock", "sites", "config"))
-        or any(value is not None for value in tunables)
-        or options["rwlock"] != config.GLIBC
-        or options["spinlock"] != interpose.SPINLOCK
-    )
-
-
 def prepared(program: str, options: Options, prepare: Prepare) -> interpose.Prepared:
     """The recording library alone, or before that of `overlock run`."""
     library = native.file(LIBRARY)
-    if names_a_lock(options):
+    if interpose.names_a_lock(options):
         found, _ = prepare(program, options)
         return found.before(library)
     try:

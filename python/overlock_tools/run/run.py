@@ -213,15 +213,12 @@ def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, 
     """The program with its environment, and what of that is set for it."""
     try:
         flavour, ours = asked(options)
-        words = spinning.words(options)
-        if words and not flavour and not recording.names_a_lock(options):
-            ours = {}
-            prepared = interpose.prepare(spinning.library(), program)
-        else:
-            prepared = interpose.prepare(interpose.built(flavour), program)
-            if words:
-                prepared = prepared.before(spinning.library())
-        ours |= spinning.variables(words)
+        libraries = [interpose.built(flavour)]
+        if words := spinning.words(options):
+            keeps_locks = not flavour and not interpose.names_a_lock(options)
+            libraries = [spinning.library()] + ([] if keeps_locks else libraries)
+            ours = ({} if keeps_locks else ours) | spinning.variables(words)
+        prepared = interpose.prepare(":".join(map(str, libraries)), program)
     except Fail as error:
         raise Fail(error.message, max(error.code, CANNOT_START)) from error
     ours |= prepared.preloaded

@@ -47,7 +47,9 @@ def library() -> Path:
     try:
         return native.file(LIBRARY)
     except Fail as error:
-        raise Fail(f"--spins needs x86-64, and libzydis-dev to be built: {error.message}") from error
+        raise Fail(
+            f"--spins needs x86-64, and libzydis-dev to be built: {error.message}"
+        ) from error
 
 
 def variables(words: str) -> dict[str, str]:
@@ -87,28 +89,44 @@ def read(folder: Path) -> list[Process]:
     return found
 
 
+def rows(process: Process) -> list[Loop]:
+    """Loops that were waited in, the most yields first; then those that could not be led."""
+    waited = [loop for loop in process.loops if loop.looks]
+    refused = [loop for loop in process.loops if loop.refused not in ("", UNWANTED)]
+    return sorted(waited, key=lambda loop: -loop.yields) + refused
+
+
 def table(process: Process) -> Table:
-    """Loops that yield, those with the most yields first; then those that cannot, or were not asked."""
-    made = Table(title=f"waiting loops of process {process.pid}", title_justify="left")
-    for heading in ("loop", "kind", "", "yields", "found others", "given away"):
-        made.add_column(heading, justify="right" if "i" in heading[1:3] else "left")
-    led = [loop for loop in process.loops if not loop.refused]
-    refused = [loop for loop in process.loops if loop.refused and loop.refused != UNWANTED]
-    for loop in sorted(led, key=lambda loop: -loop.yields) + refused:
+    made = Table(box=None, pad_edge=False)
+    for heading in ("loop", "kind", ""):
+        made.add_column(heading, overflow="fold")
+    for heading in ("yields", "others ran", "given away"):
+        made.add_column(heading, justify="right")
+    for loop in rows(process):
+        counts = (f"{loop.yields}", f"{loop.found}", f"{loop.yielded_ns / 1e9:.2f} s")
         made.add_row(
-            loop.name,
-            loop.kind,
-            loop.refused or "yields",
-            f"{loop.yields}",
-            f"{loop.found}",
-            f"{loop.yielded_ns / 1e9:.2f} s",
+            loop.name, loop.kind, loop.refused or "yields", *(counts if loop.looks else ())
         )
     return made
+
+
+def summary(process: Process, program: str) -> str:
+    led = [loop for loop in process.loops if not loop.refused]
+    unwanted = [loop for loop in process.loops if loop.refused == UNWANTED]
+    yields = sum(loop.yields for loop in led)
+    idle = sum(not loop.looks for loop in led)
+    words = [f"{program}, process {process.pid}: {len(led)} waiting loops yield"]
+    if idle:
+        words.append(f"nobody waited in {idle} of them")
+    if unwanted:
+        words.append(f"{len(unwanted)} of other kinds would have to be named")
+    return "; ".join([*words, f"{yields} yields"])
 
 
 @dataclass
 class Reporter:
     folder: Path
+    program: str
 
     def tick(self) -> None:
         pass
@@ -118,7 +136,9 @@ class Reporter:
         for process in read(self.folder):
             if process.why_not:
                 say(f"process {process.pid}: no loop was changed: {process.why_not}")
-            elif process.loops:
+                continue
+            say(summary(process, self.program))
+            if rows(process):
                 console.print(table(process))
 
 
@@ -132,7 +152,7 @@ def run(program: str, args: tuple[str, ...], variables: dict[str, str]) -> int:
         return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
 
     def listening(_: live.Reader, __: int) -> live.Listener:
-        return Reporter(folder[0])
+        return Reporter(folder[0], Path(program).name)
 
     with starting(program):
         return live.run(start, LOOK_S, listening)

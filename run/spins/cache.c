@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The number goes up with each change of the finder or of the lines. */
+#define FIRST_LINE "overlock loops 1 " OL_VERSION "\n"
+#define LAST_LINE  "end\n"
+
+static bool path_of(char *path, size_t size, const char *id, const char *ending)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int n;
+
+	if (cache && *cache == '/')
+		n = snprintf(path, size, "%s/overlock/loops/%s%s", cache, id, ending);
+	else if (home && *home == '/')
+		n = snprintf(path, size, "%s/.cache/overlock/loops/%s%s", home, id, ending);
+	else
+		return false;
+	return n > 0 && (size_t)n < size;
+}
+
+static bool make_folders(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return false;
+		*slash = '/';
+	}
+	return true;
+}
+
+/* Nobody else may have written it. */
+static FILE *open_ours(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat about;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &about) || !S_ISREG(about.st_mode) || about.st_uid != geteuid() ||
+	    (about.st_mode & (S_IWGRP | S_IWOTH))) {
+		close(fd);
+		return 0;
+	}
+	return fdopen(fd, "r");
+}
+
+static bool read_jump(FILE *file, struct ol_jump *jump)
+{
+	unsigned size;
+
+	if (fscanf(file, "jump %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %u\n", &jump->after,
+		   &jump->displacement, &jump->target, &jump->pad, &jump->hop, &size) != 6)
+		return false;
+	jump->size = (uint8_t)size;
+	return true;
+}
+
+/* A line of a loop, and those of its jumps; `why` stays. */
+static bool read_loop(FILE *file, struct ol_loop *loop, struct ol_jump **jumps, char **why)
+{
+	unsigned kind;
+
+	*why = 0;
+	*jumps = 0;
+	if (fscanf(file, "loop %" SCNx64 " %" SCNx64 " %u %u:%m[^\n]\n", &loop->begin, &loop->end, &kind,
+		   &loop->n_jumps, why) != 5 ||
+	    kind >= OL_LOOP_KINDS)
+		return false;
+	loop->kind = kind;
+	loop->refused = strcmp(*why, "-") ? *why : 0;
+	*jumps = calloc(loop->n_jumps + 1, sizeof(**jumps));
+	for (unsigned k = 0; *jumps && k < loop->n_jumps; k++)
+		if (!read_jump(file, &(*jumps)[k]))
+			return false;
+	loop->jumps = *jumps;
+	return *jumps;
+}
+
+/* To its end before anything is told: it may have been cut. */
+static bool is_whole(FILE *file)
+{
+	char line[sizeof(LAST_LINE)] = "";
+
+	if (fseek(file, -(long)strlen(LAST_LINE), SEEK_END) || !fgets(line, sizeof(line), file) ||
+	    strcmp(line, LAST_LINE) != 0)
+		return false;
+	rewind(file);
+	return true;
+}
+
+bool ol_spins_kept(const char *id, ol_loop_found *found, void *context)
+{
+	char path[PATH_MAX], first[sizeof(FIRST_LINE)];
+	FILE *file = *id && path_of(path, sizeof(path), id, "") ? open_ours(path) : 0;
+	bool is_kept = file && is_whole(file) && fgets(first, sizeof(first), file) && !strcmp(first, FIRST_LINE);
+
+	while (is_kept) {
+		struct ol_loop loop = { 0 };
+		struct ol_jump *jumps;
+		char *why;
+		bool fine = read_loop(file, &loop, &jumps, &why);
+
+		if (fine)
+			found(&loop, context);
+		if (!fine || !loop.refused)
+			free(why);
+		free(jumps);
+		if (!fine)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return is_kept;
+}
+
+FILE *ol_spins_keep_begin(const char *id)
+{
+	char path[PATH_MAX], ending[32];
+	FILE *file;
+	int fd;
+
+	snprintf(ending, sizeof(ending), ".%d", getpid());
+	if (!*id || !path_of(path, sizeof(path), id, ending) || !make_folders(path))
+		return 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	file = fd < 0 ? 0 : fdopen(fd, "w");
+	if (file)
+		fputs(FIRST_LINE, file);
+	return file;
+}
+
+void ol_spins_keep_loop(FILE *file, const struct ol_loop *loop)
+{
+	fprintf(file, "loop %" PRIx64 " %" PRIx64 " %u %u:%s\n", loop->begin, loop->end, (unsigned)loop->kind,
+		loop->n_jumps, loop->refused ? loop->refused : "-");
+	for (unsigned k = 0; k < loop->n_jumps; k++) {
+		const struct ol_jump *j = &loop->jumps[k];
+
+		fprintf(file, "jump %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %u\n", j->after,
+			j->displacement, j->target, j->pad, j->hop, j->size);
+	}
+}
+
+void ol_spins_keep_end(FILE *file, const char *id)
+{
+	char aside[PATH_MAX], path[PATH_MAX], ending[32];
+	bool fine;
+
+	snprintf(ending, sizeof(ending), ".%d", getpid());
+	fine = fputs(LAST_LINE, file) >= 0 && !ferror(file);
+	fine = !fclose(file) && fine && path_of(aside, sizeof(aside), id, ending) && path_of(path, sizeof(path), id, "");
+	if (!fine || rename(aside, path))
+		unlink(aside);
+}
