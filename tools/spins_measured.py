@@ -104,10 +104,6 @@ def cells_of(file: Path) -> int:
 
 
 def keep(file: Path, program: str, situation: str, result: Result) -> None:
-    proofs = result.scenario.get("proof", {})
-    if doubts := [name for name, proof in proofs.items() if not proof["held"]]:
-        say(f"{program}: nothing is kept, because {', '.join(doubts)} was not always in force")
-        return
     found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     one = found.setdefault(program, {"unit": result.unit, "situations": {}})
     one["versions"] = result.native["packages"]
@@ -119,6 +115,7 @@ def keep(file: Path, program: str, situation: str, result: Result) -> None:
 
 
 def shortened(result: Result) -> dict[str, Any]:
+    proofs = result.scenario.get("proof", {}).values()
     host = str(result.machine["kernel"]).partition("-")[0]
     return {
         "machine": f"{result.machine['cpu']}, {result.cpus} CPUs, Linux {host}",
@@ -127,6 +124,7 @@ def shortened(result: Result) -> dict[str, Any]:
         "rounds": len({cell.round for cell in result.cells}),
         "seconds": result.settings["seconds"],
         "cpus": result.cpus,
+        "doubts": [proof["words"] for proof in proofs if not proof["held"]],
         "cells": {
             str(n): {
                 variant: told for variant in result.variants if (told := _told(result, variant, n))
@@ -318,7 +316,15 @@ def bounds_table() -> str:
 
 
 def costs_table(situation: str) -> str:
-    return _table(COSTS, cost_rows(programs(), situation), (0, 1))
+    said = _table(COSTS, cost_rows(programs(), situation), (0, 1))
+    doubts = [f"`{name}`: {words}." for name, words in doubted(programs(), situation)]
+    return "\n".join([said, *doubts, ""]) if doubts else said
+
+
+def doubted(found: Found, situation: str) -> Iterator[tuple[str, str]]:
+    """Programs for which the situation was not what it is called, and what it was."""
+    for program, measured in there(found, situation).items():
+        yield from ((program, words) for words in measured["doubts"])
 
 
 def about_table() -> str:

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.apps import app, asked, executor, installing, loops, models, redis
+from overlock_tools.apps import app, asked, catalogue, executor, installing, loops, models, redis
 from overlock_tools.apps.executor import Setting
 from overlock_tools.apps.trial import Broken
+from overlock_tools.cli import main
+from overlock_tools.core.model import results
+from overlock_tools.core.model.histograms import Times
+from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.system import native
 from overlock_tools.core.system.kernel_files import Tree
 from overlock_tools.run import spinning
@@ -197,3 +201,51 @@ def test_a_quota_tells_how_often_it_stopped_us(
     (tmp_path / "proc/self/cgroup").write_text("0::/ours\n")
     monkeypatch.setattr(executor, "Tree", lambda: Tree(tmp_path))
     assert executor.throttled() == told
+
+
+class Slow(asked.Asked):
+    """A driver in a shell, which does its first unit only."""
+
+    name = "slow"
+    what = "a shell that answers once"
+    unit = "answers"
+    packages = ()
+    programs = ("sh",)
+    reach = "none"
+    driver = "asked.py"
+
+    def command(self, threads: int) -> list[str]:
+        answer = '{"work": 1, "seconds": 0.5, "wrong": "", "ns": [[500000000, 1]]}'
+        return ["sh", "-c", f"read line; echo '{answer}'; sleep 3600"]
+
+
+def measured(name: str, *words: str) -> list[Cell]:
+    common = ["--threads", "1", "--rounds", "1", "--seconds", "0.2", "--warm-up", "0", "-o", "r"]
+    main.run(["apps", "run", name, *common, *words])
+    return results.from_file(Path(f"r/{name}.json")).cells
+
+
+def test_a_program_that_spins_is_measured_with_its_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = (native.folder() / spinning.LIBRARY).exists()
+    variants = ["native", "GOMP_SPINCOUNT=0", *(["spins"] if there else [])]
+    cells = measured("stencil-gnu", "--locks", ",".join(variants))
+    assert {cell.variant for cell in cells} == set(variants)
+    for cell in cells:
+        assert (cell.wrong, cell.cut) == ("", False)
+        assert cell.work >= 1
+        assert Times([cell.latency]).count == cell.work
+        assert (cell.throttled is None) == (executor.throttled() is None)
+
+
+def test_a_program_that_does_not_answer_in_time_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(catalogue.APPS, Slow.name, Slow)
+    monkeypatch.setattr(executor, "PATIENCE_SECONDS", 0.1)
+    (cell,) = measured("slow", "--locks", "native")
+    assert cell.cut
+    assert cell.work == 1
