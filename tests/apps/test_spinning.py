@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.apps import app, asked, catalogue, executor, installing, loops, models, redis
+from overlock_tools.apps.app import Workspace
 from overlock_tools.apps.executor import Setting
 from overlock_tools.apps.trial import Broken
 from overlock_tools.cli import main
@@ -149,6 +150,47 @@ def test_a_team_that_forgets_a_row_is_told(team_forgets: bool, tmp_path: Path) -
     subprocess.run(words, check=True)
     (answer,) = worked([str(program), "16", "3", "2"], "0")
     assert bool(answer["wrong"]) == team_forgets
+
+
+MUTANTS = {  # drivers of PyPI's programs: what is to be right, and what is computed wrongly
+    "lightgbm": ("int(sys.argv[1]), data, labels", "int(sys.argv[1]), data, 1 - labels"),
+    "onnxruntime": ("(last,) = team.run(None, given)", 'last = given["in"]'),
+    "mpich": ("WORLD.Allreduce(MINE, SUM)", "SUM[:] = MINE"),
+}
+
+
+THREADS = {"lightgbm": 1, "onnxruntime": 1, "mpich": 2}  # more are slow on a busy machine
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_driver_that_computes_wrongly_is_told(name: str, broken: bool, tmp_path: Path) -> None:
+    kind = catalogue.APPS[name]
+    assert issubclass(kind, models.InPython)
+    if lacking := kind.missing():
+        pytest.skip(f"{', '.join(lacking)} is not here: overlock apps install {name}")
+    one = kind(Workspace(tmp_path, {}, [2], executor.base(), None))
+    text = one.source.read_text()
+    source = tmp_path / "driver.py"
+    source.write_text(changed(text, MUTANTS[name]) if broken else text)
+    command = [
+        str(source) if word == str(one.source) else word for word in one.command(THREADS[name])
+    ]
+    (answer,) = worked(["env", f"PYTHONPATH={app.SOURCES}", *command], "0")
+    assert bool(answer["wrong"]) == broken
+
+
+def test_a_model_that_says_something_else_is_told(tmp_path: Path) -> None:
+    if lacking := models.Llama.missing():
+        pytest.skip(f"{', '.join(lacking)} is not here: overlock apps install llama")
+    one = models.Llama(Workspace(tmp_path, {}, [1], executor.base(), None))
+    one.set_up()
+    right = json.loads(one.right)
+    assert len(set(right)) > 1
+    for first, wrong in ((right[0], False), (right[0] + 1, True)):
+        one.right = json.dumps([first, *right[1:]])
+        (answer,) = worked(one.command(1), "0")
+        assert bool(answer["wrong"]) == wrong
 
 
 def test_npms_packages_are_installed_beside_pythons(
