@@ -118,6 +118,12 @@ static bool is_in_function(const struct ol_finder *f, uint64_t at)
 	return at >= f->function.begin && at < f->function.end;
 }
 
+/* Of two bytes: on a condition, on %rcx, or always. */
+static bool may_be_short(unsigned char opcode)
+{
+	return (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == 0xeb;
+}
+
 /* Nothing of a waiting loop that is patched without being named. */
 static bool is_foreign(const struct ol_instruction *i)
 {
@@ -157,10 +163,9 @@ static bool may_wait(const unsigned char *code, size_t size)
 static bool may_have_short_ones(const unsigned char *code, size_t size)
 {
 	for (size_t i = 0; i + 1 < size; i++) {
-		bool is_short = (code[i] & 0xf0) == 0x70 || code[i] == 0xeb;
 		size_t back = 254u - code[i + 1];
 
-		if (is_short && code[i + 1] >= 0x80 && back <= i && may_wait(code + i - back, back + 2))
+		if (may_be_short(code[i]) && code[i + 1] >= 0x80 && back <= i && may_wait(code + i - back, back + 2))
 			return true;
 	}
 	return false;
@@ -170,10 +175,9 @@ static bool may_have_short_ones(const unsigned char *code, size_t size)
 static bool may_have_loops(const unsigned char *code, size_t size)
 {
 	for (size_t i = 0; i + 1 < size; i++) {
-		bool is_short = (code[i] & 0xf0) == 0x70 || code[i] == 0xeb;
 		bool is_long = code[i] == 0xe9 || (code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80);
 
-		if ((is_short && code[i + 1] >= 0x80) || is_long)
+		if ((may_be_short(code[i]) && code[i + 1] >= 0x80) || is_long)
 			return true;
 	}
 	return false;
@@ -565,11 +569,14 @@ static enum origin of_memory(const struct values *v, const struct ol_instruction
 	return !i->loads ? FIXED : of_registers(v, of_address(i)) > LOADED ? UNKNOWN : LOADED;
 }
 
-#define CALL_CLOBBERS 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define CALL_CLOBBERS	 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define SYSCALL_CLOBBERS 0x0803u /* rax, rcx, r11 */
 
 static uint32_t writes(const struct ol_instruction *i)
 {
-	return i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL ? CALL_CLOBBERS : i->writes;
+	return i->does == OL_DOES_CALL	  ? CALL_CLOBBERS :
+	       i->does == OL_DOES_SYSCALL ? SYSCALL_CLOBBERS :
+					    i->writes;
 }
 
 static enum origin of_inputs(const struct values *v, const struct ol_instruction *i, uint32_t registers)
@@ -1093,14 +1100,14 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 	struct values v = values(f);
 	struct exits e = exits(f, &v);
 	struct body b = { .begin = UINT64_MAX };
-	uint32_t between = v.carried, loaded = from_words(&v, between);
+	uint32_t between = v.carried;
 	struct ol_loop loop;
 
 	for_each(f, take_body, &b);
 	/* If an update is made from what the last one found, the loop does not wait: it tries again. */
-	if (b.stores || !b.loads || e.by_table || (b.updates && loaded))
+	if (b.stores || !b.loads || e.by_table || (b.updates && between && of_registers(&v, between) != COUNTER))
 		return;
-	between &= ~loaded;
+	between &= ~from_words(&v, between);
 	if (!e.by_word && (between || b.calls))
 		return;
 	loop = (struct ol_loop){

@@ -82,4 +82,51 @@ ol_spins_enter:
 	ret
 	.cfi_endproc
 	.size	ol_spins_enter, . - ol_spins_enter
+/* syscall() of libc's, after a look at what it is for. */
+#define SECCOMP 317
+	.globl	syscall
+	.type	syscall, @function
+	.p2align 4
+syscall:
+	.cfi_startproc
+	endbr64
+	cmpq	$SECCOMP, %rdi
+	je	1f
+	movq	ol_spins_real_syscall(%rip), %rax
+	testq	%rax, %rax
+	je	1f
+	jmpq	*%rax
+1:	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	pushq	%r8
+	.cfi_adjust_cfa_offset 8
+	pushq	%r9
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	ol_spins_before_syscall
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%r9
+	.cfi_adjust_cfa_offset -8
+	popq	%r8
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	jmpq	*ol_spins_real_syscall(%rip)
+	.cfi_endproc
+	.size	syscall, . - syscall
+
 	.section .note.GNU-stack, "", @progbits

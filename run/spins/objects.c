@@ -131,6 +131,19 @@ static bool write_pad(const struct site *site, const unsigned char *stub)
 	return !site->hop || ol_spins_text_write(site->hop, hop, sizeof(hop));
 }
 
+static void describe(const struct looking *l, const unsigned char *stubs, size_t n)
+{
+	const struct site **sites = calloc(n, sizeof(*sites));
+	size_t at = 0;
+
+	for (const struct ol_found_loop *loop = l->found; sites && loop; loop = loop->next)
+		for (unsigned k = 0; k < loop->n_sites; k++)
+			sites[at++] = &loop->sites[k];
+	if (sites)
+		ol_spins_describe(stubs, sites, n);
+	free(sites);
+}
+
 /* All of an object at once. The pads first; when all CPUs see them, the bytes that lead there. */
 static const char *lead(struct looking *l, size_t n)
 {
@@ -151,6 +164,7 @@ static const char *lead(struct looking *l, size_t n)
 			ol_spins_write_stub(stub, stub, &loop->sites[k]);
 	if (!ol_spins_stubs_seal(stubs, n))
 		return "its stubs cannot be made executable";
+	describe(l, stubs, n);
 	stub = stubs;
 	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
 		for (unsigned k = 0; k < loop->n_sites; k++, stub += STUB)
@@ -350,16 +364,25 @@ static void understand(const char *words)
 
 #define PATIENCE_NS 5000
 
+static bool is_disabled(void)
+{
+	const char *disable = getenv("OVERLOCK_DISABLE");
+
+	return disable && *disable && strcmp(disable, "0") != 0;
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	const char *words = getenv("OVERLOCK_SPINS"), *patience = getenv("OVERLOCK_SPINS_NS");
 	const char *why;
 
-	if (!words || !*words)
+	if (!words || !*words || is_disabled())
 		return;
 	understand(words);
 	ol_spins_set_patience(patience ? strtoull(patience, 0, 10) : PATIENCE_NS);
 	why = asked.is_trial ? ol_decode_start() : ol_spins_text_start();
+	if (!why && !ol_spins_may_yield())
+		why = "a filter of system calls forbids sched_yield()";
 	ol_spins_report_start(why);
 	if (why)
 		return;

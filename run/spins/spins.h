@@ -41,6 +41,10 @@ extern const unsigned char ol_spins_enter[];
 /* What that calls, in a thread that has done `rounds` since its last look. General registers only. */
 void ol_spins_look(struct site *site);
 
+/* Before a call of syscall() that installs a filter, and before the first one: enter.S. */
+extern long (*ol_spins_real_syscall)(long, ...);
+void ol_spins_before_syscall(long number, long operation);
+
 /* How long a thread spins before it yields. */
 void ol_spins_set_patience(uint64_t ns);
 extern uint64_t ol_spins_patience; /* ticks */
@@ -48,17 +52,34 @@ extern uint64_t ol_spins_patience; /* ticks */
 /* What a stub needs to find the thread's count of rounds: its distance from the thread pointer. */
 int32_t ol_spins_rounds_offset(void);
 
-/* The process now has a filter of system calls that it had not at start, which may end who yields: nobody does. */
+/* Nobody yields any more. */
 void ol_spins_stop_yielding(void);
 
-/* Bytes of a stub, and of what describes it to who unwinds the stack. */
-enum { STUB = 96 };
+/* Whether sched_yield() ends the process, or fails: a filter of system calls may say so. filter.c watches for later ones. */
+bool ol_spins_may_yield(void);
+
+/* Bytes of a stub; and where in it the stack changes. */
+enum {
+	OL_STUB_BELOW_RED_ZONE = 5,
+	OL_STUB_SAVED = 6,
+	OL_STUB_RESTORED = 29,
+	OL_STUB_LEAVES = 37,
+	OL_STUB_IS_OVER = 42,
+	OL_STUB_POPPED = 43,
+	OL_STUB_HAS_TARGET = 48,
+	OL_STUB_HAS_SITE = 61,
+	OL_STUB_LEAVES_TOO = 83,
+	STUB = 96,
+};
 
 /* Writes a stub that will run at `at`. */
 void ol_spins_write_stub(unsigned char *to, const unsigned char *at, const struct site *site);
 
 /* Memory for n stubs within reach of both addresses, writable; null: there is none. */
 unsigned char *ol_spins_stubs_near(const unsigned char *low, const unsigned char *high, size_t n);
+/* Tells who unwinds the stack of n stubs, a site each. */
+void ol_spins_describe(const unsigned char *stubs, const struct site *const *sites, size_t n);
+
 bool ol_spins_stubs_seal(unsigned char *stubs, size_t n); /* executable, and no longer writable */
 
 /* Code of this process; null, or why it cannot be changed. Call it before there are threads. */

@@ -2,6 +2,7 @@
 /* The stubs' machine code, and memory for it near the code that they belong to. */
 #include "spins.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,10 +43,12 @@ void ol_spins_write_stub(unsigned char *begin, const unsigned char *at, const st
 {
 	uint32_t rounds = (uint32_t)ol_spins_rounds_offset();
 	const unsigned char *enter = ol_spins_enter;
-	unsigned char *to = begin, *is_over, *distance;
+	unsigned char *to = begin, *distance;
 
 	BYTES(to, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp: the red zone */
-	BYTES(to, 0x51);			 /* push %rcx */
+	assert(to == begin + OL_STUB_BELOW_RED_ZONE);
+	BYTES(to, 0x51); /* push %rcx */
+	assert(to == begin + OL_STUB_SAVED);
 	BYTES(to, 0x64, 0x8b, 0x0c, 0x25);	 /* mov %fs:rounds, %ecx */
 	to = put_32(to, rounds);
 	BYTES(to, 0x8d, 0x49, 0xff);	   /* lea -1(%rcx), %ecx */
@@ -53,17 +56,23 @@ void ol_spins_write_stub(unsigned char *begin, const unsigned char *at, const st
 	to = put_32(to, rounds);
 	BYTES(to, 0x67, 0xe3, 0x00); /* jecxz is_over */
 	distance = to - 1;
-	BYTES(to, 0x59);					   /* pop %rcx */
-	BYTES(to, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00); /* lea 128(%rsp), %rsp */
-	to = put_jump(to, begin, at, site->target);
-	is_over = to;
-	*distance = (unsigned char)(is_over - distance - 1);
 	BYTES(to, 0x59); /* pop %rcx */
+	assert(to == begin + OL_STUB_RESTORED);
+	BYTES(to, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00); /* lea 128(%rsp), %rsp */
+	assert(to == begin + OL_STUB_LEAVES);
+	to = put_jump(to, begin, at, site->target);
+	assert(to == begin + OL_STUB_IS_OVER);
+	*distance = (unsigned char)(to - distance - 1);
+	BYTES(to, 0x59); /* pop %rcx */
+	assert(to == begin + OL_STUB_POPPED);
 	to = put_push(to, site->target);
+	assert(to == begin + OL_STUB_HAS_TARGET + 8); /* the push, and its upper half */
 	to = put_push(to, site);
+	assert(to == begin + OL_STUB_HAS_SITE + 8);
 	BYTES(to, 0xff, 0x15); /* call *enter(%rip) */
 	to = put_32(to, (uint32_t)(begin + STUB - sizeof(enter) - to - 4));
 	BYTES(to, 0x48, 0x8d, 0xa4, 0x24, 0x90, 0x00, 0x00, 0x00); /* lea 144(%rsp), %rsp */
+	assert(to == begin + OL_STUB_LEAVES_TOO);
 	put_jump(to, begin, at, site->target);
 	memcpy(begin + STUB - sizeof(enter), &enter, sizeof(enter));
 }

@@ -4,8 +4,10 @@
  *
  * A stub comes here after as many rounds as take about LOOK_NS. Rounds that took much longer were no single wait: in
  * between the thread did something else, or had no CPU. In one wait it spins for its patience first. Then it yields. If
- * others ran meanwhile, it looks at its word and yields again; if nobody did, it spins for its patience before it asks
- * again. A loop that counts its rounds is let count: what it gave away by yielding is never much more than what it spun.
+ * others ran meanwhile, it looks at its word and yields again. If nobody did, it spins before it asks again: for its
+ * patience, twice that the next time, up to MOST times, until a yield finds somebody. So where each thread has a CPU, it
+ * costs next to nothing. A loop that counts its rounds is let count: what it gave away by yielding is never much more
+ * than what it spun.
  *
  * Called in between two instructions of a program that expects nothing: no function of libc's, no errno, no vector
  * register (-mgeneral-regs-only), and only memory of threads that exists since they began (initial-exec).
@@ -25,6 +27,7 @@ enum {
 	WINDOW_NS = 100000000,	/* after which the length of a round is learnt anew: clocks change their speed */
 	SAME = 4,		/* one wait's rounds may take so many times the shortest: hyperthreads share a core */
 	ALONE = 4,		/* a yield of less than so many times the shortest found nobody */
+	MOST = 16,		/* times the patience, between yields that find nobody */
 	SHARE = 256,		/* rounds are measured in parts of a tick */
 };
 
@@ -39,9 +42,10 @@ struct waiter {
 	uint64_t last; /* look */
 	uint64_t began, patient_since; /* the wait; and what patience is counted from */
 	uint64_t yielded; /* in this wait, ticks */
+	uint32_t times; /* the patience, that it spins before the next yield */
 };
 /* From the first round on: a thread has counted one round when it first looks. */
-static __thread struct waiter me __attribute__((tls_model("initial-exec"))) = { .left = 1, .rounds = 1 };
+static __thread struct waiter me __attribute__((tls_model("initial-exec"))) = { .left = 1, .rounds = 1, .times = 1 };
 
 int32_t ol_spins_rounds_offset(void)
 {
@@ -152,14 +156,16 @@ void ol_spins_look(struct site *s)
 		w->began = w->patient_since = now;
 		w->yielded = 0;
 	}
-	if (now - w->patient_since < ol_spins_patience || has_given_enough(s, w, now) || ol_load_relaxed(&stopped)) {
+	if (now - w->patient_since < w->times * ol_spins_patience || has_given_enough(s, w, now) || ol_load_relaxed(&stopped)) {
 		look_after(w, look, round);
 		return;
 	}
 	if (is_realtime() || !yield(s, w)) {
 		w->patient_since = w->last;
+		w->times = 2 * w->times < MOST ? 2 * w->times : MOST;
 		look_after(w, look, round);
 		return;
 	}
+	w->times = 1;
 	look_after(w, again, round);
 }

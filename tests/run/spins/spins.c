@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads in waiting loops, and what must not be changed by `overlock run --spins`:
+ *
+ *	spins kept		registers, flags, vectors, the red zone
+ *	spins stepped		at each instruction of a round the stack is unwound to its beginning
+ *	spins forked		children wait too, and so do their threads
+ *	spins filtered		a filter of system calls that ends who yields is installed while threads wait
+ *	spins behind yields|writes COMMAND...	such a filter, or one that forbids to write where code is
+ *	spins crowd N ROUNDS	N threads meet at a spin barrier
+ *	spins loaded LIBRARY...	each is loaded, waited in by a thread, and unloaded, many times
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+long kept(volatile int *word, void *scratch);
+void await(volatile int *word);
+void await_end(void);
+
+enum { TRAP_FLAG = 0x100, WAIT_US = 3000, TIMES = 30 };
+
+static volatile int word;
+static char vectors[16] = "0123456789abcde";
+
+static void need(bool is, const char *what)
+{
+	if (is)
+		return;
+	fprintf(stderr, "%s\n", what);
+	_exit(1);
+}
+
+static void *set_word(void *unused)
+{
+	usleep(WAIT_US);
+	word = 1;
+	return unused;
+}
+
+static void await_in_thread(void)
+{
+	pthread_t setter;
+
+	word = 0;
+	need(!pthread_create(&setter, 0, set_word, 0), "no thread");
+	await(&word);
+	pthread_join(setter, 0);
+}
+
+static int keep(void)
+{
+	for (int k = 0; k < TIMES; k++) {
+		static const char *const parts[] = { "", "flags", "a register", "a vector", "the red zone" };
+		pthread_t setter;
+		long changed;
+
+		word = 0;
+		need(!pthread_create(&setter, 0, set_word, 0), "no thread");
+		changed = kept(&word, vectors);
+		need(!changed, parts[changed]);
+		pthread_join(setter, 0);
+	}
+	return 0;
+}
+
+/* Stepping. */
+
+static volatile long steps, in_stubs, cut_in_stubs, cut_elsewhere;
+static uintptr_t in_main; /* where the stepping returns to */
+
+static _Unwind_Reason_Code look_for_main(struct _Unwind_Context *context, void *found)
+{
+	uintptr_t at = _Unwind_GetIP(context);
+
+	*(bool *)found |= at == in_main;
+	return _URC_NO_REASON;
+}
+
+static bool is_in_an_object(uintptr_t at)
+{
+	Dl_info about;
+
+	return dladdr((void *)at, &about);
+}
+
+static void stepped(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+	uintptr_t at = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+	bool found = false;
+
+	(void)number, (void)info;
+	u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+	_Unwind_Backtrace(look_for_main, &found);
+	in_stubs += !is_in_an_object(at);
+	cut_in_stubs += !found && !is_in_an_object(at);
+	cut_elsewhere += !found && is_in_an_object(at);
+	if (++steps < 4000)
+		return;
+	word = 1;
+	if (at >= (uintptr_t)await_end)
+		u->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+}
+
+static void begin_stepping(void)
+{
+	__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+static void end_stepping(void)
+{
+	__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+__attribute__((noinline)) static int step(void)
+{
+	struct sigaction traps = { .sa_sigaction = stepped, .sa_flags = SA_SIGINFO };
+	pthread_t none;
+
+	need(!pthread_create(&none, 0, set_word, 0) && !pthread_join(none, 0), "no thread");
+	word = 0;
+	in_main = (uintptr_t)__builtin_return_address(0);
+	sigaction(SIGTRAP, &traps, 0);
+	begin_stepping();
+	await(&word);
+	signal(SIGTRAP, SIG_IGN);
+	end_stepping();
+	printf("%d %ld %ld\n", in_stubs > 100, cut_in_stubs, cut_elsewhere);
+	return 0;
+}
+
+/* Forks. */
+
+static int fork_and_wait(void)
+{
+	for (int k = 0; k < TIMES; k++) {
+		pid_t child;
+		int status;
+
+		await_in_thread();
+		child = fork();
+		need(child >= 0, "no fork");
+		if (!child) {
+			await_in_thread();
+			_exit(0);
+		}
+		await_in_thread();
+		need(waitpid(child, &status, 0) == child && !status, "a child failed");
+	}
+	return 0;
+}
+
+/* Filters. */
+
+static void forbid(unsigned call, unsigned then)
+{
+	struct sock_filter lines[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, then),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(lines) / sizeof(*lines), lines };
+
+	need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no filter");
+	need(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter), "no filter");
+}
+
+static int filter(void)
+{
+	await_in_thread();
+	forbid(SYS_sched_yield, SECCOMP_RET_KILL_PROCESS);
+	for (int k = 0; k < TIMES; k++)
+		await_in_thread();
+	return 0;
+}
+
+/* A program behind such a filter, or one by which no code can be written. */
+static int behind(const char *what, char **command)
+{
+	if (!strcmp(what, "yields"))
+		forbid(SYS_sched_yield, SECCOMP_RET_KILL_PROCESS);
+	else
+		forbid(SYS_pwrite64, SECCOMP_RET_ERRNO | EPERM);
+	execvp(*command, command);
+	return 127;
+}
+
+/* A barrier. */
+
+static volatile int turns[2];
+static int arrived, n_threads;
+static long rounds;
+
+static void *meet(void *unused)
+{
+	for (long k = 0; k < rounds; k++) {
+		if (__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL) == n_threads) {
+			arrived = 0;
+			turns[(k + 1) % 2] = 0;
+			__atomic_store_n(&turns[k % 2], 1, __ATOMIC_RELEASE);
+		} else {
+			await(&turns[k % 2]);
+		}
+	}
+	return unused;
+}
+
+static int crowd(void)
+{
+	pthread_t threads[n_threads];
+
+	for (int k = 0; k < n_threads; k++)
+		need(!pthread_create(&threads[k], 0, meet, 0), "no thread");
+	for (int k = 0; k < n_threads; k++)
+		pthread_join(threads[k], 0);
+	return 0;
+}
+
+/* Libraries that come and go. */
+
+static void *await_there(void *there)
+{
+	((void (*)(volatile int *))there)(&word);
+	return 0;
+}
+
+static int load(char **libraries)
+{
+	for (int k = 0; k < TIMES; k++) {
+		for (char **library = libraries; *library; library++) {
+			void *opened = dlopen(*library, RTLD_NOW);
+			pthread_t waiter, setter;
+
+			need(opened, "no library");
+			word = 0;
+			need(!pthread_create(&waiter, 0, await_there, dlsym(opened, "waits_there")), "no thread");
+			need(!pthread_create(&setter, 0, set_word, 0), "no thread");
+			pthread_join(waiter, 0);
+			pthread_join(setter, 0);
+			dlclose(opened);
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "kept"))
+		return keep();
+	if (!strcmp(what, "stepped"))
+		return step();
+	if (!strcmp(what, "forked"))
+		return fork_and_wait();
+	if (!strcmp(what, "filtered"))
+		return filter();
+	if (!strcmp(what, "behind"))
+		return behind(argv[2], argv + 3);
+	if (!strcmp(what, "loaded"))
+		return load(argv + 2);
+	n_threads = atoi(argv[2]);
+	rounds = atol(argv[3]);
+	return crowd();
+}
