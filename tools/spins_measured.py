@@ -10,6 +10,7 @@ numbers of threads. Ctrl-C ends it with the rounds that are complete, and the sa
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ PROGRAMS = (
 NATIVE, SPINS = executor.NATIVE, executor.SPINS
 ALONE, PAIRS = "alone", "pairs"
 NONE = "·"
+BUSY = re.compile(r"other work took (?:up to )?(\d+)% of the CPUs")  # a result's warnings
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ def shortened(result: Result) -> dict[str, Any]:
         "seconds": result.settings["seconds"],
         "cpus": result.cpus,
         "doubts": [proof["words"] for proof in proofs if not proof["held"]],
+        "others": max(map(int, BUSY.findall(" ".join(result.warnings))), default=0),
         "cells": {
             str(n): {
                 variant: told for variant in result.variants if (told := _told(result, variant, n))
@@ -144,8 +147,9 @@ def _told(result: Result, variant: str, threads: int) -> dict[str, Any]:
     rates = [cell.rate for cell in cells]
     told: dict[str, Any] = {
         "rate": [rounded(value) for value in (stats.median(rates), min(rates), max(rates))],
-        "cpu_s": rounded(stats.median([c.cpu_seconds / max(c.work, 1) for c in cells])),
     }
+    if costs := [c.cpu_seconds / max(c.work, 1) for c in cells if not c.cut]:
+        told["cpu_s"] = rounded(stats.median(costs))
     if cut := result.cut(variant, threads):
         told["cut"] = True  # its rate is at most that
     if (p99 := result.value("p99", variant, threads)) is not None:
@@ -298,7 +302,7 @@ def about_rows(found: Found) -> Iterator[list[str]]:
             yield [program, one["unit"], versions, machine, commit, date]
 
 
-ABOUT = ["program", "unit", "versions", "machine", "commit", "date"]
+ABOUT = ["program", "unit", "versions", "machine", "source", "date"]
 
 
 def _table(headings: list[str], rows: Iterator[list[str]], names: Sequence[int]) -> str:
@@ -308,7 +312,8 @@ def _table(headings: list[str], rows: Iterator[list[str]], names: Sequence[int])
 
 
 def rates_table() -> str:
-    return _table(rate_headings(programs()), rate_rows(programs()), (0, 1))
+    said = _table(rate_headings(programs()), rate_rows(programs()), (0, 1))
+    return said + "".join(f"\n{doubt}\n" for doubt in doubts(programs(), ALONE))
 
 
 def bounds_table() -> str:
@@ -317,14 +322,18 @@ def bounds_table() -> str:
 
 def costs_table(situation: str) -> str:
     said = _table(COSTS, cost_rows(programs(), situation), (0, 1))
-    doubts = [f"`{name}`: {words}." for name, words in doubted(programs(), situation)]
-    return "\n".join([said, *doubts, ""]) if doubts else said
+    return said + "".join(f"\n{doubt}\n" for doubt in doubts(programs(), situation))
 
 
-def doubted(found: Found, situation: str) -> Iterator[tuple[str, str]]:
-    """Programs for which the situation was not what it is called, and what it was."""
-    for program, measured in there(found, situation).items():
-        yield from ((program, words) for words in measured["doubts"])
+def doubts(found: Found, situation: str) -> Iterator[str]:
+    """Where the situation was not what it is called, and where the machine was not idle."""
+    measured = there(found, situation)
+    for program, one in measured.items():
+        yield from (f"`{program}`: {words}." for words in one["doubts"])
+    if busy := {program: one["others"] for program, one in measured.items() if one["others"]}:
+        names = ", ".join(f"`{program}`" for program in busy)
+        took = f"Other work took up to {max(busy.values())} % of the CPUs"
+        yield f"{took} while {names} ran: expect noise."
 
 
 def about_table() -> str:

@@ -10,9 +10,12 @@ import pytest
 
 import spins_measured
 from overlock_tools.apps.catalogue import APPS
+from overlock_tools.bench import rounds
 from overlock_tools.cli import main
 from overlock_tools.core.model.histograms import packed
+from overlock_tools.core.model.plan import Plan
 from overlock_tools.core.model.results import Result
+from overlock_tools.core.model.workloads import Workload
 from overlock_tools.core.system.errors import Fail
 from tests.conftest import TOP
 from tests.core import planted
@@ -39,6 +42,10 @@ def result(rates: dict[str, dict[int, float]] = ALONE) -> Result:
     for cell in found.cells:
         cell.cpu_seconds = 2.0
     return found
+
+
+def planned() -> Plan:
+    return Plan(Workload("blis", "t"), ["native"], [2], "native", 1)
 
 
 def test_every_program_is_one_of_apps_with_its_remedies() -> None:
@@ -95,6 +102,19 @@ def test_a_situation_that_did_not_hold_is_told(file: Path) -> None:
     )
 
 
+def test_a_machine_that_was_busy_is_told(file: Path) -> None:
+    found = result()
+    spins_measured.keep(file, "blis", "alone", found)
+    job = rounds.Job(planned(), found)
+    job.others = {1: 0.4, 2: 0.62}
+    found.warnings = ["at the start other work took 30% of the CPUs", job.busy_warning() or ""]
+    spins_measured.keep(file, "redis", "alone", found)
+    said = "\n\nOther work took up to 62 % of the CPUs while `redis` ran: expect noise.\n"
+    assert spins_measured.rates_table().endswith(said)
+    assert spins_measured.costs_table("alone").endswith(said)
+    assert "Other" not in spins_measured.costs_table("pairs")
+
+
 def test_a_rate_that_was_cut_is_a_bound_and_has_no_ratio(file: Path) -> None:
     found = result()
     for cell in found.cells:
@@ -103,6 +123,8 @@ def test_a_rate_that_was_cut_is_a_bound_and_has_no_ratio(file: Path) -> None:
     cells = json.loads(file.read_text())["blis"]["situations"]["alone"]["cells"]
     assert "ratio" in cells["4"]["spins"]
     assert "ratio" not in cells["8"]["spins"]
+    assert "cpu_s" in cells["4"]["native"]
+    assert "cpu_s" not in cells["8"]["native"]
     assert "| < 1/s (0.96 – 1.03) |" in spins_measured.rates_table()
 
 
