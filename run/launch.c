@@ -326,9 +326,9 @@ static bool tell_all(const struct asked *a)
 		return false;
 	return (a->spins && !names_a_lock(a)) ||
 	       (tell("OVERLOCK_LOCK", a->lock ? a->lock : DEFAULT_LOCK) &&
-	       tell("OVERLOCK_OPENMP_LOCK", a->lock ? 0 : DEFAULT_OPENMP_LOCK) &&
-	       tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
-	       tell("OVERLOCK_OPENMP", a->openmp) && tell("OVERLOCK_QUIET", "1") &&
+		tell("OVERLOCK_OPENMP_LOCK", a->lock ? 0 : DEFAULT_OPENMP_LOCK) &&
+		tell("OVERLOCK_RWLOCK", a->rwlock) && tell("OVERLOCK_SPINLOCK", a->spinlock) &&
+		tell("OVERLOCK_OPENMP", a->openmp) && tell("OVERLOCK_QUIET", "1") &&
 		tell_tunables(a));
 }
 
@@ -357,8 +357,9 @@ static void launch(struct asked *a)
 {
 	char *library = find_libraries(a), *program;
 
-	a->wrong.value = a->spins ? SPINS " is not found; it needs x86-64, and libzydis-dev to be built" :
-				    LIBRARY " is not found; reinstall overlock";
+	a->wrong.value = a->spins ? SPINS
+				 " is not found; it needs x86-64, and libzydis-dev to be built"
+				  : LIBRARY " is not found; reinstall overlock";
 	if (!library)
 		return;
 	program = find_program(*a->program);

@@ -169,17 +169,11 @@ suite(check-proofs SECONDS 190
 	BUILD all
 	COMMAND "pytest -rs tests/check/proofs tests/lab/genmc")
 
-suite(search SECONDS 155
-	WHAT "the checker's reduced search against plain enumeration: random programs with every kind of wait, under every model and adversary; every lock in every scenario; Long's inode list on the checker's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word; transactions in the checker, under SC and TSO: guarantees, endings, an elided counter; outcomes of random programs against plain enumeration; litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files"
-	PATHS include/overlock check tests/check/search tests/check/engine tests/check/litmus
-	BUILD search-fuzz tx-list check-transactions litmus-tests
-	COMMAND "\$BUILD/tests/search-fuzz --programs 900 --seed 9000 --locks 100 && \$BUILD/tests/search-fuzz --programs 1 --seed 10258 --model c11 && \$BUILD/tests/tx-list --sections 200000 && \$BUILD/tests/tx-list --sections 50000 --lock elided --contexts 4 --rate 100 --retries 0 && \$BUILD/tests/check-transactions --gtest_brief=1 && \$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/check/litmus")
-
-suite(search-mutants SECONDS 70
-	WHAT "every mutant of the reduced search loses an outcome of the same programs"
-	PATHS check tests/check tests/mutant.py tests/mutants.cmake
-	BUILD tests/check/search/all
-	COMMAND "pytest tests/check/search")
+suite(search SECONDS 225
+	WHAT "the checker's reduced search against plain enumeration: random programs with every kind of wait, under every model and adversary; every lock in every scenario; Long's inode list on the checker's transactions: 200 000 sections by two contexts, the list verified, commits counted; the same with transactions that read the lock word; transactions in the checker, under SC and TSO: guarantees, endings, an elided counter; outcomes of random programs against plain enumeration; litmus tests under SC, TSO and C11: the literature's verdicts, all outcomes against plain enumeration and an oracle, random programs; faulty models are detected; errors in .litmus files; every mutant of the reduced search loses an outcome of the same programs"
+	PATHS include/overlock check tests/check tests/mutant.py tests/mutants.cmake
+	BUILD search-fuzz tx-list check-transactions litmus-tests tests/check/search/all
+	COMMAND "\$BUILD/tests/search-fuzz --programs 900 --seed 9000 --locks 100 && \$BUILD/tests/search-fuzz --programs 1 --seed 10258 --model c11 && \$BUILD/tests/tx-list --sections 200000 && \$BUILD/tests/tx-list --sections 50000 --lock elided --contexts 4 --rate 100 --retries 0 && \$BUILD/tests/check-transactions --gtest_brief=1 && \$BUILD/tests/litmus-tests --plain 10000 --random 80 && pytest tests/check/litmus tests/check/search")
 
 suite(search-long LONG SECONDS 3900 PARTS 42
 	WHAT "the same with 34 000 random programs, and longer enumeration; litmus tests with 4200 random programs"
@@ -221,6 +215,12 @@ suite(run SECONDS 1220
 	BUILD all overlock_thread
 	COMMAND "pytest -rs tests/run/test_*.py tests/run/conformance tests/run/glibc tests/run/openmp tests/run/soak tests/run/races tests/run/thirdparty")
 
+suite(spins SECONDS 90
+	WHAT "overlock run --spins: which loops wait, of what kind, and where their jumps can be led; registers, flags, vectors and the red zone stay as they were; stacks are unwound at each instruction of a stub; forks, libraries that come and go, filters of system calls, realtime threads; what is kept of an object; mutants of the finder and the stubs are caught"
+	PATHS lib/loops run/spins run/launch.c run/program.c python/overlock_tools/run tests/run/spins tests/mutant.py
+	BUILD all
+	COMMAND "pytest -rs tests/run/spins")
+
 suite(symbols QUICK SECONDS 50
 	WHAT "no wait for a lock, no release and no child of a fork allocates, uses stdio or the loader, or can be cancelled: the machine code of the built libraries; planted calls are found; the library's symbols and the public types against lib/abi; removals and changes are caught, additions are reported"
 	BUILD all
@@ -241,10 +241,10 @@ suite(packages SECONDS 520
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
 
 suite(run-long LONG SECONDS 13500 PARTS 72
-	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps"
+	WHAT "each lock and each build of the interposer, with jemalloc, tcmalloc, mimalloc and an allocator that refuses calls in waits, all threads cancelled, on terminals that are paused or stop their background; overlock run at scale: 10,000 threads at once, a million over time, a million mutexes, 2,000 forks while locks are held; their costs; each single call of the interposer's fails or is late, from the first to the last, also on a full disk: the program is right, or refused in one line; overlock-monitord with ten times the hostile clients: others have their page as soon; at a hundred instructions of each call of the interposer a signal comes, the process forks, the thread is cancelled, a handler jumps; a waiting loop's jump is led elsewhere and taken back 100,000 times while threads wait in it"
 	NEEDS run bpf clang
 	BUILD all
-	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/waits_at_size.py tests/run/scale_at_size.py tests/run/stepped_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/lab/agents/test_hostile.py")
+	COMMAND "OVERLOCK_EVERY_CALL=1 OVERLOCK_HOSTILE_SIZE=10 pytest -rs tests/run/spins/toggled_at_size.py tests/run/waits_at_size.py tests/run/scale_at_size.py tests/run/stepped_at_size.py tests/faults/test_nth.py tests/faults/test_room.py tests/lab/agents/test_hostile.py")
 
 suite(apps ALONE SECONDS 120
 	WHAT "overlock apps: a program that is correct, wrong, slow, dead or interrupted; the check of each program's work, also with wrong work; pbzip2, HAProxy, Velvet and, if installed, LevelDB, nginx, DNS servers, DPDK, PostgreSQL, ABySS and Kraken 2"

@@ -60,7 +60,8 @@ static uint8_t number(ZydisRegister name)
 
 static bool is_flags(ZydisRegister name)
 {
-	return name == ZYDIS_REGISTER_RFLAGS || name == ZYDIS_REGISTER_EFLAGS || name == ZYDIS_REGISTER_FLAGS;
+	return name == ZYDIS_REGISTER_RFLAGS || name == ZYDIS_REGISTER_EFLAGS ||
+	       name == ZYDIS_REGISTER_FLAGS;
 }
 
 static uint32_t bit(uint8_t n)
@@ -193,11 +194,13 @@ bool ol_decode(const unsigned char *code, size_t size, uint64_t at, struct ol_in
 	*i = (struct ol_instruction){ .at = at, .size = z.length, .does = what(&z) };
 	i->is_atomic = (z.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0;
 	if (z.cpu_flags) {
-		i->sets_flags = (z.cpu_flags->modified | z.cpu_flags->set_0 | z.cpu_flags->set_1) != 0;
+		i->sets_flags =
+			(z.cpu_flags->modified | z.cpu_flags->set_0 | z.cpu_flags->set_1) != 0;
 		i->uses_flags = z.cpu_flags->tested != 0;
 	}
 	/* Calls and returns use the stack, which no waiting loop is told by. */
-	for (unsigned k = 0; k < z.operand_count && i->does != OL_DOES_NOTHING && i->does < OL_DOES_CALL; k++) {
+	for (unsigned k = 0;
+	     k < z.operand_count && i->does != OL_DOES_NOTHING && i->does < OL_DOES_CALL; k++) {
 		if (operands[k].type == ZYDIS_OPERAND_TYPE_REGISTER)
 			take_register(i, &operands[k]);
 		else if (operands[k].type == ZYDIS_OPERAND_TYPE_MEMORY)
@@ -207,7 +210,8 @@ bool ol_decode(const unsigned char *code, size_t size, uint64_t at, struct ol_in
 	i->is_atomic |= z.mnemonic == ZYDIS_MNEMONIC_XCHG && i->stores;
 	/* What it had is lost: the result is the same whatever that was. */
 	if (z.mnemonic == ZYDIS_MNEMONIC_XOR && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	    operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[0].reg.value == operands[1].reg.value) {
+	    operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	    operands[0].reg.value == operands[1].reg.value) {
 		i->reads = 0;
 		i->does = OL_DOES_MOVE;
 	}

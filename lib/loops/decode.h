@@ -40,13 +40,14 @@ struct ol_address {
 
 struct ol_instruction {
 	uint64_t at;
-	uint64_t target; /* of a branch, a jump, or a call that has one; else 0 */
+	uint64_t target;	   /* of a branch, a jump, or a call that has one; else 0 */
 	struct ol_address address; /* of the memory that it reads or writes */
-	uint32_t reads, writes; /* registers, those of the address among the first */
-	uint32_t defines;	/* of the 16: those that it always writes, whatever they had */
+	uint32_t reads, writes;	   /* registers, those of the address among the first */
+	uint32_t defines;	   /* of the 16: those that it always writes, whatever they had */
 	uint8_t size;
 	uint8_t does;
-	uint8_t displacement_at, displacement_size; /* of a branch or jump: bytes of the instruction */
+	uint8_t displacement_at,
+		displacement_size; /* of a branch or jump: bytes of the instruction */
 	bool loads, stores, is_atomic, sets_flags, uses_flags;
 };
 
@@ -54,5 +55,6 @@ struct ol_instruction {
 const char *ol_decode_start(void);
 
 /* The instruction at the beginning of these bytes; false: there is none. */
-bool ol_decode(const unsigned char *code, size_t size, uint64_t at, struct ol_instruction *instruction);
+bool ol_decode(const unsigned char *code, size_t size, uint64_t at,
+	       struct ol_instruction *instruction);
 #endif

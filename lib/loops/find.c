@@ -46,14 +46,14 @@ static void *more(void *all, size_t *n, size_t *room, size_t size)
 enum { NO_BLOCK = -1, STACK_POINTER = 4 };
 
 struct block {
-	size_t first, end; /* instructions */
-	int32_t next, target; /* blocks; the first is entered without a jump */
-	int32_t order;	      /* in reverse postorder, from 1; the root has 0 */
-	int32_t dominator;    /* immediate, as an order */
+	size_t first, end;	    /* instructions */
+	int32_t next, target;	    /* blocks; the first is entered without a jump */
+	int32_t order;		    /* in reverse postorder, from 1; the root has 0 */
+	int32_t dominator;	    /* immediate, as an order */
 	int32_t parents, n_parents; /* in the list of parents */
-	bool is_dead; /* filling that nothing leads to */
-	bool is_root; /* of the graph: it may be entered from elsewhere */
-	uint32_t visited, member; /* stamps */
+	bool is_dead;		    /* filling that nothing leads to */
+	bool is_root;		    /* of the graph: it may be entered from elsewhere */
+	uint32_t visited, member;   /* stamps */
 	uint32_t live; /* registers that a round uses as the last one left them, from here on */
 };
 
@@ -127,7 +127,8 @@ static bool may_be_short(unsigned char opcode)
 /* Nothing of a waiting loop that is patched without being named. */
 static bool is_foreign(const struct ol_instruction *i)
 {
-	bool is_store = i->stores && !i->is_atomic, is_call = i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL;
+	bool is_store = i->stores && !i->is_atomic,
+	     is_call = i->does == OL_DOES_CALL || i->does == OL_DOES_SYSCALL;
 
 	return is_store || is_call || (i->writes >> OL_REGISTER_OTHER & 1);
 }
@@ -165,7 +166,8 @@ static bool may_have_short_ones(const unsigned char *code, size_t size)
 	for (size_t i = 0; i + 1 < size; i++) {
 		size_t back = 254u - code[i + 1];
 
-		if (may_be_short(code[i]) && code[i + 1] >= 0x80 && back <= i && may_wait(code + i - back, back + 2))
+		if (may_be_short(code[i]) && code[i + 1] >= 0x80 && back <= i &&
+		    may_wait(code + i - back, back + 2))
 			return true;
 	}
 	return false;
@@ -190,15 +192,16 @@ static bool decode_all(struct ol_finder *f)
 	bool has_loops = false;
 
 	f->instructions.n = 0;
-	if (!code || !(f->only_patched ? may_have_short_ones(code, size) : may_have_loops(code, size)))
+	if (!code ||
+	    !(f->only_patched ? may_have_short_ones(code, size) : may_have_loops(code, size)))
 		return false;
 	for (size_t at = 0; at < size;) {
 		struct ol_instruction *i = MORE(f->instructions);
 
 		if (!i || !ol_decode(code + at, size - at, f->function.begin + at, i))
 			return false;
-		has_loops |= (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) && i->target <= i->at &&
-			     is_in_function(f, i->target);
+		has_loops |= (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) &&
+			     i->target <= i->at && is_in_function(f, i->target);
 		at += i->size;
 	}
 	return has_loops;
@@ -222,7 +225,8 @@ static size_t instruction_at(const struct ol_finder *f, uint64_t at)
 	}
 	if (low < f->instructions.n && f->instructions.all[low].at == at)
 		return low;
-	if (low && f->instructions.all[low - 1].at + 1 == at && f->instructions.all[low - 1].is_atomic)
+	if (low && f->instructions.all[low - 1].at + 1 == at &&
+	    f->instructions.all[low - 1].is_atomic)
 		return low - 1;
 	return f->instructions.n;
 }
@@ -313,7 +317,8 @@ static bool make_blocks(struct ol_finder *f)
 			if (!b)
 				return false;
 			b->first = k;
-			b->is_dead = k && !(f->members.all[k] & IS_LED_TO) && is_filling(&f->instructions.all[k]) &&
+			b->is_dead = k && !(f->members.all[k] & IS_LED_TO) &&
+				     is_filling(&f->instructions.all[k]) &&
 				     !falls_through(&f->instructions.all[k - 1]);
 		}
 		f->blocks.all[f->blocks.n - 1].end = k + 1;
@@ -327,7 +332,9 @@ static bool make_blocks(struct ol_finder *f)
 			continue;
 		}
 		b->next = falls_through(end) && k + 1 < f->blocks.n ? (int32_t)k + 1 : NO_BLOCK;
-		b->target = is_jump(end) && is_in_function(f, end->target) ? block_of(f, end->target) : NO_BLOCK;
+		b->target = is_jump(end) && is_in_function(f, end->target)
+				    ? block_of(f, end->target)
+				    : NO_BLOCK;
 	}
 	return true;
 }
@@ -462,11 +469,13 @@ static void find_dominators(struct ol_finder *f)
 			int32_t found = b->is_root ? 0 : NO_BLOCK;
 
 			for (int32_t k = 0; k < b->n_parents; k++) {
-				const struct block *parent = &f->blocks.all[f->parents.all[b->parents + k]];
+				const struct block *parent =
+					&f->blocks.all[f->parents.all[b->parents + k]];
 
 				if (parent->dominator == NO_BLOCK)
 					continue;
-				found = found == NO_BLOCK ? parent->order : common(f, found, parent->order);
+				found = found == NO_BLOCK ? parent->order
+							  : common(f, found, parent->order);
 			}
 			if (found != b->dominator) {
 				b->dominator = found;
@@ -542,7 +551,8 @@ struct values {
 	const struct ol_instruction *first; /* of the function */
 	uint32_t written;
 	uint32_t carried; /* from round to round */
-	uint32_t needs[OL_REGISTER_OTHER + 1]; /* registers that its writers read, itself excepted */
+	uint32_t
+		needs[OL_REGISTER_OTHER + 1]; /* registers that its writers read, itself excepted */
 	enum origin origin[OL_REGISTER_OTHER + 1];
 	bool is_renewed[OL_REGISTER_OTHER + 1]; /* by something that does not read it */
 	bool is_changed[OL_REGISTER_OTHER + 1]; /* by something that does */
@@ -574,12 +584,13 @@ static enum origin of_memory(const struct values *v, const struct ol_instruction
 
 static uint32_t writes(const struct ol_instruction *i)
 {
-	return i->does == OL_DOES_CALL	  ? CALL_CLOBBERS :
-	       i->does == OL_DOES_SYSCALL ? SYSCALL_CLOBBERS :
-					    i->writes;
+	return i->does == OL_DOES_CALL	    ? CALL_CLOBBERS
+	       : i->does == OL_DOES_SYSCALL ? SYSCALL_CLOBBERS
+					    : i->writes;
 }
 
-static enum origin of_inputs(const struct values *v, const struct ol_instruction *i, uint32_t registers)
+static enum origin of_inputs(const struct values *v, const struct ol_instruction *i,
+			     uint32_t registers)
 {
 	return worse(of_registers(v, registers), of_memory(v, i));
 }
@@ -609,8 +620,11 @@ static enum origin of_result(const struct values *v, const struct ol_instruction
 		return UNKNOWN;
 	if (i->is_atomic) /* what the word had */
 		return of_memory(v, i);
-	if (v->is_changed[r] && (!v->is_renewed[r] || (v->carried >> r & 1))) { /* a counter, or a walk from word to word */
-		bool steps = (i->does == OL_DOES_STEP || i->does == OL_DOES_MOVE || i->does == OL_DOES_LOGIC);
+	if (v->is_changed[r] &&
+	    (!v->is_renewed[r] ||
+	     (v->carried >> r & 1))) { /* a counter, or a walk from word to word */
+		bool steps = (i->does == OL_DOES_STEP || i->does == OL_DOES_MOVE ||
+			      i->does == OL_DOES_LOGIC);
 
 		return steps && !i->loads && of_registers(v, others) == FIXED ? COUNTER : UNKNOWN;
 	}
@@ -739,7 +753,8 @@ struct exits {
 };
 
 /* The load that a condition comes from: its own, or of a register that it reads. */
-static const struct ol_instruction *load_of(const struct ol_finder *f, const struct ol_instruction *condition)
+static const struct ol_instruction *load_of(const struct ol_finder *f,
+					    const struct ol_instruction *condition)
 {
 	if (condition->loads)
 		return condition;
@@ -756,12 +771,14 @@ static const struct ol_instruction *load_of(const struct ol_finder *f, const str
 	return 0;
 }
 
-static void take_exit(const struct ol_finder *f, const struct values *v, int32_t block, struct exits *e)
+static void take_exit(const struct ol_finder *f, const struct values *v, int32_t block,
+		      struct exits *e)
 {
 	const struct ol_instruction *i = condition(f, block);
 	enum origin from;
 
-	if (!i || i->does > OL_DOES_STEP || i->does == OL_DOES_WORK || !last(f, &f->blocks.all[block])->uses_flags) {
+	if (!i || i->does > OL_DOES_STEP || i->does == OL_DOES_WORK ||
+	    !last(f, &f->blocks.all[block])->uses_flags) {
 		return;
 	}
 	from = i->is_atomic ? of_memory(v, i) : of_inputs(v, i, i->reads);
@@ -783,7 +800,8 @@ static struct exits exits(const struct ol_finder *f, const struct values *v)
 		const struct block *b = &f->blocks.all[block];
 		const struct ol_instruction *end = last(f, b);
 
-		if (end->does == OL_DOES_BRANCH && !(is_member(f, b->next) && is_member(f, b->target)))
+		if (end->does == OL_DOES_BRANCH &&
+		    !(is_member(f, b->next) && is_member(f, b->target)))
 			take_exit(f, v, block, &e);
 		e.by_table |= end->does == OL_DOES_JUMP_AWAY;
 	}
@@ -839,8 +857,8 @@ static bool waits_for_own_frame(const struct exits *e, const struct body *b)
 }
 
 /* Without a register that is carried, a round is told from the last one by memory alone: whatever it computes, it waits. */
-static enum ol_loop_kind kind_of(const struct ol_finder *f, const struct values *v, uint32_t carried,
-				 const struct exits *e, const struct body *b)
+static enum ol_loop_kind kind_of(const struct ol_finder *f, const struct values *v,
+				 uint32_t carried, const struct exits *e, const struct body *b)
 {
 	bool counts = carried && of_registers(v, carried) == COUNTER;
 
@@ -976,11 +994,13 @@ static bool add_dead_behind(struct ol_finder *f, uint32_t n)
 	for (end = function.end; code && end < next.begin;) {
 		struct ol_instruction i;
 
-		if (!ol_decode(code + (end - function.end), next.begin - end, end, &i) || !is_filling(&i))
+		if (!ol_decode(code + (end - function.end), next.begin - end, end, &i) ||
+		    !is_filling(&i))
 			break;
 		end += i.size;
 	}
-	return end < function.end + OL_HOP || !ends_for_good(f, &function) || add_dead(f, function.end, end);
+	return end < function.end + OL_HOP || !ends_for_good(f, &function) ||
+	       add_dead(f, function.end, end);
 }
 
 /* As far as a jump of one byte reaches, twice. */
@@ -995,17 +1015,20 @@ static bool find_dead(struct ol_finder *f)
 		const struct block *b = &f->blocks.all[k];
 		const struct ol_instruction *end = last(f, b);
 
-		if (b->is_dead && !add_dead(f, f->instructions.all[b->first].at, end->at + end->size))
+		if (b->is_dead &&
+		    !add_dead(f, f->instructions.all[b->first].at, end->at + end->size))
 			return false;
 	}
 	for (uint32_t n = f->index; n < f->image->n_functions; n++) {
-		if (!ol_image_function(f->image, n, &function) || function.begin > f->function.end + FAR)
+		if (!ol_image_function(f->image, n, &function) ||
+		    function.begin > f->function.end + FAR)
 			break;
 		if (!add_dead_behind(f, n))
 			return false;
 	}
 	for (uint32_t n = f->index; n-- > 0;) {
-		if (!ol_image_function(f->image, n, &function) || function.end + FAR < f->function.begin)
+		if (!ol_image_function(f->image, n, &function) ||
+		    function.end + FAR < f->function.begin)
 			break;
 		if (!add_dead_behind(f, n))
 			return false;
@@ -1105,7 +1128,8 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 
 	for_each(f, take_body, &b);
 	/* If an update is made from what the last one found, the loop does not wait: it tries again. */
-	if (b.stores || !b.loads || e.by_table || (b.updates && between && of_registers(&v, between) != COUNTER))
+	if (b.stores || !b.loads || e.by_table ||
+	    (b.updates && between && of_registers(&v, between) != COUNTER))
 		return;
 	between &= ~from_words(&v, between);
 	if (!e.by_word && (between || b.calls))

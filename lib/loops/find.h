@@ -25,7 +25,8 @@ struct ol_jump {
 	uint64_t displacement; /* where that is */
 	uint64_t target;
 	uint64_t pad; /* dead bytes with room for a jump of OL_PAD bytes; 0: none */
-	uint64_t hop; /* if it does not reach them: dead bytes between, with room for a jump of OL_HOP bytes */
+	uint64_t
+		hop; /* if it does not reach them: dead bytes between, with room for a jump of OL_HOP bytes */
 	uint8_t size; /* of the displacement */
 };
 #define OL_PAD 5
@@ -36,8 +37,8 @@ struct ol_loop {
 	uint64_t begin, end; /* the lowest of its addresses, and what is behind the highest */
 	enum ol_loop_kind kind;
 	bool relaxes;
-	struct ol_address word; /* what it waits for */
-	uint64_t word_after;	/* the address behind the instruction that loads it */
+	struct ol_address word;	     /* what it waits for */
+	uint64_t word_after;	     /* the address behind the instruction that loads it */
 	const struct ol_jump *jumps; /* in the callback only */
 	unsigned n_jumps;
 	const char *refused; /* why its jumps cannot be led elsewhere; null: they can */

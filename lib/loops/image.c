@@ -21,7 +21,8 @@ enum {
 };
 
 /* `size` bytes at `at`, of any segment that has all of the flags, or null. */
-static const unsigned char *bytes(const struct ol_image *image, uint64_t at, size_t size, unsigned flags)
+static const unsigned char *bytes(const struct ol_image *image, uint64_t at, size_t size,
+				  unsigned flags)
 {
 	for (unsigned i = 0; i < image->n_segments; i++) {
 		const ElfW(Phdr) *s = &image->segments[i];
@@ -110,7 +111,8 @@ static const char *map(struct ol_image *image, int fd, uint64_t file_size)
 	image->size = (high + page - 1) / page * page;
 	if (!high || image->size > (1ull << 40))
 		return "it has no segments that can be loaded";
-	image->mapped = mmap(0, image->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	image->mapped =
+		mmap(0, image->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (image->mapped == MAP_FAILED) {
 		image->mapped = 0;
 		return "it does not fit in memory";
@@ -139,13 +141,14 @@ const char *ol_image_open(struct ol_image *image, int fd)
 	*image = (struct ol_image){ 0 };
 	if (fstat(fd, &about) || !S_ISREG(about.st_mode))
 		return "it is no regular file";
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
-	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64 ||
-	    head.e_phentsize != sizeof(ElfW(Phdr)))
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    head.e_machine != EM_X86_64 || head.e_phentsize != sizeof(ElfW(Phdr)))
 		return "it is no program or library for x86-64";
 	size = sizeof(ElfW(Phdr)) * head.e_phnum;
 	image->own_segments = malloc(size + 1);
-	if (!image->own_segments || pread(fd, image->own_segments, size, (off_t)head.e_phoff) != (ssize_t)size) {
+	if (!image->own_segments ||
+	    pread(fd, image->own_segments, size, (off_t)head.e_phoff) != (ssize_t)size) {
 		ol_image_close(image);
 		return "its list of segments cannot be read";
 	}

@@ -17,10 +17,10 @@ struct ol_image {
 	const unsigned char *base; /* of address 0 */
 	const ElfW(Phdr) * segments;
 	unsigned n_segments;
-	uint64_t table; /* the address of the search table's first entry */
-	uint64_t header; /* what its entries are relative to */
+	uint64_t table;	      /* the address of the search table's first entry */
+	uint64_t header;      /* what its entries are relative to */
 	uint32_t n_functions; /* 0: it does not say */
-	void *mapped; /* of a file */
+	void *mapped;	      /* of a file */
 	size_t size;
 	ElfW(Phdr) * own_segments;
 };

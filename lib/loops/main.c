@@ -38,7 +38,9 @@ static void print_text(const char *text)
 		if (c == '"' || c == '\\')
 			printf("\\%c", c);
 		else if (c < ' ' || c >= 0x7f)
-			printf("\\u%04x", c == 0x7f ? c : c >= 0x80 ? 0xdc00u + c : c); /* as Python's surrogateescape */
+			printf("\\u%04x", c == 0x7f   ? c
+					  : c >= 0x80 ? 0xdc00u + c
+						      : c); /* as Python's surrogateescape */
 		else
 			putchar(c);
 	}
@@ -49,20 +51,25 @@ static void print_loop(const struct ol_loop *loop, void *context)
 {
 	bool *is_first = context;
 
-	printf("%s{\"function\":%" PRIu64 ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64 ",\"kind\":\"%s\",\"patched\":%s,"
+	printf("%s{\"function\":%" PRIu64 ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64
+	       ",\"kind\":\"%s\",\"patched\":%s,"
 	       "\"relaxes\":%s",
-	       *is_first ? "" : ",", loop->function, loop->begin, loop->end, ol_loop_kinds[loop->kind],
-	       ol_loop_is_patched[loop->kind] && !loop->refused ? "true" : "false", loop->relaxes ? "true" : "false");
+	       *is_first ? "" : ",", loop->function, loop->begin, loop->end,
+	       ol_loop_kinds[loop->kind],
+	       ol_loop_is_patched[loop->kind] && !loop->refused ? "true" : "false",
+	       loop->relaxes ? "true" : "false");
 	*is_first = false;
-	printf(",\"word\":{\"base\":\"%s\",\"index\":\"%s\",\"scale\":%u,\"offset\":%" PRId64 ",\"after\":%" PRIu64 "}",
-	       name_of(loop->word.base), name_of(loop->word.index), loop->word.scale, loop->word.offset,
-	       loop->word_after);
+	printf(",\"word\":{\"base\":\"%s\",\"index\":\"%s\",\"scale\":%u,\"offset\":%" PRId64
+	       ",\"after\":%" PRIu64 "}",
+	       name_of(loop->word.base), name_of(loop->word.index), loop->word.scale,
+	       loop->word.offset, loop->word_after);
 	printf(",\"jumps\":[");
 	for (unsigned k = 0; k < loop->n_jumps; k++) {
 		const struct ol_jump *j = &loop->jumps[k];
 
-		printf("%s{\"after\":%" PRIu64 ",\"displacement\":%" PRIu64 ",\"size\":%u,\"target\":%" PRIu64
-		       ",\"pad\":%" PRIu64 ",\"hop\":%" PRIu64 "}",
+		printf("%s{\"after\":%" PRIu64 ",\"displacement\":%" PRIu64
+		       ",\"size\":%u,\"target\":%" PRIu64 ",\"pad\":%" PRIu64 ",\"hop\":%" PRIu64
+		       "}",
 		       k ? "," : "", j->after, j->displacement, j->size, j->target, j->pad, j->hop);
 	}
 	printf("],\"refused\":\"%s\"}", loop->refused ? loop->refused : "");
@@ -141,7 +148,8 @@ int main(int argc, char **argv)
 
 		places[n_places++] = strtoull(argv[k + 1], &end, 0);
 		if (*end || !*argv[k + 1]) {
-			fprintf(stderr, "overlock-loops: --at %s: expected an address\n", argv[k + 1]);
+			fprintf(stderr, "overlock-loops: --at %s: expected an address\n",
+				argv[k + 1]);
 			return 2;
 		}
 	}

@@ -59,8 +59,9 @@ static bool read_jump(FILE *file, struct ol_jump *jump)
 {
 	unsigned size;
 
-	if (fscanf(file, "jump %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %u\n", &jump->after,
-		   &jump->displacement, &jump->target, &jump->pad, &jump->hop, &size) != 6)
+	if (fscanf(file, "jump %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %u\n",
+		   &jump->after, &jump->displacement, &jump->target, &jump->pad, &jump->hop,
+		   &size) != 6)
 		return false;
 	jump->size = (uint8_t)size;
 	return true;
@@ -73,8 +74,8 @@ static bool read_loop(FILE *file, struct ol_loop *loop, struct ol_jump **jumps, 
 
 	*why = 0;
 	*jumps = 0;
-	if (fscanf(file, "loop %" SCNx64 " %" SCNx64 " %u %u:%m[^\n]\n", &loop->begin, &loop->end, &kind,
-		   &loop->n_jumps, why) != 5 ||
+	if (fscanf(file, "loop %" SCNx64 " %" SCNx64 " %u %u:%m[^\n]\n", &loop->begin, &loop->end,
+		   &kind, &loop->n_jumps, why) != 5 ||
 	    kind >= OL_LOOP_KINDS)
 		return false;
 	loop->kind = kind;
@@ -103,7 +104,8 @@ bool ol_spins_kept(const char *id, ol_loop_found *found, void *context)
 {
 	char path[PATH_MAX], first[sizeof(FIRST_LINE)];
 	FILE *file = *id && path_of(path, sizeof(path), id, "") ? open_ours(path) : 0;
-	bool is_kept = file && is_whole(file) && fgets(first, sizeof(first), file) && !strcmp(first, FIRST_LINE);
+	bool is_kept = file && is_whole(file) && fgets(first, sizeof(first), file) &&
+		       !strcmp(first, FIRST_LINE);
 
 	while (is_kept) {
 		struct ol_loop loop = { 0 };
@@ -142,13 +144,14 @@ FILE *ol_spins_keep_begin(const char *id)
 
 void ol_spins_keep_loop(FILE *file, const struct ol_loop *loop)
 {
-	fprintf(file, "loop %" PRIx64 " %" PRIx64 " %u %u:%s\n", loop->begin, loop->end, (unsigned)loop->kind,
-		loop->n_jumps, loop->refused ? loop->refused : "-");
+	fprintf(file, "loop %" PRIx64 " %" PRIx64 " %u %u:%s\n", loop->begin, loop->end,
+		(unsigned)loop->kind, loop->n_jumps, loop->refused ? loop->refused : "-");
 	for (unsigned k = 0; k < loop->n_jumps; k++) {
 		const struct ol_jump *j = &loop->jumps[k];
 
-		fprintf(file, "jump %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %u\n", j->after,
-			j->displacement, j->target, j->pad, j->hop, j->size);
+		fprintf(file,
+			"jump %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %u\n",
+			j->after, j->displacement, j->target, j->pad, j->hop, j->size);
 	}
 }
 
@@ -159,7 +162,8 @@ void ol_spins_keep_end(FILE *file, const char *id)
 
 	snprintf(ending, sizeof(ending), ".%d", getpid());
 	fine = fputs(LAST_LINE, file) >= 0 && !ferror(file);
-	fine = !fclose(file) && fine && path_of(aside, sizeof(aside), id, ending) && path_of(path, sizeof(path), id, "");
+	fine = !fclose(file) && fine && path_of(aside, sizeof(aside), id, ending) &&
+	       path_of(path, sizeof(path), id, "");
 	if (!fine || rename(aside, path))
 		unlink(aside);
 }

@@ -70,5 +70,6 @@ void ol_spins_before_syscall(long number, long operation)
 	if (number == SYS_seccomp && operation != SECCOMP_GET_ACTION_AVAIL)
 		ol_spins_stop_yielding();
 	if (!ol_spins_real_syscall)
-		ol_spins_real_syscall = (__typeof__(ol_spins_real_syscall))dlsym(RTLD_NEXT, "syscall");
+		ol_spins_real_syscall =
+			(__typeof__(ol_spins_real_syscall))dlsym(RTLD_NEXT, "syscall");
 }

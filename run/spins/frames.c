@@ -42,7 +42,8 @@ static unsigned char *put_word(unsigned char *to, uint32_t value)
 static void put_common(unsigned char *to)
 {
 	static const unsigned char common[] = {
-		1, 'z', 'R', 'S', 0, 1, 0x78, RIP, 1, 0 /* an address of 8 bytes, as it is */, DEF_CFA, RSP, 0,
+		1,	 'z', 'R', 'S', 0, 1, 0x78, RIP, 1, 0 /* an address of 8 bytes, as it is */,
+		DEF_CFA, RSP, 0,
 	};
 	unsigned char *at = put_word(put_word(to, CIE - LENGTH), 0);
 
@@ -62,8 +63,8 @@ static unsigned char *put_offset(unsigned char *to, unsigned *at, unsigned bytes
 }
 
 /* What all of them say; returns where more may be said of how the stack changes. */
-static unsigned char *put_place(unsigned char *entry, const unsigned char *common, const unsigned char *place,
-				uint64_t size, const struct site *site)
+static unsigned char *put_place(unsigned char *entry, const unsigned char *common,
+				const unsigned char *place, uint64_t size, const struct site *site)
 {
 	uint64_t begin = (uint64_t)place, target = (uint64_t)site->target;
 	unsigned char *to = put_word(entry, ENTRY - LENGTH);
@@ -109,7 +110,8 @@ static void *find_register(void)
 void ol_spins_describe(const unsigned char *stubs, const struct site *const *sites, size_t n)
 {
 	void (*add)(const void *) = (__typeof__(add))find_register();
-	unsigned char *all = add ? calloc(1, CIE + n * PLACES * ENTRY + LENGTH) : 0; /* four zeros end it */
+	unsigned char *all =
+		add ? calloc(1, CIE + n * PLACES * ENTRY + LENGTH) : 0; /* four zeros end it */
 	unsigned char *entry;
 
 	if (!all)

@@ -42,7 +42,8 @@ static bool is_named(const char *object)
 {
 	size_t size = strlen(object);
 
-	for (const char *word = asked.list; word && *word; word += strcspn(word, ","), word += *word == ',')
+	for (const char *word = asked.list; word && *word;
+	     word += strcspn(word, ","), word += *word == ',')
 		if (!strncmp(word, object, size) && word[size] == '+')
 			return true;
 	return false;
@@ -53,7 +54,8 @@ static bool is_listed(const char *object, uint64_t begin)
 {
 	size_t size = strlen(object);
 
-	for (const char *word = asked.list; word && *word; word += strcspn(word, ","), word += *word == ',') {
+	for (const char *word = asked.list; word && *word;
+	     word += strcspn(word, ","), word += *word == ',') {
 		char *end;
 
 		if (!strncmp(word, object, size) && word[size] == '+' &&
@@ -75,7 +77,8 @@ static void keep(const struct ol_loop *loop, void *context)
 {
 	struct looking *l = context;
 	struct ol_found_loop *kept = calloc(1, sizeof(*kept));
-	bool is_wanted = is_listed(l->name, loop->begin) || (asked.is_auto && ol_loop_is_patched[loop->kind]);
+	bool is_wanted = is_listed(l->name, loop->begin) ||
+			 (asked.is_auto && ol_loop_is_patched[loop->kind]);
 
 	if (!kept)
 		return;
@@ -89,7 +92,8 @@ static void keep(const struct ol_loop *loop, void *context)
 	};
 	l->found = kept;
 	if (!is_wanted)
-		kept->refused = ol_loop_is_patched[loop->kind] ? "not named" : "only if it is named";
+		kept->refused =
+			ol_loop_is_patched[loop->kind] ? "not named" : "only if it is named";
 	if (kept->refused)
 		return;
 	kept->sites = calloc(loop->n_jumps, sizeof(*kept->sites));
@@ -174,7 +178,8 @@ static const char *lead(struct looking *l, size_t n)
 	ol_spins_text_settle();
 	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
 		for (unsigned k = 0; k < loop->n_sites; k++)
-			done &= ol_spins_text_write(loop->sites[k].displacement, &loop->sites[k].led, 1);
+			done &= ol_spins_text_write(loop->sites[k].displacement,
+						    &loop->sites[k].led, 1);
 	return done ? 0 : "its code cannot be changed";
 }
 
@@ -256,8 +261,9 @@ static const char *name_of(const struct dl_phdr_info *object)
 /* Loaders, the kernel's part, the C library, whose locks sleep and whose spinlocks are replaced otherwise; and ours. */
 static bool is_left_alone(const char *name)
 {
-	static const char *const left_alone[] = { "ld-",  "linux-vdso", "libc.so", "libc.musl",
-						  "liboverlock", "libZydis",   "libZycore" };
+	static const char *const left_alone[] = { "ld-",       "linux-vdso",  "libc.so",
+						  "libc.musl", "liboverlock", "libZydis",
+						  "libZycore" };
 
 	for (size_t k = 0; k < sizeof(left_alone) / sizeof(*left_alone); k++)
 		if (!strncmp(name, left_alone[k], strlen(left_alone[k])))
@@ -268,7 +274,8 @@ static bool is_left_alone(const char *name)
 static struct known *known_as(const struct dl_phdr_info *object, const char *id)
 {
 	for (struct known *k = known_objects; k; k = k->next)
-		if (k->base == object->dlpi_addr && k->segments == object->dlpi_phdr && !strcmp(k->id, id))
+		if (k->base == object->dlpi_addr && k->segments == object->dlpi_phdr &&
+		    !strcmp(k->id, id))
 			return k;
 	return 0;
 }
@@ -397,8 +404,10 @@ __attribute__((destructor)) static void end(void)
 		ol_spins_report(loops);
 }
 
-__attribute__((visibility("default"))) int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict how,
-							  void *(*function)(void *), void *restrict argument)
+__attribute__((visibility("default"))) int pthread_create(pthread_t *restrict thread,
+							  const pthread_attr_t *restrict how,
+							  void *(*function)(void *),
+							  void *restrict argument)
 {
 	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 

@@ -18,7 +18,8 @@ static void put_text(FILE *file, const char *text)
 		unsigned char c = (unsigned char)*text;
 
 		if (c < ' ' || c >= 0x7f || c == '"' || c == '\\')
-			fprintf(file, "\\u%04x", c >= 0x80 ? 0xdc00u + c : c); /* as Python's surrogateescape */
+			fprintf(file, "\\u%04x",
+				c >= 0x80 ? 0xdc00u + c : c); /* as Python's surrogateescape */
 		else
 			fputc(c, file);
 	}
@@ -39,10 +40,13 @@ static void put_loop(FILE *file, const struct ol_found_loop *loop)
 	}
 	fputs("{\"object\":", file);
 	put_text(file, loop->object);
-	fprintf(file, ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64 ",\"kind\":\"%s\",\"refused\":\"%s\"", loop->begin,
-		loop->end, ol_loop_kinds[loop->kind], loop->refused ? loop->refused : "");
 	fprintf(file,
-		",\"looks\":%" PRIu64 ",\"yields\":%" PRIu64 ",\"found\":%" PRIu64 ",\"yielded_ns\":%" PRIu64 "}",
+		",\"begin\":%" PRIu64 ",\"end\":%" PRIu64 ",\"kind\":\"%s\",\"refused\":\"%s\"",
+		loop->begin, loop->end, ol_loop_kinds[loop->kind],
+		loop->refused ? loop->refused : "");
+	fprintf(file,
+		",\"looks\":%" PRIu64 ",\"yields\":%" PRIu64 ",\"found\":%" PRIu64
+		",\"yielded_ns\":%" PRIu64 "}",
 		looks, yields, found, ol_ns_from_ticks(yielded));
 }
 
@@ -59,7 +63,8 @@ void ol_spins_report(const struct ol_found_loop *loops)
 	char *path = 0, *aside = 0;
 	FILE *file;
 
-	if (!folder || asprintf(&path, "%s/%d.json", folder, getpid()) < 0 || asprintf(&aside, "%s.new", path) < 0)
+	if (!folder || asprintf(&path, "%s/%d.json", folder, getpid()) < 0 ||
+	    asprintf(&aside, "%s.new", path) < 0)
 		return;
 	file = fopen(aside, "we");
 	if (file) {

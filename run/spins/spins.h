@@ -23,16 +23,18 @@
 struct site {
 	const unsigned char *target; /* of the jump, and of the stub behind it */
 	unsigned char *displacement; /* the byte that is changed */
-	unsigned char *pad, *hop; /* where the jump to the stub is; and, if that is not null, one to the pad */
+	unsigned char *pad,
+		*hop; /* where the jump to the stub is; and, if that is not null, one to the pad */
 	uint8_t original, led; /* what it has, without us and with us */
-	bool is_counted; /* the loop ends after a number of rounds */
+	bool is_counted;       /* the loop ends after a number of rounds */
 	const char *object;
 	uint64_t begin; /* of the loop, as the object's own address */
-	uint32_t round; /* the shortest seen, in 1/256 ticks: of this window of time, and of the last one */
+	uint32_t
+		round; /* the shortest seen, in 1/256 ticks: of this window of time, and of the last one */
 	uint32_t round_before;
-	uint64_t window; /* when it ends, in ticks */
+	uint64_t window;	       /* when it ends, in ticks */
 	uint64_t looks, yields, found; /* `found`: yields by which others ran */
-	uint64_t yielded; /* ticks */
+	uint64_t yielded;	       /* ticks */
 };
 
 /* Where the stub's slow part goes: with that site, and all registers as the loop left them. enter.S. */

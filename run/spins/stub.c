@@ -31,8 +31,8 @@ static unsigned char *put_push(unsigned char *to, const void *pointer)
 	return put_32(to, (uint32_t)(value >> 32));
 }
 
-static unsigned char *put_jump(unsigned char *to, const unsigned char *begin, const unsigned char *at,
-			       const unsigned char *target)
+static unsigned char *put_jump(unsigned char *to, const unsigned char *begin,
+			       const unsigned char *at, const unsigned char *target)
 {
 	BYTES(to, 0xe9);
 	return put_32(to, (uint32_t)(target - (at + (to - begin) + 4)));
@@ -49,7 +49,7 @@ void ol_spins_write_stub(unsigned char *begin, const unsigned char *at, const st
 	assert(to == begin + OL_STUB_BELOW_RED_ZONE);
 	BYTES(to, 0x51); /* push %rcx */
 	assert(to == begin + OL_STUB_SAVED);
-	BYTES(to, 0x64, 0x8b, 0x0c, 0x25);	 /* mov %fs:rounds, %ecx */
+	BYTES(to, 0x64, 0x8b, 0x0c, 0x25); /* mov %fs:rounds, %ecx */
 	to = put_32(to, rounds);
 	BYTES(to, 0x8d, 0x49, 0xff);	   /* lea -1(%rcx), %ecx */
 	BYTES(to, 0x64, 0x89, 0x0c, 0x25); /* mov %ecx, %fs:rounds */
@@ -89,7 +89,8 @@ unsigned char *ol_spins_stubs_near(const unsigned char *low, const unsigned char
 {
 	const uint64_t step = 1 << 20, reach = (1ull << 31) - (1 << 20);
 	size_t size = room(n);
-	uint64_t begin = (uint64_t)low & ~(step - 1), end = ((uint64_t)high + step - 1) & ~(step - 1);
+	uint64_t begin = (uint64_t)low & ~(step - 1),
+		 end = ((uint64_t)high + step - 1) & ~(step - 1);
 
 	for (uint64_t away = step; away + (end - begin) + size < reach; away += step) {
 		uint64_t places[2] = { begin - away, end + away - step };
@@ -104,7 +105,8 @@ unsigned char *ol_spins_stubs_near(const unsigned char *low, const unsigned char
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 			if (found == at)
 				return found;
-			if (found != MAP_FAILED) /* an old kernel, to which the address was a hint */
+			if (found !=
+			    MAP_FAILED) /* an old kernel, to which the address was a hint */
 				munmap(found, size);
 		}
 	}

@@ -30,7 +30,8 @@ static int open_memory(void)
 static bool can_write(int fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	unsigned char *trial = mmap(0, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *trial =
+		mmap(0, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool done;
 
 	if (trial == MAP_FAILED)
@@ -51,7 +52,8 @@ const char *ol_spins_text_start(void)
 	close(fd);
 	if (!can)
 		return "/proc/self/mem does not let code be changed";
-	can_settle = !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	can_settle =
+		!syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 	return can_settle ? 0 : "membarrier() cannot tell all CPUs of changed code";
 }
 

@@ -22,13 +22,15 @@
 
 enum {
 	LOOK_NS = 800,
-	AGAIN_NS = 100,		/* between yields while they find others */
-	SLACK_NS = 4000000,	/* that a counted wait may give away beyond what it spun: a time slice */
-	WINDOW_NS = 100000000,	/* after which the length of a round is learnt anew: clocks change their speed */
-	SAME = 4,		/* one wait's rounds may take so many times the shortest: hyperthreads share a core */
-	ALONE = 4,		/* a yield of less than so many times the shortest found nobody */
-	MOST = 16,		/* times the patience, between yields that find nobody */
-	SHARE = 256,		/* rounds are measured in parts of a tick */
+	AGAIN_NS = 100, /* between yields while they find others */
+	SLACK_NS =
+		4000000, /* that a counted wait may give away beyond what it spun: a time slice */
+	WINDOW_NS =
+		100000000, /* after which the length of a round is learnt anew: clocks change their speed */
+	SAME = 4, /* one wait's rounds may take so many times the shortest: hyperthreads share a core */
+	ALONE = 4,   /* a yield of less than so many times the shortest found nobody */
+	MOST = 16,   /* times the patience, between yields that find nobody */
+	SHARE = 256, /* rounds are measured in parts of a tick */
 };
 
 static uint64_t look, again, slack, window;
@@ -39,13 +41,14 @@ static bool stopped;
 struct waiter {
 	uint32_t left, rounds; /* until the next look; and in all since the last one */
 	struct site *site;
-	uint64_t last; /* look */
+	uint64_t last;		       /* look */
 	uint64_t began, patient_since; /* the wait; and what patience is counted from */
-	uint64_t yielded; /* in this wait, ticks */
-	uint32_t times; /* the patience, that it spins before the next yield */
+	uint64_t yielded;	       /* in this wait, ticks */
+	uint32_t times;		       /* the patience, that it spins before the next yield */
 };
 /* From the first round on: a thread has counted one round when it first looks. */
-static __thread struct waiter me __attribute__((tls_model("initial-exec"))) = { .left = 1, .rounds = 1, .times = 1 };
+static __thread struct waiter me
+	__attribute__((tls_model("initial-exec"))) = { .left = 1, .rounds = 1, .times = 1 };
 
 int32_t ol_spins_rounds_offset(void)
 {
@@ -75,7 +78,10 @@ static inline long call(long number, long first)
 {
 	long result;
 
-	__asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(first) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(first)
+			 : "rcx", "r11", "memory");
 	return result;
 }
 
@@ -99,7 +105,8 @@ static uint32_t learn(struct site *s, uint64_t now, uint64_t passed, uint32_t ro
 		current = 0;
 	}
 	if (!current || each < current)
-		ol_store_relaxed(&s->round, current = each < UINT32_MAX ? (uint32_t)each : UINT32_MAX);
+		ol_store_relaxed(&s->round,
+				 current = each < UINT32_MAX ? (uint32_t)each : UINT32_MAX);
 	return before && before < current ? before : current;
 }
 
@@ -156,7 +163,8 @@ void ol_spins_look(struct site *s)
 		w->began = w->patient_since = now;
 		w->yielded = 0;
 	}
-	if (now - w->patient_since < w->times * ol_spins_patience || has_given_enough(s, w, now) || ol_load_relaxed(&stopped)) {
+	if (now - w->patient_since < w->times * ol_spins_patience || has_given_enough(s, w, now) ||
+	    ol_load_relaxed(&stopped)) {
 		look_after(w, look, round);
 		return;
 	}

@@ -135,6 +135,8 @@ await:
 1:	mov	(%rdi), %eax
 	test	%eax, %eax
 	je	1b
+	.globl	await_jumped
+await_jumped:
 	ret
 	.cfi_endproc
 	.size	await, . - await

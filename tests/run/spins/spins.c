@@ -8,13 +8,16 @@
  *	spins filtered		a filter of system calls that ends who yields is installed while threads wait
  *	spins behind yields|writes COMMAND...	such a filter, or one that forbids to write where code is
  *	spins crowd N ROUNDS	N threads meet at a spin barrier
+ *	spins toggled N TIMES	N threads meet while their jump is led and taken back so many times
  *	spins loaded LIBRARY...	each is loaded, waited in by a thread, and unloaded, many times
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,6 +37,7 @@
 long kept(volatile int *word, void *scratch);
 void await(volatile int *word);
 void await_end(void);
+void await_jumped(void); /* behind its jump */
 
 enum { TRAP_FLAG = 0x100, WAIT_US = 3000, TIMES = 30 };
 
@@ -68,7 +72,8 @@ static void await_in_thread(void)
 static int keep(void)
 {
 	for (int k = 0; k < TIMES; k++) {
-		static const char *const parts[] = { "", "flags", "a register", "a vector", "the red zone" };
+		static const char *const parts[] = { "", "flags", "a register", "a vector",
+						     "the red zone" };
 		pthread_t setter;
 		long changed;
 
@@ -181,7 +186,8 @@ static void forbid(unsigned call, unsigned then)
 	struct sock_fprog filter = { sizeof(lines) / sizeof(*lines), lines };
 
 	need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no filter");
-	need(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter), "no filter");
+	need(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter),
+	     "no filter");
 }
 
 static int filter(void)
@@ -208,13 +214,18 @@ static int behind(const char *what, char **command)
 
 static volatile int turns[2];
 static int arrived, n_threads;
+static volatile bool over_after[2]; /* of a round's end, told before the next begins */
 static long rounds;
 
+static volatile bool is_over;
+
+/* Up to a number of rounds, or until all are told in the same one. */
 static void *meet(void *unused)
 {
-	for (long k = 0; k < rounds; k++) {
+	for (long k = 0; rounds ? k < rounds : !over_after[k % 2]; k++) {
 		if (__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL) == n_threads) {
 			arrived = 0;
+			over_after[(k + 1) % 2] = is_over;
 			turns[(k + 1) % 2] = 0;
 			__atomic_store_n(&turns[k % 2], 1, __ATOMIC_RELEASE);
 		} else {
@@ -224,12 +235,30 @@ static void *meet(void *unused)
 	return unused;
 }
 
-static int crowd(void)
+/* The byte is written as the library writes it. */
+static void toggle(long times)
+{
+	unsigned char *byte = (unsigned char *)await_jumped - 1;
+	unsigned char original = (unsigned char)((char *)await - (char *)await_jumped), led = *byte;
+	int fd = open("/proc/self/mem", O_RDWR);
+
+	need(fd >= 0 && led != original, "the jump is not led");
+	for (long k = 0; k < times; k++) {
+		need(pwrite(fd, k % 2 ? &led : &original, 1, (off_t)(uintptr_t)byte) == 1,
+		     "no writing");
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	}
+	is_over = true;
+}
+
+static int crowd(long times)
 {
 	pthread_t threads[n_threads];
 
 	for (int k = 0; k < n_threads; k++)
 		need(!pthread_create(&threads[k], 0, meet, 0), "no thread");
+	if (times)
+		toggle(times);
 	for (int k = 0; k < n_threads; k++)
 		pthread_join(threads[k], 0);
 	return 0;
@@ -252,7 +281,8 @@ static int load(char **libraries)
 
 			need(opened, "no library");
 			word = 0;
-			need(!pthread_create(&waiter, 0, await_there, dlsym(opened, "waits_there")), "no thread");
+			need(!pthread_create(&waiter, 0, await_there, dlsym(opened, "waits_there")),
+			     "no thread");
 			need(!pthread_create(&setter, 0, set_word, 0), "no thread");
 			pthread_join(waiter, 0);
 			pthread_join(setter, 0);
@@ -279,6 +309,8 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "loaded"))
 		return load(argv + 2);
 	n_threads = atoi(argv[2]);
+	if (!strcmp(what, "toggled"))
+		return crowd(atol(argv[3]));
 	rounds = atol(argv[3]);
-	return crowd();
+	return crowd(0);
 }

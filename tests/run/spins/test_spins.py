@@ -110,6 +110,16 @@ def test_a_barrier_of_more_threads_than_cpus_finds_others(program: Path, run: Ru
     assert ended.of(LOOP.format(function(program, "await"))).found > 0
 
 
+def toggled(run: Run, times: int) -> None:
+    ended = run("toggled", str(2 * (os.cpu_count() or 1)), str(times))
+    assert (ended.code, ended.said) == (0, "")
+
+
+def test_a_jump_is_led_and_taken_back_while_threads_are_in_the_loop(run: Run) -> None:
+    """A hundred thousand times in tests/run/spins/toggled_at_size.py."""
+    toggled(run, 3000)
+
+
 def test_libraries_come_and_go(run: Run, tmp_path: Path) -> None:
     """At the same addresses, with loops at other places."""
     paths = []
