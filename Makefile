@@ -283,7 +283,7 @@ openmp: build ## measure what OpenMP's settings and `overlock run` do with more 
 
 # What was measured is kept in build/spins: after Ctrl-C the same command goes on, and ARGS=--again begins anew.
 .PHONY: spins-measured
-spins-measured: build ## measure programs whose waiting spins: natively, by `overlock run --spins`, by free settings; two hours, an idle machine, root; ARGS="--only NAME --rounds N"
+spins-measured: build ## measure programs whose waiting spins: natively, by `overlock run --spins`, by free settings; three hours, an idle machine, root; ARGS="--only NAME --rounds N"
 	@$(OVERLOCK) apps install $$($(PYTHON) tools/spins_measured.py --programs)
 	@$(PYTHON) tools/spins_measured.py --kept $(BUILD)/spins $(ARGS)
 

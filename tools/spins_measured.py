@@ -45,6 +45,7 @@ PROGRAMS = (
 NATIVE, SPINS = executor.NATIVE, executor.SPINS
 ALONE, PAIRS = "alone", "pairs"
 NONE = "·"
+Found = dict[str, dict[str, Any]]  # what is kept, by program
 BUSY = re.compile(r"other work took (?:up to )?(\d+)% of the CPUs")  # a result's warnings
 
 
@@ -93,7 +94,7 @@ def measured(program: str, situation: str, options: argparse.Namespace) -> int:
     before = cells_of(file)
     sys.argv[1:] = words(program, situation, options)  # which the result notes
     code = command.run(sys.argv[1:])
-    if cells_of(file) > before:
+    if cells_of(file) > before or (before and not has(options.output, program, situation)):
         keep(options.output, program, situation, from_file(file))
     return code
 
@@ -105,8 +106,16 @@ def cells_of(file: Path) -> int:
 # What is kept of a result
 
 
+def kept(file: Path) -> Found:
+    return dict(json.loads(file.read_text())) if file.exists() else {}
+
+
+def has(file: Path, program: str, situation: str) -> bool:
+    return situation in kept(file).get(program, {}).get("situations", {})
+
+
 def keep(file: Path, program: str, situation: str, result: Result) -> None:
-    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    found = kept(file)
     one = found.setdefault(program, {"unit": result.unit, "situations": {}})
     one["versions"] = result.native["packages"]
     one["situations"][situation] = shortened(result)
@@ -176,14 +185,11 @@ def bounds(result: Result) -> dict[str, Any]:
 # Tables
 
 
-Found = dict[str, dict[str, Any]]  # by program
-
-
 @cache
 def programs() -> Found:
     if not FILE.exists():
         raise Fail("no spins.json in docs/measured; `make spins-measured` makes it", MISSING)
-    return dict(json.loads(FILE.read_text()))
+    return kept(FILE)
 
 
 def there(found: Found, situation: str) -> dict[str, dict[str, Any]]:
@@ -341,8 +347,7 @@ def about_table() -> str:
 
 
 def show(file: Path, names: Sequence[str], out: Console) -> None:
-    every: Found = json.loads(file.read_text()) if file.exists() else {}
-    found = {name: one for name, one in every.items() if name in names}
+    found = {name: one for name, one in kept(file).items() if name in names}
     shown = [("pairs", BOUNDS, list(bound_rows(found)))]
     for name, situation in SITUATIONS.items():
         if name != PAIRS:
@@ -386,7 +391,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--situation", action="append", default=[], choices=SITUATIONS)
     parser.add_argument("--rounds", type=int, default=9, help="of each cell [default: 9]")
     parser.add_argument("--pairs", type=int, default=30, help="for the bounds [default: 30]")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of a cell [default: 1]")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a cell [default: 0.5]")
     parser.add_argument("--natively", action="store_true", help="measure without --spins")
     parser.add_argument("--again", action="store_true", help="measure what was measured anew")
     parser.add_argument("--if-busy", choices=("warn", "refuse", "wait"), default="warn")

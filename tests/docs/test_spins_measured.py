@@ -190,6 +190,10 @@ def test_a_run_that_is_interrupted_keeps_what_is_complete(
     said = capsys.readouterr()
     assert "interrupted" in said.err
     assert "4× ÷ best" in said.out
+    monkeypatch.setattr("sys.argv", ["spins_measured.py", *words])
+    file.write_text("{}")  # what is measured already is written again if it is missing
+    assert spins_measured.main() == 130
+    assert "blis" in json.loads(file.read_text())
 
 
 def test_only_known_programs_that_are_installed_are_measured(
