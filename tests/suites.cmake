@@ -90,7 +90,7 @@ suite(agents SECONDS 100
 # Its real-time threads take all CPUs, and a group must be able to use up its quota.
 suite(profile ALONE SECONDS 240
 	WHAT "overlock profile: programs with planted causes against what they measure themselves, healthy ones, Ctrl-C, SIGKILL, bounds; loops that wait, kinds, advice"
-	PATHS profile python/overlock_tools/profile python/overlock_tools/core/system/symbols.py tests/profile
+	PATHS profile lib/loops python/overlock_tools/profile python/overlock_tools/core/system/symbols.py tests/profile
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/profile")
@@ -103,7 +103,7 @@ suite(chaos SECONDS 90
 
 suite(fuzz SECONDS 240
 	WHAT "what reads what others wrote: seeds and generated inputs under libFuzzer and Atheris; planted faults are found"
-	PATHS profile lab/hostd lab/slices include/overlock/slice_reader.h lib/tunable.c run chaos python tests/fuzz
+	PATHS profile lab/hostd lab/slices include/overlock/slice_reader.h lib/loops lib/tunable.c run chaos python tests/fuzz
 	NEEDS bpf clang
 	BUILD all
 	COMMAND "pytest -rs tests/fuzz")

@@ -37,7 +37,7 @@ UNUSED = re.compile(
     r"numpy/(f2py|_core/(include|lib)|distutils|testing)/|/tests?/|\.pyi$|\.a$|\.lib$"
 )
 LIBC = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|util|resolv|anl)\.so)")
-NATIVE = ("overlock*", "liboverlock*.so*", "defs.json")
+NATIVE = ("overlock*", "liboverlock*.so*", "libZy*.so*", "defs.json")
 NOT_NATIVE = ("overlock-sched-load", "overlock-litmus", "overlock-defs")
 MOST_MB = 40
 

@@ -40,6 +40,8 @@ CARRIED = (
 # They need libraries to build that nothing else needs: docs/dependencies.md
 CHECKER = ("overlock-check", "overlock-litmus", "overlock-sim", "overlock-costs")
 PROFILER = ("overlock-profiler", "overlock-symbolizer", "overlock-hostd", "overlock-monitord")
+LOOPS = ("overlock-loops", "liboverlock-run-spins.so")
+DECODER = "libZy*.so.*"  # of others, which LOOPS load
 WITH_LINES = ("overlock-check",)  # its reports name source lines of the locks in it
 MACHINES = {62: "x86_64", 183: "aarch64"}  # as ELF headers number them
 PLAIN = "-O2 -DNDEBUG"  # RelWithDebInfo without debug information, but for that of WITH_LINES
@@ -108,8 +110,9 @@ class NativeParts(BuildHookInterface[Any]):
         """Copies without debug information; of what could not be built nothing is left."""
         copies = self.made / "native"
         copies.mkdir()
-        optional = (*CHECKER, *PROFILER)
+        optional = (*CHECKER, *PROFILER, *LOOPS)
         built = [*CARRIED, *(name for name in optional if (native / name).exists())]
+        built += [path.name for path in native.glob(DECODER)]
         for name in built:
             shutil.copy(native / name, copies)
         if left_out := ", ".join(name for name in optional if name not in built):

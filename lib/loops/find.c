@@ -65,6 +65,7 @@ struct ol_finder {
 	const struct ol_image *image;
 	bool only_patched;
 	struct ol_function function;
+	bool is_function; /* rather than code between functions, behind which may be data */
 	uint32_t index;
 	ARRAY(struct ol_instruction) instructions;
 	ARRAY(struct block) blocks;
@@ -185,26 +186,36 @@ static bool may_have_loops(const unsigned char *code, size_t size)
 	return false;
 }
 
-static bool decode_all(struct ol_finder *f)
+enum decoded { CANNOT_BE_DECODED, HAS_NO_LOOPS, HAS_LOOPS };
+
+static enum decoded decode_all(struct ol_finder *f)
 {
 	size_t size = f->function.end - f->function.begin;
 	const unsigned char *code = ol_image_code(f->image, f->function.begin, size);
 	bool has_loops = false;
 
 	f->instructions.n = 0;
-	if (!code ||
-	    !(f->only_patched ? may_have_short_ones(code, size) : may_have_loops(code, size)))
-		return false;
+	if (!code)
+		return CANNOT_BE_DECODED;
+	if (!(f->only_patched ? may_have_short_ones(code, size) : may_have_loops(code, size)))
+		return HAS_NO_LOOPS;
 	for (size_t at = 0; at < size;) {
 		struct ol_instruction *i = MORE(f->instructions);
 
-		if (!i || !ol_decode(code + at, size - at, f->function.begin + at, i))
-			return false;
+		if (!i)
+			return CANNOT_BE_DECODED;
+		if (!ol_decode(code + at, size - at, f->function.begin + at, i)) {
+			if (f->is_function)
+				return CANNOT_BE_DECODED;
+			f->instructions.n--;
+			f->function.end = f->function.begin + at;
+			break;
+		}
 		has_loops |= (i->does == OL_DOES_BRANCH || i->does == OL_DOES_JUMP) &&
 			     i->target <= i->at && is_in_function(f, i->target);
 		at += i->size;
 	}
-	return has_loops;
+	return has_loops ? HAS_LOOPS : HAS_NO_LOOPS;
 }
 
 /*
@@ -827,6 +838,12 @@ static void take_body(const struct ol_instruction *i, void *context)
 	b->relaxes |= i->does == OL_DOES_RELAX;
 }
 
+/* It may be one round of a wait, whose look is elsewhere. */
+static bool delays(const struct body *b)
+{
+	return b->relaxes && !b->loads && !b->updates && !b->calls;
+}
+
 static bool has_inner_loop(const struct ol_finder *f)
 {
 	for (size_t k = 1; k < f->members.n; k++) {
@@ -862,6 +879,8 @@ static enum ol_loop_kind kind_of(const struct ol_finder *f, const struct values 
 {
 	bool counts = carried && of_registers(v, carried) == COUNTER;
 
+	if (!b->loads)
+		return OL_LOOP_DELAY;
 	if (b->calls)
 		return OL_LOOP_CALLS;
 	if ((carried && !(counts && e->by_counter)) || waits_for_own_frame(e, b))
@@ -1128,11 +1147,11 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 
 	for_each(f, take_body, &b);
 	/* If an update is made from what the last one found, the loop does not wait: it tries again. */
-	if (b.stores || !b.loads || e.by_table ||
+	if (b.stores || !(b.loads || delays(&b)) || e.by_table ||
 	    (b.updates && between && of_registers(&v, between) != COUNTER))
 		return;
 	between &= ~from_words(&v, between);
-	if (!e.by_word && (between || b.calls))
+	if (!e.by_word && !delays(&b) && (between || b.calls))
 		return;
 	loop = (struct ol_loop){
 		.function = f->function.begin,
@@ -1140,10 +1159,12 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 		.end = b.end,
 		.kind = kind_of(f, &v, between, &e, &b),
 		.relaxes = b.relaxes,
+		.counter = between ? (uint8_t)__builtin_ctz(between) : OL_REGISTER_NONE,
 	};
 	if (e.word) {
 		loop.word = e.word->address;
 		loop.word_after = e.word->at + e.word->size;
+		loop.word_stays = !(of_address(e.word) & v.written);
 	}
 	loop.refused = choose_jumps(f);
 	if (!loop.refused && has_foreign(f, &b))
@@ -1153,6 +1174,11 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 	loop.jumps = f->jumps.all;
 	loop.n_jumps = (unsigned)f->jumps.n;
 	found(&loop, context);
+}
+
+bool ol_find_has(const struct ol_finder *f, uint64_t at)
+{
+	return is_in_function(f, at) && is_member(f, block_of(f, at));
 }
 
 static bool does_more(const struct ol_finder *f)
@@ -1167,11 +1193,12 @@ static bool does_more(const struct ol_finder *f)
 	return false;
 }
 
-bool ol_find_in(struct ol_finder *f, uint32_t n, ol_loop_found *found, void *context)
+static bool find(struct ol_finder *f, ol_loop_found *found, void *context)
 {
-	f->index = n;
-	if (!ol_image_function(f->image, n, &f->function) || !decode_all(f))
-		return false;
+	enum decoded decoded = decode_all(f);
+
+	if (decoded != HAS_LOOPS)
+		return decoded == HAS_NO_LOOPS;
 	if (!make_blocks(f) || !list_parents(f) || !order_blocks(f))
 		return false;
 	find_dominators(f);
@@ -1184,4 +1211,24 @@ bool ol_find_in(struct ol_finder *f, uint32_t n, ol_loop_found *found, void *con
 			look_at(f, found, context);
 	}
 	return true;
+}
+
+bool ol_find_in(struct ol_finder *f, uint32_t n, ol_loop_found *found, void *context)
+{
+	f->index = n;
+	f->is_function = true;
+	return ol_image_function(f->image, n, &f->function) && find(f, found, context);
+}
+
+bool ol_find_between(struct ol_finder *f, uint32_t n, struct ol_function *code,
+		     ol_loop_found *found, void *context)
+{
+	bool fine;
+
+	f->index = n;
+	f->is_function = false;
+	f->function = *code;
+	fine = find(f, found, context);
+	code->end = f->function.end;
+	return fine;
 }

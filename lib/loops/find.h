@@ -37,8 +37,10 @@ struct ol_loop {
 	uint64_t begin, end; /* the lowest of its addresses, and what is behind the highest */
 	enum ol_loop_kind kind;
 	bool relaxes;
+	uint8_t counter; /* of a counted loop: the number of its register */
 	struct ol_address word;	     /* what it waits for */
-	uint64_t word_after;	     /* the address behind the instruction that loads it */
+	uint64_t word_after;	     /* the address behind the load of it; 0: not known */
+	bool word_stays;	     /* no round changes a register of its address */
 	const struct ol_jump *jumps; /* in the callback only */
 	unsigned n_jumps;
 	const char *refused; /* why its jumps cannot be led elsewhere; null: they can */
@@ -57,4 +59,11 @@ typedef void ol_loop_found(const struct ol_loop *loop, void *context);
 
 /* Those of the n-th function; false: it is none that can be decoded, or memory is short. */
 bool ol_find_in(struct ol_finder *finder, uint32_t n, ol_loop_found *found, void *context);
+
+/* Those of code between functions, which ol_image_between tells; its end becomes that of what can be decoded. */
+bool ol_find_between(struct ol_finder *finder, uint32_t n, struct ol_function *code,
+		     ol_loop_found *found, void *context);
+
+/* In the callback: whether the loop has that instruction, which may lie between its ends and be none of its. */
+bool ol_find_has(const struct ol_finder *finder, uint64_t at);
 #endif

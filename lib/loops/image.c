@@ -120,10 +120,10 @@ static const char *map(struct ol_image *image, int fd, uint64_t file_size)
 	for (unsigned i = 0; i < image->n_segments; i++) {
 		const ElfW(Phdr) *s = &image->segments[i];
 		uint64_t before = s->p_vaddr % page;
-		char *at = (char *)image->mapped + s->p_vaddr - before;
 
 		if (s->p_type == PT_LOAD && s->p_filesz &&
-		    mmap(at, s->p_filesz + before, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+		    mmap((char *)image->mapped + s->p_vaddr - before, s->p_filesz + before,
+			 PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
 			 (off_t)(s->p_offset - before)) == MAP_FAILED)
 			return "it cannot be mapped";
 	}
@@ -208,25 +208,99 @@ bool ol_image_function(const struct ol_image *image, uint32_t n, struct ol_funct
 	return function->begin < function->end;
 }
 
-uint32_t ol_image_function_at(const struct ol_image *image, uint64_t at)
+/* How many functions begin up to there; 0 if the table has nonsense, too. */
+static uint32_t n_up_to(const struct ol_image *image, uint64_t at)
 {
 	uint32_t low = 0, high = image->n_functions;
-	struct ol_function found;
 	uint64_t begin, nothing;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
 		if (!entry(image, middle, &begin, &nothing))
-			return image->n_functions;
+			return 0;
 		if (begin <= at)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low || !ol_image_function(image, low - 1, &found) || at >= found.end)
+	return low;
+}
+
+uint32_t ol_image_function_at(const struct ol_image *image, uint64_t at)
+{
+	uint32_t n = n_up_to(image, at);
+	struct ol_function found;
+
+	if (!n || !ol_image_function(image, n - 1, &found) || at >= found.end)
 		return image->n_functions;
-	return low - 1;
+	return n - 1;
+}
+
+bool ol_image_between(const struct ol_image *image, uint64_t at, uint32_t *n,
+		      struct ol_function *code)
+{
+	uint64_t next, nothing, end = ol_image_code_end(image, at);
+	uint32_t below = n_up_to(image, at);
+	struct ol_function before;
+
+	if (!below || !ol_image_function(image, below - 1, &before) || at < before.end ||
+	    at >= end || ol_image_code_end(image, before.begin) != end)
+		return false;
+	*n = below - 1;
+	code->begin = before.end;
+	code->end = below < image->n_functions && entry(image, below, &next, &nothing) && next < end
+			    ? next
+			    : end;
+	return true;
+}
+
+/* The value of a tag of the dynamic section; 0: it has none. */
+static uint64_t dynamic(const struct ol_image *image, ElfW(Sxword) tag)
+{
+	for (unsigned i = 0; i < image->n_segments; i++) {
+		const ElfW(Phdr) *s = &image->segments[i];
+		const unsigned char *found;
+		ElfW(Dyn) entry;
+
+		if (s->p_type != PT_DYNAMIC)
+			continue;
+		for (uint64_t at = s->p_vaddr; (found = bytes(image, at, sizeof(entry), PF_R));
+		     at += sizeof(entry)) {
+			memcpy(&entry, found, sizeof(entry));
+			if (entry.d_tag == DT_NULL)
+				break;
+			if (entry.d_tag == tag)
+				return entry.d_un.d_val;
+		}
+	}
+	return 0;
+}
+
+const char *ol_image_soname(const struct ol_image *image)
+{
+	uint64_t name = dynamic(image, DT_SONAME), strings = dynamic(image, DT_STRTAB), size = 1;
+	const unsigned char *found;
+
+	if (!name || !strings)
+		return 0;
+	/* As long as it is in the file, up to its end. */
+	while ((found = bytes(image, strings + name, size, PF_R)) && found[size - 1])
+		size++;
+	return (const char *)found;
+}
+
+/* Loaders, the kernel's part, the C library, whose locks sleep and whose spinlocks are replaced otherwise; and ours. */
+bool ol_image_is_left_alone(const char *name)
+{
+	static const char *const left_alone[] = { "ld-",       "linux-vdso",  "libc.so",
+						  "libc.musl", "liboverlock", "libZydis",
+						  "libZycore" };
+
+	for (size_t k = 0; k < sizeof(left_alone) / sizeof(*left_alone); k++)
+		if (!strncmp(name, left_alone[k], strlen(left_alone[k])))
+			return true;
+	return false;
 }
 
 void ol_image_build_id(const struct ol_image *image, char id[OL_BUILD_ID])

@@ -48,6 +48,16 @@ bool ol_image_function(const struct ol_image *image, uint32_t n, struct ol_funct
 /* Which function has `at`; n_functions: none. */
 uint32_t ol_image_function_at(const struct ol_image *image, uint64_t at);
 
+/* The code that has `at` and is behind the end of the n-th function, before the next one: in assembly, most likely. */
+bool ol_image_between(const struct ol_image *image, uint64_t at, uint32_t *n,
+		      struct ol_function *code);
+
+/* The name that others load it by, or null. Of a file only: a loader may have changed what it has in memory. */
+const char *ol_image_soname(const struct ol_image *image);
+
+/* Whether loops of an object of that name, without folders, are none to be led elsewhere. */
+bool ol_image_is_left_alone(const char *name);
+
 /* The build id in hexadecimal digits, or "". */
 #define OL_BUILD_ID 129
 void ol_image_build_id(const struct ol_image *image, char id[OL_BUILD_ID]);

@@ -4,8 +4,9 @@
  *
  *	overlock-loops [--at ADDRESS]... FILE...
  *
- * Addresses are the file's own, from 0; with --at, only functions that have one of them are looked at. A file that
- * cannot be read has "error" instead, and the status is 1.
+ * Addresses are the file's own, from 0; with --at, only functions that have one of them are looked at, each loop says
+ * in "at" which of them it has, and "unread" are those of which nothing is known. A file that cannot be read has
+ * "error" instead, and the status is 1. "object" is the name that `overlock run --spins` has for the file.
  */
 #include "find.h"
 
@@ -47,22 +48,58 @@ static void print_text(const char *text)
 	putchar('"');
 }
 
+/* What is asked for, and what has been told of a file. */
+struct telling {
+	const uint64_t *places; /* the lowest first; none: all is */
+	size_t n_places;
+	const struct ol_finder *finder;
+	const char *refused; /* all of its loops */
+	bool is_first;
+	struct ol_function looked_at; /* the last */
+	uint64_t read_up_to;	      /* in it */
+};
+
+static void print_places(const struct ol_loop *loop, const struct telling *t)
+{
+	const char *between = "";
+
+	printf(",\"at\":[");
+	for (size_t k = 0; k < t->n_places; k++)
+		if (t->places[k] >= loop->begin && t->places[k] < loop->end &&
+		    ol_find_has(t->finder, t->places[k])) {
+			printf("%s%" PRIu64, between, t->places[k]);
+			between = ",";
+		}
+	putchar(']');
+}
+
+static void print_word(const struct ol_loop *loop)
+{
+	if (!loop->word_after)
+		printf(",\"word\":null");
+	else
+		printf(",\"word\":{\"base\":\"%s\",\"index\":\"%s\",\"scale\":%u,\"offset\":"
+		       "%" PRId64 ",\"after\":%" PRIu64 ",\"stays\":%s}",
+		       name_of(loop->word.base), name_of(loop->word.index), loop->word.scale,
+		       loop->word.offset, loop->word_after, loop->word_stays ? "true" : "false");
+}
+
 static void print_loop(const struct ol_loop *loop, void *context)
 {
-	bool *is_first = context;
+	struct telling *t = context;
+	const char *refused = loop->refused ? loop->refused : t->refused;
 
 	printf("%s{\"function\":%" PRIu64 ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64
 	       ",\"kind\":\"%s\",\"patched\":%s,"
 	       "\"relaxes\":%s",
-	       *is_first ? "" : ",", loop->function, loop->begin, loop->end,
+	       t->is_first ? "" : ",", loop->function, loop->begin, loop->end,
 	       ol_loop_kinds[loop->kind],
-	       ol_loop_is_patched[loop->kind] && !loop->refused ? "true" : "false",
+	       ol_loop_is_patched[loop->kind] && !refused ? "true" : "false",
 	       loop->relaxes ? "true" : "false");
-	*is_first = false;
-	printf(",\"word\":{\"base\":\"%s\",\"index\":\"%s\",\"scale\":%u,\"offset\":%" PRId64
-	       ",\"after\":%" PRIu64 "}",
-	       name_of(loop->word.base), name_of(loop->word.index), loop->word.scale,
-	       loop->word.offset, loop->word_after);
+	t->is_first = false;
+	print_word(loop);
+	if (t->n_places)
+		print_places(loop, t);
 	printf(",\"jumps\":[");
 	for (unsigned k = 0; k < loop->n_jumps; k++) {
 		const struct ol_jump *j = &loop->jumps[k];
@@ -72,7 +109,7 @@ static void print_loop(const struct ol_loop *loop, void *context)
 		       "}",
 		       k ? "," : "", j->after, j->displacement, j->size, j->target, j->pad, j->hop);
 	}
-	printf("],\"refused\":\"%s\"}", loop->refused ? loop->refused : "");
+	printf("],\"refused\":\"%s\"}", refused ? refused : "");
 }
 
 static void print_error(const char *why)
@@ -80,34 +117,89 @@ static void print_error(const char *why)
 	printf("\"error\":\"%s\"}\n", why);
 }
 
-static bool print_loops(const struct ol_image *image, const uint64_t *places, size_t n_places)
+/* False: nothing is known of that place. What has been looked at is kept, for the next place. */
+static bool print_near(const struct ol_image *image, struct ol_finder *finder, uint64_t at,
+		       struct telling *t)
+{
+	uint32_t n = ol_image_function_at(image, at);
+	struct ol_function read;
+	bool fine;
+
+	if (at >= t->looked_at.begin && at < t->looked_at.end)
+		return at < t->read_up_to;
+	if (n < image->n_functions && ol_image_function(image, n, &read)) {
+		t->looked_at = read;
+		fine = ol_find_in(finder, n, print_loop, t);
+	} else if (ol_image_between(image, at, &n, &read)) {
+		const char *refused = t->refused;
+
+		t->looked_at = read;
+		t->refused = "the file does not say where its function begins";
+		fine = ol_find_between(finder, n, &read, print_loop, t);
+		t->refused = refused;
+	} else {
+		return false;
+	}
+	t->read_up_to = fine ? read.end : read.begin;
+	return at < t->read_up_to;
+}
+
+/* Loops of the functions that have these places, each once, and then the places of which nothing is known. */
+static bool print_around(const struct ol_image *image, struct ol_finder *finder, struct telling *t)
+{
+	bool *is_read = calloc(t->n_places, sizeof(*is_read)), fine = is_read;
+	const char *between = "";
+
+	for (size_t k = 0; is_read && k < t->n_places; k++)
+		is_read[k] = print_near(image, finder, t->places[k], t);
+	printf("],\"unread\":[");
+	for (size_t k = 0; k < t->n_places; k++)
+		if (!is_read || !is_read[k]) {
+			printf("%s%" PRIu64, between, t->places[k]);
+			between = ",";
+		}
+	free(is_read);
+	return fine;
+}
+
+static bool print_loops(const struct ol_image *image, const char *name, const uint64_t *places,
+			size_t n_places)
 {
 	struct ol_finder *finder = ol_finder_new(image, false);
-	bool is_first = true;
+	struct telling t = {
+		.places = places, .n_places = n_places, .finder = finder, .is_first = true
+	};
+	bool fine = true;
 
 	if (!finder) {
 		print_error("memory is short");
 		return false;
 	}
+	if (ol_image_is_left_alone(name))
+		t.refused = "loops of the C library and the loader are left alone";
 	printf("\"functions\":%u,\"loops\":[", image->n_functions);
-	if (!n_places)
+	if (n_places)
+		fine = print_around(image, finder, &t);
+	else
 		for (uint32_t n = 0; n < image->n_functions; n++)
-			ol_find_in(finder, n, print_loop, &is_first);
-	for (size_t k = 0; k < n_places; k++) {
-		uint32_t n = ol_image_function_at(image, places[k]);
-
-		if (n < image->n_functions)
-			ol_find_in(finder, n, print_loop, &is_first);
-	}
+			ol_find_in(finder, n, print_loop, &t);
 	puts("]}");
 	ol_finder_free(finder);
-	return true;
+	return fine;
+}
+
+static const char *name_of_object(const struct ol_image *image, const char *file)
+{
+	const char *soname = ol_image_soname(image), *slash = strrchr(file, '/');
+
+	return soname ? soname : slash ? slash + 1 : file;
 }
 
 static bool look_at(const char *file, const uint64_t *places, size_t n_places)
 {
 	struct ol_image image;
 	char id[OL_BUILD_ID];
+	const char *name;
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	const char *why;
 	bool fine = false;
@@ -126,13 +218,23 @@ static bool look_at(const char *file, const uint64_t *places, size_t n_places)
 		return false;
 	}
 	ol_image_build_id(&image, id);
-	printf("\"build_id\":\"%s\",", id);
+	name = name_of_object(&image, file);
+	printf("\"object\":");
+	print_text(name);
+	printf(",\"build_id\":\"%s\",", id);
 	if (image.n_functions)
-		fine = print_loops(&image, places, n_places);
+		fine = print_loops(&image, name, places, n_places);
 	else
 		print_error("it does not say where its functions begin");
 	ol_image_close(&image);
 	return fine;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *first = a, *second = b;
+
+	return (*first > *second) - (*first < *second);
 }
 
 int main(int argc, char **argv)
@@ -161,6 +263,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "overlock-loops: %s\n", why);
 		return 2;
 	}
+	qsort(places, n_places, sizeof(*places), by_address);
 	for (; k < argc; k++)
 		fine &= look_at(argv[k], places, n_places);
 	free(places);

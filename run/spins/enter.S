@@ -20,63 +20,30 @@ ol_spins_enter:
 	endbr64
 	pushfq
 	.cfi_adjust_cfa_offset 8
-	pushq	%rax
+	/* All 16, in the order of their numbers: an array, of which the one of %rsp is of no use. */
+	.irp	register, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rsp, rbx, rdx, rcx, rax
+	pushq	%\register
 	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rax, 0
-	pushq	%rcx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rcx, 0
-	pushq	%rdx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rdx, 0
-	pushq	%rsi
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rsi, 0
-	pushq	%rdi
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rdi, 0
-	pushq	%r8
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r8, 0
-	pushq	%r9
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r9, 0
-	pushq	%r10
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r10, 0
-	pushq	%r11
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r11, 0
+	.ifnc	\register, rsp
+	.cfi_rel_offset \register, 0
+	.endif
+	.endr
 	cld
-	movq	88(%rsp), %rdi
+	movq	144(%rsp), %rdi
+	movq	%rsp, %rsi
 	call	ol_spins_look
-	popq	%r11
+	.irp	register, rax, rcx, rdx, rbx
+	popq	%\register
 	.cfi_adjust_cfa_offset -8
-	.cfi_restore r11
-	popq	%r10
+	.cfi_restore \register
+	.endr
+	leaq	8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
-	.cfi_restore r10
-	popq	%r9
+	.irp	register, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	popq	%\register
 	.cfi_adjust_cfa_offset -8
-	.cfi_restore r9
-	popq	%r8
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore r8
-	popq	%rdi
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore rdi
-	popq	%rsi
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore rsi
-	popq	%rdx
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore rdx
-	popq	%rcx
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore rcx
-	popq	%rax
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore rax
+	.cfi_restore \register
+	.endr
 	popfq
 	.cfi_adjust_cfa_offset -8
 	ret

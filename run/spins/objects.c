@@ -111,7 +111,7 @@ static void keep(const struct ol_loop *loop, void *context)
 			.original = (unsigned char)(jump->target - jump->after),
 			.hop = jump->hop ? base + jump->hop : 0,
 			.led = (unsigned char)((jump->hop ? jump->hop : jump->pad) - jump->after),
-			.is_counted = loop->kind == OL_LOOP_COUNTED,
+			.counter = loop->kind == OL_LOOP_COUNTED ? loop->counter : OL_REGISTER_NONE,
 			.object = l->name,
 			.begin = loop->begin,
 		};
@@ -258,19 +258,6 @@ static const char *name_of(const struct dl_phdr_info *object)
 	return program;
 }
 
-/* Loaders, the kernel's part, the C library, whose locks sleep and whose spinlocks are replaced otherwise; and ours. */
-static bool is_left_alone(const char *name)
-{
-	static const char *const left_alone[] = { "ld-",       "linux-vdso",  "libc.so",
-						  "libc.musl", "liboverlock", "libZydis",
-						  "libZycore" };
-
-	for (size_t k = 0; k < sizeof(left_alone) / sizeof(*left_alone); k++)
-		if (!strncmp(name, left_alone[k], strlen(left_alone[k])))
-			return true;
-	return false;
-}
-
 static struct known *known_as(const struct dl_phdr_info *object, const char *id)
 {
 	for (struct known *k = known_objects; k; k = k->next)
@@ -302,7 +289,7 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *contex
 	*known = (struct known){ known_objects, object->dlpi_addr, object->dlpi_phdr, "", true };
 	memcpy(known->id, id, sizeof(id));
 	known_objects = known;
-	if (!is_left_alone(name) && image.n_functions)
+	if (!ol_image_is_left_alone(name) && image.n_functions)
 		look_at(&image, name, id);
 	return 0;
 }

@@ -26,7 +26,8 @@ struct site {
 	unsigned char *pad,
 		*hop; /* where the jump to the stub is; and, if that is not null, one to the pad */
 	uint8_t original, led; /* what it has, without us and with us */
-	bool is_counted;       /* the loop ends after a number of rounds */
+	uint8_t counter; /* the register in which the loop counts its rounds, or OL_REGISTER_NONE */
+	int64_t step;	 /* what it counts up or down by in a round; 0: not yet known */
 	const char *object;
 	uint64_t begin; /* of the loop, as the object's own address */
 	uint32_t
@@ -40,8 +41,8 @@ struct site {
 /* Where the stub's slow part goes: with that site, and all registers as the loop left them. enter.S. */
 extern const unsigned char ol_spins_enter[];
 
-/* What that calls, in a thread that has done `rounds` since its last look. General registers only. */
-void ol_spins_look(struct site *site);
+/* What that calls, with the loop's registers by their numbers. Itself it uses general registers only. */
+void ol_spins_look(struct site *site, const uint64_t *registers);
 
 /* Before a call of syscall() that installs a filter, and before the first one: enter.S. */
 extern long (*ol_spins_real_syscall)(long, ...);

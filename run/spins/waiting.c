@@ -22,29 +22,34 @@
 
 enum {
 	LOOK_NS = 800,
-	AGAIN_NS = 100, /* between yields while they find others */
+	AGAIN_NS = 100,	 /* between yields while they find others */
+	COLD_NS = 20000, /* the first rounds after others ran: nothing is in the caches */
 	SLACK_NS =
 		4000000, /* that a counted wait may give away beyond what it spun: a time slice */
 	WINDOW_NS =
 		100000000, /* after which the length of a round is learnt anew: clocks change their speed */
 	SAME = 4, /* one wait's rounds may take so many times the shortest: hyperthreads share a core */
-	ALONE = 4,   /* a yield of less than so many times the shortest found nobody */
-	MOST = 16,   /* times the patience, between yields that find nobody */
-	SHARE = 256, /* rounds are measured in parts of a tick */
+	ALONE = 4, /* a yield of less than so many times the shortest found nobody */
+	ALONE_NS =
+		1500, /* that a yield takes at most that finds nobody, until shorter ones are seen */
+	MOST = 16,    /* times the patience, between yields that find nobody */
+	SHARE = 256,  /* rounds are measured in parts of a tick */
 };
 
-static uint64_t look, again, slack, window;
+static uint64_t look, again, cold, slack, window;
 uint64_t ol_spins_patience;
-static uint32_t shortest_yield = UINT32_MAX; /* ticks */
+static uint32_t shortest_yield; /* ticks */
 static bool stopped;
 
 struct waiter {
 	uint32_t left, rounds; /* until the next look; and in all since the last one */
 	struct site *site;
-	uint64_t last;		       /* look */
-	uint64_t began, patient_since; /* the wait; and what patience is counted from */
-	uint64_t yielded;	       /* in this wait, ticks */
-	uint32_t times;		       /* the patience, that it spins before the next yield */
+	uint64_t last; /* look */
+	uint64_t patient_since;
+	uint64_t spun, yielded; /* in this wait, ticks */
+	bool is_cold;		/* others have run on its CPU since the last look */
+	uint64_t count;		/* what a loop that counts had in its register */
+	uint32_t times;		/* the patience, that it spins before the next yield */
 };
 /* From the first round on: a thread has counted one round when it first looks. */
 static __thread struct waiter me
@@ -60,8 +65,10 @@ void ol_spins_set_patience(uint64_t ns)
 	ol_spins_patience = ol_ticks_from_ns(ns);
 	look = ol_ticks_from_ns(LOOK_NS);
 	again = ol_ticks_from_ns(AGAIN_NS);
+	cold = ol_ticks_from_ns(COLD_NS);
 	slack = ol_ticks_from_ns(SLACK_NS);
 	window = ol_ticks_from_ns(WINDOW_NS);
+	shortest_yield = (uint32_t)ol_ticks_from_ns(ALONE_NS);
 }
 
 void ol_spins_stop_yielding(void)
@@ -142,28 +149,58 @@ static bool yield(struct site *s, struct waiter *w)
 	return found;
 }
 
-static bool has_given_enough(const struct site *s, const struct waiter *w, uint64_t now)
+static bool is_counted(const struct site *s)
 {
-	return s->is_counted && w->yielded > now - w->began - w->yielded + slack;
+	return s->counter != OL_REGISTER_NONE;
 }
 
-void ol_spins_look(struct site *s)
+static bool has_given_enough(const struct site *s, const struct waiter *w)
+{
+	return is_counted(s) && w->yielded > w->spun + slack;
+}
+
+/*
+ * Whether this is still the wait of the last look. A loop that counts says so itself: by as many steps as it did
+ * rounds. It has to be known exactly there, for a wait that is taken for a new one may give away as much again. Of other
+ * loops only time tells: rounds that took much longer were no single wait.
+ */
+static bool is_same(struct site *s, const struct waiter *w, uint64_t count, bool is_in_time)
+{
+	int64_t difference = (int64_t)(count - w->count), step = ol_load_relaxed(&s->step);
+
+	if (w->site != s)
+		return false;
+	if (!is_counted(s))
+		return is_in_time;
+	if (!step && is_in_time &&
+	    difference % w->rounds == 0) /* each thread would learn the same */
+		ol_store_relaxed(&s->step, step = difference / w->rounds);
+	return step && difference == step * w->rounds;
+}
+
+void ol_spins_look(struct site *s, const uint64_t *registers)
 {
 	struct waiter *w = &me;
-	uint64_t now = counter(), passed = now - w->last;
-	bool is_new = w->site != s;
-	uint32_t round = is_new ? ol_load_relaxed(&s->round) : learn(s, now, passed, w->rounds);
+	uint64_t now = counter(), passed = now - w->last,
+		 count = is_counted(s) ? registers[s->counter] : 0;
+	uint32_t known =
+		w->site == s ? learn(s, now, passed, w->rounds) : ol_load_relaxed(&s->round);
+	uint32_t round = known ? known : SHARE; /* a tick, for a start */
+	uint64_t expected = (uint64_t)w->rounds * round / SHARE;
+	bool is_in_time = passed <= SAME * expected + (w->is_cold ? cold : again);
 
-	if (!round)
-		round = SHARE; /* a tick, for a start */
-	w->last = now;
 	ol_store_relaxed(&s->looks, ol_load_relaxed(&s->looks) + 1);
-	if (is_new || passed > (uint64_t)SAME * w->rounds * round / SHARE + again) {
+	if (!is_same(s, w, count, is_in_time)) {
 		w->site = s;
-		w->began = w->patient_since = now;
-		w->yielded = 0;
+		w->spun = w->yielded = 0;
 	}
-	if (now - w->patient_since < w->times * ol_spins_patience || has_given_enough(s, w, now) ||
+	if (!is_in_time || !w->spun)
+		w->patient_since = now;
+	w->spun += is_in_time ? passed : expected;
+	w->last = now;
+	w->count = count;
+	w->is_cold = false;
+	if (now - w->patient_since < w->times * ol_spins_patience || has_given_enough(s, w) ||
 	    ol_load_relaxed(&stopped)) {
 		look_after(w, look, round);
 		return;
@@ -174,6 +211,7 @@ void ol_spins_look(struct site *s)
 		look_after(w, look, round);
 		return;
 	}
+	w->is_cold = true;
 	w->times = 1;
 	look_after(w, again, round);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The wheel by itself, away from any checkout: it carries all that its commands need."""
 
+import json
 import os
 import re
 import shutil
@@ -51,6 +52,23 @@ def test_the_profiler_comes_along(installed: Path, tmp_path: Path) -> None:
     assert "not built" not in done.stderr
     for name in ("overlock-symbolizer", "overlock-hostd", "overlock-monitord"):
         assert (installed / "overlock_tools/native" / name).exists()
+
+
+def test_the_finder_of_loops_comes_along(installed: Path, tmp_path: Path) -> None:
+    """With what it decodes by, wherever it is called from."""
+    if not (NATIVE / "overlock-loops").exists():
+        pytest.skip("overlock-loops is not built here")
+    native = installed / "overlock_tools/native"
+    libraries = {found.name for found in native.glob("libZy*")}
+    assert {name.partition(".")[0] for name in libraries} == {"libZydis", "libZycore"}
+    tracing = {**os.environ, "LD_DEBUG": "libs"}
+    command = [str(native / "overlock-loops"), "/bin/true"]
+    done = subprocess.run(
+        command, env=tracing, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["functions"]
+    assert libraries <= set(re.findall(rf"calling init: {native}/(\S+)", done.stderr))
+    assert (native / "liboverlock-run-spins.so").exists()
 
 
 def run(installed: Path, cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -113,7 +131,7 @@ def test_what_is_native_runs_where_the_tag_says(installed: Path) -> None:
     glibc = re.search(r"manylinux_(\d+)_(\d+)_", tag.read_text())
     assert glibc
     assert max(versions) <= (int(glibc[1]), int(glibc[2]))
-    ours = {name for name in needed if name.startswith("liboverlock")}
+    ours = {name for name in needed if name.startswith("liboverlock") or (native / name).exists()}
     assert [name for name in needed - ours if not name.startswith(OF_EVERY_LINUX)] == []
 
 

@@ -174,12 +174,17 @@ def options_of(command: list[str]) -> set[str]:
         return {name for param in found.get_params(context) for name in param.opts}
 
 
+@pytest.mark.parametrize("rule", ["only_user", "own_spinlocks"])
+def test_who_may_spin_has_a_free_trial(rule: str) -> None:
+    assert any("overlock run --spins -- PROGRAM" in advice for advice in BY_ID[rule].advice)
+
+
 ADVICE = sorted({advice for rule in RULES for advice in rule.advice})
 
 
 @pytest.mark.parametrize("advice", ADVICE)
 def test_commands_that_are_advised_exist(advice: str) -> None:
-    for words in re.findall(r"overlock ((?:bench \w+|run|doctor)[^;:,)]*)", advice):
+    for words in re.findall(r"overlock ((?:bench \w+|run|doctor|profile)[^;:,)]*)", advice):
         command = re.findall(r"^(?:bench \w+|\w+)", words)[0].split()
         named = re.findall(r"(?<![\w-])--[a-z][\w-]*", words.partition(" -- ")[0])
         assert set(named) <= options_of(command), words

@@ -48,6 +48,20 @@ class Fault(NamedTuple):
 PAGE, THREAD = "lab/hostd/page.c", "lab/slices/thread.c"
 SLICES = "include/overlock/slice_reader.h"
 FAULTS = {
+    "segments beyond their file": Fault(
+        "loops",
+        "lib/loops/image.c",
+        "s->p_filesz > file_size - s->p_offset ||",
+        "",
+        "AddressSanitizer: BUS",
+    ),
+    "what is no segment is mapped": Fault(
+        "loops",
+        "lib/loops/image.c",
+        "if (s->p_type == PT_LOAD && s->p_filesz &&",
+        "if (s->p_type != PT_NULL && s->p_filesz &&",
+        "addition of unsigned offset",
+    ),
     "entries beyond the file": Fault(
         "agent",
         PAGE,

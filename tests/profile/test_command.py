@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from overlock_tools.core.system import repeated
 from overlock_tools.profile import sampler, verify
 from overlock_tools.profile.runtimes import unwatched
 from tests.processes import HANG_S
@@ -95,6 +96,20 @@ def test_verifying_runs_read_the_same(tmp_path: Path, is_file: bool) -> None:
 def test_verdict_of_a_trial(seconds: list[tuple[float, float]], words: str) -> None:
     """A program that stops by the clock shows no speed."""
     assert verify.Trial(["x"], 2.0, seconds).text().startswith(words)
+
+
+def test_what_is_verified_is_the_first_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its own prediction, not that of advice in words."""
+    monkeypatch.setattr(verify, "_seconds", lambda command, _: 4.0 if len(command) == 1 else 1.0)
+    words = {"command": [], "predicted": 8.0}
+    found = {
+        "advice": [words, {"command": ["overlock", "run", "--spins", "--"], "predicted": None}]
+    }
+    trial = verify.run(found, ("./server",), None, repeated.Input())
+    assert trial
+    assert trial.text().startswith("Verified: faster in every round. Measured 4.00×")
+    assert trial.text().endswith("by `overlock run --spins -- ./server`.")
+    assert verify.run({"advice": [words]}, ("./server",), None, repeated.Input()) is None
 
 
 def test_what_proc_shows_of_a_futex() -> None:

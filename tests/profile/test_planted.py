@@ -191,6 +191,8 @@ def test_who_spins(build: Build, tmp_path: Path) -> None:
     assert main
     assert main["kind"] == "spinlock"
     assert main["address"] == found.truth["address"]
+    assert main["loops"][0]["name"].startswith("spin_preempted+0x")
+    assert f"loop {main['loops'][0]['name']}, wait" in found.said
     assert main["wait_ns"] == pytest.approx(found.truth["wait_ns"], rel=2 * WITHIN)
     assert advice.main_cause(main)[0] == "holder_preempted"
     share = main["split"]["holder_preempted"] / sum(main["split"].values())

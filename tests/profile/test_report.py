@@ -276,9 +276,17 @@ def test_what_was_not_seen_is_no_all_clear(more: dict[str, Any], words: str) -> 
     assert words in show.sentences(found)[0]
 
 
-def test_without_a_disassembler_it_may_spin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overlock_tools.profile.doubts.find_spec", lambda _: None)
-    assert "capstone is missing" in show.sentences(report_of(locks=[], samples=100))[0]
+def test_without_a_finder_of_loops_it_may_spin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("overlock_tools.core.system.native.has", lambda _: False)
+    assert "overlock-loops is not built" in show.sentences(report_of(locks=[], samples=100))[0]
+
+
+def test_in_functions_that_cannot_be_told_apart_it_may_spin(tmp_path: Path) -> None:
+    """As in a program of Go, which has no table of them for C's tools."""
+    (tmp_path / "go").write_text("no table")
+    code = [{"ip": 64, "frame": [0, 64], "seen": 90, "kept": []}]
+    found = report_of(locks=[], samples=100, modules=[str(tmp_path / "go")], code=code)
+    assert "90 % of the code that ran is in functions that cannot be" in show.sentences(found)[0]
 
 
 def test_processes_that_nobody_watched_are_the_first_words() -> None:
@@ -307,6 +315,49 @@ def test_spinning_is_trouble_by_its_share_of_the_cpu_time() -> None:
     said = show.sentences(spins_at_a_lock(40 * MS))[0]
     assert "75 % of the CPU time that it got went into spinning" in said
     assert show.sentences(spins_at_a_lock(900 * MS))[0].startswith("No lock trouble found")
+
+
+def loop(begin: int = 0x1750, is_patched: bool = True) -> dict[str, Any]:
+    return {"name": f"server+{begin:#x}", "kind": "wait", "is_patched": is_patched}
+
+
+def advised_for(loops: list[dict[str, Any]], **times: int) -> list[list[str]]:
+    """Commands."""
+    found = spins_at_a_lock(40 * MS)
+    lock = found["locks"][0] | {"loops": loops}
+    found |= {"locks": [lock], "times": {"running": 40 * MS, "preempted": 0} | times}
+    return [one["command"] for one in advice.of(found)]
+
+
+def test_waiters_that_spin_may_yield_by_a_command() -> None:
+    """If it changes the loop by itself, and somebody waits for a CPU meanwhile."""
+    command = ["overlock", "run", "--spins", "--"]
+    assert command in advised_for([loop(), loop(is_patched=False)], preempted=900 * MS)
+    assert command in advised_for([loop()], throttled=900 * MS)
+    assert command not in advised_for([loop(is_patched=False)], preempted=900 * MS)
+    assert command not in advised_for([], preempted=900 * MS)
+    assert command not in advised_for([loop()])
+
+
+def test_nothing_is_advised_where_spinning_costs_little() -> None:
+    found = spins_at_a_lock(900 * MS)
+    found["locks"][0]["loops"] = [loop()]
+    assert not advice.of(found)
+
+
+def test_loops_are_in_the_table() -> None:
+    found = spins_at_a_lock(40 * MS)
+    found["locks"][0]["loops"] = [loop(), loop(0x1800)]
+    assert [line.strip() for line in show.table(found).splitlines()[-2:]] == [
+        "loop server+0x1750, wait",
+        "loop server+0x1800, wait",
+    ]
+
+
+def test_locks_taken_at_one_call_have_all_loops() -> None:
+    one = report._spinning(Call("take"), kinds.SPINLOCK) | {"loops": [loop()]}
+    (sums,) = report._alike([one, one | {"loops": [loop(0x1800), loop()]}])
+    assert sums["loops"] == [loop(), loop(0x1800)]
 
 
 def test_every_role_and_state_has_one_cause() -> None:

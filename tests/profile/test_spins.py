@@ -7,65 +7,131 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.core.system import symbols
+from overlock_tools.core.system import native
 from overlock_tools.core.system.reading import Count
-from overlock_tools.profile import spins
+from overlock_tools.profile import naming, spins
 from overlock_tools.profile.seen import Sample, Suspect
+from tests.profile.test_report import made
 
-LINE = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$", re.MULTILINE)
+# Functions, with a label at each instruction that is asked for: NAME, or NAME_what.
+CODE = {
+    # `while (load(lock)) pause();` as gcc and clang compile it.
+    "test": """
+test:           movl (%rdi), %eax
+                testl %eax, %eax
+                je test_behind
+test_in:        pause
+                jmp test
+test_behind:    ret""",
+    "flag": """
+flag:           cmpl $0, word(%rip)
+                jne flag
+                ret""",
+    "indexed": """
+indexed:        pause
+indexed_in:     movq 0x8(%rbx,%rcx,8), %rax
+                cmpq %rdx, %rax
+                jb indexed
+                ret""",
+    "exchange": """
+exchange:       movl $1, %eax
+                xchgl %eax, (%rsi)
+exchange_in:    testl %eax, %eax
+                jne exchange
+                ret""",
+    # An exchange, and in it a wait.
+    "inner": """
+inner:          movl $1, %eax
+                xchgl %eax, (%rdi)
+                testl %eax, %eax
+                je inner_behind
+inner_in:       pause
+                cmpl $0, (%rdi)
+                jne inner_in
+                jmp inner
+inner_behind:   ret""",
+    # As a function of its own, whose callers look; and within a wait.
+    "relax": """
+relax:          movl $9, %eax
+relax_in:       pause
+                decl %eax
+                jne relax_in
+                ret""",
+    "backs_off": """
+backs_off:      movl $9, %eax
+backs_off_in:   pause
+                decl %eax
+                jne backs_off_in
+                cmpl $0, (%rdi)
+                jne backs_off
+                ret""",
+    # From word to word, the last of which is waited for.
+    "follows": """
+follows:        movq (%rdi), %rax
+follows_in:     cmpl $0, (%rax)
+                jne follows
+                ret""",
+    "of_thread": """
+of_thread:      cmpl $0, %fs:16
+                jne of_thread
+                ret""",
+    "length": """
+length:         cmpb $0, (%rdi)
+length_in:      leaq 1(%rdi), %rdi
+                jne length
+                ret""",
+    "fill": """
+fill:           movl (%rdi), %eax
+                movl %eax, (%rsi)
+fill_in:        addq $4, %rsi
+                cmpq %rdx, %rsi
+                jne fill
+                ret""",
+    "calls": """
+calls:          movl (%rdi), %ebx
+                call test
+calls_in:       testl %ebx, %ebx
+                jne calls
+                ret""",
+    "delay": """
+delay:          subq $1, %rax
+delay_in:       jne delay
+                ret""",
+    # The wait is laid out behind the work that follows it.
+    "apart": """
+apart:          movl (%rdi), %eax
+                testl %eax, %eax
+                jne apart_waits
+apart_works:    addl $3, %eax
+                imull %eax, %eax
+                ret
+apart_waits:    pause
+                jmp apart""",
+}
+WITH_TABLE = ".globl {0}\n.type {0}, @function\n.cfi_startproc\n{1}\n.cfi_endproc\n"
+NO_STACK = ".section .note.GNU-stack\n"
 
-# `while (load(lock)) pause();` as gcc and clang compile it.
-TEST = """
-    1190:  movl   (%rdi), %eax
-    1192:  testl  %eax, %eax
-    1194:  je     0x119a <take+0xa>
-    1196:  pause
-    1198:  jmp    0x1190 <take>
-    119a:  retq
-"""
-FLAG = """
-    2000:  cmpl   $0, 0x2f0(%rip)   # 0x22f8 <flag>
-    2007:  jne    0x2000 <wait>
-    2009:  retq
-"""
-INDEXED = """
-    3000:  pause
-    3002:  movq   0x8(%rbx,%rcx,8), %rax
-    3007:  cmpq   %rdx, %rax
-    300a:  jb     0x3000 <ticket>
-"""
-EXCHANGE = """
-    4000:  movl   $1, %eax
-    4005:  xchgl  %eax, (%rsi)
-    4007:  testl  %eax, %eax
-    4009:  jne    0x4000 <tas>
-"""
-LENGTH = """
-    5000:  cmpb   $0, (%rdi)
-    5003:  leaq   0x1(%rdi), %rdi
-    5007:  jne    0x5000 <length>
-"""
-FILL = """
-    6000:  movl   (%rdi), %eax
-    6002:  movl   %eax, (%rsi)
-    6004:  addq   $4, %rsi
-    6008:  cmpq   %rdx, %rsi
-    600b:  jne    0x6000 <fill>
-"""
-CALLS = """
-    7000:  movl   (%rdi), %eax
-    7002:  callq  0x9000 <yield>
-    7007:  testl  %eax, %eax
-    7009:  jne    0x7000 <other>
-"""
-DELAY = """
-    8000:  subq   $1, %rax
-    8004:  jne    0x8000 <delay>
-"""
+
+def assembled(folder: Path, text: str) -> tuple[str, dict[str, int]]:
+    """The program, and where its labels are."""
+    source, program = folder / "code.s", folder / "code"
+    main = WITH_TABLE.format("main", "main: ret")
+    source.write_text(f".comm word, 4\n.text\n{main}{text}\n{NO_STACK}")
+    subprocess.run(["cc", source, "-o", program], check=True)
+    said = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    labels = {name: int(at, 16) for at, name in re.findall(r"^(\w+) \w (\w+)$", said, re.MULTILINE)}
+    return str(program), labels
 
 
-def written(text: str) -> list[spins.Instruction]:
-    return [spins.Instruction(int(at, 16), " ".join(one.split())) for at, one in LINE.findall(text)]
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int]]:
+    text = "".join(WITH_TABLE.format(*function) for function in CODE.items())
+    return assembled(tmp_path_factory.mktemp("code"), text)
+
+
+def place(code: tuple[str, dict[str, int]], label: str) -> spins.Place:
+    path, labels = code
+    return spins.places_in(path, [labels[label]])[labels[label]]
 
 
 def sample(registers: dict[str, int] | None = None, away: int = 0, *suspects: Suspect) -> Sample:
@@ -78,79 +144,109 @@ def suspect(thread: int, ip: int, state: str = "preempted") -> Suspect:
 
 
 @pytest.mark.parametrize(
-    ("code", "at", "registers", "address"),
+    ("label", "registers", "address"),
     [
-        (TEST, 0x1196, {"rdi": 0x1000}, 0x1000),
-        (FLAG, 0x2000, {}, 0x7F0000002007 + 0x2F0),
-        (INDEXED, 0x3002, {"rbx": 0x100, "rcx": 2}, 0x100 + 2 * 8 + 8),
-        (EXCHANGE, 0x4007, {"rsi": 0x44}, 0x44),
+        ("test_in", {"rdi": 0x1000}, 0x1000),
+        ("indexed_in", {"rbx": 0x100, "rcx": 2}, 0x100 + 2 * 8 + 8),
+        ("exchange_in", {"rsi": 0x44}, 0x44),
+        ("backs_off_in", {"rdi": 0x44}, 0x44),
     ],
-    ids=["test", "flag", "indexed", "exchange"],
 )
 def test_the_word_that_is_waited_for(
-    code: str, at: int, registers: dict[str, int], address: int
+    code: tuple[str, dict[str, int]], label: str, registers: dict[str, int], address: int
 ) -> None:
-    loop = spins.loop_around(written(code), at)
+    loop, at = place(code, label).loop, code[1][label]
     assert loop
     assert loop.word
     assert loop.word.address(sample(registers), 0x7F0000000000 + at, at) == address
 
 
-@pytest.mark.parametrize(
-    ("code", "at"),
-    [(LENGTH, 0x5003), (FILL, 0x6004), (CALLS, 0x7007), (DELAY, 0x8000), (TEST, 0x119A)],
-    ids=["length", "fill", "calls", "delay", "behind"],
-)
-def test_other_loops_do_not_wait(code: str, at: int) -> None:
-    assert spins.loop_around(written(code), at) is None
+def test_a_word_of_the_object(code: tuple[str, dict[str, int]]) -> None:
+    loop, at = place(code, "flag").loop, code[1]["flag"]
+    assert loop
+    assert loop.word
+    assert loop.word.address(sample(), 0x7F0000000000 + at, at) == 0x7F0000000000 + code[1]["word"]
 
 
-def test_the_shortest_loop_counts() -> None:
-    inner = spins.loop_around(written(TEST + "    119b:  jmp 0x1190 <take>"), 0x1192)
-    assert inner
-    assert inner.end == 0x1198
+@pytest.mark.parametrize("label", ["relax_in", "follows_in", "of_thread"])
+def test_a_wait_for_an_unknown_word(code: tuple[str, dict[str, int]], label: str) -> None:
+    """Registers tell no address, if there is none, each round changes them, or a segment counts."""
+    loop = place(code, label).loop
+    assert loop
+    assert loop.word is None
 
 
-# Behind what swallows its first instructions, if it is read as code.
-TAKE = """
-.skip 300, 0x90
-.byte 0x48, 0xb8
-.globl main, leave
-main: movl (%rdi), %eax
-testl %eax, %eax
-je leave
-pause
-jmp main
-leave: ret
-"""
-
-
-def test_a_loop_in_a_file(tmp_path: Path) -> None:
-    """Whichever of its instructions was met."""
-    source, program = tmp_path / "take.s", tmp_path / "take"
-    source.write_text(TAKE)
-    subprocess.run(["cc", source, "-o", program], check=True)
-    said = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    main, leave = (
-        int(at, 16)
-        for name in ("main", "leave")
-        for at in re.findall(rf"^(\w+) T {name}$", said, re.MULTILINE)
+def test_unknown_words_of_two_loops_are_two(code: tuple[str, dict[str, int]]) -> None:
+    path, labels = code
+    kept = [{"thread": 1, "registers": [0] * len(spins.REGISTERS), "away": 0, "suspects": []}]
+    seen = made(
+        samples=100,
+        modules=[path],
+        code=[
+            {"ip": labels[label], "frame": [0, labels[label]], "seen": n, "kept": kept}
+            for label, n in (("relax", 20), ("relax_in", 10), ("follows", 40))
+        ],
     )
-    begin, code = symbols.code(program, main, leave)
-    met = [one.at for one in spins.parsed(code, begin)]
-    assert len(met) == 5
-    for at in met:
-        loop = spins.loop_in(str(program), at)
-        assert loop
-        assert loop.word
-        assert (loop.begin, loop.word.base) == (main, "rdi")
-    assert spins.loop_in(str(program), leave) is None
+    found = spins.find(seen, naming.of(seen))
+    assert [(spin.address, round(spin.samples)) for spin in found] == [(0, 40), (0, 10)]
 
 
-def test_whole_registers() -> None:
-    assert [spins.whole(name) for name in ("%eax", "%sil", "%r8d", "%r15", "%rbx")] == [
-        *("rax", "rsi", "r8", "r15", "rbx")
-    ]
+@pytest.mark.parametrize(
+    "label", ["length_in", "fill_in", "calls_in", "delay_in", "test_behind", "apart_works"]
+)
+def test_other_code_does_not_wait(code: tuple[str, dict[str, int]], label: str) -> None:
+    assert place(code, label) == spins.Place(True)
+
+
+def test_the_smallest_loop_counts(code: tuple[str, dict[str, int]]) -> None:
+    inner, outer = place(code, "inner_in").loop, place(code, "inner").loop
+    assert inner
+    assert outer
+    assert (inner.begin, inner.kind) == (code[1]["inner_in"], "wait")
+    assert (outer.begin, outer.kind) == (code[1]["inner"], "wait with updates")
+
+
+def test_a_loop_has_the_name_that_run_takes(code: tuple[str, dict[str, int]]) -> None:
+    loop = place(code, "apart_waits").loop
+    assert loop
+    assert loop.name == f"code+{code[1]['apart']:#x}"
+
+
+def test_a_library_has_the_name_that_it_is_loaded_by(tmp_path: Path) -> None:
+    """Files may be called otherwise: libthing.so.1.0."""
+    library, text = tmp_path / "libthing.so.1.0", WITH_TABLE.format("test", CODE["test"])
+    (tmp_path / "code.s").write_text(text + NO_STACK)
+    flags = ["-shared", "-Wl,-soname,libthing.so.1"]
+    subprocess.run(["cc", *flags, tmp_path / "code.s", "-o", library], check=True)
+    said = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+    at = next(int(line.split()[0], 16) for line in said.splitlines() if line.endswith(" test"))
+    loop = spins.places_in(str(library), [at])[at].loop
+    assert loop
+    assert loop.name == f"libthing.so.1+{at:#x}"
+
+
+def test_loops_of_functions_without_a_table(tmp_path: Path) -> None:
+    """As those in assembly are. `overlock run --spins` does not look there, in spite of room."""
+    text = f"{CODE['flag']}\n.skip 16, 0x90{CODE['test']}\n.skip 16, 0x90"
+    found = place(assembled(tmp_path, text), "test_in")
+    assert found.loop
+    assert (found.loop.kind, found.loop.is_patched) == ("wait", False)
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """Behind what swallows its first instructions, if it is read as code; and in no ELF file."""
+    code = assembled(tmp_path, "\n.byte 0x48, 0xb8" + CODE["test"])
+    assert place(code, "test_in") == spins.Place(False)
+    text = tmp_path / "text"
+    text.write_text("no program")
+    assert spins.places_in(str(text), [16])[16] == spins.Place(False)
+
+
+def test_the_finder_knows_the_kinds() -> None:
+    """Of the list, which has them once."""
+    text = (native.checkout() or Path()) / "lib/loops/kinds.def"
+    known = set(re.findall(r'^OL_LOOP_KIND\(\w+, "([^"]+)"', text.read_text(), re.MULTILINE))
+    assert {*spins.KINDS, spins.WORKS} < known
 
 
 LOOP = (0x100, 0x110)
@@ -164,9 +260,10 @@ LOOP = (0x100, 0x110)
         (sample({}, 1, suspect(2, 0x500)), {2}, "holder_preempted"),
         (sample({}, 1, suspect(2, 0x500, "throttled")), {2}, "holder_throttled"),
         (sample({}, 1, suspect(2, 0x108)), {2}, "unknown"),
+        (sample({}, 1, suspect(2, 0x110)), {2}, "holder_preempted"),
         (sample({}, 1, suspect(3, 0x500)), {2}, "unknown"),
     ],
-    ids=["nobody away", "others away", "preempted", "throttled", "waits, too", "no user"],
+    ids=["nobody away", "others away", "preempted", "throttled", "waits, too", "behind", "no user"],
 )
 def test_who_may_be_the_holder(one: Sample, holders: set[int], cause: str) -> None:
     assert spins._cause(one, LOOP, holders) == cause

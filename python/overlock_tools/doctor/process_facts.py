@@ -260,7 +260,7 @@ def libraries(w: World) -> Found:
     "process",
     "locks that they bring",
     how="the sources of the libraries, and programs, that are known by name",
-    means="whether its threads wait for them is not visible from outside: perf top -p PID",
+    means="whether its threads wait for them is not visible here: overlock profile --pid PID",
 )
 def own_locks(w: World) -> Found:
     found = [one for one in known_libraries(w) if one.locks]

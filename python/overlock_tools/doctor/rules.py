@@ -31,6 +31,12 @@ THROTTLED_ADVICE = (
 # Which lock, from advice.toml: docs/choosing.md has the measurements.
 LOCK_ADVICE = say("fifo-threads", "spin-threads", "mutex-threads")
 
+# Whether it helps depends on the loops, which cannot be seen from outside.
+FREE_TRIAL = (
+    "a free trial, if it spins while its threads wait for CPUs: overlock run --spins -- PROGRAM, "
+    "in which waiting loops yield"
+)
+
 # The free remedies first. What each setting changes is in the runtimes' sources.
 FEWER_OPENMP_THREADS = "free: OMP_NUM_THREADS={threads_fit}, as many threads as fit"
 OF_OPENMP = (
@@ -182,7 +188,11 @@ RULES = (
         Scope.PROCESS,
         lambda v: starved(v) and v.some("own_locks", "spins"),
         "it brings spinlocks of its own ({own_locks}).",
-        ("{threads_fit} threads, which fit the CPUs", *say("fifo-threads", "spin-threads")),
+        (
+            "{threads_fit} threads, which fit the CPUs",
+            FREE_TRIAL,
+            *say("fifo-threads", "spin-threads"),
+        ),
     ),
     Rule(
         "waits_some",
@@ -232,7 +242,10 @@ RULES = (
         ),
         "it never sleeps and stays in user mode ({user_mode}): it computes or spins. These look "
         "the same from outside.",
-        ("perf top -p PID shows which; overlock run --counters counts a mutex's waits",),
+        (
+            "which of the two, and in which loops it spins: overlock profile --pid PID",
+            FREE_TRIAL,
+        ),
     ),
     Rule(
         "sleeps_in_futex",

@@ -128,6 +128,28 @@ def _for_spinning(report: Report, lock: Report) -> tuple[str, list[str]]:
     return f"use a lock whose waiters sleep, or {_fewer_threads(report)}", command
 
 
+def lacks_cpus(report: Report) -> bool:
+    """Its threads outnumber its CPUs, or others use these, too."""
+    without = sum(report["times"].get(state, 0) for state in ("preempted", "throttled"))
+    return bool(without >= LEAST * report["wanted_ns"])
+
+
+def _by_yields(report: Report, lock: Report) -> list[Report]:
+    """What changes neither the program nor its threads: waiters give their CPU to the holder."""
+    if not lacks_cpus(report) or not any(loop["is_patched"] for loop in lock["loops"]):
+        return []
+    return [
+        {
+            "cause": main_cause(lock)[0],
+            "do": "let its waiters yield, with the program as it is: `overlock run --spins -- "
+            f"{report['program']}`",
+            "command": ["overlock", "run", "--spins", "--"],
+            "predicted": None,
+            "upper_bound": False,
+        }
+    ]
+
+
 def _one(report: Report, lock: Report, cause: str) -> tuple[str, list[str]]:
     """In words, and what to put before the program's command line."""
     if cause in OF_THE_LOCK and (found := kinds.ADVICE.get(lock["kind"])):
@@ -169,7 +191,7 @@ def of(report: Report) -> list[Report]:
                 "upper_bound": not lock["ran_ns"],
             }
         )
-    return sorted(found, key=lambda one: not is_worth(one))
+    return sorted(found + _by_yields(report, lock), key=lambda one: not is_worth(one))
 
 
 def is_worth(one: Report) -> bool:

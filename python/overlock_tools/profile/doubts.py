@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Why a report cannot say that there is no lock trouble: what was seen and could not be judged."""
 
-from importlib.util import find_spec
 from typing import Any
 
+from overlock_tools.core.system import native
 from overlock_tools.profile import advice, spins
 from overlock_tools.profile.naming import Names
 from overlock_tools.profile.seen import Seen, Thread
@@ -40,13 +40,20 @@ def _of_samples(seen: Seen, names: Names) -> list[str]:
         return ["its code was not sampled, so it may spin"]
     if not seen.samples:
         return []
-    if not find_spec(spins.READER):
-        return [f"the Python package {spins.READER} is missing, so it may spin"]
+    if not native.has(spins.FINDER):
+        return [f"{spins.FINDER} is not built, so it may spin"]
     nowhere = sum(code.seen for code in seen.code if not names.path((code.frame[0], 0)))
-    if nowhere < advice.LEAST * seen.samples or nowhere * 1e9 < LEAST_NS * seen.hertz:
+    return _part(nowhere, seen, "in no file") + _part(
+        spins.unread(seen, names), seen, "in functions that cannot be told apart"
+    )
+
+
+def _part(samples: int, seen: Seen, where: str) -> list[str]:
+    """Of code of which no loops are known."""
+    if samples < advice.LEAST * seen.samples or samples * 1e9 < LEAST_NS * seen.hertz:
         return []
-    part = round(100 * nowhere / seen.samples)
-    return [f"{part} % of the code that ran is in no file, so it may spin"]
+    part = round(100 * samples / seen.samples)
+    return [f"{part} % of the code that ran is {where}, so it may spin"]
 
 
 def _of_space(seen: Seen) -> list[str]:

@@ -44,7 +44,10 @@ def _row(lock: Report, lost: int) -> Row:
 
 def _of_lock(lock: Report) -> str:
     """Who kept its holders, and where they and its waiters were."""
-    return page.details(show.lock_name(lock), _who(lock) + "".join(map(_stack, lock["stacks"])))
+    return page.details(
+        show.lock_name(lock),
+        page.paragraphs(show.loops_words(lock)) + _who(lock) + "".join(map(_stack, lock["stacks"])),
+    )
 
 
 def _who(lock: Report) -> str:

@@ -126,6 +126,7 @@ def _futex(lock: Lock, told: _Told, found: list[Cause], names: Names) -> Report:
         "wall": causes.split(lock.wall),
         "who": _who(found),
         "stacks": _stacks(told.waiters, names) + _stacks(told.holders, names),
+        "loops": [],
     }
 
 
@@ -179,6 +180,7 @@ def _spin(spin: spins.Spin, seen: Seen, names: Names) -> Report:
         "wait_ns": ns,
         "ran_ns": ns,
         "split": split,
+        "loops": [loop.to_json() for loop, _ in spin.loops.most_common()],
     }
 
 
@@ -242,6 +244,7 @@ def _spinning(site: Call, kind: Kind) -> Report:
         "wall": {},
         "who": [],
         "stacks": [],
+        "loops": [],
     }
 
 
@@ -337,6 +340,7 @@ def _add(sums: Report, lock: Report) -> None:
     sums["longest_ns"] = max(sums["longest_ns"], lock["longest_ns"])
     for name in ("split", "wall"):
         sums[name] = dict(Counter(sums[name]) + Counter(lock[name]))
+    sums["loops"] += [loop for loop in lock["loops"] if loop not in sums["loops"]]
     sums["who"] = _merged(sums["who"] + lock["who"])
     stacks = sums["stacks"] + lock["stacks"]
     sums["stacks"] = sorted(stacks, key=lambda stack: (-stack["ns"], -stack["seen"]))[: 2 * STACKS]

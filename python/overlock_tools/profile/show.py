@@ -176,7 +176,12 @@ def _row(lock: Report, lost: int) -> list[str]:
     lines = [head + f"{lock_name(lock)}, {lock['kind']}"]
     if lock["split"]:
         lines.append(" " * 31 + split_words(lock))
-    return lines
+    return lines + [" " * 31 + words for words in loops_words(lock)]
+
+
+def loops_words(lock: Report) -> list[str]:
+    """By the names that `overlock run --spins` has for them."""
+    return [f"loop {loop['name']}, {loop['kind']}" for loop in lock["loops"]]
 
 
 def table(report: Report, top: int = ROWS) -> str:

@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: MIT
 """Threads seen in a loop that only waits for a word of memory to change: a spinlock, most likely.
 
-The loop is found in the machine code around an instruction at which threads were seen: the shortest
-that contains it, in which memory is read at an address that the loop does not change, and nothing
-else is written. The address comes from the registers of those who were seen there.
+The loop is the smallest that overlock-loops finds around an instruction at which threads were seen
+(lib/loops). The address of the word comes from the registers of those who were seen there.
 """
 
-import re
+import json
+import subprocess
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from typing import Any
 
-from overlock_tools.core.system import symbols
+from overlock_tools.core.system import native
+from overlock_tools.core.system.text import printable
 from overlock_tools.profile.naming import Names
 from overlock_tools.profile.seen import Code, Sample, Seen
 
-READER = "capstone"  # Python's package, which reads machine code
-BEFORE = AFTER = 192  # bytes of code that are looked at, around an instruction
-LONGEST = 128  # bytes of a loop
+FINDER = "overlock-loops"
+# Of lib/loops/kinds.def, those in which no time is spent but on waiting. Others call functions, or
+# work meanwhile.
+KINDS = {
+    "wait",
+    "counted wait",
+    "timed wait",
+    "wait with updates",
+    "wait around a loop",
+    "delay",
+}
+WORKS = "wait with work"  # and if it relaxes, the work is that of waiting
 USUALLY = 0.5  # of the times that somebody waits, its holder is away: else it is not that one
 LEAST = 0.005  # of all samples, at one instruction
 # As DWARF numbers them, and so profile/waits.h.
@@ -27,59 +36,6 @@ REGISTERS = [
     *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
     *(f"r{n}" for n in range(8, 16)),
 ]
-PARTS = {
-    "eax": "rax", "ax": "rax", "al": "rax", "edx": "rdx", "dx": "rdx", "dl": "rdx",
-    "ecx": "rcx", "cx": "rcx", "cl": "rcx", "ebx": "rbx", "bx": "rbx", "bl": "rbx",
-    "esi": "rsi", "si": "rsi", "sil": "rsi", "edi": "rdi", "di": "rdi", "dil": "rdi",
-    "ebp": "rbp", "esp": "rsp",
-}  # fmt: skip
-
-MEMORY = re.compile(r"(?:%([a-z]s):)?(-?(?:0x)?[0-9a-f]*)\(([^)]*)\)")
-JUMP = re.compile(r"^j\w+\s+(?:0x)?([0-9a-f]+)")
-ATOMIC = ("xchg", "lock", "cmpxchg", "xadd")
-ONLY_READ = ("cmp", "test", "bt")
-
-
-@dataclass(frozen=True)
-class Instruction:
-    at: int
-    text: str
-
-    @property
-    def name(self) -> str:
-        return self.text.split()[0]
-
-    @property
-    def operands(self) -> list[str]:
-        rest = re.sub(r"^(lock|rep|repz)\s+", "", self.text).split(None, 1)[1:]
-        return (
-            re.split(r",\s*(?![^(]*\))", rest[0].split("#")[0].split("<")[0].strip())
-            if rest
-            else []
-        )
-
-    @property
-    def goes_back_to(self) -> int | None:
-        found = JUMP.match(self.text)
-        return int(found[1], 16) if found and int(found[1], 16) <= self.at else None
-
-
-def whole(register: str) -> str:
-    """`rax` of `%eax`, `r8` of `%r8d`."""
-    name = register.strip("%* ")
-    return PARTS.get(name, re.sub(r"^(r\d+)[dwb]$", r"\1", name))
-
-
-def parsed(code: bytes, at: int) -> list[Instruction]:
-    """As AT&T writes them; what is no instruction is `.byte`."""
-    from capstone import CS_ARCH_X86, CS_MODE_64, CS_OPT_SYNTAX_ATT, Cs
-
-    reader = Cs(CS_ARCH_X86, CS_MODE_64)
-    reader.syntax, reader.skipdata = CS_OPT_SYNTAX_ATT, True
-    return [
-        Instruction(start, f"{name} {operands}".strip())
-        for start, _, name, operands in reader.disasm_lite(code, at)
-    ]
 
 
 @dataclass(frozen=True)
@@ -102,77 +58,105 @@ class Word:
 
 @dataclass(frozen=True)
 class Loop:
+    object: str
     begin: int
-    end: int  # of its last instruction
+    end: int  # behind its last instruction
+    kind: str
+    is_patched: bool  # by `overlock run --spins`, without being named
     word: Word | None
 
+    @property
+    def name(self) -> str:
+        """As `overlock run --spins=auto,NAME` takes it."""
+        return f"{self.object}+{self.begin:#x}"
 
-def _word(operand: str, following: int) -> Word | None:
-    found = MEMORY.search(operand)
-    if not found or found[1]:
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": self.kind, "is_patched": self.is_patched}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is known of an instruction."""
+
+    is_read: bool  # else nothing is: its function cannot be told, or not be decoded
+    loop: Loop | None = None
+
+
+def _word(loops: list[dict[str, Any]]) -> Word | None:
+    """Of the first that has one: a delay is a part of a wait."""
+    found: dict[str, Any] | None = next((loop["word"] for loop in loops if loop["word"]), None)
+    if not found or not found["stays"] or "?" in (found["base"], found["index"]):
         return None
-    base, index, scale, *_ = [*(part.strip() for part in found[3].split(",")), "", "", ""]
-    offset = int(found[2], 0) if found[2] not in ("", "-") else 0
-    return Word(whole(base), whole(index), int(scale or 1), offset, following)
+    return Word(*(found[name] for name in ("base", "index", "scale", "offset", "after")))
 
 
-def _written(instruction: Instruction) -> str:
-    """The register that it writes, if any; those that write more do not occur in such loops."""
-    if instruction.name.startswith((*ONLY_READ, "j", "pause", "nop", "push")):
-        return ""
-    last = instruction.operands[-1] if instruction.operands else ""
-    return whole(last) if last.startswith("%") else ""
+def _waits(loop: dict[str, Any]) -> bool:
+    return loop["kind"] in KINDS or (loop["kind"] == WORKS and loop["relaxes"])
 
 
-def _stores(instruction: Instruction) -> bool:
-    if instruction.name.startswith((*ONLY_READ, "j", "lea", "nop", "prefetch")):
-        return False
-    operands = instruction.operands
-    return bool(operands) and bool(MEMORY.search(operands[-1]))
+def _place(answer: dict[str, Any], near: int) -> Place:
+    if near in answer["unread"]:
+        return Place(False)
+    around = [loop for loop in answer["loops"] if near in loop["at"]]
+    around.sort(key=lambda loop: loop["end"] - loop["begin"])
+    waits = [loop for loop in around if _waits(loop)]
+    if not waits:
+        return Place(True)
+    first = waits[0]
+    where = (
+        printable(answer["object"]),
+        first["begin"],
+        first["end"],
+        first["kind"],
+        first["patched"],
+    )
+    return Place(True, Loop(*where, _word(waits)))
 
 
-def _waits(body: list[Instruction], following: int) -> Loop | None:
-    """The loop, if all it does is to wait."""
-    if any(one.name.startswith(("call", "ret", "syscall", "leave")) for one in body):
-        return None
-    written = {_written(one) for one in body if not one.name.startswith(ATOMIC)}
-    ends = [*(one.at for one in body[1:]), following]
-    word = None
-    for one, end in zip(body, ends, strict=True):
-        for operand in one.operands if not one.name.startswith(("lea", "nop", "j")) else []:
-            found = _word(operand, end)
-            if found and not {found.base, found.index} & written - {""}:
-                word = word or found
-    others = [one for one in body if _stores(one) and not one.name.startswith(ATOMIC)]
-    pauses = any(one.name == "pause" for one in body)
-    if others or not (word or pauses):
-        return None
-    return Loop(body[0].at, body[-1].at, word)
+def _ask(path: str, near: list[int]) -> dict[int, Place]:
+    places = (word for at in near for word in ("--at", str(at)))
+    done = subprocess.run(
+        [native.loops(), *places, path], capture_output=True, text=True, check=False
+    )
+    answer = json.loads(done.stdout) if done.stdout else {"error": done.stderr}
+    if "error" in answer:
+        return dict.fromkeys(near, Place(False))
+    return {at: _place(answer, at) for at in near}
 
 
-def loop_around(code: list[Instruction], at: int) -> Loop | None:
-    """The shortest one."""
-    places = {one.at: i for i, one in enumerate(code)}
-    best = None
-    for i, one in enumerate(code):
-        begin = one.goes_back_to
-        if begin is None or begin not in places or not begin <= at <= one.at:
-            continue
-        if one.at - begin > LONGEST or (best and best.end - best.begin <= one.at - begin):
-            continue
-        following = code[i + 1].at if i + 1 < len(code) else one.at + 2
-        best = _waits(code[places[begin] : i + 1], following) or best
-    return best
+_known: dict[str, dict[int, Place]] = {}
 
 
-@cache
-def loop_in(path: str, near: int) -> Loop | None:
-    """Code is read from where instructions begin: from there, and from where jumps lead to."""
-    at, code = symbols.code(Path(path), near - BEFORE, near + AFTER)
-    ahead = parsed(code[near - at :], near)
-    begins = {begin for one in ahead if (begin := one.goes_back_to) and at <= begin <= near}
-    found = (loop_around(parsed(code[begin - at :], begin), near) for begin in begins)
-    return min(filter(None, found), key=lambda loop: loop.end - loop.begin, default=None)
+def places_in(path: str, near: Iterable[int]) -> dict[int, Place]:
+    """Of a file, by address. What was asked of it before is not asked again."""
+    known = _known.setdefault(path, {})
+    if new := sorted({*near} - known.keys()):
+        known.update(_ask(path, new))
+    return known
+
+
+def _often(seen: Seen, names: Names) -> dict[str, list[Code]]:
+    """Code in which threads were seen often enough to be told, by file."""
+    found: dict[str, list[Code]] = defaultdict(list)
+    for code in seen.code:
+        path = names.file((code.frame[0], code.frame[1]))
+        if path and code.seen >= max(2, LEAST * seen.samples):
+            found[path].append(code)
+    return found
+
+
+def _places(seen: Seen, names: Names) -> Iterator[tuple[Code, Place]]:
+    often = _often(seen, names)
+    if not often or not native.has(FINDER):
+        return
+    for path, codes in often.items():
+        places = places_in(path, [code.frame[1] for code in codes])
+        yield from ((code, places[code.frame[1]]) for code in codes)
+
+
+def unread(seen: Seen, names: Names) -> int:
+    """Samples in code of which no loops can be told."""
+    return sum(code.seen for code, place in _places(seen, names) if not place.is_read)
 
 
 @dataclass
@@ -183,6 +167,7 @@ class Spin:
     samples: float = 0.0
     by_cause: Counter[str] = field(default_factory=Counter)
     frames: Counter[tuple[int, int]] = field(default_factory=Counter)
+    loops: Counter[Loop] = field(default_factory=Counter)
     users: set[int] = field(default_factory=set)  # threads
 
 
@@ -197,7 +182,7 @@ def _holders(visits: list["_Visit"], users: set[int]) -> set[int]:
 def _cause(sample: Sample, loop: tuple[int, int], holders: set[int]) -> str:
     """A thread that may be the holder is off its CPU elsewhere in the code."""
     for suspect in sample.suspects:
-        if suspect.thread in holders and not loop[0] <= suspect.ip <= loop[1]:
+        if suspect.thread in holders and not loop[0] <= suspect.ip < loop[1]:
             return "holder_throttled" if suspect.state == "throttled" else "holder_preempted"
     return "unknown" if sample.away else "holder_running"
 
@@ -209,7 +194,8 @@ class _Visit:
     sample: Sample
     weight: float
     frame: tuple[int, int]
-    loop: tuple[int, int]  # where it is in memory
+    loop: Loop
+    where: tuple[int, int]  # it is in memory
 
 
 def _visits(code: Code, loop: Loop) -> Iterator[tuple[int, _Visit]]:
@@ -217,8 +203,8 @@ def _visits(code: Code, loop: Loop) -> Iterator[tuple[int, _Visit]]:
     for sample in code.kept:
         address = loop.word.address(sample, code.ip, code.frame[1]) if loop.word else 0
         frame = (code.frame[0], code.frame[1])
-        place = (at + loop.begin, at + loop.end)
-        yield address, _Visit(sample, code.seen / len(code.kept), frame, place)
+        where = (at + loop.begin, at + loop.end)
+        yield address, _Visit(sample, code.seen / len(code.kept), frame, loop, where)
 
 
 def _spin(address: int, visits: list[_Visit]) -> Spin:
@@ -227,20 +213,18 @@ def _spin(address: int, visits: list[_Visit]) -> Spin:
     for visit in visits:
         spin.samples += visit.weight
         part = round(visit.weight * 1000)
-        spin.by_cause[_cause(visit.sample, visit.loop, holders)] += part
+        spin.by_cause[_cause(visit.sample, visit.where, holders)] += part
         spin.frames[visit.frame] += part
+        spin.loops[visit.loop] += part
     return spin
 
 
 def find(seen: Seen, names: Names) -> list[Spin]:
-    """Those with the most samples first."""
-    visits: dict[int, list[_Visit]] = defaultdict(list)
-    for code in seen.code:
-        path, offset = names.file((code.frame[0], code.frame[1])), code.frame[1]
-        if not path or code.seen < max(2, LEAST * seen.samples):
-            continue
-        if loop := loop_in(path, offset):
+    """Those with the most samples first. Words that are not known are others in each loop."""
+    visits: dict[tuple[int, Loop | None], list[_Visit]] = defaultdict(list)
+    for code, place in _places(seen, names):
+        if loop := place.loop:
             for address, visit in _visits(code, loop):
-                visits[address].append(visit)
-    spins = [_spin(address, found) for address, found in visits.items()]
+                visits[address, None if address else loop].append(visit)
+    spins = [_spin(address, found) for (address, _), found in visits.items()]
     return sorted(spins, key=lambda spin: -spin.samples)

@@ -71,21 +71,21 @@ def _seconds(command: list[str], given: Input) -> float:
     return taken
 
 
-def advised(report: Report, program: tuple[str, ...]) -> list[str] | None:
-    """The program with the first advice that is a command."""
-    for one in report["advice"]:
-        if one["command"]:
-            return [*one["command"], *program]
-    return None
+def _advised(report: Report) -> Report | None:
+    """The first advice that is a command."""
+    return next((one for one in report["advice"] if one["command"]), None)
 
 
 def run(
     report: Report, program: tuple[str, ...], instead: str | None, given: Input
 ) -> Trial | None:
     """None: no advice can be run. `instead`: the command to run as advised."""
-    command = shlex.split(instead) if instead else advised(report, program)
-    if not command:
+    if instead:
+        command, tried = shlex.split(instead), next(iter(report["advice"]), None)
+    elif tried := _advised(report):
+        command = [*tried["command"], *program]
+    else:
         return None
-    predicted = report["advice"][0]["predicted"] if report["advice"] else None
+    predicted = tried["predicted"] if tried else None
     seconds = [(_seconds(list(program), given), _seconds(command, given)) for _ in range(ROUNDS)]
     return Trial(command, predicted, seconds)

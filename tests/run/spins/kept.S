@@ -142,6 +142,23 @@ await_jumped:
 	.size	await, . - await
 	.p2align 6
 
+/* As OpenMP's runtimes wait before they sleep; void await_so_long(volatile int *word, long rounds) */
+	.globl	await_so_long
+	.type	await_so_long, @function
+	.p2align 6
+await_so_long:
+	.cfi_startproc
+1:	mov	(%rdi), %eax
+	test	%eax, %eax
+	jne	2f
+	pause
+	sub	$1, %rsi
+	jne	1b
+2:	ret
+	.cfi_endproc
+	.size	await_so_long, . - await_so_long
+	.p2align 6
+
 	.globl	await_end
 	.type	await_end, @function
 await_end:

@@ -267,6 +267,12 @@
 	ret
 	end	idles
 
+	begin	hangs
+1:	cmp	%rsi, %rdi
+	jne	1b
+	ret
+	end	hangs
+
 	begin	delays
 	mov	$1000, %ecx
 1:	pause

@@ -7,6 +7,7 @@
  *	spins forked		children wait too, and so do their threads
  *	spins filtered		a filter of system calls that ends who yields is installed while threads wait
  *	spins behind yields|writes COMMAND...	such a filter, or one that forbids to write where code is
+ *	spins counted N		a thread waits for so many rounds and no longer, while N others compute
  *	spins crowd N ROUNDS	N threads meet at a spin barrier
  *	spins toggled N TIMES	N threads meet while their jump is led and taken back so many times
  *	spins loaded LIBRARY...	each is loaded, waited in by a thread, and unloaded, many times
@@ -36,6 +37,7 @@
 
 long kept(volatile int *word, void *scratch);
 void await(volatile int *word);
+void await_so_long(volatile int *word, long rounds);
 void await_end(void);
 void await_jumped(void); /* behind its jump */
 
@@ -210,6 +212,31 @@ static int behind(const char *what, char **command)
 	return 127;
 }
 
+/* A wait that ends by itself. */
+
+static void *compute(void *unused)
+{
+	while (!word)
+		for (volatile int k = 0; k < 1000; k = k + 1)
+			;
+	return unused;
+}
+
+static int count(int n)
+{
+	static volatile int never;
+	pthread_t threads[n];
+
+	for (int k = 0; k < n; k++)
+		need(!pthread_create(&threads[k], 0, compute, 0), "no thread");
+	for (int k = 0; k < 3; k++)
+		await_so_long(&never, 200000);
+	word = 1;
+	for (int k = 0; k < n; k++)
+		pthread_join(threads[k], 0);
+	return 0;
+}
+
 /* A barrier. */
 
 static volatile int turns[2];
@@ -309,6 +336,8 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "loaded"))
 		return load(argv + 2);
 	n_threads = atoi(argv[2]);
+	if (!strcmp(what, "counted"))
+		return count(n_threads);
 	if (!strcmp(what, "toggled"))
 		return crowd(atol(argv[3]));
 	rounds = atol(argv[3]);

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(not X86_64, reason="the stubs are x86-64's")
 HERE = Path(__file__).resolve().parent
 SPINS = TOP / "run/spins"
 LOOP = "spins+0x{:x}"
+HOGS = str(3 * (os.cpu_count() or 1))
 Run = Callable[..., "Ended"]
 
 
@@ -65,6 +66,7 @@ def run(program: Path, tmp_path: Path) -> Run:
         *words: str | Path,
         before: tuple[str | Path, ...] = (),
         library: Path | None = None,
+        hangs_s: float = HANG_S,
         **more: str,
     ) -> Ended:
         folder = tmp_path / "found"
@@ -79,7 +81,7 @@ def run(program: Path, tmp_path: Path) -> Run:
         }
         command = [*before, program, *words]
         done = subprocess.run(
-            command, env=env | more, capture_output=True, text=True, timeout=HANG_S, check=False
+            command, env=env | more, capture_output=True, text=True, timeout=hangs_s, check=False
         )
         return Ended(done, folder)
 
@@ -108,6 +110,13 @@ def test_a_barrier_of_more_threads_than_cpus_finds_others(program: Path, run: Ru
     ended = run("crowd", str(4 * (os.cpu_count() or 1)), "500")
     assert (ended.code, ended.said) == (0, "")
     assert ended.of(LOOP.format(function(program, "await"))).found > 0
+
+
+def test_a_wait_that_counts_ends_when_it_has_counted(program: Path, run: Run) -> None:
+    """A yield for each of its looks would take time slices, and it thousands of them."""
+    ended = run("counted", HOGS)
+    assert (ended.code, ended.said) == (0, "")
+    assert ended.of(LOOP.format(function(program, "await_so_long"))).found > 0
 
 
 def toggled(run: Run, times: int) -> None:
@@ -216,7 +225,7 @@ def test_what_is_kept_is_used_again(program: Path, run: Run, tmp_path: Path) -> 
 
 SPOILED: dict[str, Callable[[str], str]] = {
     "cut": lambda text: text.removesuffix("end\n"),
-    "of another version": lambda text: text.replace("loops 1", "loops 0"),
+    "of another version": lambda text: text.replace("loops 2", "loops 1"),
     "empty": lambda _: "",
 }
 
@@ -296,11 +305,17 @@ def test_an_outer_run_is_forgotten(overlock: Overlock) -> None:
 
 # Mutants.
 
-FINE = {"kept": "", "stepped": "1 0 0\n", "filtered": ""}
+ENDLESS_S = 15.0
+FINE = {"counted": "", "kept": "", "stepped": "1 0 0\n", "filtered": ""}
 
 MUTANTS: dict[str, tuple[str, str, str, str]] = {
     "the flags are lost": ("enter.S", "\tpopfq\n", "\taddq $8, %rsp\n", "kept"),
-    "the direction is the loop's": ("enter.S", "\tpopq\t%rcx\n", "\tpopq\t%rdx\n", "kept"),
+    "two registers are exchanged": (
+        "enter.S",
+        "register, rax, rcx, rdx, rbx\n",
+        "register, rax, rdx, rcx, rbx\n",
+        "kept",
+    ),
     "no red zone": (
         "stub.c",
         "BYTES(to, 0x48, 0x8d, 0x64, 0x24, 0x80);",
@@ -324,6 +339,12 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         ".cfi_def_cfa rsp, 152",
         ".cfi_def_cfa rsp, 144",
         "stepped",
+    ),
+    "a wait that counts yields as any other": (
+        "waiting.c",
+        "return is_counted(s) &&",
+        "return false &&",
+        "counted",
     ),
     "a later filter is no matter": (
         "filter.c",
@@ -367,15 +388,22 @@ def test_a_mutant_is_caught(run: Run, tmp_path: Path, name: str) -> None:
     source, old, new, what = MUTANTS[name]
 
     def change(text: str) -> str:
-        return text.replace(old, new) if source.endswith(".S") else changed(text, (old, new))
+        if not source.endswith(".S"):
+            return changed(text, (old, new))
+        assert old in text
+        return text.replace(old, new)
 
     library = built(tmp_path / "made", source, change)
-    ended = run(what, library=library, OVERLOCK_SPINS_FRAMES="1")
+    words = (what, HOGS)
+    try:
+        ended = run(*words, library=library, hangs_s=ENDLESS_S, OVERLOCK_SPINS_FRAMES="1")
+    except subprocess.TimeoutExpired:
+        return
     assert (ended.code, ended.said) != (0, FINE[what])
 
 
 def test_without_a_change_it_is_no_mutant(run: Run, tmp_path: Path) -> None:
     library = built(tmp_path / "made", "objects.c", lambda text: text)
     for what, fine in FINE.items():
-        ended = run(what, library=library, OVERLOCK_SPINS_FRAMES="1")
+        ended = run(what, HOGS, library=library, OVERLOCK_SPINS_FRAMES="1")
         assert (ended.code, ended.said) == (0, fine)

@@ -14,12 +14,14 @@ from overlock_tools.core.system.errors import MISSING, Fail
 CHECKER_NEEDS = "libboost-context-dev, libcli11-dev and nlohmann-json3-dev"
 PACKAGE = Path(__file__).resolve().parents[2]
 BPF_NEEDS = "bpftool and libbpf-dev"
+LOOPS_NEEDS = "libzydis-dev"
 PROFILER_NEEDS = "bpftool, libbpf-dev and libdw-dev"
 SCHED_NEEDS = "clang 16, bpftool and libbpf-dev 1.5 or later"
 # Programs that a build can do without, and what they need.
 OPTIONAL = {
     "overlock-check": CHECKER_NEEDS,
     "overlock-litmus": CHECKER_NEEDS,
+    "overlock-loops": LOOPS_NEEDS,
     "overlock-sim": CHECKER_NEEDS,
     "overlock-costs": CHECKER_NEEDS,
     "overlock-hostd": BPF_NEEDS,
@@ -77,8 +79,13 @@ def file(name: str) -> Path:
     return path
 
 
+def has(name: str) -> bool:
+    """Whether one of those that a build can do without is there."""
+    return (folder() / name).exists()
+
+
 def missing() -> list[str]:
-    return [name for name in OPTIONAL if not (folder() / name).exists()]
+    return [name for name in OPTIONAL if not has(name)]
 
 
 def _optional(name: str) -> Path:
@@ -89,7 +96,7 @@ def _optional(name: str) -> Path:
         how = remedy(target, needs)
         if needs is SCHED_NEEDS:  # Debian 12 does not have them
             how = f"install {needs}, and build again; or try it in a guest: `overlock guest sched`"
-        elif needs is PROFILER_NEEDS and platform.machine() != "x86_64":
+        elif needs in (PROFILER_NEEDS, LOOPS_NEEDS) and platform.machine() != "x86_64":
             how = "it needs x86-64"
         raise Fail(f"{name} is not built; {how}", MISSING)
     return path
@@ -127,6 +134,11 @@ def monitord() -> Path:
 def profiler() -> Path:
     """What watches a program for `overlock profile`."""
     return _optional("overlock-profiler")
+
+
+def loops() -> Path:
+    """What finds the waiting loops of a program."""
+    return _optional("overlock-loops")
 
 
 def sched(name: str = "overlock-sched") -> Path:

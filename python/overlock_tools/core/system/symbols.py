@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names, files and lines of calls, those that were inlined too, and code of ELF files.
+"""Names, files and lines of calls, those that were inlined too; build IDs.
 
 llvm-symbolizer tells them, and where there is none overlock-symbolizer, by the same answers. It
 takes several times as long, and leaves Rust's newer names, `_R...`, as they are.
@@ -87,7 +87,7 @@ ELF_HEADER = struct.Struct(
 )  # magic, class; where the program headers are; their size, number
 PROGRAM_HEADER = struct.Struct("<IIQQQQQ")  # kind, flags, offset, addresses, size in the file
 NOTE = struct.Struct("<III")  # lengths of name and content, kind
-CLASS_64, PT_LOAD, PT_NOTE, BUILD_ID, EXECUTED = 2, 1, 4, 3, 1
+CLASS_64, PT_NOTE, BUILD_ID = 2, 4, 3
 
 
 def is_same(path: Path, identity: str) -> bool:
@@ -114,16 +114,6 @@ def build_id(path: Path) -> str:
             if kind == PT_NOTE and (found := _build_note(_part(file, offset, length))):
                 return found
     return ""
-
-
-def code(path: Path, begin: int, end: int) -> tuple[int, bytes]:
-    """What an ELF file of 64 bits has at these addresses to be executed, and where that begins."""
-    with contextlib.suppress(OSError), open(path, "rb", opener=_at_once) as file:
-        for kind, flags, offset, address, _, length, _ in _program_headers(file):
-            first, last = max(begin, address), min(end, address + length)
-            if kind == PT_LOAD and flags & EXECUTED and first < last:
-                return first, _part(file, offset + first - address, last - first)
-    return begin, b""
 
 
 def _program_headers(file: BinaryIO) -> Iterator[tuple[int, ...]]:
