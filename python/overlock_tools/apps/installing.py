@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`overlock apps install`: Debian's packages of a program through apt, Python's through pip, never
-silently."""
+"""`overlock apps install`: Debian's packages of a program through apt, Python's through pip, npm's
+through npm, never silently."""
 
 import os
 import shlex
@@ -38,6 +38,20 @@ def venvs(apps: Iterable[type[App]]) -> list[list[str]]:
     ]
 
 
+def node_modules(apps: Iterable[type[App]]) -> list[list[str]]:
+    """The commands that install npm's packages. None of them runs a script or builds anything."""
+    lacking = {app.module_folder(): app for app in apps if app.modules and app.missing()}
+    return [
+        [
+            str(app.node()),
+            str(app.node().parents[1] / "lib/node_modules/npm/bin/npm-cli.js"),
+            *("install", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"),
+            *("--prefix", str(folder), *app.modules),
+        ]
+        for folder, app in lacking.items()
+    ]
+
+
 def install(apps: Sequence[type[App]], only_say: bool, out: Console) -> int:
     packages = needed(apps)
     if not packages:
@@ -48,7 +62,7 @@ def install(apps: Sequence[type[App]], only_say: bool, out: Console) -> int:
     for app in apps:
         if app.missing() and app.note:
             out.print(f"{app.name}: {app.note}", soft_wrap=True)
-    for step in (words, *venvs(apps)):
+    for step in (words, *venvs(apps), *node_modules(apps)):
         out.print(shlex.join(step), highlight=False, soft_wrap=True)
     if only_say or os.environ.get("OVERLOCK_NO_INSTALL") == "1":
         return MISSING
@@ -57,9 +71,10 @@ def install(apps: Sequence[type[App]], only_say: bool, out: Console) -> int:
             raise Fail(f"{tool} is missing; install the equivalents of these packages", MISSING)
     if subprocess.run(words, check=False).returncode:
         raise Fail("apt failed, see above; try again after `apt-get update`", FAILED)
-    for step in venvs(apps):
-        if subprocess.run(step, check=False).returncode:
-            raise Fail(f"{step[0]} failed, see above; is there a way to PyPI?", FAILED)
+    for steps, where in ((venvs, "PyPI"), (node_modules, "npm")):  # in which Node.js then is
+        for step in steps(apps):
+            if subprocess.run(step, check=False).returncode:
+                raise Fail(f"{step[0]} failed, see above; is there a way to {where}?", FAILED)
     if left := [name for app in apps for name in app.missing()]:
         raise Fail(f"still missing: {', '.join(left)}; is this Debian 12?", FAILED)
     return 0

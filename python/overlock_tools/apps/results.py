@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from overlock_tools.apps.app import App
-from overlock_tools.apps.executor import NATIVE, Setting, is_setting
+from overlock_tools.apps.executor import NATIVE, SPINS, Setting, is_setting
 from overlock_tools.bench import server
 from overlock_tools.core.model import plan as plans
 from overlock_tools.core.model.plan import Plan
@@ -16,7 +16,7 @@ from overlock_tools.core.model.results import PROGRAM, Result
 from overlock_tools.core.model.workloads import Workload
 from overlock_tools.core.system import machine
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.run import interpose
+from overlock_tools.run import interpose, spinning
 
 NEIGHBOURS = "neighbours"  # the rig's own doing; other scenarios are set up around it
 LEAST_SECONDS = 0.2
@@ -78,10 +78,12 @@ def knowledge_here() -> dict[str, str | None]:
 
 
 def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -> Result:
-    interposer = interpose.built("-counted" if setting.counted else "")
+    ours = [interpose.built("-counted" if setting.counted else "")]
+    ours += [spinning.library()] if SPINS in plan.variants else []
     versions = installed(app.packages) | dict(wheel.split("==") for wheel in app.wheels)
+    versions |= {name: version for name, _, version in map(_parted, app.modules)}
     settings = plan.settings(plan.cpus or machine.cpus())
-    texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (interposer, *app.sources())]
+    texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (*ours, *app.sources())]
     settings["build"] = " ".join([*texts, *versions.values()])
     settings["plugins"] = {}
     copies = copies_of(plan)
@@ -111,6 +113,10 @@ def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -
         scenario={"settings": scenario} if scenario else {},
         statistic=plan.statistic,
     )
+
+
+def _parted(module: str) -> tuple[str, str, str]:
+    return module.rpartition("@")
 
 
 def installed(packages: Sequence[str]) -> dict[str, str]:

@@ -124,6 +124,7 @@ def cell_of(answer: dict[str, Any], round_number: int, variant: str) -> Cell:
         finish_ns=[ns for ns in answer.get("finish_ns", []) if ns is not None],  # null: cut
         slice_us=answer.get("slice_us"),
         steal_seconds=answer.get("steal_seconds"),
+        throttled=answer.get("throttled"),
         arrivals=answer.get("arrivals", 0),
         events=answer.get("events", {}),
         wait_ns=answer.get("wait_ns"),

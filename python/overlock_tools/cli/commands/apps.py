@@ -201,7 +201,8 @@ def install(names: tuple[str, ...], dry_run: bool) -> int:
     metavar="LIST",
     shell_complete=options.completing(_locks),
     help="Locks (with tunables after @: preemptable_ticket@tau=0), headers (./mine.h), settings of "
-    "the program without a lock of ours (KMP_LOCK_KIND=tas), or all. native is always measured.  "
+    "the program without a lock of ours (KMP_LOCK_KIND=tas), spins (as run --spins), or all. "
+    "native is always measured.  "
     "[default: three that collapse and three that do not]",
 )
 @options.baseline("native", options.completing(_locks))

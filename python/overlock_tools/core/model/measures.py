@@ -39,6 +39,7 @@ class Cell:
     finish_ns: list[int] = field(default_factory=list)  # with fixed work: each thread's run time
     slice_us: float | None = None  # as the kernel reports it
     steal_seconds: float | None = None  # of a guest's vCPUs, all together: ready, but not run
+    throttled: int | None = None  # periods of a CPU quota in which it was stopped, from its start
     arrivals: int = 0  # threads that ever came
     events: dict[str, int] = field(default_factory=dict)
     wait_ns: int | None = None  # of all waits; this and the next three with counters
