@@ -215,6 +215,7 @@ bool ol_decode(const unsigned char *code, size_t size, uint64_t at, struct ol_in
 		i->reads = 0;
 		i->does = OL_DOES_MOVE;
 	}
+	i->immediate = z.raw.imm[0].size ? z.raw.imm[0].value.s : 0;
 	if (z.raw.imm[0].is_relative) {
 		i->target = at + z.length + (uint64_t)z.raw.imm[0].value.s;
 		i->displacement_at = z.raw.imm[0].offset;

@@ -44,6 +44,7 @@ struct ol_instruction {
 	struct ol_address address; /* of the memory that it reads or writes */
 	uint32_t reads, writes;	   /* registers, those of the address among the first */
 	uint32_t defines;	   /* of the 16: those that it always writes, whatever they had */
+	int64_t immediate;	   /* 0 if it has none */
 	uint8_t size;
 	uint8_t does;
 	uint8_t displacement_at,

@@ -760,7 +760,7 @@ static const struct ol_instruction *condition(const struct ol_finder *f, int32_t
 
 struct exits {
 	bool by_word, by_counter, by_clock, by_table;
-	const struct ol_instruction *word;
+	const struct ol_instruction *word, *bound;
 };
 
 /* The load that a condition comes from: its own, or of a register that it reads. */
@@ -799,6 +799,8 @@ static void take_exit(const struct ol_finder *f, const struct values *v, int32_t
 			e->word = load_of(f, i);
 	}
 	e->by_counter |= from == COUNTER;
+	if (from == COUNTER)
+		e->bound = i;
 	e->by_clock |= from == CLOCK;
 }
 
@@ -1137,6 +1139,24 @@ static bool has_foreign(const struct ol_finder *f, const struct body *b)
 	return false;
 }
 
+/* What it counts to: 0 if it counts down by an instruction that sets the flags, else what it compares its counter with. */
+static void set_bound(struct ol_loop *loop, const struct exits *e)
+{
+	uint32_t others;
+
+	loop->bound = OL_REGISTER_NONE;
+	loop->bound_is = OL_NO_BOUND;
+	if (!e->bound || loop->counter == OL_REGISTER_NONE || e->bound->loads)
+		return;
+	others = e->bound->reads & ~(1u << loop->counter);
+	if (e->bound->does == OL_DOES_STEP)
+		loop->bound_is = 0;
+	else if (!others)
+		loop->bound_is = e->bound->immediate;
+	else if (!(others & (others - 1)))
+		loop->bound = (uint8_t)__builtin_ctz(others);
+}
+
 static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 {
 	struct values v = values(f);
@@ -1166,6 +1186,7 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 		loop.word_after = e.word->at + e.word->size;
 		loop.word_stays = !(of_address(e.word) & v.written);
 	}
+	set_bound(&loop, &e);
 	loop.refused = choose_jumps(f);
 	if (!loop.refused && has_foreign(f, &b))
 		loop.refused = "other code lies between its ends";

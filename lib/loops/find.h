@@ -32,15 +32,19 @@ struct ol_jump {
 #define OL_PAD 5
 #define OL_HOP 2
 
+#define OL_NO_BOUND INT64_MIN
+
 struct ol_loop {
 	uint64_t function;
 	uint64_t begin, end; /* the lowest of its addresses, and what is behind the highest */
 	enum ol_loop_kind kind;
 	bool relaxes;
 	uint8_t counter; /* of a counted loop: the number of its register */
-	struct ol_address word;	     /* what it waits for */
-	uint64_t word_after;	     /* the address behind the load of it; 0: not known */
-	bool word_stays;	     /* no round changes a register of its address */
+	uint8_t bound; /* of a counted loop: the register that has what it counts to, or OL_REGISTER_NONE */
+	int64_t bound_is;	/* without that register: the number, or OL_NO_BOUND: not known */
+	struct ol_address word; /* what it waits for */
+	uint64_t word_after;	/* the address behind the load of it; 0: not known */
+	bool word_stays;	/* no round changes a register of its address */
 	const struct ol_jump *jumps; /* in the callback only */
 	unsigned n_jumps;
 	const char *refused; /* why its jumps cannot be led elsewhere; null: they can */

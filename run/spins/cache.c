@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* The number goes up with each change of the finder or of the lines. */
-#define FIRST_LINE "overlock loops 2 " OL_VERSION "\n"
+#define FIRST_LINE "overlock loops 3 " OL_VERSION "\n"
 #define LAST_LINE  "end\n"
 
 static bool path_of(char *path, size_t size, const char *id, const char *ending)
@@ -70,16 +70,18 @@ static bool read_jump(FILE *file, struct ol_jump *jump)
 /* A line of a loop, and those of its jumps; `why` stays. */
 static bool read_loop(FILE *file, struct ol_loop *loop, struct ol_jump **jumps, char **why)
 {
-	unsigned kind, counter;
+	unsigned kind, counter, bound;
 
 	*why = 0;
 	*jumps = 0;
-	if (fscanf(file, "loop %" SCNx64 " %" SCNx64 " %u %u %u:%m[^\n]\n", &loop->begin,
-		   &loop->end, &kind, &counter, &loop->n_jumps, why) != 6 ||
+	if (fscanf(file, "loop %" SCNx64 " %" SCNx64 " %u %u %u %" SCNd64 " %u:%m[^\n]\n",
+		   &loop->begin, &loop->end, &kind, &counter, &bound, &loop->bound_is,
+		   &loop->n_jumps, why) != 8 ||
 	    kind >= OL_LOOP_KINDS)
 		return false;
 	loop->kind = kind;
 	loop->counter = (uint8_t)counter;
+	loop->bound = (uint8_t)bound;
 	loop->refused = strcmp(*why, "-") ? *why : 0;
 	*jumps = calloc(loop->n_jumps + 1, sizeof(**jumps));
 	for (unsigned k = 0; *jumps && k < loop->n_jumps; k++)
@@ -145,9 +147,9 @@ FILE *ol_spins_keep_begin(const char *id)
 
 void ol_spins_keep_loop(FILE *file, const struct ol_loop *loop)
 {
-	fprintf(file, "loop %" PRIx64 " %" PRIx64 " %u %u %u:%s\n", loop->begin, loop->end,
-		(unsigned)loop->kind, loop->counter, loop->n_jumps,
-		loop->refused ? loop->refused : "-");
+	fprintf(file, "loop %" PRIx64 " %" PRIx64 " %u %u %u %" PRId64 " %u:%s\n", loop->begin,
+		loop->end, (unsigned)loop->kind, loop->counter, loop->bound, loop->bound_is,
+		loop->n_jumps, loop->refused ? loop->refused : "-");
 	for (unsigned k = 0; k < loop->n_jumps; k++) {
 		const struct ol_jump *j = &loop->jumps[k];
 

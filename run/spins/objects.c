@@ -112,6 +112,8 @@ static void keep(const struct ol_loop *loop, void *context)
 			.hop = jump->hop ? base + jump->hop : 0,
 			.led = (unsigned char)((jump->hop ? jump->hop : jump->pad) - jump->after),
 			.counter = loop->kind == OL_LOOP_COUNTED ? loop->counter : OL_REGISTER_NONE,
+			.bound = loop->bound,
+			.bound_is = loop->bound_is,
 			.object = l->name,
 			.begin = loop->begin,
 		};

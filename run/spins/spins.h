@@ -28,6 +28,8 @@ struct site {
 	uint8_t original, led; /* what it has, without us and with us */
 	uint8_t counter; /* the register in which the loop counts its rounds, or OL_REGISTER_NONE */
 	int64_t step;	 /* what it counts up or down by in a round; 0: not yet known */
+	uint8_t bound;	 /* as struct ol_loop has them */
+	int64_t bound_is;
 	const char *object;
 	uint64_t begin; /* of the loop, as the object's own address */
 	uint32_t

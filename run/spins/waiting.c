@@ -6,8 +6,8 @@
  * between the thread did something else, or had no CPU. In one wait it spins for its patience first. Then it yields. If
  * others ran meanwhile, it looks at its word and yields again. If nobody did, it spins before it asks again: for its
  * patience, twice that the next time, up to MOST times, until a yield finds somebody. So where each thread has a CPU, it
- * costs next to nothing. A loop that counts its rounds is let count: what it gave away by yielding is never much more
- * than what it spun.
+ * costs next to nothing. A loop that counts its rounds is let count: what it gives away by yielding is
+ * never much more than what all its rounds take.
  *
  * Called in between two instructions of a program that expects nothing: no function of libc's, no errno, no vector
  * register (-mgeneral-regs-only), and only memory of threads that exists since they began (initial-exec).
@@ -154,9 +154,28 @@ static bool is_counted(const struct site *s)
 	return s->counter != OL_REGISTER_NONE;
 }
 
-static bool has_given_enough(const struct site *s, const struct waiter *w)
+/* How long the rounds take that a counted loop has still to do, as far as that is known. */
+static uint64_t left(const struct site *s, const uint64_t *registers, uint32_t round)
 {
-	return is_counted(s) && w->yielded > w->spun + slack;
+	int64_t step = ol_load_relaxed(&s->step), bound = s->bound_is, rounds;
+
+	if (s->bound != OL_REGISTER_NONE)
+		bound = (int64_t)registers[s->bound];
+	else if (bound == OL_NO_BOUND)
+		return 0;
+	if (!step)
+		return 0;
+	rounds = (bound - (int64_t)registers[s->counter]) / step;
+	if (rounds <= 0)
+		return 0;
+	return rounds < INT32_MAX ? (uint64_t)rounds * round / SHARE : INT64_MAX;
+}
+
+/* A wait that counts may give away as much time as it spins, before it has spun so long. */
+static bool has_given_enough(const struct site *s, const struct waiter *w,
+			     const uint64_t *registers, uint32_t round)
+{
+	return is_counted(s) && w->yielded > w->spun + slack + left(s, registers, round);
 }
 
 /*
@@ -200,8 +219,8 @@ void ol_spins_look(struct site *s, const uint64_t *registers)
 	w->last = now;
 	w->count = count;
 	w->is_cold = false;
-	if (now - w->patient_since < w->times * ol_spins_patience || has_given_enough(s, w) ||
-	    ol_load_relaxed(&stopped)) {
+	if (now - w->patient_since < w->times * ol_spins_patience ||
+	    has_given_enough(s, w, registers, round) || ol_load_relaxed(&stopped)) {
 		look_after(w, look, round);
 		return;
 	}
