@@ -31,13 +31,14 @@ def test_demo(tmp_path: Path) -> None:
     child = start(tmp_path, *QUICK, "--keep", ".")
     out, err = child.communicate(timeout=HANG_S)
     assert (child.returncode, err) == (0, "")
-    headings = ("1. This machine", "2. An OpenMP", "3. The collapse", "4. The same locks")
-    for heading in (*headings, "5. Verdict"):
+    headings = ("1. This machine", "2. BLIS", "3. An OpenMP", "4. The collapse", "5. The same")
+    for heading in (*headings, "6. Verdict"):
         assert heading in out
     assert f"Report: {tmp_path}/report.html" in out
     assert "Next: `overlock locks`" in out
     assert {path.name for path in tmp_path.iterdir()} == {
         "openmp.json",
+        "program-blis.json",
         "report.html",
         "sections.json",
         "sysbench.json",
@@ -55,7 +56,7 @@ def check_programs(folder: Path) -> None:
         assert len(result["cells"]) == len(result["variants"]) * threads
         assert not any(cell["cut"] for cell in result["cells"] if cell["variant"] == "native")
     page = (folder / "report.html").read_text()
-    assert page.count('<section id="r') == 4
+    assert page.count('<section id="r') == 5
     assert "The measurement was interrupted" not in page
 
 
@@ -96,13 +97,13 @@ def test_interrupt_in_a_program_still_reports(tmp_path: Path, number: signal.Sig
     out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
     until(lambda: all(map(gone, running)))
-    assert "5. Verdict" in out
+    assert "6. Verdict" in out
     assert "A critical and a non-critical section" in (tmp_path / "report.html").read_text()
 
 
 def test_interrupt_before_anything_writes_nothing(tmp_path: Path) -> None:
     child = start(tmp_path, "--rounds", "1", "--seconds", "50")
-    read_until(child, "2. An OpenMP")
+    read_until(child, "3. An OpenMP")
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=HANG_S)
     assert child.returncode == 130
