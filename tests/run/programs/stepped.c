@@ -484,7 +484,8 @@ static bool is_about_to_sleep(const greg_t *registers)
 {
 	const unsigned char *next = (const unsigned char *)registers[REG_RIP];
 
-	bool is_futex = next[0] == 0x0f && next[1] == 0x05 && registers[REG_RAX] == SYS_futex; /* syscall */
+	bool is_futex =
+		next[0] == 0x0f && next[1] == 0x05 && registers[REG_RAX] == SYS_futex; /* syscall */
 	int operation = (int)registers[REG_RSI] & FUTEX_CMD_MASK;
 
 	return is_futex && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET);
