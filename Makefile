@@ -67,8 +67,9 @@ peers: ## install other libraries' locks and build them in, for `overlock bench 
 	@$(MAKE) --no-print-directory native
 
 .PHONY: bundle
-bundle: checker ## make one archive that measures a machine without network or Python: build/overlock-bundle-*.tar.xz
-	@$(PYTHON) tools/bundle.py $(ARGS)
+bundle: checker ## make one archive that measures a machine without network or Python; WITH="programs guest": with these
+	@tools/setup bundle
+	@$(PYTHON) tools/bundle.py $(addprefix --with ,$(WITH)) $(ARGS)
 
 .PHONY: guest guest-test guest-nested-test
 guest: ## install missing packages, then build a kernel with all the locks, for `overlock guest`; six minutes

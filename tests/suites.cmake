@@ -236,7 +236,7 @@ suite(faults SECONDS 120
 suite(packages SECONDS 520
 	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/containers.md in containers"
 	PATHS include lib run chaos packaging tests/packaging/packages tests/packaging/bare README.md Makefile tools/setup tools/packages.txt
-	NEEDS deb bare
+	NEEDS deb bare bundle
 	BUILD all
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
 
