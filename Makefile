@@ -278,6 +278,11 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 			--seconds 0.25 --if-busy wait --json $(BUILD)/neighbours/$$copies.json $(ARGS); done
 	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
 
+.PHONY: machines
+machines: build ## measure this machine for docs/results/machines.md, at the points of the others; three minutes, an idle machine
+	@$(PYTHON) tools/machines.py --here $(ARGS)
+	@$(PYTHON) tools/docs_tables.py
+
 .PHONY: openmp
 openmp: build ## measure what OpenMP's settings and `overlock run` do with more threads than CPUs, into docs/measured/openmp.json; five minutes
 	@$(PYTHON) tools/openmp.py $(ARGS)
