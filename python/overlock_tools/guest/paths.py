@@ -55,6 +55,11 @@ def digest_of_sources() -> str:
     return whole.hexdigest()
 
 
+def is_of_other_sources(built: Mapping[str, Any]) -> bool:
+    """Than this checkout's; a bundle has none to compare with."""
+    return native.checkout() is not None and built.get("sources") != digest_of_sources()
+
+
 @dataclass(frozen=True)
 class Home:
     """The folder of one kernel version."""
