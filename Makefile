@@ -67,8 +67,9 @@ peers: ## install other libraries' locks and build them in, for `overlock bench 
 	@$(MAKE) --no-print-directory native
 
 .PHONY: bundle
-bundle: checker ## make one archive that measures a machine without network or Python: build/overlock-bundle-*.tar.xz
-	@$(PYTHON) tools/bundle.py $(ARGS)
+bundle: checker ## make one archive that measures a machine without network or Python; WITH="programs guest": with these
+	@tools/setup bundle
+	@$(PYTHON) tools/bundle.py $(addprefix --with ,$(WITH)) $(ARGS)
 
 .PHONY: guest guest-test guest-nested-test
 guest: ## install missing packages, then build a kernel with all the locks, for `overlock guest`; six minutes
@@ -276,6 +277,11 @@ neighbours: build ## measure 2 to 5 programs at once, each with one thread per C
 		$(OVERLOCK) bench sections --neighbours $$copies --threads 1x --locks $(NEIGHBOURS) --rounds 9 \
 			--seconds 0.25 --if-busy wait --json $(BUILD)/neighbours/$$copies.json $(ARGS); done
 	@$(OVERLOCK) report $(BUILD)/neighbours -o $(BUILD)/neighbours.html
+
+.PHONY: machines
+machines: build ## measure this machine for docs/results/machines.md, at the points of the others; three minutes, an idle machine
+	@$(PYTHON) tools/machines.py --here $(ARGS)
+	@$(PYTHON) tools/docs_tables.py
 
 .PHONY: openmp
 openmp: build ## measure what OpenMP's settings and `overlock run` do with more threads than CPUs, into docs/measured/openmp.json; five minutes

@@ -204,9 +204,10 @@ suite(sim SECONDS 270
 	COMMAND "pytest -rs tests/sim/native --ignore tests/sim/native/builds tests/sim/command")
 
 suite(same-bits LONG SECONDS 1800 PARTS 6
-	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others; two builds of the wheel, in folders of different names, are the same bytes"
-	BUILD overlock-sim
-	COMMAND "pytest tests/sim/native/builds tests/packaging/twice_at_size.py")
+	WHAT "the simulator's results are the same bytes by gcc and clang, -O0 and -O3, alone and beside others, and cross-compiled for AArch64, where the model checker explores the same; two builds of the wheel, in folders of different names, are the same bytes"
+	NEEDS arm
+	BUILD overlock-sim overlock-check
+	COMMAND "pytest -rs tests/sim/native/builds tests/packaging/twice_at_size.py")
 
 suite(run SECONDS 1220
 	WHAT "overlock run: POSIX answers, conditions, cancellation, fork, jumps, events at single instructions, deadlines, rwlocks, spinlocks, locks by site, deadlocks and misuse, stacks of waits, reports on demand, real programs; overlock run: a part of the 6,500 cases (each call in each state), another part under each lock; mutants of the interposer are caught; overlock run on newer versions of glibc, Debian 13's and the newest: a part of the cases, condition variables, forks, C++; the same built on their headers; OpenMP's locks and critical sections of libomp and libgomp under overlock run: every routine by each name, constructs, tools, two runtimes in one process; mutants are caught; memory, mappings and descriptors under overlock run stay flat while threads, mutexes and forked children come and go; interposers that leak are caught; the interposer under ThreadSanitizer, which reports planted races; third-party test suites under the locks: how their results are judged; a part of GLib's and CPython's passes, and detects a lock without mutual exclusion"
@@ -236,7 +237,7 @@ suite(faults SECONDS 120
 suite(packages SECONDS 520
 	WHAT "Debian packages of library, headers, interposer and command: built, unpacked, linked with, preloaded; installed on a bare Debian 12, where each command runs or names what is missing; the wheel on a bare Debian 12 without a compiler: an exact profile, less than 40 MB; README word for word on a bare Debian 12: install, compile, run, a first profile; the manifest of docs/containers.md in containers"
 	PATHS include lib run chaos packaging tests/packaging/packages tests/packaging/bare README.md Makefile tools/setup tools/packages.txt
-	NEEDS deb bare
+	NEEDS deb bare bundle
 	BUILD all
 	COMMAND "pytest -rs tests/packaging/packages tests/packaging/bare")
 

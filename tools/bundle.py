@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: MIT
 """One archive that measures a machine without network, compiler or Python: docs/collect.md.
 
-    tools/bundle.py [FILE]    default: build/overlock-bundle-MACHINE.tar.xz
-
 It has the programs of build/native, the package, what the package depends on as this .venv has it,
 this Python, and of shared libraries all but glibc. So it runs where glibc is no older than here.
 """
 
+import argparse
 import io
 import lzma
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +24,10 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+import bundle_extras
+from overlock_tools.core.system import bundled
+from overlock_tools.core.system.errors import Fail
+
 TOP = Path(__file__).resolve().parent.parent
 NAME = "overlock-bundle"
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -32,22 +36,22 @@ LEFT_OUT = {
     *("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"),
     *("site-packages", "dist-packages", "__pycache__", "distutils", "venv", "unittest"),
 }
+# Of its modules, those of Tk and of its own tests.
+UNUSED_MODULE = re.compile(r"_(tkinter|test|xxtest|ctypes_test|xx)\w*\.cpython-.*\.so")
 # Of numpy, what only builds and types need.
 UNUSED = re.compile(
     r"numpy/(f2py|_core/(include|lib)|distutils|testing)/|/tests?/|\.pyi$|\.a$|\.lib$"
 )
-LIBC = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|util|resolv|anl)\.so)")
+LIBC = re.compile(r"(ld-linux|lib(c|m|mvec|dl|rt|pthread|util|resolv|anl)\.so)")
 NATIVE = ("overlock*", "liboverlock*.so*", "libZy*.so*", "defs.json")
 NOT_NATIVE = ("overlock-sched-load", "overlock-litmus", "overlock-defs")
 MOST_MB = 40
 
 LAUNCHER = f"""#!/bin/sh
-# The overlock command of this bundle.
-here=$(dirname "$(readlink -f "$0")")/..
-export PYTHONHOME="$here/python" PYTHONPATH="$here/site" OVERLOCK_NATIVE="$here/native"
-export LD_LIBRARY_PATH="$here/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
-export PYTHONDONTWRITEBYTECODE=1
-exec "$here/python/bin/{PYTHON}" -m overlock_tools "$@"
+# The overlock command of this bundle. Of its variables none changes what it measures or profiles.
+here=$(dirname "$(dirname "$(readlink -f "$0")")")
+export {bundled.VARIABLE}="$here" OVERLOCK_NATIVE="$here/native" PYTHONDONTWRITEBYTECODE=1
+exec "$here/python/bin/{PYTHON}" -E -s -m overlock_tools "$@"
 """
 COLLECT = """#!/bin/sh
 # Measures this machine: `collect --help`. The result is a file in the present folder.
@@ -84,16 +88,20 @@ def copy_package(site: Path) -> None:
                 shutil.copy(source, target)
 
 
-def copy_python(home: Path) -> None:
+def copy_python(home: Path) -> Path:
+    """Where it looks for packages."""
     library = Path(os.__file__).parent
 
     def skipped(folder: str, names: list[str]) -> set[str]:
         outer = Path(folder) == library
-        return {n for n in names if n in LEFT_OUT or n.endswith(".a") or (outer and "config-" in n)}
+        left = {n for n in names if n in LEFT_OUT or n.endswith(".a") or UNUSED_MODULE.match(n)}
+        return left | {n for n in names if outer and n.startswith("config-")}
 
     shutil.copytree(library, home / "lib" / PYTHON, ignore=skipped, symlinks=False)
     (home / "bin").mkdir()
-    shutil.copy(Path(sys.executable).resolve(), home / "bin" / PYTHON)
+    python = shutil.copy(Path(sys.executable).resolve(), home / "bin" / PYTHON)
+    asked = f"import site; print(site.getsitepackages([{str(home)!r}])[-1])"
+    return Path(ran(python, "-I", "-c", asked).strip())
 
 
 def copy_native(folder: Path) -> None:
@@ -113,22 +121,44 @@ def is_elf(path: Path) -> bool:
         return file.read(4) == b"\x7fELF"
 
 
-def copy_libraries(top: Path) -> None:
-    """What programs and modules load, all but glibc, into one folder."""
-    folder = top / "lib"
-    folder.mkdir()
-    for path in [p for p in top.rglob("*") if p.is_file() and is_elf(p)]:
-        done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
-        for name, found in re.findall(r"^\s*(\S+) => (/\S+)", done.stdout, re.MULTILINE):
-            inside = Path(found).is_relative_to(top)
-            if not LIBC.match(name) and not inside and not (folder / name).exists():
-                shutil.copy(Path(found).resolve(), folder / name)
+def ran(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        fail(f"{shlex.join(map(str, command))}: {done.stderr.strip()}")
+    return done.stdout
 
 
-def strip(top: Path) -> None:
+def strip(top: Path, wheels: Path) -> None:
+    """strip(1) breaks what auditwheel has changed, as numpy's libraries; wheels are stripped."""
     for path in [p for p in top.rglob("*") if p.is_file() and is_elf(p)]:
         path.chmod(0o755)
-        subprocess.run(["strip", "--strip-unneeded", path], check=False, capture_output=True)
+        if not path.is_relative_to(wheels):
+            subprocess.run(["strip", "--strip-unneeded", path], check=False, capture_output=True)
+
+
+def copy_libraries(top: Path) -> None:
+    """What programs and modules load, all but glibc, into one folder. Each file says where that is:
+    a variable would also lead the programs there that a user measures."""
+    folder = top / bundled.LIBRARIES
+    folder.mkdir(exist_ok=True)
+    for path in [p for p in top.rglob("*") if p.is_file() and is_elf(p)]:
+        done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
+        found = re.findall(r"^\s*(\S+) => (/\S+)", done.stdout, re.MULTILINE)
+        carried = [(name, file) for name, file in found if not LIBC.match(name)]
+        outside = [(name, file) for name, file in carried if not Path(file).is_relative_to(top)]
+        for name, file in outside:
+            if not (folder / name).exists():
+                shutil.copy(Path(file).resolve(), folder / name)
+                lead_to(folder, folder / name)
+        if outside and path.parent != folder:
+            lead_to(folder, path)
+
+
+def lead_to(libraries: Path, path: Path) -> None:
+    """DT_RPATH: unlike DT_RUNPATH, it also holds for the libraries of libraries."""
+    ours = "$ORIGIN/" + os.path.relpath(libraries, path.parent)
+    own = ran("patchelf", "--print-rpath", path).strip()
+    ran("patchelf", "--force-rpath", "--set-rpath", ":".join(filter(None, (own, ours))), path)
 
 
 def written(top: Path, out: Path) -> None:
@@ -153,21 +183,40 @@ def executable(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bundle.py", description=__doc__.split("\n")[0])
+    default = TOP / f"build/{NAME}-{platform.machine()}.tar.xz"
+    parser.add_argument("file", nargs="?", type=Path, default=default, help=f"default: {default}")
+    parser.add_argument(
+        "--with",
+        dest="extras",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="programs, one of them by its name in `overlock apps list`, or guest; repeatable",
+    )
+    return parser.parse_args()
+
+
 def main() -> int:
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
-        print(__doc__)
-        return 0
-    out = Path(sys.argv[1]) if sys.argv[1:] else TOP / f"build/{NAME}-{platform.machine()}.tar.xz"
+    given = options()
+    out: Path = given.file
     if not os.access(out.parent, os.W_OK) or out.is_dir():
         fail(f"{out} cannot be written; give a file in a folder that is there")
+    if not shutil.which("patchelf"):
+        fail("patchelf is missing; install it, or run `make bundle`")
     with tempfile.TemporaryDirectory(prefix="overlock-bundle-") as name:
         top = Path(name)
         print("gathering the command, its Python and its programs ...", flush=True)
-        copy_package(top / "site")
-        copy_python(top / "python")
+        try:
+            bundle_extras.copy(top, given.extras)
+        except Fail as error:
+            fail(error.message)
+        site = copy_python(top / "python")
+        copy_package(site)
         copy_native(top / "native")
+        strip(top, site)
         copy_libraries(top)
-        strip(top)
         executable(top / "bin/overlock", LAUNCHER)
         executable(top / "collect", COLLECT)
         shutil.copy(TOP / "LICENSE", top)
@@ -175,7 +224,7 @@ def main() -> int:
         written(top, out)
     size = out.stat().st_size / 1e6
     print(f"{out}: {size:.1f} MB")
-    if size > MOST_MB:
+    if size > MOST_MB and bundle_extras.GUEST not in given.extras:
         fail(f"more than {MOST_MB} MB")
     return 0
 

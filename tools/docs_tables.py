@@ -17,6 +17,7 @@ import guest_measured
 import judged
 import knowledge_measured
 import late_ticks
+import machines
 import replay_validated
 import scheduler_measured
 import simulated_grid
@@ -322,6 +323,10 @@ PARTS: dict[str, Callable[..., str]] = {
     "judged-qualities": judged.qualities,
     "loads": loads_table,
     "late-ticks": late_ticks.late_ticks_table,
+    "machines": machines.facts_table,
+    "machines-rates": machines.rates_table,
+    "machines-left": machines.left_table,
+    "machines-costs": machines.costs_table,
     "simulator-speed": simulator_speed.speed_table,
     "spins-rates": spins_measured.rates_table,
     "spins-bounds": spins_measured.bounds_table,

@@ -56,7 +56,7 @@ def test_says_what_a_reader_needs(kind: type[App]) -> None:
     assert kind.reach
     assert kind.unit
     assert kind.packages
-    assert kind.programs
+    assert kind.programs or kind.driver
     if kind.control:
         assert kind.reach.startswith("none")
 
@@ -130,7 +130,7 @@ SUMS = ["7", "7", "3", "3", "99", "99"]
 @pytest.mark.parametrize("kernel", openmp.KERNELS, ids=lambda kernel: kernel.name)
 def test_openmps_kernels_compute_what_one_thread_does(kernel: type[openmp.Kernel]) -> None:
     needs(kernel)
-    command = [str(openmp.built()), kernel.kernel, "2000", "4"]
+    command = [openmp.DRIVER.built(), kernel.kernel, "2000", "4"]
     launcher = str(native.file("overlock"))
     for before in ([], ["env", "KMP_LOCK_KIND=tas"], [launcher, "run", "--"]):
         said = subprocess.run([*before, *command], capture_output=True, text=True, check=True)
@@ -140,7 +140,7 @@ def test_openmps_kernels_compute_what_one_thread_does(kernel: type[openmp.Kernel
 
 def test_a_kernel_whose_sections_are_left_out_is_told(tmp_path: Path) -> None:
     needs(openmp.MonteCarlo)
-    text = openmp.SOURCE.read_text()
+    text = openmp.DRIVER.source.read_text()
     others = "\t\tif (!omp_get_thread_num())\n"  # leave it out
     section = ("#pragma omp critical\n{ mine = state++;", f"{others}{{ mine = state++;")
     (tmp_path / "mutant.c").write_text(changed(text, section))

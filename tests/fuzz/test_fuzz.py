@@ -69,6 +69,20 @@ FAULTS = {
         "head.entries",
         "a file was taken that is neither zeros nor a page",
     ),
+    "a quote in a name": Fault(
+        "debuginfo",
+        "profile/agent/words.c",
+        "c == '\"' || c == '\\\\'",
+        "c == '\\\\'",
+        "an answer ",
+    ),
+    "a function without a name": Fault(
+        "debuginfo",
+        "profile/symbolizer.c",
+        'return name ? name : "";',
+        "return name;",
+        "null pointer",
+    ),
     "bytes that are alike": Fault(
         "agent",
         PAGE,

@@ -17,7 +17,7 @@ from typing import ClassVar
 from overlock_tools.apps.processes import NATIVE, Place, Process, User
 from overlock_tools.apps.trial import Trial
 from overlock_tools.core.model.combine import Answer
-from overlock_tools.core.system import files
+from overlock_tools.core.system import bundled, files
 from overlock_tools.core.system.errors import FAILED, MISSING, Fail
 
 # Of Debian's packages that put their programs where no PATH leads.
@@ -40,6 +40,25 @@ class Workspace:
     user: User | None  # whom servers run as
 
 
+@dataclass(frozen=True)
+class Driver:
+    """A program that no package has: a bundle's, else compiled here."""
+
+    source: Path
+    tools: tuple[str, ...]  # to compile it with, and headers
+    libraries: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.source.stem}-driver"
+
+    def missing(self) -> list[str]:
+        return [] if bundled.found(self.name) else [name for name in self.tools if not found(name)]
+
+    def built(self) -> str:
+        return bundled.found(self.name) or str(compiled(self.source, self.libraries))
+
+
 class App(ABC):
     """One program: set_up() once, then cell() for each copy in each cell."""
 
@@ -48,7 +67,8 @@ class App(ABC):
     unit: ClassVar[str]
     papers: ClassVar[str] = ""  # that measured it
     packages: ClassVar[tuple[str, ...]]  # Debian's
-    programs: ClassVar[tuple[str, ...]]  # that these bring, and headers to compile with
+    programs: ClassVar[tuple[str, ...]] = ()  # that these bring
+    driver: ClassVar[Driver | None] = None
     wheels: ClassVar[tuple[str, ...]] = ()  # Python's packages, NAME==VERSION, in a venv of its own
     modules: ClassVar[tuple[str, ...]] = ()  # npm's, NAME@VERSION; Node.js is one of the wheels
     reach: ClassVar[str]  # which of its locks are replaced
@@ -65,7 +85,8 @@ class App(ABC):
     @classmethod
     def missing(cls) -> list[str]:
         """Of its programs and packages of Python and npm, those that are not here."""
-        lacking = [name for name in cls.programs if not found(name)]
+        lacking = cls.driver.missing() if cls.driver else []
+        lacking += [name for name in cls.programs if not found(name)]
         lacking += [wheel for wheel in cls.wheels if not cls.has(wheel)]
         return lacking + [module for module in cls.modules if not cls.has_module(module)]
 
@@ -124,11 +145,13 @@ class App(ABC):
 
     def sources(self) -> list[Path]:
         """What is measured, beside Debian's packages: with another it is another program."""
-        return []
+        return [self.driver.source] if self.driver else []
 
 
 def found(name: str) -> str | None:
     """A program as a shell or a server's administrator finds it; a header, a library; a file."""
+    if path := bundled.found(name):
+        return path
     if name.startswith("/"):
         return name if Path(name).exists() else None
     if ".so" in name:

@@ -20,11 +20,11 @@ class Asked(app.App):
 
     control = True
     overhead_seconds = 1.0
-    driver: ClassVar[str]
+    script: ClassVar[str]  # of drivers/
 
     @property
     def source(self) -> Path:
-        return app.SOURCES / self.driver
+        return app.SOURCES / self.script
 
     def sources(self) -> list[Path]:
         return [self.source, *COMMON]

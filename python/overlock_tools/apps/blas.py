@@ -8,7 +8,7 @@ from overlock_tools.apps.asked import Asked
 
 
 class Blas(Asked):
-    driver = "dgemm.c"
+    script = "dgemm.c"
     unit = "products"
     programs: ClassVar[tuple[str, ...]]
     presets: ClassVar[dict[str, str]] = {"size": "384"}

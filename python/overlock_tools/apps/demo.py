@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from overlock_tools.apps import app, executor, openmp, results
+from overlock_tools.apps import executor, openmp, results
 from overlock_tools.apps.blas import Blis
 from overlock_tools.apps.campaign import show
 from overlock_tools.bench import programs, server, subjects
@@ -72,10 +72,10 @@ class OpenMp(Program):
     unit = "items"
 
     def __init__(self, items: int) -> None:
-        if missing := [name for name in openmp.PROGRAMS if not app.found(name)]:
+        if missing := openmp.Kernel.missing():
             packages = " ".join(openmp.PACKAGES)
             raise Fail(f"{missing[0]} is missing; `apt install {packages}` installs it", MISSING)
-        self.items, self.program = items, str(openmp.built())
+        self.items, self.program = items, openmp.DRIVER.built()
 
     def work(self) -> float:
         return self.items

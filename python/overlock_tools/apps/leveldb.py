@@ -5,12 +5,13 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from overlock_tools.apps import app
 from overlock_tools.apps.trial import Trial
 from overlock_tools.core.model.combine import Answer
+
+DRIVER = app.Driver(app.SOURCES / "leveldb.cpp", ("g++", "leveldb/db.h"), ("-lleveldb",))
 
 
 class LevelDb(app.App):
@@ -19,24 +20,21 @@ class LevelDb(app.App):
     unit = "reads"
     papers = "dice2019"
     packages = ("g++", "libleveldb-dev")
-    programs = ("g++", "leveldb/db.h")
+    driver = DRIVER
     reach = "all: the mutexes of DBImpl, the block cache and the log"
     presets: ClassVar[dict[str, str]] = {"entries": "200000"}
     writers: ClassVar[int] = 0
 
-    def sources(self) -> list[Path]:
-        return [app.SOURCES / "leveldb.cpp"]
-
     def set_up(self) -> None:
-        self.driver = str(app.compiled(self.sources()[0], ["-lleveldb"]))
+        self.program = DRIVER.built()
         self.entries = str(self.number("entries"))
         self.data = self.workspace.folder / "data"
-        app.natively([self.driver, "fill", str(self.data), self.entries], self.workspace)
+        app.natively([self.program, "fill", str(self.data), self.entries], self.workspace)
 
     def cell(self, trial: Trial) -> Answer:
         data = trial.folder / "data"
         shutil.copytree(self.data, data)
-        return driven(trial, [self.driver, "read", str(data), self.entries], self.writers)
+        return driven(trial, [self.program, "read", str(data), self.entries], self.writers)
 
 
 class LevelDbWriting(LevelDb):

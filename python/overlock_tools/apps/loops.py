@@ -11,7 +11,7 @@ PASSIVE = "OMP_WAIT_POLICY=passive"
 
 
 class Stencil(Asked):
-    driver = "stencil.c"
+    script = "stencil.c"
     unit = "spreads"
     reach = "none: they wait at barriers"
     presets: ClassVar[dict[str, str]] = {"side": "128", "sweeps": "100"}
@@ -54,7 +54,7 @@ class OnLlvm(Stencil):
 class Tbb(Asked):
     name = "tbb"
     what = "oneTBB sums in many small loops, with N threads"
-    driver = "tbb.cpp"
+    script = "tbb.cpp"
     unit = "sums"
     reach = "none: its workers wait for tasks"
     packages = ("g++", "libtbb-dev")

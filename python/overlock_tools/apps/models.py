@@ -28,7 +28,7 @@ class InPython(Asked):
 class LightGbm(InPython):
     name = "lightgbm"
     what = "LightGBM boosts trees with N OpenMP threads of libgomp"
-    driver = "trees.py"
+    script = "trees.py"
     unit = "trees"
     reach = "none: its threads wait at libgomp's barriers"
     wheels = ("lightgbm==4.7.0", NUMPY)
@@ -46,7 +46,7 @@ class LightGbmNarrowed(LightGbm):
 class OnnxRuntime(InPython):
     name = "onnxruntime"
     what = "ONNX Runtime computes a small network with N threads"
-    driver = "network.py"
+    script = "network.py"
     unit = "runs"
     reach = "none: its threads wait for tasks"
     wheels = ("onnxruntime==1.32.0", "onnx==1.23.2", NUMPY)
@@ -58,7 +58,7 @@ class Llama(Asked):
     what = (
         "llama.cpp, of node-llama-cpp, continues a text with N threads; a model of random weights"
     )
-    driver = "tokens.mjs"
+    script = "tokens.mjs"
     unit = "tokens"
     reach = "none: its threads wait at barriers of their own"
     packages = ("python3-venv",)

@@ -7,7 +7,7 @@ from overlock_tools.apps.models import NUMPY, InPython
 class Reduction(InPython):
     name = "mpich"
     what = "MPICH's processes, N of them, reduce a small vector (Allreduce)"
-    driver = "ring.py"
+    script = "ring.py"
     unit = "reductions"
     reach = "none: its processes poll"
     wheels = ("mpich==5.0.2", "mpi4py==4.1.2", NUMPY)

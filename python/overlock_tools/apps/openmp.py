@@ -4,7 +4,6 @@
 gcc compiles them, and libomp serves gcc's calls too: it is much smaller than clang.
 """
 
-from pathlib import Path
 from typing import ClassVar
 
 from overlock_tools.apps import app
@@ -12,14 +11,9 @@ from overlock_tools.apps.trial import Trial
 from overlock_tools.core.model.combine import Answer
 
 PACKAGES = ("gcc", "libomp5")
-PROGRAMS = ("gcc", "libomp.so.5")
-SOURCE = app.SOURCES / "openmp.c"
 # libgomp, which -fopenmp adds, is left out, as libomp has all that it would be needed for.
 OPTIONS = ("-fopenmp", "-Wl,--as-needed", "-l:libomp.so.5")
-
-
-def built() -> Path:
-    return app.compiled(SOURCE, OPTIONS)
+DRIVER = app.Driver(app.SOURCES / "openmp.c", ("gcc",), OPTIONS)
 
 
 def took(said: str) -> float | None:
@@ -39,15 +33,13 @@ class Kernel(app.App):
     kernel: ClassVar[str]
     unit = "items"
     packages = PACKAGES
-    programs = PROGRAMS
+    programs = ("libomp.so.5",)
+    driver = DRIVER
     reach = "all: critical sections and locks of libomp"
     presets: ClassVar[dict[str, str]] = {"items": "200000"}
 
-    def sources(self) -> list[Path]:
-        return [SOURCE]
-
     def set_up(self) -> None:
-        self.program = str(built())
+        self.program = DRIVER.built()
         self.items = self.number("items")
 
     def cell(self, trial: Trial) -> Answer:

@@ -14,7 +14,7 @@ from overlock_tools.core.model import plan as plans
 from overlock_tools.core.model.plan import Plan
 from overlock_tools.core.model.results import PROGRAM, Result
 from overlock_tools.core.model.workloads import Workload
-from overlock_tools.core.system import machine
+from overlock_tools.core.system import bundled, machine
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.run import interpose, spinning
 
@@ -120,7 +120,10 @@ def _parted(module: str) -> tuple[str, str, str]:
 
 
 def installed(packages: Sequence[str]) -> dict[str, str]:
-    """Their versions, where Debian's tools tell them."""
+    """Their versions: of a bundle's, else where Debian's tools tell them."""
+    carried = bundled.versions()
+    theirs = {name: carried[name] for name in packages if name in carried}
+    packages = [name for name in packages if name not in theirs]
     try:
         done = subprocess.run(
             ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *packages],
@@ -129,9 +132,9 @@ def installed(packages: Sequence[str]) -> dict[str, str]:
             check=False,
         )
     except FileNotFoundError:
-        return {}
+        return theirs
     pairs = (line.split() for line in done.stdout.splitlines())
-    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    return theirs | {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
 def said(result: Result) -> list[str]:

@@ -13,7 +13,7 @@ import click
 
 from overlock_tools import __version__
 from overlock_tools.cli import commands
-from overlock_tools.core.system import native
+from overlock_tools.core.system import called, native
 from overlock_tools.core.system.errors import INTERRUPTED, MISSING, USAGE, Fail, say
 
 # What the Debian package only suggests, or pip installs as an extra. By module: how to get it.
@@ -30,14 +30,18 @@ OPTIONAL = {
 }
 
 
+NAMES = sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
+called.COMMANDS.update(NAMES)
+
+
 class LazyGroup(click.Group):
     """Finds its commands as modules of overlock_tools.cli.commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
+        return NAMES
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in NAMES:
             return None
         command = importlib.import_module(f"overlock_tools.cli.commands.{cmd_name}").command
         assert isinstance(command, click.Command)

@@ -13,7 +13,10 @@ LOCKS = "ticket,mcs,qspin,tas,tas_yield,paced,rota,pv_byte,pthread_mutex"
 CELL_S = 0.3  # of a measurement: its time, and what starting it takes
 MEASURED_S = 0.25
 MOST_ROUNDS = 22
-APPS_ROUNDS = 5
+# Of programs: a lock that collapses and two that do not; natively, they are measured anyway.
+APPS_LOCKS = "ticket,tas_yield,paced"
+APP_LEAST_S = 90.0
+APP_SET_UP_S = 15.0
 # Four threads that want Python's lock: what a profile of them says is known.
 CONTENDS = (
     "import threading, time; end = time.time() + {seconds}\n"
@@ -87,8 +90,8 @@ def _validate(*_: object) -> list[str]:
 
 def _app(name: str) -> Callable[[Around, float], list[str]]:
     def words(_: Around, seconds: float) -> list[str]:
-        cell = max(0.2, min(2.0, seconds / (2 * 7 * APPS_ROUNDS) - 1))
-        measured = ("--rounds", str(APPS_ROUNDS), "--seconds", f"{cell:.1f}")
+        minutes = f"{(seconds - APP_SET_UP_S) / 60:.2f}"
+        measured = ("--locks", APPS_LOCKS, "--warm-up", "0.2", "--budget", minutes)
         return ["apps", "run", name, *measured, "-o", "apps"]
 
     return words
@@ -120,7 +123,8 @@ PARTS = (
 
 def chosen(only: str | None, apps: tuple[str, ...]) -> list[Part]:
     every = {part.name: part for part in PARTS} | {
-        name: Part(name, f"bench-{name}.json", 0.2, _app(name)) for name in apps
+        name: Part(name, f"bench-{name}.json", 0.2, _app(name), least_s=APP_LEAST_S)
+        for name in apps
     }
     names = [*only.split(","), *apps] if only else [*every]
     if unknown := [name for name in names if name not in every]:

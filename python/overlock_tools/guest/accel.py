@@ -10,7 +10,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from overlock_tools.core.system import files
+from overlock_tools.core.system import bundled, files
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import vm
 from overlock_tools.guest.placement import Placement
@@ -34,7 +34,7 @@ class Accel:
 
 def _about() -> dict[str, object]:
     """What the answer depends on; a new kernel, boot, QEMU or CPU is asked again."""
-    qemu = shutil.which(vm.QEMU)
+    qemu = shutil.which(bundled.qemu(vm.QEMU))
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return {

@@ -116,7 +116,7 @@ class HostSetup:
 def prepared(options: dict[str, Any]) -> HostSetup:
     home = paths.home(options["folder"], options["version"], options.get("variant") or "")
     options["pause"] = options["pause"] or ("as-is" if options["accel"] in MORE else "nop")
-    if home.needed().get("sources") != paths.digest_of_sources():
+    if paths.is_of_other_sources(home.needed()):
         say("the guest kernel was built from other sources; update it with `overlock guest build`")
     where = placement.chosen(options["placement"], options["pools"])
     return HostSetup(options, home, where, _accelerator(options, home, where))

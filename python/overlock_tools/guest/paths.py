@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from overlock_tools.core.system import files, native
+from overlock_tools.core.system import bundled, files, native
 from overlock_tools.core.system.errors import MISSING, Fail
 
 VERSION = "6.1"  # of the kernel that is built unless told otherwise
@@ -24,7 +24,7 @@ VARIANTS: Mapping[str, Sequence[str]] = {
 
 
 def cache() -> Path:
-    return files.cache_folder("guest")
+    return bundled.guests() or files.cache_folder("guest")
 
 
 def sources() -> Path:
@@ -53,6 +53,11 @@ def digest_of_sources() -> str:
             if path.is_file():
                 whole.update(f"{path.relative_to(top)}\0".encode() + path.read_bytes() + b"\0")
     return whole.hexdigest()
+
+
+def is_of_other_sources(built: Mapping[str, Any]) -> bool:
+    """Than this checkout's; a bundle has none to compare with."""
+    return native.checkout() is not None and built.get("sources") != digest_of_sources()
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from overlock_tools.bench.conditions import proc
-from overlock_tools.core.system import machine
+from overlock_tools.core.system import bundled, machine
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, MISSING, Fail
 from overlock_tools.core.system.terminal import console as terminal
 from overlock_tools.guest import placement, slices
@@ -68,7 +68,7 @@ class Spec:
     words: tuple[str, ...] = ()  # more for the kernel's command line
     slice_page: bool = False  # it is told of its vCPUs' time slices
     memory_mb: int = MEMORY_MB
-    qemu: str = QEMU
+    qemu: str = field(default_factory=lambda: bundled.qemu(QEMU))
     devices: tuple[str, ...] = ()  # more for QEMU; {folder} is where its sockets are
     helped: bool = True  # KVM offers it PV spinlocks
 

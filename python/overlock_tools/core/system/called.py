@@ -10,7 +10,8 @@ from pathlib import Path
 
 NAME = "overlock"
 SCRIPTS = (NAME, "overlock-tools")
-COMMANDS = Path(__file__).resolve().parents[2] / "cli/commands"
+
+COMMANDS: set[str] = set()  # cli adds its own: before one of them, `overlock` is the command
 
 
 @cache
@@ -37,5 +38,5 @@ def typed(text: str) -> str:
 
 @cache
 def _mentioned() -> re.Pattern[str]:
-    names = "|".join(sorted(file.stem for file in COMMANDS.glob("[a-z]*.py")))
+    names = "|".join(sorted(COMMANDS))
     return re.compile(rf"(?<![\w/.-])overlock (?=(?:{names})\b)")
