@@ -254,7 +254,7 @@ class Slow(asked.Asked):
     packages = ()
     programs = ("sh",)
     reach = "none"
-    driver = "asked.py"
+    script = "asked.py"
 
     def command(self, threads: int) -> list[str]:
         answer = '{"work": 1, "seconds": 0.5, "wrong": "", "ns": [[500000000, 1]]}'
