@@ -7,7 +7,7 @@
 Runs each program under `overlock run --counters` with as many threads as CPUs, and with twice as
 many, and prints a table: acquisitions N, stalls behind a preempted holder (Nh) and behind a
 preempted waiter (Nw), preemptions of holders and waiters (PSP), and the share of the threads' time
-that was spent spinning. docs/counters.md defines them. A program is told "go", and ends by itself.
+that was spent spins. docs/counters.md defines them. A program is told "go", and ends by itself.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 TIMES = (1, 2)
-COLUMNS = "| program | threads | N | Nh, of a million | Nw, of a million | PSP | spinning |"
+COLUMNS = "| program | threads | N | Nh, of a million | Nw, of a million | PSP | spins |"
 
 
 def counted(lock: str, command: list[str], folder: Path) -> Counter[str]:
@@ -46,8 +46,8 @@ def counted(lock: str, command: list[str], folder: Path) -> Counter[str]:
 def row(name: str, threads: int, found: Counter[str]) -> str:
     million = found["N"] / 1e6
     shares = (found["Nh"] / million, found["Nw"] / million)
-    spinning = found["spin_ns"] / (threads * found["ns"])
-    numbers = f"{shares[0]:,.0f} | {shares[1]:,.0f} | {found['PSP']:,} | {spinning:.1%}"
+    spins = found["spin_ns"] / (threads * found["ns"])
+    numbers = f"{shares[0]:,.0f} | {shares[1]:,.0f} | {found['PSP']:,} | {spins:.1%}"
     return f"| {name} | {threads} | {found['N']:,} | {numbers.replace('%', ' %')} |"
 
 

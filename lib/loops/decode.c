@@ -11,7 +11,7 @@ static __typeof__(ZydisDecoderDecodeFull) *decode_full;
 static __typeof__(ZydisRegisterGetLargestEnclosing) *whole;
 
 static ZydisDecoder decoder;
-static const char *why_not;
+static const char *why_not = "not yet loaded";
 
 /* The first name is beside us, the second with the second's own dependency; the rest are the system's. */
 static void *opened(const char *name)
@@ -43,6 +43,11 @@ const char *ol_decode_start(void)
 
 	pthread_once(&once, load);
 	return why_not;
+}
+
+bool ol_decode_is_started(void)
+{
+	return !why_not;
 }
 
 static uint8_t number(ZydisRegister name)

@@ -52,8 +52,12 @@ struct ol_instruction {
 	bool loads, stores, is_atomic, sets_flags, uses_flags;
 };
 
-/* Null, or why nothing can be decoded. May be called again; the first call loads the decoder. */
+/*
+ * Null, or why nothing can be decoded. May be called again; the first call loads the decoder, by dlopen(): not from
+ * within dl_iterate_phdr(), whose lock a thread in dlopen() waits for.
+ */
 const char *ol_decode_start(void);
+bool ol_decode_is_started(void);
 
 /* The instruction at the beginning of these bytes; false: there is none. */
 bool ol_decode(const unsigned char *code, size_t size, uint64_t at,

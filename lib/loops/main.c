@@ -9,6 +9,7 @@
  * "error" instead, and the status is 1. "object" is the name that `overlock run --spins` has for the file.
  */
 #include "find.h"
+#include "json_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,24 +29,6 @@ static const char *name_of(uint8_t reg)
 	if (reg == OL_REGISTER_IP)
 		return "rip";
 	return reg <= OL_REGISTER_OTHER ? registers[reg] : "";
-}
-
-static void print_text(const char *text)
-{
-	putchar('"');
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c < ' ' || c >= 0x7f)
-			printf("\\u%04x", c == 0x7f   ? c
-					  : c >= 0x80 ? 0xdc00u + c
-						      : c); /* as Python's surrogateescape */
-		else
-			putchar(c);
-	}
-	putchar('"');
 }
 
 /* What is asked for, and what has been told of a file. */
@@ -205,7 +188,7 @@ static bool look_at(const char *file, const uint64_t *places, size_t n_places)
 	bool fine = false;
 
 	printf("{\"file\":");
-	print_text(file);
+	ol_json_text(stdout, file);
 	putchar(',');
 	if (fd < 0) {
 		print_error(strerror(errno));
@@ -220,7 +203,7 @@ static bool look_at(const char *file, const uint64_t *places, size_t n_places)
 	ol_image_build_id(&image, id);
 	name = name_of_object(&image, file);
 	printf("\"object\":");
-	print_text(name);
+	ol_json_text(stdout, name);
 	printf(",\"build_id\":\"%s\",", id);
 	if (image.n_functions)
 		fine = print_loops(&image, name, places, n_places);

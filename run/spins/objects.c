@@ -25,17 +25,7 @@ static struct {
 	const char *list;	/* of OBJECT+ADDRESS, with commas */
 } asked;
 
-static struct ol_found_loop *loops; /* the newest first; they stay when their object goes */
-
-/* An object that was looked at. */
-struct known {
-	struct known *next;
-	uint64_t base;
-	const ElfW(Phdr) * segments;
-	char id[OL_BUILD_ID];
-	bool is_there;
-};
-static struct known *known_objects;
+static struct ol_object *objects; /* the newest first */
 
 /* Whether the list names a loop of that object. */
 static bool is_named(const char *object)
@@ -68,57 +58,66 @@ static bool is_listed(const char *object, uint64_t begin)
 /* What of an object is being found. */
 struct looking {
 	const struct ol_image *image;
-	const char *name;
-	struct ol_found_loop *found;
+	struct ol_object *object;
 	FILE *file; /* of the cache; null: none */
 };
+
+static const char *why_unwanted(const char *object, const struct ol_loop *loop)
+{
+	if (is_listed(object, loop->begin) || (asked.is_auto && ol_loop_is_patched[loop->kind]))
+		return 0;
+	return ol_loop_is_patched[loop->kind] ? "not named" : "only if it is named";
+}
+
+static struct site site_of(const struct ol_loop *loop, const struct ol_jump *jump,
+			   const unsigned char *base)
+{
+	unsigned char *code = (unsigned char *)base;
+
+	return (struct site){
+		.target = code + jump->target,
+		.displacement = code + jump->displacement,
+		.pad = code + jump->pad,
+		.hop = jump->hop ? code + jump->hop : 0,
+		.original = (unsigned char)(jump->target - jump->after),
+		.led = (unsigned char)((jump->hop ? jump->hop : jump->pad) - jump->after),
+		.counter = loop->kind == OL_LOOP_COUNTED ? loop->counter : OL_REGISTER_NONE,
+		.bound = loop->bound,
+		.bound_is = loop->bound_is,
+	};
+}
 
 static void keep(const struct ol_loop *loop, void *context)
 {
 	struct looking *l = context;
 	struct ol_found_loop *kept = calloc(1, sizeof(*kept));
-	bool is_wanted = is_listed(l->name, loop->begin) ||
-			 (asked.is_auto && ol_loop_is_patched[loop->kind]);
 
 	if (!kept)
 		return;
 	*kept = (struct ol_found_loop){
-		.next = l->found,
-		.object = l->name,
+		.next = l->object->loops,
 		.begin = loop->begin,
 		.end = loop->end,
 		.kind = loop->kind,
-		.refused = loop->refused,
+		.refused = why_unwanted(l->object->name, loop),
 	};
-	l->found = kept;
-	if (!is_wanted)
-		kept->refused =
-			ol_loop_is_patched[loop->kind] ? "not named" : "only if it is named";
+	l->object->loops = kept;
+	if (!kept->refused)
+		kept->refused = loop->refused;
 	if (kept->refused)
 		return;
+	kept->refused = asked.is_trial ? "only asked for" : 0;
 	kept->sites = calloc(loop->n_jumps, sizeof(*kept->sites));
-	if (!kept->sites)
+	if (!kept->sites) {
+		kept->refused = "memory is short";
 		return;
-	kept->n_sites = loop->n_jumps;
-	for (unsigned k = 0; k < loop->n_jumps; k++) {
-		const struct ol_jump *jump = &loop->jumps[k];
-		unsigned char *base = (unsigned char *)l->image->base;
-
-		kept->sites[k] = (struct site){
-			.target = base + jump->target,
-			.displacement = base + jump->displacement,
-			.pad = base + jump->pad,
-			.original = (unsigned char)(jump->target - jump->after),
-			.hop = jump->hop ? base + jump->hop : 0,
-			.led = (unsigned char)((jump->hop ? jump->hop : jump->pad) - jump->after),
-			.counter = loop->kind == OL_LOOP_COUNTED ? loop->counter : OL_REGISTER_NONE,
-			.bound = loop->bound,
-			.bound_is = loop->bound_is,
-			.object = l->name,
-			.begin = loop->begin,
-		};
 	}
+	kept->n_sites = loop->n_jumps;
+	for (unsigned k = 0; k < loop->n_jumps; k++)
+		kept->sites[k] = site_of(loop, &loop->jumps[k], l->image->base);
 }
+
+/* Leading jumps elsewhere. */
 
 static bool is_as_found(const struct site *site)
 {
@@ -137,72 +136,122 @@ static bool write_pad(const struct site *site, const unsigned char *stub)
 	return !site->hop || ol_spins_text_write(site->hop, hop, sizeof(hop));
 }
 
-static void describe(const struct looking *l, const unsigned char *stubs, size_t n)
+/* Calls it with each site of the object's, and its loop; the number of them. */
+typedef void each_site(struct ol_found_loop *loop, struct site *site, size_t n, void *context);
+
+static size_t for_each(const struct ol_object *object, each_site *each, void *context)
 {
-	const struct site **sites = calloc(n, sizeof(*sites));
-	size_t at = 0;
-
-	for (const struct ol_found_loop *loop = l->found; sites && loop; loop = loop->next)
-		for (unsigned k = 0; k < loop->n_sites; k++)
-			sites[at++] = &loop->sites[k];
-	if (sites)
-		ol_spins_describe(stubs, sites, n);
-	free(sites);
-}
-
-/* All of an object at once. The pads first; when all CPUs see them, the bytes that lead there. */
-static const char *lead(struct looking *l, size_t n)
-{
-	const unsigned char *low = (const unsigned char *)UINTPTR_MAX, *high = 0;
-	unsigned char *stubs, *stub;
-	bool done = true;
-
-	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
-		for (unsigned k = 0; k < loop->n_sites; k++) {
-			low = loop->sites[k].pad < low ? loop->sites[k].pad : low;
-			high = loop->sites[k].pad > high ? loop->sites[k].pad : high;
-		}
-	stub = stubs = ol_spins_stubs_near(low, high, n);
-	if (!stubs)
-		return "no memory is free in its reach";
-	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
-		for (unsigned k = 0; k < loop->n_sites; k++, stub += STUB)
-			ol_spins_write_stub(stub, stub, &loop->sites[k]);
-	if (!ol_spins_stubs_seal(stubs, n))
-		return "its stubs cannot be made executable";
-	describe(l, stubs, n);
-	stub = stubs;
-	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
-		for (unsigned k = 0; k < loop->n_sites; k++, stub += STUB)
-			done &= is_as_found(&loop->sites[k]) && write_pad(&loop->sites[k], stub);
-	if (!done)
-		return "its code cannot be changed";
-	ol_spins_text_settle();
-	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
-		for (unsigned k = 0; k < loop->n_sites; k++)
-			done &= ol_spins_text_write(loop->sites[k].displacement,
-						    &loop->sites[k].led, 1);
-	return done ? 0 : "its code cannot be changed";
-}
-
-static void take(struct looking *l)
-{
-	struct ol_found_loop **end = &l->found;
-	const char *why = 0;
 	size_t n = 0;
 
-	for (struct ol_found_loop *loop = l->found; loop; loop = loop->next)
-		n += loop->n_sites;
-	if (n && asked.is_trial)
-		why = "only asked for";
-	else if (n)
-		why = lead(l, n);
-	for (; *end; end = &(*end)->next)
-		if ((*end)->n_sites && why)
-			(*end)->refused = why;
-	*end = loops;
-	loops = l->found;
+	for (struct ol_found_loop *loop = object->loops; loop; loop = loop->next)
+		for (unsigned k = 0; k < loop->n_sites; k++)
+			each(loop, &loop->sites[k], n++, context);
+	return n;
 }
+
+struct span {
+	const unsigned char *low, *high;
+};
+
+static void widen(struct ol_found_loop *loop, struct site *site, size_t n, void *context)
+{
+	struct span *s = context;
+
+	(void)loop, (void)n;
+	s->low = !s->low || site->pad < s->low ? site->pad : s->low;
+	s->high = site->pad > s->high ? site->pad : s->high;
+}
+
+static void make_stub(struct ol_found_loop *loop, struct site *site, size_t n, void *stubs)
+{
+	unsigned char *stub = (unsigned char *)stubs + n * STUB;
+
+	(void)loop;
+	ol_spins_write_stub(stub, stub, site);
+}
+
+static void list(struct ol_found_loop *loop, struct site *site, size_t n, void *sites)
+{
+	(void)loop;
+	((const struct site **)sites)[n] = site;
+}
+
+static void refuse(struct ol_found_loop *loop, struct site *site, size_t n, void *why)
+{
+	(void)site, (void)n;
+	loop->refused = why;
+}
+
+static const char *make_stubs(struct ol_object *object)
+{
+	struct span span = { 0 };
+	size_t n = for_each(object, widen, &span);
+	const struct site **sites = calloc(n, sizeof(*sites));
+	unsigned char *stubs = ol_spins_stubs_near(span.low, span.high, n);
+
+	if (!stubs || !sites) {
+		free(sites);
+		return "no memory is free in its reach";
+	}
+	for_each(object, make_stub, stubs);
+	for_each(object, list, sites);
+	if (ol_spins_stubs_seal(stubs, n)) {
+		ol_spins_describe(stubs, sites, n);
+		object->stubs = stubs;
+	}
+	free(sites);
+	return object->stubs ? 0 : "its stubs cannot be made executable";
+}
+
+#define UNCHANGED "its code cannot be changed"
+
+static void make_ready(struct ol_found_loop *loop, struct site *site, size_t n, void *stubs)
+{
+	if (!is_as_found(site) || !write_pad(site, (unsigned char *)stubs + n * STUB))
+		loop->refused = UNCHANGED;
+}
+
+static void lead(struct ol_found_loop *loop, struct site *site, size_t n, void *context)
+{
+	(void)n, (void)context;
+	if (!loop->refused && !ol_spins_text_write(site->displacement, &site->led, 1))
+		loop->refused = UNCHANGED;
+	loop->led += !loop->refused && site == loop->sites;
+}
+
+/* The pads first; when all CPUs see them, the bytes that lead there. */
+static void lead_all(struct ol_object *object)
+{
+	for_each(object, make_ready, object->stubs);
+	ol_spins_text_settle();
+	for_each(object, lead, 0);
+}
+
+static void take(struct ol_object *object)
+{
+	struct span span = { 0 };
+	const char *why;
+
+	if (asked.is_trial || !for_each(object, widen, &span))
+		return;
+	why = make_stubs(object);
+	if (why)
+		for_each(object, refuse, (void *)why);
+	else
+		lead_all(object);
+}
+
+/* Whether a jump of a loop that was led is as its file has it: the object was unloaded, and is here again. */
+static bool came_again(const struct ol_object *object)
+{
+	for (const struct ol_found_loop *loop = object->loops; object->stubs && loop;
+	     loop = loop->next)
+		if (!loop->refused && is_as_found(loop->sites))
+			return true;
+	return false;
+}
+
+/* Finding loops. */
 
 static void keep_and_write(const struct ol_loop *loop, void *context)
 {
@@ -213,10 +262,9 @@ static void keep_and_write(const struct ol_loop *loop, void *context)
 		ol_spins_keep_loop(l->file, loop);
 }
 
-/* All kinds are only looked for where one is named, or asked for. */
 static void find(struct looking *l, bool only_patched)
 {
-	struct ol_finder *finder = ol_decode_start() ? 0 : ol_finder_new(l->image, only_patched);
+	struct ol_finder *finder = ol_finder_new(l->image, only_patched);
 
 	for (uint32_t n = 0; finder && n < l->image->n_functions; n++)
 		ol_find_in(finder, n, keep_and_write, l);
@@ -224,20 +272,24 @@ static void find(struct looking *l, bool only_patched)
 		ol_finder_free(finder);
 }
 
-static void look_at(const struct ol_image *image, const char *name, const char *id)
+/* All kinds are only looked for where one is named, or asked for. False: that needs the decoder. */
+static bool look_at(const struct ol_image *image, struct ol_object *object)
 {
-	struct looking looking = { .image = image, .name = name };
-	bool only_patched = !asked.is_trial && !is_named(name);
+	struct looking looking = { .image = image, .object = object };
+	bool only_patched = !asked.is_trial && !is_named(object->name);
 
-	if (!only_patched) {
-		find(&looking, false);
-	} else if (!ol_spins_kept(id, keep, &looking)) {
-		looking.file = ol_spins_keep_begin(id);
-		find(&looking, true);
-		if (looking.file)
-			ol_spins_keep_end(looking.file, id);
+	if (only_patched && ol_spins_kept(object->id, keep, &looking)) {
+		take(object);
+		return true;
 	}
-	take(&looking);
+	if (!ol_decode_is_started())
+		return false;
+	looking.file = only_patched ? ol_spins_keep_begin(object->id) : 0;
+	find(&looking, only_patched);
+	if (looking.file)
+		ol_spins_keep_end(looking.file, object->id);
+	take(object);
+	return true;
 }
 
 static const char *base_name(const char *path)
@@ -260,55 +312,45 @@ static const char *name_of(const struct dl_phdr_info *object)
 	return program;
 }
 
-static struct known *known_as(const struct dl_phdr_info *object, const char *id)
+static struct ol_object *known_as(const struct dl_phdr_info *object, const char *id)
 {
-	for (struct known *k = known_objects; k; k = k->next)
-		if (k->base == object->dlpi_addr && k->segments == object->dlpi_phdr &&
-		    !strcmp(k->id, id))
-			return k;
+	for (struct ol_object *o = objects; o; o = o->next)
+		if (o->base == object->dlpi_addr && o->segments == object->dlpi_phdr &&
+		    !strcmp(o->id, id))
+			return o;
 	return 0;
 }
 
-static int look_at_object(struct dl_phdr_info *object, size_t size, void *context)
+static int look_at_object(struct dl_phdr_info *there, size_t size, void *needs_decoder)
 {
-	const char *name = base_name(name_of(object));
+	struct ol_object *object = calloc(1, sizeof(*object)), *known;
 	struct ol_image image;
-	struct known *known;
-	char id[OL_BUILD_ID];
 
-	(void)size, (void)context;
-	ol_image_loaded(&image, object);
-	ol_image_build_id(&image, id);
-	known = known_as(object, id);
-	if (known) {
-		known->is_there = true;
+	(void)size;
+	if (!object)
+		return 0;
+	ol_image_loaded(&image, there);
+	ol_image_build_id(&image, object->id);
+	known = known_as(there, object->id);
+	if (known) { /* without a build id it might be another one */
+		if (*known->id && came_again(known))
+			lead_all(known);
+		free(object);
 		return 0;
 	}
-	known = calloc(1, sizeof(*known));
-	name = strdup(name);
-	if (!known || !name)
+	object->base = there->dlpi_addr;
+	object->segments = there->dlpi_phdr;
+	object->name = strdup(base_name(name_of(there)));
+	if (object->name && !ol_image_is_left_alone(object->name) && image.n_functions &&
+	    !look_at(&image, object)) {
+		*(bool *)needs_decoder = true;
+		free((char *)object->name);
+		free(object);
 		return 0;
-	*known = (struct known){ known_objects, object->dlpi_addr, object->dlpi_phdr, "", true };
-	memcpy(known->id, id, sizeof(id));
-	known_objects = known;
-	if (!ol_image_is_left_alone(name) && image.n_functions)
-		look_at(&image, name, id);
+	}
+	object->next = objects;
+	objects = object;
 	return 0;
-}
-
-static void forget_the_gone(void)
-{
-	for (struct known **at = &known_objects; *at;) {
-		struct known *known = *at;
-
-		if (known->is_there) {
-			known->is_there = false;
-			at = &known->next;
-		} else {
-			*at = known->next;
-			free(known);
-		}
-	}
 }
 
 /* How many objects were ever loaded, and unloaded. */
@@ -323,6 +365,20 @@ static int count_changes(struct dl_phdr_info *object, size_t size, void *found)
 
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static bool is_on;
+static const char *why_not; /* nothing is done, or not all */
+
+/* Twice if the decoder is needed, which is loaded in between: decode.h. */
+static void look_at_all(void)
+{
+	bool needs_decoder = false;
+
+	dl_iterate_phdr(look_at_object, &needs_decoder);
+	if (!needs_decoder)
+		return;
+	why_not = ol_decode_start();
+	if (!why_not)
+		dl_iterate_phdr(look_at_object, &needs_decoder);
+}
 
 static void refresh(void)
 {
@@ -333,10 +389,9 @@ static void refresh(void)
 	/* Acquire: what was found up to there is seen. */
 	if (now == ol_load_acquire(&changes) || pthread_mutex_trylock(&looking))
 		return;
-	dl_iterate_phdr(look_at_object, 0);
-	forget_the_gone();
+	look_at_all();
 	ol_store_release(&changes, now);
-	ol_spins_report(loops);
+	ol_spins_report(objects, why_not, false);
 	pthread_mutex_unlock(&looking);
 	errno = saved;
 }
@@ -344,6 +399,7 @@ static void refresh(void)
 static void renew(void)
 {
 	pthread_mutex_init(&looking, 0);
+	ol_spins_renew_yielding();
 }
 
 static void understand(const char *words)
@@ -370,18 +426,22 @@ static bool is_disabled(void)
 __attribute__((constructor)) static void start(void)
 {
 	const char *words = getenv("OVERLOCK_SPINS"), *patience = getenv("OVERLOCK_SPINS_NS");
-	const char *why;
 
 	if (!words || !*words || is_disabled())
 		return;
+	words = strdup(words);
+	if (!words)
+		return;
 	understand(words);
 	ol_spins_set_patience(patience ? strtoull(patience, 0, 10) : PATIENCE_NS);
-	why = asked.is_trial ? ol_decode_start() : ol_spins_text_start();
-	if (!why && !ol_spins_may_yield())
-		why = "a filter of system calls forbids sched_yield()";
-	ol_spins_report_start(why);
-	if (why)
+	why_not = asked.is_trial ? ol_decode_start() : ol_spins_text_start();
+	if (!why_not && !ol_spins_may_yield())
+		why_not = "a filter of system calls forbids sched_yield()";
+	ol_spins_report_start();
+	if (why_not) {
+		ol_spins_report(0, why_not, true);
 		return;
+	}
 	pthread_atfork(0, 0, renew);
 	is_on = true;
 	refresh();
@@ -390,7 +450,7 @@ __attribute__((constructor)) static void start(void)
 __attribute__((destructor)) static void end(void)
 {
 	if (is_on)
-		ol_spins_report(loops);
+		ol_spins_report(objects, why_not, true);
 }
 
 __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict thread,

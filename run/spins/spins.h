@@ -23,21 +23,19 @@
 struct site {
 	const unsigned char *target; /* of the jump, and of the stub behind it */
 	unsigned char *displacement; /* the byte that is changed */
-	unsigned char *pad,
-		*hop; /* where the jump to the stub is; and, if that is not null, one to the pad */
-	uint8_t original, led; /* what it has, without us and with us */
+	unsigned char *pad;	     /* where the jump to the stub is */
+	unsigned char *hop;	     /* where one to the pad is; null: not needed */
+	uint8_t original, led;	     /* what it has, without us and with us */
 	uint8_t counter; /* the register in which the loop counts its rounds, or OL_REGISTER_NONE */
 	int64_t step;	 /* what it counts up or down by in a round; 0: not yet known */
 	uint8_t bound;	 /* as struct ol_loop has them */
 	int64_t bound_is;
-	const char *object;
-	uint64_t begin; /* of the loop, as the object's own address */
-	uint32_t
-		round; /* the shortest seen, in 1/256 ticks: of this window of time, and of the last one */
-	uint32_t round_before;
-	uint64_t window;	       /* when it ends, in ticks */
-	uint64_t looks, yields, found; /* `found`: yields by which others ran */
-	uint64_t yielded;	       /* ticks */
+	/* The shortest seen, in 1/256 ticks: of this window of time, and of the last one. */
+	uint32_t round, round_before;
+	uint64_t window;	/* when it ends, in ticks */
+	bool waited;		/* somebody */
+	uint64_t yields, found; /* `found`: yields by which others ran */
+	uint64_t yielded;	/* ticks */
 };
 
 /* Where the stub's slow part goes: with that site, and all registers as the loop left them. enter.S. */
@@ -52,15 +50,15 @@ void ol_spins_before_syscall(long number, long operation);
 
 /* How long a thread spins before it yields. */
 void ol_spins_set_patience(uint64_t ns);
-extern uint64_t ol_spins_patience; /* ticks */
 
 /* What a stub needs to find the thread's count of rounds: its distance from the thread pointer. */
 int32_t ol_spins_rounds_offset(void);
 
-/* Nobody yields any more. */
+/* Nobody yields any more, as soon as it returns. */
 void ol_spins_stop_yielding(void);
+void ol_spins_renew_yielding(void); /* in a child after fork(), which has one thread */
 
-/* Whether sched_yield() ends the process, or fails: a filter of system calls may say so. filter.c watches for later ones. */
+/* Whether what a yield takes ends the process, or fails: a filter of system calls may say so. filter.c watches for later ones. */
 bool ol_spins_may_yield(void);
 
 /* Bytes of a stub; and where in it the stack changes. */

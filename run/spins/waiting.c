@@ -36,8 +36,7 @@ enum {
 	SHARE = 256,  /* rounds are measured in parts of a tick */
 };
 
-static uint64_t look, again, cold, slack, window;
-uint64_t ol_spins_patience;
+static uint64_t patience, look, again, cold, slack, window;
 static uint32_t shortest_yield; /* ticks */
 static bool stopped;
 
@@ -62,18 +61,13 @@ int32_t ol_spins_rounds_offset(void)
 
 void ol_spins_set_patience(uint64_t ns)
 {
-	ol_spins_patience = ol_ticks_from_ns(ns);
+	patience = ol_ticks_from_ns(ns);
 	look = ol_ticks_from_ns(LOOK_NS);
 	again = ol_ticks_from_ns(AGAIN_NS);
 	cold = ol_ticks_from_ns(COLD_NS);
 	slack = ol_ticks_from_ns(SLACK_NS);
 	window = ol_ticks_from_ns(WINDOW_NS);
 	shortest_yield = (uint32_t)ol_ticks_from_ns(ALONE_NS);
-}
-
-void ol_spins_stop_yielding(void)
-{
-	ol_store_relaxed(&stopped, true);
 }
 
 static inline uint64_t counter(void)
@@ -90,6 +84,42 @@ static inline long call(long number, long first)
 			 : "0"(number), "D"(first)
 			 : "rcx", "r11", "memory");
 	return result;
+}
+
+/*
+ * Threads that are about to yield, or do. Sequentially consistent, with `stopped`: either a thread sees that nobody may
+ * yield any more, or who stops them sees the thread, and waits for it.
+ */
+static int yielding;
+
+static bool begin_yield(void)
+{
+	__atomic_fetch_add(&yielding, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&stopped, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_fetch_sub(&yielding, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Release: who stops them sees that it is over. */
+static void end_yield(void)
+{
+	__atomic_fetch_sub(&yielding, 1, __ATOMIC_RELEASE);
+}
+
+/* Not for ever: of a child without fork()'s handlers the count may have threads of its parent. */
+void ol_spins_stop_yielding(void)
+{
+	uint64_t until = counter() + window;
+
+	__atomic_store_n(&stopped, true, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&yielding, __ATOMIC_SEQ_CST) && counter() < until)
+		call(SYS_sched_yield, 0);
+}
+
+void ol_spins_renew_yielding(void)
+{
+	__atomic_store_n(&yielding, 0, __ATOMIC_RELAXED);
 }
 
 /* Yields let no thread of lower priority run. */
@@ -132,20 +162,30 @@ static void look_after(struct waiter *w, uint64_t ticks, uint32_t round)
 /* Whether another thread ran. */
 static bool yield(struct site *s, struct waiter *w)
 {
-	uint64_t before = counter(), took;
+	uint64_t before, took;
 	uint32_t shortest = ol_load_relaxed(&shortest_yield);
 	bool found;
 
+	if (!begin_yield())
+		return false;
+	if (is_realtime()) {
+		end_yield();
+		return false;
+	}
+	before = counter();
 	call(SYS_sched_yield, 0);
 	w->last = counter();
+	end_yield();
 	took = w->last - before;
+	/* Relaxed: a shorter one comes again. */
 	if (took < shortest)
 		ol_store_relaxed(&shortest_yield, shortest = (uint32_t)took);
 	found = took > (uint64_t)ALONE * shortest;
 	w->yielded += took;
-	ol_store_relaxed(&s->yields, ol_load_relaxed(&s->yields) + 1);
-	ol_store_relaxed(&s->found, ol_load_relaxed(&s->found) + found);
-	ol_store_relaxed(&s->yielded, ol_load_relaxed(&s->yielded) + took);
+	/* Relaxed: they are only told. */
+	__atomic_fetch_add(&s->yields, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&s->found, found, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&s->yielded, took, __ATOMIC_RELAXED);
 	return found;
 }
 
@@ -154,21 +194,18 @@ static bool is_counted(const struct site *s)
 	return s->counter != OL_REGISTER_NONE;
 }
 
-/* How long the rounds take that a counted loop has still to do, as far as that is known. */
+/* How long the rounds take that a counted loop has still to do, as far as that is known; without a sign, as they wrap. */
 static uint64_t left(const struct site *s, const uint64_t *registers, uint32_t round)
 {
-	int64_t step = ol_load_relaxed(&s->step), bound = s->bound_is, rounds;
+	int64_t step = ol_load_relaxed(&s->step);
+	uint64_t bound = (uint64_t)s->bound_is, count = registers[s->counter], rounds;
 
+	if (!step || (s->bound == OL_REGISTER_NONE && s->bound_is == OL_NO_BOUND))
+		return 0;
 	if (s->bound != OL_REGISTER_NONE)
-		bound = (int64_t)registers[s->bound];
-	else if (bound == OL_NO_BOUND)
-		return 0;
-	if (!step)
-		return 0;
-	rounds = (bound - (int64_t)registers[s->counter]) / step;
-	if (rounds <= 0)
-		return 0;
-	return rounds < INT32_MAX ? (uint64_t)rounds * round / SHARE : INT64_MAX;
+		bound = registers[s->bound];
+	rounds = step > 0 ? (bound - count) / (uint64_t)step : (count - bound) / -(uint64_t)step;
+	return rounds < INT32_MAX ? rounds * round / SHARE : INT64_MAX;
 }
 
 /* A wait that counts may give away as much time as it spins, before it has spun so long. */
@@ -191,8 +228,8 @@ static bool is_same(struct site *s, const struct waiter *w, uint64_t count, bool
 		return false;
 	if (!is_counted(s))
 		return is_in_time;
-	if (!step && is_in_time &&
-	    difference % w->rounds == 0) /* each thread would learn the same */
+	/* Relaxed: each thread learns the same. */
+	if (!step && is_in_time && difference % w->rounds == 0)
 		ol_store_relaxed(&s->step, step = difference / w->rounds);
 	return step && difference == step * w->rounds;
 }
@@ -208,7 +245,8 @@ void ol_spins_look(struct site *s, const uint64_t *registers)
 	uint64_t expected = (uint64_t)w->rounds * round / SHARE;
 	bool is_in_time = passed <= SAME * expected + (w->is_cold ? cold : again);
 
-	ol_store_relaxed(&s->looks, ol_load_relaxed(&s->looks) + 1);
+	if (!ol_load_relaxed(&s->waited)) /* else its line would go from CPU to CPU */
+		ol_store_relaxed(&s->waited, true);
 	if (!is_same(s, w, count, is_in_time)) {
 		w->site = s;
 		w->spun = w->yielded = 0;
@@ -219,12 +257,12 @@ void ol_spins_look(struct site *s, const uint64_t *registers)
 	w->last = now;
 	w->count = count;
 	w->is_cold = false;
-	if (now - w->patient_since < w->times * ol_spins_patience ||
-	    has_given_enough(s, w, registers, round) || ol_load_relaxed(&stopped)) {
+	if (now - w->patient_since < w->times * patience ||
+	    has_given_enough(s, w, registers, round)) {
 		look_after(w, look, round);
 		return;
 	}
-	if (is_realtime() || !yield(s, w)) {
+	if (!yield(s, w)) {
 		w->patient_since = w->last;
 		w->times = 2 * w->times < MOST ? 2 * w->times : MOST;
 		look_after(w, look, round);

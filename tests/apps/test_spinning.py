@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlock_tools.apps import app, asked, catalogue, executor, installing, loops, models, redis
+from overlock_tools.apps import app, asked, catalogue, executor, installing, models, redis, stencils
 from overlock_tools.apps.app import Workspace
 from overlock_tools.apps.executor import Setting
 from overlock_tools.apps.trial import Broken
@@ -18,7 +18,7 @@ from overlock_tools.core.model.histograms import Times
 from overlock_tools.core.model.measures import Cell
 from overlock_tools.core.system import native
 from overlock_tools.core.system.kernel_files import Tree
-from overlock_tools.run import spinning
+from overlock_tools.run import spins
 from tests.mutant import changed
 
 BENCHMARK = """\
@@ -197,7 +197,7 @@ def test_npms_packages_are_installed_beside_pythons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    (command,) = installing.node_modules([models.Llama, loops.OnGnu])
+    (command,) = installing.node_modules([models.Llama, stencils.OnGnu])
     assert command[0] == str(models.Llama.node())
     assert command[-2:] == list(models.Llama.modules)
     assert models.Llama.modules[0] in models.Llama.missing()
@@ -212,7 +212,7 @@ def test_npms_packages_are_installed_beside_pythons(
 
 
 def test_spins_starts_the_program_as_overlock_run_does(tmp_path: Path) -> None:
-    if not (native.folder() / spinning.LIBRARY).exists():
+    if not (native.folder() / spins.LIBRARY).exists():
         pytest.skip("it was built without run --spins")
     assert executor.checked("spins") == "spins"
     under = executor.under("spins", Setting(), tmp_path)
@@ -271,7 +271,7 @@ def test_a_program_that_spins_is_measured_with_its_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    there = (native.folder() / spinning.LIBRARY).exists()
+    there = (native.folder() / spins.LIBRARY).exists()
     variants = ["native", "GOMP_SPINCOUNT=0", *(["spins"] if there else [])]
     cells = measured("stencil-gnu", "--locks", ",".join(variants))
     assert {cell.variant for cell in cells} == set(variants)

@@ -8,7 +8,6 @@ from overlock_tools.apps.dns import Knot, Unbound
 from overlock_tools.apps.dpdk import Testpmd, TestpmdLockFree, TestpmdStack
 from overlock_tools.apps.dvdstore_web import DvdStoreWeb
 from overlock_tools.apps.leveldb import LevelDb, LevelDbWriting
-from overlock_tools.apps.loops import PROGRAMS as LOOPS
 from overlock_tools.apps.mariadb import DvdStore, SysbenchOltp
 from overlock_tools.apps.memcached import Memcached
 from overlock_tools.apps.models import MODELS
@@ -20,6 +19,7 @@ from overlock_tools.apps.pgbench import Pgbench, PgbenchSelect
 from overlock_tools.apps.pyomp import KERNELS as PYOMP_KERNELS
 from overlock_tools.apps.redis import Redis
 from overlock_tools.apps.rocksdb import RocksDb
+from overlock_tools.apps.stencils import PROGRAMS as STENCILS
 from overlock_tools.apps.web import HaProxy, Nginx
 from overlock_tools.core.model import defs
 
@@ -47,7 +47,7 @@ APPS: dict[str, type[App]] = {
         TestpmdStack,
         TestpmdLockFree,
         *LIBRARIES,
-        *LOOPS,
+        *STENCILS,
         *MODELS,
         Reduction,
         Redis,

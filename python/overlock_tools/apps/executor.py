@@ -24,7 +24,7 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.core.system import cgroups
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.system.kernel_files import Tree, Unknown
-from overlock_tools.run import interpose, spinning
+from overlock_tools.run import interpose, spins
 
 NATIVE = "native"
 SPINS = "spins"
@@ -85,9 +85,9 @@ def under(variant: str, setting: Setting, records: Path) -> Under:
     if variant == NATIVE:
         return processes.NATIVE
     if variant == SPINS:
-        library = spinning.library()
+        library = spins.library()
         preloaded = interpose.prepare(library).preloaded
-        return Under(variant, library, spinning.variables(spinning.AUTO) | preloaded)
+        return Under(variant, library, spins.variables(spins.AUTO) | preloaded)
     if is_setting(variant):
         pairs = (text.partition("=") for text in variant.split("+"))
         return Under(variant, None, {name: value for name, _, value in pairs})

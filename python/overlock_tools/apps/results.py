@@ -16,7 +16,7 @@ from overlock_tools.core.model.results import PROGRAM, Result
 from overlock_tools.core.model.workloads import Workload
 from overlock_tools.core.system import bundled, machine
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.run import interpose, spinning
+from overlock_tools.run import interpose, spins
 
 NEIGHBOURS = "neighbours"  # the rig's own doing; other scenarios are set up around it
 LEAST_SECONDS = 0.2
@@ -79,7 +79,7 @@ def knowledge_here() -> dict[str, str | None]:
 
 def new_result(plan: Plan, app: App, setting: Setting, command: Sequence[str]) -> Result:
     ours = [interpose.built("-counted" if setting.counted else "")]
-    ours += [spinning.library()] if SPINS in plan.variants else []
+    ours += [spins.library()] if SPINS in plan.variants else []
     versions = installed(app.packages) | dict(wheel.split("==") for wheel in app.wheels)
     versions |= {name: version for name, _, version in map(_parted, app.modules)}
     settings = plan.settings(plan.cpus or machine.cpus())

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from overlock_tools.core.system import files, monitord
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.run import interpose, killed, live, profiling, recording, settings, spinning
+from overlock_tools.run import interpose, killed, live, profiling, recording, settings, spins
 from overlock_tools.run.starting import CANNOT_START, starting
 
 # The options of a run that asks for nothing.
@@ -214,10 +214,10 @@ def prepare(program: str, options: dict[str, Any]) -> tuple[interpose.Prepared, 
     try:
         flavour, ours = asked(options)
         libraries = [interpose.built(flavour)]
-        if words := spinning.words(options):
+        if words := spins.words(options):
             keeps_locks = not flavour and not interpose.names_a_lock(options)
-            libraries = [spinning.library()] + ([] if keeps_locks else libraries)
-            ours = ({} if keeps_locks else ours) | spinning.variables(words)
+            libraries = [spins.library()] + ([] if keeps_locks else libraries)
+            ours = ({} if keeps_locks else ours) | spins.variables(words)
         prepared = interpose.prepare(":".join(map(str, libraries)), program)
     except Fail as error:
         raise Fail(error.message, max(error.code, CANNOT_START)) from error
@@ -245,8 +245,8 @@ def run(program: str, args: tuple[str, ...], options: dict[str, Any]) -> None:
             raise Fail(error.message, CANNOT_START) from error
         print(text, end="", flush=True)
         return
-    if spinning.reports(spinning.words(options)):
-        sys.exit(spinning.run(path, (program, *args), variables))
+    if spins.reports(spins.words(options)):
+        sys.exit(spins.run(path, (program, *args), variables))
     stays = options["every"] or stacks_wanted(options) or is_witnessed(options)
     if options["output"] == str(files.STDOUT) and not stays:
         raise Fail("--output - is written at the program's end, when overlock is gone; give a file")

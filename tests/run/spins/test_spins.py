@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.core.system import native
-from overlock_tools.run import spinning
+from overlock_tools.run import spins
 from tests.command import Overlock
 from tests.conftest import TOP
 from tests.mutant import changed
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(not X86_64, reason="the stubs are x86-64's")
 HERE = Path(__file__).resolve().parent
 SPINS = TOP / "run/spins"
 LOOP = "spins+0x{:x}"
+TIMES = 30  # as in spins.c
 HOGS = str(3 * (os.cpu_count() or 1))
 Run = Callable[..., "Ended"]
 
@@ -34,14 +35,14 @@ class Ended:
 
     def __init__(self, done: "subprocess.CompletedProcess[str]", folder: Path) -> None:
         self.code, self.said = done.returncode, done.stdout + done.stderr
-        processes = spinning.read(folder)
+        processes = spins.read(folder)
         self.why_not = {process.why_not for process in processes}
         self.loops = [loop for process in processes for loop in process.loops]
 
-    def of(self, name: str) -> spinning.Loop:
+    def of(self, name: str) -> spins.Loop:
         """In the process that waited in it most, if one did."""
         found = [loop for loop in self.loops if loop.name == name]
-        return max(found, key=lambda loop: loop.looks)
+        return max(found, key=lambda loop: (loop.waited, loop.yields))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def run(program: Path, tmp_path: Path) -> Run:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         env = os.environ | {
-            "LD_PRELOAD": str(library or native.file(spinning.LIBRARY)),
+            "LD_PRELOAD": str(library or native.file(spins.LIBRARY)),
             "OVERLOCK_SPINS": "auto",
             "OVERLOCK_SPINS_NS": "0",
             "OVERLOCK_SPINS_OUTPUT": str(folder),
@@ -119,6 +120,13 @@ def test_a_wait_that_counts_ends_when_it_has_counted(program: Path, run: Run) ->
     assert ended.of(LOOP.format(function(program, "await_so_long"))).found > 0
 
 
+def test_a_wait_that_counts_from_the_least_number_ends(program: Path, run: Run) -> None:
+    """What is left to count has no negative, and a division of it would end the process."""
+    ended = run("endless")
+    assert (ended.code, ended.said) == (0, "")
+    assert ended.of(LOOP.format(function(program, "await_so_long"))).yields > 0
+
+
 def toggled(run: Run, times: int) -> None:
     ended = run("toggled", str(2 * (os.cpu_count() or 1)), str(times))
     assert (ended.code, ended.said) == (0, "")
@@ -129,26 +137,37 @@ def test_a_jump_is_led_and_taken_back_while_threads_are_in_the_loop(run: Run) ->
     toggled(run, 3000)
 
 
+def waiting_library(made: Path, filling: int) -> Path:
+    source = made.with_suffix(".S")
+    source.write_text(
+        ".text\n.globl waits_there\n.p2align 6\nfirst: .cfi_startproc\n"
+        f".rept {filling}\nnop\n.endr\nret\n.cfi_endproc\n.p2align 6\n"
+        "waits_there: .cfi_startproc\n1: mov (%rdi), %eax\ntest %eax, %eax\nje 1b\nret\n"
+        ".cfi_endproc\n.p2align 6\nlast: .cfi_startproc\nret\n.cfi_endproc\n"
+        '.section .note.GNU-stack, "", @progbits\n'
+    )
+    flags = ["-shared", "-nostdlib", "-Wl,--build-id"]
+    subprocess.run(["gcc", *flags, source, "-o", made], check=True)
+    return made
+
+
 def test_libraries_come_and_go(run: Run, tmp_path: Path) -> None:
     """At the same addresses, with loops at other places."""
-    paths = []
-    for name, filling in (("one", 0), ("two", 24), ("three", 160)):
-        source = tmp_path / f"{name}.S"
-        source.write_text(
-            ".text\n.globl waits_there\n.p2align 6\nfirst: .cfi_startproc\n"
-            f".rept {filling}\nnop\n.endr\nret\n.cfi_endproc\n.p2align 6\n"
-            "waits_there: .cfi_startproc\n1: mov (%rdi), %eax\ntest %eax, %eax\nje 1b\nret\n"
-            ".cfi_endproc\n.p2align 6\nlast: .cfi_startproc\nret\n.cfi_endproc\n"
-            '.section .note.GNU-stack, "", @progbits\n'
-        )
-        paths.append(tmp_path / f"{name}.so")
-        flags = ["-shared", "-nostdlib", "-Wl,--build-id"]
-        subprocess.run(["gcc", *flags, source, "-o", paths[-1]], check=True)
+    fillings = {"one": 0, "two": 24, "three": 160}
+    paths = [waiting_library(tmp_path / f"{name}.so", n) for name, n in fillings.items()]
     ended = run("loaded", *paths)
     assert (ended.code, ended.said) == (0, "")
     for path in paths:
         yielded = [loop for loop in ended.loops if loop.object == path.name and loop.yields]
         assert yielded, path
+
+
+def test_a_library_that_comes_again_waits_as_before(run: Run, tmp_path: Path) -> None:
+    """At the same address, with the code of its file: what was changed there is gone."""
+    path = waiting_library(tmp_path / "one.so", 0)
+    ended = run("loaded", path)
+    assert (ended.code, ended.said) == (0, "")
+    assert sum(loop.led for loop in ended.loops if loop.object == path.name) == TIMES
 
 
 def test_a_filter_that_is_installed_later_ends_nobody(run: Run) -> None:
@@ -177,7 +196,7 @@ def test_a_realtime_thread_does_not_yield(program: Path, run: Run) -> None:
     ended = run("forked", before=("chrt", "-r", "1"))
     assert (ended.code, ended.said) == (0, "")
     loop = ended.of(LOOP.format(function(program, "await")))
-    assert loop.looks > 0
+    assert loop.waited
     assert loop.yields == 0
 
 
@@ -189,7 +208,7 @@ def test_what_disables_overlock_disables_this(run: Run) -> None:
 def test_only_what_is_asked_for_is_changed(run: Run, words: str) -> None:
     ended = run("forked", OVERLOCK_SPINS=words)
     assert ended.code == 0
-    assert not any(loop.looks for loop in ended.loops)
+    assert not any(loop.waited for loop in ended.loops)
     assert {loop.refused for loop in ended.loops} <= {
         "only asked for",
         "not named",
@@ -288,11 +307,11 @@ def environment(overlock: Overlock, *words: str) -> dict[str, str]:
 
 def test_the_program_keeps_its_locks_unless_one_is_named(overlock: Overlock) -> None:
     alone = environment(overlock, "--spins")
-    assert [Path(path).name for path in alone["LD_PRELOAD"].split(":")] == [spinning.LIBRARY]
+    assert [Path(path).name for path in alone["LD_PRELOAD"].split(":")] == [spins.LIBRARY]
     assert "OVERLOCK_LOCK" not in alone
     both = environment(overlock, "--spins", "--lock", "rota")
     names = [Path(path).name for path in both["LD_PRELOAD"].split(":")]
-    assert names == [spinning.LIBRARY, "liboverlock-run.so"]
+    assert names == [spins.LIBRARY, "liboverlock-run.so"]
     assert both["OVERLOCK_LOCK"] == "rota"
     assert both["OVERLOCK_SPINS"] == alone["OVERLOCK_SPINS"] == "auto"
 
@@ -300,7 +319,7 @@ def test_the_program_keeps_its_locks_unless_one_is_named(overlock: Overlock) -> 
 def test_an_outer_run_is_forgotten(overlock: Overlock) -> None:
     done = overlock("run", "--spins", "--", native.file("overlock"), "run", "--", "env")
     assert "OVERLOCK_SPINS" not in done.stdout
-    assert spinning.LIBRARY not in done.stdout
+    assert spins.LIBRARY not in done.stdout
 
 
 # Mutants.
@@ -376,7 +395,7 @@ def built(folder: Path, source: str, change: Callable[[str], str]) -> Path:
             own = ["-DNDEBUG", f"-I{SPINS}", f"-I{TOP / 'run'}", "-o", str(made), "-c", str(mutant)]
             subprocess.run([*command[: at - 1], *own], cwd=build, check=True)
         objects.append(made)
-    library = folder / spinning.LIBRARY
+    library = folder / spins.LIBRARY
     archives = [build / "lib/loops/liboverlock_loops.a", build / "lib/liboverlock.a"]
     flags = ["-shared", "-Wl,--exclude-libs,ALL", f"-Wl,-rpath,{native.folder()}"]
     subprocess.run(["gcc", *flags, *objects, *archives, "-ldl", "-o", library], check=True)

@@ -63,7 +63,8 @@ class Loop:
     end: int
     kind: str
     refused: str  # why it is as it was; empty: it yields
-    looks: int
+    led: int  # how often its jumps were: again when its object was loaded again
+    waited: bool  # a thread did
     yields: int
     found: int  # of the yields: others ran
     yielded_ns: int
@@ -76,7 +77,8 @@ class Loop:
 @dataclass(frozen=True)
 class Process:
     pid: int
-    why_not: str  # nothing was done
+    why_not: str  # nothing was done, or not all
+    last: bool  # at its end: nothing happened since
     loops: list[Loop]
 
 
@@ -85,13 +87,13 @@ def read(folder: Path) -> list[Process]:
     for path in sorted(folder.glob("*.json")):
         raw = json.loads(path.read_text(errors="surrogateescape"))
         loops = [Loop(**loop) for loop in raw["loops"]]
-        found.append(Process(raw["pid"], raw["why_not"], loops))
+        found.append(Process(raw["pid"], raw["why_not"], raw["last"], loops))
     return found
 
 
 def rows(process: Process) -> list[Loop]:
     """Loops that were waited in, the most yields first; then those that could not be led."""
-    waited = [loop for loop in process.loops if loop.looks]
+    waited = [loop for loop in process.loops if loop.waited]
     refused = [loop for loop in process.loops if loop.refused not in ("", UNWANTED)]
     return sorted(waited, key=lambda loop: -loop.yields) + refused
 
@@ -105,7 +107,7 @@ def table(process: Process) -> Table:
     for loop in rows(process):
         counts = (f"{loop.yields}", f"{loop.found}", f"{loop.yielded_ns / 1e9:.2f} s")
         made.add_row(
-            loop.name, loop.kind, loop.refused or "yields", *(counts if loop.looks else ())
+            loop.name, loop.kind, loop.refused or "yields", *(counts if loop.waited else ())
         )
     return made
 
@@ -114,13 +116,16 @@ def summary(process: Process, program: str) -> str:
     led = [loop for loop in process.loops if not loop.refused]
     unwanted = [loop for loop in process.loops if loop.refused == UNWANTED]
     yields = sum(loop.yields for loop in led)
-    idle = sum(not loop.looks for loop in led)
+    idle = sum(not loop.waited for loop in led)
     words = [f"{program}, process {process.pid}: {len(led)} waiting loops yield"]
     if idle:
         words.append(f"nobody waited in {idle} of them")
     if unwanted:
         words.append(f"{len(unwanted)} of other kinds would have to be named")
-    return "; ".join([*words, f"{yields} yields"])
+    words.append(f"{yields} yields")
+    if not process.last:
+        words.append("it wrote no last report: these are of when it last created a thread")
+    return "; ".join(words)
 
 
 @dataclass
@@ -135,7 +140,9 @@ class Reporter:
         console = Console(stderr=True)
         for process in read(self.folder):
             if process.why_not:
-                say(f"process {process.pid}: no loop was changed: {process.why_not}")
+                what = "not every library was looked at" if process.loops else "no loop was changed"
+                say(f"process {process.pid}: {what}: {process.why_not}")
+            if process.why_not and not process.loops:
                 continue
             say(summary(process, self.program))
             if rows(process):
