@@ -7,7 +7,7 @@
  *	spins forked		children wait too, and so do their threads
  *	spins filtered		a filter of system calls that ends who yields is installed while threads wait
  *	spins behind yields|writes COMMAND...	such a filter, or one that forbids to write where code is
- *	spins endless		a wait that counts down from the least number there is ends when it is told
+ *	spins endless		waits that count down past the least number there is end when they are told
  *	spins counted N		a thread waits for so many rounds and no longer, while N others compute
  *	spins crowd N ROUNDS	N threads meet at a spin barrier
  *	spins toggled N TIMES	N threads meet while their jump is led and taken back so many times
@@ -223,15 +223,15 @@ static void *compute(void *unused)
 	return unused;
 }
 
-/* What is left to count is no number that has a negative. */
-static int count_from_the_least(void)
+/* Past the least number, at which what is left to count is no number that has a negative; looks are at some of them. */
+static int count_past_the_least(void)
 {
-	for (int k = 0; k < TIMES; k++) {
+	for (int k = 1; k <= 8 * TIMES; k++) {
 		pthread_t setter;
 
 		word = 0;
 		need(!pthread_create(&setter, 0, set_word, 0), "no thread");
-		await_so_long(&word, INT64_MIN);
+		await_so_long(&word, INT64_MIN + k);
 		pthread_join(setter, 0);
 	}
 	return 0;
@@ -349,7 +349,7 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "behind"))
 		return behind(argv[2], argv + 3);
 	if (!strcmp(what, "endless"))
-		return count_from_the_least();
+		return count_past_the_least();
 	if (!strcmp(what, "loaded"))
 		return load(argv + 2);
 	n_threads = atoi(argv[2]);
