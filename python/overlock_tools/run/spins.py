@@ -91,38 +91,39 @@ def read(folder: Path) -> list[Process]:
     return found
 
 
-def rows(process: Process) -> list[Loop]:
-    """Loops that were waited in, the most yields first; then those that could not be led."""
-    waited = [loop for loop in process.loops if loop.waited]
-    refused = [loop for loop in process.loops if loop.refused not in ("", UNWANTED)]
-    return sorted(waited, key=lambda loop: -loop.yields) + refused
+# What the library says of a loop that it left alone by choice, and how it is told.
+SHOWN = {"": "yields", "only asked for": "would yield", UNWANTED: "would yield if it is named"}
 
 
-def table(process: Process) -> Table:
+def rows(process: Process, everything: bool) -> list[Loop]:
+    """Loops in which threads waited, the most yields first; and, of a trial, all others."""
+    waited = sorted((one for one in process.loops if one.waited), key=lambda one: -one.yields)
+    others = [one for one in process.loops if not one.waited] if everything else []
+    return waited + sorted(others, key=lambda one: one.refused not in SHOWN)
+
+
+def table(loops: list[Loop]) -> Table:
     made = Table(box=None, pad_edge=False)
     for heading in ("loop", "kind", ""):
         made.add_column(heading, overflow="fold")
     for heading in ("yields", "others ran", "given away"):
         made.add_column(heading, justify="right")
-    for loop in rows(process):
+    for loop in loops:
         counts = (f"{loop.yields}", f"{loop.found}", f"{loop.yielded_ns / 1e9:.2f} s")
-        made.add_row(
-            loop.name, loop.kind, loop.refused or "yields", *(counts if loop.waited else ())
-        )
+        what = SHOWN.get(loop.refused, loop.refused)
+        made.add_row(loop.name, loop.kind, what, *(counts if loop.waited else ()))
     return made
 
 
 def summary(process: Process, program: str) -> str:
     led = [loop for loop in process.loops if not loop.refused]
-    unwanted = [loop for loop in process.loops if loop.refused == UNWANTED]
-    yields = sum(loop.yields for loop in led)
-    idle = sum(not loop.waited for loop in led)
-    words = [f"{program}, process {process.pid}: {len(led)} waiting loops yield"]
-    if idle:
-        words.append(f"nobody waited in {idle} of them")
-    if unwanted:
-        words.append(f"{len(unwanted)} of other kinds would have to be named")
-    words.append(f"{yields} yields")
+    words = [
+        f"{program}, process {process.pid}: {len(led)} waiting loops yield",
+        f"threads waited in {sum(loop.waited for loop in led)} of them",
+        f"{sum(loop.yields for loop in led)} yields",
+    ]
+    if cannot := sum(loop.refused not in SHOWN for loop in process.loops):
+        words.append(f"{cannot} others cannot be changed")
     if not process.last:
         words.append("it wrote no last report: these are of when it last created a thread")
     return "; ".join(words)
@@ -132,6 +133,7 @@ def summary(process: Process, program: str) -> str:
 class Reporter:
     folder: Path
     program: str
+    everything: bool
 
     def tick(self) -> None:
         pass
@@ -145,8 +147,8 @@ class Reporter:
             if process.why_not and not process.loops:
                 continue
             say(summary(process, self.program))
-            if rows(process):
-                console.print(table(process))
+            if loops := rows(process, self.everything):
+                console.print(table(loops))
 
 
 def run(program: str, args: tuple[str, ...], variables: dict[str, str]) -> int:
@@ -159,7 +161,8 @@ def run(program: str, args: tuple[str, ...], variables: dict[str, str]) -> int:
         return subprocess.Popen(args, executable=Path(program).absolute(), env=env)
 
     def listening(_: live.Reader, __: int) -> live.Listener:
-        return Reporter(folder[0], Path(program).name)
+        everything = DRY_RUN in variables["OVERLOCK_SPINS"].split(",")
+        return Reporter(folder[0], Path(program).name, everything)
 
     with starting(program):
         return live.run(start, LOOK_S, listening)

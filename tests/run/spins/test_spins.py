@@ -280,14 +280,25 @@ def test_the_command_says_what_it_gained(overlock: Overlock, program: Path) -> N
     (line,) = [
         line for line in done.stderr.splitlines() if line.startswith("overlock: spins, process")
     ]
-    assert re.search(r"[1-9]\d* yields$", line)
+    assert re.search(r"; [1-9]\d* yields", line)
     assert f"spins+{function(program, 'await'):#x}" in done.stderr
+
+
+def test_a_program_without_a_last_report_is_told(overlock: Overlock, program: Path) -> None:
+    """It is killed: what its threads did since the last one was created is not known."""
+    killed = (
+        "import os, threading; t = threading.Thread(target=int); t.start(); os.kill(os.getpid(), 9)"
+    )
+    done = overlock("run", "--spins=report", "--", "python3", "-c", killed)
+    assert "it wrote no last report" in done.stderr
 
 
 def test_a_trial_lists_and_changes_nothing(overlock: Overlock, program: Path) -> None:
     done = overlock("run", "--spins=dry-run", "--", program, "forked")
     assert done.returncode == 0
-    assert "only asked for" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    assert "0 waiting loops yield" in said
+    assert f"spins+{function(program, 'await'):#x} wait would yield" in said
 
 
 @pytest.mark.parametrize("words", ["nothing", "auto,libx.so", "libx.so+12", ""])
