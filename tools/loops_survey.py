@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from overlock_tools.core.system import files, native
+from overlock_tools.core.system.errors import Fail
 
 FILLING = ("nop", "xchg   %ax,%ax", "int3", "data16", "cs nop")
 ENDS = ("ret", "jmp", "ud2", "hlt", "int3", "repz ret", "notrack jmp", "bnd jmp", "bnd ret")
@@ -151,7 +152,14 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--at-once", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    files.check_writable(options.output)
+    for folder in options.folders:
+        if not folder.is_dir():
+            parser.error(f"{folder} is no folder")
+    try:
+        native.file("overlock-loops")
+        files.check_writable(options.output)
+    except Fail as error:
+        parser.error(error.message)
     with ThreadPoolExecutor(options.at_once) as pool:
         result = summed(pool.map(look_at, candidates(options.folders)))
     files.write(options.output, (json.dumps(result, indent=1) + "\n").encode())
