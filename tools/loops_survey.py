@@ -5,8 +5,8 @@
     tools/loops_survey.py -o survey.json /usr /opt
 
 Each file is looked at once by build id. Where `overlock run --spins` would change a jump, objdump,
-which shares nothing with the finder, has to see the same: a jump of two bytes that ends there and
-leads there, and dead bytes that are filling, behind what never goes on.
+which shares nothing with the finder, has to see the same: a jump that ends there and leads there;
+and, if its displacement has one byte, dead bytes that are filling, behind what never goes on.
 """
 
 import argparse
@@ -49,6 +49,7 @@ class Found:
     kinds: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     patched: int = 0
+    far: int = 0  # of those: a displacement of four bytes
     wrong: list[str] = field(default_factory=list)  # objdump sees something else
 
 
@@ -66,11 +67,14 @@ def wrong(path: Path, loop: dict[str, Any]) -> Iterator[str]:
         places = [loop["function"], jump["after"], jump["pad"] + 8, jump["target"]]
         begin = loop["function"]
         listing = disassembled(path, begin, max(places) + 16)
-        at = jump["after"] - 2
+        at = max((place for place in listing if place < jump["after"]), default=begin)
         words = listing.get(at, "").split()
         if len(words) < 2 or not words[0].startswith("j") or int(words[1], 16) != jump["target"]:
             yield f"{path}: {at:#x}: {listing.get(at)}, expected a jump to {jump['target']:#x}"
-        rooms = ((jump["pad"], 5), *([(jump["hop"], 2)] if jump["hop"] else []))
+        if at >= jump["displacement"] or jump["after"] != jump["displacement"] + jump["size"]:
+            yield f"{path}: {at:#x}: {listing.get(at)}, expected a displacement at its end"
+        rooms = [(jump["pad"], 5)] if jump["size"] == 1 else []
+        rooms += [(jump["hop"], 2)] if jump["hop"] else []
         for room, size in rooms:
             if room < begin:
                 continue  # in front of the function, of which the listing does not begin
@@ -106,6 +110,7 @@ def look_at(path: Path) -> Found:
         found.kinds[loop["kind"]] += 1
         if loop["patched"]:
             found.patched += 1
+            found.far += any(jump["size"] > 1 for jump in loop["jumps"])
             found.wrong += wrong(path, loop)
         elif loop["refused"]:
             found.refused[f"{loop['kind']}: {loop['refused']}"] += 1
@@ -129,7 +134,7 @@ def summed(all_found: Iterable[Found]) -> dict[str, Any]:
         if found.error:
             errors[found.error] += 1
             continue
-        counts.update(files=1, functions=found.functions, patched=found.patched)
+        counts.update(files=1, functions=found.functions, patched=found.patched, far=found.far)
         counts["files_with_loops_to_change"] += bool(found.patched)
         kinds.update(found.kinds)
         refused.update(found.refused)

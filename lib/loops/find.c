@@ -54,11 +54,19 @@ struct block {
 	bool is_dead;		    /* filling that nothing leads to */
 	bool is_root;		    /* of the graph: it may be entered from elsewhere */
 	uint32_t visited, member;   /* stamps */
-	uint32_t live; /* registers that a round uses as the last one left them, from here on */
+	uint32_t live;	  /* registers that a round uses as the last one left them, from here on */
+	uint32_t stepped; /* at its end: those last changed by something that reads them */
 };
 
 struct range {
 	uint64_t begin, end;
+};
+
+/* A way through a loop, as far as it was walked. */
+struct way {
+	size_t at;
+	uint32_t addresses, counters, renewed; /* registers */
+	bool loads;
 };
 
 struct ol_finder {
@@ -74,6 +82,7 @@ struct ol_finder {
 	ARRAY(int32_t) stack;
 	ARRAY(int32_t) members; /* of the loop that is looked at */
 	ARRAY(struct ol_jump) jumps;
+	ARRAY(struct way) ways;
 	ARRAY(struct range) dead;  /* bytes in the function and near it */
 	ARRAY(struct range) given; /* of those, in the whole object */
 	uint32_t stamp;
@@ -97,6 +106,7 @@ void ol_finder_free(struct ol_finder *f)
 	free(f->stack.all);
 	free(f->members.all);
 	free(f->jumps.all);
+	free(f->ways.all);
 	free(f->dead.all);
 	free(f->given.all);
 	free(f);
@@ -125,6 +135,15 @@ static bool may_be_short(unsigned char opcode)
 	return (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == 0xeb;
 }
 
+/* The size of what may be a jump of five or six bytes; 0: it is none. */
+static size_t long_size(const unsigned char *code, size_t size)
+{
+	bool is_jump = size >= 5 && code[0] == 0xe9,
+	     is_branch = size >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
+
+	return is_jump ? 5 : is_branch ? 6 : 0;
+}
+
 /* Nothing of a waiting loop that is patched without being named. */
 static bool is_foreign(const struct ol_instruction *i)
 {
@@ -141,46 +160,85 @@ static uint32_t of_address(const struct ol_instruction *i)
 	return base | (i->address.index <= OL_REGISTER_OTHER ? 1u << i->address.index : 0);
 }
 
-/* Whether these bytes are instructions of which none is foreign, and some load, but not from where only a counter leads. */
-static bool may_wait(const unsigned char *code, size_t size)
+static bool keep_way(struct ol_finder *f, const struct way *way)
 {
-	uint32_t addresses = 0, counters = 0, renewed = 0;
-	struct ol_instruction i;
-	bool loads = false;
+	struct way *kept;
 
-	for (size_t at = 0; at < size; at += i.size) {
-		if (!ol_decode(code + at, size - at, at, &i) || is_foreign(&i))
-			return false;
-		if (i.does == OL_DOES_STEP)
-			counters |= i.reads & i.writes;
-		renewed |= i.defines & ~i.reads;
-		if (i.loads)
-			addresses |= of_address(&i);
-		loads |= i.loads;
-	}
-	return loads && !(addresses & counters & ~renewed);
+	for (size_t k = 0; k < f->ways.n; k++)
+		if (f->ways.all[k].at == way->at)
+			return true;
+	kept = MORE(f->ways);
+	if (kept)
+		*kept = *way;
+	return kept;
 }
 
-/* Cheap, before all is decoded: what may be a short jump back, over what may be a waiting loop. */
-static bool may_have_short_ones(const unsigned char *code, size_t size)
+/* Whether the way meets nothing foreign up to the end of these bytes; where it forks, the other one is kept for later. */
+static bool walk(struct ol_finder *f, const unsigned char *code, size_t size, struct way w)
 {
-	for (size_t i = 0; i + 1 < size; i++) {
-		size_t back = 254u - code[i + 1];
+	while (w.at < size) {
+		struct ol_instruction i;
 
-		if (may_be_short(code[i]) && code[i + 1] >= 0x80 && back <= i &&
-		    may_wait(code + i - back, back + 2))
-			return true;
+		if (!ol_decode(code + w.at, size - w.at, w.at, &i) || is_foreign(&i))
+			return false;
+		if (i.does == OL_DOES_STEP)
+			w.counters |= i.reads & i.writes;
+		w.renewed |= i.defines & ~i.reads;
+		if (i.loads)
+			w.addresses |= of_address(&i);
+		w.loads |= i.loads;
+		w.at += i.size;
+		if (w.at < size && (i.does == OL_DOES_BRANCH || i.does == OL_DOES_JUMP)) {
+			struct way other = w;
+
+			other.at = i.target;
+			if (other.at > w.at && other.at < size && !keep_way(f, &other))
+				return false;
+		}
+		if (w.at < size && i.does >= OL_DOES_JUMP)
+			return false;
 	}
+	return w.at == size && w.loads && !(w.addresses & w.counters & ~w.renewed);
+}
+
+/*
+ * Whether these bytes, of which the last ones jump back to the first, may be a waiting loop: on some way through
+ * them nothing is foreign, and something loads, but not from where only a counter leads.
+ */
+static bool may_wait(struct ol_finder *f, const unsigned char *code, size_t size)
+{
+	f->ways.n = 0;
+	if (walk(f, code, size, (struct way){ 0 }))
+		return true;
+	for (size_t k = 0; k < f->ways.n; k++)
+		if (walk(f, code, size, f->ways.all[k]))
+			return true;
 	return false;
 }
 
-/* The same of all kinds: a byte that may be a short jump back, or two that may be a long one. */
-static bool may_have_loops(const unsigned char *code, size_t size)
+/* The size of what may be a jump back at code[i], and how far its target is before its end; 0: it is none. */
+static size_t jump_back(const unsigned char *code, size_t size, size_t i, size_t *back)
+{
+	size_t n = long_size(code + i, size - i);
+	int32_t displacement;
+
+	if (n) {
+		memcpy(&displacement, code + i + n - sizeof(displacement), sizeof(displacement));
+		*back = (size_t)-(int64_t)displacement;
+	} else if (may_be_short(code[i])) {
+		n = 2;
+		*back = (size_t)-(int64_t)(int8_t)code[i + 1];
+	}
+	return n && *back >= n && *back <= i + n ? n : 0;
+}
+
+/* Cheap, before all is decoded. */
+static bool may_have_loops(struct ol_finder *f, const unsigned char *code, size_t size)
 {
 	for (size_t i = 0; i + 1 < size; i++) {
-		bool is_long = code[i] == 0xe9 || (code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80);
+		size_t back, n = jump_back(code, size, i, &back);
 
-		if ((may_be_short(code[i]) && code[i + 1] >= 0x80) || is_long)
+		if (n && (!f->only_patched || may_wait(f, code + i + n - back, back)))
 			return true;
 	}
 	return false;
@@ -197,7 +255,7 @@ static enum decoded decode_all(struct ol_finder *f)
 	f->instructions.n = 0;
 	if (!code)
 		return CANNOT_BE_DECODED;
-	if (!(f->only_patched ? may_have_short_ones(code, size) : may_have_loops(code, size)))
+	if (!may_have_loops(f, code, size))
 		return HAS_NO_LOOPS;
 	for (size_t at = 0; at < size;) {
 		struct ol_instruction *i = MORE(f->instructions);
@@ -562,6 +620,7 @@ struct values {
 	const struct ol_instruction *first; /* of the function */
 	uint32_t written;
 	uint32_t carried; /* from round to round */
+	uint32_t walks;	  /* of those: each round makes its value from the last one's */
 	uint32_t
 		needs[OL_REGISTER_OTHER + 1]; /* registers that its writers read, itself excepted */
 	enum origin origin[OL_REGISTER_OTHER + 1];
@@ -633,7 +692,7 @@ static enum origin of_result(const struct values *v, const struct ol_instruction
 		return of_memory(v, i);
 	if (v->is_changed[r] &&
 	    (!v->is_renewed[r] ||
-	     (v->carried >> r & 1))) { /* a counter, or a walk from word to word */
+	     (v->walks >> r & 1))) { /* a counter, or a walk from word to word */
 		bool steps = (i->does == OL_DOES_STEP || i->does == OL_DOES_MOVE ||
 			      i->does == OL_DOES_LOGIC);
 
@@ -676,6 +735,47 @@ static uint32_t carried(struct ol_finder *f)
 		}
 	}
 	return f->blocks.all[f->members.all[0]].live;
+}
+
+static uint32_t stepped_behind(const struct ol_finder *f, const struct block *b, uint32_t stepped)
+{
+	for (size_t n = b->first; n < b->end; n++) {
+		const struct ol_instruction *i = &f->instructions.all[n];
+
+		stepped = (stepped & ~(i->defines & ~i->reads)) | (writes(i) & i->reads);
+	}
+	return stepped;
+}
+
+/* Of the blocks of the loop before this one. */
+static uint32_t stepped_before(const struct ol_finder *f, const struct block *b)
+{
+	uint32_t found = 0;
+
+	for (int32_t p = 0; p < b->n_parents; p++)
+		if (is_member(f, f->parents.all[b->parents + p]))
+			found |= f->blocks.all[f->parents.all[b->parents + p]].stepped;
+	return found;
+}
+
+/* Registers that a round leaves to the next one as it changed them: not what it loaded anew before its end. */
+static uint32_t stepped(struct ol_finder *f)
+{
+	bool changed = true;
+
+	for (size_t k = 0; k < f->members.n; k++)
+		f->blocks.all[f->members.all[k]].stepped = 0;
+	while (changed) {
+		changed = false;
+		for (size_t k = 0; k < f->members.n; k++) {
+			struct block *b = &f->blocks.all[f->members.all[k]];
+			uint32_t behind = stepped_behind(f, b, stepped_before(f, b));
+
+			changed |= behind != b->stepped;
+			b->stepped = behind;
+		}
+	}
+	return stepped_before(f, &f->blocks.all[f->members.all[0]]);
 }
 
 typedef void each_instruction(const struct ol_instruction *i, void *context);
@@ -732,6 +832,7 @@ static struct values values(struct ol_finder *f)
 
 	for_each(f, note_writes, &v);
 	v.carried = carried(f) & v.written;
+	v.walks = v.carried & stepped(f);
 	for (unsigned r = 0; r <= OL_REGISTER_OTHER; r++)
 		if ((v.written >> r & 1) && is_circular(&v, r))
 			v.origin[r] = UNKNOWN;
@@ -869,6 +970,20 @@ static uint32_t from_words(const struct values *v, uint32_t registers)
 	return found;
 }
 
+/* Whether it looks at word after word. */
+static bool scans(const struct ol_finder *f, const struct values *v)
+{
+	for (size_t k = 0; k < f->members.n; k++) {
+		const struct block *b = &f->blocks.all[f->members.all[k]];
+
+		for (size_t n = b->first; n < b->end; n++)
+			if (f->instructions.all[n].loads &&
+			    of_registers(v, of_address(&f->instructions.all[n])) == COUNTER)
+				return true;
+	}
+	return false;
+}
+
 /* Most likely a value that had no register. */
 static bool waits_for_own_frame(const struct exits *e, const struct body *b)
 {
@@ -885,7 +1000,7 @@ static enum ol_loop_kind kind_of(const struct ol_finder *f, const struct values 
 		return OL_LOOP_DELAY;
 	if (b->calls)
 		return OL_LOOP_CALLS;
-	if ((carried && !(counts && e->by_counter)) || waits_for_own_frame(e, b))
+	if ((carried && (!counts || !e->by_counter || scans(f, v))) || waits_for_own_frame(e, b))
 		return OL_LOOP_WORKS;
 	if (carried && has_inner_loop(f))
 		return OL_LOOP_NESTED;
@@ -934,7 +1049,7 @@ static bool is_cut_by(struct ol_finder *f, int32_t block)
 	return is_cut;
 }
 
-static bool can_be_led(const struct ol_finder *f, int32_t block)
+static bool can_be_retargeted(const struct ol_finder *f, int32_t block)
 {
 	return is_member(f, f->blocks.all[block].target);
 }
@@ -951,30 +1066,6 @@ static bool add_jump(struct ol_finder *f, int32_t block)
 	jump->size = i->displacement_size;
 	jump->target = i->target;
 	return true;
-}
-
-/* One jump that each round takes; or else all those to the header, if nothing falls into it. */
-static const char *choose_jumps(struct ol_finder *f)
-{
-	int32_t header = f->members.all[0];
-
-	f->jumps.n = 0;
-	for (size_t k = f->members.n; k-- > 0;) {
-		int32_t block = f->members.all[k];
-
-		if (can_be_led(f, block) && is_cut_by(f, block))
-			return add_jump(f, block) ? 0 : "memory is short";
-	}
-	for (size_t k = 0; k < f->members.n; k++) {
-		int32_t block = f->members.all[k];
-		const struct block *b = &f->blocks.all[block];
-
-		if (b->next == header)
-			return "a round of it ends without a jump";
-		if (b->target == header && !add_jump(f, block))
-			return "memory is short";
-	}
-	return 0;
 }
 
 /* Dead bytes. */
@@ -1109,33 +1200,94 @@ static bool find_pad(struct ol_finder *f, struct ol_jump *jump)
 	return give(f, jump->pad, OL_PAD) && (!jump->hop || give(f, jump->hop, OL_HOP));
 }
 
+/* A jump of four bytes reaches memory of our own. */
 static const char *find_pads(struct ol_finder *f)
 {
-	if (!f->dead.n && !find_dead(f))
-		return "memory is short";
+	size_t given = f->given.n;
+
 	for (size_t k = 0; k < f->jumps.n; k++) {
 		struct ol_jump *jump = &f->jumps.all[k];
 
 		if (jump->size != 1)
-			return "its jump is a long one, which cannot be changed at once";
+			continue;
 		if (!find_pad(f, jump))
 			return "memory is short";
 		if (!jump->pad) {
 			jump->hop = 0;
+			f->given.n = given;
 			return "no dead bytes are in its jump's reach";
 		}
 	}
 	return 0;
 }
 
-/* Whether between a loop's ends something is that is none of its kind: code that goes elsewhere. */
-static bool has_foreign(const struct ol_finder *f, const struct body *b)
+/* All jumps to the header, if nothing falls into it. */
+static const char *choose_all_jumps(struct ol_finder *f)
 {
-	size_t n = instruction_at(f, b->begin);
+	int32_t header = f->members.all[0];
 
-	for (; n < f->instructions.n && f->instructions.all[n].at < b->end; n++)
-		if (is_foreign(&f->instructions.all[n]))
+	f->jumps.n = 0;
+	for (size_t k = 0; k < f->members.n; k++) {
+		int32_t block = f->members.all[k];
+		const struct block *b = &f->blocks.all[block];
+
+		if (b->next == header)
+			return "a round of it ends without a jump";
+		if (b->target == header && !add_jump(f, block))
+			return "memory is short";
+	}
+	return find_pads(f);
+}
+
+/* One that each round takes, and its pad. Null, why there is none, or `why` if no jump is such a one. */
+static const char *choose_jump(struct ol_finder *f, bool back, const char *why)
+{
+	for (size_t k = f->members.n; k-- > 0;) {
+		int32_t block = f->members.all[k];
+		const struct ol_instruction *i = last(f, &f->blocks.all[block]);
+
+		if (!can_be_retargeted(f, block) || (i->target <= i->at) != back ||
+		    !is_cut_by(f, block))
+			continue;
+		f->jumps.n = 0;
+		why = add_jump(f, block) ? find_pads(f) : "memory is short";
+		if (!why)
+			break;
+	}
+	return why;
+}
+
+/*
+ * Those that lead back rather than one on the way: if the loop never waits, but is part of one that works, its way back
+ * is hardly ever taken.
+ */
+static const char *choose_jumps(struct ol_finder *f)
+{
+	const char *why;
+
+	if (!f->dead.n && !find_dead(f))
+		return "memory is short";
+	why = choose_jump(f, true, "none leads back");
+	if (why)
+		why = choose_all_jumps(f);
+	return why ? choose_jump(f, false, why) : 0;
+}
+
+/* Whether a jump back of it is such as the quick look finds. */
+static bool is_found_quickly(struct ol_finder *f)
+{
+	uint64_t begin = f->function.begin;
+	const unsigned char *code = ol_image_code(f->image, begin, f->function.end - begin);
+
+	for (size_t k = 0; code && k < f->members.n; k++) {
+		const struct block *b = &f->blocks.all[f->members.all[k]];
+		const struct ol_instruction *i = last(f, b);
+		uint64_t after = i->at + i->size;
+
+		if (is_member(f, b->target) && i->target <= i->at &&
+		    may_wait(f, code + (i->target - begin), after - i->target))
 			return true;
+	}
 	return false;
 }
 
@@ -1187,11 +1339,9 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 		loop.word_stays = !(of_address(e.word) & v.written);
 	}
 	set_bound(&loop, &e);
-	loop.refused = choose_jumps(f);
-	if (!loop.refused && has_foreign(f, &b))
-		loop.refused = "other code lies between its ends";
-	if (!loop.refused)
-		loop.refused = find_pads(f);
+	loop.refused = ol_loop_is_patched[loop.kind] && !is_found_quickly(f)
+			       ? "other code lies between its ends"
+			       : choose_jumps(f);
 	loop.jumps = f->jumps.all;
 	loop.n_jumps = (unsigned)f->jumps.n;
 	found(&loop, context);

@@ -24,7 +24,8 @@ struct ol_jump {
 	uint64_t after;	       /* the address behind it, which its displacement is relative to */
 	uint64_t displacement; /* where that is */
 	uint64_t target;
-	uint64_t pad; /* dead bytes with room for a jump of OL_PAD bytes; 0: none */
+	uint64_t
+		pad; /* if its displacement is of one byte: dead bytes in reach, with room for a jump of OL_PAD bytes */
 	uint64_t
 		hop; /* if it does not reach them: dead bytes between, with room for a jump of OL_HOP bytes */
 	uint8_t size; /* of the displacement */
@@ -47,13 +48,13 @@ struct ol_loop {
 	bool word_stays;	/* no round changes a register of its address */
 	const struct ol_jump *jumps; /* in the callback only */
 	unsigned n_jumps;
-	const char *refused; /* why its jumps cannot be led elsewhere; null: they can */
+	const char *refused; /* why its jumps cannot be retargeted; null: they can */
 };
 
 struct ol_finder;
 
 /*
- * Finds all kinds of loops, or only what may be led elsewhere and is patched without being named, which is quicker.
+ * Finds all kinds of loops, or only what can be retargeted and is patched without being named, which is quicker.
  * Null: no memory.
  */
 struct ol_finder *ol_finder_new(const struct ol_image *image, bool only_patched);

@@ -55,7 +55,7 @@ bool ol_image_between(const struct ol_image *image, uint64_t at, uint32_t *n,
 /* The name that others load it by, or null. Of a file only: a loader may have changed what it has in memory. */
 const char *ol_image_soname(const struct ol_image *image);
 
-/* Whether loops of an object of that name, without folders, are none to be led elsewhere. */
+/* Whether loops of an object of that name, without folders, are none to be retargeted. */
 bool ol_image_is_left_alone(const char *name);
 
 /* The build id in hexadecimal digits, or "". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The objects of this process and their waiting loops: which are led through stubs, and which cannot be, and why.
+ * The objects of this process and their waiting loops: which are retargeted to stubs, and which cannot be, and why.
  *
  * Objects are looked at before main, and whenever a thread is created after others were loaded: a loop waits for
  * another thread. dlopen() itself is left alone: it looks for libraries where its caller's own object says.
@@ -73,14 +73,18 @@ static struct site site_of(const struct ol_loop *loop, const struct ol_jump *jum
 			   const unsigned char *base)
 {
 	unsigned char *code = (unsigned char *)base;
+	bool is_far = jump->size > 1;
+	uint64_t changed = is_far ? jump->target : jump->hop ? jump->hop : jump->pad;
+	unsigned highest = jump->size - 1u; /* byte */
 
 	return (struct site){
 		.target = code + jump->target,
-		.displacement = code + jump->displacement,
-		.pad = code + jump->pad,
+		.displacement = code + jump->displacement + highest,
+		.pad = code + (is_far ? jump->target : jump->pad),
+		.is_far = is_far,
 		.hop = jump->hop ? code + jump->hop : 0,
-		.original = (unsigned char)(jump->target - jump->after),
-		.led = (unsigned char)((jump->hop ? jump->hop : jump->pad) - jump->after),
+		.original = (unsigned char)((jump->target - jump->after) >> 8 * highest),
+		.retargeted = (unsigned char)((changed - jump->after) >> 8 * highest),
 		.counter = loop->kind == OL_LOOP_COUNTED ? loop->counter : OL_REGISTER_NONE,
 		.bound = loop->bound,
 		.bound_is = loop->bound_is,
@@ -117,23 +121,38 @@ static void keep(const struct ol_loop *loop, void *context)
 		kept->sites[k] = site_of(loop, &loop->jumps[k], l->image->base);
 }
 
-/* Leading jumps elsewhere. */
+/* Retargeting. */
 
 static bool is_as_found(const struct site *site)
 {
 	return *site->displacement == site->original;
 }
 
-static bool write_pad(const struct site *site, const unsigned char *stub)
+/* Dead bytes; or of ours, which nobody else has taken: another loop may begin less than a jump behind this one. */
+static bool is_free(const struct site *site, const unsigned char *jump)
+{
+	static const unsigned char nothing[OL_PAD];
+
+	return !site->is_far || !memcmp(site->pad, nothing, OL_PAD) ||
+	       !memcmp(site->pad, jump, OL_PAD);
+}
+
+#define UNCHANGED "its code cannot be changed"
+
+/* Null, or why not. */
+static const char *write_pad(const struct site *site, const unsigned char *stub)
 {
 	unsigned char jump[OL_PAD] = { 0xe9 }, hop[OL_HOP] = { 0xeb };
 	int32_t distance = (int32_t)(stub - (site->pad + OL_PAD));
 
 	memcpy(jump + 1, &distance, sizeof(distance));
-	if (!ol_spins_text_write(site->pad, jump, sizeof(jump)))
-		return false;
+	if (!is_free(site, jump))
+		return "another loop begins less than a jump away";
 	hop[1] = (unsigned char)(site->pad - (site->hop + OL_HOP));
-	return !site->hop || ol_spins_text_write(site->hop, hop, sizeof(hop));
+	return ol_spins_text_write(site->pad, jump, sizeof(jump)) &&
+			       (!site->hop || ol_spins_text_write(site->hop, hop, sizeof(hop)))
+		       ? 0
+		       : UNCHANGED;
 }
 
 /* Calls it with each site of the object's, and its loop; the number of them. */
@@ -158,22 +177,34 @@ static void widen(struct ol_found_loop *loop, struct site *site, size_t n, void 
 	struct span *s = context;
 
 	(void)loop, (void)n;
-	s->low = !s->low || site->pad < s->low ? site->pad : s->low;
-	s->high = site->pad > s->high ? site->pad : s->high;
+	s->low = !s->low || site->target < s->low ? site->target : s->low;
+	s->high = site->target > s->high ? site->target : s->high;
 }
 
-static void make_stub(struct ol_found_loop *loop, struct site *site, size_t n, void *stubs)
+static void shift(struct ol_found_loop *loop, struct site *site, size_t n, void *by)
 {
-	unsigned char *stub = (unsigned char *)stubs + n * STUB;
+	int shift = *(const int *)by;
 
-	(void)loop;
-	ol_spins_write_stub(stub, stub, site);
+	(void)loop, (void)n;
+	if (!site->is_far)
+		return;
+	site->pad += shift * (1ll << 24);
+	site->retargeted = (unsigned char)(site->retargeted + shift);
 }
 
-static void list(struct ol_found_loop *loop, struct site *site, size_t n, void *sites)
+struct stubs {
+	unsigned char *bytes; /* as they will be */
+	const unsigned char *at;
+	const struct site **sites;
+};
+
+static void make_stub(struct ol_found_loop *loop, struct site *site, size_t n, void *context)
 {
+	struct stubs *s = context;
+
 	(void)loop;
-	((const struct site **)sites)[n] = site;
+	ol_spins_write_stub(s->bytes + n * STUB, s->at + n * STUB, site);
+	s->sites[n] = site;
 }
 
 static void refuse(struct ol_found_loop *loop, struct site *site, size_t n, void *why)
@@ -182,49 +213,62 @@ static void refuse(struct ol_found_loop *loop, struct site *site, size_t n, void
 	loop->refused = why;
 }
 
+/* False: memory is short, or is not to be written. */
+static bool write_stubs(struct ol_object *object, unsigned char *at, size_t n)
+{
+	struct stubs s = { calloc(n, STUB), at, calloc(n, sizeof(*s.sites)) };
+	bool fine = s.bytes && s.sites;
+
+	if (fine) {
+		for_each(object, make_stub, &s);
+		fine = ol_spins_text_write(at, s.bytes, n * STUB);
+	}
+	if (fine) {
+		ol_spins_describe(at, s.sites, n);
+		object->stubs = at;
+	}
+	free(s.bytes);
+	free(s.sites);
+	return fine;
+}
+
 static const char *make_stubs(struct ol_object *object)
 {
 	struct span span = { 0 };
 	size_t n = for_each(object, widen, &span);
-	const struct site **sites = calloc(n, sizeof(*sites));
-	unsigned char *stubs = ol_spins_stubs_near(span.low, span.high, n);
+	struct ol_shadow shadow = ol_spins_shadow(span.low, span.high, n);
 
-	if (!stubs || !sites) {
-		free(sites);
+	if (!shadow.stubs)
 		return "no memory is free in its reach";
-	}
-	for_each(object, make_stub, stubs);
-	for_each(object, list, sites);
-	if (ol_spins_stubs_seal(stubs, n)) {
-		ol_spins_describe(stubs, sites, n);
-		object->stubs = stubs;
-	}
-	free(sites);
-	return object->stubs ? 0 : "its stubs cannot be made executable";
+	for_each(object, shift, &shadow.shift);
+	return write_stubs(object, shadow.stubs, n) ? 0 : "its stubs cannot be written";
 }
 
-#define UNCHANGED "its code cannot be changed"
-
+/* Jumps of a loop to the same place have the same pad in the shadow. */
 static void make_ready(struct ol_found_loop *loop, struct site *site, size_t n, void *stubs)
 {
-	if (!is_as_found(site) || !write_pad(site, (unsigned char *)stubs + n * STUB))
+	bool has_pad = site != loop->sites && site->pad == loop->sites->pad;
+
+	if (!is_as_found(site))
 		loop->refused = UNCHANGED;
+	else if (!has_pad)
+		loop->refused = write_pad(site, (unsigned char *)stubs + n * STUB);
 }
 
-static void lead(struct ol_found_loop *loop, struct site *site, size_t n, void *context)
+static void retarget(struct ol_found_loop *loop, struct site *site, size_t n, void *context)
 {
 	(void)n, (void)context;
-	if (!loop->refused && !ol_spins_text_write(site->displacement, &site->led, 1))
+	if (!loop->refused && !ol_spins_text_write(site->displacement, &site->retargeted, 1))
 		loop->refused = UNCHANGED;
-	loop->led += !loop->refused && site == loop->sites;
+	loop->retargeted += !loop->refused && site == loop->sites;
 }
 
 /* The pads first; when all CPUs see them, the bytes that lead there. */
-static void lead_all(struct ol_object *object)
+static void retarget_all(struct ol_object *object)
 {
 	for_each(object, make_ready, object->stubs);
 	ol_spins_text_settle();
-	for_each(object, lead, 0);
+	for_each(object, retarget, 0);
 }
 
 static void take(struct ol_object *object)
@@ -238,10 +282,10 @@ static void take(struct ol_object *object)
 	if (why)
 		for_each(object, refuse, (void *)why);
 	else
-		lead_all(object);
+		retarget_all(object);
 }
 
-/* Whether a jump of a loop that was led is as its file has it: the object was unloaded, and is here again. */
+/* Whether a jump of a loop that was retargeted is as its file has it: the object was unloaded, and is here again. */
 static bool came_again(const struct ol_object *object)
 {
 	for (const struct ol_found_loop *loop = object->loops; object->stubs && loop;
@@ -334,7 +378,7 @@ static int look_at_object(struct dl_phdr_info *there, size_t size, void *needs_d
 	known = known_as(there, object->id);
 	if (known) { /* without a build id it might be another one */
 		if (*known->id && came_again(known))
-			lead_all(known);
+			retarget_all(known);
 		free(object);
 		return 0;
 	}

@@ -32,7 +32,8 @@ static void put_loop(FILE *file, const struct ol_object *object, const struct ol
 		",\"begin\":%" PRIu64 ",\"end\":%" PRIu64 ",\"kind\":\"%s\",\"refused\":\"%s\"",
 		loop->begin, loop->end, ol_loop_kinds[loop->kind],
 		loop->refused ? loop->refused : "");
-	fprintf(file, ",\"led\":%u,\"waited\":%s", loop->led, waited ? "true" : "false");
+	fprintf(file, ",\"retargeted\":%u,\"waited\":%s", loop->retargeted,
+		waited ? "true" : "false");
 	fprintf(file, ",\"yields\":%" PRIu64 ",\"found\":%" PRIu64 ",\"yielded_ns\":%" PRIu64 "}",
 		yields, found, ol_ns_from_ticks(yielded));
 }

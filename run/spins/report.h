@@ -10,8 +10,8 @@ struct ol_found_loop {
 	struct ol_found_loop *next;
 	uint64_t begin, end;
 	enum ol_loop_kind kind;
-	const char *refused; /* null: its jumps are led through stubs */
-	unsigned led;	     /* how often: again when the object was loaded again */
+	const char *refused; /* null: its jumps are retargeted */
+	unsigned retargeted; /* how often: again when the object was loaded again */
 	struct site *sites;
 	unsigned n_sites;
 };
@@ -24,7 +24,7 @@ struct ol_object {
 	const ElfW(Phdr) * segments;
 	char id[OL_BUILD_ID];
 	struct ol_found_loop *loops;
-	unsigned char *stubs; /* of its sites, in their order; null: none are led */
+	unsigned char *stubs; /* of its sites, in their order; null: none are retargeted */
 };
 
 /* Where to, as it was when the process began; and why nothing was, or not all, if that is not null. */

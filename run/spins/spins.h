@@ -2,14 +2,14 @@
 #ifndef OL_SPINS_H
 #define OL_SPINS_H
 /*
- * `overlock run --spins`: a jump that each round of a waiting loop takes is led through a stub, which counts rounds and
+ * `overlock run --spins`: a jump that each round of a waiting loop takes is retargeted to a stub, which counts rounds and
  * now and then looks at the clock; a thread that has waited for long yields its CPU. The loop itself stays as it is.
  *
  *	loop:	mov	(%rdi), %rax
  *		cmp	%rax, %rdx
  *		je	loop		one byte of it is changed: je pad
  *		ret
- *	pad:	jmp	stub		was filling between two functions
+ *	pad:	jmp	stub		was filling between two functions; or is memory of ours
  *	...
  *	stub:	(count down; at 0, ask waiting.c)
  *		jmp	loop
@@ -19,13 +19,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A jump that is led through a stub. Counts are of all threads; relaxed, for nothing is told by their order. */
+/* A jump that is retargeted to a stub. Counts are of all threads; relaxed, for nothing is told by their order. */
 struct site {
 	const unsigned char *target; /* of the jump, and of the stub behind it */
 	unsigned char *displacement; /* the byte that is changed */
 	unsigned char *pad;	     /* where the jump to the stub is */
-	unsigned char *hop;	     /* where one to the pad is; null: not needed */
-	uint8_t original, led;	     /* what it has, without us and with us */
+	bool is_far;	    /* the pad is in memory of ours: the displacement has four bytes */
+	unsigned char *hop; /* where one to the pad is; null: not needed */
+	uint8_t original, retargeted; /* what it has, without us and with us */
 	uint8_t counter; /* the register in which the loop counts its rounds, or OL_REGISTER_NONE */
 	int64_t step;	 /* what it counts up or down by in a round; 0: not yet known */
 	uint8_t bound;	 /* as struct ol_loop has them */
@@ -78,12 +79,18 @@ enum {
 /* Writes a stub that will run at `at`. */
 void ol_spins_write_stub(unsigned char *to, const unsigned char *at, const struct site *site);
 
-/* Memory for n stubs within reach of both addresses, writable; null: there is none. */
-unsigned char *ol_spins_stubs_near(const unsigned char *low, const unsigned char *high, size_t n);
+/*
+ * Memory of ours, executable and not writable, for n stubs; and for a shadow of the code from `low` to `high`: whose byte at
+ * `at` is at `at` + shift << 24. So a jump of four bytes leads from the code into the shadow with one byte of it changed.
+ */
+struct ol_shadow {
+	unsigned char *stubs; /* null: there is no memory in reach */
+	int shift;
+};
+struct ol_shadow ol_spins_shadow(const unsigned char *low, const unsigned char *high, size_t n);
+
 /* Tells who unwinds the stack of n stubs, a site each. */
 void ol_spins_describe(const unsigned char *stubs, const struct site *const *sites, size_t n);
-
-bool ol_spins_stubs_seal(unsigned char *stubs, size_t n); /* executable, and no longer writable */
 
 /* Code of this process; null, or why it cannot be changed. Call it before there are threads. */
 const char *ol_spins_text_start(void);

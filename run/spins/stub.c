@@ -77,43 +77,33 @@ void ol_spins_write_stub(unsigned char *begin, const unsigned char *at, const st
 	memcpy(begin + STUB - sizeof(enter), &enter, sizeof(enter));
 }
 
-static size_t room(size_t n)
+static uint64_t page_of(const unsigned char *at)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (n * STUB + page - 1) / page * page;
+	return (uint64_t)at & -(uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* In steps away from the code; jumps of 32 bits have to reach both of its ends, some room left. */
-unsigned char *ol_spins_stubs_near(const unsigned char *low, const unsigned char *high, size_t n)
+/* Far away, where nothing grows to; but jumps reach 2 GB. Below the code first: above the program its heap grows. */
+enum { FARTHEST = 64 };
+
+struct ol_shadow ol_spins_shadow(const unsigned char *low, const unsigned char *high, size_t n)
 {
-	const uint64_t step = 1 << 20, reach = (1ull << 31) - (1 << 20);
-	size_t size = room(n);
-	uint64_t begin = (uint64_t)low & ~(step - 1),
-		 end = ((uint64_t)high + step - 1) & ~(step - 1);
+	const uint64_t reach = (1ull << 30) - (1 << 24), page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t begin = page_of(low), end = page_of(high + OL_PAD - 1) + page,
+		 size = end - begin + page_of((unsigned char *)0 + n * STUB + page - 1);
 
-	for (uint64_t away = step; away + (end - begin) + size < reach; away += step) {
-		uint64_t places[2] = { begin - away, end + away - step };
+	for (int k = -FARTHEST; size < reach && k <= FARTHEST; k++) {
+		int shift = k < 0 ? k : FARTHEST + 1 - k;
+		int64_t at = (int64_t)begin + shift * (1ll << 24);
+		void *found;
 
-		for (unsigned k = 0; k < 2; k++) {
-			void *at = (void *)places[k];
-			void *found;
-
-			if (k ? places[k] < end : places[k] >= begin || !places[k])
-				continue;
-			found = mmap(at, size, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-			if (found == at)
-				return found;
-			if (found !=
-			    MAP_FAILED) /* an old kernel, to which the address was a hint */
-				munmap(found, size);
-		}
+		if (!k || at <= 0)
+			continue;
+		found = mmap((void *)at, size, PROT_READ | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (found == (void *)at)
+			return (struct ol_shadow){ (unsigned char *)found + (end - begin), shift };
+		if (found != MAP_FAILED) /* an old kernel, to which the address was a hint */
+			munmap(found, size);
 	}
-	return 0;
-}
-
-bool ol_spins_stubs_seal(unsigned char *stubs, size_t n)
-{
-	return !mprotect(stubs, room(n), PROT_READ | PROT_EXEC);
+	return (struct ol_shadow){ 0 };
 }

@@ -4,10 +4,10 @@
  *
  * A stub comes here after as many rounds as take about LOOK_NS. Rounds that took much longer were no single wait: in
  * between the thread did something else, or had no CPU. In one wait it spins for its patience first. Then it yields. If
- * others ran meanwhile, it looks at its word and yields again. If nobody did, it spins before it asks again: for its
- * patience, twice that the next time, up to MOST times, until a yield finds somebody. So where each thread has a CPU, it
- * costs next to nothing. A loop that counts its rounds is let count: what it gives away by yielding is
- * never much more than what all its rounds take.
+ * others ran meanwhile, it looks at its word and yields again, and in its next wait it yields at the first look: somebody
+ * wants its CPU. If nobody did, it spins before it asks again: for its patience, twice that the next time, up to MOST
+ * times, until a yield finds somebody. So where each thread has a CPU, it costs next to nothing. A loop that counts its
+ * rounds is let count: what it gives away by yielding is never much more than what all its rounds take.
  *
  * Called in between two instructions of a program that expects nothing: no function of libc's, no errno, no vector
  * register (-mgeneral-regs-only), and only memory of threads that exists since they began (initial-exec).
@@ -48,7 +48,7 @@ struct waiter {
 	uint64_t spun, yielded; /* in this wait, ticks */
 	bool is_cold;		/* others have run on its CPU since the last look */
 	uint64_t count;		/* what a loop that counts had in its register */
-	uint32_t times;		/* the patience, that it spins before the next yield */
+	uint32_t times; /* the patience, before the next yield; 0: others ran in the last one */
 };
 /* From the first round on: a thread has counted one round when it first looks. */
 static __thread struct waiter me
@@ -234,6 +234,11 @@ static bool is_same(struct site *s, const struct waiter *w, uint64_t count, bool
 	return step && difference == step * w->rounds;
 }
 
+static uint64_t patience_of(const struct waiter *w)
+{
+	return w->times ? w->times * patience : look < patience ? look : patience;
+}
+
 void ol_spins_look(struct site *s, const uint64_t *registers)
 {
 	struct waiter *w = &me;
@@ -257,18 +262,17 @@ void ol_spins_look(struct site *s, const uint64_t *registers)
 	w->last = now;
 	w->count = count;
 	w->is_cold = false;
-	if (now - w->patient_since < w->times * patience ||
-	    has_given_enough(s, w, registers, round)) {
+	if (now - w->patient_since < patience_of(w) || has_given_enough(s, w, registers, round)) {
 		look_after(w, look, round);
 		return;
 	}
 	if (!yield(s, w)) {
 		w->patient_since = w->last;
-		w->times = 2 * w->times < MOST ? 2 * w->times : MOST;
+		w->times = !w->times ? 1 : 2 * w->times < MOST ? 2 * w->times : MOST;
 		look_after(w, look, round);
 		return;
 	}
 	w->is_cold = true;
-	w->times = 1;
+	w->times = 0;
 	look_after(w, again, round);
 }

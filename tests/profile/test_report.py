@@ -317,8 +317,13 @@ def test_spinning_is_trouble_by_its_share_of_the_cpu_time() -> None:
     assert show.sentences(spins_at_a_lock(900 * MS))[0].startswith("No lock trouble found")
 
 
-def loop(begin: int = 0x1750, is_patched: bool = True) -> dict[str, Any]:
-    return {"name": f"server+{begin:#x}", "kind": "wait", "is_patched": is_patched}
+def loop(begin: int = 0x1750, *, is_patched: bool = True, is_fixed: bool = False) -> dict[str, Any]:
+    return {
+        "name": f"server+{begin:#x}",
+        "kind": "wait",
+        "is_patched": is_patched,
+        "is_fixed": is_fixed,
+    }
 
 
 def advised_for(loops: list[dict[str, Any]], **times: int) -> list[list[str]]:
@@ -330,13 +335,16 @@ def advised_for(loops: list[dict[str, Any]], **times: int) -> list[list[str]]:
 
 
 def test_waiters_that_spin_may_yield_by_a_command() -> None:
-    """If it changes the loop by itself, and somebody waits for a CPU meanwhile."""
+    """If it can change the loop, and somebody waits for a CPU meanwhile."""
     command = ["overlock", "run", "--spins", "--"]
-    assert command in advised_for([loop(), loop(is_patched=False)], preempted=900 * MS)
+    naming = ["overlock", "run", "--spins=auto,server+0x1750", "--"]
+    assert command in advised_for([loop()], preempted=900 * MS)
     assert command in advised_for([loop()], throttled=900 * MS)
-    assert command not in advised_for([loop(is_patched=False)], preempted=900 * MS)
-    assert command not in advised_for([], preempted=900 * MS)
-    assert command not in advised_for([loop()])
+    assert naming in advised_for([loop(), loop(is_patched=False)], preempted=900 * MS)
+    fixed = advised_for([loop(is_patched=False, is_fixed=True)], preempted=900 * MS)
+    for commands in (fixed, advised_for([], preempted=900 * MS), advised_for([loop()])):
+        assert command not in commands
+        assert naming not in commands
 
 
 def test_nothing_is_advised_where_spinning_costs_little() -> None:

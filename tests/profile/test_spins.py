@@ -230,7 +230,7 @@ def test_loops_of_functions_without_a_table(tmp_path: Path) -> None:
     text = f"{CODE['flag']}\n.skip 16, 0x90{CODE['test']}\n.skip 16, 0x90"
     found = place(assembled(tmp_path, text), "test_in")
     assert found.loop
-    assert (found.loop.kind, found.loop.is_patched) == ("wait", False)
+    assert (found.loop.kind, found.loop.is_patched, found.loop.is_fixed) == ("wait", False, True)
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -136,14 +136,17 @@ def lacks_cpus(report: Report) -> bool:
 
 def _by_yields(report: Report, lock: Report) -> list[Report]:
     """What changes neither the program nor its threads: waiters give their CPU to the holder."""
-    if not lacks_cpus(report) or not any(loop["is_patched"] for loop in lock["loops"]):
+    loops = [loop for loop in lock["loops"] if not loop["is_fixed"]]
+    if not lacks_cpus(report) or not loops:
         return []
+    named = [loop["name"] for loop in loops if not loop["is_patched"]]
+    option = "--spins=" + ",".join(["auto", *named]) if named else "--spins"
     return [
         {
             "cause": main_cause(lock)[0],
-            "do": "let its waiters yield, with the program as it is: `overlock run --spins -- "
-            f"{report['program']}`",
-            "command": ["overlock", "run", "--spins", "--"],
+            "do": "let its waiters yield, with the program as it is: "
+            f"`overlock run {option} -- {report['program']}`",
+            "command": ["overlock", "run", option, "--"],
             "predicted": None,
             "upper_bound": False,
         }

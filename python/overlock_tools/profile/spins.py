@@ -63,6 +63,7 @@ class Loop:
     end: int  # behind its last instruction
     kind: str
     is_patched: bool  # by `overlock run --spins`, without being named
+    is_fixed: bool  # it cannot be patched
     word: Word | None
 
     @property
@@ -71,7 +72,8 @@ class Loop:
         return f"{self.object}+{self.begin:#x}"
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": self.kind, "is_patched": self.is_patched}
+        names = ("name", "kind", "is_patched", "is_fixed")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ def _place(answer: dict[str, Any], near: int) -> Place:
         first["end"],
         first["kind"],
         first["patched"],
+        bool(first["refused"]),
     )
     return Place(True, Loop(*where, _word(waits)))
 

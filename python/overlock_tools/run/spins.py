@@ -63,7 +63,7 @@ class Loop:
     end: int
     kind: str
     refused: str  # why it is as it was; empty: it yields
-    led: int  # how often its jumps were: again when its object was loaded again
+    retargeted: int  # how often its jumps were: again when its object was loaded again
     waited: bool  # a thread did
     yields: int
     found: int  # of the yields: others ran
@@ -116,11 +116,11 @@ def table(loops: list[Loop]) -> Table:
 
 
 def summary(process: Process, program: str) -> str:
-    led = [loop for loop in process.loops if not loop.refused]
+    changed = [loop for loop in process.loops if not loop.refused]
     words = [
-        f"{program}, process {process.pid}: {len(led)} waiting loops yield",
-        f"threads waited in {sum(loop.waited for loop in led)} of them",
-        f"{sum(loop.yields for loop in led)} yields",
+        f"{program}, process {process.pid}: {len(changed)} waiting loops yield",
+        f"threads waited in {sum(loop.waited for loop in changed)} of them",
+        f"{sum(loop.yields for loop in changed)} yields",
     ]
     if cannot := sum(loop.refused not in SHOWN for loop in process.loops):
         words.append(f"{cannot} others cannot be changed")

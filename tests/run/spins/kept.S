@@ -4,8 +4,13 @@
  *
  *	long kept(volatile int *word, void *scratch)	scratch: 16 vectors
  *
- * Its jump back does not look at the flags, and they are looked at in each round.
+ * Its jump back does not look at the flags, and they are looked at in each round. With FAR, jumps back have four bytes.
  */
+#ifdef FAR
+#define BACK {disp32}
+#else
+#define BACK
+#endif
 	.text
 	.globl	kept
 	.type	kept, @function
@@ -54,7 +59,14 @@ kept:
 kept_loop:
 	jnc	changed_flags
 	mov	(%rdi), %ecx
+#ifdef FAR
+	jecxz	1f
+	jmp	2f
+1:	BACK jmp kept_loop
+2:
+#else
 	jecxz	kept_loop
+#endif
 	jnc	changed_flags
 	pushfq
 	cld
@@ -134,7 +146,7 @@ await:
 	.cfi_startproc
 1:	mov	(%rdi), %eax
 	test	%eax, %eax
-	je	1b
+	BACK je	1b
 	.globl	await_jumped
 await_jumped:
 	ret
@@ -153,10 +165,29 @@ await_so_long:
 	jne	2f
 	pause
 	sub	$1, %rsi
-	jne	1b
+	BACK jne 1b
 2:	ret
 	.cfi_endproc
 	.size	await_so_long, . - await_so_long
+	.p2align 6
+
+/* A loop in a loop that begins a byte before it; void await_both(volatile int *word, volatile int *other) */
+	.globl	await_both
+	.type	await_both, @function
+await_both:
+	.cfi_startproc
+1:	nop
+	.globl	await_inner
+await_inner:
+	mov	(%rdi), %eax
+	test	%eax, %eax
+	BACK je	await_inner
+	mov	(%rsi), %eax
+	test	%eax, %eax
+	BACK je	1b
+	ret
+	.cfi_endproc
+	.size	await_both, . - await_both
 	.p2align 6
 
 	.globl	await_end

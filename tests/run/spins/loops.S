@@ -139,6 +139,37 @@
 2:	ret
 	end	waits_until_a_time
 
+/* As llama.cpp's threads wait for work: where the wait ends, code lies between. */
+	begin	waits_beside_other_code
+	xor	%eax, %eax
+1:	mov	(%rdi), %edx
+	cmp	8(%rbx), %edx
+	je	2f
+	mov	%edx, 8(%rbx)
+	ret
+2:	cmp	%rcx, %rax
+	je	3f
+	pause
+	add	$1, %rax
+	jmp	1b
+3:	ret
+	end	waits_beside_other_code
+
+/* The address is loaded again before the next round, after the register had something else. */
+	begin	waits_where_the_last_round_loaded
+	xor	%eax, %eax
+	mov	16(%rbx), %rdx
+1:	mov	(%rdx), %edx
+	test	%edx, %edx
+	jne	2f
+	pause
+	mov	16(%rbx), %rdx
+	add	$1, %rax
+	cmp	%rcx, %rax
+	jne	1b
+2:	ret
+	end	waits_where_the_last_round_loaded
+
 	begin	exchanges
 1:	mov	$1, %eax
 	xchg	%eax, (%rdi)
@@ -212,6 +243,17 @@
 	jne	1b
 	ret
 	end	works_with_vectors
+
+/* It ends by a word, too, but what it looks for is in what it passes. */
+	begin	looks_at_word_after_word
+1:	add	$8, %rax
+	cmp	%rsi, %rax
+	jae	2f
+	cmpq	$16, 8(%rcx)
+	mov	(%rax), %rdx
+	ja	1b
+2:	ret
+	end	looks_at_word_after_word
 
 /* Most likely a variable of its own that had no register. */
 	begin	looks_at_its_own_frame
@@ -295,8 +337,11 @@
 3:	ret
 	end	steps_what_it_loaded
 
-/* Jumps that cannot be led elsewhere: a long one; none; and no dead bytes in reach. */
+/* Jumps with a displacement of four bytes, and of one without dead bytes in its reach. */
 	begin	jumps_far
+	.rept	40
+	mov	%rsi, 8(%rdi)
+	.endr
 1:	cmpl	$0, (%rdi)
 	je	2f
 	pause
@@ -306,7 +351,10 @@
 	nopl	0(%rax)
 	.endr
 	jmp	1b
-2:	ret
+2:	.rept	40
+	mov	%rsi, 8(%rdi)
+	.endr
+	ret
 	end	jumps_far
 
 	begin	has_no_room

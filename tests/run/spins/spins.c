@@ -5,12 +5,13 @@
  *	spins kept		registers, flags, vectors, the red zone
  *	spins stepped		at each instruction of a round the stack is unwound to its beginning
  *	spins forked		children wait too, and so do their threads
+ *	spins both		two loops that begin near each other
  *	spins filtered		a filter of system calls that ends who yields is installed while threads wait
  *	spins behind yields|writes COMMAND...	such a filter, or one that forbids to write where code is
  *	spins endless		waits that count down past the least number there is end when they are told
  *	spins counted N		a thread waits for so many rounds and no longer, while N others compute
  *	spins crowd N ROUNDS	N threads meet at a spin barrier
- *	spins toggled N TIMES	N threads meet while their jump is led and taken back so many times
+ *	spins toggled N TIMES	N threads meet while their jump is retargeted and taken back so many times
  *	spins loaded LIBRARY...	each is loaded, waited in by a thread, and unloaded, many times
  */
 #define _GNU_SOURCE
@@ -39,8 +40,15 @@
 long kept(volatile int *word, void *scratch);
 void await(volatile int *word);
 void await_so_long(volatile int *word, long rounds);
+void await_both(volatile int *word, volatile int *other);
 void await_end(void);
 void await_jumped(void); /* behind its jump */
+
+#ifdef FAR
+#define HIGHEST 24
+#else
+#define HIGHEST 0
+#endif
 
 enum { TRAP_FLAG = 0x100, WAIT_US = 3000, TIMES = 30 };
 
@@ -70,6 +78,16 @@ static void await_in_thread(void)
 	need(!pthread_create(&setter, 0, set_word, 0), "no thread");
 	await(&word);
 	pthread_join(setter, 0);
+}
+
+static int await_two(void)
+{
+	pthread_t setter;
+
+	need(!pthread_create(&setter, 0, set_word, 0), "no thread");
+	await_both(&word, &word);
+	pthread_join(setter, 0);
+	return 0;
 }
 
 static int keep(void)
@@ -281,12 +299,13 @@ static void *meet(void *unused)
 static void toggle(long times)
 {
 	unsigned char *byte = (unsigned char *)await_jumped - 1;
-	unsigned char original = (unsigned char)((char *)await - (char *)await_jumped), led = *byte;
+	unsigned char original = (unsigned char)(((char *)await - (char *)await_jumped) >> HIGHEST),
+		      retargeted = *byte;
 	int fd = open("/proc/self/mem", O_RDWR);
 
-	need(fd >= 0 && led != original, "the jump is not led");
+	need(fd >= 0 && retargeted != original, "the jump is not retargeted");
 	for (long k = 0; k < times; k++) {
-		need(pwrite(fd, k % 2 ? &led : &original, 1, (off_t)(uintptr_t)byte) == 1,
+		need(pwrite(fd, k % 2 ? &retargeted : &original, 1, (off_t)(uintptr_t)byte) == 1,
 		     "no writing");
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 	}
@@ -340,6 +359,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "kept"))
 		return keep();
+	if (!strcmp(what, "both"))
+		return await_two();
 	if (!strcmp(what, "stepped"))
 		return step();
 	if (!strcmp(what, "forked"))
