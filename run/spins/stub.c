@@ -82,6 +82,19 @@ static uint64_t page_of(const unsigned char *at)
 	return (uint64_t)at & -(uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Mapped at that address, or nowhere. A few bytes of it are ever touched, so huge pages would be a waste. */
+static bool map(void *at, size_t size)
+{
+	void *found = mmap(at, size, PROT_READ | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (found == at)
+		madvise(at, size, MADV_NOHUGEPAGE);
+	else if (found != MAP_FAILED) /* an old kernel, to which the address was a hint */
+		munmap(found, size);
+	return found == at;
+}
+
 /* Far away, where nothing grows to; but jumps reach 2 GB. Below the code first: above the program its heap grows. */
 enum { FARTHEST = 64 };
 
@@ -89,21 +102,14 @@ struct ol_shadow ol_spins_shadow(const unsigned char *low, const unsigned char *
 {
 	const uint64_t reach = (1ull << 30) - (1 << 24), page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t begin = page_of(low), end = page_of(high + OL_PAD - 1) + page,
-		 size = end - begin + page_of((unsigned char *)0 + n * STUB + page - 1);
+		 size = end - begin + (n * STUB + page - 1) / page * page;
 
 	for (int k = -FARTHEST; size < reach && k <= FARTHEST; k++) {
 		int shift = k < 0 ? k : FARTHEST + 1 - k;
 		int64_t at = (int64_t)begin + shift * (1ll << 24);
-		void *found;
 
-		if (!k || at <= 0)
-			continue;
-		found = mmap((void *)at, size, PROT_READ | PROT_EXEC,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-		if (found == (void *)at)
-			return (struct ol_shadow){ (unsigned char *)found + (end - begin), shift };
-		if (found != MAP_FAILED) /* an old kernel, to which the address was a hint */
-			munmap(found, size);
+		if (k && at > 0 && map((void *)at, size))
+			return (struct ol_shadow){ (unsigned char *)at + (end - begin), shift };
 	}
 	return (struct ol_shadow){ 0 };
 }
