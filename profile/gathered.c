@@ -116,8 +116,10 @@ static void add_sample(const struct sample_record *r)
 		lost += c != NULL;
 		return;
 	}
-	if (!c->seen)
+	if (!c->seen || c->frame.module < 0) { /* the objects may have been read again since */
+		unwind_check(r->ip);
 		c->frame = unwind_find(r->ip);
+	}
 	place = c->seen < c->room ? c->seen : (__u64)nrand48(state) % (c->seen + 1);
 	c->seen++;
 	if (place < c->room)

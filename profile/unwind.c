@@ -82,21 +82,28 @@ static pid_t living_thread(void)
 	return found;
 }
 
-/* Where the mapping ends that begins there; 0: there is none. */
-static uint64_t end_of_mapping(Dwarf_Addr begin)
+/* The part of a file that is mapped there. */
+struct mapping {
+	uint64_t begin, end, offset; /* end 0: there is none */
+};
+
+static struct mapping mapping_at(Dwarf_Addr begin)
 {
+	struct mapping found = { .begin = begin };
 	char path[64], line[PATH_BYTES];
-	uint64_t from, to, end = 0;
+	uint64_t from, to, offset;
 	FILE *maps;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", now.living);
 	maps = fopen(path, "re");
-	while (maps && !end && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2 && from == begin)
-			end = to;
+	while (maps && !found.end && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &from, &to, &offset) ==
+			    3 &&
+		    from == begin)
+			found = (struct mapping){ from, to, offset };
 	if (maps)
 		fclose(maps);
-	return end;
+	return found;
 }
 
 /* Its name without what the kernel adds to that of a file that was removed; null: no memory. */
@@ -119,19 +126,15 @@ static char *name_of(const char *link)
  * link, too: /proc/PID/maps writes line breaks otherwise.
  */
 static int open_mapped(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-		       char **file, Elf **elf)
+		       char **file, Elf **elf, const struct mapping *mapping)
 {
 	static const char vdso[] = "[vdso: ";
-	uint64_t end;
 	char link[96];
 	int fd;
 
-	now.living = living_thread();
-	end = name[0] == '/' ? end_of_mapping(base) : 0;
-
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, now.living,
-		 (uint64_t)base, end);
-	fd = end ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+		 mapping->begin, mapping->end);
+	fd = mapping->end ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	if (fd >= 0) {
 		*file = name_of(link);
 		return fd;
@@ -143,16 +146,33 @@ static int open_mapped(Dwfl_Module *module, void **user, const char *name, Dwarf
 	return dwfl_linux_proc_find_elf(module, user, name, base, file, elf);
 }
 
-/* What tells it from another file without build ID is kept with the module. */
+/* What is kept with a module: what tells it from another file without build ID, and what of it is mapped first. */
+struct kept {
+	char identity[IDENTITY_BYTES];
+	struct mapping mapping;
+	dev_t device;
+	ino_t file;
+};
+
 static int find_mapped(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 		       char **file, Elf **elf)
 {
-	int fd = open_mapped(module, user, name, base, file, elf);
+	struct mapping mapping = { 0 };
+	struct kept *kept;
 	struct stat s;
+	int fd;
 
-	if (fd >= 0 && !*user && !fstat(fd, &s) && (*user = malloc(IDENTITY_BYTES)))
-		snprintf(*user, IDENTITY_BYTES, "%lld@%lld.%09ld", (long long)s.st_size,
-			 (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+	now.living = living_thread();
+	if (name[0] == '/')
+		mapping = mapping_at(base);
+	fd = open_mapped(module, user, name, base, file, elf, &mapping);
+	if (fd < 0 || *user || fstat(fd, &s) || !(*user = kept = malloc(sizeof(*kept))))
+		return fd;
+	snprintf(kept->identity, IDENTITY_BYTES, "%lld@%lld.%09ld", (long long)s.st_size,
+		 (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+	kept->mapping = mapping;
+	kept->device = s.st_dev;
+	kept->file = s.st_ino;
 	return fd;
 }
 
@@ -224,13 +244,17 @@ static bool may_read_again(void)
 	return now.spent <= START_NS + (now_ns() - now.opened) / ONE_IN;
 }
 
-static void map(void)
+/* What was unmapped is forgotten, for other code may be there: but not while libdw walks, nor when all of it is gone. */
+static void map(bool forgets)
 {
 	uint64_t begin = now_ns();
 
 	now.living = living_thread();
 	scan_forget();
-	dwfl_report_begin_add(now.dwfl);
+	if (forgets && has_memory(now.living))
+		dwfl_report_begin(now.dwfl);
+	else
+		dwfl_report_begin_add(now.dwfl);
 	dwfl_linux_proc_report(now.dwfl, now.living);
 	dwfl_report_end(now.dwfl, NULL, NULL);
 	now.looked = now_ns();
@@ -244,13 +268,13 @@ void unwind_begin(void)
 	now.dwfl = dwfl_begin(&callbacks);
 	now.attached = false;
 	if (now.dwfl)
-		map();
+		map(true);
 }
 
 void unwind_look(void)
 {
 	if (now.dwfl && now_ns() - now.looked >= now.looked - now.opened && may_read_again())
-		map();
+		map(true);
 }
 
 bool unwind_open(pid_t process)
@@ -291,8 +315,78 @@ static Dwfl_Module *module_of(uint64_t address)
 
 	if (module || !now.dwfl || !may_read_again())
 		return module;
-	map();
+	map(false);
 	return dwfl_addrmodule(now.dwfl, address);
+}
+
+static const struct kept *kept_of(Dwfl_Module *module)
+{
+	void **user;
+
+	dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, NULL, NULL);
+	return *user;
+}
+
+/* The address in the file of what is that far into a mapping; code may be mapped again without what is before it. */
+static uint64_t address_of(Elf *elf, uint64_t offset)
+{
+	GElf_Phdr s;
+	size_t n = 0;
+
+	elf_getphdrnum(elf, &n);
+	for (int i = 0; i < (int)n; i++)
+		if (gelf_getphdr(elf, i, &s) && s.p_type == PT_LOAD &&
+		    offset - s.p_offset < s.p_filesz)
+			return offset - s.p_offset + s.p_vaddr;
+	return 0;
+}
+
+static bool is_loaded(Elf *elf, uint64_t address)
+{
+	GElf_Phdr s;
+	size_t n = 0;
+
+	elf_getphdrnum(elf, &n);
+	for (int i = 0; i < (int)n; i++)
+		if (gelf_getphdr(elf, i, &s) && s.p_type == PT_LOAD &&
+		    address - s.p_vaddr < s.p_memsz)
+			return true;
+	return false;
+}
+
+/* The file that is there, and the address in it; null: it has none. */
+static Elf *file_at(Dwfl_Module *module, uint64_t address, uint64_t *in_file)
+{
+	GElf_Addr bias;
+	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	const struct kept *kept = elf ? kept_of(module) : NULL;
+
+	if (!elf)
+		return NULL;
+	*in_file = kept && kept->mapping.offset
+			   ? address_of(elf, address - kept->mapping.begin + kept->mapping.offset)
+			   : address - bias;
+	return is_loaded(elf, *in_file) ? elf : NULL;
+}
+
+static bool is_still_mapped(const struct kept *kept)
+{
+	const struct mapping *m = &kept->mapping;
+	char link[96];
+	struct stat s;
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, now.living,
+		 m->begin, m->end);
+	return !m->end || (!stat(link, &s) && s.st_dev == kept->device && s.st_ino == kept->file);
+}
+
+void unwind_check(uint64_t address)
+{
+	Dwfl_Module *module = module_of(address);
+	const struct kept *kept = module ? kept_of(module) : NULL;
+
+	if (kept && !is_still_mapped(kept) && may_read_again())
+		map(true);
 }
 
 struct frame unwind_find(uint64_t address)
@@ -300,15 +394,16 @@ struct frame unwind_find(uint64_t address)
 	Dwfl_Module *module = module_of(address);
 	const char *file = NULL, *name;
 	char identity[IDENTITY_BYTES];
-	GElf_Addr bias;
-	void **user;
-	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	const struct kept *kept;
+	uint64_t in_file;
+	Elf *elf = file_at(module, address, &in_file);
 
 	if (!elf)
 		return (struct frame){ -1, address };
-	name = dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, &file, NULL);
-	write_identity(elf, *user, identity);
-	return (struct frame){ number_of(file ? file : name, identity), address - bias };
+	name = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &file, NULL);
+	kept = kept_of(module);
+	write_identity(elf, kept ? kept->identity : NULL, identity);
+	return (struct frame){ number_of(file ? file : name, identity), in_file };
 }
 
 static int add_frame(Dwfl_Frame *frame, void *arg)

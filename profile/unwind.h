@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef MONITOR_UNWIND_H
-#define MONITOR_UNWIND_H
+#ifndef OL_UNWIND_H
+#define OL_UNWIND_H
 /* Who calls whom in the watched process, by the tables for exceptions that every object has: libdw. */
 #include "waits.h"
 #include <stdbool.h>
@@ -23,6 +23,8 @@ void unwind_begin(void);
  * a long wait may come when it has ended.
  */
 void unwind_look(void);
+/* If what was known to be mapped there is not any more, the objects are read again. */
+void unwind_check(uint64_t address);
 struct frame unwind_find(uint64_t address);
 /*
  * Innermost first. The calls, not where they return to. `scanned`: after the first the frames are pairs of

@@ -200,6 +200,21 @@ def test_who_spins(build: Build, tmp_path: Path) -> None:
     assert share == pytest.approx(truth, abs=WITHIN)
 
 
+def test_code_that_is_mapped_elsewhere(build: Build, tmp_path: Path) -> None:
+    """It has the names of the file that is there, by its addresses."""
+    program = build("moved_code")
+    other = tmp_path / "other_code"
+    other.write_bytes(program.read_bytes())
+    other.chmod(0o755)
+    nm = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    begin = next(int(line.split()[0], 16) for line in nm.splitlines() if "await_there" in line)
+    found = profile(program, tmp_path, str(other))
+    names = [loop["name"] for lock in found.report["locks"] for loop in lock["loops"]]
+    places = {(name.partition("+")[0], int(name.partition("+")[2], 16)) for name in names}
+    assert {one for one, _ in places} == {"moved_code", "other_code"}
+    assert all(begin <= at < begin + 64 for _, at in places)
+
+
 def test_who_yields(build: Build, tmp_path: Path) -> None:
     """Half of the waits is on a CPU, in sched_yield(), half off it, after sched_yield()."""
     found = profile(build("spin_yields"), tmp_path)
