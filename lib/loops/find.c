@@ -883,17 +883,24 @@ static const struct ol_instruction *load_of(const struct ol_finder *f,
 	return 0;
 }
 
+/* What a block's condition comes from, and is set by. */
+static enum origin of_condition(const struct ol_finder *f, const struct values *v, int32_t block,
+				const struct ol_instruction **by)
+{
+	const struct ol_instruction *i = *by = condition(f, block);
+
+	if (!i || i->does > OL_DOES_STEP || i->does == OL_DOES_WORK ||
+	    !last(f, &f->blocks.all[block])->uses_flags)
+		return UNKNOWN;
+	return i->is_atomic ? of_memory(v, i) : of_inputs(v, i, i->reads);
+}
+
 static void take_exit(const struct ol_finder *f, const struct values *v, int32_t block,
 		      struct exits *e)
 {
-	const struct ol_instruction *i = condition(f, block);
-	enum origin from;
+	const struct ol_instruction *i;
+	enum origin from = of_condition(f, v, block, &i);
 
-	if (!i || i->does > OL_DOES_STEP || i->does == OL_DOES_WORK ||
-	    !last(f, &f->blocks.all[block])->uses_flags) {
-		return;
-	}
-	from = i->is_atomic ? of_memory(v, i) : of_inputs(v, i, i->reads);
 	if (from == LOADED) {
 		e->by_word = true;
 		if (!e->word)
@@ -1047,11 +1054,6 @@ static bool is_cut_by(struct ol_finder *f, int32_t block)
 		}
 	}
 	return is_cut;
-}
-
-static bool can_be_retargeted(const struct ol_finder *f, int32_t block)
-{
-	return is_member(f, f->blocks.all[block].target);
 }
 
 static bool add_jump(struct ol_finder *f, int32_t block)
@@ -1221,7 +1223,7 @@ static const char *find_pads(struct ol_finder *f)
 	return 0;
 }
 
-/* All jumps to the header, if nothing falls into it. */
+/* All those to the header, if nothing falls into it. */
 static const char *choose_all_jumps(struct ol_finder *f)
 {
 	int32_t header = f->members.all[0];
@@ -1239,15 +1241,56 @@ static const char *choose_all_jumps(struct ol_finder *f)
 	return find_pads(f);
 }
 
-/* One that each round takes, and its pad. Null, why there is none, or `why` if no jump is such a one. */
-static const char *choose_jump(struct ol_finder *f, bool back, const char *why)
+static bool ends_by_counter(const struct ol_finder *f, const struct values *v, int32_t block)
 {
-	for (size_t k = f->members.n; k-- > 0;) {
-		int32_t block = f->members.all[k];
-		const struct ol_instruction *i = last(f, &f->blocks.all[block]);
+	const struct ol_instruction *i;
 
-		if (!can_be_retargeted(f, block) || (i->target <= i->at) != back ||
-		    !is_cut_by(f, block))
+	return is_member(f, block) && of_condition(f, v, block, &i) == COUNTER;
+}
+
+/*
+ * Whether a round of a loop around this one takes that jump, too, though it does not go back to this one's header. Where
+ * a counter ends the loop, this one waited.
+ */
+static bool is_shared(struct ol_finder *f, const struct values *v, int32_t block)
+{
+	int32_t header = f->members.all[0], target = f->blocks.all[block].target;
+	uint32_t state = 2 * ++f->stamp;
+
+	for (size_t k = 0; k < f->members.n; k++)
+		f->blocks.all[f->members.all[k]].member = f->stamp;
+	f->stack.n = 0;
+	if (!push(f, target))
+		return true;
+	while (f->stack.n) {
+		int32_t at = f->stack.all[--f->stack.n];
+		const struct block *b = &f->blocks.all[at];
+		int32_t to[2] = { b->next, b->target };
+
+		if (at == block || last(f, b)->does == OL_DOES_JUMP_AWAY)
+			return true;
+		for (unsigned e = 0; e < 2; e++) {
+			if (to[e] == NO_BLOCK || f->blocks.all[to[e]].visited == state ||
+			    (to[e] == header && is_member(f, at)) ||
+			    (!is_member(f, to[e]) && ends_by_counter(f, v, at)))
+				continue;
+			f->blocks.all[to[e]].visited = state;
+			if (!push(f, to[e]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* One that each round takes, to the header or elsewhere, and its pad; null, why there is none, or `why`: no such jump. */
+static const char *choose_jump(struct ol_finder *f, const struct values *v, bool to_header,
+			       const char *why)
+{
+	for (size_t k = 0; k < f->members.n; k++) {
+		int32_t block = f->members.all[k], target = f->blocks.all[block].target;
+
+		if (!is_member(f, target) || (target == f->members.all[0]) != to_header ||
+		    !is_cut_by(f, block) || (!to_header && is_shared(f, v, block)))
 			continue;
 		f->jumps.n = 0;
 		why = add_jump(f, block) ? find_pads(f) : "memory is short";
@@ -1258,19 +1301,19 @@ static const char *choose_jump(struct ol_finder *f, bool back, const char *why)
 }
 
 /*
- * Those that lead back rather than one on the way: if the loop never waits, but is part of one that works, its way back
- * is hardly ever taken.
+ * One jump or, if that is not to be had, all those to the header. Such are the loop's own. Others may be a round's of
+ * a loop around it: a loop that never waits may be part of one that works, which shall not be slowed down.
  */
-static const char *choose_jumps(struct ol_finder *f)
+static const char *choose_jumps(struct ol_finder *f, const struct values *v)
 {
 	const char *why;
 
 	if (!f->dead.n && !find_dead(f))
 		return "memory is short";
-	why = choose_jump(f, true, "none leads back");
+	why = choose_jump(f, v, true, "no jump leads to its beginning");
 	if (why)
-		why = choose_all_jumps(f);
-	return why ? choose_jump(f, false, why) : 0;
+		why = choose_jump(f, v, false, why);
+	return why ? choose_all_jumps(f) : 0;
 }
 
 /* Whether a jump back of it is such as the quick look finds. */
@@ -1341,7 +1384,7 @@ static void look_at(struct ol_finder *f, ol_loop_found *found, void *context)
 	set_bound(&loop, &e);
 	loop.refused = ol_loop_is_patched[loop.kind] && !is_found_quickly(f)
 			       ? "other code lies between its ends"
-			       : choose_jumps(f);
+			       : choose_jumps(f, &v);
 	loop.jumps = f->jumps.all;
 	loop.n_jumps = (unsigned)f->jumps.n;
 	found(&loop, context);

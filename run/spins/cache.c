@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* The number goes up with each change of the finder or of the lines. */
-#define FIRST_LINE "overlock loops 4 " OL_VERSION "\n"
+#define FIRST_LINE "overlock loops 5 " OL_VERSION "\n"
 #define LAST_LINE  "end\n"
 
 static bool path_of(char *path, size_t size, const char *id, const char *ending)

@@ -69,7 +69,7 @@ static const char *why_unwanted(const char *object, const struct ol_loop *loop)
 	return ol_loop_is_patched[loop->kind] ? "not named" : "only if it is named";
 }
 
-static struct site site_of(const struct ol_loop *loop, const struct ol_jump *jump,
+static struct site site_of(const void *kept, const struct ol_loop *loop, const struct ol_jump *jump,
 			   const unsigned char *base)
 {
 	unsigned char *code = (unsigned char *)base;
@@ -78,6 +78,7 @@ static struct site site_of(const struct ol_loop *loop, const struct ol_jump *jum
 	unsigned highest = jump->size - 1u; /* byte */
 
 	return (struct site){
+		.loop = kept,
 		.target = code + jump->target,
 		.displacement = code + jump->displacement + highest,
 		.pad = code + (is_far ? jump->target : jump->pad),
@@ -118,7 +119,7 @@ static void keep(const struct ol_loop *loop, void *context)
 	}
 	kept->n_sites = loop->n_jumps;
 	for (unsigned k = 0; k < loop->n_jumps; k++)
-		kept->sites[k] = site_of(loop, &loop->jumps[k], l->image->base);
+		kept->sites[k] = site_of(kept, loop, &loop->jumps[k], l->image->base);
 }
 
 /* Retargeting. */

@@ -21,6 +21,7 @@
 
 /* A jump that is retargeted to a stub. Counts are of all threads; relaxed, for nothing is told by their order. */
 struct site {
+	const void *loop;	     /* whose it is */
 	const unsigned char *target; /* of the jump, and of the stub behind it */
 	unsigned char *displacement; /* the byte that is changed */
 	unsigned char *pad;	     /* where the jump to the stub is */

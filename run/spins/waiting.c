@@ -224,7 +224,7 @@ static bool is_same(struct site *s, const struct waiter *w, uint64_t count, bool
 {
 	int64_t difference = (int64_t)(count - w->count), step = ol_load_relaxed(&s->step);
 
-	if (w->site != s)
+	if (!w->site || w->site->loop != s->loop)
 		return false;
 	if (!is_counted(s))
 		return is_in_time;

@@ -128,6 +128,18 @@
 2:	ret
 	end	counts_to_a_variable
 
+/* As Redis's I/O threads: its jump has a way to the loop around it, by the counter's end alone. */
+	begin	counts_again_and_again
+1:	mov	$1000000, %eax
+	jmp	3f
+2:	sub	$1, %eax
+	je	4f
+3:	cmpl	$0, (%rdi)
+	je	2b
+4:	movl	$0, (%rsi)
+	jmp	1b
+	end	counts_again_and_again
+
 	begin	waits_until_a_time
 1:	cmpl	$0, (%rdi)
 	jne	2f
@@ -254,6 +266,36 @@
 	ja	1b
 2:	ret
 	end	looks_at_word_after_word
+
+/* As GCC unlinks the uses of a name: round the first jump lead both loops, round the second one only what may wait. */
+	begin	is_part_of_work
+	jmp	3f
+1:	mov	(%rax), %rdx
+	test	%rdx, %rdx
+	je	4f
+	mov	%rdx, (%rcx)
+	mov	%rax, 8(%rdx)
+3:	mov	8(%rbx), %rax
+4:	cmp	%r13, %rax
+	jne	1b
+	ret
+	end	is_part_of_work
+
+/* The same, but what may wait has no jump to its beginning; its other jump is one of the loop around it. */
+	begin	is_part_of_work_and_falls
+	jmp	4f
+	nopl	0(%rax)
+1:	mov	(%rax), %rdx
+	test	%rdx, %rdx
+	jne	3f
+2:	cmp	%r13, %rax
+	jne	1b
+	ret
+3:	mov	%rdx, (%rcx)
+	mov	%rax, 8(%rdx)
+4:	mov	8(%rbx), %rax
+	jmp	2b
+	end	is_part_of_work_and_falls
 
 /* Most likely a variable of its own that had no register. */
 	begin	looks_at_its_own_frame

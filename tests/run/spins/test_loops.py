@@ -32,6 +32,7 @@ KINDS = {
     "waits_beside_a_lock_prefix": [("wait", "")],
     "counts": [("counted wait", "")],
     "counts_to_a_variable": [("counted wait", "")],
+    "counts_again_and_again": [("counted wait", "")],
     "waits_until_a_time": [("timed wait", "")],
     "exchanges": [("wait with updates", "")],
     "waits_beside_other_code": [("counted wait", "")],
@@ -43,6 +44,8 @@ KINDS = {
     "works_and_counts": [("wait with work", "")],
     "counts_until_told": [("wait with work", "")],
     "works_with_vectors": [("wait with work", "")],
+    "is_part_of_work": [("wait", "")],
+    "is_part_of_work_and_falls": [("wait", "a round of it ends without a jump")],
     "looks_at_word_after_word": [("wait with work", "")],
     "looks_at_its_own_frame": [("wait with work", "")],
     "length": [],
@@ -112,6 +115,20 @@ def test_a_jump_is_what_another_disassembler_sees(library: Path) -> None:
                 continue
             room = ((jump["pad"], 5), *([(jump["hop"], 2)] if jump["hop"] else []))
             assert all(is_filling(listing, *place) for place in room)
+
+
+def test_a_jump_is_the_loop_s_own(library: Path) -> None:
+    """Not one by which a loop around it works, too."""
+    assert own_jump(native.file("overlock-loops"), library).startswith("je ")
+
+
+def own_jump(finder: Path, library: Path) -> str:
+    at = functions(library)["is_part_of_work"]
+    (file,) = said(finder, library)
+    (loop,) = [loop for loop in file["loops"] if loop["function"] == at]
+    (jump,) = loop["jumps"]
+    listing = disassembled(library)
+    return listing[max(place for place in listing if place < jump["after"])]
 
 
 def disassembled(library: Path) -> dict[int, str]:
@@ -198,6 +215,12 @@ MUTANTS = {
         "v.walks = v.carried & stepped(f);",
         "v.walks = v.carried;",
     ),
+    "a jump is any that cuts the loop": ("find.c", "(!to_header && is_shared(f, v, block))", "false"),
+    "who counted did not wait": (
+        "find.c",
+        "|| (!is_member(f, to[e]) && ends_by_counter(f, v, at))",
+        "",
+    ),
     "a scan waits": ("find.c", "|| scans(f, v))", ")"),
     "no hops": ("find.c", "hop = place(f, jump->after, OL_HOP, hop + 1);", "hop = 0;"),
     "an inner loop is no matter": ("find.c", "if (carried && has_inner_loop(f))", "if (false)"),
@@ -212,7 +235,11 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_of_the_finder_is_caught(library: Path, tmp_path: Path, name: str) -> None:
-    source, old, new = MUTANTS[name]
+    finder = mutant(tmp_path, *MUTANTS[name])
+    assert found(finder, library) != KINDS or not own_jump(finder, library).startswith("je ")
+
+
+def mutant(tmp_path: Path, source: str, old: str, new: str) -> Path:
     for path in FINDER.iterdir():
         text = path.read_text()
         (tmp_path / path.name).write_text(
@@ -223,7 +250,7 @@ def test_a_mutant_of_the_finder_is_caught(library: Path, tmp_path: Path, name: s
     flags = ["-std=gnu11", "-O1", "-w", "-D_GNU_SOURCE", f"-Wl,-rpath,{native.folder()}", *zydis]
     command = ["gcc", *flags, *map(str, sources), "-o", str(tmp_path / "finder")]
     subprocess.run(command, check=True)
-    assert found(tmp_path / "finder", library) != KINDS
+    return tmp_path / "finder"
 
 
 def decoders() -> dict[str, Path]:
