@@ -21,7 +21,7 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.core.system import files, machine
 from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console as terminal
-from overlock_tools.guest import instruction_counts, loads, locks, nested, results, show, vm
+from overlock_tools.guest import instruction_counts, loads, locks, results, show, vm
 from overlock_tools.guest.executor import Rig
 from overlock_tools.guest.experiments.experiment import Experiment
 from overlock_tools.guest.experiments.experiment import Part as ExperimentPart
@@ -68,7 +68,7 @@ def boot(options: dict[str, Any]) -> int:
 def console(options: dict[str, Any]) -> int:
     lock = locks.checked(options["lock"])
     on = prepared(options)
-    if on.accel.name == nested.NAME:
+    if not on.hypervisor.has_console:
         raise Fail("a nested guest has no console; use another --accel, or `guest run`")
     spec = on.spec(lock, options["smp"])
     spec = replace(spec, words=(*spec.words, "loglevel=6"))
@@ -132,8 +132,7 @@ def _session(
         out.print(text, soft_wrap=True)
 
     with on.boots(list(wanted)) as booted:
-        tries = vm.TRIES if on.accel.name == nested.NAME else 1
-        yield Session(on, Rig(on.spec, on.where, tell, booted, tries))
+        yield Session(on, Rig(on.spec, on.where, tell, booted, on.hypervisor.tries))
 
 
 def variants(texts: Sequence[str], baseline: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from overlock_tools.core.system import errors
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.guest import build, debsource, packages, paths, xen, xen_build
+from overlock_tools.guest import build, debsource, hosts, packages, paths, xen, xen_build
 from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.hosts import HostSetup
@@ -36,9 +36,10 @@ def test_xen_boots_the_kernel_as_its_first_domain() -> None:
         xen.tslice(0.5)
 
 
-def test_a_guest_under_xen_has_no_test_and_set() -> None:
+def test_a_guest_under_xen_has_no_test_and_set(monkeypatch: pytest.MonkeyPatch) -> None:
     home = paths.Home(Path("/g"), "6.1")
     setup = HostSetup({"seen": None}, home, TWO, Accel(xen.NAME, ""))
+    monkeypatch.setitem(hosts.MORE, xen.NAME, xen.Domains())
     with pytest.raises(Fail, match="Linux under Xen has no test-and-set; give --accel"):
         setup.spec("native_tas", 4)
 

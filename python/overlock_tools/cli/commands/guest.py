@@ -53,6 +53,18 @@ LOCK = click.option(
     "impatient (wrong without a CPU for the holder), native (the kernel's own), native_tas or "
     "native_pv (the kernel's own of that kind). NAME@WORD adds WORD to the kernel's command line.",
 )
+HOSTS = ("nested", "xen")
+
+
+def _accel(_: Any, __: Any, given: str | None) -> str | None:
+    """What is a host beside QEMU's alone is the lab's, which guests do not know."""
+    if given in HOSTS:
+        from overlock_tools.guest import hosts, nested, xen
+
+        hosts.MORE.update({nested.NAME: nested.Nested(), xen.NAME: xen.Domains()})
+    return given
+
+
 machine = options.together(
     DIR,
     KERNEL,
@@ -65,8 +77,9 @@ machine = options.together(
     ),
     click.option(
         "--accel",
-        type=click.Choice(("auto", "kvm", "tcg", "nested", "xen")),
+        type=click.Choice(("auto", "kvm", "tcg", *HOSTS)),
         default="auto",
+        callback=_accel,
         show_default=True,
         help="Accelerator. auto: KVM if a test guest boots under it, else TCG. nested: KVM on CPUs "
         "that TCG emulates. xen: Xen on CPUs that TCG emulates.",
@@ -145,7 +158,8 @@ def command() -> None:
 )
 @click.option(
     "--accel",
-    type=click.Choice(("nested", "xen")),
+    type=click.Choice(HOSTS),
+    callback=_accel,
     help="Also build the parts that guests under this accelerator need.",
 )
 @click.option("--deb", is_flag=True, help="Build Debian packages of the kernel instead of guests.")
