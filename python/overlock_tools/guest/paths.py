@@ -39,11 +39,6 @@ def sources() -> Path:
     return top / "guest"
 
 
-def hypervisors() -> Path:
-    """The folder of what hosts get."""
-    return sources().parent / "lab/hypervisor"
-
-
 def digest_of_sources() -> str:
     """Of all of this checkout that goes into a guest."""
     top = sources().parent

@@ -136,7 +136,7 @@ def answer(line: str, lock: str, smp: int) -> str:
 
 
 def host(listening: socket.socket) -> None:
-    """Does what lab/hypervisor/kvm/loads/inner is told to."""
+    """Does what lab/nested/loads/inner is told to."""
     line, _ = listening.accept()
     inner: socket.socket | None = None
     line.sendall(f"{facts()}\ndone 0\n".encode())

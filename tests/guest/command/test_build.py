@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from overlock_tools.core.system.errors import Fail
-from overlock_tools.guest import build, deb, paths, source
+from overlock_tools.guest import build, deb, debsource, paths, source
 from overlock_tools.guest.build import Progress, Terms
 from tests.command import Overlock
 from tests.conftest import TOP
@@ -136,3 +136,9 @@ def test_a_configuration_is_for_packages_only(overlock: Overlock) -> None:
     done = overlock("guest", "build", "--config", "guest")
     assert done.returncode == 2
     assert "--config needs --deb" in done.stderr
+
+
+def test_newer_versions_come_first() -> None:
+    listed = ["4.17.5+72-g01140da4e8-1", "4.17.10-1", "4.17.7+13-g2445b30a44-0+deb12u1"]
+    ordered = sorted(listed, key=debsource.order, reverse=True)
+    assert [version.partition("+")[0] for version in ordered] == ["4.17.10-1", "4.17.7", "4.17.5"]

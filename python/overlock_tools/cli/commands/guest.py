@@ -59,9 +59,11 @@ HOSTS = ("nested", "xen")
 def _accel(_: Any, __: Any, given: str | None) -> str | None:
     """What is a host beside QEMU's alone is the lab's, which guests do not know."""
     if given in HOSTS:
-        from overlock_tools.guest import hosts, nested, xen
+        from overlock_tools.guest import hosts
+        from overlock_tools.lab.nested import guests
+        from overlock_tools.lab.xen import domain
 
-        hosts.MORE.update({nested.NAME: nested.Nested(), xen.NAME: xen.Domains()})
+        hosts.MORE.update({guests.NAME: guests.Nested(), domain.NAME: domain.Domains()})
     return given
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from overlock_tools.core.system import files, native
-from overlock_tools.guest import hypervisor, initramfs, paths, pause, programs, vm
+from overlock_tools.guest import initramfs, paths, pause, programs, vm
 from overlock_tools.guest.packages import Packages, Tell
 from overlock_tools.guest.programs import Contents
+from overlock_tools.lab.nested import kernel
 
 SOURCES = Path("../lab/sched/guest/programs")
 ELF = b"\x7fELF"
@@ -64,9 +65,7 @@ def _guest(_: Packages) -> Contents:
     return {
         **initramfs.with_libraries(qemu),
         **{str(path).lstrip("/"): (0o644, path.read_bytes()) for path in translator},
-        **hypervisor.roms(),
-        "guest/kernel": (0o644, guests.kernel("nop").read_bytes()),
-        "guest/initramfs": (0o644, guests.initramfs("nop").read_bytes()),
+        **kernel.guest(guests.kernel("nop"), guests.initramfs("nop")),
     }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A host that is a guest itself: Debian's kernel with KVM, and the patch of lab/hypervisor."""
+"""A host that is a guest itself: Debian's kernel with KVM, and the patch of lab/nested."""
 
 import hashlib
 import json
@@ -14,6 +14,7 @@ from overlock_tools.guest import build as building
 from overlock_tools.guest import initramfs, packages, paths, source
 from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.paths import Home
+from overlock_tools.guest.programs import Contents
 
 KERNEL = "vmlinux"
 # What QEMU needs to boot a kernel that it is given, but for its programs and libraries.
@@ -25,7 +26,7 @@ ABOUT_STEPS = 1600
 
 
 def folder() -> Path:
-    return paths.hypervisors() / "kvm"
+    return paths.sources().parent / "lab/nested"
 
 
 def home(guests: Home) -> Home:
@@ -105,8 +106,8 @@ def current(known: Mapping[str, Any]) -> bool:
     return bool(known.get("sources") == _digest())
 
 
-def roms() -> dict[str, tuple[int, bytes]]:
-    found = {}
+def roms() -> Contents:
+    found: Contents = {}
     for name in ROMS:
         paths = [path / name for path in ROM_FOLDERS if (path / name).exists()]
         if not paths:
@@ -115,13 +116,15 @@ def roms() -> dict[str, tuple[int, bytes]]:
     return found
 
 
+def guest(kernel: Path, packed: Path) -> Contents:
+    """What QEMU boots a guest from, in the host."""
+    kept = {"guest/kernel": kernel, "guest/initramfs": packed}
+    return roms() | {name: (0o644, path.read_bytes()) for name, path in kept.items()}
+
+
 def archive(qemu: str, kernel: Path, packed: Path) -> bytes:
     """The host's files: /init as a guest has it, QEMU, and the guest's own kernel and files."""
-    guest = paths.sources()
     loads = sorted((folder() / "loads").iterdir())
     program = initramfs.program(qemu, "qemu-system-x86")
-    found = initramfs.contents(guest / "init", loads, [], [program])
-    found |= roms()
-    found |= {"guest/kernel": (0o644, kernel.read_bytes())}
-    found |= {"guest/initramfs": (0o644, packed.read_bytes())}
-    return initramfs.archive(found)
+    found = initramfs.contents(paths.sources() / "init", loads, [], [program])
+    return initramfs.archive(found | guest(kernel, packed))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Xen itself: Debian's source with the patches of lab/hypervisor/xen, or as Debian built it."""
+"""Xen itself: Debian's source with the patches of lab/xen, or as Debian built it."""
 
 import gzip
 import hashlib
@@ -30,8 +30,12 @@ class Xen:
     patches: str = ""  # their digest
 
 
+def folder() -> Path:
+    return paths.sources().parent / "lab/xen"
+
+
 def _patches() -> list[Path]:
-    return sorted((paths.hypervisors() / "xen").glob("*.patch"))
+    return sorted(folder().glob("*.patch"))
 
 
 def _digest() -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlock_tools.core.system.errors import FAILED, Fail, say
-from overlock_tools.guest import hypervisor, vm
+from overlock_tools.guest import vm
 from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.channel import Ended, Late, Lines
@@ -25,6 +25,7 @@ from overlock_tools.guest.loads import Load
 from overlock_tools.guest.paths import Home
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Guest, NoBoot, Ran, Spec, Tell, Told
+from overlock_tools.lab.nested import kernel
 
 NAME = "nested"
 HOST_MEMORY_MB = 1536
@@ -179,13 +180,13 @@ class Nest:
 @contextmanager
 def nest(guests: Home, pause: str, slice_ns: int | None, initrd: Path) -> Iterator[Nest]:
     """With its host's files, which are gone with it."""
-    kernel, _ = hypervisor.needed(guests)
-    files = hypervisor.archive(vm.QEMU, guests.kernel(pause), initrd)
+    image, _ = kernel.needed(guests)
+    files = kernel.archive(vm.QEMU, guests.kernel(pause), initrd)
     with tempfile.TemporaryDirectory(prefix="overlock-host-") as folder:
         packed = Path(folder) / "initramfs"
         packed.write_bytes(files)
         spec = Spec(
-            kernel=kernel,
+            kernel=image,
             initramfs=packed,
             smp=1,
             hidden=False,
@@ -209,11 +210,11 @@ class Nested(Hypervisor):
     has_console = False
 
     def build(self, guests: Home, terms: Terms, progress: Progress) -> None:
-        hypervisor.build(guests, terms, progress)
+        kernel.build(guests, terms, progress)
 
     def accelerator(self, guests: Home, where: Placement, slice_ms: float | None) -> Accel:
-        _, known = hypervisor.needed(guests)
-        if not hypervisor.current(known):
+        _, known = kernel.needed(guests)
+        if not kernel.current(known):
             say(
                 "the host's kernel was built from other sources; update it with "
                 "`overlock guest build --accel nested`"

@@ -13,14 +13,15 @@ from typing import ClassVar
 from overlock_tools.core.system import files
 from overlock_tools.core.system.errors import MISSING, Fail
 from overlock_tools.guest import build as building
-from overlock_tools.guest import locks, paths, xen_build
+from overlock_tools.guest import locks, paths
 from overlock_tools.guest.accel import Accel
 from overlock_tools.guest.build import Progress, Terms
 from overlock_tools.guest.hosts import HostSetup, Hypervisor
 from overlock_tools.guest.paths import Home
 from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Spec
-from overlock_tools.guest.xen_build import Xen
+from overlock_tools.lab.xen import build
+from overlock_tools.lab.xen.build import Xen
 
 NAME = "xen"
 IMAGE = "xen"
@@ -122,8 +123,8 @@ class Domains(Hypervisor):
         domain = home(guests)
         paths.make(domain.folder)
         progress.done = 0
-        building.build(domain, terms, progress, paths.hypervisors() / "xen/dom0.config")
-        xen = xen_build.made(domain.folder, domain.image / IMAGE, terms, progress)
+        building.build(domain, terms, progress, build.folder() / "dom0.config")
+        xen = build.made(domain.folder, domain.image / IMAGE, terms, progress)
         files.write(domain.image / KNOWN, json.dumps(asdict(xen)) + "\n")
 
     def accelerator(self, guests: Home, where: Placement, slice_ms: float | None) -> Accel:
