@@ -88,11 +88,11 @@ suite(agents SECONDS 100
 	COMMAND "pytest -rs tests/lab/agents")
 
 suite(lab SECONDS 60
-	WHAT "the client emitted for GenMC compiles alone and runs natively, for every lock; how its verdicts are read; guests in a nested host and under Xen, with a fake QEMU, apt and make"
-	PATHS lab/genmc lab/nested lab/xen include sim python/overlock_tools/lab python/overlock_tools/guest tests/lab/genmc tests/lab/nested tests/lab/xen
+	WHAT "the client emitted for GenMC compiles alone and runs natively, for every lock; how its verdicts are read; guests in a nested host and under Xen, with a fake QEMU, apt and make; the papers' experiments, in the simulator and in guests, and how what they found is judged"
+	PATHS lab/genmc lab/nested lab/xen include sim python/overlock_tools/lab python/overlock_tools/guest python/overlock_tools/sim tests/lab/genmc tests/lab/nested tests/lab/xen tests/lab/papers
 	NEEDS clang
 	BUILD all
-	COMMAND "pytest -rs tests/lab/genmc tests/lab/nested tests/lab/xen")
+	COMMAND "pytest -rs tests/lab/genmc tests/lab/nested tests/lab/xen tests/lab/papers")
 
 # Its real-time threads take all CPUs, and a group must be able to use up its quota.
 suite(profile ALONE SECONDS 240

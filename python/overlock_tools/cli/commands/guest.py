@@ -239,7 +239,7 @@ def _load_names() -> list[str]:
 
 
 def _experiments() -> list[str]:
-    from overlock_tools.guest.experiments.papers import EXPERIMENTS
+    from overlock_tools.lab.papers.guests.papers import EXPERIMENTS
 
     return [*EXPERIMENTS]
 
@@ -388,9 +388,9 @@ def paper(name: str | None, **given: Any) -> int:
       overlock guest paper ouyang2013-table1 --rounds 3 --seconds 5 -o results
       overlock guest paper teabe2017-fig7 --slice-page
     """
-    from overlock_tools.guest import campaign
+    from overlock_tools.lab.papers.guests import run as paper
 
-    return campaign.run_paper(name, given) if name else campaign.list_papers()
+    return paper.run(name, given) if name else paper.listing()
 
 
 @command.command()
