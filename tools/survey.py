@@ -4,8 +4,8 @@
 
 lab/survey/programs.toml has the programs. tools/survey.py PATH... updates docs/measured/survey.json
 with the folders of `overlock apps run`: for each program, situation and lock the median rate with
-the fewest threads and, for more threads, the rate and the CPU time for a unit of work, both relative
-to that. tools/survey.py --apps prints the installed programs; `make survey` measures them.
+the fewest threads and, for more threads, the rate and the CPU time for a unit of work, both
+relative to that. tools/survey.py --apps prints the installed programs; `make survey` measures them.
 """
 
 import argparse

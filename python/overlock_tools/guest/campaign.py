@@ -19,7 +19,7 @@ from overlock_tools.core.model import plan
 from overlock_tools.core.model.plan import Plan
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.system import files, machine
-from overlock_tools.core.system.errors import FAILED, INTERRUPTED, Fail
+from overlock_tools.core.system.errors import INTERRUPTED, Fail
 from overlock_tools.core.system.terminal import console as terminal
 from overlock_tools.guest import instruction_counts, loads, locks, results, show, vm
 from overlock_tools.guest.executor import Rig
@@ -46,8 +46,6 @@ def boot(options: dict[str, Any]) -> int:
                 guest = up.guests[0]
                 facts, seconds = guest.facts, guest.boot_seconds
                 agent = guest.agent.begun if guest.agent else {}
-    except vm.NoBoot as error:
-        raise Fail(str(error), FAILED) from error
     except KeyboardInterrupt:
         return INTERRUPTED
     out.print(f"lock in force: {show.in_force(facts)}", soft_wrap=True)
@@ -270,8 +268,6 @@ def instructions(options: dict[str, Any]) -> int:
                 with vm.booted([spec], on.where, tell=out.print) as up:
                     found[lock] = instruction_counts.measured(up.guests[0])
                 out.print(f"{lock}: {found[lock].both}", highlight=False)
-    except vm.NoBoot as error:
-        raise Fail(str(error), FAILED) from error
     except KeyboardInterrupt:
         return INTERRUPTED
     show.pairs(found, options["baseline"], out)

@@ -56,14 +56,19 @@ class Compiling:
         self.bar = None
 
 
+def table_of_locks(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("lock", no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
 def rates(result: Result, out: Console) -> None:
     """Locks by rigs: the median, and from the least to the most of the rounds."""
     guests = int(result.parameters["guests"])
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for vcpus in result.threads:
-        table.add_column(f"{guests}×{vcpus}", justify="right", no_wrap=True)
-    table.add_column("least/most of a vCPU", justify="right", no_wrap=True)
+    rigs = (f"{guests}×{vcpus}" for vcpus in result.threads)
+    table = table_of_locks(*rigs, "least/most of a vCPU")
     for variant in result.variants:
         table.add_row(
             variant, *(cell(result, variant, n) for n in result.threads), _even(result, variant)
@@ -96,10 +101,7 @@ REPLAY: Mapping[str, Callable[[dict[str, Any]], str]] = {
 
 def replays(result: Result, out: Console) -> None:
     """Each round of each lock beside what was recorded."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in REPLAY:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of_locks(*REPLAY)
     recorded = None
     for variant in result.variants:
         for cell in result.of(variant, result.threads[0]):
@@ -114,10 +116,7 @@ def replays(result: Result, out: Console) -> None:
 
 def pairs(found: Mapping[str, Pair], baseline: str, out: Console) -> None:
     """Instructions of an uncontended spin_lock() and spin_unlock()."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in ("lock()", "unlock()", "both", f"÷ {baseline}"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of_locks("lock()", "unlock()", "both", f"÷ {baseline}")
     for lock, pair in found.items():
         ratio = (
             quantities.factor(pair.both / found[baseline].both) + "×" if baseline in found else ""

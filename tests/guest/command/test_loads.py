@@ -223,7 +223,7 @@ def test_a_part_is_made_once_and_follows_the_image(
 ) -> None:
     made = []
 
-    def make(_: packages.Packages) -> programs.Contents:
+    def make(_: packages.Packages) -> initramfs.Contents:
         made.append(1)
         return {"usr/bin/thing": (0o755, b"thing"), "empty/": (0o755, b"")}
 

@@ -75,7 +75,7 @@ def patched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path]:
     """Patches are what this lists; nothing is patched."""
     patches = [tmp_path / "slice.patch"]
     patches[0].write_text("one")
-    monkeypatch.setattr(xen_build, "_patches", lambda: patches)
+    monkeypatch.setattr(paths, "patches", lambda _: patches)
     monkeypatch.setattr(packages, "patch", lambda *_: None)
     monkeypatch.setattr(build, "check_tools", lambda _: None)
     return patches

@@ -123,7 +123,9 @@ class Domains(Hypervisor):
         domain = home(guests)
         paths.make(domain.folder)
         progress.done = 0
-        building.build(domain, terms, progress, build.folder() / "dom0.config")
+        building.build(
+            domain, terms, progress, paths.sources().parent / build.FOLDER / "dom0.config"
+        )
         xen = build.made(domain.folder, domain.image / IMAGE, terms, progress)
         files.write(domain.image / KNOWN, json.dumps(asdict(xen)) + "\n")
 

@@ -4,14 +4,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from overlock_tools.core.analyze import ministat, paper_claims
 from overlock_tools.core.model import paper_settings, quantities, stats
 from overlock_tools.core.model.measures import MEASURES, Measure
 from overlock_tools.core.model.results import Result
-from overlock_tools.guest.show import cell
+from overlock_tools.guest.show import cell, table_of_locks
 from overlock_tools.lab.papers.guests.experiment import SMALLER, Experiment
 
 
@@ -19,10 +18,7 @@ def measures(result: Result, names: Sequence[str], out: Console) -> None:
     """Of each lock at each number of vCPUs, with the range of the rounds for rates."""
     known = {measure.name: measure for measure in MEASURES}
     guests = int(result.parameters["guests"])
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in ("rig", *(known[name].heading for name in names)):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of_locks("rig", *(known[name].heading for name in names))
     for vcpus in result.threads:
         for variant in result.variants:
             if result.of(variant, vcpus):
@@ -72,10 +68,7 @@ def _claimed(
 
 def counts(result: Result, names: Sequence[str], out: Console) -> None:
     """Events by themselves: the median of the rounds."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("lock", no_wrap=True)
-    for heading in ("vCPUs", *(name.lower() for name in names)):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of_locks("vCPUs", *map(str.lower, names))
     for vcpus in result.threads:
         for variant in result.variants:
             cells = result.of(variant, vcpus)
