@@ -67,7 +67,7 @@ suite(guest SECONDS 260
 	PATHS include guest tests/guest/kernel chaos/guest.c chaos/guest.h python/overlock_tools/guest python/overlock_tools/bench tests/guest/command
 	NEEDS kernel-module guest
 	BUILD all
-	COMMAND "pytest -rs tests/guest/kernel/test_module.py tests/guest/kernel/test_loads.py tests/guest/kernel/test_series.py tests/guest/kernel/test_slices.py tests/guest/kernel/test_waits.py tests/guest/command")
+	COMMAND "pytest -rs tests/guest/kernel/test_module.py tests/guest/kernel/test_loads.py tests/guest/kernel/test_series.py tests/guest/kernel/test_tiny.py tests/guest/command")
 
 suite(guest-long LONG SECONDS 240 PARTS 4
 	WHAT "the module's self-test in Debian's kernel under QEMU; a lock without mutual exclusion fails; quotas of cgroup v2 from five places in Debian's kernel under QEMU"

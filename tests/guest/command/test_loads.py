@@ -121,17 +121,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     broken = changed(text, ("records[middle] <= key", "records[middle] < key"))
     for name, source in (("ebizzy", text), ("broken", broken)):
         (folder / f"{name}.c").write_text(source)
-        command = [
-            "gcc",
-            "-O2",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-pthread",
-            "-o",
-            f"{folder}/{name}",
-        ]
-        subprocess.run([*command, f"{folder}/{name}.c"], check=True)
+        flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
+        subprocess.run(["gcc", *flags, "-o", folder / name, folder / f"{name}.c"], check=True)
     return folder
 
 

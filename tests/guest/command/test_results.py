@@ -36,19 +36,14 @@ TORTURE = [
 
 
 def test_locktorture_counts_between_two_of_its_totals() -> None:
-    answer = loads.known("locktorture").answer(TORTURE)
+    load = loads.known("locktorture")
+    answer = load.answer(TORTURE)
     assert (answer.work, round(answer.seconds, 3)) == (4000, 2.0)
     assert not answer.wrong
-
-
-def test_locktorture_that_saw_exclusion_fail_is_wrong() -> None:
     failing = [*TORTURE[:-1], TORTURE[-1].replace("Fail: 0", "Fail: 7")]
-    assert "7 violations of exclusion" in loads.known("locktorture").answer(failing).wrong
-
-
-def test_locktorture_that_printed_nothing_is_no_answer() -> None:
+    assert "7 violations of exclusion" in load.answer(failing).wrong
     with pytest.raises(Wrong, match="printed 1 totals"):
-        loads.known("locktorture").answer(TORTURE[:2])
+        load.answer(TORTURE[:2])
 
 
 def test_hackbench_is_cut_with_a_bound_on_its_rate() -> None:
@@ -270,15 +265,17 @@ def test_the_kernel_s_own_lock_of_one_kind(
     assert shown.returncode == 0, shown.stderr
 
 
-def test_another_kind_than_was_asked_for_is_no_result(
-    overlock: Overlock, fake: Fake, home: Path
+@pytest.mark.parametrize(
+    ("lock", "words"), [("tas", "tas"), ("native_tas", "native_tas (native test-and-set)")]
+)
+def test_another_lock_than_was_asked_for_is_no_result(
+    overlock: Overlock, fake: Fake, home: Path, lock: str, words: str
 ) -> None:
     fake("other-lock")
-    asked = ("--lock", "native_tas", "--baseline", "native_tas", "--rounds", "1")
+    asked = ("--lock", lock, "--baseline", lock, "--rounds", "1")
     done = overlock(*RUN, "--dir", home, *asked)
     assert done.returncode == 1
-    wanted = "expected native_tas (native test-and-set), but the guest runs ticket"
-    assert wanted in done.stdout
+    assert f"expected {words}, but the guest runs ticket" in done.stdout
 
 
 def test_a_kind_that_the_hypervisor_cannot_have_is_refused(overlock: Overlock, home: Path) -> None:

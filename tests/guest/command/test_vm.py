@@ -202,16 +202,6 @@ def test_boot_prints_what_the_guest_says(overlock: Overlock, fake: Fake, home: P
     assert "lock in force: ticket" in done.stdout
 
 
-def test_run_under_another_lock_than_asked_is_no_result(
-    overlock: Overlock, fake: Fake, home: Path
-) -> None:
-    fake("other-lock")
-    asked = ("--lock", "tas", "--baseline", "tas", "--rounds", "1", "--seconds", "0.1")
-    done = overlock("guest", "run", "--dir", home, "--accel", "tcg", *asked)
-    assert done.returncode == 1
-    assert "expected tas, but the guest runs ticket" in done.stdout
-
-
 def test_interrupted_run_leaves_nothing_and_can_be_resumed(
     overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a guest's kernel makes of what its hypervisor says of slices, and of its own waits. */
-#include "kernel.h"
+#include "stubs.h"
 #include "overlock.h"
 
 u64 the_time = 50 * NSEC_PER_MSEC;
