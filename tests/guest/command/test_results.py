@@ -16,7 +16,7 @@ from overlock_tools.core.model.results import Result
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.core.trace import format as traces
 from overlock_tools.core.trace.format import ACQUIRE, RELEASE
-from overlock_tools.guest import campaign, executor, loads, locks, results
+from overlock_tools.guest import campaign, executor, instruction_counts, loads, locks, results
 from overlock_tools.guest.executor import Died, Rig, Used
 from overlock_tools.guest.loads import Wrong
 from overlock_tools.guest.placement import Placement
@@ -296,3 +296,27 @@ def test_without_a_built_kernel_it_says_how_to_have_one(overlock: Overlock, tmp_
     assert done.returncode == 3
     assert "run `overlock guest build`" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_instructions_are_without_the_look_at_the_counter(
+    overlock: Overlock, fake: Fake, home: Path, tmp_path: Path
+) -> None:
+    fake("good")
+    asked = ("guest", "instructions", "--dir", home, "--lock", "ticket", "--json", "p.json")
+    done = overlock(*asked)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1.20×" in done.stdout  # 24 by 20
+    found = json.loads((tmp_path / "p.json").read_text())["instructions"]
+    assert found["ticket"] == {"lock": 15, "unlock": 9, "both": 24}
+    assert instruction_counts.of('{"lock": 5, "unlock": 4, "nothing": 2}').both == 5
+
+
+def test_a_guests_table_speaks_of_vcpus_and_fairness(
+    overlock: Overlock, fake: Fake, home: Path
+) -> None:
+    fake("good")
+    done = overlock(*RUN, "--dir", home, "--rounds", "2", "--smp", "4", "--lock", "tas")
+    assert done.returncode == 0, done.stderr
+    assert "4 vCPUs on" in done.stdout
+    assert "thread" not in done.stdout.split("Accel")[0].replace("one pinned thread per vCPU", "")
+    assert "min/max" in done.stdout
