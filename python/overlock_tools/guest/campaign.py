@@ -15,7 +15,6 @@ from rich.console import Console
 from overlock_tools.bench import campaign
 from overlock_tools.bench.conditions.base import ended_in_order
 from overlock_tools.bench.rounds import Job
-from overlock_tools.core.model import plan
 from overlock_tools.core.model.plan import Plan
 from overlock_tools.core.model.results import Result
 from overlock_tools.core.system import files, machine
@@ -237,14 +236,7 @@ def _part(
 
 
 def introduce_all(parts: Sequence[campaign.Part], out: Console) -> None:
-    out.print(machine.headline(machine.facts()))
-    cells, seconds = sum(p.job.to_do for p in parts), sum(p.seconds for p in parts)
-    first = parts[0].job.plan
-    out.print(
-        f"{len(parts)} files, {len(first.variants)} locks, {first.rounds} rounds: {cells} cells, "
-        f"about {plan.in_words(seconds)} if none collapses",
-        highlight=False,
-    )
+    campaign.introduce_all(parts, f"{len(parts)} files", "cells", out)
     for line in results.said(parts[0].job.result):
         out.print(line, soft_wrap=True, highlight=False)
 

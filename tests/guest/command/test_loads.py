@@ -5,7 +5,6 @@ import gzip
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,8 @@ from overlock_tools.guest.executor import Used
 from overlock_tools.guest.loads import Counters, Wrong
 from tests.command import Overlock
 from tests.conftest import TOP
+from tests.guest.command.conftest import Fake
 from tests.mutant import changed
-
-Fake = Callable[[str], Path]
 
 COUNTED = [
     "counter ACQUIRE 1000",

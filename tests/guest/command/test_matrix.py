@@ -4,7 +4,6 @@
 import json
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,8 @@ import pytest
 from overlock_tools.core.system.errors import Fail
 from overlock_tools.guest import campaign, locks
 from tests.command import COMMAND, Overlock
-from tests.guest.command.conftest import alive
+from tests.guest.command.conftest import Fake, alive
 from tests.processes import HANG_S, until
-
-Fake = Callable[[str], Path]
 
 
 def asked(home: Path, folder: Path, rigs: str) -> list[str]:

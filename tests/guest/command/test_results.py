@@ -3,7 +3,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -23,8 +23,7 @@ from overlock_tools.guest.placement import Placement
 from overlock_tools.guest.vm import Booted, Spec
 from tests.command import Overlock, schema
 from tests.core.trace.made_up import Step, made_up
-
-Fake = Callable[[str], Path]
+from tests.guest.command.conftest import Fake
 
 TORTURE = [
     "[    5.100000] spin_lock-torture:--- Start of test [debug]: nwriters_stress=2",

@@ -6,7 +6,7 @@ import pty
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +20,9 @@ from overlock_tools.guest.vm import Spec
 from overlock_tools.lab.nested import guests, kernel
 from overlock_tools.lab.nested.guests import Nest
 from tests.command import Overlock
-from tests.guest.command.conftest import alive
+from tests.guest.command.conftest import Fake, alive
 from tests.processes import HANG_S
 
-Fake = Callable[[str], Path]
 TWO = Placement("balanced", ((0, 0),)) if os.cpu_count() == 1 else Placement("balanced", ((0, 1),))
 LOADS = kernel.folder() / "loads"
 

@@ -2,7 +2,7 @@
 """The papers' experiments: each can be run, and its sentences are judged by ranges."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,8 @@ from overlock_tools.guest import loads, locks
 from overlock_tools.lab.papers.guests.experiment import I_SPIN, OFF, ON_NOPV, STEALING, TICKET
 from overlock_tools.lab.papers.guests.papers import EXPERIMENTS
 from tests.command import Overlock
+from tests.guest.command.conftest import Fake
 
-Fake = Callable[[str], Path]
 LOCK = TICKET
 EVENTS = {"ACQUIRE": 1_000_000, "STALL": 9, "LHP": 0, "LWP": 0}
 
